@@ -1,0 +1,28 @@
+# Every library comes from Debian 12; a missing one is an error that names the package to install.
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED)
+
+function(starling_missing what package)
+  message(FATAL_ERROR "${what} was not found. Install it with: apt-get install ${package}")
+endfunction()
+
+foreach(pair "fmt:libfmt-dev" "yaml-cpp:libyaml-cpp-dev" "nlohmann_json:nlohmann-json3-dev" "CLI11:libcli11-dev" "ZLIB:zlib1g-dev" "dnnl:libdnnl-dev")
+  string(REPLACE ":" ";" pair ${pair})
+  list(GET pair 0 package)
+  list(GET pair 1 debian)
+  find_package(${package} QUIET)
+  if(NOT ${package}_FOUND)
+    starling_missing(${package} ${debian})
+  endif()
+endforeach()
+
+find_library(SENTENCEPIECE_LIBRARY sentencepiece)
+find_path(SENTENCEPIECE_INCLUDE sentencepiece_processor.h)
+if(NOT SENTENCEPIECE_LIBRARY OR NOT SENTENCEPIECE_INCLUDE)
+  starling_missing(sentencepiece libsentencepiece-dev)
+endif()
+find_library(ZSTD_LIBRARY zstd)
+find_path(ZSTD_INCLUDE zstd.h)
+if(NOT ZSTD_LIBRARY OR NOT ZSTD_INCLUDE)
+  starling_missing(zstd libzstd-dev)
+endif()
