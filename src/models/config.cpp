@@ -1,0 +1,27 @@
+#include "models/config.h"
+
+#include "base/error.h"
+
+namespace starling {
+
+ModelConfig model_preset(const std::string& name) {
+  ModelConfig c;
+  c.preset = name;
+  if (name == "transformer-base") return c;
+  if (name == "transformer-big") {
+    c.width = 1024, c.feed_forward = 4096, c.heads = 16, c.dropout = 0.3;
+    return c;
+  }
+  if (name == "transformer-small") {
+    c.encoder_layers = c.decoder_layers = 3, c.width = 256, c.feed_forward = 1024, c.heads = 4;
+    return c;
+  }
+  if (name == "transformer-tiny") {
+    c.encoder_layers = c.decoder_layers = 2, c.width = 128, c.feed_forward = 512, c.heads = 4;
+    return c;
+  }
+  throw ConfigError(fmt::format(
+      "model.preset: there is no preset '{}'; choose transformer-base, transformer-big, transformer-small or transformer-tiny", name));
+}
+
+}  // namespace starling

@@ -1,0 +1,41 @@
+// What a model is made of: the `model` section of a configuration and the config.yml of a model directory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace starling {
+
+struct ModelConfig {
+  std::string preset = "transformer-base";
+  int64_t encoder_layers = 6, decoder_layers = 6;
+  int64_t width = 512;         // D
+  int64_t feed_forward = 2048; // F
+  int64_t heads = 8;           // H
+  std::string norm = "pre";             // pre | post
+  std::string tied_embeddings = "all";  // none | decoder | all
+  double dropout = 0.1;                 // on residual branches and embeddings
+  double attention_dropout = 0.0;
+  double feed_forward_dropout = 0.0;
+};
+
+// The preset's dimensions; ConfigError naming the presets when there is none of that name.
+ModelConfig model_preset(const std::string& name);
+
+// One visitor call per key: v.field(key, value, help, minimum, maximum) or v.choice(key, value, {allowed...}, help).
+template <class Visitor>
+void visit(Visitor& v, ModelConfig& c) {
+  v.field("encoder-layers", c.encoder_layers, "encoder layers", 1, 1000);
+  v.field("decoder-layers", c.decoder_layers, "decoder layers", 1, 1000);
+  v.field("width", c.width, "model width D; a multiple of heads", 8, 65536);
+  v.field("feed-forward", c.feed_forward, "width F of the feed-forward layers", 8, 1 << 20);
+  v.field("heads", c.heads, "attention heads H", 1, 1024);
+  v.choice("norm", c.norm, {"pre", "post"}, "layer normalisation before or after each sub-layer");
+  v.choice("tied-embeddings", c.tied_embeddings, {"none", "decoder", "all"},
+           "share the output projection with the target embedding (decoder) and the source embedding too (all; needs a joint vocabulary)");
+  v.field("dropout", c.dropout, "dropout on embeddings and residual branches, probability", 0.0, 0.99);
+  v.field("attention-dropout", c.attention_dropout, "dropout on attention weights, probability", 0.0, 0.99);
+  v.field("feed-forward-dropout", c.feed_forward_dropout, "dropout inside the feed-forward layers, probability", 0.0, 0.99);
+}
+
+}  // namespace starling
