@@ -1,0 +1,158 @@
+// Configuration files, overrides, dumps and help from one description. A section is a plain struct with a free template
+// visit(visitor, struct&) that names each key once; FieldList is the visitor, and turns it into a list of bound fields.
+// Everything else (reading YAML, command-line overrides, writing, help) is ordinary code over that list, so a key cannot
+// be read but not dumped, or dumped but not documented. Errors name file:line, key, value, what is allowed and the fix.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+namespace YAML {
+class Node;
+}
+
+namespace starling {
+
+// The candidate nearest to `name` by edit distance ('_' equals '-', case ignored, "key" matches "section.key"); "" if none is near.
+std::string closest(std::string_view name, const std::vector<std::string>& candidates);
+
+// "; did you mean 'x'?" for the closest candidate, or "".
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
+
+// The text in single quotes, control bytes escaped and long text shortened: safe to print in a message.
+std::string quoted(std::string_view text);
+
+struct ConfigField;
+
+template <class T>
+struct Ranged {
+  T* value;
+  T minimum, maximum;
+};
+// A list of structs, each with its own keys; the functions hide the element type.
+struct RecordList {
+  std::function<size_t()> size;
+  std::function<void(size_t)> resize;
+  std::function<std::vector<ConfigField>(size_t)> fields;
+};
+
+struct ConfigField {
+  using Value =
+      std::variant<Ranged<int64_t>, Ranged<uint64_t>, Ranged<int>, Ranged<double>, bool*, std::string*, std::vector<std::string>*, RecordList>;
+  std::string key, help;
+  Value value;
+  std::vector<std::string> choices;  // allowed values of a string or of the items of a list; empty = any
+  bool shorthand = false;            // read and documented, but never written: stands for another key
+};
+
+// The visitor: collects one ConfigField per call, bound to the visited struct, which must outlive the list.
+class FieldList {
+ public:
+  template <class T>
+  void field(std::string key, T& value, std::string help) {
+    if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<std::string>>) {
+      add(std::move(key), std::move(help), &value, {});
+    } else {
+      field(std::move(key), value, std::move(help), std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max());
+    }
+  }
+  template <class T, class Low, class High>
+  void field(std::string key, T& value, std::string help, Low minimum, High maximum) {
+    add(std::move(key), std::move(help), Ranged<T>{&value, static_cast<T>(minimum), static_cast<T>(maximum)}, {});
+  }
+  void choice(std::string key, std::string& value, std::vector<std::string> allowed, std::string help) {
+    add(std::move(key), std::move(help), &value, std::move(allowed));
+  }
+  void choice(std::string key, std::vector<std::string>& value, std::vector<std::string> allowed, std::string help) {
+    add(std::move(key), std::move(help), &value, std::move(allowed));
+  }
+  // A list of structs that have a visit() of their own.
+  template <class Record>
+  void records(std::string key, std::vector<Record>& value, std::string help) {
+    auto fields = [&value](size_t i) {
+      FieldList list;
+      visit(list, value[i]);
+      return std::move(list.fields());
+    };
+    add(std::move(key), std::move(help), RecordList{[&value] { return value.size(); }, [&value](size_t n) { value.resize(n); }, fields}, {});
+  }
+  // A key that is accepted and documented, but that its owner folds into another key after reading; never written.
+  void shorthand(std::string key, std::string& value, std::string help) {
+    add(std::move(key), std::move(help), &value, {});
+    fields_.back().shorthand = true;
+  }
+
+  std::vector<ConfigField>& fields() { return fields_; }
+
+ private:
+  void add(std::string key, std::string help, ConfigField::Value value, std::vector<std::string> choices) {
+    fields_.push_back({std::move(key), std::move(help), std::move(value), std::move(choices), false});
+  }
+  std::vector<ConfigField> fields_;
+};
+
+struct ConfigSection {
+  std::string name, help;
+  std::vector<ConfigField> fields;
+};
+
+// The section `name` bound to `target`, which must outlive it.
+template <class Struct>
+ConfigSection config_section(std::string name, std::string help, Struct& target) {
+  FieldList list;
+  visit(list, target);
+  return {std::move(name), std::move(help), std::move(list.fields())};
+}
+
+// A parsed YAML file: a map of sections, each a map of keys. Bad YAML, NUL bytes, invalid UTF-8 and more than a megabyte are
+// ConfigErrors with file:line.
+class ConfigDocument {
+ public:
+  // `file` is the name used in messages.
+  ConfigDocument(std::string_view text, std::string file);
+  struct Scalar {
+    std::string text, where;  // where: "file:line"
+  };
+  // The scalar at section.key if the file has one; for keys that must be known before the others are read.
+  std::optional<Scalar> scalar(const std::string& section, const std::string& key) const;
+  // Assigns every key of the file to its field; ConfigError for unknown or repeated keys and for wrong types and values.
+  void read(std::span<const ConfigSection> sections) const;
+
+ private:
+  std::string file_;
+  std::shared_ptr<const YAML::Node> root_;
+};
+
+// The bytes of a file; IoError when it cannot be read.
+std::string read_text_file(const std::string& path);
+
+// Assigns `text` to the field named "section.key", or "section.list.0.key" within a list of structs (0 to the present size, which appends);
+// lists of strings are given comma-separated. ConfigError as for files, with "command line" as the place.
+void apply_override(std::span<const ConfigSection> sections, const std::string& name, const std::string& text);
+
+struct WriteOptions {
+  bool comments = false;                         // the help text behind each key
+  std::span<const ConfigSection> defaults = {};  // when given, keys with these values are left out
+};
+// YAML text that ConfigDocument reads back to the same values.
+std::string write_config(std::span<const ConfigSection> sections, const WriteOptions& options = {});
+
+// All "section.key" names, shorthands included.
+std::vector<std::string> config_names(std::span<const ConfigSection> sections);
+
+// For a terminal: every key as --section.key with help, allowed values and the present value as default.
+std::string config_help(std::span<const ConfigSection> sections);
+
+// The same as Markdown, one table per section.
+std::string config_markdown(std::span<const ConfigSection> sections);
+
+}  // namespace starling
