@@ -301,6 +301,13 @@ void check_text(std::string_view text, const std::string& file) {
                                 text[bad] == 0 ? "a NUL" : "not valid UTF-8"));
 }
 
+// yaml-cpp's words for what went wrong, with the fix.
+std::string parse_problem(const std::string& message) {
+  if (message == YAML::ErrorMsg::DOC_IN_SCALAR) return "a quote opened at or above this line is never closed; close it";
+  if (message == YAML::ErrorMsg::BAD_FILE) return "not valid YAML: nested too deeply; a configuration has sections with keys, no more";
+  return fmt::format("not valid YAML: {}; check indentation, quotes and brackets there", message);
+}
+
 // ---- writing ----
 
 std::string number_text(double value) { return fmt::format("{}", value); }
@@ -454,10 +461,8 @@ ConfigDocument::ConfigDocument(std::string_view text, std::string file) : file_(
     }
     root_ = std::make_shared<const YAML::Node>(documents.empty() ? YAML::Node() : documents[0]);
   } catch (const YAML::Exception& e) {
-    if (e.msg == YAML::ErrorMsg::DOC_IN_SCALAR) {
-      throw ConfigError(fmt::format("{}:{}: a quote opened at or above this line is never closed; close it", file_, e.mark.line));
-    }
-    throw ConfigError(fmt::format("{}:{}: not valid YAML: {}; check indentation, quotes and brackets there", file_, e.mark.line + 1, e.msg));
+    const auto lines = std::count(text.begin(), text.end(), '\n') + (text.ends_with('\n') ? 0 : 1);
+    throw ConfigError(fmt::format("{}:{}: {}", file_, std::clamp<std::ptrdiff_t>(e.mark.line + 1, 1, lines), parse_problem(e.msg)));
   }
 }
 
