@@ -3,6 +3,7 @@
 // at a time, since most text is.
 #include "text/unicode.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -132,6 +133,33 @@ std::vector<std::u32string_view> split_on_space(std::u32string_view text) {
     if (i > begin) words.push_back(text.substr(begin, i - begin));
   }
   return words;
+}
+
+std::vector<std::string_view> split_on_space(std::string_view text) {
+  std::vector<std::string_view> words;
+  std::size_t begin = 0;  // of the word under way
+  for (std::size_t i = 0; i < text.size();) {
+    const auto [value, length] = decode_utf8_at(text.substr(i));
+    const std::size_t next = i + std::max(length, 1);
+    if (length > 0 && is_unicode_space(value)) {
+      if (i > begin) words.push_back(text.substr(begin, i - begin));
+      begin = next;
+    }
+    i = next;
+  }
+  if (begin < text.size()) words.push_back(text.substr(begin));
+  return words;
+}
+
+std::string_view without_trailing_space(std::string_view text) {
+  while (!text.empty()) {
+    std::size_t last = text.size() - 1;
+    while (last > 0 && is_continuation(text[last])) --last;
+    const auto [value, length] = decode_utf8_at(text.substr(last));
+    if (length == 0 || !is_unicode_space(value)) break;
+    text = text.substr(0, last);
+  }
+  return text;
 }
 
 }  // namespace starling

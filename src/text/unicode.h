@@ -47,4 +47,10 @@ bool is_unicode_space(char32_t code_point);
 /// The maximal runs of non-space code points, as str.split() gives them; the views point into `text`.
 std::vector<std::u32string_view> split_on_space(std::u32string_view text);
 
+/// The same on valid UTF-8; malformed bytes count as letters.
+std::vector<std::string_view> split_on_space(std::string_view text);
+
+/// `text` without the space code points at its end, as str.rstrip(); the view points into `text`.
+std::string_view without_trailing_space(std::string_view text);
+
 }  // namespace starling

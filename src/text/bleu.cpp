@@ -1,0 +1,193 @@
+// BLEU and GLEU. A corpus' BLEU needs ten integers: the two lengths, and per order the n-grams that match and those there are;
+// they are summed over sentences, and all the floating point happens once at the end, in the order in which sacreBLEU does it.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "text/metrics.h"
+#include "text/metrics_common.h"
+#include "text/ngrams.h"
+#include "text/unicode.h"
+
+namespace starling {
+
+namespace {
+
+constexpr int kOrder = 4;
+using Tokens = std::vector<detail::Fingerprint>;
+
+struct Counts {
+  std::array<double, kOrder> correct{}, total{};  // whole numbers until smoothing adds to them
+  std::int64_t hypothesis_length = 0, reference_length = 0;
+};
+
+Tokens fingerprints(std::string_view sentence, BleuTokenizer tokenizer) {
+  const std::string text = tokenize_for_bleu(sentence, tokenizer);
+  Tokens tokens;
+  for (const std::string_view word : split_on_space(text)) tokens.push_back(std::hash<std::string_view>{}(word));
+  return tokens;
+}
+
+Tokens prepare(const std::string& sentence, const BleuOptions& options) {
+  return options.lowercase ? fingerprints(to_lower_utf8(sentence), options.tokenizer) : fingerprints(sentence, options.tokenizer);
+}
+
+// The length nearest to the hypothesis', the shorter of two equally near.
+std::int64_t closest_length(std::size_t hypothesis, std::span<const Tokens> references) {
+  const auto distance = [&](std::int64_t length) { return std::abs(length - static_cast<std::int64_t>(hypothesis)); };
+  std::int64_t best = static_cast<std::int64_t>(references.front().size());
+  for (const Tokens& reference : references) {
+    const auto length = static_cast<std::int64_t>(reference.size());
+    if (distance(length) < distance(best) || (distance(length) == distance(best) && length < best)) best = length;
+  }
+  return best;
+}
+
+void count_sentence(const Tokens& hypothesis, std::span<const Tokens> references, detail::ClippedCounts& allowed, Counts& counts) {
+  std::size_t tokens = hypothesis.size();
+  for (const Tokens& reference : references) tokens += reference.size();
+  allowed.clear(tokens * kOrder);
+  for (const Tokens& reference : references) {
+    allowed.begin_reference();
+    detail::for_each_ngram(reference, kOrder, [&](int, detail::Fingerprint ngram) { allowed.add(ngram); });
+  }
+  detail::for_each_ngram(hypothesis, kOrder, [&](int n, detail::Fingerprint ngram) {
+    counts.total[n - 1] += 1;
+    counts.correct[n - 1] += allowed.take(ngram);
+  });
+  counts.hypothesis_length += static_cast<std::int64_t>(hypothesis.size());
+  counts.reference_length += closest_length(hypothesis.size(), references);
+}
+
+double brevity_penalty(const Counts& counts) {
+  if (counts.hypothesis_length >= counts.reference_length) return 1.0;
+  if (counts.hypothesis_length == 0) return 0.0;
+  return std::exp(1 - static_cast<double>(counts.reference_length) / static_cast<double>(counts.hypothesis_length));
+}
+
+// sacreBLEU's logarithm: so negative at zero that the score is zero.
+double log_or_abyss(double x) { return x == 0 ? -9999999999.0 : std::log(x); }
+
+double smoothing_value(const BleuOptions& options) {
+  return options.smoothing_value.value_or(options.smoothing == BleuSmoothing::floor ? 0.1 : 1.0);
+}
+
+struct Precisions {
+  std::array<double, kOrder> percent{};
+  int order = kOrder;  // how many of them the geometric mean takes
+};
+
+// Smoothing methods 1 to 3 of Chen and Cherry (2014). An order without any n-grams ends the list: its precision stays 0.
+Precisions smoothed_precisions(Counts counts, const BleuOptions& options) {
+  Precisions precisions;
+  double halvings = 1;
+  for (int n = 0; n < kOrder; ++n) {
+    if (options.smoothing == BleuSmoothing::add_k && n > 0) {
+      counts.correct[n] += smoothing_value(options);
+      counts.total[n] += smoothing_value(options);
+    }
+    if (counts.total[n] == 0) break;
+    if (options.effective_order) precisions.order = n + 1;
+    if (counts.correct[n] > 0) {
+      precisions.percent[n] = 100.0 * counts.correct[n] / counts.total[n];
+    } else if (options.smoothing == BleuSmoothing::exponential) {
+      halvings *= 2;
+      precisions.percent[n] = 100.0 / (halvings * counts.total[n]);
+    } else if (options.smoothing == BleuSmoothing::floor) {
+      precisions.percent[n] = 100.0 * smoothing_value(options) / counts.total[n];
+    }
+  }
+  return precisions;
+}
+
+double geometric_mean(const Precisions& precisions) {
+  double sum = 0;
+  for (int n = 0; n < precisions.order; ++n) sum += log_or_abyss(precisions.percent[n]);
+  return std::exp(sum / precisions.order);
+}
+
+std::string smoothing_part(const BleuOptions& options) {
+  switch (options.smoothing) {
+    case BleuSmoothing::exponential: return "exp";
+    case BleuSmoothing::none: return "none";
+    case BleuSmoothing::floor: return fmt::format("floor[{:.2f}]", smoothing_value(options));
+    case BleuSmoothing::add_k: return fmt::format("add-k[{:.2f}]", smoothing_value(options));
+  }
+  CHECK(false, "smoothing {}", static_cast<int>(options.smoothing));
+}
+
+std::string signature(std::size_t references, const BleuOptions& options) {
+  return fmt::format("nrefs:{}|case:{}|eff:{}|tok:{}|smooth:{}|{}", references, options.lowercase ? "lc" : "mixed",
+                     options.effective_order ? "yes" : "no", name_of(options.tokenizer), smoothing_part(options), detail::version_part());
+}
+
+MetricScore finish(const Counts& counts, std::size_t references, const BleuOptions& options) {
+  const double penalty = brevity_penalty(counts);
+  // Without a single match the score is 0, however it would be smoothed.
+  bool any = false;
+  for (const double correct : counts.correct) any = any || correct > 0;
+  const Precisions precisions = any ? smoothed_precisions(counts, options) : Precisions{};
+  const double score = any ? penalty * geometric_mean(precisions) : 0.0;
+  const auto& p = precisions.percent;
+  const double hypothesis = static_cast<double>(counts.hypothesis_length), reference = static_cast<double>(counts.reference_length);
+  const double ratio = counts.reference_length > 0 ? hypothesis / reference : 0.0;
+  std::string verbose = fmt::format("{:.1f}/{:.1f}/{:.1f}/{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", p[0], p[1], p[2],
+                                    p[3], penalty, ratio, counts.hypothesis_length, counts.reference_length);
+  return {"BLEU", score, signature(references, options), std::move(verbose)};
+}
+
+MetricScore bleu(Sentences hypotheses, const detail::ReferenceLists& references, const BleuOptions& options) {
+  detail::check_corpus(hypotheses, references);
+  Counts counts;
+  detail::ClippedCounts allowed;
+  std::vector<Tokens> reference_tokens(references.size());
+  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
+    for (std::size_t r = 0; r < references.size(); ++r) reference_tokens[r] = prepare(references[r][i], options);
+    count_sentence(prepare(hypotheses[i], options), reference_tokens, allowed, counts);
+  }
+  return finish(counts, references.size(), options);
+}
+
+double gleu(const Tokens& hypothesis, const Tokens& reference) {
+  detail::ClippedCounts allowed;
+  allowed.clear((hypothesis.size() + reference.size()) * kOrder);
+  allowed.begin_reference();
+  std::int64_t matches = 0, in_hypothesis = 0, in_reference = 0;
+  detail::for_each_ngram(reference, kOrder, [&](int, detail::Fingerprint ngram) {
+    allowed.add(ngram);
+    ++in_reference;
+  });
+  detail::for_each_ngram(hypothesis, kOrder, [&](int, detail::Fingerprint ngram) {
+    matches += allowed.take(ngram);
+    ++in_hypothesis;
+  });
+  const std::int64_t larger = std::max(in_hypothesis, in_reference);
+  return larger == 0 ? 0.0 : static_cast<double>(matches) / static_cast<double>(larger);
+}
+
+}  // namespace
+
+MetricScore corpus_bleu(Sentences hypotheses, Sentences references, const BleuOptions& options) {
+  return bleu(hypotheses, {references}, options);
+}
+
+MetricScore corpus_bleu(Sentences hypotheses, References references, const BleuOptions& options) {
+  return bleu(hypotheses, detail::as_lists(references), options);
+}
+
+double sentence_gleu(std::string_view hypothesis, std::string_view reference, BleuTokenizer tokenizer) {
+  for (const std::string_view text : {hypothesis, reference}) {
+    const auto offset = invalid_utf8_offset(text);
+    if (offset) throw DataError(fmt::format("GLEU: invalid UTF-8 at byte {}; convert the text to UTF-8", *offset));
+  }
+  return gleu(fingerprints(hypothesis, tokenizer), fingerprints(reference, tokenizer));
+}
+
+double sentence_gleu(std::span<const std::int32_t> hypothesis, std::span<const std::int32_t> reference) {
+  return gleu(Tokens(hypothesis.begin(), hypothesis.end()), Tokens(reference.begin(), reference.end()));
+}
+
+}  // namespace starling

@@ -1,0 +1,148 @@
+// chrF: F-score over character n-grams, without white space, and, as chrF++, word n-grams. Precision and recall are averaged over
+// the orders that both sides have (sacreBLEU's "eff:yes"), after summing counts over the corpus. Of several references, a sentence
+// contributes the counts of the one that gives it the best F-score alone.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "base/error.h"
+#include "text/metrics.h"
+#include "text/metrics_common.h"
+#include "text/ngrams.h"
+#include "text/unicode.h"
+
+namespace starling {
+
+namespace {
+
+using Tokens = std::vector<detail::Fingerprint>;
+
+struct Prepared {
+  Tokens characters, words;
+};
+
+struct OrderCounts {
+  std::int64_t hypothesis = 0, reference = 0, matches = 0;
+};
+using Counts = std::vector<OrderCounts>;  // the character orders, then the word orders
+
+bool is_ascii_punctuation(char32_t c) {
+  return (c >= U'!' && c <= U'/') || (c >= U':' && c <= U'@') || (c >= U'[' && c <= U'`') || (c >= U'{' && c <= U'~');
+}
+
+void append_word(Tokens& words, std::u32string_view word) { words.push_back(std::hash<std::u32string_view>{}(word)); }
+
+// One punctuation mark is cut off a word: the last character if it is one, else the first.
+void append_split_word(Tokens& words, std::u32string_view word) {
+  if (word.size() > 1 && is_ascii_punctuation(word.back())) {
+    append_word(words, word.substr(0, word.size() - 1));
+    append_word(words, word.substr(word.size() - 1));
+  } else if (word.size() > 1 && is_ascii_punctuation(word.front())) {
+    append_word(words, word.substr(0, 1));
+    append_word(words, word.substr(1));
+  } else {
+    append_word(words, word);
+  }
+}
+
+Prepared prepare(std::string_view sentence, const ChrfOptions& options) {
+  std::u32string text = decode_utf8(sentence);
+  if (options.lowercase) text = to_lower(text);
+  Prepared out;
+  out.characters.reserve(text.size());
+  for (const char32_t c : text) {
+    if (options.whitespace || !is_unicode_space(c)) out.characters.push_back(c);
+  }
+  if (options.word_order > 0) {
+    for (const std::u32string_view word : split_on_space(text)) append_split_word(out.words, word);
+  }
+  return out;
+}
+
+// Adds the counts of orders 1..max_order at counts[first...].
+void count_orders(const Tokens& hypothesis, const Tokens& reference, int max_order, detail::ClippedCounts& allowed, OrderCounts* counts) {
+  allowed.clear((hypothesis.size() + reference.size()) * max_order);
+  allowed.begin_reference();
+  detail::for_each_ngram(reference, max_order, [&](int, detail::Fingerprint ngram) { allowed.add(ngram); });
+  detail::for_each_ngram(hypothesis, max_order, [&](int n, detail::Fingerprint ngram) { counts[n - 1].matches += allowed.take(ngram); });
+  for (int n = 1; n <= max_order; ++n) {
+    counts[n - 1].reference = detail::ngram_count(reference.size(), n);
+    // A sentence whose reference has no n-grams of an order cannot lower that order's precision.
+    counts[n - 1].hypothesis = counts[n - 1].reference > 0 ? detail::ngram_count(hypothesis.size(), n) : 0;
+  }
+}
+
+Counts count_sentence(const Prepared& hypothesis, const Prepared& reference, const ChrfOptions& options, detail::ClippedCounts& allowed) {
+  Counts counts(options.character_order + options.word_order);
+  count_orders(hypothesis.characters, reference.characters, options.character_order, allowed, counts.data());
+  count_orders(hypothesis.words, reference.words, options.word_order, allowed, counts.data() + options.character_order);
+  return counts;
+}
+
+double f_score(const Counts& counts, int beta) {
+  double precision = 0, recall = 0;
+  int orders = 0;
+  for (const OrderCounts& order : counts) {
+    if (order.hypothesis == 0 || order.reference == 0) continue;
+    precision += static_cast<double>(order.matches) / static_cast<double>(order.hypothesis);
+    recall += static_cast<double>(order.matches) / static_cast<double>(order.reference);
+    ++orders;
+  }
+  if (precision + recall == 0) return 0;
+  precision /= orders;
+  recall /= orders;
+  const double factor = beta * beta;
+  return 100 * ((1 + factor) * precision * recall / (factor * precision + recall));
+}
+
+std::string signature(std::size_t references, const ChrfOptions& options) {
+  return fmt::format("nrefs:{}|case:{}|eff:yes|nc:{}|nw:{}|space:{}|{}", references, options.lowercase ? "lc" : "mixed",
+                     options.character_order, options.word_order, options.whitespace ? "yes" : "no", detail::version_part());
+}
+
+void check_options(const ChrfOptions& options) {
+  if (options.character_order < 0 || options.word_order < 0 || options.character_order + options.word_order == 0) {
+    throw ConfigError(fmt::format("chrF orders {} (characters) and {} (words); give orders that are not negative and not both 0",
+                                  options.character_order, options.word_order));
+  }
+  if (options.beta < 1) throw ConfigError(fmt::format("chrF beta {}; give 1 or more", options.beta));
+}
+
+MetricScore chrf(Sentences hypotheses, const detail::ReferenceLists& references, const ChrfOptions& options) {
+  check_options(options);
+  detail::check_corpus(hypotheses, references);
+  detail::ClippedCounts allowed;
+  Counts total(options.character_order + options.word_order);
+  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
+    const Prepared hypothesis = prepare(hypotheses[i], options);
+    Counts best;
+    double best_score = -1;
+    for (const Sentences& list : references) {
+      Counts counts = count_sentence(hypothesis, prepare(list[i], options), options, allowed);
+      const double score = f_score(counts, options.beta);
+      if (score > best_score) {
+        best_score = score;
+        best = std::move(counts);
+      }
+    }
+    for (std::size_t n = 0; n < total.size(); ++n) {
+      total[n].hypothesis += best[n].hypothesis;
+      total[n].reference += best[n].reference;
+      total[n].matches += best[n].matches;
+    }
+  }
+  const std::string name = fmt::format("chrF{}{}", options.beta, std::string(options.word_order, '+'));
+  return {name, f_score(total, options.beta), signature(references.size(), options), ""};
+}
+
+}  // namespace
+
+MetricScore corpus_chrf(Sentences hypotheses, Sentences references, const ChrfOptions& options) {
+  return chrf(hypotheses, {references}, options);
+}
+
+MetricScore corpus_chrf(Sentences hypotheses, References references, const ChrfOptions& options) {
+  return chrf(hypotheses, detail::as_lists(references), options);
+}
+
+}  // namespace starling

@@ -1,0 +1,80 @@
+// Reporting of scores in sacreBLEU's forms, and the table of metric names.
+#include "text/metrics.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "text/metrics_common.h"
+#include "text/unicode.h"
+
+namespace starling {
+
+namespace detail {
+
+ReferenceLists as_lists(References references) {
+  ReferenceLists lists;
+  for (const auto& list : references) lists.emplace_back(list);
+  return lists;
+}
+
+static void check_utf8(Sentences sentences, const std::string& what) {
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    if (const auto offset = invalid_utf8_offset(sentences[i])) {
+      throw DataError(fmt::format("{} {}: invalid UTF-8 at byte {}; convert the text to UTF-8", what, i + 1, *offset));
+    }
+  }
+}
+
+void check_corpus(Sentences hypotheses, const ReferenceLists& references) {
+  if (references.empty()) throw DataError("no references to score against; give at least one list of references");
+  if (hypotheses.empty()) throw DataError("no hypotheses to score; the corpus has no sentences");
+  check_utf8(hypotheses, "hypothesis");
+  for (std::size_t r = 0; r < references.size(); ++r) {
+    if (references[r].size() != hypotheses.size()) {
+      throw DataError(fmt::format("{} hypotheses but {} sentences in reference list {}; give one reference for each hypothesis",
+                                  hypotheses.size(), references[r].size(), r + 1));
+    }
+    check_utf8(references[r], fmt::format("reference list {}, sentence", r + 1));
+  }
+}
+
+std::string version_part() { return "version:starling-0.1.0"; }
+
+}  // namespace detail
+
+namespace {
+
+std::string with_score(std::string_view label, const MetricScore& score, int width) {
+  std::string out = fmt::format("{} = {:.{}f}", label, score.score, width);
+  if (!score.verbose.empty()) out += " " + score.verbose;
+  return out;
+}
+
+}  // namespace
+
+std::string MetricScore::text(int width) const { return with_score(name, *this, width); }
+
+std::string MetricScore::signed_text(int width) const { return with_score(name + "|" + signature, *this, width); }
+
+nlohmann::ordered_json MetricScore::to_json() const {
+  nlohmann::ordered_json json{{"name", name}, {"score", score}, {"signature", signature}};
+  if (!verbose.empty()) json["verbose_score"] = verbose;
+  for (std::size_t begin = 0; begin < signature.size();) {
+    const std::size_t end = std::min(signature.find('|', begin), signature.size());
+    const std::string part = signature.substr(begin, end - begin);
+    const std::size_t colon = part.find(':');
+    json[part.substr(0, colon)] = part.substr(colon + 1);
+    begin = end + 1;
+  }
+  return json;
+}
+
+MetricScore evaluate(std::string_view metric, Sentences hypotheses, References references, const EvaluateOptions& options) {
+  if (metric == "bleu") return corpus_bleu(hypotheses, references, {.tokenizer = options.tokenizer, .lowercase = options.lowercase});
+  if (metric == "chrf") return corpus_chrf(hypotheses, references, {.lowercase = options.lowercase});
+  if (metric == "chrf++") return corpus_chrf(hypotheses, references, {.word_order = 2, .lowercase = options.lowercase});
+  if (metric == "ter") return corpus_ter(hypotheses, references);
+  throw ConfigError(fmt::format("unknown metric '{}'; choose from bleu, chrf, chrf++, ter", metric));
+}
+
+}  // namespace starling

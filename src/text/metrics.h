@@ -1,0 +1,95 @@
+// Translation quality on a corpus: BLEU, chrF, TER, equal to sacreBLEU 2.6 in numbers, signatures and printed text, and the
+// sentence score GLEU. They are computed here, and not by calling Python, because training scores each validation and because
+// a number is only comparable when everybody computes it in the same way; docs/metrics.md says how the equality is checked.
+// Every function throws DataError when counts of sentences differ, when there are none, and when text is not valid UTF-8.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace starling {
+
+/// One score with all that is needed to report it.
+struct MetricScore {
+  std::string name;       // "BLEU", "chrF2", "chrF2++", "TER"
+  double score = 0;       // 0 to 100; TER may exceed 100, and lower is better
+  std::string signature;  // "nrefs:1|case:mixed|...|version:starling-0.1.0"
+  std::string verbose;    // BLEU's precisions, brevity penalty and lengths; empty for the other metrics
+
+  /// "BLEU = 24.18 77.1/40.5/..." with `width` decimals.
+  std::string text(int width = 2) const;
+  /// The same with the signature: "BLEU|nrefs:1|... = 24.18 77.1/40.5/...".
+  std::string signed_text(int width = 2) const;
+  /// sacreBLEU's keys in its order: name, score (not rounded), signature, verbose_score if any, and each part of the signature.
+  nlohmann::ordered_json to_json() const;
+};
+
+enum class BleuTokenizer { mteval_13a, none, character, chinese };
+enum class BleuSmoothing { exponential, none, floor, add_k };
+
+/// The tokenizer called "13a", "none", "char" or "zh"; throws ConfigError for another name.
+BleuTokenizer bleu_tokenizer_from(std::string_view name);
+/// The name that stands in signatures.
+std::string_view name_of(BleuTokenizer tokenizer);
+
+/// The sentence (valid UTF-8) with its tokens separated by white space, which is what BLEU counts.
+std::string tokenize_for_bleu(std::string_view sentence, BleuTokenizer tokenizer);
+
+struct BleuOptions {
+  BleuTokenizer tokenizer = BleuTokenizer::mteval_13a;
+  bool lowercase = false;
+  BleuSmoothing smoothing = BleuSmoothing::exponential;
+  std::optional<double> smoothing_value;  // floor: 0.1 when absent; add_k: 1 when absent; the others take none
+  bool effective_order = false;           // average only over orders that the hypothesis reaches: for single sentences
+};
+
+struct ChrfOptions {
+  int character_order = 6;
+  int word_order = 0;  // 2 is chrF++
+  int beta = 2;        // recall counts beta times as much as precision
+  bool lowercase = false;
+  bool whitespace = false;  // count spaces as characters
+};
+
+struct TerOptions {
+  bool case_sensitive = false;
+};
+
+/// One string a sentence; several reference translations are several such lists of equal length.
+using Sentences = std::span<const std::string>;
+using References = std::span<const std::vector<std::string>>;
+
+/// Corpus BLEU (Papineni et al., 2002), 0 to 100.
+MetricScore corpus_bleu(Sentences hypotheses, Sentences references, const BleuOptions& options = {});
+MetricScore corpus_bleu(Sentences hypotheses, References references, const BleuOptions& options = {});
+
+/// Corpus chrF and chrF++ (Popović, 2015 and 2017), 0 to 100; of several references the one that scores best counts.
+MetricScore corpus_chrf(Sentences hypotheses, Sentences references, const ChrfOptions& options = {});
+MetricScore corpus_chrf(Sentences hypotheses, References references, const ChrfOptions& options = {});
+
+/// Corpus translation edit rate (Snover et al., 2006) as Tercom searches it: edits per hundred reference words, shifts count one.
+MetricScore corpus_ter(Sentences hypotheses, Sentences references, const TerOptions& options = {});
+MetricScore corpus_ter(Sentences hypotheses, References references, const TerOptions& options = {});
+
+/// The smallest number of edits that the search finds to turn words into the reference, shifts included; words are numbers.
+std::int64_t translation_edits(std::span<const std::uint32_t> hypothesis, std::span<const std::uint32_t> reference);
+
+/// Sentence GLEU (Wu et al., 2016), 0 to 1: the smaller of precision and recall over all 1- to 4-grams; 0 when both are empty.
+double sentence_gleu(std::string_view hypothesis, std::string_view reference, BleuTokenizer tokenizer = BleuTokenizer::mteval_13a);
+/// The same on token numbers.
+double sentence_gleu(std::span<const std::int32_t> hypothesis, std::span<const std::int32_t> reference);
+
+struct EvaluateOptions {
+  BleuTokenizer tokenizer = BleuTokenizer::mteval_13a;  // BLEU only
+  bool lowercase = false;                               // BLEU and chrF; TER always ignores case
+};
+
+/// The metric called "bleu", "chrf", "chrf++" or "ter"; throws ConfigError for another name.
+MetricScore evaluate(std::string_view metric, Sentences hypotheses, References references, const EvaluateOptions& options = {});
+
+}  // namespace starling
