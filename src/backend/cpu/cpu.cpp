@@ -1,0 +1,283 @@
+#include "backend/cpu/cpu.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backend/cpu/dispatch.h"
+#include "backend/cpu/products.h"
+#include "backend/dropout.h"
+#include "backend/reference/reference.h"
+
+namespace starling {
+namespace {
+
+kernels::Mask mask_of(const Dropout& d) {
+  if (!d.active()) return {};
+  return {d.key, d.threshold(), d.scale(), d.rows->sentence.data(), d.rows->position.data()};
+}
+
+class CpuBackend : public Backend {
+ public:
+  CpuBackend(DType activation, int threads)
+      : activation_(activation), threads_(threads), kernels_(kernel_table(activation)), products_(activation), scratch_(threads) {}
+
+  std::string describe() const override {
+    return fmt::format("cpu, {} activations, {} thread{}, {}", name_of(activation_), threads_, threads_ == 1 ? "" : "s",
+                       cpu_instruction_set());
+  }
+  DType activation() const override { return activation_; }
+  DType parameter() const override { return DType::f32; }
+  int threads() const override { return threads_; }
+
+  std::unique_ptr<Packed> pack(const Tensor& w, bool transposed, std::unique_ptr<Packed> reuse) override {
+    enter();
+    return products_.pack(w, transposed, std::move(reuse));
+  }
+  void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation activation, Write write) override {
+    enter();
+    products_.linear(x, w, b, y, activation, write);
+  }
+  void weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write) override {
+    enter();
+    products_.weight_gradient(a, c, dw, write);
+  }
+
+  void column_sums(const Tensor& dy, const Tensor& db, Write write) override {
+    if (write == Write::overwrite) db.zero();
+    ranges(dy.columns(), 64, [&](int64_t begin, int64_t end, int) {
+      kernels_.column_sums(dy.raw(), db.data<float>(), dy.rows(), dy.columns(), begin, end);
+    });
+  }
+
+  void embed(std::span<const int32_t> tokens, std::span<const int32_t> positions, const Tensor& table, double scale, const Dropout& d,
+             const Tensor& y) override {
+    const int64_t D = y.columns();
+    extend_signal(*std::max_element(positions.begin(), positions.end()) + 1, D);
+    ranges(tokens.size(), 16, [&](int64_t begin, int64_t end, int) {
+      kernels_.embed(tokens.data(), positions.data(), table.data<float>(), signal_.data(), static_cast<float>(scale), mask_of(d), y.raw(), D,
+                     begin, end);
+    });
+  }
+
+  void embed_backward(std::span<const int32_t> tokens, double scale, const Dropout& d, const Tensor& dy, const Tensor& dtable) override {
+    ranges(dy.columns(), 128, [&](int64_t begin, int64_t end, int) {
+      kernels_.embed_backward(tokens.data(), tokens.size(), static_cast<float>(scale), mask_of(d), dy.raw(), dtable.data<float>(),
+                              dy.columns(), begin, end);
+    });
+  }
+
+  void layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) override {
+    ranges(x.rows(), 8, [&](int64_t begin, int64_t end, int) {
+      kernels_.layer_norm(x.raw(), gamma.data<float>(), beta.data<float>(), y.raw(), statistics.data<float>(), x.columns(), begin, end);
+    });
+  }
+
+  void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics, const Tensor& dx, Write dx_write,
+                           const Tensor& dgamma, const Tensor& dbeta, Write parameter_write) override {
+    const int64_t D = x.columns();
+    std::vector<float>& parts = partial_;
+    parts.assign(static_cast<size_t>(2 * D * threads_), 0.0f);
+    ranges(x.rows(), 8, [&](int64_t begin, int64_t end, int thread) {
+      kernels_.layer_norm_backward(dy.raw(), x.raw(), gamma.data<float>(), statistics.data<float>(), dx.raw(),
+                                   dx_write == Write::accumulate, parts.data() + 2 * D * thread, parts.data() + 2 * D * thread + D, D, begin,
+                                   end);
+    });
+    if (parameter_write == Write::overwrite) dgamma.zero(), dbeta.zero();
+    for (int t = 0; t < threads_; ++t)
+      for (int64_t c = 0; c < D; ++c) {
+        dgamma.data<float>()[c] += parts[2 * D * t + c];
+        dbeta.data<float>()[c] += parts[2 * D * t + D + c];
+      }
+  }
+
+  void add_dropout(const Tensor& x, const Tensor& s, const Dropout& d, const Tensor& y) override {
+    ranges(s.rows(), 8, [&](int64_t begin, int64_t end, int) {
+      kernels_.add_dropout(x.raw(), s.raw(), mask_of(d), y.raw(), s.columns(), begin, end);
+    });
+  }
+
+  void dropout_backward(const Tensor& dy, const Dropout& d, const Tensor& ds, Write write) override {
+    ranges(dy.rows(), 8, [&](int64_t begin, int64_t end, int) {
+      kernels_.dropout_backward(dy.raw(), mask_of(d), ds.raw(), write == Write::accumulate, dy.columns(), begin, end);
+    });
+  }
+
+  void relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) override {
+    ranges(h.count(), 1024, [&](int64_t begin, int64_t end, int) {
+      kernels_.relu_dropout_backward(h.raw(), static_cast<float>(scale), dh.raw(), begin, end);
+    });
+  }
+
+  void add(const Tensor& x, const Tensor& y) override {
+    ranges(x.count(), 1024, [&](int64_t begin, int64_t end, int) { kernels_.add(x.raw(), y.raw(), begin, end); });
+  }
+
+  void attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y, const Tensor& lse) override {
+    const int64_t D = y.columns();
+    const int64_t used = layout.query.back();
+    std::memset(y.raw() + used * D * size_of(activation_), 0, (y.rows() - used) * D * size_of(activation_));
+    each_head(in, layout, d, D, [&](kernels::AttentionTask& t, int64_t first, int64_t head, float* scratch) {
+      t.lse = lse.data<float>() + first * layout.heads + head;
+      t.y = element(y, first, head * t.head_width), t.ldy = D;
+      kernels_.attention(t, scratch);
+    });
+  }
+
+  void attention_backward(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& lse, const Tensor& dy,
+                          const Tensor& dq, const Tensor& dkv) override {
+    const int64_t D = dy.columns();
+    clear_idle(dq, layout.query.back(), in.q_column, D);
+    clear_idle(dkv, layout.key.back(), in.k_column, D);
+    clear_idle(dkv, layout.key.back(), in.v_column, D);
+    each_head(in, layout, d, D, [&](kernels::AttentionTask& t, int64_t first, int64_t head, float* scratch) {
+      const int64_t first_key = (static_cast<const std::byte*>(t.k) - in.kv.raw()) / size_of(activation_) / in.kv.columns();
+      const int64_t column = head * t.head_width;
+      t.lse = lse.data<float>() + first * layout.heads + head;
+      t.dy = element(dy, first, column), t.ldy = D;
+      t.dq = element(dq, first, in.q_column + column), t.ld_dq = dq.columns();
+      t.dk = element(dkv, first_key, in.k_column + column), t.dv = element(dkv, first_key, in.v_column + column), t.ld_dkv = dkv.columns();
+      kernels_.attention_backward(t, scratch);
+    });
+  }
+
+  void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column, std::span<const int32_t> index,
+                     std::span<const int32_t> offsets, int64_t heads, const Tensor& y) override {
+    const int64_t D = y.columns();
+    ranges(static_cast<int64_t>(offsets.size()) - 1, 1, [&](int64_t begin, int64_t end, int thread) {
+      for (int64_t r = begin; r < end; ++r) {
+        const int64_t length = offsets[r + 1] - offsets[r];
+        kernels_.attend_cached(element(q, r, q_column), kv.raw(), kv.columns(), k_column, v_column, index.data() + offsets[r], length,
+                               D / heads, heads, element(y, r, 0), scratch(thread, length + 64));
+      }
+    });
+  }
+
+  void smoothed_loss(const Tensor& logits, std::span<const int32_t> targets, double smoothing, const Tensor& row_loss,
+                     const Tensor& dlogits) override {
+    const int64_t V = logits.columns();
+    ranges(targets.size(), 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t n = begin; n < end; ++n)
+        kernels_.smoothed_loss(logits.data<float>() + n * V, V, targets[n], static_cast<float>(smoothing), row_loss.data<float>() + 3 * n,
+                               dlogits ? element(dlogits, n, 0) : nullptr);
+    });
+  }
+
+  void log_softmax_top_k(const Tensor& logits, int64_t k, std::span<float> values, std::span<int32_t> indices) override {
+    const int64_t V = logits.columns();
+    ranges(logits.rows(), 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t r = begin; r < end; ++r)
+        kernels_.log_softmax_top_k(logits.data<float>() + r * V, V, k, values.data() + r * k, indices.data() + r * k);
+    });
+  }
+
+  double sum_of_squares(const Tensor& x) override {
+    std::vector<double> parts(threads_, 0.0);
+    ranges(x.count(), 4096, [&](int64_t begin, int64_t end, int t) { parts[t] = kernels_.sum_of_squares(x.data<float>(), begin, end); });
+    double total = 0;
+    for (double p : parts) total += p;
+    return total;
+  }
+
+  void adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep& s) override {
+    const auto correction = [&](double beta) { return static_cast<float>(1 - std::pow(beta, static_cast<double>(s.update))); };
+    ranges(value.count(), 4096, [&](int64_t begin, int64_t end, int) {
+      kernels_.adam(value.data<float>(), gradient.data<float>(), m.data<float>(), v.data<float>(), static_cast<float>(s.rate),
+                    static_cast<float>(s.beta1), static_cast<float>(s.beta2), static_cast<float>(s.epsilon),
+                    s.decoupled ? 0.0f : static_cast<float>(s.weight_decay), s.decoupled ? static_cast<float>(s.weight_decay) : 0.0f,
+                    static_cast<float>(s.scale), correction(s.beta1), correction(s.beta2), begin, end);
+    });
+  }
+
+  void moving_average(const Tensor& value, const Tensor& average, double decay) override {
+    ranges(value.count(), 4096, [&](int64_t begin, int64_t end, int) {
+      kernels_.moving_average(value.data<float>(), average.data<float>(), static_cast<float>(decay), begin, end);
+    });
+  }
+
+ private:
+  // oneDNN and the loops share OpenMP's threads; another backend of this process may have set another number.
+  void enter() const {
+    if (omp_get_max_threads() != threads_) omp_set_num_threads(threads_);
+  }
+
+  // f(begin, end, thread) over [0, n) in one contiguous, fixed range per thread, cut at multiples of `grain`.
+  template <class F>
+  void ranges(int64_t n, int64_t grain, F f) const {
+    const int64_t pieces = (n + grain - 1) / grain;
+    const int threads = static_cast<int>(std::min<int64_t>(threads_, pieces));
+    if (threads <= 1) return f(int64_t{0}, n, 0);
+#pragma omp parallel num_threads(threads)
+    {
+      const int t = omp_get_thread_num(), count = omp_get_num_threads();
+      const int64_t begin = pieces * t / count * grain, end = std::min(n, pieces * (t + 1) / count * grain);
+      if (begin < end) f(begin, end, t);
+    }
+  }
+
+  std::byte* element(const Tensor& t, int64_t row, int64_t column) const {
+    return t.raw() + (row * t.columns() + column) * size_of(activation_);
+  }
+
+  void clear_idle(const Tensor& t, int64_t first, int64_t column, int64_t D) const {
+    for (int64_t n = first; n < t.rows(); ++n) std::memset(element(t, n, column), 0, D * size_of(activation_));
+  }
+
+  float* scratch(int thread, int64_t floats) {
+    auto& buffer = scratch_[thread];
+    if (!buffer || buffer->bytes() < floats * 4) buffer = std::make_unique<Storage>(floats * 4);
+    return reinterpret_cast<float*>(buffer->data());
+  }
+
+  // One task per sentence and head; tasks write disjoint memory, so their order does not matter.
+  template <class F>
+  void each_head(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, int64_t D, F f) {
+    const int64_t sentences = static_cast<int64_t>(layout.query.size()) - 1, heads = layout.heads;
+#pragma omp parallel for schedule(dynamic, 8) num_threads(threads_)
+    for (int64_t task = 0; task < sentences * heads; ++task) {
+      const int64_t b = task / heads, h = task % heads, first = layout.query[b];
+      kernels::AttentionTask t{};
+      t.queries = layout.query[b + 1] - first, t.keys = layout.key[b + 1] - layout.key[b], t.head_width = D / heads;
+      if (t.queries == 0 || t.keys == 0) continue;
+      t.causal = layout.causal;
+      t.scale = 1.0f / std::sqrt(static_cast<float>(t.head_width));
+      t.q = element(in.q, first, in.q_column + h * t.head_width), t.ldq = in.q.columns();
+      t.k = element(in.kv, layout.key[b], in.k_column + h * t.head_width);
+      t.v = element(in.kv, layout.key[b], in.v_column + h * t.head_width), t.ldkv = in.kv.columns();
+      t.lse_stride = heads;
+      t.mask = mask_of(d);
+      if (d.active()) t.mask.key = dropout_head_key(d.key, h), t.mask.sentence += first, t.mask.position += first;
+      f(t, first, h, scratch(omp_get_thread_num(), kernels_.attention_scratch(t.queries, t.keys, t.head_width)));
+    }
+  }
+
+  void extend_signal(int64_t positions, int64_t D) {
+    if (signal_width_ == D && static_cast<int64_t>(signal_.size()) >= positions * D) return;
+    positions = std::max<int64_t>(positions * 3 / 2, 256);
+    signal_.resize(static_cast<size_t>(positions * D + 64));
+    signal_width_ = D;
+    for (int64_t p = 0; p < positions; ++p)
+      for (int64_t c = 0; c < D; ++c) signal_[p * D + c] = static_cast<float>(sinusoid(p, c, D));
+  }
+
+  DType activation_;
+  int threads_;
+  const kernels::Table& kernels_;
+  Products products_;
+  std::vector<std::unique_ptr<Storage>> scratch_;
+  std::vector<float> signal_, partial_;
+  int64_t signal_width_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend(DType activation, int threads) {
+  if (threads <= 0) threads = omp_get_num_procs();
+  omp_set_num_threads(threads);
+  omp_set_dynamic(0);
+  return std::make_unique<CpuBackend>(activation, threads);
+}
+
+}  // namespace starling

@@ -1,0 +1,13 @@
+// The CPU backend: oneDNN for matrix products, vectorised loops for the rest, OpenMP threads with fixed ranges.
+#pragma once
+
+#include <memory>
+
+#include "backend/backend.h"
+
+namespace starling {
+
+// activation is f32 or bf16. threads 0 = the cores of the affinity mask.
+std::unique_ptr<Backend> make_cpu_backend(DType activation, int threads);
+
+}  // namespace starling

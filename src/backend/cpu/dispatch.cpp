@@ -1,0 +1,38 @@
+#include "backend/cpu/dispatch.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "backend/backend.h"
+
+namespace starling {
+namespace {
+
+// STARLING_ISA=v2|v3|v4 lowers the choice, for tests and comparisons.
+int level() {
+  int best = 2;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) best = 3;
+  if (best == 3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
+    best = 4;
+  if (const char* wish = std::getenv("STARLING_ISA"))
+    for (int wanted = 2; wanted < best; ++wanted)
+      if (std::string_view(wish) == "v" + std::to_string(wanted)) return wanted;
+  return best;
+}
+
+}  // namespace
+
+const kernels::Table& kernel_table(DType activation) {
+  switch (level()) {
+    case 4: return kernels::v4::table(activation);
+    case 3: return kernels::v3::table(activation);
+    default: return kernels::v2::table(activation);
+  }
+}
+
+std::string cpu_instruction_set() { return "x86-64-v" + std::to_string(level()); }
+
+bool cpu_has_bf16() { return __builtin_cpu_supports("avx512bf16") != 0 && level() == 4; }
+
+}  // namespace starling

@@ -1,0 +1,12 @@
+// Chooses the instruction set of the vectorised loops at run time, so that one build runs on any x86-64-v2 machine.
+#pragma once
+
+#include <string>
+
+#include "backend/cpu/kernels.h"
+
+namespace starling {
+
+const kernels::Table& kernel_table(DType activation);
+
+}  // namespace starling

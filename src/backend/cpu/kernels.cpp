@@ -1,0 +1,683 @@
+// Vectorised loops over rows, written once with the compiler's vector types and compiled for each instruction set (STARLING_ISA).
+// f32 arithmetic throughout; bf16 is widened on load and rounded to nearest-even on store. Sums have a fixed order.
+#include "backend/cpu/kernels.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backend/dropout.h"
+
+namespace starling::kernels::STARLING_ISA {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int L = 16;
+constexpr int kMaxNV = 4;
+#elif defined(__AVX2__)
+constexpr int L = 8;
+constexpr int kMaxNV = 2;
+#else
+constexpr int L = 4;
+constexpr int kMaxNV = 2;
+#endif
+constexpr int kMaxMR = 6;
+
+typedef float vf __attribute__((vector_size(4 * L)));
+typedef int32_t vi __attribute__((vector_size(4 * L)));
+typedef uint32_t vu __attribute__((vector_size(4 * L)));
+typedef uint16_t vh __attribute__((vector_size(2 * L)));
+
+inline vf splat(float x) { return x - vf{}; }
+inline vu splat_u(uint32_t x) { return x - vu{}; }
+
+inline vf load(const float* p) {
+  vf x;
+  std::memcpy(&x, p, sizeof x);
+  return x;
+}
+inline vf load(const bf16* p) {
+  vh h;
+  std::memcpy(&h, p, sizeof h);
+  return (vf)(__builtin_convertvector(h, vu) << 16);
+}
+inline void store(float* p, vf x) { std::memcpy(p, &x, sizeof x); }
+inline void store(bf16* p, vf x) {
+  const vu u = (vu)x;
+  const vh h = __builtin_convertvector((u + 0x7fffu + ((u >> 16) & 1u)) >> 16, vh);
+  std::memcpy(p, &h, sizeof h);
+}
+template <class T>
+inline vf load(const T* p, int64_t n) {
+  T part[L] = {};
+  std::memcpy(part, p, n * sizeof(T));
+  return load(part);
+}
+template <class T>
+inline void store(T* p, vf x, int64_t n) {
+  T part[L];
+  store(part, x);
+  std::memcpy(p, part, n * sizeof(T));
+}
+
+// A whole vector or the first n lanes: blocks(n, f) calls f(column, Full{} or Part{rest}) so that one body serves both.
+struct Full {};
+struct Part {
+  int64_t n;
+};
+template <class T> inline vf load(const T* p, Full) { return load(p); }
+template <class T> inline vf load(const T* p, Part w) { return load(p, w.n); }
+template <class T> inline void store(T* p, vf x, Full) { store(p, x); }
+template <class T> inline void store(T* p, vf x, Part w) { store(p, x, w.n); }
+template <class F>
+inline void blocks(int64_t begin, int64_t end, F f) {
+  int64_t c = begin;
+  for (; c + L <= end; c += L) f(c, Full{});
+  if (c < end) f(c, Part{end - c});
+}
+
+inline float sum(vf x) {
+  float lanes[L], s = 0;
+  std::memcpy(lanes, &x, sizeof x);
+  for (int half = L / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  return s + lanes[0];
+}
+inline float maximum(vf x) {
+  float lanes[L];
+  std::memcpy(lanes, &x, sizeof x);
+  for (int half = L / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) lanes[i] = std::max(lanes[i], lanes[i + half]);
+  return lanes[0];
+}
+inline vf max(vf a, vf b) { return a > b ? a : b; }
+
+// e^x, relative error below 2e-7; inputs below -87 give about 1e-38. Cody-Waite reduction, polynomial of degree 6 (Taylor, on +-ln2/2).
+inline vf exponential(vf x) {
+  x = x < splat(-87.3f) ? splat(-87.3f) : x;
+  x = x > splat(88.3f) ? splat(88.3f) : x;
+  const vf shifted = x * 1.44269504f + 12582912.0f;
+  const vf n = shifted - 12582912.0f;
+  const vf r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  vf p = r * 1.3888889e-3f + 8.3333333e-3f;
+  p = p * r + 4.1666668e-2f;
+  p = p * r + 0.16666667f;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  return (vf)((vi)p + (((vi)shifted - 0x4B400000) << 23));
+}
+
+// -- dropout masks ---------------------------------------------------------------------------------------------------------
+
+inline void multiply(uint32_t factor, vu x, vu& high, vu& low) {
+#if defined(__AVX512F__)
+  const __m512i a = (__m512i)x, f = _mm512_set1_epi32(static_cast<int>(factor));
+  const __m512i even = _mm512_mul_epu32(a, f), odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), f);
+  high = (vu)_mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd);
+  low = (vu)_mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
+#elif defined(__AVX2__)
+  const __m256i a = (__m256i)x, f = _mm256_set1_epi32(static_cast<int>(factor));
+  const __m256i even = _mm256_mul_epu32(a, f), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), f);
+  high = (vu)_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
+  low = (vu)_mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
+#else
+  const __m128i a = (__m128i)x, f = _mm_set1_epi32(static_cast<int>(factor));
+  const __m128i even = _mm_mul_epu32(a, f), odd = _mm_mul_epu32(_mm_srli_epi64(a, 32), f);
+  high = (vu)_mm_blend_epi16(_mm_srli_epi64(even, 32), odd, 0xCC);
+  low = (vu)_mm_blend_epi16(even, _mm_slli_epi64(odd, 32), 0xCC);
+#endif
+}
+
+// The 128 factors (0 or scale) of columns [128 * super, 128 * super + 128) of one row.
+inline void mask_factors(const Mask& m, uint32_t sentence, uint32_t position, int64_t super, float* factors) {
+  for (int part = 0; part < 16; part += L) {
+    vu c0, c1 = splat_u(position), c2 = splat_u(sentence), c3 = splat_u(0);
+    for (int i = 0; i < L; ++i) c0[i] = static_cast<uint32_t>(super * 16 + part + i);
+    uint32_t k0 = static_cast<uint32_t>(m.key), k1 = static_cast<uint32_t>(m.key >> 32);
+    for (int round = 0; round < kDropoutRounds; ++round) {
+      vu h0, l0, h1, l1;
+      multiply(0xD2511F53u, c0, h0, l0);
+      multiply(0xCD9E8D57u, c2, h1, l1);
+      c0 = h1 ^ c1 ^ k0, c1 = l1, c2 = h0 ^ c3 ^ k1, c3 = l0;
+      k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+    }
+    const vu words[4] = {c0, c1, c2, c3};
+    for (int w = 0; w < 4; ++w) {
+      store(factors + (2 * w) * 16 + part, (words[w] & 0xffffu) >= splat_u(m.threshold) ? splat(m.scale) : vf{});
+      store(factors + (2 * w + 1) * 16 + part, (words[w] >> 16) >= splat_u(m.threshold) ? splat(m.scale) : vf{});
+    }
+  }
+}
+
+// The factors of a whole row of D columns; returns nullptr when there is no dropout.
+struct RowMask {
+  explicit RowMask(const Mask& mask) : m(mask) {}
+  // Calls f(begin, end, factors or nullptr) for stretches of at most 128 columns of [begin, end).
+  template <class F>
+  void row(int64_t n, int64_t begin, int64_t end, F f) {
+    if (m.threshold == 0) return f(begin, end, static_cast<const float*>(nullptr));
+    for (int64_t super = begin / 128; super * 128 < end; ++super) {
+      mask_factors(m, m.sentence[n], m.position[n], super, factors);
+      const int64_t from = std::max(begin, super * 128), to = std::min(end, super * 128 + 128);
+      f(from, to, static_cast<const float*>(factors + (from - super * 128)));
+    }
+  }
+  const Mask& m;
+  alignas(64) float factors[128 + L];
+};
+
+// -- embeddings ------------------------------------------------------------------------------------------------------------
+
+template <class T>
+void embed(const int32_t* tokens, const int32_t* positions, const float* table, const float* signal, float scale, const Mask& mask, void* y,
+           int64_t D, int64_t begin, int64_t end) {
+  RowMask masks(mask);
+  for (int64_t n = begin; n < end; ++n) {
+    T* out = static_cast<T*>(y) + n * D;
+    if (tokens[n] < 0) {
+      std::memset(out, 0, D * sizeof(T));
+      continue;
+    }
+    const float* row = table + tokens[n] * D;
+    const float* wave = signal + positions[n] * D;
+    masks.row(n, 0, D, [&](int64_t from, int64_t to, const float* factors) {
+      blocks(from, to, [&](int64_t c, auto w) {
+        vf x = load(row + c, w) * scale + load(wave + c, w);
+        if (factors) x *= load(factors + (c - from), w);
+        store(out + c, x, w);
+      });
+    });
+  }
+}
+
+template <class T>
+void embed_backward(const int32_t* tokens, int64_t N, float scale, const Mask& mask, const void* dy, float* dtable, int64_t D,
+                    int64_t begin, int64_t end) {
+  RowMask masks(mask);
+  for (int64_t n = 0; n < N; ++n) {
+    if (tokens[n] < 0) continue;
+    const T* g = static_cast<const T*>(dy) + n * D;
+    float* row = dtable + tokens[n] * D;
+    masks.row(n, begin, end, [&](int64_t from, int64_t to, const float* factors) {
+      blocks(from, to, [&](int64_t c, auto w) {
+        vf x = load(g + c, w) * scale;
+        if (factors) x *= load(factors + (c - from), w);
+        store(row + c, load(row + c, w) + x, w);
+      });
+    });
+  }
+}
+
+// -- layer normalisation -----------------------------------------------------------------------------------------------------
+
+template <class T>
+void layer_norm(const void* x, const float* gamma, const float* beta, void* y, float* statistics, int64_t D, int64_t begin, int64_t end) {
+  for (int64_t n = begin; n < end; ++n) {
+    const T* row = static_cast<const T*>(x) + n * D;
+    T* out = static_cast<T*>(y) + n * D;
+    vf total{};
+    blocks(0, D, [&](int64_t c, auto w) { total += load(row + c, w); });
+    const float mean = sum(total) / static_cast<float>(D);
+    vf squares{};
+    float rest = 0;
+    for (int64_t c = 0; c < D; c += L) {
+      if (c + L <= D) {
+        const vf d = load(row + c) - mean;
+        squares += d * d;
+      } else {
+        const vf d = load(row + c, D - c) - mean;
+        for (int64_t i = 0; i < D - c; ++i) rest += d[i] * d[i];
+      }
+    }
+    const float rstd = 1.0f / std::sqrt((sum(squares) + rest) / static_cast<float>(D) + 1e-5f);
+    statistics[2 * n] = mean, statistics[2 * n + 1] = rstd;
+    blocks(0, D, [&](int64_t c, auto w) {
+      store(out + c, (load(row + c, w) - mean) * rstd * load(gamma + c, w) + load(beta + c, w), w);
+    });
+  }
+}
+
+template <class T>
+void layer_norm_backward(const void* dy, const void* x, const float* gamma, const float* statistics, void* dx, bool accumulate,
+                         float* dgamma_part, float* dbeta_part, int64_t D, int64_t begin, int64_t end) {
+  for (int64_t n = begin; n < end; ++n) {
+    const T* g = static_cast<const T*>(dy) + n * D;
+    const T* row = static_cast<const T*>(x) + n * D;
+    T* out = static_cast<T*>(dx) + n * D;
+    const float mean = statistics[2 * n], rstd = statistics[2 * n + 1];
+    vf total{}, dots{};
+    blocks(0, D, [&](int64_t c, auto w) {
+      const vf d = load(g + c, w), h = (load(row + c, w) - mean) * rstd, weighted = d * load(gamma + c, w);
+      total += weighted, dots += weighted * h;
+      store(dgamma_part + c, load(dgamma_part + c, w) + d * h, w);
+      store(dbeta_part + c, load(dbeta_part + c, w) + d, w);
+    });
+    const float mean_g = sum(total) / static_cast<float>(D), mean_gh = sum(dots) / static_cast<float>(D);
+    blocks(0, D, [&](int64_t c, auto w) {
+      const vf h = (load(row + c, w) - mean) * rstd;
+      vf value = rstd * (load(g + c, w) * load(gamma + c, w) - mean_g - h * mean_gh);
+      if (accumulate) value += load(out + c, w);
+      store(out + c, value, w);
+    });
+  }
+}
+
+// -- element-wise -------------------------------------------------------------------------------------------------------------
+
+template <class T>
+void add_dropout(const void* x, const void* s, const Mask& mask, void* y, int64_t D, int64_t begin, int64_t end) {
+  RowMask masks(mask);
+  for (int64_t n = begin; n < end; ++n) {
+    const T* base = x ? static_cast<const T*>(x) + n * D : nullptr;
+    const T* branch = static_cast<const T*>(s) + n * D;
+    T* out = static_cast<T*>(y) + n * D;
+    masks.row(n, 0, D, [&](int64_t from, int64_t to, const float* factors) {
+      blocks(from, to, [&](int64_t c, auto w) {
+        vf value = load(branch + c, w);
+        if (factors) value *= load(factors + (c - from), w);
+        if (base) value += load(base + c, w);
+        store(out + c, value, w);
+      });
+    });
+  }
+}
+
+template <class T>
+void dropout_backward(const void* dy, const Mask& mask, void* ds, bool accumulate, int64_t D, int64_t begin, int64_t end) {
+  RowMask masks(mask);
+  for (int64_t n = begin; n < end; ++n) {
+    const T* g = static_cast<const T*>(dy) + n * D;
+    T* out = static_cast<T*>(ds) + n * D;
+    masks.row(n, 0, D, [&](int64_t from, int64_t to, const float* factors) {
+      blocks(from, to, [&](int64_t c, auto w) {
+        vf value = load(g + c, w);
+        if (factors) value *= load(factors + (c - from), w);
+        if (accumulate) value += load(out + c, w);
+        store(out + c, value, w);
+      });
+    });
+  }
+}
+
+template <class T>
+void relu_dropout_backward(const void* h, float scale, void* dh, int64_t begin, int64_t end) {
+  const T* hidden = static_cast<const T*>(h);
+  T* g = static_cast<T*>(dh);
+  blocks(begin, end, [&](int64_t c, auto w) {
+    const vf x = load(hidden + c, w);
+    store(g + c, x > vf{} ? load(g + c, w) * scale : vf{}, w);
+  });
+}
+
+template <class T>
+void add(const void* x, void* y, int64_t begin, int64_t end) {
+  const T* a = static_cast<const T*>(x);
+  T* b = static_cast<T*>(y);
+  blocks(begin, end, [&](int64_t c, auto w) { store(b + c, load(a + c, w) + load(b + c, w), w); });
+}
+
+// Sums of columns [begin, end): blocks of 128 rows first, so that the rounding error grows slowly.
+template <class T>
+void column_sums(const void* dy, float* sums, int64_t N, int64_t Q, int64_t begin, int64_t end) {
+  const T* g = static_cast<const T*>(dy);
+  for (int64_t stripe = begin; stripe < end; stripe += 256) {
+    const int64_t stop = std::min(end, stripe + 256);
+    float total[256 + L] = {};
+    for (int64_t block = 0; block < N; block += 128) {
+      float part[256 + L] = {};
+      const int64_t last = std::min(N, block + 128);
+      int64_t n = block;
+      for (; n + 4 <= last; n += 4)
+        blocks(stripe, stop, [&](int64_t c, auto w) {
+          const vf four = (load(g + n * Q + c, w) + load(g + (n + 1) * Q + c, w)) + (load(g + (n + 2) * Q + c, w) + load(g + (n + 3) * Q + c, w));
+          store(part + (c - stripe), load(part + (c - stripe)) + four);
+        });
+      for (; n < last; ++n)
+        blocks(stripe, stop, [&](int64_t c, auto w) { store(part + (c - stripe), load(part + (c - stripe)) + load(g + n * Q + c, w)); });
+      for (int64_t c = 0; c < stop - stripe; c += L) store(total + c, load(total + c) + load(part + c));
+    }
+    blocks(stripe, stop, [&](int64_t c, auto w) { store(sums + c, load(sums + c, w) + load(total + (c - stripe)), w); });
+  }
+}
+
+// -- attention ------------------------------------------------------------------------------------------------------------------
+
+// C [MR, NV * L] (+)= A [MR, k] B [k, NV * L]; A element (i, j) is at a[i * rs + j * cs].
+template <int MR, int NV>
+inline void tile(int64_t k, const float* a, int64_t rs, int64_t cs, const float* b, int64_t ldb, float* c, int64_t ldc) {
+  vf acc[MR][NV] = {};
+  for (int64_t j = 0; j < k; ++j) {
+    vf row[NV];
+    for (int v = 0; v < NV; ++v) row[v] = load(b + j * ldb + v * L);
+    for (int i = 0; i < MR; ++i) {
+      const float x = a[i * rs + j * cs];
+      for (int v = 0; v < NV; ++v) acc[i][v] += x * row[v];
+    }
+  }
+  for (int i = 0; i < MR; ++i)
+    for (int v = 0; v < NV; ++v) store(c + i * ldc + v * L, acc[i][v]);
+}
+
+template <int NV>
+void column_panel(int64_t m, int64_t k, const float* a, int64_t rs, int64_t cs, const float* b, int64_t ldb, float* c, int64_t ldc) {
+  int64_t i = 0;
+  for (; i + kMaxMR <= m; i += kMaxMR) tile<kMaxMR, NV>(k, a + i * rs, rs, cs, b, ldb, c + i * ldc, ldc);
+  a += i * rs, c += i * ldc;
+  switch (m - i) {
+    case 5: return tile<5, NV>(k, a, rs, cs, b, ldb, c, ldc);
+    case 4: return tile<4, NV>(k, a, rs, cs, b, ldb, c, ldc);
+    case 3: return tile<3, NV>(k, a, rs, cs, b, ldb, c, ldc);
+    case 2: return tile<2, NV>(k, a, rs, cs, b, ldb, c, ldc);
+    case 1: return tile<1, NV>(k, a, rs, cs, b, ldb, c, ldc);
+    default: return;
+  }
+}
+
+// C [m, n] = A [m, k] B [k, n]; n is a multiple of L (buffers are padded).
+void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t rs, int64_t cs, const float* b, int64_t ldb, float* c, int64_t ldc) {
+  int64_t j = 0;
+  for (; j + kMaxNV * L <= n; j += kMaxNV * L) column_panel<kMaxNV>(m, k, a, rs, cs, b + j, ldb, c + j, ldc);
+  if constexpr (kMaxNV > 2) {
+    if (n - j == 3 * L) return column_panel<3>(m, k, a, rs, cs, b + j, ldb, c + j, ldc);
+    if (n - j == 2 * L) return column_panel<2>(m, k, a, rs, cs, b + j, ldb, c + j, ldc);
+  }
+  if (n - j == L) column_panel<1>(m, k, a, rs, cs, b + j, ldb, c + j, ldc);
+}
+
+inline int64_t padded(int64_t n) { return (n + L - 1) / L * L; }
+
+// L x L transposition by log2(L) rounds of interleaving row i with row i + L/2.
+inline void transpose_block(vf* r) {
+  vi low, high;
+  for (int i = 0; i < L; ++i) low[i] = i / 2 + (i % 2) * L, high[i] = L / 2 + i / 2 + (i % 2) * L;
+  for (int round = 1; round < L; round *= 2) {
+    vf t[L];
+    for (int i = 0; i < L / 2; ++i) {
+      t[2 * i] = __builtin_shuffle(r[i], r[i + L / 2], low);
+      t[2 * i + 1] = __builtin_shuffle(r[i], r[i + L / 2], high);
+    }
+    for (int i = 0; i < L; ++i) r[i] = t[i];
+  }
+}
+
+// out [rows, width] f32 with row stride `ld` = padded(width), times scale; padding columns are zero.
+template <class T>
+void widen_rows(const void* in, int64_t stride, int64_t rows, int64_t width, float scale, float* out, int64_t ld) {
+  for (int64_t r = 0; r < rows; ++r)
+    blocks(0, width, [&](int64_t c, auto w) { store(out + r * ld + c, load(static_cast<const T*>(in) + r * stride + c, w) * scale); });
+}
+
+// out [width, padded(rows)] = in^T; padding columns are zero.
+template <class T>
+void widen_transposed(const void* in, int64_t stride, int64_t rows, int64_t width, float* out, int64_t ld) {
+  for (int64_t r = 0; r < rows; r += L)
+    blocks(0, width, [&](int64_t c, auto w) {
+      vf block[L];
+      for (int i = 0; i < L; ++i) block[i] = r + i < rows ? load(static_cast<const T*>(in) + (r + i) * stride + c, w) : vf{};
+      transpose_block(block);
+      const int64_t count = std::min<int64_t>(L, width - c);
+      for (int i = 0; i < count; ++i) store(out + (c + i) * ld + r, block[i]);
+    });
+}
+
+template <class T>
+void narrow_rows(const float* in, int64_t ld, int64_t rows, int64_t width, float scale, void* out, int64_t stride) {
+  for (int64_t r = 0; r < rows; ++r)
+    blocks(0, width, [&](int64_t c, auto w) { store(static_cast<T*>(out) + r * stride + c, load(in + r * ld + c) * scale, w); });
+}
+
+struct AttentionSizes {
+  int64_t width, keys;  // padded
+};
+
+int64_t attention_scratch(int64_t queries, int64_t keys, int64_t head_width) {
+  const int64_t d = padded(head_width), k = padded(keys), t = padded(queries);
+  return 3 * queries * d + 4 * keys * d + 2 * head_width * k + 3 * queries * k + t + 8 * L;
+}
+
+inline int64_t visible(const AttentionTask& t, int64_t query) { return t.causal ? std::min(t.keys, query + 1) : t.keys; }
+
+// Multiplies the probabilities of one query by its dropout factors.
+inline void drop_row(const AttentionTask& t, int64_t query, int64_t limit, const float* p, float* out) {
+  RowMask masks(t.mask);
+  masks.row(query, 0, limit, [&](int64_t from, int64_t to, const float* factors) {
+    blocks(from, to, [&](int64_t c, auto w) { store(out + c, load(p + c, w) * load(factors + (c - from), w), w); });
+  });
+}
+
+template <class T>
+void attention(const AttentionTask& t, float* scratch) {
+  const int64_t d = padded(t.head_width), kp = padded(t.keys);
+  float* q = scratch;
+  float* kt = q + t.queries * d;
+  float* v = kt + t.head_width * kp;
+  float* s = v + t.keys * d;
+  float* out = s + t.queries * kp;
+  widen_rows<T>(t.q, t.ldq, t.queries, t.head_width, t.scale, q, d);
+  widen_transposed<T>(t.k, t.ldkv, t.keys, t.head_width, kt, kp);
+  widen_rows<T>(t.v, t.ldkv, t.keys, t.head_width, 1.0f, v, d);
+  product(t.queries, kp, t.head_width, q, d, 1, kt, kp, s, kp);
+  for (int64_t i = 0; i < t.queries; ++i) {
+    float* row = s + i * kp;
+    const int64_t limit = visible(t, i);
+    for (int64_t j = limit; j < kp; ++j) row[j] = -1e30f;
+    vf top = splat(-1e30f), total{};
+    for (int64_t j = 0; j < kp; j += L) top = max(top, load(row + j));
+    const float m = maximum(top);
+    for (int64_t j = 0; j < kp; j += L) {
+      const vf e = exponential(load(row + j) - m);
+      store(row + j, e);
+    }
+    for (int64_t j = limit; j < kp; ++j) row[j] = 0;
+    for (int64_t j = 0; j < kp; j += L) total += load(row + j);
+    const float denominator = sum(total), inverse = 1.0f / denominator;
+    t.lse[i * t.lse_stride] = m + std::log(denominator);
+    for (int64_t j = 0; j < kp; j += L) store(row + j, load(row + j) * inverse);
+    if (t.mask.threshold) drop_row(t, i, limit, row, row);
+  }
+  product(t.queries, d, t.keys, s, kp, 1, v, d, out, d);
+  narrow_rows<T>(out, d, t.queries, t.head_width, 1.0f, t.y, t.ldy);
+}
+
+template <class T>
+void attention_backward(const AttentionTask& t, float* scratch) {
+  const int64_t d = padded(t.head_width), kp = padded(t.keys);
+  float* q = scratch;                       // [queries, d], scaled
+  float* dy = q + t.queries * d;            // [queries, d]
+  float* result = dy + t.queries * d;       // dq [queries, d]
+  float* k = result + t.queries * d;        // [keys, d]
+  float* dk = k + t.keys * d;               // [keys, d]
+  float* dv = dk + t.keys * d;              // [keys, d]
+  float* kt = dv + t.keys * d;              // [width, kp]
+  float* vt = kt + t.head_width * kp;       // [width, kp]
+  float* p = vt + t.head_width * kp;        // [queries, kp] probabilities
+  float* dropped = p + t.queries * kp;      // [queries, kp] probabilities after dropout
+  float* ds = dropped + t.queries * kp;     // [queries, kp]
+  widen_rows<T>(t.q, t.ldq, t.queries, t.head_width, t.scale, q, d);
+  widen_rows<T>(t.dy, t.ldy, t.queries, t.head_width, 1.0f, dy, d);
+  widen_rows<T>(t.k, t.ldkv, t.keys, t.head_width, 1.0f, k, d);
+  widen_transposed<T>(t.k, t.ldkv, t.keys, t.head_width, kt, kp);
+  widen_transposed<T>(t.v, t.ldkv, t.keys, t.head_width, vt, kp);
+  product(t.queries, kp, t.head_width, q, d, 1, kt, kp, p, kp);
+  product(t.queries, kp, t.head_width, dy, d, 1, vt, kp, ds, kp);
+  const bool drops = t.mask.threshold != 0;
+  if (!drops) dropped = p;
+  for (int64_t i = 0; i < t.queries; ++i) {
+    float* row = p + i * kp;
+    float* grad = ds + i * kp;
+    const int64_t limit = visible(t, i);
+    const float lse = t.lse[i * t.lse_stride];
+    for (int64_t j = 0; j < kp; j += L) store(row + j, exponential(load(row + j) - lse));
+    for (int64_t j = limit; j < kp; ++j) row[j] = 0, grad[j] = 0;
+    if (drops) {
+      std::memset(dropped + i * kp + limit, 0, (kp - limit) * sizeof(float));
+      drop_row(t, i, limit, row, dropped + i * kp);
+      drop_row(t, i, limit, grad, grad);
+    }
+    vf dots{};
+    for (int64_t j = 0; j < kp; j += L) dots += load(row + j) * load(grad + j);
+    const float dot = sum(dots);
+    for (int64_t j = 0; j < kp; j += L) store(grad + j, load(row + j) * (load(grad + j) - dot));
+  }
+  product(t.queries, d, t.keys, ds, kp, 1, k, d, result, d);
+  product(t.keys, d, t.queries, ds, 1, kp, q, d, dk, d);  // q carries the scale
+  product(t.keys, d, t.queries, dropped, 1, kp, dy, d, dv, d);
+  narrow_rows<T>(result, d, t.queries, t.head_width, t.scale, t.dq, t.ld_dq);
+  narrow_rows<T>(dk, d, t.keys, t.head_width, 1.0f, t.dk, t.ld_dkv);
+  narrow_rows<T>(dv, d, t.keys, t.head_width, 1.0f, t.dv, t.ld_dkv);
+}
+
+template <class T>
+void attend_cached(const void* q, const void* kv, int64_t ldkv, int64_t k_column, int64_t v_column, const int32_t* index, int64_t length,
+                   int64_t head_width, int64_t heads, void* y, float* scratch) {
+  const float scale = 1.0f / std::sqrt(static_cast<float>(head_width));
+  const T* cache = static_cast<const T*>(kv);
+  for (int64_t h = 0; h < heads; ++h) {
+    const T* query = static_cast<const T*>(q) + h * head_width;
+    float top = -1e30f;
+    for (int64_t j = 0; j < length; ++j) {
+      const T* key = cache + index[j] * ldkv + k_column + h * head_width;
+      vf dot{};
+      blocks(0, head_width, [&](int64_t c, auto w) { dot += load(query + c, w) * load(key + c, w); });
+      scratch[j] = sum(dot) * scale;
+      top = std::max(top, scratch[j]);
+    }
+    vf total{};
+    blocks(0, length, [&](int64_t j, auto w) { store(scratch + j, exponential(load(scratch + j, w) - top), w); });
+    blocks(0, length, [&](int64_t j, auto w) { total += load(scratch + j, w); });
+    const float inverse = 1.0f / sum(total);
+    T* out = static_cast<T*>(y) + h * head_width;
+    blocks(0, head_width, [&](int64_t c, auto w) {
+      vf value{};
+      for (int64_t j = 0; j < length; ++j) value += scratch[j] * load(cache + index[j] * ldkv + v_column + h * head_width + c, w);
+      store(out + c, value * inverse, w);
+    });
+  }
+}
+
+// -- output ----------------------------------------------------------------------------------------------------------------------
+
+template <class T>
+void smoothed_loss(float* z, int64_t V, int32_t target, float smoothing, float* out, void* dlogits) {
+  T* dz = static_cast<T*>(dlogits);
+  if (target < 0) {
+    out[0] = out[1] = out[2] = 0;
+    if (dz) std::memset(dz, 0, V * sizeof(T));
+    return;
+  }
+  const int64_t whole = V / L * L;
+  vf top = splat(-INFINITY), total{}, exps{};
+  for (int64_t c = 0; c < whole; c += L) {
+    const vf x = load(z + c);
+    top = max(top, x), total += x;
+  }
+  float m = maximum(top), sum_z = sum(total);
+  for (int64_t c = whole; c < V; ++c) m = std::max(m, z[c]), sum_z += z[c];
+  const float at_target = z[target];
+  for (int64_t c = 0; c < whole; c += L) {
+    const vf e = exponential(load(z + c) - m);
+    exps += e;
+    store(z + c, e);
+  }
+  float denominator = sum(exps);
+  if (whole < V) {
+    const vf e = exponential(load(z + whole, V - whole) - m);
+    for (int64_t c = whole; c < V; ++c) denominator += z[c] = e[c - whole];
+  }
+  const float log_sum = m + std::log(denominator), nll = log_sum - at_target;
+  out[0] = (1 - smoothing) * nll + smoothing * (log_sum - sum_z / static_cast<float>(V));
+  out[1] = nll;
+  out[2] = at_target == m ? 1.0f : 0.0f;
+  if (!dz) return;
+  const float inverse = 1.0f / denominator, uniform = smoothing / static_cast<float>(V), at = z[target];
+  blocks(0, V, [&](int64_t c, auto w) { store(dz + c, load(z + c, w) * inverse - uniform, w); });
+  const float exact = at * inverse - uniform - (1 - smoothing);
+  if constexpr (sizeof(T) == 2)
+    dz[target] = round_to_bf16(exact);
+  else
+    dz[target] = exact;
+}
+
+void log_softmax_top_k(const float* z, int64_t V, int64_t k, float* values, int32_t* indices) {
+  vf top = splat(-INFINITY), exps{};
+  for (int64_t c = 0; c + L <= V; c += L) top = max(top, load(z + c));
+  float m = maximum(top);
+  for (int64_t c = V / L * L; c < V; ++c) m = std::max(m, z[c]);
+  for (int64_t c = 0; c + L <= V; c += L) exps += exponential(load(z + c) - m);
+  float denominator = sum(exps);
+  for (int64_t c = V / L * L; c < V; ++c) denominator += std::exp(z[c] - m);
+  const float log_sum = m + std::log(denominator);
+  int64_t found = 0;
+  float least = -INFINITY;
+  const auto consider = [&](int64_t c) {
+    if (found == k && !(z[c] > least)) return;
+    int64_t at = found < k ? found++ : k - 1;
+    for (; at > 0 && z[indices[at - 1]] < z[c]; --at) indices[at] = indices[at - 1];
+    indices[at] = static_cast<int32_t>(c);
+    if (found == k) least = z[indices[k - 1]];
+  };
+  constexpr int64_t stride = 8 * L;
+  int64_t c = 0;
+  for (; c + stride <= V; c += stride) {
+    if (found == k) {
+      vf best = load(z + c);
+      for (int64_t i = L; i < stride; i += L) best = max(best, load(z + c + i));
+      if (!(maximum(best) > least)) continue;
+    }
+    for (int64_t i = 0; i < stride; ++i) consider(c + i);
+  }
+  for (; c < V; ++c) consider(c);
+  for (int64_t i = 0; i < k; ++i) values[i] = z[indices[i]] - log_sum;
+}
+
+// -- flat buffers ------------------------------------------------------------------------------------------------------------------
+
+double sum_of_squares(const float* x, int64_t begin, int64_t end) {
+  double total = 0;
+  for (int64_t block = begin; block < end; block += 4096) {
+    vf squares{};
+    blocks(block, std::min(end, block + 4096), [&](int64_t c, auto w) {
+      const vf v = load(x + c, w);
+      squares += v * v;
+    });
+    total += sum(squares);
+  }
+  return total;
+}
+
+void adam(float* value, const float* gradient, float* m, float* v, float rate, float beta1, float beta2, float epsilon, float coupled_decay,
+          float decoupled_decay, float scale, float correction1, float correction2, int64_t begin, int64_t end) {
+  const float step = rate / correction1, root = 1.0f / std::sqrt(correction2);
+  blocks(begin, end, [&](int64_t c, auto w) {
+    vf x = load(value + c, w);
+    const vf g = load(gradient + c, w) * scale + coupled_decay * x;
+    const vf first = beta1 * load(m + c, w) + (1 - beta1) * g, second = beta2 * load(v + c, w) + (1 - beta2) * g * g;
+    vf deviation;
+    for (int i = 0; i < L; ++i) deviation[i] = __builtin_sqrtf(second[i]);
+    x = x - step * first / (deviation * root + epsilon) - rate * decoupled_decay * x;
+    store(m + c, first, w), store(v + c, second, w), store(value + c, x, w);
+  });
+}
+
+void moving_average(const float* value, float* average, float decay, int64_t begin, int64_t end) {
+  blocks(begin, end, [&](int64_t c, auto w) { store(average + c, decay * load(average + c, w) + (1 - decay) * load(value + c, w), w); });
+}
+
+template <class T>
+constexpr Table make_table() {
+  return {embed<T>,           embed_backward<T>,   layer_norm<T>,         layer_norm_backward<T>, add_dropout<T>, dropout_backward<T>,
+          relu_dropout_backward<T>, add<T>,        column_sums<T>,        attention_scratch,      attention<T>,   attention_backward<T>,
+          attend_cached<T>,   smoothed_loss<T>,    log_softmax_top_k,     sum_of_squares,         adam,           moving_average};
+}
+
+}  // namespace
+
+const Table& table(DType activation) {
+  static constexpr Table f32 = make_table<float>(), narrow = make_table<bf16>();
+  return activation == DType::bf16 ? narrow : f32;
+}
+
+}  // namespace starling::kernels::STARLING_ISA

@@ -1,0 +1,148 @@
+#include "backend/cpu/products.h"
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+namespace starling {
+namespace {
+
+using dnnl::memory;
+using Type = memory::data_type;
+using Tag = memory::format_tag;
+
+Type type_of(DType t) { return t == DType::bf16 ? Type::bf16 : Type::f32; }
+
+struct CpuPacked : Packed {
+  memory packed;
+};
+
+enum class Kind : uint8_t { linear, weight_gradient };
+
+struct Key {
+  int64_t m, k, n;
+  uint32_t flags;
+  bool operator==(const Key&) const = default;
+};
+struct KeyHash {
+  size_t operator()(const Key& key) const {
+    uint64_t h = 0;
+    for (uint64_t part : {uint64_t(key.m), uint64_t(key.k), uint64_t(key.n), uint64_t(key.flags)}) h = (h ^ part) * 0x9E3779B97F4A7C15ull, h ^= h >> 29;
+    return h;
+  }
+};
+
+}  // namespace
+
+struct Products::Implementation {
+  explicit Implementation(DType t) : activation(type_of(t)), engine(dnnl::engine::kind::cpu, 0), stream(engine) {
+    dnnl::set_primitive_cache_capacity(0);  // this class keeps its own
+  }
+
+  struct Entry {
+    Key key;
+    dnnl::matmul primitive;
+    dnnl::matmul::primitive_desc description;
+  };
+
+  // Least recently used entries go once there are more than this: an entry holds a few hundred KB of generated code at most.
+  static constexpr size_t kCapacity = 1024;
+
+  template <class Make>
+  Entry& find(const Key& key, Make make) {
+    if (auto it = index.find(key); it != index.end()) {
+      entries.splice(entries.begin(), entries, it->second);
+      return entries.front();
+    }
+    dnnl::matmul::primitive_desc description = make();
+    entries.push_front({key, dnnl::matmul(description), description});
+    index[key] = entries.begin();
+    if (entries.size() > kCapacity) {
+      index.erase(entries.back().key);
+      entries.pop_back();
+    }
+    return entries.front();
+  }
+
+  memory scratch_for(const Entry& e) {
+    const auto md = e.description.scratchpad_desc();
+    const int64_t bytes = static_cast<int64_t>(md.get_size());
+    if (!scratch || scratch->bytes() < bytes) scratch = std::make_unique<Storage>(std::max<int64_t>(bytes, 1));
+    return memory(md, engine, scratch->data());
+  }
+
+  Type activation;
+  dnnl::engine engine;
+  dnnl::stream stream;
+  std::list<Entry> entries;
+  std::unordered_map<Key, std::list<Entry>::iterator, KeyHash> index;
+  std::unique_ptr<Storage> scratch;
+};
+
+Products::Products(DType activation) : implementation_(std::make_unique<Implementation>(activation)) {}
+Products::~Products() = default;
+
+std::unique_ptr<Packed> Products::pack(const Tensor& w, bool transposed, std::unique_ptr<Packed> reuse) {
+  auto& im = *implementation_;
+  const int64_t in = w.dim(transposed ? 1 : 0), out = w.dim(transposed ? 0 : 1);
+  std::unique_ptr<CpuPacked> packed(static_cast<CpuPacked*>(reuse.release()));
+  if (!packed || packed->in != in || packed->out != out) {
+    packed = std::make_unique<CpuPacked>();
+    packed->in = in, packed->out = out;
+    const dnnl::matmul::primitive_desc any(
+        {{{256, in}, im.activation, Tag::ab}, {{in, out}, im.activation, Tag::any}, {{256, out}, im.activation, Tag::ab}}, im.engine);
+    packed->packed = memory(any.weights_desc(), im.engine);
+  }
+  memory source({{in, out}, type_of(w.dtype()), transposed ? Tag::ba : Tag::ab}, im.engine, w.raw());
+  dnnl::reorder(source, packed->packed).execute(im.stream, source, packed->packed);
+  im.stream.wait();
+  return packed;
+}
+
+void Products::linear(const Tensor& x, const Packed& weight, const Tensor& b, const Tensor& y, Activation activation, Write write) {
+  auto& im = *implementation_;
+  const auto& w = static_cast<const CpuPacked&>(weight);
+  CHECK(x.columns() == w.in && y.columns() == w.out && x.rows() == y.rows(), "{} times [{}, {}] into {}", x.shape().text(), w.in, w.out,
+        y.shape().text());
+  const uint32_t flags = static_cast<uint32_t>(Kind::linear) | (b ? 2u : 0u) | (activation == Activation::relu ? 4u : 0u) |
+                         (write == Write::accumulate ? 8u : 0u) | (y.dtype() == DType::f32 ? 16u : 0u);
+  auto& entry = im.find({x.rows(), w.in, w.out, flags}, [&] {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    dnnl::post_ops after;
+    if (write == Write::accumulate) after.append_sum(1.0f);
+    if (activation == Activation::relu) after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0, 0);
+    attributes.set_post_ops(after);
+    const memory::desc source({x.rows(), w.in}, im.activation, Tag::ab), target({y.rows(), w.out}, type_of(y.dtype()), Tag::ab);
+    if (!b) return dnnl::matmul::primitive_desc({source, w.packed.get_desc(), target}, attributes, im.engine);
+    return dnnl::matmul::primitive_desc({source, w.packed.get_desc(), {{1, w.out}, Type::f32, Tag::ab}, target}, attributes, im.engine);
+  });
+  std::unordered_map<int, memory> arguments{{DNNL_ARG_SRC, memory(entry.description.src_desc(), im.engine, x.raw())},
+                                            {DNNL_ARG_WEIGHTS, w.packed},
+                                            {DNNL_ARG_DST, memory(entry.description.dst_desc(), im.engine, y.raw())},
+                                            {DNNL_ARG_SCRATCHPAD, im.scratch_for(entry)}};
+  if (b) arguments.emplace(DNNL_ARG_BIAS, memory(entry.description.bias_desc(), im.engine, b.raw()));
+  entry.primitive.execute(im.stream, arguments);
+  im.stream.wait();
+}
+
+void Products::weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write) {
+  auto& im = *implementation_;
+  const int64_t P = a.columns(), Q = c.columns(), N = a.rows();
+  CHECK(c.rows() == N && dw.dim(0) == P && dw.dim(1) == Q, "{} and {} into {}", a.shape().text(), c.shape().text(), dw.shape().text());
+  const uint32_t flags = static_cast<uint32_t>(Kind::weight_gradient) | (write == Write::accumulate ? 8u : 0u);
+  auto& entry = im.find({P, N, Q, flags}, [&] {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    dnnl::post_ops after;
+    if (write == Write::accumulate) after.append_sum(1.0f);
+    attributes.set_post_ops(after);
+    return dnnl::matmul::primitive_desc(
+        {{{P, N}, im.activation, Tag::ba}, {{N, Q}, im.activation, Tag::ab}, {{P, Q}, Type::f32, Tag::ab}}, attributes, im.engine);
+  });
+  entry.primitive.execute(im.stream, {{DNNL_ARG_SRC, memory(entry.description.src_desc(), im.engine, a.raw())},
+                                      {DNNL_ARG_WEIGHTS, memory(entry.description.weights_desc(), im.engine, c.raw())},
+                                      {DNNL_ARG_DST, memory(entry.description.dst_desc(), im.engine, dw.raw())},
+                                      {DNNL_ARG_SCRATCHPAD, im.scratch_for(entry)}});
+  im.stream.wait();
+}
+
+}  // namespace starling

@@ -1,0 +1,111 @@
+#include "tensor/tensor.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace starling {
+
+const char* name_of(DType t) {
+  switch (t) {
+    case DType::f32: return "f32";
+    case DType::f64: return "f64";
+    case DType::bf16: return "bf16";
+    case DType::i32: return "i32";
+    case DType::i8: return "i8";
+  }
+  return "?";
+}
+
+std::string Shape::text() const {
+  std::string s = "[";
+  for (int i = 0; i < rank_; ++i) s += (i ? ", " : "") + std::to_string(dims_[i]);
+  return s + "]";
+}
+
+Storage::Storage(int64_t bytes) : bytes_(bytes) {
+  constexpr int64_t huge = int64_t{2} << 20;
+  const int64_t alignment = bytes >= huge ? huge : 64;
+  const int64_t rounded = std::max<int64_t>((bytes + alignment - 1) / alignment * alignment, alignment);
+  data_ = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
+  if (data_ == nullptr)
+    throw Error(fmt::format("out of memory: {} MiB were asked for; use smaller batches (train.micro-batch-tokens) or a smaller model",
+                            bytes >> 20));
+  if (bytes >= huge) madvise(data_, rounded, MADV_HUGEPAGE);  // a hint: failure changes nothing but speed
+  std::memset(data_, 0, rounded);
+}
+
+Storage::~Storage() { std::free(data_); }
+
+Tensor::Tensor(const Shape& shape, DType dtype) : shape_(shape), dtype_(dtype) {
+  storage_ = std::make_shared<Storage>(shape.count() * size_of(dtype));
+  data_ = storage_->data();
+}
+
+Tensor Tensor::rows(int64_t begin, int64_t end) const {
+  CHECK(0 <= begin && begin <= end && end <= shape_[0], "rows [{}, {}) of {}", begin, end, shape_.text());
+  const int64_t stride = shape_[0] == 0 ? 0 : count() / shape_[0];
+  Shape shape;
+  switch (shape_.rank()) {
+    case 1: shape = Shape{end - begin}; break;
+    case 2: shape = Shape{end - begin, shape_[1]}; break;
+    case 3: shape = Shape{end - begin, shape_[1], shape_[2]}; break;
+    default: shape = Shape{end - begin, shape_[1], shape_[2], shape_[3]}; break;
+  }
+  return Tensor(storage_, data_ + begin * stride * size_of(dtype_), shape, dtype_);
+}
+
+Tensor Tensor::slice(int64_t begin, const Shape& shape) const {
+  CHECK(begin >= 0 && begin + shape.count() <= count(), "slice at {} of shape {} from {}", begin, shape.text(), shape_.text());
+  return Tensor(storage_, data_ + begin * size_of(dtype_), shape, dtype_);
+}
+
+void Tensor::zero() const { std::memset(data_, 0, bytes()); }
+
+std::vector<double> Tensor::to_doubles() const {
+  std::vector<double> out(count());
+  for (int64_t i = 0; i < count(); ++i) {
+    switch (dtype_) {
+      case DType::f32: out[i] = reinterpret_cast<const float*>(data_)[i]; break;
+      case DType::f64: out[i] = reinterpret_cast<const double*>(data_)[i]; break;
+      case DType::bf16: out[i] = widen(reinterpret_cast<const bf16*>(data_)[i]); break;
+      case DType::i32: out[i] = reinterpret_cast<const int32_t*>(data_)[i]; break;
+      case DType::i8: out[i] = reinterpret_cast<const int8_t*>(data_)[i]; break;
+    }
+  }
+  return out;
+}
+
+void Tensor::from_doubles(std::span<const double> values) const {
+  CHECK(static_cast<int64_t>(values.size()) == count(), "{} values for {}", values.size(), shape_.text());
+  for (int64_t i = 0; i < count(); ++i) {
+    switch (dtype_) {
+      case DType::f32: reinterpret_cast<float*>(data_)[i] = static_cast<float>(values[i]); break;
+      case DType::f64: reinterpret_cast<double*>(data_)[i] = values[i]; break;
+      case DType::bf16: reinterpret_cast<bf16*>(data_)[i] = round_to_bf16(static_cast<float>(values[i])); break;
+      case DType::i32: reinterpret_cast<int32_t*>(data_)[i] = static_cast<int32_t>(values[i]); break;
+      case DType::i8: reinterpret_cast<int8_t*>(data_)[i] = static_cast<int8_t>(values[i]); break;
+    }
+  }
+}
+
+Tensor Arena::allocate(const Shape& shape, DType dtype) {
+  constexpr int64_t chunk_bytes = int64_t{32} << 20;
+  const int64_t bytes = (shape.count() * size_of(dtype) + 127) / 64 * 64;  // one spare cache line: kernels may read past a row
+  while (at_.chunk < chunks_.size() && at_.offset + bytes > chunks_[at_.chunk]->bytes()) at_ = {at_.chunk + 1, 0};
+  if (at_.chunk == chunks_.size()) chunks_.push_back(std::make_shared<Storage>(std::max(chunk_bytes, bytes)));
+  const auto& storage = chunks_[at_.chunk];
+  std::byte* data = storage->data() + at_.offset;
+  at_.offset += bytes;
+  return Tensor(storage, data, shape, dtype);
+}
+
+int64_t Arena::capacity() const {
+  int64_t total = 0;
+  for (const auto& c : chunks_) total += c->bytes();
+  return total;
+}
+
+}  // namespace starling

@@ -1,0 +1,155 @@
+// Tensors: cheap handles on 64-byte aligned storage, rows contiguous, at most four dimensions. A Tensor never owns more than
+// a share of its storage, so views cost nothing; elements are reached through data<T>(), which checks the type.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace starling {
+
+// Brain float: the upper half of an f32. Arithmetic happens in f32 after widening.
+struct bf16 {
+  uint16_t bits;
+};
+
+enum class DType : uint8_t { f32, f64, bf16, i32, i8 };
+
+inline int64_t size_of(DType t) {
+  switch (t) {
+    case DType::f64: return 8;
+    case DType::bf16: return 2;
+    case DType::i8: return 1;
+    default: return 4;
+  }
+}
+const char* name_of(DType t);
+
+template <class T>
+constexpr DType dtype_of();
+template <> constexpr DType dtype_of<float>() { return DType::f32; }
+template <> constexpr DType dtype_of<double>() { return DType::f64; }
+template <> constexpr DType dtype_of<bf16>() { return DType::bf16; }
+template <> constexpr DType dtype_of<int32_t>() { return DType::i32; }
+template <> constexpr DType dtype_of<int8_t>() { return DType::i8; }
+
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<int64_t> dims) {
+    CHECK(dims.size() <= 4, "{} dimensions", dims.size());
+    for (int64_t d : dims) dims_[rank_++] = d;
+  }
+  int rank() const { return rank_; }
+  int64_t operator[](int i) const { return dims_[i]; }
+  int64_t count() const {
+    int64_t n = 1;
+    for (int i = 0; i < rank_; ++i) n *= dims_[i];
+    return n;
+  }
+  bool operator==(const Shape& o) const { return rank_ == o.rank_ && dims_ == o.dims_; }
+  std::string text() const;
+
+ private:
+  std::array<int64_t, 4> dims_{};
+  int rank_ = 0;
+};
+
+// One aligned allocation, filled with zeros; large ones ask for huge pages.
+class Storage {
+ public:
+  explicit Storage(int64_t bytes);
+  ~Storage();
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+  std::byte* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+class Tensor {
+ public:
+  Tensor() = default;
+  // Owned, zeroed.
+  Tensor(const Shape& shape, DType dtype);
+  Tensor(std::shared_ptr<Storage> storage, std::byte* data, const Shape& shape, DType dtype)
+      : storage_(std::move(storage)), data_(data), shape_(shape), dtype_(dtype) {}
+
+  explicit operator bool() const { return data_ != nullptr; }
+  const Shape& shape() const { return shape_; }
+  int64_t dim(int i) const { return shape_[i]; }
+  int64_t rows() const { return shape_[0]; }
+  int64_t columns() const { return shape_.rank() < 2 ? 1 : shape_[1]; }
+  int64_t count() const { return shape_.count(); }
+  int64_t bytes() const { return count() * size_of(dtype_); }
+  DType dtype() const { return dtype_; }
+  std::byte* raw() const { return data_; }
+
+  template <class T>
+  T* data() const {
+    CHECK(dtype_of<T>() == dtype_, "tensor is {}, asked for {}", name_of(dtype_), name_of(dtype_of<T>()));
+    return reinterpret_cast<T*>(data_);
+  }
+  // The same elements under another shape of equal count.
+  Tensor view(const Shape& shape) const {
+    CHECK(shape.count() == count(), "view {} of {}", shape.text(), shape_.text());
+    return Tensor(storage_, data_, shape, dtype_);
+  }
+  // Rows [begin, end) of the first dimension.
+  Tensor rows(int64_t begin, int64_t end) const;
+  // Elements [begin, begin + shape.count()) of the flat buffer.
+  Tensor slice(int64_t begin, const Shape& shape) const;
+  void zero() const;
+  // Widening or rounding copies from and to double, for tests, files and initialisation.
+  std::vector<double> to_doubles() const;
+  void from_doubles(std::span<const double> values) const;
+
+ private:
+  std::shared_ptr<Storage> storage_;
+  std::byte* data_ = nullptr;
+  Shape shape_;
+  DType dtype_ = DType::f32;
+};
+
+inline float widen(bf16 x) {
+  const uint32_t bits = uint32_t{x.bits} << 16;
+  float f;
+  __builtin_memcpy(&f, &bits, 4);
+  return f;
+}
+// Round to nearest, ties to even; NaN stays NaN.
+inline bf16 round_to_bf16(float f) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &f, 4);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return bf16{static_cast<uint16_t>((bits >> 16) | 0x40)};
+  return bf16{static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
+}
+
+// A stack of memory for the tensors of one step: allocation is a pointer bump, release is a mark. Contents are not zeroed.
+class Arena {
+ public:
+  Tensor allocate(const Shape& shape, DType dtype);
+  struct Mark {
+    size_t chunk = 0;
+    int64_t offset = 0;
+  };
+  Mark mark() const { return at_; }
+  void release(Mark m) { at_ = m; }
+  int64_t capacity() const;
+
+ private:
+  std::vector<std::shared_ptr<Storage>> chunks_;
+  Mark at_;
+};
+
+}  // namespace starling
