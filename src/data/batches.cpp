@@ -1,0 +1,266 @@
+// How batches are cut is the same for training, accumulation and validation: cut() below.
+#include "data/batches.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/random.h"
+
+namespace starling {
+namespace {
+
+constexpr uint32_t kOrderStream = 0;       // of the epoch's permutation; corpus c chooses its samples with stream 1 + c
+constexpr uint64_t kWindowStream = 1u << 31;  // of the order of batches within a window
+constexpr int64_t kMaxBatchTokens = int64_t{1} << 28;  // offsets are int32 and source sides may be larger
+
+struct Limits {
+  int64_t target, source;
+};
+
+// One pass: batches of at most the limits, each aiming at the end of its share of all target tokens.
+template <class LengthsOf>
+std::vector<int64_t> cut_into(int64_t count, const LengthsOf& lengths_of, Limits limits, int64_t parts, int64_t total) {
+  std::vector<int64_t> cuts{0};
+  int64_t source = 0, target = 0, done = 0;  // of the open batch; target tokens before it and in it
+  for (int64_t i = 0; i < count; ++i) {
+    const PairLengths lengths = lengths_of(i);
+    // Share k ends at total * k / parts; the sentence that crosses it goes to the side on which more of it lies.
+    const auto share = static_cast<double>(total) * static_cast<double>(cuts.size()) / static_cast<double>(parts);
+    const bool full = target + lengths.target > limits.target || source + lengths.source > limits.source;
+    const bool share_reached = static_cast<double>(done) + 0.5 * lengths.target > share;
+    if (i > cuts.back() && (full || share_reached)) {
+      cuts.push_back(i);
+      source = target = 0;
+    }
+    source += lengths.source;
+    target += lengths.target;
+    done += lengths.target;
+  }
+  if (count > 0) cuts.push_back(count);
+  return cuts;
+}
+
+// Cuts sentences 0..count-1 into runs within the limits, about equal in target tokens, as few as possible: the number of parts
+// is raised until the cut has just as many.
+template <class LengthsOf>
+std::vector<int64_t> cut(int64_t count, const LengthsOf& lengths_of, Limits limits) {
+  int64_t total = 0;
+  for (int64_t i = 0; i < count; ++i) total += lengths_of(i).target;
+  int64_t parts = std::max<int64_t>(1, (total + limits.target - 1) / limits.target);
+  std::vector<int64_t> cuts;
+  for (int tries = 0; tries < 4; ++tries) {
+    cuts = cut_into(count, lengths_of, limits, parts, total);
+    const auto obtained = static_cast<int64_t>(cuts.size()) - 1;
+    if (obtained <= parts) break;
+    parts = obtained;
+  }
+  return cuts;
+}
+
+Limits limits_of(int64_t batch_tokens, double source_factor) {
+  if (batch_tokens < 1 || batch_tokens > kMaxBatchTokens)
+    throw ConfigError(fmt::format("a batch of {} target tokens is not possible; choose 1 to {}, e.g. 4000", batch_tokens, kMaxBatchTokens));
+  return {batch_tokens, static_cast<int64_t>(static_cast<double>(batch_tokens) * source_factor)};
+}
+
+std::vector<double> checked_weights(const TokenStore& store, const BatchOptions& options) {
+  if (options.weights.empty()) return std::vector<double>(static_cast<size_t>(store.corpora()), 1.0);
+  if (static_cast<int64_t>(options.weights.size()) != store.corpora())
+    throw ConfigError(fmt::format("{} weights for {} corpora; give one for each", options.weights.size(), store.corpora()));
+  for (const double weight : options.weights)
+    if (!std::isfinite(weight) || weight < 0 || weight > 1e4) throw ConfigError(fmt::format("a corpus weight is {}; choose 0 to 10000", weight));
+  return options.weights;
+}
+
+std::string nothing_left(const FilterCounts& counts) {
+  return fmt::format("no training sentence is left: of {} pairs {} were empty, {} too long, {} of unlike lengths, {} kept; loosen the filters, "
+                     "or give a corpus a weight above 0",
+                     counts.total, counts.empty, counts.too_long, counts.ratio, counts.kept);
+}
+
+}  // namespace
+
+// Which pair of the store stands at which place of an epoch.
+class BatchStream::Epoch {
+ public:
+  Epoch(const BatchStream& stream, int64_t epoch)
+      : number_(epoch), corpora_(stream.corpora_), order_(static_cast<uint64_t>(stream.samples_), stream.options_.seed, kOrderStream,
+                                                          static_cast<uint64_t>(epoch)) {
+    for (size_t c = 0; c < corpora_.size(); ++c)
+      choice_.emplace_back(static_cast<uint64_t>(std::max<int64_t>(1, corpora_[c].size)), stream.options_.seed, static_cast<uint32_t>(1 + c),
+                           static_cast<uint64_t>(epoch));
+  }
+
+  int64_t number() const { return number_; }
+
+  int64_t pair_at(int64_t place) const {
+    const auto sample = static_cast<int64_t>(order_(static_cast<uint64_t>(place)));
+    size_t c = corpora_.size() - 1;
+    while (corpora_[c].first > sample) --c;
+    const Corpus& corpus = corpora_[c];
+    const int64_t within = (sample - corpus.first) % corpus.size;
+    // A corpus that is shown whole needs no choice; otherwise the first samples of a permutation are one without replacement.
+    if (corpus.samples == corpus.size) return corpus.begin + within;
+    return corpus.begin + static_cast<int64_t>(choice_[c](static_cast<uint64_t>(within)));
+  }
+
+ private:
+  int64_t number_;
+  const std::vector<Corpus>& corpora_;
+  Permutation order_;
+  std::vector<Permutation> choice_;
+};
+
+BatchStream::BatchStream(const TokenStore& store, const BatchOptions& options) : store_(store), options_(options) {
+  limits_of(options.batch_tokens, options.max_source_factor);
+  if (!(options.max_source_factor >= 0.01 && options.max_source_factor <= 100))
+    throw ConfigError(fmt::format("the source factor is {}; choose 0.01 to 100, e.g. 2", options.max_source_factor));
+  if (options.window_batches < 1 || options.window_batches > 1'000'000)
+    throw ConfigError(fmt::format("a window of {} batches is not possible; choose 1 to 1000000, e.g. 64", options.window_batches));
+  const std::vector<double> weights = checked_weights(store, options);
+  for (int64_t c = 0; c < store.corpora(); ++c) {
+    const int64_t size = store.corpus_size(c);
+    const int64_t samples = std::llround(weights[static_cast<size_t>(c)] * static_cast<double>(size));
+    if (samples > 0) corpora_.push_back({store.corpus_begin(c), size, samples, samples_});
+    samples_ += samples;
+  }
+  if (samples_ == 0) throw DataError(nothing_left(store.counts()));
+  // A window holds about window_batches batches; the number of sentences is fixed, so that windows can be found without reading.
+  const double tokens_a_side = std::max(1.0, static_cast<double>(store.tokens()) / 2 / static_cast<double>(store.size()));
+  const double wanted = static_cast<double>(options.window_batches) * static_cast<double>(options.batch_tokens) / tokens_a_side;
+  window_samples_ = std::clamp<int64_t>(std::llround(wanted), 1, std::min<int64_t>(samples_, int64_t{1} << 26));
+}
+
+void BatchStream::fill(const Epoch& epoch, int64_t window, Window& to) const {
+  const int64_t begin = window * window_samples_, end = std::min(begin + window_samples_, samples_);
+  to.samples.clear();
+  for (int64_t place = begin; place < end; ++place) {
+    const int64_t pair = epoch.pair_at(place);
+    to.samples.push_back({place, pair, store_.lengths(pair)});
+  }
+  std::sort(to.samples.begin(), to.samples.end(), [](const Sample& a, const Sample& b) {
+    return std::tie(a.lengths.target, a.lengths.source, a.place) < std::tie(b.lengths.target, b.lengths.source, b.place);
+  });
+  const auto lengths_of = [&](int64_t i) { return to.samples[static_cast<size_t>(i)].lengths; };
+  to.cuts = cut(end - begin, lengths_of, limits_of(options_.batch_tokens, options_.max_source_factor));
+  to.order.resize(static_cast<size_t>(to.batches()));
+  std::iota(to.order.begin(), to.order.end(), int64_t{0});
+  Random random(options_.seed, ((kWindowStream | static_cast<uint64_t>(epoch.number())) << 32) | static_cast<uint64_t>(window));
+  for (size_t i = to.order.size(); i > 1; --i) std::swap(to.order[i - 1], to.order[random.below(i)]);
+}
+
+Batch BatchStream::next() {
+  if (!loaded_) {
+    fill(Epoch(*this, position_.epoch), window_index_, window_);
+    loaded_ = true;
+  }
+  const int64_t batch_index = window_.order[static_cast<size_t>(in_window_)];
+  Batch batch;
+  batch.epoch = position_.epoch;
+  batch.index = position_.index;
+  for (int64_t i = window_.cuts[static_cast<size_t>(batch_index)]; i < window_.cuts[static_cast<size_t>(batch_index) + 1]; ++i) {
+    const Sample& sample = window_.samples[static_cast<size_t>(i)];
+    store_.append(sample.pair, batch.source, batch.target);
+    batch.sample_ids.push_back(sample.place);
+  }
+  advance();
+  return batch;
+}
+
+void BatchStream::advance() {
+  ++position_.index;
+  if (++in_window_ < window_.batches()) return;
+  in_window_ = 0;
+  loaded_ = false;
+  if (++window_index_ < windows()) return;
+  window_index_ = 0;
+  position_ = {position_.epoch + 1, 0};
+}
+
+void BatchStream::seek(const BatchPosition& position) {
+  if (position.epoch < 0 || position.index < 0)
+    throw DataError(fmt::format("epoch {}, batch {} is no position; the saved state is damaged", position.epoch, position.index));
+  const Epoch epoch(*this, position.epoch);
+  int64_t passed = 0;
+  for (int64_t window = 0; window < windows(); ++window) {
+    fill(epoch, window, window_);
+    if (position.index < passed + window_.batches()) {
+      position_ = position;
+      window_index_ = window;
+      in_window_ = position.index - passed;
+      loaded_ = true;
+      return;
+    }
+    passed += window_.batches();
+  }
+  if (position.index > passed)
+    throw DataError(fmt::format("epoch {} has {} batches, so there is no batch {}; the saved position belongs to other data or another batch size",
+                                position.epoch, passed, position.index));
+  position_ = {position.epoch + 1, 0};
+  window_index_ = in_window_ = 0;
+  loaded_ = false;
+}
+
+int64_t BatchStream::count_batches(int64_t epoch_number) const {
+  const Epoch epoch(*this, epoch_number);
+  Window window;
+  int64_t batches = 0;
+  for (int64_t i = 0; i < windows(); ++i) {
+    fill(epoch, i, window);
+    batches += window.batches();
+  }
+  return batches;
+}
+
+std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens, int64_t max_source_tokens) {
+  const auto length = [](const PackedTokens& side, int64_t i) { return side.offsets[static_cast<size_t>(i) + 1] - side.offsets[static_cast<size_t>(i)]; };
+  const auto lengths_of = [&](int64_t i) { return PairLengths{length(batch.source, i), length(batch.target, i)}; };
+  CHECK(max_target_tokens > 0 && max_source_tokens > 0, "{} and {} tokens", max_target_tokens, max_source_tokens);
+  const std::vector<int64_t> cuts = cut(batch.target.sentences(), lengths_of, {max_target_tokens, max_source_tokens});
+  std::vector<Batch> parts;
+  for (size_t k = 0; k + 1 < cuts.size(); ++k) {
+    Batch& part = parts.emplace_back();
+    part.epoch = batch.epoch;
+    part.index = batch.index;
+    part.sample_ids.assign(batch.sample_ids.begin() + cuts[k], batch.sample_ids.begin() + cuts[k + 1]);
+    for (int64_t i = cuts[k]; i < cuts[k + 1]; ++i)
+      for (const auto& [from, to] : {std::pair(&batch.source, &part.source), std::pair(&batch.target, &part.target)})
+        to->append(from->tokens.data() + from->offsets[static_cast<size_t>(i)], from->tokens.data() + from->offsets[static_cast<size_t>(i) + 1]);
+  }
+  return parts;
+}
+
+std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens) { return split(batch, max_target_tokens, 2 * max_target_tokens); }
+
+std::vector<Batch> make_batches(std::span<const EncodedPair> pairs, int64_t batch_tokens) {
+  std::vector<int64_t> order(pairs.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  const auto lengths_of_pair = [&](int64_t i) {
+    const EncodedPair& pair = pairs[static_cast<size_t>(i)];
+    return PairLengths{static_cast<int32_t>(pair.source.size()), static_cast<int32_t>(pair.target.size())};
+  };
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    const PairLengths x = lengths_of_pair(a), y = lengths_of_pair(b);
+    return std::tie(x.target, x.source) < std::tie(y.target, y.source);
+  });
+  const auto lengths_of = [&](int64_t i) { return lengths_of_pair(order[static_cast<size_t>(i)]); };
+  const std::vector<int64_t> cuts = cut(static_cast<int64_t>(pairs.size()), lengths_of, limits_of(batch_tokens, 2));
+  std::vector<Batch> batches;
+  for (size_t k = 0; k + 1 < cuts.size(); ++k) {
+    Batch& batch = batches.emplace_back();
+    batch.index = static_cast<int64_t>(k);
+    for (int64_t i = cuts[k]; i < cuts[k + 1]; ++i) {
+      const int64_t id = order[static_cast<size_t>(i)];
+      const EncodedPair& pair = pairs[static_cast<size_t>(id)];
+      batch.source.append(pair.source.data(), pair.source.data() + pair.source.size());
+      batch.target.append(pair.target.data(), pair.target.data() + pair.target.size());
+      batch.sample_ids.push_back(id);
+    }
+  }
+  return batches;
+}
+
+}  // namespace starling

@@ -1,0 +1,89 @@
+// Batches of packed tokens in a seeded order. The order of an epoch is a computed permutation of the samples (no list of them is
+// ever held); windows of it are sorted by length, cut into batches and shuffled, so that memory is bounded by a window however large
+// the corpus is. Everything is a pure function of (store, options, epoch, index): workers and resumed runs need only a position.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/batch.h"
+#include "data/permutation.h"
+#include "data/token_store.h"
+#include "data/tokenize.h"
+
+namespace starling {
+
+struct BatchOptions {
+  int64_t batch_tokens = 4000;     // target tokens a batch, never exceeded except by a single longer sentence
+  double max_source_factor = 2;    // source tokens a batch: at most this times batch_tokens
+  int64_t window_batches = 64;     // batches sorted and cut together; larger: more even lengths, more memory
+  uint64_t seed = 1;
+  std::vector<double> weights;     // by corpus; empty: 1 for each
+};
+
+struct BatchPosition {
+  int64_t epoch = 0;  // 0-based
+  int64_t index = 0;  // batch within the epoch, 0-based
+  bool operator==(const BatchPosition&) const = default;
+};
+
+class BatchStream {
+ public:
+  /// Reads from `store`, which must outlive the stream. Throws ConfigError for impossible options, DataError if no sample is left.
+  BatchStream(const TokenStore& store, const BatchOptions& options);
+
+  /// The next batch; epochs follow each other without end.
+  Batch next();
+
+  /// Where next() is: save it with a checkpoint, give it to seek() to continue. At an epoch's end it is {epoch + 1, 0}.
+  BatchPosition position() const { return position_; }
+  /// Continues at a position, which need not be near; costs lengths and sorting of the epoch up to there, no tokens are read.
+  /// Throws DataError if the epoch has fewer batches: then the position belongs to other data or options.
+  void seek(const BatchPosition& position);
+
+  int64_t samples_per_epoch() const { return samples_; }
+  /// Batches in an epoch; costs a pass over its lengths.
+  int64_t count_batches(int64_t epoch) const;
+
+ private:
+  struct Corpus {
+    int64_t begin, size, samples, first;  // pairs in the store; samples an epoch; number of its first sample
+  };
+  struct Sample {
+    int64_t place, pair;  // place in the epoch's order (the sample id), pair in the store
+    PairLengths lengths;
+  };
+  struct Window {
+    std::vector<Sample> samples;    // sorted by length
+    std::vector<int64_t> cuts{0};   // batch i: samples cuts[i]..cuts[i+1]
+    std::vector<int64_t> order;     // in which its batches come
+    int64_t batches() const { return static_cast<int64_t>(cuts.size()) - 1; }
+  };
+  class Epoch;
+
+  void fill(const Epoch& epoch, int64_t window, Window& to) const;
+  int64_t windows() const { return (samples_ + window_samples_ - 1) / window_samples_; }
+  void advance();
+
+  const TokenStore& store_;
+  BatchOptions options_;
+  std::vector<Corpus> corpora_;
+  int64_t samples_ = 0, window_samples_ = 0;
+  BatchPosition position_;
+  Window window_;                             // the one that next() takes from, if loaded_
+  int64_t window_index_ = 0, in_window_ = 0;  // its number, and the next batch within it
+  bool loaded_ = false;
+};
+
+/// Cuts a batch into parts of whole sentences with at most `max_target_tokens` each (a single longer sentence is a part of its own)
+/// and at most `max_source_tokens`; parts are about equal, in order, and keep epoch, index and sample ids.
+std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens, int64_t max_source_tokens);
+/// The same with twice as many source tokens.
+std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens);
+
+/// Batches of encoded pairs, sorted by length: for validation. sample_ids are indices into `pairs` and so restore the order.
+std::vector<Batch> make_batches(std::span<const EncodedPair> pairs, int64_t batch_tokens);
+
+}  // namespace starling

@@ -1,0 +1,128 @@
+// Reading and checking parallel text; the rules are described in docs/data.md.
+#include "data/corpus.h"
+
+#include <cmath>
+#include <memory>
+
+#include "base/error.h"
+
+namespace starling {
+namespace {
+
+constexpr int64_t kMaxLength = int64_t{1} << 20;  // tokens a sentence; the token store's index has 24 bits for a length
+constexpr double kMaxWeight = 1e4;
+
+const CorpusFiles& check_files(const CorpusFiles& files) {
+  const bool pair = !files.source.empty() || !files.target.empty();
+  if (pair == !files.tsv.empty())
+    throw ConfigError("a corpus is either two files, source and target, or one tsv; give exactly one of the two forms");
+  if (pair && (files.source.empty() || files.target.empty()))
+    throw ConfigError(fmt::format("the corpus with {} = {} lacks its other side; name its {} file", files.source.empty() ? "target" : "source",
+                                  files.source.empty() ? files.target : files.source, files.source.empty() ? "source" : "target"));
+  if (files.source == "-" || files.target == "-" || files.tsv == "-")
+    throw ConfigError("training data is read more than once and cannot come from standard input; store it in a file");
+  return files;
+}
+
+// Walks over the corpora and hands out one line at a time.
+class LineWalk {
+ public:
+  LineWalk(const DataOptions& options, Side side) : corpora_(options.train), side_(side) {}
+
+  bool next(std::string_view& line) {
+    if (target_waits_) {
+      target_waits_ = false;
+      line = target_;
+      return true;
+    }
+    if (!next_pair()) return false;
+    line = side_ == Side::target ? target_ : source_;
+    target_waits_ = side_ == Side::both;
+    return true;
+  }
+
+ private:
+  bool next_pair() {
+    while (true) {
+      if (reader_ && reader_->next(source_, target_)) return true;
+      if (corpus_ == corpora_.size()) return false;
+      reader_.emplace(corpora_[corpus_++]);
+    }
+  }
+
+  std::vector<CorpusFiles> corpora_;
+  Side side_;
+  size_t corpus_ = 0;
+  std::optional<PairReader> reader_;
+  std::string_view source_, target_;
+  bool target_waits_ = false;
+};
+
+}  // namespace
+
+void check_options(const DataOptions& options) {
+  if (options.train.empty()) throw ConfigError("there is no training corpus; name one under data.train");
+  for (const CorpusFiles& files : options.train) {
+    check_files(files);
+    if (!std::isfinite(files.weight) || files.weight < 0 || files.weight > kMaxWeight)
+      throw ConfigError(fmt::format("the corpus {} has weight {}; choose one between 0 and {}", files.name(), files.weight, kMaxWeight));
+  }
+  if (options.max_length < 2 || options.max_length > kMaxLength)
+    throw ConfigError(fmt::format("max-length is {} tokens; choose 2 to {}", options.max_length, kMaxLength));
+  if (!std::isfinite(options.max_ratio) || (options.max_ratio != 0 && options.max_ratio < 1))
+    throw ConfigError(fmt::format("max-ratio is {}; choose 0 (off) or a number of at least 1", options.max_ratio));
+}
+
+PairReader::PairReader(const CorpusFiles& files) : first_(check_files(files).tsv.empty() ? files.source : files.tsv) {
+  if (files.tsv.empty()) second_.emplace(files.target);
+}
+
+bool PairReader::next(std::string_view& source, std::string_view& target) {
+  if (!second_) return next_columns(source, target);
+  const bool first = first_.next(source), second = second_->next(target);
+  if (first != second) unequal_lines(first);
+  return first;
+}
+
+bool PairReader::next_columns(std::string_view& source, std::string_view& target) {
+  std::string_view line;
+  if (!first_.next(line)) return false;
+  const size_t tab = line.find('\t');
+  if (tab == std::string_view::npos || line.find('\t', tab + 1) != std::string_view::npos)
+    throw DataError(fmt::format("{}:{}: {} instead of one; each line must be: source <tab> target", first_.path(), first_.line_number(),
+                                tab == std::string_view::npos ? "no tab" : "more than one tab"));
+  source = line.substr(0, tab);
+  target = line.substr(tab + 1);
+  return true;
+}
+
+void PairReader::unequal_lines(bool first_longer) {
+  LineReader& longer = first_longer ? first_ : *second_;
+  LineReader& shorter = first_longer ? *second_ : first_;
+  std::string_view line;
+  while (longer.next(line)) {
+  }
+  throw DataError(fmt::format("{}:{}: has {} lines but {} has {}; the two sides must correspond line by line, align them again",
+                              shorter.path(), shorter.line_number(), shorter.line_number(), longer.path(), longer.line_number()));
+}
+
+std::vector<int64_t> check_corpora(const DataOptions& options) {
+  check_options(options);
+  for (const CorpusFiles& files : options.train) PairReader opened(files);  // a missing file is told before an hour of reading
+  std::vector<int64_t> pairs;
+  for (const CorpusFiles& files : options.train) {
+    PairReader reader(files);
+    std::string_view source, target;
+    pairs.push_back(0);
+    while (reader.next(source, target)) ++pairs.back();
+  }
+  return pairs;
+}
+
+std::function<bool(std::string_view&)> corpus_lines(const DataOptions& options, Side side) {
+  check_options(options);
+  auto walk = std::make_shared<LineWalk>(options, side);
+  return [walk](std::string_view& line) { return walk->next(line); };
+}
+
+}  // namespace starling

@@ -1,0 +1,61 @@
+// Parallel text as the user names it: pairs of files or one file of two tab-separated columns, with weights.
+// The checking pass reads everything once before training starts, so that no defect of line 40,000,000 shows up after a day.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/line_reader.h"
+
+namespace starling {
+
+struct CorpusFiles {
+  std::string source, target;  // either both of these,
+  std::string tsv;             // or this: source <tab> target
+  double weight = 1;           // how often an epoch shows a sentence of this corpus, on average
+  std::string name() const { return tsv.empty() ? source + " + " + target : tsv; }
+};
+
+struct DataOptions {
+  std::vector<CorpusFiles> train;
+  int64_t max_length = 256;  // tokens a side, end of sentence included; longer pairs are dropped
+  double max_ratio = 0;      // longer side over shorter side in tokens, pairs above it are dropped; 0: off
+};
+
+/// Throws ConfigError if the options cannot be meant: no corpus, half a pair, weights or limits out of range, standard input.
+void check_options(const DataOptions& options);
+
+// The sentence pairs of one corpus in order.
+class PairReader {
+ public:
+  /// Opens the files; throws ConfigError, IoError or DataError.
+  explicit PairReader(const CorpusFiles& files);
+
+  /// The next pair, views valid until the next call; false at the end. Throws DataError for everything LineReader refuses, for
+  /// sides with unequal numbers of lines (naming both numbers) and for TSV lines without exactly two columns.
+  bool next(std::string_view& source, std::string_view& target);
+
+  int64_t line_number() const { return first_.line_number(); }
+
+ private:
+  bool next_columns(std::string_view& source, std::string_view& target);
+  [[noreturn]] void unequal_lines(bool first_longer);
+
+  LineReader first_;
+  std::optional<LineReader> second_;
+};
+
+/// Reads every corpus to its end and returns the number of pairs of each; throws at the first defect.
+std::vector<int64_t> check_corpora(const DataOptions& options);
+
+enum class Side { source, target, both };
+
+/// The lines of all corpora, one after the other (both: source, target, source, ...), as train_vocabulary wants them:
+/// false at the end; a view is valid until the next call.
+std::function<bool(std::string_view& line)> corpus_lines(const DataOptions& options, Side side);
+
+}  // namespace starling

@@ -1,0 +1,255 @@
+// Reading lines: a raw file descriptor, optionally wrapped by an inflater, feeds one growing buffer in which lines are found
+// by memchr. Own loops around zlib and libzstd, because both libraries' file interfaces accept torn files in silence.
+#include "data/line_reader.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+#include "text/unicode.h"
+
+namespace starling {
+namespace {
+
+constexpr size_t kChunk = size_t{256} << 10;  // bytes a system call; larger gains nothing measurable
+
+std::string shown(const std::string& path) { return path == "-" ? "standard input" : path; }
+
+class RawFile : public ByteSource {
+ public:
+  explicit RawFile(const std::string& path) : path_(path) {
+    fd_ = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd_ < 0) throw IoError(fmt::format("{}: cannot be opened: {}; check the path and its permissions", path, std::strerror(errno)));
+  }
+  ~RawFile() override {
+    if (fd_ > STDIN_FILENO) ::close(fd_);
+  }
+  RawFile(const RawFile&) = delete;
+  RawFile& operator=(const RawFile&) = delete;
+
+  size_t read(char* data, size_t capacity) override {
+    while (true) {
+      const ssize_t got = ::read(fd_, data, capacity);
+      if (got >= 0) return static_cast<size_t>(got);
+      if (errno != EINTR) throw IoError(fmt::format("{}: cannot be read: {}", shown(path_), std::strerror(errno)));
+    }
+  }
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+};
+
+// The first bytes of a file, looked at and then given out again.
+class Peeked : public ByteSource {
+ public:
+  explicit Peeked(std::unique_ptr<ByteSource> inner) : inner_(std::move(inner)) {
+    while (head_.size() < 4) {
+      char bytes[4];
+      const size_t got = inner_->read(bytes, 4 - head_.size());
+      if (got == 0) break;
+      head_.append(bytes, got);
+    }
+  }
+  const std::string& head() const { return head_; }
+  size_t read(char* data, size_t capacity) override {
+    if (given_ == head_.size()) return inner_->read(data, capacity);
+    const size_t count = std::min(capacity, head_.size() - given_);
+    std::memcpy(data, head_.data() + given_, count);
+    given_ += count;
+    return count;
+  }
+
+ private:
+  std::unique_ptr<ByteSource> inner_;
+  std::string head_;
+  size_t given_ = 0;
+};
+
+constexpr const char* kMendArchive = "copy or compress the file again";
+
+// All members of a gzip file, one after the other; zero bytes after the last are padding, as gzip itself treats them.
+class GzipBytes : public ByteSource {
+ public:
+  explicit GzipBytes(std::unique_ptr<ByteSource> inner) : inner_(std::move(inner)), input_(kChunk) {
+    CHECK(inflateInit2(&stream_, 15 + 16) == Z_OK, "zlib could not start");
+  }
+  ~GzipBytes() override { inflateEnd(&stream_); }
+  GzipBytes(const GzipBytes&) = delete;
+  GzipBytes& operator=(const GzipBytes&) = delete;
+
+  size_t read(char* data, size_t capacity) override {
+    stream_.next_out = reinterpret_cast<Bytef*>(data);
+    stream_.avail_out = static_cast<uInt>(capacity);
+    while (stream_.avail_out == capacity) {
+      if (stream_.avail_in == 0 && !refill()) {
+        if (in_member_) throw DataError(fmt::format("the gzip archive is cut short; {}", kMendArchive));
+        return 0;
+      }
+      if (!in_member_ && !begin_member()) continue;
+      step();
+    }
+    return capacity - stream_.avail_out;
+  }
+
+ private:
+  bool refill() {
+    stream_.avail_in = static_cast<uInt>(inner_->read(input_.data(), input_.size()));
+    stream_.next_in = reinterpret_cast<Bytef*>(input_.data());
+    return stream_.avail_in > 0;
+  }
+  bool begin_member() {  // skips padding; false if the input ran out
+    while (members_ > 0 && stream_.avail_in > 0 && *stream_.next_in == 0) ++stream_.next_in, --stream_.avail_in;
+    if (stream_.avail_in == 0) return false;
+    inflateReset(&stream_);
+    in_member_ = true;
+    return true;
+  }
+  void step() {
+    const int status = inflate(&stream_, Z_NO_FLUSH);
+    if (status == Z_STREAM_END) {
+      in_member_ = false;
+      ++members_;
+    } else if (status != Z_OK && status != Z_BUF_ERROR) {
+      throw DataError(fmt::format("the gzip archive is damaged ({}); {}", stream_.msg ? stream_.msg : "unknown cause", kMendArchive));
+    }
+  }
+
+  std::unique_ptr<ByteSource> inner_;
+  std::vector<char> input_;
+  z_stream stream_{};
+  bool in_member_ = false;
+  int64_t members_ = 0;
+};
+
+// All frames of a Zstandard file.
+class ZstdBytes : public ByteSource {
+ public:
+  explicit ZstdBytes(std::unique_ptr<ByteSource> inner)
+      : inner_(std::move(inner)), input_(kChunk), stream_(ZSTD_createDStream(), &ZSTD_freeDStream) {
+    CHECK(stream_ != nullptr, "libzstd could not start");
+  }
+
+  size_t read(char* data, size_t capacity) override {
+    ZSTD_outBuffer output{data, capacity, 0};
+    while (output.pos == 0) {
+      if (pending_.pos == pending_.size) {
+        pending_ = {input_.data(), inner_->read(input_.data(), input_.size()), 0};
+        if (pending_.size == 0 && !drain(output)) return 0;
+        continue;
+      }
+      step(output);
+    }
+    return output.pos;
+  }
+
+ private:
+  void step(ZSTD_outBuffer& output) {
+    remaining_ = ZSTD_decompressStream(stream_.get(), &output, &pending_);
+    if (ZSTD_isError(remaining_))
+      throw DataError(fmt::format("the Zstandard archive is damaged ({}); {}", ZSTD_getErrorName(remaining_), kMendArchive));
+  }
+  // The input is at its end: gives out what the decoder still holds; a frame left open then was cut short.
+  bool drain(ZSTD_outBuffer& output) {
+    if (remaining_ == 0) return false;
+    step(output);
+    if (output.pos == 0 && remaining_ != 0) throw DataError(fmt::format("the Zstandard archive is cut short; {}", kMendArchive));
+    return output.pos > 0;
+  }
+
+  std::unique_ptr<ByteSource> inner_;
+  std::vector<char> input_;
+  std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> stream_;
+  ZSTD_inBuffer pending_{nullptr, 0, 0};
+  size_t remaining_ = 0;  // 0: between frames
+};
+
+bool is_gzip(std::string_view head) { return head.substr(0, 2) == "\x1f\x8b"; }
+
+bool is_zstd(std::string_view head) {  // a frame, or a skippable frame
+  if (head.size() < 4) return false;
+  return head == "\x28\xb5\x2f\xfd" || ((head[0] & 0xf0) == 0x50 && head.substr(1) == "\x2a\x4d\x18");
+}
+
+}  // namespace
+
+std::unique_ptr<ByteSource> open_bytes(const std::string& path) {
+  auto file = std::make_unique<Peeked>(std::make_unique<RawFile>(path));
+  const std::string head = file->head();
+  if (is_gzip(head)) return std::make_unique<GzipBytes>(std::move(file));
+  if (is_zstd(head)) return std::make_unique<ZstdBytes>(std::move(file));
+  for (std::string_view extension : {".gz", ".zst"}) {
+    if (path.ends_with(extension))
+      throw DataError(fmt::format("{}:1: the name ends with {} but the content is not such an archive; {}, or rename it", path, extension,
+                                  kMendArchive));
+  }
+  return file;
+}
+
+LineReader::LineReader(const std::string& path) : path_(shown(path)), bytes_(open_bytes(path)) { buffer_.resize(2 * kChunk); }
+
+bool LineReader::next(std::string_view& line) {
+  size_t searched = 0;
+  while (true) {
+    char* unread = buffer_.data() + begin_;
+    const size_t count = end_ - begin_;
+    if (void* newline = count > searched ? std::memchr(unread + searched, '\n', count - searched) : nullptr) {
+      const size_t length = static_cast<size_t>(static_cast<char*>(newline) - unread);
+      begin_ += length + 1;
+      line = checked({unread, length});
+      break;
+    }
+    searched = count;
+    if (count > kMaxLineBytes) checked({unread, count});
+    if (!at_end_ && fill()) continue;
+    if (count == 0) return false;
+    begin_ = end_;
+    line = checked({unread, count});
+    break;
+  }
+  ++line_number_;
+  return true;
+}
+
+// Moves the unread bytes to the front and reads more; false at the end of the file.
+bool LineReader::fill() {
+  if (begin_ > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+  if (buffer_.size() - end_ < kChunk) buffer_.resize(2 * buffer_.size());
+  try {
+    const size_t got = bytes_->read(buffer_.data() + end_, kChunk);
+    end_ += got;
+    at_end_ = got == 0;
+  } catch (const DataError& error) {
+    fail(line_number_ + 1, error.what());
+  }
+  return !at_end_;
+}
+
+void LineReader::fail(int64_t line, const std::string& message) const { throw DataError(fmt::format("{}:{}: {}", path_, line, message)); }
+
+// The line without carriage return and byte order mark, if nothing is wrong with it.
+std::string_view LineReader::checked(std::string_view line) const {
+  const int64_t number = line_number_ + 1;
+  if (line.size() > kMaxLineBytes)
+    fail(number, fmt::format("the line is longer than {} MiB; is this a text file with one sentence a line?", kMaxLineBytes >> 20));
+  if (number == 1 && (line.starts_with("\xff\xfe") || line.starts_with("\xfe\xff")))
+    fail(number, "the text is UTF-16; convert it with: iconv -f UTF-16 -t UTF-8");
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (number == 1 && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
+  if (const size_t at = line.find('\0'); at != std::string_view::npos)
+    fail(number, fmt::format("NUL byte at byte {}; text must not contain any, remove them with: tr -d '\\000'", at));
+  if (const auto at = invalid_utf8_offset(line))
+    fail(number, fmt::format("invalid UTF-8 at byte {} (0x{:02x}); convert the file, e.g. with: iconv -f LATIN1 -t UTF-8", *at,
+                             static_cast<unsigned char>(line[*at])));
+  return line;
+}
+
+}  // namespace starling

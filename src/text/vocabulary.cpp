@@ -1,0 +1,76 @@
+// SentencePiece does no bounds checks on what it loads: a flipped bit in a model file can read outside its tables. Hence the
+// checksum and, for files that other programs wrote, the check of the normalisation table below.
+#include "text/vocabulary.h"
+
+#include <sentencepiece_processor.h>
+
+#include <optional>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "text/vocabulary_format.h"
+
+namespace starling {
+namespace {
+
+constexpr uint64_t kMaxFileBytes = uint64_t{1} << 30;  // a million pieces take some 30 MB
+
+[[noreturn]] void damaged(const std::string& name, const std::string& why) {
+  throw DataError(fmt::format("{}: not a usable SentencePiece model ({}); restore the file or train it again", name, why));
+}
+
+}  // namespace
+
+Vocabulary Vocabulary::load(const std::string& path) { return from_bytes(real_file_system()->read_file(path, kMaxFileBytes), path); }
+
+Vocabulary Vocabulary::from_bytes(std::string bytes, const std::string& name) {
+  if (const auto why = vocabulary_format::defect(bytes)) damaged(name, *why);
+  auto processor = std::make_unique<sentencepiece::SentencePieceProcessor>();
+  std::string message;
+  try {
+    const auto status = processor->LoadFromSerializedProto(bytes);
+    if (!status.ok()) message = status.ToString();
+  } catch (const std::exception& error) {  // the trie builder throws
+    message = error.what();
+  }
+  if (!message.empty()) damaged(name, message);
+  return Vocabulary(std::move(processor), std::move(bytes), name);
+}
+
+Vocabulary::Vocabulary(std::unique_ptr<sentencepiece::SentencePieceProcessor> processor, std::string bytes, const std::string& name)
+    : processor_(std::move(processor)), bytes_(std::move(bytes)) {
+  size_ = processor_->GetPieceSize();
+  unk_ = processor_->unk_id();
+  bos_ = processor_->bos_id();
+  eos_ = processor_->eos_id();
+  pad_ = processor_->pad_id();
+  if (unk_ < 0 || bos_ < 0 || eos_ < 0) damaged(name, "it lacks <unk>, <s> or </s>");
+  hash_ = vocabulary_format::hash(bytes_);
+}
+
+Vocabulary::Vocabulary(Vocabulary&&) noexcept = default;
+Vocabulary& Vocabulary::operator=(Vocabulary&&) noexcept = default;
+Vocabulary::~Vocabulary() = default;
+
+std::vector<int32_t> Vocabulary::encode(std::string_view text) const {
+  std::vector<int> ids;
+  const auto status = processor_->Encode(text, &ids);
+  if (!status.ok()) throw DataError(fmt::format("a line of {} bytes could not be cut into pieces: {}", text.size(), status.ToString()));
+  return ids;
+}
+
+std::string Vocabulary::decode(std::span<const int32_t> ids) const {
+  for (const int32_t id : ids)
+    if (id < 0 || id >= size_) throw DataError(fmt::format("id {} is outside the vocabulary of {} pieces; does it belong to this model?", id, size_));
+  std::string text;
+  const auto status = processor_->Decode(std::vector<int>(ids.begin(), ids.end()), &text);
+  if (!status.ok()) throw DataError(fmt::format("{} ids could not be turned into text: {}", ids.size(), status.ToString()));
+  return text;
+}
+
+std::string Vocabulary::piece(int32_t id) const {
+  CHECK(id >= 0 && id < size_, "id {} of {} pieces", id, size_);
+  return processor_->IdToPiece(id);
+}
+
+}  // namespace starling

@@ -1,0 +1,79 @@
+// Text to subword ids and back: SentencePiece behind four functions, so that nothing else in Starling depends on its headers.
+// A vocabulary is its serialized bytes: it is hashed, copied and stored with the model as such, and is a normal SentencePiece
+// model file plus a checksum in a field that SentencePiece ignores.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sentencepiece {
+class SentencePieceProcessor;
+}
+
+namespace starling {
+
+class Vocabulary {
+ public:
+  /// Reads a SentencePiece model; throws IoError if the file cannot be read, DataError if it is damaged or lacks <unk>, <s>, </s>.
+  static Vocabulary load(const std::string& path);
+  /// The same from memory; `name` stands for the path in messages.
+  static Vocabulary from_bytes(std::string bytes, const std::string& name = "vocabulary");
+
+  Vocabulary(Vocabulary&&) noexcept;
+  Vocabulary& operator=(Vocabulary&&) noexcept;
+  ~Vocabulary();
+
+  /// Ids of a line of text, without end of sentence; empty for blank text. Safe to call from several threads.
+  std::vector<int32_t> encode(std::string_view text) const;
+  /// Text of ids; control symbols (bos, eos) vanish, unknown pieces become " ⁇ ". Throws DataError on ids outside the vocabulary.
+  std::string decode(std::span<const int32_t> ids) const;
+  /// The text of one piece, for logs and tests.
+  std::string piece(int32_t id) const;
+
+  int64_t size() const { return size_; }
+  int32_t unk() const { return unk_; }
+  int32_t bos() const { return bos_; }  // the decoder's first input
+  int32_t eos() const { return eos_; }
+  int32_t pad() const { return pad_; }  // -1: none, as in every vocabulary that Starling trains
+
+  const std::string& bytes() const { return bytes_; }
+  uint64_t hash() const { return hash_; }  // of bytes()
+
+ private:
+  Vocabulary(std::unique_ptr<sentencepiece::SentencePieceProcessor> processor, std::string bytes, const std::string& name);
+
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
+  std::string bytes_;
+  int64_t size_ = 0;
+  int32_t unk_ = 0, bos_ = 0, eos_ = 0, pad_ = -1;
+  uint64_t hash_ = 0;
+};
+
+struct VocabularyOptions {
+  std::string type = "unigram";        // or "bpe"
+  int64_t size = 8000;                 // pieces; fewer if the text does not hold so many
+  int64_t sample_lines = 2'000'000;    // SentencePiece holds its input in memory; more lines hardly change the result
+  double character_coverage = 0.9999;  // share of characters with a piece of their own; the rest becomes <unk>
+  uint64_t seed = 1;                   // of the sample
+  int threads = 16;  // fixed, not the machine's: unigram training adds up floats per thread, so the result depends on it
+};
+
+struct VocabularyReport {
+  int64_t lines = 0;    // read
+  int64_t sampled = 0;  // used for training
+  int64_t size = 0;     // pieces obtained, at most VocabularyOptions::size
+};
+
+/// Gives the next line, valid until the next call, or returns false at the end.
+using LineSource = std::function<bool(std::string_view& line)>;
+
+/// Trains a vocabulary on a seeded sample of the lines and writes it to `path` in one step (no half-written file is ever seen).
+/// Throws ConfigError for options that cannot work (the message names a size that does), DataError without any text, IoError.
+VocabularyReport train_vocabulary(const LineSource& lines, const VocabularyOptions& options, const std::string& path);
+
+}  // namespace starling

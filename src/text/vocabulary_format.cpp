@@ -1,0 +1,131 @@
+// Numbers of fields are those of sentencepiece_model.proto: ModelProto {1 pieces, 2 trainer_spec, 3 normalizer_spec, 5 denormalizer_spec,
+// 200 and above for extensions}, NormalizerSpec {2 precompiled_charsmap}.
+#include "text/vocabulary_format.h"
+
+#include <cstring>
+#include <vector>
+
+namespace starling::vocabulary_format {
+namespace {
+
+constexpr uint32_t kNormalizer = 3, kDenormalizer = 5, kCharsMap = 2;
+constexpr uint32_t kChecksum = 7301;                       // ours, in the range for extensions
+constexpr std::string_view kChecksumTag = "\xaa\xc8\x03\x08";  // field 7301, length-delimited, 8 bytes
+static_assert(((kChecksum << 3) | 2) == (0x2a | (0x48 << 7) | (0x03 << 14)));
+
+struct Field {
+  uint32_t number = 0;
+  std::string_view bytes;  // of length-delimited fields, else empty
+};
+
+// Takes fields off the front of a message; next is false at the end and when the bytes are no message (then ok() is false).
+class Fields {
+ public:
+  explicit Fields(std::string_view message) : rest_(message) {}
+  bool ok() const { return ok_; }
+  bool next(Field& field) {
+    uint64_t tag = 0, size = 0;
+    if (!ok_ || rest_.empty()) return false;
+    if (!varint(tag) || tag >> 32 || tag >> 3 == 0) return ok_ = false;
+    field = {static_cast<uint32_t>(tag >> 3), {}};
+    switch (tag & 7) {
+      case 0: return ok_ = varint(size);
+      case 1: return ok_ = take(8);
+      case 2: return ok_ = varint(size) && take(size, &field.bytes);
+      case 5: return ok_ = take(4);
+      default: return ok_ = false;
+    }
+  }
+
+ private:
+  bool varint(uint64_t& value) {
+    value = 0;
+    for (int shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
+      const auto byte = static_cast<unsigned char>(rest_.front());
+      rest_.remove_prefix(1);
+      value |= uint64_t{byte & 0x7fu} << shift;
+      if (byte < 0x80) return true;
+    }
+    return false;
+  }
+  bool take(uint64_t size, std::string_view* bytes = nullptr) {
+    if (size > rest_.size()) return false;
+    if (bytes) *bytes = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return true;
+  }
+
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+// The table is a length, a double-array trie of 32-bit units and NUL-terminated replacement strings. SentencePiece follows a unit's
+// offset exclusive-or a byte without looking; every place this can lead to must lie inside, and every leaf must name a string.
+bool safe_charsmap(std::string_view map) {
+  uint32_t trie_bytes = 0;
+  if (map.empty()) return true;
+  if (map.size() < sizeof trie_bytes) return false;
+  std::memcpy(&trie_bytes, map.data(), sizeof trie_bytes);
+  map.remove_prefix(sizeof trie_bytes);
+  if (trie_bytes > map.size() || trie_bytes % 4 != 0 || trie_bytes == 0) return false;
+  std::vector<uint32_t> units(trie_bytes / 4);
+  std::memcpy(units.data(), map.data(), trie_bytes);
+  const std::string_view strings = map.substr(trie_bytes);
+  if (strings.empty() || strings.back() != '\0') return false;
+  for (size_t at = 0; at < units.size(); ++at) {
+    const uint32_t unit = units[at];
+    if (unit >> 31) {
+      if ((unit & 0x7fffffffu) >= strings.size()) return false;
+    } else if (((at ^ (uint64_t{unit >> 10} << ((unit & (1u << 9)) >> 6))) | 0xff) >= units.size()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool safe_normalizer(std::string_view spec) {
+  Fields fields(spec);
+  Field field;
+  while (fields.next(field))
+    if (field.number == kCharsMap && !safe_charsmap(field.bytes)) return false;
+  return fields.ok();
+}
+
+std::string little_endian(uint64_t value) {
+  std::string bytes;
+  for (int i = 0; i < 8; ++i) bytes += static_cast<char>(value >> (8 * i));
+  return bytes;
+}
+
+}  // namespace
+
+uint64_t hash(std::string_view bytes) {
+  uint64_t h = 0xcbf29ce484222325u;
+  for (const char c : bytes) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return h;
+}
+
+std::string with_checksum(std::string model) {
+  const std::string sum = little_endian(hash(model));
+  return model.append(kChecksumTag).append(sum);
+}
+
+std::optional<std::string> defect(std::string_view model) {
+  if (model.empty()) return "the file is empty";
+  const size_t trailer = kChecksumTag.size() + 8;
+  if (model.size() > trailer && model.substr(model.size() - trailer, kChecksumTag.size()) == kChecksumTag) {
+    const std::string_view body = model.substr(0, model.size() - trailer);
+    if (little_endian(hash(body)) != model.substr(model.size() - 8)) return "its checksum is wrong";
+    return std::nullopt;
+  }
+  Fields fields(model);
+  Field field;
+  while (fields.next(field)) {
+    const bool normalizer = field.number == kNormalizer || field.number == kDenormalizer;
+    if (normalizer && !safe_normalizer(field.bytes)) return "its normalisation table is broken";
+  }
+  if (!fields.ok()) return "it is not a protocol buffer, or is cut short";
+  return std::nullopt;
+}
+
+}  // namespace starling::vocabulary_format

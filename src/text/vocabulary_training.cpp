@@ -1,0 +1,126 @@
+// Training a vocabulary: a seeded reservoir sample (Vitter's algorithm R) of the lines, given to SentencePiece's trainer.
+// The trainer is a library of its own that is loaded when it is needed: translating, which never trains, does not carry it.
+#include <dlfcn.h>
+#include <sentencepiece_trainer.h>
+
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/random.h"
+#include "text/vocabulary.h"
+#include "text/vocabulary_format.h"
+
+namespace starling {
+namespace {
+
+constexpr size_t kMaxLineBytes = 4192;  // SentencePiece leaves out longer lines (its max_sentence_length), so the sample does too
+constexpr uint64_t kSampleStream = 0x766f636162;  // the sample's own random stream
+
+struct Sample {
+  std::vector<std::string> lines;
+  int64_t seen = 0;  // lines read
+};
+
+Sample sample_lines(const LineSource& lines, const VocabularyOptions& options) {
+  Sample sample;
+  Random random(options.seed, kSampleStream);
+  const auto capacity = static_cast<uint64_t>(options.sample_lines);
+  uint64_t usable = 0;
+  std::string_view line;
+  while (lines(line)) {
+    ++sample.seen;
+    if (line.empty() || line.size() > kMaxLineBytes) continue;
+    ++usable;
+    if (sample.lines.size() < capacity) {
+      sample.lines.emplace_back(line);
+    } else if (const uint64_t at = random.below(usable); at < capacity) {
+      sample.lines[at].assign(line);
+    }
+  }
+  return sample;
+}
+
+// Hands the sample over line by line and frees what the trainer has copied.
+class SampleIterator : public sentencepiece::SentenceIterator {
+ public:
+  explicit SampleIterator(std::vector<std::string>& lines) : lines_(lines) {}
+  bool done() const override { return at_ >= lines_.size(); }
+  void Next() override { std::string().swap(lines_[at_++]); }
+  const std::string& value() const override { return lines_[at_]; }
+  sentencepiece::util::Status status() const override { return {}; }
+
+ private:
+  std::vector<std::string>& lines_;
+  size_t at_ = 0;
+};
+
+using TrainerArguments = std::unordered_map<std::string, std::string>;
+using TrainFunction = sentencepiece::util::Status (*)(const TrainerArguments&, sentencepiece::SentenceIterator*, std::string*);
+
+// SentencePieceTrainer::Train of the library's stable major version; the string is its name as the C++ ABI spells it.
+TrainFunction load_trainer() {
+  constexpr const char* kLibrary = "libsentencepiece_train.so.0";
+  constexpr const char* kTrain =
+      "_ZN13sentencepiece20SentencePieceTrainer5TrainERKSt13unordered_mapINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEES7_"
+      "St4hashIS7_ESt8equal_toIS7_ESaISt4pairIKS7_S7_EEEPNS_16SentenceIteratorEPS7_";
+  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  void* train = library ? dlsym(library, kTrain) : nullptr;
+  if (!train) throw ConfigError(fmt::format("vocabularies are trained by {}, which is missing ({}); install it with: apt-get install libsentencepiece0",
+                                            kLibrary, library ? "no such function" : dlerror()));
+  return reinterpret_cast<TrainFunction>(train);
+}
+
+void check_options(const VocabularyOptions& options) {
+  if (options.type != "unigram" && options.type != "bpe")
+    throw ConfigError(fmt::format("the vocabulary type is \"{}\"; choose unigram or bpe", options.type));
+  if (options.size < 8 || options.size > 1'000'000)
+    throw ConfigError(fmt::format("the vocabulary size is {}; choose 8 to 1000000 pieces, e.g. 8000", options.size));
+  if (options.sample_lines < 1 || options.sample_lines > 100'000'000)
+    throw ConfigError(fmt::format("the vocabulary's sample is {} lines; choose 1 to 100000000, e.g. 2000000", options.sample_lines));
+  if (!(options.character_coverage >= 0.98 && options.character_coverage <= 1))
+    throw ConfigError(fmt::format("the character coverage is {}; choose 0.98 to 1, e.g. 0.9999", options.character_coverage));
+  if (options.threads < 1 || options.threads > 128)
+    throw ConfigError(fmt::format("the vocabulary's threads are {}; choose 1 to 128", options.threads));
+}
+
+// The trainer tells what it needs as "... smaller than required_chars. 30 vs 83. ...".
+[[noreturn]] void training_failed(const VocabularyOptions& options, const std::string& message) {
+  int64_t size = 0, needed = 0;
+  const size_t at = message.find("required_chars. ");
+  if (at != std::string::npos && std::sscanf(message.c_str() + at, "required_chars. %ld vs %ld", &size, &needed) == 2)
+    throw ConfigError(fmt::format("a vocabulary of {} pieces cannot hold the text's characters, which take {}; ask for a size of at least {}, "
+                                  "or lower the character coverage of {}",
+                                  options.size, needed, needed + 1, options.character_coverage));
+  throw DataError(fmt::format("SentencePiece could not train a vocabulary: {}; check that the text is ordinary sentences", message));
+}
+
+std::string train_model(std::vector<std::string>& lines, const VocabularyOptions& options) {
+  const TrainerArguments arguments{
+      {"model_type", options.type}, {"vocab_size", std::to_string(options.size)}, {"hard_vocab_limit", "false"},
+      {"character_coverage", fmt::format("{}", options.character_coverage)}, {"num_threads", std::to_string(options.threads)},
+      {"max_sentence_length", std::to_string(kMaxLineBytes)}, {"shuffle_input_sentence", "false"}, {"minloglevel", "2"},
+      {"unk_id", "0"}, {"bos_id", "1"}, {"eos_id", "2"}, {"pad_id", "-1"}};
+  const TrainFunction train = load_trainer();
+  SampleIterator iterator(lines);
+  std::string model;
+  const auto status = train(arguments, &iterator, &model);
+  if (!status.ok()) training_failed(options, status.ToString());
+  return model;
+}
+
+}  // namespace
+
+VocabularyReport train_vocabulary(const LineSource& lines, const VocabularyOptions& options, const std::string& path) {
+  check_options(options);
+  Sample sample = sample_lines(lines, options);
+  if (sample.lines.empty())
+    throw DataError(fmt::format("no usable line among the {} read to train a vocabulary; is the training text empty?", sample.seen));
+  VocabularyReport report{sample.seen, static_cast<int64_t>(sample.lines.size()), 0};
+  std::string model = vocabulary_format::with_checksum(train_model(sample.lines, options));
+  report.size = Vocabulary::from_bytes(model, path).size();
+  real_file_system()->replace_file(path, model);
+  return report;
+}
+
+}  // namespace starling
