@@ -407,7 +407,7 @@ std::string allowed_text(const ConfigField& field) {
 std::string default_text(const ConfigField& field) {
   if (field.shorthand) return "";
   const std::string value = value_text(field);
-  return value == "\"\"" ? "none" : value;
+  return value == "\"\"" ? "" : value;
 }
 
 }  // namespace
@@ -473,6 +473,12 @@ std::optional<ConfigDocument::Scalar> ConfigDocument::scalar(const std::string& 
   const YAML::Node value = body[key];
   if (!value.IsDefined() || !value.IsScalar()) return std::nullopt;
   return Scalar{value.Scalar(), fmt::format("{}:{}", file_, value.Mark().line + 1)};
+}
+
+bool ConfigDocument::has(const std::string& section, const std::string& key) const {
+  if (!root_->IsMap()) return false;
+  const YAML::Node body = (*root_)[section];
+  return body.IsDefined() && body.IsMap() && body[key].IsDefined();
 }
 
 void ConfigDocument::read(std::span<const ConfigSection> sections) const { Reader(file_, sections).document(*root_); }

@@ -124,6 +124,8 @@ class ConfigDocument {
   };
   // The scalar at section.key if the file has one; for keys that must be known before the others are read.
   std::optional<Scalar> scalar(const std::string& section, const std::string& key) const;
+  // Whether the file has a value of any kind there.
+  bool has(const std::string& section, const std::string& key) const;
   // Assigns every key of the file to its field; ConfigError for unknown or repeated keys and for wrong types and values.
   void read(std::span<const ConfigSection> sections) const;
 

@@ -1,0 +1,199 @@
+// Loading, checking and dumping a training configuration. The order matters: the preset first, so that the other keys of the
+// model section override it; the shorthands data.source and so on folded last, so that a dump has one form only.
+#include "train/config.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace starling {
+
+// The keys of the sections whose structs know nothing of presets and shorthands.
+struct CorpusShorthand {
+  std::string source, target, tsv;
+  bool any() const { return !(source.empty() && target.empty() && tsv.empty()); }
+};
+struct DataSection {
+  DataOptions& options;
+  CorpusShorthand& shorthand;
+};
+template <class Visitor>
+void visit(Visitor& v, DataSection& s) {
+  v.records("train", s.options.train, "training corpora, a list of maps");
+  v.shorthand("source", s.shorthand.source, "short for train.0.source when there is one corpus");
+  v.shorthand("target", s.shorthand.target, "short for train.0.target when there is one corpus");
+  v.shorthand("tsv", s.shorthand.tsv, "short for train.0.tsv when there is one corpus");
+  v.field("max-length", s.options.max_length, "tokens a side, end of sentence included; longer pairs are dropped", 2, 1 << 20);
+  v.field("max-ratio", s.options.max_ratio, "longer over shorter side in tokens; pairs above it are dropped; 0 = off, else at least 1", 0.0, 1e6);
+}
+struct ModelSection {
+  ModelConfig& model;
+};
+template <class Visitor>
+void visit(Visitor& v, ModelSection& s) {
+  v.field("preset", s.model.preset, "dimensions to start from: transformer-base, -big, -small or -tiny; the keys below override it");
+  visit(v, s.model);
+}
+
+namespace {
+
+std::vector<ConfigSection> sections_of(Config& c, CorpusShorthand& shorthand) {
+  DataSection data{c.data, shorthand};
+  ModelSection model{c.model};
+  return {config_section("data", "Training text", data),
+          config_section("vocab", "Subword vocabulary (SentencePiece)", c.vocab),
+          config_section("model", "Architecture", model),
+          config_section("train", "Optimization, run directory and limits", c.train),
+          config_section("valid", "Validation", c.valid),
+          config_section("checkpoint", "Checkpoints", c.checkpoint),
+          config_section("log", "Reports", c.log)};
+}
+
+// Sets the preset of the file or the command line before anything else is read.
+void apply_preset(const ConfigDocument& document, const std::vector<Override>& overrides, ModelConfig& model) {
+  ConfigDocument::Scalar preset = document.scalar("model", "preset").value_or(ConfigDocument::Scalar{});
+  for (const auto& [name, value] : overrides) {
+    if (name == "model.preset") preset = {value, "command line"};
+  }
+  if (preset.where.empty()) return;
+  try {
+    model = model_preset(preset.text);
+  } catch (const ConfigError& e) {
+    throw ConfigError(fmt::format("{}: {}", preset.where, e.what()));
+  }
+}
+
+// data.source, data.target and data.tsv stand for the first corpus, as long as it is the only one.
+void fold_shorthand(DataOptions& data, CorpusShorthand& shorthand, bool from_file) {
+  if (!shorthand.any()) return;
+  if (data.train.size() > (from_file ? 0u : 1u)) {
+    throw ConfigError(fmt::format("data: source, target and tsv name the only corpus, but data.train lists {}; use data.train.0.source and so on",
+                                  data.train.size()));
+  }
+  if (data.train.empty()) data.train.emplace_back();
+  CorpusFiles& corpus = data.train.front();
+  if (!shorthand.tsv.empty() && shorthand.source.empty() && shorthand.target.empty()) corpus.source = corpus.target = "";
+  if (shorthand.tsv.empty()) corpus.tsv = "";
+  for (auto [from, to] : {std::pair(&shorthand.source, &corpus.source), {&shorthand.target, &corpus.target}, {&shorthand.tsv, &corpus.tsv}}) {
+    if (!from->empty()) *to = *from;
+  }
+  shorthand = {};
+}
+
+void check_model(const Config& c) {
+  if (c.model.width % c.model.heads != 0) {
+    throw ConfigError(fmt::format("model.width {} is not a multiple of model.heads {}; set model.width to {} or choose other heads", c.model.width,
+                                  c.model.heads, (c.model.width / c.model.heads + 1) * c.model.heads));
+  }
+  if (c.model.tied_embeddings == "all" && !c.vocab.joint) {
+    throw ConfigError("model.tied-embeddings is all, which needs one vocabulary for both sides; set vocab.joint to true, or "
+                      "model.tied-embeddings to decoder or none");
+  }
+}
+
+void check_vocab(const VocabConfig& c) {
+  if (!c.joint && !c.source.empty() && c.source == c.target) {
+    throw ConfigError(fmt::format("vocab.source and vocab.target are the same file {}; set vocab.joint to true or name two files", quoted(c.source)));
+  }
+  if (c.joint && !c.target.empty() && c.source != c.target) {
+    throw ConfigError("vocab.target is set, but vocab.joint is true; name the one vocabulary in vocab.source, or set vocab.joint to false");
+  }
+}
+
+void check_train(const TrainConfig& c) {
+  if (c.output.empty()) throw ConfigError("train.output is empty; name the run directory, e.g. train.output: run");
+  if (c.micro_batch_tokens > c.batch_tokens) {
+    throw ConfigError(fmt::format("train.micro-batch-tokens {} is larger than train.batch-tokens {}; lower it or set it to 0", c.micro_batch_tokens,
+                                  c.batch_tokens));
+  }
+}
+
+void check_valid(const ValidConfig& c) {
+  if (c.source.empty() != c.target.empty()) {
+    throw ConfigError(fmt::format("valid.{} is set, but valid.{} is not; name both files, or none for no validation",
+                                  c.source.empty() ? "target" : "source", c.source.empty() ? "source" : "target"));
+  }
+  if (c.source.empty() && !c.metrics.empty()) {
+    throw ConfigError("valid.metrics are asked for, but there is nothing to validate on; name valid.source and valid.target, or set valid.metrics to []");
+  }
+  if (c.early_stopping > 0 && !c.enabled()) {
+    throw ConfigError("valid.early-stopping needs a validation; name valid.source, valid.target and valid.metrics, or set it to 0");
+  }
+  const std::string& metric = c.early_stopping_metric;
+  if (c.enabled() && metric != "first" && std::find(c.metrics.begin(), c.metrics.end(), metric) == c.metrics.end()) {
+    throw ConfigError(fmt::format("valid.early-stopping-metric {} is not among valid.metrics {}; add it there, or choose one of these", metric,
+                                  fmt::join(c.metrics, ", ")));
+  }
+}
+
+void check(const Config& c) {
+  if (!c.data.train.empty()) require_data(c);
+  check_model(c);
+  check_vocab(c.vocab);
+  check_train(c.train);
+  check_valid(c.valid);
+}
+
+bool names_metrics(const ConfigDocument& document, const std::vector<Override>& overrides) {
+  return document.has("valid", "metrics") ||
+         std::any_of(overrides.begin(), overrides.end(), [](const Override& o) { return o.first == "valid.metrics"; });
+}
+
+std::string described_defaults(std::string (*describe)(std::span<const ConfigSection>)) {
+  Config config;
+  CorpusShorthand shorthand;
+  return describe(sections_of(config, shorthand));
+}
+
+}  // namespace
+
+Config parse_config(std::string_view text, const std::string& file, const std::vector<Override>& overrides) {
+  const ConfigDocument document(text, file);
+  Config config;
+  CorpusShorthand shorthand;
+  const std::vector<ConfigSection> sections = sections_of(config, shorthand);
+  apply_preset(document, overrides, config.model);
+  document.read(sections);
+  fold_shorthand(config.data, shorthand, true);
+  for (const auto& [name, value] : overrides) apply_override(sections, name, value);
+  fold_shorthand(config.data, shorthand, false);
+  // Without validation files the default metrics are not asked for.
+  if (config.valid.source.empty() && config.valid.target.empty() && !names_metrics(document, overrides)) config.valid.metrics.clear();
+  config.vocab.training.seed = config.train.seed;
+  check(config);
+  return config;
+}
+
+Config load_config(const std::string& path, const std::vector<Override>& overrides) {
+  return parse_config(path.empty() ? "" : read_text_file(path), path, overrides);
+}
+
+void require_data(const Config& config) {
+  try {
+    check_options(config.data);
+  } catch (const ConfigError& e) {
+    throw ConfigError(fmt::format("data: {}", e.what()));
+  }
+}
+
+std::string dump_config(const Config& config, bool full) {
+  Config copy = config, standard;
+  CorpusShorthand shorthand;
+  if (full) return write_config(sections_of(copy, shorthand), {.comments = true});
+  const std::string standard_preset = standard.model.preset;
+  standard.model = model_preset(config.model.preset);
+  standard.model.preset = standard_preset;
+  const std::vector<ConfigSection> defaults = sections_of(standard, shorthand);
+  return write_config(sections_of(copy, shorthand), {.defaults = defaults});
+}
+
+std::vector<std::string> all_config_names() {
+  Config config;
+  CorpusShorthand shorthand;
+  return config_names(sections_of(config, shorthand));
+}
+
+std::string config_reference() { return described_defaults(config_help); }
+std::string config_reference_markdown() { return described_defaults(config_markdown); }
+
+}  // namespace starling

@@ -1,0 +1,163 @@
+// The whole configuration of a training run: one struct per section of the YAML file, with the defaults in one place.
+// Sections that other folders own (data, model, optimizer) are those folders' own option structs; this file only names their keys.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/config.h"
+#include "data/corpus.h"
+#include "models/config.h"
+#include "optim/options.h"
+#include "text/vocabulary.h"
+
+namespace starling {
+
+template <class Visitor>
+void visit(Visitor& v, CorpusFiles& c) {
+  v.field("source", c.source, "source text, one sentence a line; plain, .gz or .zst");
+  v.field("target", c.target, "target text, one sentence a line; plain, .gz or .zst");
+  v.field("tsv", c.tsv, "in place of source and target: one file, source and target separated by a tab");
+  v.field("weight", c.weight, "how often an epoch shows a sentence of this corpus, on average", 0.0, 10000.0);
+}
+
+struct VocabConfig {
+  std::string source, target;  // empty: inside the run directory
+  bool joint = true;
+  VocabularyOptions training;  // its seed is train.seed
+};
+template <class Visitor>
+void visit(Visitor& v, VocabConfig& c) {
+  v.field("source", c.source, "SentencePiece model of the source side (of both when joint); trained if the file is missing; empty = in the run directory");
+  v.field("target", c.target, "SentencePiece model of the target side when not joint; empty = in the run directory");
+  v.field("joint", c.joint, "one vocabulary for both sides");
+  v.field("size", c.training.size, "pieces", 16, 1000000);
+  v.choice("type", c.training.type, {"unigram", "bpe"}, "kind of subword model");
+  v.field("sample-lines", c.training.sample_lines, "lines that the vocabulary is trained on, a seeded sample; held in memory", 1, 1000000000);
+  v.field("character-coverage", c.training.character_coverage, "share of the characters that get a piece of their own", 0.5, 1.0);
+}
+
+struct TrainConfig {
+  std::string output = "run";
+  uint64_t seed = 1;
+  int64_t batch_tokens = 4000;     // target tokens an update, over all micro-batches
+  int64_t micro_batch_tokens = 0;  // target tokens computed at once; 0: chosen to fit
+  OptimizerOptions optimizer;
+  double label_smoothing = 0.1;
+  std::string precision = "auto";  // auto | bf16 | f32
+  int threads = 0;                 // 0: all cores of the affinity mask
+  int64_t max_steps = 100000;      // updates
+  int64_t max_epochs = 0;          // 0: off
+  double max_minutes = 0;          // wall clock, 0: off
+};
+template <class Visitor>
+void visit(Visitor& v, TrainConfig& c) {
+  v.field("output", c.output, "run directory: checkpoints, vocabulary, logs, model");
+  v.field("seed", c.seed, "seed of initial weights, data order, dropout and vocabulary sample");
+  v.field("batch-tokens", c.batch_tokens, "target tokens an update (global batch)", 1, 100000000);
+  v.field("micro-batch-tokens", c.micro_batch_tokens,
+          "target tokens computed at once, gradients are accumulated; 0 = chosen to fit; does not change the result beyond rounding", 0, 100000000);
+  visit(v, c.optimizer);
+  v.field("label-smoothing", c.label_smoothing, "probability mass spread over the whole vocabulary", 0.0, 0.99);
+  v.choice("precision", c.precision, {"auto", "bf16", "f32"}, "of matrix products; weights are f32; auto = bf16 where the processor has it");
+  v.field("threads", c.threads, "computing threads; 0 = all cores this process may use", 0, 4096);
+  v.field("max-steps", c.max_steps, "stop after so many updates", 1, 1000000000000);
+  v.field("max-epochs", c.max_epochs, "stop after so many passes over the data; 0 = off", 0, 1000000000);
+  v.field("max-minutes", c.max_minutes, "stop after so many minutes of wall clock, resumed runs included; 0 = off", 0.0, 1e9);
+}
+
+struct ValidConfig {
+  std::string source, target;  // both empty: no validation
+  int64_t every = 1000;        // updates
+  std::vector<std::string> metrics = {"cross-entropy", "bleu", "chrf"};
+  int64_t beam = 4;
+  double length_penalty = 0.6;
+  double max_length_factor = 2.0;
+  int64_t max_length_offset = 10;  // tokens
+  int64_t early_stopping = 0;      // validations without improvement, 0: off
+  std::string early_stopping_metric = "first";
+  int64_t batch_tokens = 4000;
+
+  // Whether validation is asked for.
+  bool enabled() const { return !source.empty() && !metrics.empty(); }
+  // The metric that decides about "best" and early stopping; "" when there are no metrics.
+  std::string deciding_metric() const {
+    if (early_stopping_metric != "first") return early_stopping_metric;
+    return metrics.empty() ? "" : metrics.front();
+  }
+};
+template <class Visitor>
+void visit(Visitor& v, ValidConfig& c) {
+  v.field("source", c.source, "source text for validation; empty = no validation");
+  v.field("target", c.target, "its reference translation");
+  v.field("every", c.every, "updates between two validations", 1, 1000000000);
+  v.choice("metrics", c.metrics, {"cross-entropy", "bleu", "chrf", "chrf++", "ter"},
+           "what is measured: cross-entropy per target token (nats), the others on one decoding, as raw text");
+  v.field("beam", c.beam, "beam width of that decoding", 1, 1024);
+  v.field("length-penalty", c.length_penalty, "alpha of ((5+|Y|)/6)^alpha, which a hypothesis' log-probability is divided by; 0 = off", 0.0, 10.0);
+  v.field("max-length-factor", c.max_length_factor, "a translation has at most factor * source tokens + offset tokens", 0.0, 100.0);
+  v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
+  v.field("early-stopping", c.early_stopping, "stop after so many validations in a row without improvement; 0 = off", 0, 1000000);
+  v.choice("early-stopping-metric", c.early_stopping_metric, {"first", "cross-entropy", "bleu", "chrf", "chrf++", "ter"},
+           "metric that decides about the best checkpoint and early stopping; first = the first of metrics");
+  v.field("batch-tokens", c.batch_tokens, "target tokens computed at once in validation", 1, 100000000);
+}
+
+struct CheckpointConfig {
+  int64_t every = 1000;  // updates
+  int64_t keep = 3;
+};
+template <class Visitor>
+void visit(Visitor& v, CheckpointConfig& c) {
+  v.field("every", c.every, "updates between two checkpoints", 1, 1000000000);
+  v.field("keep", c.keep, "most recent checkpoints that are kept, besides the best", 1, 1000000);
+}
+
+struct LogConfig {
+  int64_t every = 100;  // updates
+  std::string format = "starling";
+  std::string progress = "auto";  // auto | always | never
+};
+template <class Visitor>
+void visit(Visitor& v, LogConfig& c) {
+  v.field("every", c.every, "updates between two log lines", 1, 1000000000);
+  v.choice("format", c.format, {"starling"}, "format of the log lines");
+  v.choice("progress", c.progress, {"auto", "always", "never"}, "the live line; auto = when the output is a terminal");
+}
+
+struct Config {
+  DataOptions data;
+  VocabConfig vocab;
+  ModelConfig model;
+  TrainConfig train;
+  ValidConfig valid;
+  CheckpointConfig checkpoint;
+  LogConfig log;
+};
+
+// One command-line override: "section.key" and the text of its value.
+using Override = std::pair<std::string, std::string>;
+
+// Defaults, then model.preset, then the file (none if `path` is ""), then the overrides. Throws IoError when the file cannot be read and
+// ConfigError for everything wrong in it or in the combination of values. A configuration without training data passes: see require_data.
+Config load_config(const std::string& path, const std::vector<Override>& overrides = {});
+
+// The same from text; `file` is the name used in messages.
+Config parse_config(std::string_view text, const std::string& file, const std::vector<Override>& overrides = {});
+
+// ConfigError unless the configuration names training data that can be meant.
+void require_data(const Config& config);
+
+// YAML that load_config reads back to the same Config: every key with its help as a comment, or only what differs from the defaults.
+std::string dump_config(const Config& config, bool full);
+
+// Every "section.key".
+std::vector<std::string> all_config_names();
+
+// All keys with help, allowed values and defaults: for `starling train --help`, and as the tables of docs/config.md.
+std::string config_reference();
+std::string config_reference_markdown();
+
+}  // namespace starling

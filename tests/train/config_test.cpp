@@ -1,0 +1,111 @@
+// The training configuration: defaults, presets, shorthands, combinations that cannot work, dumps that read back, and that
+// docs/config.md says the same as the code.
+#include "train/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+
+Config parse(const std::string& text, const std::vector<Override>& overrides = {}) { return parse_config(text, "c.yml", overrides); }
+std::string message(const std::string& text, const std::vector<Override>& overrides = {}) {
+  try {
+    parse(text, overrides);
+  } catch (const ConfigError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(TrainConfig, DefaultsLoadAndLackOnlyData) {
+  const Config c = load_config("");
+  EXPECT_EQ(c.train.batch_tokens, 4000);
+  EXPECT_EQ(c.model.width, 512);
+  EXPECT_FALSE(c.valid.enabled());
+  EXPECT_THROW(require_data(c), ConfigError);
+}
+
+TEST(TrainConfig, PresetComesFirstWhereverItStands) {
+  const Config c = parse("model:\n  width: 128\n  preset: transformer-small\n");
+  EXPECT_EQ(c.model.width, 128);
+  EXPECT_EQ(c.model.encoder_layers, 3);
+  const Config d = parse("model:\n  preset: transformer-small\n  width: 128\n", {{"model.preset", "transformer-big"}});
+  EXPECT_EQ(d.model.preset, "transformer-big");
+  EXPECT_EQ(d.model.width, 128);
+  EXPECT_EQ(d.model.heads, 16);
+  EXPECT_THAT(message("model:\n  preset: transformer-huge\n"), HasSubstr("c.yml:2: model.preset: there is no preset"));
+  EXPECT_THAT(message("", {{"model.preset", "x"}}), HasSubstr("command line: model.preset: there is no preset"));
+}
+
+TEST(TrainConfig, ShorthandsNameTheOnlyCorpus) {
+  EXPECT_EQ(parse("data: {source: a, target: b}").data.train.at(0).target, "b");
+  EXPECT_EQ(parse("data: {tsv: a}").data.train.at(0).tsv, "a");
+  EXPECT_THAT(message("data: {source: a, target: b, train: [{tsv: c}]}"), HasSubstr("use data.train.0.source"));
+  const Config c = parse("data: {source: a, target: b}", {{"data.source", "x"}, {"data.train.0.weight", "2"}});
+  ASSERT_EQ(c.data.train.size(), 1u);
+  EXPECT_EQ(c.data.train[0].source, "x");
+  EXPECT_EQ(c.data.train[0].target, "b");
+  EXPECT_EQ(c.data.train[0].weight, 2);
+  const Config d = parse("data: {source: a, target: b}", {{"data.tsv", "x"}});
+  EXPECT_EQ(d.data.train[0].source + d.data.train[0].target, "");
+  EXPECT_EQ(d.data.train[0].tsv, "x");
+  const Config e = parse("data: {tsv: a}", {{"data.source", "x"}, {"data.target", "y"}});
+  EXPECT_EQ(e.data.train[0].tsv, "");
+  EXPECT_EQ(parse("data: {train: [{tsv: a}, {tsv: b, weight: 0.5}]}").data.train.size(), 2u);
+  EXPECT_THAT(message("data: {source: a}"), HasSubstr("lacks its other side"));
+}
+
+TEST(TrainConfig, CombinationsThatCannotWorkNameTheFix) {
+  EXPECT_THAT(message("model: {width: 100, heads: 8}"), HasSubstr("set model.width to 104"));
+  EXPECT_THAT(message("vocab: {joint: false}"), HasSubstr("set vocab.joint to true"));
+  EXPECT_EQ(message("vocab: {joint: false}\nmodel: {tied-embeddings: decoder}"), "no error");
+  EXPECT_THAT(message("vocab: {target: x}"), HasSubstr("name the one vocabulary in vocab.source"));
+  EXPECT_THAT(message("train: {micro-batch-tokens: 5000}"), HasSubstr("train.batch-tokens 4000"));
+  EXPECT_THAT(message("train: {output: ''}"), HasSubstr("train.output"));
+  EXPECT_THAT(message("valid: {source: a}"), HasSubstr("valid.target is not"));
+  EXPECT_THAT(message("valid: {metrics: [bleu]}"), HasSubstr("name valid.source and valid.target"));
+  EXPECT_THAT(message("valid: {early-stopping: 3}"), HasSubstr("needs a validation"));
+  EXPECT_THAT(message("valid: {source: a, target: b, metrics: [bleu], early-stopping-metric: chrf}"), HasSubstr("not among valid.metrics bleu"));
+  EXPECT_EQ(parse("valid: {source: a, target: b, metrics: [chrf, bleu]}").valid.deciding_metric(), "chrf");
+  EXPECT_THAT(message("data: {tsv: a, max-ratio: 0.5}"), HasSubstr("max-ratio"));
+  EXPECT_THAT(message("train: {batch-tokens: -1}"), HasSubstr("out of range"));
+  EXPECT_THAT(message("train: {batch_tokens: 1}"), HasSubstr("did you mean 'batch-tokens'?"));
+  EXPECT_THAT(message("", {{"train.optimiser", "adam"}}), HasSubstr("did you mean 'train.optimizer'?"));
+}
+
+TEST(TrainConfig, SeedGoverns) { EXPECT_EQ(parse("train: {seed: 7}").vocab.training.seed, 7u); }
+
+TEST(TrainConfig, DumpsReadBack) {
+  const Config configs[] = {load_config(""),
+                            parse("data: {source: a b, target: \"c#\"}\nmodel: {preset: transformer-tiny, heads: 2}\ntrain: {learning-rate: 0.1e-3}\n"
+                                  "valid: {source: v, target: w, metrics: [bleu]}\n"),
+                            parse("data:\n  train: [{tsv: a}, {source: b, target: c, weight: 3.5}]\nvalid: {metrics: []}\n")};
+  for (const Config& c : configs) {
+    for (const bool full : {false, true}) {
+      const std::string text = dump_config(c, full);
+      const Config back = parse(text);
+      EXPECT_EQ(dump_config(back, full), text);
+      EXPECT_EQ(dump_config(back, true), dump_config(c, true)) << text;
+    }
+  }
+  EXPECT_EQ(dump_config(parse("model: {preset: transformer-small}\nvalid: {source: a, target: b}"), false),
+            "model:\n  preset: transformer-small\nvalid:\n  source: a\n  target: b\n");
+}
+
+TEST(TrainConfig, DocumentationIsUpToDate) {
+  std::ifstream file(STARLING_SOURCE_DIR "/docs/config.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_THAT(text.str(), HasSubstr(config_reference_markdown())) << "replace the tables of docs/config.md by the output of: starling train --help-markdown";
+}
+
+}  // namespace
+}  // namespace starling
