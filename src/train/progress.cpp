@@ -1,0 +1,238 @@
+// Lines and records of a training run; see progress.h. Each line and record is one flushed write of an append-mode file, so a killed run
+// loses nothing but what it was writing, and a resumed one first completes a half-written line.
+#include "train/progress.h"
+
+#include <fmt/chrono.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace starling {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr int schema_version = 1;
+constexpr std::chrono::milliseconds draw_interval{200};
+
+int close_file(std::FILE* file) { return std::fclose(file); }
+
+[[noreturn]] void write_failed(const std::string& path) {
+  throw IoError(fmt::format("cannot write {}: {}; free space there or choose another train.output", path, std::strerror(errno)));
+}
+
+// Whether the file ends within a line, as after a crash.
+bool ends_within_line(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (!file) return false;
+  const bool within = std::fseek(file, -1, SEEK_END) == 0 && std::fgetc(file) != '\n';
+  std::fclose(file);
+  return within;
+}
+
+void append(std::FILE* file, const std::string& path, const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0) write_failed(path);
+}
+
+std::unique_ptr<std::FILE, int (*)(std::FILE*)> open_log(const std::string& directory, const char* name) {
+  if (directory.empty()) return {nullptr, close_file};
+  const std::string path = directory + "/" + name;
+  const bool broken = ends_within_line(path);
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "ab"), close_file);
+  if (!file) write_failed(path);
+  if (broken) append(file.get(), path, "\n");
+  return file;
+}
+
+int terminal_width() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+bool smart_terminal() {
+  const char* term = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) && !(term && std::string_view(term) == "dumb");
+}
+
+double rate(int64_t count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : TrainReport::unknown; }
+
+// A piece of a line; of the live line, the pieces of the highest rank are dropped first where it is too long for the screen.
+struct Piece {
+  int rank;
+  std::string text;
+};
+
+std::vector<Piece> pieces_of(const TrainReport& r, double fraction, double seconds_left) {
+  std::vector<Piece> pieces = {{0, fmt::format("step {}", r.step)}, {5, fmt::format("epoch {}", r.epoch)}};
+  if (!std::isnan(r.loss)) pieces.push_back({1, fmt::format("loss {:.4f}", r.loss)});
+  const double speed = rate(r.target_tokens, r.seconds);
+  if (!std::isnan(speed)) pieces.push_back({2, fmt::format("{:.0f} tok/s", speed)});
+  if (!std::isnan(r.learning_rate)) pieces.push_back({6, fmt::format("lr {:.3e}", r.learning_rate)});
+  if (!std::isnan(r.gradient_norm)) pieces.push_back({7, fmt::format("gnorm {:.3f}", r.gradient_norm)});
+  if (!std::isnan(fraction)) pieces.push_back({3, fmt::format("{:.1f} %", 100 * fraction)});
+  if (!std::isnan(seconds_left)) pieces.push_back({4, "left " + duration_text(seconds_left)});
+  return pieces;
+}
+
+std::string join(const std::vector<Piece>& pieces) {
+  std::string out;
+  for (const auto& piece : pieces) out += (out.empty() ? "" : " | ") + piece.text;
+  return out;
+}
+
+std::string fitted(std::vector<Piece> pieces, size_t columns) {
+  std::string text = join(pieces);
+  while (text.size() > columns && pieces.size() > 1) {
+    pieces.erase(std::max_element(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.rank < b.rank; }));
+    text = join(pieces);
+  }
+  return text.substr(0, columns);
+}
+
+}  // namespace
+
+std::string iso_time(ProgressOptions::Time time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
+}
+
+std::string duration_text(double seconds) {
+  if (!(seconds >= 0 && seconds < 1e10)) return "?";
+  const auto total = static_cast<int64_t>(std::llround(seconds));
+  const int64_t days = total / 86400, hours = total / 3600 % 24, minutes = total / 60 % 60;
+  if (days > 0) return fmt::format("{}d {:02}:{:02}", days, hours, minutes);
+  if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, total % 60);
+  return fmt::format("{}:{:02}", minutes, total % 60);
+}
+
+ProgressOptions console_progress(std::string directory, const std::string& mode) {
+  ProgressOptions options;
+  options.directory = std::move(directory);
+  options.live = mode == "always" || (mode == "auto" && smart_terminal());
+  options.width = terminal_width;
+  options.console = [](std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+    std::clearerr(stdout);  // a closed or full standard output must not end the training
+  };
+  return options;
+}
+
+Progress::Progress(ProgressOptions options)
+    : options_(std::move(options)), log_(open_log(options_.directory, "train.log")), events_(open_log(options_.directory, "events.jsonl")) {}
+
+Progress::~Progress() {
+  if (drawn_ > 0) show("\n");
+}
+
+void Progress::show(std::string_view text) {
+  if (options_.console) options_.console(text);
+}
+
+void Progress::erase() {
+  if (drawn_ > 0) show("\r" + std::string(drawn_, ' ') + "\r");
+  drawn_ = 0;
+}
+
+void Progress::draw(const TrainReport& r) {
+  // One column stays free: many terminals wrap when the last one is written.
+  const auto columns = static_cast<size_t>(std::max(options_.width() - 1, 1));
+  live_ = fitted(pieces_of(r, fraction(r), seconds_left(r)), columns);
+  const size_t rest = drawn_ > live_.size() ? std::min(drawn_, columns) - live_.size() : 0;
+  show("\r" + live_ + std::string(rest, ' '));
+  drawn_ = live_.size() + rest;
+  last_draw_ = options_.now();
+}
+
+void Progress::line(const std::string& text) {
+  const std::string stamped = fmt::format("[{}] {}\n", iso_time(options_.now()), text);
+  if (log_) append(log_.get(), options_.directory + "/train.log", stamped);
+  if (!options_.live) return show(stamped);
+}
+
+double Progress::fraction(const TrainReport& r) const {
+  if (!std::isnan(r.fraction)) return std::clamp(r.fraction, 0.0, 1.0);
+  return r.max_steps > 0 ? std::min(1.0, static_cast<double>(r.step) / static_cast<double>(r.max_steps)) : TrainReport::unknown;
+}
+
+// The time so far, stretched by what is left of the run; a resumed run counts from where it resumed.
+double Progress::seconds_left(const TrainReport& r) {
+  const double done = fraction(r);
+  if (std::isnan(done)) return TrainReport::unknown;
+  if (!started_) {
+    // The first report covers r.seconds that lie behind us, and an unknown part of the run: counting begins here.
+    started_ = true, start_time_ = options_.now(), start_fraction_ = done;
+    return TrainReport::unknown;
+  }
+  if (done <= start_fraction_) return TrainReport::unknown;
+  return std::chrono::duration<double>(options_.now() - start_time_).count() * (1 - done) / (done - start_fraction_);
+}
+
+void Progress::tick(const TrainReport& r) {
+  if (!options_.live || (drawn_ > 0 && options_.now() - last_draw_ < draw_interval)) return;
+  draw(r);
+}
+
+void Progress::report(const TrainReport& r) {
+  const double left = seconds_left(r);
+  line(join(pieces_of(r, fraction(r), left)));
+  if (options_.live) draw(r);
+  event({{"type", "report"},
+         {"step", r.step},
+         {"epoch", r.epoch},
+         {"loss", r.loss},
+         {"sentences", r.sentences},
+         {"source_tokens", r.source_tokens},
+         {"target_tokens", r.target_tokens},
+         {"seconds", r.seconds},
+         {"target_tokens_per_second", rate(r.target_tokens, r.seconds)},
+         {"source_tokens_per_second", rate(r.source_tokens, r.seconds)},
+         {"learning_rate", r.learning_rate},
+         {"gradient_norm", r.gradient_norm},
+         {"fraction", fraction(r)},
+         {"seconds_left", left}});
+}
+
+void Progress::validation(const ValidReport& r) {
+  std::string text = fmt::format("[valid] step {} | epoch {}", r.step, r.epoch);
+  Json scores = Json::object();
+  for (const auto& [metric, value] : r.scores) {
+    text += fmt::format(" | {} {:.4g}", metric, value);
+    scores[metric] = value;
+  }
+  if (!r.metric.empty()) text += r.best ? fmt::format(" | new best {}", r.metric) : fmt::format(" | {} stalled {} times", r.metric, r.stalled);
+  message(text + " | took " + duration_text(r.seconds));
+  if (!r.example.empty()) message("[valid] example: " + r.example);
+  event({{"type", "validation"},
+         {"step", r.step},
+         {"epoch", r.epoch},
+         {"scores", scores},
+         {"metric", r.metric},
+         {"best", r.best},
+         {"stalled", r.stalled},
+         {"seconds", r.seconds}});
+}
+
+void Progress::message(std::string_view text) {
+  line(std::string(text));
+  if (!options_.live) return;
+  const bool redraw = drawn_ > 0;
+  erase();
+  show(std::string(text) + "\n");
+  if (redraw) show(live_), drawn_ = live_.size();
+}
+
+void Progress::event(const Json& record) {
+  CHECK(record.contains("type") && record.contains("step"), "an event needs type and step: {}", record.dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (!events_) return;
+  Json whole = {{"schema", schema_version}, {"type", record["type"]}, {"time", iso_time(options_.now())}};
+  for (const auto& [key, value] : record.items()) whole[key] = value;
+  append(events_.get(), options_.directory + "/events.jsonl", whole.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace starling

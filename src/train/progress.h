@@ -1,0 +1,99 @@
+// What a training run tells: a live line on a terminal, plain lines in <run>/train.log (and on standard output when that is no
+// terminal), and one JSON record per event in <run>/events.jsonl; docs/events.md describes the records.
+// Time comes in through the options, so that tests see exact text; nothing here influences training.
+#pragma once
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace starling {
+
+struct ProgressOptions {
+  using Time = std::chrono::system_clock::time_point;
+
+  std::string directory;                              // the run directory, which must exist; "" = no files
+  bool live = false;                                  // draw the live line
+  std::function<void(std::string_view)> console;      // writes to the screen; empty = nowhere
+  std::function<int()> width = [] { return 80; };     // columns of the screen
+  std::function<Time()> now = [] { return std::chrono::system_clock::now(); };
+};
+
+// Options for this process: standard output, live if it is a terminal (`mode` auto) or by force (always, never).
+// The console goes silent when standard output is closed; training goes on.
+ProgressOptions console_progress(std::string directory, const std::string& mode);
+
+// What happened since the last report. NaN and 0 stand for unknown and are left out of the lines.
+struct TrainReport {
+  static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  int64_t step = 0;           // updates done
+  int64_t max_steps = 0;      // updates at which training ends at the latest
+  int64_t epoch = 1;          // counted from 1
+  double loss = unknown;      // mean per target token, nats
+  int64_t sentences = 0, source_tokens = 0, target_tokens = 0;
+  double seconds = 0;         // they took, validation and checkpoints left out
+  double learning_rate = unknown;
+  double gradient_norm = unknown;  // before clipping
+  double fraction = unknown;       // of the whole run, 0 to 1; unknown: step / max_steps
+};
+
+struct ValidReport {
+  int64_t step = 0, epoch = 1;
+  std::vector<std::pair<std::string, double>> scores;  // metric, value
+  std::string metric;      // the one that decides about "best"
+  bool best = false;       // the best so far
+  int64_t stalled = 0;     // validations without improvement
+  double seconds = 0;      // it took
+  std::string example;     // a translation to look at, may be ""
+};
+
+class Progress {
+ public:
+  // Opens the files for appending; IoError when that fails.
+  explicit Progress(ProgressOptions options);
+  ~Progress();  // ends the live line
+
+  // Redraws the live line, at most five times a second; nothing off a terminal. Cheap enough for every update.
+  void tick(const TrainReport& report);
+  // One log line and one record.
+  void report(const TrainReport& report);
+  void validation(const ValidReport& report);
+  // A line for people, without a record.
+  void message(std::string_view text);
+  // A record of another type: an object with "type" and "step"; "schema" and "time" are added. Numbers that are not finite become null.
+  void event(const nlohmann::ordered_json& record);
+
+ private:
+  void line(const std::string& text);
+  void draw(const TrainReport& report);
+  void erase();
+  void show(std::string_view text);
+  double fraction(const TrainReport& report) const;
+  double seconds_left(const TrainReport& report);
+
+  ProgressOptions options_;
+  using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+  File log_, events_;
+  size_t drawn_ = 0;  // columns of the live line on the screen
+  std::string live_;
+  ProgressOptions::Time last_draw_{};
+  bool started_ = false;  // the first report sets the zero of the estimate
+  ProgressOptions::Time start_time_{};
+  double start_fraction_ = 0;
+};
+
+// "2026-11-21T07:05:09Z".
+std::string iso_time(ProgressOptions::Time time);
+// Seconds as "0:05", "12:05", "3:12:05" or "2d 03:12".
+std::string duration_text(double seconds);
+
+}  // namespace starling

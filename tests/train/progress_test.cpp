@@ -1,0 +1,184 @@
+// Reports with an injected clock and screen: the exact lines, the records, the live line's width, appending after a resume.
+#include "train/progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+
+namespace starling {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+class ProgressTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/starling_progress_XXXXXX";
+    ASSERT_TRUE(mkdtemp(name));
+    directory_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  ProgressOptions options(bool live = false) {
+    ProgressOptions o;
+    o.directory = directory_;
+    o.live = live;
+    o.console = [this](std::string_view text) { screen_ += text; };
+    o.width = [this] { return width_; };
+    o.now = [this] { return ProgressOptions::Time(std::chrono::milliseconds(now_ms_)); };
+    return o;
+  }
+  std::vector<std::string> lines(const std::string& name) {
+    std::ifstream file(directory_ + "/" + name);
+    std::vector<std::string> out;
+    for (std::string line; std::getline(file, line);) out.push_back(line);
+    return out;
+  }
+  static TrainReport sample(int64_t step) {
+    TrainReport r;
+    r.step = step, r.max_steps = 1000, r.epoch = 2, r.loss = 3.25, r.sentences = 10, r.source_tokens = 180, r.target_tokens = 200;
+    r.seconds = 0.5, r.learning_rate = 5e-4, r.gradient_norm = 1.5;
+    return r;
+  }
+
+  std::string directory_, screen_;
+  int width_ = 80;
+  int64_t now_ms_ = 1795244709000;
+};
+
+TEST_F(ProgressTest, LinesOnScreenAndInTheLog) {
+  Progress p(options());
+  p.report(sample(100));
+  now_ms_ += 10000;
+  p.report(sample(200));
+  p.message("saved");
+  EXPECT_THAT(lines("train.log"),
+              ElementsAre("[2026-11-21T07:05:09Z] step 100 | epoch 2 | loss 3.2500 | 400 tok/s | lr 5.000e-04 | gnorm 1.500 | 10.0 %",
+                          "[2026-11-21T07:05:19Z] step 200 | epoch 2 | loss 3.2500 | 400 tok/s | lr 5.000e-04 | gnorm 1.500 | 20.0 % | left 1:20",
+                          "[2026-11-21T07:05:19Z] saved"));
+  EXPECT_THAT(screen_, HasSubstr("step 200 | epoch 2"));
+  EXPECT_THAT(screen_, Not(HasSubstr("\r")));
+}
+
+TEST_F(ProgressTest, Records) {
+  Progress p(options());
+  p.report(sample(100));
+  TrainReport odd = sample(200);
+  odd.loss = std::numeric_limits<double>::infinity();
+  odd.seconds = 0;
+  p.report(odd);
+  ValidReport v;
+  v.step = 200, v.epoch = 2, v.scores = {{"cross-entropy", 2.5}, {"bleu", 12.345}}, v.metric = "bleu", v.best = true, v.seconds = 3;
+  p.validation(v);
+  p.event({{"type", "stop"}, {"step", 200}, {"reason", "bad byte \xFF"}});
+  const auto text = lines("events.jsonl");
+  ASSERT_EQ(text.size(), 4u);
+  std::vector<nlohmann::json> records;
+  for (const auto& line : text) records.push_back(nlohmann::json::parse(line));
+  for (const auto& r : records) {
+    EXPECT_EQ(r["schema"], 1);
+    EXPECT_EQ(r["time"], "2026-11-21T07:05:09Z");
+    EXPECT_TRUE(r.contains("type"));
+    EXPECT_TRUE(r.contains("step"));
+  }
+  EXPECT_TRUE(text[0].starts_with("{\"schema\":1,\"type\":\"report\",\"time\":"));
+  EXPECT_EQ(records[0]["target_tokens_per_second"], 400.0);
+  EXPECT_EQ(records[0]["fraction"], 0.1);
+  EXPECT_TRUE(records[0]["seconds_left"].is_null());
+  EXPECT_TRUE(records[1]["loss"].is_null());
+  EXPECT_TRUE(records[1]["target_tokens_per_second"].is_null());
+  EXPECT_EQ(records[2]["scores"]["bleu"], 12.345);
+  EXPECT_EQ(records[2]["best"], true);
+  EXPECT_THAT(lines("train.log").at(2), HasSubstr("[valid] step 200 | epoch 2 | cross-entropy 2.5 | bleu 12.35 | new best bleu | took 0:03"));
+  EXPECT_THROW(p.event({{"step", 1}}), InternalError);
+}
+
+TEST_F(ProgressTest, EveryReportKeyIsDocumented) {
+  {
+    Progress p(options());
+    p.report(sample(1));
+    p.validation({});
+  }
+  std::ifstream file(STARLING_SOURCE_DIR "/docs/events.md");
+  std::stringstream document;
+  document << file.rdbuf();
+  for (const auto& line : lines("events.jsonl")) {
+    const auto record = nlohmann::json::parse(line);
+    for (const auto& [key, value] : record.items()) EXPECT_THAT(document.str(), HasSubstr("`" + key + "`"));
+  }
+}
+
+TEST_F(ProgressTest, LiveLineFitsAndLeavesNothingBehind) {
+  {
+    Progress p(options(true));
+    p.report(sample(100));
+    now_ms_ += 1000;
+    for (const int width : {200, 60, 40, 10, 1, 0, 30}) {
+      width_ = width;
+      screen_.clear();
+      now_ms_ += 1000;
+      p.tick(sample(500));
+      const size_t columns = screen_.size() - 1;
+      EXPECT_EQ(screen_[0], '\r');
+      EXPECT_LE(columns, static_cast<size_t>(std::max(width - 1, 1))) << screen_;
+    }
+    EXPECT_THAT(screen_, HasSubstr("step 500 | loss 3.2500"));
+    screen_.clear();
+    p.message("hello");
+    EXPECT_TRUE(screen_.starts_with("\r "));
+    EXPECT_THAT(screen_, HasSubstr("\rhello\nstep 500"));
+    screen_.clear();
+  }
+  EXPECT_EQ(screen_, "\n");
+  EXPECT_EQ(lines("train.log").size(), 2u);
+}
+
+TEST_F(ProgressTest, LiveLineIsDrawnAtMostFiveTimesASecond) {
+  Progress p(options(true));
+  p.tick(sample(1));
+  screen_.clear();
+  now_ms_ += 100;
+  p.tick(sample(2));
+  EXPECT_EQ(screen_, "");
+  now_ms_ += 150;
+  p.tick(sample(3));
+  EXPECT_THAT(screen_, HasSubstr("step 3"));
+}
+
+TEST_F(ProgressTest, ResumeAppendsAndMendsAHalfWrittenLine) {
+  { Progress(options()).report(sample(100)); }
+  std::ofstream(directory_ + "/events.jsonl", std::ios::app) << "{\"schema\":1,\"ty";
+  { Progress(options()).report(sample(200)); }
+  const auto text = lines("events.jsonl");
+  ASSERT_EQ(text.size(), 3u);
+  EXPECT_EQ(nlohmann::json::parse(text[0])["step"], 100);
+  EXPECT_EQ(nlohmann::json::parse(text[2])["step"], 200);
+}
+
+TEST_F(ProgressTest, UnwritableFilesAreErrors) {
+  ProgressOptions o = options();
+  o.directory += "/missing";
+  EXPECT_THROW(Progress{o}, IoError);
+  std::filesystem::create_symlink("/dev/full", directory_ + "/events.jsonl");
+  EXPECT_THROW(Progress(options()).report(sample(1)), IoError);
+}
+
+TEST(Duration, Text) {
+  EXPECT_EQ(duration_text(5), "0:05");
+  EXPECT_EQ(duration_text(725), "12:05");
+  EXPECT_EQ(duration_text(3 * 3600 + 12 * 60 + 5), "3:12:05");
+  EXPECT_EQ(duration_text(2 * 86400 + 3 * 3600 + 12 * 60), "2d 03:12");
+  EXPECT_EQ(duration_text(-1), "?");
+  EXPECT_EQ(duration_text(1e300), "?");
+}
+
+}  // namespace
+}  // namespace starling
