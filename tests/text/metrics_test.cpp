@@ -1,0 +1,471 @@
+// Metrics against sacreBLEU's own numbers where the data is there, against values worked out by hand, against naive
+// implementations on random sentences, and for what must hold for every corpus.
+#include "text/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "base/error.h"
+#include "text/unicode.h"
+
+namespace starling {
+namespace {
+
+using Corpus = std::vector<std::string>;
+using Words = std::vector<std::string>;
+
+constexpr BleuOptions kPlain{.tokenizer = BleuTokenizer::none};
+
+// ---- sacreBLEU's numbers ----
+
+std::filesystem::path scores_folder() {
+  const char* data = std::getenv("STARLING_DATA");
+  return std::filesystem::path(data != nullptr ? data : STARLING_SOURCE_DIR "/../shared/data") / "scores";
+}
+
+Corpus read_lines(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  Corpus lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+MetricScore score_as(const std::string& key, const Corpus& hypotheses, const Corpus& references) {
+  if (key == "chrf2") return corpus_chrf(hypotheses, references);
+  if (key == "chrfpp") return corpus_chrf(hypotheses, references, {.word_order = 2});
+  if (key == "ter") return corpus_ter(hypotheses, references);
+  if (key == "bleu_lc") return corpus_bleu(hypotheses, references, {.lowercase = true});
+  return corpus_bleu(hypotheses, references, {.tokenizer = bleu_tokenizer_from(key.substr(std::string("bleu_").size()))});
+}
+
+std::string without_version(const std::string& signature) { return signature.substr(0, signature.find("|version:")); }
+
+TEST(SacreBleu, EveryExpectedScore) {
+  const auto folder = scores_folder();
+  const auto file = folder / "expected.json";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no " << file << "; set STARLING_DATA";
+  const auto expected = nlohmann::json::parse(std::ifstream(file));
+  int entries = 0;
+  for (const auto& [set, metrics] : expected.items()) {
+    const Corpus hypotheses = read_lines(folder / (set + ".hyp")), references = read_lines(folder / (set + ".ref"));
+    for (const auto& [key, entry] : metrics.items()) {
+      const MetricScore score = score_as(key, hypotheses, references);
+      // The file rounds to six decimals.
+      EXPECT_NEAR(score.score, entry["score"].get<double>(), 0.51e-6) << set << " " << key;
+      EXPECT_EQ(score.text(), entry["text"].get<std::string>()) << set << " " << key;
+      EXPECT_EQ(without_version(score.signature), without_version(entry["signature"].get<std::string>())) << set << " " << key;
+      EXPECT_TRUE(score.signature.ends_with("|version:starling-0.1.0")) << score.signature;
+      ++entries;
+    }
+  }
+  EXPECT_GE(entries, 32);
+}
+
+// The three sentences with two references of sacreBLEU's manual, and the scores printed there.
+TEST(SacreBleu, ExampleWithTwoReferences) {
+  const Corpus hypotheses{"The dog bit the man.", "It wasn't surprising.", "The man had just bitten him."};
+  const std::vector<Corpus> references{{"The dog bit the man.", "It was not unexpected.", "The man bit him first."},
+                                       {"The dog had bit the man.", "No one was surprised.", "The man had bitten the dog."}};
+  EXPECT_EQ(corpus_bleu(hypotheses, references).text(),
+            "BLEU = 48.53 82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len = 17 ref_len = 18)");
+  EXPECT_EQ(corpus_chrf(hypotheses, references).text(), "chrF2 = 59.73");
+  EXPECT_TRUE(corpus_bleu(hypotheses, references).signature.starts_with("nrefs:2|case:mixed|"));
+}
+
+// ---- Tokenizers ----
+
+Words tokens(std::string_view sentence, BleuTokenizer tokenizer) {
+  const std::string text = tokenize_for_bleu(sentence, tokenizer);
+  const auto views = split_on_space(std::string_view(text));
+  return {views.begin(), views.end()};
+}
+
+TEST(Tokenizer, Mteval13a) {
+  const auto t = [](std::string_view s) { return tokens(s, BleuTokenizer::mteval_13a); };
+  EXPECT_EQ(t("Hello, world."), (Words{"Hello", ",", "world", "."}));
+  EXPECT_EQ(t("1,234.56 and .5"), (Words{"1,234.56", "and", ".", "5"}));
+  EXPECT_EQ(t("don't (stop)-now"), (Words{"don't", "(", "stop", ")", "-now"}));
+  EXPECT_EQ(t("1990-95 well-known"), (Words{"1990", "-", "95", "well-known"}));
+  EXPECT_EQ(t("&quot;A&amp;lt;B&quot;"), (Words{"\"", "A", "<", "B", "\""}));
+  EXPECT_EQ(t("a<skipped>b"), (Words{"ab"}));
+  EXPECT_EQ(t("é…»,“x"), (Words{"é…»", ",", "“x"}));
+  EXPECT_EQ(t("end."), (Words{"end", "."}));
+  EXPECT_TRUE(t(" \u3000").empty());
+}
+
+TEST(Tokenizer, NoneCharacterAndChinese) {
+  EXPECT_EQ(tokens("a,b  c.", BleuTokenizer::none), (Words{"a,b", "c."}));
+  EXPECT_EQ(tokens("aé 日😀", BleuTokenizer::character), (Words{"a", "é", "日", "😀"}));
+  EXPECT_EQ(tokens("日本go、2.5", BleuTokenizer::chinese), (Words{"日", "本", "go", "、", "2.5"}));
+  EXPECT_EQ(tokens(" .5 &amp;", BleuTokenizer::chinese), (Words{".5", "&", "amp", ";"}));
+  EXPECT_EQ(tokens("a—b𠀀𠀁", BleuTokenizer::chinese), (Words{"a", "—", "b𠀀𠀁"}));  // sacreBLEU's range, dashes but no extension B
+}
+
+TEST(Tokenizer, NamesGoBothWays) {
+  for (const char* name : {"13a", "none", "char", "zh"}) EXPECT_EQ(name_of(bleu_tokenizer_from(name)), name);
+  EXPECT_THROW(bleu_tokenizer_from("intl"), ConfigError);
+}
+
+// ---- BLEU by hand ----
+
+double bleu(const std::string& hypothesis, const std::string& reference, BleuOptions options = kPlain) {
+  return corpus_bleu(Corpus{hypothesis}, Corpus{reference}, options).score;
+}
+
+TEST(Bleu, GeometricMeanOfPrecisions) { EXPECT_NEAR(bleu("a b c d e", "a b c d f"), 100 * std::pow(0.2, 0.25), 1e-9); }
+
+TEST(Bleu, BrevityPenalty) {
+  EXPECT_NEAR(bleu("a b c d", "a b c d e"), 100 * std::exp(-0.25), 1e-9);
+  EXPECT_NEAR(bleu("a b c d e", "a b c d"), 100 * std::pow(4 / 5. * 3 / 4. * 2 / 3. * 1 / 2., 0.25), 1e-9);
+}
+
+TEST(Bleu, MatchesAreClippedByTheReference) {
+  EXPECT_EQ(corpus_bleu(Corpus{"the the the the the the the"}, Corpus{"the cat is on the mat"}, kPlain).verbose,
+            "28.6/8.3/5.0/3.1 (BP = 1.000 ratio = 1.167 hyp_len = 7 ref_len = 6)");
+}
+
+TEST(Bleu, SmoothingOfOrdersWithoutMatches) {
+  const std::string hypothesis = "a b c d e f g h", reference = "a b x d e x g h";
+  const double first_two = 6 / 8. * 3 / 7.;
+  const auto with = [&](BleuSmoothing smoothing, std::optional<double> value = {}) {
+    return bleu(hypothesis, reference, {.tokenizer = BleuTokenizer::none, .smoothing = smoothing, .smoothing_value = value});
+  };
+  EXPECT_NEAR(with(BleuSmoothing::exponential), 100 * std::pow(first_two / 12 / 20, 0.25), 1e-9);
+  EXPECT_NEAR(with(BleuSmoothing::floor), 100 * std::pow(first_two * (0.1 / 6) * (0.1 / 5), 0.25), 1e-9);
+  EXPECT_NEAR(with(BleuSmoothing::add_k, 2.0), 100 * std::pow(6 / 8. * 5 / 9. * 2 / 8. * 2 / 7., 0.25), 1e-9);
+  EXPECT_EQ(with(BleuSmoothing::none), 0);
+}
+
+TEST(Bleu, SignatureNamesTheSmoothing) {
+  const auto signature = [](BleuSmoothing smoothing) {
+    return corpus_bleu(Corpus{"a"}, Corpus{"a"}, {.smoothing = smoothing, .effective_order = true}).signature;
+  };
+  EXPECT_EQ(signature(BleuSmoothing::floor), "nrefs:1|case:mixed|eff:yes|tok:13a|smooth:floor[0.10]|version:starling-0.1.0");
+  EXPECT_EQ(signature(BleuSmoothing::add_k), "nrefs:1|case:mixed|eff:yes|tok:13a|smooth:add-k[1.00]|version:starling-0.1.0");
+}
+
+TEST(Bleu, NoMatchAtAllIsZeroEvenWithSmoothing) {
+  EXPECT_EQ(corpus_bleu(Corpus{"a b c d e"}, Corpus{"v w x y z"}, kPlain).text(),
+            "BLEU = 0.00 0.0/0.0/0.0/0.0 (BP = 1.000 ratio = 1.000 hyp_len = 5 ref_len = 5)");
+}
+
+TEST(Bleu, ShortSentencesNeedTheEffectiveOrder) {
+  EXPECT_EQ(bleu("a b c", "a b c"), 0);
+  EXPECT_NEAR(bleu("a b c", "a b c", {.tokenizer = BleuTokenizer::none, .effective_order = true}), 100, 1e-9);
+}
+
+TEST(Bleu, EmptySides) {
+  const auto verbose = [](const char* hypothesis, const char* reference) {
+    const MetricScore score = corpus_bleu(Corpus{hypothesis}, Corpus{reference});
+    EXPECT_EQ(score.score, 0);
+    return score.verbose;
+  };
+  EXPECT_EQ(verbose("", "a b"), "0.0/0.0/0.0/0.0 (BP = 0.000 ratio = 0.000 hyp_len = 0 ref_len = 2)");
+  EXPECT_EQ(verbose("a b", ""), "0.0/0.0/0.0/0.0 (BP = 1.000 ratio = 0.000 hyp_len = 2 ref_len = 0)");
+  EXPECT_EQ(verbose("", ""), "0.0/0.0/0.0/0.0 (BP = 1.000 ratio = 0.000 hyp_len = 0 ref_len = 0)");
+}
+
+TEST(Bleu, NearestReferenceLengthAndTheShorterOfTwo) {
+  const auto length = [](const std::vector<Corpus>& references) {
+    const std::string verbose = corpus_bleu(Corpus{"a b c d"}, references, kPlain).verbose;
+    return verbose.substr(verbose.find("ref_len"));
+  };
+  EXPECT_EQ(length({{"a b c d e f"}, {"a b c d e"}, {"a"}}), "ref_len = 5)");
+  EXPECT_EQ(length({{"a b c d e"}, {"a b c"}}), "ref_len = 3)");
+}
+
+TEST(Bleu, LowercaseIgnoresCase) {
+  EXPECT_NEAR(bleu("ÄRGER UND ΟΔΟΣ HIER", "ärger und οδος hier", {.lowercase = true}), 100, 1e-9);
+  EXPECT_EQ(bleu("ÄRGER UND ΟΔΟΣ HIER", "ärger und οδος hier"), 0);
+}
+
+// ---- chrF by hand ----
+
+double chrf(const std::string& hypothesis, const std::string& reference, ChrfOptions options = {}) {
+  return corpus_chrf(Corpus{hypothesis}, Corpus{reference}, options).score;
+}
+
+TEST(Chrf, AveragesPrecisionAndRecallOverCommonOrders) {
+  // Unigrams 2 of 2 and 2 of 3, bigrams 1 of 1 and 1 of 2; no trigram in the hypothesis.
+  EXPECT_NEAR(chrf("ab", "abc"), 100 * 5 * (7 / 12.) / (4 + 7 / 12.), 1e-9);
+  EXPECT_NEAR(chrf("ab", "abc", {.beta = 1}), 100 * 2 * (7 / 12.) / (1 + 7 / 12.), 1e-9);
+  // chrF++ adds the word unigram, which does not match.
+  EXPECT_NEAR(chrf("ab", "abc", {.word_order = 2}), 100 * 14 / 33., 1e-9);
+}
+
+TEST(Chrf, SpacesCountOnlyOnRequest) {
+  EXPECT_NEAR(chrf("ab cd", "a\u00A0bcd"), 100, 1e-9);
+  EXPECT_LT(chrf("ab cd", "a bcd", {.whitespace = true}), 100);
+  EXPECT_EQ(without_version(corpus_chrf(Corpus{"a"}, Corpus{"a"}, {.lowercase = true, .whitespace = true}).signature),
+            "nrefs:1|case:lc|eff:yes|nc:6|nw:0|space:yes");
+}
+
+TEST(Chrf, OnePunctuationMarkIsCutOffAWord) {
+  const ChrfOptions words{.word_order = 2};
+  EXPECT_NEAR(chrf("well hi!", "well hi !", words), 100, 1e-9);
+  EXPECT_NEAR(chrf("(hi there", "( hi there", words), 100, 1e-9);
+  EXPECT_LT(chrf("(hi) there", "( hi ) there", words), 100);  // the closing one only
+  EXPECT_EQ(corpus_chrf(Corpus{"a"}, Corpus{"a"}, words).name, "chrF2++");
+}
+
+TEST(Chrf, CountsCodePointsNotBytes) { EXPECT_NEAR(chrf("éa", "èa"), 100 * 0.25, 1e-9); }  // 1 of 2 unigrams, 0 of 1 bigrams
+
+TEST(Chrf, EmptySidesAndOptions) {
+  EXPECT_EQ(chrf("", "a"), 0);
+  EXPECT_EQ(chrf("a", ""), 0);
+  EXPECT_EQ(chrf("", ""), 0);
+  // An empty reference takes its hypothesis out of the count.
+  EXPECT_NEAR(corpus_chrf(Corpus{"abc", "zzz"}, Corpus{"abc", ""}).score, 100, 1e-9);
+  EXPECT_THROW(chrf("a", "a", {.character_order = 0}), ConfigError);
+  EXPECT_THROW(chrf("a", "a", {.beta = 0}), ConfigError);
+}
+
+TEST(Chrf, TheBestReferenceOfEachSentenceCounts) {
+  EXPECT_NEAR(corpus_chrf(Corpus{"abc", "xyz"}, std::vector<Corpus>{{"abc", "q"}, {"q", "xyz"}}).score, 100, 1e-9);
+}
+
+// ---- TER by hand ----
+
+double ter(const std::string& hypothesis, const std::string& reference, TerOptions options = {}) {
+  return corpus_ter(Corpus{hypothesis}, Corpus{reference}, options).score;
+}
+
+TEST(Ter, OneEditEach) {
+  EXPECT_NEAR(ter("a x c d", "a b c d"), 25, 1e-9);    // substitution
+  EXPECT_NEAR(ter("a c d", "a b c d"), 25, 1e-9);      // insertion
+  EXPECT_NEAR(ter("a b c d e", "a b c d"), 25, 1e-9);  // deletion
+  EXPECT_NEAR(ter("b c d a", "a b c d"), 25, 1e-9);    // shift of one word
+  EXPECT_NEAR(ter("c d a b", "a b c d"), 25, 1e-9);    // shift of two
+}
+
+TEST(Ter, EmptySides) {
+  EXPECT_NEAR(ter("", "a b"), 100, 1e-9);
+  EXPECT_NEAR(ter("a b c", ""), 100, 1e-9);
+  EXPECT_EQ(ter("", ""), 0);
+  EXPECT_NEAR(corpus_ter(Corpus{"a b", "x"}, Corpus{"a b", ""}).score, 50, 1e-9);
+}
+
+TEST(Ter, MayExceedAHundred) { EXPECT_NEAR(ter("x y z", "a"), 300, 1e-9); }
+
+TEST(Ter, IgnoresCaseUnlessAsked) {
+  EXPECT_EQ(ter("DAS Öl", "das öl"), 0);
+  EXPECT_NEAR(ter("DAS Öl", "das öl", {.case_sensitive = true}), 100, 1e-9);
+  EXPECT_TRUE(corpus_ter(Corpus{"a"}, Corpus{"a"}, {.case_sensitive = true}).signature.starts_with("nrefs:1|case:mixed|tok:tercom|"));
+}
+
+TEST(Ter, FewestEditsOverMeanLength) {
+  EXPECT_NEAR(corpus_ter(Corpus{"a b"}, std::vector<Corpus>{{"a b c d"}, {"a c"}}).score, 100 * 1 / 3., 1e-9);
+}
+
+// ---- GLEU by hand ----
+
+TEST(Gleu, SmallerOfPrecisionAndRecall) {
+  EXPECT_NEAR(sentence_gleu("the cat sat", "the cat sat on"), 6 / 10., 1e-12);
+  EXPECT_NEAR(sentence_gleu("the cat sat on", "the cat sat"), 6 / 10., 1e-12);
+  EXPECT_NEAR(sentence_gleu("a a a", "a"), 1 / 6., 1e-12);
+  EXPECT_EQ(sentence_gleu("a b", "c d"), 0);
+  EXPECT_EQ(sentence_gleu("", "a"), 0);
+  EXPECT_EQ(sentence_gleu("a", "a"), 1);
+  EXPECT_EQ(sentence_gleu("", ""), 0);
+  const std::vector<std::int32_t> hypothesis{5, 6, 7}, reference{5, 6, 7, 8};
+  EXPECT_NEAR(sentence_gleu(hypothesis, reference), 6 / 10., 1e-12);
+  EXPECT_THROW(sentence_gleu("\xFF", "a"), DataError);
+}
+
+// ---- Naive implementations on random sentences ----
+
+using NgramCounts = std::map<Words, int>;
+
+NgramCounts ngrams(const Words& words, std::size_t n) {
+  NgramCounts counts;
+  for (std::size_t i = 0; i + n <= words.size(); ++i) ++counts[Words(words.begin() + i, words.begin() + i + n)];
+  return counts;
+}
+
+Words random_words(std::mt19937& random, int vocabulary, int longest) {
+  Words words(random() % (longest + 1));
+  for (auto& word : words) word = "w" + std::to_string(random() % vocabulary);
+  return words;
+}
+
+std::string joined(const Words& words) {
+  std::string out;
+  for (const auto& word : words) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+TEST(Random, BleuCountsEqualNaiveOnes) {
+  std::mt19937 random(7);
+  int compared = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    Corpus hypotheses;
+    std::vector<Corpus> references(1 + trial % 3);
+    double correct[4] = {}, total[4] = {};
+    for (int sentence = 0; sentence < 4; ++sentence) {
+      const Words hypothesis = random_words(random, 4, 12);
+      hypotheses.push_back(joined(hypothesis));
+      std::vector<Words> reference_words;
+      for (auto& list : references) {
+        reference_words.push_back(random_words(random, 4, 12));
+        list.push_back(joined(reference_words.back()));
+      }
+      for (int n = 1; n <= 4; ++n) {
+        for (const auto& [ngram, count] : ngrams(hypothesis, n)) {
+          int allowed = 0;
+          for (const Words& reference : reference_words) {
+            const auto counts = ngrams(reference, n);
+            const auto found = counts.find(ngram);
+            if (found != counts.end()) allowed = std::max(allowed, found->second);
+          }
+          total[n - 1] += count;
+          correct[n - 1] += std::min(count, allowed);
+        }
+      }
+    }
+    if (std::any_of(correct, correct + 4, [](double c) { return c == 0; })) continue;
+    std::string precisions;
+    for (int n = 0; n < 4; ++n) precisions += fmt::format("{}{:.1f}", n > 0 ? "/" : "", 100.0 * correct[n] / total[n]);
+    const std::string verbose = corpus_bleu(hypotheses, references, kPlain).verbose;
+    EXPECT_EQ(verbose.substr(0, verbose.find(' ')), precisions);
+    ++compared;
+  }
+  EXPECT_GT(compared, 100);
+}
+
+int levenshtein(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
+  std::vector<int> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    int diagonal = row[0]++;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const int cost = std::min({diagonal + (a[i - 1] != b[j - 1]), row[j] + 1, row[j - 1] + 1});
+      diagonal = std::exchange(row[j], cost);
+    }
+  }
+  return row.back();
+}
+
+// Shifts are only made when they save edits, and cannot change which words there are.
+TEST(Random, TerLiesBetweenBagDistanceAndLevenshtein) {
+  std::mt19937 random(3);
+  int shifted = 0;
+  for (int trial = 0; trial < 2000; ++trial) {
+    const auto sentence = [&] {
+      std::vector<std::uint32_t> words(random() % 16);
+      for (auto& word : words) word = random() % 6;
+      return words;
+    };
+    auto hypothesis = sentence(), reference = sentence();
+    const auto edits = translation_edits(hypothesis, reference);
+    const int distance = levenshtein(hypothesis, reference);
+    EXPECT_LE(edits, distance);
+    shifted += edits < distance && !reference.empty();
+    std::sort(hypothesis.begin(), hypothesis.end());
+    std::sort(reference.begin(), reference.end());
+    std::vector<std::uint32_t> common;
+    std::set_intersection(hypothesis.begin(), hypothesis.end(), reference.begin(), reference.end(), std::back_inserter(common));
+    EXPECT_GE(edits, static_cast<std::int64_t>(std::max(hypothesis.size(), reference.size()) - common.size()));
+  }
+  EXPECT_GT(shifted, 200);
+}
+
+// Far from equal lengths the band is widened; a single word against many, and the reverse, must still find the match.
+TEST(Ter, VeryUnequalLengths) {
+  std::vector<std::uint32_t> one{77}, many(200);
+  std::iota(many.begin(), many.end(), 0u);
+  EXPECT_EQ(translation_edits(one, many), 199);
+  EXPECT_EQ(translation_edits(many, one), 199);
+  EXPECT_EQ(translation_edits({}, many), 200);
+}
+
+// ---- What holds for every corpus ----
+
+Corpus sample_corpus(unsigned seed, std::size_t sentences) {
+  std::mt19937 random(seed);
+  Corpus corpus;
+  for (std::size_t i = 0; i < sentences; ++i) corpus.push_back("Der Satz " + joined(random_words(random, 9, 14)) + " endet, hier.");
+  return corpus;
+}
+
+TEST(Property, PerfectTranslationsScoreFull) {
+  const std::vector<Corpus> corpus{sample_corpus(1, 50)};
+  for (const char* metric : {"bleu", "chrf", "chrf++"}) EXPECT_NEAR(evaluate(metric, corpus[0], corpus).score, 100, 1e-9) << metric;
+  EXPECT_EQ(evaluate("ter", corpus[0], corpus).score, 0);
+  for (const auto& sentence : corpus[0]) EXPECT_EQ(sentence_gleu(sentence, sentence), 1);
+}
+
+TEST(Property, TheOrderOfSentencesDoesNotMatter) {
+  const Corpus hypotheses = sample_corpus(1, 60), references = sample_corpus(2, 60);
+  std::vector<std::size_t> order(hypotheses.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), std::mt19937(5));
+  Corpus shuffled_hypotheses, shuffled_references;
+  for (const std::size_t i : order) {
+    shuffled_hypotheses.push_back(hypotheses[i]);
+    shuffled_references.push_back(references[i]);
+  }
+  for (const char* metric : {"bleu", "chrf", "chrf++", "ter"}) {
+    const double score = evaluate(metric, hypotheses, std::vector<Corpus>{references}).score;
+    EXPECT_GT(score, 1) << metric;
+    EXPECT_EQ(evaluate(metric, shuffled_hypotheses, std::vector<Corpus>{shuffled_references}).score, score) << metric;
+  }
+}
+
+TEST(Property, ARepeatedReferenceChangesNothing) {
+  const Corpus hypotheses = sample_corpus(1, 40), references = sample_corpus(2, 40);
+  for (const char* metric : {"bleu", "chrf", "chrf++", "ter"}) {
+    EXPECT_EQ(evaluate(metric, hypotheses, std::vector<Corpus>{references, references}).text(),
+              evaluate(metric, hypotheses, std::vector<Corpus>{references}).text())
+        << metric;
+  }
+}
+
+// ---- Input errors and reporting ----
+
+std::string data_error(const Corpus& hypotheses, const std::vector<Corpus>& references) {
+  try {
+    evaluate("bleu", hypotheses, references);
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "no DataError";
+}
+
+TEST(Input, ErrorsNameCountsAndPlace) {
+  EXPECT_EQ(data_error({"a", "b"}, {{"a", "b"}, {"a", "b", "c"}}),
+            "2 hypotheses but 3 sentences in reference list 2; give one reference for each hypothesis");
+  EXPECT_EQ(data_error({"a", "b\xC3"}, {{"a", "b"}}), "hypothesis 2: invalid UTF-8 at byte 1; convert the text to UTF-8");
+  EXPECT_EQ(data_error({"a"}, {{"\xFF"}}), "reference list 1, sentence 1: invalid UTF-8 at byte 0; convert the text to UTF-8");
+  EXPECT_THROW(evaluate("bleu", Corpus{}, std::vector<Corpus>{{}}), DataError);
+  EXPECT_THROW(evaluate("bleu", Corpus{"a"}, std::vector<Corpus>{}), DataError);
+  EXPECT_THROW(evaluate("meteor", Corpus{"a"}, std::vector<Corpus>{{"a"}}), ConfigError);
+}
+
+TEST(Report, TextAndJson) {
+  const MetricScore score = corpus_bleu(Corpus{"a b c d e"}, Corpus{"a b c d f"}, kPlain);
+  EXPECT_EQ(score.text(4), "BLEU = 66.8740 80.0/75.0/66.7/50.0 (BP = 1.000 ratio = 1.000 hyp_len = 5 ref_len = 5)");
+  EXPECT_EQ(score.signed_text(0),
+            "BLEU|nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:starling-0.1.0 = 67 "
+            "80.0/75.0/66.7/50.0 (BP = 1.000 ratio = 1.000 hyp_len = 5 ref_len = 5)");
+  const auto json = score.to_json();
+  EXPECT_EQ(json["score"].get<double>(), score.score);
+  EXPECT_EQ(json["verbose_score"], score.verbose);
+  EXPECT_EQ(json["nrefs"], "1");
+  EXPECT_EQ(json["tok"], "none");
+  EXPECT_EQ(json["version"], "starling-0.1.0");
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  EXPECT_EQ(keys, (Words{"name", "score", "signature", "verbose_score", "nrefs", "case", "eff", "tok", "smooth", "version"}));
+  EXPECT_FALSE(corpus_ter(Corpus{"a"}, Corpus{"a"}).to_json().contains("verbose_score"));
+}
+
+}  // namespace
+}  // namespace starling
