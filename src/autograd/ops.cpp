@@ -1,0 +1,129 @@
+#include "autograd/ops.h"
+
+#include <algorithm>
+
+namespace starling {
+
+Var linear(const Var& x, Parameter& w, Parameter* b, Activation activation, const Dropout& dropout) {
+  Tape& tape = *x.tape;
+  Backend& backend = tape.backend();
+  CHECK(!dropout.active() || activation == Activation::relu, "dropout after a linear layer needs relu");
+  const Tensor y = tape.allocate({x.value.rows(), w.shape[1]}, backend.activation());
+  backend.linear(x.value, tape.parameters().packed(w, false), b ? b->value : Tensor(), y, activation, Write::overwrite);
+  if (dropout.active()) backend.add_dropout(Tensor(), y, dropout, y);
+  tape.use(w);
+  if (b) tape.use(*b);
+  return tape.record(y, [=, &tape, &backend, &w](const Tensor& dy) {
+    if (activation == Activation::relu) backend.relu_dropout_backward(y, dropout.active() ? dropout.scale() : 1.0, dy);
+    backend.weight_gradient(x.value, dy, w.gradient, w.next_write());
+    tape.done(w);
+    if (b) backend.column_sums(dy, b->gradient, b->next_write()), tape.done(*b);
+    const auto dx = tape.gradient(x);
+    backend.linear(dy, tape.parameters().packed(w, true), Tensor(), dx.tensor, Activation::none, dx.write);
+  });
+}
+
+Var embedding(Tape& tape, const std::vector<int32_t>& tokens, const std::vector<int32_t>& positions, Parameter& table, double scale,
+              const Dropout& dropout) {
+  Backend& backend = tape.backend();
+  const Tensor y = tape.allocate({static_cast<int64_t>(tokens.size()), table.shape[1]}, backend.activation());
+  backend.embed(tokens, positions, table.value, scale, dropout, y);
+  tape.use(table);
+  return tape.record(y, [&, scale, dropout](const Tensor& dy) {
+    if (table.next_write() == Write::overwrite) table.gradient.zero();
+    backend.embed_backward(tokens, scale, dropout, dy, table.gradient);
+    tape.done(table);
+  });
+}
+
+Var layer_norm(const Var& x, Parameter& gamma, Parameter& beta) {
+  Tape& tape = *x.tape;
+  Backend& backend = tape.backend();
+  const Tensor y = tape.allocate_like(x.value), statistics = tape.allocate({x.value.rows(), 2}, backend.parameter());
+  backend.layer_norm(x.value, gamma.value, beta.value, y, statistics);
+  tape.use(gamma), tape.use(beta);
+  return tape.record(y, [=, &tape, &backend, &gamma, &beta](const Tensor& dy) {
+    const auto dx = tape.gradient(x);
+    beta.next_write();  // both are always written together
+    backend.layer_norm_backward(dy, x.value, gamma.value, statistics, dx.tensor, dx.write, gamma.gradient, beta.gradient, gamma.next_write());
+    tape.done(gamma), tape.done(beta);
+  });
+}
+
+Var residual(const Var& x, const Var& branch, const Dropout& dropout) {
+  Tape& tape = *x.tape;
+  Backend& backend = tape.backend();
+  const Tensor y = tape.allocate_like(x.value);
+  backend.add_dropout(x.value, branch.value, dropout, y);
+  return tape.record(y, [=, &tape, &backend](const Tensor& dy) {
+    const auto ds = tape.gradient(branch);
+    backend.dropout_backward(dy, dropout, ds.tensor, ds.write);
+    tape.pass_gradient(x, dy);
+  });
+}
+
+Var self_attention(const Var& qkv, const AttentionLayout& layout, const Dropout& dropout) {
+  Tape& tape = *qkv.tape;
+  Backend& backend = tape.backend();
+  const int64_t N = qkv.value.rows(), D = qkv.value.columns() / 3;
+  const Tensor y = tape.allocate({N, D}, backend.activation()), lse = tape.allocate({N, layout.heads}, backend.parameter());
+  const Backend::AttentionInput input{qkv.value, qkv.value, 0, D, 2 * D};
+  backend.attention(input, layout, dropout, y, lse);
+  return tape.record(y, [=, &tape, &backend](const Tensor& dy) {
+    const auto d = tape.gradient(qkv);
+    CHECK(d.write == Write::overwrite, "queries, keys and values have one use");
+    backend.attention_backward(input, layout, dropout, lse, dy, d.tensor, d.tensor);
+  });
+}
+
+Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, const Dropout& dropout) {
+  Tape& tape = *q.tape;
+  Backend& backend = tape.backend();
+  const int64_t N = q.value.rows(), D = q.value.columns();
+  const Tensor y = tape.allocate({N, D}, backend.activation()), lse = tape.allocate({N, layout.heads}, backend.parameter());
+  const Backend::AttentionInput input{q.value, kv.value, 0, 0, D};
+  backend.attention(input, layout, dropout, y, lse);
+  return tape.record(y, [=, &tape, &backend](const Tensor& dy) {
+    const auto dq = tape.gradient(q), dkv = tape.gradient(kv);
+    CHECK(dq.write == Write::overwrite && dkv.write == Write::overwrite, "queries, keys and values have one use");
+    backend.attention_backward(input, layout, dropout, lse, dy, dq.tensor, dkv.tensor);
+  });
+}
+
+LossSums projection_loss(const Var& h, Parameter& table, const std::vector<int32_t>& targets, double smoothing, std::vector<float>* row_nll) {
+  Tape& tape = *h.tape;
+  Backend& backend = tape.backend();
+  const int64_t N = h.value.rows(), V = table.shape[0];
+  CHECK(static_cast<int64_t>(targets.size()) == N, "{} targets for {} rows", targets.size(), N);
+  // Chunks large enough that accumulating the table's gradient costs little, small enough that a chunk of logits stays near the caches.
+  const int64_t chunk = std::clamp<int64_t>((int64_t{32} << 20) / (V * 4) / 64 * 64, 256, 2048);
+  const Packed& forward = tape.parameters().packed(table, true);
+  const bool training = tape.training();
+  const Tensor dh = training ? tape.allocate_like(h.value) : Tensor();
+  const auto mark = tape.arena().mark();
+  const int64_t rows = std::min(chunk, N);
+  const Tensor logits = tape.allocate({rows, V}, backend.parameter()), row_loss = tape.allocate({rows, 3}, backend.parameter());
+  const Tensor dlogits = training ? tape.allocate({rows, V}, backend.activation()) : Tensor();
+  LossSums sums;
+  for (int64_t begin = 0; begin < N; begin += chunk) {
+    const int64_t end = std::min(N, begin + chunk), n = end - begin;
+    const Tensor part = logits.rows(0, n), gradient = training ? dlogits.rows(0, n) : Tensor();
+    const std::span<const int32_t> gold(targets.data() + begin, n);
+    backend.linear(h.value.rows(begin, end), forward, Tensor(), part, Activation::none, Write::overwrite);
+    backend.smoothed_loss(part, gold, smoothing, row_loss.rows(0, n), gradient);
+    const std::vector<double> results = row_loss.rows(0, n).to_doubles();
+    for (int64_t i = 0; i < n; ++i) {
+      if (row_nll) row_nll->push_back(static_cast<float>(results[3 * i + 1]));
+      if (gold[i] < 0) continue;
+      sums.smoothed += results[3 * i], sums.nll += results[3 * i + 1], sums.correct += results[3 * i + 2] > 0, ++sums.tokens;
+    }
+    if (!training) continue;
+    backend.linear(gradient, tape.parameters().packed(table, false), Tensor(), dh.rows(begin, end), Activation::none, Write::overwrite);
+    backend.weight_gradient(gradient, h.value.rows(begin, end), table.gradient, table.next_write());
+  }
+  tape.arena().release(mark);
+  if (training) tape.set_gradient(h, dh);
+  return sums;
+}
+
+}  // namespace starling

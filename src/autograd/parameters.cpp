@@ -1,0 +1,76 @@
+#include "autograd/parameters.h"
+
+#include <cmath>
+
+#include "base/random.h"
+
+namespace starling {
+
+Parameter& ParameterStore::add(const std::string& name, const Shape& shape, const Initializer& initializer) {
+  CHECK(!values_, "parameter {} added after allocate()", name);
+  CHECK(find(name) == nullptr, "two parameters named {}", name);
+  Parameter p;
+  p.name = name, p.shape = shape;
+  if (!parameters_.empty()) p.offset = (parameters_.back().offset + parameters_.back().shape.count() + 15) / 16 * 16;
+  parameters_.push_back(std::move(p));
+  initializers_.push_back(initializer);
+  return parameters_.back();
+}
+
+void ParameterStore::allocate(uint64_t seed, bool training) {
+  const int64_t total = parameters_.empty() ? 0 : (parameters_.back().offset + parameters_.back().shape.count() + 15) / 16 * 16;
+  values_ = Tensor({total}, backend_.parameter());
+  if (training) gradients_ = Tensor({total}, backend_.parameter());
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    Parameter& p = parameters_[i];
+    p.value = values_.slice(p.offset, p.shape);
+    if (training) p.gradient = gradients_.slice(p.offset, p.shape);
+    Random random(seed, 0x1000 + i);
+    const Initializer& init = initializers_[i];
+    const double bound = p.shape.rank() == 2 ? init.scale * std::sqrt(6.0 / static_cast<double>(p.shape[0] + p.shape[1])) : 0;
+    std::vector<double> values(p.shape.count());
+    for (double& v : values) {
+      switch (init.kind) {
+        case Initializer::zeros: v = 0; break;
+        case Initializer::ones: v = 1; break;
+        case Initializer::glorot: v = bound * (2 * random.uniform() - 1); break;
+        case Initializer::normal: v = init.scale * random.normal(); break;
+      }
+      v = static_cast<float>(v);  // so that every backend starts from the same numbers
+    }
+    p.value.from_doubles(values);
+  }
+  changed();
+}
+
+Parameter* ParameterStore::find(const std::string& name) {
+  for (Parameter& p : parameters_)
+    if (p.name == name) return &p;
+  return nullptr;
+}
+
+int64_t ParameterStore::count() const {
+  int64_t n = 0;
+  for (const Parameter& p : parameters_) n += p.shape.count();
+  return n;
+}
+
+void ParameterStore::begin_gradients() {
+  for (Parameter& p : parameters_) p.gradient_written = false;
+}
+
+void ParameterStore::complete_gradients() {
+  for (Parameter& p : parameters_)
+    if (!p.gradient_written) p.gradient.zero();
+}
+
+const Packed& ParameterStore::packed(Parameter& p, bool transposed) {
+  auto& slot = p.packed[transposed];
+  if (p.packed_at[transposed] != version_) {
+    slot = backend_.pack(p.value, transposed, std::move(slot));
+    p.packed_at[transposed] = version_;
+  }
+  return *slot;
+}
+
+}  // namespace starling

@@ -1,0 +1,66 @@
+// Everything trainable is flat: values, gradients and each optimizer state are one buffer, named parameters are views of it.
+// A parameter that is used as a weight is packed for its matrix products when it is first needed after a change.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend/backend.h"
+
+namespace starling {
+
+struct Parameter {
+  std::string name;
+  Shape shape;
+  int64_t offset = 0;             // elements from the start of the flat buffers; a multiple of 16
+  Tensor value, gradient;         // views
+  bool gradient_written = false;  // false: the next backward pass overwrites
+  int uses = 0;                   // uses on the tape that the backward pass has not reached yet
+  std::unique_ptr<Packed> packed[2];
+  uint64_t packed_at[2] = {0, 0};
+
+  // How the next gradient contribution is to be written.
+  Write next_write() { return std::exchange(gradient_written, true) ? Write::accumulate : Write::overwrite; }
+};
+
+struct Initializer {
+  enum Kind { zeros, ones, glorot, normal } kind = zeros;
+  double scale = 1;  // glorot: factor on the bound sqrt(6 / (in + out)); normal: standard deviation
+};
+
+class ParameterStore {
+ public:
+  explicit ParameterStore(Backend& backend) : backend_(backend) {}
+
+  // All additions come before allocate().
+  Parameter& add(const std::string& name, const Shape& shape, const Initializer& initializer);
+  // Creates the flat buffers and draws the initial values; gradients only when `training`. A pure function of the seed.
+  void allocate(uint64_t seed, bool training);
+
+  Backend& backend() const { return backend_; }
+  std::deque<Parameter>& all() { return parameters_; }
+  Parameter* find(const std::string& name);
+  int64_t count() const;           // parameters, without the padding between them
+  const Tensor& values() const { return values_; }        // flat
+  const Tensor& gradients() const { return gradients_; }  // flat
+  // To be called whenever values change: packed weights are stale from here on.
+  void changed() { ++version_; }
+  // Between these two, backward passes add up their gradients; parameters that no pass reached get a zero gradient.
+  void begin_gradients();
+  void complete_gradients();
+  // y = x W with W = value (in, out), or with W = value^T when transposed.
+  const Packed& packed(Parameter& p, bool transposed);
+
+ private:
+  Backend& backend_;
+  std::deque<Parameter> parameters_;
+  std::vector<Initializer> initializers_;
+  Tensor values_, gradients_;
+  uint64_t version_ = 1;
+};
+
+}  // namespace starling

@@ -1,0 +1,50 @@
+#include "autograd/tape.h"
+
+#include "backend/dropout.h"
+
+namespace starling {
+
+Dropout Tape::dropout(double p, const RowKeys* rows) {
+  const uint64_t site = sites_++;
+  if (!training_ || p <= 0) return {};
+  return {p, dropout_key(seed_, step_, site), rows};
+}
+
+Var Tape::record(Tensor y, Backward backward) {
+  if (!training_) return {this, -1, std::move(y)};
+  nodes_.push_back({y, {}, std::move(backward)});
+  return {this, static_cast<int32_t>(nodes_.size()) - 1, std::move(y)};
+}
+
+Tape::Slot Tape::gradient(const Var& x) {
+  Node& node = nodes_.at(x.node);
+  if (node.gradient) return {node.gradient, Write::accumulate};
+  node.gradient = allocate_like(node.value);
+  return {node.gradient, Write::overwrite};
+}
+
+void Tape::pass_gradient(const Var& x, const Tensor& dy) {
+  Node& node = nodes_.at(x.node);
+  if (node.gradient)
+    backend().add(dy, node.gradient);
+  else
+    node.gradient = dy;
+}
+
+void Tape::set_gradient(const Var& x, const Tensor& dx) {
+  Node& node = nodes_.at(x.node);
+  CHECK(!node.gradient, "a second gradient for node {}", x.node);
+  node.gradient = dx;
+}
+
+void Tape::backward() {
+  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+    if (!node->gradient) continue;
+    node->backward(node->gradient);
+    node->backward = nullptr;
+  }
+  nodes_.clear();
+  kept_.clear();
+}
+
+}  // namespace starling

@@ -1,0 +1,46 @@
+// What training and decoding ask of a translation model. A model knows tensors, not files, ranks or strategies.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "autograd/tape.h"
+#include "base/batch.h"
+#include "models/config.h"
+
+namespace starling {
+
+// Sizes and special tokens that come from the vocabularies.
+struct ModelVocabulary {
+  int64_t source_size = 0, target_size = 0;
+  int32_t begin = 1, end = 2;  // begin of sentence (the decoder's first input), end of sentence
+};
+
+// The encoded sources and the caches of the target prefixes of one batch.
+class DecodeState {
+ public:
+  virtual ~DecodeState() = default;
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+  virtual ParameterStore& parameters() = 0;
+
+  // Forward pass and, on a training tape, everything tape.backward() needs. Sums over target tokens; gradients are those of the SUM.
+  // row_nll, if given, receives one negative log-likelihood per target token, in the order of batch.target.
+  virtual LossSums loss(Tape& tape, const Batch& batch, double label_smoothing, std::vector<float>* row_nll = nullptr) = 0;
+
+  // Encodes sources for decoding at most `max_rows` hypotheses at once, each at most `max_length` tokens.
+  virtual std::unique_ptr<DecodeState> encode(const PackedTokens& source, int64_t max_rows, int64_t max_length) = 0;
+  // One decoding step for R rows: row r extends the row parent[r] of the step before (ignored in the first step) of sentence
+  // sentence[r] by token[r]. Returns logits [R, V], valid until the next call.
+  virtual Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,
+                             std::span<const int32_t> parent) = 0;
+};
+
+// The model of the configuration with its parameters drawn from the seed; gradients only when `training`.
+std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, uint64_t seed, bool training);
+
+}  // namespace starling

@@ -1,0 +1,55 @@
+// The Transformer (Vaswani et al. 2017), pre-norm or post-norm, on packed rows.
+#pragma once
+
+#include "models/model.h"
+#include "nn/layers.h"
+
+namespace starling {
+
+class Transformer : public Model {
+ public:
+  Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, uint64_t seed, bool training);
+
+  ParameterStore& parameters() override { return store_; }
+  LossSums loss(Tape& tape, const Batch& batch, double label_smoothing, std::vector<float>* row_nll) override;
+  std::unique_ptr<DecodeState> encode(const PackedTokens& source, int64_t max_rows, int64_t max_length) override;
+  Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,
+                     std::span<const int32_t> parent) override;
+
+ private:
+  struct EncoderLayer {
+    LayerNorm attention_norm;
+    SelfAttention attention;
+    LayerNorm feed_forward_norm;
+    FeedForward feed_forward;
+  };
+  struct DecoderLayer {
+    LayerNorm attention_norm;
+    SelfAttention attention;
+    LayerNorm cross_norm;
+    CrossAttention cross;
+    LayerNorm feed_forward_norm;
+    FeedForward feed_forward;
+  };
+
+  // x + dropout(f(norm(x))) before, norm(x + dropout(f(x))) after.
+  template <class F>
+  Var sublayer(const Var& x, const LayerNorm& norm, const Regularization& r, F f) const;
+  Var encoder(Tape& tape, const std::vector<int32_t>& tokens, const std::vector<int32_t>& positions, const AttentionLayout& layout,
+              const Regularization& r);
+  Regularization regularization(const RowKeys& rows) const;
+
+  ModelConfig config_;
+  ModelVocabulary vocabulary_;
+  ParameterStore store_;
+  bool pre_norm_;
+  Parameter* source_table_ = nullptr;  // [source size, D]
+  Parameter* target_table_ = nullptr;  // [target size, D]
+  Parameter* output_table_ = nullptr;  // [target size, D]
+  std::vector<EncoderLayer> encoder_layers_;
+  std::vector<DecoderLayer> decoder_layers_;
+  std::unique_ptr<LayerNorm> encoder_norm_, decoder_norm_;  // pre-norm only
+  Arena decode_arena_;
+};
+
+}  // namespace starling

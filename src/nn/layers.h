@@ -1,0 +1,60 @@
+// The layers models are made of: each owns references to its parameters and is called like a function.
+#pragma once
+
+#include <string>
+
+#include "autograd/ops.h"
+
+namespace starling {
+
+struct LinearLayer {
+  LinearLayer(ParameterStore& store, const std::string& name, int64_t in, int64_t out, double gain = 1)
+      : w(store.add(name + ".weight", {in, out}, {Initializer::glorot, gain})), b(store.add(name + ".bias", {out}, {Initializer::zeros})) {}
+  Var operator()(const Var& x, Activation activation = Activation::none, const Dropout& dropout = {}) const {
+    return linear(x, w, &b, activation, dropout);
+  }
+  Parameter &w, &b;
+};
+
+struct LayerNorm {
+  LayerNorm(ParameterStore& store, const std::string& name, int64_t width)
+      : gamma(store.add(name + ".scale", {width}, {Initializer::ones})), beta(store.add(name + ".bias", {width}, {Initializer::zeros})) {}
+  Var operator()(const Var& x) const { return layer_norm(x, gamma, beta); }
+  Parameter &gamma, &beta;
+};
+
+// Rates and row keys of a stack of layers in one forward pass.
+struct Regularization {
+  double residual = 0, attention = 0, feed_forward = 0;  // dropout probabilities
+  const RowKeys* rows = nullptr;
+};
+
+struct FeedForward {
+  FeedForward(ParameterStore& store, const std::string& name, int64_t width, int64_t hidden)
+      : inner(store, name + ".inner", width, hidden), outer(store, name + ".outer", hidden, width) {}
+  Var operator()(const Var& x, const Regularization& r) const {
+    return outer(inner(x, Activation::relu, x.tape->dropout(r.feed_forward, r.rows)));
+  }
+  LinearLayer inner, outer;
+};
+
+struct SelfAttention {
+  // The three projections share one matrix, so each is drawn as if it were [width, width]: bound sqrt(6 / (2 D)) = gain * sqrt(6 / (4 D)).
+  SelfAttention(ParameterStore& store, const std::string& name, int64_t width)
+      : qkv(store, name + ".qkv", width, 3 * width, 1.4142135623730951), out(store, name + ".out", width, width) {}
+  Var operator()(const Var& x, const AttentionLayout& layout, const Regularization& r) const {
+    return out(self_attention(qkv(x), layout, x.tape->dropout(r.attention, r.rows)));
+  }
+  LinearLayer qkv, out;
+};
+
+struct CrossAttention {
+  CrossAttention(ParameterStore& store, const std::string& name, int64_t width)
+      : q(store, name + ".query", width, width), kv(store, name + ".kv", width, 2 * width, 1.224744871391589), out(store, name + ".out", width, width) {}
+  Var operator()(const Var& x, const Var& memory, const AttentionLayout& layout, const Regularization& r) const {
+    return out(cross_attention(q(x), kv(memory), layout, x.tape->dropout(r.attention, r.rows)));
+  }
+  LinearLayer q, kv, out;
+};
+
+}  // namespace starling

@@ -1,0 +1,148 @@
+// The whole Transformer: gradients by central differences in double precision, packing, dropout keys, cached decoding, backends.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/random.h"
+#include "models/model.h"
+
+namespace starling {
+namespace {
+
+ModelConfig tiny(const std::string& norm, const std::string& tied) {
+  ModelConfig c = model_preset("transformer-tiny");
+  c.encoder_layers = c.decoder_layers = 2, c.width = 8, c.feed_forward = 16, c.heads = 2;
+  c.norm = norm, c.tied_embeddings = tied, c.dropout = 0.1, c.attention_dropout = 0.1, c.feed_forward_dropout = 0.1;
+  return c;
+}
+
+Batch random_batch(int64_t sentences, int64_t vocabulary, uint64_t seed, int64_t longest = 7) {
+  Random random(seed, 3);
+  Batch batch;
+  for (int64_t b = 0; b < sentences; ++b) {
+    for (PackedTokens* side : {&batch.source, &batch.target}) {
+      std::vector<int32_t> tokens(1 + random.below(longest));
+      for (auto& t : tokens) t = static_cast<int32_t>(3 + random.below(vocabulary - 3));
+      tokens.push_back(2);
+      side->append(tokens.data(), tokens.data() + tokens.size());
+    }
+    batch.sample_ids.push_back(1000 + b);
+  }
+  return batch;
+}
+
+LossSums run(Model& model, const Batch& batch, bool training, std::vector<float>* nll = nullptr) {
+  Arena arena;
+  Tape tape(model.parameters(), arena, training, 11, 5);
+  if (training) model.parameters().begin_gradients();
+  const LossSums sums = model.loss(tape, batch, 0.1, nll);
+  if (training) tape.backward(), model.parameters().complete_gradients();
+  return sums;
+}
+
+class GradientCheck : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(GradientCheck, WholeModelMatchesCentralDifferences) {
+  const auto [norm, tied] = GetParam();
+  const auto backend = make_backend("reference");
+  const ModelVocabulary vocabulary{13, 13};
+  const auto model = make_model(tiny(norm, tied), vocabulary, *backend, 7, true);
+  const Batch batch = random_batch(4, 13, 1);
+  run(*model, batch, true);
+  const std::vector<double> gradient = model->parameters().gradients().to_doubles();
+  double* values = model->parameters().values().data<double>();
+  Random random(5, 5);
+  int checked = 0;
+  for (Parameter& p : model->parameters().all()) {
+    for (int trial = 0; trial < 6; ++trial) {
+      const int64_t at = p.offset + static_cast<int64_t>(random.below(p.shape.count()));
+      // Dropout stays on: its masks depend on keys alone, so the loss is a smooth function of the parameters almost everywhere.
+      const double saved = values[at], h = 1e-5;
+      const auto loss_at = [&](double x) {
+        values[at] = x;
+        model->parameters().changed();
+        return run(*model, batch, true).smoothed;
+      };
+      const double numeric = (loss_at(saved + h) - loss_at(saved - h)) / (2 * h);
+      values[at] = saved;
+      model->parameters().changed();
+      EXPECT_NEAR(numeric, gradient[at], 1e-6 * std::max(1.0, std::abs(gradient[at]))) << p.name << " element " << at - p.offset;
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(Variants, GradientCheck,
+                         testing::Values(std::pair("pre", "all"), std::pair("pre", "none"), std::pair("post", "decoder"), std::pair("post", "all")),
+                         [](const auto& info) { return std::string(info.param.first) + "_" + info.param.second; });
+
+TEST(Transformer, AccumulatedMicroBatchesGiveTheGradientOfTheWholeBatch) {
+  const auto backend = make_backend("reference");
+  const auto model = make_model(tiny("pre", "all"), {13, 13}, *backend, 7, true);
+  const Batch whole = random_batch(5, 13, 2);
+  run(*model, whole, true);
+  const std::vector<double> expected = model->parameters().gradients().to_doubles();
+
+  Arena arena;
+  model->parameters().begin_gradients();
+  for (int64_t b = 0; b < 5; ++b) {
+    Batch part;
+    for (auto [from, to] : {std::pair(&whole.source, &part.source), {&whole.target, &part.target}})
+      to->append(from->tokens.data() + from->offsets[b], from->tokens.data() + from->offsets[b + 1]);
+    part.sample_ids = {whole.sample_ids[b]};
+    Tape tape(model->parameters(), arena, true, 11, 5);
+    model->loss(tape, part, 0.1);
+    tape.backward();
+  }
+  model->parameters().complete_gradients();
+  const std::vector<double> actual = model->parameters().gradients().to_doubles();
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(expected[i], actual[i], 1e-10);
+}
+
+TEST(Transformer, BackendsAgreeOnTenTrainingLosses) {
+  std::vector<std::vector<double>> losses;
+  for (const char* spec : {"reference", "cpu:f32"}) {
+    const auto backend = make_backend(spec, 2);
+    const auto model = make_model(tiny("pre", "all"), {40, 40}, *backend, 3, true);
+    const Tensor m({model->parameters().values().count()}, backend->parameter()), v({model->parameters().values().count()}, backend->parameter());
+    losses.emplace_back();
+    for (int step = 1; step <= 10; ++step) {
+      const LossSums sums = run(*model, random_batch(6, 40, 100 + step), true);
+      losses.back().push_back(sums.smoothed / sums.tokens);
+      backend->adam(model->parameters().values(), model->parameters().gradients(), m, v,
+                    {1e-3, 0.9, 0.98, 1e-9, 0, false, 1.0 / sums.tokens, step});
+      model->parameters().changed();
+    }
+  }
+  for (int i = 0; i < 10; ++i) EXPECT_NEAR(losses[0][i], losses[1][i], 1e-5 * losses[0][i]) << "step " << i + 1;
+  EXPECT_LT(losses[0][9], losses[0][0]);
+}
+
+TEST(Transformer, CachedDecodingGivesTheProbabilitiesOfTheForwardPass) {
+  for (const char* norm : {"pre", "post"}) {
+    const auto backend = make_backend("cpu:f32", 2);
+    const auto model = make_model(tiny(norm, "all"), {30, 30}, *backend, 3, false);
+    const Batch batch = random_batch(3, 30, 9, 12);
+    std::vector<float> nll;
+    run(*model, batch, false, &nll);
+    // The three references as three hypotheses, fed token by token; a row that has ended repeats its last token.
+    const auto state = model->encode(batch.source, 3, 20);
+    std::vector<int32_t> token{1, 1, 1}, sentence{0, 1, 2}, parent{0, 1, 2};
+    for (int t = 0; t < 13; ++t) {
+      const Tensor logits = model->next_logits(*state, token, sentence, parent);
+      for (int b = 0; b < 3; ++b) {
+        const int32_t at = batch.target.offsets[b] + t;
+        if (at >= batch.target.offsets[b + 1]) continue;
+        const float* z = logits.data<float>() + b * 30;
+        double sum = 0;
+        for (int i = 0; i < 30; ++i) sum += std::exp(z[i]);
+        EXPECT_NEAR(std::log(sum) - z[batch.target.tokens[at]], nll[at], 1e-4) << "sentence " << b << " position " << t;
+        token[b] = batch.target.tokens[at];
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace starling

@@ -1,0 +1,159 @@
+#include "tests/ops/cases.h"
+
+namespace starling {
+namespace {
+
+std::string with(const char* name, std::initializer_list<int64_t> dims) {
+  std::string s = name;
+  for (int64_t d : dims) s += "_" + std::to_string(d);
+  return s;
+}
+
+Dropout dropout(CaseContext& c, double p, int64_t rows) { return {p, 0x123456789abcull, c.keys(rows)}; }
+
+void linear_case(CaseContext& c, int64_t N, int64_t in, int64_t out, bool transposed, bool bias, Activation a, Write w) {
+  const Tensor x = c.activations({N, in}), weight = c.parameters(transposed ? Shape{out, in} : Shape{in, out}, 0.2);
+  const Tensor b = bias ? c.parameters({out}) : Tensor(), y = c.activations({N, out});
+  const auto packed = c.backend.pack(weight, transposed, nullptr);
+  c.backend.linear(x, *packed, b, y, a, w);
+  c.output(y);
+}
+
+struct Sentences {
+  std::vector<int32_t> query{0}, key{0};
+};
+Sentences sentences(std::initializer_list<std::pair<int, int>> lengths) {
+  Sentences s;
+  for (auto [q, k] : lengths) s.query.push_back(s.query.back() + q), s.key.push_back(s.key.back() + k);
+  return s;
+}
+
+void attention_case(CaseContext& c, int64_t heads, int64_t width, bool self, bool causal, double p) {
+  const Sentences s = self ? sentences({{1, 1}, {5, 5}, {17, 17}, {33, 33}, {2, 2}}) : sentences({{1, 3}, {5, 1}, {17, 40}, {33, 16}, {2, 7}});
+  const int64_t D = heads * width, Nq = 64, Nk = self ? 64 : 80;
+  const AttentionLayout layout{s.query, s.key, heads, causal};
+  const Tensor q = c.activations({Nq, self ? 3 * D : D}, 0.7), kv = self ? q : c.activations({Nk, 2 * D}, 0.7);
+  const Backend::AttentionInput in{q, kv, 0, self ? D : 0, self ? 2 * D : D};
+  const Tensor y = c.empty({Nq, D}), lse = c.empty_parameters({Nq, heads}), dy = c.activations({Nq, D});
+  const Dropout d = p > 0 ? dropout(c, p, Nq) : Dropout{};
+  c.backend.attention(in, layout, d, y, lse);
+  c.output(y), c.output(lse.rows(0, s.query.back()));
+  const Tensor dq = c.empty(q.shape()), dkv = self ? dq : c.empty(kv.shape());
+  c.backend.attention_backward(in, layout, d, lse, dy, dq, dkv);
+  c.output(dq), c.output(dkv);
+}
+
+}  // namespace
+
+std::vector<OpCase> op_cases() {
+  std::vector<OpCase> cases;
+  const auto add = [&](std::string name, std::function<void(CaseContext&)> run) { cases.push_back({std::move(name), std::move(run)}); };
+
+  for (auto [N, in, out] : {std::array<int64_t, 3>{1, 8, 8}, {4, 33, 17}, {64, 128, 96}, {70, 100, 259}})
+    for (bool transposed : {false, true}) {
+      const std::string suffix = transposed ? "_transposed" : "";
+      add(with("linear", {N, in, out}) + suffix, [=](CaseContext& c) { linear_case(c, N, in, out, transposed, true, Activation::none, Write::overwrite); });
+      add(with("linear_relu", {N, in, out}) + suffix, [=](CaseContext& c) { linear_case(c, N, in, out, transposed, true, Activation::relu, Write::overwrite); });
+      add(with("linear_accumulate", {N, in, out}) + suffix,
+          [=](CaseContext& c) { linear_case(c, N, in, out, transposed, false, Activation::none, Write::accumulate); });
+    }
+  add("linear_logits", [](CaseContext& c) {
+    const Tensor x = c.activations({9, 32}), w = c.parameters({50, 32}, 0.2), y = c.empty_parameters({9, 50});
+    c.backend.linear(x, *c.backend.pack(w, true, nullptr), Tensor(), y, Activation::none, Write::overwrite);
+    c.output(y);
+  });
+  for (Write write : {Write::overwrite, Write::accumulate})
+    for (auto [N, P, Q] : {std::array<int64_t, 3>{64, 32, 48}, {70, 33, 17}})
+      add(with(write == Write::accumulate ? "weight_gradient_accumulate" : "weight_gradient", {N, P, Q}), [=](CaseContext& c) {
+        const Tensor a = c.activations({N, P}), d = c.activations({N, Q}), dw = c.parameters({P, Q}), db = c.parameters({Q});
+        c.backend.weight_gradient(a, d, dw, write);
+        c.backend.column_sums(d, db, write);
+        c.output(dw), c.output(db);
+      });
+  for (double p : {0.0, 0.3})
+    for (int64_t D : {16, 150, 256})
+      add(with(p > 0 ? "embed_dropout" : "embed", {D}), [=](CaseContext& c) {
+        std::vector<int32_t> tokens = c.integers(60, 11), positions = c.integers(64, 40);
+        tokens.resize(64, -1);
+        const Tensor table = c.parameters({11, D}), y = c.empty({64, D}), dy = c.activations({64, D}), dtable = c.parameters({11, D});
+        const Dropout d = p > 0 ? dropout(c, p, 64) : Dropout{};
+        c.backend.embed(tokens, positions, table, 1.5, d, y);
+        c.backend.embed_backward(tokens, 1.5, d, dy, dtable);
+        c.output(y), c.output(dtable);
+      });
+  for (Write write : {Write::overwrite, Write::accumulate})
+    for (int64_t D : {8, 37, 256})
+      add(with(write == Write::accumulate ? "layer_norm_accumulate" : "layer_norm", {D}), [=](CaseContext& c) {
+        const int64_t N = 67;
+        const Tensor x = c.activations({N, D}, 2), gamma = c.parameters({D}), beta = c.parameters({D}), y = c.empty({N, D});
+        const Tensor statistics = c.empty_parameters({N, 2}), dy = c.activations({N, D}), dx = c.activations({N, D});
+        const Tensor dgamma = c.parameters({D}), dbeta = c.parameters({D});
+        c.backend.layer_norm(x, gamma, beta, y, statistics);
+        c.backend.layer_norm_backward(dy, x, gamma, statistics, dx, write, dgamma, dbeta, write);
+        c.output(y), c.output(dx), c.output(dgamma), c.output(dbeta);
+      });
+  for (int64_t D : {20, 128, 300})
+    add(with("dropout", {D}), [=](CaseContext& c) {
+      const Tensor x = c.activations({64, D}), s = c.activations({64, D}), y = c.empty({64, D}), ds = c.activations({64, D}), plain = c.empty({64, D});
+      const Dropout d = dropout(c, 0.25, 64);
+      c.backend.add_dropout(x, s, d, y);
+      c.backend.add_dropout(Tensor(), s, d, plain);
+      c.backend.dropout_backward(x, d, ds, Write::accumulate);
+      c.output(y), c.output(plain), c.output(ds);
+      c.backend.dropout_backward(x, d, ds, Write::overwrite);
+      c.output(ds);
+    });
+  add("relu_dropout_backward", [](CaseContext& c) {
+    const Tensor h = c.activations({13, 21}), dh = c.activations({13, 21}), sum = c.activations({13, 21});
+    c.backend.relu_dropout_backward(h, 1.25, dh);
+    c.backend.add(h, sum);
+    c.output(dh), c.output(sum);
+  });
+  for (auto [heads, width] : {std::array<int64_t, 2>{4, 64}, {2, 32}, {3, 20}})
+    for (double p : {0.0, 0.2}) {
+      const std::string suffix = p > 0 ? "_dropout" : "";
+      add(with("self_attention", {heads, width}) + suffix, [=](CaseContext& c) { attention_case(c, heads, width, true, false, p); });
+      add(with("causal_attention", {heads, width}) + suffix, [=](CaseContext& c) { attention_case(c, heads, width, true, true, p); });
+      add(with("cross_attention", {heads, width}) + suffix, [=](CaseContext& c) { attention_case(c, heads, width, false, false, p); });
+    }
+  for (auto [heads, width] : {std::array<int64_t, 2>{4, 64}, {3, 20}})
+    add(with("attend_cached", {heads, width}), [=](CaseContext& c) {
+      const int64_t D = heads * width;
+      const Tensor q = c.activations({3, 3 * D}, 0.7), kv = c.activations({50, 2 * D}, 0.7), y = c.empty({3, D});
+      const std::vector<int32_t> index = c.integers(1 + 18 + 40, 50), offsets{0, 1, 19, 59};
+      c.backend.attend_cached(q, D, kv, 0, D, index, offsets, heads, y);
+      c.output(y);
+    });
+  for (int64_t V : {7, 64, 1003})
+    add(with("smoothed_loss", {V}), [=](CaseContext& c) {
+      std::vector<int32_t> targets = c.integers(6, V);
+      targets[2] = -1;
+      const Tensor logits = c.parameters({6, V}, 3), row_loss = c.empty_parameters({6, 3}), dlogits = c.empty({6, V});
+      c.backend.smoothed_loss(logits, targets, 0.1, row_loss, dlogits);
+      c.output(row_loss), c.output(dlogits);
+    });
+  for (int64_t V : {7, 64, 1003})
+    add(with("log_softmax_top_k", {V}), [=](CaseContext& c) {
+      const Tensor logits = c.parameters({6, V}, 3);
+      std::vector<float> values(6 * 5);
+      std::vector<int32_t> indices(6 * 5);
+      c.backend.log_softmax_top_k(logits, 5, values, indices);
+      c.outputs.push_back({values.begin(), values.end()});
+      c.outputs.push_back({indices.begin(), indices.end()});
+    });
+  for (bool decoupled : {false, true})
+    add(decoupled ? "adamw" : "adam", [=](CaseContext& c) {
+      const Tensor value = c.parameters({10003}), g = c.parameters({10003}), m = c.parameters({10003}, 0.1), v = c.parameters({10003}, 0.1);
+      const Tensor average = c.parameters({10003});
+      std::vector<double> squares = v.to_doubles();
+      for (double& x : squares) x *= x;
+      v.from_doubles(squares);
+      c.backend.adam(value, g, m, v, {1e-2, 0.9, 0.98, 1e-9, 0.01, decoupled, 0.5, 3});
+      c.backend.moving_average(value, average, 0.9);
+      c.output(value), c.output(m), c.output(v), c.output(average);
+      c.outputs.push_back({c.backend.sum_of_squares(g)});
+    });
+  return cases;
+}
+
+}  // namespace starling

@@ -1,0 +1,57 @@
+// The op case table: every backend op with shapes that reach its tails, run alike by the parity test (each backend against the
+// double-precision reference), the gradient check and the micro-benchmark.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "base/random.h"
+
+namespace starling {
+
+// Makes a case's inputs (seeded, rounded to bf16 so that every backend starts from equal numbers) and collects its outputs.
+class CaseContext {
+ public:
+  CaseContext(Backend& backend, uint64_t seed) : backend(backend), random_(seed, 7) {}
+
+  Tensor activations(const Shape& shape, double scale = 1) { return fill(shape, backend.activation(), scale); }
+  Tensor parameters(const Shape& shape, double scale = 1) { return fill(shape, backend.parameter(), scale); }
+  Tensor empty(const Shape& shape) { return Tensor(shape, backend.activation()); }
+  Tensor empty_parameters(const Shape& shape) { return Tensor(shape, backend.parameter()); }
+  std::vector<int32_t> integers(int64_t n, int64_t below) {
+    std::vector<int32_t> v(n);
+    for (auto& x : v) x = static_cast<int32_t>(random_.below(below));
+    return v;
+  }
+  const RowKeys* keys(int64_t rows) {
+    keys_ = std::make_unique<RowKeys>();
+    for (int64_t n = 0; n < rows; ++n) keys_->sentence.push_back(100 + n / 5), keys_->position.push_back(n % 5);
+    return keys_.get();
+  }
+  void output(const Tensor& t) { outputs.push_back(t.to_doubles()); }
+
+  Backend& backend;
+  std::vector<std::vector<double>> outputs;
+
+ private:
+  Tensor fill(const Shape& shape, DType dtype, double scale) {
+    std::vector<double> values(shape.count());
+    for (double& v : values) v = widen(round_to_bf16(static_cast<float>(scale * random_.normal())));
+    Tensor t(shape, dtype);
+    t.from_doubles(values);
+    return t;
+  }
+  Random random_;
+  std::unique_ptr<RowKeys> keys_;
+};
+
+struct OpCase {
+  std::string name;
+  std::function<void(CaseContext&)> run;
+};
+
+std::vector<OpCase> op_cases();
+
+}  // namespace starling

@@ -1,0 +1,78 @@
+// Every backend against the double-precision reference, on every case of the table and for every instruction set of this machine.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "tests/ops/cases.h"
+
+namespace starling {
+namespace {
+
+std::vector<std::vector<double>> outputs_of(const OpCase& op, Backend& backend) {
+  CaseContext context(backend, 42);
+  op.run(context);
+  return context.outputs;
+}
+
+// Largest error relative to the value plus the output's root mean square.
+double worst_error(const std::vector<double>& expected, const std::vector<double>& actual) {
+  double squares = 0, worst = 0;
+  for (double x : expected) squares += x * x;
+  const double unit = std::max(std::sqrt(squares / std::max<size_t>(expected.size(), 1)), 1e-6);
+  for (size_t i = 0; i < expected.size(); ++i) worst = std::max(worst, std::isnan(actual[i]) ? INFINITY : std::abs(expected[i] - actual[i]) / (unit + std::abs(expected[i])));
+  return worst;
+}
+
+void compare(const std::string& spec, double tolerance) {
+  const auto reference = make_backend("reference");
+  const auto backend = make_backend(spec, 2);
+  for (const OpCase& op : op_cases()) {
+    const auto expected = outputs_of(op, *reference), actual = outputs_of(op, *backend);
+    ASSERT_EQ(expected.size(), actual.size()) << op.name;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_EQ(expected[i].size(), actual[i].size()) << op.name << " output " << i;
+      EXPECT_LT(worst_error(expected[i], actual[i]), tolerance) << op.name << " output " << i << " on " << backend->describe();
+    }
+  }
+}
+
+TEST(Parity, CpuF32MatchesReference) { compare("cpu:f32", 2e-5); }
+
+TEST(Parity, OlderInstructionSetsMatchReference) {
+  for (const char* isa : {"v2", "v3"}) {
+    setenv("STARLING_ISA", isa, 1);
+    compare("cpu:f32", 2e-5);
+  }
+  unsetenv("STARLING_ISA");
+}
+
+TEST(Parity, CpuBf16MatchesReferenceToItsPrecision) {
+  if (!cpu_has_bf16()) GTEST_SKIP() << "this CPU has no bf16 matrix products";
+  compare("cpu:bf16", 0.02);
+}
+
+TEST(Parity, ThreadCountDoesNotChangeTheResultOfRowWiseOps) {
+  const auto one = make_backend("cpu:f32", 1), two = make_backend("cpu:f32", 2);
+  for (const OpCase& op : op_cases()) {
+    if (op.name.find("attention") == std::string::npos && op.name.find("embed") == std::string::npos && op.name.find("loss") == std::string::npos)
+      continue;
+    EXPECT_EQ(outputs_of(op, *one), outputs_of(op, *two)) << op.name;
+  }
+}
+
+TEST(Parity, DropoutKeepsTheAskedForShareAndTheMean) {
+  const auto backend = make_backend("cpu:f32", 1);
+  CaseContext context(*backend, 1);
+  const int64_t N = 512, D = 256;
+  Tensor ones({N, D}, DType::f32), y({N, D}, DType::f32);
+  ones.from_doubles(std::vector<double>(N * D, 1.0));
+  backend->add_dropout(Tensor(), ones, {0.3, 99, context.keys(N)}, y);
+  double kept = 0, sum = 0;
+  for (double v : y.to_doubles()) kept += v != 0, sum += v;
+  EXPECT_NEAR(kept / (N * D), 0.7, 0.005);
+  EXPECT_NEAR(sum / (N * D), 1.0, 0.01);
+}
+
+}  // namespace
+}  // namespace starling
