@@ -117,9 +117,10 @@ NounOptions some_options(Draw& d, const Noun& noun, std::string_view determiner)
 
 Phrase a_person(Draw& d) {
   if (d.chance(50)) {
+    const Noun& noun = d.noun(kin);
     NounOptions o{possessive(d)};
-    o.plural = d.chance(10);
-    return noun_phrase(d.noun(kin), o);
+    o.plural = !(noun.kinds & only_one) && d.chance(10);
+    return noun_phrase(noun, o);
   }
   const Noun& noun = d.noun(person);
   NounOptions o =
@@ -233,7 +234,7 @@ void give_tense(Draw& d, Clause& c) {
     if (d.chance(65)) put_time(d, c, future_time(d));
   } else {
     c.tense = Tense::modal;
-    c.modal = &d.of(modals());
+    c.modal = c.verb->stative ? &find_modal("can") : &d.of(modals());  // nobody wants to need
     if (d.chance(55)) put_time(d, c, future_time(d));
   }
   const bool modal_refuses = c.modal && !c.modal->en_negative;
@@ -251,25 +252,17 @@ Pair company(Draw& d, const Phrase& subject) {
 
 }  // namespace
 
-Clause transitive_core(Draw& d) {
+Clause transitive(Draw& d) {
   Clause c;
   c.subject = subject(d);
   if (d.chance(12)) {
     c.verb = &have();
     c.accusative = thing(d, kThings | animal);
+    c.negated = can_be_negated(c) && d.chance(35);
     return c;
   }
   c.verb = &d.of(transitive_verbs());
   c.accusative = thing(d, c.verb->objects);
-  return c;
-}
-
-Clause transitive(Draw& d) {
-  Clause c = transitive_core(d);
-  if (c.verb == &have()) {
-    c.negated = can_be_negated(c) && d.chance(35);
-    return c;
-  }
   give_tense(d, c);
   return c;
 }

@@ -90,7 +90,6 @@ bool can_be_negated(const Clause& clause);
 // Tense, modal, negation and time. A past clause always names its time: "I put" and "I read" are otherwise present too.
 void give_tense(Draw& d, Clause& clause);
 
-Clause transitive_core(Draw& d);  // without tense
 Clause transitive(Draw& d);
 Clause eating(Draw& d);
 Clause calling(Draw& d);

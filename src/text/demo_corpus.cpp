@@ -283,12 +283,19 @@ Pair reference_template(Draw& d) {
 
 bool wishes(const Modal& modal) { return &modal == &find_modal("want to") || &modal == &find_modal("would like to"); }
 
-// Questions carry no negation and no fronted time, and nobody asks about his own doings.
-Clause askable(Draw& d) {
-  Clause c = any_clause(d);
-  while (c.subject.en_subject == "I" && (c.tense != Tense::modal || wishes(*c.modal))) c = any_clause(d);
+// Nobody asks what he himself does or wants, only what he can, must, should or may do.
+bool asks_oddly(const Clause& c) { return c.subject.en_subject == "I" && (c.tense != Tense::modal || wishes(*c.modal)); }
+
+// Questions carry no negation, no frequency and no fronted time.
+void make_askable(Clause& c) {
   c.negated = c.time_first = false;
   c.frequency = {};
+}
+
+Clause askable(Draw& d) {
+  Clause c = any_clause(d);
+  while (asks_oddly(c)) c = any_clause(d);
+  make_askable(c);
   return c;
 }
 
@@ -297,44 +304,52 @@ Pair question_template(Draw& d) {
   return {english(c, true) + "?", german(c, Order::verb_first) + "?"};
 }
 
-// Asks for the part that the clause then lacks.
+Clause when_clause(Draw& d) {
+  Clause c = d.chance(40) ? timetable(d) : askable(d);
+  while (c.verb == &be()) c = askable(d);
+  make_askable(c);
+  c.time = {};
+  if (c.tense == Tense::past) c.tense = Tense::present;  // a past clause would need its time
+  return c;
+}
+
+Clause where_clause(Draw& d) {
+  Clause c = staying(d);
+  while (asks_oddly(c)) c = staying(d);
+  make_askable(c);
+  c.place = {};
+  return c;
+}
+
+Clause what_clause(Draw& d) {
+  Clause c = transitive(d);
+  while (asks_oddly(c)) c = transitive(d);
+  make_askable(c);
+  c.accusative.reset();
+  return c;
+}
+
+// The question word and the clause without the part it asks for.
 std::pair<Pair, Clause> wh_question(Draw& d) {
   switch (d.range(1, 4)) {
-    case 1: {
-      Clause c = d.chance(40) ? timetable(d) : askable(d);
-      c.time = {};
-      c.time_first = false;
-      if (c.tense == Tense::past || c.verb == &be()) c.tense = Tense::present;
-      if (c.verb == &be()) c = timetable(d), c.time = {}, c.time_first = false;
-      return {{"when", "wann"}, c};
-    }
-    case 2: {
-      Clause c = staying(d);
-      c.place = {};
-      c.negated = c.time_first = false;
-      return {{"where", "wo"}, c};
-    }
-    case 3: {
-      Clause c = transitive_core(d);
-      if (c.verb != &have()) give_tense(d, c);
-      c.accusative.reset();
-      c.negated = c.time_first = false;
-      c.frequency = {};
-      return {{"what", "was"}, c};
-    }
+    case 1:
+      return {{"when", "wann"}, when_clause(d)};
+    case 2:
+      return {{"where", "wo"}, where_clause(d)};
+    case 3:
+      return {{"what", "was"}, what_clause(d)};
     default:
       return {{"why", "warum"}, askable(d)};
   }
 }
 
 Pair wh_template(Draw& d) {
-  auto [word, c] = wh_question(d);
-  c.frequency = {};
+  const auto [word, c] = wh_question(d);
   return {fmt::format("{} {}?", word.en, english(c, true)), fmt::format("{} {}?", word.de, german(c, Order::verb_first))};
 }
 
 Pair indirect_template(Draw& d) {
-  auto [word, c] = wh_question(d);
+  const auto [word, c] = wh_question(d);
   const Pair inner{word.en + " " + english(c), word.de + " " + german(c, Order::verb_last)};
   switch (d.range(1, 3)) {
     case 1:

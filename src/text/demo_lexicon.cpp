@@ -8,8 +8,8 @@ constexpr Gender M = Gender::masculine, F = Gender::feminine, N = Gender::neuter
 
 constexpr Noun kNouns[] = {
     // People
-    {"mother", "mothers", "Mutter", "Mütter", F, kin},
-    {"father", "fathers", "Vater", "Väter", M, kin},
+    {"mother", "mothers", "Mutter", "Mütter", F, kin | only_one},
+    {"father", "fathers", "Vater", "Väter", M, kin | only_one},
     {"brother", "brothers", "Bruder", "Brüder", M, kin},
     {"sister", "sisters", "Schwester", "Schwestern", F, kin},
     {"aunt", "aunts", "Tante", "Tanten", F, kin},

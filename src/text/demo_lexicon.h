@@ -32,7 +32,8 @@ enum Kind : uint32_t {
   portable = 1u << 16,
   event = 1u << 17,
   large = 1u << 18,
-  own = 1u << 19,  // people who are somebody's: "my neighbour", but not "my man"
+  only_one = 1u << 20,  // a mother, a father
+  own = 1u << 19,       // people who are somebody's: "my neighbour", but not "my man"
 };
 
 struct Noun {
