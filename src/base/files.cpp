@@ -24,14 +24,20 @@ constexpr size_t piece_bytes = 1 << 20;  // fits the second-level cache, so that
 std::string hint(int error) {
   switch (error) {
     case EACCES:
-    case EPERM: return "; check the permissions, or choose another directory";
-    case ENOENT: return "; check the path";
-    case EROFS: return "; the file system is read-only: choose another directory";
+    case EPERM:
+      return "; check the permissions, or choose another directory";
+    case ENOENT:
+      return "; check the path";
+    case EROFS:
+      return "; the file system is read-only: choose another directory";
     case ENOSPC:
-    case EDQUOT: return "; the disk or the quota is used up: free some space or choose another directory";
+    case EDQUOT:
+      return "; the disk or the quota is used up: free some space or choose another directory";
     case EMFILE:
-    case ENFILE: return "; too many files are open: raise the limit (ulimit -n)";
-    default: return "";
+    case ENFILE:
+      return "; too many files are open: raise the limit (ulimit -n)";
+    default:
+      return "";
   }
 }
 
@@ -284,8 +290,10 @@ int detail::write_fully(std::span<const std::byte> bytes, const std::function<ss
 
 IoError detail::write_error(const std::string& path, int error, uint64_t written, uint64_t expected) {
   if (error == ENOSPC || error == EDQUOT) {
-    return IoError(fmt::format("no space left on the disk of {}: needs {} bytes, {} were written; free some space or choose another directory",
-                               path, expected, written));
+    return IoError(
+        fmt::format("no space left on the disk of {}: needs {} bytes, {} were written; "
+                    "free some space or choose another directory",
+                    path, expected, written));
   }
   return IoError(fmt::format("{}: writing failed after {} bytes: {}{}", path, written, std::strerror(error), hint(error)));
 }

@@ -1,0 +1,386 @@
+// What a checkpoint promises, tried at every point where it could break: a crash or an error at each file operation of a save, with four
+// ideas of what the disk still holds afterwards, leaves the old checkpoint or the new one, whole; damage is noticed and passed over.
+#include "base/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory_files.h"
+
+namespace starling {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<Part> parts(const std::string& content) {
+  Part streamed{"weights.bin", [content](ByteSink& sink) {
+                  for (int i = 0; i < 3; ++i) sink.write(content);
+                }};
+  return {text_part("state.json", "{" + content + "}"), streamed, text_part("empty", "")};
+}
+
+// The content that was saved; fails the test if the files are not of one save.
+std::string content_of(FileSystem& files, const Loaded& loaded) {
+  const std::string state = files.read_file(loaded.path("state.json"));
+  const std::string content = state.substr(1, state.size() - 2);
+  EXPECT_EQ(files.read_file(loaded.path("weights.bin")), content + content + content);
+  EXPECT_EQ(files.read_file(loaded.path("empty")), "");
+  return content;
+}
+
+std::string latest_content(FileSystem& files) {
+  const auto loaded = latest_checkpoint(files, "run");
+  return loaded ? content_of(files, *loaded) : "none";
+}
+std::string best_content(FileSystem& files) {
+  const auto loaded = best_checkpoint(files, "run");
+  return loaded ? content_of(files, *loaded) : "none";
+}
+
+TEST(Checkpoint, SavesAndFindsTheLatest) {
+  MemoryFileSystem files;
+  CheckpointStore store(files, "run", 5);
+  EXPECT_FALSE(store.latest());
+  EXPECT_FALSE(store.best());
+  store.save(900, parts("a"));
+  store.save(1000, parts("b"));
+  store.save_best(900, parts("best"));
+  ASSERT_TRUE(store.latest());
+  EXPECT_EQ(store.latest()->step, 1000);
+  EXPECT_EQ(store.latest()->directory, "run/checkpoints/step-00001000");
+  EXPECT_EQ(latest_content(files), "b");
+  EXPECT_EQ(store.best()->step, 900);
+  EXPECT_EQ(best_content(files), "best");
+  EXPECT_THAT(files.list("run"), ElementsAre("best", "checkpoints"));
+  EXPECT_THAT(files.list("run/checkpoints"), ElementsAre("step-00000900", "step-00001000"));
+  EXPECT_THAT(files.list("run/best"), ElementsAre("empty", "manifest.json", "state.json", "weights.bin"));
+  EXPECT_THROW(store.latest()->path("other"), DataError);
+  store.save(1000, parts("c"));
+  EXPECT_EQ(latest_content(files), "c");
+  store.save(123456789012, parts("d"));
+  EXPECT_EQ(store.latest()->directory, "run/checkpoints/step-123456789012");
+}
+
+TEST(Checkpoint, TensorsGoThroughUnchanged) {
+  MemoryFileSystem files;
+  const std::vector<float> values = {1, 2, 3, 4};
+  CheckpointStore store(files, "run", 1);
+  const std::vector<NamedBytes> tensors = {{"w", "F32", {2, 2}, std::as_bytes(std::span(values))}};
+  store.save(1, std::vector{safetensors_part("model.safetensors", tensors, {{"k", "v"}})});
+  const SafetensorsFile file(files, store.latest()->path("model.safetensors"));
+  EXPECT_TRUE(std::ranges::equal(file.at("w").data, std::as_bytes(std::span(values))));
+  EXPECT_EQ(file.metadata().at("k"), "v");
+}
+
+struct Scenario {
+  const char* name;
+  std::function<void(MemoryFileSystem&)> before;
+  std::function<void(MemoryFileSystem&)> act;  // the operation that is hit
+  std::vector<std::string> latest, best;       // what may be there afterwards; the last is what must be there if it succeeds
+};
+
+void PrintTo(const Scenario& scenario, std::ostream* out) { *out << scenario.name; }
+
+std::vector<Scenario> scenarios() {
+  const auto save = [](int64_t step, std::string content) {
+    return [=](MemoryFileSystem& files) { CheckpointStore(files, "run", 2).save(step, parts(content)); };
+  };
+  const auto best = [](std::string content) {
+    return [=](MemoryFileSystem& files) { CheckpointStore(files, "run", 2).save_best(1, parts(content)); };
+  };
+  const auto both = [](auto a, auto b) { return [=](MemoryFileSystem& files) { a(files), b(files); }; };
+  const auto two = both(save(1, "one"), save(2, "two"));
+  return {{"First", [](MemoryFileSystem&) {}, save(1, "one"), {"none", "one"}, {"none"}},
+          {"Next", save(1, "one"), save(2, "two"), {"one", "two"}, {"none"}},
+          {"NextWithPruning", two, save(3, "three"), {"two", "three"}, {"none"}},
+          {"SameStepAgain", two, save(2, "new"), {"two", "new"}, {"none"}},
+          {"FirstBest", two, best("best"), {"two"}, {"none", "best"}},
+          {"NewBest", both(two, best("best")), best("better"), {"two"}, {"best", "better"}},
+          {"OldStepAgain", both(two, best("best")), save(1, "uno"), {"two"}, {"best"}}};
+}
+
+class CheckpointCrash : public ::testing::TestWithParam<std::tuple<Scenario, Surviving, bool>> {};
+
+// Hits operation k = 1, 2, ... of the scenario until it gets through.
+TEST_P(CheckpointCrash, AtEveryOperationLeavesOldOrNew) {
+  const auto& [scenario, surviving, can_exchange] = GetParam();
+  const int seeds = surviving == Surviving::random ? 20 : 1;
+  for (int seed = 0; seed < seeds; ++seed) {
+    bool crashed = true;
+    for (int64_t k = 1; crashed; ++k) {
+      SCOPED_TRACE(fmt::format("{}: crash at operation {}, seed {}", scenario.name, k, seed));
+      MemoryFileSystem files;
+      scenario.before(files);
+      files.set_faults({.at = k, .fault = Fault::crash, .surviving = surviving, .can_exchange = can_exchange, .seed = uint64_t(seed)});
+      try {
+        scenario.act(files);
+        crashed = false;
+      } catch (const SimulatedCrash&) {
+      }
+      files.reboot();
+      const std::string latest = latest_content(files), best = best_content(files);  // as another program sees it
+      EXPECT_THAT(scenario.latest, ::testing::Contains(latest));
+      EXPECT_THAT(scenario.best, ::testing::Contains(best));
+      CheckpointStore store(files, "run", 2);  // as the restarted trainer sees it
+      EXPECT_EQ(latest_content(files), latest);
+      EXPECT_EQ(best_content(files), best);
+      for (const char* directory : {"run", "run/checkpoints"}) {
+        for (const std::string& name : files.list(directory)) EXPECT_NE(name[0], '.') << name << " was left over";
+      }
+      if (!crashed) {
+        EXPECT_EQ(latest, scenario.latest.back());
+        EXPECT_EQ(best, scenario.best.back());
+        EXPECT_GT(k, 10);
+      }
+      store.save(10, parts("ten"));  // and it can go on
+      store.save_best(10, parts("top"));
+      EXPECT_EQ(latest_content(files) + best_content(files), "tentop");
+      ASSERT_FALSE(HasFailure());
+    }
+  }
+}
+
+// The same with an error in place of the crash: it is reported, and the program may simply try again.
+TEST_P(CheckpointCrash, AnErrorAtEveryOperationLeavesOldOrNew) {
+  const auto& [scenario, surviving, can_exchange] = GetParam();
+  if (surviving != Surviving::everything) GTEST_SKIP() << "no crash, so nothing is lost";
+  for (const Fault fault : {Fault::io_error, Fault::short_write}) {
+    for (int64_t k = 1;; ++k) {
+      SCOPED_TRACE(fmt::format("{}: error at operation {}", scenario.name, k));
+      MemoryFileSystem files;
+      scenario.before(files);
+      files.set_faults({.at = k, .fault = fault, .can_exchange = can_exchange});
+      try {
+        scenario.act(files);
+      } catch (const IoError&) {
+      }
+      const bool reached = files.operations() >= k;
+      files.set_faults({.can_exchange = can_exchange});
+      EXPECT_THAT(scenario.latest, ::testing::Contains(latest_content(files)));
+      EXPECT_THAT(scenario.best, ::testing::Contains(best_content(files)));
+      scenario.act(files);
+      EXPECT_EQ(latest_content(files), scenario.latest.back());
+      EXPECT_EQ(best_content(files), scenario.best.back());
+      ASSERT_FALSE(HasFailure());
+      if (!reached) break;
+    }
+  }
+}
+
+std::string case_name(const std::tuple<Scenario, Surviving, bool>& parameters) {
+  static const char* const names[] = {"SyncedOnly", "Everything", "NamesOnly", "Random"};
+  const auto& [scenario, surviving, can_exchange] = parameters;
+  return fmt::format("{}{}{}", scenario.name, names[int(surviving)], can_exchange ? "" : "WithoutExchange");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CheckpointCrash,
+                         ::testing::Combine(::testing::ValuesIn(scenarios()),
+                                            ::testing::Values(Surviving::synced_only, Surviving::everything, Surviving::names_only,
+                                                              Surviving::random),
+                                            ::testing::Bool()),
+                         [](const auto& info) { return case_name(info.param); });
+
+TEST(Checkpoint, EveryDamagedByteIsNoticed) {
+  MemoryFileSystem files;
+  std::vector<std::string> reports;
+  CheckpointStore store(files, "run", 3, [&](const std::string& line) { reports.push_back(line); });
+  store.save(1, parts("old"));
+  store.save(2, parts("new"));
+  for (const std::string& name : files.list(store.directory(2))) {
+    const std::string path = join_path(store.directory(2), name), sound = files.read_file(path);
+    for (size_t at = 0; at < sound.size(); ++at) {
+      std::string damaged = sound;
+      damaged[at] = static_cast<char>(damaged[at] ^ 1);
+      files.write_file(path, damaged);
+      const std::string found = latest_content(files);
+      EXPECT_TRUE(found == "old" || (found == "new" && sound[at] <= ' ')) << name << " byte " << at;
+      files.write_file(path, sound.substr(0, at));
+      EXPECT_EQ(latest_content(files), at + 1 == sound.size() && name == "manifest.json" ? "new" : "old") << name << " cut at " << at;
+    }
+    files.write_file(path, sound);
+    EXPECT_EQ(latest_content(files), "new");
+    files.remove(path);
+    EXPECT_EQ(latest_content(files), "old");
+    EXPECT_TRUE(store.latest());
+    EXPECT_THAT(reports.back(), HasSubstr("step-00000002"));
+    files.write_file(path, sound);
+  }
+}
+
+TEST(Checkpoint, AManifestOfAnotherStepOrFromOutsideIsRefused) {
+  MemoryFileSystem files;
+  CheckpointStore store(files, "run", 3);
+  store.save(1, parts("one"));
+  files.rename(store.directory(1), store.directory(7));
+  EXPECT_EQ(latest_content(files), "none");
+  for (const char* text : {"", "[]", "null", "{}", "{\"schema\":\"starling-checkpoint-1\"}", "{\"schema\":3}"}) {
+    files.write_file(store.directory(7) + "/manifest.json", text);
+    EXPECT_THROW(verify_directory(files, store.directory(7)), DataError) << text;
+  }
+  files.write_file(store.directory(7) + "/manifest.json", "{\"a\":" + std::string(1000000, '['));
+  EXPECT_THROW(verify_directory(files, store.directory(7)), DataError);
+}
+
+TEST(Checkpoint, PruningKeepsTheNewestSoundOnes) {
+  MemoryFileSystem files;
+  CheckpointStore store(files, "run", 2);
+  store.save_best(1, parts("best"));
+  for (int64_t step = 1; step <= 4; ++step) store.save(step, parts(fmt::format("s{}", step)));
+  EXPECT_THAT(files.list("run/checkpoints"), ElementsAre("step-00000003", "step-00000004"));
+  EXPECT_EQ(best_content(files), "best");
+}
+
+TEST(Checkpoint, PruningCountsNoBrokenOnes) {
+  MemoryFileSystem files;
+  CheckpointStore(files, "run", 9).save(1, parts("one"));
+  CheckpointStore(files, "run", 9).save(5, parts("five"));
+  CheckpointStore(files, "run", 9).save(6, parts("six"));
+  files.write_file("run/checkpoints/step-00000005/weights.bin", "rotten content");
+  files.remove("run/checkpoints/step-00000006/manifest.json");
+  std::vector<std::string> reports;
+  CheckpointStore store(files, "run", 1, [&](const std::string& line) { reports.push_back(line); });
+  store.prune();
+  EXPECT_EQ(latest_content(files), "one");
+  store.save(3, parts("three"));  // training went on from step 1
+  EXPECT_EQ(latest_content(files), "three");
+  EXPECT_THAT(files.list("run/checkpoints"), ElementsAre("step-00000003", "step-00000005", "step-00000006"));
+  store.save(5, parts("good"));
+  store.save(6, parts("better"));
+  EXPECT_THAT(files.list("run/checkpoints"), ElementsAre("step-00000006"));
+}
+
+TEST(Checkpoint, TheLastSavedStaysEvenIfNewerOnesExist) {
+  MemoryFileSystem files;
+  CheckpointStore store(files, "run", 1);
+  store.save(9, parts("nine"));
+  store.save(2, parts("two"));
+  EXPECT_THAT(files.list("run/checkpoints"), ElementsAre("step-00000002", "step-00000009"));
+}
+
+TEST(Checkpoint, PruningFailureIsReportedNotThrown) {
+  MemoryFileSystem files;
+  std::vector<std::string> reports;
+  CheckpointStore store(files, "run", 1, [&](const std::string& line) { reports.push_back(line); });
+  store.save(1, parts("one"));
+  files.set_faults({});
+  store.save(2, parts("two"));
+  const int64_t operations = files.operations();
+  EXPECT_THAT(reports, IsEmpty());
+  files.set_faults({.at = operations});  // the last removal
+  store.save(3, parts("three"));
+  EXPECT_EQ(reports.size(), 1u);
+  EXPECT_EQ(latest_content(files), "three");
+}
+
+TEST(Checkpoint, AFullDiskKeepsTheOldAndFreesTheSpace) {
+  int refused = 0, saved = 0;
+  for (int64_t spare = 0; spare < 1600; spare += 7) {
+    MemoryFileSystem files;
+    CheckpointStore store(files, "run", 2);
+    store.save(1, parts("one"));
+    int64_t used = 0;
+    for (const std::string& name : files.list(store.directory(1))) used += int64_t(files.info(join_path(store.directory(1), name)).size);
+    files.set_faults({.capacity_bytes = used + spare});
+    try {
+      store.save(2, parts(std::string(250, 'x')));
+      EXPECT_EQ(store.latest()->step, 2);
+      ++saved;
+    } catch (const IoError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("no space left on the disk of run/checkpoints/.tmp-step-00000002/"));
+      EXPECT_EQ(latest_content(files), "one");
+      EXPECT_THAT(files.list("run/checkpoints"), ElementsAre("step-00000001"));
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 150);
+  EXPECT_GT(saved, 0);
+}
+
+TEST(Checkpoint, AFailingWriterLeavesNothing) {
+  MemoryFileSystem files;
+  CheckpointStore store(files, "run", 2);
+  const std::vector<Part> bad = {{"x", [](ByteSink&) { throw DataError("no"); }}};
+  EXPECT_THROW(store.save(1, bad), DataError);
+  EXPECT_THAT(files.list("run/checkpoints"), IsEmpty());
+  for (const char* name : {"", "a/b", ".hidden", "manifest.json"}) {
+    EXPECT_THROW(store.save(1, std::vector{text_part(name, "x")}), InternalError) << name;
+  }
+  EXPECT_THROW(store.save(1, std::vector{text_part("a", "x"), text_part("a", "y")}), InternalError);
+  EXPECT_THROW(CheckpointStore(files, "run", 0), ConfigError);
+}
+
+TEST(Checkpoint, PublishingReplacesOnlyItsOwn) {
+  MemoryFileSystem files;
+  files.make_directories("home/model");
+  publish_directory(files, "home/model", 0, parts("one"));
+  publish_directory(files, "home/model", 0, parts("two"));
+  EXPECT_EQ(content_of(files, verify_directory(files, "home/model")), "two");
+  files.write_file("home/model/thesis.txt", "years of work");
+  EXPECT_THROW(publish_directory(files, "home/model", 0, parts("three")), ConfigError);
+  EXPECT_EQ(files.read_file("home/model/thesis.txt"), "years of work");
+  EXPECT_THROW(publish_directory(files, "home", 0, parts("three")), ConfigError);
+}
+
+// A fresh directory on the real file system.
+class CheckpointOnDisk : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/starling-checkpoint-XXXXXX";
+    root_ = ::mkdtemp(pattern);
+  }
+  void TearDown() override { files_->remove_all(root_); }
+  std::unique_ptr<FileSystem> files_ = real_file_system();
+  std::string root_;
+};
+
+TEST_F(CheckpointOnDisk, SavesReplacesPrunesAndCleansUp) {
+  const std::string run = root_ + "/new/run";
+  {
+    CheckpointStore store(*files_, run, 2);
+    for (int64_t step = 1; step <= 3; ++step) store.save(step, parts(fmt::format("s{}", step)));
+    store.save(3, parts("again"));
+    store.save_best(2, parts("best"));
+    store.save_best(3, parts("better"));
+  }
+  files_->make_directories(run + "/checkpoints/.tmp-step-00000009");
+  files_->write_file(run + "/checkpoints/.tmp-step-00000009/weights.bin", "half");
+  files_->make_directories(run + "/.tmp-best");
+  CheckpointStore store(*files_, run, 2);
+  EXPECT_THAT(files_->list(run), ElementsAre("best", "checkpoints"));
+  EXPECT_THAT(files_->list(run + "/checkpoints"), ElementsAre("step-00000002", "step-00000003"));
+  EXPECT_EQ(content_of(*files_, *store.latest()), "again");
+  EXPECT_EQ(content_of(*files_, *store.best()), "better");
+}
+
+TEST_F(CheckpointOnDisk, AnUnwritableDirectoryIsNamed) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
+  CheckpointStore store(*files_, root_ + "/run", 2);
+  store.save(1, parts("one"));
+  ASSERT_EQ(::chmod((root_ + "/run/checkpoints").c_str(), 0555), 0);
+  try {
+    store.save(2, parts("two"));
+    ADD_FAILURE() << "saved into a read-only directory";
+  } catch (const IoError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("/run/checkpoints/.tmp-step-00000002: cannot make the directory: Permission denied"));
+  }
+  EXPECT_EQ(store.latest()->step, 1);
+  ASSERT_EQ(::chmod((root_ + "/run/checkpoints").c_str(), 0755), 0);
+}
+
+TEST_F(CheckpointOnDisk, AFileInTheWayIsNamed) {
+  files_->write_file(root_ + "/run", "a file");
+  try {
+    CheckpointStore store(*files_, root_ + "/run", 2);
+    ADD_FAILURE() << "made a directory below a file";
+  } catch (const IoError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("/run: a directory is needed here"));
+  }
+}
+
+}  // namespace
+}  // namespace starling
