@@ -51,8 +51,9 @@ bool is_source(const fs::path& path) {
 std::string included_folder(const std::string& line) {
   const size_t hash = line.find_first_not_of(" \t");
   if (hash == std::string::npos || line.compare(hash, 8, "#include") != 0) return "";
-  const size_t open = line.find('"'), slash = line.find('/');
-  return open == std::string::npos || slash == std::string::npos || slash < open ? "" : line.substr(open + 1, slash - open - 1);
+  const size_t open = line.find('"'), slash = line.find('/'), close = open == std::string::npos ? open : line.find('"', open + 1);
+  if (close == std::string::npos || slash == std::string::npos || slash < open || slash > close) return "";
+  return line.substr(open + 1, slash - open - 1);
 }
 
 std::vector<std::string> upward_includes(const fs::path& file, const std::string& folder) {
@@ -96,7 +97,7 @@ TEST(IncludeDirection, ReadsIncludeLines) {
   EXPECT_EQ(included_folder("#include \"base/error.h\""), "base");
   EXPECT_EQ(included_folder("  #include \"models/config.h\"  // why"), "models");
   EXPECT_EQ(included_folder("#include <fmt/format.h>"), "");
-  EXPECT_EQ(included_folder("#include \"local.h\"  // a/b"), "local.h\"  // a");  // no folder of that name, so harmless
+  EXPECT_EQ(included_folder("#include \"local.h\"  // a/b"), "");
   EXPECT_EQ(included_folder("// #include \"cli/x.h\""), "");
   EXPECT_TRUE(reachable("decode").contains("text"));
   EXPECT_FALSE(reachable("models").contains("text"));
