@@ -1,0 +1,32 @@
+# Two commands to try Starling on a fresh Debian 12: `make demo` shows it at work, `make test` runs every test.
+# The build itself is CMake's (CMakePresets.json); this file only strings the steps together.
+BUILD ?= build/release
+JOBS ?= $(shell nproc)
+GENERATOR ?= $(shell command -v ninja >/dev/null 2>&1 && echo Ninja || echo "Unix Makefiles")
+# A build directory keeps the generator it was made with.
+CONFIGURED = $(wildcard $(BUILD)/CMakeCache.txt)
+
+.PHONY: help packages build demo test clean
+
+help:
+	@echo "make demo      install what is missing, build, train on the built-in corpus (minutes), translate, evaluate"
+	@echo "make test      install what is missing, build, run every test"
+	@echo "make build     build $(BUILD)/starling"
+	@echo "make packages  install the Debian packages that the build needs (as root; nothing to do if they are there)"
+	@echo "make clean     remove build/ and run-demo/"
+
+packages:
+	@tools/packages.sh
+
+build: packages
+	@cmake --preset release -B "$(BUILD)" $(if $(CONFIGURED),,-G "$(GENERATOR)") --log-level=WARNING
+	@cmake --build "$(BUILD)" --parallel $(JOBS)
+
+demo: build
+	@tools/demo.sh "$(BUILD)/starling"
+
+test: build
+	@ctest --test-dir "$(BUILD)" --output-on-failure --no-tests=error --parallel 2 --label-regex "unit|slow" </dev/null
+
+clean:
+	rm -rf build run-demo

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# The demo: makes the built-in corpus, trains a small model on it, shows translations of unseen sentences and scores the test set.
+# Usage: tools/demo.sh PATH-TO-STARLING   (from anywhere; results go to run-demo/ in the repository)
+set -euo pipefail
+
+starling=$(realpath "${1:?usage: tools/demo.sh PATH-TO-STARLING}")
+cd "$(dirname "$0")/.."
+run=run-demo
+corpus=$run/corpus
+model=$run/model  # the model directory inside the run directory
+shown=12  # sentences
+began=$SECONDS
+
+say() { printf '\n== %s\n' "$*"; }
+
+# Prints source, translation and reference of the first sentences of the test set.
+show_translations() {
+  paste -d '\t' <(head -n "$shown" "$corpus/test.en") <(head -n "$shown" "$run/test.translated") <(head -n "$shown" "$corpus/test.de") |
+    while IFS=$'\t' read -r source translation reference; do
+      printf '\n  English      %s\n  translation  %s\n  reference    %s%s\n' "$source" "$translation" "$reference" \
+        "$([[ $translation == "$reference" ]] && echo "   (the same)" || true)"
+    done
+}
+
+cat <<'TEXT'
+Starling's demo. It trains a small Transformer from nothing on an artificial corpus, made by a grammar of English-German sentences
+about times, dates, prices, directions, the weather, orders in a cafe and everyday doings. The grammar knows German word order,
+cases and genders and makes many millions of different sentences; the model sees 25,000 of them and is then tested on others.
+It shows that everything works on this machine. It is no measure of translating real text: see README.md for that.
+TEXT
+
+rm -rf "$run"
+mkdir -p "$run"
+
+say "1. The corpus"
+"$starling" demo-corpus --output "$corpus" --seed 1
+
+say "2. Training (at most four minutes)"
+"$starling" train -c recipes/demo.yml
+
+say "3. Translating sentences that were not in the training data"
+"$starling" translate --model "$model" <"$corpus/test.en" >"$run/test.translated"
+show_translations
+
+say "4. Scores on the $(wc -l <"$corpus/test.en") test sentences"
+"$starling" evaluate --hypotheses "$run/test.translated" --references "$corpus/test.de" --metrics bleu,chrf
+same=$(paste -d '\n' "$run/test.translated" "$corpus/test.de" | awk 'NR % 2 { line = $0; next } line == $0 { n++ } END { print n + 0 }')
+echo "$same of $(wc -l <"$corpus/test.de") translations are identical to the reference."
+
+say "Done in $((SECONDS - began)) s. Try it yourself:"
+echo "  echo 'My sister does not want to buy the old house.' | $starling translate --model $model"
