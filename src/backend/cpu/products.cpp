@@ -13,6 +13,9 @@ Type type_of(DType t) { return t == DType::bf16 ? Type::bf16 : Type::f32; }
 
 struct CpuPacked : Packed {
   memory packed;
+  dnnl::reorder reorder;  // from the flat parameters; made once, since making it generates code
+  Type source_type = Type::undef;
+  bool transposed = false;
 };
 
 enum class Kind : uint8_t { linear, weight_gradient };
@@ -91,8 +94,12 @@ std::unique_ptr<Packed> Products::pack(const Tensor& w, bool transposed, std::un
         {{{256, in}, im.activation, Tag::ab}, {{in, out}, im.activation, Tag::any}, {{256, out}, im.activation, Tag::ab}}, im.engine);
     packed->packed = memory(any.weights_desc(), im.engine);
   }
-  memory source({{in, out}, type_of(w.dtype()), transposed ? Tag::ba : Tag::ab}, im.engine, w.raw());
-  dnnl::reorder(source, packed->packed).execute(im.stream, source, packed->packed);
+  const memory source({{in, out}, type_of(w.dtype()), transposed ? Tag::ba : Tag::ab}, im.engine, w.raw());
+  if (packed->source_type != type_of(w.dtype()) || packed->transposed != transposed) {
+    packed->reorder = dnnl::reorder(dnnl::reorder::primitive_desc(source, packed->packed));
+    packed->source_type = type_of(w.dtype()), packed->transposed = transposed;
+  }
+  packed->reorder.execute(im.stream, {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, packed->packed}});
   im.stream.wait();
   return packed;
 }

@@ -1,0 +1,92 @@
+#include "backend/profiled.h"
+
+#include <chrono>
+
+namespace starling {
+
+template <class F>
+auto ProfiledBackend::timed(const char* name, F f) {
+  struct Timer {
+    OpTime& time;
+    std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+    ~Timer() { time.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), ++time.calls; }
+  } timer{times[name]};
+  return f();
+}
+
+void ProfiledBackend::note(const AttentionLayout& layout, int64_t width, bool backward) {
+  for (size_t b = 0; b + 1 < layout.query.size(); ++b)
+    attentions[{layout.query[b + 1] - layout.query[b], layout.key[b + 1] - layout.key[b], width / layout.heads, backward}] += layout.heads;
+}
+
+std::unique_ptr<Packed> ProfiledBackend::pack(const Tensor& w, bool transposed, std::unique_ptr<Packed> reuse) {
+  return timed("pack", [&] { return inner_.pack(w, transposed, std::move(reuse)); });
+}
+void ProfiledBackend::linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation a, Write write) {
+  ++products[{ProductKind::linear, x.rows(), w.in, w.out, y.dtype() != activation()}];
+  timed("linear", [&] { inner_.linear(x, w, b, y, a, write); });
+}
+void ProfiledBackend::weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write) {
+  ++products[{ProductKind::weight_gradient, a.columns(), a.rows(), c.columns(), true}];
+  timed("weight_gradient", [&] { inner_.weight_gradient(a, c, dw, write); });
+}
+void ProfiledBackend::column_sums(const Tensor& dy, const Tensor& db, Write write) {
+  timed("column_sums", [&] { inner_.column_sums(dy, db, write); });
+}
+void ProfiledBackend::embed(std::span<const int32_t> tokens, std::span<const int32_t> positions, const Tensor& table, double scale,
+                            const Dropout& d, const Tensor& y) {
+  timed("embed", [&] { inner_.embed(tokens, positions, table, scale, d, y); });
+}
+void ProfiledBackend::embed_backward(std::span<const int32_t> tokens, double scale, const Dropout& d, const Tensor& dy, const Tensor& dtable) {
+  timed("embed_backward", [&] { inner_.embed_backward(tokens, scale, d, dy, dtable); });
+}
+void ProfiledBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) {
+  timed("layer_norm", [&] { inner_.layer_norm(x, gamma, beta, y, statistics); });
+}
+void ProfiledBackend::layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics, const Tensor& dx,
+                                          Write dx_write, const Tensor& dgamma, const Tensor& dbeta, Write parameter_write) {
+  timed("layer_norm_backward", [&] { inner_.layer_norm_backward(dy, x, gamma, statistics, dx, dx_write, dgamma, dbeta, parameter_write); });
+}
+void ProfiledBackend::add_dropout(const Tensor& x, const Tensor& s, const Dropout& d, const Tensor& y) {
+  timed("add_dropout", [&] { inner_.add_dropout(x, s, d, y); });
+}
+void ProfiledBackend::dropout_backward(const Tensor& dy, const Dropout& d, const Tensor& ds, Write write) {
+  timed("dropout_backward", [&] { inner_.dropout_backward(dy, d, ds, write); });
+}
+void ProfiledBackend::relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) {
+  timed("relu_dropout_backward", [&] { inner_.relu_dropout_backward(h, scale, dh); });
+}
+void ProfiledBackend::add(const Tensor& x, const Tensor& y) {
+  timed("add", [&] { inner_.add(x, y); });
+}
+void ProfiledBackend::attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y, const Tensor& lse) {
+  note(layout, y.columns(), false);
+  timed("attention", [&] { inner_.attention(in, layout, d, y, lse); });
+}
+void ProfiledBackend::attention_backward(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& lse,
+                                         const Tensor& dy, const Tensor& dq, const Tensor& dkv) {
+  note(layout, dy.columns(), true);
+  timed("attention_backward", [&] { inner_.attention_backward(in, layout, d, lse, dy, dq, dkv); });
+}
+void ProfiledBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
+                                    std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y) {
+  timed("attend_cached", [&] { inner_.attend_cached(q, q_column, kv, k_column, v_column, index, offsets, heads, y); });
+}
+void ProfiledBackend::smoothed_loss(const Tensor& logits, std::span<const int32_t> targets, double smoothing, const Tensor& row_loss,
+                                    const Tensor& dlogits) {
+  timed("smoothed_loss", [&] { inner_.smoothed_loss(logits, targets, smoothing, row_loss, dlogits); });
+}
+void ProfiledBackend::log_softmax_top_k(const Tensor& logits, int64_t k, std::span<float> values, std::span<int32_t> indices) {
+  timed("log_softmax_top_k", [&] { inner_.log_softmax_top_k(logits, k, values, indices); });
+}
+double ProfiledBackend::sum_of_squares(const Tensor& x) {
+  return timed("sum_of_squares", [&] { return inner_.sum_of_squares(x); });
+}
+void ProfiledBackend::adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep& s) {
+  timed("adam", [&] { inner_.adam(value, gradient, m, v, s); });
+}
+void ProfiledBackend::moving_average(const Tensor& value, const Tensor& average, double decay) {
+  timed("moving_average", [&] { inner_.moving_average(value, average, decay); });
+}
+
+}  // namespace starling

@@ -1,0 +1,78 @@
+// A decorator that counts calls and seconds of each op of another backend, and notes the shapes of its matrix products:
+// the profile of `starling bench` and the list of products its efficiency is measured against.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "backend/backend.h"
+
+namespace starling {
+
+struct OpTime {
+  double seconds = 0;
+  int64_t calls = 0;
+};
+
+enum class ProductKind : uint8_t { linear, weight_gradient };
+struct ProductShape {
+  ProductKind kind;
+  int64_t m, k, n;  // linear: y [m, n] = x [m, k] w; weight_gradient: dw [m, n] = a [k, m]^T c [k, n]
+  bool wide_output;  // f32 results where activations are bf16
+  auto operator<=>(const ProductShape&) const = default;
+};
+struct AttentionShape {
+  int64_t query, key, head_width;
+  bool backward;
+  auto operator<=>(const AttentionShape&) const = default;
+};
+
+class ProfiledBackend : public Backend {
+ public:
+  explicit ProfiledBackend(Backend& inner) : inner_(inner) {}
+
+  std::map<std::string, OpTime> times;
+  std::map<ProductShape, int64_t> products;      // calls by shape
+  std::map<AttentionShape, int64_t> attentions;  // heads by shape of one sentence
+  void clear() { times.clear(), products.clear(), attentions.clear(); }
+
+  std::string describe() const override { return inner_.describe(); }
+  DType activation() const override { return inner_.activation(); }
+  DType parameter() const override { return inner_.parameter(); }
+  int threads() const override { return inner_.threads(); }
+
+  std::unique_ptr<Packed> pack(const Tensor& w, bool transposed, std::unique_ptr<Packed> reuse) override;
+  void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write) override;
+  void weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write) override;
+  void column_sums(const Tensor& dy, const Tensor& db, Write) override;
+  void embed(std::span<const int32_t> tokens, std::span<const int32_t> positions, const Tensor& table, double scale, const Dropout&,
+             const Tensor& y) override;
+  void embed_backward(std::span<const int32_t> tokens, double scale, const Dropout&, const Tensor& dy, const Tensor& dtable) override;
+  void layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) override;
+  void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics, const Tensor& dx, Write dx_write,
+                           const Tensor& dgamma, const Tensor& dbeta, Write parameter_write) override;
+  void add_dropout(const Tensor& x, const Tensor& s, const Dropout&, const Tensor& y) override;
+  void dropout_backward(const Tensor& dy, const Dropout&, const Tensor& ds, Write) override;
+  void relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) override;
+  void add(const Tensor& x, const Tensor& y) override;
+  void attention(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& y, const Tensor& lse) override;
+  void attention_backward(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& lse, const Tensor& dy, const Tensor& dq,
+                          const Tensor& dkv) override;
+  void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column, std::span<const int32_t> index,
+                     std::span<const int32_t> offsets, int64_t heads, const Tensor& y) override;
+  void smoothed_loss(const Tensor& logits, std::span<const int32_t> targets, double smoothing, const Tensor& row_loss,
+                     const Tensor& dlogits) override;
+  void log_softmax_top_k(const Tensor& logits, int64_t k, std::span<float> values, std::span<int32_t> indices) override;
+  double sum_of_squares(const Tensor& x) override;
+  void adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep&) override;
+  void moving_average(const Tensor& value, const Tensor& average, double decay) override;
+
+ private:
+  template <class F>
+  auto timed(const char* name, F f);
+  void note(const AttentionLayout& layout, int64_t width, bool backward);
+  Backend& inner_;
+};
+
+}  // namespace starling

@@ -1,0 +1,65 @@
+// A model directory explains itself: what the model is (config.yml), its vocabulary, its weights (safetensors), how it decodes
+// (decode.yml) and a note for people. Checkpoints are model directories with the state of training beside, so each one translates.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/checkpoint.h"
+#include "decode/beam_search.h"
+#include "models/model.h"
+#include "text/vocabulary.h"
+
+namespace starling {
+
+template <class Visitor>
+void visit(Visitor& v, SearchOptions& c) {
+  v.field("beam", c.beam, "beam width", 1, 1024);
+  v.field("length-penalty", c.length_penalty, "alpha of ((5+|Y|)/6)^alpha, which log-probabilities are divided by; 0 = off", 0.0, 10.0);
+  v.field("max-length-factor", c.max_length_factor, "a translation has at most factor * source tokens + offset tokens", 0.0, 100.0);
+  v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
+}
+
+// The two vocabularies; target is source when they are joint.
+class Vocabularies {
+ public:
+  Vocabularies(Vocabulary source, std::optional<Vocabulary> target) : source_(std::move(source)), target_(std::move(target)) {}
+  const Vocabulary& source() const { return source_; }
+  const Vocabulary& target() const { return target_ ? *target_ : source_; }
+  bool joint() const { return !target_.has_value(); }
+  ModelVocabulary sizes() const { return {source().size(), target().size(), target().bos(), target().eos()}; }
+
+ private:
+  Vocabulary source_;
+  std::optional<Vocabulary> target_;
+};
+
+// The parts of a model directory. The weights are written from where they lie, so the model must live until then.
+std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Vocabularies& vocabularies, const SearchOptions& search, int64_t step);
+
+// Copies the weights of a file into the parameters; DataError naming file and tensor when names or shapes differ.
+void load_weights(FileSystem& files, const std::string& path, ParameterStore& parameters);
+
+// A model directory without its weights. `path` may be a run directory (its best checkpoint is taken, else the latest), a checkpoint
+// or any copy of one; ConfigError when it is none of these.
+struct ModelDescription {
+  std::string directory;
+  ModelConfig config;
+  SearchOptions search;
+  Vocabularies vocabularies;
+};
+ModelDescription describe_model(FileSystem& files, const std::string& path);
+
+// Ready to translate. The backend must outlive the model.
+struct LoadedModel {
+  ModelDescription description;
+  std::unique_ptr<Model> model;
+};
+LoadedModel load_model(FileSystem& files, const std::string& path, Backend& backend);
+
+// "bf16", "f32" or "auto" as a backend; ConfigError for another word.
+std::unique_ptr<Backend> backend_for_precision(const std::string& precision, int threads);
+
+}  // namespace starling

@@ -1,0 +1,41 @@
+// Raw text in, raw text out: encoding, batches of similar length, beam search, decoding, order restored.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "decode/model_directory.h"
+
+namespace starling {
+
+struct Translation {
+  std::string text;
+  double log_probability = 0;  // nats, end of sentence included
+  double score = 0;            // after the length penalty
+  int64_t tokens = 0;          // end of sentence included
+};
+
+class Translator {
+ public:
+  // The model and the vocabularies must outlive the translator.
+  Translator(Model& model, const Vocabularies& vocabularies, const SearchOptions& options, int64_t batch_sentences = 64,
+             int64_t max_source_tokens = 1000);
+
+  // The n_best translations of each line, best first; an empty line gives an empty translation. Longer sources than
+  // max_source_tokens are cut there, and counted.
+  std::vector<std::vector<Translation>> translate(std::span<const std::string> lines);
+
+  int64_t truncated() const { return truncated_; }         // lines cut so far
+  int64_t output_tokens() const { return output_tokens_; }  // of the best translations so far, ends of sentences included
+
+ private:
+  Model& model_;
+  const Vocabularies& vocabularies_;
+  SearchOptions options_;
+  int64_t batch_sentences_, max_source_tokens_;
+  int64_t truncated_ = 0, output_tokens_ = 0;
+};
+
+}  // namespace starling

@@ -1,0 +1,44 @@
+// The optimizer over flat buffers, and the learning-rate schedule. An update takes a range of the parameters, so that a shard of
+// them can be updated on its own; the state is flat too.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend/backend.h"
+#include "optim/options.h"
+
+namespace starling {
+
+class Optimizer {
+ public:
+  // State for `count` parameters (the length of the flat buffer).
+  Optimizer(Backend& backend, const OptimizerOptions& options, int64_t count);
+
+  // Starts the next update; bias correction counts these.
+  void begin_update() { ++updates_; }
+  // values [begin, end) -= step of their gradients, which are multiplied by gradient_scale first.
+  void update(const Tensor& values, const Tensor& gradients, int64_t begin, int64_t end, double gradient_scale, double rate);
+  void update(const Tensor& values, const Tensor& gradients, double gradient_scale, double rate) {
+    update(values, gradients, 0, values.count(), gradient_scale, rate);
+  }
+
+  int64_t updates() const { return updates_; }
+  void set_updates(int64_t n) { updates_ = n; }
+  // Flat state buffers by name, for checkpoints.
+  std::vector<std::pair<std::string, Tensor>> state() const { return {{"adam.m", first_}, {"adam.v", second_}}; }
+
+ private:
+  Backend& backend_;
+  OptimizerOptions options_;
+  Tensor first_, second_;
+  int64_t updates_ = 0;
+};
+
+// The learning rate of update `step` (counted from 1) of a run of max_steps. Linear warm-up from 0 to the peak, then:
+// inverse-sqrt: peak * sqrt(warmup / step); constant; cosine: down to final_rate * peak at max_steps; step: times decay_factor every decay_every.
+double learning_rate(const OptimizerOptions& options, int64_t step, int64_t max_steps);
+
+}  // namespace starling

@@ -1,0 +1,117 @@
+#include "train/bench.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "backend/cpu/product_times.h"
+#include "base/random.h"
+#include "train/step.h"
+
+namespace starling {
+namespace {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// Sentence pairs of random tokens; lengths are log-normal around the mean (sigma 0.5), the target within 20 % of the source;
+// sorted by length and cut into batches, as training does it.
+std::vector<Batch> synthetic_batches(const BenchTrainOptions& o, int64_t count) {
+  Random random(o.seed, 0xbe);
+  std::vector<std::pair<int, int>> lengths;
+  int64_t tokens = 0;
+  while (tokens < count * o.batch_tokens) {
+    const double length = static_cast<double>(o.mean_length) * std::exp(0.5 * random.normal() - 0.125);
+    const int target = std::clamp(static_cast<int>(std::lround(length)), 2, 100);
+    const int source = std::clamp(static_cast<int>(std::lround(target * (0.8 + 0.4 * random.uniform()))), 2, 100);
+    lengths.emplace_back(target, source);
+    tokens += target;
+  }
+  std::sort(lengths.begin(), lengths.end());
+  std::vector<Batch> batches(1);
+  for (auto [target, source] : lengths) {
+    if (batches.back().target.count() + target > o.batch_tokens) batches.emplace_back();
+    Batch& batch = batches.back();
+    for (auto [side, length] : {std::pair(&batch.source, source), {&batch.target, target}}) {
+      std::vector<int32_t> sentence(length);
+      for (auto& t : sentence) t = static_cast<int32_t>(3 + random.below(o.vocabulary - 3));
+      side->append(sentence.data(), sentence.data() + length);
+    }
+    batch.sample_ids.push_back(static_cast<int64_t>(random.below(1u << 30)));
+  }
+  if (batches.size() > 1 && batches.back().target.count() < o.batch_tokens / 2) batches.pop_back();
+  return batches;
+}
+
+int64_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+}  // namespace
+
+BenchTrainResult bench_train(const BenchTrainOptions& o) {
+  BenchTrainResult result;
+  const bool narrow = o.precision == "bf16" || (o.precision == "auto" && cpu_has_bf16());
+  const auto backend = make_backend(narrow ? "cpu:bf16" : "cpu:f32", o.threads);
+  result.machine = backend->describe();
+  const std::vector<Batch> batches = synthetic_batches(o, 8);
+  result.batches = static_cast<int64_t>(batches.size());
+
+  StepOptions step_options;
+  step_options.optimizer.learning_rate = 1e-4;
+  {
+    const auto model = make_model(o.model, {o.vocabulary, o.vocabulary}, *backend, o.seed, true);
+    result.parameters = model->parameters().count();
+    Replica replica(*model, step_options);
+    for (const Batch& b : batches) replica.step({&b, 1});  // every shape once
+    const double start = now();
+    double elapsed = 0;
+    int64_t source = 0, target = 0;
+    // Whole rounds, so that every batch counts equally.
+    while (result.steps == 0 || elapsed < o.seconds) {
+      for (const Batch& b : batches) {
+        const StepResult r = replica.step({&b, 1});
+        source += r.source_tokens, target += r.sums.tokens, ++result.steps;
+      }
+      elapsed = now() - start;
+    }
+    result.step_seconds = elapsed / static_cast<double>(result.steps);
+    result.target_tokens_per_second = static_cast<double>(target) / elapsed;
+    result.source_tokens_per_second = static_cast<double>(source) / elapsed;
+  }
+  result.peak_bytes = peak_memory();
+  double attention_flops = 0;
+  {
+    ProfiledBackend profiled(*backend);
+    const auto model = make_model(o.model, {o.vocabulary, o.vocabulary}, profiled, o.seed, true);
+    Replica replica(*model, step_options);
+    for (const Batch& b : batches) replica.step({&b, 1});
+    profiled.clear();
+    const double start = now();
+    for (const Batch& b : batches) replica.step({&b, 1});
+    result.profiled_seconds = now() - start;
+    result.profiled_steps = result.batches;
+    result.profile = profiled.times;
+    const double rounds = static_cast<double>(result.batches);
+    for (const auto& [shape, calls] : profiled.products) {
+      result.product_seconds += product_seconds(backend->activation(), shape) * static_cast<double>(calls) / rounds;
+      result.product_flops += product_flops(shape) * static_cast<double>(calls) / rounds;
+    }
+    for (const auto& [shape, heads] : profiled.attentions) {
+      attention_flops += attention_product_flops(shape) * static_cast<double>(heads) / rounds;
+    }
+  }
+  result.f32_flops = peak_product_rate(DType::f32);
+  if (cpu_has_bf16()) result.bf16_flops = peak_product_rate(DType::bf16);
+  // oneDNN's batched products of such small matrices run far below its peak, so the strictest yardstick is taken: the peak rate.
+  result.attention_product_seconds = attention_flops / (narrow ? result.bf16_flops : result.f32_flops);
+  result.product_seconds += result.attention_product_seconds;
+  result.product_flops += attention_flops;
+  result.efficiency = result.product_seconds / result.step_seconds;
+  return result;
+}
+
+}  // namespace starling

@@ -1,0 +1,43 @@
+// `starling bench train`: how far training is from the machine's own limit, measured in one run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backend/profiled.h"
+#include "models/config.h"
+
+namespace starling {
+
+struct BenchTrainOptions {
+  ModelConfig model;
+  int64_t vocabulary = 32000;     // pieces, joint
+  int64_t batch_tokens = 4000;    // target tokens
+  std::string precision = "auto"; // bf16 | f32 | auto
+  int threads = 0;
+  int64_t mean_length = 28;       // tokens a sentence; lengths are spread around it as in news text
+  double seconds = 10;            // of measured steps, at least three steps
+  uint64_t seed = 1;
+};
+
+struct BenchTrainResult {
+  std::string machine;                    // backend and threads
+  double f32_flops = 0, bf16_flops = 0;   // matrix-product rate, FLOP/s; bf16 0 where the CPU lacks it
+  int64_t parameters = 0, steps = 0, batches = 0;
+  double target_tokens_per_second = 0, source_tokens_per_second = 0;
+  double step_seconds = 0;                // mean
+  double product_seconds = 0;             // this step's matrix products alone, mean
+  double attention_product_seconds = 0;   // the part of them that is attention, at the peak rate
+  double product_flops = 0;               // floating-point operations of a step's products, mean
+  double efficiency = 0;                  // product_seconds / step_seconds
+  std::map<std::string, OpTime> profile;  // per op, over the profiled steps
+  int64_t profiled_steps = 0;
+  double profiled_seconds = 0;
+  int64_t peak_bytes = 0;
+};
+
+BenchTrainResult bench_train(const BenchTrainOptions& options);
+
+}  // namespace starling

@@ -1,0 +1,41 @@
+// Validation: cross-entropy of the references, and text metrics of one decoding.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/tokenize.h"
+#include "decode/translator.h"
+#include "train/config.h"
+
+namespace starling {
+
+class Validator {
+ public:
+  // Reads and encodes the validation files; DataError with file:line when they are unfit.
+  Validator(const ValidConfig& config, const Vocabularies& vocabularies);
+
+  struct Result {
+    std::vector<std::pair<std::string, double>> scores;  // in the order of config.metrics
+    double seconds = 0;
+    std::string example;  // a translation to look at
+  };
+  Result run(Model& model) const;
+
+  // Whether a is better than b under a metric.
+  static bool better(const std::string& metric, double a, double b);
+
+ private:
+  double cross_entropy(Model& model) const;
+
+  ValidConfig config_;
+  const Vocabularies& vocabularies_;
+  std::vector<std::string> sources_, references_;
+  std::vector<Batch> batches_;
+};
+
+// The search that validation uses and that the model directory records.
+SearchOptions search_options(const ValidConfig& config);
+
+}  // namespace starling
