@@ -331,6 +331,7 @@ void CheckpointStore::prune() {
       const std::string doomed = tmp_path(directory(step));
       files_.remove_all(doomed);
       files_.rename(path, doomed);  // from here on it is no checkpoint, however far the removal comes
+      files_.sync_directory(checkpoints_);
       files_.remove_all(doomed);
       known_sound_.erase(step);
     }

@@ -82,6 +82,10 @@ bool MemoryFileSystem::hit(const std::string& path, bool writes) {
 
 void MemoryFileSystem::reboot() {
   forget(*root_);
+  restart_program();
+}
+
+void MemoryFileSystem::restart_program() {
   crashed_ = false;
   set_faults({});
 }

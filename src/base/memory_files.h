@@ -49,6 +49,8 @@ class MemoryFileSystem final : public FileSystem {
   bool crashed() const { return crashed_; }
   // The machine starts again: what did not survive is gone, and the plan is cleared.
   void reboot();
+  // Only the program starts again (it was killed): nothing is forgotten, what was not synced still is not; the plan is cleared.
+  void restart_program();
 
   std::unique_ptr<OutputFile> create(const std::string& path, uint64_t expected_bytes = 0) override;
   void read_pieces(const std::string& path, const std::function<void(std::span<const std::byte>)>& take) override;

@@ -132,6 +132,7 @@ TEST_P(CheckpointCrash, AtEveryOperationLeavesOldOrNew) {
       for (const char* directory : {"run", "run/checkpoints"}) {
         for (const std::string& name : files.list(directory)) EXPECT_NE(name[0], '.') << name << " was left over";
       }
+      for (const std::string& name : files.list("run/checkpoints")) verify_directory(files, "run/checkpoints/" + name);
       if (!crashed) {
         EXPECT_EQ(latest, scenario.latest.back());
         EXPECT_EQ(best, scenario.best.back());
@@ -146,9 +147,9 @@ TEST_P(CheckpointCrash, AtEveryOperationLeavesOldOrNew) {
 }
 
 // The same with an error in place of the crash: it is reported, and the program may simply try again.
-TEST_P(CheckpointCrash, AnErrorAtEveryOperationLeavesOldOrNew) {
-  const auto& [scenario, surviving, can_exchange] = GetParam();
-  if (surviving != Surviving::everything) GTEST_SKIP() << "no crash, so nothing is lost";
+class CheckpointError : public ::testing::TestWithParam<std::tuple<Scenario, bool>> {};
+TEST_P(CheckpointError, AtEveryOperationLeavesOldOrNew) {
+  const auto& [scenario, can_exchange] = GetParam();
   for (const Fault fault : {Fault::io_error, Fault::short_write}) {
     for (int64_t k = 1;; ++k) {
       SCOPED_TRACE(fmt::format("{}: error at operation {}", scenario.name, k));
@@ -172,6 +173,76 @@ TEST_P(CheckpointCrash, AnErrorAtEveryOperationLeavesOldOrNew) {
   }
 }
 
+// Crashes in operation k of `act` if it has that many; true if it crashed.
+bool crash_at(MemoryFileSystem& files, const FaultPlan& plan, const std::function<void(MemoryFileSystem&)>& act) {
+  files.set_faults(plan);
+  try {
+    act(files);
+    return false;
+  } catch (const SimulatedCrash&) {
+    return true;
+  }
+}
+
+// The program is killed in a save; the next one cleans up, and the power fails while it does.
+TEST(Checkpoint, APowerCutWhileCleaningUpAfterAKillLeavesOldOrNew) {
+  const auto save = [](MemoryFileSystem& files) { CheckpointStore(files, "run", 2).save(1, parts("new")); };
+  const auto open = [](MemoryFileSystem& files) { CheckpointStore(files, "run", 2); };
+  for (const bool can_exchange : {true, false}) {
+    bool killed = true;
+    for (int64_t k = 1; killed; ++k) {
+      for (uint64_t seed = 0; seed < 20; ++seed) {
+        bool cut = true;
+        for (int64_t m = 1; cut; ++m) {
+          SCOPED_TRACE(fmt::format("killed at operation {}, power cut at {}, seed {}, exchange {}", k, m, seed, can_exchange));
+          MemoryFileSystem files;
+          CheckpointStore(files, "run", 2).save(1, parts("old"));
+          killed = crash_at(files, {.at = k, .fault = Fault::crash, .can_exchange = can_exchange}, save);
+          files.restart_program();
+          cut = crash_at(files, {.at = m, .fault = Fault::crash, .surviving = Surviving::random, .seed = seed}, open);
+          files.reboot();
+          ASSERT_THAT((std::vector<std::string>{"old", "new"}), ::testing::Contains(latest_content(files)));
+        }
+      }
+    }
+  }
+}
+
+// After a failed save the same store can be used on, with or without trying that step again, and leaves nothing lying about.
+TEST(Checkpoint, AStoreGoesOnAfterAnErrorAtAnyOperation) {
+  for (const bool can_exchange : {true, false}) {
+    for (const bool again : {true, false}) {
+      bool failed = true;
+      for (int64_t k = 1; failed; ++k) {
+        SCOPED_TRACE(fmt::format("error at operation {}, exchange {}, again {}", k, can_exchange, again));
+        MemoryFileSystem files;
+        std::vector<std::string> reports;
+        CheckpointStore store(files, "run", 2, [&](const std::string& line) { reports.push_back(line); });
+        store.save(1, parts("one"));
+        store.save(2, parts("two"));
+        files.set_faults({.at = k, .can_exchange = can_exchange});
+        try {
+          store.save(2, parts("new"));
+        } catch (const IoError&) {
+        }
+        failed = files.operations() >= k;
+        files.set_faults({.can_exchange = can_exchange});
+        reports.clear();
+        const std::vector<Part> other = {text_part("other", "content")};
+        if (again) {
+          store.save(2, other);
+          EXPECT_THAT(files.list(store.directory(2)), ElementsAre("manifest.json", "other"));
+          EXPECT_THAT(files.list("run/checkpoints"), ElementsAre("step-00000001", "step-00000002"));
+        }
+        for (int64_t step = 3; step <= 5; ++step) store.save(step, other);
+        EXPECT_THAT(files.list("run/checkpoints"), ElementsAre("step-00000004", "step-00000005"));
+        EXPECT_THAT(reports, IsEmpty());
+        ASSERT_FALSE(HasFailure());
+      }
+    }
+  }
+}
+
 std::string case_name(const std::tuple<Scenario, Surviving, bool>& parameters) {
   static const char* const names[] = {"SyncedOnly", "Everything", "NamesOnly", "Random"};
   const auto& [scenario, surviving, can_exchange] = parameters;
@@ -184,6 +255,11 @@ INSTANTIATE_TEST_SUITE_P(All, CheckpointCrash,
                                                               Surviving::random),
                                             ::testing::Bool()),
                          [](const auto& info) { return case_name(info.param); });
+
+INSTANTIATE_TEST_SUITE_P(All, CheckpointError, ::testing::Combine(::testing::ValuesIn(scenarios()), ::testing::Bool()),
+                         [](const auto& info) {
+                           return fmt::format("{}{}", std::get<0>(info.param).name, std::get<1>(info.param) ? "" : "WithoutExchange");
+                         });
 
 TEST(Checkpoint, EveryDamagedByteIsNoticed) {
   MemoryFileSystem files;

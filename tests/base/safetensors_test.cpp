@@ -98,7 +98,8 @@ TEST(Safetensors, DataIsAlignedAndWiderTypesComeFirst) {
 TEST(Safetensors, ReadsAFileMadeByHand) {
   const std::string header =
       R"({"b":{"shape":[2],"dtype":"F16","data_offsets":[4,8]},"a":{"dtype":"I32","shape":[],"data_offsets":[0,4]}} )";
-  const auto content = parse(file_with(header, std::string("\x2a\0\0\0abcd", 8)));
+  const std::string text = file_with(header, std::string("\x2a\0\0\0abcd", 8));
+  const auto content = parse(text);
   ASSERT_EQ(content.tensors.size(), 2u);
   EXPECT_EQ(content.tensors[0].name, "a");
   EXPECT_EQ(text_of(content.tensors[0].data), std::string_view("\x2a\0\0\0", 4));
