@@ -1,0 +1,63 @@
+// The verb `starling average`: the mean of the weights of several checkpoints, as a model directory.
+#include <algorithm>
+
+#include "cli/verbs.h"
+#include "decode/model_directory.h"
+
+namespace starling {
+namespace {
+
+struct AverageArguments {
+  std::vector<std::string> models;
+  std::string run, output;
+  int64_t last = 0;
+};
+
+std::vector<std::string> checkpoints_of(FileSystem& files, const std::string& run, int64_t last) {
+  const std::string directory = join_path(run, "checkpoints");
+  std::vector<std::string> paths;
+  for (const std::string& name : files.list(directory))
+    if (name.rfind("step-", 0) == 0) paths.push_back(join_path(directory, name));  // names sort by step
+  if (static_cast<int64_t>(paths.size()) < last)
+    throw ConfigError(fmt::format("{} has {} checkpoints, --last asks for {}; lower it, or train with a larger checkpoint.keep", run, paths.size(), last));
+  return {paths.end() - last, paths.end()};
+}
+
+void run_average(const AverageArguments& a) {
+  const auto files = real_file_system();
+  if (a.models.empty() == (a.last == 0)) throw ConfigError("name the checkpoints to average, or --run with --last N, but not both");
+  if (a.last > 0 && a.run.empty()) throw ConfigError("--last needs --run RUN_DIRECTORY");
+  const std::vector<std::string> paths = a.last > 0 ? checkpoints_of(*files, a.run, a.last) : a.models;
+  const auto backend = make_backend("cpu:f32", 1);
+  LoadedModel result = load_model(*files, paths.front(), *backend);
+  std::vector<double> sum = result.model->parameters().values().to_doubles();
+  for (size_t i = 1; i < paths.size(); ++i) {
+    const LoadedModel next = load_model(*files, paths[i], *backend);
+    if (next.description.vocabularies.source().hash() != result.description.vocabularies.source().hash() ||
+        next.description.vocabularies.target().hash() != result.description.vocabularies.target().hash() ||
+        next.model->parameters().values().shape() != result.model->parameters().values().shape())
+      throw ConfigError(fmt::format("{} and {} differ in architecture or vocabulary; only checkpoints of one run can be averaged", paths.front(), paths[i]));
+    const std::vector<double> values = next.model->parameters().values().to_doubles();
+    for (size_t k = 0; k < sum.size(); ++k) sum[k] += values[k];
+  }
+  for (double& v : sum) v /= static_cast<double>(paths.size());
+  result.model->parameters().values().from_doubles(sum);
+  files->make_directories(parent_path(a.output));
+  const auto& d = result.description;
+  publish_directory(*files, a.output, 0, model_parts(*result.model, d.config, d.vocabularies, d.search, 0));
+  fmt::print(stderr, "the mean of {} checkpoints is in {}\n", paths.size(), a.output);
+}
+
+}  // namespace
+
+void add_average(CLI::App& app) {
+  auto* sub = app.add_subcommand("average", "average the weights of several checkpoints into one model directory");
+  auto a = std::make_shared<AverageArguments>();
+  sub->add_option("checkpoints", a->models, "checkpoints or model directories");
+  sub->add_option("--run", a->run, "run directory whose last checkpoints are taken");
+  sub->add_option("--last", a->last, "how many of them")->check(CLI::Range(1, 100000));
+  sub->add_option("-o,--output", a->output, "model directory to write")->required();
+  sub->callback([a] { run_average(*a); });
+}
+
+}  // namespace starling

@@ -1,0 +1,141 @@
+// The verb `starling bench`: training and decoding against the machine's own limits. Prints text for people or JSON for scripts.
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/verbs.h"
+#include "data/line_reader.h"
+#include "train/bench.h"
+#include "train/bench_translate.h"
+
+namespace starling {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const BenchTrainResult& r) {
+  Json profile = Json::object();
+  for (const auto& [name, time] : r.profile)
+    profile[name] = {{"ms_per_step", 1e3 * time.seconds / static_cast<double>(r.profiled_steps)}, {"calls_per_step", static_cast<double>(time.calls) / static_cast<double>(r.profiled_steps)}};
+  return {{"machine", r.machine},
+          {"f32_gflops", r.f32_flops / 1e9},
+          {"bf16_gflops", r.bf16_flops / 1e9},
+          {"parameters", r.parameters},
+          {"steps", r.steps},
+          {"target_tokens_per_second", r.target_tokens_per_second},
+          {"source_tokens_per_second", r.source_tokens_per_second},
+          {"step_ms", 1e3 * r.step_seconds},
+          {"products_ms", 1e3 * r.product_seconds},
+          {"attention_products_ms", 1e3 * r.attention_product_seconds},
+          {"product_gflop_per_step", r.product_flops / 1e9},
+          {"efficiency", r.efficiency},
+          {"peak_memory_mib", r.peak_bytes >> 20},
+          {"profile", profile}};
+}
+
+void print(const BenchTrainResult& r) {
+  std::cout << fmt::format("machine            {}\n", r.machine);
+  std::cout << fmt::format("matrix products    f32 {:.0f} GFLOP/s, bf16 {}\n", r.f32_flops / 1e9,
+                           r.bf16_flops > 0 ? fmt::format("{:.0f} GFLOP/s", r.bf16_flops / 1e9) : "not on this CPU");
+  std::cout << fmt::format("model              {:.2f} M parameters\n", static_cast<double>(r.parameters) / 1e6);
+  std::cout << fmt::format("throughput         {:.0f} target tokens/s, {:.0f} source tokens/s ({} steps)\n", r.target_tokens_per_second,
+                           r.source_tokens_per_second, r.steps);
+  std::cout << fmt::format("step               {:.1f} ms, {:.1f} GFLOP of matrix products\n", 1e3 * r.step_seconds, r.product_flops / 1e9);
+  std::cout << fmt::format("products alone     {:.1f} ms (of which attention {:.1f} ms, at the peak rate)\n", 1e3 * r.product_seconds,
+                           1e3 * r.attention_product_seconds);
+  std::cout << fmt::format("efficiency         {:.3f}\n", r.efficiency);
+  std::cout << fmt::format("peak memory        {} MiB\n\n", r.peak_bytes >> 20);
+  std::vector<std::pair<double, std::string>> rows;
+  double sum = 0;
+  for (const auto& [name, time] : r.profile) {
+    const double ms = 1e3 * time.seconds / static_cast<double>(r.profiled_steps);
+    rows.emplace_back(ms, fmt::format("{:<24}{:>5} calls", name, time.calls / r.profiled_steps));
+    sum += ms;
+  }
+  std::sort(rows.rbegin(), rows.rend());
+  const double step = 1e3 * r.profiled_seconds / static_cast<double>(r.profiled_steps);
+  std::cout << fmt::format("profile of a step  {:.1f} ms\n", step);
+  for (const auto& [ms, name] : rows) std::cout << fmt::format("  {:8.2f} ms {:5.1f} %  {}\n", ms, 100 * ms / step, name);
+  std::cout << fmt::format("  {:8.2f} ms {:5.1f} %  everything else\n", step - sum, 100 * (step - sum) / step);
+}
+
+struct BenchArguments {
+  std::string preset = "transformer-base", precision = "auto", format = "text", model, input;
+  int64_t vocabulary = 0, batch_tokens = 4000, mean_length = 28, batch_sentences = 64, output_length = 0;
+  std::vector<int64_t> beams{1, 4};
+  double seconds = 10;
+  int threads = 0;
+};
+
+int64_t vocabulary_of(const BenchArguments& a) {
+  if (a.vocabulary > 0) return a.vocabulary;
+  return a.preset == "transformer-base" || a.preset == "transformer-big" ? 32000 : 8000;
+}
+
+void run_train_bench(const BenchArguments& a) {
+  BenchTrainOptions o;
+  o.model = model_preset(a.preset);
+  o.vocabulary = vocabulary_of(a), o.batch_tokens = a.batch_tokens, o.precision = a.precision, o.threads = a.threads;
+  o.mean_length = a.mean_length, o.seconds = a.seconds;
+  const BenchTrainResult result = bench_train(o);
+  if (a.format == "json")
+    std::cout << to_json(result).dump(1) << "\n";
+  else
+    print(result);
+}
+
+void run_translate_bench(const BenchArguments& a) {
+  BenchTranslateOptions o;
+  o.model = a.model, o.config = model_preset(a.preset), o.vocabulary = vocabulary_of(a);
+  o.beams = a.beams, o.batch_sentences = a.batch_sentences, o.output_length = a.output_length, o.precision = a.precision, o.threads = a.threads;
+  LineReader reader(a.input);
+  for (std::string_view line; reader.next(line);) o.sources.emplace_back(line);
+  if (o.sources.empty()) throw DataError(fmt::format("{}: no sentences; name a file of source text with --input", a.input));
+  const BenchTranslateResult r = bench_translate(o);
+  if (a.format == "json") {
+    Json rows = Json::array();
+    for (const auto& row : r.rows)
+      rows.push_back({{"beam", row.beam}, {"tokens_per_second", row.tokens_per_second}, {"sentences_per_second", row.sentences_per_second},
+                      {"single_tokens_per_second", row.single_tokens_per_second}, {"latency_p50_ms", row.latency_p50_ms}, {"latency_p95_ms", row.latency_p95_ms}});
+    std::cout << Json{{"machine", r.machine}, {"model", r.model}, {"sentences", r.sentences}, {"peak_memory_mib", r.peak_bytes >> 20}, {"rows", rows}}.dump(1) << "\n";
+    return;
+  }
+  std::cout << fmt::format("machine      {}\nmodel        {}\nsentences    {}; batches of {}\npeak memory  {} MiB\n\n", r.machine, r.model, r.sentences, a.batch_sentences,
+                           r.peak_bytes >> 20);
+  std::cout << "beam   batched: tokens/s  sentences/s   single, 1 thread: tokens/s   p50 ms   p95 ms\n";
+  for (const auto& row : r.rows)
+    std::cout << fmt::format("{:4} {:19.0f} {:12.1f} {:28.0f} {:8.1f} {:8.1f}\n", row.beam, row.tokens_per_second, row.sentences_per_second,
+                             row.single_tokens_per_second, row.latency_p50_ms, row.latency_p95_ms);
+}
+
+void add_common(CLI::App* sub, BenchArguments& a) {
+  sub->add_option("--preset", a.preset, "model preset")->capture_default_str();
+  sub->add_option("--vocabulary", a.vocabulary, "joint pieces; 0 = 32000 for base and big, else 8000")->check(CLI::Range(0, 1000000))->capture_default_str();
+  sub->add_option("--precision", a.precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
+  sub->add_option("--threads", a.threads, "computing threads; 0 = all cores this process may use")->check(CLI::Range(0, 4096))->capture_default_str();
+  sub->add_option("--format", a.format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  auto* bench = app.add_subcommand("bench", "measure training or translating against the machine's own limits");
+  bench->require_subcommand(1);
+  auto a = std::make_shared<BenchArguments>();
+  auto* train = bench->add_subcommand("train", "throughput and efficiency of training on synthetic sentences, with a profile by operation");
+  add_common(train, *a);
+  train->add_option("--batch-tokens", a->batch_tokens, "target tokens a batch")->check(CLI::Range(16, 1000000))->capture_default_str();
+  train->add_option("--mean-length", a->mean_length, "mean sentence length, tokens")->check(CLI::Range(2, 100))->capture_default_str();
+  train->add_option("--seconds", a->seconds, "of measured steps")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+  train->callback([a] { run_train_bench(*a); });
+  auto* translate = bench->add_subcommand("translate", "speed of decoding: batches on all threads, single sentences on one");
+  add_common(translate, *a);
+  translate->add_option("-m,--model", a->model, "trained model; default: untrained weights of the preset, translations as long as their sources");
+  translate->add_option("-i,--input", a->input, "source text, one sentence a line")->required();
+  translate->add_option("--beam", a->beams, "beam widths")->delimiter(',')->capture_default_str();
+  translate->add_option("--batch-size", a->batch_sentences, "sentences a batch")->check(CLI::Range(1, 4096))->capture_default_str();
+  translate->add_option("--output-length", a->output_length, "exactly so many tokens a translation; 0 = as the model ends")->check(CLI::Range(0, 10000))->capture_default_str();
+  translate->callback([a] { run_translate_bench(*a); });
+}
+
+}  // namespace starling

@@ -1,0 +1,63 @@
+// The verb `starling score`: log-probabilities of given translations.
+#include <iostream>
+
+#include "cli/verbs.h"
+#include "data/batches.h"
+#include "decode/model_directory.h"
+
+namespace starling {
+namespace {
+
+struct ScoreArguments {
+  std::string model, source, target, tsv, precision = "f32";
+  int64_t batch_tokens = 4000;
+  int threads = 0;
+  bool per_token = false;
+};
+
+void run_score(const ScoreArguments& a) {
+  const auto files = real_file_system();
+  const auto backend = backend_for_precision(a.precision, a.threads);
+  const LoadedModel loaded = load_model(*files, a.model, *backend);
+  const Vocabularies& vocabularies = loaded.description.vocabularies;
+  const CorpusFiles corpus{a.source, a.target, a.tsv, 1};
+  check_options({{corpus}, 1 << 20, 0});
+  PairReader reader(corpus);
+  std::string_view source, target;
+  Arena arena;
+  bool more = true;
+  while (more) {
+    std::vector<EncodedPair> pairs;  // a window at a time, so that any size of file works
+    while (pairs.size() < 4096 && (more = reader.next(source, target))) pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), source, target));
+    std::vector<double> log_probability(pairs.size(), 0.0);
+    for (const Batch& batch : pairs.empty() ? std::vector<Batch>() : make_batches(pairs, a.batch_tokens)) {
+      arena.release({});
+      Tape tape(loaded.model->parameters(), arena, false);
+      std::vector<float> nll;
+      loaded.model->loss(tape, batch, 0.0, &nll);
+      for (int64_t b = 0; b < batch.target.sentences(); ++b)
+        for (int32_t i = batch.target.offsets[b]; i < batch.target.offsets[b + 1]; ++i) log_probability[batch.sample_ids[b]] -= nll[i];
+    }
+    for (size_t i = 0; i < pairs.size(); ++i)
+      std::cout << fmt::format("{:.6f}\n", a.per_token ? log_probability[i] / static_cast<double>(pairs[i].target.size()) : log_probability[i]);
+  }
+  std::cout.flush();
+}
+
+}  // namespace
+
+void add_score(CLI::App& app) {
+  auto* sub = app.add_subcommand("score", "log-probabilities (nats) of given translations, one a line");
+  auto a = std::make_shared<ScoreArguments>();
+  sub->add_option("-m,--model", a->model, "run directory, checkpoint or model directory")->required();
+  sub->add_option("--source", a->source, "source text, one sentence a line (plain, .gz, .zst)");
+  sub->add_option("--target", a->target, "its translation");
+  sub->add_option("--tsv", a->tsv, "in place of both: one file, source and target separated by a tab");
+  sub->add_flag("--per-token", a->per_token, "divide by the number of target tokens, end of sentence included");
+  sub->add_option("--batch-tokens", a->batch_tokens, "target tokens computed at once")->check(CLI::Range(1, 1000000))->capture_default_str();
+  sub->add_option("--precision", a->precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
+  sub->add_option("--threads", a->threads, "computing threads; 0 = all cores this process may use")->check(CLI::Range(0, 4096))->capture_default_str();
+  sub->callback([a] { run_score(*a); });
+}
+
+}  // namespace starling

@@ -1,0 +1,159 @@
+// The verb `starling translate`: text in, translations out, in order. Lines are read on a thread of their own, so that a pipe is
+// answered as soon as a line is there while a file is translated in large batches.
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <mutex>
+#include <thread>
+
+#include "cli/verbs.h"
+#include "data/line_reader.h"
+#include "decode/translator.h"
+
+namespace starling {
+namespace {
+
+struct TranslateArguments {
+  std::string model, output = "-", precision = "auto";
+  std::vector<std::string> inputs{"-"};
+  int64_t beam = 0, n_best = 1, batch_sentences = 64, max_source_tokens = 1000;
+  double length_penalty = -1, max_length_factor = -1;
+  int64_t max_length_offset = -1;
+  int threads = 0;
+  bool quiet = false;
+};
+
+// Lines of several files through a bounded queue.
+class LineQueue {
+ public:
+  LineQueue(std::vector<std::string> paths, size_t capacity) : capacity_(capacity), reader_([this, paths = std::move(paths)] { read(paths); }) {}
+  ~LineQueue() {
+    {
+      const std::lock_guard lock(mutex_);
+      abandoned_ = true;
+    }
+    changed_.notify_all();
+    // A reader blocked on a terminal cannot be woken; only an error ends up here with input left, and then the process ends.
+    finished() ? reader_.join() : reader_.detach();
+  }
+
+  // At least one line, at most `most`; waits a moment for more, since a batch costs less than its lines one by one. Empty at the end.
+  // Rethrows what the reader met, once the lines before it are taken.
+  std::vector<std::string> take(size_t most) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !lines_.empty() || done_; });
+    changed_.wait_for(lock, std::chrono::milliseconds(3), [&] { return lines_.size() >= most || done_; });
+    std::vector<std::string> taken;
+    while (!lines_.empty() && taken.size() < most) taken.push_back(std::move(lines_.front())), lines_.pop_front();
+    if (taken.empty() && error_) std::rethrow_exception(error_);
+    changed_.notify_all();
+    return taken;
+  }
+
+ private:
+  bool finished() {
+    const std::lock_guard lock(mutex_);
+    return done_;
+  }
+  void read(const std::vector<std::string>& paths) {
+    try {
+      for (const std::string& path : paths) {
+        LineReader reader(path);
+        for (std::string_view line; reader.next(line);) {
+          std::unique_lock lock(mutex_);
+          changed_.wait(lock, [&] { return lines_.size() < capacity_ || abandoned_; });
+          if (abandoned_) break;
+          lines_.emplace_back(line);
+          changed_.notify_all();
+        }
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      error_ = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+    changed_.notify_all();
+  }
+
+  size_t capacity_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::string> lines_;
+  bool done_ = false, abandoned_ = false;
+  std::exception_ptr error_;
+  std::thread reader_;
+};
+
+void run_translate(const TranslateArguments& a) {
+  const auto files = real_file_system();
+  const auto backend = backend_for_precision(a.precision, a.threads);
+  const LoadedModel loaded = load_model(*files, a.model, *backend);
+  SearchOptions search = loaded.description.search;
+  if (a.beam > 0) search.beam = a.beam;
+  if (a.length_penalty >= 0) search.length_penalty = a.length_penalty;
+  if (a.max_length_factor >= 0) search.max_length_factor = a.max_length_factor;
+  if (a.max_length_offset >= 0) search.max_length_offset = a.max_length_offset;
+  if (a.n_best > search.beam)
+    throw ConfigError(fmt::format("--n-best {} is more than the beam of {}; raise --beam", a.n_best, search.beam));
+  search.n_best = a.n_best;
+
+  std::ofstream file;
+  if (a.output != "-") {
+    file.open(a.output, std::ios::binary);
+    if (!file) throw IoError(fmt::format("{}: cannot be written; check the path", a.output));
+  }
+  std::ostream& out = a.output == "-" ? std::cout : file;
+
+  const auto start = std::chrono::steady_clock::now();
+  Translator translator(*loaded.model, loaded.description.vocabularies, search, a.batch_sentences, a.max_source_tokens);
+  const size_t window = static_cast<size_t>(16 * a.batch_sentences);
+  LineQueue queue(a.inputs, window);
+  int64_t count = 0;
+  for (std::vector<std::string> lines = queue.take(window); !lines.empty(); lines = queue.take(window)) {
+    for (const auto& n_best : translator.translate(lines)) {
+      if (a.n_best == 1) {
+        out << n_best.front().text << '\n';
+      } else {
+        for (const Translation& t : n_best) out << fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n", count, t.text, t.log_probability, t.score);
+      }
+      ++count;
+    }
+    out.flush();
+    if (!out) throw IoError(fmt::format("{}: writing failed after {} lines; is the disk full or the reader gone?", a.output, count));
+  }
+  if (a.quiet) return;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  fmt::print(stderr, "{} sentences, {} tokens in {:.2f} s: {:.0f} tokens/s, {:.1f} sentences/s (beam {}, {})\n", count, translator.output_tokens(),
+             seconds, static_cast<double>(translator.output_tokens()) / seconds, static_cast<double>(count) / seconds, search.beam, backend->describe());
+  if (translator.truncated() > 0)
+    fmt::print(stderr, "warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(), a.max_source_tokens);
+}
+
+}  // namespace
+
+void add_translate(CLI::App& app) {
+  auto* sub = app.add_subcommand("translate", "translate raw text with a trained model");
+  auto a = std::make_shared<TranslateArguments>();
+  sub->add_option("-m,--model", a->model, "run directory, checkpoint or model directory")->required();
+  sub->add_option("-i,--input", a->inputs, "text to translate, one sentence a line (plain, .gz, .zst); - = standard input")->capture_default_str();
+  sub->add_option("-o,--output", a->output, "where translations go; - = standard output")->capture_default_str();
+  sub->add_option("--beam", a->beam, "beam width; default: the model's")->check(CLI::Range(1, 1024));
+  sub->add_option("--n-best", a->n_best, "translations a sentence; above 1 lines are: number ||| text ||| log-probability ||| score")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  sub->add_option("--length-penalty", a->length_penalty, "alpha of ((5+|Y|)/6)^alpha; default: the model's")->check(CLI::Range(0.0, 10.0));
+  sub->add_option("--max-length-factor", a->max_length_factor, "at most factor * source tokens + offset; default: the model's")->check(CLI::Range(0.0, 100.0));
+  sub->add_option("--max-length-offset", a->max_length_offset, "the offset, tokens; default: the model's")->check(CLI::Range(1, 100000));
+  sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")->check(CLI::Range(1, 1000000))->capture_default_str();
+  sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once")->check(CLI::Range(1, 4096))->capture_default_str();
+  sub->add_option("--precision", a->precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
+  sub->add_option("--threads", a->threads, "computing threads; 0 = all cores this process may use")->check(CLI::Range(0, 4096))->capture_default_str();
+  sub->add_flag("--quiet", a->quiet, "no line about speed on standard error");
+  sub->callback([a] { run_translate(*a); });
+}
+
+}  // namespace starling

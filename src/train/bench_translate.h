@@ -1,0 +1,42 @@
+// `starling bench translate`: speed of decoding in large batches and of single sentences.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "decode/model_directory.h"
+
+namespace starling {
+
+struct BenchTranslateOptions {
+  std::string model;                       // model directory; empty: untrained weights of `config`
+  ModelConfig config;
+  std::vector<std::string> sources;        // raw text
+  int64_t vocabulary = 8000;               // pieces of the vocabulary that is trained on the sources when there is no model
+  std::vector<int64_t> beams{1, 4};
+  int64_t batch_sentences = 64;
+  int64_t output_length = 0;               // every translation has exactly this many tokens; 0: as the model ends (untrained: source length)
+  std::string precision = "auto";
+  int threads = 0;
+  int64_t latency_sentences = 100;         // sentences translated one by one, on one thread
+};
+
+struct BenchTranslateRow {
+  int64_t beam = 0;
+  double tokens_per_second = 0, sentences_per_second = 0;  // batches, all threads
+  double single_tokens_per_second = 0;                     // one by one, one thread
+  double latency_p50_ms = 0, latency_p95_ms = 0;
+};
+
+struct BenchTranslateResult {
+  std::string machine;
+  std::string model;
+  int64_t sentences = 0;
+  std::vector<BenchTranslateRow> rows;
+  int64_t peak_bytes = 0;
+};
+
+BenchTranslateResult bench_translate(const BenchTranslateOptions& options);
+
+}  // namespace starling

@@ -1,0 +1,319 @@
+#include "train/trainer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+
+#include "base/state.h"
+#include "data/batches.h"
+#include "train/progress.h"
+#include "train/step.h"
+#include "train/validation.h"
+
+namespace starling {
+namespace {
+
+std::atomic<int> stop_signal{0};
+
+// The first SIGINT or SIGTERM asks for a checkpoint and an orderly end; a second one kills.
+class SignalGuard {
+ public:
+  SignalGuard() {
+    stop_signal = 0;
+    struct sigaction action {};
+    action.sa_handler = [](int signal) { stop_signal = signal; };
+    action.sa_flags = SA_RESETHAND;
+    sigaction(SIGINT, &action, &old_int_), sigaction(SIGTERM, &action, &old_term_);
+  }
+  ~SignalGuard() { sigaction(SIGINT, &old_int_, nullptr), sigaction(SIGTERM, &old_term_, nullptr); }
+
+ private:
+  struct sigaction old_int_ {}, old_term_ {};
+};
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Vocabularies are trained when their file is missing.
+Vocabulary vocabulary(const Config& c, FileSystem& files, const std::string& path, Side side, Progress& progress) {
+  if (!files.exists(path)) {
+    const auto start = Clock::now();
+    progress.message(fmt::format("vocabulary {}: training {} with {} pieces", path, c.vocab.training.type, c.vocab.training.size));
+    files.make_directories(parent_path(path));
+    VocabularyOptions options = c.vocab.training;
+    options.seed = c.train.seed;
+    const VocabularyReport report = train_vocabulary(corpus_lines(c.data, side), options, path);
+    progress.message(fmt::format("vocabulary {}: {} pieces from {} of {} lines in {:.1f} s", path, report.size, report.sampled, report.lines, since(start)));
+  }
+  return Vocabulary::load(path);
+}
+
+Vocabularies make_vocabularies(const Config& c, FileSystem& files, Progress& progress) {
+  const auto path = [&](const std::string& given, const char* name) { return given.empty() ? join_path(c.train.output, name) : given; };
+  if (c.vocab.joint) return {vocabulary(c, files, path(c.vocab.source, "vocab.spm"), Side::both, progress), std::nullopt};
+  Vocabulary source = vocabulary(c, files, path(c.vocab.source, "source.spm"), Side::source, progress);
+  return {std::move(source), vocabulary(c, files, path(c.vocab.target, "target.spm"), Side::target, progress)};
+}
+
+// Rough bytes of activations and their gradients per target token (with as many source tokens): what a micro-batch costs.
+double bytes_per_token(const ModelConfig& m, int64_t activation_bytes) {
+  const double encoder = 9.0 * static_cast<double>(m.width) + static_cast<double>(m.feed_forward);
+  const double decoder = 14.0 * static_cast<double>(m.width) + static_cast<double>(m.feed_forward);
+  return 2.0 * static_cast<double>(activation_bytes) * (static_cast<double>(m.encoder_layers) * encoder + static_cast<double>(m.decoder_layers) * decoder);
+}
+
+// The largest micro-batch that half of the free memory holds; above 4096 tokens nothing gets faster.
+int64_t micro_batch_tokens(const Config& c, const Backend& backend) {
+  if (c.train.micro_batch_tokens > 0) return c.train.micro_batch_tokens;
+  const double free_bytes = static_cast<double>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double fits = 0.5 * free_bytes / bytes_per_token(c.model, size_of(backend.activation()));
+  return std::max<int64_t>(256, std::min<int64_t>(4096, static_cast<int64_t>(fits)));
+}
+
+class Trainer {
+ public:
+  explicit Trainer(const Config& config)
+      : start_(Clock::now()), config_(config), files_(real_file_system()), progress_((files_->make_directories(config.train.output), console_progress(config.train.output, config.log.progress))) {}
+
+  int run() {
+    prepare();
+    resume();
+    announce();
+    if (finished()) {
+      progress_.message(fmt::format("already done: {} of {} updates; nothing to do (raise train.max-steps to go on)", step(), config_.train.max_steps));
+      return 0;
+    }
+    const SignalGuard guard;
+    report_start_ = Clock::now();
+    while (!finished() && stop_signal == 0) {
+      update();
+      if (step() % config_.log.every == 0) report();
+      if (validator_ && step() % config_.valid.every == 0) validate();
+      if (step() % config_.checkpoint.every == 0) save();
+    }
+    if (stop_signal == 0 && validator_ && validated_ != step()) validate();
+    if (saved_ != step()) save();
+    return conclude();
+  }
+
+ private:
+  int64_t step() const { return replica_->steps(); }
+  double elapsed() const { return earlier_seconds_ + since(start_); }
+
+  void prepare() {
+    require_data(config_);
+    checkpoints_.emplace(*files_, config_.train.output, static_cast<int>(config_.checkpoint.keep), [&](const std::string& line) { progress_.message(line); });
+    files_->replace_file(join_path(config_.train.output, "config.yml"), dump_config(config_, true));
+    backend_ = backend_for_precision(config_.train.precision, config_.train.threads);
+    if (config_.valid.enabled()) check_corpora({{{config_.valid.source, config_.valid.target, "", 1}}, config_.data.max_length, 0});
+    vocabularies_.emplace(make_vocabularies(config_, *files_, progress_));
+    const auto start = Clock::now();
+    store_.emplace(TokenStore::open_or_build(*files_, join_path(config_.train.output, "data"), config_.data, vocabularies_->source(),
+                                             vocabularies_->target(), backend_->threads()));
+    const FilterCounts counts = store_->counts();
+    progress_.message(fmt::format("data: {} pairs, {} kept ({} empty, {} longer than {} tokens, {} of unequal length){}", counts.total, counts.kept,
+                                  counts.empty, counts.too_long, config_.data.max_length, counts.ratio,
+                                  store_->reused() ? ", tokens reused" : fmt::format(", tokenised in {:.1f} s", since(start))));
+    if (config_.valid.enabled()) validator_.emplace(config_.valid, *vocabularies_);
+    BatchOptions batches;
+    batches.batch_tokens = config_.train.batch_tokens;
+    batches.seed = config_.train.seed;
+    for (const CorpusFiles& corpus : config_.data.train) batches.weights.push_back(corpus.weight);
+    stream_.emplace(*store_, batches);
+    batches_per_epoch_ = stream_->count_batches(0);
+    model_ = make_model(config_.model, vocabularies_->sizes(), *backend_, config_.train.seed, true);
+    replica_.emplace(*model_, StepOptions{config_.train.optimizer, config_.train.label_smoothing, config_.train.seed, config_.train.max_steps});
+    micro_tokens_ = micro_batch_tokens(config_, *backend_);
+  }
+
+  void announce() {
+    progress_.message(fmt::format("model: {}, {:.2f} M parameters; {}; {} target tokens an update, computed {} at a time; about {} updates an epoch",
+                                  config_.model.preset, static_cast<double>(model_->parameters().count()) / 1e6, backend_->describe(),
+                                  config_.train.batch_tokens, std::min(micro_tokens_, config_.train.batch_tokens), batches_per_epoch_));
+    progress_.event({{"type", "start"}, {"step", step()}, {"parameters", model_->parameters().count()}, {"backend", backend_->describe()},
+                     {"pairs", store_->size()}});
+  }
+
+  bool finished() const {
+    const TrainConfig& t = config_.train;
+    if (step() >= t.max_steps || early_stopped_) return true;
+    if (t.max_epochs > 0 && stream_->position().epoch >= t.max_epochs) return true;
+    return t.max_minutes > 0 && elapsed() >= 60 * t.max_minutes;
+  }
+
+  double fraction() const {
+    const TrainConfig& t = config_.train;
+    double f = static_cast<double>(step()) / static_cast<double>(t.max_steps);
+    const BatchPosition at = stream_->position();
+    if (t.max_epochs > 0)
+      f = std::max(f, (static_cast<double>(at.epoch) + static_cast<double>(at.index) / static_cast<double>(std::max<int64_t>(batches_per_epoch_, 1))) /
+                          static_cast<double>(t.max_epochs));
+    if (t.max_minutes > 0) f = std::max(f, elapsed() / (60 * t.max_minutes));
+    return std::min(f, 1.0);
+  }
+
+  void update() {
+    const Batch batch = stream_->next();
+    const std::vector<Batch> parts = split(batch, micro_tokens_);
+    last_ = replica_->step(parts);
+    epoch_ = batch.epoch + 1;
+    window_loss_ += last_.sums.smoothed;
+    window_target_ += last_.sums.tokens, window_source_ += last_.source_tokens, window_sentences_ += last_.sentences;
+    progress_.tick(make_report());
+  }
+
+  TrainReport make_report() const {
+    TrainReport r;
+    r.step = step(), r.max_steps = config_.train.max_steps, r.epoch = epoch_;
+    r.loss = window_loss_ / static_cast<double>(std::max<int64_t>(window_target_, 1));
+    r.sentences = window_sentences_, r.source_tokens = window_source_, r.target_tokens = window_target_;
+    r.seconds = since(report_start_) - paused_;
+    r.learning_rate = last_.learning_rate, r.gradient_norm = last_.gradient_norm;
+    r.fraction = fraction();
+    return r;
+  }
+
+  void report() {
+    progress_.report(make_report());
+    window_loss_ = 0, window_target_ = window_source_ = window_sentences_ = 0, paused_ = 0;
+    report_start_ = Clock::now();
+  }
+
+  void validate() {
+    const auto start = Clock::now();
+    const SwappedParameters averaged(model_->parameters(), replica_->average());
+    const Validator::Result result = validator_->run(*model_);
+    ValidReport report;
+    report.step = step(), report.epoch = epoch_, report.scores = result.scores, report.metric = config_.valid.deciding_metric();
+    report.seconds = result.seconds, report.example = result.example;
+    for (const auto& [metric, score] : result.scores)
+      if (metric == report.metric) {
+        report.best = !has_best_ || Validator::better(metric, score, best_);
+        if (report.best) best_ = score, has_best_ = true, best_step_ = step();
+      }
+    stalled_ = report.best ? 0 : stalled_ + 1;
+    report.stalled = stalled_;
+    early_stopped_ = config_.valid.early_stopping > 0 && stalled_ >= config_.valid.early_stopping;
+    validated_ = step();
+    if (report.best) checkpoints_->save_best(step(), model_parts(*model_, config_.model, *vocabularies_, search_options(config_.valid), step()));
+    progress_.validation(report);
+    paused_ += since(start);
+  }
+
+  void save() {
+    const auto start = Clock::now();
+    const SwappedParameters averaged(model_->parameters(), replica_->average());
+    std::vector<Part> parts = model_parts(*model_, config_.model, *vocabularies_, search_options(config_.valid), step());
+    std::vector<NamedBytes> tensors;
+    const auto add = [&](const std::string& name, const Tensor& t) {
+      tensors.push_back({name, "F32", {t.count()}, {t.raw(), static_cast<size_t>(t.bytes())}});
+    };
+    for (const auto& [name, tensor] : replica_->optimizer().state()) add(name, tensor);
+    if (replica_->average()) add("parameters", replica_->average());  // swapped: the raw values
+    parts.push_back(safetensors_part("training.safetensors", std::move(tensors)));
+    parts.push_back(text_part("state.json", state().to_json()));
+    checkpoints_->save(step(), parts);
+    saved_ = step();
+    progress_.event({{"type", "checkpoint"}, {"step", step()}, {"directory", checkpoints_->directory(step())}, {"seconds", since(start)}});
+    paused_ += since(start);
+  }
+
+  State state() const {
+    State s;
+    s.put("step", step());
+    s.put("epoch", stream_->position().epoch);
+    s.put("batch", stream_->position().index);
+    s.put("seed", config_.train.seed);
+    s.put("batch-tokens", config_.train.batch_tokens);
+    s.put("data-fingerprint", store_->fingerprint());
+    s.put("pairs", store_->size());
+    s.put("seconds", elapsed());
+    s.put("has-best", has_best_);
+    s.put("best", best_);
+    s.put("best-step", best_step_);
+    s.put("stalled", stalled_);
+    s.put("validated", validated_);
+    s.put("window-loss", window_loss_);
+    return s;
+  }
+
+  void resume() {
+    const auto loaded = checkpoints_->latest();
+    if (!loaded) return;
+    const std::string path = loaded->path("state.json");
+    const State s = State::from_json(files_->read_file(path), path);
+    if (s.unsigned_integer("seed") != config_.train.seed || s.integer("batch-tokens") != config_.train.batch_tokens ||
+        s.integer("pairs") != store_->size())
+      throw ConfigError(fmt::format("{}: this run was started with train.seed {}, train.batch-tokens {} and {} sentence pairs, now it would go on "
+                                    "with {}, {} and {}; restore them, or start afresh with another train.output",
+                                    config_.train.output, s.unsigned_integer("seed"), s.integer("batch-tokens"), s.integer("pairs"),
+                                    config_.train.seed, config_.train.batch_tokens, store_->size()));
+    load_weights(*files_, loaded->path("model.safetensors"), model_->parameters());
+    const SafetensorsFile training(*files_, loaded->path("training.safetensors"));
+    const auto restore = [&](const std::string& name, const Tensor& t) {
+      const NamedBytes& saved = training.at(name);
+      if (static_cast<int64_t>(saved.data.size()) != t.bytes())
+        throw DataError(fmt::format("{}: tensor {} has {} bytes instead of {}", training.path(), name, saved.data.size(), t.bytes()));
+      std::memcpy(t.raw(), saved.data.data(), saved.data.size());
+    };
+    for (const auto& [name, tensor] : replica_->optimizer().state()) restore(name, tensor);
+    if (const Tensor& average = replica_->average()) {  // the file of weights holds the average
+      std::memcpy(average.raw(), model_->parameters().values().raw(), average.bytes());
+      restore("parameters", model_->parameters().values());
+      model_->parameters().changed();
+    }
+    replica_->optimizer().set_updates(s.integer("step"));
+    stream_->seek({s.integer("epoch"), s.integer("batch")});
+    epoch_ = s.integer("epoch") + 1;
+    earlier_seconds_ = s.real("seconds");
+    has_best_ = s.flag("has-best"), best_ = s.real("best"), best_step_ = s.integer("best-step");
+    stalled_ = s.integer("stalled"), validated_ = s.integer("validated");
+    saved_ = step();
+    progress_.message(fmt::format("continuing after update {} from {}", step(), loaded->directory));
+  }
+
+  int conclude() {
+    const int signal = stop_signal;
+    const std::string why = signal ? fmt::format("stopped by signal {}; the same command continues", signal) : early_stopped_ ? "early stopping" : "complete";
+    progress_.event({{"type", "stop"}, {"step", step()}, {"reason", why}, {"seconds", elapsed()}});
+    std::string text = fmt::format("{}: {} updates in {}; everything is in {}", why, step(), duration_text(elapsed()), config_.train.output);
+    if (has_best_) text += fmt::format("; best {} {:.4g} at update {}", config_.valid.deciding_metric(), best_, best_step_);
+    progress_.message(text);
+    return signal ? 128 + signal : 0;
+  }
+
+  Clock::time_point start_;
+  const Config& config_;
+  std::unique_ptr<FileSystem> files_;
+  Progress progress_;
+  std::optional<CheckpointStore> checkpoints_;
+  std::unique_ptr<Backend> backend_;
+  std::optional<Vocabularies> vocabularies_;
+  std::optional<TokenStore> store_;
+  std::optional<Validator> validator_;
+  std::optional<BatchStream> stream_;
+  std::unique_ptr<Model> model_;
+  std::optional<Replica> replica_;
+  int64_t micro_tokens_ = 0, batches_per_epoch_ = 0;
+
+  StepResult last_;
+  int64_t epoch_ = 1;
+  double earlier_seconds_ = 0;  // of the runs before this one
+  Clock::time_point report_start_ = Clock::now();
+  double paused_ = 0;           // validation and checkpoints since the last report, s
+  double window_loss_ = 0;
+  int64_t window_target_ = 0, window_source_ = 0, window_sentences_ = 0;
+  bool has_best_ = false, early_stopped_ = false;
+  double best_ = 0;
+  int64_t best_step_ = 0, stalled_ = 0, validated_ = -1, saved_ = -1;
+};
+
+}  // namespace
+
+int run_training(const Config& config) { return Trainer(config).run(); }
+
+}  // namespace starling
