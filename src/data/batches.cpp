@@ -183,6 +183,7 @@ void BatchStream::advance() {
 void BatchStream::seek(const BatchPosition& position) {
   if (position.epoch < 0 || position.index < 0)
     throw DataError(fmt::format("epoch {}, batch {} is no position; the saved state is damaged", position.epoch, position.index));
+  loaded_ = false;
   const Epoch epoch(*this, position.epoch);
   int64_t passed = 0;
   for (int64_t window = 0; window < windows(); ++window) {
@@ -201,7 +202,6 @@ void BatchStream::seek(const BatchPosition& position) {
                                 position.epoch, passed, position.index));
   position_ = {position.epoch + 1, 0};
   window_index_ = in_window_ = 0;
-  loaded_ = false;
 }
 
 int64_t BatchStream::count_batches(int64_t epoch_number) const {

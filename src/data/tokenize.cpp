@@ -183,6 +183,7 @@ TokenStore TokenStore::open_or_build(FileSystem& files, const std::string& direc
   const uint64_t fingerprint = token_fingerprint(data, source, target);
   try {
     TokenStore store = open(files, directory);
+    store.reused_ = true;
     if (store.fingerprint() == fingerprint) return store;
   } catch (const DataError&) {  // damaged or of another version: made again
   } catch (const IoError&) {    // not there
@@ -192,9 +193,7 @@ TokenStore TokenStore::open_or_build(FileSystem& files, const std::string& direc
     TokenStoreWriter writer(files, directory, fingerprint, source.size(), target.size());
     tokenize(data, source, target, threads, writer, progress);
   }
-  TokenStore store = open(files, directory);
-  store.reused_ = false;
-  return store;
+  return open(files, directory);
 }
 
 }  // namespace starling

@@ -1,0 +1,269 @@
+// The order of the data: complete, pure, resumable, weighted, and batches of the size that was asked for.
+#include "data/batches.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "tests/data/fixtures.h"
+
+namespace starling {
+namespace {
+
+using test::TemporaryDirectory;
+using ::testing::HasSubstr;
+
+bool same(const Batch& a, const Batch& b) {
+  return a.epoch == b.epoch && a.index == b.index && a.sample_ids == b.sample_ids && a.source.tokens == b.source.tokens &&
+         a.source.offsets == b.source.offsets && a.target.tokens == b.target.tokens && a.target.offsets == b.target.offsets;
+}
+
+std::vector<Batch> epoch_of(BatchStream& stream, int64_t epoch) {
+  stream.seek({epoch, 0});
+  std::vector<Batch> batches;
+  while (stream.position().epoch == epoch) batches.push_back(stream.next());
+  return batches;
+}
+
+// Which pair of a numbered_store a sentence is.
+int64_t number_of(const Batch& batch, int64_t sentence) {
+  const int32_t* tokens = batch.source.tokens.data() + batch.source.offsets[static_cast<size_t>(sentence)];
+  return (tokens[0] - 3) * 1000 + tokens[1] - 3;
+}
+
+std::map<int64_t, int64_t> count_pairs(const std::vector<Batch>& batches) {
+  std::map<int64_t, int64_t> counts;
+  for (const Batch& batch : batches)
+    for (int64_t i = 0; i < batch.source.sentences(); ++i) ++counts[number_of(batch, i)];
+  return counts;
+}
+
+BatchOptions small_batches() {
+  BatchOptions options;
+  options.batch_tokens = 200;
+  options.window_batches = 8;  // several windows an epoch
+  return options;
+}
+
+TEST(BatchStream, ShowsEverySampleOncePerEpoch) {
+  const TemporaryDirectory directory;
+  const TokenStore store = test::numbered_store(directory, {1500, 500});
+  BatchStream stream(store, small_batches());
+  EXPECT_EQ(stream.samples_per_epoch(), 2000);
+  for (const int64_t epoch : {0, 1, 7}) {
+    const std::vector<Batch> batches = epoch_of(stream, epoch);
+    EXPECT_EQ(static_cast<int64_t>(batches.size()), stream.count_batches(epoch));
+    EXPECT_EQ(count_pairs(batches).size(), 2000u);
+    std::set<int64_t> ids;
+    int64_t index = 0;
+    for (const Batch& batch : batches) {
+      EXPECT_EQ(batch.epoch, epoch);
+      EXPECT_EQ(batch.index, index++);
+      EXPECT_EQ(batch.source.sentences(), batch.target.sentences());
+      EXPECT_EQ(batch.source.sentences(), static_cast<int64_t>(batch.sample_ids.size()));
+      ids.insert(batch.sample_ids.begin(), batch.sample_ids.end());
+      for (size_t i = 1; i < batch.target.offsets.size(); ++i) {
+        EXPECT_EQ(batch.target.tokens[static_cast<size_t>(batch.target.offsets[i]) - 1], 2);
+        EXPECT_EQ(batch.source.tokens[static_cast<size_t>(batch.source.offsets[i]) - 1], 2);
+      }
+    }
+    EXPECT_EQ(ids.size(), 2000u);
+    EXPECT_EQ(*ids.rbegin(), 1999);
+  }
+}
+
+TEST(BatchStream, IsAPureFunctionOfSeedAndEpoch) {
+  const TemporaryDirectory directory;
+  const TokenStore store = test::numbered_store(directory, {2000});
+  BatchOptions options = small_batches();
+  BatchStream one(store, options), two(store, options);
+  options.seed = 2;
+  BatchStream other(store, options);
+  const auto first = epoch_of(one, 3);
+  epoch_of(two, 0);
+  const auto again = epoch_of(two, 3), differs = epoch_of(other, 3), next_epoch = epoch_of(one, 4);
+  ASSERT_EQ(first.size(), again.size());
+  for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(same(first[i], again[i]));
+  const auto order = [](const std::vector<Batch>& batches) {
+    std::vector<int64_t> numbers;
+    for (const Batch& batch : batches)
+      for (int64_t i = 0; i < batch.source.sentences(); ++i) numbers.push_back(number_of(batch, i));
+    return numbers;
+  };
+  EXPECT_NE(order(first), order(differs));
+  EXPECT_NE(order(first), order(next_epoch));
+}
+
+TEST(BatchStream, SeekingEqualsRunning) {
+  const TemporaryDirectory directory;
+  const TokenStore store = test::numbered_store(directory, {700, 300});
+  BatchOptions options = small_batches();
+  options.weights = {1.5, 0.3};
+  BatchStream running(store, options);
+  std::vector<std::pair<BatchPosition, Batch>> seen;
+  while (running.position().epoch < 2) {
+    const BatchPosition position = running.position();
+    seen.emplace_back(position, running.next());
+  }
+  BatchStream seeking(store, options);
+  for (size_t i = 0; i + 1 < seen.size(); i += 3) {
+    seeking.seek(seen[i].first);
+    EXPECT_EQ(seeking.position(), seen[i].first);
+    EXPECT_TRUE(same(seeking.next(), seen[i].second));
+    EXPECT_TRUE(same(seeking.next(), seen[i + 1].second));
+  }
+  const int64_t batches = seeking.count_batches(0);
+  seeking.seek({0, batches});
+  EXPECT_EQ(seeking.position(), (BatchPosition{1, 0}));
+  EXPECT_TRUE(same(seeking.next(), seen[static_cast<size_t>(batches)].second));
+}
+
+TEST(BatchStream, RefusesPositionsThatDoNotExist) {
+  const TemporaryDirectory directory;
+  const TokenStore store = test::numbered_store(directory, {100});
+  BatchStream stream(store, small_batches()), untouched(store, small_batches());
+  stream.next();
+  untouched.next();
+  EXPECT_THAT(test::message_of<DataError>([&] { stream.seek({0, 1'000'000}); }), HasSubstr("there is no batch 1000000"));
+  EXPECT_THAT(test::message_of<DataError>([&] { stream.seek({-1, 0}); }), HasSubstr("damaged"));
+  EXPECT_TRUE(same(stream.next(), untouched.next()));  // a failed seek moves nothing
+}
+
+TEST(BatchStream, KeepsToTheLimits) {
+  const TemporaryDirectory directory;
+  const TokenStore store = test::numbered_store(directory, {5000});
+  BatchOptions options;
+  options.batch_tokens = 1000;
+  options.max_source_factor = 20;  // the made-up lengths are independent; real ones are not, and seldom meet the limit of 2
+  BatchStream stream(store, options);
+  int64_t tokens = 0;
+  const std::vector<Batch> batches = epoch_of(stream, 0);
+  for (const Batch& batch : batches) {
+    EXPECT_LE(batch.target.count(), 1000);
+    EXPECT_GE(batch.target.count(), 900);  // about equal: no small rest
+    tokens += batch.target.count();
+  }
+  EXPECT_LE(static_cast<double>(batches.size()), 1.03 * static_cast<double>(tokens) / 1000 + 2);
+
+  options.max_source_factor = 0.5;
+  BatchStream thin(store, options);
+  for (const Batch& batch : epoch_of(thin, 0)) EXPECT_LE(batch.source.count(), 500);
+}
+
+TEST(BatchStream, PutsLikeLengthsTogether) {
+  const TemporaryDirectory directory;
+  const TokenStore store = test::numbered_store(directory, {5000});
+  BatchOptions options;
+  options.batch_tokens = 500;
+  BatchStream stream(store, options);
+  double spread = 0;
+  const auto batches = epoch_of(stream, 0);
+  for (const Batch& batch : batches) {
+    const auto length = [&](size_t i) { return batch.target.offsets[i + 1] - batch.target.offsets[i]; };
+    spread += length(static_cast<size_t>(batch.target.sentences()) - 1) - length(0);
+  }
+  EXPECT_LT(spread / static_cast<double>(batches.size()), 2.5);  // of 40
+}
+
+TEST(BatchStream, GivesALongSentenceABatchOfItsOwn) {
+  const TemporaryDirectory directory;
+  const TokenStore store = test::numbered_store(directory, {200}, 60);
+  BatchOptions options;
+  options.batch_tokens = 20;
+  BatchStream stream(store, options);
+  const auto batches = epoch_of(stream, 0);
+  EXPECT_EQ(count_pairs(batches).size(), 200u);
+  for (const Batch& batch : batches) EXPECT_TRUE(batch.target.count() <= 20 || batch.target.sentences() == 1);
+  options.batch_tokens = 1;
+  BatchStream single(store, options);
+  EXPECT_EQ(epoch_of(single, 0).size(), 200u);
+}
+
+TEST(BatchStream, WeighsCorpora) {
+  const TemporaryDirectory directory;
+  const TokenStore store = test::numbered_store(directory, {1000, 400, 300, 50});
+  BatchOptions options = small_batches();
+  options.weights = {0.25, 2.5, 1, 0};
+  BatchStream stream(store, options);
+  EXPECT_EQ(stream.samples_per_epoch(), 250 + 1000 + 300);
+  std::vector<std::map<int64_t, int64_t>> epochs;
+  for (const int64_t epoch : {0, 1}) epochs.push_back(count_pairs(epoch_of(stream, epoch)));
+  for (const auto& counts : epochs) {
+    std::map<int64_t, int64_t> by_corpus, twice_or_more;
+    for (const auto& [number, times] : counts) {
+      const int64_t corpus = number < 1000 ? 0 : number < 1400 ? 1 : number < 1700 ? 2 : 3;
+      by_corpus[corpus] += times;
+      if (corpus == 0 || corpus == 2) {
+        EXPECT_EQ(times, 1);
+      }
+      if (corpus == 1) {
+        EXPECT_TRUE(times == 2 || times == 3);
+      }
+    }
+    EXPECT_EQ(by_corpus, (std::map<int64_t, int64_t>{{0, 250}, {1, 1000}, {2, 300}}));
+  }
+  EXPECT_NE(epochs[0], epochs[1]);  // another quarter of corpus 0
+}
+
+TEST(BatchStream, RefusesImpossibleOptions) {
+  const TemporaryDirectory directory;
+  const TokenStore store = test::numbered_store(directory, {10});
+  const auto refusal = [&](const BatchOptions& options) { return test::message_of<ConfigError>([&] { BatchStream stream(store, options); }); };
+  EXPECT_THAT(refusal({.batch_tokens = 0}), HasSubstr("0 target tokens"));
+  EXPECT_THAT(refusal({.batch_tokens = -4}), HasSubstr("-4 target tokens"));
+  EXPECT_THAT(refusal({.max_source_factor = -1}), HasSubstr("source factor"));
+  EXPECT_THAT(refusal({.window_batches = 0}), HasSubstr("window of 0"));
+  EXPECT_THAT(refusal({.weights = {1, 1}}), HasSubstr("2 weights for 1 corpora"));
+  EXPECT_THAT(refusal({.weights = {-1}}), HasSubstr("weight is -1"));
+  EXPECT_THAT(test::message_of<DataError>([&] { BatchStream stream(store, {.weights = {0}}); }), HasSubstr("no training sentence is left"));
+}
+
+TEST(Split, CutsIntoWholeSentences) {
+  const TemporaryDirectory directory;
+  const TokenStore store = test::numbered_store(directory, {1000});
+  BatchStream stream(store, {.batch_tokens = 2000});
+  const Batch batch = stream.next();
+  for (const int64_t limit : {5000, 2000, 900, 100, 3, 1}) {
+    Batch joined;
+    for (const Batch& part : split(batch, limit)) {
+      EXPECT_TRUE(part.target.count() <= limit || part.target.sentences() == 1);
+      EXPECT_TRUE(part.source.count() <= 2 * limit || part.target.sentences() == 1);
+      EXPECT_EQ(part.index, batch.index);
+      EXPECT_EQ(part.epoch, batch.epoch);
+      for (const auto& [from, to] : {std::pair(&part.source, &joined.source), std::pair(&part.target, &joined.target)})
+        for (size_t i = 0; i + 1 < from->offsets.size(); ++i)
+          to->append(from->tokens.data() + from->offsets[i], from->tokens.data() + from->offsets[i + 1]);
+      joined.sample_ids.insert(joined.sample_ids.end(), part.sample_ids.begin(), part.sample_ids.end());
+    }
+    joined.index = batch.index;
+    EXPECT_TRUE(same(joined, batch)) << limit;
+  }
+  EXPECT_EQ(split(batch, 5000).size(), 1u);
+}
+
+TEST(MakeBatches, KeepsEveryPairAndItsNumber) {
+  Random random(1, 1);
+  std::vector<EncodedPair> pairs(500);
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    pairs[i].source.assign(1 + random.below(30), static_cast<int32_t>(i));
+    pairs[i].target.assign(1 + random.below(30), static_cast<int32_t>(i));
+  }
+  std::set<int64_t> ids;
+  int64_t index = 0;
+  for (const Batch& batch : make_batches(pairs, 300)) {
+    EXPECT_EQ(batch.index, index++);
+    EXPECT_LE(batch.target.count(), 300);
+    for (size_t i = 0; i < batch.sample_ids.size(); ++i) {
+      EXPECT_EQ(batch.target.tokens[static_cast<size_t>(batch.target.offsets[i])], batch.sample_ids[i]);
+      ids.insert(batch.sample_ids[i]);
+    }
+  }
+  EXPECT_EQ(ids.size(), 500u);
+  EXPECT_TRUE(make_batches({}, 300).empty());
+  EXPECT_THAT(test::message_of<ConfigError>([&] { make_batches(pairs, 0); }), HasSubstr("0 target tokens"));
+}
+
+}  // namespace
+}  // namespace starling

@@ -1,0 +1,71 @@
+// The checking pass: every defect of a parallel corpus is found before anything else happens.
+#include "data/corpus.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/data/fixtures.h"
+
+namespace starling {
+namespace {
+
+using test::TemporaryDirectory;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+template <class E = DataError>
+std::string refusal(const DataOptions& options) {
+  return test::message_of<E>([&] { check_corpora(options); });
+}
+
+TEST(Corpus, CountsThePairsOfEveryForm) {
+  const TemporaryDirectory directory;
+  const std::string source = directory.write("s", "a\nb\nc\n"), target = directory.write("t.gz", test::gzip("A\nB\nC"));
+  const std::string tsv = directory.write("both.tsv.zst", test::zstandard("a\tA\r\n\tB\n"));
+  DataOptions options{{{source, target, ""}, {"", "", tsv}}};
+  EXPECT_THAT(check_corpora(options), ElementsAre(3, 2));
+
+  std::vector<std::string> lines;
+  std::string_view line;
+  for (auto next = corpus_lines(options, Side::both); next(line);) lines.emplace_back(line);
+  EXPECT_THAT(lines, ElementsAre("a", "A", "b", "B", "c", "C", "a", "A", "", "B"));
+  lines.clear();
+  for (auto next = corpus_lines(options, Side::target); next(line);) lines.emplace_back(line);
+  EXPECT_THAT(lines, ElementsAre("A", "B", "C", "A", "B"));
+  lines.clear();
+  for (auto next = corpus_lines(options, Side::source); next(line);) lines.emplace_back(line);
+  EXPECT_THAT(lines, ElementsAre("a", "b", "c", "a", ""));
+}
+
+TEST(Corpus, NamesBothCountsOfUnequalSides) {
+  const TemporaryDirectory directory;
+  const std::string three = directory.write("three", "1\n2\n3\n"), five = directory.write("five", "1\n2\n3\n4\n5");
+  EXPECT_THAT(refusal({{{three, five, ""}}}), HasSubstr("three:3: has 3 lines but " + five + " has 5"));
+  EXPECT_THAT(refusal({{{five, three, ""}}}), HasSubstr("three:3: has 3 lines but " + five + " has 5"));
+  EXPECT_THAT(refusal({{{three, directory.write("none", ""), ""}}}), HasSubstr("has 0 lines but"));
+}
+
+TEST(Corpus, AsksForTwoColumns) {
+  const TemporaryDirectory directory;
+  EXPECT_THAT(refusal({{{"", "", directory.write("a", "x\ty\nxy\n")}}}), HasSubstr("a:2: no tab"));
+  EXPECT_THAT(refusal({{{"", "", directory.write("b", "x\ty\tz\n")}}}), HasSubstr("b:1: more than one tab"));
+}
+
+TEST(Corpus, RefusesOptionsThatCannotBeMeant) {
+  const TemporaryDirectory directory;
+  const std::string file = directory.write("f", "x\n");
+  EXPECT_THAT(refusal<ConfigError>({}), HasSubstr("no training corpus"));
+  EXPECT_THAT(refusal<ConfigError>({{{file, "", ""}}}), HasSubstr("name its target file"));
+  EXPECT_THAT(refusal<ConfigError>({{{"", file, ""}}}), HasSubstr("name its source file"));
+  EXPECT_THAT(refusal<ConfigError>({{{"", "", ""}}}), HasSubstr("exactly one of the two forms"));
+  EXPECT_THAT(refusal<ConfigError>({{{file, file, file}}}), HasSubstr("exactly one of the two forms"));
+  EXPECT_THAT(refusal<ConfigError>({{{"-", file, ""}}}), HasSubstr("standard input"));
+  EXPECT_THAT(refusal<ConfigError>({{{file, file, "", -1}}}), HasSubstr("weight -1"));
+  EXPECT_THAT(refusal<ConfigError>({{{file, file, "", std::nan("")}}}), HasSubstr("weight nan"));
+  EXPECT_THAT(refusal<ConfigError>({{{file, file, ""}}, -5}), HasSubstr("max-length is -5"));
+  EXPECT_THAT(refusal<ConfigError>({{{file, file, ""}}, 256, 0.5}), HasSubstr("max-ratio is 0.5"));
+  EXPECT_THAT(refusal<IoError>({{{file, file, ""}, {file, directory.path("gone"), ""}}}), HasSubstr("gone: cannot be opened"));
+}
+
+}  // namespace
+}  // namespace starling
