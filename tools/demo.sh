@@ -7,7 +7,7 @@ starling=$(realpath "${1:?usage: tools/demo.sh PATH-TO-STARLING}")
 cd "$(dirname "$0")/.."
 run=run-demo
 corpus=$run/corpus
-model=$run/model  # the model directory inside the run directory
+model=$run/model  # the run directory of training: translate takes its best checkpoint
 shown=12  # sentences
 began=$SECONDS
 
