@@ -18,7 +18,7 @@ class Draw {
  public:
   Draw(uint64_t seed, uint64_t index) : random_(seed, index) {}
 
-  int range(int low, int high) { return low + static_cast<int>(random_.below(static_cast<uint64_t>(high - low + 1))); }
+  int range(int low, int high) { return low + static_cast<int>(random_.below(static_cast<uint64_t>(high - low) + 1)); }
   bool chance(int percent) { return range(1, 100) <= percent; }
   template <class Row>
   const Row& of(std::span<const Row> rows) {

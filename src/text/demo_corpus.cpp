@@ -172,7 +172,7 @@ Pair a_dish(Draw& d) {
 }
 
 Pair order_items(Draw& d) {
-  const Pair first = d.chance(60) ? a_drink(d) : a_dish(d);
+  Pair first = d.chance(60) ? a_drink(d) : a_dish(d);
   if (d.chance(50)) return first;
   const Pair second = d.chance(50) ? a_drink(d) : a_dish(d);
   return {first.en + " and " + second.en, first.de + " und " + second.de};
