@@ -1,13 +1,26 @@
 // Training a vocabulary: a seeded reservoir sample (Vitter's algorithm R) of the lines, given to SentencePiece's trainer.
 // The trainer is a library of its own that is loaded when it is needed: translating, which never trains, does not carry it.
+// It runs in a child process, because it ends the process on text it does not like, and because its memory (some twenty bytes a
+// character) is then given back to the system.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sentencepiece_trainer.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/random.h"
+#include "text/unicode.h"
 #include "text/vocabulary.h"
 #include "text/vocabulary_format.h"
 
@@ -22,6 +35,15 @@ struct Sample {
   int64_t seen = 0;  // lines read
 };
 
+bool is_blank(std::string_view line) {
+  while (!line.empty()) {
+    const DecodedCodePoint next = decode_utf8_at(line);
+    if (next.length == 0 || !is_unicode_space(next.value)) return false;
+    line.remove_prefix(static_cast<size_t>(next.length));
+  }
+  return true;
+}
+
 Sample sample_lines(const LineSource& lines, const VocabularyOptions& options) {
   Sample sample;
   Random random(options.seed, kSampleStream);
@@ -30,7 +52,7 @@ Sample sample_lines(const LineSource& lines, const VocabularyOptions& options) {
   std::string_view line;
   while (lines(line)) {
     ++sample.seen;
-    if (line.empty() || line.size() > kMaxLineBytes) continue;
+    if (line.size() > kMaxLineBytes || is_blank(line)) continue;
     ++usable;
     if (sample.lines.size() < capacity) {
       sample.lines.emplace_back(line);
@@ -84,29 +106,112 @@ void check_options(const VocabularyOptions& options) {
     throw ConfigError(fmt::format("the vocabulary's threads are {}; choose 1 to 128", options.threads));
 }
 
+TrainerArguments trainer_arguments(const VocabularyOptions& options) {
+  return {{"model_type", options.type},
+          {"vocab_size", std::to_string(options.size)},
+          {"hard_vocab_limit", "false"},  // fewer pieces if the text does not hold so many
+          {"character_coverage", fmt::format("{}", options.character_coverage)},
+          {"num_threads", std::to_string(options.threads)},
+          {"max_sentence_length", std::to_string(kMaxLineBytes)},
+          {"shuffle_input_sentence", "false"},
+          {"minloglevel", "2"},
+          {"unk_id", "0"},
+          {"bos_id", "1"},
+          {"eos_id", "2"},
+          {"pad_id", "-1"}};
+}
+
 // The trainer tells what it needs as "... smaller than required_chars. 30 vs 83. ...".
 [[noreturn]] void training_failed(const VocabularyOptions& options, const std::string& message) {
-  int64_t size = 0, needed = 0;
+  long size = 0, needed = 0;
   const size_t at = message.find("required_chars. ");
   if (at != std::string::npos && std::sscanf(message.c_str() + at, "required_chars. %ld vs %ld", &size, &needed) == 2)
     throw ConfigError(fmt::format("a vocabulary of {} pieces cannot hold the text's characters, which take {}; ask for a size of at least {}, "
                                   "or lower the character coverage of {}",
                                   options.size, needed, needed + 1, options.character_coverage));
-  throw DataError(fmt::format("SentencePiece could not train a vocabulary: {}; check that the text is ordinary sentences", message));
+  throw DataError(fmt::format("SentencePiece could not train a vocabulary ({}); check that the text is ordinary sentences", message));
+}
+
+// A file in memory that parent and child share.
+class SharedFile {
+ public:
+  SharedFile() : fd_(::memfd_create("starling-vocabulary", MFD_CLOEXEC)) {
+    if (fd_ < 0) throw IoError(fmt::format("no memory for a shared file: {}", std::strerror(errno)));
+  }
+  ~SharedFile() { ::close(fd_); }
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+
+  int fd() const { return fd_; }
+  bool write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count = ::write(fd_, bytes.data(), bytes.size());
+      if (count <= 0) return false;
+      bytes.remove_prefix(static_cast<size_t>(count));
+    }
+    return true;
+  }
+  std::string content() const {
+    std::string bytes(static_cast<size_t>(std::max<off_t>(0, ::lseek(fd_, 0, SEEK_END))), '\0');
+    size_t have = 0;
+    for (ssize_t count; have < bytes.size() && (count = ::pread(fd_, bytes.data() + have, bytes.size() - have, static_cast<off_t>(have))) > 0;)
+      have += static_cast<size_t>(count);
+    bytes.resize(have);
+    return bytes;
+  }
+
+ private:
+  int fd_;
+};
+
+constexpr int kTrained = 0, kRefused = 3;  // the child's exit codes: the result is a model, or a message
+
+// The child: trains and leaves the result; never returns. What the trainer prints goes to `printed`, an interrupt ends it at once.
+[[noreturn]] void train_and_exit(TrainFunction train, std::vector<std::string>& lines, const TrainerArguments& arguments, SharedFile& result,
+                                 const SharedFile& printed) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
+  ::dup2(printed.fd(), STDERR_FILENO);
+  int code = kRefused;
+  try {
+    SampleIterator iterator(lines);
+    std::string model;
+    const auto status = train(arguments, &iterator, &model);
+    if (result.write(status.ok() ? model : status.ToString()) && status.ok()) code = kTrained;
+  } catch (const std::exception& error) {
+    result.write(error.what());
+  }
+  ::_exit(code);
+}
+
+// What became of the child, or nothing if it ended by exit code.
+std::optional<std::string> wait_for(pid_t child, int& code) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return fmt::format("waiting for it failed: {}", std::strerror(errno));
+  code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  if (WIFSIGNALED(status) && WTERMSIG(status) != SIGABRT)
+    return fmt::format("stopped by signal {}, {}", WTERMSIG(status), WTERMSIG(status) == SIGKILL ? "perhaps for want of memory" : strsignal(WTERMSIG(status)));
+  return std::nullopt;
+}
+
+std::string last_lines(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  if (text.size() > 400) text.erase(0, text.size() - 400);
+  return text.empty() ? "it gave no reason" : text;
 }
 
 std::string train_model(std::vector<std::string>& lines, const VocabularyOptions& options) {
-  const TrainerArguments arguments{
-      {"model_type", options.type}, {"vocab_size", std::to_string(options.size)}, {"hard_vocab_limit", "false"},
-      {"character_coverage", fmt::format("{}", options.character_coverage)}, {"num_threads", std::to_string(options.threads)},
-      {"max_sentence_length", std::to_string(kMaxLineBytes)}, {"shuffle_input_sentence", "false"}, {"minloglevel", "2"},
-      {"unk_id", "0"}, {"bos_id", "1"}, {"eos_id", "2"}, {"pad_id", "-1"}};
   const TrainFunction train = load_trainer();
-  SampleIterator iterator(lines);
-  std::string model;
-  const auto status = train(arguments, &iterator, &model);
-  if (!status.ok()) training_failed(options, status.ToString());
-  return model;
+  const TrainerArguments arguments = trainer_arguments(options);
+  SharedFile result, printed;
+  const pid_t child = ::fork();
+  if (child < 0) throw IoError(fmt::format("no process to train the vocabulary in: {}; free some memory", std::strerror(errno)));
+  if (child == 0) train_and_exit(train, lines, arguments, result, printed);
+  int code = -1;
+  if (const auto stopped = wait_for(child, code)) training_failed(options, *stopped);
+  if (code == kTrained) return result.content();
+  training_failed(options, last_lines(code == kRefused ? result.content() : printed.content()));
 }
 
 }  // namespace
@@ -119,6 +224,7 @@ VocabularyReport train_vocabulary(const LineSource& lines, const VocabularyOptio
   VocabularyReport report{sample.seen, static_cast<int64_t>(sample.lines.size()), 0};
   std::string model = vocabulary_format::with_checksum(train_model(sample.lines, options));
   report.size = Vocabulary::from_bytes(model, path).size();
+  if (report.size <= 3) training_failed(options, "it found no pieces");  // <unk>, <s>, </s> alone
   real_file_system()->replace_file(path, model);
   return report;
 }

@@ -1,0 +1,224 @@
+// Vocabularies: round trips, seeded training, sizes that cannot be, and files that have suffered.
+#include "text/vocabulary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "text/vocabulary_format.h"
+
+namespace starling {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+template <class E, class Action>
+std::string message_of(const Action& action) {
+  try {
+    action();
+  } catch (const E& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    return std::string("another error: ") + error.what();
+  }
+  return "no error";
+}
+
+LineSource lines_of(const std::vector<std::string>& lines) {
+  return [&lines, at = size_t{0}](std::string_view& line) mutable {
+    if (at == lines.size()) return false;
+    line = lines[at++];
+    return true;
+  };
+}
+
+std::vector<std::string> nonsense(int64_t count, uint64_t seed = 1) {
+  static const char* const words[] = {"Haus", "grün", "laufen", "über", "straße", "the", "runner", "running", "walks", "walked", "blue", "Mädchen"};
+  Random random(seed, 0);
+  std::vector<std::string> lines;
+  while (count-- > 0) {
+    std::string& line = lines.emplace_back();
+    for (int i = 0; i < 8; ++i) line += std::string(words[random.below(std::size(words))]) + (i == 7 ? "." : " ");
+  }
+  return lines;
+}
+
+class VocabularyTest : public ::testing::Test {
+ protected:
+  VocabularyTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "starling-text-XXXXXX").string();
+    directory_ = mkdtemp(pattern.data());
+    options_.size = 60;
+  }
+  ~VocabularyTest() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+  std::string path(const std::string& name = "v.model") const { return directory_ + "/" + name; }
+  VocabularyReport train(const std::vector<std::string>& lines, const std::string& name = "v.model") const {
+    return train_vocabulary(lines_of(lines), options_, path(name));
+  }
+  std::string bytes(const std::string& name = "v.model") const {
+    std::ostringstream out;
+    out << std::ifstream(path(name), std::ios::binary).rdbuf();
+    return out.str();
+  }
+
+  std::string directory_;
+  VocabularyOptions options_;
+};
+
+TEST_F(VocabularyTest, GivesTextBack) {
+  for (const char* type : {"unigram", "bpe"}) {
+    options_.type = type;
+    const std::vector<std::string> lines = nonsense(500);
+    const VocabularyReport report = train(lines);
+    EXPECT_EQ(report.lines, 500);
+    EXPECT_EQ(report.sampled, 500);
+    const Vocabulary vocabulary = Vocabulary::load(path());
+    EXPECT_EQ(vocabulary.size(), report.size);
+    EXPECT_LE(report.size, options_.size);
+    for (const std::string& line : lines) {
+      const std::vector<int32_t> ids = vocabulary.encode(line);
+      EXPECT_EQ(vocabulary.decode(ids), line);
+      for (const int32_t id : ids) EXPECT_TRUE(id > 2 && id < vocabulary.size());
+    }
+    EXPECT_EQ(vocabulary.decode(vocabulary.encode("  grün \t Haus  ")), "grün Haus");
+  }
+}
+
+TEST_F(VocabularyTest, HasTheSpecialIdsOfStarling) {
+  train(nonsense(100));
+  const Vocabulary vocabulary = Vocabulary::load(path());
+  EXPECT_EQ(vocabulary.unk(), 0);
+  EXPECT_EQ(vocabulary.bos(), 1);
+  EXPECT_EQ(vocabulary.eos(), 2);
+  EXPECT_EQ(vocabulary.pad(), -1);
+  EXPECT_EQ(vocabulary.piece(2), "</s>");
+  EXPECT_TRUE(vocabulary.encode("").empty());
+  EXPECT_TRUE(vocabulary.encode("  \t ").empty());
+  EXPECT_EQ(vocabulary.decode({}), "");
+  std::vector<int32_t> ids = vocabulary.encode("blue");
+  ids.insert(ids.begin(), vocabulary.bos());
+  ids.push_back(vocabulary.eos());
+  EXPECT_EQ(vocabulary.decode(ids), "blue");
+  EXPECT_THAT(vocabulary.encode("漢"), ::testing::Contains(vocabulary.unk()));
+  for (const int32_t id : {-1, static_cast<int32_t>(vocabulary.size()), 1 << 30})
+    EXPECT_THAT(message_of<DataError>([&] { vocabulary.decode(std::vector{id}); }), HasSubstr("outside the vocabulary"));
+}
+
+TEST_F(VocabularyTest, TravelsAsBytes) {
+  train(nonsense(100));
+  const Vocabulary loaded = Vocabulary::load(path());
+  EXPECT_EQ(loaded.bytes(), bytes());
+  const Vocabulary copy = Vocabulary::from_bytes(loaded.bytes());
+  EXPECT_EQ(copy.hash(), loaded.hash());
+  EXPECT_EQ(copy.encode("running über"), loaded.encode("running über"));
+}
+
+TEST_F(VocabularyTest, IsAPureFunctionOfTheSeed) {
+  const std::vector<std::string> lines = nonsense(3000);
+  options_.sample_lines = 40;
+  EXPECT_EQ(train(lines, "a").sampled, 40);
+  EXPECT_EQ(train(lines, "b").lines, 3000);
+  EXPECT_EQ(bytes("a"), bytes("b"));
+  options_.seed = 2;
+  train(lines, "c");
+  EXPECT_NE(bytes("a"), bytes("c"));
+}
+
+TEST_F(VocabularyTest, IsSmallerWhenTheTextDoesNotHoldSoManyPieces) {
+  options_.size = 5000;
+  for (const char* type : {"unigram", "bpe"}) {
+    options_.type = type;
+    const VocabularyReport report = train(nonsense(20));
+    EXPECT_LT(report.size, 200);
+    EXPECT_EQ(Vocabulary::load(path()).size(), report.size);
+  }
+}
+
+TEST_F(VocabularyTest, NamesASizeThatWorks) {
+  const std::vector<std::string> lines = nonsense(100);
+  options_.size = 10;
+  const std::string message = message_of<ConfigError>([&] { train(lines); });
+  const std::string marker = "ask for a size of at least ";
+  ASSERT_THAT(message, HasSubstr(marker));
+  options_.size = std::stoll(message.substr(message.find(marker) + marker.size()));
+  EXPECT_EQ(train(lines).size, options_.size);
+}
+
+TEST_F(VocabularyTest, RefusesOptionsThatCannotBeMeant) {
+  const std::vector<std::string> lines = nonsense(10);
+  const auto refusal = [&](const VocabularyOptions& options) {
+    return message_of<ConfigError>([&] { train_vocabulary(lines_of(lines), options, path()); });
+  };
+  EXPECT_THAT(refusal({.type = "word"}), HasSubstr("choose unigram or bpe"));
+  EXPECT_THAT(refusal({.size = -1}), HasSubstr("size is -1"));
+  EXPECT_THAT(refusal({.sample_lines = 0}), HasSubstr("sample is 0 lines"));
+  EXPECT_THAT(refusal({.character_coverage = 2}), HasSubstr("coverage is 2"));
+  EXPECT_THAT(refusal({.threads = 0}), HasSubstr("threads are 0"));
+  EXPECT_FALSE(std::filesystem::exists(path()));
+}
+
+TEST_F(VocabularyTest, SaysWhenThereIsNoText) {
+  EXPECT_THAT(message_of<DataError>([&] { train({}); }), HasSubstr("no usable line among the 0 read"));
+  EXPECT_THAT(message_of<DataError>([&] { train({"", "", ""}); }), HasSubstr("no usable line among the 3 read"));
+  EXPECT_THAT(message_of<DataError>([&] { train({" ", "\u3000 \t"}); }), HasSubstr("no usable line among the 2 read"));
+}
+
+TEST_F(VocabularyTest, OutlivesItsTrainer) {
+  // Nothing is left of these characters after normalisation, which the trainer answers by ending its process.
+  for (const char* type : {"unigram", "bpe"}) {
+    options_.type = type;
+    const std::string message = message_of<DataError>([&] { train({"\x01\x02", "\u200b\u200b"}); });
+    EXPECT_THAT(message, HasSubstr("SentencePiece could not train a vocabulary (")) << type;
+  }
+}
+
+TEST_F(VocabularyTest, SaysWhenItCannotBeWrittenOrRead) {
+  const std::vector<std::string> lines = nonsense(100);
+  EXPECT_THAT(message_of<IoError>([&] { train_vocabulary(lines_of(lines), options_, path("no/such/place")); }), HasSubstr("no/such/"));
+  EXPECT_THAT(message_of<IoError>([&] { Vocabulary::load(path("none")); }), StartsWith(path("none")));
+  EXPECT_THAT(message_of<IoError>([&] { Vocabulary::load(directory_); }), StartsWith(directory_));
+}
+
+TEST_F(VocabularyTest, RefusesDamagedFiles) {
+  train(nonsense(100));
+  const std::string good = bytes();
+  EXPECT_THAT(message_of<DataError>([&] { Vocabulary::from_bytes(""); }), HasSubstr("the file is empty"));
+  EXPECT_THAT(message_of<DataError>([&] { Vocabulary::from_bytes("hello", "my.model"); }), StartsWith("my.model: not a usable"));
+  std::string flipped = good;
+  flipped[good.size() / 2] ^= 4;
+  EXPECT_THAT(message_of<DataError>([&] { Vocabulary::from_bytes(flipped); }), HasSubstr("checksum is wrong"));
+  EXPECT_THAT(message_of<DataError>([&] { Vocabulary::from_bytes(good.substr(0, good.size() / 2)); }), HasSubstr("not a usable"));
+}
+
+TEST_F(VocabularyTest, AcceptsModelsOfOtherProgramsIfTheirTablesAreSound) {
+  train(nonsense(100));
+  std::string foreign = bytes();
+  foreign.resize(foreign.size() - 12);  // our checksum field
+  EXPECT_EQ(Vocabulary::from_bytes(foreign).size(), Vocabulary::load(path()).size());
+  // The normalisation table takes nearly all of the file; bits flipped in it must be noticed or do no harm.
+  Random random(3, 3);
+  int refused = 0;
+  for (int i = 0; i < 300; ++i) {
+    std::string bad = foreign;
+    for (uint64_t flips = 1 + random.below(20); flips > 0; --flips) bad[random.below(bad.size())] ^= static_cast<char>(1 << random.below(8));
+    try {
+      Vocabulary::from_bytes(bad).encode("Grüne Häuser über der Straße ①½㎏ の");
+    } catch (const DataError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 30);
+}
+
+}  // namespace
+}  // namespace starling
