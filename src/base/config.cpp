@@ -110,11 +110,11 @@ void assign(const Target& t, const Ranged<T>& range, std::string_view text) {
   const bool negative_unsigned = std::is_unsigned_v<T> && digits.size() > 1 && digits[0] == '-';
   const bool whole = error != std::errc::invalid_argument && end == digits.data() + digits.size();
   if (!whole && !negative_unsigned) {
-    t.fail(fmt::format("{} is not {}; give {}", quoted(text), number_word<T>(), range_text(range.minimum, range.maximum)));
+    t.fail(fmt::format("{} is not {}; give {}", in_quotes(text), number_word<T>(), range_text(range.minimum, range.maximum)));
   }
   bool inside = error == std::errc() && value >= range.minimum && value <= range.maximum;
   if constexpr (std::is_same_v<T, double>) inside = inside && std::isfinite(value);
-  if (!inside) t.fail(fmt::format("{} is out of range; give {}", quoted(text), range_text(range.minimum, range.maximum)));
+  if (!inside) t.fail(fmt::format("{} is out of range; give {}", in_quotes(text), range_text(range.minimum, range.maximum)));
   *range.value = value;
 }
 
@@ -124,15 +124,15 @@ void assign(const Target& t, bool* value, std::string_view text) {
   } else if (text == "false" || text == "no" || text == "off") {
     *value = false;
   } else {
-    t.fail(fmt::format("{} is neither true nor false; give one of these two", quoted(text)));
+    t.fail(fmt::format("{} is neither true nor false; give one of these two", in_quotes(text)));
   }
 }
 
 void check_item(const Target& t, const std::string& text) {
-  if (first_bad_byte(text) != std::string::npos) t.fail(fmt::format("{} has a NUL byte or invalid UTF-8; give UTF-8 text", quoted(text)));
+  if (first_bad_byte(text) != std::string::npos) t.fail(fmt::format("{} has a NUL byte or invalid UTF-8; give UTF-8 text", in_quotes(text)));
   const auto& allowed = t.field.choices;
   if (allowed.empty() || std::find(allowed.begin(), allowed.end(), text) != allowed.end()) return;
-  t.fail(fmt::format("{} is not allowed{}{} choose {} {}", quoted(text), did_you_mean(text, allowed), closest(text, allowed).empty() ? ";" : "",
+  t.fail(fmt::format("{} is not allowed{}{} choose {} {}", in_quotes(text), did_you_mean(text, allowed), closest(text, allowed).empty() ? ";" : "",
                      allowed.size() > 1 ? "one of" : "", joined(allowed)));
 }
 
@@ -157,7 +157,7 @@ void assign(const Target& t, std::vector<std::string>* value, std::string_view t
 }
 
 void assign(const Target& t, const RecordList&, std::string_view text) {
-  t.fail(fmt::format("{} is not a list; write a list of maps in the file, or set one value with --{}.0.KEY", quoted(text), t.name));
+  t.fail(fmt::format("{} is not a list; write a list of maps in the file, or set one value with --{}.0.KEY", in_quotes(text), t.name));
 }
 
 void assign_text(const Target& t, std::string_view text) {
@@ -214,7 +214,7 @@ class Reader {
   std::string key_text(const YAML::Node& key, std::set<std::string>& seen) const {
     if (!key.IsScalar()) fail(key, "a key must be a plain name; write 'key: value'");
     std::string text = key.Scalar();
-    if (!seen.insert(text).second) fail(key, fmt::format("the key {} is given twice; remove one", quoted(text)));
+    if (!seen.insert(text).second) fail(key, fmt::format("the key {} is given twice; remove one", in_quotes(text)));
     return text;
   }
 
@@ -224,10 +224,10 @@ class Reader {
     if (!found) {
       std::string hint = did_you_mean(name, names_of(sections_));
       if (hint.empty()) hint = did_you_mean(name, config_names(sections_));
-      fail(key, fmt::format("there is no section {}{} The sections are {}", quoted(name), hint.empty() ? "." : hint, joined(names_of(sections_))));
+      fail(key, fmt::format("there is no section {}{} The sections are {}", in_quotes(name), hint.empty() ? "." : hint, joined(names_of(sections_))));
     }
     if (body.IsNull()) return;
-    if (!body.IsMap()) fail(key, fmt::format("the section {} must hold 'key: value' lines, indented by two blanks", quoted(name)));
+    if (!body.IsMap()) fail(key, fmt::format("the section {} must hold 'key: value' lines, indented by two blanks", in_quotes(name)));
     map(body, name, found->fields);
   }
 
@@ -246,7 +246,7 @@ class Reader {
     std::string hint = did_you_mean(key, keys_of(fields));
     if (hint.empty()) hint = did_you_mean(key, config_names(sections_));
     if (hint.empty()) hint = fmt::format("; remove it, or use one of {}", joined(keys_of(fields)));
-    fail(node, fmt::format("there is no key {} in {}{}", quoted(key), prefix, hint));
+    fail(node, fmt::format("there is no key {} in {}{}", in_quotes(key), prefix, hint));
   }
 
   void value(const Target& t, const YAML::Node& node) const {
@@ -381,6 +381,16 @@ std::string written_field(const ConfigField& field, bool comments) {
 
 // ---- help ----
 
+// A bar ends a cell of a Markdown table.
+std::string table_cell(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
 struct Allowed {
   template <class T>
   std::string operator()(const Ranged<T>& range) const {
@@ -433,7 +443,7 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
   return best.empty() ? "" : fmt::format("; did you mean '{}'?", best);
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr size_t longest = 80;
   std::string out = "'";
   size_t at = 0;
@@ -493,7 +503,7 @@ std::string read_text_file(const std::string& path) {
     text.append(chunk, n);
     if (n == 0) break;
   }
-  if (!file || std::ferror(file.get())) throw IoError(fmt::format("cannot read {}: {}", quoted(path), std::strerror(errno)));
+  if (!file || std::ferror(file.get())) throw IoError(fmt::format("cannot read {}: {}", in_quotes(path), std::strerror(errno)));
   return text;
 }
 
@@ -501,7 +511,7 @@ void apply_override(std::span<const ConfigSection> sections, const std::string& 
   const std::string place = "command line";
   const auto unknown = [&](const std::vector<std::string>& candidates) {
     const std::string hint = did_you_mean(name, candidates);
-    throw ConfigError(fmt::format("{}: there is no key {}{}", place, quoted(name),
+    throw ConfigError(fmt::format("{}: there is no key {}{}", place, in_quotes(name),
                                   hint.empty() ? "; 'starling train --help' lists all keys" : hint));
   };
   const size_t dot = name.find('.'), next = dot == std::string::npos ? dot : name.find('.', dot + 1);
@@ -519,8 +529,8 @@ void apply_override(std::span<const ConfigSection> sections, const std::string& 
   size_t index = 0;
   const auto [end, error] = std::from_chars(index_text.data(), index_text.data() + index_text.size(), index);
   if (error != std::errc() || end != index_text.data() + index_text.size() || index > std::min(list->size(), maximum_records)) {
-    throw ConfigError(fmt::format("{}: {}: the entry {} does not exist; give a number from 0 to {} (the latter appends)", place, quoted(name),
-                                  quoted(index_text), list->size()));
+    throw ConfigError(fmt::format("{}: {}: the entry {} does not exist; give a number from 0 to {} (the latter appends)", place, in_quotes(name),
+                                  in_quotes(index_text), list->size()));
   }
   if (index == list->size()) list->resize(index + 1);
   const std::vector<ConfigField> fields = list->fields(index);
@@ -574,7 +584,7 @@ std::string config_markdown(std::span<const ConfigSection> sections) {
     out += fmt::format("## {}\n\n{}.\n\n| Key | Default | Allowed | Meaning |\n|---|---|---|---|\n", section.name, section.help);
     for (const auto& field : section.fields) {
       const std::string value = default_text(field);
-      out += fmt::format("| `{}` | {} | {} | {} |\n", field.key, value.empty() ? "" : "`" + value + "`", allowed_text(field), field.help);
+      out += fmt::format("| `{}` | {} | {} | {} |\n", field.key, value.empty() ? "" : "`" + value + "`", allowed_text(field), table_cell(field.help));
     }
     out += "\n";
   }

@@ -29,7 +29,7 @@ std::string closest(std::string_view name, const std::vector<std::string>& candi
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 
 // The text in single quotes, control bytes escaped and long text shortened: safe to print in a message.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 struct ConfigField;
 

@@ -19,7 +19,7 @@ struct DataSection {
 };
 template <class Visitor>
 void visit(Visitor& v, DataSection& s) {
-  v.records("train", s.options.train, "training corpora, a list of maps");
+  v.records("train", s.options.train, "training corpora, a list of maps; on the command line --data.train.0.source and so on");
   v.shorthand("source", s.shorthand.source, "short for train.0.source when there is one corpus");
   v.shorthand("target", s.shorthand.target, "short for train.0.target when there is one corpus");
   v.shorthand("tsv", s.shorthand.tsv, "short for train.0.tsv when there is one corpus");
@@ -93,7 +93,7 @@ void check_model(const Config& c) {
 
 void check_vocab(const VocabConfig& c) {
   if (!c.joint && !c.source.empty() && c.source == c.target) {
-    throw ConfigError(fmt::format("vocab.source and vocab.target are the same file {}; set vocab.joint to true or name two files", quoted(c.source)));
+    throw ConfigError(fmt::format("vocab.source and vocab.target are the same file {}; set vocab.joint to true or name two files", in_quotes(c.source)));
   }
   if (c.joint && !c.target.empty() && c.source != c.target) {
     throw ConfigError("vocab.target is set, but vocab.joint is true; name the one vocabulary in vocab.source, or set vocab.joint to false");
@@ -155,8 +155,10 @@ Config parse_config(std::string_view text, const std::string& file, const std::v
   apply_preset(document, overrides, config.model);
   document.read(sections);
   fold_shorthand(config.data, shorthand, true);
-  for (const auto& [name, value] : overrides) apply_override(sections, name, value);
-  fold_shorthand(config.data, shorthand, false);
+  for (const auto& [name, value] : overrides) {
+    apply_override(sections, name, value);
+    fold_shorthand(config.data, shorthand, false);
+  }
   // Without validation files the default metrics are not asked for.
   if (config.valid.source.empty() && config.valid.target.empty() && !names_metrics(document, overrides)) config.valid.metrics.clear();
   config.vocab.training.seed = config.train.seed;
