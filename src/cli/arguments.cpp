@@ -1,0 +1,73 @@
+// What all verbs share: the message for an unknown argument, and the version text.
+#include <zlib.h>
+#include <zstd.h>
+
+#include <nlohmann/json.hpp>
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include "backend/backend.h"
+#include "base/config.h"
+#include "base/error.h"
+#include "cli/verbs.h"
+
+namespace starling {
+namespace {
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> verb_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(verb->get_name());
+  return names;
+}
+
+std::string compiler_text() {
+#ifdef __OPTIMIZE__
+  std::string build = "optimized";
+#else
+  std::string build = "not optimized";
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+  build += ", AddressSanitizer";
+#elif defined(__SANITIZE_THREAD__)
+  build += ", ThreadSanitizer";
+#endif
+  return build + ", GCC-compatible compiler " __VERSION__;
+}
+
+}  // namespace
+
+std::string command_name(const CLI::App& app) { return (app.get_parent() ? command_name(*app.get_parent()) + " " : "") + app.get_name(); }
+
+void unknown_argument(const CLI::App& app, const std::string& argument) {
+  const std::string fix = fmt::format("see '{} --help'", command_name(app));
+  if (argument.starts_with('-')) {
+    const std::string name = argument.substr(0, argument.find('='));
+    const std::string hint = did_you_mean(name, option_names(app));
+    throw ConfigError(fmt::format("there is no option {}{}{}{}", in_quotes(name), hint, hint.empty() ? "; " : " Or ", fix));
+  }
+  const std::vector<std::string> verbs = verb_names(app);
+  if (verbs.empty() || !app.get_subcommands().empty()) throw ConfigError(fmt::format("unexpected argument {}; {}", in_quotes(argument), fix));
+  const std::string hint = did_you_mean(argument, verbs);
+  throw ConfigError(fmt::format("there is no verb {}{} The verbs are {}", in_quotes(argument), hint.empty() ? "." : hint, fmt::join(verbs, ", ")));
+}
+
+std::string version_text() {
+  const dnnl_version_t* dnnl = dnnl_version();
+  return fmt::format(
+      "starling 0.1.0\n"
+      "build      {}\n"
+      "processor  {} loops, {} matrix products\n"
+      "libraries  oneDNN {}.{}.{}, zlib {}, zstd {}, fmt {}.{}.{}, nlohmann-json {}.{}.{}, CLI11 " CLI11_VERSION,
+      compiler_text(), cpu_instruction_set(), cpu_has_bf16() ? "bf16 and f32" : "f32", dnnl->major, dnnl->minor, dnnl->patch, zlibVersion(),
+      ZSTD_versionString(), FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100, NLOHMANN_JSON_VERSION_MAJOR,
+      NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH);
+}
+
+}  // namespace starling

@@ -1,0 +1,111 @@
+// The program `starling`: finds the verb, runs it, and is one of the three places where errors are caught. Exit status: 0 done, 1 a defect or
+// no memory, 2 wrong usage or configuration, 3 wrong data or a refused file operation; a verb may return others.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <new>
+
+#include "base/error.h"
+#include "cli/verbs.h"
+
+namespace starling {
+namespace {
+
+void add_verbs(CLI::App& app) {
+  add_train(app);
+  add_translate(app);
+  add_score(app);
+  add_evaluate(app);
+  add_average(app);
+  add_bench(app);
+  add_demo_corpus(app);
+}
+
+// A standard stream that the caller closed would otherwise be the next file that is opened, a checkpoint for instance.
+void fill_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) {
+      if (open("/dev/null", O_RDWR) < 0) _exit(1);
+    }
+  }
+}
+
+// When the reader of our output has gone, there is nobody to tell: end with the status that shells give this. Training ignores the signal.
+void leave_quietly(int) { _exit(128 + SIGPIPE); }
+
+// The innermost verb that was named.
+const CLI::App& active(const CLI::App& app) {
+  const std::vector<CLI::App*> verbs = app.get_subcommands();
+  return verbs.empty() ? app : active(*verbs.front());
+}
+
+void finish_output() {
+  errno = 0;
+  std::cout.flush();
+  if (!std::cout || std::fflush(stdout) != 0) {
+    throw IoError(fmt::format("standard output: writing failed{}; is the disk full?", errno ? fmt::format(": {}", std::strerror(errno)) : ""));
+  }
+}
+
+int run(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {  // --help and --version
+    app.exit(e);
+  } catch (const CLI::RuntimeError& e) {
+    return e.get_exit_code();
+  } catch (const CLI::ParseError& e) {
+    const CLI::App& verb = active(app);
+    // A mistyped option explains a required one that is missing.
+    const bool extras = dynamic_cast<const CLI::ExtrasError*>(&e) || dynamic_cast<const CLI::RequiredError*>(&e);
+    if (const std::vector<std::string> rest = app.remaining(true); extras && !rest.empty()) unknown_argument(verb, rest.front());
+    throw ConfigError(fmt::format("{}; see '{} --help'", e.what(), command_name(verb)));
+  }
+  finish_output();
+  return 0;
+}
+
+int fail(int status, const char* message) {
+  std::cout.flush();
+  fmt::print(stderr, "starling: error: {}\n", message);
+  return status;
+}
+
+int guarded_main(int argc, char** argv) {
+  try {
+    CLI::App app("Starling trains neural machine translation models and translates with them.", "starling");
+    app.set_version_flag("--version", version_text, "Print version, processor and libraries");
+    app.require_subcommand(0, 1);
+    app.failure_message([](const CLI::App*, const CLI::Error&) { return std::string(); });
+    add_verbs(app);
+    if (argc < 2) {
+      fmt::print(stderr, "{}", app.help());
+      return 2;
+    }
+    return run(app, argc, argv);
+  } catch (const ConfigError& e) {
+    return fail(2, e.what());
+  } catch (const DataError& e) {
+    return fail(3, e.what());
+  } catch (const IoError& e) {
+    return fail(3, e.what());
+  } catch (const std::bad_alloc&) {
+    return fail(1, "not enough memory; use smaller batches (train.micro-batch-tokens, --batch-size) or a smaller model");
+  } catch (const std::exception& e) {
+    return fail(1, e.what());
+  }
+}
+
+}  // namespace
+}  // namespace starling
+
+int main(int argc, char** argv) {
+  starling::fill_standard_streams();
+  std::signal(SIGPIPE, starling::leave_quietly);
+  return starling::guarded_main(argc, argv);
+}

@@ -1,0 +1,27 @@
+// The verbs of `starling`: one file each, registered by one function. A verb does its work in the callback of its sub-command, writes
+// results to std::cout and throws the errors of base/error.h; a quiet non-zero exit status is CLI::RuntimeError(status).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace starling {
+
+void add_train(CLI::App& app);
+void add_translate(CLI::App& app);
+void add_score(CLI::App& app);
+void add_evaluate(CLI::App& app);
+void add_average(CLI::App& app);
+void add_bench(CLI::App& app);
+void add_demo_corpus(CLI::App& app);
+
+// "starling", or "starling bench train" for a verb within a verb.
+std::string command_name(const CLI::App& app);
+
+// Throws the ConfigError for an argument that `app` does not know, naming the nearest option or verb.
+[[noreturn]] void unknown_argument(const CLI::App& app, const std::string& argument);
+
+// What `starling --version` prints: version, build, processor, libraries.
+std::string version_text();
+
+}  // namespace starling
