@@ -24,6 +24,7 @@ void ParameterStore::allocate(uint64_t seed, bool training) {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     Parameter& p = parameters_[i];
     p.value = values_.slice(p.offset, p.shape);
+    p.packed = std::make_shared<PackedForms>();
     if (training) p.gradient = gradients_.slice(p.offset, p.shape);
     Random random(seed, 0x1000 + i);
     const Initializer& init = initializers_[i];
@@ -41,6 +42,19 @@ void ParameterStore::allocate(uint64_t seed, bool training) {
     p.value.from_doubles(values);
   }
   changed();
+}
+
+void ParameterStore::share(const ParameterStore& other) {
+  CHECK(parameters_.size() == other.parameters_.size(), "{} parameters against {}", parameters_.size(), other.parameters_.size());
+  values_ = other.values_;
+  version_ = other.version_;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    Parameter& p = parameters_[i];
+    const Parameter& from = other.parameters_[i];
+    CHECK(p.name == from.name && p.shape == from.shape, "{} {} against {} {}", p.name, p.shape.text(), from.name, from.shape.text());
+    p.value = from.value;
+    p.packed = from.packed;
+  }
 }
 
 Parameter* ParameterStore::find(const std::string& name) {
@@ -65,12 +79,13 @@ void ParameterStore::complete_gradients() {
 }
 
 const Packed& ParameterStore::packed(Parameter& p, bool transposed) {
-  auto& slot = p.packed[transposed];
-  if (p.packed_at[transposed] != version_) {
-    slot = backend_.pack(p.value, transposed, std::move(slot));
-    p.packed_at[transposed] = version_;
+  PackedForms& forms = *p.packed;
+  const std::lock_guard lock(forms.mutex);
+  if (forms.version[transposed] != version_) {
+    forms.form[transposed] = backend_.pack(p.value, transposed, std::move(forms.form[transposed]));
+    forms.version[transposed] = version_;
   }
-  return *slot;
+  return *forms.form[transposed];
 }
 
 }  // namespace starling

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,13 @@
 
 namespace starling {
 
+// A weight packed as (in, out) and transposed, and the version of the values each form was made from. Shared by the views of a model.
+struct PackedForms {
+  std::mutex mutex;
+  std::shared_ptr<Packed> form[2];
+  uint64_t version[2] = {0, 0};
+};
+
 struct Parameter {
   std::string name;
   Shape shape;
@@ -20,8 +28,7 @@ struct Parameter {
   Tensor value, gradient;         // views
   bool gradient_written = false;  // false: the next backward pass overwrites
   int uses = 0;                   // uses on the tape that the backward pass has not reached yet
-  std::unique_ptr<Packed> packed[2];
-  uint64_t packed_at[2] = {0, 0};
+  std::shared_ptr<PackedForms> packed;
 
   // How the next gradient contribution is to be written.
   Write next_write() { return std::exchange(gradient_written, true) ? Write::accumulate : Write::overwrite; }
@@ -40,6 +47,9 @@ class ParameterStore {
   Parameter& add(const std::string& name, const Shape& shape, const Initializer& initializer);
   // Creates the flat buffers and draws the initial values; gradients only when `training`. A pure function of the seed.
   void allocate(uint64_t seed, bool training);
+
+  // In place of allocate(): the values and packed weights of a store with the same parameters, which must not change while both live.
+  void share(const ParameterStore& other);
 
   Backend& backend() const { return backend_; }
   std::deque<Parameter>& all() { return parameters_; }

@@ -72,7 +72,7 @@ class Backend {
 
   // -- matrix products -------------------------------------------------------------------------------------------------
   // Packs w [in, out] (or w [out, in] when transposed) into `reuse` when it fits, else into a new object.
-  virtual std::unique_ptr<Packed> pack(const Tensor& w, bool transposed, std::unique_ptr<Packed> reuse) = 0;
+  virtual std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) = 0;
   // y [N, out] = activation(x [N, in] w + b); b may be empty; y may be f32 where activations are bf16.
   virtual void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write) = 0;
   // dw [P, Q] = a [N, P]^T c [N, Q], in parameter type.

@@ -19,7 +19,7 @@ void ProfiledBackend::note(const AttentionLayout& layout, int64_t width, bool ba
     attentions[{layout.query[b + 1] - layout.query[b], layout.key[b + 1] - layout.key[b], width / layout.heads, backward}] += layout.heads;
 }
 
-std::unique_ptr<Packed> ProfiledBackend::pack(const Tensor& w, bool transposed, std::unique_ptr<Packed> reuse) {
+std::shared_ptr<Packed> ProfiledBackend::pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) {
   return timed("pack", [&] { return inner_.pack(w, transposed, std::move(reuse)); });
 }
 void ProfiledBackend::linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation a, Write write) {

@@ -42,7 +42,7 @@ class ProfiledBackend : public Backend {
   DType parameter() const override { return inner_.parameter(); }
   int threads() const override { return inner_.threads(); }
 
-  std::unique_ptr<Packed> pack(const Tensor& w, bool transposed, std::unique_ptr<Packed> reuse) override;
+  std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) override;
   void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write) override;
   void weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write) override;
   void column_sums(const Tensor& dy, const Tensor& db, Write) override;

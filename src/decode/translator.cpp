@@ -1,16 +1,43 @@
 #include "decode/translator.h"
 
 #include <algorithm>
-#include <numeric>
+#include <atomic>
+#include <exception>
+#include <thread>
 
 namespace starling {
 
 Translator::Translator(Model& model, const Vocabularies& vocabularies, const SearchOptions& options, int64_t batch_sentences,
                        int64_t max_source_tokens)
-    : model_(model), vocabularies_(vocabularies), options_(options), batch_sentences_(batch_sentences), max_source_tokens_(max_source_tokens) {}
+    : vocabularies_(vocabularies), options_(options), batch_sentences_(batch_sentences), max_source_tokens_(max_source_tokens) {
+  Backend& backend = model.parameters().backend();
+  if (backend.activation() != DType::f64) {
+    for (int i = 0; i < backend.threads(); ++i) {
+      Worker w;
+      w.backend = make_backend(backend.activation() == DType::bf16 ? "cpu:bf16" : "cpu:f32", 1);
+      w.model = share_model(model, *w.backend);
+      workers_.push_back(std::move(w));
+    }
+  } else {
+    workers_.push_back({nullptr, share_model(model, backend)});
+  }
+}
+
+void Translator::translate_batch(Model& model, std::span<const size_t> which, std::span<const std::vector<int32_t>> sources,
+                                 std::vector<std::vector<Translation>>& results) const {
+  std::vector<std::vector<int32_t>> batch;
+  for (size_t i : which) batch.push_back(sources[i]);
+  const auto found = beam_search(model, vocabularies_.sizes(), batch, options_);
+  for (size_t i = 0; i < which.size(); ++i) {
+    auto& result = results[which[i]];
+    result.clear();
+    for (const Hypothesis& h : found[i])
+      result.push_back({vocabularies_.target().decode(h.tokens), h.log_probability, h.score, static_cast<int64_t>(h.tokens.size()) + 1});
+  }
+}
 
 std::vector<std::vector<Translation>> Translator::translate(std::span<const std::string> lines) {
-  const Vocabulary &from = vocabularies_.source(), &to = vocabularies_.target();
+  const Vocabulary& from = vocabularies_.source();
   std::vector<std::vector<int32_t>> sources(lines.size());
   std::vector<size_t> order;
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -24,23 +51,32 @@ std::vector<std::vector<Translation>> Translator::translate(std::span<const std:
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
 
   std::vector<std::vector<Translation>> results(lines.size(), std::vector<Translation>(1));
+  std::vector<std::span<const size_t>> batches;
   for (size_t begin = 0; begin < order.size();) {
     // A batch is bounded in tokens too, so that a few very long sentences do not cost the memory of many.
     size_t end = begin;
     const size_t longest = sources[order[begin]].size();
     while (end < order.size() && end - begin < static_cast<size_t>(batch_sentences_) && (end == begin || (end - begin + 1) * longest <= 16384)) ++end;
-    std::vector<std::vector<int32_t>> batch;
-    for (size_t i = begin; i < end; ++i) batch.push_back(sources[order[i]]);
-    const auto found = beam_search(model_, vocabularies_.sizes(), batch, options_);
-    for (size_t i = begin; i < end; ++i) {
-      auto& result = results[order[i]];
-      result.clear();
-      for (const Hypothesis& h : found[i - begin])
-        result.push_back({to.decode(h.tokens), h.log_probability, h.score, static_cast<int64_t>(h.tokens.size()) + 1});
-      output_tokens_ += result.front().tokens;
-    }
+    batches.push_back(std::span(order).subspan(begin, end - begin));
     begin = end;
   }
+
+  std::atomic<size_t> next{0};
+  std::vector<std::exception_ptr> errors(workers_.size());
+  const auto work = [&](size_t worker) {
+    try {
+      for (size_t b = next++; b < batches.size(); b = next++) translate_batch(*workers_[worker].model, batches[b], sources, results);
+    } catch (...) {
+      errors[worker] = std::current_exception();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t w = 1; w < std::min(workers_.size(), batches.size()); ++w) threads.emplace_back(work, w);
+  work(0);
+  for (std::thread& t : threads) t.join();
+  for (const auto& error : errors)
+    if (error) std::rethrow_exception(error);
+  for (size_t i : order) output_tokens_ += results[i].front().tokens;
   return results;
 }
 

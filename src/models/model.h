@@ -27,6 +27,8 @@ class Model {
  public:
   virtual ~Model() = default;
   virtual ParameterStore& parameters() = 0;
+  virtual const ModelConfig& config() const = 0;
+  virtual const ModelVocabulary& vocabulary() const = 0;
 
   // Forward pass and, on a training tape, everything tape.backward() needs. Sums over target tokens; gradients are those of the SUM.
   // row_nll, if given, receives one negative log-likelihood per target token, in the order of batch.target.
@@ -39,6 +41,10 @@ class Model {
   virtual Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,
                              std::span<const int32_t> parent) = 0;
 };
+
+// A second view of a model for another thread: the same weights in memory, its own backend and working memory. For inference; the
+// weights must not change while it lives.
+std::unique_ptr<Model> share_model(Model& model, Backend& backend);
 
 // The model of the configuration with its parameters drawn from the seed; gradients only when `training`.
 std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, uint64_t seed, bool training);

@@ -43,7 +43,7 @@ struct TransformerState : DecodeState {
 
 }  // namespace
 
-Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, uint64_t seed, bool training)
+Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend)
     : config_(config), vocabulary_(vocabulary), store_(backend), pre_norm_(config.norm == "pre") {
   if (config.width % config.heads != 0)
     throw ConfigError(fmt::format("model.width {} is no multiple of model.heads {}; change one of them", config.width, config.heads));
@@ -73,7 +73,6 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
                                {store_, name + ".feed_forward", D, config.feed_forward}});
   }
   if (pre_norm_) decoder_norm_ = std::make_unique<LayerNorm>(store_, "decoder.norm", D);
-  store_.allocate(seed, training);
 }
 
 template <class F>
@@ -204,11 +203,6 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
   backend.linear(x.value, store_.packed(*output_table_, true), Tensor(), logits, Activation::none, Write::overwrite);
   ++state.step;
   return logits.rows(0, R);
-}
-
-std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, uint64_t seed, bool training) {
-  if (config.preset.rfind("transformer", 0) == 0) return std::make_unique<Transformer>(config, vocabulary, backend, seed, training);
-  throw ConfigError(fmt::format("model.preset: there is no model '{}'", config.preset));
 }
 
 }  // namespace starling

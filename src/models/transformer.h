@@ -8,9 +8,12 @@ namespace starling {
 
 class Transformer : public Model {
  public:
-  Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, uint64_t seed, bool training);
+  // Declares the parameters; parameters().allocate() or share() must follow.
+  Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend);
 
   ParameterStore& parameters() override { return store_; }
+  const ModelConfig& config() const override { return config_; }
+  const ModelVocabulary& vocabulary() const override { return vocabulary_; }
   LossSums loss(Tape& tape, const Batch& batch, double label_smoothing, std::vector<float>* row_nll) override;
   std::unique_ptr<DecodeState> encode(const PackedTokens& source, int64_t max_rows, int64_t max_length) override;
   Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,

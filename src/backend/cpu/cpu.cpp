@@ -32,7 +32,7 @@ class CpuBackend : public Backend {
   DType parameter() const override { return DType::f32; }
   int threads() const override { return threads_; }
 
-  std::unique_ptr<Packed> pack(const Tensor& w, bool transposed, std::unique_ptr<Packed> reuse) override {
+  std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) override {
     enter();
     return products_.pack(w, transposed, std::move(reuse));
   }

@@ -16,6 +16,7 @@ struct CpuPacked : Packed {
   dnnl::reorder reorder;  // from the flat parameters; made once, since making it generates code
   Type source_type = Type::undef;
   bool transposed = false;
+  const void* owner = nullptr;  // whose engine the reorder belongs to
 };
 
 enum class Kind : uint8_t { linear, weight_gradient };
@@ -83,13 +84,13 @@ struct Products::Implementation {
 Products::Products(DType activation) : implementation_(std::make_unique<Implementation>(activation)) {}
 Products::~Products() = default;
 
-std::unique_ptr<Packed> Products::pack(const Tensor& w, bool transposed, std::unique_ptr<Packed> reuse) {
+std::shared_ptr<Packed> Products::pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) {
   auto& im = *implementation_;
   const int64_t in = w.dim(transposed ? 1 : 0), out = w.dim(transposed ? 0 : 1);
-  std::unique_ptr<CpuPacked> packed(static_cast<CpuPacked*>(reuse.release()));
-  if (!packed || packed->in != in || packed->out != out) {
-    packed = std::make_unique<CpuPacked>();
-    packed->in = in, packed->out = out;
+  auto packed = std::static_pointer_cast<CpuPacked>(reuse);
+  if (!packed || packed->in != in || packed->out != out || packed->owner != this) {
+    packed = std::make_shared<CpuPacked>();
+    packed->in = in, packed->out = out, packed->owner = this;
     const dnnl::matmul::primitive_desc any(
         {{{256, in}, im.activation, Tag::ab}, {{in, out}, im.activation, Tag::any}, {{256, out}, im.activation, Tag::ab}}, im.engine);
     packed->packed = memory(any.weights_desc(), im.engine);
@@ -123,7 +124,7 @@ void Products::linear(const Tensor& x, const Packed& weight, const Tensor& b, co
     return dnnl::matmul::primitive_desc({source, w.packed.get_desc(), {{1, w.out}, Type::f32, Tag::ab}, target}, attributes, im.engine);
   });
   std::unordered_map<int, memory> arguments{{DNNL_ARG_SRC, memory(entry.description.src_desc(), im.engine, x.raw())},
-                                            {DNNL_ARG_WEIGHTS, w.packed},
+                                            {DNNL_ARG_WEIGHTS, memory(w.packed.get_desc(), im.engine, w.packed.get_data_handle())},
                                             {DNNL_ARG_DST, memory(entry.description.dst_desc(), im.engine, y.raw())},
                                             {DNNL_ARG_SCRATCHPAD, im.scratch_for(entry)}};
   if (b) arguments.emplace(DNNL_ARG_BIAS, memory(entry.description.bias_desc(), im.engine, b.raw()));

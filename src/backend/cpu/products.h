@@ -15,7 +15,7 @@ class Products {
   explicit Products(DType activation);
   ~Products();
 
-  std::unique_ptr<Packed> pack(const Tensor& w, bool transposed, std::unique_ptr<Packed> reuse);
+  std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse);
   void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation activation, Write write);
   void weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write);
 

@@ -26,8 +26,8 @@ class ReferenceBackend : public Backend {
   DType activation() const override { return DType::f64; }
   DType parameter() const override { return DType::f64; }
 
-  std::unique_ptr<Packed> pack(const Tensor& w, bool transposed, std::unique_ptr<Packed>) override {
-    auto p = std::make_unique<ReferencePacked>();
+  std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed>) override {
+    auto p = std::make_shared<ReferencePacked>();
     p->in = w.dim(transposed ? 1 : 0), p->out = w.dim(transposed ? 0 : 1);
     p->w.resize(w.count());
     const double* src = w.data<double>();
