@@ -19,6 +19,20 @@ constexpr uint64_t kMaxFileBytes = uint64_t{1} << 30;  // a million pieces take 
   throw DataError(fmt::format("{}: not a usable SentencePiece model ({}); restore the file or train it again", name, why));
 }
 
+// SentencePiece takes quadratic time on long runs of unknown characters (hours for a megabyte of them), so text goes to it in parts
+// of at most this many bytes. Cut at a space, the pieces are the same, because none reaches over a space.
+constexpr size_t kPartBytes = 4096;
+
+// Bytes of the part to encode first: everything, or up to the last space, or up to a whole character.
+size_t first_part(std::string_view text) {
+  if (text.size() <= kPartBytes) return text.size();
+  const size_t space = text.rfind(' ', kPartBytes);
+  if (space != std::string_view::npos && space > 0) return space;
+  size_t end = kPartBytes;
+  while (end > 1 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return end;
+}
+
 }  // namespace
 
 Vocabulary Vocabulary::load(const std::string& path) { return from_bytes(real_file_system()->read_file(path, kMaxFileBytes), path); }
@@ -53,9 +67,15 @@ Vocabulary& Vocabulary::operator=(Vocabulary&&) noexcept = default;
 Vocabulary::~Vocabulary() = default;
 
 std::vector<int32_t> Vocabulary::encode(std::string_view text) const {
-  std::vector<int> ids;
-  const auto status = processor_->Encode(text, &ids);
-  if (!status.ok()) throw DataError(fmt::format("a line of {} bytes could not be cut into pieces: {}", text.size(), status.ToString()));
+  std::vector<int32_t> ids;
+  std::vector<int> part_ids;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, first_part(text));
+    text.remove_prefix(part.size());
+    const auto status = processor_->Encode(part, &part_ids);
+    if (!status.ok()) throw DataError(fmt::format("a line of {} bytes could not be cut into pieces: {}", part.size(), status.ToString()));
+    ids.insert(ids.end(), part_ids.begin(), part_ids.end());
+  }
   return ids;
 }
 

@@ -35,6 +35,7 @@ class TemporaryDirectory {
 
   std::string path(const std::string& name) const { return path_ + "/" + name; }
   std::string write(const std::string& name, std::string_view content) const {
+    std::filesystem::remove(path(name));  // writing over a file makes some file systems wait for the disk
     std::ofstream(path(name), std::ios::binary) << content;
     return path(name);
   }

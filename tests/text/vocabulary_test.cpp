@@ -114,6 +114,24 @@ TEST_F(VocabularyTest, HasTheSpecialIdsOfStarling) {
     EXPECT_THAT(message_of<DataError>([&] { vocabulary.decode(std::vector{id}); }), HasSubstr("outside the vocabulary"));
 }
 
+TEST_F(VocabularyTest, CutsLongLinesWithoutChangingThem) {
+  const std::vector<std::string> lines = nonsense(400);
+  train(lines);
+  const Vocabulary vocabulary = Vocabulary::load(path());
+  std::string long_line;
+  std::vector<int32_t> ids;
+  for (const std::string& line : lines) {
+    long_line += (long_line.empty() ? "" : " ") + line;
+    for (const int32_t id : vocabulary.encode(line)) ids.push_back(id);
+  }
+  ASSERT_GT(long_line.size(), 20000u);
+  EXPECT_EQ(vocabulary.encode(long_line), ids);
+  EXPECT_EQ(vocabulary.decode(ids), long_line);
+  std::string unknown;  // a megabyte without a space takes a moment, not hours
+  while (unknown.size() < 1 << 20) unknown += "漢";
+  for (const int32_t id : vocabulary.encode(unknown)) EXPECT_TRUE(id == vocabulary.unk() || vocabulary.piece(id) == "\u2581");
+}
+
 TEST_F(VocabularyTest, TravelsAsBytes) {
   train(nonsense(100));
   const Vocabulary loaded = Vocabulary::load(path());
