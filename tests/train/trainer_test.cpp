@@ -1,0 +1,145 @@
+// Training end to end on a few hundred sentences: it learns, it resumes bit for bit, it stops on signals and on numbers that are not finite.
+#include "train/trainer.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/checkpoint.h"
+#include "base/random.h"
+#include "base/sha256.h"
+#include "decode/translator.h"
+
+namespace starling {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "Translation": each word has its counterpart, the order is reversed.
+void write_corpus(const std::string& source, const std::string& target, int lines, uint64_t seed) {
+  const std::vector<std::string> a{"red", "blue", "green", "dog", "cat", "house", "tree", "runs", "sees", "big"};
+  const std::vector<std::string> b{"rot", "blau", "gruen", "Hund", "Katze", "Haus", "Baum", "rennt", "sieht", "gross"};
+  Random random(seed, 1);
+  std::ofstream s(source), t(target);
+  for (int i = 0; i < lines; ++i) {
+    std::string from, to;
+    for (int n = 2 + static_cast<int>(random.below(5)); n > 0; --n) {
+      const size_t w = random.below(a.size());
+      from += (from.empty() ? "" : " ") + a[w];
+      to = b[w] + (to.empty() ? "" : " ") + to;
+    }
+    s << from << "\n", t << to << "\n";
+  }
+}
+
+class TrainerTest : public testing::Test {
+ protected:
+  TrainerTest() : directory_(fs::temp_directory_path() / ("starling-trainer-" + std::to_string(::getpid()) + "-" + testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    fs::create_directories(directory_);
+    write_corpus(path("train.a"), path("train.b"), 600, 1);
+    write_corpus(path("valid.a"), path("valid.b"), 20, 2);
+  }
+  ~TrainerTest() override { fs::remove_all(directory_); }
+
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+
+  Config config(const std::string& run) const {
+    Config c = parse_config("model:\n  preset: transformer-tiny\n  width: 32\n  feed-forward: 64\n  attention-dropout: 0.1\n  feed-forward-dropout: 0.1\n", "test");
+    c.data.train = {{path("train.a"), path("train.b"), "", 1}};
+    c.vocab.training.size = 60;
+    c.train.output = path(run);
+    c.train.batch_tokens = 200, c.train.max_steps = 30, c.train.threads = 2, c.train.precision = "f32";
+    c.train.optimizer.warmup = 10, c.train.optimizer.learning_rate = 3e-3, c.train.optimizer.ema = 0.9;
+    c.checkpoint.every = 10, c.valid.every = 10, c.valid.source = path("valid.a"), c.valid.target = path("valid.b");
+    c.log.progress = "never", c.log.every = 5;
+    return c;
+  }
+
+  std::string hash(const std::string& run, const std::string& step, const std::string& file) const {
+    const auto files = real_file_system();
+    return sha256_file(*files, path(run) + "/checkpoints/step-" + step + "/" + file);
+  }
+
+  fs::path directory_;
+};
+
+TEST_F(TrainerTest, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
+  EXPECT_EQ(run_training(config("whole")), 0);
+  for (int64_t stop : {7, 13, 20, 30}) {
+    Config c = config("parts");
+    c.train.max_steps = stop;
+    // The schedule depends on max-steps only for cosine; inverse-sqrt does not look ahead.
+    EXPECT_EQ(run_training(c), 0);
+  }
+  for (const char* file : {"model.safetensors", "training.safetensors"}) EXPECT_EQ(hash("whole", "00000030", file), hash("parts", "00000030", file)) << file;
+  EXPECT_EQ(run_training(config("parts")), 0);  // nothing to do
+}
+
+TEST_F(TrainerTest, ASignalSavesAndTheSameCommandContinues) {
+  Config c = config("whole");
+  c.train.max_steps = 400, c.valid.every = 1000, c.checkpoint.every = 1000;
+  EXPECT_EQ(run_training(c), 0);
+  c.train.output = path("parts");
+  std::thread killer([&] {
+    // Once training runs (its first log line is out), stop it.
+    for (int i = 0; i < 2000; ++i) {
+      std::ifstream log(path("parts/train.log"));
+      const std::string text((std::istreambuf_iterator<char>(log)), {});
+      if (text.find("step 5 ") != std::string::npos) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    kill(getpid(), SIGTERM);
+  });
+  EXPECT_EQ(run_training(c), 128 + SIGTERM);
+  killer.join();
+  EXPECT_TRUE(latest_checkpoint(*real_file_system(), path("parts")).has_value());
+  EXPECT_EQ(run_training(c), 0);
+  for (const char* file : {"model.safetensors", "training.safetensors"}) EXPECT_EQ(hash("whole", "00000400", file), hash("parts", "00000400", file)) << file;
+}
+
+TEST_F(TrainerTest, LearnsATaskAndTheBestCheckpointTranslatesIt) {
+  Config c = config("learn");
+  c.model.width = 64, c.model.feed_forward = 256, c.model.dropout = c.model.attention_dropout = c.model.feed_forward_dropout = 0;
+  c.train.max_steps = 600, c.train.batch_tokens = 400, c.train.optimizer.warmup = 100, c.train.optimizer.ema = 0, c.valid.every = 200;
+  EXPECT_EQ(run_training(c), 0);
+  const auto files = real_file_system();
+  const auto backend = make_backend("cpu:f32", 2);
+  const LoadedModel loaded = load_model(*files, path("learn"), *backend);
+  Translator translator(*loaded.model, loaded.description.vocabularies, loaded.description.search);
+  const std::vector<std::string> lines{"red dog", "", "cat sees big house"};
+  const auto result = translator.translate(lines);
+  EXPECT_EQ(result[0][0].text, "Hund rot");
+  EXPECT_EQ(result[1][0].text, "");
+  EXPECT_EQ(result[2][0].text, "Haus gross sieht Katze");
+}
+
+TEST_F(TrainerTest, ALossThatIsNotFiniteStopsBeforeTheUpdateAndNamesTheBatch) {
+  Config c = config("diverge");
+  c.train.max_steps = 10, c.checkpoint.every = 5;
+  EXPECT_EQ(run_training(c), 0);
+  const std::string before = hash("diverge", "00000010", "model.safetensors");
+  c.train.max_steps = 100, c.train.optimizer.learning_rate = 1e30, c.train.optimizer.clip_norm = 0, c.train.optimizer.warmup = 0;
+  try {
+    run_training(c);
+    FAIL() << "went on with numbers that are not finite";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("batch"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("not finite"), std::string::npos) << e.what();
+  }
+  EXPECT_EQ(hash("diverge", "00000010", "model.safetensors"), before);
+}
+
+TEST_F(TrainerTest, RefusesToContinueWithOtherData) {
+  Config c = config("run");
+  c.train.max_steps = 10;
+  EXPECT_EQ(run_training(c), 0);
+  c.train.seed = 2, c.train.max_steps = 20;
+  EXPECT_THROW(run_training(c), ConfigError);
+}
+
+}  // namespace
+}  // namespace starling
