@@ -129,11 +129,12 @@ void assign(const Target& t, bool* value, std::string_view text) {
 }
 
 void check_item(const Target& t, const std::string& text) {
-  if (first_bad_byte(text) != std::string::npos) t.fail(fmt::format("{} has a NUL byte or invalid UTF-8; give UTF-8 text", in_quotes(text)));
+  if (first_bad_byte(text) != std::string::npos)
+    t.fail(fmt::format("{} has a NUL byte or invalid UTF-8; give UTF-8 text", in_quotes(text)));
   const auto& allowed = t.field.choices;
   if (allowed.empty() || std::find(allowed.begin(), allowed.end(), text) != allowed.end()) return;
-  t.fail(fmt::format("{} is not allowed{}{} choose {} {}", in_quotes(text), did_you_mean(text, allowed), closest(text, allowed).empty() ? ";" : "",
-                     allowed.size() > 1 ? "one of" : "", joined(allowed)));
+  t.fail(fmt::format("{} is not allowed{}{} choose {} {}", in_quotes(text), did_you_mean(text, allowed),
+                     closest(text, allowed).empty() ? ";" : "", allowed.size() > 1 ? "one of" : "", joined(allowed)));
 }
 
 void assign(const Target& t, std::string* value, std::string_view text) {
@@ -224,7 +225,8 @@ class Reader {
     if (!found) {
       std::string hint = did_you_mean(name, names_of(sections_));
       if (hint.empty()) hint = did_you_mean(name, config_names(sections_));
-      fail(key, fmt::format("there is no section {}{} The sections are {}", in_quotes(name), hint.empty() ? "." : hint, joined(names_of(sections_))));
+      fail(key, fmt::format("there is no section {}{} The sections are {}", in_quotes(name), hint.empty() ? "." : hint,
+                            joined(names_of(sections_))));
     }
     if (body.IsNull()) return;
     if (!body.IsMap()) fail(key, fmt::format("the section {} must hold 'key: value' lines, indented by two blanks", in_quotes(name)));
@@ -256,11 +258,12 @@ class Reader {
       strings(t, node, **list);
     } else if (node.IsScalar()) {
       assign_text(t, node.Scalar());
-    } else if (node.IsNull() && (std::holds_alternative<std::string*>(t.field.value) ||
-                                 std::holds_alternative<std::vector<std::string>*>(t.field.value))) {
+    } else if (node.IsNull() &&
+               (std::holds_alternative<std::string*>(t.field.value) || std::holds_alternative<std::vector<std::string>*>(t.field.value))) {
       assign_text(t, "");
     } else {
-      t.fail(node.IsNull() ? "has no value; write one behind the colon, or remove the line" : "must be a single value, not a list or a map");
+      t.fail(node.IsNull() ? "has no value; write one behind the colon, or remove the line"
+                           : "must be a single value, not a list or a map");
     }
   }
 
@@ -292,13 +295,14 @@ class Reader {
 
 void check_text(std::string_view text, const std::string& file) {
   if (text.size() > maximum_bytes) {
-    throw ConfigError(fmt::format("{}:1: {} bytes are too many for a configuration (limit 1 MiB); is this the right file?", file, text.size()));
+    throw ConfigError(
+        fmt::format("{}:1: {} bytes are too many for a configuration (limit 1 MiB); is this the right file?", file, text.size()));
   }
   const size_t bad = first_bad_byte(text);
   if (bad == std::string_view::npos) return;
   const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(bad), '\n');
-  throw ConfigError(fmt::format("{}:{}: byte 0x{:02x} is {}; save the file as UTF-8 text", file, line, static_cast<unsigned char>(text[bad]),
-                                text[bad] == 0 ? "a NUL" : "not valid UTF-8"));
+  throw ConfigError(fmt::format("{}:{}: byte 0x{:02x} is {}; save the file as UTF-8 text", file, line,
+                                static_cast<unsigned char>(text[bad]), text[bad] == 0 ? "a NUL" : "not valid UTF-8"));
 }
 
 // yaml-cpp's words for what went wrong, with the fix.
@@ -341,7 +345,9 @@ std::string string_text(const std::string& text) {
 
 struct ValueText {
   template <class T>
-  std::string operator()(const Ranged<T>& range) const { return number_text(*range.value); }
+  std::string operator()(const Ranged<T>& range) const {
+    return number_text(*range.value);
+  }
   std::string operator()(const bool* value) const { return *value ? "true" : "false"; }
   std::string operator()(const std::string* value) const { return string_text(*value); }
   std::string operator()(const std::vector<std::string>* value) const {
@@ -467,7 +473,8 @@ ConfigDocument::ConfigDocument(std::string_view text, std::string file) : file_(
     // The end-of-document mark makes yaml-cpp refuse a quote that is never closed; without it the rest of the file would be its text.
     const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text) + "\n...\n");
     if (documents.size() > 1) {
-      throw ConfigError(fmt::format("{}:{}: a second YAML document begins here; remove the '---' line", file_, documents[1].Mark().line + 1));
+      throw ConfigError(
+          fmt::format("{}:{}: a second YAML document begins here; remove the '---' line", file_, documents[1].Mark().line + 1));
     }
     root_ = std::make_shared<const YAML::Node>(documents.empty() ? YAML::Node() : documents[0]);
   } catch (const YAML::Exception& e) {
@@ -511,8 +518,8 @@ void apply_override(std::span<const ConfigSection> sections, const std::string& 
   const std::string place = "command line";
   const auto unknown = [&](const std::vector<std::string>& candidates) {
     const std::string hint = did_you_mean(name, candidates);
-    throw ConfigError(fmt::format("{}: there is no key {}{}", place, in_quotes(name),
-                                  hint.empty() ? "; 'starling train --help' lists all keys" : hint));
+    throw ConfigError(
+        fmt::format("{}: there is no key {}{}", place, in_quotes(name), hint.empty() ? "; 'starling train --help' lists all keys" : hint));
   };
   const size_t dot = name.find('.'), next = dot == std::string::npos ? dot : name.find('.', dot + 1);
   const ConfigSection* section = find_section(sections, name.substr(0, dot));
@@ -529,8 +536,8 @@ void apply_override(std::span<const ConfigSection> sections, const std::string& 
   size_t index = 0;
   const auto [end, error] = std::from_chars(index_text.data(), index_text.data() + index_text.size(), index);
   if (error != std::errc() || end != index_text.data() + index_text.size() || index > std::min(list->size(), maximum_records)) {
-    throw ConfigError(fmt::format("{}: {}: the entry {} does not exist; give a number from 0 to {} (the latter appends)", place, in_quotes(name),
-                                  in_quotes(index_text), list->size()));
+    throw ConfigError(fmt::format("{}: {}: the entry {} does not exist; give a number from 0 to {} (the latter appends)", place,
+                                  in_quotes(name), in_quotes(index_text), list->size()));
   }
   if (index == list->size()) list->resize(index + 1);
   const std::vector<ConfigField> fields = list->fields(index);
@@ -584,7 +591,8 @@ std::string config_markdown(std::span<const ConfigSection> sections) {
     out += fmt::format("## {}\n\n{}.\n\n| Key | Default | Allowed | Meaning |\n|---|---|---|---|\n", section.name, section.help);
     for (const auto& field : section.fields) {
       const std::string value = default_text(field);
-      out += fmt::format("| `{}` | {} | {} | {} |\n", field.key, value.empty() ? "" : "`" + value + "`", allowed_text(field), table_cell(field.help));
+      out += fmt::format("| `{}` | {} | {} | {} |\n", field.key, value.empty() ? "" : "`" + value + "`", allowed_text(field),
+                         table_cell(field.help));
     }
     out += "\n";
   }

@@ -46,8 +46,8 @@ struct RecordList {
 };
 
 struct ConfigField {
-  using Value =
-      std::variant<Ranged<int64_t>, Ranged<uint64_t>, Ranged<int>, Ranged<double>, bool*, std::string*, std::vector<std::string>*, RecordList>;
+  using Value = std::variant<Ranged<int64_t>, Ranged<uint64_t>, Ranged<int>, Ranged<double>, bool*, std::string*, std::vector<std::string>*,
+                             RecordList>;
   std::string key, help;
   Value value;
   std::vector<std::string> choices;  // allowed values of a string or of the items of a list; empty = any
@@ -83,7 +83,8 @@ class FieldList {
       visit(list, value[i]);
       return std::move(list.fields());
     };
-    add(std::move(key), std::move(help), RecordList{[&value] { return value.size(); }, [&value](size_t n) { value.resize(n); }, fields}, {});
+    add(std::move(key), std::move(help), RecordList{[&value] { return value.size(); }, [&value](size_t n) { value.resize(n); }, fields},
+        {});
   }
   // A key that is accepted and documented, but that its owner folds into another key after reading; never written.
   void shorthand(std::string key, std::string& value, std::string help) {

@@ -53,9 +53,11 @@ void unknown_argument(const CLI::App& app, const std::string& argument) {
     throw ConfigError(fmt::format("there is no option {}{}{}{}", in_quotes(name), hint, hint.empty() ? "; " : " Or ", fix));
   }
   const std::vector<std::string> verbs = verb_names(app);
-  if (verbs.empty() || !app.get_subcommands().empty()) throw ConfigError(fmt::format("unexpected argument {}; {}", in_quotes(argument), fix));
+  if (verbs.empty() || !app.get_subcommands().empty())
+    throw ConfigError(fmt::format("unexpected argument {}; {}", in_quotes(argument), fix));
   const std::string hint = did_you_mean(argument, verbs);
-  throw ConfigError(fmt::format("there is no verb {}{} The verbs are {}", in_quotes(argument), hint.empty() ? "." : hint, fmt::join(verbs, ", ")));
+  throw ConfigError(
+      fmt::format("there is no verb {}{} The verbs are {}", in_quotes(argument), hint.empty() ? "." : hint, fmt::join(verbs, ", ")));
 }
 
 std::string version_text() {

@@ -1,5 +1,5 @@
-// The program `starling`: finds the verb, runs it, and is one of the three places where errors are caught. Exit status: 0 done, 1 a defect or
-// no memory, 2 wrong usage or configuration, 3 wrong data or a refused file operation; a verb may return others.
+// The program `starling`: finds the verb, runs it, and is one of the three places where errors are caught. Exit status: 0 done, 1 a defect
+// or no memory, 2 wrong usage or configuration, 3 wrong data or a refused file operation; a verb may return others.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -48,7 +48,8 @@ void finish_output() {
   errno = 0;
   std::cout.flush();
   if (!std::cout || std::fflush(stdout) != 0) {
-    throw IoError(fmt::format("standard output: writing failed{}; is the disk full?", errno ? fmt::format(": {}", std::strerror(errno)) : ""));
+    throw IoError(
+        fmt::format("standard output: writing failed{}; is the disk full?", errno ? fmt::format(": {}", std::strerror(errno)) : ""));
   }
 }
 

@@ -22,7 +22,8 @@ class HelpWithoutKeys : public CLI::Formatter {
 };
 
 std::string check_dump_kind(const std::string& kind) {
-  return kind.empty() || kind == "minimal" || kind == "full" ? "" : fmt::format("{} is not allowed; choose minimal or full", in_quotes(kind));
+  return kind.empty() || kind == "minimal" || kind == "full" ? ""
+                                                             : fmt::format("{} is not allowed; choose minimal or full", in_quotes(kind));
 }
 
 struct TrainArguments {
@@ -38,7 +39,8 @@ void take_corpus_overrides(const CLI::App& verb, std::vector<Override>& override
     if (!rest[i].starts_with("--data.train.")) unknown_argument(verb, rest[i]);
     const size_t equals = rest[i].find('=');
     const std::string name = rest[i].substr(2, equals == std::string::npos ? equals : equals - 2);
-    if (equals == std::string::npos && i + 1 == rest.size()) throw ConfigError(fmt::format("--{} needs a value; write it behind the option", name));
+    if (equals == std::string::npos && i + 1 == rest.size())
+      throw ConfigError(fmt::format("--{} needs a value; write it behind the option", name));
     overrides.emplace_back(name, equals == std::string::npos ? rest[++i] : rest[i].substr(equals + 1));
   }
 }
@@ -74,10 +76,11 @@ void add_train(CLI::App& app) {
   auto* verb = app.add_subcommand("train", "Train a model; the same command continues a run that was stopped");
   auto a = std::make_shared<TrainArguments>();
   verb->add_option("-c,--config", a->config, "Configuration file, YAML; see docs/config.md")->type_name("FILE");
-  auto* dump = verb->add_option("--dump-config", a->dump, "Print the configuration and exit: minimal (what differs from the defaults) or full")
-                   ->expected(0, 1)
-                   ->type_name("[minimal|full]")
-                   ->check(check_dump_kind, "");
+  auto* dump =
+      verb->add_option("--dump-config", a->dump, "Print the configuration and exit: minimal (what differs from the defaults) or full")
+          ->expected(0, 1)
+          ->type_name("[minimal|full]")
+          ->check(check_dump_kind, "");
   verb->add_flag("--help-markdown", a->markdown, "Print the reference of all keys as Markdown")->group("");
   for (const std::string& name : all_config_names()) {
     const bool short_form = name == "train.precision" || name == "train.threads" || name == "train.seed";

@@ -24,7 +24,8 @@ void visit(Visitor& v, DataSection& s) {
   v.shorthand("target", s.shorthand.target, "short for train.0.target when there is one corpus");
   v.shorthand("tsv", s.shorthand.tsv, "short for train.0.tsv when there is one corpus");
   v.field("max-length", s.options.max_length, "tokens a side, end of sentence included; longer pairs are dropped", 2, 1 << 20);
-  v.field("max-ratio", s.options.max_ratio, "longer over shorter side in tokens; pairs above it are dropped; 0 = off, else at least 1", 0.0, 1e6);
+  v.field("max-ratio", s.options.max_ratio, "longer over shorter side in tokens; pairs above it are dropped; 0 = off, else at least 1", 0.0,
+          1e6);
 }
 struct ModelSection {
   ModelConfig& model;
@@ -40,12 +41,9 @@ namespace {
 std::vector<ConfigSection> sections_of(Config& c, CorpusShorthand& shorthand) {
   DataSection data{c.data, shorthand};
   ModelSection model{c.model};
-  return {config_section("data", "Training text", data),
-          config_section("vocab", "Subword vocabulary (SentencePiece)", c.vocab),
-          config_section("model", "Architecture", model),
-          config_section("train", "Optimization, run directory and limits", c.train),
-          config_section("valid", "Validation", c.valid),
-          config_section("checkpoint", "Checkpoints", c.checkpoint),
+  return {config_section("data", "Training text", data),  config_section("vocab", "Subword vocabulary (SentencePiece)", c.vocab),
+          config_section("model", "Architecture", model), config_section("train", "Optimization, run directory and limits", c.train),
+          config_section("valid", "Validation", c.valid), config_section("checkpoint", "Checkpoints", c.checkpoint),
           config_section("log", "Reports", c.log)};
 }
 
@@ -67,14 +65,16 @@ void apply_preset(const ConfigDocument& document, const std::vector<Override>& o
 void fold_shorthand(DataOptions& data, CorpusShorthand& shorthand, bool from_file) {
   if (!shorthand.any()) return;
   if (data.train.size() > (from_file ? 0u : 1u)) {
-    throw ConfigError(fmt::format("data: source, target and tsv name the only corpus, but data.train lists {}; use data.train.0.source and so on",
-                                  data.train.size()));
+    throw ConfigError(
+        fmt::format("data: source, target and tsv name the only corpus, but data.train lists {}; use data.train.0.source and so on",
+                    data.train.size()));
   }
   if (data.train.empty()) data.train.emplace_back();
   CorpusFiles& corpus = data.train.front();
   if (!shorthand.tsv.empty() && shorthand.source.empty() && shorthand.target.empty()) corpus.source = corpus.target = "";
   if (shorthand.tsv.empty()) corpus.tsv = "";
-  for (auto [from, to] : {std::pair(&shorthand.source, &corpus.source), {&shorthand.target, &corpus.target}, {&shorthand.tsv, &corpus.tsv}}) {
+  for (auto [from, to] :
+       {std::pair(&shorthand.source, &corpus.source), {&shorthand.target, &corpus.target}, {&shorthand.tsv, &corpus.tsv}}) {
     if (!from->empty()) *to = *from;
   }
   shorthand = {};
@@ -82,18 +82,20 @@ void fold_shorthand(DataOptions& data, CorpusShorthand& shorthand, bool from_fil
 
 void check_model(const Config& c) {
   if (c.model.width % c.model.heads != 0) {
-    throw ConfigError(fmt::format("model.width {} is not a multiple of model.heads {}; set model.width to {} or choose other heads", c.model.width,
-                                  c.model.heads, (c.model.width / c.model.heads + 1) * c.model.heads));
+    throw ConfigError(fmt::format("model.width {} is not a multiple of model.heads {}; set model.width to {} or choose other heads",
+                                  c.model.width, c.model.heads, (c.model.width / c.model.heads + 1) * c.model.heads));
   }
   if (c.model.tied_embeddings == "all" && !c.vocab.joint) {
-    throw ConfigError("model.tied-embeddings is all, which needs one vocabulary for both sides; set vocab.joint to true, or "
-                      "model.tied-embeddings to decoder or none");
+    throw ConfigError(
+        "model.tied-embeddings is all, which needs one vocabulary for both sides; set vocab.joint to true, or "
+        "model.tied-embeddings to decoder or none");
   }
 }
 
 void check_vocab(const VocabConfig& c) {
   if (!c.joint && !c.source.empty() && c.source == c.target) {
-    throw ConfigError(fmt::format("vocab.source and vocab.target are the same file {}; set vocab.joint to true or name two files", in_quotes(c.source)));
+    throw ConfigError(
+        fmt::format("vocab.source and vocab.target are the same file {}; set vocab.joint to true or name two files", in_quotes(c.source)));
   }
   if (c.joint && !c.target.empty() && c.source != c.target) {
     throw ConfigError("vocab.target is set, but vocab.joint is true; name the one vocabulary in vocab.source, or set vocab.joint to false");
@@ -103,8 +105,8 @@ void check_vocab(const VocabConfig& c) {
 void check_train(const TrainConfig& c) {
   if (c.output.empty()) throw ConfigError("train.output is empty; name the run directory, e.g. train.output: run");
   if (c.micro_batch_tokens > c.batch_tokens) {
-    throw ConfigError(fmt::format("train.micro-batch-tokens {} is larger than train.batch-tokens {}; lower it or set it to 0", c.micro_batch_tokens,
-                                  c.batch_tokens));
+    throw ConfigError(fmt::format("train.micro-batch-tokens {} is larger than train.batch-tokens {}; lower it or set it to 0",
+                                  c.micro_batch_tokens, c.batch_tokens));
   }
 }
 
@@ -114,15 +116,16 @@ void check_valid(const ValidConfig& c) {
                                   c.source.empty() ? "target" : "source", c.source.empty() ? "source" : "target"));
   }
   if (c.source.empty() && !c.metrics.empty()) {
-    throw ConfigError("valid.metrics are asked for, but there is nothing to validate on; name valid.source and valid.target, or set valid.metrics to []");
+    throw ConfigError(
+        "valid.metrics are asked for, but there is nothing to validate on; name valid.source and valid.target, or set valid.metrics to []");
   }
   if (c.early_stopping > 0 && !c.enabled()) {
     throw ConfigError("valid.early-stopping needs a validation; name valid.source, valid.target and valid.metrics, or set it to 0");
   }
   const std::string& metric = c.early_stopping_metric;
   if (c.enabled() && metric != "first" && std::find(c.metrics.begin(), c.metrics.end(), metric) == c.metrics.end()) {
-    throw ConfigError(fmt::format("valid.early-stopping-metric {} is not among valid.metrics {}; add it there, or choose one of these", metric,
-                                  fmt::join(c.metrics, ", ")));
+    throw ConfigError(fmt::format("valid.early-stopping-metric {} is not among valid.metrics {}; add it there, or choose one of these",
+                                  metric, fmt::join(c.metrics, ", ")));
   }
 }
 

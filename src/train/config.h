@@ -30,12 +30,14 @@ struct VocabConfig {
 };
 template <class Visitor>
 void visit(Visitor& v, VocabConfig& c) {
-  v.field("source", c.source, "SentencePiece model of the source side (of both when joint); trained if the file is missing; empty = in the run directory");
+  v.field("source", c.source,
+          "SentencePiece model of the source side (of both when joint); trained if the file is missing; empty = in the run directory");
   v.field("target", c.target, "SentencePiece model of the target side when not joint; empty = in the run directory");
   v.field("joint", c.joint, "one vocabulary for both sides");
   v.field("size", c.training.size, "pieces", 16, 1000000);
   v.choice("type", c.training.type, {"unigram", "bpe"}, "kind of subword model");
-  v.field("sample-lines", c.training.sample_lines, "lines that the vocabulary is trained on, a seeded sample; held in memory", 1, 1000000000);
+  v.field("sample-lines", c.training.sample_lines, "lines that the vocabulary is trained on, a seeded sample; held in memory", 1,
+          1000000000);
   v.field("character-coverage", c.training.character_coverage, "share of the characters that get a piece of their own", 0.5, 1.0);
 }
 
@@ -58,10 +60,12 @@ void visit(Visitor& v, TrainConfig& c) {
   v.field("seed", c.seed, "seed of initial weights, data order, dropout and vocabulary sample");
   v.field("batch-tokens", c.batch_tokens, "target tokens an update (global batch)", 1, 100000000);
   v.field("micro-batch-tokens", c.micro_batch_tokens,
-          "target tokens computed at once, gradients are accumulated; 0 = chosen to fit; does not change the result beyond rounding", 0, 100000000);
+          "target tokens computed at once, gradients are accumulated; 0 = chosen to fit; does not change the result beyond rounding", 0,
+          100000000);
   visit(v, c.optimizer);
   v.field("label-smoothing", c.label_smoothing, "probability mass spread over the whole vocabulary", 0.0, 0.99);
-  v.choice("precision", c.precision, {"auto", "bf16", "f32"}, "of matrix products; weights are f32; auto = bf16 where the processor has it");
+  v.choice("precision", c.precision, {"auto", "bf16", "f32"},
+           "of matrix products; weights are f32; auto = bf16 where the processor has it");
   v.field("threads", c.threads, "computing threads; 0 = all cores this process may use", 0, 4096);
   v.field("max-steps", c.max_steps, "stop after so many updates", 1, 1000000000000);
   v.field("max-epochs", c.max_epochs, "stop after so many passes over the data; 0 = off", 0, 1000000000);
@@ -96,7 +100,8 @@ void visit(Visitor& v, ValidConfig& c) {
   v.choice("metrics", c.metrics, {"cross-entropy", "bleu", "chrf", "chrf++", "ter"},
            "what is measured: cross-entropy per target token (nats), the others on one decoding, as raw text");
   v.field("beam", c.beam, "beam width of that decoding", 1, 1024);
-  v.field("length-penalty", c.length_penalty, "alpha of ((5+|Y|)/6)^alpha, which a hypothesis' log-probability is divided by; 0 = off", 0.0, 10.0);
+  v.field("length-penalty", c.length_penalty, "alpha of ((5+|Y|)/6)^alpha, which a hypothesis' log-probability is divided by; 0 = off", 0.0,
+          10.0);
   v.field("max-length-factor", c.max_length_factor, "a translation has at most factor * source tokens + offset tokens", 0.0, 100.0);
   v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
   v.field("early-stopping", c.early_stopping, "stop after so many validations in a row without improvement; 0 = off", 0, 1000000);

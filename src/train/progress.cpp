@@ -124,7 +124,9 @@ ProgressOptions console_progress(std::string directory, const std::string& mode)
 }
 
 Progress::Progress(ProgressOptions options)
-    : options_(std::move(options)), log_(open_log(options_.directory, "train.log")), events_(open_log(options_.directory, "events.jsonl")) {}
+    : options_(std::move(options)),
+      log_(open_log(options_.directory, "train.log")),
+      events_(open_log(options_.directory, "events.jsonl")) {}
 
 Progress::~Progress() {
   if (drawn_ > 0) show("\n");
@@ -205,7 +207,8 @@ void Progress::validation(const ValidReport& r) {
     text += fmt::format(" | {} {:.4g}", metric, value);
     scores[metric] = value;
   }
-  if (!r.metric.empty()) text += r.best ? fmt::format(" | new best {}", r.metric) : fmt::format(" | {} stalled {} times", r.metric, r.stalled);
+  if (!r.metric.empty())
+    text += r.best ? fmt::format(" | new best {}", r.metric) : fmt::format(" | {} stalled {} times", r.metric, r.stalled);
   message(text + " | took " + duration_text(r.seconds));
   if (!r.example.empty()) message("[valid] example: " + r.example);
   event({{"type", "validation"},
@@ -228,7 +231,8 @@ void Progress::message(std::string_view text) {
 }
 
 void Progress::event(const Json& record) {
-  CHECK(record.contains("type") && record.contains("step"), "an event needs type and step: {}", record.dump(-1, ' ', false, Json::error_handler_t::replace));
+  CHECK(record.contains("type") && record.contains("step"), "an event needs type and step: {}",
+        record.dump(-1, ' ', false, Json::error_handler_t::replace));
   if (!events_) return;
   Json whole = {{"schema", schema_version}, {"type", record["type"]}, {"time", iso_time(options_.now())}};
   for (const auto& [key, value] : record.items()) whole[key] = value;

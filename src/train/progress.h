@@ -21,10 +21,10 @@ namespace starling {
 struct ProgressOptions {
   using Time = std::chrono::system_clock::time_point;
 
-  std::string directory;                              // the run directory, which must exist; "" = no files
-  bool live = false;                                  // draw the live line
-  std::function<void(std::string_view)> console;      // writes to the screen; empty = nowhere
-  std::function<int()> width = [] { return 80; };     // columns of the screen
+  std::string directory;                           // the run directory, which must exist; "" = no files
+  bool live = false;                               // draw the live line
+  std::function<void(std::string_view)> console;   // writes to the screen; empty = nowhere
+  std::function<int()> width = [] { return 80; };  // columns of the screen
   std::function<Time()> now = [] { return std::chrono::system_clock::now(); };
 };
 
@@ -35,12 +35,12 @@ ProgressOptions console_progress(std::string directory, const std::string& mode)
 // What happened since the last report. NaN and 0 stand for unknown and are left out of the lines.
 struct TrainReport {
   static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  int64_t step = 0;           // updates done
-  int64_t max_steps = 0;      // updates at which training ends at the latest
-  int64_t epoch = 1;          // counted from 1
-  double loss = unknown;      // mean per target token, nats
+  int64_t step = 0;       // updates done
+  int64_t max_steps = 0;  // updates at which training ends at the latest
+  int64_t epoch = 1;      // counted from 1
+  double loss = unknown;  // mean per target token, nats
   int64_t sentences = 0, source_tokens = 0, target_tokens = 0;
-  double seconds = 0;         // they took, validation and checkpoints left out
+  double seconds = 0;  // they took, validation and checkpoints left out
   double learning_rate = unknown;
   double gradient_norm = unknown;  // before clipping
   double fraction = unknown;       // of the whole run, 0 to 1; unknown: step / max_steps
@@ -49,11 +49,11 @@ struct TrainReport {
 struct ValidReport {
   int64_t step = 0, epoch = 1;
   std::vector<std::pair<std::string, double>> scores;  // metric, value
-  std::string metric;      // the one that decides about "best"
-  bool best = false;       // the best so far
-  int64_t stalled = 0;     // validations without improvement
-  double seconds = 0;      // it took
-  std::string example;     // a translation to look at, may be ""
+  std::string metric;                                  // the one that decides about "best"
+  bool best = false;                                   // the best so far
+  int64_t stalled = 0;                                 // validations without improvement
+  double seconds = 0;                                  // it took
+  std::string example;                                 // a translation to look at, may be ""
 };
 
 class Progress {

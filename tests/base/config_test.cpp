@@ -58,9 +58,7 @@ void visit(Visitor& v, Other& o) {
 struct Whole {
   Sample main;
   Other log;
-  std::vector<ConfigSection> sections() {
-    return {config_section("main", "Main things", main), config_section("log", "Logging", log)};
-  }
+  std::vector<ConfigSection> sections() { return {config_section("main", "Main things", main), config_section("log", "Logging", log)}; }
 };
 
 Whole load(const std::string& text) {
@@ -116,7 +114,8 @@ TEST(Config, UnknownKeysSayWhatWasMeant) {
   EXPECT_THAT(message("mian:\n  size: 3\n"), HasSubstr("c.yml:1: there is no section 'mian'; did you mean 'main'?"));
   EXPECT_THAT(message("main:\n  every: 3\n"), HasSubstr("did you mean 'log.every'?"));
   EXPECT_THAT(message("every: 3\n"), HasSubstr("did you mean 'log.every'?"));
-  EXPECT_THAT(message("main:\n  corpora:\n    - sorce: a\n"), HasSubstr("c.yml:3: there is no key 'sorce' in main.corpora.0; did you mean 'source'?"));
+  EXPECT_THAT(message("main:\n  corpora:\n    - sorce: a\n"),
+              HasSubstr("c.yml:3: there is no key 'sorce' in main.corpora.0; did you mean 'source'?"));
   EXPECT_THAT(message("main:\n  zzzzzzzz: 3\n"), HasSubstr("use one of name, type"));
 }
 
@@ -247,8 +246,9 @@ TEST(Config, FuzzedFilesThrowOrLoad) {
   const std::string good =
       "main:\n  name: &n a\n  type: bpe\n  size: 16000\n  rate: 1e-3\n  joint: false\n  metrics: [chrf, bleu]\n"
       "  corpora:\n    - {source: a, target: *n}\n    - source: c\n      weight: 2.5\nlog: {every: 5}\n";
-  const std::string pieces[] = {std::string(1, '\0'), "\xED\xA0\x80", "\"", "'", "[", "]", "{", "}", ":", "- ", "&n ", "*n", "\n", "  ",
-                                "99999999999999999999", "-1", "!!binary ", "|\n", ">", "%", "@", "---\n", "? ", "\t", "1e400", "<<: *n", "\\", "#"};
+  const std::string pieces[] = {
+      std::string(1, '\0'),   "\xED\xA0\x80", "\"",        "'",   "[", "]", "{", "}",     ":",  "- ", "&n ",   "*n",     "\n", "  ",
+      "99999999999999999999", "-1",           "!!binary ", "|\n", ">", "%", "@", "---\n", "? ", "\t", "1e400", "<<: *n", "\\", "#"};
   Random random(11, 0);
   int failures = 0;
   for (int round = 0; round < 3000; ++round) {

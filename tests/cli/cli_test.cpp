@@ -138,10 +138,28 @@ TEST_F(CliTest, ClosedAndFullOutput) {
 }
 
 TEST_F(CliTest, DumpsReadBack) {
-  const std::vector<std::string> arguments = {
-      "train",          "--data.source=a b.en", "--data.target",         "ü.de",  "--data.train.1.tsv=x.tsv", "--data.train.1.weight", "2.5",
-      "--train.output", "train",                "--train.learning-rate", "1e-4",  "--model.preset",           "transformer-tiny",      "--precision",
-      "f32",            "--valid.metrics",      "bleu,chrf",             "--valid.source", "v", "--valid.target", "--w",  "--train.seed=9"};
+  const std::vector<std::string> arguments = {"train",
+                                              "--data.source=a b.en",
+                                              "--data.target",
+                                              "ü.de",
+                                              "--data.train.1.tsv=x.tsv",
+                                              "--data.train.1.weight",
+                                              "2.5",
+                                              "--train.output",
+                                              "train",
+                                              "--train.learning-rate",
+                                              "1e-4",
+                                              "--model.preset",
+                                              "transformer-tiny",
+                                              "--precision",
+                                              "f32",
+                                              "--valid.metrics",
+                                              "bleu,chrf",
+                                              "--valid.source",
+                                              "v",
+                                              "--valid.target",
+                                              "--w",
+                                              "--train.seed=9"};
   for (const std::string kind : {"minimal", "full"}) {
     std::vector<std::string> first = arguments;
     first.insert(first.end(), {"--dump-config", kind});
@@ -158,17 +176,59 @@ TEST_F(CliTest, DumpsReadBack) {
   EXPECT_EQ(whole.out, content(path("full.yml")));
 }
 
-const std::string odd_values[] = {"",     "-1",    "99999999999999999999999", "1e999", "nan",        "\xED\xA0\x80", "\xFF\xFE", "[",  "{}",
-                                  "null", "~",     "0x10",                    "--",    "-",          "'",            "\"",       "%%", "\n",
-                                  "a=b",  "[a,b]", "-9223372036854775808",    " 1",    "\xF4\x90\x80\x80", std::string(5000, '9')};
+const std::string odd_values[] = {"",
+                                  "-1",
+                                  "99999999999999999999999",
+                                  "1e999",
+                                  "nan",
+                                  "\xED\xA0\x80",
+                                  "\xFF\xFE",
+                                  "[",
+                                  "{}",
+                                  "null",
+                                  "~",
+                                  "0x10",
+                                  "--",
+                                  "-",
+                                  "'",
+                                  "\"",
+                                  "%%",
+                                  "\n",
+                                  "a=b",
+                                  "[a,b]",
+                                  "-9223372036854775808",
+                                  " 1",
+                                  "\xF4\x90\x80\x80",
+                                  std::string(5000, '9')};
 
 // Each file lacks training data, so even one that survives its mutation ends with an error before anything is trained.
 TEST_F(CliTest, FuzzedConfigurations) {
   const std::string good =
       "vocab:\n  size: 8000\n  type: bpe\nmodel:\n  preset: transformer-tiny\n  width: 128\ntrain:\n  seed: 1\n  batch-tokens: 4000\n"
       "  learning-rate: 5e-4\nvalid:\n  source: a\n  target: b\n  metrics: [bleu, chrf]\nlog: {every: 5}\n";
-  const std::string pieces[] = {std::string(1, '\0'), "\xED\xA0\x80", "\"", "'", "[", "]", "{", "}", ":", "- ", "&n ", "*n", "\n", "  ", "|\n", "---\n",
-                                "? ", "\t", "<<: *n", std::string(3000, '['), "99999999999999999999", "-5", "1e999"};
+  const std::string pieces[] = {std::string(1, '\0'),
+                                "\xED\xA0\x80",
+                                "\"",
+                                "'",
+                                "[",
+                                "]",
+                                "{",
+                                "}",
+                                ":",
+                                "- ",
+                                "&n ",
+                                "*n",
+                                "\n",
+                                "  ",
+                                "|\n",
+                                "---\n",
+                                "? ",
+                                "\t",
+                                "<<: *n",
+                                std::string(3000, '['),
+                                "99999999999999999999",
+                                "-5",
+                                "1e999"};
   Random random(5, 1);
   for (int round = 0; round < 150; ++round) {
     std::string text = good;
@@ -183,10 +243,33 @@ TEST_F(CliTest, FuzzedConfigurations) {
 }
 
 TEST_F(CliTest, FuzzedCommandLines) {
-  const std::vector<std::string> words = {"train", "translate", "score", "evaluate", "average", "--model", "-m", "--beam", "-c", "--train.seed",
-                                          "--train.batch-tokens=", "--valid.metrics", "--data.train.0.weight", "--data.train.99999999999999999999.tsv",
-                                          "--model.width", "--model.preset", "--dump-confg", "--references", "--hypotheses", "--metrics", "--n-best",
-                                          "--threads", "-x", "---", "--=", "--.", "-1"};
+  const std::vector<std::string> words = {"train",
+                                          "translate",
+                                          "score",
+                                          "evaluate",
+                                          "average",
+                                          "--model",
+                                          "-m",
+                                          "--beam",
+                                          "-c",
+                                          "--train.seed",
+                                          "--train.batch-tokens=",
+                                          "--valid.metrics",
+                                          "--data.train.0.weight",
+                                          "--data.train.99999999999999999999.tsv",
+                                          "--model.width",
+                                          "--model.preset",
+                                          "--dump-confg",
+                                          "--references",
+                                          "--hypotheses",
+                                          "--metrics",
+                                          "--n-best",
+                                          "--threads",
+                                          "-x",
+                                          "---",
+                                          "--=",
+                                          "--.",
+                                          "-1"};
   Random random(6, 1);
   for (int round = 0; round < 250; ++round) {
     std::vector<std::string> arguments = {words[random.below(5)]};

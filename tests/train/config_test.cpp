@@ -73,7 +73,8 @@ TEST(TrainConfig, CombinationsThatCannotWorkNameTheFix) {
   EXPECT_THAT(message("valid: {source: a}"), HasSubstr("valid.target is not"));
   EXPECT_THAT(message("valid: {metrics: [bleu]}"), HasSubstr("name valid.source and valid.target"));
   EXPECT_THAT(message("valid: {early-stopping: 3}"), HasSubstr("needs a validation"));
-  EXPECT_THAT(message("valid: {source: a, target: b, metrics: [bleu], early-stopping-metric: chrf}"), HasSubstr("not among valid.metrics bleu"));
+  EXPECT_THAT(message("valid: {source: a, target: b, metrics: [bleu], early-stopping-metric: chrf}"),
+              HasSubstr("not among valid.metrics bleu"));
   EXPECT_EQ(parse("valid: {source: a, target: b, metrics: [chrf, bleu]}").valid.deciding_metric(), "chrf");
   EXPECT_THAT(message("data: {tsv: a, max-ratio: 0.5}"), HasSubstr("max-ratio"));
   EXPECT_THAT(message("train: {batch-tokens: -1}"), HasSubstr("out of range"));
@@ -84,10 +85,11 @@ TEST(TrainConfig, CombinationsThatCannotWorkNameTheFix) {
 TEST(TrainConfig, SeedGoverns) { EXPECT_EQ(parse("train: {seed: 7}").vocab.training.seed, 7u); }
 
 TEST(TrainConfig, DumpsReadBack) {
-  const Config configs[] = {load_config(""),
-                            parse("data: {source: a b, target: \"c#\"}\nmodel: {preset: transformer-tiny, heads: 2}\ntrain: {learning-rate: 0.1e-3}\n"
-                                  "valid: {source: v, target: w, metrics: [bleu]}\n"),
-                            parse("data:\n  train: [{tsv: a}, {source: b, target: c, weight: 3.5}]\nvalid: {metrics: []}\n")};
+  const Config configs[] = {
+      load_config(""),
+      parse("data: {source: a b, target: \"c#\"}\nmodel: {preset: transformer-tiny, heads: 2}\ntrain: {learning-rate: 0.1e-3}\n"
+            "valid: {source: v, target: w, metrics: [bleu]}\n"),
+      parse("data:\n  train: [{tsv: a}, {source: b, target: c, weight: 3.5}]\nvalid: {metrics: []}\n")};
   for (const Config& c : configs) {
     for (const bool full : {false, true}) {
       const std::string text = dump_config(c, full);
@@ -104,7 +106,8 @@ TEST(TrainConfig, DocumentationIsUpToDate) {
   std::ifstream file(STARLING_SOURCE_DIR "/docs/config.md");
   std::stringstream text;
   text << file.rdbuf();
-  EXPECT_THAT(text.str(), HasSubstr(config_reference_markdown())) << "replace the tables of docs/config.md by the output of: starling train --help-markdown";
+  EXPECT_THAT(text.str(), HasSubstr(config_reference_markdown()))
+      << "replace the tables of docs/config.md by the output of: starling train --help-markdown";
 }
 
 }  // namespace

@@ -60,10 +60,11 @@ TEST_F(ProgressTest, LinesOnScreenAndInTheLog) {
   now_ms_ += 10000;
   p.report(sample(200));
   p.message("saved");
-  EXPECT_THAT(lines("train.log"),
-              ElementsAre("[2026-11-21T07:05:09Z] step 100 | epoch 2 | loss 3.2500 | 400 tok/s | lr 5.000e-04 | gnorm 1.500 | 10.0 %",
-                          "[2026-11-21T07:05:19Z] step 200 | epoch 2 | loss 3.2500 | 400 tok/s | lr 5.000e-04 | gnorm 1.500 | 20.0 % | left 1:20",
-                          "[2026-11-21T07:05:19Z] saved"));
+  EXPECT_THAT(
+      lines("train.log"),
+      ElementsAre("[2026-11-21T07:05:09Z] step 100 | epoch 2 | loss 3.2500 | 400 tok/s | lr 5.000e-04 | gnorm 1.500 | 10.0 %",
+                  "[2026-11-21T07:05:19Z] step 200 | epoch 2 | loss 3.2500 | 400 tok/s | lr 5.000e-04 | gnorm 1.500 | 20.0 % | left 1:20",
+                  "[2026-11-21T07:05:19Z] saved"));
   EXPECT_THAT(screen_, HasSubstr("step 200 | epoch 2"));
   EXPECT_THAT(screen_, Not(HasSubstr("\r")));
 }
@@ -97,7 +98,8 @@ TEST_F(ProgressTest, Records) {
   EXPECT_TRUE(records[1]["target_tokens_per_second"].is_null());
   EXPECT_EQ(records[2]["scores"]["bleu"], 12.345);
   EXPECT_EQ(records[2]["best"], true);
-  EXPECT_THAT(lines("train.log").at(2), HasSubstr("[valid] step 200 | epoch 2 | cross-entropy 2.5 | bleu 12.35 | new best bleu | took 0:03"));
+  EXPECT_THAT(lines("train.log").at(2),
+              HasSubstr("[valid] step 200 | epoch 2 | cross-entropy 2.5 | bleu 12.35 | new best bleu | took 0:03"));
   EXPECT_THROW(p.event({{"step", 1}}), InternalError);
 }
 
