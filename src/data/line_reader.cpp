@@ -207,7 +207,10 @@ bool LineReader::next(std::string_view& line) {
     }
     searched = count;
     if (count > kMaxLineBytes) checked({unread, count});
-    if (!at_end_ && fill()) continue;
+    if (!at_end_) {
+      fill();  // moves what `unread` points to
+      continue;
+    }
     if (count == 0) return false;
     begin_ = end_;
     line = checked({unread, count});
@@ -217,8 +220,8 @@ bool LineReader::next(std::string_view& line) {
   return true;
 }
 
-// Moves the unread bytes to the front and reads more; false at the end of the file.
-bool LineReader::fill() {
+// Moves the unread bytes to the front and reads more, or sets at_end_.
+void LineReader::fill() {
   if (begin_ > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
   end_ -= begin_;
   begin_ = 0;
@@ -230,7 +233,6 @@ bool LineReader::fill() {
   } catch (const DataError& error) {
     fail(line_number_ + 1, error.what());
   }
-  return !at_end_;
 }
 
 void LineReader::fail(int64_t line, const std::string& message) const { throw DataError(fmt::format("{}:{}: {}", path_, line, message)); }

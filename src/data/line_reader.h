@@ -37,7 +37,7 @@ class LineReader {
   const std::string& path() const { return path_; }
 
  private:
-  bool fill();
+  void fill();
   std::string_view checked(std::string_view line) const;
   [[noreturn]] void fail(int64_t line, const std::string& message) const;
 
