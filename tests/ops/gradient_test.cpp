@@ -1,0 +1,179 @@
+// Gradients of every differentiable op by central differences, in double precision on the reference backend. A case builds y from
+// inputs and parameters; the scalar that is differentiated is a fixed random combination of y's elements.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "autograd/ops.h"
+#include "base/random.h"
+
+namespace starling {
+namespace {
+
+constexpr double kStep = 1e-5, kTolerance = 1e-7;
+
+struct GradientCase {
+  std::string name;
+  std::vector<Shape> inputs, parameters;
+  std::function<Var(Tape&, const std::vector<Var>&, std::deque<Parameter>&)> build;
+};
+
+class Harness {
+ public:
+  explicit Harness(const GradientCase& c) : case_(c), backend_(make_backend("reference")), store_(*backend_) {
+    Random random(3, 3);
+    for (size_t i = 0; i < c.parameters.size(); ++i) store_.add("p" + std::to_string(i), c.parameters[i], {Initializer::normal, 0.5});
+    store_.allocate(9, true);
+    for (const Shape& shape : c.inputs) {
+      std::vector<double> values(shape.count());
+      for (double& v : values) v = random.normal();
+      inputs_.emplace_back(shape, DType::f64);
+      inputs_.back().from_doubles(values);
+    }
+  }
+
+  // The scalar; when `gradients` is given, also those of inputs and of the flat parameters.
+  double run(std::vector<std::vector<double>>* gradients = nullptr) {
+    arena_.release({});
+    Tape tape(store_, arena_, true, 5, 6);
+    store_.begin_gradients();
+    std::vector<Var> inputs;
+    std::vector<Tensor> collected(inputs_.size());
+    for (size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(tape.record(inputs_[i], [&collected, i](const Tensor& dy) { collected[i] = dy; }));
+    const Var y = case_.build(tape, inputs, store_.all());
+    Random random(11, 11);
+    double scalar = 0;
+    std::vector<double> weights(y.value.count());
+    const std::vector<double> values = y.value.to_doubles();
+    for (size_t i = 0; i < weights.size(); ++i) weights[i] = random.normal(), scalar += weights[i] * values[i];
+    if (gradients) {
+      const Tensor dy = tape.allocate(y.value.shape(), DType::f64);
+      dy.from_doubles(weights);
+      tape.set_gradient(y, dy);
+      tape.backward();
+      store_.complete_gradients();
+      for (const Tensor& t : collected) gradients->push_back(t ? t.to_doubles() : std::vector<double>{});
+      gradients->push_back(store_.gradients().to_doubles());
+    }
+    return scalar;
+  }
+
+  void check() {
+    std::vector<std::vector<double>> gradients;
+    run(&gradients);
+    std::vector<Tensor> places = inputs_;
+    if (!case_.parameters.empty()) places.push_back(store_.values());
+    for (size_t p = 0; p < places.size(); ++p) {
+      const std::vector<double>& analytic = gradients[p < inputs_.size() ? p : inputs_.size()];
+      ASSERT_EQ(static_cast<int64_t>(analytic.size()), places[p].count()) << case_.name << " place " << p;
+      double* values = places[p].data<double>();
+      for (int64_t i = 0; i < places[p].count(); ++i) {
+        const double saved = values[i];
+        const auto at = [&](double x) {
+          values[i] = x;
+          store_.changed();
+          return run();
+        };
+        const double numeric = (at(saved + kStep) - at(saved - kStep)) / (2 * kStep);
+        values[i] = saved;
+        store_.changed();
+        ASSERT_NEAR(numeric, analytic[i], kTolerance * std::max(1.0, std::abs(analytic[i]) * 10)) << case_.name << " place " << p << " element " << i;
+      }
+    }
+  }
+
+ private:
+  const GradientCase& case_;
+  std::unique_ptr<Backend> backend_;
+  ParameterStore store_;
+  std::vector<Tensor> inputs_;
+  Arena arena_;
+};
+
+RowKeys keys(int64_t n) {
+  RowKeys k;
+  for (int64_t i = 0; i < n; ++i) k.sentence.push_back(static_cast<uint32_t>(i / 3)), k.position.push_back(static_cast<uint32_t>(i % 3));
+  return k;
+}
+
+const RowKeys kKeys = keys(16);
+const std::vector<int32_t> kQueries{0, 3, 4, 9}, kKeysOffsets{0, 2, 7, 8};
+const std::vector<int32_t> kTokens{4, 0, 4, 2, 1, 4}, kPositions{0, 1, 2, 0, 1, 2};
+
+std::vector<GradientCase> gradient_cases() {
+  std::vector<GradientCase> cases;
+  for (Activation a : {Activation::none, Activation::relu})
+    for (double p : {0.0, 0.4}) {
+      if (a == Activation::none && p > 0) continue;
+      cases.push_back({"linear" + std::string(a == Activation::relu ? "_relu" : "") + (p > 0 ? "_dropout" : ""), {{5, 4}}, {{4, 3}, {3}},
+                       [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) { return linear(x[0], w[0], &w[1], a, t.dropout(p, &kKeys)); }});
+    }
+  cases.push_back({"linear_used_twice", {{5, 4}}, {{4, 4}},
+                   [](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) { return linear(linear(x[0], w[0], nullptr), w[0], nullptr); }});
+  for (double p : {0.0, 0.4})
+    cases.push_back({p > 0 ? "embedding_dropout" : "embedding", {}, {{5, 4}}, [=](Tape& t, const std::vector<Var>&, std::deque<Parameter>& w) {
+                       return embedding(t, kTokens, kPositions, w[0], 1.7, t.dropout(p, &kKeys));
+                     }});
+  cases.push_back({"layer_norm", {{5, 6}}, {{6}, {6}},
+                   [](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) { return layer_norm(x[0], w[0], w[1]); }});
+  for (double p : {0.0, 0.4})
+    cases.push_back({p > 0 ? "residual_dropout" : "residual", {{5, 6}, {5, 6}}, {},
+                     [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) { return residual(x[0], x[1], t.dropout(p, &kKeys)); }});
+  cases.push_back({"residual_of_a_norm", {{5, 6}}, {{6}, {6}}, [](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {
+                     return residual(x[0], layer_norm(x[0], w[0], w[1]), t.dropout(0.2, &kKeys));
+                   }});
+  static const AttentionLayout causal{kQueries, kQueries, 2, true}, cross{kQueries, kKeysOffsets, 2, false};
+  for (double p : {0.0, 0.3}) {
+    cases.push_back({p > 0 ? "self_attention_dropout" : "self_attention", {{9, 12}}, {},
+                     [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) { return self_attention(x[0], causal, t.dropout(p, &kKeys)); }});
+    cases.push_back({p > 0 ? "cross_attention_dropout" : "cross_attention", {{9, 4}, {8, 8}}, {},
+                     [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) { return cross_attention(x[0], x[1], cross, t.dropout(p, &kKeys)); }});
+  }
+  return cases;
+}
+
+class Gradient : public testing::TestWithParam<GradientCase> {};
+TEST_P(Gradient, MatchesCentralDifferences) { Harness(GetParam()).check(); }
+INSTANTIATE_TEST_SUITE_P(Ops, Gradient, testing::ValuesIn(gradient_cases()), [](const auto& info) { return info.param.name; });
+
+TEST(Gradient, ProjectionLossMatchesCentralDifferences) {
+  const auto backend = make_backend("reference");
+  ParameterStore store(*backend);
+  Parameter& table = store.add("table", {7, 4}, {Initializer::normal, 1});
+  store.allocate(3, true);
+  Tensor h({6, 4}, DType::f64);
+  Random random(2, 2);
+  std::vector<double> start(24);
+  for (double& v : start) v = random.normal();
+  h.from_doubles(start);
+  const std::vector<int32_t> targets{3, 0, -1, 6, 2, -1};
+  std::vector<double> dh;
+  Arena arena;
+  const auto loss = [&](bool collect) {
+    arena.release({});
+    Tape tape(store, arena, true);
+    store.begin_gradients();
+    const Var x = tape.record(h, [&](const Tensor& dy) { dh = dy.to_doubles(); });
+    const LossSums sums = projection_loss(x, table, targets, 0.1);
+    EXPECT_EQ(sums.tokens, 4);
+    if (collect) tape.backward();
+    return sums.smoothed;
+  };
+  loss(true);
+  const std::vector<double> dtable = table.gradient.to_doubles(), dh_analytic = dh;
+  for (auto [tensor, analytic] : {std::pair(h, dh_analytic), {table.value, dtable}})
+    for (int64_t i = 0; i < tensor.count(); ++i) {
+      double& v = tensor.data<double>()[i];
+      const double saved = v;
+      v = saved + kStep, store.changed();
+      const double up = loss(false);
+      v = saved - kStep, store.changed();
+      const double down = loss(false);
+      v = saved, store.changed();
+      EXPECT_NEAR((up - down) / (2 * kStep), analytic[i], 1e-7) << i;
+    }
+}
+
+}  // namespace
+}  // namespace starling
