@@ -38,6 +38,23 @@ TEST(LineReader, ReadsPlainGzipAndZstandardAlike) {
   EXPECT_EQ(plain, lines_of(directory.write("wrong.gz", test::zstandard(text))));
 }
 
+TEST(LineReader, LosesNothingAtTheEdgesOfItsBuffer) {
+  const TemporaryDirectory directory;
+  for (const size_t size : {size_t{1}, size_t{1000}, size_t{200'000}, size_t{700'000}}) {
+    for (const size_t total : {size_t{262'144}, size_t{524'288}, size_t{524'289}, size_t{3'000'000}}) {
+      std::vector<std::string> expected;
+      std::string text;
+      while (text.size() < total) {
+        expected.push_back(std::string(size, static_cast<char>('a' + expected.size() % 26)));
+        text += expected.back() + "\n";
+      }
+      text.pop_back();  // the last line has no line end
+      const std::vector<std::string> got = lines_of(directory.write("edges", text));
+      EXPECT_TRUE(got == expected) << size << " and " << total;
+    }
+  }
+}
+
 TEST(LineReader, ReadsAllMembersAndFrames) {
   const TemporaryDirectory directory;
   EXPECT_THAT(lines_of(directory.write("a", test::gzip("1\n2") + test::gzip("") + test::gzip("3\n4\n"))), ElementsAre("1", "23", "4"));
