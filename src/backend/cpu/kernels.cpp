@@ -7,19 +7,28 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <string_view>
 
 #include "backend/dropout.h"
+
+#define STARLING_QUOTE(x) #x
+#define STARLING_STRING(x) STARLING_QUOTE(x)
 
 namespace starling::kernels::STARLING_ISA {
 namespace {
 
+// Guards against a build that loses the instruction set's flags: the loops would be right and slow.
+constexpr std::string_view kIsa = STARLING_STRING(STARLING_ISA);
 #if defined(__AVX512F__)
+static_assert(kIsa == "v4");
 constexpr int L = 16;
 constexpr int kMaxNV = 4;
 #elif defined(__AVX2__)
+static_assert(kIsa == "v3");
 constexpr int L = 8;
 constexpr int kMaxNV = 2;
 #else
+static_assert(kIsa == "v2");
 constexpr int L = 4;
 constexpr int kMaxNV = 2;
 #endif

@@ -36,7 +36,7 @@ double seconds_of(F run) {
 memory filled(const memory::desc& md, const dnnl::engine& engine) {
   memory m(md, engine);
   auto* bytes = static_cast<uint8_t*>(m.get_data_handle());
-  for (size_t i = 0; i < md.get_size(); ++i) bytes[i] = static_cast<uint8_t>(i % 2 ? 0x3f : 0x80);  // small normal numbers in both types
+  for (size_t i = 0, size = md.get_size(); i < size; ++i) bytes[i] = static_cast<uint8_t>(i % 2 ? 0x3f : 0x80);  // small normal numbers in both types
   return m;
 }
 
