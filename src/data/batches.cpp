@@ -12,8 +12,8 @@
 namespace starling {
 namespace {
 
-constexpr uint32_t kOrderStream = 0;       // of the epoch's permutation; corpus c chooses its samples with stream 1 + c
-constexpr uint64_t kWindowStream = 1u << 31;  // of the order of batches within a window
+constexpr uint32_t kOrderStream = 0;                   // of the epoch's permutation; corpus c chooses its samples with stream 1 + c
+constexpr uint64_t kWindowStream = 1u << 31;           // of the order of batches within a window
 constexpr int64_t kMaxBatchTokens = int64_t{1} << 28;  // offsets are int32 and source sides may be larger
 
 struct Limits {
@@ -71,14 +71,16 @@ std::vector<double> checked_weights(const TokenStore& store, const BatchOptions&
   if (static_cast<int64_t>(options.weights.size()) != store.corpora())
     throw ConfigError(fmt::format("{} weights for {} corpora; give one for each", options.weights.size(), store.corpora()));
   for (const double weight : options.weights)
-    if (!std::isfinite(weight) || weight < 0 || weight > 1e4) throw ConfigError(fmt::format("a corpus weight is {}; choose 0 to 10000", weight));
+    if (!std::isfinite(weight) || weight < 0 || weight > 1e4)
+      throw ConfigError(fmt::format("a corpus weight is {}; choose 0 to 10000", weight));
   return options.weights;
 }
 
 std::string nothing_left(const FilterCounts& counts) {
-  return fmt::format("no training sentence is left: of {} pairs {} were empty, {} too long, {} of unlike lengths, {} kept; loosen the filters, "
-                     "or give a corpus a weight above 0",
-                     counts.total, counts.empty, counts.too_long, counts.ratio, counts.kept);
+  return fmt::format(
+      "no training sentence is left: of {} pairs {} were empty, {} too long, {} of unlike lengths, {} kept; loosen the filters, "
+      "or give a corpus a weight above 0",
+      counts.total, counts.empty, counts.too_long, counts.ratio, counts.kept);
 }
 
 }  // namespace
@@ -87,11 +89,12 @@ std::string nothing_left(const FilterCounts& counts) {
 class BatchStream::Epoch {
  public:
   Epoch(const BatchStream& stream, int64_t epoch)
-      : number_(epoch), corpora_(stream.corpora_), order_(static_cast<uint64_t>(stream.samples_), stream.options_.seed, kOrderStream,
-                                                          static_cast<uint64_t>(epoch)) {
+      : number_(epoch),
+        corpora_(stream.corpora_),
+        order_(static_cast<uint64_t>(stream.samples_), stream.options_.seed, kOrderStream, static_cast<uint64_t>(epoch)) {
     for (size_t c = 0; c < corpora_.size(); ++c)
-      choice_.emplace_back(static_cast<uint64_t>(std::max<int64_t>(1, corpora_[c].size)), stream.options_.seed, static_cast<uint32_t>(1 + c),
-                           static_cast<uint64_t>(epoch));
+      choice_.emplace_back(static_cast<uint64_t>(std::max<int64_t>(1, corpora_[c].size)), stream.options_.seed,
+                           static_cast<uint32_t>(1 + c), static_cast<uint64_t>(epoch));
   }
 
   int64_t number() const { return number_; }
@@ -198,8 +201,9 @@ void BatchStream::seek(const BatchPosition& position) {
     passed += window_.batches();
   }
   if (position.index > passed)
-    throw DataError(fmt::format("epoch {} has {} batches, so there is no batch {}; the saved position belongs to other data or another batch size",
-                                position.epoch, passed, position.index));
+    throw DataError(
+        fmt::format("epoch {} has {} batches, so there is no batch {}; the saved position belongs to other data or another batch size",
+                    position.epoch, passed, position.index));
   position_ = {position.epoch + 1, 0};
   window_index_ = in_window_ = 0;
 }
@@ -216,7 +220,9 @@ int64_t BatchStream::count_batches(int64_t epoch_number) const {
 }
 
 std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens, int64_t max_source_tokens) {
-  const auto length = [](const PackedTokens& side, int64_t i) { return side.offsets[static_cast<size_t>(i) + 1] - side.offsets[static_cast<size_t>(i)]; };
+  const auto length = [](const PackedTokens& side, int64_t i) {
+    return side.offsets[static_cast<size_t>(i) + 1] - side.offsets[static_cast<size_t>(i)];
+  };
   const auto lengths_of = [&](int64_t i) { return PairLengths{length(batch.source, i), length(batch.target, i)}; };
   CHECK(max_target_tokens > 0 && max_source_tokens > 0, "{} and {} tokens", max_target_tokens, max_source_tokens);
   const std::vector<int64_t> cuts = cut(batch.target.sentences(), lengths_of, {max_target_tokens, max_source_tokens});
@@ -228,7 +234,8 @@ std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens, int64_t 
     part.sample_ids.assign(batch.sample_ids.begin() + cuts[k], batch.sample_ids.begin() + cuts[k + 1]);
     for (int64_t i = cuts[k]; i < cuts[k + 1]; ++i)
       for (const auto& [from, to] : {std::pair(&batch.source, &part.source), std::pair(&batch.target, &part.target)})
-        to->append(from->tokens.data() + from->offsets[static_cast<size_t>(i)], from->tokens.data() + from->offsets[static_cast<size_t>(i) + 1]);
+        to->append(from->tokens.data() + from->offsets[static_cast<size_t>(i)],
+                   from->tokens.data() + from->offsets[static_cast<size_t>(i) + 1]);
   }
   return parts;
 }

@@ -16,11 +16,11 @@
 namespace starling {
 
 struct BatchOptions {
-  int64_t batch_tokens = 4000;     // target tokens a batch, never exceeded except by a single longer sentence
-  double max_source_factor = 2;    // source tokens a batch: at most this times batch_tokens
-  int64_t window_batches = 64;     // batches sorted and cut together; larger: more even lengths, more memory
+  int64_t batch_tokens = 4000;   // target tokens a batch, never exceeded except by a single longer sentence
+  double max_source_factor = 2;  // source tokens a batch: at most this times batch_tokens
+  int64_t window_batches = 64;   // batches sorted and cut together; larger: more even lengths, more memory
   uint64_t seed = 1;
-  std::vector<double> weights;     // by corpus; empty: 1 for each
+  std::vector<double> weights;  // by corpus; empty: 1 for each
 };
 
 struct BatchPosition {
@@ -56,9 +56,9 @@ class BatchStream {
     PairLengths lengths;
   };
   struct Window {
-    std::vector<Sample> samples;    // sorted by length
-    std::vector<int64_t> cuts{0};   // batch i: samples cuts[i]..cuts[i+1]
-    std::vector<int64_t> order;     // in which its batches come
+    std::vector<Sample> samples;   // sorted by length
+    std::vector<int64_t> cuts{0};  // batch i: samples cuts[i]..cuts[i+1]
+    std::vector<int64_t> order;    // in which its batches come
     int64_t batches() const { return static_cast<int64_t>(cuts.size()) - 1; }
   };
   class Epoch;

@@ -17,8 +17,9 @@ const CorpusFiles& check_files(const CorpusFiles& files) {
   if (pair == !files.tsv.empty())
     throw ConfigError("a corpus is either two files, source and target, or one tsv; give exactly one of the two forms");
   if (pair && (files.source.empty() || files.target.empty()))
-    throw ConfigError(fmt::format("the corpus with {} = {} lacks its other side; name its {} file", files.source.empty() ? "target" : "source",
-                                  files.source.empty() ? files.target : files.source, files.source.empty() ? "source" : "target"));
+    throw ConfigError(fmt::format("the corpus with {} = {} lacks its other side; name its {} file",
+                                  files.source.empty() ? "target" : "source", files.source.empty() ? files.target : files.source,
+                                  files.source.empty() ? "source" : "target"));
   if (files.source == "-" || files.target == "-" || files.tsv == "-")
     throw ConfigError("training data is read more than once and cannot come from standard input; store it in a file");
   return files;

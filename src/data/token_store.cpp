@@ -114,7 +114,8 @@ void TokenStore::read_token_header(std::span<const std::byte> bytes) {
   TokenHeader header;
   if (bytes.size() < sizeof header) damaged(path, "is cut short");
   std::memcpy(&header, bytes.data(), sizeof header);
-  const bool same = header.version == kVersion && header.token_bytes == static_cast<uint32_t>(token_bytes_) && header.fingerprint == fingerprint_;
+  const bool same =
+      header.version == kVersion && header.token_bytes == static_cast<uint32_t>(token_bytes_) && header.fingerprint == fingerprint_;
   if (std::memcmp(header.magic, kTokenMagic, sizeof kTokenMagic) != 0 || !same) damaged(path, "does not belong to train.index");
   if (bytes.size() != sizeof header + static_cast<size_t>(tokens_) * header.token_bytes) damaged(path, "has a wrong size");
   token_data_ = bytes.data() + sizeof header;
@@ -132,7 +133,8 @@ TokenStore::Entry TokenStore::entry(int64_t i) const {
   std::memcpy(words, entries_ + 8 * i, sizeof words);
   const uint64_t begin = words[0] >> kLengthBits, end = words[1] >> kLengthBits;
   const uint64_t source = words[0] & ((uint64_t{1} << kLengthBits) - 1);
-  if (begin > end || end > static_cast<uint64_t>(tokens_) || source == 0 || source >= end - begin || (end - begin - source) >> kLengthBits != 0)
+  if (begin > end || end > static_cast<uint64_t>(tokens_) || source == 0 || source >= end - begin ||
+      (end - begin - source) >> kLengthBits != 0)
     damaged(index_path(directory_), fmt::format("the entry of pair {} is damaged", i));
   return {begin, source, end - begin - source};
 }
@@ -171,7 +173,8 @@ void TokenStore::append(int64_t i, PackedTokens& source, PackedTokens& target) c
 // A file under another name until committed, written in pieces of a megabyte.
 class TokenStoreWriter::File {
  public:
-  File(FileSystem& files, const std::string& path) : files_(files), path_(path), temporary_(path + ".new"), file_(files.create(temporary_)) {
+  File(FileSystem& files, const std::string& path)
+      : files_(files), path_(path), temporary_(path + ".new"), file_(files.create(temporary_)) {
     buffer_.reserve(kBuffer);
   }
   ~File() {
@@ -215,8 +218,12 @@ class TokenStoreWriter::File {
 
 TokenStoreWriter::TokenStoreWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, int64_t source_size,
                                    int64_t target_size)
-    : files_(files), directory_(directory), token_bytes_(token_bytes_for(source_size, target_size)), fingerprint_(fingerprint),
-      source_size_(static_cast<uint64_t>(source_size)), target_size_(static_cast<uint64_t>(target_size)) {
+    : files_(files),
+      directory_(directory),
+      token_bytes_(token_bytes_for(source_size, target_size)),
+      fingerprint_(fingerprint),
+      source_size_(static_cast<uint64_t>(source_size)),
+      target_size_(static_cast<uint64_t>(target_size)) {
   files.make_directories(directory);
   tokens_ = std::make_unique<File>(files, token_path(directory));
   index_ = std::make_unique<File>(files, index_path(directory));
@@ -228,8 +235,8 @@ TokenStoreWriter::TokenStoreWriter(FileSystem& files, const std::string& directo
 TokenStoreWriter::~TokenStoreWriter() = default;
 
 void TokenStoreWriter::append(std::span<const int32_t> source, std::span<const int32_t> target) {
-  CHECK(!source.empty() && !target.empty() && source.size() >> kLengthBits == 0 && target.size() >> kLengthBits == 0,
-        "lengths {} and {}", source.size(), target.size());
+  CHECK(!source.empty() && !target.empty() && source.size() >> kLengthBits == 0 && target.size() >> kLengthBits == 0, "lengths {} and {}",
+        source.size(), target.size());
   CHECK(tokens_written_ + source.size() + target.size() < kMaxTokens, "{} tokens", tokens_written_);
   const uint64_t entry = (tokens_written_ << kLengthBits) | source.size();
   index_->write(&entry, sizeof entry);
@@ -258,8 +265,16 @@ void TokenStoreWriter::finish() {
   index_->write(&last, sizeof last);
   const std::string_view counts(reinterpret_cast<const char*>(counts_.data()), counts_.size() * sizeof(FilterCounts));
   index_->write(counts.data(), counts.size());
-  IndexTrailer trailer{counts_.size(), pairs_written_, tokens_written_, source_size_, target_size_, fingerprint_, 0, kVersion,
-                       static_cast<uint32_t>(token_bytes_), {}};
+  IndexTrailer trailer{counts_.size(),
+                       pairs_written_,
+                       tokens_written_,
+                       source_size_,
+                       target_size_,
+                       fingerprint_,
+                       0,
+                       kVersion,
+                       static_cast<uint32_t>(token_bytes_),
+                       {}};
   std::memcpy(trailer.magic, kIndexMagic, sizeof kIndexMagic);
   trailer.checksum = trailer_checksum(trailer, counts);
   index_->write(&trailer, sizeof trailer);

@@ -20,7 +20,7 @@
 namespace starling {
 
 struct FilterCounts {
-  int64_t total = 0;     // pairs read
+  int64_t total = 0;  // pairs read
   int64_t kept = 0;
   int64_t empty = 0;     // dropped: a side without tokens
   int64_t too_long = 0;  // dropped: a side longer than max_length

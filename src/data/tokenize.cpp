@@ -19,9 +19,9 @@
 namespace starling {
 namespace {
 
-constexpr size_t kBlockPairs = 16384;              // a block is cut by pairs or bytes, whatever comes first
+constexpr size_t kBlockPairs = 16384;  // a block is cut by pairs or bytes, whatever comes first
 constexpr size_t kBlockBytes = size_t{8} << 20;
-constexpr size_t kChunkPairs = 256;                // pairs a thread takes at a time
+constexpr size_t kChunkPairs = 256;  // pairs a thread takes at a time
 
 struct TextPair {
   size_t begin, source, target;  // in Block::text: first byte, lengths
@@ -61,7 +61,8 @@ class Encoder {
     for (size_t i = begin; i < end; ++i) {
       const TextPair& at = block.pairs[i];
       const std::string_view text(block.text);
-      const EncodedPair pair = encode_pair(source_, target_, text.substr(at.begin, at.source), text.substr(at.begin + at.source, at.target));
+      const EncodedPair pair =
+          encode_pair(source_, target_, text.substr(at.begin, at.source), text.substr(at.begin + at.source, at.target));
       if (!passes(pair, chunk.counts)) continue;
       chunk.tokens.insert(chunk.tokens.end(), pair.source.begin(), pair.source.end());
       chunk.tokens.insert(chunk.tokens.end(), pair.target.begin(), pair.target.end());
@@ -76,7 +77,8 @@ class Encoder {
     ++counts.total;
     if (shorter <= 1) return ++counts.empty, false;
     if (longer > static_cast<size_t>(data_.max_length)) return ++counts.too_long, false;
-    if (data_.max_ratio > 0 && static_cast<double>(longer - 1) > data_.max_ratio * static_cast<double>(shorter - 1)) return ++counts.ratio, false;
+    if (data_.max_ratio > 0 && static_cast<double>(longer - 1) > data_.max_ratio * static_cast<double>(shorter - 1))
+      return ++counts.ratio, false;
     return ++counts.kept, true;
   }
 
@@ -166,7 +168,8 @@ void tokenize(const DataOptions& data, const Vocabulary& source, const Vocabular
 }
 
 uint64_t token_fingerprint(const DataOptions& data, const Vocabulary& source, const Vocabulary& target) {
-  std::string facts = fmt::format("starling tokens 1\n{:016x} {:016x}\n{} {}\n", source.hash(), target.hash(), data.max_length, data.max_ratio);
+  std::string facts =
+      fmt::format("starling tokens 1\n{:016x} {:016x}\n{} {}\n", source.hash(), target.hash(), data.max_length, data.max_ratio);
   for (const CorpusFiles& files : data.train) {
     if (files.tsv.empty()) {
       facts += "pair\n" + facts_of_file(files.source) + facts_of_file(files.target);

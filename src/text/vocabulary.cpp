@@ -81,7 +81,8 @@ std::vector<int32_t> Vocabulary::encode(std::string_view text) const {
 
 std::string Vocabulary::decode(std::span<const int32_t> ids) const {
   for (const int32_t id : ids)
-    if (id < 0 || id >= size_) throw DataError(fmt::format("id {} is outside the vocabulary of {} pieces; does it belong to this model?", id, size_));
+    if (id < 0 || id >= size_)
+      throw DataError(fmt::format("id {} is outside the vocabulary of {} pieces; does it belong to this model?", id, size_));
   std::string text;
   const auto status = processor_->Decode(std::vector<int>(ids.begin(), ids.end()), &text);
   if (!status.ok()) throw DataError(fmt::format("{} ids could not be turned into text: {}", ids.size(), status.ToString()));

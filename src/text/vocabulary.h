@@ -60,7 +60,7 @@ struct VocabularyOptions {
   int64_t sample_lines = 2'000'000;    // SentencePiece holds its input in memory; more lines hardly change the result
   double character_coverage = 0.9999;  // share of characters with a piece of their own; the rest becomes <unk>
   uint64_t seed = 1;                   // of the sample
-  int threads = 16;  // fixed, not the machine's: unigram training adds up floats per thread, so the result depends on it
+  int threads = 16;                    // fixed, not the machine's: unigram training adds up floats per thread, so the result depends on it
 };
 
 struct VocabularyReport {

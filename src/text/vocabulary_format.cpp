@@ -9,7 +9,7 @@ namespace starling::vocabulary_format {
 namespace {
 
 constexpr uint32_t kNormalizer = 3, kDenormalizer = 5, kCharsMap = 2;
-constexpr uint32_t kChecksum = 7301;                       // ours, in the range for extensions
+constexpr uint32_t kChecksum = 7301;                           // ours, in the range for extensions
 constexpr std::string_view kChecksumTag = "\xaa\xc8\x03\x08";  // field 7301, length-delimited, 8 bytes
 static_assert(((kChecksum << 3) | 2) == (0x2a | (0x48 << 7) | (0x03 << 14)));
 
@@ -29,11 +29,16 @@ class Fields {
     if (!varint(tag) || tag >> 32 || tag >> 3 == 0) return ok_ = false;
     field = {static_cast<uint32_t>(tag >> 3), {}};
     switch (tag & 7) {
-      case 0: return ok_ = varint(size);
-      case 1: return ok_ = take(8);
-      case 2: return ok_ = varint(size) && take(size, &field.bytes);
-      case 5: return ok_ = take(4);
-      default: return ok_ = false;
+      case 0:
+        return ok_ = varint(size);
+      case 1:
+        return ok_ = take(8);
+      case 2:
+        return ok_ = varint(size) && take(size, &field.bytes);
+      case 5:
+        return ok_ = take(4);
+      default:
+        return ok_ = false;
     }
   }
 

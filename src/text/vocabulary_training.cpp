@@ -27,7 +27,7 @@
 namespace starling {
 namespace {
 
-constexpr size_t kMaxLineBytes = 4192;  // SentencePiece leaves out longer lines (its max_sentence_length), so the sample does too
+constexpr size_t kMaxLineBytes = 4192;            // SentencePiece leaves out longer lines (its max_sentence_length), so the sample does too
 constexpr uint64_t kSampleStream = 0x766f636162;  // the sample's own random stream
 
 struct Sample {
@@ -88,8 +88,10 @@ TrainFunction load_trainer() {
       "St4hashIS7_ESt8equal_toIS7_ESaISt4pairIKS7_S7_EEEPNS_16SentenceIteratorEPS7_";
   void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   void* train = library ? dlsym(library, kTrain) : nullptr;
-  if (!train) throw ConfigError(fmt::format("vocabularies are trained by {}, which is missing ({}); install it with: apt-get install libsentencepiece0",
-                                            kLibrary, library ? "no such function" : dlerror()));
+  if (!train)
+    throw ConfigError(
+        fmt::format("vocabularies are trained by {}, which is missing ({}); install it with: apt-get install libsentencepiece0", kLibrary,
+                    library ? "no such function" : dlerror()));
   return reinterpret_cast<TrainFunction>(train);
 }
 
@@ -126,9 +128,10 @@ TrainerArguments trainer_arguments(const VocabularyOptions& options) {
   long size = 0, needed = 0;
   const size_t at = message.find("required_chars. ");
   if (at != std::string::npos && std::sscanf(message.c_str() + at, "required_chars. %ld vs %ld", &size, &needed) == 2)
-    throw ConfigError(fmt::format("a vocabulary of {} pieces cannot hold the text's characters, which take {}; ask for a size of at least {}, "
-                                  "or lower the character coverage of {}",
-                                  options.size, needed, needed + 1, options.character_coverage));
+    throw ConfigError(
+        fmt::format("a vocabulary of {} pieces cannot hold the text's characters, which take {}; ask for a size of at least {}, "
+                    "or lower the character coverage of {}",
+                    options.size, needed, needed + 1, options.character_coverage));
   throw DataError(fmt::format("SentencePiece could not train a vocabulary ({}); check that the text is ordinary sentences", message));
 }
 
@@ -154,7 +157,8 @@ class SharedFile {
   std::string content() const {
     std::string bytes(static_cast<size_t>(std::max<off_t>(0, ::lseek(fd_, 0, SEEK_END))), '\0');
     size_t have = 0;
-    for (ssize_t count; have < bytes.size() && (count = ::pread(fd_, bytes.data() + have, bytes.size() - have, static_cast<off_t>(have))) > 0;)
+    for (ssize_t count;
+         have < bytes.size() && (count = ::pread(fd_, bytes.data() + have, bytes.size() - have, static_cast<off_t>(have))) > 0;)
       have += static_cast<size_t>(count);
     bytes.resize(have);
     return bytes;
@@ -167,8 +171,8 @@ class SharedFile {
 constexpr int kTrained = 0, kRefused = 3;  // the child's exit codes: the result is a model, or a message
 
 // The child: trains and leaves the result; never returns. What the trainer prints goes to `printed`, an interrupt ends it at once.
-[[noreturn]] void train_and_exit(TrainFunction train, std::vector<std::string>& lines, const TrainerArguments& arguments, SharedFile& result,
-                                 const SharedFile& printed) {
+[[noreturn]] void train_and_exit(TrainFunction train, std::vector<std::string>& lines, const TrainerArguments& arguments,
+                                 SharedFile& result, const SharedFile& printed) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
   ::dup2(printed.fd(), STDERR_FILENO);
@@ -191,7 +195,8 @@ std::optional<std::string> wait_for(pid_t child, int& code) {
     if (errno != EINTR) return fmt::format("waiting for it failed: {}", std::strerror(errno));
   code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   if (WIFSIGNALED(status) && WTERMSIG(status) != SIGABRT)
-    return fmt::format("stopped by signal {}, {}", WTERMSIG(status), WTERMSIG(status) == SIGKILL ? "perhaps for want of memory" : strsignal(WTERMSIG(status)));
+    return fmt::format("stopped by signal {}, {}", WTERMSIG(status),
+                       WTERMSIG(status) == SIGKILL ? "perhaps for want of memory" : strsignal(WTERMSIG(status)));
   return std::nullopt;
 }
 

@@ -210,7 +210,9 @@ TEST(BatchStream, WeighsCorpora) {
 TEST(BatchStream, RefusesImpossibleOptions) {
   const TemporaryDirectory directory;
   const TokenStore store = test::numbered_store(directory, {10});
-  const auto refusal = [&](const BatchOptions& options) { return test::message_of<ConfigError>([&] { BatchStream stream(store, options); }); };
+  const auto refusal = [&](const BatchOptions& options) {
+    return test::message_of<ConfigError>([&] { BatchStream stream(store, options); });
+  };
   EXPECT_THAT(refusal({.batch_tokens = 0}), HasSubstr("0 target tokens"));
   EXPECT_THAT(refusal({.batch_tokens = -4}), HasSubstr("-4 target tokens"));
   EXPECT_THAT(refusal({.max_source_factor = -1}), HasSubstr("source factor"));

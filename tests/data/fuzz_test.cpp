@@ -16,16 +16,40 @@ using test::TemporaryDirectory;
 
 // Inserts, removes, flips and repeats; mostly one change, sometimes several.
 std::string mutate(std::string bytes, Random& random) {
-  static const std::string_view bad[] = {std::string_view("\0", 1), "\r\n", "\r", "\n", "\xed\xa0\x80", "\xff", "\xc3", "\xf4\x90\x80\x80", "\xef\xbb\xbf",
-                                         "\t", "\t\t", "\x1f\x8b", "\x28\xb5\x2f\xfd", "\xe2\x96\x81", "\xe2\x96\x85", "\xff\xfe"};
+  static const std::string_view bad[] = {std::string_view("\0", 1),
+                                         "\r\n",
+                                         "\r",
+                                         "\n",
+                                         "\xed\xa0\x80",
+                                         "\xff",
+                                         "\xc3",
+                                         "\xf4\x90\x80\x80",
+                                         "\xef\xbb\xbf",
+                                         "\t",
+                                         "\t\t",
+                                         "\x1f\x8b",
+                                         "\x28\xb5\x2f\xfd",
+                                         "\xe2\x96\x81",
+                                         "\xe2\x96\x85",
+                                         "\xff\xfe"};
   for (uint64_t changes = random.below(4) == 0 ? 1 + random.below(30) : 1; changes > 0; --changes) {
     const size_t at = bytes.empty() ? 0 : random.below(bytes.size());
     switch (random.below(8)) {
-      case 0: bytes.resize(at); break;
-      case 1: bytes.insert(at, bad[random.below(std::size(bad))]); break;
-      case 2: bytes.erase(at, 1 + random.below(40)); break;
-      case 3: bytes.insert(at, bytes.substr(at / 2, random.below(100))); break;
-      case 4: bytes.insert(at, random.below(50) == 0 ? size_t{1} << 20 : size_t{10}, "x\0 \n"[random.below(4)]); break;
+      case 0:
+        bytes.resize(at);
+        break;
+      case 1:
+        bytes.insert(at, bad[random.below(std::size(bad))]);
+        break;
+      case 2:
+        bytes.erase(at, 1 + random.below(40));
+        break;
+      case 3:
+        bytes.insert(at, bytes.substr(at / 2, random.below(100)));
+        break;
+      case 4:
+        bytes.insert(at, random.below(50) == 0 ? size_t{1} << 20 : size_t{10}, "x\0 \n"[random.below(4)]);
+        break;
       default:
         if (!bytes.empty()) bytes[at] = static_cast<char>(bytes[at] ^ (1 << random.below(8)));
     }
@@ -58,7 +82,9 @@ Tally fuzz(int rounds, uint64_t seed, const std::function<void(Random&)>& use) {
   return tally;
 }
 
-std::string archived(const std::string& text, uint64_t format) { return format == 0 ? text : format == 1 ? test::gzip(text) : test::zstandard(text); }
+std::string archived(const std::string& text, uint64_t format) {
+  return format == 0 ? text : format == 1 ? test::gzip(text) : test::zstandard(text);
+}
 
 TEST(Fuzz, TextFiles) {
   const TemporaryDirectory directory;
@@ -87,7 +113,8 @@ TEST(Fuzz, CorporaAndTheirStores) {
     if (random.below(2) == 0) {
       options.train = {{"", "", directory.write("x.tsv", mutate(tsv, random))}};
     } else {
-      options.train = {{directory.write("s", mutate(source, random)), directory.write("t", random.below(2) ? target : mutate(target, random)), ""}};
+      options.train = {
+          {directory.write("s", mutate(source, random)), directory.write("t", random.below(2) ? target : mutate(target, random)), ""}};
     }
     MemoryFileSystem disk;  // syncing a real one takes milliseconds
     const TokenStore store = TokenStore::open_or_build(disk, "/run", options, vocabulary, vocabulary, 1);
@@ -100,7 +127,8 @@ TEST(Fuzz, CorporaAndTheirStores) {
 TEST(Fuzz, TokenStores) {
   const TemporaryDirectory directory;
   test::numbered_store(directory, {30, 20});
-  const std::string index = test::read_all(directory.path("store/train.index")), tokens = test::read_all(directory.path("store/train.tokens"));
+  const std::string index = test::read_all(directory.path("store/train.index")),
+                    tokens = test::read_all(directory.path("store/train.tokens"));
   const auto files = real_file_system();
   const Tally tally = fuzz(3000, 3, [&](Random& random) {
     const uint64_t which = random.below(3);

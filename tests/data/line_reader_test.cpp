@@ -59,7 +59,8 @@ TEST(LineReader, ReadsAllMembersAndFrames) {
   const TemporaryDirectory directory;
   EXPECT_THAT(lines_of(directory.write("a", test::gzip("1\n2") + test::gzip("") + test::gzip("3\n4\n"))), ElementsAre("1", "23", "4"));
   EXPECT_THAT(lines_of(directory.write("b", test::gzip("1\n") + std::string(700, '\0'))), ElementsAre("1"));
-  EXPECT_THAT(lines_of(directory.write("c", test::zstandard("1\n2") + test::zstandard("") + test::zstandard("3\n"))), ElementsAre("1", "23"));
+  EXPECT_THAT(lines_of(directory.write("c", test::zstandard("1\n2") + test::zstandard("") + test::zstandard("3\n"))),
+              ElementsAre("1", "23"));
   const std::string skippable("\x51\x2a\x4d\x18\x03\x00\x00\x00xyz", 11);
   EXPECT_THAT(lines_of(directory.write("d", skippable + test::zstandard("1\n"))), ElementsAre("1"));
 }
@@ -113,7 +114,8 @@ TEST(LineReader, NamesTheLineAtWhichAnArchiveTears) {
 
 TEST(LineReader, RefusesMissingFilesAndDirectories) {
   const TemporaryDirectory directory;
-  EXPECT_THAT(test::message_of<IoError>([&] { LineReader reader(directory.path("none")); }), HasSubstr("none: cannot be opened: No such file"));
+  EXPECT_THAT(test::message_of<IoError>([&] { LineReader reader(directory.path("none")); }),
+              HasSubstr("none: cannot be opened: No such file"));
   EXPECT_THAT(test::message_of<IoError>([&] { LineReader reader(directory.path("")); }), HasSubstr("Is a directory"));
 }
 

@@ -103,7 +103,8 @@ TEST_F(TokenStoreTest, IsRebuiltWhenDamaged) {
   build();
   for (const char* name : {"run/data/train.index", "run/data/train.tokens"}) {
     const std::string good = test::read_all(directory_.path(name));
-    for (const std::string& bad : {std::string(), good.substr(0, 10), good.substr(0, good.size() - 1), good + "x", "y" + good.substr(1, good.size() - 9)}) {
+    for (const std::string& bad :
+         {std::string(), good.substr(0, 10), good.substr(0, good.size() - 1), good + "x", "y" + good.substr(1, good.size() - 9)}) {
       directory_.write(name, bad);
       EXPECT_FALSE(build().reused()) << name << " with " << bad.size() << " bytes";
       EXPECT_EQ(test::read_all(directory_.path(name)), good);

@@ -40,7 +40,8 @@ LineSource lines_of(const std::vector<std::string>& lines) {
 }
 
 std::vector<std::string> nonsense(int64_t count, uint64_t seed = 1) {
-  static const char* const words[] = {"Haus", "grün", "laufen", "über", "straße", "the", "runner", "running", "walks", "walked", "blue", "Mädchen"};
+  static const char* const words[] = {"Haus",   "grün",    "laufen", "über",   "straße", "the",
+                                      "runner", "running", "walks",  "walked", "blue",   "Mädchen"};
   Random random(seed, 0);
   std::vector<std::string> lines;
   while (count-- > 0) {
@@ -228,7 +229,8 @@ TEST_F(VocabularyTest, AcceptsModelsOfOtherProgramsIfTheirTablesAreSound) {
   int refused = 0;
   for (int i = 0; i < 300; ++i) {
     std::string bad = foreign;
-    for (uint64_t flips = 1 + random.below(20); flips > 0; --flips) bad[random.below(bad.size())] ^= static_cast<char>(1 << random.below(8));
+    for (uint64_t flips = 1 + random.below(20); flips > 0; --flips)
+      bad[random.below(bad.size())] ^= static_cast<char>(1 << random.below(8));
     try {
       Vocabulary::from_bytes(bad).encode("Grüne Häuser über der Straße ①½㎏ の");
     } catch (const DataError&) {
