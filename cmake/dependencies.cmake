@@ -17,8 +17,9 @@ foreach(pair "fmt:libfmt-dev" "yaml-cpp:libyaml-cpp-dev" "nlohmann_json:nlohmann
 endforeach()
 
 find_library(SENTENCEPIECE_LIBRARY sentencepiece)
+find_library(SENTENCEPIECE_TRAIN_LIBRARY sentencepiece_train)
 find_path(SENTENCEPIECE_INCLUDE sentencepiece_processor.h)
-if(NOT SENTENCEPIECE_LIBRARY OR NOT SENTENCEPIECE_INCLUDE)
+if(NOT SENTENCEPIECE_LIBRARY OR NOT SENTENCEPIECE_TRAIN_LIBRARY OR NOT SENTENCEPIECE_INCLUDE)
   starling_missing(sentencepiece libsentencepiece-dev)
 endif()
 find_library(ZSTD_LIBRARY zstd)

@@ -1,8 +1,6 @@
 // Training a vocabulary: a seeded reservoir sample (Vitter's algorithm R) of the lines, given to SentencePiece's trainer.
-// The trainer is a library of its own that is loaded when it is needed: translating, which never trains, does not carry it.
 // It runs in a child process, because it ends the process on text it does not like, and because its memory (some twenty bytes a
 // character) is then given back to the system.
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sentencepiece_trainer.h>
 #include <signal.h>
@@ -78,23 +76,6 @@ class SampleIterator : public sentencepiece::SentenceIterator {
 };
 
 using TrainerArguments = std::unordered_map<std::string, std::string>;
-using TrainFunction = sentencepiece::util::Status (*)(const TrainerArguments&, sentencepiece::SentenceIterator*, std::string*);
-
-// SentencePieceTrainer::Train of the library's stable major version; the string is its name as the C++ ABI spells it.
-TrainFunction load_trainer() {
-  constexpr const char* kLibrary = "libsentencepiece_train.so.0";
-  constexpr const char* kTrain =
-      "_ZN13sentencepiece20SentencePieceTrainer5TrainERKSt13unordered_mapINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEES7_"
-      "St4hashIS7_ESt8equal_toIS7_ESaISt4pairIKS7_S7_EEEPNS_16SentenceIteratorEPS7_";
-  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  void* train = library ? dlsym(library, kTrain) : nullptr;
-  if (!train)
-    throw ConfigError(
-        fmt::format("vocabularies are trained by {}, which is missing ({}); install it with: apt-get install libsentencepiece0", kLibrary,
-                    library ? "no such function" : dlerror()));
-  return reinterpret_cast<TrainFunction>(train);
-}
-
 void check_options(const VocabularyOptions& options) {
   if (options.type != "unigram" && options.type != "bpe")
     throw ConfigError(fmt::format("the vocabulary type is \"{}\"; choose unigram or bpe", options.type));
@@ -171,7 +152,7 @@ class SharedFile {
 constexpr int kTrained = 0, kRefused = 3;  // the child's exit codes: the result is a model, or a message
 
 // The child: trains and leaves the result; never returns. What the trainer prints goes to `printed`, an interrupt ends it at once.
-[[noreturn]] void train_and_exit(TrainFunction train, std::vector<std::string>& lines, const TrainerArguments& arguments,
+[[noreturn]] void train_and_exit(std::vector<std::string>& lines, const TrainerArguments& arguments,
                                  SharedFile& result, const SharedFile& printed) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
@@ -180,7 +161,7 @@ constexpr int kTrained = 0, kRefused = 3;  // the child's exit codes: the result
   try {
     SampleIterator iterator(lines);
     std::string model;
-    const auto status = train(arguments, &iterator, &model);
+    const auto status = sentencepiece::SentencePieceTrainer::Train(arguments, &iterator, &model);
     if (result.write(status.ok() ? model : status.ToString()) && status.ok()) code = kTrained;
   } catch (const std::exception& error) {
     result.write(error.what());
@@ -207,12 +188,11 @@ std::string last_lines(std::string text) {
 }
 
 std::string train_model(std::vector<std::string>& lines, const VocabularyOptions& options) {
-  const TrainFunction train = load_trainer();
   const TrainerArguments arguments = trainer_arguments(options);
   SharedFile result, printed;
   const pid_t child = ::fork();
   if (child < 0) throw IoError(fmt::format("no process to train the vocabulary in: {}; free some memory", std::strerror(errno)));
-  if (child == 0) train_and_exit(train, lines, arguments, result, printed);
+  if (child == 0) train_and_exit(lines, arguments, result, printed);
   int code = -1;
   if (const auto stopped = wait_for(child, code)) training_failed(options, *stopped);
   if (code == kTrained) return result.content();

@@ -38,7 +38,7 @@ void visit(Visitor& v, VocabConfig& c) {
   v.choice("type", c.training.type, {"unigram", "bpe"}, "kind of subword model");
   v.field("sample-lines", c.training.sample_lines, "lines that the vocabulary is trained on, a seeded sample; held in memory", 1,
           1000000000);
-  v.field("character-coverage", c.training.character_coverage, "share of the characters that get a piece of their own", 0.5, 1.0);
+  v.field("character-coverage", c.training.character_coverage, "share of the characters that get a piece of their own", 0.98, 1.0);
 }
 
 struct TrainConfig {
