@@ -17,7 +17,7 @@ Parameter& ParameterStore::add(const std::string& name, const Shape& shape, cons
   return parameters_.back();
 }
 
-void ParameterStore::allocate(uint64_t seed, bool training) {
+void ParameterStore::allocate(std::optional<uint64_t> seed, bool training) {
   const int64_t total = parameters_.empty() ? 0 : (parameters_.back().offset + parameters_.back().shape.count() + 15) / 16 * 16;
   values_ = Tensor({total}, backend_.parameter());
   if (training) gradients_ = Tensor({total}, backend_.parameter());
@@ -26,7 +26,8 @@ void ParameterStore::allocate(uint64_t seed, bool training) {
     p.value = values_.slice(p.offset, p.shape);
     p.packed = std::make_shared<PackedForms>();
     if (training) p.gradient = gradients_.slice(p.offset, p.shape);
-    Random random(seed, 0x1000 + i);
+    if (!seed) continue;
+    Random random(*seed, 0x1000 + i);
     const Initializer& init = initializers_[i];
     const double bound = p.shape.rank() == 2 ? init.scale * std::sqrt(6.0 / static_cast<double>(p.shape[0] + p.shape[1])) : 0;
     std::vector<double> values(p.shape.count());

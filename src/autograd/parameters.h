@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,8 +46,8 @@ class ParameterStore {
 
   // All additions come before allocate().
   Parameter& add(const std::string& name, const Shape& shape, const Initializer& initializer);
-  // Creates the flat buffers and draws the initial values; gradients only when `training`. A pure function of the seed.
-  void allocate(uint64_t seed, bool training);
+  // Creates the flat buffers; gradients only when `training`. Values are drawn from the seed, or zero without one (to be loaded).
+  void allocate(std::optional<uint64_t> seed, bool training);
 
   // In place of allocate(): the values and packed weights of a store with the same parameters, which must not change while both live.
   void share(const ParameterStore& other);

@@ -27,17 +27,15 @@ class Search {
   Search(Model& model, const ModelVocabulary& vocabulary, std::span<const std::vector<int32_t>> sources, const SearchOptions& options)
       : vocabulary_(vocabulary), options_(options), model_(model) {
     PackedTokens packed;
-    int64_t longest = 1;
     for (size_t i = 0; i < sources.size(); ++i) {
       packed.append(sources[i].data(), sources[i].data() + sources[i].size());
       Sentence s;
       s.index = static_cast<int32_t>(i);
       s.limit = std::max<int64_t>(1, static_cast<int64_t>(options.max_length_factor * static_cast<double>(sources[i].size())) + options.max_length_offset);
-      longest = std::max(longest, s.limit);
       s.live = {{0, vocabulary.begin, -1, 0.0}};
       sentences_.push_back(std::move(s));
     }
-    state_ = model.encode(packed, static_cast<int64_t>(sources.size()) * options.beam, longest);
+    state_ = model.encode(packed);
   }
 
   std::vector<std::vector<Hypothesis>> run() {

@@ -77,12 +77,13 @@ void load_weights(FileSystem& files, const std::string& path, ParameterStore& pa
     if (tensor.dtype != "F32" || tensor.shape != shape)
       throw DataError(fmt::format("{}: tensor {} is {} [{}], but config.yml asks for F32 {}; the files do not belong together", path, p.name,
                                   tensor.dtype, fmt::join(tensor.shape, ", "), p.shape.text()));
-    std::vector<float> values(p.shape.count());
-    std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
-    if (p.value.dtype() == DType::f32)
-      std::memcpy(p.value.raw(), values.data(), tensor.data.size());
-    else
+    if (p.value.dtype() == DType::f32) {
+      std::memcpy(p.value.raw(), tensor.data.data(), tensor.data.size());
+    } else {
+      std::vector<float> values(p.shape.count());
+      std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
       p.value.from_doubles(std::vector<double>(values.begin(), values.end()));
+    }
   }
   parameters.changed();
 }
@@ -119,7 +120,7 @@ ModelDescription describe_model(FileSystem& files, const std::string& path) {
 
 LoadedModel load_model(FileSystem& files, const std::string& path, Backend& backend) {
   ModelDescription description = describe_model(files, path);
-  auto model = make_model(description.config, description.vocabularies.sizes(), backend, 0, false);
+  auto model = make_model(description.config, description.vocabularies.sizes(), backend, std::nullopt, false);
   load_weights(files, join_path(description.directory, kWeights), model->parameters());
   return {std::move(description), std::move(model)};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,8 +35,8 @@ class Model {
   // row_nll, if given, receives one negative log-likelihood per target token, in the order of batch.target.
   virtual LossSums loss(Tape& tape, const Batch& batch, double label_smoothing, std::vector<float>* row_nll = nullptr) = 0;
 
-  // Encodes sources for decoding at most `max_rows` hypotheses at once, each at most `max_length` tokens.
-  virtual std::unique_ptr<DecodeState> encode(const PackedTokens& source, int64_t max_rows, int64_t max_length) = 0;
+  // Encodes sources for decoding.
+  virtual std::unique_ptr<DecodeState> encode(const PackedTokens& source) = 0;
   // One decoding step for R rows: row r extends the row parent[r] of the step before (ignored in the first step) of sentence
   // sentence[r] by token[r]. Returns logits [R, V], valid until the next call.
   virtual Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,
@@ -46,7 +47,8 @@ class Model {
 // weights must not change while it lives.
 std::unique_ptr<Model> share_model(Model& model, Backend& backend);
 
-// The model of the configuration with its parameters drawn from the seed; gradients only when `training`.
-std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, uint64_t seed, bool training);
+// The model of the configuration with its parameters drawn from the seed (zero without one, to be loaded); gradients only when `training`.
+std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, std::optional<uint64_t> seed,
+                                  bool training);
 
 }  // namespace starling

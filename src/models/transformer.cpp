@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace starling {
 namespace {
@@ -32,13 +33,37 @@ Rows make_rows(const PackedTokens& packed, const std::vector<int64_t>& ids, int6
   return rows;
 }
 
+// One layer, f(x). In inference its working memory is given back: the result takes the place of x, which nobody needs any more.
+template <class F>
+Var recycled(const Var& x, F f) {
+  Tape& tape = *x.tape;
+  if (tape.training()) return f(x);
+  const auto mark = tape.arena().mark();
+  const Var y = f(x);
+  std::memcpy(x.value.raw(), y.value.raw(), x.value.bytes());
+  tape.arena().release(mark);
+  return x;
+}
+
+// Keys and values of one decoder layer for all rows of all steps so far, [capacity, 2D]. Rows are appended and never move;
+// hypotheses refer to them by number, so that reordering a beam copies numbers only.
+struct KeyValueCache {
+  Tensor rows;
+  // Makes room for `extra` rows behind the first `used`.
+  void reserve(int64_t used, int64_t extra, int64_t width, DType dtype) {
+    if (rows && used + extra <= rows.rows()) return;
+    const Tensor larger({std::max<int64_t>(3 * used / 2, 1024) + extra, width}, dtype);
+    if (used > 0) std::memcpy(larger.raw(), rows.raw(), used * width * size_of(dtype));
+    rows = larger;
+  }
+};
+
 struct TransformerState : DecodeState {
-  std::vector<Tensor> memory;       // per decoder layer [source rows, 2D]: keys and values of the encoder's output
-  std::vector<Tensor> cache;        // per decoder layer [max_length * max_rows, 3D]: this layer's queries, keys and values
+  std::vector<Tensor> memory;  // per decoder layer [source rows, 2D]: keys and values of the encoder's output
+  std::vector<KeyValueCache> cache;
   std::vector<int32_t> source_offsets;
-  int64_t max_rows = 0, max_length = 0, step = 0;
-  std::vector<std::vector<int32_t>> history;  // per row: the cache rows of its prefix
-  Arena arena;
+  int32_t step = 0, used = 0;                 // steps done, rows in the caches
+  std::vector<std::vector<int32_t>> history;  // per row of the last step: the cache rows of its prefix
 };
 
 }  // namespace
@@ -93,10 +118,11 @@ Regularization Transformer::regularization(const RowKeys& rows) const {
 Var Transformer::encoder(Tape& tape, const std::vector<int32_t>& tokens, const std::vector<int32_t>& positions, const AttentionLayout& layout,
                          const Regularization& r) {
   Var x = embedding(tape, tokens, positions, *source_table_, std::sqrt(static_cast<double>(config_.width)), tape.dropout(r.residual, r.rows));
-  for (const EncoderLayer& layer : encoder_layers_) {
-    x = sublayer(x, layer.attention_norm, r, [&](const Var& h) { return layer.attention(h, layout, r); });
-    x = sublayer(x, layer.feed_forward_norm, r, [&](const Var& h) { return layer.feed_forward(h, r); });
-  }
+  for (const EncoderLayer& layer : encoder_layers_)
+    x = recycled(x, [&](Var y) {
+      y = sublayer(y, layer.attention_norm, r, [&](const Var& h) { return layer.attention(h, layout, r); });
+      return sublayer(y, layer.feed_forward_norm, r, [&](const Var& h) { return layer.feed_forward(h, r); });
+    });
   return pre_norm_ ? (*encoder_norm_)(x) : x;
 }
 
@@ -124,18 +150,19 @@ LossSums Transformer::loss(Tape& tape, const Batch& batch, double label_smoothin
   const Var memory = encoder(tape, keep->source.tokens, keep->source.positions, keep->encoder, rs);
   Var x = embedding(tape, keep->inputs, keep->target.positions, *target_table_, std::sqrt(static_cast<double>(config_.width)),
                     tape.dropout(rt.residual, rt.rows));
-  for (const DecoderLayer& layer : decoder_layers_) {
-    x = sublayer(x, layer.attention_norm, rt, [&](const Var& h) { return layer.attention(h, keep->decoder, rt); });
-    x = sublayer(x, layer.cross_norm, rt, [&](const Var& h) { return layer.cross(h, memory, keep->cross, rt); });
-    x = sublayer(x, layer.feed_forward_norm, rt, [&](const Var& h) { return layer.feed_forward(h, rt); });
-  }
+  for (const DecoderLayer& layer : decoder_layers_)
+    x = recycled(x, [&](Var y) {
+      y = sublayer(y, layer.attention_norm, rt, [&](const Var& h) { return layer.attention(h, keep->decoder, rt); });
+      y = sublayer(y, layer.cross_norm, rt, [&](const Var& h) { return layer.cross(h, memory, keep->cross, rt); });
+      return sublayer(y, layer.feed_forward_norm, rt, [&](const Var& h) { return layer.feed_forward(h, rt); });
+    });
   if (pre_norm_) x = (*decoder_norm_)(x);
   const LossSums sums = projection_loss(x, *output_table_, keep->target.tokens, label_smoothing, row_nll);
   if (row_nll) row_nll->resize(batch.target.count());
   return sums;
 }
 
-std::unique_ptr<DecodeState> Transformer::encode(const PackedTokens& source, int64_t max_rows, int64_t max_length) {
+std::unique_ptr<DecodeState> Transformer::encode(const PackedTokens& source) {
   auto state = std::make_unique<TransformerState>();
   Tape tape(store_, decode_arena_, false);
   const auto mark = decode_arena_.mark();
@@ -143,12 +170,11 @@ std::unique_ptr<DecodeState> Transformer::encode(const PackedTokens& source, int
   const AttentionLayout layout{source.offsets, source.offsets, config_.heads, false};
   const Var memory = encoder(tape, rows.tokens, rows.positions, layout, {});
   state->source_offsets = source.offsets;
-  state->max_rows = round_up(max_rows, 4), state->max_length = max_length;
   for (const DecoderLayer& layer : decoder_layers_) {
-    const Tensor kv = state->arena.allocate({memory.value.rows(), 2 * config_.width}, store_.backend().activation());
+    const Tensor kv({memory.value.rows(), 2 * config_.width}, store_.backend().activation());
     store_.backend().linear(memory.value, store_.packed(layer.cross.kv.w, false), layer.cross.kv.b.value, kv, Activation::none, Write::overwrite);
     state->memory.push_back(kv);
-    state->cache.push_back(state->arena.allocate({max_length * state->max_rows, 3 * config_.width}, store_.backend().activation()));
+    state->cache.emplace_back();
   }
   decode_arena_.release(mark);
   return state;
@@ -158,14 +184,13 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
                                 std::span<const int32_t> parent) {
   auto& state = static_cast<TransformerState&>(abstract);
   const int64_t R = static_cast<int64_t>(token.size()), D = config_.width, H = config_.heads;
-  CHECK(R <= state.max_rows && state.step < state.max_length, "{} rows of {}, step {} of {}", R, state.max_rows, state.step, state.max_length);
-  const int64_t padded = std::min(R <= 4 ? R : round_up(R, R <= 64 ? 4 : 16), state.max_rows);
+  const int64_t padded = R <= 4 ? R : round_up(R, R <= 64 ? 4 : 16);  // few distinct shapes
 
   std::vector<std::vector<int32_t>> history(R);
   std::vector<int32_t> own_index, own_offsets{0}, cross_index, cross_offsets{0};
   for (int64_t r = 0; r < R; ++r) {
     if (state.step > 0) history[r] = state.history[parent[r]];
-    history[r].push_back(static_cast<int32_t>(state.step * state.max_rows + r));
+    history[r].push_back(state.used + static_cast<int32_t>(r));
     own_index.insert(own_index.end(), history[r].begin(), history[r].end());
     own_offsets.push_back(static_cast<int32_t>(own_index.size()));
     for (int32_t i = state.source_offsets[sentence[r]]; i < state.source_offsets[sentence[r] + 1]; ++i) cross_index.push_back(i);
@@ -178,30 +203,33 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
   Backend& backend = tape.backend();
   std::vector<int32_t> tokens(token.begin(), token.end());
   tokens.resize(padded, -1);
-  const std::vector<int32_t> positions(padded, static_cast<int32_t>(state.step));
+  const std::vector<int32_t> positions(padded, state.step);
   Var x = embedding(tape, tokens, positions, *target_table_, std::sqrt(static_cast<double>(D)), {});
   for (size_t i = 0; i < decoder_layers_.size(); ++i) {
     const DecoderLayer& layer = decoder_layers_[i];
-    const auto attend = [&](const Tensor& q, const Tensor& kv, int64_t k_column, std::span<const int32_t> index, std::span<const int32_t> offsets) {
+    const auto attend = [&](const Tensor& q, const Tensor& kv, std::span<const int32_t> index, std::span<const int32_t> offsets) {
       const Tensor y = tape.allocate({padded, D}, backend.activation());
       if (padded > R) y.rows(R, padded).zero();
-      backend.attend_cached(q, 0, kv, k_column, k_column + D, index, offsets, H, y);
+      backend.attend_cached(q, 0, kv, 0, D, index, offsets, H, y);
       return tape.record(y, {});
     };
     x = sublayer(x, layer.attention_norm, {}, [&](const Var& h) {
-      const Tensor slot = state.cache[i].rows(state.step * state.max_rows, state.step * state.max_rows + padded);
-      backend.linear(h.value, store_.packed(layer.attention.qkv.w, false), layer.attention.qkv.b.value, slot, Activation::none, Write::overwrite);
-      return layer.attention.out(attend(slot, state.cache[i], D, own_index, own_offsets));
+      const Tensor qkv = layer.attention.qkv(h).value;
+      KeyValueCache& cache = state.cache[i];
+      cache.reserve(state.used, R, 2 * D, qkv.dtype());
+      const int64_t bytes = 2 * D * size_of(qkv.dtype());
+      for (int64_t r = 0; r < R; ++r) std::memcpy(cache.rows.raw() + (state.used + r) * bytes, qkv.raw() + r * 3 * bytes / 2 + bytes / 2, bytes);
+      return layer.attention.out(attend(qkv, cache.rows, own_index, own_offsets));
     });
     x = sublayer(x, layer.cross_norm, {}, [&](const Var& h) {
-      return layer.cross.out(attend(layer.cross.q(h).value, state.memory[i], 0, cross_index, cross_offsets));
+      return layer.cross.out(attend(layer.cross.q(h).value, state.memory[i], cross_index, cross_offsets));
     });
     x = sublayer(x, layer.feed_forward_norm, {}, [&](const Var& h) { return layer.feed_forward(h, {}); });
   }
   if (pre_norm_) x = (*decoder_norm_)(x);
   const Tensor logits = tape.allocate({padded, vocabulary_.target_size}, backend.parameter());
   backend.linear(x.value, store_.packed(*output_table_, true), Tensor(), logits, Activation::none, Write::overwrite);
-  ++state.step;
+  ++state.step, state.used += static_cast<int32_t>(R);
   return logits.rows(0, R);
 }
 

@@ -15,7 +15,7 @@ class Transformer : public Model {
   const ModelConfig& config() const override { return config_; }
   const ModelVocabulary& vocabulary() const override { return vocabulary_; }
   LossSums loss(Tape& tape, const Batch& batch, double label_smoothing, std::vector<float>* row_nll) override;
-  std::unique_ptr<DecodeState> encode(const PackedTokens& source, int64_t max_rows, int64_t max_length) override;
+  std::unique_ptr<DecodeState> encode(const PackedTokens& source) override;
   Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,
                      std::span<const int32_t> parent) override;
 

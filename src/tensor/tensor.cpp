@@ -92,7 +92,7 @@ void Tensor::from_doubles(std::span<const double> values) const {
 }
 
 Tensor Arena::allocate(const Shape& shape, DType dtype) {
-  constexpr int64_t chunk_bytes = int64_t{32} << 20;
+  constexpr int64_t chunk_bytes = int64_t{8} << 20;
   const int64_t bytes = (shape.count() * size_of(dtype) + 127) / 64 * 64;  // one spare cache line: kernels may read past a row
   while (at_.chunk < chunks_.size() && at_.offset + bytes > chunks_[at_.chunk]->bytes()) at_ = {at_.chunk + 1, 0};
   if (at_.chunk == chunks_.size()) chunks_.push_back(std::make_shared<Storage>(std::max(chunk_bytes, bytes)));

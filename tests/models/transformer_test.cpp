@@ -127,7 +127,7 @@ TEST(Transformer, CachedDecodingGivesTheProbabilitiesOfTheForwardPass) {
     std::vector<float> nll;
     run(*model, batch, false, &nll);
     // The three references as three hypotheses, fed token by token; a row that has ended repeats its last token.
-    const auto state = model->encode(batch.source, 3, 20);
+    const auto state = model->encode(batch.source);
     std::vector<int32_t> token{1, 1, 1}, sentence{0, 1, 2}, parent{0, 1, 2};
     for (int t = 0; t < 13; ++t) {
       const Tensor logits = model->next_logits(*state, token, sentence, parent);
