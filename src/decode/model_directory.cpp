@@ -100,6 +100,8 @@ ModelDescription describe_model(FileSystem& files, const std::string& path) {
                                     "train.output of a run or a directory below it",
                                     path, kWeights));
     }
+  } else if (files.exists(join_path(directory, "manifest.json"))) {
+    verify_directory(files, directory);  // a damaged copy must not translate with other settings than it was made with
   }
   const auto file = [&](const char* name) { return join_path(directory, name); };
   ModelConfig config;

@@ -43,7 +43,7 @@ std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Voc
 void load_weights(FileSystem& files, const std::string& path, ParameterStore& parameters);
 
 // A model directory without its weights. `path` may be a run directory (its best checkpoint is taken, else the latest), a checkpoint
-// or any copy of one; ConfigError when it is none of these.
+// or any copy of one; ConfigError when it is none of these, DataError when its files differ from its manifest.
 struct ModelDescription {
   std::string directory;
   ModelConfig config;

@@ -19,6 +19,8 @@ struct GradientCase {
   std::function<Var(Tape&, const std::vector<Var>&, std::deque<Parameter>&)> build;
 };
 
+void PrintTo(const GradientCase& c, std::ostream* out) { *out << c.name; }
+
 class Harness {
  public:
   explicit Harness(const GradientCase& c) : case_(c), backend_(make_backend("reference")), store_(*backend_) {
