@@ -99,6 +99,7 @@ LossSums projection_loss(const Var& h, Parameter& table, const std::vector<int32
   const int64_t chunk = std::clamp<int64_t>((int64_t{32} << 20) / (V * 4) / 64 * 64, 256, 2048);
   const Packed& forward = tape.parameters().packed(table, true);
   const bool training = tape.training();
+  tape.use(table);
   const Tensor dh = training ? tape.allocate_like(h.value) : Tensor();
   const auto mark = tape.arena().mark();
   const int64_t rows = std::min(chunk, N);
@@ -122,7 +123,7 @@ LossSums projection_loss(const Var& h, Parameter& table, const std::vector<int32
     backend.weight_gradient(gradient, h.value.rows(begin, end), table.gradient, table.next_write());
   }
   tape.arena().release(mark);
-  if (training) tape.set_gradient(h, dh);
+  if (training) tape.set_gradient(h, dh), tape.done(table);
   return sums;
 }
 

@@ -9,7 +9,7 @@ std::unique_ptr<Backend> make_backend(std::string_view spec, int threads) {
   if (spec == "reference") return make_reference_backend();
   if (spec == "cpu" || spec == "cpu:f32") return make_cpu_backend(DType::f32, threads);
   if (spec == "cpu:bf16") {
-    if (!cpu_has_bf16()) throw ConfigError("this CPU has no bf16 matrix products (AVX512-BF16); use --train.precision f32 or auto");
+    if (!cpu_has_bf16()) throw ConfigError("this CPU has no bf16 matrix products (AVX512-BF16); use --precision f32 or auto");
     return make_cpu_backend(DType::bf16, threads);
   }
   throw ConfigError(fmt::format("there is no backend '{}'; choose reference, cpu:f32 or cpu:bf16", spec));

@@ -132,7 +132,7 @@ void add_bench(CLI::App& app) {
   add_common(translate, *a);
   translate->add_option("-m,--model", a->model, "trained model; default: untrained weights of the preset, translations as long as their sources");
   translate->add_option("-i,--input", a->input, "source text, one sentence a line")->required();
-  translate->add_option("--beam", a->beams, "beam widths")->delimiter(',')->capture_default_str();
+  translate->add_option("--beam", a->beams, "beam widths")->delimiter(',')->check(CLI::Range(1, 1024))->capture_default_str();
   translate->add_option("--batch-size", a->batch_sentences, "sentences a batch")->check(CLI::Range(1, 4096))->capture_default_str();
   translate->add_option("--output-length", a->output_length, "exactly so many tokens a translation; 0 = as the model ends")->check(CLI::Range(0, 10000))->capture_default_str();
   translate->callback([a] { run_translate_bench(*a); });

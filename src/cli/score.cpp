@@ -10,7 +10,7 @@ namespace {
 
 struct ScoreArguments {
   std::string model, source, target, tsv, precision = "f32";
-  int64_t batch_tokens = 4000;
+  int64_t batch_tokens = 4000, max_length = 2000;
   int threads = 0;
   bool per_token = false;
 };
@@ -21,14 +21,21 @@ void run_score(const ScoreArguments& a) {
   const LoadedModel loaded = load_model(*files, a.model, *backend);
   const Vocabularies& vocabularies = loaded.description.vocabularies;
   const CorpusFiles corpus{a.source, a.target, a.tsv, 1};
-  check_options({{corpus}, 1 << 20, 0});
+  if (a.tsv.empty() ? a.source.empty() || a.target.empty() : !a.source.empty() || !a.target.empty())
+    throw ConfigError("name either --source and --target, or --tsv");
   PairReader reader(corpus);
   std::string_view source, target;
   Arena arena;
   bool more = true;
   while (more) {
     std::vector<EncodedPair> pairs;  // a window at a time, so that any size of file works
-    while (pairs.size() < 4096 && (more = reader.next(source, target))) pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), source, target));
+    while (pairs.size() < 4096 && (more = reader.next(source, target))) {
+      pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), source, target));
+      const size_t length = std::max(pairs.back().source.size(), pairs.back().target.size());
+      if (length > static_cast<size_t>(a.max_length))
+        throw DataError(fmt::format("{}:{}: a sentence of {} tokens; split it, or raise --max-length (now {})", a.tsv.empty() ? a.source : a.tsv,
+                                    reader.line_number(), length, a.max_length));
+    }
     std::vector<double> log_probability(pairs.size(), 0.0);
     for (const Batch& batch : pairs.empty() ? std::vector<Batch>() : make_batches(pairs, a.batch_tokens)) {
       arena.release({});
@@ -54,6 +61,7 @@ void add_score(CLI::App& app) {
   sub->add_option("--target", a->target, "its translation");
   sub->add_option("--tsv", a->tsv, "in place of both: one file, source and target separated by a tab");
   sub->add_flag("--per-token", a->per_token, "divide by the number of target tokens, end of sentence included");
+  sub->add_option("--max-length", a->max_length, "longer sentences are an error, tokens a side")->check(CLI::Range(1, 8192))->capture_default_str();
   sub->add_option("--batch-tokens", a->batch_tokens, "target tokens computed at once")->check(CLI::Range(1, 1000000))->capture_default_str();
   sub->add_option("--precision", a->precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
   sub->add_option("--threads", a->threads, "computing threads; 0 = all cores this process may use")->check(CLI::Range(0, 4096))->capture_default_str();

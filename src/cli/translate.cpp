@@ -1,9 +1,12 @@
 // The verb `starling translate`: text in, translations out, in order. Lines are read on a thread of their own, so that a pipe is
 // answered as soon as a line is there while a file is translated in large batches.
+#include <sys/resource.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <mutex>
@@ -26,66 +29,64 @@ struct TranslateArguments {
   bool quiet = false;
 };
 
-// Lines of several files through a bounded queue.
+// Lines of several files through a bounded queue, filled by a thread. A thread that is blocked on a terminal cannot be woken, so it is
+// left behind when translating fails; what it touches is shared with it and outlives the queue.
 class LineQueue {
  public:
-  LineQueue(std::vector<std::string> paths, size_t capacity) : capacity_(capacity), reader_([this, paths = std::move(paths)] { read(paths); }) {}
+  LineQueue(std::vector<std::string> paths, size_t capacity) : shared_(std::make_shared<Shared>()) {
+    std::thread([shared = shared_, paths = std::move(paths), capacity] { shared->read(paths, capacity); }).detach();
+  }
   ~LineQueue() {
-    {
-      const std::lock_guard lock(mutex_);
-      abandoned_ = true;
-    }
-    changed_.notify_all();
-    // A reader blocked on a terminal cannot be woken; only an error ends up here with input left, and then the process ends.
-    finished() ? reader_.join() : reader_.detach();
+    const std::lock_guard lock(shared_->mutex);
+    shared_->abandoned = true;
+    shared_->changed.notify_all();
   }
 
   // At least one line, at most `most`; waits a moment for more, since a batch costs less than its lines one by one. Empty at the end.
   // Rethrows what the reader met, once the lines before it are taken.
   std::vector<std::string> take(size_t most) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !lines_.empty() || done_; });
-    changed_.wait_for(lock, std::chrono::milliseconds(3), [&] { return lines_.size() >= most || done_; });
+    Shared& s = *shared_;
+    std::unique_lock lock(s.mutex);
+    s.changed.wait(lock, [&] { return !s.lines.empty() || s.done; });
+    s.changed.wait_for(lock, std::chrono::milliseconds(3), [&] { return s.lines.size() >= most || s.done; });
     std::vector<std::string> taken;
-    while (!lines_.empty() && taken.size() < most) taken.push_back(std::move(lines_.front())), lines_.pop_front();
-    if (taken.empty() && error_) std::rethrow_exception(error_);
-    changed_.notify_all();
+    while (!s.lines.empty() && taken.size() < most) taken.push_back(std::move(s.lines.front())), s.lines.pop_front();
+    if (taken.empty() && s.error) std::rethrow_exception(s.error);
+    s.changed.notify_all();
     return taken;
   }
 
  private:
-  bool finished() {
-    const std::lock_guard lock(mutex_);
-    return done_;
-  }
-  void read(const std::vector<std::string>& paths) {
-    try {
-      for (const std::string& path : paths) {
-        LineReader reader(path);
-        for (std::string_view line; reader.next(line);) {
-          std::unique_lock lock(mutex_);
-          changed_.wait(lock, [&] { return lines_.size() < capacity_ || abandoned_; });
-          if (abandoned_) break;
-          lines_.emplace_back(line);
-          changed_.notify_all();
-        }
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      error_ = std::current_exception();
-    }
-    const std::lock_guard lock(mutex_);
-    done_ = true;
-    changed_.notify_all();
-  }
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<std::string> lines;
+    bool done = false, abandoned = false;
+    std::exception_ptr error;
 
-  size_t capacity_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::string> lines_;
-  bool done_ = false, abandoned_ = false;
-  std::exception_ptr error_;
-  std::thread reader_;
+    void read(const std::vector<std::string>& paths, size_t capacity) {
+      std::exception_ptr failure;
+      try {
+        for (const std::string& path : paths) {
+          LineReader reader(path);
+          for (std::string_view line; reader.next(line);) {
+            std::unique_lock lock(mutex);
+            changed.wait(lock, [&] { return lines.size() < capacity || abandoned; });
+            if (abandoned) return;
+            lines.emplace_back(line);
+            changed.notify_all();
+          }
+        }
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      const std::lock_guard lock(mutex);
+      error = failure;
+      done = true;
+      changed.notify_all();
+    }
+  };
+  std::shared_ptr<Shared> shared_;
 };
 
 void run_translate(const TranslateArguments& a) {
@@ -103,6 +104,9 @@ void run_translate(const TranslateArguments& a) {
 
   std::ofstream file;
   if (a.output != "-") {
+    std::error_code none;
+    for (const std::string& input : a.inputs)
+      if (std::filesystem::equivalent(input, a.output, none)) throw ConfigError(fmt::format("--output {} is also an input; name another file", a.output));
     file.open(a.output, std::ios::binary);
     if (!file) throw IoError(fmt::format("{}: cannot be written; check the path", a.output));
   }
@@ -125,12 +129,14 @@ void run_translate(const TranslateArguments& a) {
     out.flush();
     if (!out) throw IoError(fmt::format("{}: writing failed after {} lines; is the disk full or the reader gone?", a.output, count));
   }
-  if (a.quiet) return;
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  fmt::print(stderr, "{} sentences, {} tokens in {:.2f} s: {:.0f} tokens/s, {:.1f} sentences/s (beam {}, {})\n", count, translator.output_tokens(),
-             seconds, static_cast<double>(translator.output_tokens()) / seconds, static_cast<double>(count) / seconds, search.beam, backend->describe());
   if (translator.truncated() > 0)
     fmt::print(stderr, "warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(), a.max_source_tokens);
+  if (a.quiet) return;
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  fmt::print(stderr, "{} sentences, {} tokens in {:.2f} s: {:.0f} tokens/s, {:.1f} sentences/s (beam {}, {}, peak memory {} MiB)\n", count, translator.output_tokens(),
+             seconds, static_cast<double>(translator.output_tokens()) / seconds, static_cast<double>(count) / seconds, search.beam, backend->describe(), usage.ru_maxrss / 1024);
 }
 
 }  // namespace
@@ -148,7 +154,7 @@ void add_translate(CLI::App& app) {
   sub->add_option("--length-penalty", a->length_penalty, "alpha of ((5+|Y|)/6)^alpha; default: the model's")->check(CLI::Range(0.0, 10.0));
   sub->add_option("--max-length-factor", a->max_length_factor, "at most factor * source tokens + offset; default: the model's")->check(CLI::Range(0.0, 100.0));
   sub->add_option("--max-length-offset", a->max_length_offset, "the offset, tokens; default: the model's")->check(CLI::Range(1, 100000));
-  sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")->check(CLI::Range(1, 1000000))->capture_default_str();
+  sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")->check(CLI::Range(1, 8192))->capture_default_str();
   sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once")->check(CLI::Range(1, 4096))->capture_default_str();
   sub->add_option("--precision", a->precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
   sub->add_option("--threads", a->threads, "computing threads; 0 = all cores this process may use")->check(CLI::Range(0, 4096))->capture_default_str();

@@ -118,6 +118,7 @@ class Search {
     Hypothesis h;
     for (; prefix >= 0; prefix = prefixes_[prefix].parent) h.tokens.push_back(prefixes_[prefix].token);
     std::reverse(h.tokens.begin(), h.tokens.end());
+    h.length = length;
     h.log_probability = log_probability;
     h.score = log_probability / penalty(options_.length_penalty, length);
     s.finished.push_back(std::move(h));

@@ -21,7 +21,8 @@ struct SearchOptions {
 
 struct Hypothesis {
   std::vector<int32_t> tokens;  // without end of sentence
-  double log_probability = 0;   // sum over the tokens and the end of sentence, nats
+  int64_t length = 0;           // tokens, with the end of sentence unless it was cut at the limit
+  double log_probability = 0;   // sum over these, nats
   double score = 0;             // divided by the length penalty: what hypotheses are ranked by
 };
 

@@ -91,14 +91,16 @@ void load_weights(FileSystem& files, const std::string& path, ParameterStore& pa
 ModelDescription describe_model(FileSystem& files, const std::string& path) {
   std::string directory = path;
   if (!files.exists(join_path(directory, kWeights))) {
-    if (const auto best = best_checkpoint(files, path)) {
+    std::string damaged;
+    const Report report = [&](const std::string& line) { damaged += "; " + line; };
+    if (const auto best = best_checkpoint(files, path, report)) {
       directory = best->directory;
-    } else if (const auto latest = latest_checkpoint(files, path)) {
+    } else if (const auto latest = latest_checkpoint(files, path, report)) {
       directory = latest->directory;
     } else {
       throw ConfigError(fmt::format("{}: neither a model directory ({} is missing) nor a run directory with a checkpoint; name the "
-                                    "train.output of a run or a directory below it",
-                                    path, kWeights));
+                                    "train.output of a run or a directory below it{}",
+                                    path, kWeights, damaged));
     }
   } else if (files.exists(join_path(directory, "manifest.json"))) {
     verify_directory(files, directory);  // a damaged copy must not translate with other settings than it was made with

@@ -32,7 +32,7 @@ void Translator::translate_batch(Model& model, std::span<const size_t> which, st
     auto& result = results[which[i]];
     result.clear();
     for (const Hypothesis& h : found[i])
-      result.push_back({vocabularies_.target().decode(h.tokens), h.log_probability, h.score, static_cast<int64_t>(h.tokens.size()) + 1});
+      result.push_back({vocabularies_.target().decode(h.tokens), h.log_probability, h.score, h.length});
   }
 }
 

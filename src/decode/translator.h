@@ -12,9 +12,9 @@ namespace starling {
 
 struct Translation {
   std::string text;
-  double log_probability = 0;  // nats, end of sentence included
+  double log_probability = 0;  // nats
   double score = 0;            // after the length penalty
-  int64_t tokens = 0;          // end of sentence included
+  int64_t tokens = 0;          // produced, end of sentence included
 };
 
 class Translator {

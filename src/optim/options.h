@@ -34,7 +34,7 @@ void visit(Visitor& v, OptimizerOptions& c) {
   v.field("epsilon", c.epsilon, "Adam: added to the root of the second moment", 1e-30, 1.0);
   v.field("weight-decay", c.weight_decay, "weight decay per update (times the learning rate)", 0.0, 1.0);
   v.field("clip-norm", c.clip_norm, "global gradient norm is clipped to this; 0 = off", 0.0, 1e9);
-  v.field("ema", c.ema, "exponential moving average of the parameters, decay per update; 0 = off; validated and saved in place of the raw ones", 0.0,
+  v.field("ema", c.ema, "exponential moving average of the parameters, decay per update (at first (1+t)/(10+t), if smaller); 0 = off; validated and saved in place of the raw ones", 0.0,
           0.99999999);
 }
 

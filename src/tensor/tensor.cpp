@@ -31,7 +31,7 @@ Storage::Storage(int64_t bytes) : bytes_(bytes) {
   const int64_t rounded = std::max<int64_t>((bytes + alignment - 1) / alignment * alignment, alignment);
   data_ = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
   if (data_ == nullptr)
-    throw Error(fmt::format("out of memory: {} MiB were asked for; use smaller batches (train.micro-batch-tokens) or a smaller model",
+    throw Error(fmt::format("out of memory: {} MiB were asked for; use smaller batches (--batch-size, --batch-tokens, train.micro-batch-tokens), shorter sentences or a smaller model",
                             bytes >> 20));
   if (bytes >= huge) madvise(data_, rounded, MADV_HUGEPAGE);  // a hint: failure changes nothing but speed
   std::memset(data_, 0, rounded);

@@ -23,7 +23,7 @@ void visit(Visitor& v, DataSection& s) {
   v.shorthand("source", s.shorthand.source, "short for train.0.source when there is one corpus");
   v.shorthand("target", s.shorthand.target, "short for train.0.target when there is one corpus");
   v.shorthand("tsv", s.shorthand.tsv, "short for train.0.tsv when there is one corpus");
-  v.field("max-length", s.options.max_length, "tokens a side, end of sentence included; longer pairs are dropped", 2, 1 << 20);
+  v.field("max-length", s.options.max_length, "tokens a side, end of sentence included; longer pairs are dropped", 2, 8192);
   v.field("max-ratio", s.options.max_ratio, "longer over shorter side in tokens; pairs above it are dropped; 0 = off, else at least 1", 0.0,
           1e6);
 }

@@ -1,13 +1,15 @@
 #include "train/trainer.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 
+#include "base/config.h"
+#include "base/sha256.h"
 #include "base/state.h"
 #include "data/batches.h"
 #include "train/progress.h"
@@ -66,12 +68,34 @@ double bytes_per_token(const ModelConfig& m, int64_t activation_bytes) {
   return 2.0 * static_cast<double>(activation_bytes) * (static_cast<double>(m.encoder_layers) * encoder + static_cast<double>(m.decoder_layers) * decoder);
 }
 
+// Memory that can be had without swapping, bytes; 1 GiB where /proc does not tell.
+double available_memory() {
+  std::ifstream info("/proc/meminfo");
+  for (std::string key, rest; info >> key && std::getline(info, rest);)
+    if (key == "MemAvailable:") return 1024 * std::strtod(rest.c_str(), nullptr);
+  return 1 << 30;
+}
+
 // The largest micro-batch that half of the free memory holds; above 4096 tokens nothing gets faster.
 int64_t micro_batch_tokens(const Config& c, const Backend& backend) {
   if (c.train.micro_batch_tokens > 0) return c.train.micro_batch_tokens;
-  const double free_bytes = static_cast<double>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double free_bytes = available_memory();
   const double fits = 0.5 * free_bytes / bytes_per_token(c.model, size_of(backend.activation()));
   return std::max<int64_t>(256, std::min<int64_t>(4096, static_cast<int64_t>(fits)));
+}
+
+// Tells one training set from another, whatever its files are called: sizes, and tokens of up to 4,096 pairs spread evenly.
+std::string data_digest(const TokenStore& store) {
+  Sha256 hash;
+  const auto add = [&](const auto& values) { hash.update(std::as_bytes(std::span(values))); };
+  add(std::vector<int64_t>{store.size(), store.tokens()});
+  const int64_t count = std::min<int64_t>(store.size(), 4096);
+  for (int64_t i = 0; i < count; ++i) {
+    PackedTokens source, target;
+    store.append(store.size() * i / count, source, target);
+    add(source.tokens), add(target.tokens);
+  }
+  return to_hex(hash.digest());
 }
 
 class Trainer {
@@ -80,11 +104,25 @@ class Trainer {
       : start_(Clock::now()), config_(config), files_(real_file_system()), progress_((files_->make_directories(config.train.output), console_progress(config.train.output, config.log.progress))) {}
 
   int run() {
+    try {
+      return run_to_the_end();
+    } catch (const std::exception& e) {
+      progress_.event({{"type", "stop"}, {"step", replica_ ? step() : 0}, {"reason", std::string("error: ") + e.what()}, {"seconds", elapsed()}});
+      throw;
+    }
+  }
+
+ private:
+  int run_to_the_end() {
     prepare();
     resume();
+    files_->replace_file(join_path(config_.train.output, "config.yml"), dump_config(config_, true));
     announce();
     if (finished()) {
-      progress_.message(fmt::format("already done: {} of {} updates; nothing to do (raise train.max-steps to go on)", step(), config_.train.max_steps));
+      progress_.message(fmt::format("already done: {} updates, {} of training; nothing to do (limits: train.max-steps {}, max-epochs {}, max-minutes {}, "
+                                    "valid.early-stopping {})",
+                                    step(), duration_text(earlier_seconds_), config_.train.max_steps, config_.train.max_epochs, config_.train.max_minutes,
+                                    config_.valid.early_stopping));
       return 0;
     }
     const SignalGuard guard;
@@ -100,16 +138,18 @@ class Trainer {
     return conclude();
   }
 
- private:
   int64_t step() const { return replica_->steps(); }
   double elapsed() const { return earlier_seconds_ + since(start_); }
 
   void prepare() {
     require_data(config_);
     checkpoints_.emplace(*files_, config_.train.output, static_cast<int>(config_.checkpoint.keep), [&](const std::string& line) { progress_.message(line); });
-    files_->replace_file(join_path(config_.train.output, "config.yml"), dump_config(config_, true));
     backend_ = backend_for_precision(config_.train.precision, config_.train.threads);
     if (config_.valid.enabled()) check_corpora({{{config_.valid.source, config_.valid.target, "", 1}}, config_.data.max_length, 0});
+    // Everything is read once before anything is made of it; the token store repeats this only when it has to be built anew.
+    if (!files_->exists(join_path(config_.train.output, "data"))) check_corpora(config_.data);
+    loaded_ = checkpoints_->latest();
+    if (loaded_) refuse_another_model();
     vocabularies_.emplace(make_vocabularies(config_, *files_, progress_));
     const auto start = Clock::now();
     store_.emplace(TokenStore::open_or_build(*files_, join_path(config_.train.output, "data"), config_.data, vocabularies_->source(),
@@ -118,7 +158,10 @@ class Trainer {
     progress_.message(fmt::format("data: {} pairs, {} kept ({} empty, {} longer than {} tokens, {} of unequal length){}", counts.total, counts.kept,
                                   counts.empty, counts.too_long, config_.data.max_length, counts.ratio,
                                   store_->reused() ? ", tokens reused" : fmt::format(", tokenised in {:.1f} s", since(start))));
-    if (config_.valid.enabled()) validator_.emplace(config_.valid, *vocabularies_);
+    if (config_.valid.enabled()) {
+      validator_.emplace(config_.valid, *vocabularies_);
+      if (validator_->truncated() > 0) progress_.message(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
+    }
     BatchOptions batches;
     batches.batch_tokens = config_.train.batch_tokens;
     batches.seed = config_.train.seed;
@@ -128,6 +171,23 @@ class Trainer {
     model_ = make_model(config_.model, vocabularies_->sizes(), *backend_, config_.train.seed, true);
     replica_.emplace(*model_, StepOptions{config_.train.optimizer, config_.train.label_smoothing, config_.train.seed, config_.train.max_steps});
     micro_tokens_ = micro_batch_tokens(config_, *backend_);
+  }
+
+  // A run goes on with the model it was started with.
+  void refuse_another_model() const {
+    const ModelDescription before = describe_model(*files_, loaded_->directory);
+    ModelConfig then = before.config, now = config_.model;
+    then.dropout = now.dropout, then.attention_dropout = now.attention_dropout, then.feed_forward_dropout = now.feed_forward_dropout;  // may change
+    const std::string a = model_text(then), b = model_text(now);
+    if (a != b)
+      throw ConfigError(fmt::format("{}: this run was started with another model. It was\n{}now the configuration says\n{}restore it, or start afresh with "
+                                    "another train.output",
+                                    config_.train.output, a, b));
+  }
+
+  static std::string model_text(ModelConfig model) {
+    const std::vector<ConfigSection> sections{config_section("model", "", model)};
+    return write_config(sections);
   }
 
   void announce() {
@@ -197,12 +257,14 @@ class Trainer {
       }
     stalled_ = report.best ? 0 : stalled_ + 1;
     report.stalled = stalled_;
-    early_stopped_ = config_.valid.early_stopping > 0 && stalled_ >= config_.valid.early_stopping;
+    notice_early_stopping();
     validated_ = step();
     if (report.best) checkpoints_->save_best(step(), model_parts(*model_, config_.model, *vocabularies_, search_options(config_.valid), step()));
     progress_.validation(report);
     paused_ += since(start);
   }
+
+  void notice_early_stopping() { early_stopped_ = config_.valid.early_stopping > 0 && stalled_ >= config_.valid.early_stopping; }
 
   void save() {
     const auto start = Clock::now();
@@ -229,31 +291,36 @@ class Trainer {
     s.put("batch", stream_->position().index);
     s.put("seed", config_.train.seed);
     s.put("batch-tokens", config_.train.batch_tokens);
-    s.put("data-fingerprint", store_->fingerprint());
-    s.put("pairs", store_->size());
+    s.put("micro-batch-tokens", micro_tokens_);
+    s.put("data", data_digest_);
+    s.put("source-vocabulary", vocabularies_->source().hash());
+    s.put("target-vocabulary", vocabularies_->target().hash());
     s.put("seconds", elapsed());
     s.put("has-best", has_best_);
     s.put("best", best_);
+    s.put("best-metric", config_.valid.deciding_metric());
     s.put("best-step", best_step_);
     s.put("stalled", stalled_);
     s.put("validated", validated_);
-    s.put("window-loss", window_loss_);
     return s;
   }
 
   void resume() {
-    const auto loaded = checkpoints_->latest();
-    if (!loaded) return;
-    const std::string path = loaded->path("state.json");
+    data_digest_ = data_digest(*store_);
+    if (!loaded_) return;
+    const std::string path = loaded_->path("state.json");
     const State s = State::from_json(files_->read_file(path), path);
-    if (s.unsigned_integer("seed") != config_.train.seed || s.integer("batch-tokens") != config_.train.batch_tokens ||
-        s.integer("pairs") != store_->size())
-      throw ConfigError(fmt::format("{}: this run was started with train.seed {}, train.batch-tokens {} and {} sentence pairs, now it would go on "
-                                    "with {}, {} and {}; restore them, or start afresh with another train.output",
-                                    config_.train.output, s.unsigned_integer("seed"), s.integer("batch-tokens"), s.integer("pairs"),
-                                    config_.train.seed, config_.train.batch_tokens, store_->size()));
-    load_weights(*files_, loaded->path("model.safetensors"), model_->parameters());
-    const SafetensorsFile training(*files_, loaded->path("training.safetensors"));
+    const auto refuse = [&](const std::string& what) {
+      throw ConfigError(fmt::format("{}: this run was started with {}; restore that, or start afresh with another train.output", config_.train.output, what));
+    };
+    if (s.unsigned_integer("seed") != config_.train.seed) refuse(fmt::format("train.seed {}, not {}", s.unsigned_integer("seed"), config_.train.seed));
+    if (s.integer("batch-tokens") != config_.train.batch_tokens)
+      refuse(fmt::format("train.batch-tokens {}, not {}", s.integer("batch-tokens"), config_.train.batch_tokens));
+    if (s.unsigned_integer("source-vocabulary") != vocabularies_->source().hash() || s.unsigned_integer("target-vocabulary") != vocabularies_->target().hash())
+      refuse("another vocabulary (the checkpoint has a copy of it)");
+    if (s.text("data") != data_digest_) refuse("other training data, or other filters of it");
+    load_weights(*files_, loaded_->path("model.safetensors"), model_->parameters());
+    const SafetensorsFile training(*files_, loaded_->path("training.safetensors"));
     const auto restore = [&](const std::string& name, const Tensor& t) {
       const NamedBytes& saved = training.at(name);
       if (static_cast<int64_t>(saved.data.size()) != t.bytes())
@@ -261,19 +328,28 @@ class Trainer {
       std::memcpy(t.raw(), saved.data.data(), saved.data.size());
     };
     for (const auto& [name, tensor] : replica_->optimizer().state()) restore(name, tensor);
-    if (const Tensor& average = replica_->average()) {  // the file of weights holds the average
-      std::memcpy(average.raw(), model_->parameters().values().raw(), average.bytes());
+    const Tensor& average = replica_->average();
+    if (training.find("parameters")) {  // then the file of weights holds their moving average
+      if (average) std::memcpy(average.raw(), model_->parameters().values().raw(), average.bytes());
       restore("parameters", model_->parameters().values());
       model_->parameters().changed();
+    } else if (average) {  // train.ema was turned on since: the average begins here
+      std::memcpy(average.raw(), model_->parameters().values().raw(), average.bytes());
     }
     replica_->optimizer().set_updates(s.integer("step"));
     stream_->seek({s.integer("epoch"), s.integer("batch")});
     epoch_ = s.integer("epoch") + 1;
     earlier_seconds_ = s.real("seconds");
-    has_best_ = s.flag("has-best"), best_ = s.real("best"), best_step_ = s.integer("best-step");
-    stalled_ = s.integer("stalled"), validated_ = s.integer("validated");
+    // The sum of a batch's gradient is cut into the same parts as before, whatever memory is free today: equal bits.
+    if (config_.train.micro_batch_tokens == 0) micro_tokens_ = s.integer("micro-batch-tokens");
+    if (s.text("best-metric") == config_.valid.deciding_metric()) {  // scores of different metrics cannot be compared
+      has_best_ = s.flag("has-best"), best_ = s.real("best"), best_step_ = s.integer("best-step");
+      stalled_ = s.integer("stalled");
+    }
+    validated_ = s.integer("validated");
+    notice_early_stopping();
     saved_ = step();
-    progress_.message(fmt::format("continuing after update {} from {}", step(), loaded->directory));
+    progress_.message(fmt::format("continuing after update {} from {}", step(), loaded_->directory));
   }
 
   int conclude() {
@@ -291,6 +367,8 @@ class Trainer {
   std::unique_ptr<FileSystem> files_;
   Progress progress_;
   std::optional<CheckpointStore> checkpoints_;
+  std::optional<Loaded> loaded_;  // the checkpoint that is continued
+  std::string data_digest_;
   std::unique_ptr<Backend> backend_;
   std::optional<Vocabularies> vocabularies_;
   std::optional<TokenStore> store_;

@@ -8,6 +8,10 @@
 
 namespace starling {
 
+namespace {
+constexpr size_t kLongest = 1000;  // tokens a side
+}
+
 SearchOptions search_options(const ValidConfig& c) { return {c.beam, c.length_penalty, c.max_length_factor, c.max_length_offset, 1, false}; }
 
 Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies) : config_(config), vocabularies_(vocabularies) {
@@ -17,6 +21,9 @@ Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies
   while (reader.next(source, target)) {
     sources_.emplace_back(source), references_.emplace_back(target);
     pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), source, target));
+    // As long as the translator takes; attention's memory grows with the square of the length.
+    for (auto* side : {&pairs.back().source, &pairs.back().target})
+      if (side->size() > kLongest) side->resize(kLongest), side->back() = vocabularies.sizes().end, ++truncated_;
   }
   if (pairs.empty()) throw DataError(fmt::format("{}: no sentences to validate on; give another file or remove valid.source", config.source));
   batches_ = make_batches(pairs, config.batch_tokens);

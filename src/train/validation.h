@@ -22,6 +22,7 @@ class Validator {
     std::string example;  // a translation to look at
   };
   Result run(Model& model) const;
+  int64_t truncated() const { return truncated_; }  // sentences cut at 1,000 tokens
 
   // Whether a is better than b under a metric.
   static bool better(const std::string& metric, double a, double b);
@@ -33,6 +34,7 @@ class Validator {
   const Vocabularies& vocabularies_;
   std::vector<std::string> sources_, references_;
   std::vector<Batch> batches_;
+  int64_t truncated_ = 0;
 };
 
 // The search that validation uses and that the model directory records.

@@ -150,6 +150,19 @@ TEST_F(BadInputTest, DamagedModelsAreRefused) {
   EXPECT_EQ(run({"translate", "--model", model, "--input", path("good.a"), "--output", "/dev/null"}).status, 0);
 }
 
+TEST_F(BadInputTest, OneEndlessLineIsRefusedOrCutWhereverTextIsRead) {
+  ASSERT_EQ(run(train(path("good.a"), path("good.b"), path("run"))).status, 0);
+  write("long", std::string(1 << 20, 'z') + "\n");
+  expect_refused(run({"score", "--model", path("run"), "--source", path("long"), "--target", path("long")}), "score", path("long") + ":1");
+  EXPECT_EQ(run({"translate", "--model", path("run"), "--input", path("long"), "--output", path("out")}).status, 0);
+  std::vector<std::string> arguments = train(path("good.a"), path("good.b"), path("run-long"));
+  for (const std::string& a : {std::string("--valid.source"), path("long"), std::string("--valid.target"), path("long"), std::string("--valid.every"), std::string("2"),
+                               std::string("--valid.max-length-factor"), std::string("0.01")})
+    arguments.push_back(a);
+  const Outcome o = run(arguments);
+  EXPECT_EQ(o.status, 0) << o.errors;
+}
+
 TEST_F(BadInputTest, SizesOutOfRangeAreRefused) {
   for (const char* setting : {"--train.batch-tokens=-1", "--model.width=0", "--model.heads=3", "--vocab.size=-5", "--train.learning-rate=nan",
                               "--model.encoder-layers=99999999999999999999", "--train.max-steps=0", "--model.dropout=1.5"}) {

@@ -133,12 +133,50 @@ TEST_F(TrainerTest, ALossThatIsNotFiniteStopsBeforeTheUpdateAndNamesTheBatch) {
   EXPECT_EQ(hash("diverge", "00000010", "model.safetensors"), before);
 }
 
-TEST_F(TrainerTest, RefusesToContinueWithOtherData) {
+TEST_F(TrainerTest, RefusesToContinueAsAnotherRun) {
   Config c = config("run");
   c.train.max_steps = 10;
   EXPECT_EQ(run_training(c), 0);
-  c.train.seed = 2, c.train.max_steps = 20;
-  EXPECT_THROW(run_training(c), ConfigError);
+  c.train.max_steps = 20;
+  const auto refused = [&](const char* what, auto change) {
+    Config other = c;
+    change(other);
+    try {
+      run_training(other);
+      ADD_FAILURE() << what << " was accepted";
+    } catch (const ConfigError& e) {
+      EXPECT_NE(std::string(e.what()).find("started with"), std::string::npos) << e.what();
+    }
+  };
+  refused("another seed", [](Config& o) { o.train.seed = 2; });
+  refused("another batch", [](Config& o) { o.train.batch_tokens = 300; });
+  refused("other heads of equal shape", [](Config& o) { o.model.heads = 2; });
+  refused("another norm", [](Config& o) { o.model.norm = "post"; });
+  write_corpus(path("train.a"), path("train.b"), 600, 3);
+  refused("other text of equal size", [](Config&) {});
+  write_corpus(path("train.a"), path("train.b"), 600, 1);
+  EXPECT_EQ(run_training(c), 0);  // the same text again, though its files are new
+}
+
+TEST_F(TrainerTest, TheAverageMayBeTurnedOnAndOff) {
+  Config c = config("whole");
+  c.train.max_steps = 20, c.train.optimizer.ema = 0;
+  EXPECT_EQ(run_training(c), 0);
+  c.train.output = path("parts");
+  for (auto [steps, ema] : {std::pair(7, 0.9), {14, 0.0}, {20, 0.0}}) {  // averaging does not touch the parameters themselves
+    c.train.max_steps = steps, c.train.optimizer.ema = ema;
+    EXPECT_EQ(run_training(c), 0);
+  }
+  EXPECT_EQ(hash("whole", "00000020", "model.safetensors"), hash("parts", "00000020", "model.safetensors"));
+}
+
+TEST_F(TrainerTest, EarlyStoppingStays) {
+  Config c = config("stop");
+  c.train.optimizer.learning_rate = 0, c.train.optimizer.ema = 0, c.valid.every = 2, c.valid.early_stopping = 2, c.valid.metrics = {"cross-entropy"};
+  EXPECT_EQ(run_training(c), 0);
+  EXPECT_EQ(latest_checkpoint(*real_file_system(), path("stop"))->step, 6);  // best at 2, stalled at 4 and 6
+  EXPECT_EQ(run_training(c), 0);
+  EXPECT_EQ(latest_checkpoint(*real_file_system(), path("stop"))->step, 6);
 }
 
 }  // namespace

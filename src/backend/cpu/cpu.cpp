@@ -146,11 +146,14 @@ class CpuBackend : public Backend {
   void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column, std::span<const int32_t> index,
                      std::span<const int32_t> offsets, int64_t heads, const Tensor& y) override {
     const int64_t D = y.columns();
+    int32_t longest = 0;
+    for (size_t r = 0; r + 1 < offsets.size(); ++r) longest = std::max(longest, offsets[r + 1] - offsets[r]);
+    reserve_scratch(longest + 64);
     ranges(static_cast<int64_t>(offsets.size()) - 1, 1, [&](int64_t begin, int64_t end, int thread) {
       for (int64_t r = begin; r < end; ++r) {
         const int64_t length = offsets[r + 1] - offsets[r];
         kernels_.attend_cached(element(q, r, q_column), kv.raw(), kv.columns(), k_column, v_column, index.data() + offsets[r], length,
-                               D / heads, heads, element(y, r, 0), scratch(thread, length + 64));
+                               D / heads, heads, element(y, r, 0), scratch(thread));
       }
     });
   }
@@ -225,16 +228,21 @@ class CpuBackend : public Backend {
     for (int64_t n = first; n < t.rows(); ++n) std::memset(element(t, n, column), 0, D * size_of(activation_));
   }
 
-  float* scratch(int thread, int64_t floats) {
-    auto& buffer = scratch_[thread];
-    if (!buffer || buffer->bytes() < floats * 4) buffer = std::make_unique<Storage>(floats * 4);
-    return reinterpret_cast<float*>(buffer->data());
+  // Before a parallel region, since an exception (no memory) must not leave one.
+  void reserve_scratch(int64_t floats) {
+    for (auto& buffer : scratch_)
+      if (!buffer || buffer->bytes() < floats * 4) buffer.reset(), buffer = std::make_unique<Storage>(floats * 4);
   }
+  float* scratch(int thread) const { return reinterpret_cast<float*>(scratch_[thread]->data()); }
 
   // One task per sentence and head; tasks write disjoint memory, so their order does not matter.
   template <class F>
   void each_head(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, int64_t D, F f) {
     const int64_t sentences = static_cast<int64_t>(layout.query.size()) - 1, heads = layout.heads;
+    int64_t largest = 0;
+    for (int64_t b = 0; b < sentences; ++b)
+      largest = std::max(largest, kernels_.attention_scratch(layout.query[b + 1] - layout.query[b], layout.key[b + 1] - layout.key[b], D / heads));
+    reserve_scratch(largest);
 #pragma omp parallel for schedule(dynamic, 8) num_threads(threads_)
     for (int64_t task = 0; task < sentences * heads; ++task) {
       const int64_t b = task / heads, h = task % heads, first = layout.query[b];
@@ -249,7 +257,7 @@ class CpuBackend : public Backend {
       t.lse_stride = heads;
       t.mask = mask_of(d);
       if (d.active()) t.mask.key = dropout_head_key(d.key, h), t.mask.sentence += first, t.mask.position += first;
-      f(t, first, h, scratch(omp_get_thread_num(), kernels_.attention_scratch(t.queries, t.keys, t.head_width)));
+      f(t, first, h, scratch(omp_get_thread_num()));
     }
   }
 

@@ -16,7 +16,7 @@ struct CpuPacked : Packed {
   dnnl::reorder reorder;  // from the flat parameters; made once, since making it generates code
   Type source_type = Type::undef;
   bool transposed = false;
-  const void* owner = nullptr;  // whose engine the reorder belongs to
+  std::shared_ptr<void> owner;  // whose engine the reorder belongs to; kept alive so that its address stays its own
 };
 
 enum class Kind : uint8_t { linear, weight_gradient };
@@ -74,6 +74,7 @@ struct Products::Implementation {
   }
 
   Type activation;
+  std::shared_ptr<void> identity = std::make_shared<char>();
   dnnl::engine engine;
   dnnl::stream stream;
   std::list<Entry> entries;
@@ -88,9 +89,9 @@ std::shared_ptr<Packed> Products::pack(const Tensor& w, bool transposed, std::sh
   auto& im = *implementation_;
   const int64_t in = w.dim(transposed ? 1 : 0), out = w.dim(transposed ? 0 : 1);
   auto packed = std::static_pointer_cast<CpuPacked>(reuse);
-  if (!packed || packed->in != in || packed->out != out || packed->owner != this) {
+  if (!packed || packed->in != in || packed->out != out || packed->owner != im.identity) {
     packed = std::make_shared<CpuPacked>();
-    packed->in = in, packed->out = out, packed->owner = this;
+    packed->in = in, packed->out = out, packed->owner = im.identity;
     const dnnl::matmul::primitive_desc any(
         {{{256, in}, im.activation, Tag::ab}, {{in, out}, im.activation, Tag::any}, {{256, out}, im.activation, Tag::ab}}, im.engine);
     packed->packed = memory(any.weights_desc(), im.engine);
@@ -123,6 +124,7 @@ void Products::linear(const Tensor& x, const Packed& weight, const Tensor& b, co
     if (!b) return dnnl::matmul::primitive_desc({source, w.packed.get_desc(), target}, attributes, im.engine);
     return dnnl::matmul::primitive_desc({source, w.packed.get_desc(), {{1, w.out}, Type::f32, Tag::ab}, target}, attributes, im.engine);
   });
+  CHECK(entry.description.weights_desc() == w.packed.get_desc(), "a weight [{}, {}] packed in another layout", w.in, w.out);
   std::unordered_map<int, memory> arguments{{DNNL_ARG_SRC, memory(entry.description.src_desc(), im.engine, x.raw())},
                                             {DNNL_ARG_WEIGHTS, memory(w.packed.get_desc(), im.engine, w.packed.get_data_handle())},
                                             {DNNL_ARG_DST, memory(entry.description.dst_desc(), im.engine, y.raw())},
