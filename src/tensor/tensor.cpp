@@ -95,11 +95,19 @@ Tensor Arena::allocate(const Shape& shape, DType dtype) {
   constexpr int64_t chunk_bytes = int64_t{8} << 20;
   const int64_t bytes = (shape.count() * size_of(dtype) + 127) / 64 * 64;  // one spare cache line: kernels may read past a row
   while (at_.chunk < chunks_.size() && at_.offset + bytes > chunks_[at_.chunk]->bytes()) at_ = {at_.chunk + 1, 0};
-  if (at_.chunk == chunks_.size()) chunks_.push_back(std::make_shared<Storage>(std::max(chunk_bytes, bytes)));
+  if (at_.chunk == chunks_.size()) chunks_.push_back(std::make_shared<Storage>(std::max({chunk_bytes, bytes, capacity() / 8})));
   const auto& storage = chunks_[at_.chunk];
   std::byte* data = storage->data() + at_.offset;
   at_.offset += bytes;
   return Tensor(storage, data, shape, dtype);
+}
+
+void Arena::release(Mark m) {
+  at_ = m;
+  if (m.chunk != 0 || m.offset != 0 || chunks_.size() < 2) return;
+  const int64_t total = capacity();
+  chunks_.clear();
+  chunks_.push_back(std::make_shared<Storage>(total));
 }
 
 int64_t Arena::capacity() const {

@@ -136,6 +136,7 @@ inline bf16 round_to_bf16(float f) {
 }
 
 // A stack of memory for the tensors of one step: allocation is a pointer bump, release is a mark. Contents are not zeroed.
+// Memory comes in chunks; releasing everything melts them into one, so that after a few steps nothing is lost between them.
 class Arena {
  public:
   Tensor allocate(const Shape& shape, DType dtype);
@@ -144,7 +145,8 @@ class Arena {
     int64_t offset = 0;
   };
   Mark mark() const { return at_; }
-  void release(Mark m) { at_ = m; }
+  // Tensors allocated since the mark are dead from here on; Mark{} is the very beginning.
+  void release(Mark m);
   int64_t capacity() const;
 
  private:
