@@ -20,12 +20,13 @@ packages:
 
 build: packages
 	@cmake --preset release -B "$(BUILD)" $(if $(CONFIGURED),,-G "$(GENERATOR)") --log-level=WARNING
-	@cmake --build "$(BUILD)" --parallel $(JOBS)
+	@cmake --build "$(BUILD)" --parallel $(JOBS) --target starling
 
 demo: build
 	@tools/demo.sh "$(BUILD)/starling"
 
 test: build
+	@cmake --build "$(BUILD)" --parallel $(JOBS)
 	@ctest --test-dir "$(BUILD)" --output-on-failure --no-tests=error --parallel 2 --label-regex "unit|slow" </dev/null
 
 clean:

@@ -15,19 +15,22 @@ struct AverageArguments {
 
 std::vector<std::string> checkpoints_of(FileSystem& files, const std::string& run, int64_t last) {
   const std::string directory = join_path(run, "checkpoints");
+  if (!files.exists(directory)) throw ConfigError(fmt::format("{}: no run directory (it has no checkpoints/); name the train.output of a run", run));
   std::vector<std::string> paths;
   for (const std::string& name : files.list(directory))
     if (name.rfind("step-", 0) == 0) paths.push_back(join_path(directory, name));  // names sort by step
-  if (static_cast<int64_t>(paths.size()) < last)
+  if (last == 0) last = static_cast<int64_t>(paths.size());
+  if (paths.empty() || static_cast<int64_t>(paths.size()) < last)
     throw ConfigError(fmt::format("{} has {} checkpoints, --last asks for {}; lower it, or train with a larger checkpoint.keep", run, paths.size(), last));
   return {paths.end() - last, paths.end()};
 }
 
 void run_average(const AverageArguments& a) {
   const auto files = real_file_system();
-  if (a.models.empty() == (a.last == 0)) throw ConfigError("name the checkpoints to average, or --run with --last N, but not both");
+  if (a.models.empty() && a.run.empty()) throw ConfigError("name the checkpoints to average, or a run with --run");
+  if (!a.models.empty() && !a.run.empty()) throw ConfigError("name either checkpoints or --run, not both");
   if (a.last > 0 && a.run.empty()) throw ConfigError("--last needs --run RUN_DIRECTORY");
-  const std::vector<std::string> paths = a.last > 0 ? checkpoints_of(*files, a.run, a.last) : a.models;
+  const std::vector<std::string> paths = a.models.empty() ? checkpoints_of(*files, a.run, a.last) : a.models;
   const auto backend = make_backend("cpu:f32", 1);
   LoadedModel result = load_model(*files, paths.front(), *backend);
   std::vector<double> sum = result.model->parameters().values().to_doubles();
@@ -55,7 +58,7 @@ void add_average(CLI::App& app) {
   auto a = std::make_shared<AverageArguments>();
   sub->add_option("checkpoints", a->models, "checkpoints or model directories");
   sub->add_option("--run", a->run, "run directory whose last checkpoints are taken");
-  sub->add_option("--last", a->last, "how many of them")->check(CLI::Range(1, 100000));
+  sub->add_option("--last", a->last, "how many of them; default: all that are kept")->check(CLI::Range(1, 100000));
   sub->add_option("-o,--output", a->output, "model directory to write")->required();
   sub->callback([a] { run_average(*a); });
 }

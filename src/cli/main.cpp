@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <new>
@@ -33,6 +34,14 @@ void fill_standard_streams() {
       if (open("/dev/null", O_RDWR) < 0) _exit(1);
     }
   }
+}
+
+// OpenMP's threads wait for each other by spinning, for milliseconds by default: alone on a machine that gains nothing here, and next to
+// other programs it slows training ten times and more. Its runtime reads this setting before main, hence the second start.
+void limit_spinning(char** argv) {
+  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
+  setenv("GOMP_SPINCOUNT", "1000", 1);
+  execv("/proc/self/exe", argv);  // comes back only if /proc is missing; then spinning stays as it is
 }
 
 // When the reader of our output has gone, there is nobody to tell: end with the status that shells give this. Training ignores the signal.
@@ -106,6 +115,7 @@ int guarded_main(int argc, char** argv) {
 }  // namespace starling
 
 int main(int argc, char** argv) {
+  starling::limit_spinning(argv);
   starling::fill_standard_streams();
   std::signal(SIGPIPE, starling::leave_quietly);
   return starling::guarded_main(argc, argv);

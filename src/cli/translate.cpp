@@ -2,8 +2,10 @@
 // answered as soon as a line is there while a file is translated in large batches.
 #include <sys/resource.h>
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <exception>
 #include <filesystem>
@@ -98,17 +100,19 @@ void run_translate(const TranslateArguments& a) {
   if (a.length_penalty >= 0) search.length_penalty = a.length_penalty;
   if (a.max_length_factor >= 0) search.max_length_factor = a.max_length_factor;
   if (a.max_length_offset >= 0) search.max_length_offset = a.max_length_offset;
+  if (a.n_best > search.beam && a.beam == 0) search.beam = a.n_best;
   if (a.n_best > search.beam)
     throw ConfigError(fmt::format("--n-best {} is more than the beam of {}; raise --beam", a.n_best, search.beam));
   search.n_best = a.n_best;
 
+  // A file is written beside and renamed at the end, so that a failure leaves an earlier translation as it was and a file can be its own input.
+  std::error_code none;
+  const bool aside = a.output != "-" && (!std::filesystem::exists(a.output, none) || std::filesystem::is_regular_file(a.output, none));
+  const std::string path = aside ? a.output + ".partial" : a.output;
   std::ofstream file;
   if (a.output != "-") {
-    std::error_code none;
-    for (const std::string& input : a.inputs)
-      if (std::filesystem::equivalent(input, a.output, none)) throw ConfigError(fmt::format("--output {} is also an input; name another file", a.output));
-    file.open(a.output, std::ios::binary);
-    if (!file) throw IoError(fmt::format("{}: cannot be written; check the path", a.output));
+    file.open(path, std::ios::binary);
+    if (!file) throw IoError(fmt::format("{}: cannot be written: {}; check the path", path, std::strerror(errno)));
   }
   std::ostream& out = a.output == "-" ? std::cout : file;
 
@@ -128,6 +132,11 @@ void run_translate(const TranslateArguments& a) {
     }
     out.flush();
     if (!out) throw IoError(fmt::format("{}: writing failed after {} lines; is the disk full or the reader gone?", a.output, count));
+  }
+  if (aside) {
+    file.close();
+    if (!file) throw IoError(fmt::format("{}: writing failed; is the disk full?", path));
+    std::filesystem::rename(path, a.output);
   }
   if (translator.truncated() > 0)
     fmt::print(stderr, "warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(), a.max_source_tokens);

@@ -204,12 +204,12 @@ void Progress::validation(const ValidReport& r) {
   std::string text = fmt::format("[valid] step {} | epoch {}", r.step, r.epoch);
   Json scores = Json::object();
   for (const auto& [metric, value] : r.scores) {
-    text += fmt::format(" | {} {:.4g}", metric, value);
+    text += metric == "cross-entropy" ? fmt::format(" | {} {:.4f}", metric, value) : fmt::format(" | {} {:.2f}", metric, value);
     scores[metric] = value;
   }
   if (!r.metric.empty())
     text += r.best ? fmt::format(" | new best {}", r.metric) : fmt::format(" | {} stalled {} times", r.metric, r.stalled);
-  message(text + " | took " + duration_text(r.seconds));
+  message(text + " | took " + (r.seconds < 60 ? fmt::format("{:.1f} s", r.seconds) : duration_text(r.seconds)));
   if (!r.example.empty()) message("[valid] example: " + r.example);
   event({{"type", "validation"},
          {"step", r.step},

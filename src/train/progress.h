@@ -67,6 +67,8 @@ class Progress {
   // One log line and one record.
   void report(const TrainReport& report);
   void validation(const ValidReport& report);
+  // Removes the live line until the next report: for the last message.
+  void end_live_line() { erase(); }
   // A line for people, without a record.
   void message(std::string_view text);
   // A record of another type: an object with "type" and "step"; "schema" and "time" are added. Numbers that are not finite become null.

@@ -1,12 +1,18 @@
 #include "train/trainer.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 
 #include "base/config.h"
 #include "base/sha256.h"
@@ -49,7 +55,7 @@ Vocabulary vocabulary(const Config& c, FileSystem& files, const std::string& pat
     VocabularyOptions options = c.vocab.training;
     options.seed = c.train.seed;
     const VocabularyReport report = train_vocabulary(corpus_lines(c.data, side), options, path);
-    progress.message(fmt::format("vocabulary {}: {} pieces from {} of {} lines in {:.1f} s", path, report.size, report.sampled, report.lines, since(start)));
+    progress.message(fmt::format("vocabulary {}: {} pieces{} from {} of {} lines in {:.1f} s", path, report.size, report.size < options.size ? " (the text holds no more)" : "", report.sampled, report.lines, since(start)));
   }
   return Vocabulary::load(path);
 }
@@ -100,6 +106,10 @@ std::string data_digest(const TokenStore& store) {
 
 class Trainer {
  public:
+  ~Trainer() {
+    if (lock_ >= 0) ::close(lock_);
+  }
+  Trainer(const Trainer&) = delete;
   explicit Trainer(const Config& config)
       : start_(Clock::now()), config_(config), files_(real_file_system()), progress_((files_->make_directories(config.train.output), console_progress(config.train.output, config.log.progress))) {}
 
@@ -116,6 +126,7 @@ class Trainer {
   int run_to_the_end() {
     prepare();
     resume();
+    report_changes();
     files_->replace_file(join_path(config_.train.output, "config.yml"), dump_config(config_, true));
     announce();
     if (finished()) {
@@ -129,7 +140,7 @@ class Trainer {
     report_start_ = Clock::now();
     while (!finished() && stop_signal == 0) {
       update();
-      if (step() % config_.log.every == 0) report();
+      if (step() % config_.log.every == 0 || step() == 1) report();  // the first shows at once that it runs
       if (validator_ && step() % config_.valid.every == 0) validate();
       if (step() % config_.checkpoint.every == 0) save();
     }
@@ -141,8 +152,37 @@ class Trainer {
   int64_t step() const { return replica_->steps(); }
   double elapsed() const { return earlier_seconds_ + since(start_); }
 
+  // One process trains in a run directory at a time.
+  void lock() {
+    const std::string path = join_path(config_.train.output, "lock");
+    lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (lock_ < 0) throw IoError(fmt::format("{}: cannot be opened: {}; is the directory writable?", path, std::strerror(errno)));
+    if (::flock(lock_, LOCK_EX | LOCK_NB) != 0)
+      throw ConfigError(fmt::format("{}: another process is training in this directory; wait for it, or choose another train.output", config_.train.output));
+  }
+
+  // Says which settings differ from those of the run so far.
+  void report_changes() {
+    const std::string path = join_path(config_.train.output, "config.yml");
+    if (!loaded_ || !files_->exists(path)) return;
+    const auto lines = [](const Config& c) {
+      std::vector<std::string> all;
+      std::istringstream text(dump_config(c, true));
+      for (std::string line; std::getline(text, line);) all.push_back(line.substr(0, line.find("  #")));
+      return all;
+    };
+    try {
+      const std::vector<std::string> before = lines(load_config(path)), now = lines(config_);
+      for (const std::string& line : now)
+        if (std::find(before.begin(), before.end(), line) == before.end()) progress_.message("changed since the last start:" + (line[0] == ' ' ? line.substr(1) : " " + line));
+    } catch (const Error&) {
+      // The file is only a record, and people may edit it.
+    }
+  }
+
   void prepare() {
     require_data(config_);
+    lock();
     checkpoints_.emplace(*files_, config_.train.output, static_cast<int>(config_.checkpoint.keep), [&](const std::string& line) { progress_.message(line); });
     backend_ = backend_for_precision(config_.train.precision, config_.train.threads);
     if (config_.valid.enabled()) check_corpora({{{config_.valid.source, config_.valid.target, "", 1}}, config_.data.max_length, 0});
@@ -354,7 +394,8 @@ class Trainer {
 
   int conclude() {
     const int signal = stop_signal;
-    const std::string why = signal ? fmt::format("stopped by signal {}; the same command continues", signal) : early_stopped_ ? "early stopping" : "complete";
+    progress_.end_live_line();
+    const std::string why = signal == SIGINT ? "interrupted; the same command continues" : signal ? fmt::format("stopped by signal {}; the same command continues", signal) : early_stopped_ ? "early stopping" : "complete";
     progress_.event({{"type", "stop"}, {"step", step()}, {"reason", why}, {"seconds", elapsed()}});
     std::string text = fmt::format("{}: {} updates in {}; everything is in {}", why, step(), duration_text(elapsed()), config_.train.output);
     if (has_best_) text += fmt::format("; best {} {:.4g} at update {}", config_.valid.deciding_metric(), best_, best_step_);
@@ -367,6 +408,7 @@ class Trainer {
   std::unique_ptr<FileSystem> files_;
   Progress progress_;
   std::optional<CheckpointStore> checkpoints_;
+  int lock_ = -1;
   std::optional<Loaded> loaded_;  // the checkpoint that is continued
   std::string data_digest_;
   std::unique_ptr<Backend> backend_;

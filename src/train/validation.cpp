@@ -54,7 +54,8 @@ Validator::Result Validator::run(Model& model) const {
     if (hypotheses.empty()) {
       Translator translator(model, vocabularies_, search_options(config_), 128);
       for (auto& n_best : translator.translate(sources_)) hypotheses.push_back(std::move(n_best.front().text));
-      result.example = hypotheses[hypotheses.size() / 3];
+      const size_t at = hypotheses.size() / 3;
+      result.example = fmt::format("{} => {} (reference: {})", sources_[at], hypotheses[at], references_[at]);
     }
     result.scores.emplace_back(metric, evaluate(metric, hypotheses, references).score);
   }

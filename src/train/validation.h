@@ -19,7 +19,7 @@ class Validator {
   struct Result {
     std::vector<std::pair<std::string, double>> scores;  // in the order of config.metrics
     double seconds = 0;
-    std::string example;  // a translation to look at
+    std::string example;  // a source, its translation and the reference, to look at
   };
   Result run(Model& model) const;
   int64_t truncated() const { return truncated_; }  // sentences cut at 1,000 tokens

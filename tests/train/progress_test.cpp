@@ -99,7 +99,7 @@ TEST_F(ProgressTest, Records) {
   EXPECT_EQ(records[2]["scores"]["bleu"], 12.345);
   EXPECT_EQ(records[2]["best"], true);
   EXPECT_THAT(lines("train.log").at(2),
-              HasSubstr("[valid] step 200 | epoch 2 | cross-entropy 2.5 | bleu 12.35 | new best bleu | took 0:03"));
+              HasSubstr("[valid] step 200 | epoch 2 | cross-entropy 2.5000 | bleu 12.35 | new best bleu | took 3.0 s"));
   EXPECT_THROW(p.event({{"step", 1}}), InternalError);
 }
 
