@@ -25,19 +25,33 @@ std::string Shape::text() const {
   return s + "]";
 }
 
+// Large blocks come straight from the system: zero without being touched, and given back when they are freed.
+constexpr int64_t kMapped = int64_t{1} << 20;
+
 Storage::Storage(int64_t bytes) : bytes_(bytes) {
-  constexpr int64_t huge = int64_t{2} << 20;
-  const int64_t alignment = bytes >= huge ? huge : 64;
-  const int64_t rounded = std::max<int64_t>((bytes + alignment - 1) / alignment * alignment, alignment);
-  data_ = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
-  if (data_ == nullptr)
-    throw Error(fmt::format("out of memory: {} MiB were asked for; use smaller batches (--batch-size, --batch-tokens, train.micro-batch-tokens), shorter sentences or a smaller model",
+  void* memory = nullptr;
+  if (bytes >= kMapped) {
+    memory = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) memory = nullptr;
+    if (memory) madvise(memory, static_cast<size_t>(bytes), MADV_HUGEPAGE);  // a hint: failure changes nothing but speed
+  } else {
+    const size_t rounded = std::max<size_t>(static_cast<size_t>(bytes + 63) / 64 * 64, 64);
+    memory = std::aligned_alloc(64, rounded);
+    if (memory) std::memset(memory, 0, rounded);
+  }
+  if (memory == nullptr)
+    throw Error(fmt::format("out of memory: {} MiB were asked for; use smaller batches (--batch-size, --batch-tokens, train.micro-batch-tokens), "
+                            "shorter sentences or a smaller model",
                             bytes >> 20));
-  if (bytes >= huge) madvise(data_, rounded, MADV_HUGEPAGE);  // a hint: failure changes nothing but speed
-  std::memset(data_, 0, rounded);
+  data_ = static_cast<std::byte*>(memory);
 }
 
-Storage::~Storage() { std::free(data_); }
+Storage::~Storage() {
+  if (bytes_ >= kMapped)
+    munmap(data_, static_cast<size_t>(bytes_));
+  else
+    std::free(data_);
+}
 
 Tensor::Tensor(const Shape& shape, DType dtype) : shape_(shape), dtype_(dtype) {
   storage_ = std::make_shared<Storage>(shape.count() * size_of(dtype));

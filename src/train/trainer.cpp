@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -396,8 +397,11 @@ class Trainer {
     const int signal = stop_signal;
     progress_.end_live_line();
     const std::string why = signal == SIGINT ? "interrupted; the same command continues" : signal ? fmt::format("stopped by signal {}; the same command continues", signal) : early_stopped_ ? "early stopping" : "complete";
-    progress_.event({{"type", "stop"}, {"step", step()}, {"reason", why}, {"seconds", elapsed()}});
-    std::string text = fmt::format("{}: {} updates in {}; everything is in {}", why, step(), duration_text(elapsed()), config_.train.output);
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    progress_.event({{"type", "stop"}, {"step", step()}, {"reason", why}, {"seconds", elapsed()}, {"peak_memory_mib", usage.ru_maxrss / 1024}});
+    std::string text = fmt::format("{}: {} updates in {}, peak memory {} MiB; everything is in {}", why, step(), duration_text(elapsed()),
+                                   usage.ru_maxrss / 1024, config_.train.output);
     if (has_best_) text += fmt::format("; best {} {:.4g} at update {}", config_.valid.deciding_metric(), best_, best_step_);
     progress_.message(text);
     return signal ? 128 + signal : 0;
