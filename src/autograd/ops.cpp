@@ -45,7 +45,8 @@ Var layer_norm(const Var& x, Parameter& gamma, Parameter& beta) {
   return tape.record(y, [=, &tape, &backend, &gamma, &beta](const Tensor& dy) {
     const auto dx = tape.gradient(x);
     beta.next_write();  // both are always written together
-    backend.layer_norm_backward(dy, x.value, gamma.value, statistics, dx.tensor, dx.write, gamma.gradient, beta.gradient, gamma.next_write());
+    backend.layer_norm_backward(dy, x.value, gamma.value, statistics, dx.tensor, dx.write, gamma.gradient, beta.gradient,
+                                gamma.next_write());
     tape.done(gamma), tape.done(beta);
   });
 }
@@ -90,7 +91,8 @@ Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, 
   });
 }
 
-LossSums projection_loss(const Var& h, Parameter& table, const std::vector<int32_t>& targets, double smoothing, std::vector<float>* row_nll) {
+LossSums projection_loss(const Var& h, Parameter& table, const std::vector<int32_t>& targets, double smoothing,
+                         std::vector<float>* row_nll) {
   Tape& tape = *h.tape;
   Backend& backend = tape.backend();
   const int64_t N = h.value.rows(), V = table.shape[0];

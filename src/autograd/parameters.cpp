@@ -33,10 +33,18 @@ void ParameterStore::allocate(std::optional<uint64_t> seed, bool training) {
     std::vector<double> values(p.shape.count());
     for (double& v : values) {
       switch (init.kind) {
-        case Initializer::zeros: v = 0; break;
-        case Initializer::ones: v = 1; break;
-        case Initializer::glorot: v = bound * (2 * random.uniform() - 1); break;
-        case Initializer::normal: v = init.scale * random.normal(); break;
+        case Initializer::zeros:
+          v = 0;
+          break;
+        case Initializer::ones:
+          v = 1;
+          break;
+        case Initializer::glorot:
+          v = bound * (2 * random.uniform() - 1);
+          break;
+        case Initializer::normal:
+          v = init.scale * random.normal();
+          break;
       }
       v = static_cast<float>(v);  // so that every backend starts from the same numbers
     }

@@ -55,7 +55,7 @@ class ParameterStore {
   Backend& backend() const { return backend_; }
   std::deque<Parameter>& all() { return parameters_; }
   Parameter* find(const std::string& name);
-  int64_t count() const;           // parameters, without the padding between them
+  int64_t count() const;                                  // parameters, without the padding between them
   const Tensor& values() const { return values_; }        // flat
   const Tensor& gradients() const { return gradients_; }  // flat
   // To be called whenever values change: packed weights are stale from here on.

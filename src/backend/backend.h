@@ -27,7 +27,7 @@ struct RowKeys {
 // Dropout of probability p at one site; an element is dropped when its 16 random bits are below round(p * 65536).
 struct Dropout {
   double p = 0;
-  uint64_t key = 0;               // hash of (seed, step, site)
+  uint64_t key = 0;  // hash of (seed, step, site)
   const RowKeys* rows = nullptr;
   bool active() const { return p > 0; }
   uint32_t threshold() const { return static_cast<uint32_t>(p * 65536 + 0.5); }
@@ -57,9 +57,9 @@ struct LossSums {
 
 struct AdamStep {
   double rate, beta1, beta2, epsilon, weight_decay;
-  bool decoupled;       // AdamW
-  double scale;         // the gradient is multiplied by this first (1 / tokens, and clipping)
-  int64_t update;       // 1-based, for bias correction
+  bool decoupled;  // AdamW
+  double scale;    // the gradient is multiplied by this first (1 / tokens, and clipping)
+  int64_t update;  // 1-based, for bias correction
 };
 
 class Backend {
@@ -82,8 +82,8 @@ class Backend {
 
   // -- embeddings ------------------------------------------------------------------------------------------------------
   // y [N, D] = dropout(scale * table[token] + sinusoid(position)); token -1 marks an idle row, which becomes zero.
-  virtual void embed(std::span<const int32_t> tokens, std::span<const int32_t> positions, const Tensor& table, double scale,
-                     const Dropout&, const Tensor& y) = 0;
+  virtual void embed(std::span<const int32_t> tokens, std::span<const int32_t> positions, const Tensor& table, double scale, const Dropout&,
+                     const Tensor& y) = 0;
   // dtable[token] += scale * dropout(dy).
   virtual void embed_backward(std::span<const int32_t> tokens, double scale, const Dropout&, const Tensor& dy, const Tensor& dtable) = 0;
 

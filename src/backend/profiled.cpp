@@ -37,14 +37,16 @@ void ProfiledBackend::embed(std::span<const int32_t> tokens, std::span<const int
                             const Dropout& d, const Tensor& y) {
   timed("embed", [&] { inner_.embed(tokens, positions, table, scale, d, y); });
 }
-void ProfiledBackend::embed_backward(std::span<const int32_t> tokens, double scale, const Dropout& d, const Tensor& dy, const Tensor& dtable) {
+void ProfiledBackend::embed_backward(std::span<const int32_t> tokens, double scale, const Dropout& d, const Tensor& dy,
+                                     const Tensor& dtable) {
   timed("embed_backward", [&] { inner_.embed_backward(tokens, scale, d, dy, dtable); });
 }
 void ProfiledBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) {
   timed("layer_norm", [&] { inner_.layer_norm(x, gamma, beta, y, statistics); });
 }
-void ProfiledBackend::layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics, const Tensor& dx,
-                                          Write dx_write, const Tensor& dgamma, const Tensor& dbeta, Write parameter_write) {
+void ProfiledBackend::layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics,
+                                          const Tensor& dx, Write dx_write, const Tensor& dgamma, const Tensor& dbeta,
+                                          Write parameter_write) {
   timed("layer_norm_backward", [&] { inner_.layer_norm_backward(dy, x, gamma, statistics, dx, dx_write, dgamma, dbeta, parameter_write); });
 }
 void ProfiledBackend::add_dropout(const Tensor& x, const Tensor& s, const Dropout& d, const Tensor& y) {
@@ -59,7 +61,8 @@ void ProfiledBackend::relu_dropout_backward(const Tensor& h, double scale, const
 void ProfiledBackend::add(const Tensor& x, const Tensor& y) {
   timed("add", [&] { inner_.add(x, y); });
 }
-void ProfiledBackend::attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y, const Tensor& lse) {
+void ProfiledBackend::attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y,
+                                const Tensor& lse) {
   note(layout, y.columns(), false);
   timed("attention", [&] { inner_.attention(in, layout, d, y, lse); });
 }

@@ -18,7 +18,7 @@ struct OpTime {
 enum class ProductKind : uint8_t { linear, weight_gradient };
 struct ProductShape {
   ProductKind kind;
-  int64_t m, k, n;  // linear: y [m, n] = x [m, k] w; weight_gradient: dw [m, n] = a [k, m]^T c [k, n]
+  int64_t m, k, n;   // linear: y [m, n] = x [m, k] w; weight_gradient: dw [m, n] = a [k, m]^T c [k, n]
   bool wide_output;  // f32 results where activations are bf16
   auto operator<=>(const ProductShape&) const = default;
 };
@@ -50,17 +50,17 @@ class ProfiledBackend : public Backend {
              const Tensor& y) override;
   void embed_backward(std::span<const int32_t> tokens, double scale, const Dropout&, const Tensor& dy, const Tensor& dtable) override;
   void layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) override;
-  void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics, const Tensor& dx, Write dx_write,
-                           const Tensor& dgamma, const Tensor& dbeta, Write parameter_write) override;
+  void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics, const Tensor& dx,
+                           Write dx_write, const Tensor& dgamma, const Tensor& dbeta, Write parameter_write) override;
   void add_dropout(const Tensor& x, const Tensor& s, const Dropout&, const Tensor& y) override;
   void dropout_backward(const Tensor& dy, const Dropout&, const Tensor& ds, Write) override;
   void relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) override;
   void add(const Tensor& x, const Tensor& y) override;
   void attention(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& y, const Tensor& lse) override;
-  void attention_backward(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& lse, const Tensor& dy, const Tensor& dq,
-                          const Tensor& dkv) override;
-  void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column, std::span<const int32_t> index,
-                     std::span<const int32_t> offsets, int64_t heads, const Tensor& y) override;
+  void attention_backward(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& lse, const Tensor& dy,
+                          const Tensor& dq, const Tensor& dkv) override;
+  void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
+                     std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y) override;
   void smoothed_loss(const Tensor& logits, std::span<const int32_t> targets, double smoothing, const Tensor& row_loss,
                      const Tensor& dlogits) override;
   void log_softmax_top_k(const Tensor& logits, int64_t k, std::span<float> values, std::span<int32_t> indices) override;

@@ -8,8 +8,8 @@
 namespace starling {
 
 struct PackedTokens {
-  std::vector<int32_t> tokens;        // [N]
-  std::vector<int32_t> offsets{0};    // [B+1], offsets[0] == 0, offsets[B] == N
+  std::vector<int32_t> tokens;      // [N]
+  std::vector<int32_t> offsets{0};  // [B+1], offsets[0] == 0, offsets[B] == N
   int64_t sentences() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t count() const { return static_cast<int64_t>(tokens.size()); }
   void append(const int32_t* begin, const int32_t* end) {
@@ -19,10 +19,10 @@ struct PackedTokens {
 };
 
 struct Batch {
-  PackedTokens source, target;         // equal numbers of sentences
-  std::vector<int64_t> sample_ids;     // [B] global index of the sentence in this epoch's corpus; keys dropout
-  int64_t epoch = 0;                   // 0-based
-  int64_t index = 0;                   // 0-based batch index within the epoch
+  PackedTokens source, target;      // equal numbers of sentences
+  std::vector<int64_t> sample_ids;  // [B] global index of the sentence in this epoch's corpus; keys dropout
+  int64_t epoch = 0;                // 0-based
+  int64_t index = 0;                // 0-based batch index within the epoch
 };
 
 }  // namespace starling

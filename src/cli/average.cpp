@@ -15,13 +15,15 @@ struct AverageArguments {
 
 std::vector<std::string> checkpoints_of(FileSystem& files, const std::string& run, int64_t last) {
   const std::string directory = join_path(run, "checkpoints");
-  if (!files.exists(directory)) throw ConfigError(fmt::format("{}: no run directory (it has no checkpoints/); name the train.output of a run", run));
+  if (!files.exists(directory))
+    throw ConfigError(fmt::format("{}: no run directory (it has no checkpoints/); name the train.output of a run", run));
   std::vector<std::string> paths;
   for (const std::string& name : files.list(directory))
     if (name.rfind("step-", 0) == 0) paths.push_back(join_path(directory, name));  // names sort by step
   if (last == 0) last = static_cast<int64_t>(paths.size());
   if (paths.empty() || static_cast<int64_t>(paths.size()) < last)
-    throw ConfigError(fmt::format("{} has {} checkpoints, --last asks for {}; lower it, or train with a larger checkpoint.keep", run, paths.size(), last));
+    throw ConfigError(fmt::format("{} has {} checkpoints, --last asks for {}; lower it, or train with a larger checkpoint.keep", run,
+                                  paths.size(), last));
   return {paths.end() - last, paths.end()};
 }
 
@@ -39,7 +41,8 @@ void run_average(const AverageArguments& a) {
     if (next.description.vocabularies.source().hash() != result.description.vocabularies.source().hash() ||
         next.description.vocabularies.target().hash() != result.description.vocabularies.target().hash() ||
         next.model->parameters().values().shape() != result.model->parameters().values().shape())
-      throw ConfigError(fmt::format("{} and {} differ in architecture or vocabulary; only checkpoints of one run can be averaged", paths.front(), paths[i]));
+      throw ConfigError(fmt::format("{} and {} differ in architecture or vocabulary; only checkpoints of one run can be averaged",
+                                    paths.front(), paths[i]));
     const std::vector<double> values = next.model->parameters().values().to_doubles();
     for (size_t k = 0; k < sum.size(); ++k) sum[k] += values[k];
   }

@@ -1,11 +1,12 @@
 // The verb `starling bench`: training and decoding against the machine's own limits. Prints text for people or JSON for scripts.
+#include "train/bench.h"
+
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/verbs.h"
 #include "data/line_reader.h"
-#include "train/bench.h"
 #include "train/bench_translate.h"
 
 namespace starling {
@@ -16,7 +17,8 @@ using Json = nlohmann::ordered_json;
 Json to_json(const BenchTrainResult& r) {
   Json profile = Json::object();
   for (const auto& [name, time] : r.profile)
-    profile[name] = {{"ms_per_step", 1e3 * time.seconds / static_cast<double>(r.profiled_steps)}, {"calls_per_step", static_cast<double>(time.calls) / static_cast<double>(r.profiled_steps)}};
+    profile[name] = {{"ms_per_step", 1e3 * time.seconds / static_cast<double>(r.profiled_steps)},
+                     {"calls_per_step", static_cast<double>(time.calls) / static_cast<double>(r.profiled_steps)}};
   return {{"machine", r.machine},
           {"f32_gflops", r.f32_flops / 1e9},
           {"bf16_gflops", r.bf16_flops / 1e9},
@@ -87,7 +89,8 @@ void run_train_bench(const BenchArguments& a) {
 void run_translate_bench(const BenchArguments& a) {
   BenchTranslateOptions o;
   o.model = a.model, o.config = model_preset(a.preset), o.vocabulary = vocabulary_of(a);
-  o.beams = a.beams, o.batch_sentences = a.batch_sentences, o.output_length = a.output_length, o.precision = a.precision, o.threads = a.threads;
+  o.beams = a.beams, o.batch_sentences = a.batch_sentences, o.output_length = a.output_length, o.precision = a.precision,
+  o.threads = a.threads;
   LineReader reader(a.input);
   for (std::string_view line; reader.next(line);) o.sources.emplace_back(line);
   if (o.sources.empty()) throw DataError(fmt::format("{}: no sentences; name a file of source text with --input", a.input));
@@ -95,13 +98,23 @@ void run_translate_bench(const BenchArguments& a) {
   if (a.format == "json") {
     Json rows = Json::array();
     for (const auto& row : r.rows)
-      rows.push_back({{"beam", row.beam}, {"tokens_per_second", row.tokens_per_second}, {"sentences_per_second", row.sentences_per_second},
-                      {"single_tokens_per_second", row.single_tokens_per_second}, {"latency_p50_ms", row.latency_p50_ms}, {"latency_p95_ms", row.latency_p95_ms}});
-    std::cout << Json{{"machine", r.machine}, {"model", r.model}, {"sentences", r.sentences}, {"peak_memory_mib", r.peak_bytes >> 20}, {"rows", rows}}.dump(1) << "\n";
+      rows.push_back({{"beam", row.beam},
+                      {"tokens_per_second", row.tokens_per_second},
+                      {"sentences_per_second", row.sentences_per_second},
+                      {"single_tokens_per_second", row.single_tokens_per_second},
+                      {"latency_p50_ms", row.latency_p50_ms},
+                      {"latency_p95_ms", row.latency_p95_ms}});
+    std::cout << Json{{"machine", r.machine},
+                      {"model", r.model},
+                      {"sentences", r.sentences},
+                      {"peak_memory_mib", r.peak_bytes >> 20},
+                      {"rows", rows}}
+                     .dump(1)
+              << "\n";
     return;
   }
-  std::cout << fmt::format("machine      {}\nmodel        {}\nsentences    {}; batches of {}\npeak memory  {} MiB\n\n", r.machine, r.model, r.sentences, a.batch_sentences,
-                           r.peak_bytes >> 20);
+  std::cout << fmt::format("machine      {}\nmodel        {}\nsentences    {}; batches of {}\npeak memory  {} MiB\n\n", r.machine, r.model,
+                           r.sentences, a.batch_sentences, r.peak_bytes >> 20);
   std::cout << "beam   batched: tokens/s  sentences/s   single, 1 thread: tokens/s   p50 ms   p95 ms\n";
   for (const auto& row : r.rows)
     std::cout << fmt::format("{:4} {:19.0f} {:12.1f} {:28.0f} {:8.1f} {:8.1f}\n", row.beam, row.tokens_per_second, row.sentences_per_second,
@@ -110,9 +123,13 @@ void run_translate_bench(const BenchArguments& a) {
 
 void add_common(CLI::App* sub, BenchArguments& a) {
   sub->add_option("--preset", a.preset, "model preset")->capture_default_str();
-  sub->add_option("--vocabulary", a.vocabulary, "joint pieces; 0 = 32000 for base and big, else 8000")->check(CLI::Range(0, 1000000))->capture_default_str();
+  sub->add_option("--vocabulary", a.vocabulary, "joint pieces; 0 = 32000 for base and big, else 8000")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
   sub->add_option("--precision", a.precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
-  sub->add_option("--threads", a.threads, "computing threads; 0 = all cores this process may use")->check(CLI::Range(0, 4096))->capture_default_str();
+  sub->add_option("--threads", a.threads, "computing threads; 0 = all cores this process may use")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
   sub->add_option("--format", a.format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
 }
 
@@ -130,11 +147,14 @@ void add_bench(CLI::App& app) {
   train->callback([a] { run_train_bench(*a); });
   auto* translate = bench->add_subcommand("translate", "speed of decoding: batches on all threads, single sentences on one");
   add_common(translate, *a);
-  translate->add_option("-m,--model", a->model, "trained model; default: untrained weights of the preset, translations as long as their sources");
+  translate->add_option("-m,--model", a->model,
+                        "trained model; default: untrained weights of the preset, translations as long as their sources");
   translate->add_option("-i,--input", a->input, "source text, one sentence a line")->required();
   translate->add_option("--beam", a->beams, "beam widths")->delimiter(',')->check(CLI::Range(1, 1024))->capture_default_str();
   translate->add_option("--batch-size", a->batch_sentences, "sentences a batch")->check(CLI::Range(1, 4096))->capture_default_str();
-  translate->add_option("--output-length", a->output_length, "exactly so many tokens a translation; 0 = as the model ends")->check(CLI::Range(0, 10000))->capture_default_str();
+  translate->add_option("--output-length", a->output_length, "exactly so many tokens a translation; 0 = as the model ends")
+      ->check(CLI::Range(0, 10000))
+      ->capture_default_str();
   translate->callback([a] { run_translate_bench(*a); });
 }
 

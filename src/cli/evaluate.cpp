@@ -64,8 +64,8 @@ void check_line_counts(const EvaluateArguments& arguments, std::size_t hypothese
   for (std::size_t r = 0; r < references.size(); ++r) {
     if (references[r].size() == hypotheses) continue;
     const std::string name = arguments.hypotheses == "-" ? "standard input" : arguments.hypotheses;
-    throw DataError(fmt::format("{} has {} lines, but {} has {}; line n of the one must correspond to line n of the other", name, hypotheses,
-                                arguments.references[r], references[r].size()));
+    throw DataError(fmt::format("{} has {} lines, but {} has {}; line n of the one must correspond to line n of the other", name,
+                                hypotheses, arguments.references[r], references[r].size()));
   }
 }
 

@@ -33,8 +33,8 @@ void run_score(const ScoreArguments& a) {
       pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), source, target));
       const size_t length = std::max(pairs.back().source.size(), pairs.back().target.size());
       if (length > static_cast<size_t>(a.max_length))
-        throw DataError(fmt::format("{}:{}: a sentence of {} tokens; split it, or raise --max-length (now {})", a.tsv.empty() ? a.source : a.tsv,
-                                    reader.line_number(), length, a.max_length));
+        throw DataError(fmt::format("{}:{}: a sentence of {} tokens; split it, or raise --max-length (now {})",
+                                    a.tsv.empty() ? a.source : a.tsv, reader.line_number(), length, a.max_length));
     }
     std::vector<double> log_probability(pairs.size(), 0.0);
     for (const Batch& batch : pairs.empty() ? std::vector<Batch>() : make_batches(pairs, a.batch_tokens)) {
@@ -46,7 +46,8 @@ void run_score(const ScoreArguments& a) {
         for (int32_t i = batch.target.offsets[b]; i < batch.target.offsets[b + 1]; ++i) log_probability[batch.sample_ids[b]] -= nll[i];
     }
     for (size_t i = 0; i < pairs.size(); ++i)
-      std::cout << fmt::format("{:.6f}\n", a.per_token ? log_probability[i] / static_cast<double>(pairs[i].target.size()) : log_probability[i]);
+      std::cout << fmt::format("{:.6f}\n",
+                               a.per_token ? log_probability[i] / static_cast<double>(pairs[i].target.size()) : log_probability[i]);
   }
   std::cout.flush();
 }
@@ -61,10 +62,16 @@ void add_score(CLI::App& app) {
   sub->add_option("--target", a->target, "its translation");
   sub->add_option("--tsv", a->tsv, "in place of both: one file, source and target separated by a tab");
   sub->add_flag("--per-token", a->per_token, "divide by the number of target tokens, end of sentence included");
-  sub->add_option("--max-length", a->max_length, "longer sentences are an error, tokens a side")->check(CLI::Range(1, 8192))->capture_default_str();
-  sub->add_option("--batch-tokens", a->batch_tokens, "target tokens computed at once")->check(CLI::Range(1, 1000000))->capture_default_str();
+  sub->add_option("--max-length", a->max_length, "longer sentences are an error, tokens a side")
+      ->check(CLI::Range(1, 8192))
+      ->capture_default_str();
+  sub->add_option("--batch-tokens", a->batch_tokens, "target tokens computed at once")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
   sub->add_option("--precision", a->precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
-  sub->add_option("--threads", a->threads, "computing threads; 0 = all cores this process may use")->check(CLI::Range(0, 4096))->capture_default_str();
+  sub->add_option("--threads", a->threads, "computing threads; 0 = all cores this process may use")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
   sub->callback([a] { run_score(*a); });
 }
 

@@ -105,7 +105,8 @@ void run_translate(const TranslateArguments& a) {
     throw ConfigError(fmt::format("--n-best {} is more than the beam of {}; raise --beam", a.n_best, search.beam));
   search.n_best = a.n_best;
 
-  // A file is written beside and renamed at the end, so that a failure leaves an earlier translation as it was and a file can be its own input.
+  // A file is written beside and renamed at the end, so that a failure leaves an earlier translation as it was and a file can be its own
+  // input.
   std::error_code none;
   const bool aside = a.output != "-" && (!std::filesystem::exists(a.output, none) || std::filesystem::is_regular_file(a.output, none));
   const std::string path = aside ? a.output + ".partial" : a.output;
@@ -126,7 +127,8 @@ void run_translate(const TranslateArguments& a) {
       if (a.n_best == 1) {
         out << n_best.front().text << '\n';
       } else {
-        for (const Translation& t : n_best) out << fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n", count, t.text, t.log_probability, t.score);
+        for (const Translation& t : n_best)
+          out << fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n", count, t.text, t.log_probability, t.score);
       }
       ++count;
     }
@@ -139,13 +141,15 @@ void run_translate(const TranslateArguments& a) {
     std::filesystem::rename(path, a.output);
   }
   if (translator.truncated() > 0)
-    fmt::print(stderr, "warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(), a.max_source_tokens);
+    fmt::print(stderr, "warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(),
+               a.max_source_tokens);
   if (a.quiet) return;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  fmt::print(stderr, "{} sentences, {} tokens in {:.2f} s: {:.0f} tokens/s, {:.1f} sentences/s (beam {}, {}, peak memory {} MiB)\n", count, translator.output_tokens(),
-             seconds, static_cast<double>(translator.output_tokens()) / seconds, static_cast<double>(count) / seconds, search.beam, backend->describe(), usage.ru_maxrss / 1024);
+  fmt::print(stderr, "{} sentences, {} tokens in {:.2f} s: {:.0f} tokens/s, {:.1f} sentences/s (beam {}, {}, peak memory {} MiB)\n", count,
+             translator.output_tokens(), seconds, static_cast<double>(translator.output_tokens()) / seconds,
+             static_cast<double>(count) / seconds, search.beam, backend->describe(), usage.ru_maxrss / 1024);
 }
 
 }  // namespace
@@ -154,19 +158,25 @@ void add_translate(CLI::App& app) {
   auto* sub = app.add_subcommand("translate", "translate raw text with a trained model");
   auto a = std::make_shared<TranslateArguments>();
   sub->add_option("-m,--model", a->model, "run directory, checkpoint or model directory")->required();
-  sub->add_option("-i,--input", a->inputs, "text to translate, one sentence a line (plain, .gz, .zst); - = standard input")->capture_default_str();
+  sub->add_option("-i,--input", a->inputs, "text to translate, one sentence a line (plain, .gz, .zst); - = standard input")
+      ->capture_default_str();
   sub->add_option("-o,--output", a->output, "where translations go; - = standard output")->capture_default_str();
   sub->add_option("--beam", a->beam, "beam width; default: the model's")->check(CLI::Range(1, 1024));
   sub->add_option("--n-best", a->n_best, "translations a sentence; above 1 lines are: number ||| text ||| log-probability ||| score")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   sub->add_option("--length-penalty", a->length_penalty, "alpha of ((5+|Y|)/6)^alpha; default: the model's")->check(CLI::Range(0.0, 10.0));
-  sub->add_option("--max-length-factor", a->max_length_factor, "at most factor * source tokens + offset; default: the model's")->check(CLI::Range(0.0, 100.0));
+  sub->add_option("--max-length-factor", a->max_length_factor, "at most factor * source tokens + offset; default: the model's")
+      ->check(CLI::Range(0.0, 100.0));
   sub->add_option("--max-length-offset", a->max_length_offset, "the offset, tokens; default: the model's")->check(CLI::Range(1, 100000));
-  sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")->check(CLI::Range(1, 8192))->capture_default_str();
+  sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")
+      ->check(CLI::Range(1, 8192))
+      ->capture_default_str();
   sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once")->check(CLI::Range(1, 4096))->capture_default_str();
   sub->add_option("--precision", a->precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
-  sub->add_option("--threads", a->threads, "computing threads; 0 = all cores this process may use")->check(CLI::Range(0, 4096))->capture_default_str();
+  sub->add_option("--threads", a->threads, "computing threads; 0 = all cores this process may use")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
   sub->add_flag("--quiet", a->quiet, "no line about speed on standard error");
   sub->callback([a] { run_translate(*a); });
 }

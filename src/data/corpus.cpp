@@ -62,7 +62,8 @@ class LineWalk {
 }  // namespace
 
 void check_options(const DataOptions& options) {
-  if (options.train.empty()) throw ConfigError("there is no training corpus; name one with --data.source and --data.target, or under data.train");
+  if (options.train.empty())
+    throw ConfigError("there is no training corpus; name one with --data.source and --data.target, or under data.train");
   for (const CorpusFiles& files : options.train) {
     check_files(files);
     if (!std::isfinite(files.weight) || files.weight < 0 || files.weight > kMaxWeight)

@@ -31,7 +31,8 @@ class Search {
       packed.append(sources[i].data(), sources[i].data() + sources[i].size());
       Sentence s;
       s.index = static_cast<int32_t>(i);
-      s.limit = std::max<int64_t>(1, static_cast<int64_t>(options.max_length_factor * static_cast<double>(sources[i].size())) + options.max_length_offset);
+      s.limit = std::max<int64_t>(
+          1, static_cast<int64_t>(options.max_length_factor * static_cast<double>(sources[i].size())) + options.max_length_offset);
       s.live = {{0, vocabulary.begin, -1, 0.0}};
       sentences_.push_back(std::move(s));
     }
@@ -81,7 +82,8 @@ class Search {
           if (options_.fixed_length && token == vocabulary_.end) continue;
           candidates_.push_back({l.log_probability + values_[l.row * k + i], &l, token});
         }
-      std::stable_sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) { return a.log_probability > b.log_probability; });
+      std::stable_sort(candidates_.begin(), candidates_.end(),
+                       [](const auto& a, const auto& b) { return a.log_probability > b.log_probability; });
       choose(s, length);
     }
   }
@@ -146,8 +148,8 @@ class Search {
 
 }  // namespace
 
-std::vector<std::vector<Hypothesis>> beam_search(Model& model, const ModelVocabulary& vocabulary, std::span<const std::vector<int32_t>> sources,
-                                                 const SearchOptions& options) {
+std::vector<std::vector<Hypothesis>> beam_search(Model& model, const ModelVocabulary& vocabulary,
+                                                 std::span<const std::vector<int32_t>> sources, const SearchOptions& options) {
   if (sources.empty()) return {};
   return Search(model, vocabulary, sources, options).run();
 }

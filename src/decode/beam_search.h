@@ -15,8 +15,8 @@ struct SearchOptions {
   double length_penalty = 0.6;     // alpha; 0 = none
   double max_length_factor = 2.0;  // at most factor * source tokens + offset target tokens
   int64_t max_length_offset = 10;
-  int64_t n_best = 1;              // at most beam
-  bool fixed_length = false;       // never end before the limit: for benchmarks of speed
+  int64_t n_best = 1;         // at most beam
+  bool fixed_length = false;  // never end before the limit: for benchmarks of speed
 };
 
 struct Hypothesis {
@@ -28,7 +28,7 @@ struct Hypothesis {
 
 // The n_best hypotheses of each source (token ids ending with end of sentence), best first. All sources are decoded as one batch;
 // give them in order of similar length.
-std::vector<std::vector<Hypothesis>> beam_search(Model& model, const ModelVocabulary& vocabulary, std::span<const std::vector<int32_t>> sources,
-                                                 const SearchOptions& options);
+std::vector<std::vector<Hypothesis>> beam_search(Model& model, const ModelVocabulary& vocabulary,
+                                                 std::span<const std::vector<int32_t>> sources, const SearchOptions& options);
 
 }  // namespace starling

@@ -75,8 +75,8 @@ void load_weights(FileSystem& files, const std::string& path, ParameterStore& pa
     std::vector<int64_t> shape;
     for (int i = 0; i < p.shape.rank(); ++i) shape.push_back(p.shape[i]);
     if (tensor.dtype != "F32" || tensor.shape != shape)
-      throw DataError(fmt::format("{}: tensor {} is {} [{}], but config.yml asks for F32 {}; the files do not belong together", path, p.name,
-                                  tensor.dtype, fmt::join(tensor.shape, ", "), p.shape.text()));
+      throw DataError(fmt::format("{}: tensor {} is {} [{}], but config.yml asks for F32 {}; the files do not belong together", path,
+                                  p.name, tensor.dtype, fmt::join(tensor.shape, ", "), p.shape.text()));
     if (p.value.dtype() == DType::f32) {
       std::memcpy(p.value.raw(), tensor.data.data(), tensor.data.size());
     } else {
@@ -98,9 +98,10 @@ ModelDescription describe_model(FileSystem& files, const std::string& path) {
     } else if (const auto latest = latest_checkpoint(files, path, report)) {
       directory = latest->directory;
     } else {
-      throw ConfigError(fmt::format("{}: neither a model directory ({} is missing) nor a run directory with a checkpoint; name the "
-                                    "train.output of a run or a directory below it{}",
-                                    path, kWeights, damaged));
+      throw ConfigError(
+          fmt::format("{}: neither a model directory ({} is missing) nor a run directory with a checkpoint; name the "
+                      "train.output of a run or a directory below it{}",
+                      path, kWeights, damaged));
     }
   } else if (files.exists(join_path(directory, "manifest.json"))) {
     verify_directory(files, directory);  // a damaged copy must not translate with other settings than it was made with

@@ -37,7 +37,8 @@ class Vocabularies {
 };
 
 // The parts of a model directory. The weights are written from where they lie, so the model must live until then.
-std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Vocabularies& vocabularies, const SearchOptions& search, int64_t step);
+std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Vocabularies& vocabularies, const SearchOptions& search,
+                              int64_t step);
 
 // Copies the weights of a file into the parameters; DataError naming file and tensor when names or shapes differ.
 void load_weights(FileSystem& files, const std::string& path, ParameterStore& parameters);

@@ -31,8 +31,7 @@ void Translator::translate_batch(Model& model, std::span<const size_t> which, st
   for (size_t i = 0; i < which.size(); ++i) {
     auto& result = results[which[i]];
     result.clear();
-    for (const Hypothesis& h : found[i])
-      result.push_back({vocabularies_.target().decode(h.tokens), h.log_probability, h.score, h.length});
+    for (const Hypothesis& h : found[i]) result.push_back({vocabularies_.target().decode(h.tokens), h.log_probability, h.score, h.length});
   }
 }
 
@@ -56,7 +55,9 @@ std::vector<std::vector<Translation>> Translator::translate(std::span<const std:
     // A batch is bounded in tokens too, so that a few very long sentences do not cost the memory of many.
     size_t end = begin;
     const size_t longest = sources[order[begin]].size();
-    while (end < order.size() && end - begin < static_cast<size_t>(batch_sentences_) && (end == begin || (end - begin + 1) * longest <= 16384)) ++end;
+    while (end < order.size() && end - begin < static_cast<size_t>(batch_sentences_) &&
+           (end == begin || (end - begin + 1) * longest <= 16384))
+      ++end;
     batches.push_back(std::span(order).subspan(begin, end - begin));
     begin = end;
   }

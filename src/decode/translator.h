@@ -29,7 +29,7 @@ class Translator {
   // max_source_tokens are cut there, and counted.
   std::vector<std::vector<Translation>> translate(std::span<const std::string> lines);
 
-  int64_t truncated() const { return truncated_; }         // lines cut so far
+  int64_t truncated() const { return truncated_; }          // lines cut so far
   int64_t output_tokens() const { return output_tokens_; }  // of the best translations so far, ends of sentences included
 
  private:

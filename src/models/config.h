@@ -9,9 +9,9 @@ namespace starling {
 struct ModelConfig {
   std::string preset = "transformer-base";
   int64_t encoder_layers = 6, decoder_layers = 6;
-  int64_t width = 512;         // D
-  int64_t feed_forward = 2048; // F
-  int64_t heads = 8;           // H
+  int64_t width = 512;                  // D
+  int64_t feed_forward = 2048;          // F
+  int64_t heads = 8;                    // H
   std::string norm = "pre";             // pre | post
   std::string tied_embeddings = "all";  // none | decoder | all
   double dropout = 0.1;                 // on residual branches and embeddings

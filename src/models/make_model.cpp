@@ -11,8 +11,8 @@ std::unique_ptr<Model> declare_model(const ModelConfig& config, const ModelVocab
 
 }  // namespace
 
-std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, std::optional<uint64_t> seed,
-                                  bool training) {
+std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend,
+                                  std::optional<uint64_t> seed, bool training) {
   auto model = declare_model(config, vocabulary, backend);
   model->parameters().allocate(seed, training);
   return model;

@@ -48,7 +48,7 @@ class Model {
 std::unique_ptr<Model> share_model(Model& model, Backend& backend);
 
 // The model of the configuration with its parameters drawn from the seed (zero without one, to be loaded); gradients only when `training`.
-std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, std::optional<uint64_t> seed,
-                                  bool training);
+std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend,
+                                  std::optional<uint64_t> seed, bool training);
 
 }  // namespace starling

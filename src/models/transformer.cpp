@@ -115,9 +115,10 @@ Regularization Transformer::regularization(const RowKeys& rows) const {
   return {config_.dropout, config_.attention_dropout, config_.feed_forward_dropout, &rows};
 }
 
-Var Transformer::encoder(Tape& tape, const std::vector<int32_t>& tokens, const std::vector<int32_t>& positions, const AttentionLayout& layout,
-                         const Regularization& r) {
-  Var x = embedding(tape, tokens, positions, *source_table_, std::sqrt(static_cast<double>(config_.width)), tape.dropout(r.residual, r.rows));
+Var Transformer::encoder(Tape& tape, const std::vector<int32_t>& tokens, const std::vector<int32_t>& positions,
+                         const AttentionLayout& layout, const Regularization& r) {
+  Var x =
+      embedding(tape, tokens, positions, *source_table_, std::sqrt(static_cast<double>(config_.width)), tape.dropout(r.residual, r.rows));
   for (const EncoderLayer& layer : encoder_layers_)
     x = recycled(x, [&](Var y) {
       y = sublayer(y, layer.attention_norm, r, [&](const Var& h) { return layer.attention(h, layout, r); });
@@ -172,7 +173,8 @@ std::unique_ptr<DecodeState> Transformer::encode(const PackedTokens& source) {
   state->source_offsets = source.offsets;
   for (const DecoderLayer& layer : decoder_layers_) {
     const Tensor kv({memory.value.rows(), 2 * config_.width}, store_.backend().activation());
-    store_.backend().linear(memory.value, store_.packed(layer.cross.kv.w, false), layer.cross.kv.b.value, kv, Activation::none, Write::overwrite);
+    store_.backend().linear(memory.value, store_.packed(layer.cross.kv.w, false), layer.cross.kv.b.value, kv, Activation::none,
+                            Write::overwrite);
     state->memory.push_back(kv);
     state->cache.emplace_back();
   }
@@ -218,7 +220,8 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
       KeyValueCache& cache = state.cache[i];
       cache.reserve(state.used, R, 2 * D, qkv.dtype());
       const int64_t bytes = 2 * D * size_of(qkv.dtype());
-      for (int64_t r = 0; r < R; ++r) std::memcpy(cache.rows.raw() + (state.used + r) * bytes, qkv.raw() + r * 3 * bytes / 2 + bytes / 2, bytes);
+      for (int64_t r = 0; r < R; ++r)
+        std::memcpy(cache.rows.raw() + (state.used + r) * bytes, qkv.raw() + r * 3 * bytes / 2 + bytes / 2, bytes);
       return layer.attention.out(attend(qkv, cache.rows, own_index, own_offsets));
     });
     x = sublayer(x, layer.cross_norm, {}, [&](const Var& h) {

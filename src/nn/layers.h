@@ -50,7 +50,9 @@ struct SelfAttention {
 
 struct CrossAttention {
   CrossAttention(ParameterStore& store, const std::string& name, int64_t width)
-      : q(store, name + ".query", width, width), kv(store, name + ".kv", width, 2 * width, 1.224744871391589), out(store, name + ".out", width, width) {}
+      : q(store, name + ".query", width, width),
+        kv(store, name + ".kv", width, 2 * width, 1.224744871391589),
+        out(store, name + ".out", width, width) {}
   Var operator()(const Var& x, const Var& memory, const AttentionLayout& layout, const Regularization& r) const {
     return out(cross_attention(q(x), kv(memory), layout, x.tape->dropout(r.attention, r.rows)));
   }

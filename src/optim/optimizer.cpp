@@ -11,8 +11,8 @@ Optimizer::Optimizer(Backend& backend, const OptimizerOptions& options, int64_t 
 void Optimizer::update(const Tensor& values, const Tensor& gradients, int64_t begin, int64_t end, double gradient_scale, double rate) {
   const Shape shape{end - begin};
   backend_.adam(values.slice(begin, shape), gradients.slice(begin, shape), first_.slice(begin, shape), second_.slice(begin, shape),
-                {rate, options_.beta1, options_.beta2, options_.epsilon, options_.weight_decay, options_.optimizer == "adamw", gradient_scale,
-                 updates_});
+                {rate, options_.beta1, options_.beta2, options_.epsilon, options_.weight_decay, options_.optimizer == "adamw",
+                 gradient_scale, updates_});
 }
 
 double learning_rate(const OptimizerOptions& o, int64_t step, int64_t max_steps) {
@@ -20,7 +20,8 @@ double learning_rate(const OptimizerOptions& o, int64_t step, int64_t max_steps)
   if (t < warmup) return o.learning_rate * t / warmup;
   if (o.schedule == "constant") return o.learning_rate;
   if (o.schedule == "inverse-sqrt") return o.learning_rate * std::sqrt(std::max(warmup, 1.0) / t);
-  if (o.schedule == "step") return o.learning_rate * std::pow(o.decay_factor, std::floor((t - warmup) / static_cast<double>(o.decay_every)));
+  if (o.schedule == "step")
+    return o.learning_rate * std::pow(o.decay_factor, std::floor((t - warmup) / static_cast<double>(o.decay_every)));
   const double span = std::max(1.0, static_cast<double>(max_steps) - warmup), done = std::min(1.0, (t - warmup) / span);
   const double cosine = 0.5 * (1 + std::cos(3.141592653589793 * done));
   return o.learning_rate * (o.final_rate + (1 - o.final_rate) * cosine);

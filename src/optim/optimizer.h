@@ -38,7 +38,8 @@ class Optimizer {
 };
 
 // The learning rate of update `step` (counted from 1) of a run of max_steps. Linear warm-up from 0 to the peak, then:
-// inverse-sqrt: peak * sqrt(warmup / step); constant; cosine: down to final_rate * peak at max_steps; step: times decay_factor every decay_every.
+// inverse-sqrt: peak * sqrt(warmup / step); constant; cosine: down to final_rate * peak at max_steps; step: times decay_factor every
+// decay_every.
 double learning_rate(const OptimizerOptions& options, int64_t step, int64_t max_steps);
 
 }  // namespace starling

@@ -10,11 +10,16 @@ namespace starling {
 
 const char* name_of(DType t) {
   switch (t) {
-    case DType::f32: return "f32";
-    case DType::f64: return "f64";
-    case DType::bf16: return "bf16";
-    case DType::i32: return "i32";
-    case DType::i8: return "i8";
+    case DType::f32:
+      return "f32";
+    case DType::f64:
+      return "f64";
+    case DType::bf16:
+      return "bf16";
+    case DType::i32:
+      return "i32";
+    case DType::i8:
+      return "i8";
   }
   return "?";
 }
@@ -40,9 +45,10 @@ Storage::Storage(int64_t bytes) : bytes_(bytes) {
     if (memory) std::memset(memory, 0, rounded);
   }
   if (memory == nullptr)
-    throw Error(fmt::format("out of memory: {} MiB were asked for; use smaller batches (--batch-size, --batch-tokens, train.micro-batch-tokens), "
-                            "shorter sentences or a smaller model",
-                            bytes >> 20));
+    throw Error(
+        fmt::format("out of memory: {} MiB were asked for; use smaller batches (--batch-size, --batch-tokens, train.micro-batch-tokens), "
+                    "shorter sentences or a smaller model",
+                    bytes >> 20));
   data_ = static_cast<std::byte*>(memory);
 }
 
@@ -63,10 +69,18 @@ Tensor Tensor::rows(int64_t begin, int64_t end) const {
   const int64_t stride = shape_[0] == 0 ? 0 : count() / shape_[0];
   Shape shape;
   switch (shape_.rank()) {
-    case 1: shape = Shape{end - begin}; break;
-    case 2: shape = Shape{end - begin, shape_[1]}; break;
-    case 3: shape = Shape{end - begin, shape_[1], shape_[2]}; break;
-    default: shape = Shape{end - begin, shape_[1], shape_[2], shape_[3]}; break;
+    case 1:
+      shape = Shape{end - begin};
+      break;
+    case 2:
+      shape = Shape{end - begin, shape_[1]};
+      break;
+    case 3:
+      shape = Shape{end - begin, shape_[1], shape_[2]};
+      break;
+    default:
+      shape = Shape{end - begin, shape_[1], shape_[2], shape_[3]};
+      break;
   }
   return Tensor(storage_, data_ + begin * stride * size_of(dtype_), shape, dtype_);
 }
@@ -82,11 +96,21 @@ std::vector<double> Tensor::to_doubles() const {
   std::vector<double> out(count());
   for (int64_t i = 0; i < count(); ++i) {
     switch (dtype_) {
-      case DType::f32: out[i] = reinterpret_cast<const float*>(data_)[i]; break;
-      case DType::f64: out[i] = reinterpret_cast<const double*>(data_)[i]; break;
-      case DType::bf16: out[i] = widen(reinterpret_cast<const bf16*>(data_)[i]); break;
-      case DType::i32: out[i] = reinterpret_cast<const int32_t*>(data_)[i]; break;
-      case DType::i8: out[i] = reinterpret_cast<const int8_t*>(data_)[i]; break;
+      case DType::f32:
+        out[i] = reinterpret_cast<const float*>(data_)[i];
+        break;
+      case DType::f64:
+        out[i] = reinterpret_cast<const double*>(data_)[i];
+        break;
+      case DType::bf16:
+        out[i] = widen(reinterpret_cast<const bf16*>(data_)[i]);
+        break;
+      case DType::i32:
+        out[i] = reinterpret_cast<const int32_t*>(data_)[i];
+        break;
+      case DType::i8:
+        out[i] = reinterpret_cast<const int8_t*>(data_)[i];
+        break;
     }
   }
   return out;
@@ -96,11 +120,21 @@ void Tensor::from_doubles(std::span<const double> values) const {
   CHECK(static_cast<int64_t>(values.size()) == count(), "{} values for {}", values.size(), shape_.text());
   for (int64_t i = 0; i < count(); ++i) {
     switch (dtype_) {
-      case DType::f32: reinterpret_cast<float*>(data_)[i] = static_cast<float>(values[i]); break;
-      case DType::f64: reinterpret_cast<double*>(data_)[i] = values[i]; break;
-      case DType::bf16: reinterpret_cast<bf16*>(data_)[i] = round_to_bf16(static_cast<float>(values[i])); break;
-      case DType::i32: reinterpret_cast<int32_t*>(data_)[i] = static_cast<int32_t>(values[i]); break;
-      case DType::i8: reinterpret_cast<int8_t*>(data_)[i] = static_cast<int8_t>(values[i]); break;
+      case DType::f32:
+        reinterpret_cast<float*>(data_)[i] = static_cast<float>(values[i]);
+        break;
+      case DType::f64:
+        reinterpret_cast<double*>(data_)[i] = values[i];
+        break;
+      case DType::bf16:
+        reinterpret_cast<bf16*>(data_)[i] = round_to_bf16(static_cast<float>(values[i]));
+        break;
+      case DType::i32:
+        reinterpret_cast<int32_t*>(data_)[i] = static_cast<int32_t>(values[i]);
+        break;
+      case DType::i8:
+        reinterpret_cast<int8_t*>(data_)[i] = static_cast<int8_t>(values[i]);
+        break;
     }
   }
 }

@@ -24,21 +24,40 @@ enum class DType : uint8_t { f32, f64, bf16, i32, i8 };
 
 inline int64_t size_of(DType t) {
   switch (t) {
-    case DType::f64: return 8;
-    case DType::bf16: return 2;
-    case DType::i8: return 1;
-    default: return 4;
+    case DType::f64:
+      return 8;
+    case DType::bf16:
+      return 2;
+    case DType::i8:
+      return 1;
+    default:
+      return 4;
   }
 }
 const char* name_of(DType t);
 
 template <class T>
 constexpr DType dtype_of();
-template <> constexpr DType dtype_of<float>() { return DType::f32; }
-template <> constexpr DType dtype_of<double>() { return DType::f64; }
-template <> constexpr DType dtype_of<bf16>() { return DType::bf16; }
-template <> constexpr DType dtype_of<int32_t>() { return DType::i32; }
-template <> constexpr DType dtype_of<int8_t>() { return DType::i8; }
+template <>
+constexpr DType dtype_of<float>() {
+  return DType::f32;
+}
+template <>
+constexpr DType dtype_of<double>() {
+  return DType::f64;
+}
+template <>
+constexpr DType dtype_of<bf16>() {
+  return DType::bf16;
+}
+template <>
+constexpr DType dtype_of<int32_t>() {
+  return DType::i32;
+}
+template <>
+constexpr DType dtype_of<int8_t>() {
+  return DType::i8;
+}
 
 class Shape {
  public:

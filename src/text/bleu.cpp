@@ -111,10 +111,14 @@ double geometric_mean(const Precisions& precisions) {
 
 std::string smoothing_part(const BleuOptions& options) {
   switch (options.smoothing) {
-    case BleuSmoothing::exponential: return "exp";
-    case BleuSmoothing::none: return "none";
-    case BleuSmoothing::floor: return fmt::format("floor[{:.2f}]", smoothing_value(options));
-    case BleuSmoothing::add_k: return fmt::format("add-k[{:.2f}]", smoothing_value(options));
+    case BleuSmoothing::exponential:
+      return "exp";
+    case BleuSmoothing::none:
+      return "none";
+    case BleuSmoothing::floor:
+      return fmt::format("floor[{:.2f}]", smoothing_value(options));
+    case BleuSmoothing::add_k:
+      return fmt::format("add-k[{:.2f}]", smoothing_value(options));
   }
   CHECK(false, "smoothing {}", static_cast<int>(options.smoothing));
 }

@@ -101,7 +101,7 @@ class EditMatrix {
 // Which words are wrong, and where each reference word stands in the hypothesis: at, or, when it is missing, after which word
 // (-1 for before the first).
 struct Alignment {
-  std::vector<int> hypothesis_position;                        // by reference word
+  std::vector<int> hypothesis_position;                         // by reference word
   std::vector<std::uint8_t> hypothesis_wrong, reference_wrong;  // by word
 };
 

@@ -61,9 +61,12 @@ std::string split_western(std::string_view sentence) {
   std::string text = isolate_punctuation(sentence);
   const auto second_alone = [](std::string& out, char a, char b) { out += {a, ' ', b, ' '}; };
   const auto first_alone = [](std::string& out, char a, char b) { out += {' ', a, ' ', b}; };
-  text = rewrite_pairs(text, [](char a, char b) { return !is_digit(a) && is_period_or_comma(b); }, second_alone);
-  text = rewrite_pairs(text, [](char a, char b) { return is_period_or_comma(a) && !is_digit(b); }, first_alone);
-  return rewrite_pairs(text, [](char a, char b) { return is_digit(a) && b == '-'; }, second_alone);
+  text = rewrite_pairs(
+      text, [](char a, char b) { return !is_digit(a) && is_period_or_comma(b); }, second_alone);
+  text = rewrite_pairs(
+      text, [](char a, char b) { return is_period_or_comma(a) && !is_digit(b); }, first_alone);
+  return rewrite_pairs(
+      text, [](char a, char b) { return is_digit(a) && b == '-'; }, second_alone);
 }
 
 std::string tokenize_13a(std::string_view sentence) {
@@ -157,10 +160,14 @@ BleuTokenizer bleu_tokenizer_from(std::string_view name) {
 
 std::string_view name_of(BleuTokenizer tokenizer) {
   switch (tokenizer) {
-    case BleuTokenizer::mteval_13a: return "13a";
-    case BleuTokenizer::none: return "none";
-    case BleuTokenizer::character: return "char";
-    case BleuTokenizer::chinese: return "zh";
+    case BleuTokenizer::mteval_13a:
+      return "13a";
+    case BleuTokenizer::none:
+      return "none";
+    case BleuTokenizer::character:
+      return "char";
+    case BleuTokenizer::chinese:
+      return "zh";
   }
   CHECK(false, "tokenizer {}", static_cast<int>(tokenizer));
 }
@@ -168,10 +175,14 @@ std::string_view name_of(BleuTokenizer tokenizer) {
 std::string tokenize_for_bleu(std::string_view sentence, BleuTokenizer tokenizer) {
   const std::string_view text = without_trailing_space(sentence);
   switch (tokenizer) {
-    case BleuTokenizer::mteval_13a: return tokenize_13a(text);
-    case BleuTokenizer::none: return std::string(text);
-    case BleuTokenizer::character: return tokenize_characters(text);
-    case BleuTokenizer::chinese: return tokenize_chinese(text);
+    case BleuTokenizer::mteval_13a:
+      return tokenize_13a(text);
+    case BleuTokenizer::none:
+      return std::string(text);
+    case BleuTokenizer::character:
+      return tokenize_characters(text);
+    case BleuTokenizer::chinese:
+      return tokenize_chinese(text);
   }
   CHECK(false, "tokenizer {}", static_cast<int>(tokenizer));
 }

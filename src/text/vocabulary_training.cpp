@@ -152,8 +152,8 @@ class SharedFile {
 constexpr int kTrained = 0, kRefused = 3;  // the child's exit codes: the result is a model, or a message
 
 // The child: trains and leaves the result; never returns. What the trainer prints goes to `printed`, an interrupt ends it at once.
-[[noreturn]] void train_and_exit(std::vector<std::string>& lines, const TrainerArguments& arguments,
-                                 SharedFile& result, const SharedFile& printed) {
+[[noreturn]] void train_and_exit(std::vector<std::string>& lines, const TrainerArguments& arguments, SharedFile& result,
+                                 const SharedFile& printed) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
   ::dup2(printed.fd(), STDERR_FILENO);

@@ -53,7 +53,8 @@ int64_t peak_memory() {
 }  // namespace
 
 BenchTrainResult bench_train(const BenchTrainOptions& o) {
-  if (o.vocabulary < 16) throw ConfigError(fmt::format("a vocabulary of {} pieces is too small for the benchmark; use at least 16", o.vocabulary));
+  if (o.vocabulary < 16)
+    throw ConfigError(fmt::format("a vocabulary of {} pieces is too small for the benchmark; use at least 16", o.vocabulary));
   BenchTrainResult result;
   const bool narrow = o.precision == "bf16" || (o.precision == "auto" && cpu_has_bf16());
   const auto backend = make_backend(narrow ? "cpu:bf16" : "cpu:f32", o.threads);

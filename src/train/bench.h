@@ -13,18 +13,18 @@ namespace starling {
 
 struct BenchTrainOptions {
   ModelConfig model;
-  int64_t vocabulary = 32000;     // pieces, joint
-  int64_t batch_tokens = 4000;    // target tokens
-  std::string precision = "auto"; // bf16 | f32 | auto
+  int64_t vocabulary = 32000;      // pieces, joint
+  int64_t batch_tokens = 4000;     // target tokens
+  std::string precision = "auto";  // bf16 | f32 | auto
   int threads = 0;
-  int64_t mean_length = 28;       // tokens a sentence; lengths are spread around it as in news text
-  double seconds = 10;            // of measured steps, at least three steps
+  int64_t mean_length = 28;  // tokens a sentence; lengths are spread around it as in news text
+  double seconds = 10;       // of measured steps, at least three steps
   uint64_t seed = 1;
 };
 
 struct BenchTrainResult {
-  std::string machine;                    // backend and threads
-  double f32_flops = 0, bf16_flops = 0;   // matrix-product rate, FLOP/s; bf16 0 where the CPU lacks it
+  std::string machine;                   // backend and threads
+  double f32_flops = 0, bf16_flops = 0;  // matrix-product rate, FLOP/s; bf16 0 where the CPU lacks it
   int64_t parameters = 0, steps = 0, batches = 0;
   double target_tokens_per_second = 0, source_tokens_per_second = 0;
   double step_seconds = 0;                // mean

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <filesystem>
 
-
 #include "decode/translator.h"
 
 namespace starling {

@@ -10,16 +10,16 @@
 namespace starling {
 
 struct BenchTranslateOptions {
-  std::string model;                       // model directory; empty: untrained weights of `config`
+  std::string model;  // model directory; empty: untrained weights of `config`
   ModelConfig config;
-  std::vector<std::string> sources;        // raw text
-  int64_t vocabulary = 8000;               // pieces of the vocabulary that is trained on the sources when there is no model
+  std::vector<std::string> sources;  // raw text
+  int64_t vocabulary = 8000;         // pieces of the vocabulary that is trained on the sources when there is no model
   std::vector<int64_t> beams{1, 4};
   int64_t batch_sentences = 64;
-  int64_t output_length = 0;               // every translation has exactly this many tokens; 0: as the model ends (untrained: source length)
+  int64_t output_length = 0;  // every translation has exactly this many tokens; 0: as the model ends (untrained: source length)
   std::string precision = "auto";
   int threads = 0;
-  int64_t latency_sentences = 100;         // sentences translated one by one, on one thread
+  int64_t latency_sentences = 100;  // sentences translated one by one, on one thread
 };
 
 struct BenchTranslateRow {

@@ -25,9 +25,10 @@ StepResult Replica::step(std::span<const Batch> micro_batches) {
     Tape tape(parameters, arena_, true, options_.seed, static_cast<uint64_t>(update));
     const LossSums sums = model_.loss(tape, batch, options_.label_smoothing);
     if (!std::isfinite(sums.smoothed))
-      throw Error(fmt::format("the loss of epoch {}, batch {} (update {}) is not finite; nothing was updated. The latest checkpoint is intact: "
-                              "continue from it with a lower train.learning-rate or longer train.warmup, or with --train.precision f32",
-                              batch.epoch + 1, batch.index, update));
+      throw Error(
+          fmt::format("the loss of epoch {}, batch {} (update {}) is not finite; nothing was updated. The latest checkpoint is intact: "
+                      "continue from it with a lower train.learning-rate or longer train.warmup, or with --train.precision f32",
+                      batch.epoch + 1, batch.index, update));
     tape.backward();
     result.sums.smoothed += sums.smoothed, result.sums.nll += sums.nll;
     result.sums.tokens += sums.tokens, result.sums.correct += sums.correct;
@@ -37,9 +38,10 @@ StepResult Replica::step(std::span<const Batch> micro_batches) {
   const double tokens = static_cast<double>(std::max<int64_t>(result.sums.tokens, 1));
   result.gradient_norm = std::sqrt(backend.sum_of_squares(parameters.gradients())) / tokens;
   if (!std::isfinite(result.gradient_norm))
-    throw Error(fmt::format("the gradient of epoch {}, batch {} (update {}) is not finite; nothing was updated. The latest checkpoint is intact: "
-                            "continue from it with a lower train.learning-rate or longer train.warmup, or with --train.precision f32",
-                            micro_batches.front().epoch + 1, micro_batches.front().index, update));
+    throw Error(
+        fmt::format("the gradient of epoch {}, batch {} (update {}) is not finite; nothing was updated. The latest checkpoint is intact: "
+                    "continue from it with a lower train.learning-rate or longer train.warmup, or with --train.precision f32",
+                    micro_batches.front().epoch + 1, micro_batches.front().index, update));
   const double clip = options_.optimizer.clip_norm;
   const double factor = clip > 0 && result.gradient_norm > clip ? clip / result.gradient_norm : 1.0;
   result.learning_rate = learning_rate(options_.optimizer, update, options_.max_steps);

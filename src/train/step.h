@@ -14,8 +14,8 @@ namespace starling {
 struct StepOptions {
   OptimizerOptions optimizer;
   double label_smoothing = 0.1;
-  uint64_t seed = 1;             // of dropout
-  int64_t max_steps = 100000;    // for the schedule
+  uint64_t seed = 1;           // of dropout
+  int64_t max_steps = 100000;  // for the schedule
 };
 
 struct StepResult {

@@ -41,7 +41,8 @@ class SignalGuard {
   ~SignalGuard() { sigaction(SIGINT, &old_int_, nullptr), sigaction(SIGTERM, &old_term_, nullptr); }
 
  private:
-  struct sigaction old_int_ {}, old_term_ {};
+  struct sigaction old_int_ {
+  }, old_term_{};
 };
 
 using Clock = std::chrono::steady_clock;
@@ -56,7 +57,9 @@ Vocabulary vocabulary(const Config& c, FileSystem& files, const std::string& pat
     VocabularyOptions options = c.vocab.training;
     options.seed = c.train.seed;
     const VocabularyReport report = train_vocabulary(corpus_lines(c.data, side), options, path);
-    progress.message(fmt::format("vocabulary {}: {} pieces{} from {} of {} lines in {:.1f} s", path, report.size, report.size < options.size ? " (the text holds no more)" : "", report.sampled, report.lines, since(start)));
+    progress.message(fmt::format("vocabulary {}: {} pieces{} from {} of {} lines in {:.1f} s", path, report.size,
+                                 report.size < options.size ? " (the text holds no more)" : "", report.sampled, report.lines,
+                                 since(start)));
   }
   return Vocabulary::load(path);
 }
@@ -72,7 +75,8 @@ Vocabularies make_vocabularies(const Config& c, FileSystem& files, Progress& pro
 double bytes_per_token(const ModelConfig& m, int64_t activation_bytes) {
   const double encoder = 9.0 * static_cast<double>(m.width) + static_cast<double>(m.feed_forward);
   const double decoder = 14.0 * static_cast<double>(m.width) + static_cast<double>(m.feed_forward);
-  return 2.0 * static_cast<double>(activation_bytes) * (static_cast<double>(m.encoder_layers) * encoder + static_cast<double>(m.decoder_layers) * decoder);
+  return 2.0 * static_cast<double>(activation_bytes) *
+         (static_cast<double>(m.encoder_layers) * encoder + static_cast<double>(m.decoder_layers) * decoder);
 }
 
 // Memory that can be had without swapping, bytes; 1 GiB where /proc does not tell.
@@ -112,13 +116,17 @@ class Trainer {
   }
   Trainer(const Trainer&) = delete;
   explicit Trainer(const Config& config)
-      : start_(Clock::now()), config_(config), files_(real_file_system()), progress_((files_->make_directories(config.train.output), console_progress(config.train.output, config.log.progress))) {}
+      : start_(Clock::now()),
+        config_(config),
+        files_(real_file_system()),
+        progress_((files_->make_directories(config.train.output), console_progress(config.train.output, config.log.progress))) {}
 
   int run() {
     try {
       return run_to_the_end();
     } catch (const std::exception& e) {
-      progress_.event({{"type", "stop"}, {"step", replica_ ? step() : 0}, {"reason", std::string("error: ") + e.what()}, {"seconds", elapsed()}});
+      progress_.event(
+          {{"type", "stop"}, {"step", replica_ ? step() : 0}, {"reason", std::string("error: ") + e.what()}, {"seconds", elapsed()}});
       throw;
     }
   }
@@ -131,10 +139,11 @@ class Trainer {
     files_->replace_file(join_path(config_.train.output, "config.yml"), dump_config(config_, true));
     announce();
     if (finished()) {
-      progress_.message(fmt::format("already done: {} updates, {} of training; nothing to do (limits: train.max-steps {}, max-epochs {}, max-minutes {}, "
-                                    "valid.early-stopping {})",
-                                    step(), duration_text(earlier_seconds_), config_.train.max_steps, config_.train.max_epochs, config_.train.max_minutes,
-                                    config_.valid.early_stopping));
+      progress_.message(
+          fmt::format("already done: {} updates, {} of training; nothing to do (limits: train.max-steps {}, max-epochs {}, max-minutes {}, "
+                      "valid.early-stopping {})",
+                      step(), duration_text(earlier_seconds_), config_.train.max_steps, config_.train.max_epochs, config_.train.max_minutes,
+                      config_.valid.early_stopping));
       return 0;
     }
     const SignalGuard guard;
@@ -159,7 +168,8 @@ class Trainer {
     lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (lock_ < 0) throw IoError(fmt::format("{}: cannot be opened: {}; is the directory writable?", path, std::strerror(errno)));
     if (::flock(lock_, LOCK_EX | LOCK_NB) != 0)
-      throw ConfigError(fmt::format("{}: another process is training in this directory; wait for it, or choose another train.output", config_.train.output));
+      throw ConfigError(fmt::format("{}: another process is training in this directory; wait for it, or choose another train.output",
+                                    config_.train.output));
   }
 
   // Says which settings differ from those of the run so far.
@@ -175,7 +185,8 @@ class Trainer {
     try {
       const std::vector<std::string> before = lines(load_config(path)), now = lines(config_);
       for (const std::string& line : now)
-        if (std::find(before.begin(), before.end(), line) == before.end()) progress_.message("changed since the last start:" + (line[0] == ' ' ? line.substr(1) : " " + line));
+        if (std::find(before.begin(), before.end(), line) == before.end())
+          progress_.message("changed since the last start:" + (line[0] == ' ' ? line.substr(1) : " " + line));
     } catch (const Error&) {
       // The file is only a record, and people may edit it.
     }
@@ -184,7 +195,8 @@ class Trainer {
   void prepare() {
     require_data(config_);
     lock();
-    checkpoints_.emplace(*files_, config_.train.output, static_cast<int>(config_.checkpoint.keep), [&](const std::string& line) { progress_.message(line); });
+    checkpoints_.emplace(*files_, config_.train.output, static_cast<int>(config_.checkpoint.keep),
+                         [&](const std::string& line) { progress_.message(line); });
     backend_ = backend_for_precision(config_.train.precision, config_.train.threads);
     if (config_.valid.enabled()) check_corpora({{{config_.valid.source, config_.valid.target, "", 1}}, config_.data.max_length, 0});
     // Everything is read once before anything is made of it; the token store repeats this only when it has to be built anew.
@@ -196,12 +208,13 @@ class Trainer {
     store_.emplace(TokenStore::open_or_build(*files_, join_path(config_.train.output, "data"), config_.data, vocabularies_->source(),
                                              vocabularies_->target(), backend_->threads()));
     const FilterCounts counts = store_->counts();
-    progress_.message(fmt::format("data: {} pairs, {} kept ({} empty, {} longer than {} tokens, {} of unequal length){}", counts.total, counts.kept,
-                                  counts.empty, counts.too_long, config_.data.max_length, counts.ratio,
+    progress_.message(fmt::format("data: {} pairs, {} kept ({} empty, {} longer than {} tokens, {} of unequal length){}", counts.total,
+                                  counts.kept, counts.empty, counts.too_long, config_.data.max_length, counts.ratio,
                                   store_->reused() ? ", tokens reused" : fmt::format(", tokenised in {:.1f} s", since(start))));
     if (config_.valid.enabled()) {
       validator_.emplace(config_.valid, *vocabularies_);
-      if (validator_->truncated() > 0) progress_.message(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
+      if (validator_->truncated() > 0)
+        progress_.message(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
     }
     BatchOptions batches;
     batches.batch_tokens = config_.train.batch_tokens;
@@ -210,7 +223,8 @@ class Trainer {
     stream_.emplace(*store_, batches);
     batches_per_epoch_ = stream_->count_batches(0);
     model_ = make_model(config_.model, vocabularies_->sizes(), *backend_, config_.train.seed, true);
-    replica_.emplace(*model_, StepOptions{config_.train.optimizer, config_.train.label_smoothing, config_.train.seed, config_.train.max_steps});
+    replica_.emplace(*model_,
+                     StepOptions{config_.train.optimizer, config_.train.label_smoothing, config_.train.seed, config_.train.max_steps});
     micro_tokens_ = micro_batch_tokens(config_, *backend_);
   }
 
@@ -218,12 +232,14 @@ class Trainer {
   void refuse_another_model() const {
     const ModelDescription before = describe_model(*files_, loaded_->directory);
     ModelConfig then = before.config, now = config_.model;
-    then.dropout = now.dropout, then.attention_dropout = now.attention_dropout, then.feed_forward_dropout = now.feed_forward_dropout;  // may change
+    then.dropout = now.dropout, then.attention_dropout = now.attention_dropout,
+    then.feed_forward_dropout = now.feed_forward_dropout;  // may change
     const std::string a = model_text(then), b = model_text(now);
     if (a != b)
-      throw ConfigError(fmt::format("{}: this run was started with another model. It was\n{}now the configuration says\n{}restore it, or start afresh with "
-                                    "another train.output",
-                                    config_.train.output, a, b));
+      throw ConfigError(fmt::format(
+          "{}: this run was started with another model. It was\n{}now the configuration says\n{}restore it, or start afresh with "
+          "another train.output",
+          config_.train.output, a, b));
   }
 
   static std::string model_text(ModelConfig model) {
@@ -232,10 +248,14 @@ class Trainer {
   }
 
   void announce() {
-    progress_.message(fmt::format("model: {}, {:.2f} M parameters; {}; {} target tokens an update, computed {} at a time; about {} updates an epoch",
-                                  config_.model.preset, static_cast<double>(model_->parameters().count()) / 1e6, backend_->describe(),
-                                  config_.train.batch_tokens, std::min(micro_tokens_, config_.train.batch_tokens), batches_per_epoch_));
-    progress_.event({{"type", "start"}, {"step", step()}, {"parameters", model_->parameters().count()}, {"backend", backend_->describe()},
+    progress_.message(
+        fmt::format("model: {}, {:.2f} M parameters; {}; {} target tokens an update, computed {} at a time; about {} updates an epoch",
+                    config_.model.preset, static_cast<double>(model_->parameters().count()) / 1e6, backend_->describe(),
+                    config_.train.batch_tokens, std::min(micro_tokens_, config_.train.batch_tokens), batches_per_epoch_));
+    progress_.event({{"type", "start"},
+                     {"step", step()},
+                     {"parameters", model_->parameters().count()},
+                     {"backend", backend_->describe()},
                      {"pairs", store_->size()}});
   }
 
@@ -251,7 +271,8 @@ class Trainer {
     double f = static_cast<double>(step()) / static_cast<double>(t.max_steps);
     const BatchPosition at = stream_->position();
     if (t.max_epochs > 0)
-      f = std::max(f, (static_cast<double>(at.epoch) + static_cast<double>(at.index) / static_cast<double>(std::max<int64_t>(batches_per_epoch_, 1))) /
+      f = std::max(f, (static_cast<double>(at.epoch) +
+                       static_cast<double>(at.index) / static_cast<double>(std::max<int64_t>(batches_per_epoch_, 1))) /
                           static_cast<double>(t.max_epochs));
     if (t.max_minutes > 0) f = std::max(f, elapsed() / (60 * t.max_minutes));
     return std::min(f, 1.0);
@@ -300,7 +321,8 @@ class Trainer {
     report.stalled = stalled_;
     notice_early_stopping();
     validated_ = step();
-    if (report.best) checkpoints_->save_best(step(), model_parts(*model_, config_.model, *vocabularies_, search_options(config_.valid), step()));
+    if (report.best)
+      checkpoints_->save_best(step(), model_parts(*model_, config_.model, *vocabularies_, search_options(config_.valid), step()));
     progress_.validation(report);
     paused_ += since(start);
   }
@@ -352,12 +374,15 @@ class Trainer {
     const std::string path = loaded_->path("state.json");
     const State s = State::from_json(files_->read_file(path), path);
     const auto refuse = [&](const std::string& what) {
-      throw ConfigError(fmt::format("{}: this run was started with {}; restore that, or start afresh with another train.output", config_.train.output, what));
+      throw ConfigError(fmt::format("{}: this run was started with {}; restore that, or start afresh with another train.output",
+                                    config_.train.output, what));
     };
-    if (s.unsigned_integer("seed") != config_.train.seed) refuse(fmt::format("train.seed {}, not {}", s.unsigned_integer("seed"), config_.train.seed));
+    if (s.unsigned_integer("seed") != config_.train.seed)
+      refuse(fmt::format("train.seed {}, not {}", s.unsigned_integer("seed"), config_.train.seed));
     if (s.integer("batch-tokens") != config_.train.batch_tokens)
       refuse(fmt::format("train.batch-tokens {}, not {}", s.integer("batch-tokens"), config_.train.batch_tokens));
-    if (s.unsigned_integer("source-vocabulary") != vocabularies_->source().hash() || s.unsigned_integer("target-vocabulary") != vocabularies_->target().hash())
+    if (s.unsigned_integer("source-vocabulary") != vocabularies_->source().hash() ||
+        s.unsigned_integer("target-vocabulary") != vocabularies_->target().hash())
       refuse("another vocabulary (the checkpoint has a copy of it)");
     if (s.text("data") != data_digest_) refuse("other training data, or other filters of it");
     load_weights(*files_, loaded_->path("model.safetensors"), model_->parameters());
@@ -396,10 +421,14 @@ class Trainer {
   int conclude() {
     const int signal = stop_signal;
     progress_.end_live_line();
-    const std::string why = signal == SIGINT ? "interrupted; the same command continues" : signal ? fmt::format("stopped by signal {}; the same command continues", signal) : early_stopped_ ? "early stopping" : "complete";
+    const std::string why = signal == SIGINT ? "interrupted; the same command continues"
+                            : signal         ? fmt::format("stopped by signal {}; the same command continues", signal)
+                            : early_stopped_ ? "early stopping"
+                                             : "complete";
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    progress_.event({{"type", "stop"}, {"step", step()}, {"reason", why}, {"seconds", elapsed()}, {"peak_memory_mib", usage.ru_maxrss / 1024}});
+    progress_.event(
+        {{"type", "stop"}, {"step", step()}, {"reason", why}, {"seconds", elapsed()}, {"peak_memory_mib", usage.ru_maxrss / 1024}});
     std::string text = fmt::format("{}: {} updates in {}, peak memory {} MiB; everything is in {}", why, step(), duration_text(elapsed()),
                                    usage.ru_maxrss / 1024, config_.train.output);
     if (has_best_) text += fmt::format("; best {} {:.4g} at update {}", config_.valid.deciding_metric(), best_, best_step_);
@@ -428,7 +457,7 @@ class Trainer {
   int64_t epoch_ = 1;
   double earlier_seconds_ = 0;  // of the runs before this one
   Clock::time_point report_start_ = Clock::now();
-  double paused_ = 0;           // validation and checkpoints since the last report, s
+  double paused_ = 0;  // validation and checkpoints since the last report, s
   double window_loss_ = 0;
   int64_t window_target_ = 0, window_source_ = 0, window_sentences_ = 0;
   bool has_best_ = false, early_stopped_ = false;

@@ -12,7 +12,9 @@ namespace {
 constexpr size_t kLongest = 1000;  // tokens a side
 }
 
-SearchOptions search_options(const ValidConfig& c) { return {c.beam, c.length_penalty, c.max_length_factor, c.max_length_offset, 1, false}; }
+SearchOptions search_options(const ValidConfig& c) {
+  return {c.beam, c.length_penalty, c.max_length_factor, c.max_length_offset, 1, false};
+}
 
 Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies) : config_(config), vocabularies_(vocabularies) {
   std::vector<EncodedPair> pairs;
@@ -25,7 +27,8 @@ Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies
     for (auto* side : {&pairs.back().source, &pairs.back().target})
       if (side->size() > kLongest) side->resize(kLongest), side->back() = vocabularies.sizes().end, ++truncated_;
   }
-  if (pairs.empty()) throw DataError(fmt::format("{}: no sentences to validate on; give another file or remove valid.source", config.source));
+  if (pairs.empty())
+    throw DataError(fmt::format("{}: no sentences to validate on; give another file or remove valid.source", config.source));
   batches_ = make_batches(pairs, config.batch_tokens);
 }
 
@@ -63,6 +66,8 @@ Validator::Result Validator::run(Model& model) const {
   return result;
 }
 
-bool Validator::better(const std::string& metric, double a, double b) { return metric == "cross-entropy" || metric == "ter" ? a < b : a > b; }
+bool Validator::better(const std::string& metric, double a, double b) {
+  return metric == "cross-entropy" || metric == "ter" ? a < b : a > b;
+}
 
 }  // namespace starling

@@ -66,9 +66,31 @@ class BadInputTest : public testing::Test {
   }
 
   std::vector<std::string> train(const std::string& source, const std::string& target, const std::string& output, int steps = 4) {
-    return {"train", "--data.source", source, "--data.target", target, "--train.output", output, "--vocab.size", "60", "--model.preset", "transformer-tiny",
-            "--model.width", "16", "--model.heads", "2", "--model.feed-forward", "16", "--train.max-steps", std::to_string(steps), "--checkpoint.every", "2",
-            "--train.batch-tokens", "200", "--train.threads", "1"};
+    return {"train",
+            "--data.source",
+            source,
+            "--data.target",
+            target,
+            "--train.output",
+            output,
+            "--vocab.size",
+            "60",
+            "--model.preset",
+            "transformer-tiny",
+            "--model.width",
+            "16",
+            "--model.heads",
+            "2",
+            "--model.feed-forward",
+            "16",
+            "--train.max-steps",
+            std::to_string(steps),
+            "--checkpoint.every",
+            "2",
+            "--train.batch-tokens",
+            "200",
+            "--train.threads",
+            "1"};
   }
 
   void expect_refused(const Outcome& o, const std::string& what, const std::string& mentions) {
@@ -129,7 +151,8 @@ TEST_F(BadInputTest, UnusableDirectoriesAndFullDisksLoseNothing) {
   EXPECT_EQ(run(train(path("good.a"), path("good.b"), path("run"), 8)).status, 0);
   EXPECT_EQ(latest_checkpoint(*files, path("run"))->step, 8);
 
-  expect_refused(run({"translate", "--model", path("run"), "--input", path("good.a"), "--output", "/dev/full"}), "full output", "/dev/full");
+  expect_refused(run({"translate", "--model", path("run"), "--input", path("good.a"), "--output", "/dev/full"}), "full output",
+                 "/dev/full");
   expect_refused(run({"translate", "--model", path("good.a")}), "model that is a file", path("good.a"));
   expect_refused(run({"translate", "--model", path("nowhere")}), "missing model", path("nowhere"));
 }
@@ -156,16 +179,18 @@ TEST_F(BadInputTest, OneEndlessLineIsRefusedOrCutWhereverTextIsRead) {
   expect_refused(run({"score", "--model", path("run"), "--source", path("long"), "--target", path("long")}), "score", path("long") + ":1");
   EXPECT_EQ(run({"translate", "--model", path("run"), "--input", path("long"), "--output", path("out")}).status, 0);
   std::vector<std::string> arguments = train(path("good.a"), path("good.b"), path("run-long"));
-  for (const std::string& a : {std::string("--valid.source"), path("long"), std::string("--valid.target"), path("long"), std::string("--valid.every"), std::string("2"),
-                               std::string("--valid.max-length-factor"), std::string("0.01")})
+  for (const std::string& a :
+       {std::string("--valid.source"), path("long"), std::string("--valid.target"), path("long"), std::string("--valid.every"),
+        std::string("2"), std::string("--valid.max-length-factor"), std::string("0.01")})
     arguments.push_back(a);
   const Outcome o = run(arguments);
   EXPECT_EQ(o.status, 0) << o.errors;
 }
 
 TEST_F(BadInputTest, SizesOutOfRangeAreRefused) {
-  for (const char* setting : {"--train.batch-tokens=-1", "--model.width=0", "--model.heads=3", "--vocab.size=-5", "--train.learning-rate=nan",
-                              "--model.encoder-layers=99999999999999999999", "--train.max-steps=0", "--model.dropout=1.5"}) {
+  for (const char* setting :
+       {"--train.batch-tokens=-1", "--model.width=0", "--model.heads=3", "--vocab.size=-5", "--train.learning-rate=nan",
+        "--model.encoder-layers=99999999999999999999", "--train.max-steps=0", "--model.dropout=1.5"}) {
     std::vector<std::string> arguments = train(path("good.a"), path("good.b"), path("run-sizes"));
     arguments.push_back(setting);
     const std::string key(setting + 2, std::string(setting).find('=') - 2);

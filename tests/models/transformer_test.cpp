@@ -74,7 +74,8 @@ TEST_P(GradientCheck, WholeModelMatchesCentralDifferences) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, GradientCheck,
-                         testing::Values(std::pair("pre", "all"), std::pair("pre", "none"), std::pair("post", "decoder"), std::pair("post", "all")),
+                         testing::Values(std::pair("pre", "all"), std::pair("pre", "none"), std::pair("post", "decoder"),
+                                         std::pair("post", "all")),
                          [](const auto& info) { return std::string(info.param.first) + "_" + info.param.second; });
 
 TEST(Transformer, AccumulatedMicroBatchesGiveTheGradientOfTheWholeBatch) {
@@ -105,7 +106,8 @@ TEST(Transformer, BackendsAgreeOnTenTrainingLosses) {
   for (const char* spec : {"reference", "cpu:f32"}) {
     const auto backend = make_backend(spec, 2);
     const auto model = make_model(tiny("pre", "all"), {40, 40}, *backend, 3, true);
-    const Tensor m({model->parameters().values().count()}, backend->parameter()), v({model->parameters().values().count()}, backend->parameter());
+    const Tensor m({model->parameters().values().count()}, backend->parameter()),
+        v({model->parameters().values().count()}, backend->parameter());
     losses.emplace_back();
     for (int step = 1; step <= 10; ++step) {
       const LossSums sums = run(*model, random_batch(6, 40, 100 + step), true);

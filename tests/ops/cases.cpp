@@ -29,7 +29,8 @@ Sentences sentences(std::initializer_list<std::pair<int, int>> lengths) {
 }
 
 void attention_case(CaseContext& c, int64_t heads, int64_t width, bool self, bool causal, double p) {
-  const Sentences s = self ? sentences({{1, 1}, {5, 5}, {17, 17}, {33, 33}, {2, 2}}) : sentences({{1, 3}, {5, 1}, {17, 40}, {33, 16}, {2, 7}});
+  const Sentences s =
+      self ? sentences({{1, 1}, {5, 5}, {17, 17}, {33, 33}, {2, 2}}) : sentences({{1, 3}, {5, 1}, {17, 40}, {33, 16}, {2, 7}});
   const int64_t D = heads * width, Nq = 64, Nk = self ? 64 : 80;
   const AttentionLayout layout{s.query, s.key, heads, causal};
   const Tensor q = c.activations({Nq, self ? 3 * D : D}, 0.7), kv = self ? q : c.activations({Nk, 2 * D}, 0.7);
@@ -52,8 +53,10 @@ std::vector<OpCase> op_cases() {
   for (auto [N, in, out] : {std::array<int64_t, 3>{1, 8, 8}, {4, 33, 17}, {64, 128, 96}, {70, 100, 259}})
     for (bool transposed : {false, true}) {
       const std::string suffix = transposed ? "_transposed" : "";
-      add(with("linear", {N, in, out}) + suffix, [=](CaseContext& c) { linear_case(c, N, in, out, transposed, true, Activation::none, Write::overwrite); });
-      add(with("linear_relu", {N, in, out}) + suffix, [=](CaseContext& c) { linear_case(c, N, in, out, transposed, true, Activation::relu, Write::overwrite); });
+      add(with("linear", {N, in, out}) + suffix,
+          [=](CaseContext& c) { linear_case(c, N, in, out, transposed, true, Activation::none, Write::overwrite); });
+      add(with("linear_relu", {N, in, out}) + suffix,
+          [=](CaseContext& c) { linear_case(c, N, in, out, transposed, true, Activation::relu, Write::overwrite); });
       add(with("linear_accumulate", {N, in, out}) + suffix,
           [=](CaseContext& c) { linear_case(c, N, in, out, transposed, false, Activation::none, Write::accumulate); });
     }
@@ -94,7 +97,8 @@ std::vector<OpCase> op_cases() {
       });
   for (int64_t D : {20, 128, 300})
     add(with("dropout", {D}), [=](CaseContext& c) {
-      const Tensor x = c.activations({64, D}), s = c.activations({64, D}), y = c.empty({64, D}), ds = c.activations({64, D}), plain = c.empty({64, D});
+      const Tensor x = c.activations({64, D}), s = c.activations({64, D}), y = c.empty({64, D}), ds = c.activations({64, D}),
+                   plain = c.empty({64, D});
       const Dropout d = dropout(c, 0.25, 64);
       c.backend.add_dropout(x, s, d, y);
       c.backend.add_dropout(Tensor(), s, d, plain);

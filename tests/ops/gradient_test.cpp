@@ -42,7 +42,8 @@ class Harness {
     store_.begin_gradients();
     std::vector<Var> inputs;
     std::vector<Tensor> collected(inputs_.size());
-    for (size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(tape.record(inputs_[i], [&collected, i](const Tensor& dy) { collected[i] = dy; }));
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      inputs.push_back(tape.record(inputs_[i], [&collected, i](const Tensor& dy) { collected[i] = dy; }));
     const Var y = case_.build(tape, inputs, store_.all());
     Random random(11, 11);
     double scalar = 0;
@@ -80,7 +81,8 @@ class Harness {
         const double numeric = (at(saved + kStep) - at(saved - kStep)) / (2 * kStep);
         values[i] = saved;
         store_.changed();
-        ASSERT_NEAR(numeric, analytic[i], kTolerance * std::max(1.0, std::abs(analytic[i]) * 10)) << case_.name << " place " << p << " element " << i;
+        ASSERT_NEAR(numeric, analytic[i], kTolerance * std::max(1.0, std::abs(analytic[i]) * 10))
+            << case_.name << " place " << p << " element " << i;
       }
     }
   }
@@ -108,29 +110,45 @@ std::vector<GradientCase> gradient_cases() {
   for (Activation a : {Activation::none, Activation::relu})
     for (double p : {0.0, 0.4}) {
       if (a == Activation::none && p > 0) continue;
-      cases.push_back({"linear" + std::string(a == Activation::relu ? "_relu" : "") + (p > 0 ? "_dropout" : ""), {{5, 4}}, {{4, 3}, {3}},
-                       [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) { return linear(x[0], w[0], &w[1], a, t.dropout(p, &kKeys)); }});
+      cases.push_back({"linear" + std::string(a == Activation::relu ? "_relu" : "") + (p > 0 ? "_dropout" : ""),
+                       {{5, 4}},
+                       {{4, 3}, {3}},
+                       [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {
+                         return linear(x[0], w[0], &w[1], a, t.dropout(p, &kKeys));
+                       }});
     }
-  cases.push_back({"linear_used_twice", {{5, 4}}, {{4, 4}},
-                   [](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) { return linear(linear(x[0], w[0], nullptr), w[0], nullptr); }});
+  cases.push_back({"linear_used_twice", {{5, 4}}, {{4, 4}}, [](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) {
+                     return linear(linear(x[0], w[0], nullptr), w[0], nullptr);
+                   }});
   for (double p : {0.0, 0.4})
-    cases.push_back({p > 0 ? "embedding_dropout" : "embedding", {}, {{5, 4}}, [=](Tape& t, const std::vector<Var>&, std::deque<Parameter>& w) {
-                       return embedding(t, kTokens, kPositions, w[0], 1.7, t.dropout(p, &kKeys));
-                     }});
-  cases.push_back({"layer_norm", {{5, 6}}, {{6}, {6}},
-                   [](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) { return layer_norm(x[0], w[0], w[1]); }});
+    cases.push_back(
+        {p > 0 ? "embedding_dropout" : "embedding", {}, {{5, 4}}, [=](Tape& t, const std::vector<Var>&, std::deque<Parameter>& w) {
+           return embedding(t, kTokens, kPositions, w[0], 1.7, t.dropout(p, &kKeys));
+         }});
+  cases.push_back({"layer_norm", {{5, 6}}, {{6}, {6}}, [](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) {
+                     return layer_norm(x[0], w[0], w[1]);
+                   }});
   for (double p : {0.0, 0.4})
-    cases.push_back({p > 0 ? "residual_dropout" : "residual", {{5, 6}, {5, 6}}, {},
-                     [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) { return residual(x[0], x[1], t.dropout(p, &kKeys)); }});
+    cases.push_back(
+        {p > 0 ? "residual_dropout" : "residual", {{5, 6}, {5, 6}}, {}, [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) {
+           return residual(x[0], x[1], t.dropout(p, &kKeys));
+         }});
   cases.push_back({"residual_of_a_norm", {{5, 6}}, {{6}, {6}}, [](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {
                      return residual(x[0], layer_norm(x[0], w[0], w[1]), t.dropout(0.2, &kKeys));
                    }});
   static const AttentionLayout causal{kQueries, kQueries, 2, true}, cross{kQueries, kKeysOffsets, 2, false};
   for (double p : {0.0, 0.3}) {
-    cases.push_back({p > 0 ? "self_attention_dropout" : "self_attention", {{9, 12}}, {},
-                     [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) { return self_attention(x[0], causal, t.dropout(p, &kKeys)); }});
-    cases.push_back({p > 0 ? "cross_attention_dropout" : "cross_attention", {{9, 4}, {8, 8}}, {},
-                     [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) { return cross_attention(x[0], x[1], cross, t.dropout(p, &kKeys)); }});
+    cases.push_back(
+        {p > 0 ? "self_attention_dropout" : "self_attention",
+         {{9, 12}},
+         {},
+         [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) { return self_attention(x[0], causal, t.dropout(p, &kKeys)); }});
+    cases.push_back({p > 0 ? "cross_attention_dropout" : "cross_attention",
+                     {{9, 4}, {8, 8}},
+                     {},
+                     [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) {
+                       return cross_attention(x[0], x[1], cross, t.dropout(p, &kKeys));
+                     }});
   }
   return cases;
 }

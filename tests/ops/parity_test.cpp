@@ -20,7 +20,8 @@ double worst_error(const std::vector<double>& expected, const std::vector<double
   double squares = 0, worst = 0;
   for (double x : expected) squares += x * x;
   const double unit = std::max(std::sqrt(squares / std::max<size_t>(expected.size(), 1)), 1e-6);
-  for (size_t i = 0; i < expected.size(); ++i) worst = std::max(worst, std::isnan(actual[i]) ? INFINITY : std::abs(expected[i] - actual[i]) / (unit + std::abs(expected[i])));
+  for (size_t i = 0; i < expected.size(); ++i)
+    worst = std::max(worst, std::isnan(actual[i]) ? INFINITY : std::abs(expected[i] - actual[i]) / (unit + std::abs(expected[i])));
   return worst;
 }
 
@@ -55,7 +56,8 @@ TEST(Parity, CpuBf16MatchesReferenceToItsPrecision) {
 TEST(Parity, ThreadCountDoesNotChangeTheResultOfRowWiseOps) {
   const auto one = make_backend("cpu:f32", 1), two = make_backend("cpu:f32", 2);
   for (const OpCase& op : op_cases()) {
-    if (op.name.find("attention") == std::string::npos && op.name.find("embed") == std::string::npos && op.name.find("loss") == std::string::npos)
+    if (op.name.find("attention") == std::string::npos && op.name.find("embed") == std::string::npos &&
+        op.name.find("loss") == std::string::npos)
       continue;
     EXPECT_EQ(outputs_of(op, *one), outputs_of(op, *two)) << op.name;
   }

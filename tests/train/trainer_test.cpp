@@ -1,4 +1,5 @@
-// Training end to end on a few hundred sentences: it learns, it resumes bit for bit, it stops on signals and on numbers that are not finite.
+// Training end to end on a few hundred sentences: it learns, it resumes bit for bit, it stops on signals and on numbers that are not
+// finite.
 #include "train/trainer.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,9 @@ void write_corpus(const std::string& source, const std::string& target, int line
 
 class TrainerTest : public testing::Test {
  protected:
-  TrainerTest() : directory_(fs::temp_directory_path() / ("starling-trainer-" + std::to_string(::getpid()) + "-" + testing::UnitTest::GetInstance()->current_test_info()->name())) {
+  TrainerTest()
+      : directory_(fs::temp_directory_path() / ("starling-trainer-" + std::to_string(::getpid()) + "-" +
+                                                testing::UnitTest::GetInstance()->current_test_info()->name())) {
     fs::create_directories(directory_);
     write_corpus(path("train.a"), path("train.b"), 600, 1);
     write_corpus(path("valid.a"), path("valid.b"), 20, 2);
@@ -48,7 +51,9 @@ class TrainerTest : public testing::Test {
   std::string path(const std::string& name) const { return (directory_ / name).string(); }
 
   Config config(const std::string& run) const {
-    Config c = parse_config("model:\n  preset: transformer-tiny\n  width: 32\n  feed-forward: 64\n  attention-dropout: 0.1\n  feed-forward-dropout: 0.1\n", "test");
+    Config c = parse_config(
+        "model:\n  preset: transformer-tiny\n  width: 32\n  feed-forward: 64\n  attention-dropout: 0.1\n  feed-forward-dropout: 0.1\n",
+        "test");
     c.data.train = {{path("train.a"), path("train.b"), "", 1}};
     c.vocab.training.size = 60;
     c.train.output = path(run);
@@ -75,7 +80,8 @@ TEST_F(TrainerTest, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
     // The schedule depends on max-steps only for cosine; inverse-sqrt does not look ahead.
     EXPECT_EQ(run_training(c), 0);
   }
-  for (const char* file : {"model.safetensors", "training.safetensors"}) EXPECT_EQ(hash("whole", "00000030", file), hash("parts", "00000030", file)) << file;
+  for (const char* file : {"model.safetensors", "training.safetensors"})
+    EXPECT_EQ(hash("whole", "00000030", file), hash("parts", "00000030", file)) << file;
   EXPECT_EQ(run_training(config("parts")), 0);  // nothing to do
 }
 
@@ -98,7 +104,8 @@ TEST_F(TrainerTest, ASignalSavesAndTheSameCommandContinues) {
   killer.join();
   EXPECT_TRUE(latest_checkpoint(*real_file_system(), path("parts")).has_value());
   EXPECT_EQ(run_training(c), 0);
-  for (const char* file : {"model.safetensors", "training.safetensors"}) EXPECT_EQ(hash("whole", "00000400", file), hash("parts", "00000400", file)) << file;
+  for (const char* file : {"model.safetensors", "training.safetensors"})
+    EXPECT_EQ(hash("whole", "00000400", file), hash("parts", "00000400", file)) << file;
 }
 
 TEST_F(TrainerTest, LearnsATaskAndTheBestCheckpointTranslatesIt) {
@@ -172,7 +179,8 @@ TEST_F(TrainerTest, TheAverageMayBeTurnedOnAndOff) {
 
 TEST_F(TrainerTest, EarlyStoppingStays) {
   Config c = config("stop");
-  c.train.optimizer.learning_rate = 0, c.train.optimizer.ema = 0, c.valid.every = 2, c.valid.early_stopping = 2, c.valid.metrics = {"cross-entropy"};
+  c.train.optimizer.learning_rate = 0, c.train.optimizer.ema = 0, c.valid.every = 2, c.valid.early_stopping = 2,
+  c.valid.metrics = {"cross-entropy"};
   EXPECT_EQ(run_training(c), 0);
   EXPECT_EQ(latest_checkpoint(*real_file_system(), path("stop"))->step, 6);  // best at 2, stalled at 4 and 6
   EXPECT_EQ(run_training(c), 0);

@@ -47,9 +47,8 @@ class CpuBackend : public Backend {
 
   void column_sums(const Tensor& dy, const Tensor& db, Write write) override {
     if (write == Write::overwrite) db.zero();
-    ranges(dy.columns(), 64, [&](int64_t begin, int64_t end, int) {
-      kernels_.column_sums(dy.raw(), db.data<float>(), dy.rows(), dy.columns(), begin, end);
-    });
+    ranges(dy.columns(), 64,
+           [&](int64_t begin, int64_t end, int) { kernels_.column_sums(dy.raw(), db.data<float>(), dy.rows(), dy.columns(), begin, end); });
   }
 
   void embed(std::span<const int32_t> tokens, std::span<const int32_t> positions, const Tensor& table, double scale, const Dropout& d,
@@ -57,8 +56,8 @@ class CpuBackend : public Backend {
     const int64_t D = y.columns();
     extend_signal(*std::max_element(positions.begin(), positions.end()) + 1, D);
     ranges(tokens.size(), 16, [&](int64_t begin, int64_t end, int) {
-      kernels_.embed(tokens.data(), positions.data(), table.data<float>(), signal_.data(), static_cast<float>(scale), mask_of(d), y.raw(), D,
-                     begin, end);
+      kernels_.embed(tokens.data(), positions.data(), table.data<float>(), signal_.data(), static_cast<float>(scale), mask_of(d), y.raw(),
+                     D, begin, end);
     });
   }
 
@@ -75,15 +74,15 @@ class CpuBackend : public Backend {
     });
   }
 
-  void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics, const Tensor& dx, Write dx_write,
-                           const Tensor& dgamma, const Tensor& dbeta, Write parameter_write) override {
+  void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics, const Tensor& dx,
+                           Write dx_write, const Tensor& dgamma, const Tensor& dbeta, Write parameter_write) override {
     const int64_t D = x.columns();
     std::vector<float>& parts = partial_;
     parts.assign(static_cast<size_t>(2 * D * threads_), 0.0f);
     ranges(x.rows(), 8, [&](int64_t begin, int64_t end, int thread) {
       kernels_.layer_norm_backward(dy.raw(), x.raw(), gamma.data<float>(), statistics.data<float>(), dx.raw(),
-                                   dx_write == Write::accumulate, parts.data() + 2 * D * thread, parts.data() + 2 * D * thread + D, D, begin,
-                                   end);
+                                   dx_write == Write::accumulate, parts.data() + 2 * D * thread, parts.data() + 2 * D * thread + D, D,
+                                   begin, end);
     });
     if (parameter_write == Write::overwrite) dgamma.zero(), dbeta.zero();
     for (int t = 0; t < threads_; ++t)
@@ -94,9 +93,8 @@ class CpuBackend : public Backend {
   }
 
   void add_dropout(const Tensor& x, const Tensor& s, const Dropout& d, const Tensor& y) override {
-    ranges(s.rows(), 8, [&](int64_t begin, int64_t end, int) {
-      kernels_.add_dropout(x.raw(), s.raw(), mask_of(d), y.raw(), s.columns(), begin, end);
-    });
+    ranges(s.rows(), 8,
+           [&](int64_t begin, int64_t end, int) { kernels_.add_dropout(x.raw(), s.raw(), mask_of(d), y.raw(), s.columns(), begin, end); });
   }
 
   void dropout_backward(const Tensor& dy, const Dropout& d, const Tensor& ds, Write write) override {
@@ -143,8 +141,8 @@ class CpuBackend : public Backend {
     });
   }
 
-  void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column, std::span<const int32_t> index,
-                     std::span<const int32_t> offsets, int64_t heads, const Tensor& y) override {
+  void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
+                     std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y) override {
     const int64_t D = y.columns();
     int32_t longest = 0;
     for (size_t r = 0; r + 1 < offsets.size(); ++r) longest = std::max(longest, offsets[r + 1] - offsets[r]);
@@ -241,7 +239,8 @@ class CpuBackend : public Backend {
     const int64_t sentences = static_cast<int64_t>(layout.query.size()) - 1, heads = layout.heads;
     int64_t largest = 0;
     for (int64_t b = 0; b < sentences; ++b)
-      largest = std::max(largest, kernels_.attention_scratch(layout.query[b + 1] - layout.query[b], layout.key[b + 1] - layout.key[b], D / heads));
+      largest = std::max(largest,
+                         kernels_.attention_scratch(layout.query[b + 1] - layout.query[b], layout.key[b + 1] - layout.key[b], D / heads));
     reserve_scratch(largest);
 #pragma omp parallel for schedule(dynamic, 8) num_threads(threads_)
     for (int64_t task = 0; task < sentences * heads; ++task) {

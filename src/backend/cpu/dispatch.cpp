@@ -25,9 +25,12 @@ int level() {
 
 const kernels::Table& kernel_table(DType activation) {
   switch (level()) {
-    case 4: return kernels::v4::table(activation);
-    case 3: return kernels::v3::table(activation);
-    default: return kernels::v2::table(activation);
+    case 4:
+      return kernels::v4::table(activation);
+    case 3:
+      return kernels::v3::table(activation);
+    default:
+      return kernels::v2::table(activation);
   }
 }
 

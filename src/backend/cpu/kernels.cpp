@@ -76,10 +76,22 @@ struct Full {};
 struct Part {
   int64_t n;
 };
-template <class T> inline vf load(const T* p, Full) { return load(p); }
-template <class T> inline vf load(const T* p, Part w) { return load(p, w.n); }
-template <class T> inline void store(T* p, vf x, Full) { store(p, x); }
-template <class T> inline void store(T* p, vf x, Part w) { store(p, x, w.n); }
+template <class T>
+inline vf load(const T* p, Full) {
+  return load(p);
+}
+template <class T>
+inline vf load(const T* p, Part w) {
+  return load(p, w.n);
+}
+template <class T>
+inline void store(T* p, vf x, Full) {
+  store(p, x);
+}
+template <class T>
+inline void store(T* p, vf x, Part w) {
+  store(p, x, w.n);
+}
 template <class F>
 inline void blocks(int64_t begin, int64_t end, F f) {
   int64_t c = begin;
@@ -243,9 +255,7 @@ void layer_norm(const void* x, const float* gamma, const float* beta, void* y, f
     }
     const float rstd = 1.0f / std::sqrt((sum(squares) + rest) / static_cast<float>(D) + 1e-5f);
     statistics[2 * n] = mean, statistics[2 * n + 1] = rstd;
-    blocks(0, D, [&](int64_t c, auto w) {
-      store(out + c, (load(row + c, w) - mean) * rstd * load(gamma + c, w) + load(beta + c, w), w);
-    });
+    blocks(0, D, [&](int64_t c, auto w) { store(out + c, (load(row + c, w) - mean) * rstd * load(gamma + c, w) + load(beta + c, w), w); });
   }
 }
 
@@ -341,7 +351,8 @@ void column_sums(const void* dy, float* sums, int64_t N, int64_t Q, int64_t begi
       int64_t n = block;
       for (; n + 4 <= last; n += 4)
         blocks(stripe, stop, [&](int64_t c, auto w) {
-          const vf four = (load(g + n * Q + c, w) + load(g + (n + 1) * Q + c, w)) + (load(g + (n + 2) * Q + c, w) + load(g + (n + 3) * Q + c, w));
+          const vf four =
+              (load(g + n * Q + c, w) + load(g + (n + 1) * Q + c, w)) + (load(g + (n + 2) * Q + c, w) + load(g + (n + 3) * Q + c, w));
           store(part + (c - stripe), load(part + (c - stripe)) + four);
         });
       for (; n < last; ++n)
@@ -376,12 +387,18 @@ void column_panel(int64_t m, int64_t k, const float* a, int64_t rs, int64_t cs, 
   for (; i + kMaxMR <= m; i += kMaxMR) tile<kMaxMR, NV>(k, a + i * rs, rs, cs, b, ldb, c + i * ldc, ldc);
   a += i * rs, c += i * ldc;
   switch (m - i) {
-    case 5: return tile<5, NV>(k, a, rs, cs, b, ldb, c, ldc);
-    case 4: return tile<4, NV>(k, a, rs, cs, b, ldb, c, ldc);
-    case 3: return tile<3, NV>(k, a, rs, cs, b, ldb, c, ldc);
-    case 2: return tile<2, NV>(k, a, rs, cs, b, ldb, c, ldc);
-    case 1: return tile<1, NV>(k, a, rs, cs, b, ldb, c, ldc);
-    default: return;
+    case 5:
+      return tile<5, NV>(k, a, rs, cs, b, ldb, c, ldc);
+    case 4:
+      return tile<4, NV>(k, a, rs, cs, b, ldb, c, ldc);
+    case 3:
+      return tile<3, NV>(k, a, rs, cs, b, ldb, c, ldc);
+    case 2:
+      return tile<2, NV>(k, a, rs, cs, b, ldb, c, ldc);
+    case 1:
+      return tile<1, NV>(k, a, rs, cs, b, ldb, c, ldc);
+    default:
+      return;
   }
 }
 
@@ -494,17 +511,17 @@ void attention(const AttentionTask& t, float* scratch) {
 template <class T>
 void attention_backward(const AttentionTask& t, float* scratch) {
   const int64_t d = padded(t.head_width), kp = padded(t.keys);
-  float* q = scratch;                       // [queries, d], scaled
-  float* dy = q + t.queries * d;            // [queries, d]
-  float* result = dy + t.queries * d;       // dq [queries, d]
-  float* k = result + t.queries * d;        // [keys, d]
-  float* dk = k + t.keys * d;               // [keys, d]
-  float* dv = dk + t.keys * d;              // [keys, d]
-  float* kt = dv + t.keys * d;              // [width, kp]
-  float* vt = kt + t.head_width * kp;       // [width, kp]
-  float* p = vt + t.head_width * kp;        // [queries, kp] probabilities
-  float* dropped = p + t.queries * kp;      // [queries, kp] probabilities after dropout
-  float* ds = dropped + t.queries * kp;     // [queries, kp]
+  float* q = scratch;                    // [queries, d], scaled
+  float* dy = q + t.queries * d;         // [queries, d]
+  float* result = dy + t.queries * d;    // dq [queries, d]
+  float* k = result + t.queries * d;     // [keys, d]
+  float* dk = k + t.keys * d;            // [keys, d]
+  float* dv = dk + t.keys * d;           // [keys, d]
+  float* kt = dv + t.keys * d;           // [width, kp]
+  float* vt = kt + t.head_width * kp;    // [width, kp]
+  float* p = vt + t.head_width * kp;     // [queries, kp] probabilities
+  float* dropped = p + t.queries * kp;   // [queries, kp] probabilities after dropout
+  float* ds = dropped + t.queries * kp;  // [queries, kp]
   widen_rows<T>(t.q, t.ldq, t.queries, t.head_width, t.scale, q, d);
   widen_rows<T>(t.dy, t.ldy, t.queries, t.head_width, 1.0f, dy, d);
   widen_rows<T>(t.k, t.ldkv, t.keys, t.head_width, 1.0f, k, d);
@@ -677,9 +694,24 @@ void moving_average(const float* value, float* average, float decay, int64_t beg
 
 template <class T>
 constexpr Table make_table() {
-  return {embed<T>,           embed_backward<T>,   layer_norm<T>,         layer_norm_backward<T>, add_dropout<T>, dropout_backward<T>,
-          relu_dropout_backward<T>, add<T>,        column_sums<T>,        attention_scratch,      attention<T>,   attention_backward<T>,
-          attend_cached<T>,   smoothed_loss<T>,    log_softmax_top_k,     sum_of_squares,         adam,           moving_average};
+  return {embed<T>,
+          embed_backward<T>,
+          layer_norm<T>,
+          layer_norm_backward<T>,
+          add_dropout<T>,
+          dropout_backward<T>,
+          relu_dropout_backward<T>,
+          add<T>,
+          column_sums<T>,
+          attention_scratch,
+          attention<T>,
+          attention_backward<T>,
+          attend_cached<T>,
+          smoothed_loss<T>,
+          log_softmax_top_k,
+          sum_of_squares,
+          adam,
+          moving_average};
 }
 
 }  // namespace

@@ -24,12 +24,12 @@ struct AttentionTask {
   int64_t queries, keys, head_width;
   bool causal;
   float scale;
-  Mask mask;      // key already folded with the head; sentence/position point at the first query
-  float* lse;     // [queries] with stride lse_stride
+  Mask mask;   // key already folded with the head; sentence/position point at the first query
+  float* lse;  // [queries] with stride lse_stride
   int64_t lse_stride;
-  void* y;        // forward
+  void* y;  // forward
   int64_t ldy;
-  const void* dy; // backward
+  const void* dy;  // backward
   void* dq;
   void* dk;
   void* dv;
@@ -38,8 +38,8 @@ struct AttentionTask {
 
 // Activations are of the table's type; everything marked float is f32 in both tables.
 struct Table {
-  void (*embed)(const int32_t* tokens, const int32_t* positions, const float* table, const float* signal, float scale, const Mask&,
-                void* y, int64_t D, int64_t begin, int64_t end);
+  void (*embed)(const int32_t* tokens, const int32_t* positions, const float* table, const float* signal, float scale, const Mask&, void* y,
+                int64_t D, int64_t begin, int64_t end);
   // Columns [begin, end) of all rows, so that threads never share an element.
   void (*embed_backward)(const int32_t* tokens, int64_t N, float scale, const Mask&, const void* dy, float* dtable, int64_t D,
                          int64_t begin, int64_t end);
@@ -66,8 +66,14 @@ struct Table {
   void (*moving_average)(const float* value, float* average, float decay, int64_t begin, int64_t end);
 };
 
-namespace v2 { const Table& table(DType activation); }
-namespace v3 { const Table& table(DType activation); }
-namespace v4 { const Table& table(DType activation); }
+namespace v2 {
+const Table& table(DType activation);
+}
+namespace v3 {
+const Table& table(DType activation);
+}
+namespace v4 {
+const Table& table(DType activation);
+}
 
 }  // namespace starling::kernels

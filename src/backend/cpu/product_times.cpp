@@ -36,7 +36,8 @@ double seconds_of(F run) {
 memory filled(const memory::desc& md, const dnnl::engine& engine) {
   memory m(md, engine);
   auto* bytes = static_cast<uint8_t*>(m.get_data_handle());
-  for (size_t i = 0, size = md.get_size(); i < size; ++i) bytes[i] = static_cast<uint8_t>(i % 2 ? 0x3f : 0x80);  // small normal numbers in both types
+  for (size_t i = 0, size = md.get_size(); i < size; ++i)
+    bytes[i] = static_cast<uint8_t>(i % 2 ? 0x3f : 0x80);  // small normal numbers in both types
   return m;
 }
 
@@ -44,7 +45,8 @@ double matmul_seconds(const memory::desc& a, const memory::desc& b, const memory
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   dnnl::stream stream(engine);
   const dnnl::matmul::primitive_desc description({a, b, c}, engine);
-  const memory ma = filled(description.src_desc(), engine), mb = filled(description.weights_desc(), engine), mc(description.dst_desc(), engine);
+  const memory ma = filled(description.src_desc(), engine), mb = filled(description.weights_desc(), engine),
+               mc(description.dst_desc(), engine);
   const dnnl::matmul product(description);
   return seconds_of([&] {
     product.execute(stream, {{DNNL_ARG_SRC, ma}, {DNNL_ARG_WEIGHTS, mb}, {DNNL_ARG_DST, mc}});
@@ -58,8 +60,8 @@ double inner_product_weights_seconds(Type t, int64_t rows, int64_t in, int64_t o
   const memory::desc source({rows, in}, t, Tag::ab), target({rows, out}, t, Tag::ab);
   const dnnl::inner_product_forward::primitive_desc forward(
       {dnnl::prop_kind::forward_training, source, memory::desc({out, in}, t, Tag::any), target}, engine);
-  const dnnl::inner_product_backward_weights::primitive_desc description({source, memory::desc({out, in}, Type::f32, layout), target}, engine,
-                                                                         forward);
+  const dnnl::inner_product_backward_weights::primitive_desc description({source, memory::desc({out, in}, Type::f32, layout), target},
+                                                                         engine, forward);
   const memory ms = filled(source, engine), mt = filled(target, engine), mw(description.diff_weights_desc(), engine);
   const dnnl::inner_product_backward_weights product(description);
   return seconds_of([&] {

@@ -29,7 +29,8 @@ struct Key {
 struct KeyHash {
   size_t operator()(const Key& key) const {
     uint64_t h = 0;
-    for (uint64_t part : {uint64_t(key.m), uint64_t(key.k), uint64_t(key.n), uint64_t(key.flags)}) h = (h ^ part) * 0x9E3779B97F4A7C15ull, h ^= h >> 29;
+    for (uint64_t part : {uint64_t(key.m), uint64_t(key.k), uint64_t(key.n), uint64_t(key.flags)})
+      h = (h ^ part) * 0x9E3779B97F4A7C15ull, h ^= h >> 29;
     return h;
   }
 };
@@ -145,8 +146,8 @@ void Products::weight_gradient(const Tensor& a, const Tensor& c, const Tensor& d
     dnnl::post_ops after;
     if (write == Write::accumulate) after.append_sum(1.0f);
     attributes.set_post_ops(after);
-    return dnnl::matmul::primitive_desc(
-        {{{P, N}, im.activation, Tag::ba}, {{N, Q}, im.activation, Tag::ab}, {{P, Q}, Type::f32, Tag::ab}}, attributes, im.engine);
+    return dnnl::matmul::primitive_desc({{{P, N}, im.activation, Tag::ba}, {{N, Q}, im.activation, Tag::ab}, {{P, Q}, Type::f32, Tag::ab}},
+                                        attributes, im.engine);
   });
   entry.primitive.execute(im.stream, {{DNNL_ARG_SRC, memory(entry.description.src_desc(), im.engine, a.raw())},
                                       {DNNL_ARG_WEIGHTS, memory(entry.description.weights_desc(), im.engine, c.raw())},

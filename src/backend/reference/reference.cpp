@@ -1,11 +1,12 @@
 // The specification of every op: double precision, one loop per index, no cleverness. Tests compare the other backends with it.
+#include "backend/reference/reference.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "backend/backend.h"
 #include "backend/dropout.h"
-#include "backend/reference/reference.h"
 
 namespace starling {
 namespace {
@@ -38,8 +39,8 @@ class ReferenceBackend : public Backend {
 
   void linear(const Tensor& x, const Packed& packed, const Tensor& b, const Tensor& y, Activation activation, Write write) override {
     const auto& p = static_cast<const ReferencePacked&>(packed);
-    CHECK(x.columns() == p.in && y.columns() == p.out && x.rows() == y.rows(), "{} times [{}, {}] into {}", x.shape().text(), p.in,
-          p.out, y.shape().text());
+    CHECK(x.columns() == p.in && y.columns() == p.out && x.rows() == y.rows(), "{} times [{}, {}] into {}", x.shape().text(), p.in, p.out,
+          y.shape().text());
     const double* xs = x.data<double>();
     double* ys = y.data<double>();
     for (int64_t n = 0; n < x.rows(); ++n)
@@ -103,8 +104,8 @@ class ReferenceBackend : public Backend {
     }
   }
 
-  void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics, const Tensor& dx, Write dx_write,
-                           const Tensor& dgamma, const Tensor& dbeta, Write parameter_write) override {
+  void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics, const Tensor& dx,
+                           Write dx_write, const Tensor& dgamma, const Tensor& dbeta, Write parameter_write) override {
     const int64_t D = x.columns();
     if (parameter_write == Write::overwrite) dgamma.zero(), dbeta.zero();
     for (int64_t n = 0; n < x.rows(); ++n) {
@@ -193,8 +194,8 @@ class ReferenceBackend : public Backend {
         }
   }
 
-  void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column, std::span<const int32_t> index,
-                     std::span<const int32_t> offsets, int64_t heads, const Tensor& y) override {
+  void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
+                     std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y) override {
     const int64_t D = y.columns(), dh = D / heads;
     for (size_t r = 0; r + 1 < offsets.size(); ++r)
       for (int64_t h = 0; h < heads; ++h) {
@@ -291,7 +292,8 @@ class ReferenceBackend : public Backend {
     std::vector<double> p(length, 0.0);
     double sum = 0;
     for (int64_t j = 0; j < length; ++j) {
-      for (int64_t c = 0; c < dh; ++c) p[j] += at(in.q, i, in.q_column + h * dh + c) * at(in.kv, layout.key[b] + j, in.k_column + h * dh + c);
+      for (int64_t c = 0; c < dh; ++c)
+        p[j] += at(in.q, i, in.q_column + h * dh + c) * at(in.kv, layout.key[b] + j, in.k_column + h * dh + c);
       p[j] /= std::sqrt(static_cast<double>(dh));
     }
     const double top = *std::max_element(p.begin(), p.end());
