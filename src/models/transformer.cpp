@@ -128,7 +128,6 @@ Var Transformer::encoder(Tape& tape, const std::vector<int32_t>& tokens, const s
 }
 
 LossSums Transformer::loss(Tape& tape, const Batch& batch, double label_smoothing, std::vector<float>* row_nll) {
-  const int64_t multiple = kRowMultiple;
   // The tape's closures refer to these rows until backward() has run, so they live on the tape's own time.
   struct Keep {
     Rows source, target;
@@ -136,8 +135,8 @@ LossSums Transformer::loss(Tape& tape, const Batch& batch, double label_smoothin
     AttentionLayout encoder, decoder, cross;
   };
   auto keep = std::make_shared<Keep>();
-  keep->source = make_rows(batch.source, batch.sample_ids, multiple);
-  keep->target = make_rows(batch.target, batch.sample_ids, multiple);
+  keep->source = make_rows(batch.source, batch.sample_ids, kRowMultiple);
+  keep->target = make_rows(batch.target, batch.sample_ids, kRowMultiple);
   // Distinct masks for the two sides come from distinct sites. The decoder reads the target shifted right by one.
   keep->inputs.assign(keep->target.tokens.size(), -1);
   for (int64_t i = 0; i < batch.target.count(); ++i)

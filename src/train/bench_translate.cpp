@@ -25,17 +25,9 @@ Vocabulary vocabulary_of(const BenchTranslateOptions& o) {
   return v;
 }
 
-struct Subject {
-  ModelDescription description;
-  std::unique_ptr<Model> model;
-};
-
-Subject subject(const BenchTranslateOptions& o, Backend& backend) {
+LoadedModel subject(const BenchTranslateOptions& o, Backend& backend) {
   const auto files = real_file_system();
-  if (!o.model.empty()) {
-    LoadedModel loaded = load_model(*files, o.model, backend);
-    return {std::move(loaded.description), std::move(loaded.model)};
-  }
+  if (!o.model.empty()) return load_model(*files, o.model, backend);
   ModelDescription description{"untrained " + o.config.preset, o.config, {}, {vocabulary_of(o), std::nullopt}};
   auto model = make_model(o.config, description.vocabularies.sizes(), backend, 1, false);
   return {std::move(description), std::move(model)};
@@ -57,7 +49,7 @@ BenchTranslateResult bench_translate(const BenchTranslateOptions& o) {
   for (int64_t beam : o.beams) result.rows.push_back({.beam = beam});
   {
     const auto backend = backend_for_precision(o.precision, o.threads);
-    const Subject s = subject(o, *backend);
+    const LoadedModel s = subject(o, *backend);
     result.machine = backend->describe();
     result.model = s.description.directory;
     for (BenchTranslateRow& row : result.rows) {
@@ -73,7 +65,7 @@ BenchTranslateResult bench_translate(const BenchTranslateOptions& o) {
     }
   }
   const auto backend = backend_for_precision(o.precision, 1);
-  const Subject s = subject(o, *backend);
+  const LoadedModel s = subject(o, *backend);
   const size_t count = std::min<size_t>(o.sources.size(), static_cast<size_t>(o.latency_sentences));
   for (BenchTranslateRow& row : result.rows) {
     std::vector<double> times;

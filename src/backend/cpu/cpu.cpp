@@ -98,9 +98,7 @@ class CpuBackend : public Backend {
   }
 
   void dropout_backward(const Tensor& dy, const Dropout& d, const Tensor& ds, Write write) override {
-    ranges(dy.rows(), 8, [&](int64_t begin, int64_t end, int) {
-      kernels_.dropout_backward(dy.raw(), mask_of(d), ds.raw(), write == Write::accumulate, dy.columns(), begin, end);
-    });
+    add_dropout(write == Write::accumulate ? ds : Tensor(), dy, d, ds);
   }
 
   void relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) override {

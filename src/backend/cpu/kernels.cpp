@@ -305,23 +305,6 @@ void add_dropout(const void* x, const void* s, const Mask& mask, void* y, int64_
 }
 
 template <class T>
-void dropout_backward(const void* dy, const Mask& mask, void* ds, bool accumulate, int64_t D, int64_t begin, int64_t end) {
-  RowMask masks(mask);
-  for (int64_t n = begin; n < end; ++n) {
-    const T* g = static_cast<const T*>(dy) + n * D;
-    T* out = static_cast<T*>(ds) + n * D;
-    masks.row(n, 0, D, [&](int64_t from, int64_t to, const float* factors) {
-      blocks(from, to, [&](int64_t c, auto w) {
-        vf value = load(g + c, w);
-        if (factors) value *= load(factors + (c - from), w);
-        if (accumulate) value += load(out + c, w);
-        store(out + c, value, w);
-      });
-    });
-  }
-}
-
-template <class T>
 void relu_dropout_backward(const void* h, float scale, void* dh, int64_t begin, int64_t end) {
   const T* hidden = static_cast<const T*>(h);
   T* g = static_cast<T*>(dh);
@@ -454,10 +437,6 @@ void narrow_rows(const float* in, int64_t ld, int64_t rows, int64_t width, float
   for (int64_t r = 0; r < rows; ++r)
     blocks(0, width, [&](int64_t c, auto w) { store(static_cast<T*>(out) + r * stride + c, load(in + r * ld + c) * scale, w); });
 }
-
-struct AttentionSizes {
-  int64_t width, keys;  // padded
-};
 
 int64_t attention_scratch(int64_t queries, int64_t keys, int64_t head_width) {
   const int64_t d = padded(head_width), k = padded(keys), t = padded(queries);
@@ -699,7 +678,6 @@ constexpr Table make_table() {
           layer_norm<T>,
           layer_norm_backward<T>,
           add_dropout<T>,
-          dropout_backward<T>,
           relu_dropout_backward<T>,
           add<T>,
           column_sums<T>,

@@ -48,7 +48,6 @@ struct Table {
   void (*layer_norm_backward)(const void* dy, const void* x, const float* gamma, const float* statistics, void* dx, bool accumulate,
                               float* dgamma_part, float* dbeta_part, int64_t D, int64_t begin, int64_t end);
   void (*add_dropout)(const void* x, const void* s, const Mask&, void* y, int64_t D, int64_t begin, int64_t end);
-  void (*dropout_backward)(const void* dy, const Mask&, void* ds, bool accumulate, int64_t D, int64_t begin, int64_t end);
   void (*relu_dropout_backward)(const void* h, float scale, void* dh, int64_t begin, int64_t end);
   void (*add)(const void* x, void* y, int64_t begin, int64_t end);
   void (*column_sums)(const void* dy, float* sums, int64_t N, int64_t Q, int64_t begin, int64_t end);
