@@ -24,6 +24,11 @@ struct DataError : Error {
 struct IoError : Error {
   using Error::Error;
 };
+// Another rank of a distributed run did not do its part in time, or failed; the message names rank, host, operation and how long it was
+// waited for.
+struct PeerError : Error {
+  using Error::Error;
+};
 // A CHECK failed: a defect in Starling, never in the user's input.
 struct InternalError : Error {
   using Error::Error;

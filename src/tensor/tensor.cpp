@@ -82,12 +82,12 @@ Tensor Tensor::rows(int64_t begin, int64_t end) const {
       shape = Shape{end - begin, shape_[1], shape_[2], shape_[3]};
       break;
   }
-  return Tensor(storage_, data_ + begin * stride * size_of(dtype_), shape, dtype_);
+  return Tensor(storage_, data_ ? data_ + begin * stride * size_of(dtype_) : nullptr, shape, dtype_);
 }
 
 Tensor Tensor::slice(int64_t begin, const Shape& shape) const {
   CHECK(begin >= 0 && begin + shape.count() <= count(), "slice at {} of shape {} from {}", begin, shape.text(), shape_.text());
-  return Tensor(storage_, data_ + begin * size_of(dtype_), shape, dtype_);
+  return Tensor(storage_, data_ ? data_ + begin * size_of(dtype_) : nullptr, shape, dtype_);
 }
 
 void Tensor::zero() const { std::memset(data_, 0, bytes()); }

@@ -104,6 +104,10 @@ class Tensor {
   Tensor(std::shared_ptr<Storage> storage, std::byte* data, const Shape& shape, DType dtype)
       : storage_(std::move(storage)), data_(data), shape_(shape), dtype_(dtype) {}
 
+  // A tensor without storage, which stands for one of its size; views of it are phantoms too, and its elements must not be touched.
+  static Tensor phantom(const Shape& shape, DType dtype) { return Tensor(nullptr, nullptr, shape, dtype); }
+
+  // False for an empty handle and for a phantom.
   explicit operator bool() const { return data_ != nullptr; }
   const Shape& shape() const { return shape_; }
   int64_t dim(int i) const { return shape_[i]; }

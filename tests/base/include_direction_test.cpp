@@ -29,8 +29,11 @@ const std::map<std::string, Folders>& arrows() {
       {"models", {"nn"}},
       {"optim", {"backend"}},
       {"decode", {"models", "text"}},
-      {"train", {"data", "models", "optim", "decode"}},
-      {"cli", {"train"}},
+      {"comm", {"tensor"}},
+      {"sim", {"comm"}},
+      {"strategies", {"comm", "optim", "autograd"}},
+      {"train", {"data", "models", "optim", "decode", "strategies"}},
+      {"cli", {"train", "sim"}},
   };
   return kArrows;
 }

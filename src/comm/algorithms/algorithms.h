@@ -1,0 +1,48 @@
+// Our own collective algorithms: free functions that return the schedule of one rank. N ranks, M bytes in the tensor, alpha the latency of
+// a message, B bytes/s of a link. All work for every N, not only powers of two, and for every number of elements.
+#pragma once
+
+#include "comm/schedule.h"
+
+namespace starling {
+
+enum class Reduce : uint8_t { sum, maximum };
+
+struct CollectiveShape {
+  int rank = 0, size = 1;
+  int64_t count = 0;  // elements of the tensor
+  DType type = DType::f32;
+};
+
+// Ring (Patarasu & Yuan 2009). reduce_scatter leaves the reduced part(count, rank, size) in place, other elements hold partial sums;
+// all_gather fills everything from each rank's own part. Each: N-1 rounds of one message of M/N; every rank sends (N-1)/N M.
+// all_reduce is one after the other: 2(N-1) rounds, 2(N-1)/N M sent and received, time 2(N-1) alpha + 2(N-1)/N M/B.
+Schedule ring_reduce_scatter(const CollectiveShape&, Reduce);
+Schedule ring_all_gather(const CollectiveShape&);
+Schedule ring_all_reduce(const CollectiveShape&, Reduce);
+
+// Binomial trees: ceil(log2 N) rounds, each edge carries M once. broadcast sends (N-1) M over all ranks; all_reduce is a reduction to rank
+// 0 and a broadcast from it: 2 ceil(log2 N) rounds, at most M ceil(log2 N) sent by a rank. For small tensors.
+Schedule tree_broadcast(const CollectiveShape&, int root);
+Schedule tree_all_reduce(const CollectiveShape&, Reduce);
+
+// Recursive halving and doubling (Rabenseifner; Thakur et al. 2005): with p the largest power of two up to N, 2 log2 p rounds and
+// 2(p-1)/p M sent by a rank; the N-p ranks above fold their tensor into a partner first and get the result last (M more each).
+Schedule halving_doubling_all_reduce(const CollectiveShape&, Reduce);
+
+// Parts to their owners and back in 2 rounds, each of N-1 messages of M/N: the bytes of a ring with less waiting, more messages at once.
+Schedule direct_reduce_scatter(const CollectiveShape&, Reduce);
+Schedule direct_all_gather(const CollectiveShape&);
+
+// Sum of f32 tensors with bf16 on the wire: parts are sent to their owners as bf16, added there in f32 (the owner's own part unrounded,
+// then the others by rank), rounded, and gathered. Every rank, the owner too, ends with the rounded sum, so replicas stay equal.
+// 2 rounds, (N-1)/N M sent: half of the ring.
+Schedule bf16_all_reduce(const CollectiveShape&);
+
+// Parts of given sizes: rank k's elements are [offsets[k], offsets[k+1]) of the tensor. One round, N-1 sends of the own part.
+Schedule gather_varying(const CollectiveShape&, std::span<const int64_t> offsets);
+
+// Nothing but waiting: ceil(log2 N) rounds of one-byte messages (dissemination: Hensgen, Finkel & Manber 1988).
+Schedule dissemination_barrier(int rank, int size);
+
+}  // namespace starling

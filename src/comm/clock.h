@@ -1,0 +1,43 @@
+// Time as a strategy sees it. In a real run the machine's; in the simulator virtual, where computing takes the time that a calibrated
+// model of the machine says. Nothing may ask the machine for the time in another way.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace starling {
+
+// A piece of computing, counted in advance: what a model of its time needs.
+struct Work {
+  enum Kind : uint8_t { forward, backward, update, memory };
+  Kind kind = memory;
+  double flops = 0;   // floating-point operations of matrix products: forward, backward
+  double bytes = 0;   // memory read and written: update (of parameters and optimizer state), memory
+};
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual int64_t now_ns() const = 0;
+  // Between these two the rank computes and calls nothing of a communicator; the simulator runs other ranks meanwhile, and lets the work
+  // take its modelled time. Not nested.
+  virtual void begin(const Work&) {}
+  virtual void end() {}
+  // True when nothing is computed, only timed (tensors have no storage).
+  virtual bool timing_only() const { return false; }
+
+  double seconds() const { return 1e-9 * static_cast<double>(now_ns()); }
+  template <class Body>
+  void spend(const Work& work, const Body& body) {
+    begin(work);
+    if (!timing_only()) body();
+    end();
+  }
+};
+
+class WallClock : public Clock {
+ public:
+  int64_t now_ns() const override { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+};
+
+}  // namespace starling

@@ -1,0 +1,117 @@
+// Which schedule a collective becomes.
+#include "comm/communicator.h"
+
+#include <cstring>
+
+#include "base/config.h"
+
+namespace starling {
+namespace {
+
+constexpr int64_t kSmall = 64 << 10;  // bytes: below, latency decides (tree); above, bandwidth (ring)
+
+const std::vector<std::string>& algorithm_names() {
+  static const std::vector<std::string> kNames = {"auto", "ring", "tree", "halving-doubling", "library"};
+  return kNames;
+}
+
+}  // namespace
+
+Algorithm parse_algorithm(const std::string& name) {
+  for (size_t i = 0; i < algorithm_names().size(); ++i)
+    if (algorithm_names()[i] == name) return static_cast<Algorithm>(i);
+  throw ConfigError(fmt::format("there is no collective algorithm {}{}; choose one of {}", in_quotes(name),
+                                did_you_mean(name, algorithm_names()), fmt::join(algorithm_names(), ", ")));
+}
+
+Pending Communicator::all_reduce(const Tensor& x, Reduce reduce) {
+  if (size() == 1) return {};
+  if (algorithm_ == Algorithm::library) {
+    Pending pending;
+    if (library_collective(reduce == Reduce::sum ? Collective::all_reduce_sum : Collective::all_reduce_maximum, x, 0, pending))
+      return pending;
+  }
+  const bool small = x.bytes() <= kSmall;
+  if (algorithm_ == Algorithm::tree || ((algorithm_ == Algorithm::automatic || algorithm_ == Algorithm::library) && small))
+    return run(tree_all_reduce(shape(x), reduce), x, "all-reduce (tree)");
+  if (algorithm_ == Algorithm::halving_doubling)
+    return run(halving_doubling_all_reduce(shape(x), reduce), x, "all-reduce (halving-doubling)");
+  return run(ring_all_reduce(shape(x), reduce), x, "all-reduce (ring)");
+}
+
+Pending Communicator::all_reduce_bf16(const Tensor& x) {
+  if (size() == 1) return {};
+  if (x.dtype() != DType::f32) return all_reduce(x);
+  return run(bf16_all_reduce(shape(x)), x, "all-reduce (bf16)");
+}
+
+Pending Communicator::reduce_scatter(const Tensor& x) {
+  if (size() == 1) return {};
+  Pending pending;
+  if (algorithm_ == Algorithm::library && library_collective(Collective::reduce_scatter, x, 0, pending)) return pending;
+  if (algorithm_ == Algorithm::tree || algorithm_ == Algorithm::halving_doubling)
+    return run(direct_reduce_scatter(shape(x), Reduce::sum), x, "reduce-scatter (direct)");
+  return run(ring_reduce_scatter(shape(x), Reduce::sum), x, "reduce-scatter (ring)");
+}
+
+Pending Communicator::all_gather(const Tensor& x) {
+  if (size() == 1) return {};
+  Pending pending;
+  if (algorithm_ == Algorithm::library && library_collective(Collective::all_gather, x, 0, pending)) return pending;
+  if (algorithm_ == Algorithm::tree || algorithm_ == Algorithm::halving_doubling)
+    return run(direct_all_gather(shape(x)), x, "all-gather (direct)");
+  return run(ring_all_gather(shape(x)), x, "all-gather (ring)");
+}
+
+Pending Communicator::all_gather_varying(const Tensor& x, std::span<const int64_t> offsets) {
+  if (size() == 1) return {};
+  return run(gather_varying(shape(x), offsets), x, "all-gather (varying)");
+}
+
+Pending Communicator::broadcast(const Tensor& x, int root) {
+  CHECK(root >= 0 && root < size(), "root {} of {} ranks", root, size());
+  if (size() == 1) return {};
+  Pending pending;
+  if (algorithm_ == Algorithm::library && library_collective(Collective::broadcast, x, root, pending)) return pending;
+  return run(tree_broadcast(shape(x), root), x, "broadcast");
+}
+
+Pending Communicator::barrier() {
+  if (size() == 1) return {};
+  return run(dissemination_barrier(rank(), size()), Tensor(), "barrier");
+}
+
+std::string broadcast_text(Communicator& comm, const std::string& text, int root) {
+  if (comm.size() == 1) return text;
+  // i32 elements, so that any type of world can carry them.
+  const Tensor size({2}, DType::i32);
+  const auto length = static_cast<int64_t>(text.size());
+  if (comm.rank() == root) {
+    size.data<int32_t>()[0] = static_cast<int32_t>(length & 0x7fffffff);
+    size.data<int32_t>()[1] = static_cast<int32_t>(length >> 31);
+  }
+  comm.broadcast(size, root).wait();
+  const int64_t bytes = size.data<int32_t>()[0] + (int64_t{size.data<int32_t>()[1]} << 31);
+  const Tensor body({(bytes + 3) / 4}, DType::i32);
+  if (comm.rank() == root) std::memcpy(body.raw(), text.data(), text.size());
+  if (bytes > 0) comm.broadcast(body, root).wait();
+  return std::string(reinterpret_cast<const char*>(body.raw()), static_cast<size_t>(bytes));
+}
+
+std::vector<std::string> gather_texts(Communicator& comm, const std::string& text) {
+  const int n = comm.size();
+  const Tensor sizes({n}, DType::i32);
+  sizes.data<int32_t>()[comm.rank()] = static_cast<int32_t>(text.size());
+  comm.all_reduce(sizes).wait();
+  std::vector<int64_t> offsets{0};
+  for (int r = 0; r < n; ++r) offsets.push_back(offsets.back() + (sizes.data<int32_t>()[r] + 3) / 4);
+  const Tensor all({offsets.back()}, DType::i32);
+  const auto place = [&](int r) { return reinterpret_cast<char*>(all.raw()) + 4 * offsets[static_cast<size_t>(r)]; };
+  if (!text.empty()) std::memcpy(place(comm.rank()), text.data(), text.size());
+  if (offsets.back() > 0) comm.all_gather_varying(all, offsets).wait();
+  std::vector<std::string> texts;
+  for (int r = 0; r < n; ++r) texts.emplace_back(place(r), static_cast<size_t>(sizes.data<int32_t>()[r]));
+  return texts;
+}
+
+}  // namespace starling

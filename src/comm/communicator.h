@@ -1,0 +1,118 @@
+// One rank's view of a group of ranks. Everything is non-blocking: a call returns a Pending, whose wait has a deadline and names the rank
+// that is late. Collectives are called by all ranks of the group in the same order. Tensors are flat and contiguous and must stay
+// untouched until the operation is done; a Pending keeps their memory alive.
+//
+// A tensor without storage (phantom()) stands for one of its size: only the simulator moves such, to time what would not fit.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/algorithms/algorithms.h"
+#include "comm/schedule.h"
+#include "tensor/tensor.h"
+
+namespace starling {
+
+// What a world implements behind a Pending. wait throws PeerError when the deadline passes or a peer has failed.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  virtual bool done() = 0;
+  virtual void wait(double deadline_s) = 0;
+};
+
+class Pending {
+ public:
+  Pending() = default;  // of nothing: done
+  Pending(std::shared_ptr<Operation> operation, double deadline_s) : operation_(std::move(operation)), deadline_s_(deadline_s) {}
+  bool done() const { return !operation_ || operation_->done(); }
+  // Until the operation has ended here; PeerError after the communicator's deadline, or the given one (seconds).
+  void wait() const { wait(deadline_s_); }
+  void wait(double deadline_s) const {
+    if (operation_) operation_->wait(deadline_s);
+  }
+
+ private:
+  std::shared_ptr<Operation> operation_;
+  double deadline_s_ = 0;
+};
+
+enum class Algorithm : uint8_t {
+  automatic,         // tree up to 64 KiB, ring above
+  ring,
+  tree,
+  halving_doubling,
+  library            // the world's own collectives where it has them (MPI), else automatic
+};
+// "auto", "ring", "tree", "halving-doubling", "library"; ConfigError for another word.
+Algorithm parse_algorithm(const std::string& name);
+
+// What one rank has sent and received, headers not counted.
+struct Traffic {
+  int64_t bytes_sent = 0, bytes_received = 0, messages_sent = 0;
+  int64_t waited_ns = 0;  // in Pending::wait
+};
+
+using Tag = int;  // of point-to-point messages: 0 to 32767, the same on both sides
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::string host(int rank) const = 0;
+  virtual Traffic traffic() const = 0;
+
+  // Messages between two ranks with one tag arrive in the order they were sent. Both sides know the size.
+  virtual Pending send(const Tensor& x, int to, Tag tag) = 0;
+  virtual Pending receive(const Tensor& x, int from, Tag tag) = 0;
+
+  // Executes this rank's schedule on x; all ranks of the group call it in the same order with schedules of one algorithm. `what` is for
+  // messages and traces, and must be a literal.
+  virtual Pending run(Schedule schedule, const Tensor& x, const char* what) = 0;
+
+  // The ranks that give the same color, in the order of their ranks here. Blocking, collective.
+  virtual std::unique_ptr<Communicator> split(int color) = 0;
+
+  // Tells what this rank is doing, for the messages about late ranks. Cheap.
+  virtual void note(const char* phase, int64_t step) = 0;
+
+  // x becomes the sum (or maximum) over the ranks.
+  Pending all_reduce(const Tensor& x, Reduce reduce = Reduce::sum);
+  // The sum of f32 tensors with bf16 on the wire; other types are reduced as they are.
+  Pending all_reduce_bf16(const Tensor& x);
+  // part(x.count(), rank, size) of x becomes the sum over the ranks; the rest of x is undefined then.
+  Pending reduce_scatter(const Tensor& x);
+  // Each rank gives part(x.count(), rank, size) of x and gets the whole.
+  Pending all_gather(const Tensor& x);
+  // Each rank gives elements [offsets[rank], offsets[rank+1]) of x and gets the whole.
+  Pending all_gather_varying(const Tensor& x, std::span<const int64_t> offsets);
+  Pending broadcast(const Tensor& x, int root);
+  Pending barrier();
+
+  void set_algorithm(Algorithm algorithm) { algorithm_ = algorithm; }
+  Algorithm algorithm() const { return algorithm_; }
+  void set_deadline(double seconds) { deadline_s_ = seconds; }
+  double deadline() const { return deadline_s_; }
+
+ protected:
+  enum class Collective : uint8_t { all_reduce_sum, all_reduce_maximum, reduce_scatter, all_gather, broadcast, barrier };
+  // A world's own version of a collective, started; false when it has none. Sizes and types are as in the public calls.
+  virtual bool library_collective(Collective, const Tensor&, int /*root*/, Pending&) { return false; }
+
+ private:
+  CollectiveShape shape(const Tensor& x) const { return {rank(), size(), x.count(), x.dtype()}; }
+  Algorithm algorithm_ = Algorithm::automatic;
+  double deadline_s_ = 300;
+};
+
+// Helpers for small things that all ranks need. Blocking.
+std::string broadcast_text(Communicator&, const std::string& text, int root = 0);
+std::vector<std::string> gather_texts(Communicator&, const std::string& text);  // everybody's, by rank, on every rank
+
+}  // namespace starling

@@ -1,0 +1,30 @@
+// The ranks of one run and their time: what a rank's main function is given. Three worlds: local (one rank), MPI, and the simulator (sim/).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "comm/clock.h"
+#include "comm/communicator.h"
+
+namespace starling {
+
+struct World {
+  std::unique_ptr<Communicator> comm;
+  std::unique_ptr<Clock> clock;
+  int local_rank = 0, local_size = 1;  // among the ranks of this host
+  bool simulated = false;
+};
+
+// One rank, wall-clock time.
+World make_local_world();
+
+// Whether mpirun or srun started this process as one of several (their environment variables are there).
+bool started_by_mpi();
+// Joins the ranks that mpirun or srun started; once per process. MPI is left when the communicator is destroyed. Throws ConfigError, naming
+// the package, when Starling was built without MPI.
+World make_mpi_world();
+// "Open MPI 4.1.4", or "none".
+std::string mpi_version();
+
+}  // namespace starling
