@@ -23,6 +23,22 @@ Var linear(const Var& x, Parameter& w, Parameter* b, Activation activation, cons
   });
 }
 
+namespace {
+
+// One row per token that is not idle, duplicates as they are.
+void add_token_gradients(Backend& backend, const std::vector<int32_t>& tokens, double scale, const Dropout& dropout, const Tensor& dy,
+                         TokenGradients& to) {
+  std::vector<int32_t> row(tokens.size(), -1);
+  int32_t count = 0;
+  for (size_t i = 0; i < tokens.size(); ++i)
+    if (tokens[i] >= 0) row[i] = count++, to.tokens.push_back(tokens[i]);
+  const Tensor rows({count, dy.columns()}, backend.parameter());
+  backend.embed_backward(row, scale, dropout, dy, rows);
+  to.rows.push_back(rows);
+}
+
+}  // namespace
+
 Var embedding(Tape& tape, const std::vector<int32_t>& tokens, const std::vector<int32_t>& positions, Parameter& table, double scale,
               const Dropout& dropout) {
   Backend& backend = tape.backend();
@@ -31,7 +47,10 @@ Var embedding(Tape& tape, const std::vector<int32_t>& tokens, const std::vector<
   tape.use(table);
   return tape.record(y, [&, scale, dropout](const Tensor& dy) {
     if (table.next_write() == Write::overwrite) table.gradient.zero();
-    backend.embed_backward(tokens, scale, dropout, dy, table.gradient);
+    if (table.token_gradients)
+      add_token_gradients(backend, tokens, scale, dropout, dy, *table.token_gradients);
+    else
+      backend.embed_backward(tokens, scale, dropout, dy, table.gradient);
     tape.done(table);
   });
 }

@@ -17,8 +17,17 @@ Parameter& ParameterStore::add(const std::string& name, const Shape& shape, cons
   return parameters_.back();
 }
 
+int64_t ParameterStore::flat_count() const {
+  return parameters_.empty() ? 0 : (parameters_.back().offset + parameters_.back().shape.count() + 15) / 16 * 16;
+}
+
+void ParameterStore::allocate_phantom() {
+  values_ = Tensor::phantom({flat_count()}, backend_.parameter());
+  gradients_ = values_;
+}
+
 void ParameterStore::allocate(std::optional<uint64_t> seed, bool training) {
-  const int64_t total = parameters_.empty() ? 0 : (parameters_.back().offset + parameters_.back().shape.count() + 15) / 16 * 16;
+  const int64_t total = flat_count();
   values_ = Tensor({total}, backend_.parameter());
   if (training) gradients_ = Tensor({total}, backend_.parameter());
   for (size_t i = 0; i < parameters_.size(); ++i) {

@@ -22,6 +22,13 @@ struct PackedForms {
   uint64_t version[2] = {0, 0};
 };
 
+// Gradients of looked-up rows, one per token, as they came: for exchanging an embedding's gradient before it is added up.
+struct TokenGradients {
+  std::vector<int32_t> tokens;
+  std::vector<Tensor> rows;  // [n, D] each, n as in tokens, one tensor per lookup
+  void clear() { tokens.clear(), rows.clear(); }
+};
+
 struct Parameter {
   std::string name;
   Shape shape;
@@ -30,6 +37,7 @@ struct Parameter {
   bool gradient_written = false;  // false: the next backward pass overwrites
   int uses = 0;                   // uses on the tape that the backward pass has not reached yet
   std::shared_ptr<PackedForms> packed;
+  std::shared_ptr<TokenGradients> token_gradients;  // if set, lookups put their gradients here in place of adding them to `gradient`
 
   // How the next gradient contribution is to be written.
   Write next_write() { return std::exchange(gradient_written, true) ? Write::accumulate : Write::overwrite; }
@@ -49,11 +57,15 @@ class ParameterStore {
   // Creates the flat buffers; gradients only when `training`. Values are drawn from the seed, or zero without one (to be loaded).
   void allocate(std::optional<uint64_t> seed, bool training);
 
+  // In place of allocate(): flat buffers without storage, to time what would not fit.
+  void allocate_phantom();
+
   // In place of allocate(): the values and packed weights of a store with the same parameters, which must not change while both live.
   void share(const ParameterStore& other);
 
   Backend& backend() const { return backend_; }
   std::deque<Parameter>& all() { return parameters_; }
+  const std::deque<Parameter>& all() const { return parameters_; }
   Parameter* find(const std::string& name);
   int64_t count() const;                                  // parameters, without the padding between them
   const Tensor& values() const { return values_; }        // flat
@@ -67,6 +79,8 @@ class ParameterStore {
   const Packed& packed(Parameter& p, bool transposed);
 
  private:
+  int64_t flat_count() const;
+
   Backend& backend_;
   std::deque<Parameter> parameters_;
   std::vector<Initializer> initializers_;

@@ -43,11 +43,11 @@ class Pending {
 };
 
 enum class Algorithm : uint8_t {
-  automatic,         // tree up to 64 KiB, ring above
+  automatic,  // tree up to 64 KiB, ring above
   ring,
   tree,
   halving_doubling,
-  library            // the world's own collectives where it has them (MPI), else automatic
+  library  // the world's own collectives where it has them (MPI), else automatic
 };
 // "auto", "ring", "tree", "halving-doubling", "library"; ConfigError for another word.
 Algorithm parse_algorithm(const std::string& name);

@@ -7,9 +7,7 @@ namespace starling {
 
 bool started_by_mpi() { return std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMIX_RANK"); }
 
-World make_mpi_world() {
-  throw ConfigError("this build of Starling has no MPI; install libopenmpi-dev and openmpi-bin and build again");
-}
+World make_mpi_world() { throw ConfigError("this build of Starling has no MPI; install libopenmpi-dev and openmpi-bin and build again"); }
 
 std::string mpi_version() { return "none"; }
 

@@ -219,25 +219,60 @@ int64_t BatchStream::count_batches(int64_t epoch_number) const {
   return batches;
 }
 
-std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens, int64_t max_source_tokens) {
-  const auto length = [](const PackedTokens& side, int64_t i) {
+namespace {
+
+PairLengths lengths_in(const Batch& batch, int64_t i) {
+  const auto length = [&](const PackedTokens& side) {
     return side.offsets[static_cast<size_t>(i) + 1] - side.offsets[static_cast<size_t>(i)];
   };
-  const auto lengths_of = [&](int64_t i) { return PairLengths{length(batch.source, i), length(batch.target, i)}; };
+  return {length(batch.source), length(batch.target)};
+}
+
+// Sentences [begin, end) of a batch.
+Batch sentences_of(const Batch& batch, int64_t begin, int64_t end) {
+  Batch part;
+  part.epoch = batch.epoch;
+  part.index = batch.index;
+  part.sample_ids.assign(batch.sample_ids.begin() + begin, batch.sample_ids.begin() + end);
+  for (int64_t i = begin; i < end; ++i)
+    for (const auto& [from, to] : {std::pair(&batch.source, &part.source), std::pair(&batch.target, &part.target)})
+      to->append(from->tokens.data() + from->offsets[static_cast<size_t>(i)],
+                 from->tokens.data() + from->offsets[static_cast<size_t>(i) + 1]);
+  return part;
+}
+
+}  // namespace
+
+std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens, int64_t max_source_tokens) {
   CHECK(max_target_tokens > 0 && max_source_tokens > 0, "{} and {} tokens", max_target_tokens, max_source_tokens);
+  const auto lengths_of = [&](int64_t i) { return lengths_in(batch, i); };
   const std::vector<int64_t> cuts = cut(batch.target.sentences(), lengths_of, {max_target_tokens, max_source_tokens});
   std::vector<Batch> parts;
-  for (size_t k = 0; k + 1 < cuts.size(); ++k) {
-    Batch& part = parts.emplace_back();
-    part.epoch = batch.epoch;
-    part.index = batch.index;
-    part.sample_ids.assign(batch.sample_ids.begin() + cuts[k], batch.sample_ids.begin() + cuts[k + 1]);
-    for (int64_t i = cuts[k]; i < cuts[k + 1]; ++i)
-      for (const auto& [from, to] : {std::pair(&batch.source, &part.source), std::pair(&batch.target, &part.target)})
-        to->append(from->tokens.data() + from->offsets[static_cast<size_t>(i)],
-                   from->tokens.data() + from->offsets[static_cast<size_t>(i) + 1]);
-  }
+  for (size_t k = 0; k + 1 < cuts.size(); ++k) parts.push_back(sentences_of(batch, cuts[k], cuts[k + 1]));
   return parts;
+}
+
+Batch share(const Batch& batch, int index, int count, double source_weight, double target_weight) {
+  CHECK(0 <= index && index < count, "part {} of {}", index, count);
+  if (count == 1) return batch;
+  const int64_t sentences = batch.target.sentences();
+  const double total =
+      source_weight * static_cast<double>(batch.source.count()) + target_weight * static_cast<double>(batch.target.count());
+  // Sentence i belongs to the part in which the middle of its cost lies.
+  int64_t begin = sentences, end = sentences;
+  double before = 0;
+  for (int64_t i = 0; i < sentences; ++i) {
+    const PairLengths lengths = lengths_in(batch, i);
+    const double cost = source_weight * lengths.source + target_weight * lengths.target;
+    const double at = (before + 0.5 * cost) / total * count;
+    if (begin == sentences && at >= index) begin = i;
+    if (at >= index + 1) {
+      end = i;
+      break;
+    }
+    before += cost;
+  }
+  return sentences_of(batch, begin, std::max(begin, end));
 }
 
 std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens) { return split(batch, max_target_tokens, 2 * max_target_tokens); }

@@ -18,6 +18,12 @@ struct ModelVocabulary {
   int32_t begin = 1, end = 2;  // begin of sentence (the decoder's first input), end of sentence
 };
 
+// A table of rows by token: what looks rows up in it, and whether it is the output projection, which touches every row.
+struct EmbeddingTable {
+  Parameter* table = nullptr;
+  bool source = false, target = false, output = false;
+};
+
 // The encoded sources and the caches of the target prefixes of one batch.
 class DecodeState {
  public:
@@ -30,6 +36,7 @@ class Model {
   virtual ParameterStore& parameters() = 0;
   virtual const ModelConfig& config() const = 0;
   virtual const ModelVocabulary& vocabulary() const = 0;
+  virtual std::vector<EmbeddingTable> embedding_tables() = 0;
 
   // Forward pass and, on a training tape, everything tape.backward() needs. Sums over target tokens; gradients are those of the SUM.
   // row_nll, if given, receives one negative log-likelihood per target token, in the order of batch.target.
@@ -46,6 +53,9 @@ class Model {
 // A second view of a model for another thread: the same weights in memory, its own backend and working memory. For inference; the
 // weights must not change while it lives.
 std::unique_ptr<Model> share_model(Model& model, Backend& backend);
+
+// The model's parameters and shapes without storage (ParameterStore::allocate_phantom), to time what would not fit.
+std::unique_ptr<Model> make_phantom_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend);
 
 // The model of the configuration with its parameters drawn from the seed (zero without one, to be loaded); gradients only when `training`.
 std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend,

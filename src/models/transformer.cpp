@@ -77,9 +77,8 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
   const bool all = config.tied_embeddings == "all";
   if (all && vocabulary.source_size != vocabulary.target_size)
     throw ConfigError("model.tied-embeddings: all needs one joint vocabulary; use decoder or set vocab.joint: true");
-  target_table_ = &store_.add(all ? "embedding" : "decoder.embedding", {vocabulary.target_size, D}, table);
-  source_table_ = all ? target_table_ : &store_.add("encoder.embedding", {vocabulary.source_size, D}, table);
-  output_table_ = config.tied_embeddings == "none" ? &store_.add("decoder.output", {vocabulary.target_size, D}, table) : target_table_;
+  // Tables lie where the forward pass uses them, so that gradients are complete in the reverse of the flat order (strategies/buckets.h).
+  source_table_ = &store_.add(all ? "embedding" : "encoder.embedding", {vocabulary.source_size, D}, table);
   for (int64_t i = 0; i < config.encoder_layers; ++i) {
     const std::string name = fmt::format("encoder.{}", i);
     encoder_layers_.push_back({{store_, name + ".attention.norm", D},
@@ -88,6 +87,7 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
                                {store_, name + ".feed_forward", D, config.feed_forward}});
   }
   if (pre_norm_) encoder_norm_ = std::make_unique<LayerNorm>(store_, "encoder.norm", D);
+  target_table_ = all ? source_table_ : &store_.add("decoder.embedding", {vocabulary.target_size, D}, table);
   for (int64_t i = 0; i < config.decoder_layers; ++i) {
     const std::string name = fmt::format("decoder.{}", i);
     decoder_layers_.push_back({{store_, name + ".attention.norm", D},
@@ -98,6 +98,14 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
                                {store_, name + ".feed_forward", D, config.feed_forward}});
   }
   if (pre_norm_) decoder_norm_ = std::make_unique<LayerNorm>(store_, "decoder.norm", D);
+  output_table_ = config.tied_embeddings == "none" ? &store_.add("decoder.output", {vocabulary.target_size, D}, table) : target_table_;
+}
+
+std::vector<EmbeddingTable> Transformer::embedding_tables() {
+  if (source_table_ == target_table_) return {{source_table_, true, true, true}};
+  std::vector<EmbeddingTable> tables{{source_table_, true, false, false}, {target_table_, false, true, target_table_ == output_table_}};
+  if (output_table_ != target_table_) tables.push_back({output_table_, false, false, true});
+  return tables;
 }
 
 template <class F>

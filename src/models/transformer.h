@@ -14,6 +14,7 @@ class Transformer : public Model {
   ParameterStore& parameters() override { return store_; }
   const ModelConfig& config() const override { return config_; }
   const ModelVocabulary& vocabulary() const override { return vocabulary_; }
+  std::vector<EmbeddingTable> embedding_tables() override;
   LossSums loss(Tape& tape, const Batch& batch, double label_smoothing, std::vector<float>* row_nll) override;
   std::unique_ptr<DecodeState> encode(const PackedTokens& source) override;
   Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,

@@ -5,12 +5,22 @@
 
 namespace starling {
 
-Optimizer::Optimizer(Backend& backend, const OptimizerOptions& options, int64_t count)
-    : backend_(backend), options_(options), first_({count}, backend.parameter()), second_({count}, backend.parameter()) {}
+Optimizer::Optimizer(Backend& backend, const OptimizerOptions& options, std::vector<Range> owned)
+    : backend_(backend),
+      options_(options),
+      owned_(std::move(owned)),
+      first_({total(owned_)}, backend.parameter()),
+      second_({total(owned_)}, backend.parameter()) {}
 
 void Optimizer::update(const Tensor& values, const Tensor& gradients, int64_t begin, int64_t end, double gradient_scale, double rate) {
+  if (begin == end) return;
+  int64_t at = 0;  // of the range's state
+  auto range = owned_.begin();
+  while (range != owned_.end() && range->end <= begin) at += range->count(), ++range;
+  CHECK(range != owned_.end() && range->begin <= begin && end <= range->end, "elements {} to {} are not owned here", begin, end);
+  at += begin - range->begin;
   const Shape shape{end - begin};
-  backend_.adam(values.slice(begin, shape), gradients.slice(begin, shape), first_.slice(begin, shape), second_.slice(begin, shape),
+  backend_.adam(values.slice(begin, shape), gradients.slice(begin, shape), first_.slice(at, shape), second_.slice(at, shape),
                 {rate, options_.beta1, options_.beta2, options_.epsilon, options_.weight_decay, options_.optimizer == "adamw",
                  gradient_scale, updates_});
 }

@@ -8,18 +8,20 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/range.h"
 #include "optim/options.h"
 
 namespace starling {
 
 class Optimizer {
  public:
-  // State for `count` parameters (the length of the flat buffer).
-  Optimizer(Backend& backend, const OptimizerOptions& options, int64_t count);
+  // State for `count` parameters (the length of the flat buffer), or for the given ranges of it only (in order, not overlapping): a shard.
+  Optimizer(Backend& backend, const OptimizerOptions& options, int64_t count) : Optimizer(backend, options, {{0, count}}) {}
+  Optimizer(Backend& backend, const OptimizerOptions& options, std::vector<Range> owned);
 
   // Starts the next update; bias correction counts these.
   void begin_update() { ++updates_; }
-  // values [begin, end) -= step of their gradients, which are multiplied by gradient_scale first.
+  // values [begin, end) -= step of their gradients, which are multiplied by gradient_scale first. The range lies within an owned one.
   void update(const Tensor& values, const Tensor& gradients, int64_t begin, int64_t end, double gradient_scale, double rate);
   void update(const Tensor& values, const Tensor& gradients, double gradient_scale, double rate) {
     update(values, gradients, 0, values.count(), gradient_scale, rate);
@@ -27,12 +29,14 @@ class Optimizer {
 
   int64_t updates() const { return updates_; }
   void set_updates(int64_t n) { updates_ = n; }
-  // Flat state buffers by name, for checkpoints.
+  const std::vector<Range>& owned() const { return owned_; }
+  // State buffers by name, for checkpoints: the owned ranges one behind the other.
   std::vector<std::pair<std::string, Tensor>> state() const { return {{"adam.m", first_}, {"adam.v", second_}}; }
 
  private:
   Backend& backend_;
   OptimizerOptions options_;
+  std::vector<Range> owned_;
   Tensor first_, second_;
   int64_t updates_ = 0;
 };

@@ -8,7 +8,7 @@
 
 #include "backend/cpu/product_times.h"
 #include "base/random.h"
-#include "train/step.h"
+#include "train/replica.h"
 
 namespace starling {
 namespace {
@@ -67,7 +67,8 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
   {
     const auto model = make_model(o.model, {o.vocabulary, o.vocabulary}, *backend, o.seed, true);
     result.parameters = model->parameters().count();
-    Replica replica(*model, step_options);
+    World world = make_local_world();
+    Replica replica(*model, step_options, world);
     for (const Batch& b : batches) replica.step({&b, 1});  // every shape once
     const double start = now();
     double elapsed = 0;
@@ -76,7 +77,7 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
     while (result.steps == 0 || elapsed < o.seconds) {
       for (const Batch& b : batches) {
         const StepResult r = replica.step({&b, 1});
-        source += r.source_tokens, target += r.sums.tokens, ++result.steps;
+        source += static_cast<int64_t>(r.totals.source_tokens), target += static_cast<int64_t>(r.totals.tokens), ++result.steps;
       }
       elapsed = now() - start;
     }
@@ -89,7 +90,8 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
   {
     ProfiledBackend profiled(*backend);
     const auto model = make_model(o.model, {o.vocabulary, o.vocabulary}, profiled, o.seed, true);
-    Replica replica(*model, step_options);
+    World world = make_local_world();
+    Replica replica(*model, step_options, world);
     for (const Batch& b : batches) replica.step({&b, 1});
     profiled.clear();
     const double start = now();

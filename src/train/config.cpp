@@ -41,9 +41,13 @@ namespace {
 std::vector<ConfigSection> sections_of(Config& c, CorpusShorthand& shorthand) {
   DataSection data{c.data, shorthand};
   ModelSection model{c.model};
-  return {config_section("data", "Training text", data),  config_section("vocab", "Subword vocabulary (SentencePiece)", c.vocab),
-          config_section("model", "Architecture", model), config_section("train", "Optimization, run directory and limits", c.train),
-          config_section("valid", "Validation", c.valid), config_section("checkpoint", "Checkpoints", c.checkpoint),
+  return {config_section("data", "Training text", data),
+          config_section("vocab", "Subword vocabulary (SentencePiece)", c.vocab),
+          config_section("model", "Architecture", model),
+          config_section("train", "Optimization, run directory and limits", c.train),
+          config_section("strategy", "Several workers", c.strategy),
+          config_section("valid", "Validation", c.valid),
+          config_section("checkpoint", "Checkpoints", c.checkpoint),
           config_section("log", "Reports", c.log)};
 }
 

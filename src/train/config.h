@@ -11,6 +11,7 @@
 #include "data/corpus.h"
 #include "models/config.h"
 #include "optim/options.h"
+#include "strategies/options.h"
 #include "text/vocabulary.h"
 
 namespace starling {
@@ -53,16 +54,18 @@ struct TrainConfig {
   int64_t max_steps = 100000;      // updates
   int64_t max_epochs = 0;          // 0: off
   double max_minutes = 0;          // wall clock, 0: off
+  int64_t warmup_tokens = 0;       // 0: optimizer.warmup updates
 };
 template <class Visitor>
 void visit(Visitor& v, TrainConfig& c) {
   v.field("output", c.output, "run directory: checkpoints, vocabulary, logs, model");
   v.field("seed", c.seed, "seed of initial weights, data order, dropout and vocabulary sample");
-  v.field("batch-tokens", c.batch_tokens, "target tokens an update (global batch)", 1, 100000000);
+  v.field("batch-tokens", c.batch_tokens, "target tokens an update, of all workers together (but see strategy.batch)", 1, 100000000);
   v.field("micro-batch-tokens", c.micro_batch_tokens,
           "target tokens computed at once, gradients are accumulated; 0 = chosen to fit; does not change the result beyond rounding", 0,
           100000000);
   visit(v, c.optimizer);
+  v.field("warmup-tokens", c.warmup_tokens, "in place of warmup: linear warm-up, target tokens of all workers; 0 = off", 0, 1000000000000);
   v.field("label-smoothing", c.label_smoothing, "probability mass spread over the whole vocabulary", 0.0, 0.99);
   v.choice("precision", c.precision, {"auto", "bf16", "f32"},
            "of matrix products; weights are f32; auto = bf16 where the processor has it");
@@ -137,6 +140,7 @@ struct Config {
   VocabConfig vocab;
   ModelConfig model;
   TrainConfig train;
+  StrategyOptions strategy;
   ValidConfig valid;
   CheckpointConfig checkpoint;
   LogConfig log;

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <numeric>
 #include <sstream>
 
 #include "base/config.h"
@@ -20,7 +21,7 @@
 #include "base/state.h"
 #include "data/batches.h"
 #include "train/progress.h"
-#include "train/step.h"
+#include "train/replica.h"
 #include "train/validation.h"
 
 namespace starling {
@@ -45,13 +46,15 @@ class SignalGuard {
   }, old_term_{};
 };
 
-using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double now() { return WallClock().seconds(); }
+
+// Waiting for rank 0 to read a corpus or to validate may take as long as it takes.
+constexpr double kPatience = 30 * 24 * 3600.0;
 
 // Vocabularies are trained when their file is missing.
 Vocabulary vocabulary(const Config& c, FileSystem& files, const std::string& path, Side side, Progress& progress) {
   if (!files.exists(path)) {
-    const auto start = Clock::now();
+    const double start = now();
     progress.message(fmt::format("vocabulary {}: training {} with {} pieces", path, c.vocab.training.type, c.vocab.training.size));
     files.make_directories(parent_path(path));
     VocabularyOptions options = c.vocab.training;
@@ -59,7 +62,7 @@ Vocabulary vocabulary(const Config& c, FileSystem& files, const std::string& pat
     const VocabularyReport report = train_vocabulary(corpus_lines(c.data, side), options, path);
     progress.message(fmt::format("vocabulary {}: {} pieces{} from {} of {} lines in {:.1f} s", path, report.size,
                                  report.size < options.size ? " (the text holds no more)" : "", report.sampled, report.lines,
-                                 since(start)));
+                                 now() - start));
   }
   return Vocabulary::load(path);
 }
@@ -88,9 +91,9 @@ double available_memory() {
 }
 
 // The largest micro-batch that half of the free memory holds; above 4096 tokens nothing gets faster.
-int64_t micro_batch_tokens(const Config& c, const Backend& backend) {
+int64_t micro_batch_tokens(const Config& c, const Backend& backend, int local_ranks) {
   if (c.train.micro_batch_tokens > 0) return c.train.micro_batch_tokens;
-  const double free_bytes = available_memory();
+  const double free_bytes = available_memory() / local_ranks;
   const double fits = 0.5 * free_bytes / bytes_per_token(c.model, size_of(backend.activation()));
   return std::max<int64_t>(256, std::min<int64_t>(4096, static_cast<int64_t>(fits)));
 }
@@ -109,17 +112,16 @@ std::string data_digest(const TokenStore& store) {
   return to_hex(hash.digest());
 }
 
+constexpr Tag kStateTag = 1;
+
 class Trainer {
  public:
   ~Trainer() {
     if (lock_ >= 0) ::close(lock_);
   }
   Trainer(const Trainer&) = delete;
-  explicit Trainer(const Config& config)
-      : start_(Clock::now()),
-        config_(config),
-        files_(real_file_system()),
-        progress_((files_->make_directories(config.train.output), console_progress(config.train.output, config.log.progress))) {}
+  Trainer(const Config& config, World& world)
+      : config_(config), world_(world), start_(clock().seconds()), files_(real_file_system()), progress_(progress_options()) {}
 
   int run() {
     try {
@@ -135,8 +137,10 @@ class Trainer {
   int run_to_the_end() {
     prepare();
     resume();
-    report_changes();
-    files_->replace_file(join_path(config_.train.output, "config.yml"), dump_config(config_, true));
+    if (first()) {
+      report_changes();
+      files_->replace_file(join_path(config_.train.output, "config.yml"), dump_config(config_, true));
+    }
     announce();
     if (finished()) {
       progress_.message(
@@ -146,21 +150,35 @@ class Trainer {
                       config_.valid.early_stopping));
       return 0;
     }
-    const SignalGuard guard;
-    report_start_ = Clock::now();
-    while (!finished() && stop_signal == 0) {
+    std::optional<SignalGuard> guard;
+    if (may_be_signalled()) guard.emplace();
+    report_start_ = clock().seconds();
+    while (!finished() && !stopped_) {
       update();
       if (step() % config_.log.every == 0 || step() == 1) report();  // the first shows at once that it runs
-      if (validator_ && step() % config_.valid.every == 0) validate();
+      if (config_.valid.enabled() && step() % config_.valid.every == 0) validate();
+      if (config_.strategy.check_every > 0 && step() % config_.strategy.check_every == 0) compare_replicas();
       if (step() % config_.checkpoint.every == 0) save();
     }
-    if (stop_signal == 0 && validator_ && validated_ != step()) validate();
+    if (!stopped_ && config_.valid.enabled() && validated_ != step()) validate();
     if (saved_ != step()) save();
     return conclude();
   }
 
+  Communicator& comm() const { return *world_.comm; }
+  Clock& clock() const { return *world_.clock; }
+  bool first() const { return world_.comm->rank() == 0; }
+  // Simulated ranks share one process, whose signals are rank 0's.
+  bool may_be_signalled() const { return first() || !world_.simulated; }
   int64_t step() const { return replica_->steps(); }
-  double elapsed() const { return earlier_seconds_ + since(start_); }
+  double elapsed() const { return earlier_seconds_ + clock().seconds() - start_; }
+
+  // Rank 0 tells; the others are silent.
+  ProgressOptions progress_options() const {
+    if (!first()) return {};
+    files_->make_directories(config_.train.output);
+    return console_progress(config_.train.output, config_.log.progress);
+  }
 
   // One process trains in a run directory at a time.
   void lock() {
@@ -194,38 +212,92 @@ class Trainer {
 
   void prepare() {
     require_data(config_);
+    comm().set_algorithm(parse_algorithm(config_.strategy.algorithm));
+    comm().set_deadline(config_.strategy.deadline_seconds);
+    backend_ = backend_for_precision(config_.train.precision, config_.train.threads);
+    if (first()) prepare_run_directory();
+    share_vocabularies();
+    open_store();
+    if (first() && config_.valid.enabled()) {
+      validator_.emplace(config_.valid, *vocabularies_);
+      if (validator_->truncated() > 0)
+        progress_.message(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
+    }
+    model_ = make_model(config_.model, vocabularies_->sizes(), *backend_, config_.train.seed, true);
+    plan_steps();
+    BatchOptions batches;
+    batches.batch_tokens = batch_tokens_;
+    batches.seed = config_.train.seed;
+    for (const CorpusFiles& corpus : config_.data.train) batches.weights.push_back(corpus.weight);
+    stream_.emplace(*store_, batches);
+    batches_per_epoch_ = stream_->count_batches(0);
+    micro_tokens_ = std::stoll(broadcast_text(
+        comm(), std::to_string(micro_batch_tokens(config_, *backend_, world_.simulated ? comm().size() : world_.local_size))));
+  }
+
+  void prepare_run_directory() {
     lock();
     checkpoints_.emplace(*files_, config_.train.output, static_cast<int>(config_.checkpoint.keep),
                          [&](const std::string& line) { progress_.message(line); });
-    backend_ = backend_for_precision(config_.train.precision, config_.train.threads);
     if (config_.valid.enabled()) check_corpora({{{config_.valid.source, config_.valid.target, "", 1}}, config_.data.max_length, 0});
     // Everything is read once before anything is made of it; the token store repeats this only when it has to be built anew.
     if (!files_->exists(join_path(config_.train.output, "data"))) check_corpora(config_.data);
     loaded_ = checkpoints_->latest();
     if (loaded_) refuse_another_model();
     vocabularies_.emplace(make_vocabularies(config_, *files_, progress_));
-    const auto start = Clock::now();
-    store_.emplace(TokenStore::open_or_build(*files_, join_path(config_.train.output, "data"), config_.data, vocabularies_->source(),
-                                             vocabularies_->target(), backend_->threads()));
-    const FilterCounts counts = store_->counts();
-    progress_.message(fmt::format("data: {} pairs, {} kept ({} empty, {} longer than {} tokens, {} of unequal length){}", counts.total,
-                                  counts.kept, counts.empty, counts.too_long, config_.data.max_length, counts.ratio,
-                                  store_->reused() ? ", tokens reused" : fmt::format(", tokenised in {:.1f} s", since(start))));
-    if (config_.valid.enabled()) {
-      validator_.emplace(config_.valid, *vocabularies_);
-      if (validator_->truncated() > 0)
-        progress_.message(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
-    }
-    BatchOptions batches;
-    batches.batch_tokens = config_.train.batch_tokens;
-    batches.seed = config_.train.seed;
-    for (const CorpusFiles& corpus : config_.data.train) batches.weights.push_back(corpus.weight);
-    stream_.emplace(*store_, batches);
-    batches_per_epoch_ = stream_->count_batches(0);
-    model_ = make_model(config_.model, vocabularies_->sizes(), *backend_, config_.train.seed, true);
-    replica_.emplace(*model_,
-                     StepOptions{config_.train.optimizer, config_.train.label_smoothing, config_.train.seed, config_.train.max_steps});
-    micro_tokens_ = micro_batch_tokens(config_, *backend_);
+  }
+
+  // Rank 0 has trained or loaded them.
+  void share_vocabularies() {
+    if (comm().size() == 1) return;
+    comm().note("preparation", 0);
+    wait_for_first();
+    const std::string source = broadcast_text(comm(), first() ? vocabularies_->source().bytes() : "");
+    const std::string target = broadcast_text(comm(), first() && !vocabularies_->joint() ? vocabularies_->target().bytes() : "");
+    if (first()) return;
+    std::optional<Vocabulary> second;
+    if (!target.empty()) second = Vocabulary::from_bytes(target, "target vocabulary of rank 0");
+    vocabularies_.emplace(Vocabulary::from_bytes(source, "vocabulary of rank 0"), std::move(second));
+  }
+
+  // One rank builds the store, one of every other host that does not see it builds its own, then all have it.
+  void open_store() {
+    const auto open = [&] {
+      const double start = now();
+      store_.emplace(TokenStore::open_or_build(*files_, join_path(config_.train.output, "data"), config_.data, vocabularies_->source(),
+                                               vocabularies_->target(), backend_->threads()));
+      const FilterCounts counts = store_->counts();
+      progress_.message(fmt::format("data: {} pairs, {} kept ({} empty, {} longer than {} tokens, {} of unequal length){}", counts.total,
+                                    counts.kept, counts.empty, counts.too_long, config_.data.max_length, counts.ratio,
+                                    store_->reused() ? ", tokens reused" : fmt::format(", tokenised in {:.1f} s", now() - start)));
+    };
+    if (first()) open();
+    wait_for_first();
+    if (!first() && world_.local_rank == 0) files_->make_directories(config_.train.output), open();
+    wait_for_first();
+    if (!store_) open();
+    data_digest_ = data_digest(*store_);
+    const std::vector<std::string> digests = gather_texts(comm(), data_digest_);
+    for (int r = 0; r < comm().size(); ++r)
+      if (digests[static_cast<size_t>(r)] != digests[0])
+        throw DataError(fmt::format("rank {} on {} reads other training data than rank 0 on {}; give every host the same files", r,
+                                    comm().host(r), comm().host(0)));
+  }
+
+  void wait_for_first() { comm().barrier().wait(kPatience); }
+
+  // What the number of workers makes of batch, rate and warm-up; the replica follows.
+  void plan_steps() {
+    StepOptions options{config_.train.optimizer, config_.strategy, config_.train.label_smoothing, config_.train.seed,
+                        config_.train.max_steps};
+    const int workers = make_strategy(config_.strategy, model_->parameters(), {}, comm().rank(), comm().size())->workers();
+    const BatchPlan plan = plan_batch(config_.strategy, config_.train.batch_tokens, workers);
+    batch_tokens_ = plan.global_tokens;
+    options.optimizer.learning_rate *= plan.rate_factor;
+    if (config_.train.warmup_tokens > 0)
+      options.optimizer.warmup = std::max<int64_t>(1, (config_.train.warmup_tokens + batch_tokens_ / 2) / batch_tokens_);
+    rate_ = options.optimizer.learning_rate, warmup_ = options.optimizer.warmup;
+    replica_.emplace(*model_, options, world_);
   }
 
   // A run goes on with the model it was started with.
@@ -250,20 +322,37 @@ class Trainer {
   void announce() {
     progress_.message(
         fmt::format("model: {}, {:.2f} M parameters; {}; {} target tokens an update, computed {} at a time; about {} updates an epoch",
-                    config_.model.preset, static_cast<double>(model_->parameters().count()) / 1e6, backend_->describe(),
-                    config_.train.batch_tokens, std::min(micro_tokens_, config_.train.batch_tokens), batches_per_epoch_));
-    progress_.event({{"type", "start"},
-                     {"step", step()},
-                     {"parameters", model_->parameters().count()},
-                     {"backend", backend_->describe()},
-                     {"pairs", store_->size()}});
+                    config_.model.preset, static_cast<double>(model_->parameters().count()) / 1e6, backend_->describe(), batch_tokens_,
+                    std::min(micro_tokens_, batch_tokens_), batches_per_epoch_));
+    nlohmann::ordered_json event{{"type", "start"},
+                                 {"step", step()},
+                                 {"parameters", model_->parameters().count()},
+                                 {"backend", backend_->describe()},
+                                 {"pairs", store_->size()}};
+    if (comm().size() > 1) {
+      // Ranks that are alike share a line.
+      std::vector<std::string> texts = gather_texts(comm(), fmt::format("{}: {}", comm().host(comm().rank()), backend_->describe()));
+      for (int r = 0, last = 0; r < comm().size(); r = last + 1) {
+        for (last = r; last + 1 < comm().size() && texts[static_cast<size_t>(last) + 1] == texts[static_cast<size_t>(r)];) ++last;
+        progress_.message(fmt::format("{} on {}", last > r ? fmt::format("ranks {} to {}", r, last) : fmt::format("rank {}", r),
+                                      texts[static_cast<size_t>(r)]));
+      }
+      progress_.message(fmt::format("strategy: {}", replica_->strategy().describe()));
+      if (rate_ != config_.train.optimizer.learning_rate || warmup_ != config_.train.optimizer.warmup)
+        progress_.message(fmt::format("learning rate {:g} after {} updates of warm-up", rate_, warmup_));
+      event["ranks"] = comm().size();
+      event["strategy"] = config_.strategy.name;
+    }
+    progress_.event(event);
   }
+
+  bool time_is_up() const { return config_.train.max_minutes > 0 && elapsed() >= 60 * config_.train.max_minutes; }
 
   bool finished() const {
     const TrainConfig& t = config_.train;
     if (step() >= t.max_steps || early_stopped_) return true;
     if (t.max_epochs > 0 && stream_->position().epoch >= t.max_epochs) return true;
-    return t.max_minutes > 0 && elapsed() >= 60 * t.max_minutes;
+    return finished_ || (comm().size() == 1 && time_is_up());
   }
 
   double fraction() const {
@@ -280,12 +369,38 @@ class Trainer {
 
   void update() {
     const Batch batch = stream_->next();
-    const std::vector<Batch> parts = split(batch, micro_tokens_);
-    last_ = replica_->step(parts);
+    const int workers = replica_->strategy().workers();
+    std::vector<Batch> parts;
+    if (comm().rank() < workers) {
+      const ComputeCost& cost = replica_->cost();
+      const Batch own = share(batch, comm().rank(), workers, cost.source_weight(), cost.target_weight());
+      if (own.target.count() > 0) parts = split(own, micro_tokens_);
+    }
+    // Ranks stop together: what one of them knows, all learn with the sums of this step.
+    last_ = replica_->step(parts, {may_be_signalled() && stop_signal != 0, first() && time_is_up()});
+    stopped_ = last_.totals.stop > 0, finished_ = last_.totals.finished > 0;
     epoch_ = batch.epoch + 1;
-    window_loss_ += last_.sums.smoothed;
-    window_target_ += last_.sums.tokens, window_source_ += last_.source_tokens, window_sentences_ += last_.sentences;
+    window_loss_ += last_.totals.smoothed;
+    window_target_ += static_cast<int64_t>(last_.totals.tokens), window_source_ += static_cast<int64_t>(last_.totals.source_tokens);
+    window_sentences_ += static_cast<int64_t>(last_.totals.sentences);
     progress_.tick(make_report());
+  }
+
+  // Replicas must be equal bit for bit; a rank that computes wrongly shows here.
+  void compare_replicas() {
+    if (comm().size() == 1 || world_.clock->timing_only()) return;
+    Sha256 hash;
+    const Tensor& values = model_->parameters().values();
+    // A rank that only serves has current values for its own part alone.
+    const bool whole = comm().rank() < replica_->strategy().workers();
+    if (whole) hash.update({values.raw(), static_cast<size_t>(values.bytes())});
+    const std::vector<std::string> hashes = gather_texts(comm(), whole ? to_hex(hash.digest()) : "");
+    for (int r = 0; r < replica_->strategy().workers(); ++r)
+      if (hashes[static_cast<size_t>(r)] != hashes[0])
+        throw Error(
+            fmt::format("the parameters of rank {} on {} differ from those of rank 0 on {} after update {}: one of them computes or "
+                        "communicates wrongly; the latest checkpoint may be from before or after it",
+                        r, comm().host(r), comm().host(0), step()));
   }
 
   TrainReport make_report() const {
@@ -293,7 +408,7 @@ class Trainer {
     r.step = step(), r.max_steps = config_.train.max_steps, r.epoch = epoch_;
     r.loss = window_loss_ / static_cast<double>(std::max<int64_t>(window_target_, 1));
     r.sentences = window_sentences_, r.source_tokens = window_source_, r.target_tokens = window_target_;
-    r.seconds = since(report_start_) - paused_;
+    r.seconds = clock().seconds() - report_start_ - paused_;
     r.learning_rate = last_.learning_rate, r.gradient_norm = last_.gradient_norm;
     r.fraction = fraction();
     return r;
@@ -301,12 +416,51 @@ class Trainer {
 
   void report() {
     progress_.report(make_report());
+    report_communication();
     window_loss_ = 0, window_target_ = window_source_ = window_sentences_ = 0, paused_ = 0;
-    report_start_ = Clock::now();
+    report_start_ = clock().seconds();
+  }
+
+  // One small gather: what each rank sent and how long it waited since the last report.
+  void report_communication() {
+    if (comm().size() == 1) return;
+    const Traffic now_sent = comm().traffic();
+    const double span = std::max(clock().seconds() - report_start_, 1e-9);
+    const Tensor all({2 * comm().size()}, DType::f64);
+    all.data<double>()[2 * comm().rank()] = 1e-9 * static_cast<double>(now_sent.waited_ns - reported_.waited_ns);
+    all.data<double>()[2 * comm().rank() + 1] = static_cast<double>(now_sent.bytes_sent - reported_.bytes_sent);
+    comm().all_reduce(all).wait();
+    reported_ = comm().traffic();
+    const int64_t updates = std::max<int64_t>(1, step() - reported_step_);
+    reported_step_ = step();
+    if (!first()) return;
+    std::vector<double> waited, bytes;
+    for (int r = 0; r < comm().size(); ++r)
+      waited.push_back(all.data<double>()[2 * r]), bytes.push_back(all.data<double>()[2 * r + 1] / static_cast<double>(updates));
+    const auto least = std::min_element(waited.begin(), waited.end()) - waited.begin();
+    const double mean = std::accumulate(waited.begin(), waited.end(), 0.0) / static_cast<double>(waited.size());
+    progress_.event({{"type", "communication"}, {"step", step()}, {"seconds", span}, {"waited", waited}, {"bytes_per_update", bytes}});
+    std::string text =
+        fmt::format("communication: ranks waited {:.1f} % of the time (rank {} least, {:.1f} %), {:.2f} MiB sent per rank and update",
+                    100 * mean / span, least, 100 * waited[static_cast<size_t>(least)] / span,
+                    *std::max_element(bytes.begin(), bytes.end()) / (1 << 20));
+    if (const std::string rows = replica_->strategy().embedding_report(); !rows.empty()) text += "; " + rows;
+    progress_.message(text);
   }
 
   void validate() {
-    const auto start = Clock::now();
+    comm().note("validation", step());
+    const double start = clock().seconds();
+    if (first()) validate_here();
+    validated_ = step();
+    if (comm().size() > 1) {
+      wait_for_first();
+      early_stopped_ = broadcast_text(comm(), early_stopped_ ? "stop" : "") == "stop";
+    }
+    paused_ += clock().seconds() - start;
+  }
+
+  void validate_here() {
     const SwappedParameters averaged(model_->parameters(), replica_->average());
     const Validator::Result result = validator_->run(*model_);
     ValidReport report;
@@ -320,31 +474,98 @@ class Trainer {
     stalled_ = report.best ? 0 : stalled_ + 1;
     report.stalled = stalled_;
     notice_early_stopping();
-    validated_ = step();
     if (report.best)
       checkpoints_->save_best(step(), model_parts(*model_, config_.model, *vocabularies_, search_options(config_.valid), step()));
     progress_.validation(report);
-    paused_ += since(start);
   }
 
   void notice_early_stopping() { early_stopped_ = config_.valid.early_stopping > 0 && stalled_ >= config_.valid.early_stopping; }
 
   void save() {
-    const auto start = Clock::now();
+    comm().note("checkpoint", step());
+    const double start = clock().seconds();
+    const std::vector<std::pair<std::string, Tensor>> optimizer = gather_optimizer();
+    if (first()) save_here(optimizer);
+    saved_ = step();
+    if (comm().size() > 1) wait_for_first();
+    paused_ += clock().seconds() - start;
+  }
+
+  // The optimizer's state for all parameters, on rank 0: ranks that own shards send them. Checkpoints do not depend on the number of ranks.
+  std::vector<std::pair<std::string, Tensor>> gather_optimizer() {
+    const auto own = replica_->optimizer().state();
+    if (sharded_state()) {
+      std::vector<std::pair<std::string, Tensor>> all;
+      for (size_t i = 0; i < own.size(); ++i) {
+        const auto& [name, mine] = own[i];
+        if (!first()) {
+          if (mine.count() > 0) comm().send(mine, 0, kStateTag).wait(kPatience);
+          continue;
+        }
+        const Tensor& whole = all.emplace_back(name, Tensor({model_->parameters().values().count()}, mine.dtype())).second;
+        for (int r = 0; r < comm().size(); ++r) {
+          const std::vector<Range> ranges = replica_->strategy().owned(r);
+          const Tensor part = r == 0 ? mine : Tensor({total(ranges)}, mine.dtype());
+          if (r > 0 && part.count() > 0) comm().receive(part, r, kStateTag).wait(kPatience);
+          copy_ranges(part, whole, ranges, false);
+        }
+      }
+      return all;
+    }
+    return own;
+  }
+
+  // The reverse: every rank gets the state of what it owns from rank 0, which has it for all parameters.
+  void scatter_optimizer(const std::vector<std::pair<std::string, Tensor>>& all) {
+    const auto own = replica_->optimizer().state();
+    for (size_t i = 0; i < own.size(); ++i) {
+      const Tensor& mine = own[i].second;
+      if (!sharded_state()) {
+        if (first()) std::memcpy(mine.raw(), all[i].second.raw(), static_cast<size_t>(mine.bytes()));
+        comm().broadcast(mine, 0).wait(kPatience);
+        continue;
+      }
+      if (!first()) {
+        if (mine.count() > 0) comm().receive(mine, 0, kStateTag).wait(kPatience);
+        continue;
+      }
+      for (int r = 0; r < comm().size(); ++r) {
+        const std::vector<Range> ranges = replica_->strategy().owned(r);
+        const Tensor part = r == 0 ? mine : Tensor({total(ranges)}, mine.dtype());
+        copy_ranges(part, all[i].second, ranges, true);
+        if (r > 0 && part.count() > 0) comm().send(part, r, kStateTag).wait(kPatience);
+      }
+    }
+  }
+
+  bool sharded_state() const {
+    return comm().size() > 1 && replica_->strategy().owned(0) != std::vector<Range>{{0, model_->parameters().values().count()}};
+  }
+
+  // Between the ranges of `whole` and `part`, which holds them one behind the other.
+  static void copy_ranges(const Tensor& part, const Tensor& whole, const std::vector<Range>& ranges, bool to_part) {
+    int64_t at = 0;
+    for (const Range& r : ranges) {
+      const Tensor a = part.slice(at, Shape{r.count()}), b = whole.slice(r.begin, Shape{r.count()});
+      std::memcpy(to_part ? a.raw() : b.raw(), to_part ? b.raw() : a.raw(), static_cast<size_t>(a.bytes()));
+      at += r.count();
+    }
+  }
+
+  void save_here(const std::vector<std::pair<std::string, Tensor>>& optimizer) {
+    const double start = now();
     const SwappedParameters averaged(model_->parameters(), replica_->average());
     std::vector<Part> parts = model_parts(*model_, config_.model, *vocabularies_, search_options(config_.valid), step());
     std::vector<NamedBytes> tensors;
     const auto add = [&](const std::string& name, const Tensor& t) {
       tensors.push_back({name, "F32", {t.count()}, {t.raw(), static_cast<size_t>(t.bytes())}});
     };
-    for (const auto& [name, tensor] : replica_->optimizer().state()) add(name, tensor);
+    for (const auto& [name, tensor] : optimizer) add(name, tensor);
     if (replica_->average()) add("parameters", replica_->average());  // swapped: the raw values
     parts.push_back(safetensors_part("training.safetensors", std::move(tensors)));
     parts.push_back(text_part("state.json", state().to_json()));
     checkpoints_->save(step(), parts);
-    saved_ = step();
-    progress_.event({{"type", "checkpoint"}, {"step", step()}, {"directory", checkpoints_->directory(step())}, {"seconds", since(start)}});
-    paused_ += since(start);
+    progress_.event({{"type", "checkpoint"}, {"step", step()}, {"directory", checkpoints_->directory(step())}, {"seconds", now() - start}});
   }
 
   State state() const {
@@ -353,7 +574,7 @@ class Trainer {
     s.put("epoch", stream_->position().epoch);
     s.put("batch", stream_->position().index);
     s.put("seed", config_.train.seed);
-    s.put("batch-tokens", config_.train.batch_tokens);
+    s.put("batch-tokens", batch_tokens_);
     s.put("micro-batch-tokens", micro_tokens_);
     s.put("data", data_digest_);
     s.put("source-vocabulary", vocabularies_->source().hash());
@@ -369,18 +590,32 @@ class Trainer {
   }
 
   void resume() {
-    data_digest_ = data_digest(*store_);
-    if (!loaded_) return;
-    const std::string path = loaded_->path("state.json");
-    const State s = State::from_json(files_->read_file(path), path);
+    std::vector<std::pair<std::string, Tensor>> optimizer;
+    std::string text;
+    if (loaded_) {
+      const std::string path = loaded_->path("state.json");
+      text = files_->read_file(path);
+      optimizer = load_checkpoint(State::from_json(text, path));
+    }
+    text = broadcast_text(comm(), text);
+    if (text.empty()) return;
+    comm().broadcast(model_->parameters().values(), 0).wait(kPatience);
+    model_->parameters().changed();
+    scatter_optimizer(optimizer);
+    take_up(State::from_json(text, "the state of rank 0"));
+    if (first()) progress_.message(fmt::format("continuing after update {} from {}", step(), loaded_->directory));
+  }
+
+  // Rank 0: checks that the checkpoint belongs to this run, loads parameters and average, and returns the optimizer's state.
+  std::vector<std::pair<std::string, Tensor>> load_checkpoint(const State& s) {
     const auto refuse = [&](const std::string& what) {
       throw ConfigError(fmt::format("{}: this run was started with {}; restore that, or start afresh with another train.output",
                                     config_.train.output, what));
     };
     if (s.unsigned_integer("seed") != config_.train.seed)
       refuse(fmt::format("train.seed {}, not {}", s.unsigned_integer("seed"), config_.train.seed));
-    if (s.integer("batch-tokens") != config_.train.batch_tokens)
-      refuse(fmt::format("train.batch-tokens {}, not {}", s.integer("batch-tokens"), config_.train.batch_tokens));
+    if (s.integer("batch-tokens") != batch_tokens_)
+      refuse(fmt::format("a global batch of {} target tokens, not {}", s.integer("batch-tokens"), batch_tokens_));
     if (s.unsigned_integer("source-vocabulary") != vocabularies_->source().hash() ||
         s.unsigned_integer("target-vocabulary") != vocabularies_->target().hash())
       refuse("another vocabulary (the checkpoint has a copy of it)");
@@ -393,7 +628,11 @@ class Trainer {
         throw DataError(fmt::format("{}: tensor {} has {} bytes instead of {}", training.path(), name, saved.data.size(), t.bytes()));
       std::memcpy(t.raw(), saved.data.data(), saved.data.size());
     };
-    for (const auto& [name, tensor] : replica_->optimizer().state()) restore(name, tensor);
+    std::vector<std::pair<std::string, Tensor>> optimizer;
+    for (const auto& [name, tensor] : replica_->optimizer().state()) {
+      optimizer.emplace_back(name, Tensor({model_->parameters().values().count()}, tensor.dtype()));
+      restore(name, optimizer.back().second);
+    }
     const Tensor& average = replica_->average();
     if (training.find("parameters")) {  // then the file of weights holds their moving average
       if (average) std::memcpy(average.raw(), model_->parameters().values().raw(), average.bytes());
@@ -402,10 +641,15 @@ class Trainer {
     } else if (average) {  // train.ema was turned on since: the average begins here
       std::memcpy(average.raw(), model_->parameters().values().raw(), average.bytes());
     }
+    return optimizer;
+  }
+
+  void take_up(const State& s) {
     replica_->optimizer().set_updates(s.integer("step"));
     stream_->seek({s.integer("epoch"), s.integer("batch")});
     epoch_ = s.integer("epoch") + 1;
     earlier_seconds_ = s.real("seconds");
+    finished_ = config_.train.max_minutes > 0 && earlier_seconds_ >= 60 * config_.train.max_minutes;
     // The sum of a batch's gradient is cut into the same parts as before, whatever memory is free today: equal bits.
     if (config_.train.micro_batch_tokens == 0) micro_tokens_ = s.integer("micro-batch-tokens");
     if (s.text("best-metric") == config_.valid.deciding_metric()) {  // scores of different metrics cannot be compared
@@ -415,11 +659,11 @@ class Trainer {
     validated_ = s.integer("validated");
     notice_early_stopping();
     saved_ = step();
-    progress_.message(fmt::format("continuing after update {} from {}", step(), loaded_->directory));
   }
 
   int conclude() {
-    const int signal = stop_signal;
+    // A signal that another rank got counts as this rank's.
+    const int signal = !stopped_ ? 0 : stop_signal ? stop_signal.load() : SIGTERM;
     progress_.end_live_line();
     const std::string why = signal == SIGINT ? "interrupted; the same command continues"
                             : signal         ? fmt::format("stopped by signal {}; the same command continues", signal)
@@ -436,8 +680,9 @@ class Trainer {
     return signal ? 128 + signal : 0;
   }
 
-  Clock::time_point start_;
   const Config& config_;
+  World& world_;
+  double start_;  // by the world's clock, s
   std::unique_ptr<FileSystem> files_;
   Progress progress_;
   std::optional<CheckpointStore> checkpoints_;
@@ -451,12 +696,18 @@ class Trainer {
   std::optional<BatchStream> stream_;
   std::unique_ptr<Model> model_;
   std::optional<Replica> replica_;
+  int64_t batch_tokens_ = 0;  // of all workers together
   int64_t micro_tokens_ = 0, batches_per_epoch_ = 0;
+  double rate_ = 0;     // peak, after scaling
+  int64_t warmup_ = 0;  // updates
+  bool stopped_ = false, finished_ = false;
+  Traffic reported_;
+  int64_t reported_step_ = 0;
 
   StepResult last_;
   int64_t epoch_ = 1;
   double earlier_seconds_ = 0;  // of the runs before this one
-  Clock::time_point report_start_ = Clock::now();
+  double report_start_ = 0;
   double paused_ = 0;  // validation and checkpoints since the last report, s
   double window_loss_ = 0;
   int64_t window_target_ = 0, window_source_ = 0, window_sentences_ = 0;
@@ -467,6 +718,11 @@ class Trainer {
 
 }  // namespace
 
-int run_training(const Config& config) { return Trainer(config).run(); }
+int run_training(const Config& config, World& world) { return Trainer(config, world).run(); }
+
+int run_training(const Config& config) {
+  World world = make_local_world();
+  return run_training(config, world);
+}
 
 }  // namespace starling

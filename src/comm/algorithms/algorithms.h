@@ -2,6 +2,8 @@
 // a message, B bytes/s of a link. All work for every N, not only powers of two, and for every number of elements.
 #pragma once
 
+#include <vector>
+
 #include "comm/schedule.h"
 
 namespace starling {
@@ -41,6 +43,21 @@ Schedule bf16_all_reduce(const CollectiveShape&);
 
 // Parts of given sizes: rank k's elements are [offsets[k], offsets[k+1]) of the tensor. One round, N-1 sends of the own part.
 Schedule gather_varying(const CollectiveShape&, std::span<const int64_t> offsets);
+
+// Parameter server: ranks 0 .. workers-1 compute; server i, on rank servers[i], holds part(count, i, servers) of the tensor. push adds the
+// workers' tensors up at the servers (by rank; elsewhere the tensor is left as it is), pull brings the servers' parts to all workers. One
+// round each. With one server of its own 2 N M bytes pass its link in a step; with S servers 2 N M / S each; a server that is also a
+// worker saves its own contribution.
+struct ServerShape {
+  int rank = 0, size = 1;
+  int64_t count = 0;
+  DType type = DType::f32;
+  int workers = 1;
+  std::vector<int> servers;
+  bool bf16 = false;  // on the wire of push; sums are f32
+};
+Schedule server_push(const ServerShape&);
+Schedule server_pull(const ServerShape&);
 
 // Nothing but waiting: ceil(log2 N) rounds of one-byte messages (dissemination: Hensgen, Finkel & Manber 1988).
 Schedule dissemination_barrier(int rank, int size);

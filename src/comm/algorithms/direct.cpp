@@ -1,5 +1,5 @@
-// Parts go straight to their owners: few rounds, N-1 messages at once. Ranks begin with their right neighbour, so that no one is everybody's
-// first target.
+// Parts go straight to their owners: few rounds, N-1 messages at once. Ranks begin with their right neighbour, so that no one is
+// everybody's first target.
 #include "comm/algorithms/common.h"
 
 namespace starling {
@@ -52,7 +52,7 @@ Schedule bf16_all_reduce(const CollectiveShape& s) {
   if (s.size == 1) return schedule;
   const Range own = part(s.count, s.rank, s.size);
   const auto wire = [](int64_t elements) { return 2 * elements; };  // scratch begins with the tensor as bf16
-  const int64_t slots = wire(s.count);                             // then come the others' contributions to the own part
+  const int64_t slots = wire(s.count);                              // then come the others' contributions to the own part
 
   Schedule::Round exchange, gather;
   exchange.before.push_back({Schedule::Local::narrow, Area::scratch, 0, Area::data, 0, s.count});

@@ -1,0 +1,53 @@
+// How replicas agree: the `strategy` section of a configuration.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace starling {
+
+struct StrategyOptions {
+  std::string name = "all-reduce";           // all-reduce | parameter-server
+  std::string algorithm = "auto";            // of collectives
+  std::string wire = "f32";                  // f32 | bf16, for gradients
+  double bucket_mib = 4;                     // MiB of gradient exchanged at once
+  bool overlap = true;                       // exchange while the backward pass runs
+  bool sharded_optimizer = false;            // each rank keeps and updates 1/N of the optimizer's state
+  int64_t servers = 0;                       // parameter-server: 0 = one on every rank
+  std::string server_placement = "own";      // own | shared: ranks of their own, or ranks that also compute
+  std::string embedding_gradients = "auto";  // auto | dense | assumed-sparse
+  std::string batch = "global";              // global | per-worker: what train.batch-tokens counts
+  std::string rate_scaling = "none";         // none | linear | sqrt
+  int64_t base_batch_tokens = 0;             // the batch that train.learning-rate was chosen for; 0: train.batch-tokens
+  double deadline_seconds = 300;             // a rank that is waited for longer counts as lost
+  int64_t check_every = 1000;                // updates between comparisons of the replicas; 0: never
+};
+
+template <class Visitor>
+void visit(Visitor& v, StrategyOptions& c) {
+  v.choice("name", c.name, {"all-reduce", "parameter-server"},
+           "how ranks agree: all-reduce = every rank sums all gradients; parameter-server = servers sum and update, workers pull");
+  v.choice("algorithm", c.algorithm, {"auto", "ring", "tree", "halving-doubling", "library"},
+           "of collectives; auto = tree up to 64 KiB, ring above; library = those of MPI (not available in the simulator)");
+  v.choice("wire", c.wire, {"f32", "bf16"}, "number format of gradients on the wire; sums are f32 in both");
+  v.field("bucket-mib", c.bucket_mib, "gradient that is exchanged at once, MiB", 0.001, 4096.0);
+  v.field("overlap", c.overlap, "exchange gradients while the backward pass still runs");
+  v.field("sharded-optimizer", c.sharded_optimizer, "each rank keeps and updates one share of the optimizer's state (all-reduce only)");
+  v.field("servers", c.servers, "parameter-server: number of servers, the parameters are spread over them; 0 = one on every rank", 0,
+          100000);
+  v.choice("server-placement", c.server_placement, {"own", "shared"},
+           "parameter-server with servers > 0: on the last ranks, which then do not compute, or on ranks that compute too");
+  v.choice(
+      "embedding-gradients", c.embedding_gradients, {"auto", "dense", "assumed-sparse"},
+      "auto = the cheaper of whole table and touched rows, by bytes; assumed-sparse = every token's row sent on its own, a known mistake, "
+      "for comparison");
+  v.choice("batch", c.batch, {"global", "per-worker"}, "whether train.batch-tokens counts all workers together or each one");
+  v.choice("learning-rate-scaling", c.rate_scaling, {"none", "linear", "sqrt"},
+           "multiplies train.learning-rate by the global batch over base-batch-tokens, or by its square root");
+  v.field("base-batch-tokens", c.base_batch_tokens,
+          "the batch that train.learning-rate was chosen for, target tokens; 0 = train.batch-tokens", 0, 1000000000);
+  v.field("deadline-seconds", c.deadline_seconds, "a rank that others wait for longer than this counts as lost", 0.01, 1e9);
+  v.field("check-every", c.check_every, "updates between two comparisons of all replicas' parameters, by hash; 0 = never", 0, 1000000000);
+}
+
+}  // namespace starling

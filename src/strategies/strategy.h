@@ -1,0 +1,55 @@
+// How the replicas of several ranks come to one result per step: blocking straight-line code over a Worker, which runs unchanged over MPI
+// and in the simulator.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "strategies/options.h"
+#include "strategies/worker.h"
+
+namespace starling {
+
+struct StepResult {
+  StepTotals totals;         // over all ranks
+  double gradient_norm = 0;  // of the mean gradient per token, before clipping
+  double learning_rate = 0;
+};
+
+// An embedding table of the model, as far as exchanging its gradient is concerned.
+struct ExchangedTable {
+  Parameter* table = nullptr;
+  bool looked_up = false, output = false;
+};
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  // Ranks that compute; rank r < workers() is worker r, the others only serve.
+  virtual int workers() const = 0;
+  // The parameters whose optimizer state a rank keeps; what the others then get from it.
+  virtual std::vector<Range> owned(int rank) const = 0;
+  // The units of exchange, for the worker to report.
+  virtual const std::vector<Bucket>& buckets() const = 0;
+  // One update. Throws Error naming the step, on every rank and before anything has changed, if the loss or the gradient is not finite.
+  virtual StepResult step(Worker& worker) = 0;
+  // For the log: what is exchanged and how many bytes a step by the closed form.
+  virtual std::string describe() const = 0;
+  // How the embedding tables went over the wire last time, for the log: "embedding: 2,100 of 8,000 rows, 4.3 MB (dense 8.2 MB)"; "" =
+  // dense.
+  virtual std::string embedding_report() const { return ""; }
+};
+
+// ConfigError if the options do not fit the number of ranks.
+std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, const ParameterStore& parameters,
+                                        const std::vector<ExchangedTable>& tables, int rank, int size);
+
+// The global batch and the rate that follow from the options for so many workers.
+struct BatchPlan {
+  int64_t global_tokens;
+  double rate_factor;
+};
+BatchPlan plan_batch(const StrategyOptions& options, int64_t batch_tokens, int workers);
+
+}  // namespace starling

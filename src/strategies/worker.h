@@ -1,0 +1,60 @@
+// What a strategy may do to the replica of its rank; train/ implements it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/parameters.h"
+#include "comm/world.h"
+#include "optim/optimizer.h"
+#include "strategies/buckets.h"
+
+namespace starling {
+
+// Sums over what ranks computed in a step.
+struct StepTotals {
+  double smoothed = 0, nll = 0;  // as in LossSums, nats
+  double tokens = 0, correct = 0, source_tokens = 0, sentences = 0;
+  double stop = 0;      // ranks that were told by a signal to end after this step
+  double finished = 0;  // ranks whose limits say that this step is the last
+};
+
+// An embedding table that might be exchanged by rows: not one that is the output projection too.
+struct LookupRows {
+  int64_t tokens = 0;            // looked up, duplicates counted
+  std::vector<int32_t> touched;  // by this rank's share of the step, each once, ascending
+};
+
+class Worker {
+ public:
+  virtual ~Worker() = default;
+  virtual Communicator& comm() = 0;
+  virtual Clock& clock() = 0;
+  virtual ParameterStore& parameters() = 0;
+  virtual Optimizer& optimizer() = 0;
+
+  struct Calls {
+    // The rank's sums, once the last forward pass is over.
+    std::function<void(const StepTotals&)> totals;
+    // Bucket b of the gradient is complete; in the order of the buckets.
+    std::function<void(size_t)> ready;
+  };
+  // Loss and gradients, sums over tokens, of this rank's share of the step's batch.
+  virtual void gradients(const Calls& calls) = 0;
+  // For ranks that have no share: sums (a request to stop) and nothing else.
+  virtual StepTotals idle_totals() = 0;
+
+  // The rows of the table that the step touches here.
+  virtual LookupRows lookup_rows(const Parameter& table) = 0;
+
+  // Factor on the summed gradient and the rate, from its norm per token; called on every rank with the same numbers.
+  struct UpdatePlan {
+    double scale = 0, rate = 0;
+  };
+  virtual UpdatePlan plan_update(const StepTotals& totals, double gradient_norm) = 0;
+  // "epoch 3, batch 17 (update 500)".
+  virtual std::string step_name() const = 0;
+};
+
+}  // namespace starling

@@ -1,0 +1,39 @@
+#include "train/cost.h"
+
+namespace starling {
+
+ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces_(buckets.size()) {
+  const std::vector<EmbeddingTable> tables = model.embedding_tables();
+  for (const Parameter& p : model.parameters().all()) {
+    if (p.shape.rank() != 2) continue;
+    const double product = 2.0 * static_cast<double>(p.shape.count());  // per row
+    const EmbeddingTable* table = nullptr;
+    for (const EmbeddingTable& t : tables)
+      if (t.table == &p) table = &t;
+    if (table) {
+      if (table->output) forward_.target += 3 * product;
+      continue;
+    }
+    // Encoder weights, and keys and values of its output, see source tokens.
+    const bool source = p.name.starts_with("encoder.") || p.name.find(".cross.kv.") != std::string::npos;
+    (source ? forward_.source : forward_.target) += product;
+    (source ? backward_.source : backward_.target) += 2 * product;
+    for (size_t b = 0; b < buckets.size(); ++b) {
+      const int64_t begin = std::max(p.offset, buckets[b].range.begin), end = std::min(p.offset + p.shape.count(), buckets[b].range.end);
+      if (begin >= end) continue;
+      const double share = static_cast<double>(end - begin) / static_cast<double>(p.shape.count());
+      (source ? pieces_[b].source : pieces_[b].target) += 2 * product * share;
+    }
+  }
+}
+
+Work ComputeCost::forward(int64_t source_tokens, int64_t target_tokens) const {
+  return {Work::forward, forward_.source * static_cast<double>(source_tokens) + forward_.target * static_cast<double>(target_tokens), 0};
+}
+
+Work ComputeCost::backward(int64_t source_tokens, int64_t target_tokens, int64_t bucket) const {
+  const PerToken& cost = bucket < 0 ? backward_ : pieces_[static_cast<size_t>(bucket)];
+  return {Work::backward, cost.source * static_cast<double>(source_tokens) + cost.target * static_cast<double>(target_tokens), 0};
+}
+
+}  // namespace starling

@@ -1,0 +1,35 @@
+// Floating-point operations of a step, counted from the parameters' shapes before anything is computed: what the simulator turns into time.
+// Matrix products only; attention's own products, norms and the rest are a few per cent and end up in the calibrated rate.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "comm/clock.h"
+#include "models/model.h"
+#include "strategies/buckets.h"
+
+namespace starling {
+
+class ComputeCost {
+ public:
+  ComputeCost(Model& model, std::span<const Bucket> buckets);
+
+  // Loss of so many tokens, the gradient of the vocabulary projection included (projection_loss computes it on the way).
+  Work forward(int64_t source_tokens, int64_t target_tokens) const;
+  // The backward pass, cut where buckets become complete: the piece before bucket b; all of it for b = -1.
+  Work backward(int64_t source_tokens, int64_t target_tokens, int64_t bucket = -1) const;
+
+  // Relative cost of a source and of a target token, for dividing a batch evenly.
+  double source_weight() const { return forward_.source + backward_.source; }
+  double target_weight() const { return forward_.target + backward_.target; }
+
+ private:
+  struct PerToken {
+    double source = 0, target = 0;  // FLOP
+  };
+  PerToken forward_, backward_;
+  std::vector<PerToken> pieces_;
+};
+
+}  // namespace starling

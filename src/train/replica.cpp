@@ -1,0 +1,153 @@
+#include "train/replica.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace starling {
+namespace {
+
+std::vector<ExchangedTable> exchanged_tables(Model& model) {
+  std::vector<ExchangedTable> tables;
+  for (const EmbeddingTable& t : model.embedding_tables()) tables.push_back({t.table, t.source || t.target, t.output});
+  return tables;
+}
+
+}  // namespace
+
+Replica::Replica(Model& model, const StepOptions& options, World& world)
+    : model_(model),
+      options_(options),
+      world_(world),
+      strategy_(make_strategy(options.strategy, model.parameters(), exchanged_tables(model), world.comm->rank(), world.comm->size())),
+      cost_(model, strategy_->buckets()),
+      optimizer_(model.parameters().backend(), options.optimizer,
+                 world.clock->timing_only() ? std::vector<Range>{} : strategy_->owned(world.comm->rank())),
+      tracker_(model.parameters(), strategy_->buckets()) {
+  if (options.optimizer.ema > 0 && comm().rank() == 0 && !clock().timing_only()) {
+    average_ = Tensor(model.parameters().values().shape(), model.parameters().values().dtype());
+    std::memcpy(average_.raw(), model.parameters().values().raw(), average_.bytes());
+  }
+}
+
+StepResult Replica::step(std::span<const Batch> share, End end) {
+  const double start = clock().seconds();
+  share_ = share, end_ = end;
+  StepResult result = strategy_->step(*this);
+  // The average follows closely at first: a decay of (1 + t) / (10 + t) until the asked-for one is reached.
+  if (average_) {
+    const double t = static_cast<double>(optimizer_.updates());
+    parameters().backend().moving_average(parameters().values(), average_, std::min(options_.optimizer.ema, (1.0 + t) / (10.0 + t)));
+  }
+  times_.total += clock().seconds() - start, ++times_.steps;
+  return result;
+}
+
+StepTotals Replica::idle_totals() {
+  StepTotals sums;
+  sums.stop = end_.stop, sums.finished = end_.finished;
+  return sums;
+}
+
+void Replica::gradients(const Calls& calls) {
+  parameters().begin_gradients();
+  StepTotals sums = idle_totals();
+  tracker_.restart([](size_t) {});
+  for (size_t i = 0; i < share_.size(); ++i) compute(share_[i], i + 1 == share_.size(), sums, calls);
+  if (share_.empty()) calls.totals(sums), tracker_.restart(calls.ready);
+  if (!clock().timing_only()) parameters().complete_gradients();
+  tracker_.complete_rest();
+}
+
+void Replica::compute(const Batch& batch, bool last, StepTotals& sums, const Calls& calls) {
+  const int64_t source = batch.source.count(), target = batch.target.count();
+  const double start = clock().seconds();
+  arena_.release({});
+  Tape tape(parameters(), arena_, true, options_.seed, static_cast<uint64_t>(optimizer_.updates() + 1));
+  comm().note("forward pass", optimizer_.updates() + 1);
+  LossSums loss;
+  clock().spend(cost_.forward(source, target), [&] { loss = model_.loss(tape, batch, options_.label_smoothing); });
+  sums.smoothed += loss.smoothed, sums.nll += loss.nll, sums.correct += static_cast<double>(loss.correct);
+  sums.tokens += static_cast<double>(target), sums.source_tokens += static_cast<double>(source);
+  sums.sentences += static_cast<double>(batch.source.sentences());
+  const double middle = clock().seconds();
+  if (last) calls.totals(sums);
+  comm().note("backward pass", optimizer_.updates() + 1);
+  if (!last) {
+    clock().spend(cost_.backward(source, target), [&] { tape.backward(); });
+  } else {
+    // The pass is one call, but its time passes in pieces between the buckets' ends.
+    const size_t buckets = strategy_->buckets().size();
+    bool computing = false;
+    const auto begin_piece = [&](size_t b) {
+      const Work work = b < buckets ? cost_.backward(source, target, static_cast<int64_t>(b)) : Work{Work::backward, 0, 0};
+      if (work.flops > 0 || b == 0) clock().begin(work), computing = true;
+    };
+    const auto end_piece = [&] {
+      if (computing) clock().end();
+      computing = false;
+    };
+    tracker_.restart([&](size_t b) {
+      end_piece();
+      calls.ready(b);
+      begin_piece(b + 1);
+    });
+    tape.on_gradient_ready = [&](Parameter& p) { tracker_.complete(p); };
+    begin_piece(0);
+    if (clock().timing_only())
+      tracker_.complete_rest();
+    else
+      tape.backward();
+    end_piece();
+    tracker_.set_ready(calls.ready);
+  }
+  times_.forward += middle - start, times_.backward += clock().seconds() - middle;
+}
+
+LookupRows Replica::lookup_rows(const Parameter& table) {
+  LookupRows rows;
+  for (const EmbeddingTable& t : model_.embedding_tables()) {
+    if (t.table != &table) continue;
+    for (const Batch& batch : share_) {
+      if (t.source) rows.touched.insert(rows.touched.end(), batch.source.tokens.begin(), batch.source.tokens.end());
+      if (!t.target) continue;
+      // The decoder reads the target shifted right by one: the begin token, and all but each sentence's last.
+      for (int64_t b = 0; b < batch.target.sentences(); ++b) {
+        const auto begin = batch.target.tokens.begin() + batch.target.offsets[static_cast<size_t>(b)];
+        const auto end = batch.target.tokens.begin() + batch.target.offsets[static_cast<size_t>(b) + 1];
+        if (begin == end) continue;
+        rows.touched.push_back(model_.vocabulary().begin);
+        rows.touched.insert(rows.touched.end(), begin, end - 1);
+      }
+    }
+  }
+  rows.tokens = static_cast<int64_t>(rows.touched.size());
+  std::sort(rows.touched.begin(), rows.touched.end());
+  rows.touched.erase(std::unique(rows.touched.begin(), rows.touched.end()), rows.touched.end());
+  return rows;
+}
+
+Worker::UpdatePlan Replica::plan_update(const StepTotals& totals, double gradient_norm) {
+  const double clip = options_.optimizer.clip_norm;
+  const double factor = clip > 0 && gradient_norm > clip ? clip / gradient_norm : 1.0;
+  return {factor / std::max(totals.tokens, 1.0), learning_rate(options_.optimizer, optimizer_.updates() + 1, options_.max_steps)};
+}
+
+std::string Replica::step_name() const {
+  const int64_t update = optimizer_.updates() + 1;
+  if (share_.empty()) return fmt::format("update {}", update);
+  return fmt::format("epoch {}, batch {} (update {})", share_.front().epoch + 1, share_.front().index, update);
+}
+
+SwappedParameters::SwappedParameters(ParameterStore& store, const Tensor& other) : store_(store), other_(other) {
+  if (other_) swap();
+}
+SwappedParameters::~SwappedParameters() {
+  if (other_) swap();
+}
+void SwappedParameters::swap() {
+  std::swap_ranges(store_.values().raw(), store_.values().raw() + store_.values().bytes(), other_.raw());
+  store_.changed();
+}
+
+}  // namespace starling

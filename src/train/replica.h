@@ -1,0 +1,96 @@
+// The replica of one rank: its model, optimizer and moving average, and what a strategy needs of them. The trainer, the benchmark and the
+// simulator share it.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/world.h"
+#include "models/model.h"
+#include "optim/optimizer.h"
+#include "strategies/strategy.h"
+#include "train/cost.h"
+
+namespace starling {
+
+struct StepOptions {
+  OptimizerOptions optimizer;
+  StrategyOptions strategy;
+  double label_smoothing = 0.1;
+  uint64_t seed = 1;           // of dropout
+  int64_t max_steps = 100000;  // for the schedule
+};
+
+class Replica : private Worker {
+ public:
+  // world: one for all of this rank; a model without storage (make_phantom_model) is only timed.
+  Replica(Model& model, const StepOptions& options, World& world);
+
+  // One update, of all ranks together: this rank's share of the global batch in micro-batches (possibly none); the gradient is the sum over
+  // all of them divided once by their target tokens. What end asks for comes back in every rank's totals. Throws Error naming the batch, on
+  // all ranks and before anything has changed, if the loss or a gradient is not finite.
+  struct End {
+    bool stop = false, finished = false;  // as in StepTotals
+  };
+  StepResult step(std::span<const Batch> share, End end);
+  StepResult step(std::span<const Batch> share) { return step(share, End{}); }
+
+  Model& model() { return model_; }
+  Optimizer& optimizer() override { return optimizer_; }
+  const Strategy& strategy() const { return *strategy_; }
+  const ComputeCost& cost() const { return cost_; }
+  // Updates done.
+  int64_t steps() const { return optimizer_.updates(); }
+  // The moving average of the parameters (flat); kept by rank 0; an empty tensor when train.ema is 0.
+  const Tensor& average() const { return average_; }
+  Arena& arena() { return arena_; }
+
+  // Where the time of the steps went, seconds, summed up: on this rank.
+  struct Times {
+    double forward = 0, backward = 0, total = 0;
+    int64_t steps = 0;
+  };
+  const Times& times() const { return times_; }
+  void clear_times() { times_ = {}; }
+
+ private:
+  Communicator& comm() override { return *world_.comm; }
+  Clock& clock() override { return *world_.clock; }
+  ParameterStore& parameters() override { return model_.parameters(); }
+  void gradients(const Calls& calls) override;
+  StepTotals idle_totals() override;
+  LookupRows lookup_rows(const Parameter& table) override;
+  UpdatePlan plan_update(const StepTotals& totals, double gradient_norm) override;
+  std::string step_name() const override;
+  void compute(const Batch& batch, bool last, StepTotals& sums, const Calls& calls);
+
+  Model& model_;
+  StepOptions options_;
+  World& world_;
+  std::unique_ptr<Strategy> strategy_;
+  ComputeCost cost_;
+  Optimizer optimizer_;
+  Tensor average_;
+  Arena arena_;
+  BucketTracker tracker_;
+  Times times_;
+  std::span<const Batch> share_;
+  End end_;
+};
+
+// Exchanges the parameters with another flat buffer for the lifetime of this object: validation with the moving average.
+class SwappedParameters {
+ public:
+  SwappedParameters(ParameterStore& store, const Tensor& other);
+  ~SwappedParameters();
+  SwappedParameters(const SwappedParameters&) = delete;
+
+ private:
+  void swap();
+  ParameterStore& store_;
+  Tensor other_;
+};
+
+}  // namespace starling
