@@ -30,7 +30,12 @@ class Clock {
   template <class Body>
   void spend(const Work& work, const Body& body) {
     begin(work);
-    if (!timing_only()) body();
+    try {
+      if (!timing_only()) body();
+    } catch (...) {
+      end();
+      throw;
+    }
     end();
   }
 };

@@ -15,6 +15,11 @@ const std::vector<std::string>& algorithm_names() {
   return kNames;
 }
 
+CollectiveShape at(CollectiveShape shape, int rank) {
+  shape.rank = rank;
+  return shape;
+}
+
 }  // namespace
 
 Algorithm parse_algorithm(const std::string& name) {
@@ -31,36 +36,40 @@ Pending Communicator::all_reduce(const Tensor& x, Reduce reduce) {
     if (library_collective(reduce == Reduce::sum ? Collective::all_reduce_sum : Collective::all_reduce_maximum, x, 0, pending))
       return pending;
   }
+  const CollectiveShape s = shape(x);
   const bool small = x.bytes() <= kSmall;
   if (algorithm_ == Algorithm::tree || ((algorithm_ == Algorithm::automatic || algorithm_ == Algorithm::library) && small))
-    return run(tree_all_reduce(shape(x), reduce), x, "all-reduce (tree)");
+    return run_made([=](int r) { return tree_all_reduce(at(s, r), reduce); }, 0, x, "all-reduce (tree)");
   if (algorithm_ == Algorithm::halving_doubling)
-    return run(halving_doubling_all_reduce(shape(x), reduce), x, "all-reduce (halving-doubling)");
-  return run(ring_all_reduce(shape(x), reduce), x, "all-reduce (ring)");
+    return run_made([=](int r) { return halving_doubling_all_reduce(at(s, r), reduce); }, 0, x, "all-reduce (halving-doubling)");
+  return run_made([=](int r) { return ring_all_reduce(at(s, r), reduce); }, 0, x, "all-reduce (ring)");
 }
 
 Pending Communicator::all_reduce_bf16(const Tensor& x) {
   if (size() == 1) return {};
   if (x.dtype() != DType::f32) return all_reduce(x);
-  return run(bf16_all_reduce(shape(x)), x, "all-reduce (bf16)");
+  const CollectiveShape s = shape(x);
+  return run_made([=](int r) { return bf16_all_reduce(at(s, r)); }, 0, x, "all-reduce (bf16)");
 }
 
 Pending Communicator::reduce_scatter(const Tensor& x) {
   if (size() == 1) return {};
   Pending pending;
   if (algorithm_ == Algorithm::library && library_collective(Collective::reduce_scatter, x, 0, pending)) return pending;
+  const CollectiveShape s = shape(x);
   if (algorithm_ == Algorithm::tree || algorithm_ == Algorithm::halving_doubling)
-    return run(direct_reduce_scatter(shape(x), Reduce::sum), x, "reduce-scatter (direct)");
-  return run(ring_reduce_scatter(shape(x), Reduce::sum), x, "reduce-scatter (ring)");
+    return run_made([=](int r) { return direct_reduce_scatter(at(s, r), Reduce::sum); }, 0, x, "reduce-scatter (direct)");
+  return run_made([=](int r) { return ring_reduce_scatter(at(s, r), Reduce::sum); }, 0, x, "reduce-scatter (ring)");
 }
 
 Pending Communicator::all_gather(const Tensor& x) {
   if (size() == 1) return {};
   Pending pending;
   if (algorithm_ == Algorithm::library && library_collective(Collective::all_gather, x, 0, pending)) return pending;
+  const CollectiveShape s = shape(x);
   if (algorithm_ == Algorithm::tree || algorithm_ == Algorithm::halving_doubling)
-    return run(direct_all_gather(shape(x)), x, "all-gather (direct)");
-  return run(ring_all_gather(shape(x)), x, "all-gather (ring)");
+    return run_made([=](int r) { return direct_all_gather(at(s, r)); }, 0, x, "all-gather (direct)");
+  return run_made([=](int r) { return ring_all_gather(at(s, r)); }, 0, x, "all-gather (ring)");
 }
 
 Pending Communicator::all_gather_varying(const Tensor& x, std::span<const int64_t> offsets) {
@@ -73,12 +82,13 @@ Pending Communicator::broadcast(const Tensor& x, int root) {
   if (size() == 1) return {};
   Pending pending;
   if (algorithm_ == Algorithm::library && library_collective(Collective::broadcast, x, root, pending)) return pending;
-  return run(tree_broadcast(shape(x), root), x, "broadcast");
+  const CollectiveShape s = shape(x);
+  return run_made([=](int r) { return tree_broadcast(at(s, r), root); }, root, x, "broadcast");
 }
 
 Pending Communicator::barrier() {
   if (size() == 1) return {};
-  return run(dissemination_barrier(rank(), size()), Tensor(), "barrier");
+  return run_made([N = size()](int r) { return dissemination_barrier(r, N); }, 0, Tensor(), "barrier");
 }
 
 std::string broadcast_text(Communicator& comm, const std::string& text, int root) {

@@ -104,6 +104,12 @@ class Communicator {
   enum class Collective : uint8_t { all_reduce_sum, all_reduce_maximum, reduce_scatter, all_gather, broadcast, barrier };
   // A world's own version of a collective, started; false when it has none. Sizes and types are as in the public calls.
   virtual bool library_collective(Collective, const Tensor&, int /*root*/, Pending&) { return false; }
+  // run() of a schedule that is made when it is needed, for any rank: a world that only times collectives need not make every one.
+  // `variant` tells schedules apart that are equal in `what` and x (the root of a broadcast).
+  using ScheduleMaker = std::function<Schedule(int rank)>;
+  virtual Pending run_made(const ScheduleMaker& make, int /*variant*/, const Tensor& x, const char* what) {
+    return run(make(rank()), x, what);
+  }
 
  private:
   CollectiveShape shape(const Tensor& x) const { return {rank(), size(), x.count(), x.dtype()}; }
