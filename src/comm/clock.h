@@ -12,7 +12,7 @@ struct Work {
   enum Kind : uint8_t { forward, backward, update, memory };
   Kind kind = memory;
   double flops = 0;  // floating-point operations of matrix products: forward, backward
-  double bytes = 0;  // memory read and written: update (of parameters and optimizer state), memory
+  double bytes = 0;  // memory read and written, beside the flops: parameters and optimizer state for update
 };
 
 class Clock {

@@ -45,6 +45,9 @@ class Strategy {
 std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, const ParameterStore& parameters,
                                         const std::vector<ExchangedTable>& tables, int rank, int size);
 
+// Sets the options that concern the communicator itself: algorithm and deadline.
+void comm_settings(const StrategyOptions& options, Communicator& comm);
+
 // The global batch and the rate that follow from the options for so many workers.
 struct BatchPlan {
   int64_t global_tokens;

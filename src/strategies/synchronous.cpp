@@ -283,6 +283,11 @@ std::unique_ptr<Strategy> make_strategy(const StrategyOptions& o, const Paramete
   return std::make_unique<Synchronous>(o, parameters, tables, rank, size);
 }
 
+void comm_settings(const StrategyOptions& options, Communicator& comm) {
+  comm.set_algorithm(parse_algorithm(options.algorithm));
+  comm.set_deadline(options.deadline_seconds);
+}
+
 BatchPlan plan_batch(const StrategyOptions& o, int64_t batch_tokens, int workers) {
   const int64_t global = o.batch == "per-worker" ? batch_tokens * workers : batch_tokens;
   const double ratio = static_cast<double>(global) / static_cast<double>(o.base_batch_tokens > 0 ? o.base_batch_tokens : batch_tokens);

@@ -15,8 +15,14 @@ namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Sentence pairs of random tokens; lengths are log-normal around the mean (sigma 0.5), the target within 20 % of the source;
-// sorted by length and cut into batches, as training does it.
+int64_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+}  // namespace
+
 std::vector<Batch> synthetic_batches(const BenchTrainOptions& o, int64_t count) {
   Random random(o.seed, 0xbe);
   std::vector<std::pair<int, int>> lengths;
@@ -43,14 +49,6 @@ std::vector<Batch> synthetic_batches(const BenchTrainOptions& o, int64_t count) 
   if (batches.size() > 1 && batches.back().target.count() < o.batch_tokens / 2) batches.pop_back();
   return batches;
 }
-
-int64_t peak_memory() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return int64_t{usage.ru_maxrss} * 1024;
-}
-
-}  // namespace
 
 BenchTrainResult bench_train(const BenchTrainOptions& o) {
   if (o.vocabulary < 16)

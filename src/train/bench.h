@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/profiled.h"
+#include "base/batch.h"
 #include "models/config.h"
 
 namespace starling {
@@ -37,6 +38,10 @@ struct BenchTrainResult {
   double profiled_seconds = 0;
   int64_t peak_bytes = 0;
 };
+
+// Sentence pairs of random tokens; lengths are log-normal around the mean (sigma 0.5), the target within 20 % of the source; sorted by
+// length and cut into `count` batches or a few more, as training does it.
+std::vector<Batch> synthetic_batches(const BenchTrainOptions& options, int64_t count);
 
 BenchTrainResult bench_train(const BenchTrainOptions& options);
 

@@ -2,11 +2,12 @@
 
 namespace starling {
 
-ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces_(buckets.size()) {
+ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces_(buckets.size()), piece_bytes_(buckets.size()) {
   const std::vector<EmbeddingTable> tables = model.embedding_tables();
   for (const Parameter& p : model.parameters().all()) {
     if (p.shape.rank() != 2) continue;
     const double product = 2.0 * static_cast<double>(p.shape.count());  // per row
+    weight_bytes_ += 4.0 * static_cast<double>(p.shape.count());
     const EmbeddingTable* table = nullptr;
     for (const EmbeddingTable& t : tables)
       if (t.table == &p) table = &t;
@@ -23,17 +24,20 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
       if (begin >= end) continue;
       const double share = static_cast<double>(end - begin) / static_cast<double>(p.shape.count());
       (source ? pieces_[b].source : pieces_[b].target) += 2 * product * share;
+      piece_bytes_[b] += 4.0 * static_cast<double>(end - begin);
     }
   }
 }
 
 Work ComputeCost::forward(int64_t source_tokens, int64_t target_tokens) const {
-  return {Work::forward, forward_.source * static_cast<double>(source_tokens) + forward_.target * static_cast<double>(target_tokens), 0};
+  return {Work::forward, forward_.source * static_cast<double>(source_tokens) + forward_.target * static_cast<double>(target_tokens),
+          3 * weight_bytes_};
 }
 
 Work ComputeCost::backward(int64_t source_tokens, int64_t target_tokens, int64_t bucket) const {
   const PerToken& cost = bucket < 0 ? backward_ : pieces_[static_cast<size_t>(bucket)];
-  return {Work::backward, cost.source * static_cast<double>(source_tokens) + cost.target * static_cast<double>(target_tokens), 0};
+  return {Work::backward, cost.source * static_cast<double>(source_tokens) + cost.target * static_cast<double>(target_tokens),
+          bucket < 0 ? weight_bytes_ : piece_bytes_[static_cast<size_t>(bucket)]};
 }
 
 }  // namespace starling

@@ -1,5 +1,6 @@
 // Floating-point operations of a step, counted from the parameters' shapes before anything is computed: what the simulator turns into time.
-// Matrix products only; attention's own products, norms and the rest are a few per cent and end up in the calibrated rate.
+// Matrix products, and the bytes that do not depend on the number of tokens: packing the weights for the forward pass, writing their
+// gradients in the backward pass. Attention's own products, norms and the rest are a few per cent and end up in the calibrated rate.
 #pragma once
 
 #include <span>
@@ -30,6 +31,8 @@ class ComputeCost {
   };
   PerToken forward_, backward_;
   std::vector<PerToken> pieces_;
+  double weight_bytes_ = 0;  // of all matrices, once
+  std::vector<double> piece_bytes_;
 };
 
 }  // namespace starling

@@ -212,8 +212,7 @@ class Trainer {
 
   void prepare() {
     require_data(config_);
-    comm().set_algorithm(parse_algorithm(config_.strategy.algorithm));
-    comm().set_deadline(config_.strategy.deadline_seconds);
+    comm_settings(config_.strategy, comm());
     backend_ = backend_for_precision(config_.train.precision, config_.train.threads);
     if (first()) prepare_run_directory();
     share_vocabularies();

@@ -1,0 +1,256 @@
+#include "train/bench_distributed.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "backend/cpu/product_times.h"
+#include "data/batches.h"
+#include "train/replica.h"
+
+namespace starling {
+namespace {
+
+constexpr double kPatience = 24 * 3600.0;
+constexpr Tag kPing = 7;
+
+// Rank r's shares of the same global batches that every rank makes for itself.
+std::vector<Batch> shares_of(const std::vector<Batch>& batches, const ComputeCost& cost, int index, int count) {
+  std::vector<Batch> shares;
+  for (const Batch& batch : batches) shares.push_back(share(batch, index, count, cost.source_weight(), cost.target_weight()));
+  return shares;
+}
+
+double slowest(Communicator& comm, double value) {
+  const Tensor x({1}, DType::f64);
+  x.data<double>()[0] = value;
+  comm.all_reduce(x, Reduce::maximum).wait(kPatience);
+  return x.data<double>()[0];
+}
+
+std::vector<double> of_all(Communicator& comm, double value) {
+  const Tensor x({comm.size()}, DType::f64);
+  x.data<double>()[comm.rank()] = value;
+  comm.all_reduce(x).wait(kPatience);
+  return {x.data<double>(), x.data<double>() + comm.size()};
+}
+
+class Bench {
+ public:
+  Bench(const BenchDistributedOptions& options, World& world)
+      : o_(options), world_(world), comm_(*world.comm), timing_only_(world.clock->timing_only()) {
+    const bool narrow = o_.train.precision == "bf16" || (o_.train.precision == "auto" && cpu_has_bf16());
+    backend_ = make_backend(timing_only_ ? "reference" : narrow ? "cpu:bf16" : "cpu:f32", o_.train.threads);
+    const ModelVocabulary vocabulary{o_.train.vocabulary, o_.train.vocabulary};
+    model_ = timing_only_ ? make_phantom_model(o_.train.model, vocabulary, *backend_)
+                          : make_model(o_.train.model, vocabulary, *backend_, o_.train.seed, true);
+    options_.optimizer.learning_rate = 1e-4;
+    options_.strategy = o_.strategy;
+    local_.comm = make_local_world().comm;
+    local_.clock = std::make_unique<Borrowed>(*world.clock);
+  }
+
+  BenchDistributedResult run() {
+    Replica alone(*model_, options_, local_);
+    const int workers = make_strategy(o_.strategy, model_->parameters(), {}, comm_.rank(), comm_.size())->workers();
+    r_.ranks = comm_.size(), r_.workers = workers;
+    r_.machine = backend_->describe();
+    r_.parameters = model_->parameters().count();
+    r_.gradient_bytes = model_->parameters().gradients().bytes();
+    BenchTrainOptions global = o_.train;
+    global.batch_tokens *= workers;
+    const std::vector<Batch> batches = synthetic_batches(global, 8);
+    const bool computes = comm_.rank() < workers;
+    if (computes) shares_ = shares_of(batches, alone.cost(), comm_.rank(), workers);
+    shares_.resize(batches.size());
+    for (const Batch& b : batches) r_.tokens_per_step += static_cast<double>(b.target.count()) / static_cast<double>(batches.size());
+
+    // One rank by itself; then all of them, each for itself.
+    if (comm_.rank() == 0) {
+      steps(alone, shares_.size());  // every shape once
+      const double round = steps(alone, shares_.size());
+      rounds_ = o_.steps > 0 ? (o_.steps + static_cast<int64_t>(shares_.size()) - 1) / static_cast<int64_t>(shares_.size())
+                             : std::max<int64_t>(1, std::llround(o_.train.seconds / (round * static_cast<double>(shares_.size()))));
+      r_.alone = steps(alone, rounds_ * shares_.size());
+    }
+    rounds_ = std::stoll(broadcast_text(comm_, std::to_string(rounds_)));
+    barrier();
+    if (computes && comm_.rank() > 0) steps(alone, shares_.size());
+    barrier();
+    alone.clear_times();
+    r_.steps = rounds_ * static_cast<int64_t>(shares_.size());
+    r_.local = slowest(comm_, computes ? steps(alone, r_.steps) : 0);
+    r_.forward = slowest(comm_, alone.times().forward / static_cast<double>(r_.steps));
+    r_.backward = slowest(comm_, alone.times().backward / static_cast<double>(r_.steps));
+    r_.alone = slowest(comm_, r_.alone);
+    if (!world_.simulated) products();
+    if (comm_.size() > 1) exchange(), strategy();
+    return r_;
+  }
+
+ private:
+  // A rank that trains for itself has the world's time.
+  class Borrowed : public Clock {
+   public:
+    explicit Borrowed(Clock& clock) : clock_(clock) {}
+    int64_t now_ns() const override { return clock_.now_ns(); }
+    void begin(const Work& work) override { clock_.begin(work); }
+    void end() override { clock_.end(); }
+    bool timing_only() const override { return clock_.timing_only(); }
+
+   private:
+    Clock& clock_;
+  };
+
+  void barrier() { comm_.barrier().wait(kPatience); }
+
+  // Seconds a step.
+  double steps(Replica& replica, int64_t count) {
+    const double start = world_.clock->seconds();
+    for (int64_t i = 0; i < count; ++i) {
+      const Batch& batch = shares_[static_cast<size_t>(i) % shares_.size()];
+      replica.step({&batch, batch.target.count() > 0 ? 1u : 0u});
+    }
+    return (world_.clock->seconds() - start) / static_cast<double>(count);
+  }
+
+  void products() {
+    const DType type = backend_->activation();
+    if (comm_.rank() == 0) r_.product_rate_alone = peak_product_rate(type);
+    barrier();
+    const double rate = peak_product_rate(type);
+    r_.product_rate_together = -slowest(comm_, -rate);
+    r_.product_rate_alone = slowest(comm_, r_.product_rate_alone);
+  }
+
+  // The link between the ends, and the exchange of all buckets without computing.
+  void exchange() {
+    const int last = comm_.size() - 1;
+    const auto ping = [&](const Tensor& x, int times) {
+      barrier();
+      const double start = world_.clock->seconds();
+      for (int i = 0; i < times; ++i)
+        for (const int from : {0, last}) {
+          if (comm_.rank() == from) comm_.send(x, last - from, kPing).wait(kPatience);
+          if (comm_.rank() == last - from) comm_.receive(x, from, kPing).wait(kPatience);
+        }
+      return slowest(comm_, comm_.rank() == 0 ? (world_.clock->seconds() - start) / (2 * times) : 0);
+    };
+    ping(Tensor({1}, DType::f64), 10);
+    r_.latency_s = ping(Tensor({1}, DType::f64), 50);
+    const Tensor large({4 << 20}, DType::f32);
+    ping(large, 1);
+    r_.bandwidth = static_cast<double>(large.bytes()) / ping(large, 2);
+
+    const auto plan = make_strategy(o_.strategy, model_->parameters(), {}, comm_.rank(), comm_.size());
+    const Tensor gradients = model_->parameters().gradients();
+    if (!timing_only_) gradients.zero();
+    const int times = 3;
+    for (int i = -1; i < times; ++i) {
+      barrier();
+      const double start = world_.clock->seconds();
+      std::vector<Pending> pending;
+      for (const Bucket& b : plan->buckets()) {
+        const Tensor x = gradients.slice(b.range.begin, Shape{b.range.count()});
+        pending.push_back(o_.strategy.wire == "bf16" ? comm_.all_reduce_bf16(x) : comm_.all_reduce(x));
+      }
+      for (const Pending& p : pending) p.wait(kPatience);
+      const double time = slowest(comm_, world_.clock->seconds() - start);
+      if (i >= 0) r_.exchange += time / times;  // the first warms up
+    }
+
+    // When buckets become ready in the backward pass, by their share of its operations.
+    const ComputeCost cost(*model_, plan->buckets());
+    const int64_t tokens = o_.train.batch_tokens;
+    const double whole = cost.backward(tokens, tokens).flops, update = r_.local - r_.forward - r_.backward;
+    double ready = 0, done = 0;
+    for (size_t b = 0; b < plan->buckets().size(); ++b) {
+      const double piece = cost.backward(tokens, tokens, static_cast<int64_t>(b)).flops;
+      const double time = r_.exchange * static_cast<double>(plan->buckets()[b].range.count()) / static_cast<double>(gradients.count());
+      ready += piece / whole * r_.backward;
+      done = std::max(done, ready) + time;
+      r_.last_bucket = piece > 0 ? time : r_.last_bucket + time;
+    }
+    r_.pipeline = r_.forward + done + update;
+    r_.ideal = r_.forward + std::max(r_.backward, r_.exchange) + r_.last_bucket + update;
+  }
+
+  void strategy() {
+    for (const bool overlap : {false, true}) {
+      StepOptions options = options_;
+      options.strategy.overlap = overlap;
+      Replica replica(*model_, options, world_);
+      r_.strategy = replica.strategy().describe();
+      steps(replica, static_cast<int64_t>(std::min<size_t>(2, shares_.size())));
+      barrier();
+      const Traffic before = comm_.traffic();
+      (overlap ? r_.overlapped : r_.blocking) = slowest(comm_, steps(replica, r_.steps));
+      const Traffic after = comm_.traffic();
+      r_.bytes_sent = of_all(comm_, static_cast<double>(after.bytes_sent - before.bytes_sent) / static_cast<double>(r_.steps));
+      r_.waited = of_all(comm_, 1e-9 * static_cast<double>(after.waited_ns - before.waited_ns) / static_cast<double>(r_.steps));
+    }
+  }
+
+  const BenchDistributedOptions& o_;
+  World& world_;
+  Communicator& comm_;
+  bool timing_only_;
+  World local_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Model> model_;
+  StepOptions options_;
+  std::vector<Batch> shares_;
+  int64_t rounds_ = 1;
+  BenchDistributedResult r_;
+};
+
+}  // namespace
+
+BenchDistributedResult bench_distributed(const BenchDistributedOptions& options, World& world) {
+  comm_settings(options.strategy, *world.comm);
+  return Bench(options, world).run();
+}
+
+Calibration calibrate(const BenchTrainOptions& o) {
+  const bool narrow = o.precision == "bf16" || (o.precision == "auto" && cpu_has_bf16());
+  const auto backend = make_backend(narrow ? "cpu:bf16" : "cpu:f32", o.threads);
+  const auto model = make_model(o.model, {o.vocabulary, o.vocabulary}, *backend, o.seed, true);
+  World world = make_local_world();
+  StepOptions options;
+  options.optimizer.learning_rate = 1e-4;
+  Replica replica(*model, options, world);
+  const std::vector<Batch> batches = synthetic_batches(o, 8);
+  for (const Batch& b : batches) replica.step({&b, 1});
+  replica.clear_times();
+  double forward = 0, backward = 0, bytes = 0;
+  const double start = world.clock->seconds();
+  do {
+    for (const Batch& b : batches) {
+      replica.step({&b, 1});
+      const Work f = replica.cost().forward(b.source.count(), b.target.count()),
+                 g = replica.cost().backward(b.source.count(), b.target.count());
+      forward += f.flops, backward += g.flops;
+    }
+  } while (world.clock->seconds() - start < o.seconds);
+  const Replica::Times times = replica.times();
+  const double n = static_cast<double>(times.steps), flat = static_cast<double>(model->parameters().values().bytes());
+  Calibration c;
+  // The update: seven passes over the flat buffers, and one for the norm.
+  c.update_gb_s = 8 * flat * n / (times.total - times.forward - times.backward) / 1e9;
+  // Adding one gradient to another, as the communication thread does it.
+  {
+    const int64_t count = 4 << 20;
+    const Tensor data({count}, DType::f32), scratch({count}, DType::f32);
+    const Schedule::Local add{Schedule::Local::add, Area::data, 0, Area::scratch, 0, count};
+    apply(add, DType::f32, data.raw(), scratch.raw());
+    const double begin = world.clock->seconds();
+    for (int i = 0; i < 10; ++i) apply(add, DType::f32, data.raw(), scratch.raw());
+    c.memory_gb_s = 10 * static_cast<double>(bytes_touched(add, DType::f32)) / (world.clock->seconds() - begin) / 1e9;
+  }
+  const double forward_bytes = replica.cost().forward(0, 0).bytes, backward_bytes = replica.cost().backward(0, 0).bytes;
+  bytes = c.memory_gb_s * 1e9;
+  c.forward_gflops = forward / (times.forward - n * forward_bytes / bytes) / 1e9;
+  c.backward_gflops = backward / (times.backward - n * backward_bytes / bytes) / 1e9;
+  return c;
+}
+
+}  // namespace starling
