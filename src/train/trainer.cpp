@@ -217,7 +217,7 @@ class Trainer {
     if (first()) prepare_run_directory();
     share_vocabularies();
     open_store();
-    if (first() && config_.valid.enabled()) {
+    if (config_.valid.enabled()) {
       validator_.emplace(config_.valid, *vocabularies_);
       if (validator_->truncated() > 0)
         progress_.message(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
@@ -450,18 +450,25 @@ class Trainer {
   void validate() {
     comm().note("validation", step());
     const double start = clock().seconds();
-    if (first()) validate_here();
-    validated_ = step();
-    if (comm().size() > 1) {
-      wait_for_first();
-      early_stopped_ = broadcast_text(comm(), early_stopped_ ? "stop" : "") == "stop";
+    Tensor average = replica_->average();
+    if (comm().size() > 1 && config_.train.optimizer.ema > 0) {  // rank 0 keeps it
+      if (!first()) average = Tensor(model_->parameters().values().shape(), model_->parameters().values().dtype());
+      comm().broadcast(average, 0).wait(kPatience);
     }
+    if (replica_->strategy().workers() < comm().size()) {  // ranks that only serve know their own part, but translate a share too
+      comm().broadcast(model_->parameters().values(), 0).wait(kPatience);
+      model_->parameters().changed();
+    }
+    const SwappedParameters averaged(model_->parameters(), average);
+    const Validator::Result result = validator_->run(*model_, comm());
+    validated_ = step();
+    if (first()) judge(result);
+    if (comm().size() > 1) early_stopped_ = broadcast_text(comm(), early_stopped_ ? "stop" : "") == "stop";
     paused_ += clock().seconds() - start;
   }
 
-  void validate_here() {
-    const SwappedParameters averaged(model_->parameters(), replica_->average());
-    const Validator::Result result = validator_->run(*model_);
+  // Rank 0: is it the best so far, and has it been for too long?
+  void judge(const Validator::Result& result) {
     ValidReport report;
     report.step = step(), report.epoch = epoch_, report.scores = result.scores, report.metric = config_.valid.deciding_metric();
     report.seconds = result.seconds, report.example = result.example;

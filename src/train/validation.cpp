@@ -9,7 +9,8 @@
 namespace starling {
 
 namespace {
-constexpr size_t kLongest = 1000;  // tokens a side
+constexpr size_t kLongest = 1000;             // tokens a side
+constexpr double kPatience = 30 * 24 * 3600.0;  // s; decoding takes as long as it takes
 }
 
 SearchOptions search_options(const ValidConfig& c) {
@@ -32,35 +33,59 @@ Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies
   batches_ = make_batches(pairs, config.batch_tokens);
 }
 
-double Validator::cross_entropy(Model& model) const {
-  LossSums total;
+double Validator::cross_entropy(Model& model, Communicator& comm) const {
+  const Tensor total({2}, DType::f64);  // negative log-likelihood, tokens
   Arena arena;
-  for (const Batch& batch : batches_) {
+  for (size_t i = static_cast<size_t>(comm.rank()); i < batches_.size(); i += static_cast<size_t>(comm.size())) {
     arena.release({});
     Tape tape(model.parameters(), arena, false);
-    const LossSums sums = model.loss(tape, batch, 0.0);
-    total.nll += sums.nll, total.tokens += sums.tokens;
+    const LossSums sums = model.loss(tape, batches_[i], 0.0);
+    total.data<double>()[0] += sums.nll, total.data<double>()[1] += static_cast<double>(sums.tokens);
   }
-  return total.nll / static_cast<double>(std::max<int64_t>(total.tokens, 1));
+  comm.all_reduce(total).wait(kPatience);
+  return total.data<double>()[0] / std::max(total.data<double>()[1], 1.0);
 }
 
-Validator::Result Validator::run(Model& model) const {
+std::vector<std::string> Validator::translate(Model& model, Communicator& comm) const {
+  // Sentence i is rank i % size's.
+  const auto ranks = static_cast<size_t>(comm.size());
+  std::vector<std::string> own;
+  for (size_t i = static_cast<size_t>(comm.rank()); i < sources_.size(); i += ranks) own.push_back(sources_[i]);
+  std::vector<std::string> hypotheses(sources_.size());
+  std::string text;
+  if (!own.empty()) {
+    Translator translator(model, vocabularies_, search_options(config_), 128);
+    for (auto& n_best : translator.translate(own)) text += n_best.front().text + "\n";
+  }
+  comm.barrier().wait(kPatience);  // the gather below has the usual deadline
+  const std::vector<std::string> texts = gather_texts(comm, text);
+  for (size_t r = 0; r < ranks; ++r) {
+    size_t at = 0;
+    for (size_t i = r; i < sources_.size(); i += ranks) {
+      const size_t end = texts[r].find('\n', at);
+      hypotheses[i] = texts[r].substr(at, end - at);
+      at = end + 1;
+    }
+  }
+  return hypotheses;
+}
+
+Validator::Result Validator::run(Model& model, Communicator& comm) const {
   const auto start = std::chrono::steady_clock::now();
   Result result;
   std::vector<std::string> hypotheses;
   const std::vector<std::vector<std::string>> references{references_};
   for (const std::string& metric : config_.metrics) {
     if (metric == "cross-entropy") {
-      result.scores.emplace_back(metric, cross_entropy(model));
+      result.scores.emplace_back(metric, cross_entropy(model, comm));
       continue;
     }
     if (hypotheses.empty()) {
-      Translator translator(model, vocabularies_, search_options(config_), 128);
-      for (auto& n_best : translator.translate(sources_)) hypotheses.push_back(std::move(n_best.front().text));
+      hypotheses = translate(model, comm);
       const size_t at = hypotheses.size() / 3;
       result.example = fmt::format("{} => {} (reference: {})", sources_[at], hypotheses[at], references_[at]);
     }
-    result.scores.emplace_back(metric, evaluate(metric, hypotheses, references).score);
+    if (comm.rank() == 0) result.scores.emplace_back(metric, evaluate(metric, hypotheses, references).score);
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;

@@ -1,10 +1,11 @@
-// Validation: cross-entropy of the references, and text metrics of one decoding.
+// Validation: cross-entropy of the references, and text metrics of one decoding; several ranks share the work.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "comm/communicator.h"
 #include "data/tokenize.h"
 #include "decode/translator.h"
 #include "train/config.h"
@@ -21,14 +22,16 @@ class Validator {
     double seconds = 0;
     std::string example;  // a source, its translation and the reference, to look at
   };
-  Result run(Model& model) const;
+  // All ranks of a run call it with equal models; each scores and translates its share of the sentences, rank 0 gets the result.
+  Result run(Model& model, Communicator& comm) const;
   int64_t truncated() const { return truncated_; }  // sentences cut at 1,000 tokens
 
   // Whether a is better than b under a metric.
   static bool better(const std::string& metric, double a, double b);
 
  private:
-  double cross_entropy(Model& model) const;
+  double cross_entropy(Model& model, Communicator& comm) const;
+  std::vector<std::string> translate(Model& model, Communicator& comm) const;
 
   ValidConfig config_;
   const Vocabularies& vocabularies_;

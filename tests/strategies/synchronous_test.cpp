@@ -1,0 +1,297 @@
+// N workers against one: the same losses to rounding, equal replicas bit for bit, and the bytes of the closed forms.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "sim/simulate.h"
+#include "strategies/buckets.h"
+#include "strategies/embedding_exchange.h"
+#include "tests/strategies/training.h"
+
+namespace starling {
+namespace {
+
+Scenario cluster(int ranks) {
+  Scenario s;
+  s.ranks = ranks;
+  s.network.preset = "10gbe";
+  return s;
+}
+
+std::vector<TrainingTrace> simulated(const TrainingRun& run, int ranks) {
+  std::vector<TrainingTrace> traces(static_cast<size_t>(ranks));
+  simulate(cluster(ranks), [&](World& world) { traces[static_cast<size_t>(world.comm->rank())] = train_together(run, world); });
+  return traces;
+}
+
+TrainingTrace alone(const TrainingRun& run) {
+  World world = make_local_world();
+  return train_together(run, world);
+}
+
+double worst(const std::vector<double>& a, const std::vector<double>& b) {
+  double difference = 0;
+  EXPECT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) difference = std::max(difference, std::abs(a[i] - b[i]) / std::abs(b[i]));
+  return difference;
+}
+
+struct Variant {
+  std::string name;
+  StrategyOptions options;
+  int extra_ranks = 0;  // that only serve
+};
+
+std::vector<Variant> variants() {
+  std::vector<Variant> all;
+  const auto add = [&](const std::string& name, const std::function<void(StrategyOptions&)>& set, int extra = 0) {
+    StrategyOptions o;
+    o.bucket_mib = 0.004;  // several buckets in a model this small
+    set(o);
+    all.push_back({name, o, extra});
+  };
+  add("ring", [](StrategyOptions& o) { o.algorithm = "ring"; });
+  add("tree", [](StrategyOptions& o) { o.algorithm = "tree"; });
+  add("halving_doubling", [](StrategyOptions& o) { o.algorithm = "halving-doubling"; });
+  add("blocking", [](StrategyOptions& o) { o.overlap = false; });
+  add("sharded", [](StrategyOptions& o) { o.sharded_optimizer = true; });
+  add("servers_everywhere", [](StrategyOptions& o) { o.name = "parameter-server"; });
+  add(
+      "one_server", [](StrategyOptions& o) { o.name = "parameter-server", o.servers = 1; }, 1);
+  add(
+      "two_servers", [](StrategyOptions& o) { o.name = "parameter-server", o.servers = 2; }, 2);
+  add("shared_server", [](StrategyOptions& o) { o.name = "parameter-server", o.servers = 1, o.server_placement = "shared"; });
+  add("assumed_sparse", [](StrategyOptions& o) { o.embedding_gradients = "assumed-sparse"; });
+  return all;
+}
+
+class Synchronous : public testing::TestWithParam<Variant> {};
+
+TEST_P(Synchronous, LosesNothingAgainstOneWorker) {
+  TrainingRun run;
+  const TrainingTrace one = alone(run);
+  run.strategy = GetParam().options;
+  for (const int workers : {2, 4, 8}) {
+    const auto traces = simulated(run, workers + GetParam().extra_ranks);
+    for (const TrainingTrace& trace : traces) {
+      EXPECT_LT(worst(trace.losses, one.losses), 1e-9) << workers << " workers";
+      EXPECT_LT(worst(trace.norms, one.norms), 1e-9) << workers << " workers";
+    }
+    for (int r = 1; r < workers; ++r)
+      EXPECT_TRUE(traces[static_cast<size_t>(r)].values == traces[0].values) << "replicas 0 and " << r << " of " << workers << " differ";
+  }
+}
+
+TEST_P(Synchronous, InSinglePrecisionStaysNear) {
+  TrainingRun run;
+  run.backend = "cpu:f32", run.steps = 50, run.rate = 1e-3;
+  const TrainingTrace one = alone(run);
+  run.strategy = GetParam().options;
+  const auto traces = simulated(run, 4 + GetParam().extra_ranks);
+  const auto first = [](const std::vector<double>& x) { return std::vector<double>(x.begin(), x.begin() + 10); };
+  EXPECT_LT(worst(first(traces[0].losses), first(one.losses)), 1e-5);
+  EXPECT_LT(worst(traces[0].losses, one.losses), 1e-4);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Synchronous, testing::ValuesIn(variants()), [](const auto& info) { return info.param.name; });
+
+TEST(SynchronousEmbeddings, RowsAndWholeTablesGiveTheSame) {
+  TrainingRun run;
+  run.tied = "none", run.sentences = 8;  // few tokens, a large table
+  const TrainingTrace one = alone(run);
+  for (const bool sharded : {false, true}) {
+    run.strategy.sharded_optimizer = sharded;
+    run.strategy.embedding_gradients = "auto";
+    const auto rows = simulated(run, 2);
+    EXPECT_NE(rows[0].embeddings.find("by rows"), std::string::npos) << rows[0].embeddings;
+    EXPECT_LT(worst(rows[0].losses, one.losses), 1e-9);
+    EXPECT_TRUE(rows[0].values == rows[1].values);
+    run.strategy.embedding_gradients = "dense";
+    const auto dense = simulated(run, 2);
+    EXPECT_LT(worst(dense[0].losses, one.losses), 1e-9);
+    EXPECT_LT(rows[0].traffic.bytes_sent, dense[0].traffic.bytes_sent);
+    run.strategy.embedding_gradients = "auto";
+    run.sentences = 400;  // nearly every row on every rank: whole tables are cheaper
+    run.steps = 2;
+    const auto full = simulated(run, 8);
+    EXPECT_NE(full[0].embeddings.find("dense;"), std::string::npos) << full[0].embeddings;
+    run.sentences = 8, run.steps = 10;
+  }
+}
+
+TEST(SynchronousWire, Bf16HalvesTheBytesAndKeepsReplicasEqual) {
+  TrainingRun run;
+  run.backend = "cpu:f32", run.steps = 20;
+  const TrainingTrace one = alone(run);
+  for (const std::string name : {"all-reduce", "sharded", "parameter-server"}) {
+    run.strategy = {};
+    if (name == "sharded") run.strategy.sharded_optimizer = true;
+    if (name == "parameter-server") run.strategy.name = name;
+    const auto wide = simulated(run, 4);
+    run.strategy.wire = "bf16";
+    const auto narrow = simulated(run, 4);
+    for (const TrainingTrace& trace : narrow) EXPECT_TRUE(trace.values == narrow[0].values);
+    EXPECT_LT(worst(narrow[0].losses, one.losses), 2e-2) << name;
+    EXPECT_GT(worst(narrow[0].losses, one.losses), 0) << name;
+    const double ratio = static_cast<double>(narrow[0].traffic.bytes_sent) / static_cast<double>(wide[0].traffic.bytes_sent);
+    EXPECT_NEAR(ratio, name == "all-reduce" ? 0.5 : 0.75, 0.02) << name;
+  }
+}
+
+// Bytes that a rank sends in a step, against the closed forms; the sums of the step (a few hundred bytes) are within the tolerance.
+TEST(SynchronousBytes, FollowTheClosedForms) {
+  TrainingRun run;
+  run.backend = "cpu:f32", run.steps = 2;
+  for (const int N : {2, 4, 8, 16}) {
+    const auto sent = [&](const std::vector<TrainingTrace>& t, int r) {
+      return static_cast<double>(t[static_cast<size_t>(r)].traffic.bytes_sent) / run.steps;
+    };
+    run.strategy = {};
+    const auto ring = simulated(run, N);
+    const double M = static_cast<double>(ring[0].gradient_bytes), once = (N - 1.0) / N * M;
+    for (int r = 0; r < N; ++r) EXPECT_NEAR(sent(ring, r) / (2 * once), 1, 0.01 + 0.01 * N / 16) << N;
+    run.strategy.sharded_optimizer = true;
+    const auto sharded = simulated(run, N);
+    EXPECT_NEAR(sent(sharded, 0) / (2 * once), 1, 0.02) << N;
+    run.strategy = {};
+    run.strategy.name = "parameter-server", run.strategy.servers = 1;
+    const auto server = simulated(run, N + 1);
+    const auto& at_server = server.back().traffic;
+    EXPECT_NEAR(static_cast<double>(at_server.bytes_sent + at_server.bytes_received) / run.steps / (2 * N * M), 1, 0.01) << N;
+    EXPECT_NEAR(sent(server, 0) / M, 1, 0.01);
+    run.strategy.servers = 2;
+    const auto two = simulated(run, N + 2);
+    for (const int s : {N, N + 1}) {
+      const auto& traffic = two[static_cast<size_t>(s)].traffic;
+      EXPECT_NEAR(static_cast<double>(traffic.bytes_sent + traffic.bytes_received) / run.steps / (N * M), 1, 0.02) << N;
+    }
+  }
+}
+
+TEST(SynchronousBytes, AssumedSparseGrowsWithTheRanks) {
+  // Cavdar et al.: R = V + T rows on each rank, gathered: N R (4 D + 8) bytes against V D 4.
+  TrainingRun run;
+  run.backend = "cpu:f32", run.steps = 1;
+  run.strategy.embedding_gradients = "assumed-sparse";
+  int64_t tokens = 0;
+  const Batch batch = random_batch(run.seed, 0, run.sentences);
+  tokens = batch.source.count() + batch.target.count();
+  for (const int N : {2, 4, 8}) {
+    const auto sparse = simulated(run, N);
+    TrainingRun dense = run;
+    dense.strategy.embedding_gradients = "dense";
+    const auto whole = simulated(dense, N);
+    const double rows = static_cast<double>(N * 400 + tokens), gathered = rows * (4 * 16 + 8);
+    EXPECT_NE(sparse[0].embeddings.find(fmt::format("{} rows gathered", N * 400 + tokens)), std::string::npos) << sparse[0].embeddings;
+    double sent_sparse = 0, sent_dense = 0;
+    for (int r = 0; r < N; ++r) {
+      sent_sparse += static_cast<double>(sparse[static_cast<size_t>(r)].traffic.bytes_sent);
+      sent_dense += static_cast<double>(whole[static_cast<size_t>(r)].traffic.bytes_sent);
+    }
+    const double expected = (N - 1) * gathered - N * 2.0 * (N - 1) / N * 400 * 16 * 4;
+    EXPECT_NEAR((sent_sparse - sent_dense) / expected, 1, 0.03) << N;
+  }
+}
+
+TEST(SynchronousErrors, ALossThatIsNotFiniteStopsEveryRankBeforeAnythingChanges) {
+  TrainingRun run;
+  run.backend = "cpu:f32", run.rate = 1e30, run.steps = 20;
+  std::vector<std::string> errors(4);
+  EXPECT_THROW(simulate(cluster(4),
+                        [&](World& world) {
+                          try {
+                            train_together(run, world);
+                          } catch (const Error& e) {
+                            errors[static_cast<size_t>(world.comm->rank())] = e.what();
+                            throw;
+                          }
+                        }),
+               Error);
+  for (const std::string& error : errors) EXPECT_NE(error.find("is not finite; nothing was updated"), std::string::npos) << error;
+}
+
+TEST(SynchronousErrors, ImpossibleOptionsAreNamed) {
+  StrategyOptions o;
+  o.name = "parameter-server", o.servers = 4;
+  const auto backend = make_backend("reference", 1);
+  ParameterStore store(*backend);
+  store.allocate(1, true);
+  EXPECT_THROW(make_strategy(o, store, {}, 0, 4), ConfigError);
+  o.servers = 8, o.server_placement = "shared";
+  EXPECT_THROW(make_strategy(o, store, {}, 0, 4), ConfigError);
+  o.servers = 0, o.sharded_optimizer = true;
+  EXPECT_THROW(make_strategy(o, store, {}, 0, 4), ConfigError);
+}
+
+TEST(PlanBatch, ScalesBatchAndRate) {
+  StrategyOptions o;
+  EXPECT_EQ(plan_batch(o, 4000, 8).global_tokens, 4000);
+  EXPECT_DOUBLE_EQ(plan_batch(o, 4000, 8).rate_factor, 1);
+  o.batch = "per-worker", o.rate_scaling = "linear";
+  EXPECT_EQ(plan_batch(o, 4000, 8).global_tokens, 32000);
+  EXPECT_DOUBLE_EQ(plan_batch(o, 4000, 8).rate_factor, 8);
+  o.rate_scaling = "sqrt";
+  EXPECT_DOUBLE_EQ(plan_batch(o, 4000, 4).rate_factor, 2);
+  o.batch = "global", o.base_batch_tokens = 1000;
+  EXPECT_DOUBLE_EQ(plan_batch(o, 4000, 4).rate_factor, 2);
+}
+
+// Buckets cover the flat buffer once, from its end to its beginning; the tracker calls in this order whatever the order of completion.
+TEST(Buckets, CoverEverythingOnceFromTheEnd) {
+  const auto backend = make_backend("reference", 1);
+  for (const int64_t elements : {16, 100, 1000, 100000}) {
+    ParameterStore store(*backend);
+    store.add("table", {50, 8}, {});
+    store.add("a", {7}, {});
+    Parameter& b = store.add("b", {40, 30}, {});
+    store.add("c", {3}, {});
+    store.add("d", {9, 9}, {});
+    store.allocate(1, true);
+    for (const bool whole : {false, true}) {
+      std::vector<const Parameter*> tables;
+      if (whole) tables.push_back(&store.all()[0]);
+      const auto buckets = make_buckets(store, elements, tables);
+      int64_t end = store.values().count();
+      for (const Bucket& bucket : buckets) {
+        EXPECT_EQ(bucket.range.end, end);
+        EXPECT_LT(bucket.range.begin, bucket.range.end);
+        EXPECT_EQ(bucket.range.begin % 16, 0);
+        if (!bucket.table) {
+          EXPECT_LE(bucket.range.count(), std::max<int64_t>(elements, 16) + 15);
+        }
+        end = bucket.range.begin;
+      }
+      EXPECT_EQ(end, 0);
+      EXPECT_EQ(buckets.back().table != nullptr, whole);
+
+      BucketTracker tracker(store, buckets);
+      std::vector<size_t> called;
+      tracker.restart([&](size_t bucket) { called.push_back(bucket); });
+      tracker.complete(b);
+      for (const size_t i : called) EXPECT_GE(buckets[i].range.begin, b.offset);
+      for (Parameter& p : store.all()) tracker.complete(p);
+      ASSERT_EQ(called.size(), buckets.size());
+      for (size_t i = 0; i < called.size(); ++i) EXPECT_EQ(called[i], i);
+    }
+  }
+}
+
+TEST(Share, CutsABatchIntoEvenPartsOfWholeSentences) {
+  const Batch batch = random_batch(5, 0, 64);
+  for (const int N : {1, 2, 3, 8, 100}) {
+    std::vector<int64_t> ids;
+    int64_t most = 0;
+    for (int k = 0; k < N; ++k) {
+      const Batch part = share(batch, k, N, 1, 2);
+      ids.insert(ids.end(), part.sample_ids.begin(), part.sample_ids.end());
+      EXPECT_EQ(part.source.sentences(), part.target.sentences());
+      most = std::max(most, part.source.count() + 2 * part.target.count());
+    }
+    EXPECT_EQ(ids, batch.sample_ids) << N;
+    const double even = static_cast<double>(batch.source.count() + 2 * batch.target.count()) / N;
+    EXPECT_LE(static_cast<double>(most), even + 30) << N;  // one sentence at most: 10 + 2 * 10
+  }
+}
+
+}  // namespace
+}  // namespace starling

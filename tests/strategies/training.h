@@ -1,0 +1,83 @@
+// A small training run that any world can execute: random sentences, a tiny Transformer with dropout, every rank its share of the same
+// global batches. Returns what tests compare: the losses, and the parameters bit for bit.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "data/batches.h"
+#include "train/replica.h"
+
+namespace starling {
+
+struct TrainingRun {
+  StrategyOptions strategy;
+  std::string backend = "reference";
+  int steps = 10;
+  int64_t sentences = 24;  // of a global batch
+  std::string tied = "all";
+  double rate = 3e-3;
+  uint64_t seed = 3;
+};
+
+struct TrainingTrace {
+  std::vector<double> losses;  // smoothed, per token
+  std::vector<double> norms;
+  std::vector<std::byte> values, first, second;  // parameters and the optimizer's state that the rank owns
+  Traffic traffic;
+  int64_t gradient_bytes = 0;
+  std::string strategy, embeddings;
+};
+
+inline Batch random_batch(uint64_t seed, int64_t index, int64_t sentences) {
+  Random random(seed, 0x700 + static_cast<uint64_t>(index));
+  Batch batch;
+  batch.index = index;
+  for (int64_t s = 0; s < sentences; ++s) {
+    for (PackedTokens* side : {&batch.source, &batch.target}) {
+      std::vector<int32_t> sentence(2 + random.below(9));
+      for (auto& t : sentence) t = static_cast<int32_t>(3 + random.below(60));
+      sentence.back() = 2;
+      side->append(sentence.data(), sentence.data() + sentence.size());
+    }
+    batch.sample_ids.push_back(index * sentences + s);
+  }
+  return batch;
+}
+
+inline TrainingTrace train_together(const TrainingRun& run, World& world) {
+  const auto backend = make_backend(run.backend, 1);
+  ModelConfig config = model_preset("transformer-tiny");
+  config.width = 16, config.feed_forward = 32, config.heads = 2, config.encoder_layers = 1, config.decoder_layers = 1;
+  config.dropout = 0.1, config.attention_dropout = 0.1, config.feed_forward_dropout = 0.1, config.tied_embeddings = run.tied;
+  const auto model = make_model(config, {400, 400}, *backend, run.seed, true);
+  StepOptions options;
+  options.strategy = run.strategy, options.optimizer.warmup = 5, options.optimizer.learning_rate = run.rate,
+  options.optimizer.clip_norm = 0.5;
+  comm_settings(options.strategy, *world.comm);
+  Replica replica(*model, options, world);
+  TrainingTrace trace;
+  for (int step = 0; step < run.steps; ++step) {
+    const Batch batch = random_batch(run.seed, step, run.sentences);
+    const int workers = replica.strategy().workers();
+    std::vector<Batch> parts;
+    if (world.comm->rank() < workers) {
+      const Batch own = share(batch, world.comm->rank(), workers, replica.cost().source_weight(), replica.cost().target_weight());
+      if (own.target.count() > 0) parts = split(own, 40);  // several micro-batches
+    }
+    const StepResult result = replica.step(parts);
+    trace.losses.push_back(result.totals.smoothed / result.totals.tokens);
+    trace.norms.push_back(result.gradient_norm);
+  }
+  const auto bytes = [](const Tensor& t) { return std::vector<std::byte>(t.raw(), t.raw() + t.bytes()); };
+  trace.values = bytes(model->parameters().values());
+  trace.first = bytes(replica.optimizer().state()[0].second), trace.second = bytes(replica.optimizer().state()[1].second);
+  trace.traffic = world.comm->traffic();
+  trace.gradient_bytes = model->parameters().gradients().bytes();
+  trace.strategy = replica.strategy().describe(), trace.embeddings = replica.strategy().embedding_report();
+  return trace;
+}
+
+}  // namespace starling
