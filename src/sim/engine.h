@@ -1,0 +1,199 @@
+// The simulator's heart. Ranks are threads, but only the one that holds the baton talks to the rest; whoever gives the baton away carries
+// out what the network does until the next rank's turn comes, and hands it over. Ranks that compute do so without the baton, in real
+// time, and get it back at the virtual time at which their model says they are done. All state is under one mutex.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <queue>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "comm/world.h"
+#include "sim/rehearsal.h"
+#include "sim/simulate.h"
+#include "sim/trace.h"
+
+namespace starling::sim {
+
+class Engine;
+struct Group;
+
+// Thrown into a rank that the scenario lets crash; not a std::exception, so that no handler for errors takes it.
+struct CrashSignal {};
+
+// Something that a rank can wait for.
+class SimOperation : public Operation, public std::enable_shared_from_this<SimOperation> {
+ public:
+  SimOperation(Engine& engine, int rank) : engine(engine), rank(rank) {}
+  bool done() override;
+  void wait(double deadline_s) override;
+  virtual std::string name() const = 0;  // "all-reduce (ring)", "message from rank 1 (tag 5)"
+  virtual std::string late() const = 0;  // "rank 2 (node1) has not started it: it is in 'validation' at update 120"
+  virtual void message_ended() {}        // one of its messages, sent or received, at the present time
+  virtual void arithmetic_ended() {}
+  virtual void completed() {}  // the time of complete_later() has come
+  Engine& engine;
+  const int rank;  // in the whole run
+  bool complete = false;
+};
+
+struct Message {
+  int from = 0, to = 0;
+  int64_t bytes = 0;
+  std::shared_ptr<SimOperation> sender, receiver;  // set when posted
+  const std::byte* source = nullptr;
+  std::byte* target = nullptr;
+  std::unique_ptr<std::byte[]> copy;  // of an eager message that came before its receive
+  Time ready = -1;                    // through the sender's software; -1 = not posted
+  Time tx_began = 0, tx_ended = 0;
+  bool eager = false, arrived = false;
+  const char* label = nullptr;  // in the trace; null for messages of collectives
+  Message* next = nullptr;      // in its channel, or free
+};
+
+struct Rank {
+  enum State : uint8_t { ready, running, computing, waiting, finished };
+  int id = 0, node = 0;
+  State state = ready;
+  Time now = 0;            // may be ahead of the engine's in timing-only runs, between two calls of a communicator
+  Time software_free = 0;  // its communication thread
+  bool go = false, body_ended = false, in_piece = false, crashed = false;
+  Time piece = 0, piece_began = 0;
+  Work::Kind piece_kind = Work::memory;
+  uint32_t pieces = 0;
+  std::condition_variable baton;
+  SimOperation* waits_for = nullptr;
+  Time wait_began = 0, deadline = 0;
+  Time armed = INT64_MAX;  // its first entry among the deadlines: never after its present one
+  std::string peer_error;  // what its wait ends with
+  const char* phase = nullptr;
+  int64_t step = 0;
+  std::vector<Slowdown> slow;
+  double speed = 1;
+  RankReport report;
+};
+
+class Engine {
+ public:
+  using Lock = std::unique_lock<std::mutex>;
+  Engine(const Scenario& scenario, bool traced);
+  void run(const std::function<void(World&)>& rank_main);
+  SimulationResult result();
+
+  // Called by ranks.
+  Lock enter(int rank);  // with the baton, at the rank's own time
+  void begin(int rank, const Work& work);
+  void end(int rank);
+  Time now(int rank) const { return ranks_[static_cast<size_t>(rank)].now; }
+  bool done(SimOperation& op);
+  void wait(SimOperation& op, double deadline_s);
+
+  // With the lock held.
+  Time now() const { return now_; }
+  Rank& rank(int id) { return ranks_[static_cast<size_t>(id)]; }
+  const Scenario& scenario() const { return scenario_; }
+  const Cluster& cluster() const { return cluster_; }
+  void complete(SimOperation& op);
+  // The operation's arithmetic_ended() comes when the rank's communication thread has done it.
+  void arithmetic(SimOperation& op, double ns);
+  void complete_later(const std::shared_ptr<SimOperation>& op, Time at);
+  struct Channel {
+    uint64_t group_and_kind, number;  // kind and number: a tag, or which collective
+    int from, to;
+    bool operator==(const Channel&) const = default;
+  };
+  void post_send(const Channel& channel, std::shared_ptr<SimOperation> op, const std::byte* data, int64_t bytes, const char* label);
+  void post_receive(const Channel& channel, std::shared_ptr<SimOperation> op, std::byte* data, int64_t bytes);
+  // "rank 2 (node1) has not started it: it is in 'validation' at update 120"
+  std::string lateness(int rank, const std::string& has_not) const;
+  void hash(uint8_t kind, int rank, int64_t peer, int64_t bytes);
+  void hash_payload(const std::byte* data, int64_t bytes) {
+    if (scenario_.hash_payloads) hash_.add({data, static_cast<size_t>(bytes)});
+  }
+  // When the network of these nodes is free of collectives and of messages.
+  Time network_free(const std::vector<int>& nodes) const;
+  void occupy_network(const std::vector<int>& nodes, Time until);
+  void count_messages(int64_t n) { messages_ += n; }
+
+  const std::shared_ptr<Group>& world_group() const { return world_group_; }
+  std::shared_ptr<Group> make_group(std::vector<int> ranks);
+  Trace trace;
+
+ private:
+  enum Kind : uint8_t { wake, enter_link, left, enter_receiver, arrived, arithmetic_done, complete_op };
+  struct Event {
+    Time time;
+    uint64_t number;
+    Kind kind;
+    int rank;
+    Message* message;
+    std::shared_ptr<SimOperation> op;
+  };
+  struct Later {
+    bool operator()(const Event& a, const Event& b) const { return a.time != b.time ? a.time > b.time : a.number > b.number; }
+  };
+  struct ChannelHash {
+    size_t operator()(const Channel& c) const;
+  };
+  struct Queue {
+    Message *first = nullptr, *last = nullptr;  // posted on one side only, all on the same one
+    bool sends = false;
+  };
+
+  void rank_thread(Rank& r, const std::function<void(World&)>& rank_main);
+  void dispatch();
+  bool next_deadline(Time before);
+  void nothing_left();
+  void crash_next();
+  void hand_over(Rank& r, Time at);
+  void give_away(Lock& lock, Rank& r);
+  void make_ready(Rank& r, Time at);
+  void end_wait(Rank& r, std::string error);
+  void fail(Rank& r, const std::exception_ptr& error);
+  void fail_all(const std::exception_ptr& error, std::string text);
+  void arm_deadline(Rank& r);
+  Time piece_time(Rank& r, const Work& work);
+  void push(Time at, Kind kind, int rank, Message* message, std::shared_ptr<SimOperation> op = nullptr);
+  void handle(Event& event);
+  Message* message_for(const Channel& channel, bool send, int64_t bytes);
+  void send_posted(Message& m);
+  void start_link(Message& m);
+  void sent(Message& m);
+  void received(Message& m);
+  void recycle(Message& m);
+  int out_port(const Message& m) const;
+  int in_port(const Message& m) const;
+  Time transferred(int port, Time start, double ns) const;
+
+  const Scenario scenario_;
+  const Cluster cluster_;
+  std::mutex mutex_;
+  std::condition_variable all_finished_, slot_free_;
+  int finished_ = 0, slots_ = 0;
+  std::deque<Rank> ranks_;
+  Time now_ = 0;
+  uint64_t next_number_ = 0;
+  std::priority_queue<Event, std::vector<Event>, Later> events_;
+  std::priority_queue<std::pair<Time, int>, std::vector<std::pair<Time, int>>, std::greater<>> deadlines_;
+  std::vector<Crash> crashes_;  // to come, the next one last
+  Rank* awaited_ = nullptr;     // the baton lies ready for this rank, whose body still computes
+  bool any_crashed_ = false;
+  std::exception_ptr first_error_;
+  std::string failure_;  // "rank 3 failed: ..."
+  std::unordered_map<Channel, Queue, ChannelHash> channels_;
+  std::deque<Message> messages_store_;
+  Message* free_messages_ = nullptr;
+  std::vector<Time> out_free_, in_free_, collective_free_;  // ports: nodes, then ranks; by node
+  Fnv hash_;
+  int64_t messages_ = 0, event_count_ = 0;
+  std::shared_ptr<Group> world_group_;
+  int groups_ = 0;
+};
+
+}  // namespace starling::sim

@@ -1,0 +1,182 @@
+// Messages. A message waits for the sender's communication thread (message_us), then, if it is long, until the receiver is ready; then it
+// is serialised out of the sender's port, travels for the latency, and is serialised into the receiver's port. Between nodes the ports are
+// the nodes' network cards, within a node each rank has one of its own for each direction.
+#include <cstring>
+
+#include "sim/group.h"
+
+namespace starling::sim {
+
+size_t Engine::ChannelHash::operator()(const Channel& c) const {
+  uint64_t h = c.group_and_kind * 0x9E3779B97F4A7C15u + c.number;
+  h = (h ^ (h >> 29)) * 0xBF58476D1CE4E5B9u + (static_cast<uint64_t>(c.from) << 32 | static_cast<uint32_t>(c.to));
+  h = (h ^ (h >> 32)) * 0x94D049BB133111EBu;
+  return h ^ (h >> 29);
+}
+
+int Engine::out_port(const Message& m) const {
+  const int node = cluster_.node_of(m.from);
+  return node == cluster_.node_of(m.to) ? cluster_.nodes() + m.from : node;
+}
+int Engine::in_port(const Message& m) const {
+  const int node = cluster_.node_of(m.to);
+  return node == cluster_.node_of(m.from) ? cluster_.nodes() + m.to : node;
+}
+
+// When a port that begins at `start` is through with what takes it `ns` undisturbed.
+Time Engine::transferred(int port, Time start, double ns) const {
+  return port < cluster_.nodes() ? finish(start, ns, cluster_.slow(port)) : start + whole_ns(ns);
+}
+
+// The first message that the other side has posted, or a new one.
+Message* Engine::message_for(const Channel& channel, bool send, int64_t bytes) {
+  Queue& queue = channels_[channel];
+  if (queue.first && queue.sends != send) {
+    Message* m = queue.first;
+    CHECK(m->bytes == bytes, "rank {} {} {} bytes {} rank {}, which {} {}", send ? m->from : m->to, send ? "sends" : "expects", bytes,
+          send ? "to" : "from", send ? m->to : m->from, send ? "expects" : "sends", m->bytes);
+    queue.first = m->next;
+    if (!queue.first) channels_.erase(channel);
+    m->next = nullptr;
+    return m;
+  }
+  Message* m = free_messages_;
+  if (m)
+    free_messages_ = m->next;
+  else
+    m = &messages_store_.emplace_back();
+  *m = Message{};
+  m->from = channel.from;
+  m->to = channel.to;
+  m->bytes = bytes;
+  m->eager = cluster_.eager(bytes);
+  queue.sends = send;
+  (queue.first ? queue.last->next : queue.first) = m;
+  queue.last = m;
+  return m;
+}
+
+void Engine::recycle(Message& m) {
+  m.sender = m.receiver = nullptr;
+  m.copy = nullptr;
+  m.next = free_messages_;
+  free_messages_ = &m;
+}
+
+void Engine::post_send(const Channel& channel, std::shared_ptr<SimOperation> op, const std::byte* data, int64_t bytes, const char* label) {
+  Message& m = *message_for(channel, true, bytes);
+  m.sender = std::move(op);
+  m.source = data;
+  m.label = label;
+  Rank& r = rank(m.from);
+  r.report.traffic.bytes_sent += bytes;
+  ++r.report.traffic.messages_sent;
+  ++messages_;
+  r.software_free = m.ready = std::max(r.software_free, now_) + us(cluster_.link(m.from, m.to).message_us);
+  if (m.eager) {
+    if (data && m.receiver && m.target && !rank(m.to).crashed) {
+      std::memcpy(m.target, data, static_cast<size_t>(bytes));
+    } else if (data && !m.receiver) {
+      m.copy.reset(new std::byte[static_cast<size_t>(bytes)]);
+      std::memcpy(m.copy.get(), data, static_cast<size_t>(bytes));
+    }
+    push(m.ready, enter_link, m.from, &m);
+  } else if (m.receiver) {
+    push(m.ready + us(cluster_.link(m.from, m.to).latency_us), enter_link, m.from, &m);
+  }
+}
+
+void Engine::post_receive(const Channel& channel, std::shared_ptr<SimOperation> op, std::byte* data, int64_t bytes) {
+  Message& m = *message_for(channel, false, bytes);
+  m.receiver = std::move(op);
+  m.target = data;
+  if (m.ready < 0) return;
+  if (!m.eager) {
+    push(std::max(m.ready, now_) + us(cluster_.link(m.from, m.to).latency_us), enter_link, m.from, &m);
+  } else {
+    if (m.copy && data) std::memcpy(data, m.copy.get(), static_cast<size_t>(bytes));
+    m.copy = nullptr;
+    if (m.arrived) received(m);
+  }
+}
+
+void Engine::handle(Event& event) {
+  switch (event.kind) {
+    case enter_link:
+      return start_link(*event.message);
+    case left:
+      return sent(*event.message);
+    case enter_receiver: {
+      Message& m = *event.message;
+      const LinkModel& link = cluster_.link(m.from, m.to);
+      Time& free = in_free_[static_cast<size_t>(in_port(m))];
+      free = std::max(transferred(in_port(m), std::max(now_, free), transfer_ns(link, m.bytes)), m.tx_ended + us(link.latency_us));
+      return push(free, arrived, m.to, &m);
+    }
+    case arrived: {
+      Message& m = *event.message;
+      m.arrived = true;
+      hash(arrived, m.to, m.from, m.bytes);
+      if (m.receiver) received(m);
+      return;
+    }
+    case arithmetic_done:
+      if (!rank(event.rank).crashed) event.op->arithmetic_ended();
+      return;
+    case complete_op:
+      if (!rank(event.rank).crashed) event.op->completed();
+      return;
+    case wake:
+      break;
+  }
+  CHECK(false, "event of kind {}", static_cast<int>(event.kind));
+}
+
+void Engine::start_link(Message& m) {
+  if (rank(m.from).crashed) return;  // never sent; its memory may be gone
+  Time& free = out_free_[static_cast<size_t>(out_port(m))];
+  m.tx_began = std::max(now_, free);
+  m.tx_ended = free = transferred(out_port(m), m.tx_began, transfer_ns(cluster_.link(m.from, m.to), m.bytes));
+  hash(enter_link, m.from, m.to, m.bytes);
+  // The sender may change its memory as soon as the message has left, so it is copied now; nobody reads it there before it has arrived.
+  if (!m.eager && m.source && m.target && !rank(m.to).crashed) std::memcpy(m.target, m.source, static_cast<size_t>(m.bytes));
+  push(free, left, m.from, &m);
+  push(m.tx_began + us(cluster_.link(m.from, m.to).latency_us), enter_receiver, m.to, &m);
+}
+
+void Engine::sent(Message& m) {
+  if (m.label) trace.add(m.from, Trace::network, m.label, m.tx_began, now_, m.bytes);
+  const auto op = std::move(m.sender);
+  if (!rank(m.from).crashed) op->message_ended();
+}
+
+void Engine::received(Message& m) {
+  if (scenario_.hash_payloads && m.target) hash_payload(m.target, m.bytes);
+  rank(m.to).report.traffic.bytes_received += m.bytes;
+  const auto op = std::move(m.receiver);
+  recycle(m);
+  if (!rank(op->rank).crashed) op->message_ended();
+}
+
+void Engine::arithmetic(SimOperation& op, double ns) {
+  Rank& r = rank(op.rank);
+  r.software_free = std::max(r.software_free, now_) + whole_ns(ns);
+  push(r.software_free, arithmetic_done, op.rank, nullptr, op.shared_from_this());
+}
+
+void Engine::complete_later(const std::shared_ptr<SimOperation>& op, Time at) { push(at, complete_op, op->rank, nullptr, op); }
+
+Time Engine::network_free(const std::vector<int>& nodes) const {
+  Time free = 0;
+  for (const int node : nodes) {
+    const auto n = static_cast<size_t>(node);
+    free = std::max({free, collective_free_[n], out_free_[n], in_free_[n]});
+  }
+  return free;
+}
+
+void Engine::occupy_network(const std::vector<int>& nodes, Time until) {
+  for (const int node : nodes) collective_free_[static_cast<size_t>(node)] = until;
+}
+
+}  // namespace starling::sim

@@ -1,0 +1,118 @@
+// What a simulated cluster is made of and what goes wrong in it: plain numbers, readable from YAML. docs/simulator.md says what each means
+// and which equation it enters.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace starling {
+
+struct LinkModel {
+  double latency_us = -1;        // -1 in any of the three: as the preset says
+  double bandwidth_gbit_s = -1;  // of one direction
+  double message_us = -1;        // of the sender's communication thread, before a message enters the link
+};
+
+struct NetworkModel {
+  std::string preset = "10gbe";
+  LinkModel inter, intra;           // between nodes, within one
+  int64_t ranks_per_node = 1;       // ranks 0 .. ranks_per_node-1 are node 0, and so on
+  int64_t eager_bytes = 64 * 1024;  // longer messages start only when their receiver is ready
+};
+// "1gbe", "10gbe", "25gbe", "100gbe" (TCP), "infiniband" (100 Gbit/s), "loopback"; ConfigError for another name.
+NetworkModel network_preset(const std::string& name);
+// The model with everything filled in from its preset.
+NetworkModel resolved(const NetworkModel& network);
+
+// Rates of one rank, measured and then frozen; 0 = takes no time.
+struct ComputeModel {
+  double forward_gflops = 100, backward_gflops = 100;
+  double update_gb_s = 5, memory_gb_s = 10;
+  double piece_us = 5;  // fixed cost of each piece of computing
+};
+
+struct Straggler {
+  int rank = 0;
+  double from_s = 0, until_s = 1e9;
+  double factor = 2;  // computing takes so many times as long
+};
+struct LinkFault {
+  int node = 0;
+  double from_s = 0, until_s = 1e9;
+  double factor = 0.1;  // the bandwidth of the node's network card is multiplied by it, both directions
+};
+struct Crash {
+  int rank = 0;
+  double at_s = 0;
+};
+
+struct Scenario {
+  int ranks = 2;
+  NetworkModel network;
+  ComputeModel compute;
+  std::vector<double> speeds;  // relative, by rank; empty = all 1. Not in files: a straggler without times says the same
+  double jitter = 0;           // relative standard deviation of computing times
+  std::vector<Straggler> stragglers;
+  std::vector<LinkFault> link_faults;
+  std::vector<Crash> crashes;
+  uint64_t seed = 1;
+  bool modelled_collectives = false;
+  bool timing_only = false;
+  bool hash_payloads = false;
+  int threads = 0;
+};
+
+template <class Visitor>
+void visit(Visitor& v, Straggler& s) {
+  v.field("rank", s.rank, "the slow rank", 0, 1000000);
+  v.field("from-s", s.from_s, "virtual seconds", 0.0, 1e9);
+  v.field("until-s", s.until_s, "virtual seconds", 0.0, 1e9);
+  v.field("factor", s.factor, "its computing takes so many times as long", 0.01, 1e6);
+}
+template <class Visitor>
+void visit(Visitor& v, LinkFault& f) {
+  v.field("node", f.node, "the node whose network card is slow", 0, 1000000);
+  v.field("from-s", f.from_s, "virtual seconds", 0.0, 1e9);
+  v.field("until-s", f.until_s, "virtual seconds", 0.0, 1e9);
+  v.field("factor", f.factor, "its bandwidth is multiplied by this", 1e-6, 1.0);
+}
+template <class Visitor>
+void visit(Visitor& v, Crash& c) {
+  v.field("rank", c.rank, "the rank that stops", 0, 1000000);
+  v.field("at-s", c.at_s, "virtual seconds", 0.0, 1e9);
+}
+template <class Visitor>
+void visit(Visitor& v, Scenario& s) {
+  NetworkModel& n = s.network;
+  ComputeModel& c = s.compute;
+  v.field("ranks", s.ranks, "processes of the simulated run", 1, 65536);
+  v.field("ranks-per-node", n.ranks_per_node, "ranks that share a machine and its network card", 1, 65536);
+  v.choice("network", n.preset, {"1gbe", "10gbe", "25gbe", "100gbe", "infiniband", "loopback"},
+           "between nodes: TCP over Ethernet, InfiniBand EDR, or one machine's loopback");
+  v.field("latency-us", n.inter.latency_us, "between nodes, one way, microseconds; -1 = as the network says", -1.0, 1e9);
+  v.field("bandwidth-gbit-s", n.inter.bandwidth_gbit_s, "between nodes, each direction; -1 = as the network says", -1.0, 1e6);
+  v.field("message-us", n.inter.message_us, "sender's cost of a message to another node, microseconds; -1 = as the network says", -1.0,
+          1e9);
+  v.field("intra-latency-us", n.intra.latency_us, "within a node, microseconds; -1 = as the network says", -1.0, 1e9);
+  v.field("intra-bandwidth-gbit-s", n.intra.bandwidth_gbit_s, "within a node, of one rank; -1 = as the network says", -1.0, 1e6);
+  v.field("intra-message-us", n.intra.message_us, "sender's cost of a message within a node; -1 = as the network says", -1.0, 1e9);
+  v.field("eager-bytes", n.eager_bytes, "longer messages start only when the receiver is ready", 0, int64_t{1} << 40);
+  v.field("forward-gflops", c.forward_gflops, "rate of forward passes of one rank; 0 = no time", 0.0, 1e9);
+  v.field("backward-gflops", c.backward_gflops, "rate of backward passes of one rank; 0 = no time", 0.0, 1e9);
+  v.field("update-gb-s", c.update_gb_s, "memory rate of optimizer updates of one rank; 0 = no time", 0.0, 1e9);
+  v.field("memory-gb-s", c.memory_gb_s, "memory rate of copies and of adding in collectives; 0 = no time", 0.0, 1e9);
+  v.field("piece-us", c.piece_us, "fixed time of each piece of computing, microseconds", 0.0, 1e9);
+  v.field("jitter", s.jitter, "relative standard deviation of computing times", 0.0, 2.0);
+  v.records("stragglers", s.stragglers, "ranks that compute slowly for a while");
+  v.records("link-faults", s.link_faults, "network cards that are slow for a while");
+  v.records("crashes", s.crashes, "ranks that stop for good");
+  v.field("seed", s.seed, "of the jitter");
+  v.field("modelled-collectives", s.modelled_collectives,
+          "collectives take the time of a formula instead of being sent message by message");
+  v.field("timing-only", s.timing_only, "nothing is computed or sent, only timed");
+  v.field("hash-payloads", s.hash_payloads, "the trace hash covers the contents of messages too");
+  v.field("threads", s.threads, "ranks computed at the same time; 0 = one per core; changes no result", 0, 4096);
+}
+
+}  // namespace starling

@@ -1,0 +1,35 @@
+// A cluster in one process and in virtual time: every rank runs the same code as over MPI, on a thread of its own, with a communicator and
+// a clock that follow a model of network and machine. Virtual time alone decides the order of everything, so two runs of one scenario are
+// equal bit for bit, whatever the real machine does.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "comm/world.h"
+#include "sim/scenario.h"
+
+namespace starling {
+
+struct RankReport {
+  Traffic traffic;                                          // over all communicators of the rank
+  int64_t computed_ns = 0, waited_ns = 0, finished_ns = 0;  // virtual
+  std::string error;                                        // "" = it returned
+};
+
+struct SimulationResult {
+  int64_t virtual_ns = 0;  // when the last rank ended
+  std::vector<RankReport> ranks;
+  uint64_t trace_hash = 0;  // FNV-1a over time, rank, kind, peer and bytes of every event, in order
+  int64_t messages = 0, events = 0;
+};
+
+// Runs rank_main on every rank of the scenario. If ranks throw, the first error in virtual time is rethrown when all have ended; the others
+// got a PeerError that names it from whatever they waited for. A rank that the scenario lets crash throws nothing: who waits for it gets a
+// PeerError at its deadline. ConfigError for a scenario that makes no sense. With a path, a trace for a browser's trace viewer is written
+// there.
+SimulationResult simulate(const Scenario& scenario, const std::function<void(World&)>& rank_main,
+                          const std::string& chrome_trace_path = "");
+
+}  // namespace starling
