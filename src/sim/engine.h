@@ -3,6 +3,8 @@
 // time, and get it back at the virtual time at which their model says they are done. All state is under one mutex.
 #pragma once
 
+#include <semaphore.h>
+
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -57,17 +59,34 @@ struct Message {
   Message* next = nullptr;      // in its channel, or free
 };
 
+// POSIX's: std::binary_semaphore spins before it sleeps, which hundreds of waiting threads cannot afford.
+class Semaphore {
+ public:
+  Semaphore() { sem_init(&semaphore_, 0, 0); }
+  ~Semaphore() { sem_destroy(&semaphore_); }
+  Semaphore(const Semaphore&) = delete;
+  Semaphore& operator=(const Semaphore&) = delete;
+  void post() { sem_post(&semaphore_); }
+  void wait() {
+    while (sem_wait(&semaphore_) != 0) {
+    }
+  }
+
+ private:
+  sem_t semaphore_;
+};
+
 struct Rank {
   enum State : uint8_t { ready, running, computing, waiting, finished };
   int id = 0, node = 0;
   State state = ready;
   Time now = 0;            // may be ahead of the engine's in timing-only runs, between two calls of a communicator
   Time software_free = 0;  // its communication thread
-  bool go = false, body_ended = false, in_piece = false, crashed = false;
+  bool body_ended = false, in_piece = false, crashed = false;
   Time piece = 0, piece_began = 0;
   Work::Kind piece_kind = Work::memory;
   uint32_t pieces = 0;
-  std::condition_variable baton;
+  Semaphore baton;  // posted when it is this rank's turn, or time to end
   SimOperation* waits_for = nullptr;
   Time wait_began = 0, deadline = 0;
   Time armed = INT64_MAX;  // its first entry among the deadlines: never after its present one
@@ -147,11 +166,13 @@ class Engine {
   };
 
   void rank_thread(Rank& r, const std::function<void(World&)>& rank_main);
-  void dispatch();
+  Rank* dispatch();
+  void pass(Lock& lock, Rank* next);
+  void take(Lock& lock, Rank& r);
   bool next_deadline(Time before);
   void nothing_left();
   void crash_next();
-  void hand_over(Rank& r, Time at);
+  Rank* hand_over(Rank& r, Time at);
   void give_away(Lock& lock, Rank& r);
   void make_ready(Rank& r, Time at);
   void end_wait(Rank& r, std::string error);
@@ -175,7 +196,7 @@ class Engine {
   const Cluster cluster_;
   std::mutex mutex_;
   std::condition_variable all_finished_, slot_free_;
-  int finished_ = 0, slots_ = 0;
+  int finished_ = 0, slots_ = 0, core_ = 0;
   std::deque<Rank> ranks_;
   Time now_ = 0;
   uint64_t next_number_ = 0;

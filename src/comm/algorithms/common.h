@@ -18,10 +18,10 @@ inline PartBytes part_bytes(const CollectiveShape& s, int k) {
   return {range.begin * size_of(s.type), range.count() * size_of(s.type), range.count()};
 }
 
-inline Schedule& append(Schedule& first, Schedule second) {
+inline void append(Schedule& first, Schedule second) {
+  first.rounds.reserve(first.rounds.size() + second.rounds.size());
   for (auto& round : second.rounds) first.rounds.push_back(std::move(round));
   first.scratch_bytes = std::max(first.scratch_bytes, second.scratch_bytes);
-  return first;
 }
 
 }  // namespace starling

@@ -41,7 +41,8 @@ Schedule ring_all_gather(const CollectiveShape& s) {
 
 Schedule ring_all_reduce(const CollectiveShape& s, Reduce reduce) {
   Schedule schedule = ring_reduce_scatter(s, reduce);
-  return append(schedule, ring_all_gather(s));
+  append(schedule, ring_all_gather(s));
+  return schedule;
 }
 
 }  // namespace starling

@@ -46,7 +46,8 @@ Schedule tree_broadcast(const CollectiveShape& s, int root) {
 
 Schedule tree_all_reduce(const CollectiveShape& s, Reduce reduce) {
   Schedule schedule = reduce_to_zero(s, reduce);
-  return append(schedule, tree_broadcast(s, 0));
+  append(schedule, tree_broadcast(s, 0));
+  return schedule;
 }
 
 }  // namespace starling
