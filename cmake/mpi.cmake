@@ -7,6 +7,7 @@ get_target_property(comm_sources starling_comm SOURCES)
 if(STARLING_MPI AND MPI_C_FOUND)
   list(FILTER comm_sources EXCLUDE REGEX "/no_mpi\\.cpp$")
   target_link_libraries(starling_comm PRIVATE MPI::MPI_C)
+  target_compile_definitions(starling_comm PRIVATE OMPI_SKIP_MPICXX)  # the C interface is enough; its old C++ one needs a library more
 else()
   list(FILTER comm_sources EXCLUDE REGEX "/comm/mpi/")
   message(STATUS "Open MPI was not found: training with several processes is off (apt-get install libopenmpi-dev openmpi-bin)")

@@ -13,6 +13,8 @@ packages=(
   nlohmann-json3-dev      # JSON reports
   zlib1g-dev libzstd-dev  # .gz and .zst corpora
   libgtest-dev libgmock-dev  # tests
+  libopenmpi-dev openmpi-bin  # training with several processes
+  iproute2                # the test between network namespaces (tools/network.sh)
   libbenchmark-dev        # micro-benchmarks (cmake -DSTARLING_BENCH=ON)
 )
 

@@ -21,9 +21,14 @@ World make_local_world();
 
 // Whether mpirun or srun started this process as one of several (their environment variables are there).
 bool started_by_mpi();
-// Joins the ranks that mpirun or srun started; once per process. MPI is left when the communicator is destroyed. Throws ConfigError, naming
-// the package, when Starling was built without MPI.
+// Joins the ranks that mpirun or srun started; once per process. MPI is left when the communicator is destroyed, but not while an exception
+// is under way: whoever catches it prints it and calls abort_run. Throws ConfigError, naming the package, when Starling was built without
+// MPI.
 World make_mpi_world();
+// "rank 2 on beta: " from make_mpi_world until MPI is left, else "".
+std::string rank_label();
+// Ends this process, and with it the other ranks if MPI has been joined and not left. Output is flushed; destructors do not run.
+[[noreturn]] void abort_run(int status);
 // "Open MPI 4.1.4", or "none".
 std::string mpi_version();
 

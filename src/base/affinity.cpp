@@ -1,0 +1,36 @@
+#include "base/affinity.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+namespace starling {
+
+std::vector<int> usable_core_list() {
+  std::vector<int> cores;
+  // The kernel refuses masks that are smaller than its own, so ask with larger and larger ones.
+  for (int bits = 1024; bits <= 1 << 20 && cores.empty(); bits *= 2) {
+    cpu_set_t* mask = CPU_ALLOC(bits);
+    const size_t bytes = CPU_ALLOC_SIZE(bits);
+    if (mask && sched_getaffinity(0, bytes, mask) == 0)
+      for (int core = 0; core < bits; ++core)
+        if (CPU_ISSET_S(core, bytes, mask)) cores.push_back(core);
+    CPU_FREE(mask);
+  }
+  return cores.empty() ? std::vector<int>{0} : cores;
+}
+
+int usable_cores() { return static_cast<int>(usable_core_list().size()); }
+
+std::string cores_text(const std::vector<int>& cores) {
+  std::string text = cores.size() == 1 ? "core " : "cores ";
+  for (size_t i = 0; i < cores.size();) {
+    size_t last = i;
+    while (last + 1 < cores.size() && cores[last + 1] == cores[last] + 1) ++last;
+    text += fmt::format("{}{}", i ? ", " : "", cores[i]);
+    if (last > i) text += fmt::format("-{}", cores[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+}  // namespace starling

@@ -1,0 +1,318 @@
+#include "comm/mpi/engine.h"
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "comm/mpi/mpi_call.h"
+
+namespace starling {
+namespace {
+
+using namespace std::chrono_literals;
+
+// While something is under way the thread polls. With somebody waiting for it a core is likely to be free, so it only yields for a while;
+// else computing threads want the core, and it sleeps at once. Sleeping longer than this costs bandwidth, shorter costs the others' time.
+constexpr int kYieldsWaitedFor = 2000, kYields = 10;
+constexpr auto kSleepWaitedFor = 20us, kSleep = 50us;
+constexpr auto kIdle = 5ms;                     // between looks at heartbeats with nothing else to do
+constexpr int64_t kBeatInterval = 500'000'000;  // ns
+constexpr int64_t kFastestBeat = 10'000'000;    // ns, while somebody waits with a short deadline
+constexpr size_t kPooled = 64;                  // free blocks of scratch memory that are kept
+constexpr int kHostName = 64;
+
+int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / 1ns; }
+
+std::string own_host() {
+  char name[kHostName] = {};
+  return gethostname(name, sizeof name - 1) == 0 && name[0] ? name : "unnamed";
+}
+
+}  // namespace
+
+std::shared_ptr<Storage> ScratchPool::take(int64_t bytes) {
+  auto best = free_.end();
+  for (auto block = free_.begin(); block != free_.end(); ++block) {
+    const int64_t size = (*block)->bytes();
+    if (size >= bytes && size <= 2 * bytes + (1 << 20) && (best == free_.end() || size < (*best)->bytes())) best = block;
+  }
+  if (best == free_.end()) return std::make_shared<Storage>(bytes);
+  std::shared_ptr<Storage> block = std::move(*best);
+  free_.erase(best);
+  return block;
+}
+
+void ScratchPool::give_back(std::shared_ptr<Storage> storage) {
+  free_.push_back(std::move(storage));
+  if (free_.size() > kPooled) free_.erase(free_.begin());
+}
+
+void Task::wait(double deadline_s) {
+  if (!done()) {
+    const auto begin = std::chrono::steady_clock::now();
+    ++engine_.waiting_;
+    std::unique_lock lock(engine_.mutex_);
+    // Who is late must have got around when the deadline comes.
+    engine_.beat_interval_ns_ = std::clamp(static_cast<int64_t>(1e9 / 20 * deadline_s), kFastestBeat, kBeatInterval);
+    engine_.to_thread_.notify_one();
+    const auto deadline = begin + std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(deadline_s));
+    engine_.from_thread_.wait_until(lock, deadline, [&] { return done(); });
+    --engine_.waiting_;
+    const int64_t waited = (std::chrono::steady_clock::now() - begin) / 1ns;
+    engine_.waited_ns_ += waited;
+    if (!done()) throw PeerError(engine_.lateness(*this, 1e-9 * static_cast<double>(waited)));
+  }
+  if (error_) std::rethrow_exception(error_);
+}
+
+Engine::Engine() : beat_interval_ns_(kBeatInterval) {
+  thread_ = std::thread([this] { main(); });
+  std::unique_lock lock(mutex_);
+  from_thread_.wait(lock, [&] { return state_ != State::starting; });
+  if (start_error_) {
+    lock.unlock();
+    thread_.join();
+    std::rethrow_exception(start_error_);
+  }
+}
+
+Engine::~Engine() {
+  {
+    const std::lock_guard lock(mutex_);
+    state_ = State::closing;
+    to_thread_.notify_one();
+  }
+  thread_.join();
+}
+
+void Engine::submit(const std::shared_ptr<Task>& task) {
+  const std::lock_guard lock(mutex_);
+  ++operations_;
+  if (task->collective_ >= 0) collectives_ = task->collective_ + 1;
+  queue_.push_back(task);
+  to_thread_.notify_one();
+}
+
+void Engine::note(const char* phase, int64_t step) {
+  const std::lock_guard lock(mutex_);
+  Heartbeat& own = known_[static_cast<size_t>(world_->rank)].beat;
+  std::strncpy(own.phase, phase, sizeof own.phase - 1);
+  if (step > 0) own.step = step;
+}
+
+Traffic Engine::traffic() const {
+  const std::lock_guard lock(mutex_);
+  return {sent_, received_, messages_, waited_ns_};
+}
+
+void Engine::count(int64_t sent, int64_t received, int64_t messages) {
+  sent_ += sent;
+  received_ += received;
+  messages_ += messages;
+}
+
+void Engine::abort(int status) {
+  const std::lock_guard lock(mutex_);
+  abort_status_ = status;
+  to_thread_.notify_one();
+}
+
+void Engine::main() {
+  prctl(PR_SET_NAME, "communication");
+  prctl(PR_SET_TIMERSLACK, 1000UL);  // ns; the default adds 50 us to every sleep
+  try {
+    start_mpi();
+  } catch (...) {
+    start_error_ = std::current_exception();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    state_ = start_error_ ? State::ended : State::running;
+    from_thread_.notify_all();
+  }
+  if (start_error_) return;
+  serve();
+  stop_mpi();
+}
+
+void Engine::start_mpi() {
+  int level = 0;
+  MPI_CALL(Init_thread, nullptr, nullptr, MPI_THREAD_FUNNELED, &level);  // "main" is the thread that calls this
+  MPI_CALL(Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm world, beats, local;
+  MPI_CALL(Comm_dup, MPI_COMM_WORLD, &world);
+  MPI_CALL(Comm_dup, MPI_COMM_WORLD, &beats);
+  world_ = &add_group(world, true);
+
+  MPI_CALL(Comm_split_type, MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world_->rank, MPI_INFO_NULL, &local);
+  MPI_CALL(Comm_rank, local, &local_rank_);
+  MPI_CALL(Comm_size, local, &local_size_);
+  MPI_CALL(Comm_free, &local);
+
+  const size_t size = world_->members.size();
+  std::string names(size * kHostName, '\0');
+  own_host().copy(names.data() + static_cast<size_t>(world_->rank) * kHostName, kHostName - 1);
+  MPI_CALL(Allgather, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, names.data(), kHostName, MPI_CHAR, world);
+  for (size_t r = 0; r < size; ++r) hosts_.emplace_back(names.c_str() + r * kHostName);
+
+  known_.assign(size, {{}, now_ns()});
+  heartbeats_.start(beats);
+}
+
+const Group& Engine::add_group(MPI_Comm comm, bool world) {
+  auto group = std::make_unique<Group>();
+  group->collectives = comm;
+  group->world = world;
+  MPI_CALL(Comm_set_errhandler, comm, MPI_ERRORS_RETURN);
+  MPI_CALL(Comm_dup, comm, &group->messages);
+  MPI_CALL(Comm_rank, comm, &group->rank);
+  int size = 0;
+  MPI_CALL(Comm_size, comm, &size);
+  std::vector<int> ranks(static_cast<size_t>(size));
+  for (int r = 0; r < size; ++r) ranks[static_cast<size_t>(r)] = r;
+  group->members.resize(ranks.size());
+  MPI_Group these, all;
+  MPI_CALL(Comm_group, comm, &these);
+  MPI_CALL(Comm_group, MPI_COMM_WORLD, &all);
+  MPI_CALL(Group_translate_ranks, these, size, ranks.data(), all, group->members.data());
+  MPI_CALL(Group_free, &these);
+  MPI_CALL(Group_free, &all);
+  groups_.push_back(std::move(group));
+  return *groups_.back();
+}
+
+const Group& Engine::split(const Group& group, int color) {
+  MPI_Comm part;
+  MPI_CALL(Comm_split, group.collectives, color, group.rank, &part);
+  return add_group(part, false);
+}
+
+void Engine::serve() {
+  Tasks fresh;
+  for (;;) {
+    bool closing;
+    {
+      const std::lock_guard lock(mutex_);
+      std::swap(fresh, queue_);
+      closing = state_ == State::closing;
+    }
+    if (abort_status_ >= 0) MPI_Abort(MPI_COMM_WORLD, abort_status_);
+    bool moved = !fresh.empty();
+    for (std::shared_ptr<Task>& task : fresh) {
+      try {
+        task->begin();
+        active_.push_back(std::move(task));
+      } catch (...) {
+        end_task(*task, std::current_exception());
+      }
+    }
+    fresh.clear();
+    moved |= advance_all();
+    beat(now_ns());
+    if (closing && active_.empty()) return;
+    pause(moved);
+  }
+}
+
+bool Engine::advance_all() {
+  bool moved = false;
+  for (auto task = active_.begin(); task != active_.end();) {
+    Task::Progress progress = Task::Progress::done;
+    std::exception_ptr error;
+    try {
+      progress = (*task)->advance();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    moved |= progress != Task::Progress::none;
+    if (progress == Task::Progress::done) {
+      end_task(**task, error);
+      task = active_.erase(task);
+    } else {
+      ++task;
+    }
+  }
+  return moved;
+}
+
+void Engine::end_task(Task& task, const std::exception_ptr& error) {
+  task.release();
+  const std::lock_guard lock(mutex_);
+  task.error_ = error;
+  task.done_.store(true, std::memory_order_release);
+  from_thread_.notify_all();
+}
+
+void Engine::beat(int64_t now) {
+  if (heartbeats_.size() == 1) return;
+  while (heartbeats_.receive()) {
+    const std::lock_guard lock(mutex_);
+    merge(known_, heartbeats_.news(), now);
+  }
+  std::unique_lock lock(mutex_);
+  // A shorter interval counts from now on.
+  if (now < next_beat_ns_ && next_beat_ns_ <= now + beat_interval_ns_) return;
+  next_beat_ns_ = now + beat_interval_ns_;
+  enter_own_beat(now);
+  heartbeats_.send(known_);
+}
+
+void Engine::enter_own_beat(int64_t now) {
+  Heartbeats::Known& own = known_[static_cast<size_t>(world_->rank)];
+  ++own.beat.count;
+  own.beat.collectives = collectives_;
+  own.beat.operations = operations_;
+  own.heard_ns = now;
+}
+
+void Engine::pause(bool moved) {
+  if (moved) {
+    quiet_sweeps_ = 0;
+    return;
+  }
+  const bool waited_for = waiting_.load(std::memory_order_relaxed) > 0;
+  if (!active_.empty() && ++quiet_sweeps_ < (waited_for ? kYieldsWaitedFor : kYields)) {
+    sched_yield();
+    return;
+  }
+  std::unique_lock lock(mutex_);
+  if (!queue_.empty() || abort_status_ >= 0) return;
+  if (!active_.empty())
+    to_thread_.wait_for(lock, waited_for ? kSleepWaitedFor : kSleep);
+  else if (state_ != State::closing)
+    to_thread_.wait_for(lock, kIdle);
+}
+
+void Engine::stop_mpi() {
+  while (!heartbeats_.stop()) {
+    if (abort_status_ >= 0) MPI_Abort(MPI_COMM_WORLD, abort_status_);
+    std::this_thread::sleep_for(1ms);
+  }
+  MPI_Finalize();
+  const std::lock_guard lock(mutex_);
+  state_ = State::ended;
+}
+
+// Called with the mutex held.
+std::string Engine::lateness(const Task& task, double waited_s) {
+  const int64_t now = now_ns();
+  enter_own_beat(now);
+  int hops = 1;
+  while ((1 << hops) < static_cast<int>(known_.size())) ++hops;
+  Lateness l;
+  l.operation = task.what_;
+  l.waited_s = waited_s;
+  l.collective = task.collective_;
+  l.members = task.group_.members;
+  l.self = world_->rank;
+  l.peer = task.peer_;
+  // News needs up to 2 hops beats: each is sent to one distance, and distances take turns.
+  l.silent_s = 1e-9 * static_cast<double>(kBeatInterval) * (4 + 4 * hops);
+  return describe_lateness(l, known_, hosts_, now);
+}
+
+}  // namespace starling

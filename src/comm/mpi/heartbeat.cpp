@@ -1,0 +1,104 @@
+#include "comm/mpi/heartbeat.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "comm/mpi/mpi_call.h"
+
+namespace starling {
+namespace {
+
+int bytes_of(const std::vector<Heartbeat>& beats) { return static_cast<int>(beats.size() * sizeof(Heartbeat)); }
+
+bool finished(MPI_Request& request) {
+  int flag = 0;
+  MPI_CALL(Test, &request, &flag, MPI_STATUS_IGNORE);
+  return flag != 0;
+}
+
+}  // namespace
+
+void Heartbeats::start(MPI_Comm comm) {
+  comm_ = comm;
+  MPI_CALL(Comm_rank, comm, &rank_);
+  MPI_CALL(Comm_size, comm, &size_);
+  incoming_.resize(static_cast<size_t>(size_));
+  next_.resize(static_cast<size_t>(size_));
+  outgoing_.resize(static_cast<size_t>(size_));
+  if (size_ > 1) post();
+}
+
+void Heartbeats::post() { MPI_CALL(Irecv, next_.data(), bytes_of(next_), MPI_BYTE, MPI_ANY_SOURCE, 0, comm_, &receiving_); }
+
+bool Heartbeats::receive() {
+  if (size_ == 1 || !finished(receiving_)) return false;
+  std::swap(incoming_, next_);
+  post();
+  return true;
+}
+
+void Heartbeats::send(const std::vector<Known>& known) {
+  if (size_ == 1 || stopping_ || !finished(sending_)) return;
+  for (size_t r = 0; r < known.size(); ++r) outgoing_[r] = known[r].beat;
+  MPI_CALL(Isend, outgoing_.data(), bytes_of(outgoing_), MPI_BYTE, (rank_ + distance_) % size_, 0, comm_, &sending_);
+  distance_ = 2 * distance_ < size_ ? 2 * distance_ : 1;
+}
+
+bool Heartbeats::stop() {
+  if (stopped_) return true;
+  receive();
+  if (!stopping_) {
+    if (!finished(sending_)) return false;  // the barrier says: whatever I sent has arrived
+    stopping_ = true;
+    MPI_CALL(Ibarrier, comm_, &barrier_);
+  }
+  if (!finished(barrier_)) return false;
+  if (receiving_ != MPI_REQUEST_NULL) {
+    MPI_CALL(Cancel, &receiving_);
+    MPI_CALL(Wait, &receiving_, MPI_STATUS_IGNORE);
+  }
+  return stopped_ = true;
+}
+
+void merge(std::vector<Heartbeats::Known>& known, const std::vector<Heartbeat>& news, int64_t now_ns) {
+  for (size_t r = 0; r < known.size(); ++r)
+    if (news[r].count > known[r].beat.count) known[r] = {news[r], now_ns};
+}
+
+std::string describe_lateness(const Lateness& l, const std::vector<Heartbeats::Known>& known, const std::vector<std::string>& hosts,
+                              int64_t now_ns) {
+  const auto of = [&](int r) -> const Heartbeats::Known& { return known[static_cast<size_t>(r)]; };
+  const auto name = [&](int r) { return fmt::format("rank {} on {}", r, hosts[static_cast<size_t>(r)]); };
+  const auto age = [&](int r) { return 1e-9 * static_cast<double>(now_ns - of(r).heard_ns); };
+  const auto doing = [&](int r) {
+    const Heartbeat& beat = of(r).beat;
+    return beat.phase[0] ? fmt::format("it is in '{}' at update {}", beat.phase, beat.step) : std::string("it has not said what it does");
+  };
+  // How far a rank has come. On the communicator of all ranks it is known whether it has started this very operation.
+  const auto progress = [&](int r) {
+    const Heartbeat& beat = of(r).beat;
+    if (l.collective < 0) return std::tuple(int64_t{0}, beat.step, beat.operations);
+    return beat.collectives > l.collective ? std::tuple(INT64_MAX, int64_t{0}, int64_t{0})
+                                           : std::tuple(beat.collectives, beat.step, beat.operations);
+  };
+  std::vector<int> others = l.members;
+  if (l.peer >= 0) others = {l.peer};
+  std::erase(others, l.self);
+
+  std::string text = fmt::format("{} waited {:.1f} s; ", l.operation, l.waited_s);
+  if (others.empty()) return text + "no other rank takes part in it";
+  const int oldest = *std::max_element(others.begin(), others.end(), [&](int a, int b) { return age(a) < age(b); });
+  const int slowest = *std::min_element(others.begin(), others.end(), [&](int a, int b) { return progress(a) < progress(b); });
+  if (age(oldest) > l.silent_s)
+    text += fmt::format("{} has not been heard of for {:.1f} s, {}: its process or its machine may have died", name(oldest), age(oldest),
+                        doing(oldest));
+  else if (l.peer >= 0)
+    text += fmt::format("{} did not do its part: {} and was last heard of {:.1f} s ago", name(l.peer), doing(l.peer), age(l.peer));
+  else if (progress(slowest) < progress(l.self))
+    text += fmt::format("{} is behind: {} and was last heard of {:.1f} s ago", name(slowest), doing(slowest), age(slowest));
+  else
+    text += fmt::format("no rank is behind this one, so the network is slow, or {} differs among the ranks", l.operation);
+  return text + "; raise strategy.deadline-seconds, or look at that rank's log";
+}
+
+}  // namespace starling

@@ -1,0 +1,63 @@
+// What each rank is doing, known to every rank within about log2 N beats: once in a while a rank sends everything it knows to the rank
+// 2^k further on, with k rotating. So a rank that waits too long can say for whom.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace starling {
+
+struct Heartbeat {
+  int64_t count = 0;        // grows with every beat of its rank; 0 = nothing known yet
+  int64_t step = 0;         // the update that the rank last named
+  int64_t collectives = 0;  // started on the communicator of all ranks
+  int64_t operations = 0;   // started on any communicator
+  char phase[32] = {};
+};
+
+// Sending and receiving them, in the communication thread.
+class Heartbeats {
+ public:
+  struct Known {
+    Heartbeat beat;
+    int64_t heard_ns = 0;  // when the count last grew, on this rank's clock
+  };
+  void start(MPI_Comm comm);
+  // True if something has come: then news() has an entry for each rank.
+  bool receive();
+  const std::vector<Heartbeat>& news() const { return incoming_; }
+  // Sends all of `known` on, unless the last beat is still under way.
+  void send(const std::vector<Known>& known);
+  // Before MPI ends: send nothing any more, and call this until it is true. Then every rank has called it and no message is under way.
+  bool stop();
+  int size() const { return size_; }
+
+ private:
+  void post();
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1, distance_ = 1;
+  std::vector<Heartbeat> incoming_, next_, outgoing_;
+  MPI_Request receiving_ = MPI_REQUEST_NULL, sending_ = MPI_REQUEST_NULL, barrier_ = MPI_REQUEST_NULL;
+  bool stopping_ = false, stopped_ = false;
+};
+
+// Takes over what is newer than what is known.
+void merge(std::vector<Heartbeats::Known>& known, const std::vector<Heartbeat>& news, int64_t now_ns);
+
+// How the lateness of others is judged; all about one group of ranks.
+struct Lateness {
+  std::string operation;
+  double waited_s = 0;
+  int64_t collective = -1;   // its number on the communicator of all ranks, or -1
+  std::vector<int> members;  // of the group, by world rank
+  int self = 0, peer = -1;   // world ranks; peer: the only one that is waited for, or -1
+  double silent_s = 5;       // a rank unheard for longer than this counts as dead
+};
+// "all-reduce (ring) waited 10.0 s; rank 2 on beta is behind: ..."
+std::string describe_lateness(const Lateness&, const std::vector<Heartbeats::Known>& known, const std::vector<std::string>& hosts,
+                              int64_t now_ns);
+
+}  // namespace starling

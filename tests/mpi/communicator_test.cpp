@@ -1,0 +1,220 @@
+// Messages between two ranks, parts of the group, counters, and what is said about a late rank.
+#include <chrono>
+#include <thread>
+
+#include "comm/threads.h"
+#include "tests/mpi/fixture.h"
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+
+void sleep_s(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+TEST(Messages, KeepTheirOrderPerTag) {
+  Communicator& comm = test_comm();
+  const int right = (comm.rank() + 1) % comm.size(), left = (comm.rank() + comm.size() - 1) % comm.size();
+  constexpr int64_t n = 20000;
+  std::vector<Pending> sent, received;
+  std::vector<Tensor> in;
+  for (int k = 0; k < 12; ++k)  // two tags in turn, small and large ones
+    sent.push_back(comm.send(filled(k % 3 ? 5 : n, DType::f32, [&](int64_t i) { return element(comm.rank(), i) + k; }), right, 7 + k % 2));
+  for (const int tag : {8, 7})
+    for (int k = tag - 7; k < 12; k += 2) {
+      in.emplace_back(Shape{k % 3 ? 5 : n}, DType::f32);
+      received.push_back(comm.receive(in.back(), left, tag));
+    }
+  size_t next = 0;
+  for (const int tag : {8, 7})
+    for (int k = tag - 7; k < 12; k += 2, ++next) {
+      received[next].wait();
+      expect_elements(
+          in[next], {0, in[next].count()}, [&](int64_t i) { return element(left, i) + k; }, fmt::format("message {}", k));
+    }
+  for (const Pending& p : sent) p.wait();
+}
+
+TEST(Messages, DoNotMeetCollectives) {
+  Communicator& comm = test_comm();
+  const int other = comm.rank() ^ 1;
+  Pending sent, received;
+  const Tensor in({3}, DType::i32);
+  if (other < comm.size()) {
+    sent = comm.send(filled(3, DType::i32, [&](int64_t i) { return element(comm.rank(), i); }), other, 0);
+    received = comm.receive(in, other, 0);
+  }
+  const Tensor x = filled(3, DType::i32, [](int64_t) { return 1; });
+  comm.all_reduce(x).wait();
+  expect_elements(
+      x, {0, 3}, [&](int64_t) { return comm.size(); }, "sum");
+  sent.wait(), received.wait();
+  if (other < comm.size())
+    expect_elements(
+        in, {0, 3}, [&](int64_t i) { return element(other, i); }, "message");
+}
+
+TEST(Messages, OfNoBytesAreDone) {
+  EXPECT_TRUE(test_comm().send(Tensor({0}, DType::f32), (test_comm().rank() + 1) % test_comm().size(), 1).done());
+}
+
+TEST(Split, PartsWorkOnTheirOwn) {
+  Communicator& comm = test_comm();
+  const int color = comm.rank() % 2;
+  const std::unique_ptr<Communicator> half = comm.split(color);
+  EXPECT_EQ(half->size(), (comm.size() + 1 - color) / 2);
+  EXPECT_EQ(half->rank(), comm.rank() / 2);
+  EXPECT_EQ(half->host(half->rank()), comm.host(comm.rank()));
+  const Tensor x = filled(1000, DType::f32, [&](int64_t i) { return element(comm.rank(), i); });
+  const Tensor y = filled(1000, DType::f32, [&](int64_t i) { return element(comm.rank(), i); });
+  const Pending one = half->all_reduce(x), two = comm.all_reduce(y);
+  two.wait(), one.wait();
+  const auto sum = [&](int64_t i, int first, int stride) {
+    double s = 0;
+    for (int r = first; r < comm.size(); r += stride) s += element(r, i);
+    return s;
+  };
+  expect_elements(
+      x, {0, 1000}, [&](int64_t i) { return sum(i, color, 2); }, "half");
+  expect_elements(
+      y, {0, 1000}, [&](int64_t i) { return sum(i, 0, 1); }, "all");
+  if (half->size() > 1) {
+    const Tensor in({1}, DType::i32);
+    const Tensor out = filled(1, DType::i32, [&](int64_t) { return comm.rank(); });
+    const Pending sent = half->send(out, (half->rank() + 1) % half->size(), 3);
+    half->receive(in, (half->rank() + half->size() - 1) % half->size(), 3).wait();
+    sent.wait();
+    EXPECT_EQ(in.data<int32_t>()[0], color + 2 * ((half->rank() + half->size() - 1) % half->size()));
+  }
+}
+
+TEST(Traffic, IsThatOfTheSchedules) {
+  Communicator& comm = test_comm();
+  const CollectiveShape shape{comm.rank(), comm.size(), 100003, DType::f32};
+  const Tensor x({100003}, DType::f32);
+  const auto expect = [&](const Schedule& schedule, const Pending& pending, const Traffic& before, const char* what) {
+    pending.wait();
+    const Traffic after = comm.traffic();
+    EXPECT_EQ(after.bytes_sent - before.bytes_sent, schedule.bytes_sent()) << what;
+    EXPECT_EQ(after.bytes_received - before.bytes_received, schedule.bytes_received()) << what;
+    EXPECT_EQ(after.messages_sent - before.messages_sent, schedule.messages_sent()) << what;
+  };
+  comm.set_algorithm(Algorithm::ring);
+  Traffic before = comm.traffic();
+  expect(ring_all_reduce(shape, Reduce::sum), comm.all_reduce(x), before, "ring");
+  comm.set_algorithm(Algorithm::tree);
+  before = comm.traffic();
+  expect(tree_all_reduce(shape, Reduce::sum), comm.all_reduce(x), before, "tree");
+  comm.set_algorithm(Algorithm::halving_doubling);
+  before = comm.traffic();
+  expect(halving_doubling_all_reduce(shape, Reduce::sum), comm.all_reduce(x), before, "halving-doubling");
+  comm.set_algorithm(Algorithm::automatic);
+  before = comm.traffic();
+  expect(bf16_all_reduce(shape), comm.all_reduce_bf16(x), before, "bf16");
+
+  before = comm.traffic();
+  const int right = (comm.rank() + 1) % comm.size(), left = (comm.rank() + comm.size() - 1) % comm.size();
+  const Pending sent = comm.send(x, right, 1);
+  comm.receive(Tensor({100003}, DType::f32), left, 1).wait();
+  sent.wait();
+  const Traffic after = comm.traffic();
+  EXPECT_EQ(after.bytes_sent - before.bytes_sent, 400012);
+  EXPECT_EQ(after.bytes_received - before.bytes_received, 400012);
+  EXPECT_EQ(after.messages_sent - before.messages_sent, 1);
+}
+
+TEST(Traffic, CountsTheTimeOfWaiting) {
+  Communicator& comm = test_comm();
+  comm.barrier().wait();
+  const int64_t before = comm.traffic().waited_ns;
+  if (comm.rank() == 0) sleep_s(0.3);
+  comm.barrier().wait();
+  const double waited = 1e-9 * static_cast<double>(comm.traffic().waited_ns - before);
+  if (comm.rank() == 0)
+    EXPECT_LT(waited, 0.2);
+  else
+    EXPECT_GT(waited, 0.2);
+}
+
+TEST(Pending, EndsWhileTheCallerDoesSomethingElse) {
+  Communicator& comm = test_comm();
+  comm.barrier().wait();
+  comm.set_algorithm(Algorithm::ring);
+  const Tensor x({100003}, DType::f32);
+  const Pending pending = comm.all_reduce(x);
+  comm.set_algorithm(Algorithm::automatic);
+  for (int k = 0; k < 500 && !pending.done(); ++k) sleep_s(0.01);
+  EXPECT_TRUE(pending.done());
+}
+
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const PeerError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Deadline, NamesTheRankThatIsLate) {
+  Communicator& comm = test_comm();
+  for (const int late : {0, comm.size() - 1}) {
+    comm.barrier().wait();
+    comm.note("exchange", 119);
+    const Tensor x = filled(1000, DType::f32, [&](int64_t i) { return element(comm.rank(), i); });
+    comm.set_algorithm(Algorithm::ring);
+    if (comm.rank() == late) {
+      comm.note("validation", 120);
+      sleep_s(3.5);
+    }
+    const Pending pending = comm.all_reduce(x);
+    comm.set_algorithm(Algorithm::automatic);
+    if (comm.rank() != late) {
+      const std::string message = message_of([&] { pending.wait(2); });
+      EXPECT_THAT(message,
+                  HasSubstr(fmt::format("all-reduce (ring) waited 2.0 s; rank {} on {} is behind: it is in 'validation' at update 120",
+                                        late, comm.host(late))));
+      EXPECT_THAT(message, HasSubstr("strategy.deadline-seconds"));
+    }
+    pending.wait();  // a missed deadline leaves the operation as it is
+    double sum = 0;
+    for (int r = 0; r < comm.size(); ++r) sum += element(r, 999);
+    EXPECT_EQ(x.data<float>()[999], static_cast<float>(sum));
+  }
+}
+
+TEST(Deadline, NamesTheOtherSideOfAMessage) {
+  Communicator& comm = test_comm();
+  comm.barrier().wait();
+  const Tensor x({10}, DType::f32);
+  if (comm.rank() == 0) {
+    const Pending pending = comm.receive(x, 1, 5);
+    EXPECT_THAT(message_of([&] { pending.wait(0.2); }),
+                HasSubstr(fmt::format("a message from rank 1 of 40 bytes with tag 5 waited 0.2 s; rank 1 on {} did not do its part",
+                                      comm.host(1))));
+    pending.wait();
+  }
+  if (comm.rank() == 1) {
+    sleep_s(0.5);
+    comm.send(x, 0, 5).wait();
+  }
+  comm.barrier().wait();
+}
+
+TEST(Threads, ShareTheCoresOfAHost) {
+  // mpirun is told to bind nothing, so all ranks of a host have one mask.
+  const int n = threads_for_rank(test_comm());
+  EXPECT_GE(n, 1);
+  EXPECT_LE(n * test_world().local_size, std::max(static_cast<int>(std::thread::hardware_concurrency()), test_world().local_size));
+}
+
+TEST(World, KnowsWhereRanksAre) {
+  EXPECT_TRUE(started_by_mpi());
+  EXPECT_LT(test_world().local_rank, test_world().local_size);
+  EXPECT_LE(test_world().local_size, test_comm().size());
+  EXPECT_EQ(rank_label(), fmt::format("rank {} on {}: ", test_comm().rank(), test_comm().host(test_comm().rank())));
+  EXPECT_THAT(mpi_version(), testing::StartsWith("Open MPI "));
+}
+
+}  // namespace
+}  // namespace starling

@@ -1,0 +1,66 @@
+// Runs the tests on all ranks. Rank 0 prints as usual, the others only failures. A failed test ends all ranks: they are no longer in step.
+// --end=exit|kill|throw instead ends rank 1 early, for failing.sh.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "tests/mpi/fixture.h"
+
+namespace starling {
+namespace {
+
+World* the_world = nullptr;
+
+class Report : public testing::EmptyTestEventListener {
+  void OnTestStart(const testing::TestInfo&) override {
+    if (testing::UnitTest::GetInstance()->Failed()) abort_run(1);
+  }
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (result.failed() && test_comm().rank() > 0)
+      fmt::print(stderr, "{}{}:{}: {}\n", rank_label(), result.file_name() ? result.file_name() : "?", result.line_number(),
+                 result.message());
+  }
+};
+
+int run_tests() {
+  World world = make_mpi_world();
+  world.comm->set_deadline(60);
+  the_world = &world;
+  auto& listeners = testing::UnitTest::GetInstance()->listeners();
+  if (world.comm->rank() > 0) delete listeners.Release(listeners.default_result_printer());
+  listeners.Append(new Report);
+  const int status = RUN_ALL_TESTS();
+  if (status != 0) abort_run(status);
+  return 0;
+}
+
+// What the program does when something goes wrong on one rank only; the others wait for it.
+int end_early(const std::string& how) {
+  try {
+    World world = make_mpi_world();
+    world.comm->set_deadline(60);
+    world.comm->barrier().wait();
+    if (world.comm->rank() == 1 && how == "exit") _exit(7);
+    if (world.comm->rank() == 1 && how == "kill") kill(getpid(), SIGKILL);
+    if (world.comm->rank() == 1) throw DataError("corpus.de:17: this line is a test");
+    world.comm->barrier().wait();
+    return 0;
+  } catch (const Error& e) {
+    fmt::print(stderr, "{}{}\n", rank_label(), e.what());
+    abort_run(3);
+  }
+}
+
+}  // namespace
+
+World& test_world() { return *the_world; }
+
+}  // namespace starling
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  if (argc > 1 && std::strncmp(argv[1], "--end=", 6) == 0) return starling::end_early(argv[1] + 6);
+  return starling::run_tests();
+}
