@@ -156,6 +156,7 @@ void add_bench(CLI::App& app) {
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
   translate->callback([a] { run_translate_bench(*a); });
+  add_bench_distributed(*bench);
 }
 
 }  // namespace starling

@@ -19,6 +19,7 @@ namespace {
 
 void add_verbs(CLI::App& app) {
   add_train(app);
+  add_simulate(app);
   add_translate(app);
   add_score(app);
   add_evaluate(app);

@@ -13,6 +13,8 @@ void add_score(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_average(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_bench_distributed(CLI::App& bench);  // a verb of bench
+void add_simulate(CLI::App& app);
 void add_demo_corpus(CLI::App& app);
 
 // "starling", or "starling bench train" for a verb within a verb.

@@ -16,7 +16,6 @@ void put_row(T* to, int64_t index, int64_t index_elements, const T* values, int6
 template <class T>
 void add_rows(const Tensor& all, int64_t index_elements, const Tensor& gradient) {
   const int64_t width = all.columns(), D = gradient.columns();
-  gradient.zero();
   for (int64_t r = 0; r < all.rows(); ++r) {
     const T* row = all.data<T>() + r * width;
     const auto index = static_cast<int64_t>(row[0]);
@@ -31,12 +30,12 @@ struct Gathered {
   std::vector<int64_t> offsets;  // in elements, by rank
 };
 
-Gathered allocate(const std::vector<int64_t>& counts, int64_t width, DType type) {
+Gathered allocate(const std::vector<int64_t>& counts, int64_t width, DType type, bool phantom = false) {
   Gathered g;
   int64_t rows = 0;
   g.offsets.push_back(0);
   for (const int64_t n : counts) rows += n, g.offsets.push_back(rows * width);
-  g.all = Tensor({rows, width}, type);
+  g.all = phantom ? Tensor::phantom({rows, width}, type) : Tensor({rows, width}, type);
   return g;
 }
 
@@ -98,8 +97,47 @@ RowExchange RowExchange::start_assumed_sparse(Communicator& comm, const Tensor& 
   return e;
 }
 
-void RowExchange::finish() {
-  pending_.wait();
+RowExchange RowExchange::start_lookups(Communicator& comm, const Tensor& gradient, const TokenGradients& tokens,
+                                       const std::vector<int32_t>& touched, const std::vector<int64_t>& counts) {
+  RowExchange e;
+  e.gradient_ = gradient;
+  e.on_top_ = true;
+  const int64_t D = gradient.columns(), width = D + 1;
+  Gathered g = allocate(counts, width, gradient.dtype());
+  CHECK(counts[static_cast<size_t>(comm.rank())] == static_cast<int64_t>(touched.size()), "{} rows announced, {} there",
+        counts[static_cast<size_t>(comm.rank())], touched.size());
+  std::vector<int32_t> place(static_cast<size_t>(gradient.rows()), -1);
+  for (size_t i = 0; i < touched.size(); ++i) place[static_cast<size_t>(touched[i])] = static_cast<int32_t>(i);
+  by_type(gradient.dtype(), [&]<class T>(T) {
+    T* own = g.all.data<T>() + g.offsets[static_cast<size_t>(comm.rank())];
+    for (size_t i = 0; i < touched.size(); ++i) own[static_cast<int64_t>(i) * width] = static_cast<T>(touched[i]);
+    size_t token = 0;
+    for (const Tensor& rows : tokens.rows)
+      for (int64_t r = 0; r < rows.rows(); ++r) {
+        const int32_t at = place[static_cast<size_t>(tokens.tokens[token++])];
+        CHECK(at >= 0, "token {} was looked up but not announced", tokens.tokens[token - 1]);
+        T* to = own + at * width + 1;
+        const T* from = rows.data<T>() + r * D;
+        for (int64_t i = 0; i < D; ++i) to[i] += from[i];
+      }
+  });
+  e.all_ = g.all;
+  e.pending_ = comm.all_gather_varying(g.all, g.offsets);
+  return e;
+}
+
+RowExchange RowExchange::start_phantom(Communicator& comm, const Tensor& gradient, int64_t index_elements,
+                                       const std::vector<int64_t>& counts) {
+  RowExchange e;
+  const Gathered g = allocate(counts, gradient.columns() + index_elements, gradient.dtype(), true);
+  e.all_ = g.all;
+  e.pending_ = comm.all_gather_varying(g.all, g.offsets);
+  return e;
+}
+
+void RowExchange::add_up() {
+  if (!gradient_) return;
+  if (!on_top_) gradient_.zero();
   by_type(gradient_.dtype(), [&]<class T>(T) { add_rows<T>(all_, index_elements_, gradient_); });
 }
 

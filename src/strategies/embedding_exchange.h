@@ -1,7 +1,7 @@
 // Exchanging an embedding table's gradient by rows. Two forms: `rows`, each touched row once (duplicates are added up first), and
 // `assumed sparse`, one row per token plus, if the table is the output projection too, all rows once more: what frameworks do that treat
-// the gradient of a look-up as sparse whatever is added to it (Cavdar et al. 2019; methods: Horovod's sparse path). All ranks add the
-// gathered rows in the order of ranks, so replicas stay equal.
+// the gradient of a look-up as sparse whatever is added to it (Cavdar et al. 2019). All ranks add the gathered rows in the order of
+// ranks, so replicas stay equal.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ double rows_exchange_bytes(int64_t rows_of_all_ranks, int64_t D, int64_t element
 // The gathered buffer of assumed-sparse with R rows on each of N ranks: N R (D e + 8), and the dense one V D e.
 double assumed_sparse_buffer_bytes(int64_t rows_per_rank, int64_t D, int64_t element, int N);
 
-// A gather of rows under way; finish() waits and adds them up into the table's gradient.
+// A gather of rows under way: wait(), then add_up() into the table's gradient.
 class RowExchange {
  public:
   // touched: rows of gradient to send, each once. counts: rows of every rank.
@@ -28,12 +28,19 @@ class RowExchange {
   // dense: whether all rows of the gradient go too.
   static RowExchange start_assumed_sparse(Communicator& comm, const Tensor& gradient, const TokenGradients& tokens, bool dense,
                                           const std::vector<int64_t>& counts);
-  void finish();
+  // The look-ups' part alone, duplicates added up, on top of what the gradient holds at add_up(). touched: the tokens, each once.
+  static RowExchange start_lookups(Communicator& comm, const Tensor& gradient, const TokenGradients& tokens,
+                                   const std::vector<int32_t>& touched, const std::vector<int64_t>& counts);
+  // The same with nothing in it, to be timed.
+  static RowExchange start_phantom(Communicator& comm, const Tensor& gradient, int64_t index_elements, const std::vector<int64_t>& counts);
+  void wait() const { pending_.wait(); }
+  void add_up();
   int64_t buffer_bytes() const { return all_.bytes(); }
 
  private:
   Tensor gradient_, all_;  // all_ [rows, D + index elements]
   int64_t index_elements_ = 1;
+  bool on_top_ = false;  // of what the gradient holds
   Pending pending_;
 };
 

@@ -39,7 +39,8 @@ void visit(Visitor& v, StrategyOptions& c) {
            "parameter-server with servers > 0: on the last ranks, which then do not compute, or on ranks that compute too");
   v.choice(
       "embedding-gradients", c.embedding_gradients, {"auto", "dense", "assumed-sparse"},
-      "auto = the cheaper of whole table and touched rows, by bytes; assumed-sparse = every token's row sent on its own, a known mistake, "
+      "auto = whole table or touched rows, whichever is fewer bytes, and for a table that is the output projection too its part early, "
+      "the look-ups' rows last; assumed-sparse = every token's row sent on its own, a known mistake, "
       "for comparison");
   v.choice("batch", c.batch, {"global", "per-worker"}, "whether train.batch-tokens counts all workers together or each one");
   v.choice("learning-rate-scaling", c.rate_scaling, {"none", "linear", "sqrt"},

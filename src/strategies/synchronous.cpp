@@ -5,6 +5,7 @@
 //   parameter-server              servers own the parts: push, update, pull
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "base/config.h"
@@ -30,16 +31,14 @@ class Synchronous : public Strategy {
       workers_ = size;
       for (int i = 0; i < size; ++i) servers_.push_back(i);
     }
-    // Tables that may go by rows: all of them when the mistake is to be shown, else those that are not the output projection as well.
-    std::erase_if(tables_, [&](const ExchangedTable& t) { return !t.looked_up || (t.output && !assumed_sparse()); });
+    std::erase_if(tables_, [&](const ExchangedTable& t) { return !t.looked_up || (t.output && !assumed_sparse() && !options.overlap); });
     if (size == 1 || server() || options.embedding_gradients == "dense") tables_.clear();
     std::vector<const Parameter*> whole;
     for (const ExchangedTable& t : tables_) whole.push_back(t.table);
     buckets_ = make_buckets(parameters, static_cast<int64_t>(options.bucket_mib * (1 << 20)) / element_, whole);
-    row_exchanges_.resize(tables_.size());
-    if (assumed_sparse())
-      for (const ExchangedTable& t : tables_) t.table->token_gradients = std::make_shared<TokenGradients>();
-    totals_ = Tensor({kTotals + static_cast<int64_t>(tables_.size()) * size}, DType::f64);
+    row_exchanges_.resize(tables_.size()), routes_.resize(tables_.size()), touched_.resize(tables_.size());
+    totals_ = Tensor({kTotals}, DType::f64);
+    counts_ = Tensor({std::max<int64_t>(1, static_cast<int64_t>(tables_.size()) * size)}, DType::f64);
     norm_ = Tensor({1}, DType::f64);
   }
 
@@ -56,10 +55,12 @@ class Synchronous : public Strategy {
 
   StepResult step(Worker& w) override {
     exchanges_.assign(buckets_.size(), {});
-    for (const ExchangedTable& t : tables_)
-      if (t.table->token_gradients) t.table->token_gradients->clear();
+    announce_rows(w);
     Worker::Calls calls;
-    calls.totals = [&](const StepTotals& mine) { send_totals(w, mine); };
+    calls.totals = [&](const StepTotals& mine) {
+      send_totals(w, mine);
+      choose_routes(w);
+    };
     calls.ready = [&](size_t b) {
       if (options_.overlap) start(w, b);
     };
@@ -71,6 +72,7 @@ class Synchronous : public Strategy {
     if (!computes || !options_.overlap)
       for (size_t b = 0; b < buckets_.size(); ++b) start(w, b);
 
+    for (const ExchangedTable& t : tables_) t.table->token_gradients.reset();
     w.comm().note("exchange of gradients", 0);
     StepResult result;
     result.totals = receive_totals();
@@ -131,14 +133,6 @@ class Synchronous : public Strategy {
     const double values[kTotals] = {mine.smoothed,      mine.nll,       mine.tokens, mine.correct,
                                     mine.source_tokens, mine.sentences, mine.stop,   mine.finished};
     std::copy_n(values, kTotals, x);
-    touched_.clear();
-    for (size_t t = 0; t < tables_.size(); ++t) {
-      const ExchangedTable& table = tables_[t];
-      touched_.push_back(w.lookup_rows(*table.table));
-      const int64_t rows = !assumed_sparse() ? static_cast<int64_t>(touched_.back().touched.size())
-                                             : touched_.back().tokens + (table.output ? table.table->shape[0] : 0);
-      x[kTotals + static_cast<int64_t>(t) * size_ + rank_] = static_cast<double>(rows);
-    }
     pending_totals_ = w.comm().all_reduce(totals_);
   }
 
@@ -148,62 +142,110 @@ class Synchronous : public Strategy {
     return {x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]};
   }
 
+  // How many rows of each table every rank will send, if it goes by rows: exchanged during the forward pass.
+  void announce_rows(Worker& w) {
+    if (tables_.empty()) return;
+    counts_.zero();
+    for (size_t t = 0; t < tables_.size(); ++t) {
+      const ExchangedTable& table = tables_[t];
+      touched_[t] = w.lookup_rows(*table.table, table.output && !assumed_sparse());
+      const int64_t rows = assumed_sparse() ? touched_[t].tokens + (table.output ? table.table->shape[0] : 0)
+                                            : static_cast<int64_t>(touched_[t].touched.size());
+      counts_.data<double>()[static_cast<int64_t>(t) * size_ + rank_] = static_cast<double>(rows);
+      if (assumed_sparse()) table.table->token_gradients = std::make_shared<TokenGradients>();
+    }
+    pending_counts_ = w.comm().all_reduce(counts_);
+  }
+
+  std::vector<int64_t> rows_by_rank(size_t t) const {
+    const double* x = counts_.data<double>() + static_cast<int64_t>(t) * size_;
+    return {x, x + size_};
+  }
+
+  // Before the last backward pass: which way each table's gradient goes, the same on all ranks.
+  void choose_routes(Worker& w) {
+    if (tables_.empty()) return;
+    pending_counts_.wait();
+    std::vector<std::string> reports;
+    for (size_t t = 0; t < tables_.size(); ++t) {
+      Parameter& table = *tables_[t].table;
+      const std::vector<int64_t> counts = rows_by_rank(t);
+      const int64_t V = table.shape[0], D = table.shape[1], rows = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+      const double dense = dense_exchange_bytes(V, D, element_, size_), sparse = rows_exchange_bytes(rows, D, element_, size_);
+      constexpr double mib = 1 << 20;
+      if (assumed_sparse()) {
+        routes_[t] = Route::assumed_sparse;
+        const double gathered = static_cast<double>(rows * (D * element_ + 8)), whole = static_cast<double>(V * D * element_);
+        reports.push_back(fmt::format("{}: assumed sparse, {} rows gathered into {:.1f} MiB on every rank ({:.1f}x the table's {:.1f} MiB)",
+                                      table.name, rows, gathered / mib, gathered / whole, whole / mib));
+        continue;
+      }
+      // The rows of a table that is the output projection too come on top of the whole table, but its bytes move early, unseen.
+      routes_[t] = tables_[t].output ? (sparse < 0.5 * dense ? Route::early : Route::dense) : (sparse < dense ? Route::rows : Route::dense);
+      if (routes_[t] == Route::early) {
+        table.token_gradients = std::make_shared<TokenGradients>();
+        for (size_t b = 0; b < buckets_.size(); ++b)
+          if (buckets_[b].table == &table) start_dense(w, b);
+      }
+      const char* route = routes_[t] == Route::dense  ? "dense"
+                          : routes_[t] == Route::rows ? "by rows"
+                                                      : "projection's part early, look-ups by rows";
+      reports.push_back(fmt::format("{}: {}; {} rows over all ranks, {} in the table: {:.2f} MiB by rows, {:.2f} MiB dense, sent per rank",
+                                    table.name, route, rows, V, sparse / mib, dense / mib));
+    }
+    embedding_report_ = fmt::format("{}", fmt::join(reports, "; "));
+  }
+
   // Begins the exchange of bucket b, whose gradient is complete here.
   void start(Worker& w, size_t b) {
     if (size_ == 1) return;
-    const Bucket& bucket = buckets_[b];
-    if (bucket.table && start_rows(w, *bucket.table)) return;
-    const Tensor x = view(w.parameters().gradients(), bucket.range);
-    const bool narrow = options_.wire == "bf16" && x.dtype() == DType::f32;
-    if (everything_everywhere())
-      exchanges_[b] = narrow ? w.comm().all_reduce_bf16(x) : w.comm().all_reduce(x);
-    else if (server() || narrow)
-      exchanges_[b] = w.comm().run(server_push(server_shape(x, true)), x, "push of gradients");
-    else
-      exchanges_[b] = w.comm().reduce_scatter(x);
+    for (size_t t = 0; t < tables_.size(); ++t)
+      if (buckets_[b].table == tables_[t].table && routes_[t] != Route::dense) return start_rows(w, t);
+    start_dense(w, b);
   }
 
-  // The exchange of a table by rows, where that is asked for or cheaper; false: as any other bucket.
-  bool start_rows(Worker& w, const Parameter& table) {
-    size_t t = 0;
-    while (tables_[t].table != &table) ++t;
-    pending_totals_.wait();  // begun before the backward pass, so it is usually there
-    std::vector<int64_t> counts;
-    int64_t rows = 0;
-    for (int r = 0; r < size_; ++r) {
-      counts.push_back(static_cast<int64_t>(totals_.data<double>()[kTotals + static_cast<int64_t>(t) * size_ + r]));
-      rows += counts.back();
+  void start_dense(Worker& w, size_t b) {
+    const Tensor x = view(w.parameters().gradients(), buckets_[b].range);
+    const bool narrow = options_.wire == "bf16" && x.dtype() == DType::f32;
+    if (everything_everywhere()) {
+      // A table that is a bucket of its own still goes in pieces, which travel one behind the other.
+      const int64_t piece = std::max<int64_t>(16, static_cast<int64_t>(options_.bucket_mib * (1 << 20)) / element_ / 16 * 16);
+      for (int64_t at = 0; at < x.count(); at += piece) {
+        const Tensor y = x.slice(at, Shape{std::min(piece, x.count() - at)});
+        exchanges_[b].push_back(narrow ? w.comm().all_reduce_bf16(y) : w.comm().all_reduce(y));
+      }
+    } else if (server() || narrow) {
+      exchanges_[b].push_back(w.comm().run(server_push(server_shape(x, true)), x, "push of gradients"));
+    } else {
+      exchanges_[b].push_back(w.comm().reduce_scatter(x));
     }
-    const int64_t V = table.shape[0], D = table.shape[1];
-    const double dense = dense_exchange_bytes(V, D, element_, size_), mib = 1 << 20;
-    const double sparse = assumed_sparse() ? static_cast<double>(rows * (D * element_ + 8)) * (size_ - 1) / size_
-                                           : rows_exchange_bytes(rows, D, element_, size_);
-    const bool by_rows = assumed_sparse() || sparse < dense;
-    if (assumed_sparse())
-      embedding_report_ = fmt::format("{}: assumed sparse, {} rows gathered into {:.1f} MiB on every rank ({:.1f}x the table's {:.1f} MiB)",
-                                      table.name, rows, static_cast<double>(rows * (D * element_ + 8)) / mib,
-                                      static_cast<double>(rows * (D * element_ + 8)) / static_cast<double>(V * D * element_),
-                                      static_cast<double>(V * D * element_) / mib);
+  }
+
+  void start_rows(Worker& w, size_t t) {
+    const Parameter& p = *tables_[t].table;
+    const std::vector<int64_t> counts = rows_by_rank(t);
+    const double bytes = 3.0 * static_cast<double>(touched_[t].tokens * p.shape[1] * element_);
+    w.clock().begin({Work::memory, 0, bytes});  // of making the rows, below
+    w.clock().end();
+    if (w.clock().timing_only())
+      row_exchanges_[t] = RowExchange::start_phantom(w.comm(), Tensor::phantom(p.shape, w.parameters().values().dtype()),
+                                                     routes_[t] == Route::assumed_sparse ? 8 / element_ : 1, counts);
+    else if (routes_[t] == Route::rows)
+      row_exchanges_[t] = RowExchange::start_rows(w.comm(), p.gradient, touched_[t].touched, counts);
+    else if (routes_[t] == Route::early)
+      row_exchanges_[t] = RowExchange::start_lookups(w.comm(), p.gradient, *p.token_gradients, touched_[t].touched, counts);
     else
-      embedding_report_ =
-          fmt::format("{}: {}; {} rows over all ranks of {} in the table: {:.2f} MiB by rows, {:.2f} MiB dense, sent per rank", table.name,
-                      by_rows ? "by rows" : "dense", rows, V, sparse / mib, dense / mib);
-    if (!by_rows) return false;
-    if (w.clock().timing_only()) return false;
-    const Parameter& p = table;
-    row_exchanges_[t] = assumed_sparse()
-                            ? RowExchange::start_assumed_sparse(w.comm(), p.gradient, *p.token_gradients, tables_[t].output, counts)
-                            : RowExchange::start_rows(w.comm(), p.gradient, touched_[t].touched, counts);
-    return true;
+      row_exchanges_[t] = RowExchange::start_assumed_sparse(w.comm(), p.gradient, *p.token_gradients, tables_[t].output, counts);
   }
 
   // Waits for bucket b; then its gradient is summed where it is owned.
   void finish(Worker& w, size_t b) {
-    exchanges_[b].wait();
+    for (const Pending& pending : exchanges_[b]) pending.wait();
     for (size_t t = 0; t < tables_.size(); ++t)
       if (buckets_[b].table == tables_[t].table && row_exchanges_[t]) {
         const double bytes = 3.0 * static_cast<double>(row_exchanges_[t]->buffer_bytes());
-        w.clock().spend({Work::memory, 0, bytes}, [&] { row_exchanges_[t]->finish(); });
+        row_exchanges_[t]->wait();
+        w.clock().spend({Work::memory, 0, bytes}, [&] { row_exchanges_[t]->add_up(); });
         row_exchanges_[t].reset();
       }
   }
@@ -258,10 +300,12 @@ class Synchronous : public Strategy {
   std::vector<int> servers_;  // ranks that own parts, in order of the parts
   std::vector<Bucket> buckets_;
 
-  Tensor totals_, norm_;
-  Pending pending_totals_;
+  enum class Route : uint8_t { dense, rows, early, assumed_sparse };
+  std::vector<Route> routes_;  // by table
+  Tensor totals_, norm_, counts_;
+  Pending pending_totals_, pending_counts_;
   std::vector<LookupRows> touched_;
-  std::vector<Pending> exchanges_;                         // by bucket
+  std::vector<std::vector<Pending>> exchanges_;            // by bucket
   std::vector<std::optional<RowExchange>> row_exchanges_;  // by table
   std::string embedding_report_;
 };

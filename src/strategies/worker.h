@@ -20,7 +20,7 @@ struct StepTotals {
   double finished = 0;  // ranks whose limits say that this step is the last
 };
 
-// An embedding table that might be exchanged by rows: not one that is the output projection too.
+// What a rank looks up in an embedding table.
 struct LookupRows {
   int64_t tokens = 0;            // looked up, duplicates counted
   std::vector<int32_t> touched;  // by this rank's share of the step, each once, ascending
@@ -45,8 +45,8 @@ class Worker {
   // For ranks that have no share: sums (a request to stop) and nothing else.
   virtual StepTotals idle_totals() = 0;
 
-  // The rows of the table that the step touches here.
-  virtual LookupRows lookup_rows(const Parameter& table) = 0;
+  // The rows of the table that look-ups of this step touch here; with last_only those of the last backward pass alone.
+  virtual LookupRows lookup_rows(const Parameter& table, bool last_only) = 0;
 
   // Factor on the summed gradient and the rate, from its norm per token; called on every rank with the same numbers.
   struct UpdatePlan {

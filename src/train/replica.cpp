@@ -104,11 +104,11 @@ void Replica::compute(const Batch& batch, bool last, StepTotals& sums, const Cal
   times_.forward += middle - start, times_.backward += clock().seconds() - middle;
 }
 
-LookupRows Replica::lookup_rows(const Parameter& table) {
+LookupRows Replica::lookup_rows(const Parameter& table, bool last_only) {
   LookupRows rows;
   for (const EmbeddingTable& t : model_.embedding_tables()) {
     if (t.table != &table) continue;
-    for (const Batch& batch : share_) {
+    for (const Batch& batch : last_only && !share_.empty() ? share_.last(1) : share_) {
       if (t.source) rows.touched.insert(rows.touched.end(), batch.source.tokens.begin(), batch.source.tokens.end());
       if (!t.target) continue;
       // The decoder reads the target shifted right by one: the begin token, and all but each sentence's last.

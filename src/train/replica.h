@@ -61,7 +61,7 @@ class Replica : private Worker {
   ParameterStore& parameters() override { return model_.parameters(); }
   void gradients(const Calls& calls) override;
   StepTotals idle_totals() override;
-  LookupRows lookup_rows(const Parameter& table) override;
+  LookupRows lookup_rows(const Parameter& table, bool last_only) override;
   UpdatePlan plan_update(const StepTotals& totals, double gradient_norm) override;
   std::string step_name() const override;
   void compute(const Batch& batch, bool last, StepTotals& sums, const Calls& calls);

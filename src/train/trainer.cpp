@@ -438,12 +438,17 @@ class Trainer {
       waited.push_back(all.data<double>()[2 * r]), bytes.push_back(all.data<double>()[2 * r + 1] / static_cast<double>(updates));
     const auto least = std::min_element(waited.begin(), waited.end()) - waited.begin();
     const double mean = std::accumulate(waited.begin(), waited.end(), 0.0) / static_cast<double>(waited.size());
-    progress_.event({{"type", "communication"}, {"step", step()}, {"seconds", span}, {"waited", waited}, {"bytes_per_update", bytes}});
+    progress_.event({{"type", "communication"},
+                     {"step", step()},
+                     {"seconds", span},
+                     {"waited", waited},
+                     {"bytes_per_update", bytes},
+                     {"embeddings", replica_->strategy().embedding_report()}});
     std::string text =
         fmt::format("communication: ranks waited {:.1f} % of the time (rank {} least, {:.1f} %), {:.2f} MiB sent per rank and update",
                     100 * mean / span, least, 100 * waited[static_cast<size_t>(least)] / span,
                     *std::max_element(bytes.begin(), bytes.end()) / (1 << 20));
-    if (const std::string rows = replica_->strategy().embedding_report(); !rows.empty()) text += "; " + rows;
+    if (const std::string rows = replica_->strategy().embedding_report(); !rows.empty() && step() == 1) text += "; " + rows;
     progress_.message(text);
   }
 

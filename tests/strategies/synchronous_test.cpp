@@ -42,6 +42,8 @@ struct Variant {
   int extra_ranks = 0;  // that only serve
 };
 
+void PrintTo(const Variant& v, std::ostream* out) { *out << v.name; }
+
 std::vector<Variant> variants() {
   std::vector<Variant> all;
   const auto add = [&](const std::string& name, const std::function<void(StrategyOptions&)>& set, int extra = 0) {
@@ -119,12 +121,26 @@ TEST(SynchronousEmbeddings, RowsAndWholeTablesGiveTheSame) {
   }
 }
 
+TEST(SynchronousEmbeddings, ATiedTableGoesEarlyAndItsLookUpsLast) {
+  TrainingRun run;
+  run.sentences = 8;
+  const TrainingTrace one = alone(run);
+  for (const bool sharded : {false, true}) {
+    run.strategy.sharded_optimizer = sharded;
+    const auto early = simulated(run, 2);
+    EXPECT_NE(early[0].embeddings.find("projection's part early"), std::string::npos) << early[0].embeddings;
+    EXPECT_LT(worst(early[0].losses, one.losses), 1e-9);
+    EXPECT_TRUE(early[0].values == early[1].values);
+  }
+}
+
 TEST(SynchronousWire, Bf16HalvesTheBytesAndKeepsReplicasEqual) {
   TrainingRun run;
   run.backend = "cpu:f32", run.steps = 20;
   const TrainingTrace one = alone(run);
   for (const std::string name : {"all-reduce", "sharded", "parameter-server"}) {
     run.strategy = {};
+    run.strategy.algorithm = "ring", run.strategy.embedding_gradients = "dense";
     if (name == "sharded") run.strategy.sharded_optimizer = true;
     if (name == "parameter-server") run.strategy.name = name;
     const auto wide = simulated(run, 4);
@@ -147,6 +163,7 @@ TEST(SynchronousBytes, FollowTheClosedForms) {
       return static_cast<double>(t[static_cast<size_t>(r)].traffic.bytes_sent) / run.steps;
     };
     run.strategy = {};
+    run.strategy.algorithm = "ring", run.strategy.embedding_gradients = "dense";
     const auto ring = simulated(run, N);
     const double M = static_cast<double>(ring[0].gradient_bytes), once = (N - 1.0) / N * M;
     for (int r = 0; r < N; ++r) EXPECT_NEAR(sent(ring, r) / (2 * once), 1, 0.01 + 0.01 * N / 16) << N;
@@ -172,7 +189,7 @@ TEST(SynchronousBytes, AssumedSparseGrowsWithTheRanks) {
   // Cavdar et al.: R = V + T rows on each rank, gathered: N R (4 D + 8) bytes against V D 4.
   TrainingRun run;
   run.backend = "cpu:f32", run.steps = 1;
-  run.strategy.embedding_gradients = "assumed-sparse";
+  run.strategy.embedding_gradients = "assumed-sparse", run.strategy.algorithm = "ring";
   int64_t tokens = 0;
   const Batch batch = random_batch(run.seed, 0, run.sentences);
   tokens = batch.source.count() + batch.target.count();

@@ -38,7 +38,7 @@ inline Batch random_batch(uint64_t seed, int64_t index, int64_t sentences) {
   for (int64_t s = 0; s < sentences; ++s) {
     for (PackedTokens* side : {&batch.source, &batch.target}) {
       std::vector<int32_t> sentence(2 + random.below(9));
-      for (auto& t : sentence) t = static_cast<int32_t>(3 + random.below(60));
+      for (auto& t : sentence) t = static_cast<int32_t>(3 + random.below(390));
       sentence.back() = 2;
       side->append(sentence.data(), sentence.data() + sentence.size());
     }

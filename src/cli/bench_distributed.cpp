@@ -1,0 +1,144 @@
+// The verb `starling bench distributed`: measured over MPI, predicted with a simulated cluster; the same code and the same figures.
+#include "train/bench_distributed.h"
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "cli/cluster.h"
+
+namespace starling {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<ConfigSection> sections_of(StrategyOptions& strategy) { return {config_section("strategy", "Several workers", strategy)}; }
+
+Json to_json(const BenchDistributedResult& r, bool simulated) {
+  return {{"simulated", simulated},
+          {"machine", r.machine},
+          {"strategy", r.strategy},
+          {"ranks", r.ranks},
+          {"workers", r.workers},
+          {"parameters", r.parameters},
+          {"gradient_mib", static_cast<double>(r.gradient_bytes) / (1 << 20)},
+          {"steps", r.steps},
+          {"tokens_per_step", r.tokens_per_step},
+          {"alone_ms", 1e3 * r.alone},
+          {"local_ms", 1e3 * r.local},
+          {"forward_ms", 1e3 * r.forward},
+          {"backward_ms", 1e3 * r.backward},
+          {"exchange_ms", 1e3 * r.exchange},
+          {"last_bucket_ms", 1e3 * r.last_bucket},
+          {"blocking_ms", 1e3 * r.blocking},
+          {"overlapped_ms", 1e3 * r.overlapped},
+          {"ideal_ms", 1e3 * r.ideal},
+          {"pipeline_ms", 1e3 * r.pipeline},
+          {"speedup", r.alone / r.overlapped * r.workers},
+          {"ratio_r", r.exchange / r.alone},
+          {"product_gflops_alone", r.product_rate_alone / 1e9},
+          {"product_gflops_together", r.product_rate_together / 1e9},
+          {"latency_us", 1e6 * r.latency_s},
+          {"bandwidth_gbit_s", 8e-9 * r.bandwidth},
+          {"bytes_sent", r.bytes_sent},
+          {"waited_s", r.waited}};
+}
+
+void print(const BenchDistributedResult& r, bool simulated) {
+  const auto ms = [](double s) { return fmt::format("{:.1f} ms", 1e3 * s); };
+  const auto line = [](const std::string& name, const std::string& value) { std::cout << fmt::format("{:<19}{}\n", name, value); };
+  if (simulated) line("simulated", "times are those of the model, not of this machine");
+  line("machine", r.machine);
+  line("model", fmt::format("{:.2f} M parameters, gradient {:.1f} MiB", static_cast<double>(r.parameters) / 1e6,
+                            static_cast<double>(r.gradient_bytes) / (1 << 20)));
+  line("step, one alone", fmt::format("{} ({:.0f} target tokens/s)", ms(r.alone), r.tokens_per_step / r.workers / r.alone));
+  line("step, all apart",
+       fmt::format("{}: forward {}, backward {}; {:.3f} of the rate alone", ms(r.local), ms(r.forward), ms(r.backward), r.alone / r.local));
+  if (r.product_rate_alone > 0)
+    line("matrix products", fmt::format("{:.0f} GFLOP/s a rank alone, {:.0f} all at once: {:.3f}", r.product_rate_alone / 1e9,
+                                        r.product_rate_together / 1e9, r.product_rate_together / r.product_rate_alone));
+  if (r.ranks == 1) return;
+  line("link", fmt::format("{:.1f} us, {:.2f} Gbit/s", 1e6 * r.latency_s, 8e-9 * r.bandwidth));
+  line("strategy", r.strategy);
+  line("exchange alone", fmt::format("{}: r = {:.2f} of a step's computing", ms(r.exchange), r.exchange / r.alone));
+  line("step, blocking", ms(r.blocking));
+  line("step, overlapped",
+       fmt::format("{} ({:.0f} target tokens/s): {:.2f}x one rank alone, {:.3f} of {}", ms(r.overlapped), r.tokens_per_step / r.overlapped,
+                   r.workers * r.alone / r.overlapped, r.alone / r.overlapped, r.workers));
+  line("ideal", fmt::format("{} = forward + max(backward, exchange) + last bucket + update; measured is {:.3f} of it; buckets in turn {}",
+                            ms(r.ideal), r.overlapped / r.ideal, ms(r.pipeline)));
+  double most = 0, waited = 0;
+  for (const double b : r.bytes_sent) most = std::max(most, b);
+  for (const double w : r.waited) waited += w / static_cast<double>(r.waited.size());
+  line("sent a step", fmt::format("{:.2f} MiB by the rank that sends most; ranks waited {} on average", most / (1 << 20), ms(waited)));
+}
+
+struct Arguments {
+  std::string preset = "transformer-base", format = "text";
+  BenchTrainOptions train;
+  int64_t steps = 0;
+  std::vector<std::pair<std::string, CLI::Option*>> strategy;
+};
+
+void run(Arguments a, const ClusterArguments& cluster) {
+  BenchDistributedOptions o;
+  o.train = a.train, o.train.model = model_preset(a.preset), o.steps = a.steps;
+  if (o.train.vocabulary == 0) o.train.vocabulary = a.preset == "transformer-base" || a.preset == "transformer-big" ? 32000 : 8000;
+  const std::vector<ConfigSection> sections = sections_of(o.strategy);
+  for (const auto& [name, option] : a.strategy)
+    if (option->count() > 0) apply_override(sections, name, option->results().back());
+  const auto show = [&](const BenchDistributedResult& r, bool simulated) {
+    if (a.format == "json")
+      std::cout << to_json(r, simulated).dump(1) << "\n";
+    else
+      print(r, simulated);
+  };
+  if (cluster.given()) {
+    if (o.train.threads == 0) o.train.threads = 1;
+    if (o.steps == 0) o.steps = 16;
+    const auto say = [&](const std::string& line) { (a.format == "json" ? std::cerr : std::cout) << line << std::endl; };
+    const Scenario scenario = cluster.load(o.train, "", say);
+    BenchDistributedResult result;
+    const SimulationResult simulation = simulate(scenario, [&](World& world) {
+      const BenchDistributedResult mine = bench_distributed(o, world);
+      if (world.comm->rank() == 0) result = mine;
+    });
+    return show(result, true);
+  }
+  World world = started_by_mpi() ? make_mpi_world() : make_local_world();
+  const BenchDistributedResult result = bench_distributed(o, world);
+  if (world.comm->rank() == 0) show(result, false);
+}
+
+}  // namespace
+
+void add_bench_distributed(CLI::App& bench) {
+  auto* verb =
+      bench.add_subcommand("distributed", "what several ranks gain: run it under mpirun or 'starling launch', or with a simulated cluster");
+  auto a = std::make_shared<Arguments>();
+  a->train.vocabulary = 0;
+  verb->add_option("--preset", a->preset, "model preset")->capture_default_str();
+  verb->add_option("--vocabulary", a->train.vocabulary, "joint pieces; 0 = 32000 for base and big, else 8000")
+      ->check(CLI::Range(0, 1000000));
+  verb->add_option("--precision", a->train.precision, "auto, bf16 or f32")
+      ->check(CLI::IsMember({"auto", "bf16", "f32"}))
+      ->capture_default_str();
+  verb->add_option("--threads", a->train.threads, "computing threads of a rank; 0 = all cores it may use")->check(CLI::Range(0, 4096));
+  verb->add_option("--batch-tokens", a->train.batch_tokens, "target tokens of a worker and step")
+      ->check(CLI::Range(16, 1000000))
+      ->capture_default_str();
+  verb->add_option("--mean-length", a->train.mean_length, "mean sentence length, tokens")->check(CLI::Range(2, 100))->capture_default_str();
+  verb->add_option("--seconds", a->train.seconds, "of measured steps of each kind")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+  verb->add_option("--steps", a->steps, "measured steps of each kind; 0 = as many as --seconds hold")->check(CLI::Range(0, 1000000));
+  verb->add_option("--format", a->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  StrategyOptions standard;
+  const std::vector<ConfigSection> sections = sections_of(standard);
+  for (const ConfigField& field : sections.front().fields)
+    a->strategy.emplace_back("strategy." + field.key,
+                             verb->add_option("--strategy." + field.key, field.help)->expected(1)->take_last()->group("Strategy"));
+  const auto cluster = ClusterArguments::add_to(*verb);
+  verb->callback([=] { run(*a, *cluster); });
+}
+
+}  // namespace starling

@@ -1,0 +1,98 @@
+#include "cli/cluster.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "base/files.h"
+
+namespace starling {
+namespace {
+
+constexpr const char* kRates[] = {"forward-gflops", "backward-gflops", "update-gb-s", "memory-gb-s"};
+
+std::vector<ConfigSection> sections_of(Scenario& scenario) { return {config_section("cluster", "Simulated cluster", scenario)}; }
+
+}  // namespace
+
+std::shared_ptr<ClusterArguments> ClusterArguments::add_to(CLI::App& verb) {
+  auto a = std::make_shared<ClusterArguments>();
+  verb.add_option("--cluster", a->file_, "The simulated cluster, YAML with the section `cluster`; see docs/simulator.md")
+      ->type_name("FILE");
+  Scenario scenario;
+  const std::vector<ConfigSection> sections = sections_of(scenario);
+  for (const ConfigField& field : sections.front().fields) {
+    const char* shorthand = field.key == "ranks" ? ",--workers" : field.key == "network" ? ",--network" : "";
+    a->keys_.emplace_back(
+        "cluster." + field.key,
+        verb.add_option("--cluster." + field.key + shorthand, field.help)->expected(1)->take_last()->group("Simulated cluster"));
+  }
+  return a;
+}
+
+bool ClusterArguments::given() const {
+  return !file_.empty() || std::any_of(keys_.begin(), keys_.end(), [](const auto& key) { return key.second->count() > 0; });
+}
+
+Scenario ClusterArguments::load(const BenchTrainOptions& model, const std::string& frozen,
+                                const std::function<void(const std::string&)>& say) const {
+  Scenario scenario;
+  const std::vector<ConfigSection> sections = sections_of(scenario);
+  const auto given = [&](const std::string& key, const ConfigDocument* document) {
+    if (document && document->has("cluster", key)) return true;
+    return std::any_of(keys_.begin(), keys_.end(),
+                       [&](const auto& option) { return option.first == "cluster." + key && option.second->count() > 0; });
+  };
+  std::optional<ConfigDocument> document;
+  if (!file_.empty()) document.emplace(read_text_file(file_), file_), document->read(sections);
+  bool rates = true;
+  for (const char* key : kRates) rates = rates && given(key, document ? &*document : nullptr);
+  if (!rates && !frozen.empty() && std::filesystem::exists(frozen)) {
+    Scenario old;
+    const std::vector<ConfigSection> old_sections = sections_of(old);
+    ConfigDocument(read_text_file(frozen), frozen).read(old_sections);
+    scenario.compute = old.compute;
+    say(fmt::format("computing rates: those of {}", frozen));
+  } else if (!rates) {
+    const Calibration c = calibrate(model);
+    ComputeModel& to = scenario.compute;
+    to.forward_gflops = c.forward_gflops, to.backward_gflops = c.backward_gflops, to.update_gb_s = c.update_gb_s,
+    to.memory_gb_s = c.memory_gb_s;
+    say(fmt::format(
+        "computing rates, measured with {} thread{} of this machine: forward {:.1f} and backward {:.1f} GFLOP/s, update {:.1f} GB/s, "
+        "memory {:.1f} GB/s{}",
+        model.threads, model.threads == 1 ? "" : "s", c.forward_gflops, c.backward_gflops, c.update_gb_s, c.memory_gb_s,
+        frozen.empty() ? "" : "; kept in " + frozen));
+    if (!frozen.empty()) {
+      Scenario rates_only, standard;
+      rates_only.compute = to;
+      const std::vector<ConfigSection> defaults = sections_of(standard);
+      const auto files = real_file_system();
+      files->make_directories(parent_path(frozen));
+      files->replace_file(frozen, write_config(sections_of(rates_only), {.defaults = defaults}));
+    }
+  }
+  if (document) document->read(sections);
+  for (const auto& [name, option] : keys_)
+    if (option->count() > 0) apply_override(sections, name, option->results().back());
+  return scenario;
+}
+
+std::string simulation_text(const SimulationResult& result, const Scenario& scenario) {
+  const auto seconds = [](int64_t ns) { return 1e-9 * static_cast<double>(ns); };
+  std::string text = fmt::format("simulated: {} ranks, network {}, {:.3f} virtual seconds, {} messages, trace {:016x}\n", scenario.ranks,
+                                 scenario.network.preset, seconds(result.virtual_ns), result.messages, result.trace_hash);
+  text += "rank  computing s  waiting s   sent MiB  received MiB\n";
+  const size_t shown = std::min<size_t>(result.ranks.size(), 16);
+  for (size_t r = 0; r < shown; ++r) {
+    const RankReport& rank = result.ranks[r];
+    text += fmt::format("{:4} {:12.3f} {:10.3f} {:10.1f} {:13.1f}{}\n", r, seconds(rank.computed_ns), seconds(rank.waited_ns),
+                        static_cast<double>(rank.traffic.bytes_sent) / (1 << 20),
+                        static_cast<double>(rank.traffic.bytes_received) / (1 << 20), rank.error.empty() ? "" : "  " + rank.error);
+  }
+  if (shown < result.ranks.size()) text += fmt::format("... and {} more ranks\n", result.ranks.size() - shown);
+  return text;
+}
+
+}  // namespace starling

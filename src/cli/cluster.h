@@ -1,0 +1,31 @@
+// A simulated cluster on the command line: a file with the section `cluster`, overridden by --workers, --network and --cluster.KEY; rates
+// of computing that are not given are measured on this machine once and written down.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/verbs.h"
+#include "sim/simulate.h"
+#include "train/bench_distributed.h"
+
+namespace starling {
+
+class ClusterArguments {
+ public:
+  static std::shared_ptr<ClusterArguments> add_to(CLI::App& verb);
+  // Whether any of them is given.
+  bool given() const;
+  // The scenario. Rates of computing come from the file or the command line; else from `frozen`, if that file exists; else they are
+  // measured with `model` and written to `frozen` ("" = nowhere). `say` gets a line about it.
+  Scenario load(const BenchTrainOptions& model, const std::string& frozen, const std::function<void(const std::string&)>& say) const;
+
+ private:
+  std::string file_;
+  std::vector<std::pair<std::string, CLI::Option*>> keys_;
+};
+
+// What happened, for people: time, and for each rank computing, waiting and bytes.
+std::string simulation_text(const SimulationResult& result, const Scenario& scenario);
+
+}  // namespace starling

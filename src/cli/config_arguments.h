@@ -1,0 +1,26 @@
+// A training configuration on the command line: a file, overridden key by key. Every key is an option of its own, so that the command-line
+// parser treats `--train.learning-rate -1` and `--train.output train` as values.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "cli/verbs.h"
+#include "train/config.h"
+
+namespace starling {
+
+class ConfigArguments {
+ public:
+  // Adds -c and all keys to the verb, which must allow extras; the footer of its help describes the keys.
+  static std::shared_ptr<ConfigArguments> add_to(CLI::App& verb);
+  // The command line's values, in the order of the keys. Throws ConfigError for arguments nobody knows.
+  std::vector<Override> overrides(const CLI::App& verb) const;
+  Config load(const CLI::App& verb) const { return load_config(file_, overrides(verb)); }
+
+ private:
+  std::string file_;
+  std::vector<std::pair<std::string, CLI::Option*>> keys_;
+};
+
+}  // namespace starling

@@ -1,0 +1,57 @@
+// The verb `starling simulate`: trains as `train` does, on a simulated cluster: real gradients and real convergence, virtual time.
+#include <atomic>
+#include <csignal>
+#include <iostream>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/cluster.h"
+#include "cli/config_arguments.h"
+#include "train/trainer.h"
+
+namespace starling {
+namespace {
+
+BenchTrainOptions model_of(const Config& c) {
+  BenchTrainOptions o;
+  o.model = c.model, o.vocabulary = c.vocab.training.size, o.batch_tokens = std::min<int64_t>(c.train.batch_tokens, 4000);
+  o.precision = c.train.precision, o.threads = c.train.threads, o.seconds = 3;
+  return o;
+}
+
+void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const ClusterArguments& cluster, const std::string& trace) {
+  Config config = arguments.load(verb);
+  require_data(config);
+  if (config.train.threads == 0) config.train.threads = 1;  // ranks are computed side by side
+  const auto say = [](const std::string& line) { std::cout << line << std::endl; };
+  const Scenario scenario = cluster.load(model_of(config), join_path(config.train.output, "cluster.yml"), say);
+  if (scenario.timing_only)
+    throw ConfigError("simulate trains for real; for times alone use 'starling bench distributed' with the same cluster options");
+  if (config.strategy.algorithm == "library")
+    throw ConfigError("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
+  std::signal(SIGPIPE, SIG_IGN);
+  std::atomic<int> status{0};
+  const SimulationResult result = simulate(
+      scenario,
+      [&](World& world) {
+        const int mine = run_training(config, world);
+        if (world.comm->rank() == 0) status = mine;
+      },
+      trace);
+  say(simulation_text(result, scenario));
+  if (status != 0) throw CLI::RuntimeError(status);
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app) {
+  auto* verb = app.add_subcommand("simulate", "Train on a simulated cluster: real gradients, virtual time");
+  const auto arguments = ConfigArguments::add_to(*verb);
+  const auto cluster = ClusterArguments::add_to(*verb);
+  auto trace = std::make_shared<std::string>();
+  verb->add_option("--trace", *trace, "Write a timeline of all ranks there, in Chrome's trace format (a browser's trace viewer opens it)")
+      ->type_name("FILE");
+  verb->callback([=] { run_simulate(*verb, *arguments, *cluster, *trace); });
+}
+
+}  // namespace starling
