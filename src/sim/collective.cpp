@@ -18,6 +18,7 @@ Meeting& GroupOperation::join() {
   Meeting& meeting = group->meetings[number];
   if (meeting.started == 0) {
     meeting.what = what;
+    meeting.count = x.count();
     meeting.members.resize(group->ranks.size());
   }
   CHECK(std::strcmp(meeting.what, what) == 0, "rank {} starts {} where other ranks have started {} (collective {} of the group)", rank,

@@ -125,6 +125,7 @@ class SimCommunicator : public Communicator {
     const auto lock = engine_.enter(rank_);
     auto op = std::make_shared<GroupOperation>(engine_, group_, local_, what, x);
     Meeting& meeting = op->join();
+    CHECK(meeting.count == x.count(), "rank {}: {} of {} elements, elsewhere {}", rank_, what, x.count(), meeting.count);
     Fnv hash;
     hash.add(static_cast<uint64_t>(variant));
     hash.add(static_cast<uint64_t>(x.count()));

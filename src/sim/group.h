@@ -15,6 +15,7 @@ class GroupOperation;
 // The n-th collective of a group, from its first start to its last end.
 struct Meeting {
   const char* what = "";
+  int64_t count = 0;  // elements of the first to start
   int started = 0, ended = 0;
   uint64_t variant = 0;                                  // modelled: a hash of what tells it from others of its kind
   std::vector<std::shared_ptr<GroupOperation>> members;  // by rank of the group; null = not started
