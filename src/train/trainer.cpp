@@ -153,6 +153,8 @@ class Trainer {
     std::optional<SignalGuard> guard;
     if (may_be_signalled()) guard.emplace();
     report_start_ = clock().seconds();
+    reported_ = comm().traffic();
+    reported_step_ = step();
     while (!finished() && !stopped_) {
       update();
       if (step() % config_.log.every == 0 || step() == 1) report();  // the first shows at once that it runs
@@ -177,7 +179,9 @@ class Trainer {
   ProgressOptions progress_options() const {
     if (!first()) return {};
     files_->make_directories(config_.train.output);
-    return console_progress(config_.train.output, config_.log.progress);
+    // mpirun puts its own terminal in front of every process: what stands behind it cannot be seen from here.
+    const bool mpi = comm().size() > 1 && !world_.simulated;
+    return console_progress(config_.train.output, mpi && config_.log.progress == "auto" ? "never" : config_.log.progress);
   }
 
   // One process trains in a run directory at a time.

@@ -1,0 +1,69 @@
+// The same training over MPI and in the simulator: parameters and optimizer state equal bit for bit; and N workers against one.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "sim/simulate.h"
+#include "tests/mpi/fixture.h"
+#include "tests/strategies/training.h"
+
+namespace starling {
+namespace {
+
+std::vector<std::pair<std::string, StrategyOptions>> strategies() {
+  std::vector<std::pair<std::string, StrategyOptions>> all;
+  const auto add = [&](const char* name, const std::function<void(StrategyOptions&)>& set) {
+    StrategyOptions o;
+    o.bucket_mib = 0.004, o.algorithm = "ring", o.deadline_seconds = 60;
+    set(o);
+    all.emplace_back(name, o);
+  };
+  add("all-reduce", [](StrategyOptions&) {});
+  add("dense", [](StrategyOptions& o) { o.embedding_gradients = "dense"; });
+  add("halving-doubling", [](StrategyOptions& o) { o.algorithm = "halving-doubling"; });
+  add("bf16", [](StrategyOptions& o) { o.wire = "bf16"; });
+  add("sharded", [](StrategyOptions& o) { o.sharded_optimizer = true; });
+  add("servers", [](StrategyOptions& o) { o.name = "parameter-server"; });
+  add("one server", [](StrategyOptions& o) { o.name = "parameter-server", o.servers = 1; });
+  add("assumed sparse", [](StrategyOptions& o) { o.embedding_gradients = "assumed-sparse"; });
+  return all;
+}
+
+TEST(Training, IsByteIdenticalToTheSimulators) {
+  World& world = test_world();
+  const int rank = world.comm->rank(), size = world.comm->size();
+  for (const auto& [name, options] : strategies()) {
+    TrainingRun run;
+    run.backend = "cpu:f32", run.steps = 20, run.strategy = options;
+    const Traffic before = world.comm->traffic();
+    const TrainingTrace real = train_together(run, world);
+    std::vector<TrainingTrace> simulated(static_cast<size_t>(size));
+    Scenario scenario;
+    scenario.ranks = size, scenario.threads = 1;
+    simulate(scenario, [&](World& w) { simulated[static_cast<size_t>(w.comm->rank())] = train_together(run, w); });
+    const TrainingTrace& mine = simulated[static_cast<size_t>(rank)];
+    EXPECT_TRUE(real.values == mine.values) << name << ": parameters of rank " << rank << " of " << size;
+    EXPECT_TRUE(real.first == mine.first && real.second == mine.second) << name << ": optimizer state of rank " << rank;
+    EXPECT_EQ(real.losses, mine.losses) << name;
+    EXPECT_EQ(real.traffic.bytes_sent - before.bytes_sent, mine.traffic.bytes_sent) << name << ": bytes sent by rank " << rank;
+  }
+}
+
+TEST(Training, LosesNothingAgainstOneWorker) {
+  World& world = test_world();
+  TrainingRun run;
+  World local = make_local_world();
+  const TrainingTrace one = train_together(run, local);
+  for (const std::string algorithm : {"auto", "library"})
+    for (auto [name, options] : strategies()) {
+      if (name == "bf16") continue;  // sums in double go as they are
+      options.algorithm = algorithm;
+      run.strategy = options;
+      const TrainingTrace trace = train_together(run, world);
+      for (size_t i = 0; i < one.losses.size(); ++i)
+        EXPECT_LT(std::abs(trace.losses[i] / one.losses[i] - 1), 1e-9) << name << ", " << algorithm << ", step " << i;
+    }
+}
+
+}  // namespace
+}  // namespace starling
