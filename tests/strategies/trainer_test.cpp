@@ -1,0 +1,164 @@
+// The whole trainer on several (simulated) ranks: the same result whatever the strategy, exact resumption, and a checkpoint that any other
+// number of ranks continues.
+#include "train/trainer.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/checkpoint.h"
+#include "base/random.h"
+#include "base/safetensors.h"
+#include "base/sha256.h"
+#include "sim/simulate.h"
+
+namespace starling {
+namespace {
+
+namespace fs = std::filesystem;
+
+class DistributedTrainer : public testing::Test {
+ protected:
+  DistributedTrainer()
+      : directory_(fs::temp_directory_path() / ("starling-distributed-" + std::to_string(::getpid()) + "-" +
+                                                testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    fs::create_directories(directory_);
+    Random random(1, 1);
+    std::ofstream source(path("a")), target(path("b"));
+    const char* const words[] = {"red", "blue", "dog", "cat", "house", "tree", "runs", "sees"};
+    for (int i = 0; i < 400; ++i) {
+      for (int n = 2 + static_cast<int>(random.below(6)); n > 0; --n) {
+        const auto w = random.below(8);
+        source << words[w] << ' ', target << words[7 - w] << ' ';
+      }
+      source << '\n', target << '\n';
+    }
+  }
+  ~DistributedTrainer() override { fs::remove_all(directory_); }
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+
+  Config config(const std::string& run) const {
+    Config c = parse_config("model:\n  preset: transformer-tiny\n  width: 32\n  feed-forward: 64\n", "test");
+    c.data.train = {{path("a"), path("b"), "", 1}};
+    c.vocab.training.size = 40;
+    c.train.output = path(run);
+    c.train.batch_tokens = 200, c.train.max_steps = 20, c.train.threads = 1, c.train.precision = "f32";
+    c.train.optimizer.warmup = 10, c.train.optimizer.learning_rate = 3e-3, c.train.optimizer.ema = 0.9;
+    c.strategy.bucket_mib = 0.02, c.strategy.check_every = 5;
+    c.checkpoint.every = 10, c.valid.every = 10, c.valid.source = path("a"), c.valid.target = path("b");
+    c.valid.metrics = {"cross-entropy", "bleu"}, c.valid.beam = 1;
+    c.log.progress = "never", c.log.every = 5;
+    return c;
+  }
+
+  static int run(const Config& c, int ranks) {
+    Scenario scenario;
+    scenario.ranks = ranks;
+    int status = -1;
+    simulate(scenario, [&](World& world) {
+      const int mine = run_training(c, world);
+      if (world.comm->rank() == 0) status = mine;
+    });
+    return status;
+  }
+
+  std::string hash(const std::string& run, int step, const std::string& file) const {
+    const auto files = real_file_system();
+    return sha256_file(*files, path(run) + fmt::format("/checkpoints/step-{:08}/{}", step, file));
+  }
+  std::vector<float> weights(const std::string& run, int step) const {
+    const auto files = real_file_system();
+    const SafetensorsFile file(*files, path(run) + fmt::format("/checkpoints/step-{:08}/training.safetensors", step));
+    const auto& data = file.at("parameters").data;
+    std::vector<float> values(data.size() / 4);
+    std::memcpy(values.data(), data.data(), data.size());
+    return values;
+  }
+
+  fs::path directory_;
+};
+
+double distance(const std::vector<float>& a, const std::vector<float>& b) {
+  double difference = 0, norm = 0;
+  for (size_t i = 0; i < a.size(); ++i) difference += (a[i] - b[i]) * (a[i] - b[i]), norm += a[i] * a[i];
+  return std::sqrt(difference / norm);
+}
+
+TEST_F(DistributedTrainer, EveryStrategyTrainsTheModelOfOneWorker) {
+  EXPECT_EQ(run_training(config("one")), 0);
+  const std::vector<float> one = weights("one", 20);
+  const std::vector<std::pair<std::string, std::function<void(StrategyOptions&)>>> strategies = {
+      {"ring", [](StrategyOptions& o) { o.algorithm = "ring"; }},
+      {"sharded", [](StrategyOptions& o) { o.sharded_optimizer = true; }},
+      {"servers", [](StrategyOptions& o) { o.name = "parameter-server"; }},
+      {"server", [](StrategyOptions& o) { o.name = "parameter-server", o.servers = 1; }}};
+  for (const auto& [name, set] : strategies) {
+    Config c = config(name);
+    set(c.strategy);
+    EXPECT_EQ(run(c, 3), 0) << name;
+    EXPECT_LT(distance(weights(name, 20), one), 1e-3) << name;
+    // The optimizer's state is whole in the checkpoint, whoever kept it.
+    const auto files = real_file_system();
+    const SafetensorsFile mine(*files, path(name) + "/checkpoints/step-00000020/training.safetensors");
+    const SafetensorsFile ones(*files, path("one") + "/checkpoints/step-00000020/training.safetensors");
+    EXPECT_EQ(mine.at("adam.v").data.size(), ones.at("adam.v").data.size()) << name;
+    double sum = 0, expected = 0;
+    for (const auto& [file, total] : {std::pair{&mine, &sum}, {&ones, &expected}}) {
+      const auto& data = file->at("adam.v").data;
+      for (size_t i = 0; i + 4 <= data.size(); i += 4) {
+        float v;
+        std::memcpy(&v, data.data() + i, 4);
+        *total += v;
+      }
+    }
+    EXPECT_NEAR(sum / expected, 1, 1e-2) << name;
+  }
+}
+
+TEST_F(DistributedTrainer, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
+  for (const std::string strategy : {"all-reduce", "sharded", "parameter-server"}) {
+    const auto with = [&](const std::string& run, int64_t steps) {
+      Config c = config(strategy + run);
+      c.train.max_steps = steps;
+      if (strategy == "sharded") c.strategy.sharded_optimizer = true;
+      if (strategy == "parameter-server") c.strategy.name = strategy, c.strategy.servers = 1;
+      return c;
+    };
+    run(with("whole", 20), 3);
+    for (const int64_t stop : {7, 13, 20}) run(with("parts", stop), 3);
+    for (const std::string file : {"model.safetensors", "training.safetensors"})
+      EXPECT_EQ(hash(strategy + "parts", 20, file), hash(strategy + "whole", 20, file)) << strategy << " " << file;
+  }
+}
+
+TEST_F(DistributedTrainer, AnyNumberOfRanksContinuesACheckpoint) {
+  run_training(config("one"));
+  int64_t stop = 5;
+  for (const int ranks : {4, 1, 2, 5}) {
+    Config c = config("many");
+    c.train.max_steps = stop, stop += 5;
+    c.strategy.sharded_optimizer = ranks == 4 || ranks == 2;
+    if (ranks == 1)
+      run_training(c);
+    else
+      run(c, ranks);
+  }
+  EXPECT_LT(distance(weights("many", 20), weights("one", 20)), 1e-3);
+}
+
+TEST_F(DistributedTrainer, WorkersMayEachHaveTheBatch) {
+  Config c = config("each");
+  c.strategy.batch = "per-worker", c.strategy.rate_scaling = "sqrt", c.train.warmup_tokens = 4000;
+  EXPECT_EQ(run(c, 4), 0);
+  std::ifstream log(path("each") + "/train.log");
+  const std::string text((std::istreambuf_iterator<char>(log)), {});
+  EXPECT_NE(text.find("800 target tokens an update"), std::string::npos) << text;
+  EXPECT_NE(text.find("learning rate 0.006 after 5 updates of warm-up"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace starling
