@@ -293,7 +293,7 @@ void Engine::crash_next() {
   r.report.finished_ns = now_;
   r.report.error = fmt::format("crashed at {} s, as the scenario says", crash.at_s);
   hash(crash_event, r.id, 0, 0);
-  if (r.state != Rank::computing) r.baton.post();  // else its thread finds out when the body has ended
+  if (r.state != Rank::computing || r.body_ended) r.baton.post();  // else its thread finds out when the body has ended
 }
 
 void Engine::complete(SimOperation& op) {

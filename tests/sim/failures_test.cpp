@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/config.h"
 #include "tests/sim/common.h"
@@ -93,6 +94,26 @@ TEST(Failures, CrashOfARankThatWaitsOrHasEnded) {
   EXPECT_THAT(result.ranks[0].error, HasSubstr("crashed"));
   EXPECT_EQ(result.ranks[1].error, "");
   EXPECT_EQ(result.virtual_ns, 3'000'000'000);
+}
+
+// Whether the body of the crashing rank is still computed in real time, or has long ended, is the same.
+TEST(Failures, CrashWithinAPieceOfComputing) {
+  for (const int sleeper : {0, 1}) {
+    Scenario s = plain(2);
+    s.crashes = {{.rank = 1, .at_s = 3}};
+    s.threads = 2;
+    const auto result = simulate(s, [&](World& w) {
+      for (int i = 0; i < 2; ++i)
+        w.clock->spend(work(w.comm->rank() == 0 ? 1'000'000'000 : 10'000'000'000), [&] {
+          if (w.comm->rank() == sleeper) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        });
+      EXPECT_EQ(w.comm->rank(), 0);
+      w.comm->set_deadline(5);
+      EXPECT_THROW(w.comm->barrier().wait(), PeerError);
+    });
+    EXPECT_EQ(result.ranks[1].finished_ns, 3'000'000'000);
+    EXPECT_EQ(result.virtual_ns, 7'000'000'000);
+  }
 }
 
 TEST(Failures, ErrorsReachEveryRankAndTheCaller) {
