@@ -1,12 +1,15 @@
 // Runs the tests on all ranks. Rank 0 prints as usual, the others only failures. A failed test ends all ranks: they are no longer in step.
 // --end=exit|kill|throw instead ends rank 1 early, for failing.sh.
+// --measure=MB prints figures, --ring=MB exchanges so much once (measure.h).
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "tests/mpi/fixture.h"
+#include "tests/mpi/measure.h"
 
 namespace starling {
 namespace {
@@ -62,5 +65,15 @@ World& test_world() { return *the_world; }
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (argc > 1 && std::strncmp(argv[1], "--end=", 6) == 0) return starling::end_early(argv[1] + 6);
+  if (argc > 1 && std::strncmp(argv[1], "--measure=", 10) == 0) {
+    const starling::World world = starling::make_mpi_world();
+    starling::measure(*world.comm, std::atof(argv[1] + 10));
+    return 0;
+  }
+  if (argc > 1 && std::strncmp(argv[1], "--ring=", 7) == 0) {
+    const starling::World world = starling::make_mpi_world();
+    starling::one_ring(*world.comm, std::atof(argv[1] + 7));
+    return 0;
+  }
   return starling::run_tests();
 }

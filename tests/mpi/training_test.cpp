@@ -1,11 +1,12 @@
 // The same training over MPI and in the simulator: parameters and optimizer state equal bit for bit; and N workers against one.
+#include "tests/strategies/training.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "sim/simulate.h"
 #include "tests/mpi/fixture.h"
-#include "tests/strategies/training.h"
 
 namespace starling {
 namespace {
