@@ -78,6 +78,7 @@ struct Arguments {
   std::string preset = "transformer-base", format = "text";
   BenchTrainOptions train;
   int64_t steps = 0;
+  std::string write_cluster;
   std::vector<std::pair<std::string, CLI::Option*>> strategy;
 };
 
@@ -108,7 +109,9 @@ void run(Arguments a, const ClusterArguments& cluster) {
   }
   World world = started_by_mpi() ? make_mpi_world() : make_local_world();
   const BenchDistributedResult result = bench_distributed(o, world);
-  if (world.comm->rank() == 0) show(result, false);
+  if (world.comm->rank() != 0) return;
+  show(result, false);
+  if (!a.write_cluster.empty()) write_cluster(a.write_cluster, result);
 }
 
 }  // namespace
@@ -132,6 +135,7 @@ void add_bench_distributed(CLI::App& bench) {
   verb->add_option("--seconds", a->train.seconds, "of measured steps of each kind")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
   verb->add_option("--steps", a->steps, "measured steps of each kind; 0 = as many as --seconds hold")->check(CLI::Range(0, 1000000));
   verb->add_option("--format", a->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  verb->add_option("--write-cluster", a->write_cluster, "keep what was measured as a cluster to simulate (--cluster)")->type_name("FILE");
   StrategyOptions standard;
   const std::vector<ConfigSection> sections = sections_of(standard);
   for (const ConfigField& field : sections.front().fields)

@@ -79,6 +79,16 @@ Scenario ClusterArguments::load(const BenchTrainOptions& model, const std::strin
   return scenario;
 }
 
+void write_cluster(const std::string& path, const BenchDistributedResult& r) {
+  Scenario scenario, standard;
+  scenario.ranks = r.ranks;
+  scenario.compute.forward_gflops = r.rates.forward_gflops, scenario.compute.backward_gflops = r.rates.backward_gflops;
+  scenario.compute.update_gb_s = r.rates.update_gb_s, scenario.compute.memory_gb_s = r.rates.memory_gb_s;
+  scenario.network.inter = {0.7e6 * r.latency_s, 8e-9 * r.bandwidth, 0.3e6 * r.latency_s};  // how much of it is the sender's is a guess
+  const std::vector<ConfigSection> defaults = sections_of(standard);
+  real_file_system()->replace_file(path, write_config(sections_of(scenario), {.defaults = defaults}));
+}
+
 std::string simulation_text(const SimulationResult& result, const Scenario& scenario) {
   const auto seconds = [](int64_t ns) { return 1e-9 * static_cast<double>(ns); };
   std::string text = fmt::format("simulated: {} ranks, network {}, {:.3f} virtual seconds, {} messages, trace {:016x}\n", scenario.ranks,

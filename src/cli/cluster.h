@@ -25,6 +25,9 @@ class ClusterArguments {
   std::vector<std::pair<std::string, CLI::Option*>> keys_;
 };
 
+// Writes a measured run as a cluster that can be simulated: rates of computing, latency and bandwidth.
+void write_cluster(const std::string& path, const BenchDistributedResult& measured);
+
 // What happened, for people: time, and for each rank computing, waiting and bytes.
 std::string simulation_text(const SimulationResult& result, const Scenario& scenario);
 

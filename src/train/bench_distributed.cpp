@@ -34,6 +34,32 @@ std::vector<double> of_all(Communicator& comm, double value) {
   return {x.data<double>(), x.data<double>() + comm.size()};
 }
 
+// Adding one gradient to another, as the communication thread does it, bytes/s.
+double adding_rate() {
+  const int64_t count = 4 << 20;
+  const Tensor data({count}, DType::f32), scratch({count}, DType::f32);
+  const Schedule::Local add{Schedule::Local::add, Area::data, 0, Area::scratch, 0, count};
+  apply(add, DType::f32, data.raw(), scratch.raw());
+  const WallClock clock;
+  const double start = clock.seconds();
+  for (int i = 0; i < 10; ++i) apply(add, DType::f32, data.raw(), scratch.raw());
+  return 10 * static_cast<double>(bytes_touched(add, DType::f32)) / (clock.seconds() - start);
+}
+
+// From the times of a replica that trained for itself, and the operations of its mean step.
+Calibration rates_of(Replica& replica, double forward_flops, double backward_flops) {
+  const Replica::Times& times = replica.times();
+  const double n = static_cast<double>(times.steps), flat = static_cast<double>(replica.model().parameters().values().bytes());
+  const double memory = adding_rate();
+  Calibration c;
+  // The update: seven passes over the flat buffers, and one for the norm.
+  c.update_gb_s = 8 * flat * n / (times.total - times.forward - times.backward) / 1e9;
+  c.memory_gb_s = memory / 1e9;
+  c.forward_gflops = forward_flops / (times.forward / n - replica.cost().forward(0, 0).bytes / memory) / 1e9;
+  c.backward_gflops = backward_flops / (times.backward / n - replica.cost().backward(0, 0).bytes / memory) / 1e9;
+  return c;
+}
+
 class Bench {
  public:
   Bench(const BenchDistributedOptions& options, World& world)
@@ -82,7 +108,17 @@ class Bench {
     r_.forward = slowest(comm_, alone.times().forward / static_cast<double>(r_.steps));
     r_.backward = slowest(comm_, alone.times().backward / static_cast<double>(r_.steps));
     r_.alone = slowest(comm_, r_.alone);
-    if (!world_.simulated) products();
+    if (!world_.simulated) {
+      if (comm_.rank() == 0) {
+        double forward = 0, backward = 0;
+        for (const Batch& b : shares_) {
+          forward += alone.cost().forward(b.source.count(), b.target.count()).flops / static_cast<double>(shares_.size());
+          backward += alone.cost().backward(b.source.count(), b.target.count()).flops / static_cast<double>(shares_.size());
+        }
+        r_.rates = rates_of(alone, forward, backward);
+      }
+      products();
+    }
     if (comm_.size() > 1) exchange(), strategy();
     return r_;
   }
@@ -221,7 +257,7 @@ Calibration calibrate(const BenchTrainOptions& o) {
   const std::vector<Batch> batches = synthetic_batches(o, 8);
   for (const Batch& b : batches) replica.step({&b, 1});
   replica.clear_times();
-  double forward = 0, backward = 0, bytes = 0;
+  double forward = 0, backward = 0;
   const double start = world.clock->seconds();
   do {
     for (const Batch& b : batches) {
@@ -231,26 +267,7 @@ Calibration calibrate(const BenchTrainOptions& o) {
       forward += f.flops, backward += g.flops;
     }
   } while (world.clock->seconds() - start < o.seconds);
-  const Replica::Times times = replica.times();
-  const double n = static_cast<double>(times.steps), flat = static_cast<double>(model->parameters().values().bytes());
-  Calibration c;
-  // The update: seven passes over the flat buffers, and one for the norm.
-  c.update_gb_s = 8 * flat * n / (times.total - times.forward - times.backward) / 1e9;
-  // Adding one gradient to another, as the communication thread does it.
-  {
-    const int64_t count = 4 << 20;
-    const Tensor data({count}, DType::f32), scratch({count}, DType::f32);
-    const Schedule::Local add{Schedule::Local::add, Area::data, 0, Area::scratch, 0, count};
-    apply(add, DType::f32, data.raw(), scratch.raw());
-    const double begin = world.clock->seconds();
-    for (int i = 0; i < 10; ++i) apply(add, DType::f32, data.raw(), scratch.raw());
-    c.memory_gb_s = 10 * static_cast<double>(bytes_touched(add, DType::f32)) / (world.clock->seconds() - begin) / 1e9;
-  }
-  const double forward_bytes = replica.cost().forward(0, 0).bytes, backward_bytes = replica.cost().backward(0, 0).bytes;
-  bytes = c.memory_gb_s * 1e9;
-  c.forward_gflops = forward / (times.forward - n * forward_bytes / bytes) / 1e9;
-  c.backward_gflops = backward / (times.backward - n * backward_bytes / bytes) / 1e9;
-  return c;
+  return rates_of(replica, forward / static_cast<double>(replica.times().steps), backward / static_cast<double>(replica.times().steps));
 }
 
 }  // namespace starling

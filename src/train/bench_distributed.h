@@ -17,6 +17,12 @@ struct BenchDistributedOptions {
   int64_t steps = 0;  // measured steps of each kind; 0: as many as train.seconds hold
 };
 
+// What a model of a machine's computing time needs (sim/scenario.h).
+struct Calibration {
+  double forward_gflops = 0, backward_gflops = 0;  // matrix products of train/cost.h over the time beyond `bytes`
+  double update_gb_s = 0, memory_gb_s = 0;
+};
+
 struct BenchDistributedResult {
   int ranks = 1, workers = 1;
   std::string machine, strategy;
@@ -36,6 +42,7 @@ struct BenchDistributedResult {
   double pipeline = 0;
   double product_rate_alone = 0, product_rate_together = 0;  // FLOP/s of one rank; 0: not measured
   double latency_s = 0, bandwidth = 0;                       // of a link between the first and the last rank; bytes/s one way
+  Calibration rates;                                         // of a rank, from `local`: what the simulator needs to predict other runs
   std::vector<double> bytes_sent;                            // by rank, a step of `overlapped`
   std::vector<double> waited;                                // seconds by rank, a step of `overlapped`
 };
@@ -43,11 +50,7 @@ struct BenchDistributedResult {
 // The result is complete on every rank.
 BenchDistributedResult bench_distributed(const BenchDistributedOptions& options, World& world);
 
-// What a model of a machine's computing time needs (sim/scenario.h), measured on this one with `train.threads` threads.
-struct Calibration {
-  double forward_gflops = 0, backward_gflops = 0;  // matrix products of train/cost.h over the time beyond `bytes`
-  double update_gb_s = 0, memory_gb_s = 0;
-};
+// The rates of this machine with `train.threads` threads.
 Calibration calibrate(const BenchTrainOptions& options);
 
 }  // namespace starling
