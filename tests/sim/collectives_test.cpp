@@ -118,10 +118,14 @@ TEST_P(Collectives, SubCommunicatorsAreGroupsOfTheirOwn) {
     const Tensor a = floats(40, me), b = floats(40, 10 * me), c = floats(3);
     const Pending in_half = half->all_reduce(a), in_all = all.all_reduce(b);
     const Pending get = half->receive(c, (half->rank() + 1) % 3, 0), give = half->send(floats(3, me), (half->rank() + 2) % 3, 0);
-    in_all.wait();
-    in_half.wait();
-    get.wait();
-    give.wait();
+    // The same neighbours and the same tag in the whole, posted in the other order by the receiver.
+    const Tensor d = floats(3), e = floats(3);
+    const Pending give_all = all.send(floats(3, 100 + me), (me + 4) % 6, 0),
+                  give_more = half->send(floats(3, 200 + me), (half->rank() + 2) % 3, 0);
+    const Pending get_more = half->receive(e, (half->rank() + 1) % 3, 0), get_all = all.receive(d, (me + 2) % 6, 0);
+    for (const Pending& p : {in_all, in_half, get, give, give_all, give_more, get_more, get_all}) p.wait();
+    EXPECT_THAT(d.to_doubles(), Each(100 + (me + 2) % 6));
+    EXPECT_THAT(e.to_doubles(), Each(200 + (me + 2) % 6));
     EXPECT_THAT(a.to_doubles(), Each(me % 2 ? 1 + 3 + 5 : 0 + 2 + 4));
     EXPECT_THAT(b.to_doubles(), Each(150));
     EXPECT_THAT(c.to_doubles(), Each((me + 2) % 6));
