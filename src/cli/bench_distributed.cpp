@@ -77,14 +77,14 @@ void print(const BenchDistributedResult& r, bool simulated) {
 struct Arguments {
   std::string preset = "transformer-base", format = "text";
   BenchTrainOptions train;
-  int64_t steps = 0;
+  int64_t batches = 8, steps = 0;
   std::string write_cluster;
   std::vector<std::pair<std::string, CLI::Option*>> strategy;
 };
 
 void run(Arguments a, const ClusterArguments& cluster) {
   BenchDistributedOptions o;
-  o.train = a.train, o.train.model = model_preset(a.preset), o.steps = a.steps;
+  o.train = a.train, o.train.model = model_preset(a.preset), o.steps = a.steps, o.batches = a.batches;
   if (o.train.vocabulary == 0) o.train.vocabulary = a.preset == "transformer-base" || a.preset == "transformer-big" ? 32000 : 8000;
   const std::vector<ConfigSection> sections = sections_of(o.strategy);
   for (const auto& [name, option] : a.strategy)
@@ -133,6 +133,7 @@ void add_bench_distributed(CLI::App& bench) {
       ->capture_default_str();
   verb->add_option("--mean-length", a->train.mean_length, "mean sentence length, tokens")->check(CLI::Range(2, 100))->capture_default_str();
   verb->add_option("--seconds", a->train.seconds, "of measured steps of each kind")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+  verb->add_option("--batches", a->batches, "distinct batches, taken in turn")->check(CLI::Range(1, 1000))->capture_default_str();
   verb->add_option("--steps", a->steps, "measured steps of each kind; 0 = as many as --seconds hold")->check(CLI::Range(0, 1000000));
   verb->add_option("--format", a->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   verb->add_option("--write-cluster", a->write_cluster, "keep what was measured as a cluster to simulate (--cluster)")->type_name("FILE");

@@ -65,7 +65,7 @@ class Bench {
   Bench(const BenchDistributedOptions& options, World& world)
       : o_(options), world_(world), comm_(*world.comm), timing_only_(world.clock->timing_only()) {
     const bool narrow = o_.train.precision == "bf16" || (o_.train.precision == "auto" && cpu_has_bf16());
-    backend_ = make_backend(timing_only_ ? "reference" : narrow ? "cpu:bf16" : "cpu:f32", o_.train.threads);
+    backend_ = make_backend(narrow ? "cpu:bf16" : "cpu:f32", o_.train.threads);
     const ModelVocabulary vocabulary{o_.train.vocabulary, o_.train.vocabulary};
     model_ = timing_only_ ? make_phantom_model(o_.train.model, vocabulary, *backend_)
                           : make_model(o_.train.model, vocabulary, *backend_, o_.train.seed, true);
@@ -84,7 +84,7 @@ class Bench {
     r_.gradient_bytes = model_->parameters().gradients().bytes();
     BenchTrainOptions global = o_.train;
     global.batch_tokens *= workers;
-    const std::vector<Batch> batches = synthetic_batches(global, 8);
+    const std::vector<Batch> batches = synthetic_batches(global, o_.batches);
     const bool computes = comm_.rank() < workers;
     if (computes) shares_ = shares_of(batches, alone.cost(), comm_.rank(), workers);
     shares_.resize(batches.size());

@@ -14,7 +14,8 @@ namespace starling {
 struct BenchDistributedOptions {
   BenchTrainOptions train;  // batch_tokens: of each worker
   StrategyOptions strategy;
-  int64_t steps = 0;  // measured steps of each kind; 0: as many as train.seconds hold
+  int64_t batches = 8;  // distinct global batches, taken in turn
+  int64_t steps = 0;    // measured steps of each kind; 0: as many as train.seconds hold
 };
 
 // What a model of a machine's computing time needs (sim/scenario.h).
