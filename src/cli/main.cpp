@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -13,12 +14,14 @@
 
 #include "base/error.h"
 #include "cli/verbs.h"
+#include "comm/world.h"
 
 namespace starling {
 namespace {
 
 void add_verbs(CLI::App& app) {
   add_train(app);
+  add_launch(app);
   add_simulate(app);
   add_translate(app);
   add_score(app);
@@ -63,28 +66,37 @@ void finish_output() {
   }
 }
 
+// A rank that ends early takes the others along: they would wait for it.
+int give_up(int status) {
+  if (!rank_label().empty()) abort_run(status);
+  return status;
+}
+
 int run(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help and --version
     app.exit(e);
   } catch (const CLI::RuntimeError& e) {
-    return e.get_exit_code();
+    return give_up(e.get_exit_code());
   } catch (const CLI::ParseError& e) {
     const CLI::App& verb = active(app);
     // A mistyped option explains a required one that is missing.
     const bool extras = dynamic_cast<const CLI::ExtrasError*>(&e) || dynamic_cast<const CLI::RequiredError*>(&e);
-    if (const std::vector<std::string> rest = app.remaining(true); extras && !rest.empty()) unknown_argument(verb, rest.front());
+    if (const std::vector<std::string> rest = app.remaining(true); extras && !rest.empty()) {
+      const auto option = std::find_if(rest.begin(), rest.end(), [](const std::string& a) { return a.starts_with('-') && a != "--"; });
+      unknown_argument(verb, option == rest.end() ? rest.front() : *option);
+    }
     throw ConfigError(fmt::format("{}; see '{} --help'", e.what(), command_name(verb)));
   }
   finish_output();
   return 0;
 }
 
-int fail(int status, const char* message) {
+int fail(int status, std::string_view message) {
   std::cout.flush();
-  fmt::print(stderr, "starling: error: {}\n", message);
-  return status;
+  fmt::print(stderr, "starling: error: {}{}\n", rank_label(), message);
+  return give_up(status);
 }
 
 int guarded_main(int argc, char** argv) {

@@ -31,8 +31,12 @@ void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArgumen
   }
   require_data(config);
   std::signal(SIGPIPE, SIG_IGN);  // training outlives its terminal; the log files tell the rest
-  World world = started_by_mpi() ? make_mpi_world() : make_local_world();
-  if (const int status = run_training(config, world); status != 0) throw CLI::RuntimeError(status);
+  int status = 0;
+  {
+    World world = started_by_mpi() ? make_mpi_world() : make_local_world();
+    status = run_training(config, world);
+  }  // the ranks part here: an exception would end the others
+  if (status != 0) throw CLI::RuntimeError(status);
 }
 
 }  // namespace

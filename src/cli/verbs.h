@@ -8,6 +8,7 @@
 namespace starling {
 
 void add_train(CLI::App& app);
+void add_launch(CLI::App& app);
 void add_translate(CLI::App& app);
 void add_score(CLI::App& app);
 void add_evaluate(CLI::App& app);

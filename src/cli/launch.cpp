@@ -1,0 +1,217 @@
+// The verb `starling launch`: mpirun with the arguments that suit Starling. It only builds a command line and becomes that program, so a
+// run can as well be started by mpirun or srun directly (docs/distributed.md).
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+
+#include "base/affinity.h"
+#include "base/config.h"
+#include "base/error.h"
+#include "cli/verbs.h"
+
+extern char** environ;
+
+namespace starling {
+namespace {
+
+constexpr const char* kSecondsToEnd = "60";  // between SIGTERM and SIGKILL: a last checkpoint must fit in
+
+struct LaunchArguments {
+  int ranks = 0;
+  std::string hosts, hostfile, bind, mpirun_args;
+  std::vector<std::string> program;  // what came behind "--"
+  bool dry_run = false;
+};
+
+std::vector<std::string> split(const std::string& text, const char* separators) {
+  std::vector<std::string> words;
+  for (size_t at = 0; (at = text.find_first_not_of(separators, at)) != std::string::npos;) {
+    const size_t end = std::min(text.find_first_of(separators, at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+// "a:2,b:2" -> ranks per host.
+std::vector<int> slots_of(const std::string& hosts) {
+  std::vector<int> slots;
+  for (const std::string& host : split(hosts, ",")) {
+    const size_t colon = host.find(':');
+    const std::string number = colon == std::string::npos ? "1" : host.substr(colon + 1);
+    if (colon == 0 || number.empty() || number.size() > 4 || number.find_first_not_of("0123456789") != std::string::npos || number == "0")
+      throw ConfigError(fmt::format("--hosts: {} is no HOST or HOST:RANKS; write for example --hosts alpha:2,beta:2", in_quotes(host)));
+    slots.push_back(std::stoi(number));
+  }
+  if (slots.empty()) throw ConfigError("--hosts names no host; write for example --hosts alpha:2,beta:2");
+  return slots;
+}
+
+int ranks_of_slurm() {
+  const char* tasks = std::getenv("SLURM_NTASKS");
+  return tasks ? std::atoi(tasks) : 0;
+}
+
+std::string find_mpirun() {
+  const char* path = std::getenv("PATH");
+  for (const std::string& folder : split(path ? path : "/usr/local/bin:/usr/bin:/bin", ":"))
+    if (const std::string file = folder + "/mpirun"; access(file.c_str(), X_OK) == 0) return file;
+  throw ConfigError("mpirun was not found on PATH; install Open MPI (apt-get install openmpi-bin)");
+}
+
+std::string this_program() {
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) throw IoError(fmt::format("/proc/self/exe: {}; start with mpirun directly", error.message()));
+  return path.string();
+}
+
+// Settings that ranks on other hosts must see too.
+std::vector<std::string> forwarded_variables() {
+  std::vector<std::string> names;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string name(*entry, std::strcspn(*entry, "="));
+    for (const char* prefix : {"STARLING_", "OMP_", "GOMP_"})
+      if (name.starts_with(prefix)) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void append(std::vector<std::string>& command, const std::vector<std::string>& more) {
+  command.insert(command.end(), more.begin(), more.end());
+}
+
+std::vector<std::string> build_command(const LaunchArguments& a, const std::vector<std::string>& program) {
+  if (!a.hosts.empty() && !a.hostfile.empty()) throw ConfigError("--hosts and --hostfile were both given; leave one out");
+  const bool slurm = std::getenv("SLURM_JOB_ID") && a.hosts.empty() && a.hostfile.empty();
+  const bool here = !slurm && a.hosts.empty() && a.hostfile.empty();
+  const int cores = usable_cores();
+  int ranks = a.ranks, room = 0, per_host = 0;  // room: ranks that fit without sharing cores, 0 = mpirun knows
+  if (!a.hosts.empty()) {
+    for (const int slots : slots_of(a.hosts)) room += slots, per_host = std::max(per_host, slots);
+    if (ranks == 0) ranks = room;
+  } else if (slurm) {
+    if (ranks == 0) ranks = ranks_of_slurm();
+  } else if (here) {
+    if (ranks == 0) ranks = cores;
+    room = cores;
+    per_host = ranks;
+  }
+
+  std::vector<std::string> command{"mpirun"};
+  if (ranks > 0) append(command, {"-n", std::to_string(ranks)});
+  // mpirun's own idea of how many ranks fit counts neither a container's limits nor hyperthreads.
+  if (here) append(command, {"--host", fmt::format("localhost:{}", ranks)});
+  if (!a.hosts.empty()) append(command, {"--host", a.hosts});
+  if (!a.hostfile.empty()) append(command, {"--hostfile", a.hostfile});
+  if (room > 0 && ranks > room) command.push_back("--oversubscribe");
+
+  const bool whole_machine = cores == sysconf(_SC_NPROCESSORS_ONLN);  // mpirun does not see the mask that taskset sets
+  const int each = per_host > 0 ? cores / per_host : 0;
+  bool bind = here && ranks > 1 && each >= 1 && whole_machine;
+  if (a.bind == "none") bind = false;
+  if (a.bind == "core") {
+    if (each < 1)
+      throw ConfigError(
+          fmt::format("--bind core needs a core for each rank, known from --hosts or on this host alone ({} cores); "
+                      "use --bind none, or --mpirun-args",
+                      cores));
+    bind = true;
+  }
+  if (bind)
+    append(command, {"--use-hwthread-cpus", "--map-by", fmt::format("slot:PE={}", each), "--bind-to", "hwthread"});
+  else if (!slurm || a.bind == "none")
+    append(command, {"--bind-to", "none"});
+
+  append(command, {"--mca", "odls_base_sigkill_timeout", kSecondsToEnd});
+  if (geteuid() == 0) command.push_back("--allow-run-as-root");
+  if (!here)
+    for (const std::string& name : forwarded_variables()) append(command, {"-x", name});
+  append(command, split(a.mpirun_args, " \t\n"));
+  command.push_back(this_program());
+  append(command, program);
+  return command;
+}
+
+std::string shell_quoted(const std::string& word) {
+  if (!word.empty() &&
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+:,./@%") == std::string::npos)
+    return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// The verb for the ranks, with its arguments. CLI11 keeps what is behind "--" in its order, and "--" among what it does not know.
+std::vector<std::string> program_of(const CLI::App& verb, const LaunchArguments& a) {
+  std::vector<std::string> unknown = verb.remaining();
+  const bool marked = std::erase(unknown, "--") > 0;
+  if (!marked && !a.program.empty())
+    throw ConfigError(fmt::format("write -- before the verb that the ranks are to run: starling launch [OPTIONS] -- {} ...", a.program[0]));
+  if (!unknown.empty()) unknown_argument(verb, unknown.front());
+  const std::vector<std::string>& rest = a.program;
+  if (rest.empty()) throw ConfigError("launch what? Write for example: starling launch -n 2 -- train -c run.yml");
+  std::vector<std::string> verbs;
+  for (const CLI::App* other : verb.get_parent()->get_subcommands([](const CLI::App*) { return true; })) verbs.push_back(other->get_name());
+  if (std::find(verbs.begin(), verbs.end(), rest.front()) == verbs.end()) {
+    const std::string hint = did_you_mean(rest.front(), verbs);
+    throw ConfigError(
+        fmt::format("there is no verb {}{} The verbs are {}", in_quotes(rest.front()), hint.empty() ? "." : hint, fmt::join(verbs, ", ")));
+  }
+  if (rest.front() == "launch") throw ConfigError("launch does not launch itself; write the verb that the ranks are to run");
+  return rest;
+}
+
+void run_launch(const CLI::App& verb, const LaunchArguments& a) {
+  std::vector<std::string> command = build_command(a, program_of(verb, a));
+  if (a.dry_run) {
+    std::vector<std::string> words;
+    for (const std::string& word : command) words.push_back(shell_quoted(word));
+    std::cout << fmt::format("{}\n", fmt::join(words, " "));
+    return;
+  }
+  const std::string mpirun = find_mpirun();
+  std::vector<char*> argv;
+  for (std::string& word : command) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execv(mpirun.c_str(), argv.data());
+  throw IoError(fmt::format("{}: {}; install Open MPI again (apt-get install --reinstall openmpi-bin)", mpirun, std::strerror(errno)));
+}
+
+}  // namespace
+
+void add_launch(CLI::App& app) {
+  auto* verb = app.add_subcommand("launch", "Run a verb as several processes (ranks), on this host or on several, with mpirun");
+  auto a = std::make_shared<LaunchArguments>();
+  verb->add_option("-n,--ranks", a->ranks,
+                   "Number of ranks; default: what --hosts or --hostfile has room for, in a Slurm job its tasks, else one for each core")
+      ->check(CLI::Range(1, 100000))
+      ->type_name("N");
+  verb->add_option("--hosts", a->hosts, "Hosts with their numbers of ranks, for example alpha:2,beta:2; they need ssh and this program")
+      ->type_name("LIST");
+  verb->add_option("--hostfile", a->hostfile, "The same as a file of mpirun: one host a line, 'alpha slots=2'")->type_name("FILE");
+  verb->add_option(
+          "--bind", a->bind,
+          "core = each rank has cores of its own (with --hosts: all hosts are taken to be like this one); none = the ranks of a host "
+          "share its cores; default: core on this host alone if there are enough, else none, in a Slurm job as Slurm says")
+      ->type_name("core|none")
+      ->check(
+          [](const std::string& word) {
+            return word == "core" || word == "none" ? "" : fmt::format("{} is not allowed; choose core or none", in_quotes(word));
+          },
+          "");
+  verb->add_option("--mpirun-args", a->mpirun_args, "More arguments for mpirun, separated by blanks; they come last and win")
+      ->type_name("TEXT");
+  verb->add_flag("--dry-run", a->dry_run, "Print the command instead of running it");
+  verb->add_option("verb", a->program, "The verb that every rank runs, and its arguments")->type_name("-- VERB ARGUMENT...");
+  verb->allow_extras();
+  verb->footer("Example: starling launch -n 2 -- train -c run.yml");
+  verb->callback([verb, a] { run_launch(*verb, *a); });
+}
+
+}  // namespace starling

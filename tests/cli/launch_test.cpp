@@ -1,0 +1,114 @@
+// The command line that `starling launch` makes of its options, by --dry-run.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "base/affinity.h"
+
+namespace starling {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+struct Outcome {
+  int status;
+  std::string text;  // standard output and error
+};
+
+// `environment` comes before the program: "NAME=value ".
+Outcome launch(const std::string& arguments, const std::string& environment = "") {
+  const std::string command =
+      "env -u SLURM_JOB_ID -u SLURM_NTASKS " + environment + " '" STARLING_BINARY "' launch --dry-run " + arguments + " 2>&1 </dev/null";
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string text;
+  char block[4096];
+  for (size_t n; (n = fread(block, 1, sizeof block, pipe)) > 0;) text.append(block, n);
+  const int status = pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+}
+
+const std::string kProgram = STARLING_BINARY;
+
+TEST(Launch, KeepsTheProgramsArgumentsInOrder) {
+  const Outcome o = launch("-n 2 -- train -c 'my run.yml' --train.seed=3 -n 5 --bind none");
+  EXPECT_EQ(o.status, 0) << o.text;
+  EXPECT_THAT(o.text, StartsWith("mpirun -n 2 --host localhost:2 "));
+  EXPECT_THAT(o.text, EndsWith(kProgram + " train -c 'my run.yml' --train.seed=3 -n 5 --bind none\n"));
+  EXPECT_THAT(o.text, HasSubstr(" --mca odls_base_sigkill_timeout 60 "));
+  EXPECT_EQ(o.text.find("--allow-run-as-root") != std::string::npos, geteuid() == 0) << o.text;
+}
+
+TEST(Launch, TakesARankForEachCore) {
+  EXPECT_THAT(launch("-- train").text, StartsWith(fmt::format("mpirun -n {} --host localhost:{} ", usable_cores(), usable_cores())));
+}
+
+TEST(Launch, BindsOnlyWhereCoresSuffice) {
+  const int cores = usable_cores();
+  const std::string many = launch(fmt::format("-n {} -- train", cores + 1)).text;
+  EXPECT_THAT(many, HasSubstr("--oversubscribe --bind-to none"));
+  EXPECT_THAT(launch(fmt::format("-n {} --bind core -- train", cores + 1)).text, HasSubstr("--bind core needs a core for each rank"));
+  const std::string all = launch(fmt::format("-n {} --bind core -- train", cores)).text;
+  EXPECT_THAT(all, HasSubstr("--map-by slot:PE=1 --bind-to hwthread"));
+  EXPECT_THAT(all, Not(HasSubstr("--oversubscribe")));
+  EXPECT_THAT(launch(fmt::format("-n {} --bind none -- train", cores)).text, HasSubstr("--bind-to none"));
+}
+
+TEST(Launch, SeveralHosts) {
+  const std::string text = launch("--hosts alpha:3,beta -- train", "STARLING_DATA=/d OMP_NUM_THREADS=2").text;
+  EXPECT_THAT(text, StartsWith("mpirun -n 4 --host alpha:3,beta --bind-to none "));
+  EXPECT_THAT(text, HasSubstr(" -x OMP_NUM_THREADS -x STARLING_DATA "));
+  EXPECT_THAT(launch("-n 5 --hosts alpha:3,beta -- train").text, HasSubstr(" --oversubscribe "));
+  const std::string file = launch("--hostfile hosts.txt -- train").text;
+  EXPECT_THAT(file, StartsWith("mpirun --hostfile hosts.txt --bind-to none "));
+  EXPECT_THAT(launch("--hosts a --hostfile b -- train").text, HasSubstr("--hosts and --hostfile were both given"));
+  for (const char* wrong : {"a:x", ":2", "a:0", "a:", ","}) EXPECT_EQ(launch(fmt::format("--hosts {} -- train", wrong)).status, 2) << wrong;
+}
+
+TEST(Launch, LeavesASlurmJobToSlurm) {
+  const std::string slurm = "SLURM_JOB_ID=17 SLURM_NTASKS=8";
+  const std::string text = launch("-- train", slurm).text;
+  EXPECT_THAT(text, StartsWith("mpirun -n 8 --mca "));
+  EXPECT_THAT(text, Not(HasSubstr("--bind-to")));
+  EXPECT_THAT(launch("-n 3 -- train", slurm).text, StartsWith("mpirun -n 3 --mca "));
+}
+
+TEST(Launch, MoreArgumentsComeLast) {
+  EXPECT_THAT(launch("-n 1 --mpirun-args '--bind-to socket  -x A' -- train").text,
+              EndsWith(" --bind-to socket -x A " + kProgram + " train\n"));
+}
+
+TEST(Launch, SaysWhatIsWrong) {
+  for (const auto& [arguments, message] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"", "launch what? Write for example: starling launch -n 2 -- train -c run.yml"},
+           {"-n 2 train", "write -- before the verb"},
+           {"-n 2 train -c x", "write -- before the verb"},
+           {"-n 2 -- trian", "there is no verb 'trian'; did you mean 'train'?"},
+           {"-n 2 -- launch -n 2 -- train", "launch does not launch itself"},
+           {"--hots a -- train", "there is no option '--hots'; did you mean '--hosts'?"},
+           {"--bind cores -- train", "'cores' is not allowed; choose core or none"},
+           {"-n 0 -- train", "--ranks"}}) {
+    const Outcome o = launch(arguments);
+    EXPECT_EQ(o.status, 2) << arguments;
+    EXPECT_THAT(o.text, HasSubstr(message)) << arguments;
+  }
+}
+
+TEST(Launch, NamesThePackageOfMpirun) {
+  const std::string command = "PATH=/nonexistent '" + kProgram + "' launch -n 2 -- train 2>&1";
+  FILE* pipe = popen(command.c_str(), "r");
+  char line[1000] = {};
+  EXPECT_TRUE(fgets(line, sizeof line, pipe));
+  EXPECT_EQ(WEXITSTATUS(pclose(pipe)), 2);
+  EXPECT_THAT(line, HasSubstr("apt-get install openmpi-bin"));
+}
+
+}  // namespace
+}  // namespace starling
