@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "backend/cpu/product_times.h"
+#include "comm/threads.h"
 #include "data/batches.h"
 #include "train/replica.h"
 
@@ -65,7 +66,8 @@ class Bench {
   Bench(const BenchDistributedOptions& options, World& world)
       : o_(options), world_(world), comm_(*world.comm), timing_only_(world.clock->timing_only()) {
     const bool narrow = o_.train.precision == "bf16" || (o_.train.precision == "auto" && cpu_has_bf16());
-    backend_ = make_backend(narrow ? "cpu:bf16" : "cpu:f32", o_.train.threads);
+    const bool divide = o_.train.threads == 0 && comm_.size() > 1 && !world.simulated;
+    backend_ = make_backend(narrow ? "cpu:bf16" : "cpu:f32", divide ? threads_for_rank(comm_) : o_.train.threads);
     const ModelVocabulary vocabulary{o_.train.vocabulary, o_.train.vocabulary};
     model_ = timing_only_ ? make_phantom_model(o_.train.model, vocabulary, *backend_)
                           : make_model(o_.train.model, vocabulary, *backend_, o_.train.seed, true);

@@ -16,9 +16,11 @@
 #include <numeric>
 #include <sstream>
 
+#include "base/affinity.h"
 #include "base/config.h"
 #include "base/sha256.h"
 #include "base/state.h"
+#include "comm/threads.h"
 #include "data/batches.h"
 #include "train/progress.h"
 #include "train/replica.h"
@@ -217,7 +219,8 @@ class Trainer {
   void prepare() {
     require_data(config_);
     comm_settings(config_.strategy, comm());
-    backend_ = backend_for_precision(config_.train.precision, config_.train.threads);
+    const bool divide = config_.train.threads == 0 && comm().size() > 1 && !world_.simulated;
+    backend_ = backend_for_precision(config_.train.precision, divide ? threads_for_rank(comm()) : config_.train.threads);
     if (first()) prepare_run_directory();
     share_vocabularies();
     open_store();
@@ -334,7 +337,9 @@ class Trainer {
                                  {"pairs", store_->size()}};
     if (comm().size() > 1) {
       // Ranks that are alike share a line.
-      std::vector<std::string> texts = gather_texts(comm(), fmt::format("{}: {}", comm().host(comm().rank()), backend_->describe()));
+      std::vector<std::string> texts =
+          gather_texts(comm(), fmt::format("{}{}: {}", comm().host(comm().rank()),
+                                           world_.simulated ? "" : ", " + cores_text(usable_core_list()), backend_->describe()));
       for (int r = 0, last = 0; r < comm().size(); r = last + 1) {
         for (last = r; last + 1 < comm().size() && texts[static_cast<size_t>(last) + 1] == texts[static_cast<size_t>(r)];) ++last;
         progress_.message(fmt::format("{} on {}", last > r ? fmt::format("ranks {} to {}", r, last) : fmt::format("rank {}", r),
