@@ -63,9 +63,16 @@ Engine::Engine(const Scenario& scenario, bool traced)
   world_group_ = make_group(std::move(all));
 }
 
+// Collectives that never ended know their group, which knows them.
+Engine::~Engine() {
+  for (const auto& weak : groups_)
+    if (const auto group = weak.lock()) group->meetings.clear();
+}
+
 std::shared_ptr<Group> Engine::make_group(std::vector<int> ranks) {
   auto group = std::make_shared<Group>();
-  group->id = groups_++;
+  group->id = static_cast<int>(groups_.size());
+  groups_.push_back(group);
   group->next.resize(ranks.size());
   for (const int r : ranks) group->nodes.push_back(cluster_.node_of(r));
   std::sort(group->nodes.begin(), group->nodes.end());

@@ -102,6 +102,7 @@ class Engine {
  public:
   using Lock = std::unique_lock<std::mutex>;
   Engine(const Scenario& scenario, bool traced);
+  ~Engine();
   void run(const std::function<void(World&)>& rank_main);
   SimulationResult result();
 
@@ -214,7 +215,7 @@ class Engine {
   Fnv hash_;
   int64_t messages_ = 0, event_count_ = 0;
   std::shared_ptr<Group> world_group_;
-  int groups_ = 0;
+  std::vector<std::weak_ptr<Group>> groups_;
 };
 
 }  // namespace starling::sim
