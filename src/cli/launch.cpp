@@ -1,11 +1,17 @@
 // The verb `starling launch`: mpirun with the arguments that suit Starling. It only builds a command line and becomes that program, so a
 // run can as well be started by mpirun or srun directly (docs/distributed.md).
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 
 #include "base/affinity.h"
@@ -17,8 +23,6 @@ extern char** environ;
 
 namespace starling {
 namespace {
-
-constexpr const char* kSecondsToEnd = "60";  // between SIGTERM and SIGKILL: a last checkpoint must fit in
 
 struct LaunchArguments {
   int ranks = 0;
@@ -128,7 +132,6 @@ std::vector<std::string> build_command(const LaunchArguments& a, const std::vect
   else if (!slurm || a.bind == "none")
     append(command, {"--bind-to", "none"});
 
-  append(command, {"--mca", "odls_base_sigkill_timeout", kSecondsToEnd});
   if (geteuid() == 0) command.push_back("--allow-run-as-root");
   if (!here)
     for (const std::string& name : forwarded_variables()) append(command, {"-x", name});
@@ -167,6 +170,59 @@ std::vector<std::string> program_of(const CLI::App& verb, const LaunchArguments&
   return rest;
 }
 
+// The processes of this program that mpirun has started on this host. (With other hosts it has children of other programs too.)
+std::vector<pid_t> local_ranks(pid_t mpirun) {
+  std::vector<pid_t> ranks;
+  std::error_code error;
+  for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", mpirun), error)) {
+    std::ifstream children(thread.path() / "children");
+    for (pid_t child; children >> child;)
+      if (std::filesystem::read_symlink(fmt::format("/proc/{}/exe", child), error) == this_program()) ranks.push_back(child);
+  }
+  return ranks;
+}
+
+// One rank that is told to stop tells the others. The second time, or without a rank here, mpirun ends them.
+void pass_on_stop(pid_t mpirun, bool first) {
+  const std::vector<pid_t> ranks = local_ranks(mpirun);
+  if (!first || ranks.empty()) kill(mpirun, SIGTERM);
+  for (const pid_t rank : ranks) kill(rank, SIGTERM);
+}
+
+// Its exit status; 128 + the signal that ended it.
+int run_mpirun(std::vector<std::string>& command) {
+  const std::string mpirun = find_mpirun();
+  std::vector<char*> argv;
+  for (std::string& word : command) argv.push_back(word.data());
+  argv.push_back(nullptr);
+
+  sigset_t waited, before;
+  sigemptyset(&waited);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&waited, signal);
+  sigprocmask(SIG_BLOCK, &waited, &before);
+  const pid_t child = fork();
+  if (child < 0) throw IoError(fmt::format("fork: {}; end other programs", std::strerror(errno)));
+  if (child == 0) {
+    setpgid(0, 0);  // so that Ctrl-C comes to this process only
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    if (const int null = open("/dev/null", O_RDONLY); null >= 0) dup2(null, 0);
+    execv(mpirun.c_str(), argv.data());
+    fmt::print(stderr, "starling: error: {}: {}\n", mpirun, std::strerror(errno));
+    _exit(127);
+  }
+  for (bool first = true;;) {
+    int signal = 0, status = 0;
+    sigwait(&waited, &signal);
+    if (signal != SIGCHLD) {
+      pass_on_stop(child, first);
+      first = false;
+    } else if (waitpid(child, &status, WNOHANG) == child && (WIFEXITED(status) || WIFSIGNALED(status))) {
+      return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+  }
+}
+
 void run_launch(const CLI::App& verb, const LaunchArguments& a) {
   std::vector<std::string> command = build_command(a, program_of(verb, a));
   if (a.dry_run) {
@@ -175,12 +231,7 @@ void run_launch(const CLI::App& verb, const LaunchArguments& a) {
     std::cout << fmt::format("{}\n", fmt::join(words, " "));
     return;
   }
-  const std::string mpirun = find_mpirun();
-  std::vector<char*> argv;
-  for (std::string& word : command) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  execv(mpirun.c_str(), argv.data());
-  throw IoError(fmt::format("{}: {}; install Open MPI again (apt-get install --reinstall openmpi-bin)", mpirun, std::strerror(errno)));
+  if (const int status = run_mpirun(command); status != 0) throw CLI::RuntimeError(status);
 }
 
 }  // namespace

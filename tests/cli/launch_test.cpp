@@ -42,7 +42,6 @@ TEST(Launch, KeepsTheProgramsArgumentsInOrder) {
   EXPECT_EQ(o.status, 0) << o.text;
   EXPECT_THAT(o.text, StartsWith("mpirun -n 2 --host localhost:2 "));
   EXPECT_THAT(o.text, EndsWith(kProgram + " train -c 'my run.yml' --train.seed=3 -n 5 --bind none\n"));
-  EXPECT_THAT(o.text, HasSubstr(" --mca odls_base_sigkill_timeout 60 "));
   EXPECT_EQ(o.text.find("--allow-run-as-root") != std::string::npos, geteuid() == 0) << o.text;
 }
 
@@ -75,9 +74,9 @@ TEST(Launch, SeveralHosts) {
 TEST(Launch, LeavesASlurmJobToSlurm) {
   const std::string slurm = "SLURM_JOB_ID=17 SLURM_NTASKS=8";
   const std::string text = launch("-- train", slurm).text;
-  EXPECT_THAT(text, StartsWith("mpirun -n 8 --mca "));
+  EXPECT_THAT(text, StartsWith("mpirun -n 8 "));
   EXPECT_THAT(text, Not(HasSubstr("--bind-to")));
-  EXPECT_THAT(launch("-n 3 -- train", slurm).text, StartsWith("mpirun -n 3 --mca "));
+  EXPECT_THAT(launch("-n 3 -- train", slurm).text, StartsWith("mpirun -n 3 "));
 }
 
 TEST(Launch, MoreArgumentsComeLast) {
