@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Two ranks of one core each, over links of chosen rates between network namespaces on this machine: step times with and without overlap
 # against the ideal, and what the simulator predicts, calibrated once (at r = 0.5). r is the time of a dense f32 ring over the time one worker
-# computes for a step. Needs root and a quiet machine with two cores; 5 minutes for small, 20 for base.
+# computes for a step. Needs root and a quiet machine with two cores; 6 minutes for small, 15 for base.
 # Usage: bench/scaling/links.sh STARLING [PRESET...]      (default: transformer-small transformer-base)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -13,8 +13,8 @@ value() { sed -n "s/^ *\"$2\": \([-0-9.e+]*\),*$/\1/p" "$1" | head -n 1; }
 calc() { awk "BEGIN { printf \"%.${2:-4}f\", $1 }"; }
 
 for preset in "${presets[@]}"; do
-  batches=8; [[ $preset == transformer-small ]] || batches=3
-  common=(bench distributed --preset "$preset" --threads 1 --batches $batches --seconds 5 --format json)
+  batches=2 seconds=10; [[ $preset == transformer-small ]] || seconds=20
+  common=(bench distributed --preset "$preset" --threads 1 --batches $batches --seconds $seconds --format json)
 
   # One rank by itself and two on the loopback, in the same run.
   mpirun --allow-run-as-root -n 2 --bind-to core "$starling" "${common[@]}" >"$out/loopback.json"

@@ -47,17 +47,15 @@ double adding_rate() {
   return 10 * static_cast<double>(bytes_touched(add, DType::f32)) / (clock.seconds() - start);
 }
 
-// From the times of a replica that trained for itself, and the operations of its mean step.
-Calibration rates_of(Replica& replica, double forward_flops, double backward_flops) {
-  const Replica::Times& times = replica.times();
-  const double n = static_cast<double>(times.steps), flat = static_cast<double>(replica.model().parameters().values().bytes());
-  const double memory = adding_rate();
+// From the seconds and operations of a replica's mean step.
+Calibration rates_of(Replica& replica, double step, double forward, double backward, double forward_flops, double backward_flops) {
+  const double flat = static_cast<double>(replica.model().parameters().values().bytes()), memory = adding_rate();
   Calibration c;
   // The update: seven passes over the flat buffers, and one for the norm.
-  c.update_gb_s = 8 * flat * n / (times.total - times.forward - times.backward) / 1e9;
+  c.update_gb_s = 8 * flat / (step - forward - backward) / 1e9;
   c.memory_gb_s = memory / 1e9;
-  c.forward_gflops = forward_flops / (times.forward / n - replica.cost().forward(0, 0).bytes / memory) / 1e9;
-  c.backward_gflops = backward_flops / (times.backward / n - replica.cost().backward(0, 0).bytes / memory) / 1e9;
+  c.forward_gflops = forward_flops / (forward - replica.cost().forward(0, 0).bytes / memory) / 1e9;
+  c.backward_gflops = backward_flops / (backward - replica.cost().backward(0, 0).bytes / memory) / 1e9;
   return c;
 }
 
@@ -92,36 +90,43 @@ class Bench {
     shares_.resize(batches.size());
     for (const Batch& b : batches) r_.tokens_per_step += static_cast<double>(b.target.count()) / static_cast<double>(batches.size());
 
-    // One rank by itself; then all of them, each for itself.
-    if (comm_.rank() == 0) {
-      steps(alone, shares_.size());  // every shape once
-      const double round = steps(alone, shares_.size());
-      rounds_ = o_.steps > 0 ? (o_.steps + static_cast<int64_t>(shares_.size()) - 1) / static_cast<int64_t>(shares_.size())
-                             : std::max<int64_t>(1, std::llround(o_.train.seconds / (round * static_cast<double>(shares_.size()))));
-      r_.alone = steps(alone, rounds_ * shares_.size());
+    const bool several = comm_.size() > 1;
+    StepOptions blocking_options = options_, overlapped_options = options_;
+    blocking_options.strategy.overlap = false, overlapped_options.strategy.overlap = true;
+    std::optional<Replica> blocking, overlapped;
+    if (several) {
+      blocking.emplace(*model_, blocking_options, world_), overlapped.emplace(*model_, overlapped_options, world_);
+      r_.strategy = overlapped->strategy().describe();
     }
-    rounds_ = std::stoll(broadcast_text(comm_, std::to_string(rounds_)));
-    barrier();
-    if (computes && comm_.rank() > 0) steps(alone, shares_.size());
-    barrier();
-    alone.clear_times();
-    r_.steps = rounds_ * static_cast<int64_t>(shares_.size());
-    r_.local = slowest(comm_, computes ? steps(alone, r_.steps) : 0);
-    r_.forward = slowest(comm_, alone.times().forward / static_cast<double>(r_.steps));
-    r_.backward = slowest(comm_, alone.times().backward / static_cast<double>(r_.steps));
-    r_.alone = slowest(comm_, r_.alone);
-    if (!world_.simulated) {
-      if (comm_.rank() == 0) {
-        double forward = 0, backward = 0;
-        for (const Batch& b : shares_) {
-          forward += alone.cost().forward(b.source.count(), b.target.count()).flops / static_cast<double>(shares_.size());
-          backward += alone.cost().backward(b.source.count(), b.target.count()).flops / static_cast<double>(shares_.size());
-        }
-        r_.rates = rates_of(alone, forward, backward);
+
+    // Everything once, which also tells how many rounds fit; then rounds of everything in turn, so that a machine whose speed drifts is
+    // equally fast for all. Of each kind the fastest round counts: other programs only ever add time.
+    const double first = world_.clock->seconds();
+    std::vector<Round> rounds{round(alone, blocking, overlapped)};
+    const double took = slowest(comm_, world_.clock->seconds() - first);
+    int64_t count = o_.steps > 0 ? (o_.steps + size() - 1) / size() : std::max<int64_t>(1, std::llround(4 * o_.train.seconds / took));
+    count = std::stoll(broadcast_text(comm_, std::to_string(count)));
+    rounds.clear();
+    for (int64_t i = 0; i < count; ++i) rounds.push_back(round(alone, blocking, overlapped));
+    r_.steps = count * size();
+    const auto best = [&](double Round::*of, bool largest = false) {
+      double value = rounds.front().*of;
+      for (const Round& each : rounds) value = largest ? std::max(value, each.*of) : std::min(value, each.*of);
+      return value;
+    };
+    r_.alone = best(&Round::alone), r_.blocking = best(&Round::blocking), r_.overlapped = best(&Round::overlapped);
+    for (const Round& each : rounds)
+      if (r_.local == 0 || each.local < r_.local) r_.local = each.local, r_.forward = each.forward, r_.backward = each.backward;
+    r_.product_rate_alone = best(&Round::product_alone, true), r_.product_rate_together = best(&Round::product_together, true);
+    if (!world_.simulated && comm_.rank() == 0) {
+      double forward_flops = 0, backward_flops = 0;
+      for (const Batch& b : shares_) {
+        forward_flops += alone.cost().forward(b.source.count(), b.target.count()).flops / static_cast<double>(size());
+        backward_flops += alone.cost().backward(b.source.count(), b.target.count()).flops / static_cast<double>(size());
       }
-      products();
+      r_.rates = rates_of(alone, r_.local, r_.forward, r_.backward, forward_flops, backward_flops);
     }
-    if (comm_.size() > 1) exchange(), strategy();
+    if (several) exchange();
     return r_;
   }
 
@@ -139,25 +144,51 @@ class Bench {
     Clock& clock_;
   };
 
+  // Means over the steps of one round, seconds; FLOP/s.
+  struct Round {
+    double alone = 0, local = 0, forward = 0, backward = 0, blocking = 0, overlapped = 0, product_alone = 0, product_together = 0;
+  };
+
+  int64_t size() const { return static_cast<int64_t>(shares_.size()); }
   void barrier() { comm_.barrier().wait(kPatience); }
 
-  // Seconds a step.
-  double steps(Replica& replica, int64_t count) {
-    const double start = world_.clock->seconds();
-    for (int64_t i = 0; i < count; ++i) {
-      const Batch& batch = shares_[static_cast<size_t>(i) % shares_.size()];
-      replica.step({&batch, batch.target.count() > 0 ? 1u : 0u});
+  Round round(Replica& alone, std::optional<Replica>& blocking, std::optional<Replica>& overlapped) {
+    Round r;
+    const bool computes = comm_.rank() < r_.workers;
+    barrier();
+    if (comm_.rank() == 0) r.alone = steps(alone);
+    r.alone = slowest(comm_, r.alone);
+    alone.clear_times();
+    barrier();
+    r.local = slowest(comm_, computes ? steps(alone) : 0);
+    r.forward = slowest(comm_, alone.times().forward / static_cast<double>(size()));
+    r.backward = slowest(comm_, alone.times().backward / static_cast<double>(size()));
+    if (blocking) {
+      barrier();
+      r.blocking = slowest(comm_, steps(*blocking));
+      barrier();
+      const Traffic before = comm_.traffic();
+      const double mine = steps(*overlapped);
+      const Traffic after = comm_.traffic();
+      r.overlapped = slowest(comm_, mine);
+      r_.bytes_sent = of_all(comm_, static_cast<double>(after.bytes_sent - before.bytes_sent) / static_cast<double>(size()));
+      r_.waited = of_all(comm_, 1e-9 * static_cast<double>(after.waited_ns - before.waited_ns) / static_cast<double>(size()));
     }
-    return (world_.clock->seconds() - start) / static_cast<double>(count);
+    if (world_.simulated) return r;
+    const DType type = backend_->activation();
+    barrier();
+    if (comm_.rank() == 0) r.product_alone = peak_product_rate(type);
+    r.product_alone = slowest(comm_, r.product_alone);
+    barrier();
+    r.product_together = -slowest(comm_, -peak_product_rate(type));
+    return r;
   }
 
-  void products() {
-    const DType type = backend_->activation();
-    if (comm_.rank() == 0) r_.product_rate_alone = peak_product_rate(type);
-    barrier();
-    const double rate = peak_product_rate(type);
-    r_.product_rate_together = -slowest(comm_, -rate);
-    r_.product_rate_alone = slowest(comm_, r_.product_rate_alone);
+  // Every share once; seconds a step.
+  double steps(Replica& replica) {
+    const double start = world_.clock->seconds();
+    for (const Batch& batch : shares_) replica.step({&batch, batch.target.count() > 0 ? 1u : 0u});
+    return (world_.clock->seconds() - start) / static_cast<double>(size());
   }
 
   // The link between the ends, and the exchange of all buckets without computing.
@@ -212,22 +243,6 @@ class Bench {
     r_.ideal = r_.forward + std::max(r_.backward, r_.exchange) + r_.last_bucket + update;
   }
 
-  void strategy() {
-    for (const bool overlap : {false, true}) {
-      StepOptions options = options_;
-      options.strategy.overlap = overlap;
-      Replica replica(*model_, options, world_);
-      r_.strategy = replica.strategy().describe();
-      steps(replica, static_cast<int64_t>(std::min<size_t>(2, shares_.size())));
-      barrier();
-      const Traffic before = comm_.traffic();
-      (overlap ? r_.overlapped : r_.blocking) = slowest(comm_, steps(replica, r_.steps));
-      const Traffic after = comm_.traffic();
-      r_.bytes_sent = of_all(comm_, static_cast<double>(after.bytes_sent - before.bytes_sent) / static_cast<double>(r_.steps));
-      r_.waited = of_all(comm_, 1e-9 * static_cast<double>(after.waited_ns - before.waited_ns) / static_cast<double>(r_.steps));
-    }
-  }
-
   const BenchDistributedOptions& o_;
   World& world_;
   Communicator& comm_;
@@ -237,7 +252,6 @@ class Bench {
   std::unique_ptr<Model> model_;
   StepOptions options_;
   std::vector<Batch> shares_;
-  int64_t rounds_ = 1;
   BenchDistributedResult r_;
 };
 
@@ -269,7 +283,9 @@ Calibration calibrate(const BenchTrainOptions& o) {
       forward += f.flops, backward += g.flops;
     }
   } while (world.clock->seconds() - start < o.seconds);
-  return rates_of(replica, forward / static_cast<double>(replica.times().steps), backward / static_cast<double>(replica.times().steps));
+  const Replica::Times& t = replica.times();
+  const double n = static_cast<double>(t.steps);
+  return rates_of(replica, t.total / n, t.forward / n, t.backward / n, forward / n, backward / n);
 }
 
 }  // namespace starling
