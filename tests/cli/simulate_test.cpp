@@ -1,0 +1,122 @@
+// `starling simulate` and `starling bench distributed --cluster` as users call them.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+namespace starling {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+struct Outcome {
+  int status;
+  std::string text;  // standard output and error
+};
+
+Outcome starling_in(const std::string& directory, const std::string& arguments) {
+  const std::string command = "cd '" + directory + "' && '" STARLING_BINARY "' " + arguments + " 2>&1 </dev/null";
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string text;
+  char block[4096];
+  for (size_t n; (n = fread(block, 1, sizeof block, pipe)) > 0;) text.append(block, n);
+  const int status = pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+}
+
+class SimulateTest : public testing::Test {
+ protected:
+  SimulateTest() {
+    char name[] = "/tmp/starling_simulate_XXXXXX";
+    if (mkdtemp(name)) directory_ = name;
+    std::ofstream a(directory_ + "/a"), b(directory_ + "/b");
+    for (int i = 0; i < 300; ++i) a << "one two three " << i % 7 << "\n", b << i % 7 << " three two one\n";
+    std::ofstream(directory_ + "/c.yml") << "data: {source: a, target: b}\nvocab: {size: 40}\n"
+                                            "model: {preset: transformer-tiny, width: 32, feed-forward: 64}\n"
+                                            "train: {batch-tokens: 300, max-steps: 4, precision: f32}\nlog: {every: 2}\n";
+    std::ofstream(directory_ + "/cluster.yml")
+        << "cluster: {ranks: 3, network: 1gbe, forward-gflops: 1, backward-gflops: 1, update-gb-s: 5, "
+           "memory-gb-s: 5, stragglers: [{rank: 1, factor: 3}]}\n";
+  }
+  ~SimulateTest() override { std::filesystem::remove_all(directory_); }
+  Outcome run(const std::string& arguments) const { return starling_in(directory_, arguments); }
+  std::string directory_;
+};
+
+std::string after(const std::string& text, const std::string& key, size_t length) {
+  const size_t at = text.find(key);
+  return at == std::string::npos ? "missing" : text.substr(at + key.size(), length);
+}
+
+TEST_F(SimulateTest, TrainsForRealAndTwoRunsAreEqual) {
+  const Outcome one = run("train -c c.yml --train.output one --threads 1");
+  const Outcome first = run("simulate -c c.yml --cluster cluster.yml --train.output x --trace x.json");
+  const Outcome second = run("simulate -c c.yml --cluster cluster.yml --train.output y --cluster.threads 1");
+  ASSERT_EQ(first.status, 0) << first.text;
+  EXPECT_THAT(first.text, HasSubstr("simulated: 3 ranks, network 1gbe"));
+  EXPECT_NE(after(first.text, "trace ", 16), "missing");
+  EXPECT_EQ(after(first.text, "trace ", 16), after(second.text, "trace ", 16));
+  EXPECT_EQ(after(first.text, "step 4 | epoch 1 | loss ", 6), after(one.text, "step 4 | epoch 1 | loss ", 6)) << first.text << one.text;
+
+  std::ifstream file(directory_ + "/x.json");
+  const auto trace = nlohmann::json::parse(file);
+  double computing[3] = {};
+  for (const auto& event : trace.at("traceEvents"))
+    if (event.at("ph") == "X" && event.at("tid").get<int>() % 2 == 0 && !event.at("name").get<std::string>().starts_with("wait"))
+      computing[event.at("pid").get<int>()] += event.at("dur").get<double>();
+  EXPECT_NEAR(computing[1] / computing[0], 3, 0.6) << "rank 1 is the straggler";
+}
+
+TEST_F(SimulateTest, MeasuresTheMachineOnceAndKeepsTheRates) {
+  const Outcome first = run("simulate -c c.yml --workers 2 --train.output x");
+  ASSERT_EQ(first.status, 0) << first.text;
+  EXPECT_THAT(first.text, HasSubstr("computing rates, measured with 1 thread of this machine"));
+  EXPECT_TRUE(std::filesystem::exists(directory_ + "/x/cluster.yml"));
+  EXPECT_THAT(run("simulate -c c.yml --workers 2 --train.output x --train.max-steps 5").text,
+              HasSubstr("computing rates: those of x/cluster.yml"));
+}
+
+TEST_F(SimulateTest, SaysWhatIsWrong) {
+  const Outcome network = run("simulate -c c.yml --workers 2 --network 10gb");
+  EXPECT_EQ(network.status, 2);
+  EXPECT_THAT(network.text, HasSubstr("10gbe"));
+  const Outcome option = run("simulate -c c.yml --worker 2");
+  EXPECT_EQ(option.status, 2);
+  EXPECT_THAT(option.text, HasSubstr("--workers"));
+  const Outcome servers =
+      run("simulate -c c.yml --cluster cluster.yml --train.output z --strategy.name parameter-server --strategy.servers 3");
+  EXPECT_EQ(servers.status, 2) << servers.text;
+  EXPECT_THAT(servers.text, HasSubstr("leaves no rank of 3 to compute"));
+  EXPECT_EQ(run("simulate -c c.yml --cluster cluster.yml --cluster.timing-only true").status, 2);
+  const Outcome crash =
+      run("simulate -c c.yml --cluster cluster.yml --train.output w --cluster.crashes.0.rank 2 --strategy.deadline-seconds 5");
+  EXPECT_NE(crash.status, 0);
+}
+
+TEST_F(SimulateTest, PredictsTheTimesOfManyRanks) {
+  const Outcome outcome =
+      run("bench distributed --preset transformer-tiny --vocabulary 1000 --batch-tokens 500 --batches 2 --steps 2 --format json "
+          "--cluster cluster.yml --workers 16 --cluster.timing-only true --cluster.forward-gflops 50 --cluster.backward-gflops 50");
+  ASSERT_EQ(outcome.status, 0) << outcome.text;
+  const auto result = nlohmann::json::parse(outcome.text);
+  EXPECT_EQ(result.at("ranks"), 16);
+  EXPECT_TRUE(result.at("simulated").get<bool>());
+  const double blocking = result.at("blocking_ms"), overlapped = result.at("overlapped_ms"), local = result.at("local_ms");
+  EXPECT_GE(blocking, overlapped);
+  EXPECT_GT(overlapped, local);
+  // 2 (N-1)/N M bytes at 0.94 Gbit/s, and the latencies of 30 rounds for each bucket.
+  const double ring = 2.0 * 15 / 16 * result.at("gradient_mib").get<double>() * (1 << 20) * 8 / 0.94e9 * 1e3;
+  EXPECT_NEAR(result.at("exchange_ms").get<double>() / ring, 1.1, 0.25);
+}
+
+}  // namespace
+}  // namespace starling
