@@ -26,7 +26,6 @@ struct PackedForms {
 struct TokenGradients {
   std::vector<int32_t> tokens;
   std::vector<Tensor> rows;  // [n, D] each, n as in tokens, one tensor per lookup
-  void clear() { tokens.clear(), rows.clear(); }
 };
 
 struct Parameter {

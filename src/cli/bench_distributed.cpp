@@ -61,12 +61,13 @@ void print(const BenchDistributedResult& r, bool simulated) {
   if (r.ranks == 1) return;
   line("link", fmt::format("{:.1f} us, {:.2f} Gbit/s", 1e6 * r.latency_s, 8e-9 * r.bandwidth));
   line("strategy", r.strategy);
-  line("exchange alone", fmt::format("{}: r = {:.2f} of a step's computing", ms(r.exchange), r.exchange / r.alone));
+  line("all-reduce alone",
+       fmt::format("{} for the whole gradient, dense: r = {:.2f} of a step's computing", ms(r.exchange), r.exchange / r.alone));
   line("step, blocking", ms(r.blocking));
   line("step, overlapped",
        fmt::format("{} ({:.0f} target tokens/s): {:.2f}x one rank alone, {:.3f} of {}", ms(r.overlapped), r.tokens_per_step / r.overlapped,
                    r.workers * r.alone / r.overlapped, r.alone / r.overlapped, r.workers));
-  line("ideal", fmt::format("{} = forward + max(backward, exchange) + last bucket + update; measured is {:.3f} of it; buckets in turn {}",
+  line("ideal", fmt::format("{} = forward + max(backward, all-reduce) + last bucket + update; measured is {:.3f} of it; buckets in turn {}",
                             ms(r.ideal), r.overlapped / r.ideal, ms(r.pipeline)));
   double most = 0, waited = 0;
   for (const double b : r.bytes_sent) most = std::max(most, b);
@@ -96,6 +97,8 @@ void run(Arguments a, const ClusterArguments& cluster) {
       print(r, simulated);
   };
   if (cluster.given()) {
+    if (o.strategy.algorithm == "library")
+      throw ConfigError("strategy.algorithm library is MPI's own and is not simulated; choose auto, ring, tree or halving-doubling");
     if (o.train.threads == 0) o.train.threads = 1;
     if (o.steps == 0) o.steps = 16;
     const auto say = [&](const std::string& line) { (a.format == "json" ? std::cerr : std::cout) << line << std::endl; };

@@ -198,7 +198,14 @@ int run_mpirun(std::vector<std::string>& command) {
 
   sigset_t waited, before;
   sigemptyset(&waited);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&waited, signal);
+  // A signal that is ignored, as nohup asks for, stays ignored: blocked, it would be seen all the same.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now {};
+    sigaction(signal, nullptr, &now);
+    if (now.sa_handler != SIG_IGN) sigaddset(&waited, signal);
+  }
+  std::signal(SIGCHLD, SIG_DFL);
+  sigaddset(&waited, SIGCHLD);
   sigprocmask(SIG_BLOCK, &waited, &before);
   const pid_t child = fork();
   if (child < 0) throw IoError(fmt::format("fork: {}; end other programs", std::strerror(errno)));

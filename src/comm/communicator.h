@@ -79,7 +79,7 @@ class Communicator {
   // The ranks that give the same color, in the order of their ranks here. Blocking, collective.
   virtual std::unique_ptr<Communicator> split(int color) = 0;
 
-  // Tells what this rank is doing, for the messages about late ranks. Cheap.
+  // Tells what this rank is doing, for the messages about late ranks; step 0 = still the same. Cheap.
   virtual void note(const char* phase, int64_t step) = 0;
 
   // x becomes the sum (or maximum) over the ranks.

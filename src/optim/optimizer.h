@@ -29,7 +29,6 @@ class Optimizer {
 
   int64_t updates() const { return updates_; }
   void set_updates(int64_t n) { updates_ = n; }
-  const std::vector<Range>& owned() const { return owned_; }
   // State buffers by name, for checkpoints: the owned ranges one behind the other.
   std::vector<std::pair<std::string, Tensor>> state() const { return {{"adam.m", first_}, {"adam.v", second_}}; }
 

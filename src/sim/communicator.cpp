@@ -116,7 +116,7 @@ class SimCommunicator : public Communicator {
   void note(const char* phase, int64_t step) override {
     const auto lock = engine_.enter(rank_);
     engine_.rank(rank_).phase = phase;
-    engine_.rank(rank_).step = step;
+    if (step > 0) engine_.rank(rank_).step = step;
   }
 
  protected:

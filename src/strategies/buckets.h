@@ -27,7 +27,6 @@ class BucketTracker {
   void set_ready(std::function<void(size_t)> ready) { ready_ = std::move(ready); }
   void complete(const Parameter& parameter);
   void complete_rest();
-  size_t next() const { return next_; }
 
  private:
   void advance();

@@ -13,7 +13,8 @@
 namespace starling {
 
 // Bytes that a rank receives and sends for a table [V, D] among N ranks, by element size e:
-// dense ring 2 (N-1)/N V D e; rows (N-1)/N R e (D + 1) each way, R rows over all ranks, the index in one element more.
+// dense ring 2 (N-1)/N V D e, half of it as bf16 and half of it if only the owner of a part needs the sum; rows (N-1)/N R e (D + 1), R rows
+// over all ranks, the index in one element more.
 double dense_exchange_bytes(int64_t V, int64_t D, int64_t element, int N);
 double rows_exchange_bytes(int64_t rows_of_all_ranks, int64_t D, int64_t element, int N);
 // The gathered buffer of assumed-sparse with R rows on each of N ranks: N R (D e + 8), and the dense one V D e.

@@ -36,8 +36,7 @@ class Strategy {
   virtual StepResult step(Worker& worker) = 0;
   // For the log: what is exchanged and how many bytes a step by the closed form.
   virtual std::string describe() const = 0;
-  // How the embedding tables went over the wire last time, for the log: "embedding: 2,100 of 8,000 rows, 4.3 MB (dense 8.2 MB)"; "" =
-  // dense.
+  // How the embedding tables went over the wire last time and the bytes compared, for the log; "" if there was no choice.
   virtual std::string embedding_report() const { return ""; }
 };
 

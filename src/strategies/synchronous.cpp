@@ -171,11 +171,14 @@ class Synchronous : public Strategy {
       Parameter& table = *tables_[t].table;
       const std::vector<int64_t> counts = rows_by_rank(t);
       const int64_t V = table.shape[0], D = table.shape[1], rows = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-      const double dense = dense_exchange_bytes(V, D, element_, size_), sparse = rows_exchange_bytes(rows, D, element_, size_);
+      const double wire = options_.wire == "bf16" && element_ == 4 ? 0.5 : 1, passes = sharded() ? 0.5 : 1;
+      const double dense = wire * passes * dense_exchange_bytes(V, D, element_, size_),
+                   sparse = rows_exchange_bytes(rows, D, element_, size_);
       constexpr double mib = 1 << 20;
       if (assumed_sparse()) {
         routes_[t] = Route::assumed_sparse;
-        const double gathered = static_cast<double>(rows * (D * element_ + 8)), whole = static_cast<double>(V * D * element_);
+        const double gathered = static_cast<double>(rows * (D * element_ + 8));
+        const double whole = static_cast<double>(V * D * element_);
         reports.push_back(fmt::format("{}: assumed sparse, {} rows gathered into {:.1f} MiB on every rank ({:.1f}x the table's {:.1f} MiB)",
                                       table.name, rows, gathered / mib, gathered / whole, whole / mib));
         continue;

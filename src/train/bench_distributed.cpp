@@ -50,12 +50,16 @@ double adding_rate() {
 // From the seconds and operations of a replica's mean step.
 Calibration rates_of(Replica& replica, double step, double forward, double backward, double forward_flops, double backward_flops) {
   const double flat = static_cast<double>(replica.model().parameters().values().bytes()), memory = adding_rate();
+  // The fixed part must not eat up the whole: too few tokens would give rates that mean nothing.
+  const double forward_fixed = replica.cost().forward(0, 0).bytes / memory, backward_fixed = replica.cost().backward(0, 0).bytes / memory;
+  if (forward < 1.2 * forward_fixed || backward < 1.2 * backward_fixed || step <= forward + backward)
+    throw ConfigError("the steps are too short to measure rates of computing; use more tokens in a batch");
   Calibration c;
   // The update: seven passes over the flat buffers, and one for the norm.
   c.update_gb_s = 8 * flat / (step - forward - backward) / 1e9;
   c.memory_gb_s = memory / 1e9;
-  c.forward_gflops = forward_flops / (forward - replica.cost().forward(0, 0).bytes / memory) / 1e9;
-  c.backward_gflops = backward_flops / (backward - replica.cost().backward(0, 0).bytes / memory) / 1e9;
+  c.forward_gflops = forward_flops / (forward - forward_fixed) / 1e9;
+  c.backward_gflops = backward_flops / (backward - backward_fixed) / 1e9;
   return c;
 }
 

@@ -54,8 +54,8 @@ void Replica::gradients(const Calls& calls) {
   StepTotals sums = idle_totals();
   tracker_.restart([](size_t) {});
   for (size_t i = 0; i < share_.size(); ++i) compute(share_[i], i + 1 == share_.size(), sums, calls);
+  if (!clock().timing_only()) parameters().complete_gradients();  // before a strategy may begin to exchange them
   if (share_.empty()) calls.totals(sums), tracker_.restart(calls.ready);
-  if (!clock().timing_only()) parameters().complete_gradients();
   tracker_.complete_rest();
 }
 

@@ -219,6 +219,7 @@ class Trainer {
   void prepare() {
     require_data(config_);
     comm_settings(config_.strategy, comm());
+    require_one_configuration();
     const bool divide = config_.train.threads == 0 && comm().size() > 1 && !world_.simulated;
     backend_ = backend_for_precision(config_.train.precision, divide ? threads_for_rank(comm()) : config_.train.threads);
     if (first()) prepare_run_directory();
@@ -239,6 +240,18 @@ class Trainer {
     batches_per_epoch_ = stream_->count_batches(0);
     micro_tokens_ = std::stoll(broadcast_text(
         comm(), std::to_string(micro_batch_tokens(config_, *backend_, world_.simulated ? comm().size() : world_.local_size))));
+  }
+
+  // Ranks with unlike settings would meet in the wrong collectives. What may differ between hosts is left out.
+  void require_one_configuration() {
+    Config mine = config_;
+    mine.train.output = "run", mine.train.threads = 0, mine.log = {}, mine.log.every = config_.log.every;
+    const std::vector<std::string> all = gather_texts(comm(), dump_config(mine, false));
+    for (int r = 0; r < comm().size(); ++r)
+      if (all[static_cast<size_t>(r)] != all[0])
+        throw ConfigError(fmt::format(
+            "rank {} on {} has another configuration than rank 0 on {}; give every host the same file. It has\n{}and rank 0\n{}", r,
+            comm().host(r), comm().host(0), all[static_cast<size_t>(r)], all[0]));
   }
 
   void prepare_run_directory() {
@@ -477,7 +490,10 @@ class Trainer {
     const Validator::Result result = validator_->run(*model_, comm());
     validated_ = step();
     if (first()) judge(result);
-    if (comm().size() > 1) early_stopped_ = broadcast_text(comm(), early_stopped_ ? "stop" : "") == "stop";
+    if (comm().size() > 1) {
+      wait_for_first();
+      early_stopped_ = broadcast_text(comm(), early_stopped_ ? "stop" : "") == "stop";
+    }
     paused_ += clock().seconds() - start;
   }
 
@@ -559,7 +575,10 @@ class Trainer {
   }
 
   bool sharded_state() const {
-    return comm().size() > 1 && replica_->strategy().owned(0) != std::vector<Range>{{0, model_->parameters().values().count()}};
+    const std::vector<Range> everything{{0, model_->parameters().values().count()}};
+    for (int r = 0; r < comm().size(); ++r)
+      if (replica_->strategy().owned(r) != everything) return true;
+    return false;
   }
 
   // Between the ranges of `whole` and `part`, which holds them one behind the other.
@@ -617,6 +636,7 @@ class Trainer {
       text = files_->read_file(path);
       optimizer = load_checkpoint(State::from_json(text, path));
     }
+    wait_for_first();
     text = broadcast_text(comm(), text);
     if (text.empty()) return;
     comm().broadcast(model_->parameters().values(), 0).wait(kPatience);

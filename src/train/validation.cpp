@@ -9,9 +9,9 @@
 namespace starling {
 
 namespace {
-constexpr size_t kLongest = 1000;             // tokens a side
+constexpr size_t kLongest = 1000;               // tokens a side
 constexpr double kPatience = 30 * 24 * 3600.0;  // s; decoding takes as long as it takes
-}
+}  // namespace
 
 SearchOptions search_options(const ValidConfig& c) {
   return {c.beam, c.length_penalty, c.max_length_factor, c.max_length_offset, 1, false};

@@ -120,12 +120,14 @@ TEST_F(DistributedTrainer, EveryStrategyTrainsTheModelOfOneWorker) {
 }
 
 TEST_F(DistributedTrainer, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
-  for (const std::string strategy : {"all-reduce", "sharded", "parameter-server"}) {
+  for (const std::string strategy : {"all-reduce", "sharded", "parameter-server", "shared-server"}) {
     const auto with = [&](const std::string& run, int64_t steps) {
       Config c = config(strategy + run);
       c.train.max_steps = steps;
       if (strategy == "sharded") c.strategy.sharded_optimizer = true;
       if (strategy == "parameter-server") c.strategy.name = strategy, c.strategy.servers = 1;
+      if (strategy == "shared-server")  // all state on one rank that computes too, in one bucket
+        c.strategy.name = "parameter-server", c.strategy.servers = 1, c.strategy.server_placement = "shared", c.strategy.bucket_mib = 64;
       return c;
     };
     run(with("whole", 20), 3);
@@ -148,6 +150,21 @@ TEST_F(DistributedTrainer, AnyNumberOfRanksContinuesACheckpoint) {
       run(c, ranks);
   }
   EXPECT_LT(distance(weights("many", 20), weights("one", 20)), 1e-3);
+}
+
+TEST_F(DistributedTrainer, RanksWithUnlikeConfigurationsAreTold) {
+  Scenario scenario;
+  scenario.ranks = 3;
+  try {
+    simulate(scenario, [&](World& world) {
+      Config c = config("unlike");
+      if (world.comm->rank() == 2) c.train.optimizer.learning_rate = 1e-4;
+      run_training(c, world);
+    });
+    FAIL() << "no error";
+  } catch (const ConfigError& e) {
+    EXPECT_NE(std::string(e.what()).find("rank 2 on node2 has another configuration than rank 0"), std::string::npos) << e.what();
+  }
 }
 
 TEST_F(DistributedTrainer, WorkersMayEachHaveTheBatch) {
