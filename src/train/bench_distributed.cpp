@@ -165,8 +165,12 @@ class Bench {
     alone.clear_times();
     barrier();
     r.local = slowest(comm_, computes ? steps(alone) : 0);
-    r.forward = slowest(comm_, alone.times().forward / static_cast<double>(size()));
-    r.backward = slowest(comm_, alone.times().backward / static_cast<double>(size()));
+    // Means over the workers: the slowest in one may not be so in the other, and the two must fit into the step.
+    const auto mean = [&](double seconds) {
+      const std::vector<double> all = of_all(comm_, seconds / static_cast<double>(size()));
+      return std::accumulate(all.begin(), all.end(), 0.0) / r_.workers;
+    };
+    r.forward = mean(computes ? alone.times().forward : 0), r.backward = mean(computes ? alone.times().backward : 0);
     if (blocking) {
       barrier();
       r.blocking = slowest(comm_, steps(*blocking));

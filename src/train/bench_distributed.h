@@ -29,10 +29,10 @@ struct BenchDistributedResult {
   std::string machine, strategy;
   int64_t parameters = 0, gradient_bytes = 0, steps = 0;
   double tokens_per_step = 0;  // target, of all workers
-  // Seconds a step, on the slowest rank.
+  // Seconds a step, on the slowest rank; the fastest of several rounds.
   double alone = 0;                  // rank 0 by itself, the others idle
   double local = 0;                  // all ranks at once, each for itself: what sharing the machine costs
-  double forward = 0, backward = 0;  // of `local`
+  double forward = 0, backward = 0;  // of `local`, mean over the workers
   double blocking = 0;               // the strategy, exchange after the backward pass
   double overlapped = 0;             // the strategy, exchange during the backward pass
   double exchange = 0;               // all buckets all-reduced, nothing computed
