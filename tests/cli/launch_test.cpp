@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/affinity.h"
+#include "tests/cli/shell.h"
 
 namespace starling {
 namespace {
@@ -18,27 +19,15 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-struct Outcome {
-  int status;
-  std::string text;  // standard output and error
-};
-
 // `environment` comes before the program: "NAME=value ".
-Outcome launch(const std::string& arguments, const std::string& environment = "") {
-  const std::string command =
-      "env -u SLURM_JOB_ID -u SLURM_NTASKS " + environment + " '" STARLING_BINARY "' launch --dry-run " + arguments + " 2>&1 </dev/null";
-  FILE* pipe = popen(command.c_str(), "r");
-  std::string text;
-  char block[4096];
-  for (size_t n; (n = fread(block, 1, sizeof block, pipe)) > 0;) text.append(block, n);
-  const int status = pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+ShellOutcome launch(const std::string& arguments, const std::string& environment = "") {
+  return run_shell("env -u SLURM_JOB_ID -u SLURM_NTASKS " + environment + " '" STARLING_BINARY "' launch --dry-run " + arguments);
 }
 
 const std::string kProgram = STARLING_BINARY;
 
 TEST(Launch, KeepsTheProgramsArgumentsInOrder) {
-  const Outcome o = launch("-n 2 -- train -c 'my run.yml' --train.seed=3 -n 5 --bind none");
+  const ShellOutcome o = launch("-n 2 -- train -c 'my run.yml' --train.seed=3 -n 5 --bind none");
   EXPECT_EQ(o.status, 0) << o.text;
   EXPECT_THAT(o.text, StartsWith("mpirun -n 2 --host localhost:2 "));
   EXPECT_THAT(o.text, EndsWith(kProgram + " train -c 'my run.yml' --train.seed=3 -n 5 --bind none\n"));
@@ -94,7 +83,7 @@ TEST(Launch, SaysWhatIsWrong) {
            {"--hots a -- train", "there is no option '--hots'; did you mean '--hosts'?"},
            {"--bind cores -- train", "'cores' is not allowed; choose core or none"},
            {"-n 0 -- train", "--ranks"}}) {
-    const Outcome o = launch(arguments);
+    const ShellOutcome o = launch(arguments);
     EXPECT_EQ(o.status, 2) << arguments;
     EXPECT_THAT(o.text, HasSubstr(message)) << arguments;
   }

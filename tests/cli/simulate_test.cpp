@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,26 +10,13 @@
 #include <sstream>
 #include <string>
 
+#include "tests/cli/shell.h"
+
 namespace starling {
 namespace {
 
 using testing::ContainsRegex;
 using testing::HasSubstr;
-
-struct Outcome {
-  int status;
-  std::string text;  // standard output and error
-};
-
-Outcome starling_in(const std::string& directory, const std::string& arguments) {
-  const std::string command = "cd '" + directory + "' && '" STARLING_BINARY "' " + arguments + " 2>&1 </dev/null";
-  FILE* pipe = popen(command.c_str(), "r");
-  std::string text;
-  char block[4096];
-  for (size_t n; (n = fread(block, 1, sizeof block, pipe)) > 0;) text.append(block, n);
-  const int status = pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
-}
 
 class SimulateTest : public testing::Test {
  protected:
@@ -48,7 +33,9 @@ class SimulateTest : public testing::Test {
            "memory-gb-s: 5, stragglers: [{rank: 1, factor: 3}]}\n";
   }
   ~SimulateTest() override { std::filesystem::remove_all(directory_); }
-  Outcome run(const std::string& arguments) const { return starling_in(directory_, arguments); }
+  ShellOutcome run(const std::string& arguments) const {
+    return run_shell("cd '" + directory_ + "' && '" STARLING_BINARY "' " + arguments);
+  }
   std::string directory_;
 };
 
@@ -58,9 +45,9 @@ std::string after(const std::string& text, const std::string& key, size_t length
 }
 
 TEST_F(SimulateTest, TrainsForRealAndTwoRunsAreEqual) {
-  const Outcome one = run("train -c c.yml --train.output one --threads 1");
-  const Outcome first = run("simulate -c c.yml --cluster cluster.yml --train.output x --trace x.json");
-  const Outcome second = run("simulate -c c.yml --cluster cluster.yml --train.output y --cluster.threads 1");
+  const ShellOutcome one = run("train -c c.yml --train.output one --threads 1");
+  const ShellOutcome first = run("simulate -c c.yml --cluster cluster.yml --train.output x --trace x.json");
+  const ShellOutcome second = run("simulate -c c.yml --cluster cluster.yml --train.output y --cluster.threads 1");
   ASSERT_EQ(first.status, 0) << first.text;
   EXPECT_THAT(first.text, HasSubstr("simulated: 3 ranks, network 1gbe"));
   EXPECT_NE(after(first.text, "trace ", 16), "missing");
@@ -77,7 +64,7 @@ TEST_F(SimulateTest, TrainsForRealAndTwoRunsAreEqual) {
 }
 
 TEST_F(SimulateTest, MeasuresTheMachineOnceAndKeepsTheRates) {
-  const Outcome first = run("simulate -c c.yml --workers 2 --train.output x");
+  const ShellOutcome first = run("simulate -c c.yml --workers 2 --train.output x");
   ASSERT_EQ(first.status, 0) << first.text;
   EXPECT_THAT(first.text, HasSubstr("computing rates, measured with 1 thread of this machine"));
   EXPECT_TRUE(std::filesystem::exists(directory_ + "/x/cluster.yml"));
@@ -86,24 +73,24 @@ TEST_F(SimulateTest, MeasuresTheMachineOnceAndKeepsTheRates) {
 }
 
 TEST_F(SimulateTest, SaysWhatIsWrong) {
-  const Outcome network = run("simulate -c c.yml --workers 2 --network 10gb");
+  const ShellOutcome network = run("simulate -c c.yml --workers 2 --network 10gb");
   EXPECT_EQ(network.status, 2);
   EXPECT_THAT(network.text, HasSubstr("10gbe"));
-  const Outcome option = run("simulate -c c.yml --worker 2");
+  const ShellOutcome option = run("simulate -c c.yml --worker 2");
   EXPECT_EQ(option.status, 2);
   EXPECT_THAT(option.text, HasSubstr("--workers"));
-  const Outcome servers =
+  const ShellOutcome servers =
       run("simulate -c c.yml --cluster cluster.yml --train.output z --strategy.name parameter-server --strategy.servers 3");
   EXPECT_EQ(servers.status, 2) << servers.text;
   EXPECT_THAT(servers.text, HasSubstr("leaves no rank of 3 to compute"));
   EXPECT_EQ(run("simulate -c c.yml --cluster cluster.yml --cluster.timing-only true").status, 2);
-  const Outcome crash =
+  const ShellOutcome crash =
       run("simulate -c c.yml --cluster cluster.yml --train.output w --cluster.crashes.0.rank 2 --strategy.deadline-seconds 5");
   EXPECT_NE(crash.status, 0);
 }
 
 TEST_F(SimulateTest, PredictsTheTimesOfManyRanks) {
-  const Outcome outcome =
+  const ShellOutcome outcome =
       run("bench distributed --preset transformer-tiny --vocabulary 1000 --batch-tokens 500 --batches 2 --steps 2 --format json "
           "--cluster cluster.yml --workers 16 --cluster.timing-only true --cluster.forward-gflops 50 --cluster.backward-gflops 50");
   ASSERT_EQ(outcome.status, 0) << outcome.text;

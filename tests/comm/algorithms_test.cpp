@@ -259,6 +259,23 @@ TEST(Algorithms, ServersSumThePushAndGiveItBack) {
         }
 }
 
+// One server of its own receives and sends 2 N M in a step, each of S servers 2 N M / S, a worker M each way.
+TEST(Algorithms, BytesOfServersAreTheClosedForms) {
+  const int64_t count = 1 << 20;
+  const double M = 4.0 * count;
+  for (int N = 2; N <= 64; N += N < 17 ? 1 : 5)
+    for (const int S : {1, 2, 8}) {
+      std::vector<int> servers;
+      for (int i = 0; i < S; ++i) servers.push_back(N + i);
+      for (const int rank : {0, N - 1, N, N + S - 1}) {
+        const ServerShape shape{rank, N + S, count, DType::f32, N, servers, false};
+        const Schedule push = server_push(shape), pull = server_pull(shape);
+        const double bytes = static_cast<double>(push.bytes_sent() + push.bytes_received() + pull.bytes_sent() + pull.bytes_received());
+        EXPECT_NEAR(bytes / (rank < N ? 2 * M : 2 * N * M / S), 1, 0.01) << N << " workers, " << S << " servers, rank " << rank;
+      }
+    }
+}
+
 // What the closed forms of algorithms.h say, per rank, for M bytes large against the blocks of part().
 TEST(Algorithms, BytesAndRoundsAreTheClosedForms) {
   const int64_t count = 1 << 20;
