@@ -117,6 +117,9 @@ class Communicator {
   double deadline_s_ = 300;
 };
 
+// Deadline, in seconds, of waits that take as long as a rank's own work does: reading a corpus, validating, writing a checkpoint.
+constexpr double kPatience = 30 * 24 * 3600.0;
+
 // Helpers for small things that all ranks need. Blocking.
 std::string broadcast_text(Communicator&, const std::string& text, int root = 0);
 std::vector<std::string> gather_texts(Communicator&, const std::string& text);  // everybody's, by rank, on every rank

@@ -25,20 +25,6 @@ void add_rows(const Tensor& all, int64_t index_elements, const Tensor& gradient)
   }
 }
 
-struct Gathered {
-  Tensor all;
-  std::vector<int64_t> offsets;  // in elements, by rank
-};
-
-Gathered allocate(const std::vector<int64_t>& counts, int64_t width, DType type, bool phantom = false) {
-  Gathered g;
-  int64_t rows = 0;
-  g.offsets.push_back(0);
-  for (const int64_t n : counts) rows += n, g.offsets.push_back(rows * width);
-  g.all = phantom ? Tensor::phantom({rows, width}, type) : Tensor({rows, width}, type);
-  return g;
-}
-
 template <class F>
 void by_type(DType type, F f) {
   if (type == DType::f64) return f(double{});
@@ -58,58 +44,59 @@ double assumed_sparse_buffer_bytes(int64_t rows, int64_t D, int64_t element, int
   return static_cast<double>(N) * static_cast<double>(rows * (D * element + 8));
 }
 
+RowExchange::RowExchange(Communicator& comm, const Tensor& gradient, int64_t index_elements, const std::vector<int64_t>& counts)
+    : gradient_(gradient), index_elements_(index_elements), rank_(static_cast<size_t>(comm.rank())) {
+  const int64_t width = gradient.columns() + index_elements;
+  offsets_.push_back(0);
+  for (const int64_t n : counts) offsets_.push_back(offsets_.back() + n * width);
+  const Shape shape{offsets_.back() / width, width};
+  all_ = gradient ? Tensor(shape, gradient.dtype()) : Tensor::phantom(shape, gradient.dtype());
+}
+
+template <class T>
+T* RowExchange::own_rows(int64_t rows) const {
+  const int64_t announced = (offsets_[rank_ + 1] - offsets_[rank_]) / all_.columns();
+  CHECK(announced == rows, "{} rows announced, {} there", announced, rows);
+  return all_.data<T>() + offsets_[rank_];
+}
+
 RowExchange RowExchange::start_rows(Communicator& comm, const Tensor& gradient, const std::vector<int32_t>& touched,
                                     const std::vector<int64_t>& counts) {
-  RowExchange e;
-  e.gradient_ = gradient;
+  RowExchange e(comm, gradient, 1, counts);
   const int64_t D = gradient.columns();
-  Gathered g = allocate(counts, D + 1, gradient.dtype());
-  CHECK(counts[static_cast<size_t>(comm.rank())] == static_cast<int64_t>(touched.size()), "{} rows announced, {} there",
-        counts[static_cast<size_t>(comm.rank())], touched.size());
   by_type(gradient.dtype(), [&]<class T>(T) {
-    T* to = g.all.data<T>() + g.offsets[static_cast<size_t>(comm.rank())];
+    T* to = e.own_rows<T>(static_cast<int64_t>(touched.size()));
     for (const int32_t row : touched) put_row(to, row, 1, gradient.data<T>() + row * D, D), to += D + 1;
   });
-  e.all_ = g.all;
-  e.pending_ = comm.all_gather_varying(g.all, g.offsets);
+  e.pending_ = comm.all_gather_varying(e.all_, e.offsets_);
   return e;
 }
 
 RowExchange RowExchange::start_assumed_sparse(Communicator& comm, const Tensor& gradient, const TokenGradients& tokens, bool dense,
                                               const std::vector<int64_t>& counts) {
-  RowExchange e;
-  e.gradient_ = gradient;
-  e.index_elements_ = 8 / size_of(gradient.dtype());
+  RowExchange e(comm, gradient, 8 / size_of(gradient.dtype()), counts);
   const int64_t D = gradient.columns(), width = D + e.index_elements_;
-  Gathered g = allocate(counts, width, gradient.dtype());
   by_type(gradient.dtype(), [&]<class T>(T) {
-    T* to = g.all.data<T>() + g.offsets[static_cast<size_t>(comm.rank())];
+    T* to = e.own_rows<T>(static_cast<int64_t>(tokens.tokens.size()) + (dense ? gradient.rows() : 0));
     const auto put = [&](int64_t index, const T* values) { put_row(to, index, e.index_elements_, values, D), to += width; };
     for (int64_t row = 0; dense && row < gradient.rows(); ++row) put(row, gradient.data<T>() + row * D);
     size_t token = 0;
     for (const Tensor& rows : tokens.rows)
       for (int64_t i = 0; i < rows.rows(); ++i) put(tokens.tokens[token++], rows.data<T>() + i * D);
-    const int64_t end = g.offsets[static_cast<size_t>(comm.rank()) + 1];
-    CHECK(to == g.all.data<T>() + end, "rows announced and rows there differ by {} elements", to - (g.all.data<T>() + end));
   });
-  e.all_ = g.all;
-  e.pending_ = comm.all_gather_varying(g.all, g.offsets);
+  e.pending_ = comm.all_gather_varying(e.all_, e.offsets_);
   return e;
 }
 
 RowExchange RowExchange::start_lookups(Communicator& comm, const Tensor& gradient, const TokenGradients& tokens,
                                        const std::vector<int32_t>& touched, const std::vector<int64_t>& counts) {
-  RowExchange e;
-  e.gradient_ = gradient;
+  RowExchange e(comm, gradient, 1, counts);
   e.on_top_ = true;
   const int64_t D = gradient.columns(), width = D + 1;
-  Gathered g = allocate(counts, width, gradient.dtype());
-  CHECK(counts[static_cast<size_t>(comm.rank())] == static_cast<int64_t>(touched.size()), "{} rows announced, {} there",
-        counts[static_cast<size_t>(comm.rank())], touched.size());
   std::vector<int32_t> place(static_cast<size_t>(gradient.rows()), -1);
   for (size_t i = 0; i < touched.size(); ++i) place[static_cast<size_t>(touched[i])] = static_cast<int32_t>(i);
   by_type(gradient.dtype(), [&]<class T>(T) {
-    T* own = g.all.data<T>() + g.offsets[static_cast<size_t>(comm.rank())];
+    T* own = e.own_rows<T>(static_cast<int64_t>(touched.size()));
     for (size_t i = 0; i < touched.size(); ++i) own[static_cast<int64_t>(i) * width] = static_cast<T>(touched[i]);
     size_t token = 0;
     for (const Tensor& rows : tokens.rows)
@@ -121,17 +108,14 @@ RowExchange RowExchange::start_lookups(Communicator& comm, const Tensor& gradien
         for (int64_t i = 0; i < D; ++i) to[i] += from[i];
       }
   });
-  e.all_ = g.all;
-  e.pending_ = comm.all_gather_varying(g.all, g.offsets);
+  e.pending_ = comm.all_gather_varying(e.all_, e.offsets_);
   return e;
 }
 
 RowExchange RowExchange::start_phantom(Communicator& comm, const Tensor& gradient, int64_t index_elements,
                                        const std::vector<int64_t>& counts) {
-  RowExchange e;
-  const Gathered g = allocate(counts, gradient.columns() + index_elements, gradient.dtype(), true);
-  e.all_ = g.all;
-  e.pending_ = comm.all_gather_varying(g.all, g.offsets);
+  RowExchange e(comm, gradient, index_elements, counts);
+  e.pending_ = comm.all_gather_varying(e.all_, e.offsets_);
   return e;
 }
 

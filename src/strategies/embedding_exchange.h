@@ -39,9 +39,17 @@ class RowExchange {
   int64_t buffer_bytes() const { return all_.bytes(); }
 
  private:
-  Tensor gradient_, all_;  // all_ [rows, D + index elements]
-  int64_t index_elements_ = 1;
-  bool on_top_ = false;  // of what the gradient holds
+  // Memory for everybody's rows; without storage if the gradient has none.
+  RowExchange(Communicator& comm, const Tensor& gradient, int64_t index_elements, const std::vector<int64_t>& counts);
+  // Where this rank's rows go, of which there must be as many as it announced.
+  template <class T>
+  T* own_rows(int64_t rows) const;
+
+  Tensor gradient_, all_;  // all_ [rows, index elements + D]
+  int64_t index_elements_;
+  size_t rank_;
+  std::vector<int64_t> offsets_;  // of each rank's rows in all_, elements
+  bool on_top_ = false;           // of what the gradient holds
   Pending pending_;
 };
 

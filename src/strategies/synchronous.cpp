@@ -89,7 +89,7 @@ class Synchronous : public Strategy {
   std::string describe() const override {
     if (size_ == 1) return "one worker";
     const double M = static_cast<double>(flat_ * element_), N = size_, mib = 1 << 20;
-    const double gradient = options_.wire == "bf16" && element_ == 4 ? 0.5 : 1.0;
+    const double gradient = narrow() ? 0.5 : 1.0;
     const std::string cut = fmt::format("{} buckets of up to {:g} MiB{}", buckets_.size(), options_.bucket_mib,
                                         options_.overlap ? ", exchanged during the backward pass" : "");
     if (server()) {
@@ -109,6 +109,8 @@ class Synchronous : public Strategy {
   bool server() const { return options_.name == "parameter-server" && size_ > 1; }
   bool sharded() const { return options_.sharded_optimizer && size_ > 1; }
   bool everything_everywhere() const { return !server() && !sharded(); }
+  // bf16 on the wire; gradients in double, as on the reference backend, go as they are.
+  bool narrow() const { return options_.wire == "bf16" && element_ == 4; }
   bool assumed_sparse() const { return options_.embedding_gradients == "assumed-sparse"; }
 
   // What `rank` owns of a bucket.
@@ -124,7 +126,7 @@ class Synchronous : public Strategy {
   static Tensor view(const Tensor& flat, const Range& r) { return flat.slice(r.begin, Shape{r.count()}); }
 
   ServerShape server_shape(const Tensor& x, bool gradient) const {
-    return {rank_, size_, x.count(), x.dtype(), workers_, servers_, gradient && options_.wire == "bf16" && x.dtype() == DType::f32};
+    return {rank_, size_, x.count(), x.dtype(), workers_, servers_, gradient && narrow()};
   }
 
   void send_totals(Worker& w, const StepTotals& mine) {
@@ -171,13 +173,13 @@ class Synchronous : public Strategy {
       Parameter& table = *tables_[t].table;
       const std::vector<int64_t> counts = rows_by_rank(t);
       const int64_t V = table.shape[0], D = table.shape[1], rows = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-      const double wire = options_.wire == "bf16" && element_ == 4 ? 0.5 : 1, passes = sharded() ? 0.5 : 1;
+      const double wire = narrow() ? 0.5 : 1, passes = sharded() ? 0.5 : 1;
       const double dense = wire * passes * dense_exchange_bytes(V, D, element_, size_),
                    sparse = rows_exchange_bytes(rows, D, element_, size_);
       constexpr double mib = 1 << 20;
       if (assumed_sparse()) {
         routes_[t] = Route::assumed_sparse;
-        const double gathered = static_cast<double>(rows * (D * element_ + 8));
+        const double gathered = assumed_sparse_buffer_bytes(rows, D, element_, 1);
         const double whole = static_cast<double>(V * D * element_);
         reports.push_back(fmt::format("{}: assumed sparse, {} rows gathered into {:.1f} MiB on every rank ({:.1f}x the table's {:.1f} MiB)",
                                       table.name, rows, gathered / mib, gathered / whole, whole / mib));
@@ -209,15 +211,14 @@ class Synchronous : public Strategy {
 
   void start_dense(Worker& w, size_t b) {
     const Tensor x = view(w.parameters().gradients(), buckets_[b].range);
-    const bool narrow = options_.wire == "bf16" && x.dtype() == DType::f32;
     if (everything_everywhere()) {
       // A table that is a bucket of its own still goes in pieces, which travel one behind the other.
       const int64_t piece = std::max<int64_t>(16, static_cast<int64_t>(options_.bucket_mib * (1 << 20)) / element_ / 16 * 16);
       for (int64_t at = 0; at < x.count(); at += piece) {
         const Tensor y = x.slice(at, Shape{std::min(piece, x.count() - at)});
-        exchanges_[b].push_back(narrow ? w.comm().all_reduce_bf16(y) : w.comm().all_reduce(y));
+        exchanges_[b].push_back(narrow() ? w.comm().all_reduce_bf16(y) : w.comm().all_reduce(y));
       }
-    } else if (server() || narrow) {
+    } else if (server() || narrow()) {
       exchanges_[b].push_back(w.comm().run(server_push(server_shape(x, true)), x, "push of gradients"));
     } else {
       exchanges_[b].push_back(w.comm().reduce_scatter(x));

@@ -6,12 +6,12 @@
 #include "backend/cpu/product_times.h"
 #include "comm/threads.h"
 #include "data/batches.h"
+#include "decode/model_directory.h"
 #include "train/replica.h"
 
 namespace starling {
 namespace {
 
-constexpr double kPatience = 24 * 3600.0;
 constexpr Tag kPing = 7;
 
 // Rank r's shares of the same global batches that every rank makes for itself.
@@ -67,9 +67,8 @@ class Bench {
  public:
   Bench(const BenchDistributedOptions& options, World& world)
       : o_(options), world_(world), comm_(*world.comm), timing_only_(world.clock->timing_only()) {
-    const bool narrow = o_.train.precision == "bf16" || (o_.train.precision == "auto" && cpu_has_bf16());
     const bool divide = o_.train.threads == 0 && comm_.size() > 1 && !world.simulated;
-    backend_ = make_backend(narrow ? "cpu:bf16" : "cpu:f32", divide ? threads_for_rank(comm_) : o_.train.threads);
+    backend_ = backend_for_precision(o_.train.precision, divide ? threads_for_rank(comm_) : o_.train.threads);
     const ModelVocabulary vocabulary{o_.train.vocabulary, o_.train.vocabulary};
     model_ = timing_only_ ? make_phantom_model(o_.train.model, vocabulary, *backend_)
                           : make_model(o_.train.model, vocabulary, *backend_, o_.train.seed, true);
@@ -271,8 +270,7 @@ BenchDistributedResult bench_distributed(const BenchDistributedOptions& options,
 }
 
 Calibration calibrate(const BenchTrainOptions& o) {
-  const bool narrow = o.precision == "bf16" || (o.precision == "auto" && cpu_has_bf16());
-  const auto backend = make_backend(narrow ? "cpu:bf16" : "cpu:f32", o.threads);
+  const auto backend = backend_for_precision(o.precision, o.threads);
   const auto model = make_model(o.model, {o.vocabulary, o.vocabulary}, *backend, o.seed, true);
   World world = make_local_world();
   StepOptions options;

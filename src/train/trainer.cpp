@@ -50,9 +50,6 @@ class SignalGuard {
 
 double now() { return WallClock().seconds(); }
 
-// Waiting for rank 0 to read a corpus or to validate may take as long as it takes.
-constexpr double kPatience = 30 * 24 * 3600.0;
-
 // Vocabularies are trained when their file is missing.
 Vocabulary vocabulary(const Config& c, FileSystem& files, const std::string& path, Side side, Progress& progress) {
   if (!files.exists(path)) {

@@ -9,8 +9,7 @@
 namespace starling {
 
 namespace {
-constexpr size_t kLongest = 1000;               // tokens a side
-constexpr double kPatience = 30 * 24 * 3600.0;  // s; decoding takes as long as it takes
+constexpr size_t kLongest = 1000;  // tokens a side
 }  // namespace
 
 SearchOptions search_options(const ValidConfig& c) {
