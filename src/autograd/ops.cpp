@@ -110,8 +110,8 @@ Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, 
   });
 }
 
-LossSums projection_loss(const Var& h, Parameter& table, const std::vector<int32_t>& targets, double smoothing,
-                         std::vector<float>* row_nll) {
+LossSums projection_loss(const Var& h, Parameter& table, const LossRows& rows_of_loss, std::vector<float>* row_nll) {
+  const auto targets = rows_of_loss.targets;
   Tape& tape = *h.tape;
   Backend& backend = tape.backend();
   const int64_t N = h.value.rows(), V = table.shape[0];
@@ -130,14 +130,17 @@ LossSums projection_loss(const Var& h, Parameter& table, const std::vector<int32
   for (int64_t begin = 0; begin < N; begin += chunk) {
     const int64_t end = std::min(N, begin + chunk), n = end - begin;
     const Tensor part = logits.rows(0, n), gradient = training ? dlogits.rows(0, n) : Tensor();
-    const std::span<const int32_t> gold(targets.data() + begin, n);
+    LossRows these = rows_of_loss;
+    these.targets = targets.subspan(begin, n);
+    if (!these.weights.empty()) these.weights = these.weights.subspan(begin, n);
     backend.linear(h.value.rows(begin, end), forward, Tensor(), part, Activation::none, Write::overwrite);
-    backend.smoothed_loss(part, gold, smoothing, row_loss.rows(0, n), gradient);
+    backend.smoothed_loss(part, these, row_loss.rows(0, n), gradient);
     const std::vector<double> results = row_loss.rows(0, n).to_doubles();
     for (int64_t i = 0; i < n; ++i) {
       if (row_nll) row_nll->push_back(static_cast<float>(results[3 * i + 1]));
-      if (gold[i] < 0) continue;
-      sums.smoothed += results[3 * i], sums.nll += results[3 * i + 1], sums.correct += results[3 * i + 2] > 0, ++sums.tokens;
+      if (these.targets[i] < 0) continue;
+      sums.smoothed += results[3 * i] * (these.weights.empty() ? 1.0 : these.weights[i]), sums.nll += results[3 * i + 1],
+          sums.correct += results[3 * i + 2] > 0, ++sums.tokens;
     }
     if (!training) continue;
     backend.linear(gradient, tape.parameters().packed(table, false), Tensor(), dh.rows(begin, end), Activation::none, Write::overwrite);

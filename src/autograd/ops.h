@@ -26,9 +26,9 @@ Var self_attention(const Var& qkv, const AttentionLayout& layout, const Dropout&
 Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, const Dropout& dropout);
 
 // Sum over the target tokens of the label-smoothed cross-entropy of softmax(h [N, D] table^T), table [V, D]. Works on chunks of rows:
-// the logits never exist whole. In training the gradients of h and table are computed on the way, those of the SUM. targets[n] = -1
+// the logits never exist whole. In training the gradients of h and table are computed on the way, those of the SUM. rows.targets[n] = -1
 // marks an idle row. row_nll, if given, receives the negative log-likelihood of each row.
-LossSums projection_loss(const Var& h, Parameter& table, const std::vector<int32_t>& targets, double smoothing,
-                         std::vector<float>* row_nll = nullptr);
+// The rows' weights multiply the smoothed sum and the gradients.
+LossSums projection_loss(const Var& h, Parameter& table, const LossRows& rows, std::vector<float>* row_nll = nullptr);
 
 }  // namespace starling

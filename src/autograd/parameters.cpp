@@ -40,7 +40,8 @@ void ParameterStore::allocate(std::optional<uint64_t> seed, bool training) {
     const Initializer& init = initializers_[i];
     const double bound = p.shape.rank() == 2 ? init.scale * std::sqrt(6.0 / static_cast<double>(p.shape[0] + p.shape[1])) : 0;
     std::vector<double> values(p.shape.count());
-    for (double& v : values) {
+    for (size_t at = 0; at < values.size(); ++at) {
+      double& v = values[at];
       switch (init.kind) {
         case Initializer::zeros:
           v = 0;
@@ -53,6 +54,12 @@ void ParameterStore::allocate(std::optional<uint64_t> seed, bool training) {
           break;
         case Initializer::normal:
           v = init.scale * random.normal();
+          break;
+        case Initializer::uniform:
+          v = init.scale * (2 * random.uniform() - 1);
+          break;
+        case Initializer::forget:
+          v = at / (values.size() / 4) == 1 ? init.scale : 0;
           break;
       }
       v = static_cast<float>(v);  // so that every backend starts from the same numbers
@@ -71,6 +78,7 @@ void ParameterStore::share(const ParameterStore& other) {
     const Parameter& from = other.parameters_[i];
     CHECK(p.name == from.name && p.shape == from.shape, "{} {} against {} {}", p.name, p.shape.text(), from.name, from.shape.text());
     p.value = from.value;
+    p.quantized = from.quantized;
     p.packed = from.packed;
   }
 }
@@ -100,7 +108,8 @@ const Packed& ParameterStore::packed(Parameter& p, bool transposed) {
   PackedForms& forms = *p.packed;
   const std::lock_guard lock(forms.mutex);
   if (forms.version[transposed] != version_) {
-    forms.form[transposed] = backend_.pack(p.value, transposed, std::move(forms.form[transposed]));
+    forms.form[transposed] = p.quantized ? backend_.pack_int8(p.value, transposed, p.input_bound)
+                                         : backend_.pack(p.value, transposed, std::move(forms.form[transposed]));
     forms.version[transposed] = version_;
   }
   return *forms.form[transposed];

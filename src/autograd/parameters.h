@@ -36,6 +36,8 @@ struct Parameter {
   bool gradient_written = false;  // false: the next backward pass overwrites
   int uses = 0;                   // uses on the tape that the backward pass has not reached yet
   std::shared_ptr<PackedForms> packed;
+  bool quantized = false;  // matrix products in 8-bit integers: inference only
+  double input_bound = 0;  // the largest magnitude of what the weight is multiplied with, where the model bounds it; 0: unknown
   std::shared_ptr<TokenGradients> token_gradients;  // if set, lookups put their gradients here in place of adding them to `gradient`
 
   // How the next gradient contribution is to be written.
@@ -43,8 +45,10 @@ struct Parameter {
 };
 
 struct Initializer {
-  enum Kind { zeros, ones, glorot, normal } kind = zeros;
-  double scale = 1;  // glorot: factor on the bound sqrt(6 / (in + out)); normal: standard deviation
+  enum Kind { zeros, ones, glorot, normal, uniform, forget } kind = zeros;
+  // glorot: factor on the bound sqrt(6 / (in + out)); normal: standard deviation; uniform: bound; forget: value of an LSTM's forget biases,
+  // the second quarter, the rest being zero.
+  double scale = 1;
 };
 
 class ParameterStore {

@@ -41,10 +41,50 @@ struct AttentionLayout {
   bool causal = false;
 };
 
-// A weight in the order its matrix product likes best; made by Backend::pack once an update.
+// A weight in the order its matrix product likes best; made by Backend::pack once an update, or by pack_int8 for inference.
 struct Packed {
   virtual ~Packed() = default;
   int64_t in = 0, out = 0;
+  bool quantized = false;
+};
+
+// One time step of one LSTM layer for R sentences; gates lie side by side in the order input, forget, candidate, output, each H wide.
+// The first `past` rows have a step before them, the others begin with zero state (sentences are sorted by length).
+struct LstmStep {
+  Tensor gates;        // [R, 4H] activations; in: x W + b; out: sigmoid(i), sigmoid(f), tanh(g), sigmoid(o)
+  Tensor recurrent;    // [>= past, 4H] parameter type: the step before's output times the recurrent weight; empty when past is 0
+  Tensor cell_before;  // [>= past, H] parameter type, or i16 of unit bound / 32767; empty when past is 0
+  int64_t past = 0;
+  Tensor cell;              // [R, H] type of cell_before: clamp(f * cell_before + i * g, +-bound)
+  Tensor hidden;            // [R, H] activations: o * tanh(cell), or o * cell
+  bool tanh_output = true;  // false: GNMT's quantised form
+  double bound = 0;         // 0: none
+};
+// Its gradient. Rows [0, next) also get what flows back from the step after.
+struct LstmStepBackward {
+  Tensor gates;        // [R, 4H] in: the activated gates; out: gradients before the activations
+  Tensor cell_before;  // as above
+  int64_t past = 0;
+  Tensor cell;        // [R, H] as computed; |cell| = bound means clipped, so no gradient
+  Tensor dhidden;     // [R, H] activations: from the layer above
+  Tensor drecurrent;  // [>= next, H] parameter type: from the step after; empty when next is 0
+  Tensor dcell;       // [>= R, H] parameter type; in: rows [0, next) from the step after; out: rows [0, R), for cell_before
+  int64_t next = 0;
+  bool tanh_output = true;
+  double bound = 0;
+};
+
+// What smoothed_loss computes for each row.
+struct LossRows {
+  std::span<const int32_t> targets;  // [N]; -1: idle row
+  double smoothing = 0;
+  double logit_bound = 0;            // logits are clamped to +-this first; 0: not
+  std::span<const float> weights{};  // [N] factor of each row's gradient; empty: 1
+};
+
+struct SgdStep {
+  double rate, weight_decay;
+  double scale;  // the gradient is multiplied by this first
 };
 
 // Sums over the target tokens of a batch.
@@ -75,13 +115,18 @@ class Backend {
   virtual std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) = 0;
   // y [N, out] = activation(x [N, in] w + b); b may be empty; y may be f32 where activations are bf16.
   virtual void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write) = 0;
+  // The weight as 8-bit integers with one scale an output, s_o = max |w_io|, q_io = round(127 w_io / s_o). linear() then rounds each
+  // row of x to 127 / a with a = input_bound where that is given (values beyond it saturate), else the row's largest magnitude, and
+  // multiplies integers: y = a s / 127^2 * (xq wq) + b. For inference.
+  virtual std::shared_ptr<Packed> pack_int8(const Tensor& w, bool transposed, double input_bound) = 0;
   // dw [P, Q] = a [N, P]^T c [N, Q], in parameter type.
   virtual void weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write) = 0;
   // db [Q] = column sums of dy [N, Q].
   virtual void column_sums(const Tensor& dy, const Tensor& db, Write) = 0;
 
   // -- embeddings ------------------------------------------------------------------------------------------------------
-  // y [N, D] = dropout(scale * table[token] + sinusoid(position)); token -1 marks an idle row, which becomes zero.
+  // y [N, D] = dropout(scale * table[token] + sinusoid(position)); token -1 marks an idle row, which becomes zero. Without positions there
+  // is no sinusoid.
   virtual void embed(std::span<const int32_t> tokens, std::span<const int32_t> positions, const Tensor& table, double scale, const Dropout&,
                      const Tensor& y) = 0;
   // dtable[token] += scale * dropout(dy).
@@ -100,6 +145,19 @@ class Backend {
   virtual void relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) = 0;
   // y += x.
   virtual void add(const Tensor& x, const Tensor& y) = 0;
+  // y[n] = x[index[n]] (or +=), rows of any element type when overwriting; a negative index means zeros.
+  virtual void gather_rows(const Tensor& x, std::span<const int32_t> index, const Tensor& y, Write) = 0;
+  // Columns [y_column, y_column + width) of y = columns [x_column, x_column + width) of x (or +=).
+  virtual void copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write) = 0;
+  // y = x clamped to +-bound, which may be in place; x may also be of parameter type. Returns how many elements were beyond.
+  virtual int64_t clamp(const Tensor& x, double bound, const Tensor& y) = 0;
+  // dx = dy where |x| <= bound, else 0 (or +=).
+  virtual void clamp_backward(const Tensor& x, double bound, const Tensor& dy, const Tensor& dx, Write) = 0;
+
+  // -- recurrence ------------------------------------------------------------------------------------------------------
+  // Returns how many cells were clipped.
+  virtual int64_t lstm_step(const LstmStep&) = 0;
+  virtual void lstm_step_backward(const LstmStepBackward&) = 0;
 
   // -- attention -------------------------------------------------------------------------------------------------------
   // Scaled dot-product attention by sentence and head. q [Nq, >=D] starts at column q_column of its tensor, k and v likewise in kv;
@@ -113,20 +171,35 @@ class Backend {
   virtual void attention_backward(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& lse, const Tensor& dy,
                                   const Tensor& dq, const Tensor& dkv) = 0;
   // One query per row r over the cached rows index[offsets[r] .. offsets[r+1]) of k and v (activation type, column offsets as above).
+  // weights, if not empty, gets the mean over heads of the attention to each of these rows, [offsets.back()].
   virtual void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
-                             std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y) = 0;
+                             std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
+                             std::span<float> weights = {}) = 0;
+  // Attention of recurrent models, one head whose values are the rows of memory: y_i = sum_j p_ij memory_j, p = softmax_j of the scores
+  // v . tanh(q_i + k_j) (additive), or q_i . k_j / sqrt(A) when v is empty (dot product). q [Nq, A], k [Nk, A], v [A] parameter type,
+  // memory [Nk, D], y [Nq, D]; layout.heads and causal are not used. weights: p in parameter type, sentence by sentence, query-major.
+  struct GlobalAttention {
+    Tensor q, k, v, memory;
+  };
+  virtual void global_attention(const GlobalAttention&, const AttentionLayout&, const Tensor& y, const Tensor& weights) = 0;
+  // Overwrites dq and dk (zero on rows of no sentence), writes or adds dmemory and dv. dv is empty when v is.
+  virtual void global_attention_backward(const GlobalAttention&, const AttentionLayout&, const Tensor& weights, const Tensor& dy,
+                                         const Tensor& dq, const Tensor& dk, const Tensor& dmemory, Write dmemory_write, const Tensor& dv,
+                                         Write dv_write) = 0;
 
   // -- output ----------------------------------------------------------------------------------------------------------
-  // Label-smoothed cross-entropy of softmax(logits [N, V]) against targets (-1: idle row) and, if dlogits is given, its gradient
-  // p - (1 - e) onehot - e / V in activation type. Row results go to row_loss [N, 3] = smoothed, nll, correct.
-  virtual void smoothed_loss(const Tensor& logits, std::span<const int32_t> targets, double smoothing, const Tensor& row_loss,
-                             const Tensor& dlogits) = 0;
+  // Label-smoothed cross-entropy of softmax(logits [N, V]) against the targets and, if dlogits is given, its gradient in activation type:
+  // weight * (p - (1 - e) onehot - e / V), zero where a logit was clamped. Row results, unweighted, go to row_loss [N, 3] = smoothed,
+  // nll, correct.
+  virtual void smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) = 0;
   // Per row: the k largest log-probabilities of softmax(logits [R, V]), descending, ties to the smaller index.
   virtual void log_softmax_top_k(const Tensor& logits, int64_t k, std::span<float> values, std::span<int32_t> indices) = 0;
 
   // -- flat buffers (parameter type) -------------------------------------------------------------------------------------
   virtual double sum_of_squares(const Tensor& x) = 0;
   virtual void adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep&) = 0;
+  // value -= rate * (scale * gradient + weight_decay * value).
+  virtual void sgd(const Tensor& value, const Tensor& gradient, const SgdStep&) = 0;
   // average = decay * average + (1 - decay) * value.
   virtual void moving_average(const Tensor& value, const Tensor& average, double decay) = 0;
 };

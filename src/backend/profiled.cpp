@@ -26,6 +26,9 @@ void ProfiledBackend::linear(const Tensor& x, const Packed& w, const Tensor& b, 
   ++products[{ProductKind::linear, x.rows(), w.in, w.out, y.dtype() != activation()}];
   timed("linear", [&] { inner_.linear(x, w, b, y, a, write); });
 }
+std::shared_ptr<Packed> ProfiledBackend::pack_int8(const Tensor& w, bool transposed, double input_bound) {
+  return timed("pack", [&] { return inner_.pack_int8(w, transposed, input_bound); });
+}
 void ProfiledBackend::weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write) {
   ++products[{ProductKind::weight_gradient, a.columns(), a.rows(), c.columns(), true}];
   timed("weight_gradient", [&] { inner_.weight_gradient(a, c, dw, write); });
@@ -71,13 +74,40 @@ void ProfiledBackend::attention_backward(const AttentionInput& in, const Attenti
   note(layout, dy.columns(), true);
   timed("attention_backward", [&] { inner_.attention_backward(in, layout, d, lse, dy, dq, dkv); });
 }
-void ProfiledBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
-                                    std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y) {
-  timed("attend_cached", [&] { inner_.attend_cached(q, q_column, kv, k_column, v_column, index, offsets, heads, y); });
+void ProfiledBackend::gather_rows(const Tensor& x, std::span<const int32_t> index, const Tensor& y, Write write) {
+  timed("gather_rows", [&] { inner_.gather_rows(x, index, y, write); });
 }
-void ProfiledBackend::smoothed_loss(const Tensor& logits, std::span<const int32_t> targets, double smoothing, const Tensor& row_loss,
-                                    const Tensor& dlogits) {
-  timed("smoothed_loss", [&] { inner_.smoothed_loss(logits, targets, smoothing, row_loss, dlogits); });
+void ProfiledBackend::copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write write) {
+  timed("copy_columns", [&] { inner_.copy_columns(x, x_column, y, y_column, width, write); });
+}
+int64_t ProfiledBackend::clamp(const Tensor& x, double bound, const Tensor& y) {
+  return timed("clamp", [&] { return inner_.clamp(x, bound, y); });
+}
+void ProfiledBackend::clamp_backward(const Tensor& x, double bound, const Tensor& dy, const Tensor& dx, Write write) {
+  timed("clamp_backward", [&] { inner_.clamp_backward(x, bound, dy, dx, write); });
+}
+int64_t ProfiledBackend::lstm_step(const LstmStep& s) {
+  return timed("lstm_step", [&] { return inner_.lstm_step(s); });
+}
+void ProfiledBackend::lstm_step_backward(const LstmStepBackward& s) {
+  timed("lstm_step_backward", [&] { inner_.lstm_step_backward(s); });
+}
+void ProfiledBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
+                                    std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
+                                    std::span<float> weights) {
+  timed("attend_cached", [&] { inner_.attend_cached(q, q_column, kv, k_column, v_column, index, offsets, heads, y, weights); });
+}
+void ProfiledBackend::global_attention(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& y, const Tensor& weights) {
+  timed("global_attention", [&] { inner_.global_attention(in, layout, y, weights); });
+}
+void ProfiledBackend::global_attention_backward(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& weights,
+                                                const Tensor& dy, const Tensor& dq, const Tensor& dk, const Tensor& dmemory,
+                                                Write dmemory_write, const Tensor& dv, Write dv_write) {
+  timed("global_attention_backward",
+        [&] { inner_.global_attention_backward(in, layout, weights, dy, dq, dk, dmemory, dmemory_write, dv, dv_write); });
+}
+void ProfiledBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) {
+  timed("smoothed_loss", [&] { inner_.smoothed_loss(logits, rows, row_loss, dlogits); });
 }
 void ProfiledBackend::log_softmax_top_k(const Tensor& logits, int64_t k, std::span<float> values, std::span<int32_t> indices) {
   timed("log_softmax_top_k", [&] { inner_.log_softmax_top_k(logits, k, values, indices); });
@@ -87,6 +117,9 @@ double ProfiledBackend::sum_of_squares(const Tensor& x) {
 }
 void ProfiledBackend::adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep& s) {
   timed("adam", [&] { inner_.adam(value, gradient, m, v, s); });
+}
+void ProfiledBackend::sgd(const Tensor& value, const Tensor& gradient, const SgdStep& s) {
+  timed("sgd", [&] { inner_.sgd(value, gradient, s); });
 }
 void ProfiledBackend::moving_average(const Tensor& value, const Tensor& average, double decay) {
   timed("moving_average", [&] { inner_.moving_average(value, average, decay); });

@@ -20,6 +20,7 @@ struct PackedTokens {
 
 struct Batch {
   PackedTokens source, target;      // equal numbers of sentences
+  std::vector<float> weights;       // [B] factor of each sentence's loss; empty: 1
   std::vector<int64_t> sample_ids;  // [B] global index of the sentence in this epoch's corpus; keys dropout
   int64_t epoch = 0;                // 0-based
   int64_t index = 0;                // 0-based batch index within the epoch

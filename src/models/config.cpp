@@ -20,8 +20,17 @@ ModelConfig model_preset(const std::string& name) {
     c.encoder_layers = c.decoder_layers = 2, c.width = 128, c.feed_forward = 512, c.heads = 4;
     return c;
   }
-  throw ConfigError(fmt::format(
-      "model.preset: there is no preset '{}'; choose transformer-base, transformer-big, transformer-small or transformer-tiny", name));
+  if (name == "gnmt" || name == "gnmt-4" || name == "gnmt-small") {
+    c.encoder_layers = c.decoder_layers = name == "gnmt" ? 8 : name == "gnmt-4" ? 4 : 2;
+    c.width = name == "gnmt-small" ? 256 : 1024, c.heads = 1;
+    c.tied_embeddings = "none", c.dropout = 0.2;
+    if (name == "gnmt") c.init_bound = 0.04;  // the paper's
+    return c;
+  }
+  throw ConfigError(
+      fmt::format("model.preset: there is no preset '{}'; choose transformer-base, transformer-big, transformer-small, transformer-tiny, "
+                  "gnmt, gnmt-4 or gnmt-small",
+                  name));
 }
 
 }  // namespace starling

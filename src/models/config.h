@@ -17,6 +17,12 @@ struct ModelConfig {
   double dropout = 0.1;                 // on residual branches and embeddings
   double attention_dropout = 0.0;
   double feed_forward_dropout = 0.0;
+  // Recurrent models (presets gnmt...).
+  std::string attention = "additive";       // additive | normalized | dot
+  std::string attention_query = "current";  // current | previous
+  bool tanh_output = true;                  // false: cell times output gate, as when trained for 8-bit inference
+  double init_bound = 0.1;                  // parameters are drawn from +- this
+  double clip = 0;                          // bound of cell and residual states; 0: none. What it is in training: TrainConfig
 };
 
 // The preset's dimensions; ConfigError naming the presets when there is none of that name.
@@ -35,6 +41,13 @@ void visit(Visitor& v, ModelConfig& c) {
            "share the output projection with the target embedding (decoder) and the source embedding too (all; needs a joint vocabulary)");
   v.field("dropout", c.dropout, "dropout on embeddings and residual branches, probability", 0.0, 0.99);
   v.field("attention-dropout", c.attention_dropout, "dropout on attention weights, probability", 0.0, 0.99);
+  v.choice("attention", c.attention, {"additive", "normalized", "dot"},
+           "gnmt: how queries and keys are compared; normalized = additive with a normalised vector and a learnt scale");
+  v.choice("attention-query", c.attention_query, {"current", "previous"},
+           "gnmt: whose output of the bottom decoder layer asks, this step's or, as in the paper, the step before's");
+  v.field("tanh-output", c.tanh_output, "gnmt: an LSTM's output is o * tanh(c); false = o * c");
+  v.field("init-bound", c.init_bound, "gnmt: initial weights are uniform between minus and plus this", 0.0, 10.0);
+  v.field("clip", c.clip, "gnmt: bound of cells and residual streams at the end of training, for 8-bit inference; 0 = none", 0.0, 1000.0);
   v.field("feed-forward-dropout", c.feed_forward_dropout, "dropout inside the feed-forward layers, probability", 0.0, 0.99);
 }
 

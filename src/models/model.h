@@ -39,15 +39,20 @@ class Model {
   virtual std::vector<EmbeddingTable> embedding_tables() = 0;
 
   // Forward pass and, on a training tape, everything tape.backward() needs. Sums over target tokens; gradients are those of the SUM.
-  // row_nll, if given, receives one negative log-likelihood per target token, in the order of batch.target.
+  // row_nll, if given, receives one negative log-likelihood per target token, in the order of batch.target. batch.weights weigh the
+  // smoothed sum and the gradients.
   virtual LossSums loss(Tape& tape, const Batch& batch, double label_smoothing, std::vector<float>* row_nll = nullptr) = 0;
 
   // Encodes sources for decoding.
   virtual std::unique_ptr<DecodeState> encode(const PackedTokens& source) = 0;
   // One decoding step for R rows: row r extends the row parent[r] of the step before (ignored in the first step) of sentence
-  // sentence[r] by token[r]. Returns logits [R, V], valid until the next call.
+  // sentence[r] by token[r]; sentences must not decrease from row to row. Returns logits [R, V], valid until the next call. attention, if
+  // given, receives row by row how this step's attention is spread over the source tokens of the row's sentence; each row sums to 1.
   virtual Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,
-                             std::span<const int32_t> parent) = 0;
+                             std::span<const int32_t> parent, std::vector<float>* attention = nullptr) = 0;
+
+  // Training with clipped states (ModelConfig::clip): the bound from here on. Models without states ignore it.
+  virtual void set_clip(double) {}
 };
 
 // A second view of a model for another thread: the same weights in memory, its own backend and working memory. For inference; the

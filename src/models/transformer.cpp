@@ -33,6 +33,14 @@ Rows make_rows(const PackedTokens& packed, const std::vector<int64_t>& ids, int6
   return rows;
 }
 
+// One weight a row from one a sentence; idle rows have none to speak of. Empty when the batch is not weighted.
+std::span<const float> row_weights(const Batch& batch, std::vector<float>& rows) {
+  for (size_t b = 0; b < batch.weights.size(); ++b)
+    rows.insert(rows.end(), batch.target.offsets[b + 1] - batch.target.offsets[b], batch.weights[b]);
+  if (!rows.empty()) rows.resize(round_up(batch.target.count(), kRowMultiple), 0.0f);
+  return rows;
+}
+
 // One layer, f(x). In inference its working memory is given back: the result takes the place of x, which nobody needs any more.
 template <class F>
 Var recycled(const Var& x, F f) {
@@ -140,6 +148,7 @@ LossSums Transformer::loss(Tape& tape, const Batch& batch, double label_smoothin
   struct Keep {
     Rows source, target;
     std::vector<int32_t> inputs;
+    std::vector<float> weights;
     AttentionLayout encoder, decoder, cross;
   };
   auto keep = std::make_shared<Keep>();
@@ -165,7 +174,8 @@ LossSums Transformer::loss(Tape& tape, const Batch& batch, double label_smoothin
       return sublayer(y, layer.feed_forward_norm, rt, [&](const Var& h) { return layer.feed_forward(h, rt); });
     });
   if (pre_norm_) x = (*decoder_norm_)(x);
-  const LossSums sums = projection_loss(x, *output_table_, keep->target.tokens, label_smoothing, row_nll);
+  const LossSums sums =
+      projection_loss(x, *output_table_, {keep->target.tokens, label_smoothing, 0, row_weights(batch, keep->weights)}, row_nll);
   if (row_nll) row_nll->resize(batch.target.count());
   return sums;
 }
@@ -190,7 +200,7 @@ std::unique_ptr<DecodeState> Transformer::encode(const PackedTokens& source) {
 }
 
 Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> token, std::span<const int32_t> sentence,
-                                std::span<const int32_t> parent) {
+                                std::span<const int32_t> parent, std::vector<float>* attention) {
   auto& state = static_cast<TransformerState&>(abstract);
   const int64_t R = static_cast<int64_t>(token.size()), D = config_.width, H = config_.heads;
   const int64_t padded = R <= 4 ? R : round_up(R, R <= 64 ? 4 : 16);  // few distinct shapes
@@ -206,6 +216,9 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
     cross_offsets.push_back(static_cast<int32_t>(cross_index.size()));
   }
   state.history = std::move(history);
+  if (attention) attention->assign(cross_index.size(), 0.0f);
+  // The last layer but one aligns source and target best (Garg et al. 2019, section 5.1).
+  const size_t aligned = decoder_layers_.size() < 2 ? 0 : decoder_layers_.size() - 2;
 
   decode_arena_.release({});
   Tape tape(store_, decode_arena_, false);
@@ -216,10 +229,11 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
   Var x = embedding(tape, tokens, positions, *target_table_, std::sqrt(static_cast<double>(D)), {});
   for (size_t i = 0; i < decoder_layers_.size(); ++i) {
     const DecoderLayer& layer = decoder_layers_[i];
-    const auto attend = [&](const Tensor& q, const Tensor& kv, std::span<const int32_t> index, std::span<const int32_t> offsets) {
+    const auto attend = [&](const Tensor& q, const Tensor& kv, std::span<const int32_t> index, std::span<const int32_t> offsets,
+                            std::span<float> weights) {
       const Tensor y = tape.allocate({padded, D}, backend.activation());
       if (padded > R) y.rows(R, padded).zero();
-      backend.attend_cached(q, 0, kv, 0, D, index, offsets, H, y);
+      backend.attend_cached(q, 0, kv, 0, D, index, offsets, H, y, weights);
       return tape.record(y, {});
     };
     x = sublayer(x, layer.attention_norm, {}, [&](const Var& h) {
@@ -229,10 +243,11 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
       const int64_t bytes = 2 * D * size_of(qkv.dtype());
       for (int64_t r = 0; r < R; ++r)
         std::memcpy(cache.rows.raw() + (state.used + r) * bytes, qkv.raw() + r * 3 * bytes / 2 + bytes / 2, bytes);
-      return layer.attention.out(attend(qkv, cache.rows, own_index, own_offsets));
+      return layer.attention.out(attend(qkv, cache.rows, own_index, own_offsets, {}));
     });
     x = sublayer(x, layer.cross_norm, {}, [&](const Var& h) {
-      return layer.cross.out(attend(layer.cross.q(h).value, state.memory[i], cross_index, cross_offsets));
+      return layer.cross.out(attend(layer.cross.q(h).value, state.memory[i], cross_index, cross_offsets,
+                                    attention && i == aligned ? std::span(*attention) : std::span<float>()));
     });
     x = sublayer(x, layer.feed_forward_norm, {}, [&](const Var& h) { return layer.feed_forward(h, {}); });
   }

@@ -17,8 +17,8 @@ class Transformer : public Model {
   std::vector<EmbeddingTable> embedding_tables() override;
   LossSums loss(Tape& tape, const Batch& batch, double label_smoothing, std::vector<float>* row_nll) override;
   std::unique_ptr<DecodeState> encode(const PackedTokens& source) override;
-  Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,
-                     std::span<const int32_t> parent) override;
+  Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence, std::span<const int32_t> parent,
+                     std::vector<float>* attention) override;
 
  private:
   struct EncoderLayer {

@@ -18,6 +18,8 @@ const char* name_of(DType t) {
       return "bf16";
     case DType::i32:
       return "i32";
+    case DType::i16:
+      return "i16";
     case DType::i8:
       return "i8";
   }
@@ -108,6 +110,9 @@ std::vector<double> Tensor::to_doubles() const {
       case DType::i32:
         out[i] = reinterpret_cast<const int32_t*>(data_)[i];
         break;
+      case DType::i16:
+        out[i] = reinterpret_cast<const int16_t*>(data_)[i];
+        break;
       case DType::i8:
         out[i] = reinterpret_cast<const int8_t*>(data_)[i];
         break;
@@ -131,6 +136,9 @@ void Tensor::from_doubles(std::span<const double> values) const {
         break;
       case DType::i32:
         reinterpret_cast<int32_t*>(data_)[i] = static_cast<int32_t>(values[i]);
+        break;
+      case DType::i16:
+        reinterpret_cast<int16_t*>(data_)[i] = static_cast<int16_t>(values[i]);
         break;
       case DType::i8:
         reinterpret_cast<int8_t*>(data_)[i] = static_cast<int8_t>(values[i]);

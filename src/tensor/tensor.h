@@ -20,13 +20,14 @@ struct bf16 {
   uint16_t bits;
 };
 
-enum class DType : uint8_t { f32, f64, bf16, i32, i8 };
+enum class DType : uint8_t { f32, f64, bf16, i32, i16, i8 };
 
 inline int64_t size_of(DType t) {
   switch (t) {
     case DType::f64:
       return 8;
     case DType::bf16:
+    case DType::i16:
       return 2;
     case DType::i8:
       return 1;
@@ -53,6 +54,10 @@ constexpr DType dtype_of<bf16>() {
 template <>
 constexpr DType dtype_of<int32_t>() {
   return DType::i32;
+}
+template <>
+constexpr DType dtype_of<int16_t>() {
+  return DType::i16;
 }
 template <>
 constexpr DType dtype_of<int8_t>() {

@@ -32,7 +32,8 @@ struct ModelSection {
 };
 template <class Visitor>
 void visit(Visitor& v, ModelSection& s) {
-  v.field("preset", s.model.preset, "dimensions to start from: transformer-base, -big, -small or -tiny; the keys below override it");
+  v.field("preset", s.model.preset,
+          "dimensions to start from: transformer-base, -big, -small, -tiny, gnmt, gnmt-4 or gnmt-small; the keys below override it");
   visit(v, s.model);
 }
 

@@ -320,8 +320,8 @@ class Trainer {
   void refuse_another_model() const {
     const ModelDescription before = describe_model(*files_, loaded_->directory);
     ModelConfig then = before.config, now = config_.model;
-    then.dropout = now.dropout, then.attention_dropout = now.attention_dropout,
-    then.feed_forward_dropout = now.feed_forward_dropout;  // may change
+    then.dropout = now.dropout, then.attention_dropout = now.attention_dropout, then.feed_forward_dropout = now.feed_forward_dropout,
+    then.clip = now.clip;  // may change
     const std::string a = model_text(then), b = model_text(now);
     if (a != b)
       throw ConfigError(fmt::format(

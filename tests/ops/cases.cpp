@@ -133,7 +133,7 @@ std::vector<OpCase> op_cases() {
       std::vector<int32_t> targets = c.integers(6, V);
       targets[2] = -1;
       const Tensor logits = c.parameters({6, V}, 3), row_loss = c.empty_parameters({6, 3}), dlogits = c.empty({6, V});
-      c.backend.smoothed_loss(logits, targets, 0.1, row_loss, dlogits);
+      c.backend.smoothed_loss(logits, {targets, 0.1}, row_loss, dlogits);
       c.output(row_loss), c.output(dlogits);
     });
   for (int64_t V : {7, 64, 1003})

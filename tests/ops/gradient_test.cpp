@@ -175,7 +175,7 @@ TEST(Gradient, ProjectionLossMatchesCentralDifferences) {
     Tape tape(store, arena, true);
     store.begin_gradients();
     const Var x = tape.record(h, [&](const Tensor& dy) { dh = dy.to_doubles(); });
-    const LossSums sums = projection_loss(x, table, targets, 0.1);
+    const LossSums sums = projection_loss(x, table, {targets, 0.1});
     EXPECT_EQ(sums.tokens, 4);
     if (collect) tape.backward();
     return sums.smoothed;

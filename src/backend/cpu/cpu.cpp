@@ -40,6 +40,7 @@ class CpuBackend : public Backend {
     enter();
     products_.linear(x, w, b, y, activation, write);
   }
+  std::shared_ptr<Packed> pack_int8(const Tensor&, bool, double) override { CHECK(false, "not there yet"); }
   void weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write) override {
     enter();
     products_.weight_gradient(a, c, dw, write);
@@ -111,6 +112,21 @@ class CpuBackend : public Backend {
     ranges(x.count(), 1024, [&](int64_t begin, int64_t end, int) { kernels_.add(x.raw(), y.raw(), begin, end); });
   }
 
+  void gather_rows(const Tensor&, std::span<const int32_t>, const Tensor&, Write) override { CHECK(false, "not there yet"); }
+  void copy_columns(const Tensor&, int64_t, const Tensor&, int64_t, int64_t, Write) override { CHECK(false, "not there yet"); }
+  int64_t clamp(const Tensor&, double, const Tensor&) override { CHECK(false, "not there yet"); }
+  void clamp_backward(const Tensor&, double, const Tensor&, const Tensor&, Write) override { CHECK(false, "not there yet"); }
+  int64_t lstm_step(const LstmStep&) override { CHECK(false, "not there yet"); }
+  void lstm_step_backward(const LstmStepBackward&) override { CHECK(false, "not there yet"); }
+  void global_attention(const GlobalAttention&, const AttentionLayout&, const Tensor&, const Tensor&) override {
+    CHECK(false, "not there yet");
+  }
+  void global_attention_backward(const GlobalAttention&, const AttentionLayout&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                 const Tensor&, Write, const Tensor&, Write) override {
+    CHECK(false, "not there yet");
+  }
+  void sgd(const Tensor&, const Tensor&, const SgdStep&) override { CHECK(false, "not there yet"); }
+
   void attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y, const Tensor& lse) override {
     const int64_t D = y.columns();
     const int64_t used = layout.query.back();
@@ -140,7 +156,9 @@ class CpuBackend : public Backend {
   }
 
   void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
-                     std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y) override {
+                     std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
+                     std::span<float> weights) override {
+    CHECK(weights.empty(), "not there yet");
     const int64_t D = y.columns();
     int32_t longest = 0;
     for (size_t r = 0; r + 1 < offsets.size(); ++r) longest = std::max(longest, offsets[r + 1] - offsets[r]);
@@ -154,8 +172,10 @@ class CpuBackend : public Backend {
     });
   }
 
-  void smoothed_loss(const Tensor& logits, std::span<const int32_t> targets, double smoothing, const Tensor& row_loss,
-                     const Tensor& dlogits) override {
+  void smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) override {
+    CHECK(rows.weights.empty() && rows.logit_bound == 0, "not there yet");
+    const auto targets = rows.targets;
+    const double smoothing = rows.smoothing;
     const int64_t V = logits.columns();
     ranges(targets.size(), 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t n = begin; n < end; ++n)
