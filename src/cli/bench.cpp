@@ -65,7 +65,7 @@ struct BenchArguments {
   std::string preset = "transformer-base", precision = "auto", format = "text", model, input;
   int64_t vocabulary = 0, batch_tokens = 4000, mean_length = 28, batch_sentences = 64, output_length = 0;
   std::vector<int64_t> beams{1, 4};
-  double seconds = 10;
+  double seconds = 10, coverage_penalty = -1, prune_threshold = -1;
   int threads = 0;
 };
 
@@ -90,7 +90,7 @@ void run_translate_bench(const BenchArguments& a) {
   BenchTranslateOptions o;
   o.model = a.model, o.config = model_preset(a.preset), o.vocabulary = vocabulary_of(a);
   o.beams = a.beams, o.batch_sentences = a.batch_sentences, o.output_length = a.output_length, o.precision = a.precision,
-  o.threads = a.threads;
+  o.threads = a.threads, o.coverage_penalty = a.coverage_penalty, o.prune_threshold = a.prune_threshold;
   LineReader reader(a.input);
   for (std::string_view line; reader.next(line);) o.sources.emplace_back(line);
   if (o.sources.empty()) throw DataError(fmt::format("{}: no sentences; name a file of source text with --input", a.input));
@@ -151,6 +151,10 @@ void add_bench(CLI::App& app) {
                         "trained model; default: untrained weights of the preset, translations as long as their sources");
   translate->add_option("-i,--input", a->input, "source text, one sentence a line")->required();
   translate->add_option("--beam", a->beams, "beam widths")->delimiter(',')->check(CLI::Range(1, 1024))->capture_default_str();
+  translate->add_option("--coverage-penalty", a->coverage_penalty, "beta; default: the model's, untrained: its family's")
+      ->check(CLI::Range(0.0, 10.0));
+  translate->add_option("--prune-threshold", a->prune_threshold, "nats, 0 = never; default: the model's, untrained: its family's")
+      ->check(CLI::Range(0.0, 1000.0));
   translate->add_option("--batch-size", a->batch_sentences, "sentences a batch")->check(CLI::Range(1, 4096))->capture_default_str();
   translate->add_option("--output-length", a->output_length, "exactly so many tokens a translation; 0 = as the model ends")
       ->check(CLI::Range(0, 10000))

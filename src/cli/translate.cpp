@@ -25,7 +25,7 @@ struct TranslateArguments {
   std::string model, output = "-", precision = "auto";
   std::vector<std::string> inputs{"-"};
   int64_t beam = 0, n_best = 1, batch_sentences = 64, max_source_tokens = 1000;
-  double length_penalty = -1, max_length_factor = -1;
+  double length_penalty = -1, coverage_penalty = -1, prune_threshold = -1, max_length_factor = -1;
   int64_t max_length_offset = -1;
   int threads = 0;
   bool quiet = false;
@@ -98,6 +98,8 @@ void run_translate(const TranslateArguments& a) {
   SearchOptions search = loaded.description.search;
   if (a.beam > 0) search.beam = a.beam;
   if (a.length_penalty >= 0) search.length_penalty = a.length_penalty;
+  if (a.coverage_penalty >= 0) search.coverage_penalty = a.coverage_penalty;
+  if (a.prune_threshold >= 0) search.prune_threshold = a.prune_threshold;
   if (a.max_length_factor >= 0) search.max_length_factor = a.max_length_factor;
   if (a.max_length_offset >= 0) search.max_length_offset = a.max_length_offset;
   if (a.n_best > search.beam && a.beam == 0) search.beam = a.n_best;
@@ -162,10 +164,17 @@ void add_translate(CLI::App& app) {
       ->capture_default_str();
   sub->add_option("-o,--output", a->output, "where translations go; - = standard output")->capture_default_str();
   sub->add_option("--beam", a->beam, "beam width; default: the model's")->check(CLI::Range(1, 1024));
-  sub->add_option("--n-best", a->n_best, "translations a sentence; above 1 lines are: number ||| text ||| log-probability ||| score")
+  sub->add_option("--n-best", a->n_best,
+                  "translations a sentence (fewer where pruned); above 1 lines are: number ||| text ||| log-probability ||| score")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   sub->add_option("--length-penalty", a->length_penalty, "alpha of ((5+|Y|)/6)^alpha; default: the model's")->check(CLI::Range(0.0, 10.0));
+  sub->add_option("--coverage-penalty", a->coverage_penalty,
+                  "beta of what source tokens with less than 1 of attention in all cost; 0 = off; default: the model's")
+      ->check(CLI::Range(0.0, 10.0));
+  sub->add_option("--prune-threshold", a->prune_threshold,
+                  "hypotheses so many nats below the best are given up; 0 = never; default: the model's")
+      ->check(CLI::Range(0.0, 1000.0));
   sub->add_option("--max-length-factor", a->max_length_factor, "at most factor * source tokens + offset; default: the model's")
       ->check(CLI::Range(0.0, 100.0));
   sub->add_option("--max-length-offset", a->max_length_offset, "the offset, tokens; default: the model's")->check(CLI::Range(1, 100000));

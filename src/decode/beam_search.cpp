@@ -1,3 +1,5 @@
+// The best continuations of a sentence are merged from its hypotheses' own best ones, which come sorted; nothing is sorted, and no memory
+// is taken within a step once the vectors have grown.
 #include "decode/beam_search.h"
 
 #include <algorithm>
@@ -17,15 +19,58 @@ struct Live {
 
 struct Sentence {
   int32_t index = 0;
-  int64_t limit = 0;  // most target tokens, end of sentence included
-  std::vector<Live> live;
+  int64_t limit = 0;           // most target tokens, end of sentence included
+  double longest_penalty = 1;  // the length penalty at the limit
+  std::vector<Live> live;      // best first
   std::vector<Hypothesis> finished;
+  double best_score = -INFINITY;  // of the finished ones
+};
+
+// What the rows of the last step have paid attention to so far, summed over target tokens: row by row as many numbers as the row's
+// sentence has source tokens. Rows refer to their parents, so reordering a beam costs the one addition that is due anyway.
+class Coverage {
+ public:
+  explicit Coverage(std::span<const std::vector<int32_t>> sources) {
+    for (const auto& s : sources) source_tokens_.push_back(static_cast<int64_t>(s.size()));
+  }
+  // Where the next step's attention is to be written.
+  std::vector<float>* attention() { return &next_; }
+  // Adds the coverage of each row's parent to that attention.
+  void add_step(std::span<const int32_t> sentence, std::span<const int32_t> parent) {
+    std::swap(sum_, next_), std::swap(offsets_, next_offsets_);
+    offsets_.clear();
+    int64_t at = 0;
+    for (size_t r = 0; r < sentence.size(); ++r) {
+      const int64_t tokens = source_tokens_[sentence[r]];
+      offsets_.push_back(at);
+      if (!first_) {
+        const float* before = next_.data() + next_offsets_[parent[r]];
+        for (int64_t i = 0; i < tokens; ++i) sum_[at + i] += before[i];
+      }
+      at += tokens;
+    }
+    CHECK(at == static_cast<int64_t>(sum_.size()), "{} weights of attention for {} source tokens", sum_.size(), at);
+    first_ = false;
+  }
+  // sum_i log(min(max(coverage_i, floor), 1)) of a row of the last step.
+  double log_sum(int32_t row, int32_t sentence) const {
+    double sum = 0;
+    for (int64_t i = 0; i < source_tokens_[sentence]; ++i)
+      sum += std::log(std::clamp(static_cast<double>(sum_[offsets_[row] + i]), kCoverageFloor, 1.0));
+    return sum;
+  }
+
+ private:
+  std::vector<int64_t> source_tokens_;
+  std::vector<float> sum_, next_;
+  std::vector<int64_t> offsets_, next_offsets_;
+  bool first_ = true;
 };
 
 class Search {
  public:
   Search(Model& model, const ModelVocabulary& vocabulary, std::span<const std::vector<int32_t>> sources, const SearchOptions& options)
-      : vocabulary_(vocabulary), options_(options), model_(model) {
+      : vocabulary_(vocabulary), options_(options), model_(model), coverage_(sources) {
     PackedTokens packed;
     for (size_t i = 0; i < sources.size(); ++i) {
       packed.append(sources[i].data(), sources[i].data() + sources[i].size());
@@ -33,20 +78,22 @@ class Search {
       s.index = static_cast<int32_t>(i);
       s.limit = std::max<int64_t>(
           1, static_cast<int64_t>(options.max_length_factor * static_cast<double>(sources[i].size())) + options.max_length_offset);
+      s.longest_penalty = penalty(options.length_penalty, s.limit);
       s.live = {{0, vocabulary.begin, -1, 0.0}};
       sentences_.push_back(std::move(s));
     }
     state_ = model.encode(packed);
   }
 
-  std::vector<std::vector<Hypothesis>> run() {
+  std::vector<std::vector<Hypothesis>> run(SearchWork& work) {
     std::vector<std::vector<Hypothesis>> results(sentences_.size());
     for (int64_t length = 1; !sentences_.empty(); ++length) {
       const Tensor logits = step();
+      ++work.steps, work.rows += static_cast<int64_t>(token_.size());
       expand(logits, length);
       std::erase_if(sentences_, [&](Sentence& s) {
         if (!s.live.empty()) return false;
-        results[s.index] = best(s.finished);
+        results[s.index] = best(s);
         return true;
       });
     }
@@ -55,81 +102,110 @@ class Search {
 
  private:
   Tensor step() {
-    std::vector<int32_t> token, sentence, parent;
-    for (Sentence& s : sentences_)
+    token_.clear(), sentence_.clear(), parent_.clear();
+    for (Sentence& s : sentences_)  // in rising order of their indices, as the model demands
       for (Live& l : s.live) {
-        token.push_back(l.token), sentence.push_back(s.index), parent.push_back(l.row);
-        l.row = static_cast<int32_t>(token.size()) - 1;
+        token_.push_back(l.token), sentence_.push_back(s.index), parent_.push_back(l.row);
+        l.row = static_cast<int32_t>(token_.size()) - 1;
       }
-    return model_.next_logits(*state_, token, sentence, parent);
+    const bool covers = options_.coverage_penalty > 0;
+    const Tensor logits = model_.next_logits(*state_, token_, sentence_, parent_, covers ? coverage_.attention() : nullptr);
+    if (covers) coverage_.add_step(sentence_, parent_);
+    return logits;
   }
 
+  void expand(const Tensor& logits, int64_t length) {
+    // Where the end of sentence is not allowed, one more.
+    k_ = std::min(options_.beam + (options_.fixed_length ? 1 : 0), logits.columns());
+    values_.resize(logits.rows() * k_), indices_.resize(logits.rows() * k_);
+    model_.parameters().backend().log_softmax_top_k(logits, k_, values_, indices_);
+    for (Sentence& s : sentences_) choose(s, length);
+  }
+
+  // The best continuation of a hypothesis that has not been taken yet; the highest log-probability comes first, then the earlier
+  // hypothesis.
   struct Candidate {
     double log_probability;
-    const Live* from;
-    int32_t token;
+    int32_t live;  // index into Sentence::live
+    int32_t rank;  // among the continuations of that hypothesis
+    bool operator<(const Candidate& b) const {
+      return log_probability != b.log_probability ? log_probability < b.log_probability : live > b.live;
+    }
   };
 
-  void expand(const Tensor& logits, int64_t length) {
-    const int64_t k = std::min(options_.beam + 1, logits.columns());
-    values_.resize(logits.rows() * k), indices_.resize(logits.rows() * k);
-    model_.parameters().backend().log_softmax_top_k(logits, k, values_, indices_);
-    for (Sentence& s : sentences_) {
-      candidates_.clear();
-      for (const Live& l : s.live)
-        for (int64_t i = 0; i < k; ++i) {
-          const int32_t token = indices_[l.row * k + i];
-          if (options_.fixed_length && token == vocabulary_.end) continue;
-          candidates_.push_back({l.log_probability + values_[l.row * k + i], &l, token});
-        }
-      std::stable_sort(candidates_.begin(), candidates_.end(),
-                       [](const auto& a, const auto& b) { return a.log_probability > b.log_probability; });
-      choose(s, length);
-    }
+  // Puts the hypothesis' continuation of this rank, or the next one that is allowed, onto the heap; none when all are taken or, of the
+  // same hypothesis, too far below the best.
+  void offer(const Sentence& s, int32_t live, int32_t rank) {
+    const Live& l = s.live[live];
+    const int64_t at = l.row * k_;
+    if (options_.fixed_length && rank < k_ && indices_[at + rank] == vocabulary_.end) ++rank;
+    if (rank >= k_) return;
+    if (options_.prune_threshold > 0 && values_[at + rank] < values_[at] - options_.prune_threshold) return;
+    heap_.push_back({l.log_probability + values_[at + rank], live, rank});
+    std::push_heap(heap_.begin(), heap_.end());
+  }
+
+  // Whether a live hypothesis can still matter. Log-probabilities only fall and the coverage penalty is at most 0, so it can never rise
+  // above its sum over the largest length penalty.
+  bool hopeless(const Sentence& s, double log_probability) const {
+    if (s.finished.empty()) return false;
+    const double reach = log_probability / s.longest_penalty;
+    return options_.n_best == 1 ? reach <= s.best_score : reach < s.best_score - options_.prune_threshold;
   }
 
   // The best candidates fill the places of the beam that finished hypotheses have not taken yet.
   void choose(Sentence& s, int64_t length) {
+    const bool prune = options_.prune_threshold > 0;
     const int64_t places = options_.beam - static_cast<int64_t>(s.finished.size());
-    std::vector<Live> next;
-    int64_t taken = 0;
-    for (const Candidate& c : candidates_) {
-      if (taken == places) break;
-      ++taken;
-      if (c.token == vocabulary_.end) {
-        finish(s, c.from->prefix, c.log_probability, length);
-        continue;
+    heap_.clear(), next_.clear();
+    for (size_t i = 0; i < s.live.size(); ++i) offer(s, static_cast<int32_t>(i), 0);
+    const double top = heap_.empty() ? 0 : heap_.front().log_probability;
+    for (int64_t taken = 0; taken < places && !heap_.empty(); ++taken) {
+      std::pop_heap(heap_.begin(), heap_.end());
+      const Candidate c = heap_.back();
+      heap_.pop_back();
+      if (prune && (c.log_probability < top - options_.prune_threshold || hopeless(s, c.log_probability))) break;
+      const Live& from = s.live[c.live];
+      const int32_t token = indices_[from.row * k_ + c.rank];
+      if (token == vocabulary_.end) {
+        finish(s, from.prefix, from.row, c.log_probability, length);
+      } else {
+        prefixes_.push_back({from.prefix, token});
+        next_.push_back({from.row, token, static_cast<int32_t>(prefixes_.size()) - 1, c.log_probability});
       }
-      prefixes_.push_back({c.from->prefix, c.token});
-      next.push_back({c.from->row, c.token, static_cast<int32_t>(prefixes_.size()) - 1, c.log_probability});
+      offer(s, c.live, c.rank + 1);
     }
     if (length == s.limit) {
-      for (const Live& l : next) finish(s, l.prefix, l.log_probability, length);
-      next.clear();
+      for (const Live& l : next_) finish(s, l.prefix, l.row, l.log_probability, length);
+      next_.clear();
     }
-    // Log-probabilities only fall, so a live hypothesis can never rise above its sum over the largest penalty.
-    if (options_.n_best == 1 && !next.empty() && !s.finished.empty()) {
-      double done = -INFINITY;
-      for (const Hypothesis& h : s.finished) done = std::max(done, h.score);
-      if (done >= next.front().log_probability / penalty(options_.length_penalty, s.limit)) next.clear();
+    if (prune) {  // the best first, so what is hopeless is at the end
+      while (!next_.empty() && hopeless(s, next_.back().log_probability)) next_.pop_back();
+    } else if (options_.n_best == 1 && !next_.empty() && hopeless(s, next_.front().log_probability)) {
+      next_.clear();
     }
-    s.live = std::move(next);
+    std::swap(s.live, next_);
   }
 
-  void finish(Sentence& s, int32_t prefix, double log_probability, int64_t length) {
+  void finish(Sentence& s, int32_t prefix, int32_t row, double log_probability, int64_t length) {
     Hypothesis h;
     for (; prefix >= 0; prefix = prefixes_[prefix].parent) h.tokens.push_back(prefixes_[prefix].token);
     std::reverse(h.tokens.begin(), h.tokens.end());
     h.length = length;
     h.log_probability = log_probability;
     h.score = log_probability / penalty(options_.length_penalty, length);
+    if (options_.coverage_penalty > 0) h.score += options_.coverage_penalty * coverage_.log_sum(row, s.index);
+    s.best_score = std::max(s.best_score, h.score);
     s.finished.push_back(std::move(h));
   }
 
-  std::vector<Hypothesis> best(std::vector<Hypothesis>& finished) const {
-    std::stable_sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
-    if (static_cast<int64_t>(finished.size()) > options_.n_best) finished.resize(options_.n_best);
-    return std::move(finished);
+  std::vector<Hypothesis> best(Sentence& s) const {
+    std::vector<Hypothesis>& found = s.finished;
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
+    if (static_cast<int64_t>(found.size()) > options_.n_best) found.resize(options_.n_best);
+    if (options_.prune_threshold > 0)
+      while (found.back().score < s.best_score - options_.prune_threshold) found.pop_back();
+    return std::move(found);
   }
 
   struct Prefix {
@@ -138,20 +214,32 @@ class Search {
   ModelVocabulary vocabulary_;
   SearchOptions options_;
   Model& model_;
+  Coverage coverage_;
   std::vector<Sentence> sentences_;
   std::unique_ptr<DecodeState> state_;
   std::vector<Prefix> prefixes_;
-  std::vector<float> values_;
-  std::vector<int32_t> indices_;
-  std::vector<Candidate> candidates_;
+  std::vector<int32_t> token_, sentence_, parent_;  // of the step's rows
+  int64_t k_ = 0;                                   // continuations of each row that are looked at
+  std::vector<float> values_;                       // [rows, k], falling
+  std::vector<int32_t> indices_;                    // [rows, k]
+  std::vector<Candidate> heap_;
+  std::vector<Live> next_;
 };
 
 }  // namespace
 
+SearchOptions search_defaults(const std::string& preset) {
+  SearchOptions o;
+  if (preset.starts_with("gnmt")) o.length_penalty = 0.2, o.coverage_penalty = 0.2, o.prune_threshold = 3.0;
+  return o;
+}
+
 std::vector<std::vector<Hypothesis>> beam_search(Model& model, const ModelVocabulary& vocabulary,
-                                                 std::span<const std::vector<int32_t>> sources, const SearchOptions& options) {
+                                                 std::span<const std::vector<int32_t>> sources, const SearchOptions& options,
+                                                 SearchWork* work) {
   if (sources.empty()) return {};
-  return Search(model, vocabulary, sources, options).run();
+  SearchWork own;
+  return Search(model, vocabulary, sources, options).run(work ? *work : own);
 }
 
 }  // namespace starling

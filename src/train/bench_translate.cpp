@@ -28,7 +28,8 @@ Vocabulary vocabulary_of(const BenchTranslateOptions& o) {
 LoadedModel subject(const BenchTranslateOptions& o, Backend& backend) {
   const auto files = real_file_system();
   if (!o.model.empty()) return load_model(*files, o.model, backend);
-  ModelDescription description{"untrained " + o.config.preset, o.config, {}, {vocabulary_of(o), std::nullopt}};
+  ModelDescription description{
+      "untrained " + o.config.preset, o.config, search_defaults(o.config.preset), {vocabulary_of(o), std::nullopt}};
   auto model = make_model(o.config, description.vocabularies.sizes(), backend, 1, false);
   return {std::move(description), std::move(model)};
 }
@@ -36,6 +37,8 @@ LoadedModel subject(const BenchTranslateOptions& o, Backend& backend) {
 SearchOptions search_of(const BenchTranslateOptions& o, const ModelDescription& d, int64_t beam) {
   SearchOptions search = d.search;
   search.beam = beam;
+  if (o.coverage_penalty >= 0) search.coverage_penalty = o.coverage_penalty;
+  if (o.prune_threshold >= 0) search.prune_threshold = o.prune_threshold;
   if (o.output_length > 0) search.fixed_length = true, search.max_length_factor = 0, search.max_length_offset = o.output_length;
   if (o.output_length == 0 && o.model.empty()) search.fixed_length = true, search.max_length_factor = 1, search.max_length_offset = 0;
   return search;

@@ -15,6 +15,7 @@ struct BenchTranslateOptions {
   std::vector<std::string> sources;  // raw text
   int64_t vocabulary = 8000;         // pieces of the vocabulary that is trained on the sources when there is no model
   std::vector<int64_t> beams{1, 4};
+  double coverage_penalty = -1, prune_threshold = -1;  // below 0: the model's, or its family's
   int64_t batch_sentences = 64;
   int64_t output_length = 0;  // every translation has exactly this many tokens; 0: as the model ends (untrained: source length)
   std::string precision = "auto";

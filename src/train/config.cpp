@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "decode/beam_search.h"
 
 namespace starling {
 
@@ -52,15 +53,23 @@ std::vector<ConfigSection> sections_of(Config& c, CorpusShorthand& shorthand) {
           config_section("log", "Reports", c.log)};
 }
 
+// The model of a preset and the search that was published with its family.
+void set_preset(const std::string& name, Config& c) {
+  c.model = model_preset(name);
+  const SearchOptions search = search_defaults(name);
+  c.valid.length_penalty = search.length_penalty, c.valid.coverage_penalty = search.coverage_penalty;
+  c.valid.prune_threshold = search.prune_threshold;
+}
+
 // Sets the preset of the file or the command line before anything else is read.
-void apply_preset(const ConfigDocument& document, const std::vector<Override>& overrides, ModelConfig& model) {
+void apply_preset(const ConfigDocument& document, const std::vector<Override>& overrides, Config& config) {
   ConfigDocument::Scalar preset = document.scalar("model", "preset").value_or(ConfigDocument::Scalar{});
   for (const auto& [name, value] : overrides) {
     if (name == "model.preset") preset = {value, "command line"};
   }
   if (preset.where.empty()) return;
   try {
-    model = model_preset(preset.text);
+    set_preset(preset.text, config);
   } catch (const ConfigError& e) {
     throw ConfigError(fmt::format("{}: {}", preset.where, e.what()));
   }
@@ -160,7 +169,7 @@ Config parse_config(std::string_view text, const std::string& file, const std::v
   Config config;
   CorpusShorthand shorthand;
   const std::vector<ConfigSection> sections = sections_of(config, shorthand);
-  apply_preset(document, overrides, config.model);
+  apply_preset(document, overrides, config);
   document.read(sections);
   fold_shorthand(config.data, shorthand, true);
   for (const auto& [name, value] : overrides) {
@@ -191,7 +200,7 @@ std::string dump_config(const Config& config, bool full) {
   CorpusShorthand shorthand;
   if (full) return write_config(sections_of(copy, shorthand), {.comments = true});
   const std::string standard_preset = standard.model.preset;
-  standard.model = model_preset(config.model.preset);
+  set_preset(config.model.preset, standard);
   standard.model.preset = standard_preset;
   const std::vector<ConfigSection> defaults = sections_of(standard, shorthand);
   return write_config(sections_of(copy, shorthand), {.defaults = defaults});

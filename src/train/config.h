@@ -80,7 +80,9 @@ struct ValidConfig {
   int64_t every = 1000;        // updates
   std::vector<std::string> metrics = {"cross-entropy", "bleu", "chrf"};
   int64_t beam = 4;
-  double length_penalty = 0.6;
+  double length_penalty = 0.6;  // this and the next two: search_defaults() of the preset
+  double coverage_penalty = 0;
+  double prune_threshold = 0;  // nats
   double max_length_factor = 2.0;
   int64_t max_length_offset = 10;  // tokens
   int64_t early_stopping = 0;      // validations without improvement, 0: off
@@ -103,8 +105,12 @@ void visit(Visitor& v, ValidConfig& c) {
   v.choice("metrics", c.metrics, {"cross-entropy", "bleu", "chrf", "chrf++", "ter"},
            "what is measured: cross-entropy per target token (nats), the others on one decoding, as raw text");
   v.field("beam", c.beam, "beam width of that decoding", 1, 1024);
-  v.field("length-penalty", c.length_penalty, "alpha of ((5+|Y|)/6)^alpha, which a hypothesis' log-probability is divided by; 0 = off", 0.0,
-          10.0);
+  v.field("length-penalty", c.length_penalty,
+          "alpha of ((5+|Y|)/6)^alpha, which a hypothesis' log-probability is divided by; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
+  v.field("coverage-penalty", c.coverage_penalty,
+          "beta of what source tokens with less than 1 of attention in all cost a hypothesis; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
+  v.field("prune-threshold", c.prune_threshold, "hypotheses so many nats below the best are given up; 0 = never (presets gnmt...: 3)", 0.0,
+          1000.0);
   v.field("max-length-factor", c.max_length_factor, "a translation has at most factor * source tokens + offset tokens", 0.0, 100.0);
   v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
   v.field("early-stopping", c.early_stopping, "stop after so many validations in a row without improvement; 0 = off", 0, 1000000);
@@ -149,8 +155,9 @@ struct Config {
 // One command-line override: "section.key" and the text of its value.
 using Override = std::pair<std::string, std::string>;
 
-// Defaults, then model.preset, then the file (none if `path` is ""), then the overrides. Throws IoError when the file cannot be read and
-// ConfigError for everything wrong in it or in the combination of values. A configuration without training data passes: see require_data.
+// Defaults, then model.preset with the search of its family, then the file (none if `path` is ""), then the overrides. Throws IoError when
+// the file cannot be read and ConfigError for everything wrong in it or in the combination of values. A configuration without training data
+// passes: see require_data.
 Config load_config(const std::string& path, const std::vector<Override>& overrides = {});
 
 // The same from text; `file` is the name used in messages.

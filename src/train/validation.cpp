@@ -13,7 +13,12 @@ constexpr size_t kLongest = 1000;  // tokens a side
 }  // namespace
 
 SearchOptions search_options(const ValidConfig& c) {
-  return {c.beam, c.length_penalty, c.max_length_factor, c.max_length_offset, 1, false};
+  return {.beam = c.beam,
+          .length_penalty = c.length_penalty,
+          .coverage_penalty = c.coverage_penalty,
+          .prune_threshold = c.prune_threshold,
+          .max_length_factor = c.max_length_factor,
+          .max_length_offset = c.max_length_offset};
 }
 
 Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies) : config_(config), vocabularies_(vocabularies) {

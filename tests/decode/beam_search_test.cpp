@@ -132,5 +132,44 @@ TEST_F(BeamSearchTest, TheLimitHolds) {
   EXPECT_EQ(beam_search(*model_, vocabulary_, sources, o)[0][0].tokens.size(), 7u);
 }
 
+// The coverage of each hypothesis against what the model attends to when it is led through the hypothesis alone.
+TEST(TransformerCoverage, IsTheAttentionOfTheHypothesisItself) {
+  const auto backend = make_backend("reference");
+  ModelConfig config = small();
+  config.encoder_layers = config.decoder_layers = 3;
+  const ModelVocabulary vocabulary{kVocabulary, kVocabulary};
+  const auto model = make_model(config, vocabulary, *backend, 5, false);
+  std::vector<double> values = model->parameters().values().to_doubles();
+  for (double& v : values) v *= 2;
+  model->parameters().values().from_doubles(values);
+  model->parameters().changed();
+
+  const std::vector<std::vector<int32_t>> sources{{3, 5, 4, 2}, {4, 2}, {5, 5, 3, 4, 3, 2}};
+  SearchOptions o;
+  o.beam = 4, o.n_best = 4, o.length_penalty = 0.2, o.coverage_penalty = 0.4;
+  const auto found = beam_search(*model, vocabulary, sources, o);
+  for (size_t s = 0; s < sources.size(); ++s)
+    for (const Hypothesis& h : found[s]) {
+      PackedTokens packed;
+      packed.append(sources[s].data(), sources[s].data() + sources[s].size());
+      const auto state = model->encode(packed);
+      std::vector<double> covered(sources[s].size());
+      std::vector<int32_t> inputs{vocabulary.begin};
+      inputs.insert(inputs.end(), h.tokens.begin(), h.tokens.end());
+      inputs.resize(h.length);
+      for (const int32_t token : inputs) {
+        std::vector<float> attention;
+        const int32_t zero = 0;
+        model->next_logits(*state, {&token, 1}, {&zero, 1}, {&zero, 1}, &attention);
+        double sum = 0;
+        for (size_t i = 0; i < covered.size(); ++i) covered[i] += attention.at(i), sum += attention[i];
+        EXPECT_NEAR(sum, 1, 1e-5);
+      }
+      double score = h.log_probability / std::pow((5.0 + static_cast<double>(h.length)) / 6.0, 0.2);
+      for (const double c : covered) score += 0.4 * std::log(std::min(std::max(c, 1e-4), 1.0));
+      EXPECT_NEAR(h.score, score, 1e-5);
+    }
+}
+
 }  // namespace
 }  // namespace starling

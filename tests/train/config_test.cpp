@@ -45,6 +45,20 @@ TEST(TrainConfig, PresetComesFirstWhereverItStands) {
   EXPECT_THAT(message("", {{"model.preset", "x"}}), HasSubstr("command line: model.preset: there is no preset"));
 }
 
+TEST(TrainConfig, PresetsBringTheSearchOfTheirFamily) {
+  const auto search = [](const Config& c) {
+    return std::vector<double>{c.valid.length_penalty, c.valid.coverage_penalty, c.valid.prune_threshold};
+  };
+  EXPECT_EQ(search(parse("")), (std::vector<double>{0.6, 0, 0}));
+  EXPECT_EQ(search(parse("model: {preset: transformer-big}")), (std::vector<double>{0.6, 0, 0}));
+  for (const std::string preset : {"gnmt", "gnmt-4", "gnmt-small"})
+    EXPECT_EQ(search(parse("model: {preset: " + preset + "}")), (std::vector<double>{0.2, 0.2, 3})) << preset;
+  EXPECT_EQ(search(parse("valid: {coverage-penalty: 0.4}\nmodel: {preset: gnmt}")), (std::vector<double>{0.2, 0.4, 3}));
+  EXPECT_EQ(search(parse("valid: {coverage-penalty: 0.4}", {{"model.preset", "gnmt"}, {"valid.prune-threshold", "0"}})),
+            (std::vector<double>{0.2, 0.4, 0}));
+  EXPECT_EQ(search(parse("model: {preset: gnmt}", {{"model.preset", "transformer-base"}})), (std::vector<double>{0.6, 0, 0}));
+}
+
 TEST(TrainConfig, ShorthandsNameTheOnlyCorpus) {
   EXPECT_EQ(parse("data: {source: a, target: b}").data.train.at(0).target, "b");
   EXPECT_EQ(parse("data: {tsv: a}").data.train.at(0).tsv, "a");
@@ -89,7 +103,8 @@ TEST(TrainConfig, DumpsReadBack) {
       load_config(""),
       parse("data: {source: a b, target: \"c#\"}\nmodel: {preset: transformer-tiny, heads: 2}\ntrain: {learning-rate: 0.1e-3}\n"
             "valid: {source: v, target: w, metrics: [bleu]}\n"),
-      parse("data:\n  train: [{tsv: a}, {source: b, target: c, weight: 3.5}]\nvalid: {metrics: []}\n")};
+      parse("data:\n  train: [{tsv: a}, {source: b, target: c, weight: 3.5}]\nvalid: {metrics: []}\n"), parse("model: {preset: gnmt-4}\n"),
+      parse("model: {preset: gnmt-4}\nvalid: {length-penalty: 0.6, coverage-penalty: 0, prune-threshold: 2.5}\n")};
   for (const Config& c : configs) {
     for (const bool full : {false, true}) {
       const std::string text = dump_config(c, full);
@@ -100,6 +115,8 @@ TEST(TrainConfig, DumpsReadBack) {
   }
   EXPECT_EQ(dump_config(parse("model: {preset: transformer-small}\nvalid: {source: a, target: b}"), false),
             "model:\n  preset: transformer-small\nvalid:\n  source: a\n  target: b\n");
+  EXPECT_EQ(dump_config(parse("model: {preset: gnmt}\nvalid: {prune-threshold: 0}"), false),
+            "model:\n  preset: gnmt\nvalid:\n  metrics: []\n  prune-threshold: 0\n");
 }
 
 TEST(TrainConfig, DocumentationIsUpToDate) {

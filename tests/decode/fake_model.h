@@ -1,0 +1,73 @@
+// A model whose predictions and attention are plain functions of the target prefix, to test searches against what can be computed by hand
+// or by enumeration. It checks what Model::next_logits demands of its callers.
+#pragma once
+
+#include <functional>
+
+#include "base/error.h"
+#include "models/model.h"
+
+namespace starling {
+
+class FakeModel : public Model {
+ public:
+  using Prefix = std::vector<int32_t>;  // without begin of sentence
+  // The logits [V] after a prefix, and how attention then spreads over the source tokens; by sentence of the encoded batch.
+  std::function<std::vector<double>(int32_t sentence, const Prefix&)> logits;
+  std::function<std::vector<float>(int32_t sentence, const Prefix&)> attention;
+  int64_t attention_calls = 0;  // steps for which it was asked
+
+  explicit FakeModel(int64_t vocabulary) : vocabulary_{vocabulary, vocabulary}, backend_(make_backend("reference")), store_(*backend_) {}
+
+  ParameterStore& parameters() override { return store_; }
+  const ModelConfig& config() const override { return config_; }
+  const ModelVocabulary& vocabulary() const override { return vocabulary_; }
+  std::vector<EmbeddingTable> embedding_tables() override { return {}; }
+  LossSums loss(Tape&, const Batch&, double, std::vector<float>*) override { throw Error("not a model to train"); }
+  std::unique_ptr<DecodeState> encode(const PackedTokens&) override { return std::make_unique<State>(); }
+
+  Tensor next_logits(DecodeState& abstract, std::span<const int32_t> token, std::span<const int32_t> sentence,
+                     std::span<const int32_t> parent, std::vector<float>* weights) override {
+    auto& state = static_cast<State&>(abstract);
+    std::vector<Prefix> prefixes;
+    std::vector<double> values;
+    if (weights) weights->clear(), ++attention_calls;
+    for (size_t r = 0; r < token.size(); ++r) {
+      CHECK(r == 0 || sentence[r - 1] <= sentence[r], "sentences decrease");
+      Prefix prefix;
+      if (!state.first) {
+        CHECK(state.sentences.at(parent[r]) == sentence[r], "row {} continues a row of another sentence", r);
+        prefix = state.prefixes.at(parent[r]);
+        prefix.push_back(token[r]);
+      } else {
+        CHECK(token[r] == vocabulary_.begin, "the first token is {}", token[r]);
+      }
+      const std::vector<double> row = logits(sentence[r], prefix);
+      values.insert(values.end(), row.begin(), row.end());
+      if (weights) {
+        const std::vector<float> w = attention(sentence[r], prefix);
+        weights->insert(weights->end(), w.begin(), w.end());
+      }
+      prefixes.push_back(std::move(prefix));
+    }
+    state.prefixes = std::move(prefixes);
+    state.sentences.assign(sentence.begin(), sentence.end());
+    state.first = false;
+    const Tensor y({static_cast<int64_t>(token.size()), vocabulary_.target_size}, DType::f64);
+    y.from_doubles(values);
+    return y;
+  }
+
+ private:
+  struct State : DecodeState {
+    bool first = true;
+    std::vector<Prefix> prefixes;
+    std::vector<int32_t> sentences;
+  };
+  ModelConfig config_;
+  ModelVocabulary vocabulary_;
+  std::unique_ptr<Backend> backend_;
+  ParameterStore store_;
+};
+
+}  // namespace starling

@@ -1,0 +1,363 @@
+// The rules of the search on models that are plain functions (fake_model.h): coverage by hand and against enumeration, pruning, and that
+// with both off the search is the plain one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/random.h"
+#include "decode/beam_search.h"
+#include "tests/decode/fake_model.h"
+
+namespace starling {
+namespace {
+
+using Prefix = FakeModel::Prefix;
+using Sources = std::vector<std::vector<int32_t>>;
+
+constexpr int32_t kEnd = 2;
+
+double length_penalty(double alpha, size_t length) { return std::pow((5.0 + static_cast<double>(length)) / 6.0, alpha); }
+
+// A stream of numbers that belongs to a sentence and a prefix.
+Random random_of(uint64_t seed, int32_t sentence, const Prefix& prefix) {
+  uint64_t stream = static_cast<uint64_t>(sentence) + 1;
+  for (int32_t t : prefix) stream = 1009 * stream + static_cast<uint64_t>(t) + 1;
+  return {seed, stream};
+}
+
+// Random predictions and attention, as uneven as those of a trained model; `coarse` makes many equal ones.
+FakeModel random_model(uint64_t seed, int64_t vocabulary, const Sources& sources, double scale, bool coarse = false) {
+  FakeModel m(vocabulary);
+  m.logits = [=](int32_t sentence, const Prefix& prefix) {
+    Random r = random_of(seed, sentence, prefix);
+    std::vector<double> z(vocabulary);
+    for (double& v : z) v = coarse ? std::round(scale * r.normal()) : scale * r.normal();
+    return z;
+  };
+  m.attention = [=](int32_t sentence, const Prefix& prefix) {
+    Random r = random_of(seed + 1, sentence, prefix);
+    std::vector<float> p(sources[sentence].size());
+    float sum = 0;
+    for (float& v : p) sum += v = static_cast<float>(std::exp(2 * r.normal()));
+    for (float& v : p) v /= sum;
+    return p;
+  };
+  return m;
+}
+
+std::vector<double> log_softmax(const std::vector<double>& z) {
+  double sum = 0;
+  for (double v : z) sum += std::exp(v);
+  std::vector<double> result;
+  for (double v : z) result.push_back(v - std::log(sum));
+  return result;
+}
+
+// log P of a target, and the sum over source tokens of the logarithm of their coverage, step by step from the functions themselves.
+struct Judged {
+  double log_probability = 0, coverage = 0;
+};
+Judged judge(const FakeModel& m, int32_t sentence, const Prefix& target) {
+  Judged j;
+  Prefix prefix;
+  std::vector<double> covered;
+  for (int32_t token : target) {
+    j.log_probability += log_softmax(m.logits(sentence, prefix))[token];
+    const std::vector<float> p = m.attention(sentence, prefix);
+    covered.resize(p.size());
+    for (size_t i = 0; i < p.size(); ++i) covered[i] += p[i];
+    prefix.push_back(token);
+  }
+  for (double c : covered) j.coverage += std::log(c < kCoverageFloor ? kCoverageFloor : c > 1 ? 1 : c);
+  return j;
+}
+
+// Predicts the tokens of one sentence with probability 1, paying attention as the rows say.
+FakeModel certain_model(const Prefix& target, const std::vector<std::vector<float>>& rows) {
+  FakeModel m(6);
+  m.logits = [=](int32_t, const Prefix& prefix) {
+    std::vector<double> z(6, -100.0);
+    z[target[prefix.size()]] = 100;
+    return z;
+  };
+  m.attention = [=](int32_t, const Prefix& prefix) { return rows[prefix.size()]; };
+  return m;
+}
+
+SearchOptions options(int64_t beam, double alpha, double beta) {
+  SearchOptions o;
+  o.beam = beam, o.length_penalty = alpha, o.coverage_penalty = beta;
+  return o;
+}
+
+TEST(Coverage, ByHand) {
+  // Sums over three steps, end of sentence included: 1.4 (counts as 1), 0.5, 1.1 (counts as 1).
+  FakeModel m = certain_model({3, 4, kEnd}, {{0.5f, 0.3f, 0.2f}, {0.5f, 0.1f, 0.4f}, {0.4f, 0.1f, 0.5f}});
+  const Sources sources{{3, 4, kEnd}};
+  const Hypothesis h = beam_search(m, m.vocabulary(), sources, options(1, 0.7, 0.3))[0].at(0);
+  EXPECT_EQ(h.tokens, (Prefix{3, 4}));
+  EXPECT_NEAR(h.log_probability, 0, 1e-6);
+  EXPECT_NEAR(h.score, 0.3 * -0.693147181, 1e-6);  // 0.3 ln 0.5
+}
+
+TEST(Coverage, ATokenWithoutAttentionCostsTheLogarithmOfTheFloor) {
+  FakeModel m = certain_model({3, kEnd}, {{1.0f, 0.0f, 0.0f}, {0.5f, 0.5f, 0.0f}});
+  const Sources sources{{3, 4, kEnd}};
+  const double score = beam_search(m, m.vocabulary(), sources, options(1, 0, 1))[0].at(0).score;
+  EXPECT_NEAR(score, -0.693147181 - 9.210340372, 1e-6);  // ln 0.5 + ln 0.0001
+}
+
+TEST(Coverage, IsOnlyAskedForWhenItCounts) {
+  FakeModel m = certain_model({3, kEnd}, {{1, 0}, {0, 1}});
+  const Sources sources{{3, kEnd}};
+  beam_search(m, m.vocabulary(), sources, options(2, 0.6, 0));
+  EXPECT_EQ(m.attention_calls, 0);
+  beam_search(m, m.vocabulary(), sources, options(2, 0.6, 0.1));
+  EXPECT_GT(m.attention_calls, 0);
+}
+
+TEST(Coverage, ACoveredSourceBeatsAMoreProbableTranslation) {
+  FakeModel m(6);
+  m.logits = [](int32_t, const Prefix& prefix) {
+    std::vector<double> z(6, -100.0);
+    if (prefix.empty()) {
+      z[3] = 0.2, z[4] = 0;
+    } else {
+      z[kEnd] = 0;
+    }
+    return z;
+  };
+  m.attention = [](int32_t, const Prefix& prefix) {
+    if (!prefix.empty() && prefix[0] == 4) return std::vector<float>{0, 1};
+    return std::vector<float>{0.9f, 0.1f};
+  };
+  const Sources sources{{3, kEnd}};
+  EXPECT_EQ(beam_search(m, m.vocabulary(), sources, options(2, 0, 0))[0].at(0).tokens, Prefix{3});
+  // Token 3 leaves the second source token 0.2, so it costs beta * ln 5 = 1.6 beta more; its advantage is 0.2 nats (and beta ln(1/0.9)).
+  EXPECT_EQ(beam_search(m, m.vocabulary(), sources, options(2, 0, 0.12))[0].at(0).tokens, Prefix{3});
+  EXPECT_EQ(beam_search(m, m.vocabulary(), sources, options(2, 0, 0.15))[0].at(0).tokens, Prefix{4});
+}
+
+// Every target of at most `limit` tokens, ended or cut.
+void all_targets(int32_t vocabulary, size_t limit, const Prefix& prefix, const std::function<void(const Prefix&)>& visit) {
+  for (int32_t t = 0; t < vocabulary; ++t) {
+    Prefix longer = prefix;
+    longer.push_back(t);
+    if (t == kEnd || longer.size() == limit) {
+      visit(longer);
+    } else {
+      all_targets(vocabulary, limit, longer, visit);
+    }
+  }
+}
+
+TEST(Coverage, AWideBeamFindsTheBestOfAllTargets) {
+  constexpr size_t limit = 4;
+  constexpr int32_t V = 5;
+  const Sources sources{{3, 4, kEnd}, {4, kEnd}, {3, 3, 4, 4, 3, kEnd}};
+  for (const double alpha : {0.0, 0.6}) {
+    for (const double beta : {0.2, 1.0}) {
+      FakeModel m = random_model(17, V, sources, 1.5);
+      SearchOptions o = options(600, alpha, beta);
+      o.max_length_factor = 0, o.max_length_offset = limit, o.n_best = 5;
+      const auto found = beam_search(m, m.vocabulary(), sources, o);
+      for (int32_t s = 0; s < 3; ++s) {
+        std::vector<std::pair<double, Prefix>> all;
+        all_targets(V, limit, {}, [&](const Prefix& target) {
+          const Judged j = judge(m, s, target);
+          all.emplace_back(j.log_probability / length_penalty(alpha, target.size()) + beta * j.coverage, target);
+        });
+        std::sort(all.rbegin(), all.rend());
+        ASSERT_EQ(found[s].size(), 5u);
+        for (size_t k = 0; k < 5; ++k) {
+          Prefix target = found[s][k].tokens;
+          if (static_cast<size_t>(found[s][k].length) > target.size()) target.push_back(kEnd);
+          EXPECT_EQ(target, all[k].second) << "alpha " << alpha << " beta " << beta << " sentence " << s << " rank " << k;
+          EXPECT_NEAR(found[s][k].score, all[k].first, 1e-5);
+        }
+      }
+    }
+  }
+}
+
+// The coverage of each hypothesis followed its parents through every change of order.
+TEST(Coverage, NarrowBeamsScoreTheirHypothesesRight) {
+  const Sources sources{{3, 4, 5, kEnd}, {4, 3, kEnd}, {5, kEnd}};
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    FakeModel m = random_model(seed, 8, sources, 1.0);
+    SearchOptions o = options(5, 0.4, 0.5);
+    o.n_best = 5;
+    const auto found = beam_search(m, m.vocabulary(), sources, o);
+    for (int32_t s = 0; s < 3; ++s)
+      for (const Hypothesis& h : found[s]) {
+        Prefix target = h.tokens;
+        if (static_cast<size_t>(h.length) > target.size()) target.push_back(kEnd);
+        const Judged j = judge(m, s, target);
+        EXPECT_NEAR(h.log_probability, j.log_probability, 1e-4);
+        EXPECT_NEAR(h.score, h.log_probability / length_penalty(0.4, target.size()) + 0.5 * j.coverage, 1e-4);
+      }
+  }
+}
+
+// Beam search written as plainly as possible: all continuations of all hypotheses, sorted; prefixes copied.
+std::vector<Hypothesis> plain_search(FakeModel& m, int32_t sentence, int64_t source_tokens, const SearchOptions& o) {
+  struct Open {
+    Prefix prefix;
+    double log_probability;
+  };
+  const auto V = static_cast<size_t>(m.vocabulary().target_size);
+  const int64_t limit = static_cast<int64_t>(o.max_length_factor * static_cast<double>(source_tokens)) + o.max_length_offset;
+  std::vector<Open> open{{{}, 0}};
+  std::vector<Hypothesis> done;
+  const auto finish = [&](const Prefix& prefix, double log_probability, int64_t length) {
+    done.push_back({prefix, length, log_probability, log_probability / length_penalty(o.length_penalty, length)});
+  };
+  for (int64_t length = 1; !open.empty(); ++length) {
+    std::vector<Open> all;  // the last token is the continuation
+    for (const Open& h : open) {
+      const Tensor z({1, static_cast<int64_t>(V)}, DType::f64);
+      z.from_doubles(m.logits(sentence, h.prefix));
+      std::vector<float> values(V);
+      std::vector<int32_t> tokens(V);
+      m.parameters().backend().log_softmax_top_k(z, V, values, tokens);
+      for (size_t i = 0; i < V; ++i) {
+        if (o.fixed_length && tokens[i] == kEnd) continue;
+        all.push_back({h.prefix, h.log_probability + values[i]});
+        all.back().prefix.push_back(tokens[i]);
+      }
+    }
+    std::stable_sort(all.begin(), all.end(), [](const Open& a, const Open& b) { return a.log_probability > b.log_probability; });
+    all.resize(std::min<size_t>(all.size(), o.beam - done.size()));
+    open.clear();
+    for (Open& h : all) {
+      const bool ended = h.prefix.back() == kEnd;
+      if (ended) h.prefix.pop_back();
+      if (ended || length == limit) {
+        finish(h.prefix, h.log_probability, length);
+      } else {
+        open.push_back(h);
+      }
+    }
+    if (o.n_best == 1 && !open.empty())
+      for (const Hypothesis& h : done)
+        if (h.score >= open.front().log_probability / length_penalty(o.length_penalty, limit)) {
+          open.clear();
+          break;
+        }
+  }
+  std::stable_sort(done.begin(), done.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
+  done.resize(std::min<size_t>(done.size(), o.n_best));
+  return done;
+}
+
+TEST(PlainSearch, IsWhatRemainsWithBothOff) {
+  const Sources sources{{3, 4, kEnd}, {4, kEnd}, {5, 3, 4, 3, kEnd}};
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    FakeModel m = random_model(seed, 7, sources, 1.0, seed % 2 == 0);
+    SearchOptions o = options(static_cast<int64_t>(1 + seed % 6), seed % 3 == 0 ? 0 : 0.6, 0);
+    o.n_best = seed % 5 == 0 ? o.beam : 1;
+    o.fixed_length = seed % 7 == 0;
+    const auto found = beam_search(m, m.vocabulary(), sources, o);
+    for (size_t s = 0; s < sources.size(); ++s) {
+      const auto expected = plain_search(m, static_cast<int32_t>(s), static_cast<int64_t>(sources[s].size()), o);
+      ASSERT_EQ(found[s].size(), expected.size());
+      for (size_t k = 0; k < expected.size(); ++k) {
+        EXPECT_EQ(found[s][k].tokens, expected[k].tokens) << "seed " << seed;
+        EXPECT_EQ(found[s][k].log_probability, expected[k].log_probability);  // to the bit
+        EXPECT_EQ(found[s][k].length, expected[k].length);
+        EXPECT_DOUBLE_EQ(found[s][k].score, expected[k].score);
+      }
+    }
+  }
+}
+
+class Pruning : public testing::Test {
+ protected:
+  struct Outcome {
+    std::vector<std::vector<Hypothesis>> found;
+    SearchWork work;
+  };
+  Outcome search(FakeModel& m, SearchOptions o, double threshold) const {
+    o.prune_threshold = threshold;
+    Outcome outcome;
+    outcome.found = beam_search(m, m.vocabulary(), sources_, o, &outcome.work);
+    return outcome;
+  }
+  const Sources sources_{{3, 4, kEnd}, {4, kEnd}, {5, 3, 4, 3, kEnd}};
+};
+
+TEST_F(Pruning, ALargeThresholdKeepsTheBest) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    for (const double beta : {0.0, 0.3}) {
+      FakeModel m = random_model(seed, 9, sources_, 1.5);
+      const SearchOptions o = options(6, 0.6, beta);
+      const Outcome all = search(m, o, 0), pruned = search(m, o, 1e6);
+      EXPECT_LE(pruned.work.rows, all.work.rows);
+      for (size_t s = 0; s < sources_.size(); ++s) {
+        EXPECT_EQ(pruned.found[s].at(0).tokens, all.found[s].at(0).tokens) << "seed " << seed << " beta " << beta;
+        EXPECT_EQ(pruned.found[s].at(0).score, all.found[s].at(0).score);
+      }
+    }
+  }
+}
+
+TEST_F(Pruning, AVerySmallThresholdIsTheGreedySearch) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    FakeModel m = random_model(seed, 9, sources_, 1.5);
+    const Outcome greedy = search(m, options(1, 0.6, 0.2), 0), pruned = search(m, options(8, 0.6, 0.2), 1e-9);
+    EXPECT_EQ(pruned.work.rows, greedy.work.rows);
+    for (size_t s = 0; s < sources_.size(); ++s) EXPECT_EQ(pruned.found[s].at(0).tokens, greedy.found[s].at(0).tokens) << "seed " << seed;
+  }
+}
+
+TEST_F(Pruning, ASmallerThresholdComputesFewerRows) {
+  int64_t rows[4] = {0, 0, 0, 0};
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    FakeModel m = random_model(seed, 9, sources_, 1.5);
+    const double thresholds[] = {0, 6, 3, 1};
+    for (int i = 0; i < 4; ++i) rows[i] += search(m, options(10, 0.2, 0.2), thresholds[i]).work.rows;
+  }
+  EXPECT_GT(rows[0], rows[1]);
+  EXPECT_GT(rows[1], rows[2]);
+  EXPECT_GT(rows[2], rows[3]);
+}
+
+// Two tokens, the second so much less probable; then the end.
+TEST_F(Pruning, TheThresholdIsInNatsBelowTheBestContinuation) {
+  for (const double gap : {2.9, 3.1}) {
+    FakeModel m(6);
+    m.logits = [gap](int32_t, const Prefix& prefix) {
+      std::vector<double> z(6, -100.0);
+      if (prefix.empty()) {
+        z[3] = 0, z[4] = -gap;
+      } else {
+        z[kEnd] = 0;
+      }
+      return z;
+    };
+    m.attention = [this](int32_t s, const Prefix&) { return std::vector<float>(sources_[s].size(), 0.1f); };
+    SearchOptions o = options(2, 0, 0);
+    o.n_best = 2;
+    EXPECT_EQ(search(m, o, 3).work.rows, gap < 3 ? 3 + 6 : 3 + 3) << gap;  // both tokens, or the better one, of three sentences
+  }
+}
+
+TEST_F(Pruning, NBestListsEndAtTheThresholdBelowTheBest) {
+  bool shortened = false;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    FakeModel m = random_model(seed, 9, sources_, 1.5);
+    SearchOptions o = options(8, 0.2, 0.2);
+    o.n_best = 8;
+    for (const auto& list : search(m, o, 1.5).found) {
+      ASSERT_FALSE(list.empty());
+      shortened |= list.size() < 8;
+      EXPECT_GE(list.back().score, list.front().score - 1.5);
+    }
+  }
+  EXPECT_TRUE(shortened);
+}
+
+}  // namespace
+}  // namespace starling
