@@ -14,9 +14,14 @@ auto ProfiledBackend::timed(const char* name, F f) {
   return f();
 }
 
-void ProfiledBackend::note(const AttentionLayout& layout, int64_t width, bool backward) {
+void ProfiledBackend::note(const AttentionLayout& layout, int64_t heads, int64_t head_width, int products) {
   for (size_t b = 0; b + 1 < layout.query.size(); ++b)
-    attentions[{layout.query[b + 1] - layout.query[b], layout.key[b + 1] - layout.key[b], width / layout.heads, backward}] += layout.heads;
+    attentions[{layout.query[b + 1] - layout.query[b], layout.key[b + 1] - layout.key[b], head_width, products}] += heads;
+}
+// The products with the memory and, where scores are dot products, as many with the keys. Additive scores are no product.
+void ProfiledBackend::note(const GlobalAttention& in, const AttentionLayout& layout, int products) {
+  note(layout, 1, in.memory.columns(), products);
+  if (!in.v) note(layout, 1, in.q.columns(), products);
 }
 
 std::shared_ptr<Packed> ProfiledBackend::pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) {
@@ -66,12 +71,12 @@ void ProfiledBackend::add(const Tensor& x, const Tensor& y) {
 }
 void ProfiledBackend::attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y,
                                 const Tensor& lse) {
-  note(layout, y.columns(), false);
+  note(layout, layout.heads, y.columns() / layout.heads, 2);
   timed("attention", [&] { inner_.attention(in, layout, d, y, lse); });
 }
 void ProfiledBackend::attention_backward(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& lse,
                                          const Tensor& dy, const Tensor& dq, const Tensor& dkv) {
-  note(layout, dy.columns(), true);
+  note(layout, layout.heads, dy.columns() / layout.heads, 4);
   timed("attention_backward", [&] { inner_.attention_backward(in, layout, d, lse, dy, dq, dkv); });
 }
 void ProfiledBackend::gather_rows(const Tensor& x, std::span<const int32_t> index, const Tensor& y, Write write) {
@@ -98,11 +103,13 @@ void ProfiledBackend::attend_cached(const Tensor& q, int64_t q_column, const Ten
   timed("attend_cached", [&] { inner_.attend_cached(q, q_column, kv, k_column, v_column, index, offsets, heads, y, weights); });
 }
 void ProfiledBackend::global_attention(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& y, const Tensor& weights) {
+  note(in, layout, 1);
   timed("global_attention", [&] { inner_.global_attention(in, layout, y, weights); });
 }
 void ProfiledBackend::global_attention_backward(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& weights,
                                                 const Tensor& dy, const Tensor& dq, const Tensor& dk, const Tensor& dmemory,
                                                 Write dmemory_write, const Tensor& dv, Write dv_write) {
+  note(in, layout, 2);
   timed("global_attention_backward",
         [&] { inner_.global_attention_backward(in, layout, weights, dy, dq, dk, dmemory, dmemory_write, dv, dv_write); });
 }

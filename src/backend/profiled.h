@@ -24,7 +24,7 @@ struct ProductShape {
 };
 struct AttentionShape {
   int64_t query, key, head_width;
-  bool backward;
+  int products;  // matrix products of [query, key] by [key, head_width] or of the same cost
   auto operator<=>(const AttentionShape&) const = default;
 };
 
@@ -82,7 +82,8 @@ class ProfiledBackend : public Backend {
  private:
   template <class F>
   auto timed(const char* name, F f);
-  void note(const AttentionLayout& layout, int64_t width, bool backward);
+  void note(const AttentionLayout& layout, int64_t heads, int64_t head_width, int products);
+  void note(const GlobalAttention& in, const AttentionLayout& layout, int products);
   Backend& inner_;
 };
 

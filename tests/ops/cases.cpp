@@ -1,5 +1,7 @@
 #include "tests/ops/cases.h"
 
+#include <cmath>
+
 namespace starling {
 namespace {
 
@@ -44,6 +46,49 @@ void attention_case(CaseContext& c, int64_t heads, int64_t width, bool self, boo
   c.output(dq), c.output(dkv);
 }
 
+// One step of an LSTM and a gradient: the first `past` of R sentences have a step before, the first `next` one after. The gradient gets
+// gates of its own, since those of the forward pass differ by their rounding.
+void lstm_case(CaseContext& c, int64_t R, int64_t H, int64_t past, int64_t next, bool tanh_output, double bound) {
+  const Tensor z = c.activations({R, 4 * H}, 2), recurrent = c.parameters({past, 4 * H}), before = c.parameters({past + 1, H}, 0.7);
+  const Tensor cell = c.empty_parameters({R, H}), hidden = c.empty({R, H});
+  const int64_t clipped = c.backend.lstm_step({z, recurrent, before, past, cell, hidden, tanh_output, bound});
+  c.output(z), c.output(cell), c.output(hidden), c.outputs.push_back({static_cast<double>(clipped)});
+  const Tensor gates = c.activations({R, 4 * H}, 0.5), reached = c.parameters({R, H}, 0.7), dhidden = c.activations({R, H});
+  const Tensor drecurrent = c.parameters({next, H}), dcell = c.parameters({R + 1, H});
+  if (bound > 0) c.backend.clamp(reached, bound, reached);
+  c.backend.lstm_step_backward({gates, before, past, reached, dhidden, drecurrent, dcell, next, tanh_output, bound});
+  c.output(gates), c.output(dcell);
+}
+
+// Cells of 16 bits; they are compared to the unit by a test of their own.
+void lstm_narrow_case(CaseContext& c, int64_t R, int64_t H) {
+  const Tensor gates = c.activations({R, 4 * H}, 2), recurrent = c.parameters({R, 4 * H}), hidden = c.empty({R, H});
+  const Tensor before({R, H}, DType::i16), cell({R, H}, DType::i16);
+  std::vector<double> units;
+  for (int32_t u : c.integers(R * H, 65535)) units.push_back(u - 32767);
+  before.from_doubles(units);
+  const int64_t clipped = c.backend.lstm_step({gates, recurrent, before, R, cell, hidden, false, 0.75});
+  c.output(hidden), c.output(gates), c.outputs.push_back({static_cast<double>(clipped)});
+}
+
+void global_attention_case(CaseContext& c, int64_t A, int64_t D, bool additive, Write write) {
+  const Sentences s = sentences({{1, 3}, {5, 1}, {0, 4}, {17, 40}, {33, 17}, {3, 0}, {2, 7}});
+  const int64_t Nq = 64, Nk = 80;
+  const AttentionLayout layout{s.query, s.key};
+  int64_t pairs = 0;
+  for (size_t b = 0; b + 1 < s.key.size(); ++b) pairs += (s.query[b + 1] - s.query[b]) * (s.key[b + 1] - s.key[b]);
+  const Tensor v = additive ? c.parameters({A}, 2 / std::sqrt(static_cast<double>(A))) : Tensor();
+  const Backend::GlobalAttention in{c.activations({Nq, A}, 1.2), c.activations({Nk, A}, 1.2), v, c.activations({Nk, D})};
+  const Tensor y = c.activations({Nq, D}), weights = c.empty_parameters({pairs}), dy = c.activations({Nq, D});
+  c.backend.global_attention(in, layout, y, weights);
+  c.output(y), c.output(weights);
+  const Tensor dq = c.activations({Nq, A}), dk = c.activations({Nk, A}), dmemory = c.activations({Nk, D});
+  const Tensor dv = additive ? c.parameters({A}) : Tensor();
+  c.backend.global_attention_backward(in, layout, weights, dy, dq, dk, dmemory, write, dv, write);
+  c.output(dq), c.output(dk), c.output(dmemory);
+  if (dv) c.output(dv);
+}
+
 }  // namespace
 
 std::vector<OpCase> op_cases() {
@@ -84,6 +129,13 @@ std::vector<OpCase> op_cases() {
         c.backend.embed_backward(tokens, 1.5, d, dy, dtable);
         c.output(y), c.output(dtable);
       });
+  add("embed_without_positions", [](CaseContext& c) {
+    std::vector<int32_t> tokens = c.integers(60, 11);
+    tokens.resize(64, -1);
+    const Tensor table = c.parameters({11, 150}), y = c.empty({64, 150});
+    c.backend.embed(tokens, {}, table, 1.5, dropout(c, 0.3, 64), y);
+    c.output(y);
+  });
   for (Write write : {Write::overwrite, Write::accumulate})
     for (int64_t D : {8, 37, 256})
       add(with(write == Write::accumulate ? "layer_norm_accumulate" : "layer_norm", {D}), [=](CaseContext& c) {
@@ -113,6 +165,43 @@ std::vector<OpCase> op_cases() {
     c.backend.add(h, sum);
     c.output(dh), c.output(sum);
   });
+  for (Write write : {Write::overwrite, Write::accumulate})
+    for (int64_t D : {3, 37, 300}) {
+      const std::string suffix = write == Write::accumulate ? "_accumulate" : "";
+      add(with("gather_rows", {D}) + suffix, [=](CaseContext& c) {
+        std::vector<int32_t> index = c.integers(70, 50);
+        index[3] = index[69] = -1;
+        const Tensor x = c.activations({50, D}), y = c.activations({72, D}), wide = c.parameters({50, D}), out = c.parameters({70, D});
+        c.backend.gather_rows(x, index, y, write);
+        c.backend.gather_rows(wide, index, out, write);
+        c.output(y), c.output(out);
+      });
+      add(with("copy_columns", {D}) + suffix, [=](CaseContext& c) {
+        const Tensor x = c.activations({70, D + 5}), y = c.activations({70, D + 9}), wide = c.parameters({3, D}),
+                     out = c.parameters({3, D + 1});
+        c.backend.copy_columns(x, 5, y, 2, D, write);
+        c.backend.copy_columns(wide, 0, out, 1, D, write);
+        c.output(y), c.output(out);
+      });
+      add(with("clamp", {D}) + suffix, [=](CaseContext& c) {
+        const Tensor x = c.activations({70, D}), y = c.empty({70, D}), wide = c.parameters({70, D});
+        const Tensor dy = c.activations({70, D}), dx = c.activations({70, D});
+        c.outputs.push_back({static_cast<double>(c.backend.clamp(x, 0.75, y)), static_cast<double>(c.backend.clamp(wide, 1.5, wide))});
+        c.backend.clamp_backward(x, 0.75, dy, dx, write);
+        c.output(y), c.output(wide), c.output(dx);
+      });
+    }
+  for (auto [R, H, past, next] : {std::array<int64_t, 4>{1, 16, 0, 0}, {3, 20, 3, 2}, {5, 33, 2, 5}, {64, 130, 64, 61}, {2, 1030, 1, 0}})
+    for (double bound : {0.0, 0.5})
+      for (bool tanh_output : {true, false})
+        add(with("lstm_step", {R, H, past, next}) + (bound > 0 ? "_bounded" : "") + (tanh_output ? "" : "_plain"),
+            [=](CaseContext& c) { lstm_case(c, R, H, past, next, tanh_output, bound); });
+  add("lstm_step_narrow", [](CaseContext& c) { lstm_narrow_case(c, 5, 37); });
+  for (auto [A, D] : {std::array<int64_t, 2>{64, 128}, {20, 37}, {300, 32}})
+    for (bool additive : {true, false})
+      for (Write write : {Write::overwrite, Write::accumulate})
+        add(with("global_attention", {A, D}) + (additive ? "" : "_dot") + (write == Write::accumulate ? "_accumulate" : ""),
+            [=](CaseContext& c) { global_attention_case(c, A, D, additive, write); });
   for (auto [heads, width] : {std::array<int64_t, 2>{4, 64}, {2, 32}, {3, 20}})
     for (double p : {0.0, 0.2}) {
       const std::string suffix = p > 0 ? "_dropout" : "";
@@ -125,8 +214,9 @@ std::vector<OpCase> op_cases() {
       const int64_t D = heads * width;
       const Tensor q = c.activations({3, 3 * D}, 0.7), kv = c.activations({50, 2 * D}, 0.7), y = c.empty({3, D});
       const std::vector<int32_t> index = c.integers(1 + 18 + 40, 50), offsets{0, 1, 19, 59};
-      c.backend.attend_cached(q, D, kv, 0, D, index, offsets, heads, y);
-      c.output(y);
+      std::vector<float> weights(index.size(), 7.0f);
+      c.backend.attend_cached(q, D, kv, 0, D, index, offsets, heads, y, weights);
+      c.output(y), c.outputs.push_back({weights.begin(), weights.end()});
     });
   for (int64_t V : {7, 64, 1003})
     add(with("smoothed_loss", {V}), [=](CaseContext& c) {
@@ -134,6 +224,15 @@ std::vector<OpCase> op_cases() {
       targets[2] = -1;
       const Tensor logits = c.parameters({6, V}, 3), row_loss = c.empty_parameters({6, 3}), dlogits = c.empty({6, V});
       c.backend.smoothed_loss(logits, {targets, 0.1}, row_loss, dlogits);
+      c.output(row_loss), c.output(dlogits);
+    });
+  for (int64_t V : {7, 64, 1003})
+    add(with("smoothed_loss_bounded", {V}), [=](CaseContext& c) {
+      std::vector<int32_t> targets = c.integers(6, V);
+      targets[2] = -1;
+      const std::vector<float> weights{0.5f, -1.25f, 3.0f, 0.0f, 2.0f, 1.0f};
+      const Tensor logits = c.parameters({6, V}, 3), row_loss = c.empty_parameters({6, 3}), dlogits = c.empty({6, V});
+      c.backend.smoothed_loss(logits, {targets, 0.1, 2.5, weights}, row_loss, dlogits);
       c.output(row_loss), c.output(dlogits);
     });
   for (int64_t V : {7, 64, 1003})
@@ -157,6 +256,11 @@ std::vector<OpCase> op_cases() {
       c.output(value), c.output(m), c.output(v), c.output(average);
       c.outputs.push_back({c.backend.sum_of_squares(g)});
     });
+  add("sgd", [](CaseContext& c) {
+    const Tensor value = c.parameters({10003}), g = c.parameters({10003});
+    c.backend.sgd(value, g, {0.5, 0.01, 0.25});
+    c.output(value);
+  });
   return cases;
 }
 

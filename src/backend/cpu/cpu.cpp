@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -22,7 +23,12 @@ kernels::Mask mask_of(const Dropout& d) {
 class CpuBackend : public Backend {
  public:
   CpuBackend(DType activation, int threads)
-      : activation_(activation), threads_(threads), kernels_(kernel_table(activation)), products_(activation), scratch_(threads) {}
+      : activation_(activation),
+        threads_(threads),
+        kernels_(kernel_table(activation)),
+        wide_(kernel_table(DType::f32)),
+        products_(activation),
+        scratch_(threads) {}
 
   std::string describe() const override {
     return fmt::format("cpu, {} activations, {} thread{}, {}", name_of(activation_), threads_, threads_ == 1 ? "" : "s",
@@ -55,10 +61,10 @@ class CpuBackend : public Backend {
   void embed(std::span<const int32_t> tokens, std::span<const int32_t> positions, const Tensor& table, double scale, const Dropout& d,
              const Tensor& y) override {
     const int64_t D = y.columns();
-    extend_signal(*std::max_element(positions.begin(), positions.end()) + 1, D);
+    if (!positions.empty()) extend_signal(*std::max_element(positions.begin(), positions.end()) + 1, D);
     ranges(tokens.size(), 16, [&](int64_t begin, int64_t end, int) {
-      kernels_.embed(tokens.data(), positions.data(), table.data<float>(), signal_.data(), static_cast<float>(scale), mask_of(d), y.raw(),
-                     D, begin, end);
+      kernels_.embed(tokens.data(), positions.empty() ? nullptr : positions.data(), table.data<float>(), signal_.data(),
+                     static_cast<float>(scale), mask_of(d), y.raw(), D, begin, end);
     });
   }
 
@@ -112,20 +118,107 @@ class CpuBackend : public Backend {
     ranges(x.count(), 1024, [&](int64_t begin, int64_t end, int) { kernels_.add(x.raw(), y.raw(), begin, end); });
   }
 
-  void gather_rows(const Tensor&, std::span<const int32_t>, const Tensor&, Write) override { CHECK(false, "not there yet"); }
-  void copy_columns(const Tensor&, int64_t, const Tensor&, int64_t, int64_t, Write) override { CHECK(false, "not there yet"); }
-  int64_t clamp(const Tensor&, double, const Tensor&) override { CHECK(false, "not there yet"); }
-  void clamp_backward(const Tensor&, double, const Tensor&, const Tensor&, Write) override { CHECK(false, "not there yet"); }
-  int64_t lstm_step(const LstmStep&) override { CHECK(false, "not there yet"); }
-  void lstm_step_backward(const LstmStepBackward&) override { CHECK(false, "not there yet"); }
-  void global_attention(const GlobalAttention&, const AttentionLayout&, const Tensor&, const Tensor&) override {
-    CHECK(false, "not there yet");
+  void gather_rows(const Tensor& x, std::span<const int32_t> index, const Tensor& y, Write write) override {
+    CHECK(x.dtype() == y.dtype() && x.columns() == y.columns(), "rows of {} into {}", x.shape().text(), y.shape().text());
+    const int64_t D = x.columns(), bytes = D * size_of(x.dtype());
+    ranges(index.size(), 1 + 8192 / (bytes + 1), [&](int64_t begin, int64_t end, int) {
+      for (int64_t n = begin; n < end; ++n) {
+        std::byte* out = y.raw() + n * bytes;
+        if (write == Write::accumulate) {
+          if (index[n] >= 0) loops(x).add(x.raw() + index[n] * bytes, out, 0, D);
+        } else if (index[n] < 0) {
+          std::memset(out, 0, bytes);
+        } else {
+          std::memcpy(out, x.raw() + index[n] * bytes, bytes);
+        }
+      }
+    });
   }
-  void global_attention_backward(const GlobalAttention&, const AttentionLayout&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                 const Tensor&, Write, const Tensor&, Write) override {
-    CHECK(false, "not there yet");
+
+  void copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write write) override {
+    CHECK(x.dtype() == y.dtype() && x.rows() <= y.rows() && x_column + width <= x.columns() && y_column + width <= y.columns(),
+          "{} columns from {} of {} to {} of {}", width, x_column, x.shape().text(), y_column, y.shape().text());
+    const int64_t element = size_of(x.dtype());
+    ranges(x.rows(), 1 + 8192 / (width * element + 1), [&](int64_t begin, int64_t end, int) {
+      for (int64_t n = begin; n < end; ++n) {
+        const std::byte* in = x.raw() + (n * x.columns() + x_column) * element;
+        std::byte* out = y.raw() + (n * y.columns() + y_column) * element;
+        if (write == Write::accumulate)
+          loops(x).add(in, out, 0, width);
+        else
+          std::memcpy(out, in, width * element);
+      }
+    });
   }
-  void sgd(const Tensor&, const Tensor&, const SgdStep&) override { CHECK(false, "not there yet"); }
+
+  int64_t clamp(const Tensor& x, double bound, const Tensor& y) override {
+    CHECK(x.dtype() == y.dtype(), "clamp of {} into {}", name_of(x.dtype()), name_of(y.dtype()));
+    return counted(x.count(), 4096,
+                   [&](int64_t begin, int64_t end) { return loops(x).clamp(x.raw(), static_cast<float>(bound), y.raw(), begin, end); });
+  }
+
+  void clamp_backward(const Tensor& x, double bound, const Tensor& dy, const Tensor& dx, Write write) override {
+    CHECK(x.dtype() == dx.dtype() && x.dtype() == dy.dtype(), "clamp of {}, gradients {} and {}", name_of(x.dtype()), name_of(dy.dtype()),
+          name_of(dx.dtype()));
+    ranges(x.count(), 4096, [&](int64_t begin, int64_t end, int) {
+      loops(x).clamp_backward(x.raw(), static_cast<float>(bound), dy.raw(), dx.raw(), write == Write::accumulate, begin, end);
+    });
+  }
+
+  // A grain of cells costs some microseconds, so that one sentence of a usual width stays on one thread and two are shared.
+  int64_t lstm_step(const LstmStep& s) override {
+    CHECK(s.past == 0 || s.cell.dtype() == s.cell_before.dtype(), "cells of {} after {}", name_of(s.cell.dtype()),
+          name_of(s.cell_before.dtype()));
+    kernels::LstmTask t{};
+    t.gates = s.gates.raw(), t.recurrent = s.past > 0 ? s.recurrent.data<float>() : nullptr, t.cell_before = s.cell_before.raw();
+    t.cell = s.cell.raw(), t.hidden = s.hidden.raw();
+    t.width = s.hidden.columns(), t.past = s.past;
+    t.narrow_cell = s.cell.dtype() == DType::i16, t.tanh_output = s.tanh_output, t.bound = static_cast<float>(s.bound);
+    return counted(s.hidden.count(), kCells, [&](int64_t begin, int64_t end) { return kernels_.lstm_step(t, begin, end); });
+  }
+
+  void lstm_step_backward(const LstmStepBackward& s) override {
+    kernels::LstmBackwardTask t{};
+    t.gates = s.gates.raw(), t.cell_before = s.past > 0 ? s.cell_before.data<float>() : nullptr, t.cell = s.cell.data<float>();
+    t.dhidden = s.dhidden.raw(), t.drecurrent = s.next > 0 ? s.drecurrent.data<float>() : nullptr, t.dcell = s.dcell.data<float>();
+    t.width = s.dhidden.columns(), t.past = s.past, t.next = s.next;
+    t.tanh_output = s.tanh_output, t.bound = static_cast<float>(s.bound);
+    ranges(s.dhidden.count(), kCells, [&](int64_t begin, int64_t end, int) { kernels_.lstm_step_backward(t, begin, end); });
+  }
+
+  void global_attention(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& y, const Tensor& weights) override {
+    clear_outside(y, layout.query);
+    each_sentence(in, layout, weights, [&](kernels::GlobalAttentionTask& t, int64_t b, float* scratch) {
+      if (t.keys == 0) return clear_rows(y, layout.query[b], layout.query[b + 1]);
+      t.y = element(y, layout.query[b], 0);
+      kernels_.global_attention(t, scratch);
+    });
+  }
+
+  void global_attention_backward(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& weights, const Tensor& dy,
+                                 const Tensor& dq, const Tensor& dk, const Tensor& dmemory, Write dmemory_write, const Tensor& dv,
+                                 Write dv_write) override {
+    CHECK(bool(in.v) == bool(dv), "global attention {} v and {} its gradient", in.v ? "with" : "without", dv ? "with" : "without");
+    const int64_t sentences = static_cast<int64_t>(layout.query.size()) - 1, A = in.q.columns();
+    clear_outside(dq, layout.query), clear_outside(dk, layout.key);
+    if (dmemory_write == Write::overwrite) clear_outside(dmemory, layout.key);
+    partial_.assign(static_cast<size_t>(dv ? sentences * A : 0), 0.0f);  // dv of each sentence, summed below in their order
+    each_sentence(in, layout, weights, [&](kernels::GlobalAttentionTask& t, int64_t b, float* scratch) {
+      const int64_t query = layout.query[b], key = layout.key[b];
+      if (t.queries == 0 || t.keys == 0) {
+        clear_rows(dq, query, layout.query[b + 1]), clear_rows(dk, key, layout.key[b + 1]);
+        if (dmemory_write == Write::overwrite) clear_rows(dmemory, key, layout.key[b + 1]);
+        return;
+      }
+      t.dy = element(dy, query, 0), t.dq = element(dq, query, 0), t.dk = element(dk, key, 0), t.dmemory = element(dmemory, key, 0);
+      t.accumulate = dmemory_write == Write::accumulate;
+      t.dv = dv ? partial_.data() + b * A : nullptr;
+      kernels_.global_attention_backward(t, scratch);
+    });
+    if (!dv) return;
+    if (dv_write == Write::overwrite) dv.zero();
+    ranges(A, 64, [&](int64_t begin, int64_t end, int) { wide_.column_sums(partial_.data(), dv.data<float>(), sentences, A, begin, end); });
+  }
 
   void attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y, const Tensor& lse) override {
     const int64_t D = y.columns();
@@ -158,7 +251,6 @@ class CpuBackend : public Backend {
   void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
                      std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
                      std::span<float> weights) override {
-    CHECK(weights.empty(), "not there yet");
     const int64_t D = y.columns();
     int32_t longest = 0;
     for (size_t r = 0; r + 1 < offsets.size(); ++r) longest = std::max(longest, offsets[r + 1] - offsets[r]);
@@ -167,20 +259,22 @@ class CpuBackend : public Backend {
       for (int64_t r = begin; r < end; ++r) {
         const int64_t length = offsets[r + 1] - offsets[r];
         kernels_.attend_cached(element(q, r, q_column), kv.raw(), kv.columns(), k_column, v_column, index.data() + offsets[r], length,
-                               D / heads, heads, element(y, r, 0), scratch(thread));
+                               D / heads, heads, element(y, r, 0), weights.empty() ? nullptr : weights.data() + offsets[r],
+                               scratch(thread));
       }
     });
   }
 
   void smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) override {
-    CHECK(rows.weights.empty() && rows.logit_bound == 0, "not there yet");
-    const auto targets = rows.targets;
-    const double smoothing = rows.smoothing;
     const int64_t V = logits.columns();
-    ranges(targets.size(), 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t n = begin; n < end; ++n)
-        kernels_.smoothed_loss(logits.data<float>() + n * V, V, targets[n], static_cast<float>(smoothing), row_loss.data<float>() + 3 * n,
-                               dlogits ? element(dlogits, n, 0) : nullptr);
+    ranges(rows.targets.size(), 1, [&](int64_t begin, int64_t end, int) {
+      kernels::LossTask t{};
+      t.smoothing = static_cast<float>(rows.smoothing), t.bound = static_cast<float>(rows.logit_bound);
+      for (int64_t n = begin; n < end; ++n) {
+        t.logits = logits.data<float>() + n * V, t.target = rows.targets[n], t.weight = rows.weights.empty() ? 1.0f : rows.weights[n];
+        t.out = row_loss.data<float>() + 3 * n, t.dlogits = dlogits ? element(dlogits, n, 0) : nullptr;
+        kernels_.smoothed_loss(t, V);
+      }
     });
   }
 
@@ -210,6 +304,13 @@ class CpuBackend : public Backend {
     });
   }
 
+  void sgd(const Tensor& value, const Tensor& gradient, const SgdStep& s) override {
+    ranges(value.count(), 4096, [&](int64_t begin, int64_t end, int) {
+      kernels_.sgd(value.data<float>(), gradient.data<float>(), static_cast<float>(s.rate), static_cast<float>(s.weight_decay),
+                   static_cast<float>(s.scale), begin, end);
+    });
+  }
+
   void moving_average(const Tensor& value, const Tensor& average, double decay) override {
     ranges(value.count(), 4096, [&](int64_t begin, int64_t end, int) {
       kernels_.moving_average(value.data<float>(), average.data<float>(), static_cast<float>(decay), begin, end);
@@ -236,12 +337,34 @@ class CpuBackend : public Backend {
     }
   }
 
+  // The sum of what f(begin, end) counts in the ranges.
+  template <class F>
+  int64_t counted(int64_t n, int64_t grain, F f) const {
+    std::atomic<int64_t> total = 0;
+    ranges(n, grain, [&](int64_t begin, int64_t end, int) { total += f(begin, end); });
+    return total;
+  }
+
+  const kernels::Table& loops(const Tensor& t) const {
+    CHECK(t.dtype() == DType::f32 || t.dtype() == activation_, "arithmetic on {}", name_of(t.dtype()));
+    return t.dtype() == DType::f32 ? wide_ : kernels_;
+  }
+
   std::byte* element(const Tensor& t, int64_t row, int64_t column) const {
     return t.raw() + (row * t.columns() + column) * size_of(activation_);
   }
 
   void clear_idle(const Tensor& t, int64_t first, int64_t column, int64_t D) const {
     for (int64_t n = first; n < t.rows(); ++n) std::memset(element(t, n, column), 0, D * size_of(activation_));
+  }
+
+  static void clear_rows(const Tensor& t, int64_t begin, int64_t end) {
+    const int64_t row = t.columns() * size_of(t.dtype());
+    std::memset(t.raw() + begin * row, 0, (end - begin) * row);
+  }
+  // Rows of no sentence.
+  static void clear_outside(const Tensor& t, std::span<const int32_t> offsets) {
+    clear_rows(t, 0, offsets.front()), clear_rows(t, offsets.back(), t.rows());
   }
 
   // Before a parallel region, since an exception (no memory) must not leave one.
@@ -278,6 +401,36 @@ class CpuBackend : public Backend {
     }
   }
 
+  // One task per sentence of global attention; f also gets those without queries or keys.
+  template <class F>
+  void each_sentence(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& weights, F f) {
+    const int64_t sentences = static_cast<int64_t>(layout.query.size()) - 1, A = in.q.columns(), D = in.memory.columns();
+    int64_t largest = 0;
+    first_weight_.assign(1, 0);
+    for (int64_t b = 0; b < sentences; ++b) {
+      const int64_t queries = layout.query[b + 1] - layout.query[b], keys = layout.key[b + 1] - layout.key[b];
+      largest = std::max(largest, kernels_.global_attention_scratch(queries, keys, A, D));
+      first_weight_.push_back(first_weight_.back() + queries * keys);
+    }
+    CHECK(weights.count() >= first_weight_.back() && in.k.columns() == A && in.q.dtype() == activation_ && in.k.dtype() == activation_ &&
+              in.memory.dtype() == activation_,
+          "global attention of {} {} to {} {} over {} {} with {} weights for {}", name_of(in.q.dtype()), in.q.shape().text(),
+          name_of(in.k.dtype()), in.k.shape().text(), name_of(in.memory.dtype()), in.memory.shape().text(), weights.count(),
+          first_weight_.back());
+    reserve_scratch(largest);
+    float* const p = weights.data<float>();
+    const float* const v = in.v ? in.v.data<float>() : nullptr;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads_) if (first_weight_.back() * (A + D) > kPairs)
+    for (int64_t b = 0; b < sentences; ++b) {
+      kernels::GlobalAttentionTask t{};
+      t.q = element(in.q, layout.query[b], 0), t.k = element(in.k, layout.key[b], 0), t.v = v,
+      t.memory = element(in.memory, layout.key[b], 0);
+      t.queries = layout.query[b + 1] - layout.query[b], t.keys = layout.key[b + 1] - layout.key[b], t.width = A, t.values = D;
+      t.weights = p + first_weight_[b];
+      f(t, b, scratch(omp_get_thread_num()));
+    }
+  }
+
   void extend_signal(int64_t positions, int64_t D) {
     if (signal_width_ == D && static_cast<int64_t>(signal_.size()) >= positions * D) return;
     positions = std::max<int64_t>(positions * 3 / 2, 256);
@@ -287,12 +440,17 @@ class CpuBackend : public Backend {
       for (int64_t c = 0; c < D; ++c) signal_[p * D + c] = static_cast<float>(sinusoid(p, c, D));
   }
 
+  static constexpr int64_t kCells = 1024;   // of an LSTM step
+  static constexpr int64_t kPairs = 16384;  // of elements of a query and a key: less is not worth a second thread
+
   DType activation_;
   int threads_;
-  const kernels::Table& kernels_;
+  const kernels::Table& kernels_;  // for activations
+  const kernels::Table& wide_;     // for f32
   Products products_;
   std::vector<std::unique_ptr<Storage>> scratch_;
   std::vector<float> signal_, partial_;
+  std::vector<int64_t> first_weight_;
   int64_t signal_width_ = 0;
 };
 

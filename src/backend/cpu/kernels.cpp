@@ -38,6 +38,7 @@ typedef float vf __attribute__((vector_size(4 * L)));
 typedef int32_t vi __attribute__((vector_size(4 * L)));
 typedef uint32_t vu __attribute__((vector_size(4 * L)));
 typedef uint16_t vh __attribute__((vector_size(2 * L)));
+typedef int16_t vs __attribute__((vector_size(2 * L)));
 
 inline vf splat(float x) { return x - vf{}; }
 inline vu splat_u(uint32_t x) { return x - vu{}; }
@@ -56,6 +57,16 @@ inline void store(float* p, vf x) { std::memcpy(p, &x, sizeof x); }
 inline void store(bf16* p, vf x) {
   const vu u = (vu)x;
   const vh h = __builtin_convertvector((u + 0x7fffu + ((u >> 16) & 1u)) >> 16, vh);
+  std::memcpy(p, &h, sizeof h);
+}
+inline vf load(const int16_t* p) {
+  vs h;
+  std::memcpy(&h, p, sizeof h);
+  return __builtin_convertvector(h, vf);
+}
+// To the nearest integer, ties to even; |x| <= 32767.
+inline void store(int16_t* p, vf x) {
+  const vs h = __builtin_convertvector((vi)(x + 12582912.0f) - 0x4B400000, vs);
   std::memcpy(p, &h, sizeof h);
 }
 template <class T>
@@ -113,22 +124,50 @@ inline float maximum(vf x) {
     for (int i = 0; i < half; ++i) lanes[i] = std::max(lanes[i], lanes[i + half]);
   return lanes[0];
 }
+inline int64_t count(vi x) {
+  int64_t n = 0;
+  for (int i = 0; i < L; ++i) n += x[i];
+  return n;
+}
 inline vf max(vf a, vf b) { return a > b ? a : b; }
 
-// e^x, relative error below 2e-7; inputs below -87 give about 1e-38. Cody-Waite reduction, polynomial of degree 6 (Taylor, on +-ln2/2).
-inline vf exponential(vf x) {
-  x = x < splat(-87.3f) ? splat(-87.3f) : x;
-  x = x > splat(88.3f) ? splat(88.3f) : x;
+// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody-Waite); `power` is n in the place of a float's exponent.
+inline vf reduce(vf x, vi& power) {
   const vf shifted = x * 1.44269504f + 12582912.0f;
   const vf n = shifted - 12582912.0f;
-  const vf r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  power = ((vi)shifted - 0x4B400000) << 23;
+  return (x - n * 0.693359375f) + n * 2.12194440e-4f;
+}
+// (e^r - 1) / r for |r| <= ln 2 / 2: Taylor's polynomial of degree 5.
+inline vf growth(vf r) {
   vf p = r * 1.3888889e-3f + 8.3333333e-3f;
   p = p * r + 4.1666668e-2f;
   p = p * r + 0.16666667f;
   p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  return (vf)((vi)p + (((vi)shifted - 0x4B400000) << 23));
+  return p * r + 1.0f;
+}
+
+// e^x, relative error below 2e-7; inputs below -87 give about 1e-38.
+inline vf exponential(vf x) {
+  x = x < splat(-87.3f) ? splat(-87.3f) : x;
+  x = x > splat(88.3f) ? splat(88.3f) : x;
+  vi power;
+  const vf r = reduce(x, power);
+  return (vf)((vi)(growth(r) * r + 1.0f) + power);
+}
+
+// Absolute error below 2e-7.
+inline vf sigmoid(vf x) { return 1.0f / (1.0f + exponential(-x)); }
+
+// u / (u + 2) with u = e^2x - 1, which keeps its digits near zero; relative error below 4e-7.
+inline vf hyperbolic_tangent(vf x) {
+  x += x;
+  x = x < splat(-20) ? splat(-20) : x;
+  x = x > splat(20) ? splat(20) : x;
+  vi power;
+  const vf r = reduce(x, power), scale = (vf)((vi)splat(1) + power);
+  const vf u = scale * (growth(r) * r) + (scale - 1.0f);
+  return u / (u + 2.0f);
 }
 
 // -- dropout masks ---------------------------------------------------------------------------------------------------------
@@ -203,10 +242,11 @@ void embed(const int32_t* tokens, const int32_t* positions, const float* table, 
       continue;
     }
     const float* row = table + tokens[n] * D;
-    const float* wave = signal + positions[n] * D;
+    const float* wave = positions ? signal + positions[n] * D : nullptr;
     masks.row(n, 0, D, [&](int64_t from, int64_t to, const float* factors) {
       blocks(from, to, [&](int64_t c, auto w) {
-        vf x = load(row + c, w) * scale + load(wave + c, w);
+        vf x = load(row + c, w) * scale;
+        if (wave) x += load(wave + c, w);
         if (factors) x *= load(factors + (c - from), w);
         store(out + c, x, w);
       });
@@ -321,6 +361,31 @@ void add(const void* x, void* y, int64_t begin, int64_t end) {
   blocks(begin, end, [&](int64_t c, auto w) { store(b + c, load(a + c, w) + load(b + c, w), w); });
 }
 
+template <class T>
+int64_t clamp(const void* x, float bound, void* y, int64_t begin, int64_t end) {
+  const T* in = static_cast<const T*>(x);
+  T* out = static_cast<T*>(y);
+  vi beyond{};
+  blocks(begin, end, [&](int64_t c, auto w) {
+    const vf v = load(in + c, w), low = v < splat(-bound) ? splat(-bound) : v;
+    beyond -= (v < splat(-bound)) | (v > splat(bound));
+    store(out + c, low > splat(bound) ? splat(bound) : low, w);
+  });
+  return count(beyond);
+}
+
+template <class T>
+void clamp_backward(const void* x, float bound, const void* dy, void* dx, bool accumulate, int64_t begin, int64_t end) {
+  const T* in = static_cast<const T*>(x);
+  T* out = static_cast<T*>(dx);
+  blocks(begin, end, [&](int64_t c, auto w) {
+    const vf v = load(in + c, w);
+    vf g = (v < splat(-bound)) | (v > splat(bound)) ? vf{} : load(static_cast<const T*>(dy) + c, w);
+    if (accumulate) g += load(out + c, w);
+    store(out + c, g, w);
+  });
+}
+
 // Sums of columns [begin, end): blocks of 128 rows first, so that the rounding error grows slowly.
 template <class T>
 void column_sums(const void* dy, float* sums, int64_t N, int64_t Q, int64_t begin, int64_t end) {
@@ -344,6 +409,74 @@ void column_sums(const void* dy, float* sums, int64_t N, int64_t Q, int64_t begi
     }
     blocks(stripe, stop, [&](int64_t c, auto w) { store(sums + c, load(sums + c, w) + load(total + (c - stripe)), w); });
   }
+}
+
+// -- recurrence ----------------------------------------------------------------------------------------------------------------
+
+// Calls f(row, column, w) for the elements [begin, end) of a matrix of the given width.
+template <class F>
+inline void row_blocks(int64_t width, int64_t begin, int64_t end, F f) {
+  for (int64_t at = begin; at < end;) {
+    const int64_t row = at / width, from = at % width, to = std::min(width, from + end - at);
+    blocks(from, to, [&](int64_t c, auto w) { f(row, c, w); });
+    at += to - from;
+  }
+}
+
+// Cells are stored in units of `unit`.
+template <class T, class Cell>
+int64_t lstm_elements(const LstmTask& t, float unit, int64_t begin, int64_t end) {
+  const int64_t H = t.width;
+  const float limit = t.bound > 0 ? t.bound : INFINITY, per_unit = 1.0f / unit;
+  vi clipped{};
+  row_blocks(H, begin, end, [&](int64_t r, int64_t c, auto w) {
+    T* gates = static_cast<T*>(t.gates) + r * 4 * H + c;
+    vf i = load(gates, w), f = load(gates + H, w), g = load(gates + 2 * H, w), o = load(gates + 3 * H, w), before{};
+    if (r < t.past) {
+      const float* z = t.recurrent + r * 4 * H + c;
+      i += load(z, w), f += load(z + H, w), g += load(z + 2 * H, w), o += load(z + 3 * H, w);
+      before = load(static_cast<const Cell*>(t.cell_before) + r * H + c, w) * unit;
+    }
+    i = sigmoid(i), f = sigmoid(f), g = hyperbolic_tangent(g), o = sigmoid(o);
+    vf cell = f * before + i * g;
+    const vi low = cell<splat(-limit), high = cell> splat(limit);
+    clipped -= low | high;
+    cell = low ? splat(-limit) : cell;
+    cell = high ? splat(limit) : cell;
+    store(gates, i, w), store(gates + H, f, w), store(gates + 2 * H, g, w), store(gates + 3 * H, o, w);
+    store(static_cast<Cell*>(t.cell) + r * H + c, cell * per_unit, w);
+    store(static_cast<T*>(t.hidden) + r * H + c, o * (t.tanh_output ? hyperbolic_tangent(cell) : cell), w);
+  });
+  return count(clipped);
+}
+
+template <class T>
+int64_t lstm_step(const LstmTask& t, int64_t begin, int64_t end) {
+  if (t.narrow_cell) return lstm_elements<T, int16_t>(t, t.bound / 32767.0f, begin, end);
+  return lstm_elements<T, float>(t, 1.0f, begin, end);
+}
+
+template <class T>
+void lstm_step_backward(const LstmBackwardTask& t, int64_t begin, int64_t end) {
+  const int64_t H = t.width;
+  const float limit = t.bound > 0 ? t.bound : INFINITY;
+  row_blocks(H, begin, end, [&](int64_t r, int64_t c, auto w) {
+    T* gates = static_cast<T*>(t.gates) + r * 4 * H + c;
+    const int64_t at = r * H + c;
+    const vf i = load(gates, w), f = load(gates + H, w), g = load(gates + 2 * H, w), o = load(gates + 3 * H, w);
+    const vf cell = load(t.cell + at, w), before = r < t.past ? load(t.cell_before + at, w) : vf{};
+    const vf squashed = t.tanh_output ? hyperbolic_tangent(cell) : cell, slope = t.tanh_output ? 1.0f - squashed * squashed : splat(1);
+    vf dh = load(static_cast<const T*>(t.dhidden) + at, w);
+    if (r < t.next) dh += load(t.drecurrent + at, w);
+    vf dc = dh * o * slope;
+    if (r < t.next) dc += load(t.dcell + at, w);
+    dc = (cell >= splat(limit)) | (cell <= splat(-limit)) ? vf{} : dc;
+    store(gates, dc * g * i * (1.0f - i), w);
+    store(gates + H, dc * before * f * (1.0f - f), w);
+    store(gates + 2 * H, dc * i * (1.0f - g * g), w);
+    store(gates + 3 * H, dh * squashed * o * (1.0f - o), w);
+    store(t.dcell + at, dc * f, w);
+  });
 }
 
 // -- attention ------------------------------------------------------------------------------------------------------------------
@@ -453,6 +586,20 @@ inline void drop_row(const AttentionTask& t, int64_t query, int64_t limit, const
   });
 }
 
+// In place: row[0, limit) becomes its softmax, row[limit, ld) zero, ld a multiple of L. Returns the log of the denominator.
+inline float softmax_row(float* row, int64_t limit, int64_t ld) {
+  for (int64_t j = limit; j < ld; ++j) row[j] = -1e30f;
+  vf top = splat(-1e30f), total{};
+  for (int64_t j = 0; j < ld; j += L) top = max(top, load(row + j));
+  const float m = maximum(top);
+  for (int64_t j = 0; j < ld; j += L) store(row + j, exponential(load(row + j) - m));
+  for (int64_t j = limit; j < ld; ++j) row[j] = 0;
+  for (int64_t j = 0; j < ld; j += L) total += load(row + j);
+  const float denominator = sum(total), inverse = 1.0f / denominator;
+  for (int64_t j = 0; j < ld; j += L) store(row + j, load(row + j) * inverse);
+  return m + std::log(denominator);
+}
+
 template <class T>
 void attention(const AttentionTask& t, float* scratch) {
   const int64_t d = padded(t.head_width), kp = padded(t.keys);
@@ -468,19 +615,7 @@ void attention(const AttentionTask& t, float* scratch) {
   for (int64_t i = 0; i < t.queries; ++i) {
     float* row = s + i * kp;
     const int64_t limit = visible(t, i);
-    for (int64_t j = limit; j < kp; ++j) row[j] = -1e30f;
-    vf top = splat(-1e30f), total{};
-    for (int64_t j = 0; j < kp; j += L) top = max(top, load(row + j));
-    const float m = maximum(top);
-    for (int64_t j = 0; j < kp; j += L) {
-      const vf e = exponential(load(row + j) - m);
-      store(row + j, e);
-    }
-    for (int64_t j = limit; j < kp; ++j) row[j] = 0;
-    for (int64_t j = 0; j < kp; j += L) total += load(row + j);
-    const float denominator = sum(total), inverse = 1.0f / denominator;
-    t.lse[i * t.lse_stride] = m + std::log(denominator);
-    for (int64_t j = 0; j < kp; j += L) store(row + j, load(row + j) * inverse);
+    t.lse[i * t.lse_stride] = softmax_row(row, limit, kp);
     if (t.mask.threshold) drop_row(t, i, limit, row, row);
   }
   product(t.queries, d, t.keys, s, kp, 1, v, d, out, d);
@@ -537,7 +672,7 @@ void attention_backward(const AttentionTask& t, float* scratch) {
 
 template <class T>
 void attend_cached(const void* q, const void* kv, int64_t ldkv, int64_t k_column, int64_t v_column, const int32_t* index, int64_t length,
-                   int64_t head_width, int64_t heads, void* y, float* scratch) {
+                   int64_t head_width, int64_t heads, void* y, float* weights, float* scratch) {
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_width));
   const T* cache = static_cast<const T*>(kv);
   for (int64_t h = 0; h < heads; ++h) {
@@ -553,7 +688,10 @@ void attend_cached(const void* q, const void* kv, int64_t ldkv, int64_t k_column
     vf total{};
     blocks(0, length, [&](int64_t j, auto w) { store(scratch + j, exponential(load(scratch + j, w) - top), w); });
     blocks(0, length, [&](int64_t j, auto w) { total += load(scratch + j, w); });
-    const float inverse = 1.0f / sum(total);
+    const float inverse = 1.0f / sum(total), share = inverse / static_cast<float>(heads);
+    if (weights)
+      blocks(0, length,
+             [&](int64_t j, auto w) { store(weights + j, load(scratch + j, w) * share + (h > 0 ? load(weights + j, w) : vf{}), w); });
     T* out = static_cast<T*>(y) + h * head_width;
     blocks(0, head_width, [&](int64_t c, auto w) {
       vf value{};
@@ -563,47 +701,244 @@ void attend_cached(const void* q, const void* kv, int64_t ldkv, int64_t k_column
   }
 }
 
-// -- output ----------------------------------------------------------------------------------------------------------------------
+// -- attention of recurrent models ----------------------------------------------------------------------------------------------
+
+// The additive score rests on tanh(q + k) = 1 - 2 r with r = 1 / (1 + e^2q e^2k): the exponentials are taken once for each element of q and
+// of k, and a pair of them costs a product and a division. e^2x is cut off at |x| = 43, far beyond where tanh is flat.
+
+int64_t global_attention_scratch(int64_t queries, int64_t keys, int64_t width, int64_t values) {
+  const int64_t a = padded(width), d = padded(values), k = padded(keys), rows = queries + keys;
+  return queries * k + rows * d + (values + width) * k + 2 * (rows + 1) * a + 8 * L;
+}
+
+// out [rows, ld] = e^2x, one in the padding.
+template <class T>
+void raise_rows(const void* in, int64_t rows, int64_t width, float* out, int64_t ld) {
+  for (int64_t r = 0; r < rows; ++r)
+    blocks(0, width,
+           [&](int64_t c, auto w) { store(out + r * ld + c, exponential(2.0f * load(static_cast<const T*>(in) + r * width + c, w))); });
+}
+
+// 1 / (1 + x) and 1 / (1 + y) by one division; beyond 1e9, where tanh is one, the terms are cut off, so that their product exists.
+inline void inverses(vf x, vf y, vf& rx, vf& ry) {
+  x += 1.0f, y += 1.0f;
+  x = x > splat(1e9f) ? splat(1e9f) : x;
+  y = y > splat(1e9f) ? splat(1e9f) : y;
+  const vf inverse = 1.0f / (x * y);
+  rx = inverse * y, ry = inverse * x;
+}
+
+// s [queries, ld] = v . tanh(q + k), less the sum of v, which no softmax sees.
+template <class T>
+void additive_scores(const GlobalAttentionTask& t, float* s, int64_t ld, float* scratch) {
+  const int64_t a = padded(t.width);
+  float* q = scratch;
+  float* k = q + t.queries * a;
+  float* v = k + t.keys * a;
+  raise_rows<T>(t.q, t.queries, t.width, q, a);
+  raise_rows<T>(t.k, t.keys, t.width, k, a);
+  widen_rows<float>(t.v, 0, 1, t.width, 1.0f, v, a);
+  for (int64_t i = 0; i < t.queries; ++i)
+    for (int64_t j = 0; j < t.keys; j += 2) {
+      const int64_t other = std::min(j + 1, t.keys - 1);
+      const float* query = q + i * a;
+      const float* first = k + j * a;
+      const float* second = k + other * a;
+      vf s0{}, s1{};
+      for (int64_t c = 0; c < a; c += L) {
+        vf r0, r1;
+        inverses(load(query + c) * load(first + c), load(query + c) * load(second + c), r0, r1);
+        s0 += load(v + c) * r0, s1 += load(v + c) * r1;
+      }
+      s[i * ld + j] = -2.0f * sum(s0), s[i * ld + other] = -2.0f * sum(other > j ? s1 : s0);
+    }
+}
+
+// s [queries, ld] = q . k / sqrt(A).
+template <class T>
+void dot_scores(const GlobalAttentionTask& t, float* s, int64_t ld, float* scratch) {
+  const int64_t a = padded(t.width);
+  float* q = scratch;
+  float* kt = q + t.queries * a;
+  widen_rows<T>(t.q, t.width, t.queries, t.width, 1.0f / std::sqrt(static_cast<float>(t.width)), q, a);
+  widen_transposed<T>(t.k, t.width, t.keys, t.width, kt, ld);
+  product(t.queries, ld, t.width, q, a, 1, kt, ld, s, ld);
+}
 
 template <class T>
-void smoothed_loss(float* z, int64_t V, int32_t target, float smoothing, float* out, void* dlogits) {
-  T* dz = static_cast<T*>(dlogits);
-  if (target < 0) {
-    out[0] = out[1] = out[2] = 0;
-    if (dz) std::memset(dz, 0, V * sizeof(T));
-    return;
+void global_attention(const GlobalAttentionTask& t, float* scratch) {
+  const int64_t d = padded(t.values), kp = padded(t.keys);
+  float* s = scratch;                  // [queries, kp]
+  float* memory = s + t.queries * kp;  // [keys, d]
+  float* out = memory + t.keys * d;    // [queries, d]
+  float* rest = out + t.queries * d;
+  if (t.v)
+    additive_scores<T>(t, s, kp, rest);
+  else
+    dot_scores<T>(t, s, kp, rest);
+  for (int64_t i = 0; i < t.queries; ++i) {
+    softmax_row(s + i * kp, t.keys, kp);
+    std::memcpy(t.weights + i * t.keys, s + i * kp, t.keys * sizeof(float));
   }
+  widen_rows<T>(t.memory, t.values, t.keys, t.values, 1.0f, memory, d);
+  product(t.queries, d, t.keys, s, kp, 1, memory, d, out, d);
+  narrow_rows<T>(out, d, t.queries, t.values, 1.0f, t.y, t.values);
+}
+
+// dq, dk and dv from ds [queries, ld], the gradient of the scores.
+template <class T>
+void additive_scores_backward(const GlobalAttentionTask& t, const float* ds, int64_t ld, float* scratch) {
+  const int64_t a = padded(t.width);
+  float* q = scratch;
+  float* k = q + t.queries * a;
+  float* dq = k + t.keys * a;
+  float* dk = dq + t.queries * a;
+  float* v = dk + t.keys * a;
+  float* dv = v + a;
+  raise_rows<T>(t.q, t.queries, t.width, q, a);
+  raise_rows<T>(t.k, t.keys, t.width, k, a);
+  widen_rows<float>(t.v, 0, 1, t.width, 4.0f, v, a);  // 1 - tanh^2 = 4 r (1 - r)
+  std::memset(dq, 0, t.queries * a * sizeof(float));
+  std::memset(dk, 0, t.keys * a * sizeof(float));
+  std::memset(dv, 0, a * sizeof(float));
+  float total = 0;
+  for (int64_t i = 0; i < t.queries; ++i)
+    for (int64_t j = 0; j < t.keys; j += 2) {
+      const int64_t other = std::min(j + 1, t.keys - 1);
+      const float g0 = ds[i * ld + j], g1 = other > j ? ds[i * ld + other] : 0.0f;
+      total += g0 + g1;
+      for (int64_t c = 0; c < a; c += L) {
+        const vf query = load(q + i * a + c);
+        vf r0, r1;
+        inverses(query * load(k + j * a + c), query * load(k + other * a + c), r0, r1);
+        const vf h0 = g0 * r0, h1 = g1 * r1, w0 = h0 - h0 * r0, w1 = h1 - h1 * r1;
+        store(dv + c, load(dv + c) + (h0 + h1));
+        store(dq + i * a + c, load(dq + i * a + c) + (w0 + w1));
+        store(dk + j * a + c, load(dk + j * a + c) + w0);
+        store(dk + other * a + c, load(dk + other * a + c) + w1);
+      }
+    }
+  for (int64_t r = 0; r < t.queries + t.keys; ++r)  // dk follows dq
+    for (int64_t c = 0; c < a; c += L) store(dq + r * a + c, load(dq + r * a + c) * load(v + c));
+  narrow_rows<T>(dq, a, t.queries, t.width, 1.0f, t.dq, t.width);
+  narrow_rows<T>(dk, a, t.keys, t.width, 1.0f, t.dk, t.width);
+  blocks(0, t.width, [&](int64_t c, auto w) { store(t.dv + c, total - 2.0f * load(dv + c), w); });
+}
+
+template <class T>
+void dot_scores_backward(const GlobalAttentionTask& t, const float* ds, int64_t ld, float* scratch) {
+  const int64_t a = padded(t.width);
+  const float scale = 1.0f / std::sqrt(static_cast<float>(t.width));
+  float* q = scratch;
+  float* k = q + t.queries * a;
+  float* dq = k + t.keys * a;
+  float* dk = dq + t.queries * a;
+  widen_rows<T>(t.q, t.width, t.queries, t.width, scale, q, a);
+  widen_rows<T>(t.k, t.width, t.keys, t.width, scale, k, a);
+  product(t.queries, a, t.keys, ds, ld, 1, k, a, dq, a);
+  product(t.keys, a, t.queries, ds, 1, ld, q, a, dk, a);
+  narrow_rows<T>(dq, a, t.queries, t.width, 1.0f, t.dq, t.width);
+  narrow_rows<T>(dk, a, t.keys, t.width, 1.0f, t.dk, t.width);
+}
+
+template <class T>
+void global_attention_backward(const GlobalAttentionTask& t, float* scratch) {
+  const int64_t d = padded(t.values), kp = padded(t.keys);
+  float* ds = scratch;                     // [queries, kp]
+  float* dy = ds + t.queries * kp;         // [queries, d]
+  float* dmemory = dy + t.queries * d;     // [keys, d]
+  float* memory_t = dmemory + t.keys * d;  // [values, kp]
+  widen_rows<T>(t.dy, t.values, t.queries, t.values, 1.0f, dy, d);
+  widen_transposed<T>(t.memory, t.values, t.keys, t.values, memory_t, kp);
+  product(t.queries, kp, t.values, dy, d, 1, memory_t, kp, ds, kp);
+  for (int64_t i = 0; i < t.queries; ++i) {
+    const float* p = t.weights + i * t.keys;
+    vf dots{};
+    blocks(0, t.keys, [&](int64_t j, auto w) { dots += load(p + j, w) * load(ds + i * kp + j); });
+    const float dot = sum(dots);
+    blocks(0, t.keys, [&](int64_t j, auto w) { store(ds + i * kp + j, load(p + j, w) * (load(ds + i * kp + j) - dot)); });
+  }
+  product(t.keys, d, t.queries, t.weights, 1, t.keys, dy, d, dmemory, d);
+  if (t.accumulate)
+    for (int64_t j = 0; j < t.keys; ++j) {
+      const T* before = static_cast<const T*>(t.dmemory) + j * t.values;
+      blocks(0, t.values, [&](int64_t c, auto w) { store(dmemory + j * d + c, load(dmemory + j * d + c) + load(before + c, w)); });
+    }
+  narrow_rows<T>(dmemory, d, t.keys, t.values, 1.0f, t.dmemory, t.values);
+  float* rest = memory_t + t.values * kp;
+  if (t.v)
+    additive_scores_backward<T>(t, ds, kp, rest);
+  else
+    dot_scores_backward<T>(t, ds, kp, rest);
+}
+
+// -- output ----------------------------------------------------------------------------------------------------------------------
+
+// With a bound the exponentials of clamped logits get a minus sign, by which the gradient's pass knows them.
+template <class T, bool Bounded>
+void smoothed_loss_row(const LossTask& t, int64_t V) {
+  float* z = t.logits;
+  const auto clamped = [&](vf x) {
+    if constexpr (!Bounded) return x;
+    const vf low = x < splat(-t.bound) ? splat(-t.bound) : x;
+    return low > splat(t.bound) ? splat(t.bound) : low;
+  };
+  const auto marked = [&](vf x, vf e) {
+    if constexpr (!Bounded) return e;
+    return (x < splat(-t.bound)) | (x > splat(t.bound)) ? -e : e;
+  };
   const int64_t whole = V / L * L;
+  const vf last = clamped(load(z + whole, V - whole));
   vf top = splat(-INFINITY), total{}, exps{};
   for (int64_t c = 0; c < whole; c += L) {
-    const vf x = load(z + c);
+    const vf x = clamped(load(z + c));
     top = max(top, x), total += x;
   }
   float m = maximum(top), sum_z = sum(total);
-  for (int64_t c = whole; c < V; ++c) m = std::max(m, z[c]), sum_z += z[c];
-  const float at_target = z[target];
+  for (int64_t i = 0; i < V - whole; ++i) m = std::max(m, last[i]), sum_z += last[i];
+  const float at_target = Bounded ? std::clamp(z[t.target], -t.bound, t.bound) : z[t.target];
   for (int64_t c = 0; c < whole; c += L) {
-    const vf e = exponential(load(z + c) - m);
+    const vf x = load(z + c), e = exponential(clamped(x) - m);
     exps += e;
-    store(z + c, e);
+    store(z + c, marked(x, e));
   }
   float denominator = sum(exps);
   if (whole < V) {
-    const vf e = exponential(load(z + whole, V - whole) - m);
-    for (int64_t c = whole; c < V; ++c) denominator += z[c] = e[c - whole];
+    const vf e = exponential(last - m);
+    for (int64_t i = 0; i < V - whole; ++i) denominator += e[i];
+    store(z + whole, marked(load(z + whole, V - whole), e), V - whole);
   }
   const float log_sum = m + std::log(denominator), nll = log_sum - at_target;
-  out[0] = (1 - smoothing) * nll + smoothing * (log_sum - sum_z / static_cast<float>(V));
-  out[1] = nll;
-  out[2] = at_target == m ? 1.0f : 0.0f;
+  t.out[0] = (1 - t.smoothing) * nll + t.smoothing * (log_sum - sum_z / static_cast<float>(V));
+  t.out[1] = nll;
+  t.out[2] = at_target == m ? 1.0f : 0.0f;
+  T* dz = static_cast<T*>(t.dlogits);
   if (!dz) return;
-  const float inverse = 1.0f / denominator, uniform = smoothing / static_cast<float>(V), at = z[target];
-  blocks(0, V, [&](int64_t c, auto w) { store(dz + c, load(z + c, w) * inverse - uniform, w); });
-  const float exact = at * inverse - uniform - (1 - smoothing);
+  const float scale = t.weight / denominator, uniform = t.weight * t.smoothing / static_cast<float>(V), at = z[t.target];
+  blocks(0, V, [&](int64_t c, auto w) {
+    const vf e = load(z + c, w), g = e * scale - uniform;
+    if constexpr (Bounded)
+      store(dz + c, e < vf{} ? vf{} : g, w);
+    else
+      store(dz + c, g, w);
+  });
+  const float exact = at < 0 ? 0.0f : at * scale - uniform - t.weight * (1 - t.smoothing);
   if constexpr (sizeof(T) == 2)
-    dz[target] = round_to_bf16(exact);
+    dz[t.target] = round_to_bf16(exact);
   else
-    dz[target] = exact;
+    dz[t.target] = exact;
+}
+
+template <class T>
+void smoothed_loss(const LossTask& t, int64_t V) {
+  if (t.target < 0) {
+    t.out[0] = t.out[1] = t.out[2] = 0;
+    if (t.dlogits) std::memset(t.dlogits, 0, V * sizeof(T));
+  } else if (t.bound > 0) {
+    smoothed_loss_row<T, true>(t, V);
+  } else {
+    smoothed_loss_row<T, false>(t, V);
+  }
 }
 
 void log_softmax_top_k(const float* z, int64_t V, int64_t k, float* values, int32_t* indices) {
@@ -667,6 +1002,13 @@ void adam(float* value, const float* gradient, float* m, float* v, float rate, f
   });
 }
 
+void sgd(float* value, const float* gradient, float rate, float weight_decay, float scale, int64_t begin, int64_t end) {
+  blocks(begin, end, [&](int64_t c, auto w) {
+    const vf x = load(value + c, w);
+    store(value + c, x - rate * (scale * load(gradient + c, w) + weight_decay * x), w);
+  });
+}
+
 void moving_average(const float* value, float* average, float decay, int64_t begin, int64_t end) {
   blocks(begin, end, [&](int64_t c, auto w) { store(average + c, decay * load(average + c, w) + (1 - decay) * load(value + c, w), w); });
 }
@@ -680,15 +1022,23 @@ constexpr Table make_table() {
           add_dropout<T>,
           relu_dropout_backward<T>,
           add<T>,
+          clamp<T>,
+          clamp_backward<T>,
+          lstm_step<T>,
+          lstm_step_backward<T>,
           column_sums<T>,
           attention_scratch,
           attention<T>,
           attention_backward<T>,
           attend_cached<T>,
+          global_attention_scratch,
+          global_attention<T>,
+          global_attention_backward<T>,
           smoothed_loss<T>,
           log_softmax_top_k,
           sum_of_squares,
           adam,
+          sgd,
           moving_average};
 }
 

@@ -36,8 +36,56 @@ struct AttentionTask {
   int64_t ld_dq, ld_dkv;
 };
 
+struct LstmTask {          // a LstmStep
+  void* gates;             // [R, 4 width]
+  const float* recurrent;  // [past, 4 width]
+  const void* cell_before;
+  void* cell;  // f32, or i16 where narrow_cell
+  void* hidden;
+  int64_t width, past;
+  bool narrow_cell, tanh_output;
+  float bound;  // 0: none
+};
+
+struct LstmBackwardTask {  // a LstmStepBackward
+  void* gates;
+  const float* cell_before;
+  const float* cell;
+  const void* dhidden;
+  const float* drecurrent;
+  float* dcell;
+  int64_t width, past, next;
+  bool tanh_output;
+  float bound;
+};
+
+struct GlobalAttentionTask {  // one sentence; rows are contiguous
+  const void* q;
+  const void* k;
+  const float* v;  // nullptr: dot products
+  const void* memory;
+  int64_t queries, keys, width, values;
+  float* weights;  // [queries, keys]
+  void* y;         // forward
+  const void* dy;  // backward
+  void* dq;
+  void* dk;
+  void* dmemory;
+  bool accumulate;  // dmemory
+  float* dv;        // this sentence's share
+};
+
+struct LossTask {  // one row
+  float* logits;   // overwritten
+  int32_t target;  // -1: idle
+  float smoothing, bound, weight;
+  float* out;  // smoothed, nll, correct
+  void* dlogits;
+};
+
 // Activations are of the table's type; everything marked float is f32 in both tables.
 struct Table {
+  // positions may be nullptr: no signal.
   void (*embed)(const int32_t* tokens, const int32_t* positions, const float* table, const float* signal, float scale, const Mask&, void* y,
                 int64_t D, int64_t begin, int64_t end);
   // Columns [begin, end) of all rows, so that threads never share an element.
@@ -50,18 +98,26 @@ struct Table {
   void (*add_dropout)(const void* x, const void* s, const Mask&, void* y, int64_t D, int64_t begin, int64_t end);
   void (*relu_dropout_backward)(const void* h, float scale, void* dh, int64_t begin, int64_t end);
   void (*add)(const void* x, void* y, int64_t begin, int64_t end);
+  int64_t (*clamp)(const void* x, float bound, void* y, int64_t begin, int64_t end);
+  void (*clamp_backward)(const void* x, float bound, const void* dy, void* dx, bool accumulate, int64_t begin, int64_t end);
+  // Elements [begin, end) of the [R, width] matrix of cells.
+  int64_t (*lstm_step)(const LstmTask&, int64_t begin, int64_t end);
+  void (*lstm_step_backward)(const LstmBackwardTask&, int64_t begin, int64_t end);
   void (*column_sums)(const void* dy, float* sums, int64_t N, int64_t Q, int64_t begin, int64_t end);
   int64_t (*attention_scratch)(int64_t queries, int64_t keys, int64_t head_width);  // floats
   void (*attention)(const AttentionTask&, float* scratch);
   void (*attention_backward)(const AttentionTask&, float* scratch);
   void (*attend_cached)(const void* q, const void* kv, int64_t ldkv, int64_t k_column, int64_t v_column, const int32_t* index,
-                        int64_t length, int64_t head_width, int64_t heads, void* y, float* scratch);
-  // One row; logits are overwritten. out[3] = smoothed, nll, correct.
-  void (*smoothed_loss)(float* logits, int64_t V, int32_t target, float smoothing, float* out, void* dlogits);
+                        int64_t length, int64_t head_width, int64_t heads, void* y, float* weights, float* scratch);
+  int64_t (*global_attention_scratch)(int64_t queries, int64_t keys, int64_t width, int64_t values);  // floats
+  void (*global_attention)(const GlobalAttentionTask&, float* scratch);
+  void (*global_attention_backward)(const GlobalAttentionTask&, float* scratch);
+  void (*smoothed_loss)(const LossTask&, int64_t V);
   void (*log_softmax_top_k)(const float* logits, int64_t V, int64_t k, float* values, int32_t* indices);
   double (*sum_of_squares)(const float* x, int64_t begin, int64_t end);
   void (*adam)(float* value, const float* gradient, float* m, float* v, float rate, float beta1, float beta2, float epsilon,
                float coupled_decay, float decoupled_decay, float scale, float correction1, float correction2, int64_t begin, int64_t end);
+  void (*sgd)(float* value, const float* gradient, float rate, float weight_decay, float scale, int64_t begin, int64_t end);
   void (*moving_average)(const float* value, float* average, float decay, int64_t begin, int64_t end);
 };
 

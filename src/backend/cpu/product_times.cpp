@@ -83,7 +83,7 @@ double product_seconds(DType type, const ProductShape& s) {
 double product_flops(const ProductShape& s) { return 2.0 * static_cast<double>(s.m) * static_cast<double>(s.k) * static_cast<double>(s.n); }
 
 double attention_product_flops(const AttentionShape& s) {
-  return (s.backward ? 4 : 2) * 2.0 * static_cast<double>(s.query) * static_cast<double>(s.key) * static_cast<double>(s.head_width);
+  return s.products * 2.0 * static_cast<double>(s.query) * static_cast<double>(s.key) * static_cast<double>(s.head_width);
 }
 
 double peak_product_rate(DType type) {
