@@ -90,7 +90,7 @@ void run_evaluate(const EvaluateArguments& arguments) {
 }  // namespace
 
 void add_evaluate(CLI::App& app) {
-  CLI::App* sub = app.add_subcommand("evaluate", "Score translations against references: BLEU, chrF, chrF++, TER as in sacreBLEU");
+  CLI::App* sub = app.add_subcommand("evaluate", "Score translations against references: BLEU, chrF, chrF++, TER as in sacreBLEU; GLEU");
   const auto arguments = std::make_shared<EvaluateArguments>();
   sub->add_option("--hypotheses", arguments->hypotheses, "The translations, one a line, UTF-8; - reads standard input")->required();
   sub->add_option("--references", arguments->references, "The reference translations, line by line; repeat the option for more references")
@@ -99,12 +99,12 @@ void add_evaluate(CLI::App& app) {
   sub->add_option("--metrics", arguments->metrics, "Comma-separated list of metrics, printed in this order")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::IsMember({"bleu", "chrf", "chrf++", "ter"}))
+      ->check(CLI::IsMember({"bleu", "chrf", "chrf++", "ter", "gleu"}))
       ->capture_default_str();
-  sub->add_option("--tokenize", arguments->tokenize, "Tokenizer of BLEU; char and zh for Chinese, none for text that is tokenized")
+  sub->add_option("--tokenize", arguments->tokenize, "Tokenizer of BLEU and GLEU; char and zh for Chinese, none for text that is tokenized")
       ->check(CLI::IsMember({"13a", "none", "char", "zh"}))
       ->capture_default_str();
-  sub->add_flag("--lowercase", arguments->lowercase, "Ignore case in BLEU and chrF (TER always does); off by default");
+  sub->add_flag("--lowercase", arguments->lowercase, "Ignore case in BLEU, GLEU and chrF (TER always does); off by default");
   sub->add_option("--format", arguments->format, "Output: text gives a line for each metric; json gives the score unrounded")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

@@ -6,11 +6,18 @@
 namespace starling {
 
 Optimizer::Optimizer(Backend& backend, const OptimizerOptions& options, std::vector<Range> owned)
-    : backend_(backend),
-      options_(options),
-      owned_(std::move(owned)),
-      first_({total(owned_)}, backend.parameter()),
-      second_({total(owned_)}, backend.parameter()) {}
+    : backend_(backend), options_(options), owned_(std::move(owned)) {
+  if (options_.optimizer == "sgd") return;
+  first_ = Tensor({total(owned_)}, backend.parameter());
+  second_ = Tensor({total(owned_)}, backend.parameter());
+}
+
+std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
+  if (options_.optimizer == "sgd") return {};
+  return {{"adam.m", first_}, {"adam.v", second_}};
+}
+
+double Optimizer::elements_moved() const { return is_sgd(options_, updates_ + 1) ? 3 : 7; }
 
 void Optimizer::update(const Tensor& values, const Tensor& gradients, int64_t begin, int64_t end, double gradient_scale, double rate) {
   if (begin == end) return;
@@ -20,12 +27,30 @@ void Optimizer::update(const Tensor& values, const Tensor& gradients, int64_t be
   CHECK(range != owned_.end() && range->begin <= begin && end <= range->end, "elements {} to {} are not owned here", begin, end);
   at += begin - range->begin;
   const Shape shape{end - begin};
+  if (is_sgd(options_, updates_))
+    return backend_.sgd(values.slice(begin, shape), gradients.slice(begin, shape), {rate, options_.weight_decay, gradient_scale});
   backend_.adam(values.slice(begin, shape), gradients.slice(begin, shape), first_.slice(at, shape), second_.slice(at, shape),
                 {rate, options_.beta1, options_.beta2, options_.epsilon, options_.weight_decay, options_.optimizer == "adamw",
                  gradient_scale, updates_});
 }
 
+bool is_sgd(const OptimizerOptions& o, int64_t step) { return o.optimizer == "sgd" || (o.sgd_after > 0 && step > o.sgd_after); }
+
+double clip_norm(const OptimizerOptions& o, int64_t step) { return o.sgd_after > 0 && step > o.sgd_after ? o.sgd_clip_norm : o.clip_norm; }
+
+namespace {
+
+// Of the SGD that follows Adam; `done` updates of it lie before this one.
+double rate_after_adam(const OptimizerOptions& o, int64_t done) {
+  const int64_t first = o.sgd_halve_after > 0 ? o.sgd_halve_after : o.sgd_halve_every;
+  if (o.sgd_halve_every == 0 || done < first) return o.sgd_learning_rate;
+  return std::ldexp(o.sgd_learning_rate, -static_cast<int>(std::min<int64_t>(1 + (done - first) / o.sgd_halve_every, 1000)));
+}
+
+}  // namespace
+
 double learning_rate(const OptimizerOptions& o, int64_t step, int64_t max_steps) {
+  if (o.sgd_after > 0 && step > o.sgd_after) return rate_after_adam(o, step - o.sgd_after - 1);
   const double t = static_cast<double>(std::max<int64_t>(step, 1)), warmup = static_cast<double>(o.warmup);
   if (t < warmup) return o.learning_rate * t / warmup;
   if (o.schedule == "constant") return o.learning_rate;

@@ -29,20 +29,26 @@ class Optimizer {
 
   int64_t updates() const { return updates_; }
   void set_updates(int64_t n) { updates_ = n; }
-  // State buffers by name, for checkpoints: the owned ranges one behind the other.
-  std::vector<std::pair<std::string, Tensor>> state() const { return {{"adam.m", first_}, {"adam.v", second_}}; }
+  // State buffers by name, for checkpoints: the owned ranges one behind the other. None for sgd.
+  std::vector<std::pair<std::string, Tensor>> state() const;
+  // Elements that the next update reads and writes for each parameter.
+  double elements_moved() const;
 
  private:
   Backend& backend_;
   OptimizerOptions options_;
   std::vector<Range> owned_;
-  Tensor first_, second_;
+  Tensor first_, second_;  // Adam's moments; empty for sgd
   int64_t updates_ = 0;
 };
 
 // The learning rate of update `step` (counted from 1) of a run of max_steps. Linear warm-up from 0 to the peak, then:
 // inverse-sqrt: peak * sqrt(warmup / step); constant; cosine: down to final_rate * peak at max_steps; step: times decay_factor every
-// decay_every.
+// decay_every. After sgd_after updates: sgd_learning_rate, halved as the options say; a function of the step alone, so runs resume exactly.
 double learning_rate(const OptimizerOptions& options, int64_t step, int64_t max_steps);
+
+// Whether update `step` (counted from 1) is one of plain SGD, and the norm that its gradient is clipped to (0: not).
+bool is_sgd(const OptimizerOptions& options, int64_t step);
+double clip_norm(const OptimizerOptions& options, int64_t step);
 
 }  // namespace starling

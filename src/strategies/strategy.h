@@ -13,7 +13,7 @@ namespace starling {
 
 struct StepResult {
   StepTotals totals;         // over all ranks
-  double gradient_norm = 0;  // of the mean gradient per token, before clipping
+  double gradient_norm = 0;  // of the mean gradient per token (train.loss-normalization: or sentence), before clipping
   double learning_rate = 0;
 };
 

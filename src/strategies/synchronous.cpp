@@ -77,8 +77,7 @@ class Synchronous : public Strategy {
     StepResult result;
     result.totals = receive_totals();
     if (!std::isfinite(result.totals.smoothed)) refuse(w, "loss");
-    const double tokens = std::max(result.totals.tokens, 1.0);
-    result.gradient_norm = std::sqrt(sum_of_squares(w)) / tokens;
+    result.gradient_norm = std::sqrt(sum_of_squares(w)) / w.gradient_divisor(result.totals);
     if (!std::isfinite(result.gradient_norm)) refuse(w, "gradient");
     const Worker::UpdatePlan plan = w.plan_update(result.totals, result.gradient_norm);
     result.learning_rate = plan.rate;
@@ -273,11 +272,12 @@ class Synchronous : public Strategy {
   void update(Worker& w, const Worker::UpdatePlan& plan) {
     ParameterStore& parameters = w.parameters();
     Optimizer& optimizer = w.optimizer();
+    const double moved = optimizer.elements_moved();
     optimizer.begin_update();
     std::vector<Pending> gathers;
     for (const Bucket& bucket : buckets_) {
       const Range range = everything_everywhere() ? bucket.range : owned_part(bucket.range, rank_);
-      w.clock().spend({Work::update, 0, 7.0 * static_cast<double>(range.count() * element_)}, [&] {
+      w.clock().spend({Work::update, 0, moved * static_cast<double>(range.count() * element_)}, [&] {
         optimizer.update(parameters.values(), parameters.gradients(), range.begin, range.end, plan.scale, plan.rate);
       });
       if (everything_everywhere()) continue;

@@ -48,7 +48,9 @@ class Worker {
   // The rows of the table that look-ups of this step touch here; with last_only those of the last backward pass alone.
   virtual LookupRows lookup_rows(const Parameter& table, bool last_only) = 0;
 
-  // Factor on the summed gradient and the rate, from its norm per token; called on every rank with the same numbers.
+  // What the summed gradient is divided by: tokens or sentences of all ranks.
+  virtual double gradient_divisor(const StepTotals& totals) = 0;
+  // Factor on the summed gradient and the rate, from its norm after that division; called on every rank with the same numbers.
   struct UpdatePlan {
     double scale = 0, rate = 0;
   };

@@ -31,7 +31,8 @@ Tokens fingerprints(std::string_view sentence, BleuTokenizer tokenizer) {
   return tokens;
 }
 
-Tokens prepare(const std::string& sentence, const BleuOptions& options) {
+template <typename Options>
+Tokens prepare(const std::string& sentence, const Options& options) {
   return options.lowercase ? fingerprints(to_lower_utf8(sentence), options.tokenizer) : fingerprints(sentence, options.tokenizer);
 }
 
@@ -155,8 +156,7 @@ MetricScore bleu(Sentences hypotheses, const detail::ReferenceLists& references,
   return finish(counts, references.size(), options);
 }
 
-double gleu(const Tokens& hypothesis, const Tokens& reference) {
-  detail::ClippedCounts allowed;
+double gleu(const Tokens& hypothesis, const Tokens& reference, detail::ClippedCounts& allowed) {
   allowed.clear((hypothesis.size() + reference.size()) * kOrder);
   allowed.begin_reference();
   std::int64_t matches = 0, in_hypothesis = 0, in_reference = 0;
@@ -172,6 +172,27 @@ double gleu(const Tokens& hypothesis, const Tokens& reference) {
   return larger == 0 ? 0.0 : static_cast<double>(matches) / static_cast<double>(larger);
 }
 
+double gleu(const Tokens& hypothesis, const Tokens& reference) {
+  detail::ClippedCounts allowed;
+  return gleu(hypothesis, reference, allowed);
+}
+
+MetricScore mean_gleu(Sentences hypotheses, const detail::ReferenceLists& references, const GleuOptions& options) {
+  detail::check_corpus(hypotheses, references);
+  detail::ClippedCounts allowed;
+  double sum = 0;
+  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
+    const Tokens hypothesis = prepare(hypotheses[i], options);
+    double best = 0;
+    for (const Sentences& list : references) best = std::max(best, gleu(hypothesis, prepare(list[i], options), allowed));
+    sum += best;
+  }
+  return {"GLEU", 100 * sum / static_cast<double>(hypotheses.size()),
+          fmt::format("nrefs:{}|case:{}|tok:{}|{}", references.size(), options.lowercase ? "lc" : "mixed", name_of(options.tokenizer),
+                      detail::version_part()),
+          ""};
+}
+
 }  // namespace
 
 MetricScore corpus_bleu(Sentences hypotheses, Sentences references, const BleuOptions& options) {
@@ -180,6 +201,14 @@ MetricScore corpus_bleu(Sentences hypotheses, Sentences references, const BleuOp
 
 MetricScore corpus_bleu(Sentences hypotheses, References references, const BleuOptions& options) {
   return bleu(hypotheses, detail::as_lists(references), options);
+}
+
+MetricScore corpus_gleu(Sentences hypotheses, Sentences references, const GleuOptions& options) {
+  return mean_gleu(hypotheses, {references}, options);
+}
+
+MetricScore corpus_gleu(Sentences hypotheses, References references, const GleuOptions& options) {
+  return mean_gleu(hypotheses, detail::as_lists(references), options);
 }
 
 double sentence_gleu(std::string_view hypothesis, std::string_view reference, BleuTokenizer tokenizer) {

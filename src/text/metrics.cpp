@@ -74,7 +74,8 @@ MetricScore evaluate(std::string_view metric, Sentences hypotheses, References r
   if (metric == "chrf") return corpus_chrf(hypotheses, references, {.lowercase = options.lowercase});
   if (metric == "chrf++") return corpus_chrf(hypotheses, references, {.word_order = 2, .lowercase = options.lowercase});
   if (metric == "ter") return corpus_ter(hypotheses, references);
-  throw ConfigError(fmt::format("unknown metric '{}'; choose from bleu, chrf, chrf++, ter", metric));
+  if (metric == "gleu") return corpus_gleu(hypotheses, references, {.tokenizer = options.tokenizer, .lowercase = options.lowercase});
+  throw ConfigError(fmt::format("unknown metric '{}'; choose from bleu, chrf, chrf++, ter, gleu", metric));
 }
 
 }  // namespace starling

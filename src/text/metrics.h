@@ -16,7 +16,7 @@ namespace starling {
 
 /// One score with all that is needed to report it.
 struct MetricScore {
-  std::string name;       // "BLEU", "chrF2", "chrF2++", "TER"
+  std::string name;       // "BLEU", "chrF2", "chrF2++", "TER", "GLEU"
   double score = 0;       // 0 to 100; TER may exceed 100, and lower is better
   std::string signature;  // "nrefs:1|case:mixed|...|version:starling-0.1.0"
   std::string verbose;    // BLEU's precisions, brevity penalty and lengths; empty for the other metrics
@@ -79,17 +79,26 @@ MetricScore corpus_ter(Sentences hypotheses, References references, const TerOpt
 /// The smallest number of edits that the search finds to turn words into the reference, shifts included; words are numbers.
 std::int64_t translation_edits(std::span<const std::uint32_t> hypothesis, std::span<const std::uint32_t> reference);
 
+struct GleuOptions {
+  BleuTokenizer tokenizer = BleuTokenizer::mteval_13a;
+  bool lowercase = false;
+};
+
+/// The mean over sentences of 100 times their GLEU, below; of several references the one that scores best counts.
+MetricScore corpus_gleu(Sentences hypotheses, Sentences references, const GleuOptions& options = {});
+MetricScore corpus_gleu(Sentences hypotheses, References references, const GleuOptions& options = {});
+
 /// Sentence GLEU (Wu et al., 2016), 0 to 1: the smaller of precision and recall over all 1- to 4-grams; 0 when both are empty.
 double sentence_gleu(std::string_view hypothesis, std::string_view reference, BleuTokenizer tokenizer = BleuTokenizer::mteval_13a);
 /// The same on token numbers.
 double sentence_gleu(std::span<const std::int32_t> hypothesis, std::span<const std::int32_t> reference);
 
 struct EvaluateOptions {
-  BleuTokenizer tokenizer = BleuTokenizer::mteval_13a;  // BLEU only
-  bool lowercase = false;                               // BLEU and chrF; TER always ignores case
+  BleuTokenizer tokenizer = BleuTokenizer::mteval_13a;  // BLEU and GLEU
+  bool lowercase = false;                               // BLEU, GLEU and chrF; TER always ignores case
 };
 
-/// The metric called "bleu", "chrf", "chrf++" or "ter"; throws ConfigError for another name.
+/// The metric called "bleu", "chrf", "chrf++", "ter" or "gleu"; throws ConfigError for another name.
 MetricScore evaluate(std::string_view metric, Sentences hypotheses, References references, const EvaluateOptions& options = {});
 
 }  // namespace starling

@@ -118,6 +118,9 @@ void check_vocab(const VocabConfig& c) {
 
 void check_train(const TrainConfig& c) {
   if (c.output.empty()) throw ConfigError("train.output is empty; name the run directory, e.g. train.output: run");
+  if (c.optimizer.optimizer == "sgd" && c.optimizer.sgd_after > 0) {
+    throw ConfigError("train.sgd-after is for a run that begins with Adam, but train.optimizer is sgd; set one of them back");
+  }
   if (c.micro_batch_tokens > c.batch_tokens) {
     throw ConfigError(fmt::format("train.micro-batch-tokens {} is larger than train.batch-tokens {}; lower it or set it to 0",
                                   c.micro_batch_tokens, c.batch_tokens));

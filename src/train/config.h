@@ -102,7 +102,7 @@ void visit(Visitor& v, ValidConfig& c) {
   v.field("source", c.source, "source text for validation; empty = no validation");
   v.field("target", c.target, "its reference translation");
   v.field("every", c.every, "updates between two validations", 1, 1000000000);
-  v.choice("metrics", c.metrics, {"cross-entropy", "bleu", "chrf", "chrf++", "ter"},
+  v.choice("metrics", c.metrics, {"cross-entropy", "bleu", "chrf", "chrf++", "ter", "gleu"},
            "what is measured: cross-entropy per target token (nats), the others on one decoding, as raw text");
   v.field("beam", c.beam, "beam width of that decoding", 1, 1024);
   v.field("length-penalty", c.length_penalty,
@@ -114,7 +114,7 @@ void visit(Visitor& v, ValidConfig& c) {
   v.field("max-length-factor", c.max_length_factor, "a translation has at most factor * source tokens + offset tokens", 0.0, 100.0);
   v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
   v.field("early-stopping", c.early_stopping, "stop after so many validations in a row without improvement; 0 = off", 0, 1000000);
-  v.choice("early-stopping-metric", c.early_stopping_metric, {"first", "cross-entropy", "bleu", "chrf", "chrf++", "ter"},
+  v.choice("early-stopping-metric", c.early_stopping_metric, {"first", "cross-entropy", "bleu", "chrf", "chrf++", "ter", "gleu"},
            "metric that decides about the best checkpoint and early stopping; first = the first of metrics");
   v.field("batch-tokens", c.batch_tokens, "target tokens computed at once in validation", 1, 100000000);
 }

@@ -127,10 +127,15 @@ LookupRows Replica::lookup_rows(const Parameter& table, bool last_only) {
   return rows;
 }
 
+double Replica::gradient_divisor(const StepTotals& totals) {
+  return std::max(options_.optimizer.loss_normalization == "sentences" ? totals.sentences : totals.tokens, 1.0);
+}
+
 Worker::UpdatePlan Replica::plan_update(const StepTotals& totals, double gradient_norm) {
-  const double clip = options_.optimizer.clip_norm;
+  const int64_t update = optimizer_.updates() + 1;
+  const double clip = clip_norm(options_.optimizer, update);
   const double factor = clip > 0 && gradient_norm > clip ? clip / gradient_norm : 1.0;
-  return {factor / std::max(totals.tokens, 1.0), learning_rate(options_.optimizer, optimizer_.updates() + 1, options_.max_steps)};
+  return {factor / gradient_divisor(totals), learning_rate(options_.optimizer, update, options_.max_steps)};
 }
 
 std::string Replica::step_name() const {

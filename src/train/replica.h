@@ -29,8 +29,8 @@ class Replica : private Worker {
   Replica(Model& model, const StepOptions& options, World& world);
 
   // One update, of all ranks together: this rank's share of the global batch in micro-batches (possibly none); the gradient is the sum over
-  // all of them divided once by their target tokens. What end asks for comes back in every rank's totals. Throws Error naming the batch, on
-  // all ranks and before anything has changed, if the loss or a gradient is not finite.
+  // all of them divided once by their target tokens (or sentences). What end asks for comes back in every rank's totals. Throws Error
+  // naming the batch, on all ranks and before anything has changed, if the loss or a gradient is not finite.
   struct End {
     bool stop = false, finished = false;  // as in StepTotals
   };
@@ -62,6 +62,7 @@ class Replica : private Worker {
   void gradients(const Calls& calls) override;
   StepTotals idle_totals() override;
   LookupRows lookup_rows(const Parameter& table, bool last_only) override;
+  double gradient_divisor(const StepTotals& totals) override;
   UpdatePlan plan_update(const StepTotals& totals, double gradient_norm) override;
   std::string step_name() const override;
   void compute(const Batch& batch, bool last, StepTotals& sums, const Calls& calls);

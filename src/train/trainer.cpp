@@ -309,7 +309,8 @@ class Trainer {
     const int workers = make_strategy(config_.strategy, model_->parameters(), {}, comm().rank(), comm().size())->workers();
     const BatchPlan plan = plan_batch(config_.strategy, config_.train.batch_tokens, workers);
     batch_tokens_ = plan.global_tokens;
-    options.optimizer.learning_rate *= plan.rate_factor;
+    options.optimizer.learning_rate *= plan.rate_factor, options.optimizer.sgd_learning_rate *= plan.rate_factor;
+    optimizer_ = options.optimizer;
     if (config_.train.warmup_tokens > 0)
       options.optimizer.warmup = std::max<int64_t>(1, (config_.train.warmup_tokens + batch_tokens_ / 2) / batch_tokens_);
     rate_ = options.optimizer.learning_rate, warmup_ = options.optimizer.warmup;
@@ -385,7 +386,17 @@ class Trainer {
     return std::min(f, 1.0);
   }
 
+  // The first update of SGD says so.
+  void announce_sgd() {
+    if (optimizer_.sgd_after == 0 || step() != optimizer_.sgd_after) return;
+    const auto clipping = [](double norm) { return norm > 0 ? fmt::format("clipped to norm {:g}", norm) : std::string("not clipped"); };
+    progress_.message(fmt::format("{} updates of {} done; from here on plain SGD: learning rate {:g}{}, gradient {}", step(),
+                                  optimizer_.optimizer, optimizer_.sgd_learning_rate,
+                                  optimizer_.sgd_halve_every > 0 ? " with halvings" : "", clipping(optimizer_.sgd_clip_norm)));
+  }
+
   void update() {
+    announce_sgd();
     const Batch batch = stream_->next();
     const int workers = replica_->strategy().workers();
     std::vector<Batch> parts;
@@ -668,7 +679,7 @@ class Trainer {
     std::vector<std::pair<std::string, Tensor>> optimizer;
     for (const auto& [name, tensor] : replica_->optimizer().state()) {
       optimizer.emplace_back(name, Tensor({model_->parameters().values().count()}, tensor.dtype()));
-      restore(name, optimizer.back().second);
+      if (training.find(name)) restore(name, optimizer.back().second);  // absent where train.optimizer was sgd: Adam begins anew
     }
     const Tensor& average = replica_->average();
     if (training.find("parameters")) {  // then the file of weights holds their moving average
@@ -735,8 +746,9 @@ class Trainer {
   std::optional<Replica> replica_;
   int64_t batch_tokens_ = 0;  // of all workers together
   int64_t micro_tokens_ = 0, batches_per_epoch_ = 0;
-  double rate_ = 0;     // peak, after scaling
-  int64_t warmup_ = 0;  // updates
+  OptimizerOptions optimizer_;  // with scaled rates
+  double rate_ = 0;             // peak, after scaling
+  int64_t warmup_ = 0;          // updates
   bool stopped_ = false, finished_ = false;
   Traffic reported_;
   int64_t reported_step_ = 0;

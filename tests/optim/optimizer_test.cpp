@@ -1,4 +1,4 @@
-// Schedules against their closed forms; Adam against its equations written out in double precision.
+// Schedules against their closed forms; Adam and SGD against their equations written out in double precision.
 #include "optim/optimizer.h"
 
 #include <gtest/gtest.h>
@@ -36,6 +36,31 @@ TEST(LearningRate, WithoutWarmupStartsAtThePeak) {
   }
 }
 
+TEST(LearningRate, SgdAfterAdamHasARateOfItsOwnThatIsHalvedOnSchedule) {
+  OptimizerOptions o;
+  o.learning_rate = 0.002, o.warmup = 10, o.schedule = "constant", o.clip_norm = 1;
+  o.sgd_after = 60, o.sgd_learning_rate = 0.5, o.sgd_clip_norm = 5;
+  EXPECT_FALSE(is_sgd(o, 60));
+  EXPECT_TRUE(is_sgd(o, 61));
+  EXPECT_EQ(clip_norm(o, 60), 1);
+  EXPECT_EQ(clip_norm(o, 61), 5);
+  EXPECT_DOUBLE_EQ(learning_rate(o, 60, 1000), 0.002);
+  for (const int64_t step : {61, 500, 1000000}) EXPECT_EQ(learning_rate(o, step, 1000), 0.5) << step;  // never halved
+  o.sgd_halve_every = 20, o.sgd_halve_after = 100;  // updates 61 to 160 at the full rate, 161 to 180 at half of it
+  EXPECT_EQ(learning_rate(o, 160, 1000), 0.5);
+  EXPECT_EQ(learning_rate(o, 161, 1000), 0.25);
+  EXPECT_EQ(learning_rate(o, 180, 1000), 0.25);
+  EXPECT_EQ(learning_rate(o, 181, 1000), 0.125);
+  EXPECT_EQ(learning_rate(o, 241, 1000), 0.5 / 32);
+  o.sgd_halve_after = 0;
+  EXPECT_EQ(learning_rate(o, 80, 1000), 0.5);
+  EXPECT_EQ(learning_rate(o, 81, 1000), 0.25);
+  o.optimizer = "sgd", o.sgd_after = 0;  // SGD alone has the usual schedule and clipping
+  EXPECT_TRUE(is_sgd(o, 1));
+  EXPECT_EQ(clip_norm(o, 100), 1);
+  EXPECT_DOUBLE_EQ(learning_rate(o, 5, 1000), 0.001);
+}
+
 class AdamTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(AdamTest, FollowsItsEquationsAndUpdatesOnlyItsRange) {
@@ -65,6 +90,51 @@ TEST_P(AdamTest, FollowsItsEquationsAndUpdatesOnlyItsRange) {
   }
   const std::vector<double> result = x.to_doubles();
   for (int64_t i = 0; i < n; ++i) EXPECT_NEAR(result[i], value[i], 2e-6) << i;
+}
+
+// Three updates of Adam, then two of SGD, over a shard made of two ranges.
+TEST(Sgd, FollowsAdamByItsEquationAndLeavesTheMomentsAlone) {
+  const auto backend = make_backend("reference", 1);
+  OptimizerOptions o;
+  o.sgd_after = 3, o.weight_decay = 0.1;
+  constexpr int64_t n = 24;
+  const Tensor x({n}, DType::f64), g({n}, DType::f64);
+  std::vector<double> gradient(n);
+  for (int64_t i = 0; i < n; ++i)
+    x.data<double>()[i] = std::sin(static_cast<double>(i)), gradient[i] = std::cos(static_cast<double>(3 * i));
+  g.from_doubles(gradient);
+  Optimizer optimizer(*backend, o, {{0, 8}, {16, 24}});
+  const auto update = [&] {
+    optimizer.begin_update();
+    for (const int64_t begin : {0, 16}) optimizer.update(x, g, begin, begin + 8, 0.5, 0.01);
+  };
+  for (int t = 0; t < 3; ++t) update();
+  EXPECT_EQ(optimizer.elements_moved(), 3);
+  const std::vector<double> before = x.to_doubles(), moments = optimizer.state()[1].second.to_doubles();
+  update();
+  update();
+  const std::vector<double> after = x.to_doubles();
+  for (int64_t i = 0; i < n; ++i) {
+    double expected = before[i];
+    if (i < 8 || i >= 16)
+      for (int t = 0; t < 2; ++t) expected -= 0.01 * (0.5 * gradient[i] + 0.1 * expected);
+    EXPECT_NEAR(after[i], expected, 1e-15) << i;
+  }
+  EXPECT_EQ(optimizer.state()[1].second.to_doubles(), moments);
+}
+
+TEST(Sgd, AloneKeepsNoState) {
+  const auto backend = make_backend("reference", 1);
+  OptimizerOptions o;
+  o.optimizer = "sgd";
+  const Tensor x({2}, DType::f64), g({2}, DType::f64);
+  x.from_doubles(std::vector<double>{1, -2}), g.from_doubles(std::vector<double>{0.5, 4});
+  Optimizer optimizer(*backend, o, 2);
+  EXPECT_TRUE(optimizer.state().empty());
+  optimizer.begin_update();
+  optimizer.update(x, g, 0.25, 0.1);
+  EXPECT_DOUBLE_EQ(x.to_doubles()[0], 1 - 0.1 * 0.125);
+  EXPECT_DOUBLE_EQ(x.to_doubles()[1], -2 - 0.1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, AdamTest, testing::Values("adam", "adamw"));

@@ -97,6 +97,45 @@ TEST_P(Synchronous, InSinglePrecisionStaysNear) {
 
 INSTANTIATE_TEST_SUITE_P(All, Synchronous, testing::ValuesIn(variants()), [](const auto& info) { return info.param.name; });
 
+// Adam, then SGD with a rate and a clipping of its own, on gradients divided by sentences.
+TEST(SynchronousSgd, WorkersGiveWhatOneGivesWithGradientsPerSentence) {
+  TrainingRun run;
+  const TrainingTrace per_token = alone(run);
+  run.normalization = "sentences", run.sgd_after = 4;
+  const TrainingTrace one = alone(run);
+  // Before anything was updated the sums are the same ones.
+  EXPECT_NEAR(one.norms[0], per_token.norms[0] * one.tokens[0] / static_cast<double>(run.sentences), 1e-12 * one.norms[0]);
+  EXPECT_DOUBLE_EQ(one.rates[3], 3e-3 * 4 / 5);
+  for (size_t t = 4; t < one.rates.size(); ++t) EXPECT_EQ(one.rates[t], 0.05);
+  for (const bool sharded : {false, true}) {
+    run.strategy.sharded_optimizer = sharded;
+    for (const int workers : {2, 5})
+      for (const TrainingTrace& trace : simulated(run, workers)) {
+        EXPECT_LT(worst(trace.losses, one.losses), 1e-9) << workers << " workers";
+        EXPECT_LT(worst(trace.norms, one.norms), 1e-9) << workers << " workers";
+        EXPECT_EQ(trace.rates, one.rates);
+      }
+  }
+}
+
+// One update of SGD moves the parameters by rate * min(1, clip / norm) * norm, computed from the parameters alone.
+TEST(SynchronousSgd, TheStepIsTheRateTimesTheClippedGradient) {
+  for (const int64_t steps : {2, 3}) {
+    TrainingRun run;
+    run.normalization = "sentences", run.sgd_after = 1, run.rate = 0;  // Adam does nothing; the first update of SGD is the second
+    run.steps = static_cast<int>(steps) - 1;
+    const TrainingTrace before = alone(run);
+    run.steps = static_cast<int>(steps);
+    const TrainingTrace after = alone(run);
+    const auto* a = reinterpret_cast<const double*>(before.values.data());
+    const auto* b = reinterpret_cast<const double*>(after.values.data());
+    double squares = 0;
+    for (size_t i = 0; i < before.values.size() / sizeof(double); ++i) squares += (b[i] - a[i]) * (b[i] - a[i]);
+    EXPECT_GT(after.norms.back(), 2) << "clipping was not needed";
+    EXPECT_NEAR(std::sqrt(squares), 0.05 * 2, 1e-12);
+  }
+}
+
 TEST(SynchronousEmbeddings, RowsAndWholeTablesGiveTheSame) {
   TrainingRun run;
   run.tied = "none", run.sentences = 8;  // few tokens, a large table

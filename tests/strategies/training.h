@@ -20,11 +20,13 @@ struct TrainingRun {
   std::string tied = "all";
   double rate = 3e-3;
   uint64_t seed = 3;
+  std::string normalization = "tokens";
+  int64_t sgd_after = 0;
 };
 
 struct TrainingTrace {
   std::vector<double> losses;  // smoothed, per token
-  std::vector<double> norms;
+  std::vector<double> norms, rates, tokens;
   std::vector<std::byte> values, first, second;  // parameters and the optimizer's state that the rank owns
   Traffic traffic;
   int64_t gradient_bytes = 0;
@@ -55,7 +57,8 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   const auto model = make_model(config, {400, 400}, *backend, run.seed, true);
   StepOptions options;
   options.strategy = run.strategy, options.optimizer.warmup = 5, options.optimizer.learning_rate = run.rate,
-  options.optimizer.clip_norm = 0.5;
+  options.optimizer.clip_norm = 0.5, options.optimizer.loss_normalization = run.normalization;
+  options.optimizer.sgd_after = run.sgd_after, options.optimizer.sgd_learning_rate = 0.05, options.optimizer.sgd_clip_norm = 2;
   comm_settings(options.strategy, *world.comm);
   Replica replica(*model, options, world);
   TrainingTrace trace;
@@ -69,7 +72,8 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
     }
     const StepResult result = replica.step(parts);
     trace.losses.push_back(result.totals.smoothed / result.totals.tokens);
-    trace.norms.push_back(result.gradient_norm);
+    trace.norms.push_back(result.gradient_norm), trace.rates.push_back(result.learning_rate);
+    trace.tokens.push_back(result.totals.tokens);
   }
   const auto bytes = [](const Tensor& t) { return std::vector<std::byte>(t.raw(), t.raw() + t.bytes()); };
   trace.values = bytes(model->parameters().values());

@@ -280,6 +280,17 @@ TEST(Gleu, SmallerOfPrecisionAndRecall) {
   EXPECT_THROW(sentence_gleu("\xFF", "a"), DataError);
 }
 
+TEST(Gleu, OfACorpusIsTheMeanOfTheBestReferences) {
+  // Sentence 1: 6 of 10 n-grams; sentence 2: 1 of 3 with the first reference, 3 of 3 with the second.
+  const Corpus hypotheses{"the cat sat", "a b"}, first{"the cat sat on", "a c"}, second{"x", "a b"};
+  EXPECT_NEAR(corpus_gleu(hypotheses, first).score, 100 * (6 / 10. + 1 / 3.) / 2, 1e-9);
+  const MetricScore both = evaluate("gleu", hypotheses, std::vector<Corpus>{first, second});
+  EXPECT_NEAR(both.score, 100 * (6 / 10. + 1) / 2, 1e-9);
+  EXPECT_EQ(both.signed_text(2), "GLEU|nrefs:2|case:mixed|tok:13a|version:starling-0.1.0 = 80.00");
+  EXPECT_EQ(corpus_gleu(Corpus{"A b."}, Corpus{"a b ."}).score, 100 * 3 / 6.);  // b, ., and "b ."
+  EXPECT_EQ(corpus_gleu(Corpus{"A b."}, Corpus{"a b ."}, {.lowercase = true}).score, 100);
+}
+
 // ---- Naive implementations on random sentences ----
 
 using NgramCounts = std::map<Words, int>;
@@ -300,6 +311,25 @@ std::string joined(const Words& words) {
   std::string out;
   for (const auto& word : words) out += (out.empty() ? "" : " ") + word;
   return out;
+}
+
+TEST(Random, GleuIsTheSmallerOfNaivePrecisionAndRecallAndSymmetric) {
+  std::mt19937 random(11);
+  for (int trial = 0; trial < 500; ++trial) {
+    const Words a = random_words(random, 3, 10), b = random_words(random, 3, 10);
+    double matches = 0, in_a = 0, in_b = 0;
+    for (std::size_t n = 1; n <= 4; ++n) {
+      const NgramCounts of_a = ngrams(a, n), of_b = ngrams(b, n);
+      for (const auto& [ngram, count] : of_a) {
+        in_a += count;
+        if (const auto found = of_b.find(ngram); found != of_b.end()) matches += std::min(count, found->second);
+      }
+      for (const auto& [ngram, count] : of_b) in_b += count;
+    }
+    const double expected = in_a == 0 || in_b == 0 ? 0 : std::min(matches / in_a, matches / in_b);
+    EXPECT_NEAR(sentence_gleu(joined(a), joined(b)), expected, 1e-12);
+    EXPECT_EQ(sentence_gleu(joined(a), joined(b)), sentence_gleu(joined(b), joined(a)));
+  }
 }
 
 TEST(Random, BleuCountsEqualNaiveOnes) {
@@ -397,7 +427,7 @@ Corpus sample_corpus(unsigned seed, std::size_t sentences) {
 
 TEST(Property, PerfectTranslationsScoreFull) {
   const std::vector<Corpus> corpus{sample_corpus(1, 50)};
-  for (const char* metric : {"bleu", "chrf", "chrf++"}) EXPECT_NEAR(evaluate(metric, corpus[0], corpus).score, 100, 1e-9) << metric;
+  for (const char* metric : {"bleu", "chrf", "chrf++", "gleu"}) EXPECT_NEAR(evaluate(metric, corpus[0], corpus).score, 100, 1e-9) << metric;
   EXPECT_EQ(evaluate("ter", corpus[0], corpus).score, 0);
   for (const auto& sentence : corpus[0]) EXPECT_EQ(sentence_gleu(sentence, sentence), 1);
 }
@@ -421,7 +451,7 @@ TEST(Property, TheOrderOfSentencesDoesNotMatter) {
 
 TEST(Property, ARepeatedReferenceChangesNothing) {
   const Corpus hypotheses = sample_corpus(1, 40), references = sample_corpus(2, 40);
-  for (const char* metric : {"bleu", "chrf", "chrf++", "ter"}) {
+  for (const char* metric : {"bleu", "chrf", "chrf++", "ter", "gleu"}) {
     EXPECT_EQ(evaluate(metric, hypotheses, std::vector<Corpus>{references, references}).text(),
               evaluate(metric, hypotheses, std::vector<Corpus>{references}).text())
         << metric;

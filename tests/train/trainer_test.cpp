@@ -85,6 +85,42 @@ TEST_F(TrainerTest, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
   EXPECT_EQ(run_training(config("parts")), 0);  // nothing to do
 }
 
+TEST_F(TrainerTest, TheChangeFromAdamToSgdIsContinuedBitForBit) {
+  const auto with = [&](const std::string& run, int64_t steps) {
+    Config c = config(run);
+    c.train.max_steps = steps, c.train.optimizer.loss_normalization = "sentences";
+    c.train.optimizer.sgd_after = 13, c.train.optimizer.sgd_learning_rate = 0.05, c.train.optimizer.sgd_clip_norm = 1;
+    c.train.optimizer.sgd_halve_after = 4, c.train.optimizer.sgd_halve_every = 3;
+    return c;
+  };
+  EXPECT_EQ(run_training(with("whole", 30)), 0);
+  for (const int64_t stop : {7, 13, 14, 22, 30}) EXPECT_EQ(run_training(with("parts", stop)), 0);
+  for (const char* file : {"model.safetensors", "training.safetensors"})
+    EXPECT_EQ(hash("whole", "00000030", file), hash("parts", "00000030", file)) << file;
+  for (const char* run : {"whole", "parts"}) {
+    std::ifstream log(path(run) + "/train.log");
+    const std::string text((std::istreambuf_iterator<char>(log)), {});
+    const std::string change =
+        "13 updates of adam done; from here on plain SGD: learning rate 0.05 with halvings, gradient clipped to norm 1";
+    const size_t at = text.find(change);
+    ASSERT_NE(at, std::string::npos) << text;
+    EXPECT_EQ(text.find("plain SGD", at + change.size()), std::string::npos) << "told twice";
+    // Halved after 4 updates and then every 3, at updates 18, 21 and 24; update 25 is in the log.
+    EXPECT_NE(text.find("lr 6.250e-03"), std::string::npos) << text;
+  }
+}
+
+TEST_F(TrainerTest, PlainSgdKeepsNoStateAndAdamMayFollowIt) {
+  Config c = config("run");
+  c.train.max_steps = 10, c.train.optimizer.optimizer = "sgd", c.train.optimizer.learning_rate = 0.1, c.train.optimizer.ema = 0;
+  EXPECT_EQ(run_training(c), 0);
+  const auto size = [&](const char* step) { return fs::file_size(path("run") + "/checkpoints/step-" + step + "/training.safetensors"); };
+  EXPECT_LT(size("00000010"), 1000u);
+  c.train.max_steps = 20, c.train.optimizer.optimizer = "adam";
+  EXPECT_EQ(run_training(c), 0);
+  EXPECT_GT(size("00000020"), 10000u);
+}
+
 TEST_F(TrainerTest, ASignalSavesAndTheSameCommandContinues) {
   Config c = config("whole");
   c.train.max_steps = 400, c.valid.every = 1000, c.checkpoint.every = 1000;
