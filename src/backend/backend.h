@@ -92,7 +92,8 @@ struct LossSums {
   double smoothed = 0;  // label-smoothed cross-entropy, nats: what is trained
   double nll = 0;       // negative log-likelihood, nats
   int64_t tokens = 0;
-  int64_t correct = 0;  // tokens whose most probable prediction is right
+  int64_t correct = 0;                 // tokens whose most probable prediction is right
+  int64_t clipped = 0, clippable = 0;  // values beyond the bounds of clipped states, of all values that are bounded
 };
 
 struct AdamStep {

@@ -1,4 +1,5 @@
 // The table of models.
+#include "models/gnmt.h"
 #include "models/transformer.h"
 
 namespace starling {
@@ -6,6 +7,7 @@ namespace {
 
 std::unique_ptr<Model> declare_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend) {
   if (config.preset.rfind("transformer", 0) == 0) return std::make_unique<Transformer>(config, vocabulary, backend);
+  if (config.preset.rfind("gnmt", 0) == 0) return std::make_unique<Gnmt>(config, vocabulary, backend);
   throw ConfigError(fmt::format("model.preset: there is no model '{}'", config.preset));
 }
 

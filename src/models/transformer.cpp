@@ -4,54 +4,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "models/rows.h"
+
 namespace starling {
 namespace {
-
-constexpr int64_t kRowMultiple = 64;  // few distinct row counts mean few distinct matrix products
-int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
-
-// One side of a batch as rows: tokens (-1 on idle rows), positions within the sentence, and the keys of its dropout masks.
-struct Rows {
-  std::vector<int32_t> tokens, positions;
-  RowKeys keys;
-};
-
-Rows make_rows(const PackedTokens& packed, const std::vector<int64_t>& ids, int64_t multiple) {
-  const int64_t n = packed.count(), padded = round_up(std::max<int64_t>(n, 1), multiple);
-  Rows rows;
-  rows.tokens = packed.tokens;
-  rows.tokens.resize(padded, -1);
-  rows.positions.resize(padded, 0);
-  rows.keys.sentence.resize(padded, 0xffffffffu);
-  rows.keys.position.resize(padded, 0);
-  for (int64_t b = 0; b < packed.sentences(); ++b)
-    for (int32_t i = packed.offsets[b]; i < packed.offsets[b + 1]; ++i) {
-      rows.positions[i] = i - packed.offsets[b];
-      rows.keys.position[i] = static_cast<uint32_t>(rows.positions[i]);
-      rows.keys.sentence[i] = static_cast<uint32_t>(b < static_cast<int64_t>(ids.size()) ? ids[b] : b);
-    }
-  return rows;
-}
-
-// One weight a row from one a sentence; idle rows have none to speak of. Empty when the batch is not weighted.
-std::span<const float> row_weights(const Batch& batch, std::vector<float>& rows) {
-  for (size_t b = 0; b < batch.weights.size(); ++b)
-    rows.insert(rows.end(), batch.target.offsets[b + 1] - batch.target.offsets[b], batch.weights[b]);
-  if (!rows.empty()) rows.resize(round_up(batch.target.count(), kRowMultiple), 0.0f);
-  return rows;
-}
-
-// One layer, f(x). In inference its working memory is given back: the result takes the place of x, which nobody needs any more.
-template <class F>
-Var recycled(const Var& x, F f) {
-  Tape& tape = *x.tape;
-  if (tape.training()) return f(x);
-  const auto mark = tape.arena().mark();
-  const Var y = f(x);
-  std::memcpy(x.value.raw(), y.value.raw(), x.value.bytes());
-  tape.arena().release(mark);
-  return x;
-}
 
 // Keys and values of one decoder layer for all rows of all steps so far, [capacity, 2D]. Rows are appended and never move;
 // hypotheses refer to them by number, so that reordering a beam copies numbers only.
@@ -136,8 +92,8 @@ Var Transformer::encoder(Tape& tape, const std::vector<int32_t>& tokens, const s
   Var x =
       embedding(tape, tokens, positions, *source_table_, std::sqrt(static_cast<double>(config_.width)), tape.dropout(r.residual, r.rows));
   for (const EncoderLayer& layer : encoder_layers_)
-    x = recycled(x, [&](Var y) {
-      y = sublayer(y, layer.attention_norm, r, [&](const Var& h) { return layer.attention(h, layout, r); });
+    x = recycled(tape, x.value.shape(), [&] {
+      const Var y = sublayer(x, layer.attention_norm, r, [&](const Var& h) { return layer.attention(h, layout, r); });
       return sublayer(y, layer.feed_forward_norm, r, [&](const Var& h) { return layer.feed_forward(h, r); });
     });
   return pre_norm_ ? (*encoder_norm_)(x) : x;
@@ -155,9 +111,8 @@ LossSums Transformer::loss(Tape& tape, const Batch& batch, double label_smoothin
   keep->source = make_rows(batch.source, batch.sample_ids, kRowMultiple);
   keep->target = make_rows(batch.target, batch.sample_ids, kRowMultiple);
   // Distinct masks for the two sides come from distinct sites. The decoder reads the target shifted right by one.
-  keep->inputs.assign(keep->target.tokens.size(), -1);
-  for (int64_t i = 0; i < batch.target.count(); ++i)
-    keep->inputs[i] = keep->target.positions[i] == 0 ? vocabulary_.begin : batch.target.tokens[i - 1];
+  keep->inputs = shifted(batch.target, vocabulary_.begin, keep->target.tokens.size());
+  keep->weights = row_weights(batch, keep->target.tokens.size());
   keep->encoder = {batch.source.offsets, batch.source.offsets, config_.heads, false};
   keep->decoder = {batch.target.offsets, batch.target.offsets, config_.heads, true};
   keep->cross = {batch.target.offsets, batch.source.offsets, config_.heads, false};
@@ -168,14 +123,13 @@ LossSums Transformer::loss(Tape& tape, const Batch& batch, double label_smoothin
   Var x = embedding(tape, keep->inputs, keep->target.positions, *target_table_, std::sqrt(static_cast<double>(config_.width)),
                     tape.dropout(rt.residual, rt.rows));
   for (const DecoderLayer& layer : decoder_layers_)
-    x = recycled(x, [&](Var y) {
-      y = sublayer(y, layer.attention_norm, rt, [&](const Var& h) { return layer.attention(h, keep->decoder, rt); });
+    x = recycled(tape, x.value.shape(), [&] {
+      Var y = sublayer(x, layer.attention_norm, rt, [&](const Var& h) { return layer.attention(h, keep->decoder, rt); });
       y = sublayer(y, layer.cross_norm, rt, [&](const Var& h) { return layer.cross(h, memory, keep->cross, rt); });
       return sublayer(y, layer.feed_forward_norm, rt, [&](const Var& h) { return layer.feed_forward(h, rt); });
     });
   if (pre_norm_) x = (*decoder_norm_)(x);
-  const LossSums sums =
-      projection_loss(x, *output_table_, {keep->target.tokens, label_smoothing, 0, row_weights(batch, keep->weights)}, row_nll);
+  const LossSums sums = projection_loss(x, *output_table_, {keep->target.tokens, label_smoothing, 0, keep->weights}, row_nll);
   if (row_nll) row_nll->resize(batch.target.count());
   return sums;
 }
@@ -203,7 +157,7 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
                                 std::span<const int32_t> parent, std::vector<float>* attention) {
   auto& state = static_cast<TransformerState&>(abstract);
   const int64_t R = static_cast<int64_t>(token.size()), D = config_.width, H = config_.heads;
-  const int64_t padded = R <= 4 ? R : round_up(R, R <= 64 ? 4 : 16);  // few distinct shapes
+  const int64_t padded = decoding_rows(R);
 
   std::vector<std::vector<int32_t>> history(R);
   std::vector<int32_t> own_index, own_offsets{0}, cross_index, cross_offsets{0};

@@ -16,7 +16,7 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
       continue;
     }
     // Encoder weights, and keys and values of its output, see source tokens.
-    const bool source = p.name.starts_with("encoder.") || p.name.find(".cross.kv.") != std::string::npos;
+    const bool source = p.name.starts_with("encoder.") || p.name.find(".kv.") != std::string::npos;
     (source ? forward_.source : forward_.target) += product;
     (source ? backward_.source : backward_.target) += 2 * product;
     for (size_t b = 0; b < buckets.size(); ++b) {

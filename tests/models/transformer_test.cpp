@@ -3,8 +3,7 @@
 
 #include <cmath>
 
-#include "base/random.h"
-#include "models/model.h"
+#include "tests/models/common.h"
 
 namespace starling {
 namespace {
@@ -16,30 +15,6 @@ ModelConfig tiny(const std::string& norm, const std::string& tied) {
   return c;
 }
 
-Batch random_batch(int64_t sentences, int64_t vocabulary, uint64_t seed, int64_t longest = 7) {
-  Random random(seed, 3);
-  Batch batch;
-  for (int64_t b = 0; b < sentences; ++b) {
-    for (PackedTokens* side : {&batch.source, &batch.target}) {
-      std::vector<int32_t> tokens(1 + random.below(longest));
-      for (auto& t : tokens) t = static_cast<int32_t>(3 + random.below(vocabulary - 3));
-      tokens.push_back(2);
-      side->append(tokens.data(), tokens.data() + tokens.size());
-    }
-    batch.sample_ids.push_back(1000 + b);
-  }
-  return batch;
-}
-
-LossSums run(Model& model, const Batch& batch, bool training, std::vector<float>* nll = nullptr) {
-  Arena arena;
-  Tape tape(model.parameters(), arena, training, 11, 5);
-  if (training) model.parameters().begin_gradients();
-  const LossSums sums = model.loss(tape, batch, 0.1, nll);
-  if (training) tape.backward(), model.parameters().complete_gradients();
-  return sums;
-}
-
 class GradientCheck : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 
 TEST_P(GradientCheck, WholeModelMatchesCentralDifferences) {
@@ -48,29 +23,7 @@ TEST_P(GradientCheck, WholeModelMatchesCentralDifferences) {
   const ModelVocabulary vocabulary{13, 13};
   const auto model = make_model(tiny(norm, tied), vocabulary, *backend, 7, true);
   const Batch batch = random_batch(4, 13, 1);
-  run(*model, batch, true);
-  const std::vector<double> gradient = model->parameters().gradients().to_doubles();
-  double* values = model->parameters().values().data<double>();
-  Random random(5, 5);
-  int checked = 0;
-  for (Parameter& p : model->parameters().all()) {
-    for (int trial = 0; trial < 6; ++trial) {
-      const int64_t at = p.offset + static_cast<int64_t>(random.below(p.shape.count()));
-      // Dropout stays on: its masks depend on keys alone, so the loss is a smooth function of the parameters almost everywhere.
-      const double saved = values[at], h = 1e-5;
-      const auto loss_at = [&](double x) {
-        values[at] = x;
-        model->parameters().changed();
-        return run(*model, batch, true).smoothed;
-      };
-      const double numeric = (loss_at(saved + h) - loss_at(saved - h)) / (2 * h);
-      values[at] = saved;
-      model->parameters().changed();
-      EXPECT_NEAR(numeric, gradient[at], 1e-6 * std::max(1.0, std::abs(gradient[at]))) << p.name << " element " << at - p.offset;
-      ++checked;
-    }
-  }
-  EXPECT_GT(checked, 100);
+  expect_gradients(*model, batch);
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, GradientCheck,

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "autograd/ops.h"
+#include "autograd/recurrent.h"
 #include "base/random.h"
 
 namespace starling {
@@ -150,6 +151,36 @@ std::vector<GradientCase> gradient_cases() {
                        return cross_attention(x[0], x[1], cross, t.dropout(p, &kKeys));
                      }});
   }
+  // Sentences of 2, 5 and 1 tokens and an idle row; a linear layer before the LSTM, which overwrites its input.
+  static const TimeOrder order = [] {
+    PackedTokens sentences;
+    for (int n : {2, 5, 1}) sentences.append(kTokens.data(), kTokens.data() + n);
+    return time_order(sentences, 9);
+  }();
+  for (LstmOptions o : {LstmOptions{}, {true}, {false, false}, {false, true, 0.4}, {true, false, 0.3}})
+    cases.push_back(
+        {std::string("lstm") + (o.reverse ? "_reverse" : "") + (o.tanh_output ? "" : "_linear") + (o.bound > 0 ? "_bounded" : ""),
+         {{9, 4}},
+         {{4, 12}, {12}, {3, 12}},
+         [=](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) { return lstm(linear(x[0], w[0], &w[1]), w[2], order, o); }});
+  cases.push_back({"clamp", {{5, 6}}, {}, [](Tape&, const std::vector<Var>& x, std::deque<Parameter>&) { return clamp(x[0], 0.7); }});
+  cases.push_back({"concat_of_shared_input", {{5, 6}, {5, 2}}, {}, [](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) {
+                     return concat(concat(x[0], x[1]), dropout(x[0], t.dropout(0.3, &kKeys)));
+                   }});
+  static const std::vector<int32_t> index{3, -1, 0, 4}, inverse{2, -1, -1, 0, 3};
+  cases.push_back({"gather_rows", {{5, 3}}, {}, [](Tape&, const std::vector<Var>& x, std::deque<Parameter>&) {
+                     return concat(gather_rows(x[0], index, inverse), gather_rows(x[0], index, inverse));
+                   }});
+  static const AttentionLayout one_head{kQueries, kKeysOffsets, 1, false};
+  for (int form : {0, 1, 2})
+    cases.push_back({form == 0   ? "global_attention_dot"
+                     : form == 1 ? "global_attention_additive"
+                                 : "global_attention_normalized",
+                     {{9, 4}, {8, 4}, {8, 5}},
+                     {{4}, {1}},
+                     [=](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) {
+                       return global_attention(x[0], x[1], x[2], form > 0 ? &w[0] : nullptr, form > 1 ? &w[1] : nullptr, one_head);
+                     }});
   return cases;
 }
 

@@ -1,0 +1,300 @@
+#include "models/gnmt.h"
+
+#include <cmath>
+
+#include "models/rows.h"
+
+namespace starling {
+namespace {
+
+// Rows of one side in the order of time.
+struct TimedRows {
+  TimeOrder order;
+  std::vector<int32_t> tokens;
+  RowKeys keys;
+};
+
+TimedRows timed_rows(const PackedTokens& packed, const std::vector<int64_t>& ids, int64_t multiple) {
+  const Rows rows = make_rows(packed, ids, multiple);
+  TimedRows timed;
+  timed.order = time_order(packed, multiple);
+  for (int32_t from : timed.order.packed) {
+    timed.tokens.push_back(from < 0 ? -1 : rows.tokens[from]);
+    timed.keys.sentence.push_back(from < 0 ? 0xffffffffu : rows.keys.sentence[from]);
+    timed.keys.position.push_back(from < 0 ? 0 : rows.keys.position[from]);
+  }
+  return timed;
+}
+
+template <class T>
+std::vector<T> reordered(const std::vector<T>& packed, const TimeOrder& order, T idle) {
+  std::vector<T> rows;
+  for (int32_t from : order.packed) rows.push_back(from < 0 ? idle : packed[from]);
+  return rows;
+}
+
+// Where each of `rows` packed rows lies in the order of time; -1 on idle rows.
+std::vector<int32_t> rows_of(const TimeOrder& order, size_t rows) {
+  std::vector<int32_t> index = order.row_of;
+  index.resize(rows, -1);
+  return index;
+}
+
+std::vector<int32_t> inverse_of(const std::vector<int32_t>& index, size_t rows) {
+  std::vector<int32_t> inverse(rows, -1);
+  for (size_t n = 0; n < index.size(); ++n)
+    if (index[n] >= 0) inverse[index[n]] = static_cast<int32_t>(n);
+  return inverse;
+}
+
+}  // namespace
+
+struct GnmtState : DecodeState {
+  Tensor memory, keys;  // of all sources, packed
+  std::vector<int32_t> source_offsets;
+  std::vector<Tensor> hidden, cell;  // per decoder layer, [rows of the last step, D]
+  bool started = false;
+};
+
+Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend)
+    : config_(config), vocabulary_(vocabulary), store_(backend) {
+  const int64_t D = config.width;
+  const double bound = config.init_bound;
+  const Initializer uniform{Initializer::uniform, bound};
+  const bool all = config.tied_embeddings == "all";
+  if (config.decoder_layers < 2)
+    throw ConfigError("model.decoder-layers: attention feeds the layers above the bottom one, so gnmt needs at least 2");
+  if (all && vocabulary.source_size != vocabulary.target_size)
+    throw ConfigError("model.tied-embeddings: all needs one joint vocabulary; use decoder or set vocab.joint: true");
+  // Parameters lie in the order of the forward pass, so that gradients are complete in the reverse of it (strategies/buckets.h).
+  source_table_ = &store_.add(all ? "embedding" : "encoder.embedding", {vocabulary.source_size, D}, uniform);
+  encoder_layers_.emplace_back(store_, "encoder.0.forward", D, D, bound);
+  encoder_layers_.emplace_back(store_, "encoder.0.backward", D, D, bound);
+  for (int64_t i = 1; i < config.encoder_layers; ++i)
+    encoder_layers_.emplace_back(store_, fmt::format("encoder.{}", i), i == 1 ? 2 * D : D, D, bound);
+  memory_width_ = config.encoder_layers == 1 ? 2 * D : D;
+  key_weight_ = &store_.add("attention.kv.weight", {memory_width_, D}, uniform);
+  key_bias_ = &store_.add("attention.kv.bias", {D}, {});
+  target_table_ = all ? source_table_ : &store_.add("decoder.embedding", {vocabulary.target_size, D}, uniform);
+  decoder_layers_.emplace_back(store_, "decoder.0", D, D, bound);
+  query_weight_ = &store_.add("attention.query.weight", {D, D}, uniform);
+  if (config.attention != "dot") score_ = &store_.add("attention.score", {D}, uniform);
+  // Scores begin as small as with an unnormalised vector.
+  if (config.attention == "normalized") score_scale_ = &store_.add("attention.scale", {1}, {Initializer::ones});
+  for (int64_t i = 1; i < config.decoder_layers; ++i)
+    decoder_layers_.emplace_back(store_, fmt::format("decoder.{}", i), D + memory_width_, D, bound);
+  output_table_ = config.tied_embeddings == "none" ? &store_.add("decoder.output", {vocabulary.target_size, D}, uniform) : target_table_;
+  set_clip(config.clip);
+}
+
+std::vector<EmbeddingTable> Gnmt::embedding_tables() {
+  if (source_table_ == target_table_) return {{source_table_, true, true, true}};
+  std::vector<EmbeddingTable> tables{{source_table_, true, false, false}, {target_table_, false, true, target_table_ == output_table_}};
+  if (output_table_ != target_table_) tables.push_back({output_table_, false, false, true});
+  return tables;
+}
+
+void Gnmt::set_clip(double bound) {
+  config_.clip = bound;
+  // Bounded: outputs of LSTMs, residual streams, and the context, a weighted mean of encoder outputs. Embeddings are not.
+  for (std::vector<Layer>* layers : {&encoder_layers_, &decoder_layers_})
+    for (size_t i = 0; i < layers->size(); ++i) {
+      Layer& layer = (*layers)[i];
+      layer.recurrent.input_bound = bound;
+      const bool reads_embeddings = i == 0 || (layers == &encoder_layers_ && i == 1);
+      if (!reads_embeddings) layer.input.input_bound = bound;
+    }
+  for (Parameter* p : {key_weight_, query_weight_}) p->input_bound = bound;
+  output_table_->input_bound = decoder_layers_.empty() ? 0 : bound;
+}
+
+Var Gnmt::run(const Layer& layer, const Var& x, const TimeOrder& order, bool reverse, Clipping& clipping) const {
+  if (config_.clip > 0) clipping.values += order.step.back() * config_.width;
+  return lstm(linear(x, layer.input, &layer.bias), layer.recurrent, order, {reverse, config_.tanh_output, config_.clip}, &clipping.clipped);
+}
+
+Var Gnmt::add_residual(const Var& m, const Var& x, Clipping& clipping) const {
+  const Var sum = residual(x, m, {});
+  if (config_.clip <= 0) return sum;
+  clipping.values += sum.value.count();
+  return clamp(sum, config_.clip, &clipping.clipped);
+}
+
+Var Gnmt::encoder(Tape& tape, const PackedTokens& source, const std::vector<int64_t>& ids, int64_t multiple, Clipping& clipping) {
+  struct Keep {
+    TimedRows rows;
+    std::vector<int32_t> packed, timed;
+  };
+  const auto keep = std::make_shared<Keep>();
+  tape.keep(keep);
+  keep->rows = timed_rows(source, ids, multiple);
+  const TimeOrder& order = keep->rows.order;
+  const RowKeys* keys = &keep->rows.keys;
+  const auto N = static_cast<int64_t>(order.packed.size()), D = config_.width;
+
+  const auto bottom = [&] {
+    const Var x = embedding(tape, keep->rows.tokens, {}, *source_table_, 1, tape.dropout(config_.dropout, keys));
+    const Var forward = run(encoder_layers_[0], x, order, false, clipping);
+    return concat(forward, run(encoder_layers_[1], x, order, true, clipping));
+  };
+  Var x = recycled(tape, {N, 2 * D}, bottom);
+  for (size_t i = 1; i + 1 < encoder_layers_.size(); ++i)
+    x = recycled(tape, {N, D}, [&] {
+      const Var m = run(encoder_layers_[i + 1], dropout(x, tape.dropout(config_.dropout, keys)), order, false, clipping);
+      return residual_layer(i) ? add_residual(m, x, clipping) : m;
+    });
+  keep->packed = rows_of(order, static_cast<size_t>(N));
+  keep->timed = order.packed;
+  return gather_rows(x, keep->packed, keep->timed);
+}
+
+Var Gnmt::keys(const Var& memory) const { return linear(memory, *key_weight_, key_bias_); }
+
+LossSums Gnmt::loss(Tape& tape, const Batch& batch, double label_smoothing, std::vector<float>* row_nll) {
+  // The tape's closures refer to these until backward() has run.
+  struct Keep {
+    TimedRows rows;
+    std::vector<int32_t> inputs, targets, asks, asked, packed, timed;
+    std::vector<float> weights;
+    AttentionLayout layout;
+  };
+  const auto keep = std::make_shared<Keep>();
+  tape.keep(keep);
+  keep->rows = timed_rows(batch.target, batch.sample_ids, kRowMultiple);
+  const TimeOrder& order = keep->rows.order;
+  const RowKeys* rows = &keep->rows.keys;
+  const size_t N = order.packed.size();
+  const int64_t D = config_.width;
+  keep->inputs = reordered(shifted(batch.target, vocabulary_.begin, N), order, -1);
+  keep->targets = keep->rows.tokens;
+  if (!batch.weights.empty()) keep->weights = reordered(row_weights(batch, N), order, 0.0f);
+  keep->layout = {batch.target.offsets, batch.source.offsets, 1, false};
+  // Attention runs in packed order; the query of a position is the bottom layer's output at it or just before.
+  keep->packed = rows_of(order, N);
+  keep->timed = order.packed;
+  keep->asks = keep->packed;
+  if (config_.attention_query == "previous")
+    for (int64_t b = batch.target.sentences() - 1; b >= 0; --b)
+      for (int32_t i = batch.target.offsets[b + 1] - 1; i >= batch.target.offsets[b]; --i)
+        keep->asks[i] = i == batch.target.offsets[b] ? -1 : keep->asks[i - 1];
+  keep->asked = inverse_of(keep->asks, N);
+
+  Clipping clipping;
+  const Var memory = encoder(tape, batch.source, batch.sample_ids, kRowMultiple, clipping);
+  const Var key = keys(memory);
+  const auto mask = [&] { return tape.dropout(config_.dropout, rows); };
+  Var x = recycled(tape, {static_cast<int64_t>(N), D}, [&] {
+    return run(decoder_layers_[0], embedding(tape, keep->inputs, {}, *target_table_, 1, mask()), order, false, clipping);
+  });
+  const Var context = recycled(tape, {static_cast<int64_t>(N), memory_width_}, [&] {
+    const Var query = gather_rows(linear(x, *query_weight_, nullptr), keep->asks, keep->asked);
+    return gather_rows(global_attention(query, key, memory, score_, score_scale_, keep->layout), keep->timed, keep->packed);
+  });
+  for (size_t i = 1; i < decoder_layers_.size(); ++i)
+    x = recycled(tape, {static_cast<int64_t>(N), D}, [&] {
+      const Var m = run(decoder_layers_[i], dropout(concat(x, context), mask()), order, false, clipping);
+      return residual_layer(i) ? add_residual(m, x, clipping) : m;
+    });
+  const LossRows loss_rows{keep->targets, label_smoothing, config_.clip > 0 ? kLogitBound : 0.0, keep->weights};
+  std::vector<float> timed_nll;
+  LossSums sums = projection_loss(dropout(x, mask()), *output_table_, loss_rows, row_nll ? &timed_nll : nullptr);
+  sums.clipped = clipping.clipped, sums.clippable = clipping.values;
+  if (row_nll)
+    for (int64_t i = 0; i < batch.target.count(); ++i) row_nll->push_back(timed_nll[order.row_of[i]]);
+  return sums;
+}
+
+std::unique_ptr<DecodeState> Gnmt::encode(const PackedTokens& source) {
+  auto state = std::make_unique<GnmtState>();
+  Tape tape(store_, decode_arena_, false);
+  const auto mark = decode_arena_.mark();
+  Clipping clipping;
+  const Var memory = encoder(tape, source, {}, 16, clipping);
+  const auto keep = [&](const Tensor& t) {
+    const Tensor copy(t.shape(), t.dtype());
+    std::memcpy(copy.raw(), t.raw(), t.bytes());
+    return copy;
+  };
+  state->memory = keep(memory.value), state->keys = keep(keys(memory).value);
+  state->source_offsets = source.offsets;
+  state->hidden.resize(decoder_layers_.size()), state->cell.resize(decoder_layers_.size());
+  decode_arena_.release(mark);
+  return state;
+}
+
+Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& bottom, std::span<const int32_t> sentence, std::vector<float>* attention) {
+  std::vector<int32_t> offsets{0};
+  int64_t pairs = 0;
+  size_t r = 0;
+  for (size_t b = 0; b + 1 < state.source_offsets.size(); ++b) {
+    const size_t first = r;
+    while (r < sentence.size() && sentence[r] == static_cast<int32_t>(b)) ++r;
+    offsets.push_back(static_cast<int32_t>(r));
+    pairs += static_cast<int64_t>(r - first) * (state.source_offsets[b + 1] - state.source_offsets[b]);
+  }
+  CHECK(r == sentence.size(), "row {} is not in the order of sentences", r);
+  const Var query = linear(bottom, *query_weight_, nullptr);
+  const Tensor y = tape.allocate({bottom.value.rows(), memory_width_}, tape.backend().activation());
+  const Tensor weights = tape.allocate({std::max<int64_t>(pairs, 1)}, tape.backend().parameter());
+  tape.backend().global_attention({query.value, state.keys, score_vector(score_, score_scale_), state.memory},
+                                  {offsets, state.source_offsets, 1, false}, y, weights);
+  if (attention) {
+    const std::vector<double> p = weights.rows(0, pairs).to_doubles();
+    attention->assign(p.begin(), p.end());
+  }
+  return {&tape, -1, y};
+}
+
+Tensor Gnmt::next_logits(DecodeState& abstract, std::span<const int32_t> token, std::span<const int32_t> sentence,
+                         std::span<const int32_t> parent, std::vector<float>* attention) {
+  auto& state = static_cast<GnmtState&>(abstract);
+  const auto R = static_cast<int64_t>(token.size()), D = config_.width, padded = decoding_rows(R);
+  decode_arena_.release({});
+  Tape tape(store_, decode_arena_, false);
+  Backend& backend = tape.backend();
+
+  std::vector<int32_t> tokens(token.begin(), token.end()), from(parent.begin(), parent.end());
+  tokens.resize(padded, -1), from.resize(padded, -1);
+  // The states that the rows go on from.
+  const auto parents = [&](const Tensor& t) {
+    const Tensor y = tape.allocate({padded, D}, t.dtype());
+    backend.gather_rows(t, from, y, Write::overwrite);
+    return y;
+  };
+  Var last_query{&tape, -1, tape.allocate({padded, D}, backend.activation())};  // the bottom layer's output of the step before
+  last_query.value.zero();
+  const auto step = [&](size_t i, const Var& x) {
+    const Layer& layer = decoder_layers_[i];
+    LstmStep s;
+    s.gates = linear(x, layer.input, &layer.bias).value;
+    s.tanh_output = config_.tanh_output, s.bound = config_.clip;
+    if (state.started) {
+      const Tensor hidden = parents(state.hidden[i]);
+      if (i == 0) last_query = {&tape, -1, hidden};
+      s.recurrent = tape.allocate({padded, 4 * D}, backend.parameter());
+      backend.linear(hidden, store_.packed(layer.recurrent, false), Tensor(), s.recurrent, Activation::none, Write::overwrite);
+      s.cell_before = parents(state.cell[i]), s.past = padded;
+    }
+    // Rows beyond R are computed too, from zero states; the next step forgets them.
+    s.cell = Tensor({padded, D}, layer.recurrent.quantized && config_.clip > 0 ? DType::i16 : backend.parameter());
+    s.hidden = Tensor({padded, D}, backend.activation());
+    backend.lstm_step(s);
+    state.hidden[i] = s.hidden, state.cell[i] = s.cell;
+    return Var{&tape, -1, s.hidden};
+  };
+
+  Var x = step(0, embedding(tape, tokens, {}, *target_table_, 1, {}));
+  const Var context = attend(tape, state, config_.attention_query == "previous" ? last_query : x, sentence, attention);
+  Clipping clipping;
+  for (size_t i = 1; i < decoder_layers_.size(); ++i) {
+    const Var m = step(i, concat(x, context));
+    x = residual_layer(i) ? add_residual(m, x, clipping) : m;
+  }
+  const Tensor logits = tape.allocate({padded, vocabulary_.target_size}, backend.parameter());
+  backend.linear(x.value, store_.packed(*output_table_, true), Tensor(), logits, Activation::none, Write::overwrite);
+  if (config_.clip > 0) backend.clamp(logits, kLogitBound, logits);
+  state.started = true;
+  return logits.rows(0, R);
+}
+
+}  // namespace starling

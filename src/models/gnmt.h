@@ -1,0 +1,72 @@
+// Google's recurrent system (Wu et al. 2016): LSTM stacks with residual connections, a bidirectional bottom encoder layer, and attention
+// from the bottom decoder layer to the encoder's output, whose result goes to the other decoder layers. Everything that does not wait for
+// the step before runs over whole sentences: the bottom decoder layer first, then attention for all positions, then the rest.
+#pragma once
+
+#include "autograd/ops.h"
+#include "autograd/recurrent.h"
+#include "models/model.h"
+
+namespace starling {
+
+// Logits of models with clipped states are clamped to +-this (section 6 of the paper).
+constexpr double kLogitBound = 25;
+
+struct GnmtState;
+
+class Gnmt : public Model {
+ public:
+  // Declares the parameters; parameters().allocate() or share() must follow.
+  Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend);
+
+  ParameterStore& parameters() override { return store_; }
+  const ModelConfig& config() const override { return config_; }
+  const ModelVocabulary& vocabulary() const override { return vocabulary_; }
+  std::vector<EmbeddingTable> embedding_tables() override;
+  LossSums loss(Tape& tape, const Batch& batch, double label_smoothing, std::vector<float>* row_nll) override;
+  std::unique_ptr<DecodeState> encode(const PackedTokens& source) override;
+  Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence, std::span<const int32_t> parent,
+                     std::vector<float>* attention) override;
+  void set_clip(double bound) override;
+
+ private:
+  struct Layer {
+    Layer(ParameterStore& store, const std::string& name, int64_t in, int64_t width, double init_bound)
+        : input(store.add(name + ".input.weight", {in, 4 * width}, {Initializer::uniform, init_bound})),
+          bias(store.add(name + ".input.bias", {4 * width}, {Initializer::forget, 1.0})),
+          recurrent(store.add(name + ".recurrent.weight", {width, 4 * width}, {Initializer::uniform, init_bound})) {}
+    Parameter &input, &bias, &recurrent;
+  };
+  // Values beyond the bounds, and how many there are.
+  struct Clipping {
+    int64_t clipped = 0, values = 0;
+  };
+
+  Var run(const Layer& layer, const Var& x, const TimeOrder& order, bool reverse, Clipping& clipping) const;
+  // m + x, clamped to the bound.
+  Var add_residual(const Var& m, const Var& x, Clipping& clipping) const;
+  // The encoder's output in the packed order of the source. ids: of the sentences, for dropout.
+  Var encoder(Tape& tape, const PackedTokens& source, const std::vector<int64_t>& ids, int64_t multiple, Clipping& clipping);
+  Var keys(const Var& memory) const;
+  // Context of one decoding step [rows, memory width], from the bottom layer's output that asks.
+  Var attend(Tape& tape, const GnmtState& state, const Var& bottom, std::span<const int32_t> sentence, std::vector<float>* attention);
+  bool residual_layer(size_t i) const { return i >= 2; }
+
+  ModelConfig config_;
+  ModelVocabulary vocabulary_;
+  ParameterStore store_;
+  int64_t memory_width_ = 0;
+  Parameter* source_table_ = nullptr;  // [source size, D]
+  Parameter* target_table_ = nullptr;  // [target size, D]
+  Parameter* output_table_ = nullptr;  // [target size, D]
+  std::vector<Layer> encoder_layers_;  // the bottom layer twice: forwards, backwards
+  std::vector<Layer> decoder_layers_;
+  Parameter* key_weight_ = nullptr;    // [memory width, D]
+  Parameter* key_bias_ = nullptr;      // [D]
+  Parameter* query_weight_ = nullptr;  // [D, D]
+  Parameter* score_ = nullptr;         // [D]; null: dot product
+  Parameter* score_scale_ = nullptr;   // [1]; null: not normalised
+  Arena decode_arena_;
+};
+
+}  // namespace starling

@@ -1,0 +1,46 @@
+// What the models share about rows: how many there are, what keys their dropout masks, how inference saves memory.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "autograd/tape.h"
+#include "base/batch.h"
+
+namespace starling {
+
+constexpr int64_t kRowMultiple = 64;  // few distinct row counts mean few distinct matrix products
+inline int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+// Rows that R hypotheses are computed as when decoding.
+inline int64_t decoding_rows(int64_t R) { return R <= 4 ? R : round_up(R, R <= 64 ? 4 : 16); }
+
+// One side of a batch as rows: tokens (-1 on idle rows), positions within the sentence, and the keys of its dropout masks.
+struct Rows {
+  std::vector<int32_t> tokens, positions;
+  RowKeys keys;
+};
+
+// ids: of the sentences; without them they are numbered.
+Rows make_rows(const PackedTokens& packed, const std::vector<int64_t>& ids, int64_t multiple);
+
+// The decoder's input: the target shifted right by one within each sentence; -1 on idle rows.
+std::vector<int32_t> shifted(const PackedTokens& target, int32_t begin, size_t rows);
+
+// One weight a row from one a sentence, zero on idle rows; empty when the batch is not weighted.
+std::vector<float> row_weights(const Batch& batch, size_t rows);
+
+// f() with a result of the given shape. In inference its working memory is given back.
+template <class F>
+Var recycled(Tape& tape, const Shape& shape, F f) {
+  if (tape.training()) return f();
+  const Tensor kept = tape.allocate(shape, tape.backend().activation());
+  const auto mark = tape.arena().mark();
+  const Var y = f();
+  std::memcpy(kept.raw(), y.value.raw(), kept.bytes());
+  tape.arena().release(mark);
+  return {&tape, -1, kept};
+}
+
+}  // namespace starling

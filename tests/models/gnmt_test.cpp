@@ -1,0 +1,160 @@
+// The whole GNMT: gradients by central differences in double precision, sentences of mixed lengths against the same one by one, the
+// backward layer within each sentence, cached decoding against the forward pass, clipped states.
+#include "models/gnmt.h"
+
+#include "autograd/ops.h"
+#include "tests/models/common.h"
+
+namespace starling {
+namespace {
+
+ModelConfig tiny_gnmt(const std::string& attention = "additive", const std::string& query = "current") {
+  ModelConfig c = model_preset("gnmt-small");
+  c.encoder_layers = c.decoder_layers = 3, c.width = 6, c.dropout = 0.1, c.init_bound = 0.5;
+  c.attention = attention, c.attention_query = query;
+  return c;
+}
+
+struct Variant {
+  const char* name;
+  ModelConfig config;
+};
+
+ModelConfig with(ModelConfig c, const std::string& tied, bool tanh_output, double clip) {
+  c.tied_embeddings = tied, c.tanh_output = tanh_output, c.clip = clip;
+  return c;
+}
+
+std::vector<Variant> variants() {
+  return {{"additive", tiny_gnmt()},
+          {"normalized", with(tiny_gnmt("normalized"), "decoder", true, 0)},
+          {"dot", with(tiny_gnmt("dot"), "all", true, 0)},
+          {"previous_query", tiny_gnmt("additive", "previous")},
+          {"clipped", with(tiny_gnmt(), "none", false, 0.3)}};
+}
+
+class GnmtVariants : public testing::TestWithParam<Variant> {};
+INSTANTIATE_TEST_SUITE_P(Gnmt, GnmtVariants, testing::ValuesIn(variants()), [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(GnmtVariants, GradientsMatchCentralDifferences) {
+  const auto backend = make_backend("reference");
+  const auto model = make_model(GetParam().config, {13, 13}, *backend, 7, true);
+  Batch batch = random_batch(4, 13, 1);
+  batch.weights = {1, 0.25f, -0.5f, 2};
+  expect_gradients(*model, batch);
+}
+
+TEST_P(GnmtVariants, MixedLengthsEqualTheSentencesOneByOne) {
+  for (const char* spec : {"reference", "cpu:f32"}) {
+    const auto backend = make_backend(spec, 2);
+    const auto model = make_model(GetParam().config, {13, 13}, *backend, 7, true);
+    const Batch whole = random_batch(7, 13, 2, 12);
+    std::vector<float> together, alone;
+    run(*model, whole, true, &together);
+    const std::vector<double> expected = model->parameters().gradients().to_doubles();
+    Arena arena;
+    model->parameters().begin_gradients();
+    for (int64_t b = 0; b < whole.source.sentences(); ++b) {
+      Batch part;
+      for (auto [from, to] : {std::pair(&whole.source, &part.source), {&whole.target, &part.target}})
+        to->append(from->tokens.data() + from->offsets[b], from->tokens.data() + from->offsets[b + 1]);
+      part.sample_ids = {whole.sample_ids[b]};
+      Tape tape(model->parameters(), arena, true, 11, 5);
+      std::vector<float> nll;
+      model->loss(tape, part, 0.1, &nll);
+      alone.insert(alone.end(), nll.begin(), nll.end());
+      tape.backward();
+    }
+    model->parameters().complete_gradients();
+    ASSERT_EQ(together.size(), alone.size());
+    for (size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(together[i], alone[i], 1e-5) << spec << " token " << i;
+    const std::vector<double> actual = model->parameters().gradients().to_doubles();
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(expected[i], actual[i], 1e-5 * (1 + std::abs(expected[i]))) << spec;
+  }
+}
+
+TEST_P(GnmtVariants, DecodingStepByStepGivesTheProbabilitiesOfTheForwardPass) {
+  const auto backend = make_backend("cpu:f32", 2);
+  const auto model = make_model(GetParam().config, {30, 30}, *backend, 3, false);
+  const Batch batch = random_batch(3, 30, 9, 12);
+  std::vector<float> nll;
+  run(*model, batch, false, &nll);
+  const auto state = model->encode(batch.source);
+  // Two rows a sentence that change places at every step: states must follow their rows.
+  std::vector<int32_t> token(6, 1), sentence{0, 0, 1, 1, 2, 2}, parent{1, 0, 3, 2, 5, 4};
+  std::vector<float> attention;
+  for (int t = 0; t < 13; ++t) {
+    const Tensor logits = model->next_logits(*state, token, sentence, parent, &attention);
+    size_t at_weight = 0;
+    for (int r = 0; r < 6; ++r) {
+      const int b = sentence[r], keys = batch.source.offsets[b + 1] - batch.source.offsets[b];
+      double mass = 0;
+      for (int j = 0; j < keys; ++j) mass += attention[at_weight++];
+      EXPECT_NEAR(mass, 1, 1e-5);
+      const int32_t at = batch.target.offsets[b] + t;
+      if (at >= batch.target.offsets[b + 1]) continue;
+      const float* z = logits.data<float>() + r * 30;
+      double sum = 0;
+      for (int i = 0; i < 30; ++i) sum += std::exp(z[i]);
+      EXPECT_NEAR(std::log(sum) - z[batch.target.tokens[at]], nll[at], 1e-4) << "sentence " << b << " position " << t;
+      token[r] = batch.target.tokens[at];
+    }
+    EXPECT_EQ(at_weight, attention.size());
+  }
+}
+
+TEST(Gnmt, TheBackwardLayerReadsEachSentenceFromItsOwnEnd) {
+  const auto backend = make_backend("reference");
+  const auto model = make_model(tiny_gnmt(), {13, 13}, *backend, 7, false);
+  // The first source word must matter to a longer neighbour not at all.
+  Batch batch = random_batch(2, 13, 4, 3), changed;
+  std::vector<float> before, after;
+  run(*model, batch, false, &before);
+  changed = batch;
+  changed.source.tokens[0] = changed.source.tokens[0] == 5 ? 6 : 5;
+  run(*model, changed, false, &after);
+  for (int32_t i = 0; i < batch.target.count(); ++i) {
+    if (i >= batch.target.offsets[1])
+      EXPECT_EQ(before[i], after[i]) << "token " << i << " of the other sentence";
+    else
+      EXPECT_NE(before[i], after[i]) << "token " << i;
+  }
+}
+
+TEST(Gnmt, TimeOrderIsAPermutationWithFallingRows) {
+  const Batch batch = random_batch(20, 13, 8, 30);
+  const TimeOrder order = time_order(batch.source, 64);
+  EXPECT_EQ(order.packed.size() % 64, 0u);
+  EXPECT_EQ(order.step.back(), batch.source.count());
+  for (int64_t t = 1; t < order.steps(); ++t) EXPECT_LE(order.count(t), order.count(t - 1));
+  EXPECT_EQ(order.count(0), 20);
+  for (int64_t i = 0; i < batch.source.count(); ++i) EXPECT_EQ(order.packed[order.row_of[i]], i);
+}
+
+TEST(Gnmt, ClippedStatesAreCountedAndBounded) {
+  const auto backend = make_backend("reference");
+  const auto model = make_model(with(tiny_gnmt(), "none", false, 0), {13, 13}, *backend, 7, false);
+  const Batch batch = random_batch(5, 13, 6);
+  EXPECT_EQ(run(*model, batch, false).clippable, 0);
+  model->set_clip(1e6);
+  const LossSums wide = run(*model, batch, false);
+  // Cells of four encoder and three decoder stacks, residual sums of one layer on each side.
+  const int64_t padded = 64 * 6;
+  EXPECT_EQ(wide.clippable, 6 * (4 * batch.source.count() + 3 * batch.target.count()) + 2 * padded);
+  EXPECT_EQ(wide.clipped, 0);
+  model->set_clip(0.05);
+  const LossSums narrow = run(*model, batch, false);
+  EXPECT_GT(narrow.clipped, narrow.clippable / 20);
+  EXPECT_NE(narrow.nll, wide.nll);
+}
+
+TEST(Gnmt, PublishedSize) {
+  // 278.7 M parameters are what the paper's system adds up to with a vocabulary of 32k pieces: three tables, 79.7 M in the encoder, and a
+  // decoder whose layers all but the bottom one read the context (4.2 M less than with it), besides the attention's 2.1 M.
+  const auto backend = make_backend("cpu:f32", 1);
+  const auto model = make_phantom_model(model_preset("gnmt"), {32000, 32000}, *backend);
+  EXPECT_NEAR(static_cast<double>(model->parameters().count()) / 1e6, 278.7 - 4.2 + 2.1, 0.5);
+}
+
+}  // namespace
+}  // namespace starling
