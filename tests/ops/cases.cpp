@@ -1,5 +1,6 @@
 #include "tests/ops/cases.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace starling {
@@ -18,6 +19,23 @@ void linear_case(CaseContext& c, int64_t N, int64_t in, int64_t out, bool transp
   const Tensor b = bias ? c.parameters({out}) : Tensor(), y = c.activations({N, out});
   const auto packed = c.backend.pack(weight, transposed, nullptr);
   c.backend.linear(x, *packed, b, y, a, w);
+  c.output(y);
+}
+
+// Without ties, that is, values exactly between two integers, which a backend may round either way: with 6 as a row's largest magnitude,
+// 127 x / 6 of a bf16 number is one only for x = +-3.
+void int8_case(CaseContext& c, int64_t N, int64_t in, int64_t out, bool transposed, bool bias, Activation a, Write w, double bound,
+               bool wide = false) {
+  const Tensor x = c.activations({N, in}), weight = c.parameters(transposed ? Shape{out, in} : Shape{in, out}, 0.2);
+  const Tensor b = bias ? c.parameters({out}) : Tensor(), y = wide ? c.parameters({N, out}) : c.activations({N, out});
+  std::vector<double> values = x.to_doubles();
+  for (int64_t i = 0; i < N * in; ++i) values[i] = i % in == in / 2 ? 6 : std::abs(values[i]) == 3 ? 2.5 : std::clamp(values[i], -5.0, 5.0);
+  for (int64_t i = 0; i < in && N > 1; ++i) values[i] = 0;  // a row of zeros
+  x.from_doubles(values);
+  values = weight.to_doubles();
+  for (int64_t i = 0; i < in; ++i) values[transposed ? in + i : i * out + 1] = 0;  // an output without weights
+  weight.from_doubles(values);
+  c.backend.linear(x, *c.backend.pack_int8(weight, transposed, bound), b, y, a, w);
   c.output(y);
 }
 
@@ -105,6 +123,19 @@ std::vector<OpCase> op_cases() {
       add(with("linear_accumulate", {N, in, out}) + suffix,
           [=](CaseContext& c) { linear_case(c, N, in, out, transposed, false, Activation::none, Write::accumulate); });
     }
+  for (auto [N, in, out] : {std::array<int64_t, 3>{1, 64, 40}, {2, 8, 8}, {4, 33, 17}, {64, 128, 96}, {70, 101, 259}})
+    for (double bound : {0.0, 1.5})
+      for (bool transposed : {false, true}) {
+        const std::string suffix = std::string(bound > 0 ? "_bounded" : "") + (transposed ? "_transposed" : "");
+        add(with("linear_int8", {N, in, out}) + suffix,
+            [=](CaseContext& c) { int8_case(c, N, in, out, transposed, true, Activation::none, Write::overwrite, bound); });
+        add(with("linear_int8_relu", {N, in, out}) + suffix,
+            [=](CaseContext& c) { int8_case(c, N, in, out, transposed, true, Activation::relu, Write::overwrite, bound); });
+        add(with("linear_int8_accumulate", {N, in, out}) + suffix,
+            [=](CaseContext& c) { int8_case(c, N, in, out, transposed, false, Activation::none, Write::accumulate, bound); });
+        add(with("linear_int8_wide", {N, in, out}) + suffix,
+            [=](CaseContext& c) { int8_case(c, N, in, out, transposed, false, Activation::none, Write::overwrite, bound, true); });
+      }
   add("linear_logits", [](CaseContext& c) {
     const Tensor x = c.activations({9, 32}), w = c.parameters({50, 32}, 0.2), y = c.empty_parameters({9, 50});
     c.backend.linear(x, *c.backend.pack(w, true, nullptr), Tensor(), y, Activation::none, Write::overwrite);

@@ -44,9 +44,13 @@ class CpuBackend : public Backend {
   }
   void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation activation, Write write) override {
     enter();
+    if (w.quantized) return linear_int8(x, static_cast<const PackedInt8&>(w), b, y, activation, write);
     products_.linear(x, w, b, y, activation, write);
   }
-  std::shared_ptr<Packed> pack_int8(const Tensor&, bool, double) override { CHECK(false, "not there yet"); }
+  std::shared_ptr<Packed> pack_int8(const Tensor& w, bool transposed, double input_bound) override {
+    enter();
+    return products_.pack_int8(w, transposed, input_bound);
+  }
   void weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write) override {
     enter();
     products_.weight_gradient(a, c, dw, write);
@@ -318,6 +322,27 @@ class CpuBackend : public Backend {
   }
 
  private:
+  // Three passes: rows to integers, the product, integers to the result, in place where they are of one size. oneDNN can do the third
+  // itself only with scales that are built into the generated code, one primitive a weight.
+  void linear_int8(const Tensor& x, const PackedInt8& w, const Tensor& b, const Tensor& y, Activation activation, Write write) {
+    const int64_t N = x.rows(), in = w.in, out = w.out;
+    CHECK(x.columns() == in && y.columns() == out && y.rows() == N, "{} times [{}, {}] into {}", x.shape().text(), in, out,
+          y.shape().text());
+    const bool wide = y.dtype() == DType::f32, accumulate = write == Write::accumulate, in_place = wide && !accumulate;
+    const DType narrow = w.integers ? DType::i8 : DType::f32, sum = w.integers ? DType::i32 : DType::f32;
+    int8_arena_.release({});
+    const Tensor q = int8_arena_.allocate({N, in}, narrow), units = int8_arena_.allocate({N}, DType::f32);
+    const Tensor sums = in_place ? y : int8_arena_.allocate({N, out}, sum);
+    ranges(N, 8, [&](int64_t begin, int64_t end, int) {
+      kernels_.quantize_rows(x.raw(), w.input_bound, q.raw(), w.integers, units.data<float>(), in, begin, end);
+    });
+    products_.multiply_int8(q, w, sums);
+    ranges(N, 8, [&](int64_t begin, int64_t end, int) {
+      kernels_.scale_products(sums.raw(), w.integers, units.data<float>(), w.scales.data(), b ? b.data<float>() : nullptr,
+                              activation == Activation::relu, accumulate, y.raw(), wide, out, begin, end);
+    });
+  }
+
   // oneDNN and the loops share OpenMP's threads; another backend of this process may have set another number.
   void enter() const {
     if (omp_get_max_threads() != threads_) omp_set_num_threads(threads_);
@@ -448,6 +473,7 @@ class CpuBackend : public Backend {
   const kernels::Table& kernels_;  // for activations
   const kernels::Table& wide_;     // for f32
   Products products_;
+  Arena int8_arena_;  // working memory of one 8-bit product
   std::vector<std::unique_ptr<Storage>> scratch_;
   std::vector<float> signal_, partial_;
   std::vector<int64_t> first_weight_;

@@ -973,6 +973,92 @@ void log_softmax_top_k(const float* z, int64_t V, int64_t k, float* values, int3
   for (int64_t i = 0; i < k; ++i) values[i] = z[indices[i]] - log_sum;
 }
 
+// -- 8-bit products --------------------------------------------------------------------------------------------------------
+
+typedef int8_t vb __attribute__((vector_size(L)));
+
+// Within +-127, so that adding 1.5 * 2^23 rounds to nearest, ties to even.
+inline vf rounded(vf x) {
+  x = x > splat(127) ? splat(127) : x;
+  x = x < splat(-127) ? splat(-127) : x;
+  return x + 12582912.0f;
+}
+inline void store_rounded(float* q, vf x, Full) { store(q, rounded(x) - 12582912.0f); }
+inline void store_rounded(float* q, vf x, Part w) { store(q, rounded(x) - 12582912.0f, w.n); }
+inline void store_rounded(int8_t* q, vf x, Full) {
+  const vb b = __builtin_convertvector((vi)rounded(x) - 0x4B400000, vb);
+  std::memcpy(q, &b, sizeof b);
+}
+inline void store_rounded(int8_t* q, vf x, Part w) {
+  const vb b = __builtin_convertvector((vi)rounded(x) - 0x4B400000, vb);
+  std::memcpy(q, &b, w.n);
+}
+
+inline vf magnitude(vf x) { return (vf)((vi)x & 0x7fffffff); }
+
+template <class T, class Q>
+void quantize_rows(const T* x, float bound, Q* q, float* unit, int64_t D, int64_t begin, int64_t end) {
+  for (int64_t n = begin; n < end; ++n) {
+    const T* row = x + n * D;
+    float a = bound;
+    if (bound == 0) {
+      vf largest{};
+      blocks(0, D, [&](int64_t c, auto w) { largest = max(magnitude(load(row + c, w)), largest); });
+      a = maximum(largest);
+      if (a < 1e-30f) a = 0;  // 127 / a would overflow
+    }
+    const float factor = a > 0 ? 127 / a : 0.0f;
+    unit[n] = a / (127 * 127);
+    blocks(0, D, [&](int64_t c, auto w) { store_rounded(q + n * D + c, load(row + c, w) * factor, w); });
+  }
+}
+template <class T>
+void quantize_rows(const void* x, float bound, void* q, bool integers, float* unit, int64_t D, int64_t begin, int64_t end) {
+  if (integers)
+    quantize_rows(static_cast<const T*>(x), bound, static_cast<int8_t*>(q), unit, D, begin, end);
+  else
+    quantize_rows(static_cast<const T*>(x), bound, static_cast<float*>(q), unit, D, begin, end);
+}
+
+struct Integers {
+  const int32_t* p;
+};
+template <class W>
+inline vf load(Integers sums, W w) {
+  return __builtin_convertvector((vi)load(reinterpret_cast<const float*>(sums.p), w), vf);
+}
+
+// sums(c) gives a row's sums at column c.
+template <class T, class S>
+inline void scale_row(S sums, float unit, const float* scale, const float* bias, bool relu, bool accumulate, T* y, int64_t D) {
+  blocks(0, D, [&](int64_t c, auto w) {
+    vf v = load(sums(c), w) * unit * load(scale + c, w);
+    if (bias) v += load(bias + c, w);
+    if (relu) v = max(v, vf{});
+    if (accumulate) v += load(y + c, w);
+    store(y + c, v, w);
+  });
+}
+template <class T>
+void scale_products(const void* sums, bool integers, const float* unit, const float* scale, const float* bias, bool relu, bool accumulate,
+                    void* y, bool wide, int64_t D, int64_t begin, int64_t end) {
+  for (int64_t n = begin; n < end; ++n) {
+    const int64_t first = n * D;
+    const auto whole = [&](int64_t c) { return Integers{static_cast<const int32_t*>(sums) + first + c}; };
+    const auto floating = [&](int64_t c) { return static_cast<const float*>(sums) + first + c; };
+    const auto row = [&](auto s) {
+      if (wide)
+        scale_row(s, unit[n], scale, bias, relu, accumulate, static_cast<float*>(y) + first, D);
+      else
+        scale_row(s, unit[n], scale, bias, relu, accumulate, static_cast<T*>(y) + first, D);
+    };
+    if (integers)
+      row(whole);
+    else
+      row(floating);
+  }
+}
+
 // -- flat buffers ------------------------------------------------------------------------------------------------------------------
 
 double sum_of_squares(const float* x, int64_t begin, int64_t end) {
@@ -1027,6 +1113,8 @@ constexpr Table make_table() {
           lstm_step<T>,
           lstm_step_backward<T>,
           column_sums<T>,
+          quantize_rows<T>,
+          scale_products<T>,
           attention_scratch,
           attention<T>,
           attention_backward<T>,

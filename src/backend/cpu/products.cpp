@@ -1,6 +1,9 @@
 #include "backend/cpu/products.h"
 
 #include <oneapi/dnnl/dnnl.hpp>
+#include <string_view>
+
+#include "backend/int8.h"
 
 namespace starling {
 namespace {
@@ -19,6 +22,11 @@ struct CpuPacked : Packed {
   std::shared_ptr<void> owner;  // whose engine the reorder belongs to; kept alive so that its address stays its own
 };
 
+struct PackedIntegers : PackedInt8 {
+  memory packed;
+};
+
+constexpr uint32_t kInt8 = 32;  // flag of a product of integers
 enum class Kind : uint8_t { linear, weight_gradient };
 
 struct Key {
@@ -132,6 +140,48 @@ void Products::linear(const Tensor& x, const Packed& weight, const Tensor& b, co
                                             {DNNL_ARG_SCRATCHPAD, im.scratch_for(entry)}};
   if (b) arguments.emplace(DNNL_ARG_BIAS, memory(entry.description.bias_desc(), im.engine, b.raw()));
   entry.primitive.execute(im.stream, arguments);
+  im.stream.wait();
+}
+
+std::shared_ptr<Packed> Products::pack_int8(const Tensor& w, bool transposed, double input_bound) {
+  auto& im = *implementation_;
+  const int64_t in = w.dim(transposed ? 1 : 0), out = w.dim(transposed ? 0 : 1);
+  CHECK(in <= 1 << 17, "{} products of 8-bit integers do not fit a sum of 32 bits", in);
+  Int8Matrix rounded = round_to_int8(w, transposed);
+  auto packed = std::make_shared<PackedIntegers>();
+  packed->in = in, packed->out = out, packed->quantized = true;
+  packed->scales = std::move(rounded.scales), packed->input_bound = static_cast<float>(input_bound);
+  dnnl::matmul::primitive_desc any({{{256, in}, Type::s8, Tag::ab}, {{in, out}, Type::s8, Tag::any}, {{256, out}, Type::s32, Tag::ab}},
+                                   im.engine);
+  // oneDNN's other kernels add pairs of products in 16 bits, which saturate.
+  const std::string_view kernel = any.impl_info_str();
+  packed->integers = kernel.find("vnni") != kernel.npos || kernel.find("amx") != kernel.npos;
+  const memory::desc plain({in, out}, Type::s8, transposed ? Tag::ba : Tag::ab);
+  memory source(plain, im.engine, rounded.values.data());
+  if (!packed->integers) {
+    any = dnnl::matmul::primitive_desc(
+        {{{256, in}, Type::f32, Tag::ab}, {{in, out}, Type::f32, Tag::any}, {{256, out}, Type::f32, Tag::ab}}, im.engine);
+  }
+  packed->packed = memory(any.weights_desc(), im.engine);
+  dnnl::reorder(source, packed->packed).execute(im.stream, source, packed->packed);
+  im.stream.wait();
+  return packed;
+}
+
+void Products::multiply_int8(const Tensor& x, const PackedInt8& weight, const Tensor& sums) {
+  auto& im = *implementation_;
+  const auto& w = static_cast<const PackedIntegers&>(weight);
+  const Type in = w.integers ? Type::s8 : Type::f32, out = w.integers ? Type::s32 : Type::f32;
+  auto& entry = im.find({x.rows(), w.in, w.out, kInt8 | (w.integers ? 2u : 0u)}, [&] {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    return dnnl::matmul::primitive_desc({{{x.rows(), w.in}, in, Tag::ab}, w.packed.get_desc(), {{x.rows(), w.out}, out, Tag::ab}},
+                                        attributes, im.engine);
+  });
+  entry.primitive.execute(im.stream, {{DNNL_ARG_SRC, memory(entry.description.src_desc(), im.engine, x.raw())},
+                                      {DNNL_ARG_WEIGHTS, memory(w.packed.get_desc(), im.engine, w.packed.get_data_handle())},
+                                      {DNNL_ARG_DST, memory(entry.description.dst_desc(), im.engine, sums.raw())},
+                                      {DNNL_ARG_SCRATCHPAD, im.scratch_for(entry)}});
   im.stream.wait();
 }
 

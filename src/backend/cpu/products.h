@@ -10,6 +10,13 @@
 
 namespace starling {
 
+// What a quantised product needs besides the integers; these are inside, in oneDNN's layout.
+struct PackedInt8 : Packed {
+  std::vector<float> scales;  // [out]
+  float input_bound = 0;      // 0: each row's own
+  bool integers = true;       // false: multiplied as f32, with the same results to within f32 rounding
+};
+
 class Products {
  public:
   explicit Products(DType activation);
@@ -17,6 +24,10 @@ class Products {
 
   std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse);
   void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation activation, Write write);
+  // An 8-bit weight. Where the processor cannot multiply 8-bit integers exactly at speed (no VNNI), they are kept as floats.
+  std::shared_ptr<Packed> pack_int8(const Tensor& w, bool transposed, double input_bound);
+  // sums [N, out] = x [N, in] times the integers of an 8-bit weight; x is i8 and sums are i32 where w.integers, else both are f32.
+  void multiply_int8(const Tensor& x, const PackedInt8& w, const Tensor& sums);
   void weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write);
 
  private:
