@@ -125,11 +125,12 @@ class CpuBackend : public Backend {
   void gather_rows(const Tensor& x, std::span<const int32_t> index, const Tensor& y, Write write) override {
     CHECK(x.dtype() == y.dtype() && x.columns() == y.columns(), "rows of {} into {}", x.shape().text(), y.shape().text());
     const int64_t D = x.columns(), bytes = D * size_of(x.dtype());
-    ranges(index.size(), 1 + 8192 / (bytes + 1), [&](int64_t begin, int64_t end, int) {
+    const auto add = write == Write::accumulate ? loops(x).add : nullptr;
+    ranges(index.size(), 1 + kBytes / (bytes + 1), [&](int64_t begin, int64_t end, int) {
       for (int64_t n = begin; n < end; ++n) {
         std::byte* out = y.raw() + n * bytes;
-        if (write == Write::accumulate) {
-          if (index[n] >= 0) loops(x).add(x.raw() + index[n] * bytes, out, 0, D);
+        if (add) {
+          if (index[n] >= 0) add(x.raw() + index[n] * bytes, out, 0, D);
         } else if (index[n] < 0) {
           std::memset(out, 0, bytes);
         } else {
@@ -143,12 +144,13 @@ class CpuBackend : public Backend {
     CHECK(x.dtype() == y.dtype() && x.rows() <= y.rows() && x_column + width <= x.columns() && y_column + width <= y.columns(),
           "{} columns from {} of {} to {} of {}", width, x_column, x.shape().text(), y_column, y.shape().text());
     const int64_t element = size_of(x.dtype());
-    ranges(x.rows(), 1 + 8192 / (width * element + 1), [&](int64_t begin, int64_t end, int) {
+    const auto add = write == Write::accumulate ? loops(x).add : nullptr;
+    ranges(x.rows(), 1 + kBytes / (width * element + 1), [&](int64_t begin, int64_t end, int) {
       for (int64_t n = begin; n < end; ++n) {
         const std::byte* in = x.raw() + (n * x.columns() + x_column) * element;
         std::byte* out = y.raw() + (n * y.columns() + y_column) * element;
-        if (write == Write::accumulate)
-          loops(x).add(in, out, 0, width);
+        if (add)
+          add(in, out, 0, width);
         else
           std::memcpy(out, in, width * element);
       }
@@ -157,19 +159,20 @@ class CpuBackend : public Backend {
 
   int64_t clamp(const Tensor& x, double bound, const Tensor& y) override {
     CHECK(x.dtype() == y.dtype(), "clamp of {} into {}", name_of(x.dtype()), name_of(y.dtype()));
+    const auto clamp = loops(x).clamp;
     return counted(x.count(), 4096,
-                   [&](int64_t begin, int64_t end) { return loops(x).clamp(x.raw(), static_cast<float>(bound), y.raw(), begin, end); });
+                   [&](int64_t begin, int64_t end) { return clamp(x.raw(), static_cast<float>(bound), y.raw(), begin, end); });
   }
 
   void clamp_backward(const Tensor& x, double bound, const Tensor& dy, const Tensor& dx, Write write) override {
     CHECK(x.dtype() == dx.dtype() && x.dtype() == dy.dtype(), "clamp of {}, gradients {} and {}", name_of(x.dtype()), name_of(dy.dtype()),
           name_of(dx.dtype()));
+    const auto backward = loops(x).clamp_backward;
     ranges(x.count(), 4096, [&](int64_t begin, int64_t end, int) {
-      loops(x).clamp_backward(x.raw(), static_cast<float>(bound), dy.raw(), dx.raw(), write == Write::accumulate, begin, end);
+      backward(x.raw(), static_cast<float>(bound), dy.raw(), dx.raw(), write == Write::accumulate, begin, end);
     });
   }
 
-  // A grain of cells costs some microseconds, so that one sentence of a usual width stays on one thread and two are shared.
   int64_t lstm_step(const LstmStep& s) override {
     CHECK(s.past == 0 || s.cell.dtype() == s.cell_before.dtype(), "cells of {} after {}", name_of(s.cell.dtype()),
           name_of(s.cell_before.dtype()));
@@ -465,8 +468,10 @@ class CpuBackend : public Backend {
       for (int64_t c = 0; c < D; ++c) signal_[p * D + c] = static_cast<float>(sinusoid(p, c, D));
   }
 
-  static constexpr int64_t kCells = 1024;   // of an LSTM step
-  static constexpr int64_t kPairs = 16384;  // of elements of a query and a key: less is not worth a second thread
+  // Work of a few microseconds each: less is not worth a second thread.
+  static constexpr int64_t kBytes = 32768;  // copied
+  static constexpr int64_t kCells = 2048;   // of an LSTM step
+  static constexpr int64_t kPairs = 65536;  // elements of queries with those of keys
 
   DType activation_;
   int threads_;

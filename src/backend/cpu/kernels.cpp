@@ -138,11 +138,11 @@ inline vf reduce(vf x, vi& power) {
   power = ((vi)shifted - 0x4B400000) << 23;
   return (x - n * 0.693359375f) + n * 2.12194440e-4f;
 }
-// (e^r - 1) / r for |r| <= ln 2 / 2: Taylor's polynomial of degree 5.
+// (e^r - 1) / r for |r| <= ln 2 / 2, relative error 3e-8: its Chebyshev series to degree 5.
 inline vf growth(vf r) {
-  vf p = r * 1.3888889e-3f + 8.3333333e-3f;
-  p = p * r + 4.1666668e-2f;
-  p = p * r + 0.16666667f;
+  vf p = r * 1.39411632e-3f + 8.36918689e-3f;
+  p = p * r + 4.16663513e-2f;
+  p = p * r + 0.166665047f;
   p = p * r + 0.5f;
   return p * r + 1.0f;
 }
