@@ -215,6 +215,17 @@ void require_replaceable(FileSystem& files, const std::string& directory) {
   }
 }
 
+// A file of a published directory as a part of the next one.
+Part copied_part(FileSystem& files, const std::string& directory, const PartInfo& info) {
+  const std::string path = join_path(directory, info.name);
+  auto write = [&files, path, info](ByteSink& sink) {
+    HashingSink checked(sink);
+    files.read_pieces(path, [&](std::span<const std::byte> piece) { checked.write(piece); });
+    if (checked.sha256() != info.sha256) broken(path, "its content does not fit the hash in the manifest");
+  };
+  return {info.name, std::move(write), info.size};
+}
+
 }  // namespace
 
 Part text_part(std::string name, std::string content) {
@@ -242,6 +253,25 @@ std::string Loaded::path(const std::string& name) const {
 void publish_directory(FileSystem& files, const std::string& directory, int64_t step, std::span<const Part> parts) {
   require_replaceable(files, directory);
   publish(files, directory, step, parts);
+}
+
+void update_directory(FileSystem& files, const std::string& directory, std::span<const Part> parts) {
+  recover_directory(files, directory);
+  const Loaded now = read_manifest(files, directory);
+  std::vector<Part> all(parts.begin(), parts.end());
+  for (const PartInfo& info : now.files) {
+    const bool replaced = std::any_of(parts.begin(), parts.end(), [&](const Part& part) { return part.name == info.name; });
+    if (!replaced) all.push_back(copied_part(files, directory, info));
+  }
+  publish_directory(files, directory, now.step, all);
+}
+
+void require_updatable(FileSystem& files, const std::string& directory) {
+  recover_directory(files, directory);
+  read_manifest(files, directory);
+  require_replaceable(files, directory);
+  files.make_directory(tmp_path(directory));
+  files.remove(tmp_path(directory));
 }
 
 void recover_directory(FileSystem& files, const std::string& directory) {

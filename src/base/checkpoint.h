@@ -51,6 +51,11 @@ using Report = std::function<void(const std::string&)>;
 // or the new one, whole. IoError when the disk does not take it; ConfigError when `directory` exists and holds files that were not
 // published there (they would be lost). The parent directory must exist.
 void publish_directory(FileSystem& files, const std::string& directory, int64_t step, std::span<const Part> parts);
+// Puts these parts into a published directory, in place of those of the same names or beside; the other files are copied, which checks
+// them, and the step stays. Guarantees and errors as those of publish_directory; DataError when a copied file differs from the manifest.
+void update_directory(FileSystem& files, const std::string& directory, std::span<const Part> parts);
+// Throws what would keep update_directory from working, before the work for it is done: foreign files, no right to write.
+void require_updatable(FileSystem& files, const std::string& directory);
 // Finishes or undoes what a crash left of publish_directory for this directory.
 void recover_directory(FileSystem& files, const std::string& directory);
 // Reads the manifest and checks every file's size and hash; DataError or IoError says what is wrong.

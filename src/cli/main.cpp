@@ -24,6 +24,7 @@ void add_verbs(CLI::App& app) {
   add_launch(app);
   add_simulate(app);
   add_translate(app);
+  add_tune_search(app);
   add_score(app);
   add_evaluate(app);
   add_average(app);

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <thread>
 
+#include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "data/line_reader.h"
 #include "decode/translator.h"
@@ -24,9 +25,8 @@ namespace {
 struct TranslateArguments {
   std::string model, output = "-", precision = "auto";
   std::vector<std::string> inputs{"-"};
-  int64_t beam = 0, n_best = 1, batch_sentences = 64, max_source_tokens = 1000;
-  double length_penalty = -1, coverage_penalty = -1, prune_threshold = -1, max_length_factor = -1;
-  int64_t max_length_offset = -1;
+  SearchArguments search;
+  int64_t n_best = 1, batch_sentences = 64, max_source_tokens = 1000;
   int threads = 0;
   bool quiet = false;
 };
@@ -95,14 +95,8 @@ void run_translate(const TranslateArguments& a) {
   const auto files = real_file_system();
   const auto backend = backend_for_precision(a.precision, a.threads);
   const LoadedModel loaded = load_model(*files, a.model, *backend);
-  SearchOptions search = loaded.description.search;
-  if (a.beam > 0) search.beam = a.beam;
-  if (a.length_penalty >= 0) search.length_penalty = a.length_penalty;
-  if (a.coverage_penalty >= 0) search.coverage_penalty = a.coverage_penalty;
-  if (a.prune_threshold >= 0) search.prune_threshold = a.prune_threshold;
-  if (a.max_length_factor >= 0) search.max_length_factor = a.max_length_factor;
-  if (a.max_length_offset >= 0) search.max_length_offset = a.max_length_offset;
-  if (a.n_best > search.beam && a.beam == 0) search.beam = a.n_best;
+  SearchOptions search = apply_search_arguments(loaded.description.search, a.search);
+  if (a.n_best > search.beam && a.search.beam == 0) search.beam = a.n_best;
   if (a.n_best > search.beam)
     throw ConfigError(fmt::format("--n-best {} is more than the beam of {}; raise --beam", a.n_best, search.beam));
   search.n_best = a.n_best;
@@ -149,9 +143,10 @@ void run_translate(const TranslateArguments& a) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  fmt::print(stderr, "{} sentences, {} tokens in {:.2f} s: {:.0f} tokens/s, {:.1f} sentences/s (beam {}, {}, peak memory {} MiB)\n", count,
+  fmt::print(stderr,
+             "{} sentences, {} tokens in {:.2f} s: {:.0f} tokens/s, {:.1f} sentences/s (beam {}, {} rows, {}, peak memory {} MiB)\n", count,
              translator.output_tokens(), seconds, static_cast<double>(translator.output_tokens()) / seconds,
-             static_cast<double>(count) / seconds, search.beam, backend->describe(), usage.ru_maxrss / 1024);
+             static_cast<double>(count) / seconds, search.beam, translator.work().rows, backend->describe(), usage.ru_maxrss / 1024);
 }
 
 }  // namespace
@@ -163,21 +158,11 @@ void add_translate(CLI::App& app) {
   sub->add_option("-i,--input", a->inputs, "text to translate, one sentence a line (plain, .gz, .zst); - = standard input")
       ->capture_default_str();
   sub->add_option("-o,--output", a->output, "where translations go; - = standard output")->capture_default_str();
-  sub->add_option("--beam", a->beam, "beam width; default: the model's")->check(CLI::Range(1, 1024));
+  add_search_options(*sub, a->search, true);
   sub->add_option("--n-best", a->n_best,
                   "translations a sentence (fewer where pruned); above 1 lines are: number ||| text ||| log-probability ||| score")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  sub->add_option("--length-penalty", a->length_penalty, "alpha of ((5+|Y|)/6)^alpha; default: the model's")->check(CLI::Range(0.0, 10.0));
-  sub->add_option("--coverage-penalty", a->coverage_penalty,
-                  "beta of what source tokens with less than 1 of attention in all cost; 0 = off; default: the model's")
-      ->check(CLI::Range(0.0, 10.0));
-  sub->add_option("--prune-threshold", a->prune_threshold,
-                  "hypotheses so many nats below the best are given up; 0 = never; default: the model's")
-      ->check(CLI::Range(0.0, 1000.0));
-  sub->add_option("--max-length-factor", a->max_length_factor, "at most factor * source tokens + offset; default: the model's")
-      ->check(CLI::Range(0.0, 100.0));
-  sub->add_option("--max-length-offset", a->max_length_offset, "the offset, tokens; default: the model's")->check(CLI::Range(1, 100000));
   sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")
       ->check(CLI::Range(1, 8192))
       ->capture_default_str();

@@ -10,6 +10,7 @@ namespace starling {
 void add_train(CLI::App& app);
 void add_launch(CLI::App& app);
 void add_translate(CLI::App& app);
+void add_tune_search(CLI::App& app);
 void add_score(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_average(CLI::App& app);

@@ -26,17 +26,12 @@ std::string config_text(const ModelConfig& config, int64_t step) {
   return write_config(sections, {.comments = true});
 }
 
-std::string search_text(const SearchOptions& search) {
-  SearchOptions options = search;
-  const std::vector<ConfigSection> sections{config_section("decode", "", options)};
-  return write_config(sections, {.comments = true});
-}
-
 constexpr const char* kAbout =
     "This directory is a translation model trained by Starling.\n"
     "\n"
     "  config.yml          architecture of the model\n"
-    "  decode.yml          how it decodes unless the command line says otherwise; as in its validation\n"
+    "  decode.yml          how it decodes unless the command line says otherwise; as in its validation, or as\n"
+    "                      starling tune-search found best (search.json)\n"
     "  vocab.spm           SentencePiece vocabulary of both languages (or source.spm and target.spm)\n"
     "  model.safetensors   weights, f32\n"
     "  manifest.json       sizes and SHA-256 hashes of all files\n"
@@ -45,6 +40,12 @@ constexpr const char* kAbout =
     "Translate raw text with:  starling translate --model THIS_DIRECTORY < input.txt\n";
 
 }  // namespace
+
+Part search_part(const SearchOptions& search) {
+  SearchOptions options = search;
+  const std::vector<ConfigSection> sections{config_section("decode", "", options)};
+  return text_part("decode.yml", write_config(sections, {.comments = true}));
+}
 
 std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Vocabularies& vocabularies, const SearchOptions& search,
                               int64_t step) {
@@ -57,7 +58,7 @@ std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Voc
   std::vector<Part> parts;
   parts.push_back(text_part("about.txt", kAbout));
   parts.push_back(text_part("config.yml", config_text(config, step)));
-  parts.push_back(text_part("decode.yml", search_text(search)));
+  parts.push_back(search_part(search));
   if (vocabularies.joint()) {
     parts.push_back(text_part("vocab.spm", vocabularies.source().bytes()));
   } else {

@@ -43,6 +43,9 @@ class Vocabularies {
 std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Vocabularies& vocabularies, const SearchOptions& search,
                               int64_t step);
 
+// decode.yml, which is one of them.
+Part search_part(const SearchOptions& search);
+
 // Copies the weights of a file into the parameters; DataError naming file and tensor when names or shapes differ.
 void load_weights(FileSystem& files, const std::string& path, ParameterStore& parameters);
 

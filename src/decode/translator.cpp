@@ -19,15 +19,15 @@ Translator::Translator(Model& model, const Vocabularies& vocabularies, const Sea
       workers_.push_back(std::move(w));
     }
   } else {
-    workers_.push_back({nullptr, share_model(model, backend)});
+    workers_.push_back({nullptr, share_model(model, backend), {}});
   }
 }
 
-void Translator::translate_batch(Model& model, std::span<const size_t> which, std::span<const std::vector<int32_t>> sources,
+void Translator::translate_batch(Worker& worker, std::span<const size_t> which, std::span<const std::vector<int32_t>> sources,
                                  std::vector<std::vector<Translation>>& results) const {
   std::vector<std::vector<int32_t>> batch;
   for (size_t i : which) batch.push_back(sources[i]);
-  const auto found = beam_search(model, vocabularies_.sizes(), batch, options_);
+  const auto found = beam_search(*worker.model, vocabularies_.sizes(), batch, options_, &worker.work);
   for (size_t i = 0; i < which.size(); ++i) {
     auto& result = results[which[i]];
     result.clear();
@@ -35,21 +35,32 @@ void Translator::translate_batch(Model& model, std::span<const size_t> which, st
   }
 }
 
-std::vector<std::vector<Translation>> Translator::translate(std::span<const std::string> lines) {
+std::vector<std::vector<int32_t>> Translator::encode(std::span<const std::string> lines) {
   const Vocabulary& from = vocabularies_.source();
   std::vector<std::vector<int32_t>> sources(lines.size());
-  std::vector<size_t> order;
   for (size_t i = 0; i < lines.size(); ++i) {
     sources[i] = from.encode(lines[i]);
     if (sources[i].empty()) continue;
     if (static_cast<int64_t>(sources[i].size()) > max_source_tokens_) sources[i].resize(max_source_tokens_), ++truncated_;
     sources[i].push_back(from.eos());
-    order.push_back(i);
   }
+  return sources;
+}
+
+SearchWork Translator::work() const {
+  SearchWork sum;
+  for (const Worker& w : workers_) sum.steps += w.work.steps, sum.rows += w.work.rows;
+  return sum;
+}
+
+std::vector<std::vector<Translation>> Translator::translate_encoded(std::span<const std::vector<int32_t>> sources) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < sources.size(); ++i)
+    if (!sources[i].empty()) order.push_back(i);
   // Longest first: memory peaks at the start, and the short ones fill the end.
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
 
-  std::vector<std::vector<Translation>> results(lines.size(), std::vector<Translation>(1));
+  std::vector<std::vector<Translation>> results(sources.size(), std::vector<Translation>(1));
   std::vector<std::span<const size_t>> batches;
   for (size_t begin = 0; begin < order.size();) {
     // A batch is bounded in tokens too, so that a few very long sentences do not cost the memory of many.
@@ -66,7 +77,7 @@ std::vector<std::vector<Translation>> Translator::translate(std::span<const std:
   std::vector<std::exception_ptr> errors(workers_.size());
   const auto work = [&](size_t worker) {
     try {
-      for (size_t b = next++; b < batches.size(); b = next++) translate_batch(*workers_[worker].model, batches[b], sources, results);
+      for (size_t b = next++; b < batches.size(); b = next++) translate_batch(workers_[worker], batches[b], sources, results);
     } catch (...) {
       errors[worker] = std::current_exception();
     }

@@ -13,7 +13,7 @@ namespace starling {
 struct Translation {
   std::string text;
   double log_probability = 0;  // nats
-  double score = 0;            // after the length penalty
+  double score = 0;            // with the penalties
   int64_t tokens = 0;          // produced, end of sentence included
 };
 
@@ -27,19 +27,28 @@ class Translator {
 
   // The n_best translations of each line, best first; an empty line gives an empty translation. Longer sources than
   // max_source_tokens are cut there, and counted.
-  std::vector<std::vector<Translation>> translate(std::span<const std::string> lines);
+  std::vector<std::vector<Translation>> translate(std::span<const std::string> lines) { return translate_encoded(encode(lines)); }
+
+  // The two halves of that, to translate the same text several times. Sources end with end of sentence; that of an empty line is empty.
+  std::vector<std::vector<int32_t>> encode(std::span<const std::string> lines);
+  std::vector<std::vector<Translation>> translate_encoded(std::span<const std::vector<int32_t>> sources);
+
+  // How it searches from here on.
+  void set_search(const SearchOptions& options) { options_ = options; }
 
   int64_t truncated() const { return truncated_; }          // lines cut so far
   int64_t output_tokens() const { return output_tokens_; }  // of the best translations so far, ends of sentences included
+  SearchWork work() const;                                  // so far
 
  private:
-  void translate_batch(Model& model, std::span<const size_t> which, std::span<const std::vector<int32_t>> sources,
-                       std::vector<std::vector<Translation>>& results) const;
-
   struct Worker {
     std::unique_ptr<Backend> backend;
     std::unique_ptr<Model> model;
+    SearchWork work;
   };
+  void translate_batch(Worker& worker, std::span<const size_t> which, std::span<const std::vector<int32_t>> sources,
+                       std::vector<std::vector<Translation>>& results) const;
+
   std::vector<Worker> workers_;
   const Vocabularies& vocabularies_;
   SearchOptions options_;

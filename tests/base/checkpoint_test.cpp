@@ -403,6 +403,53 @@ TEST(Checkpoint, PublishingReplacesOnlyItsOwn) {
 }
 
 // A fresh directory on the real file system.
+TEST(Checkpoint, UpdatingReplacesAddsAndKeeps) {
+  MemoryFileSystem files;
+  CheckpointStore(files, "run", 2).save(7, parts("a"));
+  const std::string directory = "run/checkpoints/step-00000007";
+  require_updatable(files, directory);
+  update_directory(files, directory, std::vector{text_part("empty", "full"), text_part("new", "n")});
+  const Loaded loaded = verify_directory(files, directory);
+  EXPECT_EQ(loaded.step, 7);
+  EXPECT_THAT(files.list(directory), ElementsAre("empty", "manifest.json", "new", "state.json", "weights.bin"));
+  EXPECT_EQ(files.read_file(loaded.path("empty")) + files.read_file(loaded.path("new")), "fulln");
+  EXPECT_EQ(files.read_file(loaded.path("weights.bin")), "aaa");
+
+  files.write_file(directory + "/weights.bin", "aab");  // damaged since: it must not get a new hash
+  EXPECT_THROW(update_directory(files, directory, std::vector{text_part("new", "m")}), DataError);
+  files.write_file(directory + "/weights.bin", "aaa");
+  files.write_file(directory + "/notes", "mine");
+  EXPECT_THROW(require_updatable(files, directory), ConfigError);
+  EXPECT_THROW(update_directory(files, directory, std::vector{text_part("new", "m")}), ConfigError);
+  EXPECT_EQ(files.read_file(directory + "/notes"), "mine");
+}
+
+TEST(Checkpoint, ACrashWhileUpdatingLeavesOldOrNew) {
+  const auto update = [](MemoryFileSystem& files) {
+    update_directory(files, "run/best", std::vector{text_part("empty", ""), text_part("state.json", "{a}"), text_part("new", "n")});
+  };
+  for (const Surviving surviving : {Surviving::synced_only, Surviving::everything, Surviving::names_only, Surviving::random}) {
+    for (const bool can_exchange : {true, false}) {
+      bool crashed = true;
+      for (int64_t k = 1; crashed; ++k) {
+        SCOPED_TRACE(fmt::format("crash at operation {}", k));
+        MemoryFileSystem files;
+        CheckpointStore(files, "run", 2).save_best(1, parts("a"));
+        crashed = crash_at(files, {.at = k, .fault = Fault::crash, .surviving = surviving, .can_exchange = can_exchange}, update);
+        files.reboot();
+        const auto loaded = best_checkpoint(files, "run");
+        ASSERT_TRUE(loaded);
+        EXPECT_EQ(content_of(files, *loaded), "a");
+        if (!crashed) {
+          EXPECT_TRUE(loaded->has("new"));
+          EXPECT_GT(k, 10);
+        }
+        ASSERT_FALSE(HasFailure());
+      }
+    }
+  }
+}
+
 class CheckpointOnDisk : public ::testing::Test {
  protected:
   void SetUp() override {

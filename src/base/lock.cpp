@@ -1,0 +1,24 @@
+// The kernel releases the lock with the last file descriptor; the file itself stays, since removing it would race with others that open it.
+#include "base/lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace starling {
+
+std::unique_ptr<FileLock> FileLock::try_acquire(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) throw IoError(fmt::format("{}: cannot be opened: {}; is the directory writable?", path, std::strerror(errno)));
+  std::unique_ptr<FileLock> lock(new FileLock(descriptor));
+  return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? std::move(lock) : nullptr;
+}
+
+FileLock::~FileLock() { ::close(descriptor_); }
+
+}  // namespace starling

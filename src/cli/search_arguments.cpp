@@ -1,0 +1,31 @@
+#include "cli/search_arguments.h"
+
+namespace starling {
+
+void add_search_options(CLI::App& verb, SearchArguments& a, bool penalties) {
+  verb.add_option("--beam", a.beam, "beam width; default: the model's")->check(CLI::Range(1, 1024));
+  if (penalties) {
+    verb.add_option("--length-penalty", a.length_penalty, "alpha of ((5+|Y|)/6)^alpha; default: the model's")->check(CLI::Range(0.0, 10.0));
+    verb.add_option("--coverage-penalty", a.coverage_penalty,
+                    "beta of what source tokens with less than 1 of attention in all cost; 0 = off; default: the model's")
+        ->check(CLI::Range(0.0, 10.0));
+  }
+  verb.add_option("--prune-threshold", a.prune_threshold,
+                  "hypotheses so many nats below the best are given up; 0 = never; default: the model's")
+      ->check(CLI::Range(0.0, 1000.0));
+  verb.add_option("--max-length-factor", a.max_length_factor, "at most factor * source tokens + offset; default: the model's")
+      ->check(CLI::Range(0.0, 100.0));
+  verb.add_option("--max-length-offset", a.max_length_offset, "the offset, tokens; default: the model's")->check(CLI::Range(1, 100000));
+}
+
+SearchOptions apply_search_arguments(SearchOptions o, const SearchArguments& a) {
+  if (a.beam > 0) o.beam = a.beam;
+  if (a.length_penalty >= 0) o.length_penalty = a.length_penalty;
+  if (a.coverage_penalty >= 0) o.coverage_penalty = a.coverage_penalty;
+  if (a.prune_threshold >= 0) o.prune_threshold = a.prune_threshold;
+  if (a.max_length_factor >= 0) o.max_length_factor = a.max_length_factor;
+  if (a.max_length_offset >= 0) o.max_length_offset = a.max_length_offset;
+  return o;
+}
+
+}  // namespace starling

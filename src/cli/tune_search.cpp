@@ -1,0 +1,172 @@
+// The verb `starling tune-search`: finds the penalties of length and coverage with which a model translates a given text best, and makes
+// them the model's own. docs/search.md.
+#include "decode/tune_search.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+#include "base/lock.h"
+#include "cli/search_arguments.h"
+#include "cli/verbs.h"
+#include "data/corpus.h"
+#include "train/progress.h"
+
+namespace starling {
+namespace {
+
+struct TuneArguments {
+  std::string model, source, target, precision = "auto";
+  TuneOptions tune;
+  SearchArguments search;
+  int64_t batch_sentences = 64, max_source_tokens = 1000;
+  int threads = 0;
+  bool dry_run = false;
+};
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// One line for each setting on standard error; on a terminal, one line that is drawn again.
+class SweepProgress {
+ public:
+  SweepProgress(size_t total, std::string metric) : total_(total), metric_(std::move(metric)), start_(now()) {
+    const char* term = std::getenv("TERM");
+    live_ = isatty(STDERR_FILENO) && !(term && std::string_view(term) == "dumb");
+  }
+  void done(const SearchTrial& t) {
+    trials_.push_back(t);
+    const auto count = static_cast<double>(trials_.size());
+    const std::string left =
+        trials_.size() == total_ ? "" : " | left " + duration_text((now() - start_) / count * (static_cast<double>(total_) - count));
+    std::string line;
+    if (live_) {  // short: it must not wrap
+      line = fmt::format("setting {} of {} | {:.2f} | best {:.2f}{}", trials_.size(), total_, t.value(metric_),
+                         best_trial(trials_, metric_).value(metric_), left);
+      fmt::print(stderr, "\r{:<{}}", line, drawn_);
+    } else {
+      fmt::print(stderr, "[{}/{}] alpha {} beta {}: BLEU {:.2f} | chrF {:.2f} | length {:.3f} | {:.1f} s{}\n", trials_.size(), total_,
+                 t.length_penalty, t.coverage_penalty, t.bleu, t.chrf, t.length_ratio, t.seconds, left);
+    }
+    drawn_ = line.size();
+  }
+  ~SweepProgress() {
+    if (live_ && drawn_ > 0) fmt::print(stderr, "\n");
+  }
+
+ private:
+  size_t total_, drawn_ = 0;
+  std::string metric_;
+  double start_;
+  bool live_ = false;
+  std::vector<SearchTrial> trials_;
+};
+
+struct Text {
+  std::vector<std::string> sources, references;
+};
+Text read_text(const TuneArguments& a) {
+  Text text;
+  PairReader reader({a.source, a.target, "", 1});
+  for (std::string_view source, target; reader.next(source, target);)
+    text.sources.emplace_back(source), text.references.emplace_back(target);
+  if (text.sources.empty()) throw DataError(fmt::format("{}: no sentences; name a text to tune on with --source", a.source));
+  return text;
+}
+
+// Holds the run of a checkpoint, so that no training replaces it meanwhile; null for a directory of its own. ConfigError when the
+// directory cannot be changed.
+std::unique_ptr<FileLock> reserve(FileSystem& files, const std::string& directory) {
+  if (!files.exists(join_path(directory, "manifest.json")))
+    throw ConfigError(fmt::format(
+        "{}: has no manifest.json, so its files cannot be replaced safely; use --dry-run and put the best values into decode.yml",
+        directory));
+  const std::string parent = parent_path(directory);
+  const std::string run = file_name(parent) == "checkpoints" ? parent_path(parent) : parent;
+  std::unique_ptr<FileLock> lock;
+  if (const std::string path = join_path(run, "lock"); files.exists(path)) {
+    lock = FileLock::try_acquire(path);
+    if (!lock)
+      throw ConfigError(
+          fmt::format("{}: a training is running there and replaces its checkpoints; wait for it, tune a copy of {}, or use --dry-run", run,
+                      directory));
+  }
+  require_updatable(files, directory);
+  return lock;
+}
+
+Part report_part(const TuneArguments& a, const SearchOptions& search, size_t sentences, std::span<const SearchTrial> trials) {
+  const SearchTrial& best = best_trial(trials, a.tune.metric);
+  const nlohmann::ordered_json report = {{"schema", "starling-search-1"},
+                                         {"source", a.source},
+                                         {"target", a.target},
+                                         {"sentences", sentences},
+                                         {"metric", a.tune.metric},
+                                         {"beam", search.beam},
+                                         {"prune_threshold", search.prune_threshold},
+                                         {"max_length_factor", search.max_length_factor},
+                                         {"max_length_offset", search.max_length_offset},
+                                         {"best", to_json({&best, 1})[0]},
+                                         {"trials", to_json(trials)}};
+  return text_part("search.json", report.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+void run_tune_search(const TuneArguments& a) {
+  const auto files = real_file_system();
+  const auto backend = backend_for_precision(a.precision, a.threads);
+  const LoadedModel loaded = load_model(*files, a.model, *backend);
+  const ModelDescription& d = loaded.description;
+  const std::string directory = std::filesystem::canonical(d.directory).string();  // never the link that leads to it
+  const auto lock = a.dry_run ? nullptr : reserve(*files, directory);
+  const Text text = read_text(a);
+
+  SearchOptions search = apply_search_arguments(d.search, a.search);
+  Translator translator(*loaded.model, d.vocabularies, search, a.batch_sentences, a.max_source_tokens);
+  std::vector<SearchTrial> trials;
+  {
+    SweepProgress progress(a.tune.length_penalties.size() * a.tune.coverage_penalties.size(), a.tune.metric);
+    trials = sweep_search(translator, search, text.sources, text.references, a.tune, now, [&](const SearchTrial& t) { progress.done(t); });
+  }
+  if (translator.truncated() > 0)
+    fmt::print(stderr, "warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(),
+               a.max_source_tokens);
+  const SearchTrial& best = best_trial(trials, a.tune.metric);
+  std::cout << trial_table(trials, a.tune.metric);
+  std::cout << fmt::format("best: alpha {} beta {}: BLEU {:.2f}, chrF {:.2f}, length ratio {:.3f} (the model had alpha {} beta {})\n",
+                           best.length_penalty, best.coverage_penalty, best.bleu, best.chrf, best.length_ratio, d.search.length_penalty,
+                           d.search.coverage_penalty);
+  if (a.dry_run) return;
+  search.length_penalty = best.length_penalty, search.coverage_penalty = best.coverage_penalty;
+  const std::vector<Part> parts{search_part(search), report_part(a, search, text.sources.size(), trials)};
+  update_directory(*files, directory, parts);
+  std::cout << fmt::format("written to {0}/decode.yml; the whole sweep is in {0}/search.json\n", d.directory);
+}
+
+}  // namespace
+
+void add_tune_search(CLI::App& app) {
+  auto* sub = app.add_subcommand("tune-search", "find the length and coverage penalties with which a model translates a text best");
+  auto a = std::make_shared<TuneArguments>();
+  sub->add_option("-m,--model", a->model, "run directory, checkpoint or model directory; its decode.yml gets the best values")->required();
+  sub->add_option("--source", a->source, "source text, one sentence a line (plain, .gz, .zst); not the test set")->required();
+  sub->add_option("--target", a->target, "its reference translation")->required();
+  for (auto [name, values, help] : {std::tuple("--length-penalties", &a->tune.length_penalties, "values of alpha, comma-separated"),
+                                    {"--coverage-penalties", &a->tune.coverage_penalties, "values of beta, comma-separated"}})
+    sub->add_option(name, *values, help)->delimiter(',')->allow_extra_args(false)->check(CLI::Range(0.0, 10.0))->capture_default_str();
+  sub->add_option("--metric", a->tune.metric, "what is best: bleu or chrf")->check(CLI::IsMember({"bleu", "chrf"}))->capture_default_str();
+  add_search_options(*sub, a->search, false);
+  sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")
+      ->check(CLI::Range(1, 8192))
+      ->capture_default_str();
+  sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once")->check(CLI::Range(1, 4096))->capture_default_str();
+  sub->add_option("--precision", a->precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
+  sub->add_option("--threads", a->threads, "computing threads; 0 = all cores this process may use")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  sub->add_flag("--dry-run", a->dry_run, "only print; the model directory stays as it is");
+  sub->callback([a] { run_tune_search(*a); });
+}
+
+}  // namespace starling

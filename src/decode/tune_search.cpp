@@ -1,0 +1,79 @@
+#include "decode/tune_search.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "text/metrics.h"
+
+namespace starling {
+namespace {
+
+int64_t words(std::span<const std::string> sentences) {
+  int64_t count = 0;
+  for (const std::string& s : sentences) {
+    std::istringstream tokens(tokenize_for_bleu(s, BleuTokenizer::mteval_13a));
+    for (std::string word; tokens >> word;) ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::vector<SearchTrial> sweep_search(Translator& translator, const SearchOptions& base, std::span<const std::string> sources,
+                                      std::span<const std::string> references, const TuneOptions& options,
+                                      const std::function<double()>& seconds, const std::function<void(const SearchTrial&)>& done) {
+  const std::vector<std::vector<int32_t>> encoded = translator.encode(sources);
+  const double reference_words = static_cast<double>(words(references));
+  std::vector<SearchTrial> trials;
+  for (const double alpha : options.length_penalties) {
+    for (const double beta : options.coverage_penalties) {
+      SearchOptions search = base;
+      search.length_penalty = alpha, search.coverage_penalty = beta, search.n_best = 1;
+      translator.set_search(search);
+      const SearchWork before = translator.work();
+      const double start = seconds();
+      std::vector<std::string> hypotheses;
+      for (auto& n_best : translator.translate_encoded(encoded)) hypotheses.push_back(std::move(n_best.front().text));
+      SearchTrial t{.length_penalty = alpha, .coverage_penalty = beta, .seconds = seconds() - start};
+      t.work = {translator.work().steps - before.steps, translator.work().rows - before.rows};
+      t.bleu = corpus_bleu(hypotheses, references).score;
+      t.chrf = corpus_chrf(hypotheses, references).score;
+      t.length_ratio = reference_words > 0 ? static_cast<double>(words(hypotheses)) / reference_words : 0;
+      trials.push_back(t);
+      if (done) done(t);
+    }
+  }
+  return trials;
+}
+
+const SearchTrial& best_trial(std::span<const SearchTrial> trials, const std::string& metric) {
+  CHECK(!trials.empty(), "no trials");
+  return *std::max_element(trials.begin(), trials.end(), [&](const auto& a, const auto& b) { return a.value(metric) < b.value(metric); });
+}
+
+std::string trial_table(std::span<const SearchTrial> trials, const std::string& metric) {
+  std::string head = fmt::format("{:<12}", metric == "chrf" ? "chrF" : "BLEU"), body;
+  for (size_t i = 0; i < trials.size(); ++i) {
+    const SearchTrial& t = trials[i];
+    if (t.length_penalty == trials[0].length_penalty) head += fmt::format("{:>12}", fmt::format("beta {}", t.coverage_penalty));
+    if (i == 0 || t.length_penalty != trials[i - 1].length_penalty)
+      body += fmt::format("\n{:<12}", fmt::format("alpha {}", t.length_penalty));
+    body += fmt::format("{:12.2f}", t.value(metric));
+  }
+  return head + body + "\n";
+}
+
+nlohmann::ordered_json to_json(std::span<const SearchTrial> trials) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const SearchTrial& t : trials)
+    list.push_back({{"length_penalty", t.length_penalty},
+                    {"coverage_penalty", t.coverage_penalty},
+                    {"bleu", t.bleu},
+                    {"chrf", t.chrf},
+                    {"length_ratio", t.length_ratio},
+                    {"seconds", t.seconds},
+                    {"decoder_rows", t.work.rows}});
+  return list;
+}
+
+}  // namespace starling
