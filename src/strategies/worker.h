@@ -16,6 +16,7 @@ namespace starling {
 struct StepTotals {
   double smoothed = 0, nll = 0;  // as in LossSums, nats
   double tokens = 0, correct = 0, source_tokens = 0, sentences = 0;
+  double clipped = 0, clippable = 0;  // as in LossSums
   double stop = 0;      // ranks that were told by a signal to end after this step
   double finished = 0;  // ranks whose limits say that this step is the last
 };

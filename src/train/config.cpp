@@ -3,6 +3,7 @@
 #include "train/config.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "decode/beam_search.h"
@@ -106,6 +107,15 @@ void check_model(const Config& c) {
   }
 }
 
+void check_clip(const Config& c) {
+  if (c.model.clip <= 0) return;
+  if (!c.model.preset.starts_with("gnmt"))
+    throw ConfigError(fmt::format("model.clip bounds the states of recurrent models, and {} has none; set it to 0", c.model.preset));
+  if (c.train.clip_start < c.model.clip)
+    throw ConfigError(fmt::format("train.clip-start {} is below model.clip {}, but the bound falls; raise clip-start or lower clip",
+                                  c.train.clip_start, c.model.clip));
+}
+
 void check_vocab(const VocabConfig& c) {
   if (!c.joint && !c.source.empty() && c.source == c.target) {
     throw ConfigError(
@@ -149,6 +159,7 @@ void check_valid(const ValidConfig& c) {
 void check(const Config& c) {
   if (!c.data.train.empty()) require_data(c);
   check_model(c);
+  check_clip(c);
   check_vocab(c.vocab);
   check_train(c.train);
   check_valid(c.valid);
@@ -207,6 +218,14 @@ std::string dump_config(const Config& config, bool full) {
   standard.model.preset = standard_preset;
   const std::vector<ConfigSection> defaults = sections_of(standard, shorthand);
   return write_config(sections_of(copy, shorthand), {.defaults = defaults});
+}
+
+double state_clip(const Config& c, int64_t step) {
+  const double start = c.train.clip_start, end = c.model.clip;
+  if (end <= 0) return 0;
+  const int64_t steps = c.train.clip_steps > 0 ? c.train.clip_steps : c.train.max_steps;
+  const double done = steps <= 1 ? 1.0 : std::min(1.0, static_cast<double>(step - 1) / static_cast<double>(steps - 1));
+  return start * std::pow(end / start, done);
 }
 
 std::vector<std::string> all_config_names() {

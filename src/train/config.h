@@ -49,6 +49,8 @@ struct TrainConfig {
   int64_t micro_batch_tokens = 0;  // target tokens computed at once; 0: chosen to fit
   OptimizerOptions optimizer;
   double label_smoothing = 0.1;
+  double clip_start = 8;           // bound of the states at the first update; model.clip at the last of clip_steps
+  int64_t clip_steps = 0;          // 0: max_steps
   std::string precision = "auto";  // auto | bf16 | f32
   int threads = 0;                 // 0: all cores of the affinity mask
   int64_t max_steps = 100000;      // updates
@@ -67,6 +69,9 @@ void visit(Visitor& v, TrainConfig& c) {
   visit(v, c.optimizer);
   v.field("warmup-tokens", c.warmup_tokens, "in place of warmup: linear warm-up, target tokens of all workers; 0 = off", 0, 1000000000000);
   v.field("label-smoothing", c.label_smoothing, "probability mass spread over the whole vocabulary", 0.0, 0.99);
+  v.field("clip-start", c.clip_start, "with model.clip: the bound at the first update, from where it falls geometrically to model.clip",
+          0.0, 1e6);
+  v.field("clip-steps", c.clip_steps, "updates until the bound is model.clip; 0 = max-steps", 0, 1000000000000);
   v.choice("precision", c.precision, {"auto", "bf16", "f32"},
            "of matrix products; weights are f32; auto = bf16 where the processor has it");
   v.field("threads", c.threads, "computing threads; 0 = all cores this process may use", 0, 4096);
@@ -168,6 +173,9 @@ void require_data(const Config& config);
 
 // YAML that load_config reads back to the same Config: every key with its help as a comment, or only what differs from the defaults.
 std::string dump_config(const Config& config, bool full);
+
+// The bound of the model's states at an update (counted from 1), from train.clip-start to model.clip; 0: none.
+double state_clip(const Config& config, int64_t step);
 
 // Every "section.key".
 std::vector<std::string> all_config_names();

@@ -43,6 +43,7 @@ struct TrainReport {
   double seconds = 0;  // they took, validation and checkpoints left out
   double learning_rate = unknown;
   double gradient_norm = unknown;  // before clipping
+  double clipped = unknown;        // share of the model's clipped states, 0 to 1
   double fraction = unknown;       // of the whole run, 0 to 1; unknown: step / max_steps
 };
 

@@ -68,6 +68,7 @@ void Replica::compute(const Batch& batch, bool last, StepTotals& sums, const Cal
   LossSums loss;
   clock().spend(cost_.forward(source, target), [&] { loss = model_.loss(tape, batch, options_.label_smoothing); });
   sums.smoothed += loss.smoothed, sums.nll += loss.nll, sums.correct += static_cast<double>(loss.correct);
+  sums.clipped += static_cast<double>(loss.clipped), sums.clippable += static_cast<double>(loss.clippable);
   sums.tokens += static_cast<double>(target), sums.source_tokens += static_cast<double>(source);
   sums.sentences += static_cast<double>(batch.source.sentences());
   const double middle = clock().seconds();

@@ -75,6 +75,9 @@ Vocabularies make_vocabularies(const Config& c, FileSystem& files, Progress& pro
 
 // Rough bytes of activations and their gradients per target token (with as many source tokens): what a micro-batch costs.
 double bytes_per_token(const ModelConfig& m, int64_t activation_bytes) {
+  // An LSTM keeps four gates, its input, output and, in f32, cell; the bottom encoder layer is two.
+  if (m.preset.starts_with("gnmt"))
+    return static_cast<double>((m.encoder_layers + m.decoder_layers + 1) * m.width * (20 * activation_bytes + 8));
   const double encoder = 9.0 * static_cast<double>(m.width) + static_cast<double>(m.feed_forward);
   const double decoder = 14.0 * static_cast<double>(m.width) + static_cast<double>(m.feed_forward);
   return 2.0 * static_cast<double>(activation_bytes) *
@@ -397,6 +400,7 @@ class Trainer {
 
   void update() {
     announce_sgd();
+    model_->set_clip(state_clip(config_, step() + 1));
     const Batch batch = stream_->next();
     const int workers = replica_->strategy().workers();
     std::vector<Batch> parts;
@@ -412,6 +416,7 @@ class Trainer {
     window_loss_ += last_.totals.smoothed;
     window_target_ += static_cast<int64_t>(last_.totals.tokens), window_source_ += static_cast<int64_t>(last_.totals.source_tokens);
     window_sentences_ += static_cast<int64_t>(last_.totals.sentences);
+    window_clipped_ += last_.totals.clipped, window_clippable_ += last_.totals.clippable;
     progress_.tick(make_report());
   }
 
@@ -439,6 +444,7 @@ class Trainer {
     r.sentences = window_sentences_, r.source_tokens = window_source_, r.target_tokens = window_target_;
     r.seconds = clock().seconds() - report_start_ - paused_;
     r.learning_rate = last_.learning_rate, r.gradient_norm = last_.gradient_norm;
+    if (window_clippable_ > 0) r.clipped = window_clipped_ / window_clippable_;
     r.fraction = fraction();
     return r;
   }
@@ -446,7 +452,7 @@ class Trainer {
   void report() {
     progress_.report(make_report());
     report_communication();
-    window_loss_ = 0, window_target_ = window_source_ = window_sentences_ = 0, paused_ = 0;
+    window_loss_ = window_clipped_ = window_clippable_ = 0, window_target_ = window_source_ = window_sentences_ = 0, paused_ = 0;
     report_start_ = clock().seconds();
   }
 
@@ -519,7 +525,7 @@ class Trainer {
     report.stalled = stalled_;
     notice_early_stopping();
     if (report.best)
-      checkpoints_->save_best(step(), model_parts(*model_, config_.model, *vocabularies_, search_options(config_.valid), step()));
+      checkpoints_->save_best(step(), model_parts(*model_, model_->config(), *vocabularies_, search_options(config_.valid), step()));
     progress_.validation(report);
   }
 
@@ -602,7 +608,7 @@ class Trainer {
   void save_here(const std::vector<std::pair<std::string, Tensor>>& optimizer) {
     const double start = now();
     const SwappedParameters averaged(model_->parameters(), replica_->average());
-    std::vector<Part> parts = model_parts(*model_, config_.model, *vocabularies_, search_options(config_.valid), step());
+    std::vector<Part> parts = model_parts(*model_, model_->config(), *vocabularies_, search_options(config_.valid), step());
     std::vector<NamedBytes> tensors;
     const auto add = [&](const std::string& name, const Tensor& t) {
       tensors.push_back({name, "F32", {t.count()}, {t.raw(), static_cast<size_t>(t.bytes())}});
@@ -706,6 +712,7 @@ class Trainer {
     }
     validated_ = s.integer("validated");
     notice_early_stopping();
+    if (step() > 0) model_->set_clip(state_clip(config_, step()));
     saved_ = step();
   }
 
@@ -758,7 +765,7 @@ class Trainer {
   double earlier_seconds_ = 0;  // of the runs before this one
   double report_start_ = 0;
   double paused_ = 0;  // validation and checkpoints since the last report, s
-  double window_loss_ = 0;
+  double window_loss_ = 0, window_clipped_ = 0, window_clippable_ = 0;
   int64_t window_target_ = 0, window_source_ = 0, window_sentences_ = 0;
   bool has_best_ = false, early_stopped_ = false;
   double best_ = 0;
