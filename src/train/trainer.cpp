@@ -1,7 +1,5 @@
 #include "train/trainer.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -18,6 +16,7 @@
 
 #include "base/affinity.h"
 #include "base/config.h"
+#include "base/lock.h"
 #include "base/sha256.h"
 #include "base/state.h"
 #include "comm/threads.h"
@@ -118,9 +117,6 @@ constexpr Tag kStateTag = 1;
 
 class Trainer {
  public:
-  ~Trainer() {
-    if (lock_ >= 0) ::close(lock_);
-  }
   Trainer(const Trainer&) = delete;
   Trainer(const Config& config, World& world)
       : config_(config), world_(world), start_(clock().seconds()), files_(real_file_system()), progress_(progress_options()) {}
@@ -188,10 +184,8 @@ class Trainer {
 
   // One process trains in a run directory at a time.
   void lock() {
-    const std::string path = join_path(config_.train.output, "lock");
-    lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (lock_ < 0) throw IoError(fmt::format("{}: cannot be opened: {}; is the directory writable?", path, std::strerror(errno)));
-    if (::flock(lock_, LOCK_EX | LOCK_NB) != 0)
+    lock_ = FileLock::try_acquire(join_path(config_.train.output, "lock"));
+    if (!lock_)
       throw ConfigError(fmt::format("{}: another process is training in this directory; wait for it, or choose another train.output",
                                     config_.train.output));
   }
@@ -741,7 +735,7 @@ class Trainer {
   std::unique_ptr<FileSystem> files_;
   Progress progress_;
   std::optional<CheckpointStore> checkpoints_;
-  int lock_ = -1;
+  std::unique_ptr<FileLock> lock_;
   std::optional<Loaded> loaded_;  // the checkpoint that is continued
   std::string data_digest_;
   std::unique_ptr<Backend> backend_;
