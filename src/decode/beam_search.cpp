@@ -133,14 +133,12 @@ class Search {
     }
   };
 
-  // Puts the hypothesis' continuation of this rank, or the next one that is allowed, onto the heap; none when all are taken or, of the
-  // same hypothesis, too far below the best.
+  // Puts the hypothesis' continuation of this rank, or the next one that is allowed, onto the heap; none when all are taken.
   void offer(const Sentence& s, int32_t live, int32_t rank) {
     const Live& l = s.live[live];
     const int64_t at = l.row * k_;
     if (options_.fixed_length && rank < k_ && indices_[at + rank] == vocabulary_.end) ++rank;
     if (rank >= k_) return;
-    if (options_.prune_threshold > 0 && values_[at + rank] < values_[at] - options_.prune_threshold) return;
     heap_.push_back({l.log_probability + values_[at + rank], live, rank});
     std::push_heap(heap_.begin(), heap_.end());
   }
@@ -153,7 +151,8 @@ class Search {
     return options_.n_best == 1 ? reach <= s.best_score : reach < s.best_score - options_.prune_threshold;
   }
 
-  // The best candidates fill the places of the beam that finished hypotheses have not taken yet.
+  // The best candidates fill the places of the beam that finished hypotheses have not taken yet. Pruning against the best of all of them
+  // also drops what is as far below the best of its own hypothesis.
   void choose(Sentence& s, int64_t length) {
     const bool prune = options_.prune_threshold > 0;
     const int64_t places = options_.beam - static_cast<int64_t>(s.finished.size());
