@@ -195,6 +195,9 @@ class Backend {
   virtual void smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) = 0;
   // Per row: the k largest log-probabilities of softmax(logits [R, V]), descending, ties to the smaller index.
   virtual void log_softmax_top_k(const Tensor& logits, int64_t k, std::span<float> values, std::span<int32_t> indices) = 0;
+  // Per row: the first token up to which the probabilities softmax(logits [R, V]) sum to more than uniform[r], in [0, 1). With uniform
+  // random numbers these are samples. Tokens whose probability is zero in f32 are never taken.
+  virtual void sample(const Tensor& logits, std::span<const double> uniform, std::span<int32_t> tokens) = 0;
 
   // -- flat buffers (parameter type) -------------------------------------------------------------------------------------
   virtual double sum_of_squares(const Tensor& x) = 0;

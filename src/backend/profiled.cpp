@@ -119,6 +119,9 @@ void ProfiledBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, 
 void ProfiledBackend::log_softmax_top_k(const Tensor& logits, int64_t k, std::span<float> values, std::span<int32_t> indices) {
   timed("log_softmax_top_k", [&] { inner_.log_softmax_top_k(logits, k, values, indices); });
 }
+void ProfiledBackend::sample(const Tensor& logits, std::span<const double> uniform, std::span<int32_t> tokens) {
+  timed("sample", [&] { inner_.sample(logits, uniform, tokens); });
+}
 double ProfiledBackend::sum_of_squares(const Tensor& x) {
   return timed("sum_of_squares", [&] { return inner_.sum_of_squares(x); });
 }

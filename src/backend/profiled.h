@@ -74,6 +74,7 @@ class ProfiledBackend : public Backend {
                                  const Tensor& dk, const Tensor& dmemory, Write dmemory_write, const Tensor& dv, Write dv_write) override;
   void smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) override;
   void log_softmax_top_k(const Tensor& logits, int64_t k, std::span<float> values, std::span<int32_t> indices) override;
+  void sample(const Tensor& logits, std::span<const double> uniform, std::span<int32_t> tokens) override;
   double sum_of_squares(const Tensor& x) override;
   void adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep&) override;
   void sgd(const Tensor& value, const Tensor& gradient, const SgdStep&) override;

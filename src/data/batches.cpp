@@ -234,6 +234,7 @@ Batch sentences_of(const Batch& batch, int64_t begin, int64_t end) {
   part.epoch = batch.epoch;
   part.index = batch.index;
   part.sample_ids.assign(batch.sample_ids.begin() + begin, batch.sample_ids.begin() + end);
+  if (!batch.weights.empty()) part.weights.assign(batch.weights.begin() + begin, batch.weights.begin() + end);
   for (int64_t i = begin; i < end; ++i)
     for (const auto& [from, to] : {std::pair(&batch.source, &part.source), std::pair(&batch.target, &part.target)})
       to->append(from->tokens.data() + from->offsets[static_cast<size_t>(i)],

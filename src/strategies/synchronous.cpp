@@ -15,7 +15,7 @@
 namespace starling {
 namespace {
 
-constexpr int kTotals = 10;
+constexpr int kTotals = 13;
 
 class Synchronous : public Strategy {
  public:
@@ -131,8 +131,9 @@ class Synchronous : public Strategy {
   void send_totals(Worker& w, const StepTotals& mine) {
     auto* x = totals_.data<double>();
     std::fill_n(x, totals_.count(), 0.0);
-    const double values[kTotals] = {mine.smoothed,      mine.nll,       mine.tokens, mine.correct,
-                                    mine.source_tokens, mine.sentences, mine.clipped, mine.clippable, mine.stop,   mine.finished};
+    const double values[kTotals] = {mine.smoothed,  mine.nll,     mine.tokens,    mine.correct, mine.source_tokens,
+                                    mine.sentences, mine.clipped, mine.clippable, mine.stop,    mine.finished,
+                                    mine.reward,    mine.samples, mine.distinct};
     std::copy_n(values, kTotals, x);
     pending_totals_ = w.comm().all_reduce(totals_);
   }
@@ -140,7 +141,7 @@ class Synchronous : public Strategy {
   StepTotals receive_totals() {
     pending_totals_.wait();
     const auto* x = totals_.data<double>();
-    return {x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9]};
+    return {x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11], x[12]};
   }
 
   // How many rows of each table every rank will send, if it goes by rows: exchanged during the forward pass.

@@ -14,11 +14,12 @@ namespace starling {
 
 // Sums over what ranks computed in a step.
 struct StepTotals {
-  double smoothed = 0, nll = 0;  // as in LossSums, nats
+  double smoothed = 0, nll = 0;  // as in LossSums, nats; of the references alone, and both unweighted, where sentences are weighted
   double tokens = 0, correct = 0, source_tokens = 0, sentences = 0;
-  double clipped = 0, clippable = 0;  // as in LossSums
-  double stop = 0;      // ranks that were told by a signal to end after this step
-  double finished = 0;  // ranks whose limits say that this step is the last
+  double clipped = 0, clippable = 0;             // as in LossSums
+  double stop = 0;                               // ranks that were told by a signal to end after this step
+  double finished = 0;                           // ranks whose limits say that this step is the last
+  double reward = 0, samples = 0, distinct = 0;  // of refinement: summed over samples; samples; distinct ones
 };
 
 // What a rank looks up in an embedding table.

@@ -48,6 +48,7 @@ std::vector<ConfigSection> sections_of(Config& c, CorpusShorthand& shorthand) {
           config_section("vocab", "Subword vocabulary (SentencePiece)", c.vocab),
           config_section("model", "Architecture", model),
           config_section("train", "Optimization, run directory and limits", c.train),
+          config_section("refine", "Refinement by sampled translations (train.objective mixed)", c.refine),
           config_section("strategy", "Several workers", c.strategy),
           config_section("valid", "Validation", c.valid),
           config_section("checkpoint", "Checkpoints", c.checkpoint),

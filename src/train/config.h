@@ -13,6 +13,7 @@
 #include "optim/options.h"
 #include "strategies/options.h"
 #include "text/vocabulary.h"
+#include "train/refine.h"
 
 namespace starling {
 
@@ -44,6 +45,8 @@ void visit(Visitor& v, VocabConfig& c) {
 
 struct TrainConfig {
   std::string output = "run";
+  std::string initial_model;             // that a new run starts from; empty: random weights
+  std::string objective = "likelihood";  // likelihood | mixed
   uint64_t seed = 1;
   int64_t batch_tokens = 4000;     // target tokens an update, over all micro-batches
   int64_t micro_batch_tokens = 0;  // target tokens computed at once; 0: chosen to fit
@@ -61,6 +64,11 @@ struct TrainConfig {
 template <class Visitor>
 void visit(Visitor& v, TrainConfig& c) {
   v.field("output", c.output, "run directory: checkpoints, vocabulary, logs, model");
+  v.field("initial-model", c.initial_model,
+          "a model or run directory whose weights and vocabulary a new run starts from; a run that has a checkpoint continues that");
+  v.choice("objective", c.objective, {"likelihood", "mixed"},
+           "what is maximised: the likelihood of the references, or a mixture of it with the expected GLEU of sampled translations "
+           "(section refine), without label smoothing");
   v.field("seed", c.seed, "seed of initial weights, data order, dropout and vocabulary sample");
   v.field("batch-tokens", c.batch_tokens, "target tokens an update, of all workers together (but see strategy.batch)", 1, 100000000);
   v.field("micro-batch-tokens", c.micro_batch_tokens,
@@ -151,6 +159,7 @@ struct Config {
   VocabConfig vocab;
   ModelConfig model;
   TrainConfig train;
+  RefineOptions refine;
   StrategyOptions strategy;
   ValidConfig valid;
   CheckpointConfig checkpoint;

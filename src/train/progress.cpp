@@ -71,6 +71,8 @@ struct Piece {
 std::vector<Piece> pieces_of(const TrainReport& r, double fraction, double seconds_left) {
   std::vector<Piece> pieces = {{0, fmt::format("step {}", r.step)}, {5, fmt::format("epoch {}", r.epoch)}};
   if (!std::isnan(r.loss)) pieces.push_back({1, fmt::format("loss {:.4f}", r.loss)});
+  if (!std::isnan(r.reward)) pieces.push_back({1, fmt::format("reward {:.4f}", r.reward)});
+  if (!std::isnan(r.distinct)) pieces.push_back({8, fmt::format("distinct {:.1f} %", 100 * r.distinct)});
   const double speed = rate(r.target_tokens, r.seconds);
   if (!std::isnan(speed)) pieces.push_back({2, fmt::format("{:.0f} tok/s", speed)});
   if (!std::isnan(r.learning_rate)) pieces.push_back({6, fmt::format("lr {:.3e}", r.learning_rate)});
@@ -185,21 +187,23 @@ void Progress::report(const TrainReport& r) {
   const double left = seconds_left(r);
   line(join(pieces_of(r, fraction(r), left)));
   if (options_.live) draw(r);
-  event({{"type", "report"},
-         {"step", r.step},
-         {"epoch", r.epoch},
-         {"loss", r.loss},
-         {"sentences", r.sentences},
-         {"source_tokens", r.source_tokens},
-         {"target_tokens", r.target_tokens},
-         {"seconds", r.seconds},
-         {"target_tokens_per_second", rate(r.target_tokens, r.seconds)},
-         {"source_tokens_per_second", rate(r.source_tokens, r.seconds)},
-         {"learning_rate", r.learning_rate},
-         {"gradient_norm", r.gradient_norm},
-         {"clipped", r.clipped},
-         {"fraction", fraction(r)},
-         {"seconds_left", left}});
+  Json record = {{"type", "report"},
+                 {"step", r.step},
+                 {"epoch", r.epoch},
+                 {"loss", r.loss},
+                 {"sentences", r.sentences},
+                 {"source_tokens", r.source_tokens},
+                 {"target_tokens", r.target_tokens},
+                 {"seconds", r.seconds},
+                 {"target_tokens_per_second", rate(r.target_tokens, r.seconds)},
+                 {"source_tokens_per_second", rate(r.source_tokens, r.seconds)},
+                 {"learning_rate", r.learning_rate},
+                 {"gradient_norm", r.gradient_norm},
+                 {"clipped", r.clipped},
+                 {"fraction", fraction(r)},
+                 {"seconds_left", left}};
+  if (!std::isnan(r.reward)) record["reward"] = r.reward, record["distinct"] = r.distinct;
+  event(record);
 }
 
 void Progress::validation(const ValidReport& r) {

@@ -44,7 +44,9 @@ struct TrainReport {
   double learning_rate = unknown;
   double gradient_norm = unknown;  // before clipping
   double clipped = unknown;        // share of the model's clipped states, 0 to 1
-  double fraction = unknown;       // of the whole run, 0 to 1; unknown: step / max_steps
+  double reward = unknown;         // mean GLEU of the samples, 0 to 1, and the share of distinct ones: refinement only
+  double distinct = unknown;
+  double fraction = unknown;  // of the whole run, 0 to 1; unknown: step / max_steps
 };
 
 struct ValidReport {

@@ -30,9 +30,12 @@ Replica::Replica(Model& model, const StepOptions& options, World& world)
   }
 }
 
-StepResult Replica::step(std::span<const Batch> share, End end) {
+StepResult Replica::step(std::span<const Batch> share, End end, const Refinement& refinement) {
   const double start = clock().seconds();
-  share_ = share, end_ = end;
+  end_ = end, refinement_ = &refinement, references_ = share.size();
+  share_.clear();
+  for (const Batch& batch : share) share_.push_back(&batch);
+  for (const Batch& batch : refinement.batches) share_.push_back(&batch);
   StepResult result = strategy_->step(*this);
   // The average follows closely at first: a decay of (1 + t) / (10 + t) until the asked-for one is reached.
   if (average_) {
@@ -52,14 +55,15 @@ StepTotals Replica::idle_totals() {
 void Replica::gradients(const Calls& calls) {
   parameters().begin_gradients();
   StepTotals sums = idle_totals();
+  sums.reward = refinement_->reward, sums.samples = refinement_->samples, sums.distinct = refinement_->distinct;
   tracker_.restart([](size_t) {});
-  for (size_t i = 0; i < share_.size(); ++i) compute(share_[i], i + 1 == share_.size(), sums, calls);
+  for (size_t i = 0; i < share_.size(); ++i) compute(*share_[i], i < references_, i + 1 == share_.size(), sums, calls);
   if (!clock().timing_only()) parameters().complete_gradients();  // before a strategy may begin to exchange them
   if (share_.empty()) calls.totals(sums), tracker_.restart(calls.ready);
   tracker_.complete_rest();
 }
 
-void Replica::compute(const Batch& batch, bool last, StepTotals& sums, const Calls& calls) {
+void Replica::compute(const Batch& batch, bool counted, bool last, StepTotals& sums, const Calls& calls) {
   const int64_t source = batch.source.count(), target = batch.target.count();
   const double start = clock().seconds();
   arena_.release({});
@@ -67,10 +71,13 @@ void Replica::compute(const Batch& batch, bool last, StepTotals& sums, const Cal
   comm().note("forward pass", optimizer_.updates() + 1);
   LossSums loss;
   clock().spend(cost_.forward(source, target), [&] { loss = model_.loss(tape, batch, options_.label_smoothing); });
-  sums.smoothed += loss.smoothed, sums.nll += loss.nll, sums.correct += static_cast<double>(loss.correct);
   sums.clipped += static_cast<double>(loss.clipped), sums.clippable += static_cast<double>(loss.clippable);
-  sums.tokens += static_cast<double>(target), sums.source_tokens += static_cast<double>(source);
-  sums.sentences += static_cast<double>(batch.source.sentences());
+  if (counted) {
+    sums.smoothed += batch.weights.empty() ? loss.smoothed : loss.nll, sums.nll += loss.nll;
+    sums.correct += static_cast<double>(loss.correct);
+    sums.tokens += static_cast<double>(target), sums.source_tokens += static_cast<double>(source);
+    sums.sentences += static_cast<double>(batch.source.sentences());
+  }
   const double middle = clock().seconds();
   if (last) calls.totals(sums);
   comm().note("backward pass", optimizer_.updates() + 1);
@@ -109,7 +116,8 @@ LookupRows Replica::lookup_rows(const Parameter& table, bool last_only) {
   LookupRows rows;
   for (const EmbeddingTable& t : model_.embedding_tables()) {
     if (t.table != &table) continue;
-    for (const Batch& batch : last_only && !share_.empty() ? share_.last(1) : share_) {
+    for (size_t i = last_only && !share_.empty() ? share_.size() - 1 : 0; i < share_.size(); ++i) {
+      const Batch& batch = *share_[i];
       if (t.source) rows.touched.insert(rows.touched.end(), batch.source.tokens.begin(), batch.source.tokens.end());
       if (!t.target) continue;
       // The decoder reads the target shifted right by one: the begin token, and all but each sentence's last.
@@ -142,7 +150,7 @@ Worker::UpdatePlan Replica::plan_update(const StepTotals& totals, double gradien
 std::string Replica::step_name() const {
   const int64_t update = optimizer_.updates() + 1;
   if (share_.empty()) return fmt::format("update {}", update);
-  return fmt::format("epoch {}, batch {} (update {})", share_.front().epoch + 1, share_.front().index, update);
+  return fmt::format("epoch {}, batch {} (update {})", share_.front()->epoch + 1, share_.front()->index, update);
 }
 
 SwappedParameters::SwappedParameters(ParameterStore& store, const Tensor& other) : store_(store), other_(other) {

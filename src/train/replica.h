@@ -12,6 +12,7 @@
 #include "optim/optimizer.h"
 #include "strategies/strategy.h"
 #include "train/cost.h"
+#include "train/refine.h"
 
 namespace starling {
 
@@ -34,8 +35,10 @@ class Replica : private Worker {
   struct End {
     bool stop = false, finished = false;  // as in StepTotals
   };
-  StepResult step(std::span<const Batch> share, End end);
+  StepResult step(std::span<const Batch> share, End end) { return step(share, end, Refinement{}); }
   StepResult step(std::span<const Batch> share) { return step(share, End{}); }
+  // The same with samples of the share's sources (train/refine.h), whose gradients are added. Totals count the share alone.
+  StepResult step(std::span<const Batch> share, End end, const Refinement& refinement);
 
   Model& model() { return model_; }
   Optimizer& optimizer() override { return optimizer_; }
@@ -65,7 +68,7 @@ class Replica : private Worker {
   double gradient_divisor(const StepTotals& totals) override;
   UpdatePlan plan_update(const StepTotals& totals, double gradient_norm) override;
   std::string step_name() const override;
-  void compute(const Batch& batch, bool last, StepTotals& sums, const Calls& calls);
+  void compute(const Batch& batch, bool counted, bool last, StepTotals& sums, const Calls& calls);
 
   Model& model_;
   StepOptions options_;
@@ -77,7 +80,9 @@ class Replica : private Worker {
   Arena arena_;
   BucketTracker tracker_;
   Times times_;
-  std::span<const Batch> share_;
+  std::vector<const Batch*> share_;  // the references' micro-batches, then the samples'
+  size_t references_ = 0;
+  const Refinement* refinement_ = nullptr;
   End end_;
 };
 

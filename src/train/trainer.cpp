@@ -65,11 +65,36 @@ Vocabulary vocabulary(const Config& c, FileSystem& files, const std::string& pat
   return Vocabulary::load(path);
 }
 
+// The files of the vocabulary, or of the two.
+std::string source_path(const Config& c) {
+  return c.vocab.source.empty() ? join_path(c.train.output, c.vocab.joint ? "vocab.spm" : "source.spm") : c.vocab.source;
+}
+std::string target_path(const Config& c) { return c.vocab.target.empty() ? join_path(c.train.output, "target.spm") : c.vocab.target; }
+
 Vocabularies make_vocabularies(const Config& c, FileSystem& files, Progress& progress) {
-  const auto path = [&](const std::string& given, const char* name) { return given.empty() ? join_path(c.train.output, name) : given; };
-  if (c.vocab.joint) return {vocabulary(c, files, path(c.vocab.source, "vocab.spm"), Side::both, progress), std::nullopt};
-  Vocabulary source = vocabulary(c, files, path(c.vocab.source, "source.spm"), Side::source, progress);
-  return {std::move(source), vocabulary(c, files, path(c.vocab.target, "target.spm"), Side::target, progress)};
+  if (c.vocab.joint) return {vocabulary(c, files, source_path(c), Side::both, progress), std::nullopt};
+  Vocabulary source = vocabulary(c, files, source_path(c), Side::source, progress);
+  return {std::move(source), vocabulary(c, files, target_path(c), Side::target, progress)};
+}
+
+// Makes the vocabulary of the initial model the run's, unless it has the same already.
+void adopt_vocabularies(const Config& c, FileSystem& files, const Vocabularies& initial) {
+  if (c.vocab.joint != initial.joint())
+    throw ConfigError(fmt::format("train.initial-model {} has {}; set vocab.joint to {}", c.train.initial_model,
+                                  initial.joint() ? "one vocabulary for both sides" : "a vocabulary for each side", initial.joint()));
+  const auto adopt = [&](const std::string& path, const Vocabulary& vocabulary) {
+    if (!files.exists(path)) {
+      files.make_directories(parent_path(path));
+      files.replace_file(path, vocabulary.bytes());
+    } else if (Vocabulary::load(path).hash() != vocabulary.hash()) {
+      throw ConfigError(
+          fmt::format("{} is not the vocabulary of train.initial-model {}; leave vocab.source and vocab.target empty, or "
+                      "choose another train.output",
+                      path, c.train.initial_model));
+    }
+  };
+  adopt(source_path(c), initial.source());
+  if (!initial.joint()) adopt(target_path(c), initial.target());
 }
 
 // Rough bytes of activations and their gradients per target token (with as many source tokens): what a micro-batch costs.
@@ -225,6 +250,7 @@ class Trainer {
         progress_.message(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
     }
     model_ = make_model(config_.model, vocabularies_->sizes(), *backend_, config_.train.seed, true);
+    take_initial_weights();
     plan_steps();
     BatchOptions batches;
     batches.batch_tokens = batch_tokens_;
@@ -256,7 +282,13 @@ class Trainer {
     // Everything is read once before anything is made of it; the token store repeats this only when it has to be built anew.
     if (!files_->exists(join_path(config_.train.output, "data"))) check_corpora(config_.data);
     loaded_ = checkpoints_->latest();
-    if (loaded_) refuse_another_model();
+    if (loaded_) {
+      refuse_another_model(describe_model(*files_, loaded_->directory).config, config_.train.output, "this run was started with");
+    } else if (!config_.train.initial_model.empty()) {
+      initial_.emplace(describe_model(*files_, config_.train.initial_model));
+      refuse_another_model(initial_->config, initial_->directory, "train.initial-model names");
+      adopt_vocabularies(config_, *files_, initial_->vocabularies);
+    }
     vocabularies_.emplace(make_vocabularies(config_, *files_, progress_));
   }
 
@@ -301,7 +333,7 @@ class Trainer {
 
   // What the number of workers makes of batch, rate and warm-up; the replica follows.
   void plan_steps() {
-    StepOptions options{config_.train.optimizer, config_.strategy, config_.train.label_smoothing, config_.train.seed,
+    StepOptions options{config_.train.optimizer, config_.strategy, mixed() ? 0 : config_.train.label_smoothing, config_.train.seed,
                         config_.train.max_steps};
     const int workers = make_strategy(config_.strategy, model_->parameters(), {}, comm().rank(), comm().size())->workers();
     const BatchPlan plan = plan_batch(config_.strategy, config_.train.batch_tokens, workers);
@@ -314,18 +346,28 @@ class Trainer {
     replica_.emplace(*model_, options, world_);
   }
 
-  // A run goes on with the model it was started with.
-  void refuse_another_model() const {
-    const ModelDescription before = describe_model(*files_, loaded_->directory);
-    ModelConfig then = before.config, now = config_.model;
+  // A new run with train.initial-model has the weights from there; the optimizer begins anew.
+  void take_initial_weights() {
+    if (config_.train.initial_model.empty()) return;
+    if (initial_) {
+      load_weights(*files_, join_path(initial_->directory, "model.safetensors"), model_->parameters());
+      progress_.message(fmt::format("weights and vocabulary from {}", initial_->directory));
+    }
+    wait_for_first();
+    comm().broadcast(model_->parameters().values(), 0).wait(kPatience);
+    model_->parameters().changed();
+  }
+
+  // A run goes on with the model it was started with, and starts with the one it is given.
+  void refuse_another_model(ModelConfig then, const std::string& where, const char* what) const {
+    ModelConfig now = config_.model;
     then.dropout = now.dropout, then.attention_dropout = now.attention_dropout, then.feed_forward_dropout = now.feed_forward_dropout,
     then.clip = now.clip;  // may change
     const std::string a = model_text(then), b = model_text(now);
     if (a != b)
-      throw ConfigError(fmt::format(
-          "{}: this run was started with another model. It was\n{}now the configuration says\n{}restore it, or start afresh with "
-          "another train.output",
-          config_.train.output, a, b));
+      throw ConfigError(
+          fmt::format("{}: {} another model. It was\n{}now the configuration says\n{}restore it, or start afresh with another train.output",
+                      where, what, a, b));
   }
 
   static std::string model_text(ModelConfig model) {
@@ -338,6 +380,10 @@ class Trainer {
         fmt::format("model: {}, {:.2f} M parameters; {}; {} target tokens an update, computed {} at a time; about {} updates an epoch",
                     config_.model.preset, static_cast<double>(model_->parameters().count()) / 1e6, backend_->describe(), batch_tokens_,
                     std::min(micro_tokens_, batch_tokens_), batches_per_epoch_));
+    if (mixed())
+      progress_.message(
+          fmt::format("objective: expected GLEU of {} samples a source (baseline {}) + {:g} x likelihood without label smoothing",
+                      config_.refine.samples, config_.refine.baseline, config_.refine.likelihood_weight));
     nlohmann::ordered_json event{{"type", "start"},
                                  {"step", step()},
                                  {"parameters", model_->parameters().count()},
@@ -392,25 +438,41 @@ class Trainer {
                                   optimizer_.sgd_halve_every > 0 ? " with halvings" : "", clipping(optimizer_.sgd_clip_norm)));
   }
 
+  bool mixed() const { return config_.train.objective == "mixed"; }
+
+  // Samples for this rank's share, whose references get the weight of the likelihood. A simulated clock is charged one forward pass
+  // over as many target tokens as the samples would have if they were as long as the references.
+  Refinement refine(Batch& own) {
+    Refinement refinement;
+    comm().note("sampling", step() + 1);
+    clock().spend(replica_->cost().forward(own.source.count(), config_.refine.samples * own.target.count()),
+                  [&] { refinement = sample_refinement(*model_, own, config_.refine, config_.train.seed, step() + 1, micro_tokens_); });
+    own.weights.assign(own.sample_ids.size(), static_cast<float>(config_.refine.likelihood_weight));
+    return refinement;
+  }
+
   void update() {
     announce_sgd();
     model_->set_clip(state_clip(config_, step() + 1));
     const Batch batch = stream_->next();
     const int workers = replica_->strategy().workers();
     std::vector<Batch> parts;
+    Refinement refinement;
     if (comm().rank() < workers) {
       const ComputeCost& cost = replica_->cost();
-      const Batch own = share(batch, comm().rank(), workers, cost.source_weight(), cost.target_weight());
+      Batch own = share(batch, comm().rank(), workers, cost.source_weight(), cost.target_weight());
+      if (mixed() && own.target.count() > 0) refinement = refine(own);
       if (own.target.count() > 0) parts = split(own, micro_tokens_);
     }
     // Ranks stop together: what one of them knows, all learn with the sums of this step.
-    last_ = replica_->step(parts, {may_be_signalled() && stop_signal != 0, first() && time_is_up()});
+    last_ = replica_->step(parts, {may_be_signalled() && stop_signal != 0, first() && time_is_up()}, refinement);
     stopped_ = last_.totals.stop > 0, finished_ = last_.totals.finished > 0;
     epoch_ = batch.epoch + 1;
     window_loss_ += last_.totals.smoothed;
     window_target_ += static_cast<int64_t>(last_.totals.tokens), window_source_ += static_cast<int64_t>(last_.totals.source_tokens);
     window_sentences_ += static_cast<int64_t>(last_.totals.sentences);
     window_clipped_ += last_.totals.clipped, window_clippable_ += last_.totals.clippable;
+    window_reward_ += last_.totals.reward, window_samples_ += last_.totals.samples, window_distinct_ += last_.totals.distinct;
     progress_.tick(make_report());
   }
 
@@ -439,6 +501,7 @@ class Trainer {
     r.seconds = clock().seconds() - report_start_ - paused_;
     r.learning_rate = last_.learning_rate, r.gradient_norm = last_.gradient_norm;
     if (window_clippable_ > 0) r.clipped = window_clipped_ / window_clippable_;
+    if (window_samples_ > 0) r.reward = window_reward_ / window_samples_, r.distinct = window_distinct_ / window_samples_;
     r.fraction = fraction();
     return r;
   }
@@ -446,6 +509,7 @@ class Trainer {
   void report() {
     progress_.report(make_report());
     report_communication();
+    window_reward_ = window_samples_ = window_distinct_ = 0;
     window_loss_ = window_clipped_ = window_clippable_ = 0, window_target_ = window_source_ = window_sentences_ = 0, paused_ = 0;
     report_start_ = clock().seconds();
   }
@@ -736,7 +800,8 @@ class Trainer {
   Progress progress_;
   std::optional<CheckpointStore> checkpoints_;
   std::unique_ptr<FileLock> lock_;
-  std::optional<Loaded> loaded_;  // the checkpoint that is continued
+  std::optional<Loaded> loaded_;             // the checkpoint that is continued
+  std::optional<ModelDescription> initial_;  // of rank 0, in a new run with train.initial-model
   std::string data_digest_;
   std::unique_ptr<Backend> backend_;
   std::optional<Vocabularies> vocabularies_;
@@ -760,6 +825,7 @@ class Trainer {
   double report_start_ = 0;
   double paused_ = 0;  // validation and checkpoints since the last report, s
   double window_loss_ = 0, window_clipped_ = 0, window_clippable_ = 0;
+  double window_reward_ = 0, window_samples_ = 0, window_distinct_ = 0;
   int64_t window_target_ = 0, window_source_ = 0, window_sentences_ = 0;
   bool has_best_ = false, early_stopped_ = false;
   double best_ = 0;

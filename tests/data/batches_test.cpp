@@ -226,7 +226,8 @@ TEST(Split, CutsIntoWholeSentences) {
   const TemporaryDirectory directory;
   const TokenStore store = test::numbered_store(directory, {1000});
   BatchStream stream(store, {.batch_tokens = 2000});
-  const Batch batch = stream.next();
+  Batch batch = stream.next();
+  for (const int64_t id : batch.sample_ids) batch.weights.push_back(static_cast<float>(id) / 7);
   for (const int64_t limit : {5000, 2000, 900, 100, 3, 1}) {
     Batch joined;
     for (const Batch& part : split(batch, limit)) {
@@ -238,8 +239,10 @@ TEST(Split, CutsIntoWholeSentences) {
         for (size_t i = 0; i + 1 < from->offsets.size(); ++i)
           to->append(from->tokens.data() + from->offsets[i], from->tokens.data() + from->offsets[i + 1]);
       joined.sample_ids.insert(joined.sample_ids.end(), part.sample_ids.begin(), part.sample_ids.end());
+      joined.weights.insert(joined.weights.end(), part.weights.begin(), part.weights.end());
     }
     joined.index = batch.index;
+    EXPECT_EQ(joined.weights, batch.weights) << limit;
     EXPECT_TRUE(same(joined, batch)) << limit;
   }
   EXPECT_EQ(split(batch, 5000).size(), 1u);

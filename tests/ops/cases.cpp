@@ -275,6 +275,13 @@ std::vector<OpCase> op_cases() {
       c.outputs.push_back({values.begin(), values.end()});
       c.outputs.push_back({indices.begin(), indices.end()});
     });
+  for (int64_t V : {7, 64, 1003, 40000})
+    add(with("sample", {V}), [=](CaseContext& c) {
+      const Tensor logits = c.parameters({6, V}, 3);
+      std::vector<int32_t> tokens(6);
+      c.backend.sample(logits, std::vector<double>{0, 0.111, 0.35, 0.5, 0.87, 0.9999}, tokens);
+      c.outputs.push_back({tokens.begin(), tokens.end()});
+    });
   for (bool decoupled : {false, true})
     add(decoupled ? "adamw" : "adam", [=](CaseContext& c) {
       const Tensor value = c.parameters({10003}), g = c.parameters({10003}), m = c.parameters({10003}, 0.1), v = c.parameters({10003}, 0.1);

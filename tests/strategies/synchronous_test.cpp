@@ -136,6 +136,31 @@ TEST(SynchronousSgd, TheStepIsTheRateTimesTheClippedGradient) {
   }
 }
 
+// Each rank samples for its share; together they draw what one worker draws, and exchange the samples' embedding rows too.
+TEST(SynchronousRefinement, WorkersSampleWhatOneSamples) {
+  TrainingRun run;
+  run.mixed = true, run.steps = 4, run.sentences = 10;
+  for (const std::string tied : {"all", "none"}) {
+    run.tied = tied;
+    run.strategy = {};
+    const TrainingTrace one = alone(run);
+    EXPECT_EQ(one.samples, std::vector<double>(4, 30));
+    for (const std::string kind : {"all-reduce", "sharded", "assumed-sparse", "parameter-server"}) {
+      run.strategy.name = kind == "parameter-server" ? kind : "all-reduce";
+      run.strategy.sharded_optimizer = kind == "sharded";
+      run.strategy.embedding_gradients = kind == "assumed-sparse" ? kind : "auto";
+      const auto traces = simulated(run, 3);
+      for (const TrainingTrace& trace : traces) {
+        EXPECT_LT(worst(trace.losses, one.losses), 1e-9) << kind;
+        EXPECT_LT(worst(trace.norms, one.norms), 1e-9) << kind;
+        EXPECT_EQ(trace.samples, one.samples);
+        EXPECT_EQ(trace.distinct, one.distinct);
+      }
+      EXPECT_TRUE(traces[0].values == traces[2].values) << kind;
+    }
+  }
+}
+
 TEST(SynchronousEmbeddings, RowsAndWholeTablesGiveTheSame) {
   TrainingRun run;
   run.tied = "none", run.sentences = 8;  // few tokens, a large table

@@ -22,11 +22,12 @@ struct TrainingRun {
   uint64_t seed = 3;
   std::string normalization = "tokens";
   int64_t sgd_after = 0;
+  bool mixed = false;  // with sampled translations
 };
 
 struct TrainingTrace {
   std::vector<double> losses;  // smoothed, per token
-  std::vector<double> norms, rates, tokens;
+  std::vector<double> norms, rates, tokens, samples, distinct;
   std::vector<std::byte> values, first, second;  // parameters and the optimizer's state that the rank owns
   Traffic traffic;
   int64_t gradient_bytes = 0;
@@ -66,11 +67,17 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
     const Batch batch = random_batch(run.seed, step, run.sentences);
     const int workers = replica.strategy().workers();
     std::vector<Batch> parts;
+    Refinement refinement;
     if (world.comm->rank() < workers) {
-      const Batch own = share(batch, world.comm->rank(), workers, replica.cost().source_weight(), replica.cost().target_weight());
+      Batch own = share(batch, world.comm->rank(), workers, replica.cost().source_weight(), replica.cost().target_weight());
+      if (run.mixed && own.target.count() > 0) {
+        refinement = sample_refinement(*model, own, {3, "leave-one-out", 0.1, 1, 2}, run.seed, step + 1, 40);
+        own.weights.assign(own.sample_ids.size(), 0.1f);
+      }
       if (own.target.count() > 0) parts = split(own, 40);  // several micro-batches
     }
-    const StepResult result = replica.step(parts);
+    const StepResult result = replica.step(parts, {}, refinement);
+    trace.samples.push_back(result.totals.samples), trace.distinct.push_back(result.totals.distinct);
     trace.losses.push_back(result.totals.smoothed / result.totals.tokens);
     trace.norms.push_back(result.gradient_norm), trace.rates.push_back(result.learning_rate);
     trace.tokens.push_back(result.totals.tokens);

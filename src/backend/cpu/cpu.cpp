@@ -293,6 +293,13 @@ class CpuBackend : public Backend {
     });
   }
 
+  void sample(const Tensor& logits, std::span<const double> uniform, std::span<int32_t> tokens) override {
+    const int64_t V = logits.columns();
+    ranges(logits.rows(), 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t r = begin; r < end; ++r) tokens[r] = kernels_.sample(logits.data<float>() + r * V, V, uniform[r]);
+    });
+  }
+
   double sum_of_squares(const Tensor& x) override {
     std::vector<double> parts(threads_, 0.0);
     ranges(x.count(), 4096, [&](int64_t begin, int64_t end, int t) { parts[t] = kernels_.sum_of_squares(x.data<float>(), begin, end); });

@@ -973,6 +973,37 @@ void log_softmax_top_k(const float* z, int64_t V, int64_t k, float* values, int3
   for (int64_t i = 0; i < k; ++i) values[i] = z[indices[i]] - log_sum;
 }
 
+// The sums of up to 64 stretches of exponentials first, then a scan of the one stretch that the threshold lies in.
+int32_t sample(const float* z, int64_t V, double uniform) {
+  vf top = splat(-INFINITY);
+  for (int64_t c = 0; c + L <= V; c += L) top = max(top, load(z + c));
+  float m = maximum(top);
+  for (int64_t c = V / L * L; c < V; ++c) m = std::max(m, z[c]);
+  const int64_t stretch = std::max<int64_t>(256, (V / 64 / L + 1) * L);
+  double sums[64], total = 0;
+  for (int64_t begin = 0, i = 0; begin < V; begin += stretch, ++i) {
+    const int64_t end = std::min(V, begin + stretch);
+    vf exps{};
+    int64_t c = begin;
+    for (; c + L <= end; c += L) exps += exponential(load(z + c) - m);
+    sums[i] = sum(exps);
+    for (; c < end; ++c) sums[i] += std::exp(z[c] - m);
+    total += sums[i];
+  }
+  const double threshold = uniform * total;
+  double before = 0;
+  int64_t begin = 0;
+  for (int64_t i = 0; begin + stretch < V && before + sums[i] <= threshold; ++i) before += sums[i], begin += stretch;
+  int32_t token = -1;
+  // Rounding may leave the stretch a little short of the threshold: then its last possible token is taken, or the row's best.
+  for (int64_t c = begin; c < std::min(V, begin + stretch) && before <= threshold; ++c) {
+    const float p = std::exp(z[c] - m);
+    if (p > 0) token = static_cast<int32_t>(c);
+    before += p;
+  }
+  return token >= 0 ? token : static_cast<int32_t>(std::find(z, z + V, m) - z) % V;
+}
+
 // -- 8-bit products --------------------------------------------------------------------------------------------------------
 
 typedef int8_t vb __attribute__((vector_size(L)));
@@ -1124,6 +1155,7 @@ constexpr Table make_table() {
           global_attention_backward<T>,
           smoothed_loss<T>,
           log_softmax_top_k,
+          sample,
           sum_of_squares,
           adam,
           sgd,

@@ -121,6 +121,7 @@ struct Table {
   void (*global_attention_backward)(const GlobalAttentionTask&, float* scratch);
   void (*smoothed_loss)(const LossTask&, int64_t V);
   void (*log_softmax_top_k)(const float* logits, int64_t V, int64_t k, float* values, int32_t* indices);
+  int32_t (*sample)(const float* logits, int64_t V, double uniform);
   double (*sum_of_squares)(const float* x, int64_t begin, int64_t end);
   void (*adam)(float* value, const float* gradient, float* m, float* v, float rate, float beta1, float beta2, float epsilon,
                float coupled_decay, float decoupled_decay, float scale, float correction1, float correction2, int64_t begin, int64_t end);

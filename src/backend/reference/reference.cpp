@@ -437,6 +437,22 @@ class ReferenceBackend : public Backend {
     }
   }
 
+  void sample(const Tensor& logits, std::span<const double> uniform, std::span<int32_t> tokens) override {
+    const int64_t V = logits.columns();
+    for (int64_t r = 0; r < logits.rows(); ++r) {
+      const double* z = logits.data<double>() + r * V;
+      const double top = *std::max_element(z, z + V);
+      double total = 0, before = 0;
+      for (int64_t v = 0; v < V; ++v) total += std::exp(z[v] - top);
+      tokens[r] = 0;
+      for (int64_t v = 0; v < V && before <= uniform[r] * total; ++v) {
+        const double p = std::exp(z[v] - top);
+        if (p > 0) tokens[r] = static_cast<int32_t>(v);
+        before += p;
+      }
+    }
+  }
+
   double sum_of_squares(const Tensor& x) override {
     double sum = 0;
     for (int64_t i = 0; i < x.count(); ++i) sum += x.data<double>()[i] * x.data<double>()[i];

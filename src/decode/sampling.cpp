@@ -1,0 +1,68 @@
+#include "decode/sampling.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/random.h"
+
+namespace starling {
+namespace {
+
+// Uniform in [0, 1), 53 bits, for one token of one sample.
+double uniform(uint64_t key, int64_t id, int64_t sample, int64_t position) {
+  const auto low = [](int64_t x) { return static_cast<uint32_t>(x); };
+  const PhiloxBlock words = philox(key, {low(id), low(id >> 32), low(sample), low(position)});
+  return static_cast<double>((uint64_t{words[1]} << 32 | words[0]) >> 11) * 0x1.0p-53;
+}
+
+// A sample that has not ended, and its row in the last step.
+struct Live {
+  int32_t sentence, sample, row = 0;
+};
+
+// The inputs of one decoding step, a row per live sample, in the order of the sentences.
+struct Step {
+  std::vector<int32_t> tokens, sentences, parents;
+  std::vector<double> uniforms;
+};
+
+}  // namespace
+
+std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vocabulary, const PackedTokens& sources,
+                                         std::span<const int64_t> ids, const SamplingOptions& options) {
+  const int64_t sentences = sources.sentences();
+  CHECK(static_cast<int64_t>(ids.size()) == sentences, "{} ids for {} sentences", ids.size(), sentences);
+  std::vector<Samples> results(static_cast<size_t>(sentences), Samples(static_cast<size_t>(options.samples)));
+  std::vector<int64_t> limits;
+  std::vector<Live> live;
+  for (int32_t b = 0; b < sentences; ++b) {
+    const auto length = static_cast<double>(sources.offsets[static_cast<size_t>(b) + 1] - sources.offsets[static_cast<size_t>(b)]);
+    limits.push_back(std::max<int64_t>(1, static_cast<int64_t>(options.max_length_factor * length) + options.max_length_offset));
+    for (int32_t k = 0; k < options.samples; ++k) live.push_back({b, k});
+  }
+  if (live.empty()) return results;
+  const std::unique_ptr<DecodeState> state = model.encode(sources);
+  const auto tokens_of = [&](const Live& l) -> std::vector<int32_t>& {
+    return results[static_cast<size_t>(l.sentence)][static_cast<size_t>(l.sample)];
+  };
+  std::vector<int32_t> drawn;
+  for (int64_t position = 0; !live.empty(); ++position) {
+    Step step;
+    for (Live& l : live) {
+      step.tokens.push_back(position == 0 ? vocabulary.begin : tokens_of(l).back());
+      step.sentences.push_back(l.sentence), step.parents.push_back(l.row);
+      step.uniforms.push_back(uniform(options.key, ids[static_cast<size_t>(l.sentence)], l.sample, position));
+      l.row = static_cast<int32_t>(step.tokens.size()) - 1;
+    }
+    const Tensor logits = model.next_logits(*state, step.tokens, step.sentences, step.parents);
+    drawn.resize(live.size());
+    model.parameters().backend().sample(logits, step.uniforms, drawn);
+    for (const Live& l : live) tokens_of(l).push_back(drawn[static_cast<size_t>(l.row)]);
+    std::erase_if(live, [&](const Live& l) {
+      return tokens_of(l).back() == vocabulary.end || position + 1 == limits[static_cast<size_t>(l.sentence)];
+    });
+  }
+  return results;
+}
+
+}  // namespace starling

@@ -1,0 +1,29 @@
+// Ancestral sampling: translations drawn from the model's own distribution, many of each source and many sources at once. For training on
+// an expected reward (train/refine.h), hence without temperature or truncation: the probabilities are the model's.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/model.h"
+
+namespace starling {
+
+struct SamplingOptions {
+  int64_t samples = 15;            // of each source
+  double max_length_factor = 2.0;  // at most factor * source tokens + offset target tokens, end of sentence included
+  int64_t max_length_offset = 10;
+  uint64_t key = 0;  // of the random numbers
+};
+
+// One list of target tokens per sample; it ends with the end of sentence unless it was cut at the limit.
+using Samples = std::vector<std::vector<int32_t>>;
+
+// options.samples samples of each source sentence (token ids ending with end of sentence), independent of each other. All are decoded as
+// one batch, whose rows leave it when they end. Sample k of the sentence with id ids[b] is a function of (key, id, k) and the model alone,
+// up to the rounding of the logits: other sentences of the batch do not matter.
+std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vocabulary, const PackedTokens& sources,
+                                         std::span<const int64_t> ids, const SamplingOptions& options);
+
+}  // namespace starling

@@ -1,0 +1,91 @@
+#include "train/refine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "backend/dropout.h"
+#include "base/error.h"
+#include "data/batches.h"
+#include "text/metrics.h"
+
+namespace starling {
+namespace {
+
+constexpr uint64_t kSamplingSite = 0x73616d706c65;  // tells this use of the run's seed from the dropout sites
+constexpr int64_t kRows = 1024;                     // samples decoded at once: enough for full speed, and the caches stay small
+
+std::span<const int32_t> sentence(const PackedTokens& side, int64_t b) {
+  const auto begin = static_cast<size_t>(side.offsets[static_cast<size_t>(b)]);
+  return std::span(side.tokens).subspan(begin, static_cast<size_t>(side.offsets[static_cast<size_t>(b) + 1]) - begin);
+}
+
+std::span<const int32_t> without_end(std::span<const int32_t> tokens, int32_t end) {
+  return !tokens.empty() && tokens.back() == end ? tokens.first(tokens.size() - 1) : tokens;
+}
+
+// Adds the samples of source b to what will be the batch, and to the sums.
+void add_source(const Batch& share, int64_t b, const Samples& samples, const RefineOptions& options, int32_t end, Batch& weighted,
+                Refinement& sums) {
+  const std::span<const int32_t> source = sentence(share.source, b), reference = without_end(sentence(share.target, b), end);
+  std::vector<double> rewards;
+  for (const auto& tokens : samples) rewards.push_back(sentence_gleu(without_end(tokens, end), reference));
+  sums.reward = std::accumulate(rewards.begin(), rewards.end(), sums.reward);
+  sums.samples += static_cast<double>(samples.size());
+  Samples distinct = samples;
+  std::sort(distinct.begin(), distinct.end());
+  sums.distinct += static_cast<double>(std::unique(distinct.begin(), distinct.end()) - distinct.begin());
+  for (const WeightedSample& s : weigh_samples(samples, rewards, options.baseline)) {
+    weighted.source.append(source.data(), source.data() + source.size());
+    weighted.target.append(s.tokens.data(), s.tokens.data() + s.tokens.size());
+    weighted.weights.push_back(static_cast<float>(s.weight));
+    weighted.sample_ids.push_back(share.sample_ids[static_cast<size_t>(b)]);
+  }
+}
+
+}  // namespace
+
+std::vector<WeightedSample> weigh_samples(const Samples& samples, std::span<const double> rewards, const std::string& baseline) {
+  CHECK(samples.size() == rewards.size() && samples.size() > 1, "{} samples, {} rewards", samples.size(), rewards.size());
+  if (baseline != "leave-one-out" && baseline != "mean")
+    throw ConfigError("refine.baseline is '" + baseline + "'; choose leave-one-out or mean");
+  const auto m = static_cast<double>(samples.size());
+  const double sum = std::accumulate(rewards.begin(), rewards.end(), 0.0);
+  std::vector<WeightedSample> weighted;
+  std::map<std::vector<int32_t>, size_t> places;
+  for (size_t k = 0; k < samples.size(); ++k) {
+    const double base = baseline == "mean" ? sum / m : (sum - rewards[k]) / (m - 1);
+    const auto [place, added] = places.try_emplace(samples[k], weighted.size());
+    if (added) weighted.push_back({samples[k], 0});
+    weighted[place->second].weight += (rewards[k] - base) / m;
+  }
+  std::erase_if(weighted, [](const WeightedSample& s) { return std::abs(s.weight) < 1e-12; });
+  return weighted;
+}
+
+Refinement sample_refinement(Model& model, const Batch& share, const RefineOptions& options, uint64_t seed, int64_t update,
+                             int64_t micro_tokens) {
+  Refinement result;
+  Batch weighted;
+  weighted.epoch = share.epoch, weighted.index = share.index;
+  const SamplingOptions sampling{options.samples, options.max_length_factor, options.max_length_offset,
+                                 dropout_key(seed, static_cast<uint64_t>(update), kSamplingSite)};
+  const int64_t sentences = share.source.sentences(), at_once = std::max<int64_t>(1, kRows / options.samples);
+  for (int64_t begin = 0; begin < sentences; begin += at_once) {
+    const int64_t end = std::min(sentences, begin + at_once);
+    PackedTokens sources;
+    for (int64_t b = begin; b < end; ++b) {
+      const auto tokens = sentence(share.source, b);
+      sources.append(tokens.data(), tokens.data() + tokens.size());
+    }
+    const auto ids = std::span(share.sample_ids).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+    const auto samples = sample_translations(model, model.vocabulary(), sources, ids, sampling);
+    for (int64_t b = begin; b < end; ++b)
+      add_source(share, b, samples[static_cast<size_t>(b - begin)], options, model.vocabulary().end, weighted, result);
+  }
+  if (weighted.target.count() > 0) result.batches = split(weighted, micro_tokens);
+  return result;
+}
+
+}  // namespace starling
