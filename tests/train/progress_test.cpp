@@ -103,10 +103,25 @@ TEST_F(ProgressTest, Records) {
   EXPECT_THROW(p.event({{"step", 1}}), InternalError);
 }
 
+TEST_F(ProgressTest, RefinementReportsItsSamples) {
+  Progress p(options());
+  TrainReport r = sample(100);
+  p.report(r);
+  r.reward = 0.4567, r.distinct = 0.925;
+  p.report(r);
+  EXPECT_THAT(lines("train.log").at(1), HasSubstr("| loss 3.2500 | reward 0.4567 | distinct 92.5 % | 400 tok/s |"));
+  const auto text = lines("events.jsonl");
+  EXPECT_FALSE(nlohmann::json::parse(text.at(0)).contains("reward"));
+  EXPECT_EQ(nlohmann::json::parse(text.at(1))["reward"], 0.4567);
+  EXPECT_EQ(nlohmann::json::parse(text.at(1))["distinct"], 0.925);
+}
+
 TEST_F(ProgressTest, EveryReportKeyIsDocumented) {
   {
     Progress p(options());
-    p.report(sample(1));
+    TrainReport all = sample(1);
+    all.reward = 0.5, all.distinct = 1;
+    p.report(all);
     p.validation({});
   }
   std::ifstream file(STARLING_SOURCE_DIR "/docs/events.md");

@@ -48,9 +48,11 @@ TEST(RefineWeights, SamplesOfEqualRewardTeachNothing) {
 
 constexpr int32_t kVocabulary = 5;
 
-std::unique_ptr<Model> tiny_model(Backend& backend, uint64_t seed) {
-  ModelConfig config = model_preset("transformer-tiny");
-  config.encoder_layers = config.decoder_layers = 1, config.width = 8, config.feed_forward = 8, config.heads = 2;
+std::unique_ptr<Model> tiny_model(Backend& backend, uint64_t seed, const std::string& preset = "transformer-tiny") {
+  ModelConfig config = model_preset(preset);
+  const bool recurrent = preset.starts_with("gnmt");
+  config.encoder_layers = config.decoder_layers = recurrent ? 2 : 1, config.width = 8, config.feed_forward = 8, config.heads = 2;
+  config.init_bound = 0.5;
   config.dropout = config.attention_dropout = config.feed_forward_dropout = 0;
   return make_model(config, {kVocabulary, kVocabulary}, backend, seed, true);
 }
@@ -129,9 +131,13 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
   return sum;
 }
 
-TEST(RefineGradient, ItsMeanIsTheExactGradientOfTheExpectedReward) {
+class RefineGradient : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Families, RefineGradient, testing::Values("transformer-tiny", "gnmt-small"),
+                         [](const auto& info) { return std::string(info.param, 4); });
+
+TEST_P(RefineGradient, ItsMeanIsTheExactGradientOfTheExpectedReward) {
   const auto backend = make_backend("reference", 1);
-  const auto model = tiny_model(*backend, 4);
+  const auto model = tiny_model(*backend, 4, GetParam());
   const Batch pairs = two_pairs();
   double expected_reward = 0;
   const std::vector<double> exact = exact_gradient(*model, pairs, 2, expected_reward);
@@ -198,20 +204,24 @@ TEST(RefineSamples, AreTheSameForAnyShareAndMicroBatch) {
 }
 
 // Updates on samples alone, without any likelihood.
-TEST(RefineTraining, RaisesTheExpectedReward) {
+class RefineTraining : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Families, RefineTraining, testing::Values("transformer-tiny", "gnmt-small"),
+                         [](const auto& info) { return std::string(info.param, 4); });
+
+TEST_P(RefineTraining, RaisesTheExpectedReward) {
   const auto backend = make_backend("cpu:f32", 1);
-  const auto model = tiny_model(*backend, 4);
+  const auto model = tiny_model(*backend, 4, GetParam());
   World world = make_local_world();
   StepOptions options;
   options.label_smoothing = 0, options.optimizer.warmup = 0, options.optimizer.schedule = "constant";
-  options.optimizer.learning_rate = 0.01, options.optimizer.loss_normalization = "sentences";
+  options.optimizer.learning_rate = 0.004, options.optimizer.loss_normalization = "sentences";
   Replica replica(*model, options, world);
   Batch pairs = two_pairs();
   pairs.weights = {0, 0};
   RefineOptions o;
   o.max_length_factor = 1, o.max_length_offset = 2;
   std::vector<double> rewards;
-  for (int t = 1; t <= 80; ++t) {
+  for (int t = 1; t <= 250; ++t) {
     const Refinement drawn = sample_refinement(*model, pairs, o, 9, t, 1000);
     const StepResult result = replica.step({&pairs, 1}, {}, drawn);
     EXPECT_EQ(result.totals.tokens, 5);  // of the references
@@ -220,8 +230,9 @@ TEST(RefineTraining, RaisesTheExpectedReward) {
   }
   double early = 0, late = 0;
   for (size_t i = 0; i < 10; ++i) early += rewards[i] / 10, late += rewards[rewards.size() - 1 - i] / 10;
-  EXPECT_LT(early, 0.4);
-  EXPECT_GT(late, 0.8);
+  // The same translation for both sources can have 2/3: as far as a recurrent model this small comes.
+  EXPECT_LT(early, 0.2);
+  EXPECT_GT(late, std::string(GetParam()) == "gnmt-small" ? 0.6 : 0.9);
 }
 
 namespace fs = std::filesystem;
