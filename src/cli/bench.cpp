@@ -65,6 +65,7 @@ struct BenchArguments {
   std::string preset = "transformer-base", precision = "auto", format = "text", model, input;
   int64_t vocabulary = 0, batch_tokens = 4000, mean_length = 28, batch_sentences = 64, output_length = 0;
   std::vector<int64_t> beams{1, 4};
+  std::vector<std::string> precisions{"auto"};
   double seconds = 10, coverage_penalty = -1, prune_threshold = -1;
   int threads = 0;
 };
@@ -89,7 +90,7 @@ void run_train_bench(const BenchArguments& a) {
 void run_translate_bench(const BenchArguments& a) {
   BenchTranslateOptions o;
   o.model = a.model, o.config = model_preset(a.preset), o.vocabulary = vocabulary_of(a);
-  o.beams = a.beams, o.batch_sentences = a.batch_sentences, o.output_length = a.output_length, o.precision = a.precision,
+  o.beams = a.beams, o.batch_sentences = a.batch_sentences, o.output_length = a.output_length, o.precisions = a.precisions,
   o.threads = a.threads, o.coverage_penalty = a.coverage_penalty, o.prune_threshold = a.prune_threshold;
   LineReader reader(a.input);
   for (std::string_view line; reader.next(line);) o.sources.emplace_back(line);
@@ -98,12 +99,15 @@ void run_translate_bench(const BenchArguments& a) {
   if (a.format == "json") {
     Json rows = Json::array();
     for (const auto& row : r.rows)
-      rows.push_back({{"beam", row.beam},
+      rows.push_back({{"precision", row.precision},
+                      {"beam", row.beam},
                       {"tokens_per_second", row.tokens_per_second},
                       {"sentences_per_second", row.sentences_per_second},
                       {"single_tokens_per_second", row.single_tokens_per_second},
                       {"latency_p50_ms", row.latency_p50_ms},
-                      {"latency_p95_ms", row.latency_p95_ms}});
+                      {"latency_p95_ms", row.latency_p95_ms},
+                      {"speedup", row.speedup},
+                      {"single_speedup", row.single_speedup}});
     std::cout << Json{{"machine", r.machine},
                       {"model", r.model},
                       {"sentences", r.sentences},
@@ -115,10 +119,11 @@ void run_translate_bench(const BenchArguments& a) {
   }
   std::cout << fmt::format("machine      {}\nmodel        {}\nsentences    {}; batches of {}\npeak memory  {} MiB\n\n", r.machine, r.model,
                            r.sentences, a.batch_sentences, r.peak_bytes >> 20);
-  std::cout << "beam   batched: tokens/s  sentences/s   single, 1 thread: tokens/s   p50 ms   p95 ms\n";
+  std::cout << "beam  precision   batched: tokens/s  sentences/s  speed-up   single, 1 thread: tokens/s  speed-up   p50 ms   p95 ms\n";
   for (const auto& row : r.rows)
-    std::cout << fmt::format("{:4} {:19.0f} {:12.1f} {:28.0f} {:8.1f} {:8.1f}\n", row.beam, row.tokens_per_second, row.sentences_per_second,
-                             row.single_tokens_per_second, row.latency_p50_ms, row.latency_p95_ms);
+    std::cout << fmt::format("{:4}  {:<9} {:19.0f} {:12.1f} {:9.2f} {:28.0f} {:9.2f} {:8.1f} {:8.1f}\n", row.beam, row.precision,
+                             row.tokens_per_second, row.sentences_per_second, row.speedup, row.single_tokens_per_second, row.single_speedup,
+                             row.latency_p50_ms, row.latency_p95_ms);
 }
 
 void add_common(CLI::App* sub, BenchArguments& a) {
@@ -126,7 +131,6 @@ void add_common(CLI::App* sub, BenchArguments& a) {
   sub->add_option("--vocabulary", a.vocabulary, "joint pieces; 0 = 32000 for base and big, else 8000")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  sub->add_option("--precision", a.precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
   sub->add_option("--threads", a.threads, "computing threads; 0 = all cores this process may use")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
@@ -141,12 +145,17 @@ void add_bench(CLI::App& app) {
   auto a = std::make_shared<BenchArguments>();
   auto* train = bench->add_subcommand("train", "throughput and efficiency of training on synthetic sentences, with a profile by operation");
   add_common(train, *a);
+  train->add_option("--precision", a->precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
   train->add_option("--batch-tokens", a->batch_tokens, "target tokens a batch")->check(CLI::Range(16, 1000000))->capture_default_str();
   train->add_option("--mean-length", a->mean_length, "mean sentence length, tokens")->check(CLI::Range(2, 100))->capture_default_str();
   train->add_option("--seconds", a->seconds, "of measured steps")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
   train->callback([a] { run_train_bench(*a); });
   auto* translate = bench->add_subcommand("translate", "speed of decoding: batches on all threads, single sentences on one");
   add_common(translate, *a);
+  translate->add_option("--precision", a->precisions, fmt::format("side by side, separated by commas: {}", kPrecisionHelp))
+      ->delimiter(',')
+      ->check(CLI::IsMember({"auto", "bf16", "f32", "int8"}))
+      ->capture_default_str();
   translate->add_option("-m,--model", a->model,
                         "trained model; default: untrained weights of the preset, translations as long as their sources");
   translate->add_option("-i,--input", a->input, "source text, one sentence a line")->required();

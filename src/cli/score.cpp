@@ -17,8 +17,7 @@ struct ScoreArguments {
 
 void run_score(const ScoreArguments& a) {
   const auto files = real_file_system();
-  const auto backend = backend_for_precision(a.precision, a.threads);
-  const LoadedModel loaded = load_model(*files, a.model, *backend);
+  const LoadedModel loaded = load_model(*files, a.model, a.precision, a.threads);
   const Vocabularies& vocabularies = loaded.description.vocabularies;
   const CorpusFiles corpus{a.source, a.target, a.tsv, 1};
   if (a.tsv.empty() ? a.source.empty() || a.target.empty() : !a.source.empty() || !a.target.empty())
@@ -68,7 +67,9 @@ void add_score(CLI::App& app) {
   sub->add_option("--batch-tokens", a->batch_tokens, "target tokens computed at once")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  sub->add_option("--precision", a->precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
+  sub->add_option("--precision", a->precision, kPrecisionHelp)
+      ->check(CLI::IsMember({"auto", "bf16", "f32", "int8"}))
+      ->capture_default_str();
   sub->add_option("--threads", a->threads, "computing threads; 0 = all cores this process may use")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();

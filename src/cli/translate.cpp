@@ -93,8 +93,7 @@ class LineQueue {
 
 void run_translate(const TranslateArguments& a) {
   const auto files = real_file_system();
-  const auto backend = backend_for_precision(a.precision, a.threads);
-  const LoadedModel loaded = load_model(*files, a.model, *backend);
+  const LoadedModel loaded = load_model(*files, a.model, a.precision, a.threads);
   SearchOptions search = apply_search_arguments(loaded.description.search, a.search);
   if (a.n_best > search.beam && a.search.beam == 0) search.beam = a.n_best;
   if (a.n_best > search.beam)
@@ -144,9 +143,10 @@ void run_translate(const TranslateArguments& a) {
   getrusage(RUSAGE_SELF, &usage);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   fmt::print(stderr,
-             "{} sentences, {} tokens in {:.2f} s: {:.0f} tokens/s, {:.1f} sentences/s (beam {}, {} rows, {}, peak memory {} MiB)\n", count,
-             translator.output_tokens(), seconds, static_cast<double>(translator.output_tokens()) / seconds,
-             static_cast<double>(count) / seconds, search.beam, translator.work().rows, backend->describe(), usage.ru_maxrss / 1024);
+             "{} sentences, {} tokens in {:.2f} s: {:.0f} tokens/s, {:.1f} sentences/s (beam {}, {} rows, {} on {}, peak memory {} MiB)\n",
+             count, translator.output_tokens(), seconds, static_cast<double>(translator.output_tokens()) / seconds,
+             static_cast<double>(count) / seconds, search.beam, translator.work().rows, loaded.precision, loaded.backend->describe(),
+             usage.ru_maxrss / 1024);
 }
 
 }  // namespace
@@ -167,7 +167,9 @@ void add_translate(CLI::App& app) {
       ->check(CLI::Range(1, 8192))
       ->capture_default_str();
   sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once")->check(CLI::Range(1, 4096))->capture_default_str();
-  sub->add_option("--precision", a->precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
+  sub->add_option("--precision", a->precision, kPrecisionHelp)
+      ->check(CLI::IsMember({"auto", "bf16", "f32", "int8"}))
+      ->capture_default_str();
   sub->add_option("--threads", a->threads, "computing threads; 0 = all cores this process may use")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();

@@ -115,8 +115,7 @@ Part report_part(const TuneArguments& a, const SearchOptions& search, size_t sen
 
 void run_tune_search(const TuneArguments& a) {
   const auto files = real_file_system();
-  const auto backend = backend_for_precision(a.precision, a.threads);
-  const LoadedModel loaded = load_model(*files, a.model, *backend);
+  const LoadedModel loaded = load_model(*files, a.model, a.precision, a.threads);
   const ModelDescription& d = loaded.description;
   const std::string directory = std::filesystem::canonical(d.directory).string();  // never the link that leads to it
   const auto lock = a.dry_run ? nullptr : reserve(*files, directory);
@@ -161,7 +160,9 @@ void add_tune_search(CLI::App& app) {
       ->check(CLI::Range(1, 8192))
       ->capture_default_str();
   sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once")->check(CLI::Range(1, 4096))->capture_default_str();
-  sub->add_option("--precision", a->precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
+  sub->add_option("--precision", a->precision, kPrecisionHelp)
+      ->check(CLI::IsMember({"auto", "bf16", "f32", "int8"}))
+      ->capture_default_str();
   sub->add_option("--threads", a->threads, "computing threads; 0 = all cores this process may use")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();

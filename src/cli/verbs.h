@@ -19,6 +19,9 @@ void add_bench_distributed(CLI::App& bench);  // a verb of bench
 void add_simulate(CLI::App& app);
 void add_demo_corpus(CLI::App& app);
 
+// Help of --precision where a model is used and not trained.
+constexpr const char* kPrecisionHelp = "auto (int8 for a quantised model, else bf16 where the processor has it), bf16, f32 or int8";
+
 // "starling", or "starling bench train" for a verb within a verb.
 std::string command_name(const CLI::App& app);
 

@@ -3,11 +3,16 @@
 #include <cstring>
 
 #include "base/config.h"
+#include "decode/quantization.h"
 
 namespace starling {
 namespace {
 
 constexpr const char* kWeights = "model.safetensors";
+constexpr const char* kScale = ".scale";  // after the name of a matrix of 8-bit integers
+constexpr const char* kInt8Weights =
+    "matrices (I8) as 8-bit integers, weight = scale * integer / 127 with NAME.scale\n"
+    "                      [rows, 1] or [1, columns]; the rest f32. quantization.json says what this costs";
 
 struct Identity {  // the part of config.yml that visit(ModelConfig) leaves out
   std::string preset;
@@ -33,7 +38,7 @@ constexpr const char* kAbout =
     "  decode.yml          how it decodes unless the command line says otherwise; as in its validation, or as\n"
     "                      starling tune-search found best (search.json)\n"
     "  vocab.spm           SentencePiece vocabulary of both languages (or source.spm and target.spm)\n"
-    "  model.safetensors   weights, f32\n"
+    "  model.safetensors   weights, {}\n"
     "  manifest.json       sizes and SHA-256 hashes of all files\n"
     "A checkpoint also has the state of training: state.json and training.safetensors.\n"
     "\n"
@@ -47,16 +52,44 @@ Part search_part(const SearchOptions& search) {
   return text_part("decode.yml", write_config(sections, {.comments = true}));
 }
 
+namespace {
+
+std::vector<int64_t> dimensions(const Shape& shape) {
+  std::vector<int64_t> dims;
+  for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape[i]);
+  return dims;
+}
+
+// NAME as integers [rows, columns] and NAME.scale as floats, [rows, 1] or [1, columns]: weight = scale * integer / 127.
+void append_integers(const std::string& name, const Int8Matrix& m, std::vector<NamedBytes>& tensors) {
+  tensors.push_back({name, "I8", {m.rows, m.columns}, std::as_bytes(std::span(m.values))});
+  tensors.push_back({name + kScale, "F32", {m.by_row ? m.rows : 1, m.by_row ? 1 : m.columns}, std::as_bytes(std::span(m.scales))});
+}
+
+// The file of the weights; 8-bit integers are made when it is written.
+Part weights_part(Model& model, SafetensorsMetadata metadata) {
+  std::vector<NamedBytes> tensors;
+  auto integers = std::make_shared<std::deque<Int8Matrix>>();
+  for (const QuantizableMatrix& m : quantizable_matrices(model))
+    if (m.parameter->quantized) {
+      integers->push_back(round_to_int8(m.parameter->value, m.by_row));
+      append_integers(m.parameter->name, integers->back(), tensors);
+    }
+  for (Parameter& p : model.parameters().all())
+    if (!p.quantized) tensors.push_back({p.name, "F32", dimensions(p.shape), {p.value.raw(), static_cast<size_t>(p.value.bytes())}});
+  Part part = safetensors_part(kWeights, std::move(tensors), std::move(metadata));
+  part.write = [write = std::move(part.write), integers](ByteSink& sink) { write(sink); };
+  return part;
+}
+
+}  // namespace
+
 std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Vocabularies& vocabularies, const SearchOptions& search,
                               int64_t step) {
-  std::vector<NamedBytes> tensors;
-  for (Parameter& p : model.parameters().all()) {
-    std::vector<int64_t> shape;
-    for (int i = 0; i < p.shape.rank(); ++i) shape.push_back(p.shape[i]);
-    tensors.push_back({p.name, "F32", shape, {p.value.raw(), static_cast<size_t>(p.value.bytes())}});
-  }
+  bool quantized = false;
+  for (const Parameter& p : model.parameters().all()) quantized |= p.quantized;
   std::vector<Part> parts;
-  parts.push_back(text_part("about.txt", kAbout));
+  parts.push_back(text_part("about.txt", fmt::format(kAbout, quantized ? kInt8Weights : "f32")));
   parts.push_back(text_part("config.yml", config_text(config, step)));
   parts.push_back(search_part(search));
   if (vocabularies.joint()) {
@@ -65,26 +98,51 @@ std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Voc
     parts.push_back(text_part("source.spm", vocabularies.source().bytes()));
     parts.push_back(text_part("target.spm", vocabularies.target().bytes()));
   }
-  parts.push_back(safetensors_part(kWeights, std::move(tensors), {{"format", "starling"}, {"step", std::to_string(step)}}));
+  parts.push_back(weights_part(model, {{"format", "starling"}, {"step", std::to_string(step)}}));
   return parts;
 }
 
-void load_weights(FileSystem& files, const std::string& path, ParameterStore& parameters) {
+namespace {
+
+// The floats of a tensor that is stored as such.
+std::vector<float> read_floats(const SafetensorsFile& file, const std::string& name, const std::vector<int64_t>& shape) {
+  const NamedBytes& tensor = file.at(name);
+  if (tensor.dtype != "F32" || tensor.shape != shape)
+    throw DataError(fmt::format("{}: tensor {} is {} [{}], but config.yml asks for F32 [{}]; the files do not belong together", file.path(),
+                                name, tensor.dtype, fmt::join(tensor.shape, ", "), fmt::join(shape, ", ")));
+  std::vector<float> values(tensor.data.size() / sizeof(float));
+  std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
+  return values;
+}
+
+// What the integers of a tensor stand for.
+std::vector<float> read_integers(const SafetensorsFile& file, const NamedBytes& tensor, const Shape& shape) {
+  if (tensor.shape != dimensions(shape))
+    throw DataError(fmt::format("{}: tensor {} is I8 [{}], but config.yml asks for {}; the files do not belong together", file.path(),
+                                tensor.name, fmt::join(tensor.shape, ", "), shape.text()));
+  Int8Matrix m{shape[0], shape[1], file.at(tensor.name + kScale).shape == std::vector<int64_t>{shape[0], 1}, {}, {}};
+  m.scales = read_floats(file, tensor.name + kScale, {m.by_row ? m.rows : 1, m.by_row ? 1 : m.columns});
+  m.values.resize(tensor.data.size());
+  std::memcpy(m.values.data(), tensor.data.data(), tensor.data.size());
+  std::vector<float> values(m.values.size());
+  for (int64_t r = 0; r < m.rows; ++r)
+    for (int64_t c = 0; c < m.columns; ++c) values[r * m.columns + c] = static_cast<float>(m.value(r, c));
+  return values;
+}
+
+}  // namespace
+
+void load_weights(FileSystem& files, const std::string& path, ParameterStore& parameters, bool keep_integers) {
   const SafetensorsFile file(files, path);
   for (Parameter& p : parameters.all()) {
     const NamedBytes& tensor = file.at(p.name);
-    std::vector<int64_t> shape;
-    for (int i = 0; i < p.shape.rank(); ++i) shape.push_back(p.shape[i]);
-    if (tensor.dtype != "F32" || tensor.shape != shape)
-      throw DataError(fmt::format("{}: tensor {} is {} [{}], but config.yml asks for F32 {}; the files do not belong together", path,
-                                  p.name, tensor.dtype, fmt::join(tensor.shape, ", "), p.shape.text()));
-    if (p.value.dtype() == DType::f32) {
-      std::memcpy(p.value.raw(), tensor.data.data(), tensor.data.size());
-    } else {
-      std::vector<float> values(p.shape.count());
-      std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
+    const bool integers = tensor.dtype == "I8" && p.shape.rank() == 2;
+    const std::vector<float> values = integers ? read_integers(file, tensor, p.shape) : read_floats(file, p.name, dimensions(p.shape));
+    if (p.value.dtype() == DType::f32)
+      std::memcpy(p.value.raw(), values.data(), values.size() * sizeof(float));
+    else
       p.value.from_doubles(std::vector<double>(values.begin(), values.end()));
-    }
+    p.quantized = integers && keep_integers;
   }
   parameters.changed();
 }
@@ -120,21 +178,48 @@ ModelDescription describe_model(FileSystem& files, const std::string& path) {
     const std::vector<ConfigSection> sections{config_section("decode", "", search)};
     ConfigDocument(read_text_file(file("decode.yml")), file("decode.yml")).read(sections);
   }
-  if (files.exists(file("vocab.spm"))) return {directory, config, search, {Vocabulary::load(file("vocab.spm")), std::nullopt}};
-  return {directory, config, search, {Vocabulary::load(file("source.spm")), Vocabulary::load(file("target.spm"))}};
+  bool quantized = false;
+  const SafetensorsFile weights(files, file(kWeights));
+  for (const NamedBytes& tensor : weights.tensors()) quantized |= tensor.dtype == "I8";
+  if (files.exists(file("vocab.spm"))) return {directory, config, search, {Vocabulary::load(file("vocab.spm")), std::nullopt}, quantized};
+  return {directory, config, search, {Vocabulary::load(file("source.spm")), Vocabulary::load(file("target.spm"))}, quantized};
 }
+
+namespace {
+
+std::unique_ptr<Model> read_model(FileSystem& files, const ModelDescription& description, Backend& backend, bool keep_integers) {
+  auto model = make_model(description.config, description.vocabularies.sizes(), backend, std::nullopt, false);
+  load_weights(files, join_path(description.directory, kWeights), model->parameters(), keep_integers);
+  return model;
+}
+
+}  // namespace
 
 LoadedModel load_model(FileSystem& files, const std::string& path, Backend& backend) {
   ModelDescription description = describe_model(files, path);
-  auto model = make_model(description.config, description.vocabularies.sizes(), backend, std::nullopt, false);
-  load_weights(files, join_path(description.directory, kWeights), model->parameters());
-  return {std::move(description), std::move(model)};
+  auto model = read_model(files, description, backend, false);
+  return {std::move(description), nullptr, std::move(model), ""};
+}
+
+LoadedModel load_model(FileSystem& files, const std::string& path, const std::string& precision, int threads) {
+  ModelDescription description = describe_model(files, path);
+  const std::string resolved = resolve_precision(precision, description.quantized);
+  auto backend = backend_for_precision(resolved, threads);
+  auto model = read_model(files, description, *backend, resolved == "int8");
+  if (resolved == "int8" && !description.quantized) quantize_all(*model);
+  return {std::move(description), std::move(backend), std::move(model), resolved};
+}
+
+std::string resolve_precision(const std::string& precision, bool quantized) {
+  if (precision != "auto") return precision;
+  return quantized ? "int8" : cpu_has_bf16() ? "bf16" : "f32";
 }
 
 std::unique_ptr<Backend> backend_for_precision(const std::string& precision, int threads) {
-  if (precision == "auto") return make_backend(cpu_has_bf16() ? "cpu:bf16" : "cpu:f32", threads);
-  if (precision == "bf16" || precision == "f32") return make_backend("cpu:" + precision, threads);
-  throw ConfigError(fmt::format("there is no precision '{}'; choose auto, bf16 or f32", precision));
+  const std::string resolved = resolve_precision(precision, false);
+  if (resolved == "int8") return make_backend("cpu:f32", threads);
+  if (resolved == "bf16" || resolved == "f32") return make_backend("cpu:" + resolved, threads);
+  throw ConfigError(fmt::format("there is no precision '{}'; choose auto, bf16, f32 or int8", precision));
 }
 
 }  // namespace starling

@@ -39,15 +39,17 @@ class Vocabularies {
   std::optional<Vocabulary> target_;
 };
 
-// The parts of a model directory. The weights are written from where they lie, so the model must live until then.
+// The parts of a model directory. The weights are written from where they lie, so the model must live until then; those of
+// Parameter::quantized as 8-bit integers.
 std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Vocabularies& vocabularies, const SearchOptions& search,
                               int64_t step);
 
 // decode.yml, which is one of them.
 Part search_part(const SearchOptions& search);
 
-// Copies the weights of a file into the parameters; DataError naming file and tensor when names or shapes differ.
-void load_weights(FileSystem& files, const std::string& path, ParameterStore& parameters);
+// Copies the weights of a file into the parameters; DataError naming file and tensor when names or shapes differ. 8-bit weights become the
+// numbers they stand for; with keep_integers their products are those of the integers, else all is as with f32 weights.
+void load_weights(FileSystem& files, const std::string& path, ParameterStore& parameters, bool keep_integers = false);
 
 // A model directory without its weights. `path` may be a run directory (its best checkpoint is taken, else the latest), a checkpoint
 // or any copy of one; ConfigError when it is none of these, DataError when its files differ from its manifest.
@@ -56,17 +58,27 @@ struct ModelDescription {
   ModelConfig config;
   SearchOptions search;
   Vocabularies vocabularies;
+  bool quantized = false;  // some weights are 8-bit integers
 };
 ModelDescription describe_model(FileSystem& files, const std::string& path);
 
-// Ready to translate. The backend must outlive the model.
+// Ready to translate.
 struct LoadedModel {
   ModelDescription description;
+  std::unique_ptr<Backend> backend;  // the model's own, if any
   std::unique_ptr<Model> model;
+  std::string precision;  // what was asked for or "auto" came to; empty with another's backend
 };
+// With another's backend, which must outlive the model. 8-bit weights become floats.
 LoadedModel load_model(FileSystem& files, const std::string& path, Backend& backend);
+// With a backend of its own for the precision; threads 0 = one per core. "int8" makes integers of all matrices, unless the model is
+// quantised already: then of those that its directory has as integers. ConfigError for a word that is no precision.
+LoadedModel load_model(FileSystem& files, const std::string& path, const std::string& precision, int threads);
 
-// "bf16", "f32" or "auto" as a backend; ConfigError for another word.
+// "auto" as what it means: int8 for quantised models, else bf16 where the processor has it, else f32; other words as they are.
+std::string resolve_precision(const std::string& precision, bool quantized);
+
+// "bf16", "f32", "int8" (f32 activations) or "auto" (of a float model) as a backend; ConfigError for another word.
 std::unique_ptr<Backend> backend_for_precision(const std::string& precision, int threads);
 
 }  // namespace starling

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "decode/quantization.h"
 #include "decode/translator.h"
 
 namespace starling {
@@ -25,13 +26,15 @@ Vocabulary vocabulary_of(const BenchTranslateOptions& o) {
   return v;
 }
 
-LoadedModel subject(const BenchTranslateOptions& o, Backend& backend) {
+LoadedModel subject(const BenchTranslateOptions& o, const std::string& precision) {
   const auto files = real_file_system();
-  if (!o.model.empty()) return load_model(*files, o.model, backend);
+  if (!o.model.empty()) return load_model(*files, o.model, precision, o.threads);
   ModelDescription description{
       "untrained " + o.config.preset, o.config, search_defaults(o.config.preset), {vocabulary_of(o), std::nullopt}};
-  auto model = make_model(o.config, description.vocabularies.sizes(), backend, 1, false);
-  return {std::move(description), std::move(model)};
+  auto backend = backend_for_precision(precision, o.threads);
+  auto model = make_model(o.config, description.vocabularies.sizes(), *backend, 1, false);
+  if (precision == "int8") quantize_all(*model);
+  return {std::move(description), std::move(backend), std::move(model), precision};
 }
 
 SearchOptions search_of(const BenchTranslateOptions& o, const ModelDescription& d, int64_t beam) {
@@ -44,52 +47,65 @@ SearchOptions search_of(const BenchTranslateOptions& o, const ModelDescription& 
   return search;
 }
 
+// Two rounds with the same workers: in the first they make the code of every shape of matrix product.
+void measure_batches(const BenchTranslateOptions& o, const LoadedModel& s, BenchTranslateRow& row) {
+  Translator translator(*s.model, s.description.vocabularies, search_of(o, s.description, row.beam), o.batch_sentences);
+  translator.translate(o.sources);
+  const int64_t before = translator.output_tokens();
+  const double start = now();
+  translator.translate(o.sources);
+  const double seconds = now() - start;
+  row.tokens_per_second = static_cast<double>(translator.output_tokens() - before) / seconds;
+  row.sentences_per_second = static_cast<double>(o.sources.size()) / seconds;
+}
+
+void measure_single(const BenchTranslateOptions& o, const LoadedModel& s, Model& model, BenchTranslateRow& row) {
+  Translator translator(model, s.description.vocabularies, search_of(o, s.description, row.beam), 1);
+  const size_t count = std::min<size_t>(o.sources.size(), static_cast<size_t>(o.latency_sentences));
+  std::vector<double> times;
+  int64_t before = 0;
+  for (int round = 0; round < 2; ++round) {
+    before = translator.output_tokens();
+    times.clear();
+    for (size_t i = 0; i < count; ++i) {
+      const double start = now();
+      translator.translate({&o.sources[i * o.sources.size() / count], 1});
+      times.push_back(now() - start);
+    }
+  }
+  double total = 0;
+  for (double t : times) total += t;
+  std::sort(times.begin(), times.end());
+  row.single_tokens_per_second = static_cast<double>(translator.output_tokens() - before) / total;
+  row.latency_p50_ms = 1e3 * times[count / 2];
+  row.latency_p95_ms = 1e3 * times[std::min(count - 1, count * 95 / 100)];
+}
+
 }  // namespace
 
 BenchTranslateResult bench_translate(const BenchTranslateOptions& o) {
   BenchTranslateResult result;
   result.sentences = static_cast<int64_t>(o.sources.size());
-  for (int64_t beam : o.beams) result.rows.push_back({.beam = beam});
-  {
-    const auto backend = backend_for_precision(o.precision, o.threads);
-    const LoadedModel s = subject(o, *backend);
-    result.machine = backend->describe();
+  const bool quantized = !o.model.empty() && describe_model(*real_file_system(), o.model).quantized;
+  std::vector<std::vector<BenchTranslateRow>> rows(o.beams.size());
+  for (const std::string& word : o.precisions) {
+    const std::string precision = resolve_precision(word, quantized);
+    const LoadedModel s = subject(o, precision);
+    if (result.machine.empty()) result.machine = s.backend->describe();
     result.model = s.description.directory;
-    for (BenchTranslateRow& row : result.rows) {
-      const SearchOptions search = search_of(o, s.description, row.beam);
-      for (int round = 0; round < 2; ++round) {  // the first makes every shape of matrix product
-        Translator translator(*s.model, s.description.vocabularies, search, o.batch_sentences);
-        const double start = now();
-        translator.translate(o.sources);
-        const double seconds = now() - start;
-        row.tokens_per_second = static_cast<double>(translator.output_tokens()) / seconds;
-        row.sentences_per_second = static_cast<double>(o.sources.size()) / seconds;
-      }
+    const auto one_thread = backend_for_precision(precision, 1);
+    const auto view = share_model(*s.model, *one_thread);
+    for (size_t b = 0; b < o.beams.size(); ++b) {
+      BenchTranslateRow row{.precision = precision, .beam = o.beams[b]};
+      measure_batches(o, s, row);
+      measure_single(o, s, *view, row);
+      const BenchTranslateRow& first = rows[b].empty() ? row : rows[b].front();
+      row.speedup = row.tokens_per_second / first.tokens_per_second;
+      row.single_speedup = row.single_tokens_per_second / first.single_tokens_per_second;
+      rows[b].push_back(row);
     }
   }
-  const auto backend = backend_for_precision(o.precision, 1);
-  const LoadedModel s = subject(o, *backend);
-  const size_t count = std::min<size_t>(o.sources.size(), static_cast<size_t>(o.latency_sentences));
-  for (BenchTranslateRow& row : result.rows) {
-    std::vector<double> times;
-    int64_t tokens = 0;
-    for (int round = 0; round < 2; ++round) {
-      Translator translator(*s.model, s.description.vocabularies, search_of(o, s.description, row.beam), 1);
-      times.clear();
-      for (size_t i = 0; i < count; ++i) {
-        const double start = now();
-        translator.translate({&o.sources[i * o.sources.size() / count], 1});
-        times.push_back(now() - start);
-      }
-      tokens = translator.output_tokens();
-    }
-    double total = 0;
-    for (double t : times) total += t;
-    std::sort(times.begin(), times.end());
-    row.single_tokens_per_second = static_cast<double>(tokens) / total;
-    row.latency_p50_ms = 1e3 * times[count / 2];
-    row.latency_p95_ms = 1e3 * times[std::min(count - 1, count * 95 / 100)];
-  }
+  for (const auto& of_beam : rows) result.rows.insert(result.rows.end(), of_beam.begin(), of_beam.end());
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   result.peak_bytes = int64_t{usage.ru_maxrss} * 1024;

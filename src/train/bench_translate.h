@@ -18,23 +18,25 @@ struct BenchTranslateOptions {
   double coverage_penalty = -1, prune_threshold = -1;  // below 0: the model's, or its family's
   int64_t batch_sentences = 64;
   int64_t output_length = 0;  // every translation has exactly this many tokens; 0: as the model ends (untrained: source length)
-  std::string precision = "auto";
+  std::vector<std::string> precisions{"auto"};  // auto, bf16, f32, int8; measured one after the other
   int threads = 0;
   int64_t latency_sentences = 100;  // sentences translated one by one, on one thread
 };
 
 struct BenchTranslateRow {
+  std::string precision;  // what "auto" came to
   int64_t beam = 0;
   double tokens_per_second = 0, sentences_per_second = 0;  // batches, all threads
   double single_tokens_per_second = 0;                     // one by one, one thread
   double latency_p50_ms = 0, latency_p95_ms = 0;
+  double speedup = 1, single_speedup = 1;  // tokens per second over those of the first precision with this beam
 };
 
 struct BenchTranslateResult {
   std::string machine;
   std::string model;
   int64_t sentences = 0;
-  std::vector<BenchTranslateRow> rows;
+  std::vector<BenchTranslateRow> rows;  // by beam, then by precision
   int64_t peak_bytes = 0;
 };
 
