@@ -28,6 +28,7 @@ void add_verbs(CLI::App& app) {
   add_score(app);
   add_evaluate(app);
   add_average(app);
+  add_quantize(app);
   add_bench(app);
   add_demo_corpus(app);
 }

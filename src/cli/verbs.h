@@ -14,6 +14,7 @@ void add_tune_search(CLI::App& app);
 void add_score(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_average(CLI::App& app);
+void add_quantize(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_bench_distributed(CLI::App& bench);  // a verb of bench
 void add_simulate(CLI::App& app);

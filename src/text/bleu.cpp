@@ -2,11 +2,13 @@
 // they are summed over sentences, and all the floating point happens once at the end, in the order in which sacreBLEU does it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "text/metrics.h"
 #include "text/metrics_common.h"
 #include "text/ngrams.h"
@@ -156,6 +158,23 @@ MetricScore bleu(Sentences hypotheses, const detail::ReferenceLists& references,
   return finish(counts, references.size(), options);
 }
 
+// The counts of each sentence alone; those of a corpus are their sums.
+std::vector<Counts> counts_by_sentence(Sentences hypotheses, Sentences references) {
+  detail::check_corpus(hypotheses, {references});
+  detail::ClippedCounts allowed;
+  std::vector<Counts> counts(hypotheses.size());
+  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
+    const Tokens reference = prepare(references[i], BleuOptions{});
+    count_sentence(prepare(hypotheses[i], BleuOptions{}), {&reference, 1}, allowed, counts[i]);
+  }
+  return counts;
+}
+
+void add(const Counts& from, Counts& to) {
+  for (int n = 0; n < kOrder; ++n) to.correct[n] += from.correct[n], to.total[n] += from.total[n];
+  to.hypothesis_length += from.hypothesis_length, to.reference_length += from.reference_length;
+}
+
 double gleu(const Tokens& hypothesis, const Tokens& reference, detail::ClippedCounts& allowed) {
   allowed.clear((hypothesis.size() + reference.size()) * kOrder);
   allowed.begin_reference();
@@ -221,6 +240,23 @@ double sentence_gleu(std::string_view hypothesis, std::string_view reference, Bl
 
 double sentence_gleu(std::span<const std::int32_t> hypothesis, std::span<const std::int32_t> reference) {
   return gleu(Tokens(hypothesis.begin(), hypothesis.end()), Tokens(reference.begin(), reference.end()));
+}
+
+ScoreInterval bleu_difference_interval(Sentences a, Sentences b, Sentences references, int resamples, std::uint64_t seed) {
+  const std::vector<Counts> of_a = counts_by_sentence(a, references), of_b = counts_by_sentence(b, references);
+  Random random(seed, 0xB1E0);
+  std::vector<double> differences;
+  for (int r = 0; r < resamples; ++r) {
+    Counts sum_a, sum_b;
+    for (std::size_t i = 0; i < of_a.size(); ++i) {
+      const std::size_t drawn = random.below(of_a.size());
+      add(of_a[drawn], sum_a), add(of_b[drawn], sum_b);
+    }
+    differences.push_back(finish(sum_a, 1, {}).score - finish(sum_b, 1, {}).score);
+  }
+  std::sort(differences.begin(), differences.end());
+  const auto at = [&](double share) { return differences[static_cast<std::size_t>(share * static_cast<double>(resamples - 1) + 0.5)]; };
+  return {at(0.025), at(0.975)};
 }
 
 }  // namespace starling

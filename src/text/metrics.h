@@ -68,6 +68,12 @@ using References = std::span<const std::vector<std::string>>;
 MetricScore corpus_bleu(Sentences hypotheses, Sentences references, const BleuOptions& options = {});
 MetricScore corpus_bleu(Sentences hypotheses, References references, const BleuOptions& options = {});
 
+struct ScoreInterval {
+  double low = 0, high = 0;
+};
+/// Where BLEU(a) - BLEU(b) lies in 95 % of corpora drawn from these sentences with replacement: paired bootstrap (Koehn, 2004, section 4).
+ScoreInterval bleu_difference_interval(Sentences a, Sentences b, Sentences references, int resamples = 1000, std::uint64_t seed = 1);
+
 /// Corpus chrF and chrF++ (Popović, 2015 and 2017), 0 to 100; of several references the one that scores best counts.
 MetricScore corpus_chrf(Sentences hypotheses, Sentences references, const ChrfOptions& options = {});
 MetricScore corpus_chrf(Sentences hypotheses, References references, const ChrfOptions& options = {});

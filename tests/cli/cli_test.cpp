@@ -78,7 +78,7 @@ class CliTest : public testing::Test {
 };
 
 TEST_F(CliTest, HelpAndVersion) {
-  for (const std::string verb : {"train", "translate", "tune-search", "score", "evaluate", "average", "bench", "demo-corpus"}) {
+  for (const std::string verb : {"train", "translate", "tune-search", "score", "evaluate", "average", "quantize", "bench", "demo-corpus"}) {
     const Outcome o = run({verb, "--help"});
     EXPECT_EQ(o.status, 0) << verb;
     EXPECT_THAT(o.out, HasSubstr("Usage: starling " + verb));
@@ -107,6 +107,9 @@ TEST_F(CliTest, MistypedArgumentsAreNamed) {
   expect({"--versoin"}, "did you mean '--version'?");
   expect({"translate", "--modle", "x"}, "did you mean '--model'?");
   expect({"translate"}, "--model is required");
+  expect({"translate", "--model", "x", "--precision", "int9"}, "--precision");
+  expect({"quantize", "--model", "x", "--source", "a", "--target", "b"}, "--output is required");
+  expect({"quantize", "--model", "nowhere", "--output", "x", "--source", "a", "--target", "b"}, "neither a model directory");
   expect({"train", "--train.batch-token", "3"}, "did you mean '--train.batch-tokens'?");
   expect({"train", "--batch-tokens=3"}, "did you mean '--train.batch-tokens'?");
   expect({"train", "--train.batch-tokens"}, "--train.batch-tokens");

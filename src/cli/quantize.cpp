@@ -1,0 +1,68 @@
+// The verb `starling quantize`: 8-bit weights, measured against floats before they are written.
+#include "train/quantize.h"
+
+#include <iostream>
+
+#include "cli/verbs.h"
+
+namespace starling {
+namespace {
+
+void print(const QuantizeResult& r) {
+  std::cout << fmt::format("machine    {}\nsentences  {}, {} target tokens, beam {}\n\n", r.machine, r.sentences, r.target_tokens, r.beam);
+  std::cout << "precision     BLEU  log-perplexity  tokens/s  speed-up\n";
+  const PrecisionScores& first = r.scores.front();
+  for (const PrecisionScores& s : r.scores)
+    std::cout << fmt::format("{:<10} {:7.2f} {:15.4f} {:9.0f} {:9.2f}\n", s.name, s.bleu, s.log_perplexity, s.tokens_per_second,
+                             s.tokens_per_second / first.tokens_per_second);
+  const PrecisionScores& last = r.scores.back();
+  std::cout << fmt::format("\nint8 - f32: BLEU {:+.2f} (95 % of bootstrap samples: {:+.2f} to {:+.2f}), log-perplexity {:+.4f}\n",
+                           last.bleu - first.bleu, r.bleu_difference.low, r.bleu_difference.high,
+                           last.log_perplexity - first.log_perplexity);
+  for (const MatrixReport& m : r.matrices)
+    if (!m.quantized) std::cout << fmt::format("stays f32: {} {}, alone costs {:+.5f}\n", m.name, m.shape.text(), m.cost);
+}
+
+void run_quantize(const QuantizeOptions& o) {
+  const auto files = real_file_system();
+  const QuantizeResult result = quantize_model(*files, o, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+  print(result);
+  if (result.within_bounds) return;
+  std::cout.flush();
+  fmt::print(stderr,
+             "starling: error: no choice of matrices in int8 loses less than {} BLEU and {} of log-perplexity; {} (--max-bleu-loss, "
+             "--max-log-perplexity-loss)\n",
+             o.max_bleu_loss, o.max_log_perplexity_loss,
+             result.written ? fmt::format("{} has all of them by --force", o.output)
+                            : "nothing was written; raise the bounds or write it anyway with --force");
+  if (!result.written) throw CLI::RuntimeError(4);
+}
+
+}  // namespace
+
+void add_quantize(CLI::App& app) {
+  auto* sub = app.add_subcommand("quantize", "write a model with 8-bit weights, measured against floats in quality and speed");
+  auto o = std::make_shared<QuantizeOptions>();
+  sub->add_option("-m,--model", o->model, "run directory, checkpoint or model directory")->required();
+  sub->add_option("-o,--output", o->output, "model directory to write; must not exist")->required();
+  sub->add_option("--source", o->source, "validation source, one sentence a line (plain, .gz, .zst)")->required();
+  sub->add_option("--target", o->target, "its reference translation")->required();
+  sub->add_option("--max-bleu-loss", o->max_bleu_loss, "BLEU points that may be lost")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  sub->add_option("--max-log-perplexity-loss", o->max_log_perplexity_loss, "nats per target token that may be lost")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  sub->add_option("--beam", o->beam, "beam width; default: the model's")->check(CLI::Range(1, 1024));
+  sub->add_option("--batch-size", o->batch_sentences, "sentences translated at once")->check(CLI::Range(1, 4096))->capture_default_str();
+  sub->add_option("--matrix-sentences", o->matrix_sentences, "sentences on which each matrix is measured alone")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  sub->add_option("--threads", o->threads, "computing threads; 0 = all cores this process may use")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  sub->add_flag("--force", o->force, "write all matrices in int8 when nothing meets the bounds");
+  sub->callback([o] { run_quantize(*o); });
+}
+
+}  // namespace starling

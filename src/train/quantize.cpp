@@ -1,0 +1,304 @@
+#include "train/quantize.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "backend/profiled.h"
+#include "data/batches.h"
+#include "data/corpus.h"
+#include "decode/quantization.h"
+#include "decode/translator.h"
+
+namespace starling {
+namespace {
+
+constexpr size_t kLongest = 1000;       // tokens a side, as when translating
+constexpr int64_t kBatchTokens = 4000;  // target tokens computed at once
+constexpr size_t kWarmUp = 500;         // sentences translated before time is taken
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+struct Sample {
+  std::vector<std::string> sources, references;
+  std::vector<EncodedPair> pairs;
+};
+
+Sample read_sample(const QuantizeOptions& o, const Vocabularies& vocabularies) {
+  Sample sample;
+  PairReader reader({o.source, o.target, "", 1});
+  std::string_view source, target;
+  while (reader.next(source, target)) {
+    sample.sources.emplace_back(source), sample.references.emplace_back(target);
+    sample.pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), source, target));
+    for (auto* side : {&sample.pairs.back().source, &sample.pairs.back().target})
+      if (side->size() > kLongest) side->resize(kLongest), side->back() = vocabularies.sizes().end;
+  }
+  if (sample.pairs.empty()) throw DataError(fmt::format("{}: no sentences to measure on; give another file with --source", o.source));
+  return sample;
+}
+
+// At most `most` of the elements, evenly spread.
+template <class T>
+std::vector<T> spread(const std::vector<T>& all, size_t most) {
+  const size_t count = std::min(all.size(), most);
+  std::vector<T> some;
+  for (size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);
+  return some;
+}
+
+struct Entropy {
+  double nll = 0;
+  int64_t tokens = 0;
+  double per_token() const { return nll / static_cast<double>(std::max<int64_t>(tokens, 1)); }
+};
+
+Entropy cross_entropy(Model& model, const std::vector<Batch>& batches) {
+  Entropy total;
+  Arena arena;
+  for (const Batch& batch : batches) {
+    arena.release({});
+    Tape tape(model.parameters(), arena, false);
+    const LossSums sums = model.loss(tape, batch, 0.0);
+    total.nll += sums.nll, total.tokens += sums.tokens;
+  }
+  return total;
+}
+
+// Looks at what goes into products on its way to another backend.
+class ObservingBackend : public ProfiledBackend {
+ public:
+  using ProfiledBackend::ProfiledBackend;
+  struct Inputs {
+    double bound = 0, magnitudes = 0;
+    int64_t count = 0, beyond = 0;
+  };
+  std::map<const Packed*, Inputs> inputs;  // of the weights to be watched, with their bounds
+
+  void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation a, Write write) override {
+    if (const auto found = inputs.find(&w); found != inputs.end()) {
+      Inputs& in = found->second;
+      for (int64_t i = 0; i < x.count(); ++i) {
+        const double magnitude = std::abs(x.data<float>()[i]);
+        in.magnitudes += magnitude, in.beyond += magnitude > in.bound;
+      }
+      in.count += x.count();
+    }
+    ProfiledBackend::linear(x, w, b, y, a, write);
+  }
+};
+
+// The model, and its matrices as they were, to go back and forth.
+class Candidate {
+ public:
+  explicit Candidate(Model& model) : model_(model), matrices_(quantizable_matrices(model)) {
+    for (const QuantizableMatrix& m : matrices_) {
+      originals_.emplace_back(m.parameter->shape, m.parameter->value.dtype());
+      std::memcpy(originals_.back().raw(), m.parameter->value.raw(), originals_.back().bytes());
+    }
+  }
+  Model& model() { return model_; }
+  size_t count() const { return matrices_.size(); }
+  Parameter& parameter(size_t i) const { return *matrices_[i].parameter; }
+  void use_integers(size_t i) { quantize(matrices_[i]); }
+  void use_floats(size_t i) {
+    std::memcpy(parameter(i).value.raw(), originals_[i].raw(), originals_[i].bytes());
+    set_quantized(parameter(i), false);
+  }
+
+ private:
+  Model& model_;
+  std::vector<QuantizableMatrix> matrices_;
+  std::vector<Tensor> originals_;
+};
+
+class Quantizer {
+ public:
+  Quantizer(FileSystem& files, const QuantizeOptions& options, const std::function<void(const std::string&)>& progress)
+      : files_(files),
+        o_(options),
+        progress_(progress),
+        loaded_(load_model(files, options.model, "f32", options.threads)),
+        sample_(read_sample(options, loaded_.description.vocabularies)),
+        batches_(make_batches(sample_.pairs, kBatchTokens)),
+        part_(make_batches(spread(sample_.pairs, static_cast<size_t>(options.matrix_sentences)), kBatchTokens)),
+        candidate_(*loaded_.model) {
+    search_ = loaded_.description.search;
+    if (o_.beam > 0) search_.beam = o_.beam;
+    search_.n_best = 1;
+    result_.machine = loaded_.backend->describe();
+    result_.source = file_name(o_.source), result_.target = file_name(o_.target);
+    result_.sentences = static_cast<int64_t>(sample_.pairs.size()), result_.beam = search_.beam;
+  }
+
+  QuantizeResult run() {
+    result_.scores.push_back(scores("f32", *loaded_.model, &float_hypotheses_));
+    if (cpu_has_bf16()) {
+      const LoadedModel narrow = load_model(files_, o_.model, "bf16", o_.threads);
+      result_.scores.push_back(scores("bf16", *narrow.model, nullptr));
+    }
+    measure_matrices();
+    for (size_t i = 0; i < candidate_.count(); ++i) candidate_.use_integers(i);
+    result_.scores.push_back(scores("int8", *loaded_.model, &hypotheses_));
+    if (!within(result_.scores.back())) choose_floats();
+    result_.within_bounds = within(result_.scores.back());
+    result_.bleu_difference = bleu_difference_interval(hypotheses_, float_hypotheses_, sample_.references);
+    for (size_t i = 0; i < candidate_.count(); ++i) result_.matrices[i].quantized = candidate_.parameter(i).quantized;
+    observe_inputs();
+    if (result_.within_bounds || o_.force) write();
+    return result_;
+  }
+
+ private:
+  PrecisionScores scores(const std::string& name, Model& model, std::vector<std::string>* hypotheses) {
+    progress_(fmt::format("measuring {}", name));
+    PrecisionScores s{.name = name};
+    const Entropy entropy = cross_entropy(model, batches_);
+    s.log_perplexity = entropy.per_token(), result_.target_tokens = entropy.tokens;
+    Translator translator(model, loaded_.description.vocabularies, search_, o_.batch_sentences, kLongest);
+    translator.translate(spread(sample_.sources, kWarmUp));  // makes the code of most shapes of matrix product
+    const int64_t before = translator.output_tokens();
+    const double start = now();
+    std::vector<std::string> translations;
+    for (auto& n_best : translator.translate(sample_.sources)) translations.push_back(std::move(n_best.front().text));
+    s.tokens_per_second = static_cast<double>(translator.output_tokens() - before) / (now() - start);
+    s.bleu = corpus_bleu(translations, sample_.references).score;
+    if (hypotheses) *hypotheses = std::move(translations);
+    return s;
+  }
+
+  double entropy_loss(const PrecisionScores& s) const { return s.log_perplexity - result_.scores.front().log_perplexity; }
+  bool within(const PrecisionScores& s) const {
+    return entropy_loss(s) <= o_.max_log_perplexity_loss && result_.scores.front().bleu - s.bleu <= o_.max_bleu_loss;
+  }
+
+  // What each matrix costs when it alone is integers.
+  void measure_matrices() {
+    progress_(fmt::format("measuring {} matrices one by one on {} sentences", candidate_.count(),
+                          std::min<int64_t>(o_.matrix_sentences, result_.sentences)));
+    const double floats = cross_entropy(candidate_.model(), part_).per_token();
+    for (size_t i = 0; i < candidate_.count(); ++i) {
+      candidate_.use_integers(i);
+      const double cost = cross_entropy(candidate_.model(), part_).per_token() - floats;
+      candidate_.use_floats(i);
+      const Parameter& p = candidate_.parameter(i);
+      result_.matrices.push_back({.name = p.name, .shape = p.shape, .cost = cost, .input_bound = p.input_bound});
+    }
+  }
+
+  // Returns the most costly matrices to floats until the bounds hold, or none is left. Costs of single matrices add up only about, so
+  // each choice is measured.
+  void choose_floats() {
+    PrecisionScores now = result_.scores.back();
+    result_.scores.back().name = "int8, all";
+    std::vector<size_t> worst(candidate_.count());
+    for (size_t i = 0; i < worst.size(); ++i) worst[i] = i;
+    std::stable_sort(worst.begin(), worst.end(), [&](size_t a, size_t b) { return result_.matrices[a].cost > result_.matrices[b].cost; });
+    size_t floats = 0;
+    while (!within(now) && floats < worst.size()) {
+      double excess = entropy_loss(now) - o_.max_log_perplexity_loss;
+      const size_t least = floats + std::max<size_t>(1, excess > 0 ? 1 : (worst.size() - floats) / 8);
+      while (floats < worst.size() && (floats < least || excess > 0))
+        excess -= std::max(0.0, result_.matrices[worst[floats]].cost), candidate_.use_floats(worst[floats++]);
+      if (floats == worst.size()) break;
+      now = scores(fmt::format("int8 with {} of {} matrices as floats", floats, worst.size()), *loaded_.model, &hypotheses_);
+    }
+    if (!within(now)) {
+      for (size_t i = 0; i < candidate_.count(); ++i) candidate_.use_integers(i);
+      now = scores("int8", *loaded_.model, &hypotheses_);
+      result_.scores.pop_back();
+    }
+    now.name = "int8";
+    result_.scores.push_back(now);
+  }
+
+  void observe_inputs() {
+    ObservingBackend observer(*loaded_.backend);
+    const auto view = share_model(*loaded_.model, observer);
+    cross_entropy(*view, spread(part_, 1));  // packs what is used
+    std::map<const Packed*, MatrixReport*> reports;
+    for (MatrixReport& report : result_.matrices) {
+      if (report.input_bound == 0 || !report.quantized) continue;
+      for (const auto& form : view->parameters().find(report.name)->packed->form)
+        if (form) reports[form.get()] = &report, observer.inputs[form.get()].bound = report.input_bound;
+    }
+    if (reports.empty()) return;
+    cross_entropy(*view, part_);
+    for (const auto& [packed, in] : observer.inputs) {
+      if (in.count == 0) continue;
+      MatrixReport& report = *reports[packed];
+      report.utilisation = in.magnitudes / static_cast<double>(in.count) / in.bound;
+      report.saturated = static_cast<double>(in.beyond) / static_cast<double>(in.count);
+    }
+  }
+
+  void write() {
+    progress_("writing " + o_.output);
+    files_.make_directories(parent_path(o_.output));
+    const ModelDescription& d = loaded_.description;
+    result_.written = true;
+    std::vector<Part> parts = model_parts(*loaded_.model, d.config, d.vocabularies, d.search, 0);
+    parts.push_back(text_part("quantization.json", quantization_report(o_, result_).dump(2) + "\n"));
+    publish_directory(files_, o_.output, 0, parts);
+  }
+
+  FileSystem& files_;
+  const QuantizeOptions& o_;
+  const std::function<void(const std::string&)>& progress_;
+  LoadedModel loaded_;
+  Sample sample_;
+  std::vector<Batch> batches_, part_;
+  Candidate candidate_;
+  SearchOptions search_;
+  std::vector<std::string> float_hypotheses_, hypotheses_;
+  QuantizeResult result_;
+};
+
+}  // namespace
+
+QuantizeResult quantize_model(FileSystem& files, const QuantizeOptions& options, const std::function<void(const std::string&)>& progress) {
+  if (files.exists(options.output))
+    throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", options.output));
+  if (describe_model(files, options.model).quantized)
+    throw ConfigError(fmt::format("{}: is quantised already; quantise the model that it was made from", options.model));
+  return Quantizer(files, options, progress).run();
+}
+
+nlohmann::ordered_json quantization_report(const QuantizeOptions& o, const QuantizeResult& r) {
+  using Json = nlohmann::ordered_json;
+  Json scores = Json::array(), matrices = Json::array();
+  for (const PrecisionScores& s : r.scores)
+    scores.push_back({{"precision", s.name},
+                      {"bleu", s.bleu},
+                      {"log_perplexity", s.log_perplexity},
+                      {"tokens_per_second", s.tokens_per_second},
+                      {"speedup", s.tokens_per_second / r.scores.front().tokens_per_second}});
+  for (const MatrixReport& m : r.matrices) {
+    Json matrix{
+        {"name", m.name}, {"shape", {m.shape[0], m.shape[1]}}, {"stored", m.quantized ? "int8" : "f32"}, {"log_perplexity_cost", m.cost}};
+    if (m.input_bound > 0 && m.quantized)
+      matrix.update(Json{{"input_bound", m.input_bound}, {"utilisation", m.utilisation}, {"saturated", m.saturated}});
+    matrices.push_back(std::move(matrix));
+  }
+  return {{"machine", r.machine},
+          {"source", r.source},
+          {"target", r.target},
+          {"sentences", r.sentences},
+          {"target_tokens", r.target_tokens},
+          {"beam", r.beam},
+          {"matrix_sentences", std::min(o.matrix_sentences, r.sentences)},
+          {"max_bleu_loss", o.max_bleu_loss},
+          {"max_log_perplexity_loss", o.max_log_perplexity_loss},
+          {"within_bounds", r.within_bounds},
+          {"scores", scores},
+          {"bleu_difference",
+           {{"int8_minus_f32", r.scores.back().bleu - r.scores.front().bleu},
+            {"low", r.bleu_difference.low},
+            {"high", r.bleu_difference.high},
+            {"confidence", 0.95}}},
+          {"matrices", matrices}};
+}
+
+}  // namespace starling

@@ -1,0 +1,214 @@
+// `starling quantize` on a small trained model: the report's numbers are those of the models, a matrix that does not take integers well
+// stays floats, and what cannot be quantised is refused.
+#include "train/quantize.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/config.h"
+#include "base/random.h"
+#include "data/batches.h"
+#include "train/trainer.h"
+
+namespace starling {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class QuantizeTest : public testing::Test {
+ protected:
+  // One model for all tests: words to their counterparts, in order.
+  static void SetUpTestSuite() {
+    directory_ = fs::temp_directory_path() / ("starling-quantize-" + std::to_string(::getpid()));
+    fs::create_directories(directory_);
+    write_corpus("train", 500, 1);
+    write_corpus("valid", 40, 2);
+    Config c = parse_config("model:\n  preset: transformer-tiny\n  width: 32\n  feed-forward: 64\n  dropout: 0\n", "test");
+    c.data.train = {{path("train.a"), path("train.b"), "", 1}};
+    c.vocab.training.size = 60;
+    c.train.output = path("run"), c.train.batch_tokens = 400, c.train.max_steps = 250, c.train.threads = 1, c.train.precision = "f32";
+    c.train.optimizer.warmup = 50, c.train.optimizer.learning_rate = 3e-3;
+    c.log.progress = "never";
+    ASSERT_EQ(run_training(c), 0);
+  }
+  static void TearDownTestSuite() { fs::remove_all(directory_); }
+
+  static void write_corpus(const std::string& name, int lines, uint64_t seed) {
+    const std::vector<std::string> a{"red", "blue", "green", "dog", "cat", "house", "tree", "runs", "sees", "big"};
+    const std::vector<std::string> b{"rot", "blau", "gruen", "Hund", "Katze", "Haus", "Baum", "rennt", "sieht", "gross"};
+    Random random(seed, 1);
+    std::ofstream s(path(name + ".a")), t(path(name + ".b"));
+    for (int i = 0; i < lines; ++i)
+      for (int n = 4 + static_cast<int>(random.below(4)); n >= 0; --n) {
+        const size_t w = random.below(a.size());
+        s << a[w] << (n ? " " : "\n"), t << b[w] << (n ? " " : "\n");
+      }
+  }
+  static std::string path(const std::string& name) { return (directory_ / name).string(); }
+
+  QuantizeOptions options(const std::string& output) const {
+    QuantizeOptions o;
+    o.model = path("run"), o.output = path(output), o.source = path("valid.a"), o.target = path("valid.b");
+    o.beam = 2, o.threads = 1, o.max_bleu_loss = 5, o.max_log_perplexity_loss = 0.02;
+    return o;
+  }
+  QuantizeResult quantize_model(const QuantizeOptions& o) {
+    return starling::quantize_model(*files_, o, [](const std::string&) {});
+  }
+  void expect_refused(const QuantizeOptions& o, const std::string& message) {
+    try {
+      quantize_model(o);
+      FAIL() << "not refused: " << message;
+    } catch (const Error& e) {
+      EXPECT_THAT(e.what(), HasSubstr(message));
+    }
+  }
+  // By the lines themselves, one batch a sentence.
+  double log_perplexity(const LoadedModel& loaded) const {
+    std::ifstream s(path("valid.a")), t(path("valid.b"));
+    double nll = 0, tokens = 0;
+    Arena arena;
+    for (std::string source, target; std::getline(s, source) && std::getline(t, target);) {
+      const Vocabularies& v = loaded.description.vocabularies;
+      const std::vector<EncodedPair> pair{encode_pair(v.source(), v.target(), source, target)};
+      arena.release({});
+      Tape tape(loaded.model->parameters(), arena, false);
+      const LossSums sums = loaded.model->loss(tape, make_batches(pair, 100).front(), 0.3);
+      nll += sums.nll, tokens += static_cast<double>(sums.tokens);
+    }
+    return nll / tokens;
+  }
+
+  static inline fs::path directory_;
+  std::unique_ptr<FileSystem> files_ = real_file_system();
+};
+
+TEST_F(QuantizeTest, TheReportHoldsForTheDirectoryThatIsWritten) {
+  const QuantizeOptions o = options("int8");
+  const QuantizeResult r = quantize_model(o);
+  EXPECT_TRUE(r.within_bounds && r.written);
+  EXPECT_EQ(r.sentences, 40);
+  EXPECT_EQ(r.scores.front().name, "f32");
+  EXPECT_EQ(r.scores.back().name, "int8");
+  EXPECT_EQ(r.scores.size(), cpu_has_bf16() ? 3u : 2u);
+  EXPECT_GT(r.scores.front().bleu, 20);  // it has learnt something
+  for (const MatrixReport& m : r.matrices) EXPECT_TRUE(m.quantized && std::abs(m.cost) < 0.02) << m.name;
+  EXPECT_LE(r.bleu_difference.low, r.scores.back().bleu - r.scores.front().bleu);
+  EXPECT_GE(r.bleu_difference.high, r.scores.back().bleu - r.scores.front().bleu);
+
+  const LoadedModel floats = load_model(*files_, path("run"), "f32", 1), integers = load_model(*files_, o.output, "auto", 1);
+  EXPECT_TRUE(integers.description.quantized);
+  EXPECT_NEAR(log_perplexity(floats), r.scores.front().log_perplexity, 1e-5);
+  EXPECT_NEAR(log_perplexity(integers), r.scores.back().log_perplexity, 1e-5);
+  EXPECT_NE(r.scores.front().log_perplexity, r.scores.back().log_perplexity);
+
+  const auto json = nlohmann::json::parse(read_text_file(o.output + "/quantization.json"));
+  EXPECT_EQ(json["scores"][0]["precision"], "f32");
+  EXPECT_EQ(json["scores"].back()["log_perplexity"].get<double>(), r.scores.back().log_perplexity);
+  EXPECT_EQ(json["matrices"].size(), r.matrices.size());
+  EXPECT_EQ(json["matrices"][0]["stored"], "int8");
+  EXPECT_EQ(json["sentences"], 40);
+  EXPECT_TRUE(json["within_bounds"].get<bool>());
+  for (const char* key : {"machine", "source", "target", "target_tokens", "beam", "bleu_difference"})
+    EXPECT_TRUE(json.contains(key)) << key;
+  verify_directory(*files_, o.output);
+
+  QuantizeOptions again = options("again");
+  again.model = o.output;
+  expect_refused(again, "quantised already");
+  expect_refused(o, "exists already");
+}
+
+// The hidden unit that is never active gets a weight a thousand times the others, one for each output: nothing changes for floats, but
+// the integers of all other weights become 0.
+TEST_F(QuantizeTest, AMatrixThatCostsTooMuchStaysFloats) {
+  const std::string layer = "decoder.0.feed_forward.";
+  const auto damage = [&](LoadedModel& m) {
+    Parameter& bias = *m.model->parameters().find(layer + "inner.bias");
+    Parameter& outer = *m.model->parameters().find(layer + "outer.weight");
+    bias.value.data<float>()[7] = -1000;
+    for (int64_t c = 0; c < outer.shape[1]; ++c) outer.value.data<float>()[7 * outer.shape[1] + c] = 1000;
+    m.model->parameters().changed();
+  };
+  LoadedModel m = load_model(*files_, path("run"), "f32", 1);
+  damage(m);
+  const auto& d = m.description;
+  publish_directory(*files_, path("damaged"), 0, model_parts(*m.model, d.config, d.vocabularies, d.search, 0));
+
+  QuantizeOptions o = options("chosen");
+  o.model = path("damaged");
+  const QuantizeResult r = quantize_model(o);
+  EXPECT_TRUE(r.within_bounds && r.written);
+  for (const MatrixReport& matrix : r.matrices) EXPECT_EQ(matrix.quantized, matrix.name != layer + "outer.weight") << matrix.name;
+  ASSERT_GE(r.scores.size(), 3u);
+  const PrecisionScores& all = r.scores[r.scores.size() - 2];
+  EXPECT_EQ(all.name, "int8, all");
+  EXPECT_GT(all.log_perplexity, r.scores.front().log_perplexity + o.max_log_perplexity_loss);
+  const LoadedModel loaded = load_model(*files_, o.output, "auto", 1);
+  EXPECT_FALSE(loaded.model->parameters().find(layer + "outer.weight")->quantized);
+  EXPECT_TRUE(loaded.model->parameters().find(layer + "inner.weight")->quantized);
+  EXPECT_NEAR(log_perplexity(loaded), r.scores.back().log_perplexity, 1e-5);
+}
+
+TEST_F(QuantizeTest, BoundsThatNothingMeetsWriteNothingUnlessForced) {
+  QuantizeOptions o = options("never");
+  o.max_bleu_loss = -1000;  // not to be had
+  QuantizeResult r = quantize_model(o);
+  EXPECT_FALSE(r.within_bounds || r.written);
+  EXPECT_FALSE(fs::exists(o.output));
+  o.force = true;
+  r = quantize_model(o);
+  EXPECT_FALSE(r.within_bounds);
+  EXPECT_TRUE(r.written);
+  for (const MatrixReport& m : r.matrices) EXPECT_TRUE(m.quantized) << m.name;
+  EXPECT_FALSE(nlohmann::json::parse(read_text_file(o.output + "/quantization.json"))["within_bounds"].get<bool>());
+}
+
+// The bound of a GNMT's states is a static scale: how much of it the inputs use is counted.
+TEST_F(QuantizeTest, InputsOfBoundedMatricesAreCounted) {
+  ModelConfig config = model_preset("gnmt-small");
+  config.width = 32, config.clip = 1;
+  const LoadedModel like = load_model(*files_, path("run"), "f32", 1);
+  const auto model = make_model(config, like.description.vocabularies.sizes(), *like.backend, 3, false);
+  publish_directory(*files_, path("gnmt"), 0,
+                    model_parts(*model, config, like.description.vocabularies, search_defaults(config.preset), 0));
+  QuantizeOptions o = options("gnmt-int8");
+  o.model = path("gnmt"), o.force = true;
+  const QuantizeResult r = quantize_model(o);
+  int bounded = 0;
+  for (const MatrixReport& m : r.matrices) {
+    if (m.input_bound == 0) continue;
+    ++bounded;
+    EXPECT_GT(m.utilisation, 0) << m.name;
+    EXPECT_LE(m.utilisation, 1) << m.name;
+    EXPECT_EQ(m.saturated, 0) << m.name;  // states are clipped there
+  }
+  EXPECT_GT(bounded, 3);
+  EXPECT_NEAR(r.scores.back().log_perplexity, r.scores.front().log_perplexity, 0.02);
+}
+
+TEST_F(QuantizeTest, BadInputIsRefused) {
+  QuantizeOptions o = options("refused");
+  o.model = path("nowhere");
+  expect_refused(o, "neither a model directory");
+  o = options("refused");
+  o.source = path("missing");
+  expect_refused(o, "missing");
+  o = options("refused");
+  std::ofstream(path("short.b")) << "Hund\n";
+  o.target = path("short.b");
+  expect_refused(o, "lines");
+  o = options("refused");
+  o.source = o.target = path("empty");
+  std::ofstream{path("empty")};
+  expect_refused(o, "no sentences");
+  EXPECT_FALSE(fs::exists(path("refused")));
+}
+
+}  // namespace
+}  // namespace starling
