@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include "backend/profiled.h"
@@ -67,7 +68,8 @@ Entropy cross_entropy(Model& model, const std::vector<Batch>& batches) {
   return total;
 }
 
-// Looks at what goes into products on its way to another backend.
+// Looks at what goes into products on its way to another backend. Rows of zeros are idle and not counted, nor are the rows of a recurrent
+// product that its LSTM step does not read: they are there to make few distinct shapes, with any content.
 class ObservingBackend : public ProfiledBackend {
  public:
   using ProfiledBackend::ProfiledBackend;
@@ -78,16 +80,37 @@ class ObservingBackend : public ProfiledBackend {
   std::map<const Packed*, Inputs> inputs;  // of the weights to be watched, with their bounds
 
   void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation a, Write write) override {
-    if (const auto found = inputs.find(&w); found != inputs.end()) {
-      Inputs& in = found->second;
-      for (int64_t i = 0; i < x.count(); ++i) {
-        const double magnitude = std::abs(x.data<float>()[i]);
-        in.magnitudes += magnitude, in.beyond += magnitude > in.bound;
-      }
-      in.count += x.count();
-    }
+    finish();
+    if (const auto found = inputs.find(&w); found != inputs.end()) look(x, found->second), result_ = y.raw();
     ProfiledBackend::linear(x, w, b, y, a, write);
   }
+  int64_t lstm_step(const LstmStep& step) override {
+    if (step.recurrent && step.recurrent.raw() == result_) finish(step.past);
+    return ProfiledBackend::lstm_step(step);
+  }
+  // Adds what was seen last; so at the end once more.
+  void finish(int64_t rows = std::numeric_limits<int64_t>::max()) {
+    for (size_t r = 0; to_ && r < rows_.size() && static_cast<int64_t>(r) < rows; ++r) {
+      if (rows_[r].magnitudes == 0) continue;
+      to_->magnitudes += rows_[r].magnitudes, to_->beyond += rows_[r].beyond, to_->count += rows_[r].count;
+    }
+    to_ = nullptr, result_ = nullptr;
+  }
+
+ private:
+  void look(const Tensor& x, Inputs& to) {
+    rows_.assign(static_cast<size_t>(x.rows()), {});
+    const double bound = to.bound * (1 + 1e-6);  // it is rounded to f32 where states are clipped
+    for (int64_t i = 0; i < x.count(); ++i) {
+      Inputs& row = rows_[static_cast<size_t>(i / x.columns())];
+      const double magnitude = std::abs(x.data<float>()[i]);
+      row.magnitudes += magnitude, row.beyond += magnitude > bound, ++row.count;
+    }
+    to_ = &to;
+  }
+  std::vector<Inputs> rows_;  // by row, of the product seen last
+  Inputs* to_ = nullptr;
+  const std::byte* result_ = nullptr;
 };
 
 // The model, and its matrices as they were, to go back and forth.
@@ -226,6 +249,7 @@ class Quantizer {
     }
     if (reports.empty()) return;
     cross_entropy(*view, part_);
+    observer.finish();
     for (const auto& [packed, in] : observer.inputs) {
       if (in.count == 0) continue;
       MatrixReport& report = *reports[packed];
