@@ -63,23 +63,23 @@ void print(const BenchTrainResult& r) {
 
 struct BenchArguments {
   std::string preset = "transformer-base", precision = "auto", format = "text", model, input;
-  int64_t vocabulary = 0, batch_tokens = 4000, mean_length = 28, batch_sentences = 64, output_length = 0;
+  int64_t vocabulary = 0, batch_tokens = 4000, train_sentences = 0, mean_length = 28, batch_sentences = 64, output_length = 0;
   std::vector<int64_t> beams{1, 4};
   std::vector<std::string> precisions{"auto"};
-  double seconds = 10, coverage_penalty = -1, prune_threshold = -1;
+  double seconds = 10, coverage_penalty = -1, prune_threshold = -1, clip = 0;
   int threads = 0;
 };
 
 int64_t vocabulary_of(const BenchArguments& a) {
   if (a.vocabulary > 0) return a.vocabulary;
-  return a.preset == "transformer-base" || a.preset == "transformer-big" ? 32000 : 8000;
+  return model_preset(a.preset).width >= 512 ? 32000 : 8000;
 }
 
 void run_train_bench(const BenchArguments& a) {
   BenchTrainOptions o;
   o.model = model_preset(a.preset);
   o.vocabulary = vocabulary_of(a), o.batch_tokens = a.batch_tokens, o.precision = a.precision, o.threads = a.threads;
-  o.mean_length = a.mean_length, o.seconds = a.seconds;
+  o.mean_length = a.mean_length, o.seconds = a.seconds, o.batch_sentences = a.train_sentences;
   const BenchTrainResult result = bench_train(o);
   if (a.format == "json")
     std::cout << to_json(result).dump(1) << "\n";
@@ -90,6 +90,7 @@ void run_train_bench(const BenchArguments& a) {
 void run_translate_bench(const BenchArguments& a) {
   BenchTranslateOptions o;
   o.model = a.model, o.config = model_preset(a.preset), o.vocabulary = vocabulary_of(a);
+  if (a.clip > 0) o.config.clip = a.clip, o.config.tanh_output = false;
   o.beams = a.beams, o.batch_sentences = a.batch_sentences, o.output_length = a.output_length, o.precisions = a.precisions,
   o.threads = a.threads, o.coverage_penalty = a.coverage_penalty, o.prune_threshold = a.prune_threshold;
   LineReader reader(a.input);
@@ -128,7 +129,7 @@ void run_translate_bench(const BenchArguments& a) {
 
 void add_common(CLI::App* sub, BenchArguments& a) {
   sub->add_option("--preset", a.preset, "model preset")->capture_default_str();
-  sub->add_option("--vocabulary", a.vocabulary, "joint pieces; 0 = 32000 for base and big, else 8000")
+  sub->add_option("--vocabulary", a.vocabulary, "joint pieces; 0 = 32000 for models of width 512 and more, else 8000")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
   sub->add_option("--threads", a.threads, "computing threads; 0 = all cores this process may use")
@@ -147,6 +148,9 @@ void add_bench(CLI::App& app) {
   add_common(train, *a);
   train->add_option("--precision", a->precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
   train->add_option("--batch-tokens", a->batch_tokens, "target tokens a batch")->check(CLI::Range(16, 1000000))->capture_default_str();
+  train->add_option("--batch-sentences", a->train_sentences, "sentences a batch, in place of --batch-tokens; 0 = off")
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
   train->add_option("--mean-length", a->mean_length, "mean sentence length, tokens")->check(CLI::Range(2, 100))->capture_default_str();
   train->add_option("--seconds", a->seconds, "of measured steps")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
   train->callback([a] { run_train_bench(*a); });
@@ -160,6 +164,8 @@ void add_bench(CLI::App& app) {
                         "trained model; default: untrained weights of the preset, translations as long as their sources");
   translate->add_option("-i,--input", a->input, "source text, one sentence a line")->required();
   translate->add_option("--beam", a->beams, "beam widths")->delimiter(',')->check(CLI::Range(1, 1024))->capture_default_str();
+  translate->add_option("--clip", a->clip, "untrained gnmt: as trained for 8-bit inference, states within +-this and outputs o * c; 0 = no")
+      ->check(CLI::Range(0.0, 1000.0));
   translate->add_option("--coverage-penalty", a->coverage_penalty, "beta; default: the model's, untrained: its family's")
       ->check(CLI::Range(0.0, 10.0));
   translate->add_option("--prune-threshold", a->prune_threshold, "nats, 0 = never; default: the model's, untrained: its family's")

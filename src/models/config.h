@@ -20,6 +20,7 @@ struct ModelConfig {
   // Recurrent models (presets gnmt...).
   std::string attention = "additive";       // additive | normalized | dot
   std::string attention_query = "current";  // current | previous
+  std::string readout = "state";            // state | context
   bool tanh_output = true;                  // false: cell times output gate, as when trained for 8-bit inference
   double init_bound = 0.1;                  // parameters are drawn from +- this
   double clip = 0;                          // bound of cell and residual states; 0: none. What it is in training: TrainConfig
@@ -45,6 +46,9 @@ void visit(Visitor& v, ModelConfig& c) {
            "gnmt: how queries and keys are compared; normalized = additive with a normalised vector and a learnt scale");
   v.choice("attention-query", c.attention_query, {"current", "previous"},
            "gnmt: whose output of the bottom decoder layer asks, this step's or, as in the paper, the step before's");
+  v.choice("readout", c.readout, {"state", "context"},
+           "gnmt: what the softmax reads: the top layer, or a linear layer over it and the attention's context, which aligns sooner on "
+           "little data");
   v.field("tanh-output", c.tanh_output, "gnmt: an LSTM's output is o * tanh(c); false = o * c");
   v.field("init-bound", c.init_bound, "gnmt: initial weights are uniform between minus and plus this", 0.0, 10.0);
   v.field("clip", c.clip, "gnmt: bound of cells and residual streams at the end of training, for 8-bit inference; 0 = none", 0.0, 1000.0);

@@ -83,6 +83,10 @@ Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend
   if (config.attention == "normalized") score_scale_ = &store_.add("attention.scale", {1}, {Initializer::ones});
   for (int64_t i = 1; i < config.decoder_layers; ++i)
     decoder_layers_.emplace_back(store_, fmt::format("decoder.{}", i), D + memory_width_, D, bound);
+  if (config.readout == "context") {
+    readout_weight_ = &store_.add("decoder.readout.weight", {D + memory_width_, D}, uniform);
+    readout_bias_ = &store_.add("decoder.readout.bias", {D}, {});
+  }
   output_table_ = config.tied_embeddings == "none" ? &store_.add("decoder.output", {vocabulary.target_size, D}, uniform) : target_table_;
   set_clip(config.clip);
 }
@@ -105,7 +109,8 @@ void Gnmt::set_clip(double bound) {
       if (!reads_embeddings) layer.input.input_bound = bound;
     }
   for (Parameter* p : {key_weight_, query_weight_}) p->input_bound = bound;
-  output_table_->input_bound = decoder_layers_.empty() ? 0 : bound;
+  if (readout_weight_) readout_weight_->input_bound = bound;
+  output_table_->input_bound = bound;
 }
 
 Var Gnmt::run(const Layer& layer, const Var& x, const TimeOrder& order, bool reverse, Clipping& clipping) const {
@@ -113,11 +118,17 @@ Var Gnmt::run(const Layer& layer, const Var& x, const TimeOrder& order, bool rev
   return lstm(linear(x, layer.input, &layer.bias), layer.recurrent, order, {reverse, config_.tanh_output, config_.clip}, &clipping.clipped);
 }
 
-Var Gnmt::add_residual(const Var& m, const Var& x, Clipping& clipping) const {
-  const Var sum = residual(x, m, {});
-  if (config_.clip <= 0) return sum;
-  clipping.values += sum.value.count();
-  return clamp(sum, config_.clip, &clipping.clipped);
+Var Gnmt::bounded(const Var& x, Clipping& clipping) const {
+  if (config_.clip <= 0) return x;
+  clipping.values += x.value.count();
+  return clamp(x, config_.clip, &clipping.clipped);
+}
+
+Var Gnmt::add_residual(const Var& m, const Var& x, Clipping& clipping) const { return bounded(residual(x, m, {}), clipping); }
+
+Var Gnmt::readout(const Var& x, const Var& context, const Dropout& mask, Clipping& clipping) const {
+  if (!readout_weight_) return dropout(x, mask);
+  return bounded(linear(dropout(concat(x, context), mask), *readout_weight_, readout_bias_), clipping);
 }
 
 Var Gnmt::encoder(Tape& tape, const PackedTokens& source, const std::vector<int64_t>& ids, int64_t multiple, Clipping& clipping) {
@@ -197,7 +208,8 @@ LossSums Gnmt::loss(Tape& tape, const Batch& batch, double label_smoothing, std:
     });
   const LossRows loss_rows{keep->targets, label_smoothing, config_.clip > 0 ? kLogitBound : 0.0, keep->weights};
   std::vector<float> timed_nll;
-  LossSums sums = projection_loss(dropout(x, mask()), *output_table_, loss_rows, row_nll ? &timed_nll : nullptr);
+  const Var top = recycled(tape, {static_cast<int64_t>(N), D}, [&] { return readout(x, context, mask(), clipping); });
+  LossSums sums = projection_loss(top, *output_table_, loss_rows, row_nll ? &timed_nll : nullptr);
   sums.clipped = clipping.clipped, sums.clippable = clipping.values;
   if (row_nll)
     for (int64_t i = 0; i < batch.target.count(); ++i) row_nll->push_back(timed_nll[order.row_of[i]]);
@@ -291,7 +303,8 @@ Tensor Gnmt::next_logits(DecodeState& abstract, std::span<const int32_t> token, 
     x = residual_layer(i) ? add_residual(m, x, clipping) : m;
   }
   const Tensor logits = tape.allocate({padded, vocabulary_.target_size}, backend.parameter());
-  backend.linear(x.value, store_.packed(*output_table_, true), Tensor(), logits, Activation::none, Write::overwrite);
+  backend.linear(readout(x, context, {}, clipping).value, store_.packed(*output_table_, true), Tensor(), logits, Activation::none,
+                 Write::overwrite);
   if (config_.clip > 0) backend.clamp(logits, kLogitBound, logits);
   state.started = true;
   return logits.rows(0, R);

@@ -43,8 +43,12 @@ class Gnmt : public Model {
   };
 
   Var run(const Layer& layer, const Var& x, const TimeOrder& order, bool reverse, Clipping& clipping) const;
-  // m + x, clamped to the bound.
+  // x clamped to the bound, if there is one.
+  Var bounded(const Var& x, Clipping& clipping) const;
+  // m + x, likewise.
   Var add_residual(const Var& m, const Var& x, Clipping& clipping) const;
+  // What the softmax reads, of the top layer's output and the context.
+  Var readout(const Var& x, const Var& context, const Dropout& mask, Clipping& clipping) const;
   // The encoder's output in the packed order of the source. ids: of the sentences, for dropout.
   Var encoder(Tape& tape, const PackedTokens& source, const std::vector<int64_t>& ids, int64_t multiple, Clipping& clipping);
   Var keys(const Var& memory) const;
@@ -61,11 +65,13 @@ class Gnmt : public Model {
   Parameter* output_table_ = nullptr;  // [target size, D]
   std::vector<Layer> encoder_layers_;  // the bottom layer twice: forwards, backwards
   std::vector<Layer> decoder_layers_;
-  Parameter* key_weight_ = nullptr;    // [memory width, D]
-  Parameter* key_bias_ = nullptr;      // [D]
-  Parameter* query_weight_ = nullptr;  // [D, D]
-  Parameter* score_ = nullptr;         // [D]; null: dot product
-  Parameter* score_scale_ = nullptr;   // [1]; null: not normalised
+  Parameter* key_weight_ = nullptr;      // [memory width, D]
+  Parameter* key_bias_ = nullptr;        // [D]
+  Parameter* query_weight_ = nullptr;    // [D, D]
+  Parameter* score_ = nullptr;           // [D]; null: dot product
+  Parameter* readout_weight_ = nullptr;  // [D + memory width, D]; null: the softmax reads the top layer
+  Parameter* readout_bias_ = nullptr;    // [D]
+  Parameter* score_scale_ = nullptr;     // [1]; null: not normalised
   Arena decode_arena_;
 };
 

@@ -27,7 +27,10 @@ std::vector<Batch> synthetic_batches(const BenchTrainOptions& o, int64_t count) 
   Random random(o.seed, 0xbe);
   std::vector<std::pair<int, int>> lengths;
   int64_t tokens = 0;
-  while (tokens < count * o.batch_tokens) {
+  const auto enough = [&] {
+    return o.batch_sentences > 0 ? static_cast<int64_t>(lengths.size()) >= count * o.batch_sentences : tokens >= count * o.batch_tokens;
+  };
+  while (!enough()) {
     const double length = static_cast<double>(o.mean_length) * std::exp(0.5 * random.normal() - 0.125);
     const int target = std::clamp(static_cast<int>(std::lround(length)), 2, 100);
     const int source = std::clamp(static_cast<int>(std::lround(target * (0.8 + 0.4 * random.uniform()))), 2, 100);
@@ -37,7 +40,9 @@ std::vector<Batch> synthetic_batches(const BenchTrainOptions& o, int64_t count) 
   std::sort(lengths.begin(), lengths.end());
   std::vector<Batch> batches(1);
   for (auto [target, source] : lengths) {
-    if (batches.back().target.count() + target > o.batch_tokens) batches.emplace_back();
+    const Batch& last = batches.back();
+    if (o.batch_sentences > 0 ? last.target.sentences() == o.batch_sentences : last.target.count() + target > o.batch_tokens)
+      batches.emplace_back();
     Batch& batch = batches.back();
     for (auto [side, length] : {std::pair(&batch.source, source), {&batch.target, target}}) {
       std::vector<int32_t> sentence(length);
@@ -46,7 +51,7 @@ std::vector<Batch> synthetic_batches(const BenchTrainOptions& o, int64_t count) 
     }
     batch.sample_ids.push_back(static_cast<int64_t>(random.below(1u << 30)));
   }
-  if (batches.size() > 1 && batches.back().target.count() < o.batch_tokens / 2) batches.pop_back();
+  if (o.batch_sentences == 0 && batches.size() > 1 && batches.back().target.count() < o.batch_tokens / 2) batches.pop_back();
   return batches;
 }
 

@@ -16,6 +16,7 @@ struct BenchTrainOptions {
   ModelConfig model;
   int64_t vocabulary = 32000;      // pieces, joint
   int64_t batch_tokens = 4000;     // target tokens
+  int64_t batch_sentences = 0;     // in place of batch_tokens: so many sentences a batch
   std::string precision = "auto";  // bf16 | f32 | auto
   int threads = 0;
   int64_t mean_length = 28;  // tokens a sentence; lengths are spread around it as in news text
@@ -40,7 +41,7 @@ struct BenchTrainResult {
 };
 
 // Sentence pairs of random tokens; lengths are log-normal around the mean (sigma 0.5), the target within 20 % of the source; sorted by
-// length and cut into `count` batches or a few more, as training does it.
+// length and cut into `count` batches or a few more, as training does it; with batch_sentences exactly `count`.
 std::vector<Batch> synthetic_batches(const BenchTrainOptions& options, int64_t count);
 
 BenchTrainResult bench_train(const BenchTrainOptions& options);

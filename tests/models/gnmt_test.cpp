@@ -25,12 +25,18 @@ ModelConfig with(ModelConfig c, const std::string& tied, bool tanh_output, doubl
   return c;
 }
 
+ModelConfig with_readout(ModelConfig c) {
+  c.readout = "context";
+  return c;
+}
+
 std::vector<Variant> variants() {
   return {{"additive", tiny_gnmt()},
           {"normalized", with(tiny_gnmt("normalized"), "decoder", true, 0)},
           {"dot", with(tiny_gnmt("dot"), "all", true, 0)},
           {"previous_query", tiny_gnmt("additive", "previous")},
-          {"clipped", with(tiny_gnmt(), "none", false, 0.3)}};
+          {"clipped", with(tiny_gnmt(), "none", false, 0.3)},
+          {"context_readout", with_readout(with(tiny_gnmt("dot"), "decoder", false, 0.5))}};
 }
 
 class GnmtVariants : public testing::TestWithParam<Variant> {};
@@ -73,6 +79,23 @@ TEST_P(GnmtVariants, MixedLengthsEqualTheSentencesOneByOne) {
   }
 }
 
+TEST_P(GnmtVariants, BackendsAgreeOnGradients) {
+  ModelConfig config = GetParam().config;
+  config.width = 40;  // more than one vector, and a tail
+  const Batch batch = random_batch(20, 50, 3, 25);
+  std::vector<std::vector<double>> gradients;
+  for (const char* spec : {"reference", "cpu:f32"}) {
+    const auto backend = make_backend(spec, 2);
+    const auto model = make_model(config, {50, 50}, *backend, 3, true);
+    run(*model, batch, true);
+    gradients.push_back(model->parameters().gradients().to_doubles());
+  }
+  double squares = 0, errors = 0;
+  for (size_t i = 0; i < gradients[0].size(); ++i)
+    squares += gradients[0][i] * gradients[0][i], errors += std::pow(gradients[0][i] - gradients[1][i], 2);
+  EXPECT_LT(std::sqrt(errors / squares), 1e-5);
+}
+
 TEST_P(GnmtVariants, DecodingStepByStepGivesTheProbabilitiesOfTheForwardPass) {
   const auto backend = make_backend("cpu:f32", 2);
   const auto model = make_model(GetParam().config, {30, 30}, *backend, 3, false);
@@ -80,7 +103,8 @@ TEST_P(GnmtVariants, DecodingStepByStepGivesTheProbabilitiesOfTheForwardPass) {
   std::vector<float> nll;
   run(*model, batch, false, &nll);
   const auto state = model->encode(batch.source);
-  // Two rows a sentence that change places at every step: states must follow their rows.
+  // Two rows a sentence that change places at every step: states must follow their rows. At step 4 the second one strays, and from then
+  // on only the first is compared.
   std::vector<int32_t> token(6, 1), sentence{0, 0, 1, 1, 2, 2}, parent{1, 0, 3, 2, 5, 4};
   std::vector<float> attention;
   for (int t = 0; t < 13; ++t) {
@@ -119,6 +143,45 @@ TEST(Gnmt, TheBackwardLayerReadsEachSentenceFromItsOwnEnd) {
     else
       EXPECT_NE(before[i], after[i]) << "token " << i;
   }
+}
+
+TEST(Gnmt, AReversedLstmIsTheLstmOfReversedSentences) {
+  const auto backend = make_backend("reference");
+  ParameterStore store(*backend);
+  Parameter& input = store.add("input", {13, 12}, {Initializer::uniform, 1.0});
+  Parameter& recurrent = store.add("recurrent", {3, 12}, {Initializer::uniform, 1.0});
+  store.allocate(5, false);
+  const PackedTokens sentences = random_batch(6, 13, 8, 9).source;
+  PackedTokens mirrored;
+  for (int64_t b = 0; b < sentences.sentences(); ++b) {
+    std::vector<int32_t> tokens(sentences.tokens.begin() + sentences.offsets[b], sentences.tokens.begin() + sentences.offsets[b + 1]);
+    std::reverse(tokens.begin(), tokens.end());
+    mirrored.append(tokens.data(), tokens.data() + tokens.size());
+  }
+  const auto hidden = [&](const PackedTokens& packed, bool reverse) {
+    Arena arena;
+    Tape tape(store, arena, false);
+    const TimeOrder order = time_order(packed, 64);
+    const Tensor gates({static_cast<int64_t>(order.packed.size()), 12}, DType::f64);
+    for (size_t n = 0; n < order.packed.size(); ++n)
+      for (int c = 0; c < 12 && order.packed[n] >= 0; ++c)
+        gates.data<double>()[n * 12 + c] = input.value.data<double>()[packed.tokens[order.packed[n]] * 12 + c];
+    LstmOptions options;
+    options.reverse = reverse;
+    const std::vector<double> rows = lstm({&tape, -1, gates}, recurrent, order, options).value.to_doubles();
+    std::vector<double> result;
+    for (int32_t row : order.row_of) result.insert(result.end(), rows.begin() + 3 * row, rows.begin() + 3 * row + 3);
+    return result;
+  };
+  const std::vector<double> backward = hidden(sentences, true), forward = hidden(mirrored, false);
+  for (int64_t b = 0; b < sentences.sentences(); ++b)
+    for (int32_t i = sentences.offsets[b], j = sentences.offsets[b + 1] - 1; j >= sentences.offsets[b]; ++i, --j)
+      for (int c = 0; c < 3; ++c) EXPECT_EQ(backward[3 * i + c], forward[3 * j + c]) << "sentence " << b;
+  // The first state of a forward pass is that of the first token alone.
+  const int32_t first = sentences.tokens[0];
+  const double* x = input.value.data<double>() + 12 * first;
+  const auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
+  EXPECT_NEAR(hidden(sentences, false)[0], sigmoid(x[9]) * std::tanh(sigmoid(x[0]) * std::tanh(x[6])), 1e-12);
 }
 
 TEST(Gnmt, TimeOrderIsAPermutationWithFallingRows) {
