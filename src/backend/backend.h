@@ -110,6 +110,8 @@ class Backend {
   virtual DType activation() const = 0;
   virtual DType parameter() const = 0;
   virtual int threads() const { return 1; }
+  // False where products of 8-bit weights are computed as floats: the same results, but no faster.
+  virtual bool multiplies_int8() const { return true; }
 
   // -- matrix products -------------------------------------------------------------------------------------------------
   // Packs w [in, out] (or w [out, in] when transposed) into `reuse` when it fits, else into a new object.
@@ -179,6 +181,7 @@ class Backend {
   // Attention of recurrent models, one head whose values are the rows of memory: y_i = sum_j p_ij memory_j, p = softmax_j of the scores
   // v . tanh(q_i + k_j) (additive), or q_i . k_j / sqrt(A) when v is empty (dot product). q [Nq, A], k [Nk, A], v [A] parameter type,
   // memory [Nk, D], y [Nq, D]; layout.heads and causal are not used. weights: p in parameter type, sentence by sentence, query-major.
+  // A backend may take elements of q and k beyond +-43 in additive scores as +-43.
   struct GlobalAttention {
     Tensor q, k, v, memory;
   };

@@ -38,6 +38,7 @@ class ProfiledBackend : public Backend {
   void clear() { times.clear(), products.clear(), attentions.clear(); }
 
   std::string describe() const override { return inner_.describe(); }
+  bool multiplies_int8() const override { return inner_.multiplies_int8(); }
   DType activation() const override { return inner_.activation(); }
   DType parameter() const override { return inner_.parameter(); }
   int threads() const override { return inner_.threads(); }

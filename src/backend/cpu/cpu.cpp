@@ -37,6 +37,7 @@ class CpuBackend : public Backend {
   DType activation() const override { return activation_; }
   DType parameter() const override { return DType::f32; }
   int threads() const override { return threads_; }
+  bool multiplies_int8() const override { return products_.multiplies_int8(); }
 
   std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) override {
     enter();
@@ -196,6 +197,7 @@ class CpuBackend : public Backend {
   void global_attention(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& y, const Tensor& weights) override {
     clear_outside(y, layout.query);
     each_sentence(in, layout, weights, [&](kernels::GlobalAttentionTask& t, int64_t b, float* scratch) {
+      if (t.queries == 0) return;  // a sentence that is finished while others are decoded
       if (t.keys == 0) return clear_rows(y, layout.query[b], layout.query[b + 1]);
       t.y = element(y, layout.query[b], 0);
       kernels_.global_attention(t, scratch);

@@ -1039,8 +1039,13 @@ void quantize_rows(const T* x, float bound, Q* q, float* unit, int64_t D, int64_
       if (a < 1e-30f) a = 0;  // 127 / a would overflow
     }
     const float factor = a > 0 ? 127 / a : 0.0f;
-    unit[n] = a / (127 * 127);
-    blocks(0, D, [&](int64_t c, auto w) { store_rounded(q + n * D + c, load(row + c, w) * factor, w); });
+    vf nans{};  // 0, or NaN where the row has one: integers cannot carry it
+    blocks(0, D, [&](int64_t c, auto w) {
+      const vf v = load(row + c, w);
+      nans += (vf)((v != v) & (vi)v);
+      store_rounded(q + n * D + c, v * factor, w);
+    });
+    unit[n] = a / (127 * 127) + sum(nans);
   }
 }
 template <class T>
@@ -1065,7 +1070,7 @@ inline void scale_row(S sums, float unit, const float* scale, const float* bias,
   blocks(0, D, [&](int64_t c, auto w) {
     vf v = load(sums(c), w) * unit * load(scale + c, w);
     if (bias) v += load(bias + c, w);
-    if (relu) v = max(v, vf{});
+    if (relu) v = max(vf{}, v);  // NaN stays
     if (accumulate) v += load(y + c, w);
     store(y + c, v, w);
   });

@@ -105,7 +105,7 @@ struct Table {
   void (*lstm_step_backward)(const LstmBackwardTask&, int64_t begin, int64_t end);
   void (*column_sums)(const void* dy, float* sums, int64_t N, int64_t Q, int64_t begin, int64_t end);
   // q = round(127 x / a) within +-127, as int8 or (integers false) as float, with a = bound, or each row's largest magnitude when that is
-  // 0; unit[n] = a / 127^2.
+  // 0; unit[n] = a / 127^2, or NaN for a row with a NaN.
   void (*quantize_rows)(const void* x, float bound, void* q, bool integers, float* unit, int64_t D, int64_t begin, int64_t end);
   // y (+)= relu(sums * unit[row] * scale[column] + bias[column]); sums are int32 or (integers false) float, y is float when `wide`, else of
   // the table's type, and may be the sums themselves; bias may be null.

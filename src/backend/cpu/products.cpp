@@ -27,6 +27,17 @@ struct PackedIntegers : PackedInt8 {
 };
 
 constexpr uint32_t kInt8 = 32;  // flag of a product of integers
+// Whether oneDNN multiplies 8-bit integers exactly: its kernels without VNNI add pairs of products in 16 bits, which saturate.
+bool exact(const dnnl::matmul::primitive_desc& product) {
+  const std::string_view kernel = product.impl_info_str();
+  return kernel.find("vnni") != kernel.npos || kernel.find("amx") != kernel.npos;
+}
+
+// The product that 8-bit weights are packed for.
+dnnl::matmul::primitive_desc int8_product(int64_t in, int64_t out, const dnnl::engine& engine) {
+  return {{{{256, in}, Type::s8, Tag::ab}, {{in, out}, Type::s8, Tag::any}, {{256, out}, Type::s32, Tag::ab}}, engine};
+}
+
 enum class Kind : uint8_t { linear, weight_gradient };
 
 struct Key {
@@ -97,6 +108,7 @@ Products::~Products() = default;
 std::shared_ptr<Packed> Products::pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) {
   auto& im = *implementation_;
   const int64_t in = w.dim(transposed ? 1 : 0), out = w.dim(transposed ? 0 : 1);
+  if (reuse && reuse->quantized) reuse = nullptr;  // of another class
   auto packed = std::static_pointer_cast<CpuPacked>(reuse);
   if (!packed || packed->in != in || packed->out != out || packed->owner != im.identity) {
     packed = std::make_shared<CpuPacked>();
@@ -151,11 +163,8 @@ std::shared_ptr<Packed> Products::pack_int8(const Tensor& w, bool transposed, do
   auto packed = std::make_shared<PackedIntegers>();
   packed->in = in, packed->out = out, packed->quantized = true;
   packed->scales = std::move(rounded.scales), packed->input_bound = static_cast<float>(input_bound);
-  dnnl::matmul::primitive_desc any({{{256, in}, Type::s8, Tag::ab}, {{in, out}, Type::s8, Tag::any}, {{256, out}, Type::s32, Tag::ab}},
-                                   im.engine);
-  // oneDNN's other kernels add pairs of products in 16 bits, which saturate.
-  const std::string_view kernel = any.impl_info_str();
-  packed->integers = kernel.find("vnni") != kernel.npos || kernel.find("amx") != kernel.npos;
+  dnnl::matmul::primitive_desc any = int8_product(in, out, im.engine);
+  packed->integers = exact(any);
   const memory::desc plain({in, out}, Type::s8, transposed ? Tag::ba : Tag::ab);
   memory source(plain, im.engine, rounded.values.data());
   if (!packed->integers) {
@@ -168,9 +177,15 @@ std::shared_ptr<Packed> Products::pack_int8(const Tensor& w, bool transposed, do
   return packed;
 }
 
+bool Products::multiplies_int8() const { return exact(int8_product(256, 256, implementation_->engine)); }
+
 void Products::multiply_int8(const Tensor& x, const PackedInt8& weight, const Tensor& sums) {
   auto& im = *implementation_;
   const auto& w = static_cast<const PackedIntegers&>(weight);
+  CHECK(x.columns() == w.in && sums.columns() == w.out && x.rows() == sums.rows(), "{} times [{}, {}] into {}", x.shape().text(), w.in,
+        w.out, sums.shape().text());
+  CHECK(x.dtype() == (w.integers ? DType::i8 : DType::f32) && size_of(sums.dtype()) == 4, "8-bit product of {} into {}", name_of(x.dtype()),
+        name_of(sums.dtype()));
   const Type in = w.integers ? Type::s8 : Type::f32, out = w.integers ? Type::s32 : Type::f32;
   auto& entry = im.find({x.rows(), w.in, w.out, kInt8 | (w.integers ? 2u : 0u)}, [&] {
     dnnl::primitive_attr attributes;
@@ -178,6 +193,7 @@ void Products::multiply_int8(const Tensor& x, const PackedInt8& weight, const Te
     return dnnl::matmul::primitive_desc({{{x.rows(), w.in}, in, Tag::ab}, w.packed.get_desc(), {{x.rows(), w.out}, out, Tag::ab}},
                                         attributes, im.engine);
   });
+  CHECK(entry.description.weights_desc() == w.packed.get_desc(), "an 8-bit weight [{}, {}] packed in another layout", w.in, w.out);
   entry.primitive.execute(im.stream, {{DNNL_ARG_SRC, memory(entry.description.src_desc(), im.engine, x.raw())},
                                       {DNNL_ARG_WEIGHTS, memory(w.packed.get_desc(), im.engine, w.packed.get_data_handle())},
                                       {DNNL_ARG_DST, memory(entry.description.dst_desc(), im.engine, sums.raw())},

@@ -26,6 +26,7 @@ class Products {
   void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation activation, Write write);
   // An 8-bit weight. Where the processor cannot multiply 8-bit integers exactly at speed (no VNNI), they are kept as floats.
   std::shared_ptr<Packed> pack_int8(const Tensor& w, bool transposed, double input_bound);
+  bool multiplies_int8() const;  // false: as floats
   // sums [N, out] = x [N, in] times the integers of an 8-bit weight; x is i8 and sums are i32 where w.integers, else both are f32.
   void multiply_int8(const Tensor& x, const PackedInt8& w, const Tensor& sums);
   void weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write);

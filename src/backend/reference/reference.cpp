@@ -70,7 +70,7 @@ class ReferenceBackend : public Backend {
       if (p.quantized) {
         double bound = p.input_bound;
         for (int64_t i = 0; i < p.in && p.input_bound == 0; ++i) bound = std::max(bound, std::abs(xs[i]));
-        for (double& v : xs) v = bound == 0 ? 0 : std::clamp(std::nearbyint(127 * v / bound), -127.0, 127.0);
+        for (double& v : xs) v = bound == 0 ? 0 * v : std::clamp(std::nearbyint(127 * v / bound), -127.0, 127.0);
         unit = bound / (127 * 127);
       }
       for (int64_t o = 0; o < p.out; ++o) {
