@@ -114,13 +114,13 @@ void Gnmt::set_clip(double bound) {
 }
 
 Var Gnmt::run(const Layer& layer, const Var& x, const TimeOrder& order, bool reverse, Clipping& clipping) const {
-  if (config_.clip > 0) clipping.values += order.step.back() * config_.width;
+  if (config_.clip > 0) clipping.values += clipping.rows * config_.width;
   return lstm(linear(x, layer.input, &layer.bias), layer.recurrent, order, {reverse, config_.tanh_output, config_.clip}, &clipping.clipped);
 }
 
 Var Gnmt::bounded(const Var& x, Clipping& clipping) const {
   if (config_.clip <= 0) return x;
-  clipping.values += x.value.count();
+  clipping.values += clipping.rows * config_.width;
   return clamp(x, config_.clip, &clipping.clipped);
 }
 
@@ -143,6 +143,7 @@ Var Gnmt::encoder(Tape& tape, const PackedTokens& source, const std::vector<int6
   const RowKeys* keys = &keep->rows.keys;
   const auto N = static_cast<int64_t>(order.packed.size()), D = config_.width;
 
+  clipping.rows = source.count();
   const auto bottom = [&] {
     const Var x = embedding(tape, keep->rows.tokens, {}, *source_table_, 1, tape.dropout(config_.dropout, keys));
     const Var forward = run(encoder_layers_[0], x, order, false, clipping);
@@ -193,6 +194,7 @@ LossSums Gnmt::loss(Tape& tape, const Batch& batch, double label_smoothing, std:
   Clipping clipping;
   const Var memory = encoder(tape, batch.source, batch.sample_ids, kRowMultiple, clipping);
   const Var key = keys(memory);
+  clipping.rows = batch.target.count();
   const auto mask = [&] { return tape.dropout(config_.dropout, rows); };
   Var x = recycled(tape, {static_cast<int64_t>(N), D}, [&] {
     return run(decoder_layers_[0], embedding(tape, keep->inputs, {}, *target_table_, 1, mask()), order, false, clipping);

@@ -37,9 +37,9 @@ class Gnmt : public Model {
           recurrent(store.add(name + ".recurrent.weight", {width, 4 * width}, {Initializer::uniform, init_bound})) {}
     Parameter &input, &bias, &recurrent;
   };
-  // Values beyond the bounds, and how many there are.
+  // Values beyond the bounds, and how many there are: of so many rows that are not idle.
   struct Clipping {
-    int64_t clipped = 0, values = 0;
+    int64_t rows = 0, clipped = 0, values = 0;
   };
 
   Var run(const Layer& layer, const Var& x, const TimeOrder& order, bool reverse, Clipping& clipping) const;

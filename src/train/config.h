@@ -78,7 +78,7 @@ void visit(Visitor& v, TrainConfig& c) {
   v.field("warmup-tokens", c.warmup_tokens, "in place of warmup: linear warm-up, target tokens of all workers; 0 = off", 0, 1000000000000);
   v.field("label-smoothing", c.label_smoothing, "probability mass spread over the whole vocabulary", 0.0, 0.99);
   v.field("clip-start", c.clip_start, "with model.clip: the bound at the first update, from where it falls geometrically to model.clip",
-          0.0, 1e6);
+          0.0, 1000.0);
   v.field("clip-steps", c.clip_steps, "updates until the bound is model.clip; 0 = max-steps", 0, 1000000000000);
   v.choice("precision", c.precision, {"auto", "bf16", "f32"},
            "of matrix products; weights are f32; auto = bf16 where the processor has it");

@@ -788,6 +788,11 @@ class Trainer {
         {{"type", "stop"}, {"step", step()}, {"reason", why}, {"seconds", elapsed()}, {"peak_memory_mib", usage.ru_maxrss / 1024}});
     std::string text = fmt::format("{}: {} updates in {}, peak memory {} MiB; everything is in {}", why, step(), duration_text(elapsed()),
                                    usage.ru_maxrss / 1024, config_.train.output);
+    if (const double bound = model_->config().clip; bound > config_.model.clip)
+      text += fmt::format(
+          "; its states are bounded by {:.3g} and not yet by model.clip {:g}: train.clip-steps or max-steps is more than "
+          "this run",
+          bound, config_.model.clip);
     if (has_best_) text += fmt::format("; best {} {:.4g} at update {}", config_.valid.deciding_metric(), best_, best_step_);
     progress_.message(text);
     return signal ? 128 + signal : 0;

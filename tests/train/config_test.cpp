@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
@@ -125,6 +126,34 @@ TEST(TrainConfig, DocumentationIsUpToDate) {
   text << file.rdbuf();
   EXPECT_THAT(text.str(), HasSubstr(config_reference_markdown()))
       << "replace the tables of docs/config.md by the output of: starling train --help-markdown";
+}
+
+TEST(TrainConfig, TheBoundOfStatesFallsGeometrically) {
+  Config c = parse_config("model:\n  preset: gnmt-small\n  clip: 1\ntrain:\n  max-steps: 1001\n", "test");
+  EXPECT_DOUBLE_EQ(state_clip(c, 1), 8);
+  EXPECT_NEAR(state_clip(c, 501), std::sqrt(8.0), 1e-12);
+  EXPECT_DOUBLE_EQ(state_clip(c, 1001), 1);
+  c.train.clip_steps = 4;
+  EXPECT_NEAR(state_clip(c, 2), 4, 1e-12);
+  EXPECT_NEAR(state_clip(c, 3), 2, 1e-12);
+  for (int64_t step : {4, 5, 1000}) EXPECT_DOUBLE_EQ(state_clip(c, step), 1);
+  c.train.clip_steps = 1;
+  EXPECT_DOUBLE_EQ(state_clip(c, 1), 1);
+  c.model.clip = 0;
+  EXPECT_EQ(state_clip(c, 1), 0);
+}
+
+TEST(TrainConfig, ClippedStatesNeedARecurrentModelAndAFallingBound) {
+  const auto message = [](const std::string& text) {
+    try {
+      parse_config(text, "test");
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_THAT(message("model:\n  preset: transformer-tiny\n  clip: 1\n"), HasSubstr("model.clip bounds the states of recurrent models"));
+  EXPECT_THAT(message("model:\n  preset: gnmt-small\n  clip: 9\n"), HasSubstr("train.clip-start 8 is below model.clip 9"));
 }
 
 }  // namespace

@@ -110,6 +110,27 @@ TEST_F(TrainerTest, TheChangeFromAdamToSgdIsContinuedBitForBit) {
   }
 }
 
+TEST_F(TrainerTest, TheBoundOfStatesIsContinuedBitForBitAndLiesInTheCheckpoint) {
+  const auto with = [&](const std::string& run, int64_t steps) {
+    Config c = config(run);
+    const double dropout = c.model.dropout;
+    c.model = model_preset("gnmt-small");
+    c.model.width = 16, c.model.dropout = dropout, c.model.tanh_output = false, c.model.clip = 0.5;
+    c.train.clip_start = 4, c.train.clip_steps = 21, c.train.max_steps = steps;
+    return c;
+  };
+  EXPECT_EQ(run_training(with("whole", 30)), 0);
+  for (const int64_t stop : {7, 20, 30}) EXPECT_EQ(run_training(with("parts", stop)), 0);
+  for (const char* file : {"model.safetensors", "training.safetensors"})
+    EXPECT_EQ(hash("whole", "00000030", file), hash("parts", "00000030", file)) << file;
+  const auto files = real_file_system();
+  const auto bound = [&](const std::string& run, const char* step) {
+    return describe_model(*files, path(run) + "/checkpoints/step-" + step).config.clip;
+  };
+  EXPECT_NEAR(bound("parts", "00000020"), 4 * std::pow(0.5 / 4, 19.0 / 20), 1e-6);
+  EXPECT_EQ(bound("whole", "00000030"), 0.5);
+}
+
 TEST_F(TrainerTest, PlainSgdKeepsNoStateAndAdamMayFollowIt) {
   Config c = config("run");
   c.train.max_steps = 10, c.train.optimizer.optimizer = "sgd", c.train.optimizer.learning_rate = 0.1, c.train.optimizer.ema = 0;
