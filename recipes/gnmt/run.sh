@@ -24,4 +24,5 @@ for beam in 1 4 8; do
   "$starling" translate --model "$run" --input "$data/test2016.en" --output "$run/test2016.beam$beam" --beam $beam
   "$starling" evaluate --hypotheses "$run/test2016.beam$beam" --references "$data/test2016.de" --metrics bleu,chrf
 done
+rm -rf "$run-int8"  # of an earlier call
 "$starling" quantize --model "$run" --output "$run-int8" --source "$data/valid.en" --target "$data/valid.de"
