@@ -28,6 +28,11 @@ struct Step {
 
 }  // namespace
 
+int64_t length_limit(const SamplingOptions& options, int64_t source_tokens) {
+  return std::max<int64_t>(
+      1, static_cast<int64_t>(options.max_length_factor * static_cast<double>(source_tokens)) + options.max_length_offset);
+}
+
 std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vocabulary, const PackedTokens& sources,
                                          std::span<const int64_t> ids, const SamplingOptions& options) {
   const int64_t sentences = sources.sentences();
@@ -36,8 +41,7 @@ std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vo
   std::vector<int64_t> limits;
   std::vector<Live> live;
   for (int32_t b = 0; b < sentences; ++b) {
-    const auto length = static_cast<double>(sources.offsets[static_cast<size_t>(b) + 1] - sources.offsets[static_cast<size_t>(b)]);
-    limits.push_back(std::max<int64_t>(1, static_cast<int64_t>(options.max_length_factor * length) + options.max_length_offset));
+    limits.push_back(length_limit(options, sources.offsets[static_cast<size_t>(b) + 1] - sources.offsets[static_cast<size_t>(b)]));
     for (int32_t k = 0; k < options.samples; ++k) live.push_back({b, k});
   }
   if (live.empty()) return results;
@@ -51,7 +55,7 @@ std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vo
     for (Live& l : live) {
       step.tokens.push_back(position == 0 ? vocabulary.begin : tokens_of(l).back());
       step.sentences.push_back(l.sentence), step.parents.push_back(l.row);
-      step.uniforms.push_back(uniform(options.key, ids[static_cast<size_t>(l.sentence)], l.sample, position));
+      step.uniforms.push_back(uniform(options.key, ids[static_cast<size_t>(l.sentence)], options.first + l.sample, position));
       l.row = static_cast<int32_t>(step.tokens.size()) - 1;
     }
     const Tensor logits = model.next_logits(*state, step.tokens, step.sentences, step.parents);

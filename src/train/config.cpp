@@ -132,6 +132,16 @@ void check_train(const TrainConfig& c) {
   if (c.optimizer.optimizer == "sgd" && c.optimizer.sgd_after > 0) {
     throw ConfigError("train.sgd-after is for a run that begins with Adam, but train.optimizer is sgd; set one of them back");
   }
+  if (c.optimizer.sgd_after > 0 && c.optimizer.weight_decay > 0) {
+    throw ConfigError(
+        fmt::format("train.weight-decay {:g} would act at the rate of train.sgd-after too, where it shrinks the weights by the factor "
+                    "{:g} an update; set train.weight-decay to 0",
+                    c.optimizer.weight_decay, 1 - c.optimizer.sgd_learning_rate * c.optimizer.weight_decay));
+  }
+  if (c.optimizer.sgd_halve_after > 0 && c.optimizer.sgd_halve_every == 0) {
+    throw ConfigError(
+        "train.sgd-halve-after is set, but train.sgd-halve-every is 0, which means never; set it too, or sgd-halve-after to 0");
+  }
   if (c.micro_batch_tokens > c.batch_tokens) {
     throw ConfigError(fmt::format("train.micro-batch-tokens {} is larger than train.batch-tokens {}; lower it or set it to 0",
                                   c.micro_batch_tokens, c.batch_tokens));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <numeric>
 
@@ -14,7 +15,8 @@ namespace starling {
 namespace {
 
 constexpr uint64_t kSamplingSite = 0x73616d706c65;  // tells this use of the run's seed from the dropout sites
-constexpr int64_t kRows = 1024;                     // samples decoded at once: enough for full speed, and the caches stay small
+// Samples decoded at once: enough for full speed, and logits and caches stay small. Tokens: rows times the limit of their length.
+constexpr int64_t kRows = 1024, kTokens = 16384;
 
 std::span<const int32_t> sentence(const PackedTokens& side, int64_t b) {
   const auto begin = static_cast<size_t>(side.offsets[static_cast<size_t>(b)]);
@@ -44,6 +46,26 @@ void add_source(const Batch& share, int64_t b, const Samples& samples, const Ref
   }
 }
 
+int64_t rows_that_fit(int64_t limit) { return std::clamp<int64_t>(kTokens / limit, 1, kRows); }
+
+// The samples of sources `begin` to `end` of the share; those of a single source in parts, if they do not fit at once.
+std::vector<Samples> draw(Model& model, const Batch& share, int64_t begin, int64_t end, SamplingOptions options, int64_t at_once) {
+  PackedTokens sources;
+  for (int64_t b = begin; b < end; ++b) {
+    const auto tokens = sentence(share.source, b);
+    sources.append(tokens.data(), tokens.data() + tokens.size());
+  }
+  const auto ids = std::span(share.sample_ids).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+  std::vector<Samples> all(static_cast<size_t>(end - begin));
+  const int64_t count = options.samples, part = end - begin == 1 ? at_once : count;
+  for (options.first = 0; options.first < count; options.first += part) {
+    options.samples = std::min(part, count - options.first);
+    std::vector<Samples> drawn = sample_translations(model, model.vocabulary(), sources, ids, options);
+    for (size_t b = 0; b < all.size(); ++b) std::move(drawn[b].begin(), drawn[b].end(), std::back_inserter(all[b]));
+  }
+  return all;
+}
+
 }  // namespace
 
 std::vector<WeightedSample> weigh_samples(const Samples& samples, std::span<const double> rewards, const std::string& baseline) {
@@ -71,16 +93,16 @@ Refinement sample_refinement(Model& model, const Batch& share, const RefineOptio
   weighted.epoch = share.epoch, weighted.index = share.index;
   const SamplingOptions sampling{options.samples, options.max_length_factor, options.max_length_offset,
                                  dropout_key(seed, static_cast<uint64_t>(update), kSamplingSite)};
-  const int64_t sentences = share.source.sentences(), at_once = std::max<int64_t>(1, kRows / options.samples);
-  for (int64_t begin = 0; begin < sentences; begin += at_once) {
-    const int64_t end = std::min(sentences, begin + at_once);
-    PackedTokens sources;
-    for (int64_t b = begin; b < end; ++b) {
-      const auto tokens = sentence(share.source, b);
-      sources.append(tokens.data(), tokens.data() + tokens.size());
+  const int64_t sentences = share.source.sentences();
+  const auto limit = [&](int64_t b) { return length_limit(sampling, static_cast<int64_t>(sentence(share.source, b).size())); };
+  for (int64_t begin = 0, end = 0; begin < sentences; begin = end) {
+    int64_t longest = limit(begin);
+    for (end = begin + 1; end < sentences; ++end) {
+      const int64_t longer = std::max(longest, limit(end));
+      if ((end + 1 - begin) * options.samples > rows_that_fit(longer)) break;
+      longest = longer;
     }
-    const auto ids = std::span(share.sample_ids).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
-    const auto samples = sample_translations(model, model.vocabulary(), sources, ids, sampling);
+    const std::vector<Samples> samples = draw(model, share, begin, end, sampling, rows_that_fit(longest));
     for (int64_t b = begin; b < end; ++b)
       add_source(share, b, samples[static_cast<size_t>(b - begin)], options, model.vocabulary().end, weighted, result);
   }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -178,6 +179,8 @@ class Trainer {
     report_start_ = clock().seconds();
     reported_ = comm().traffic();
     reported_step_ = step();
+    // What the initial model is worth: updates that only harm it must not become the best.
+    if (!config_.train.initial_model.empty() && config_.valid.enabled() && step() == 0 && validated_ < 0) validate();
     while (!finished() && !stopped_) {
       update();
       if (step() % config_.log.every == 0 || step() == 1) report();  // the first shows at once that it runs
@@ -283,10 +286,12 @@ class Trainer {
     if (!files_->exists(join_path(config_.train.output, "data"))) check_corpora(config_.data);
     loaded_ = checkpoints_->latest();
     if (loaded_) {
-      refuse_another_model(describe_model(*files_, loaded_->directory).config, config_.train.output, "this run was started with");
+      refuse_another_model(describe_model(*files_, loaded_->directory).config, config_.train.output, "this run was started with",
+                           "restore it, or start afresh with another train.output");
     } else if (!config_.train.initial_model.empty()) {
       initial_.emplace(describe_model(*files_, config_.train.initial_model));
-      refuse_another_model(initial_->config, initial_->directory, "train.initial-model names");
+      refuse_another_model(initial_->config, initial_->directory, "train.initial-model names",
+                           "give the model section the values of that model, or name another one");
       adopt_vocabularies(config_, *files_, initial_->vocabularies);
     }
     vocabularies_.emplace(make_vocabularies(config_, *files_, progress_));
@@ -354,20 +359,21 @@ class Trainer {
       progress_.message(fmt::format("weights and vocabulary from {}", initial_->directory));
     }
     wait_for_first();
+    const std::string clip = broadcast_text(comm(), initial_ ? fmt::format("{}", initial_->config.clip) : "");
+    if (!clip.empty()) model_->set_clip(std::stod(clip));  // until the first update: it is validated as it is
     comm().broadcast(model_->parameters().values(), 0).wait(kPatience);
     model_->parameters().changed();
   }
 
   // A run goes on with the model it was started with, and starts with the one it is given.
-  void refuse_another_model(ModelConfig then, const std::string& where, const char* what) const {
-    ModelConfig now = config_.model;
+  void refuse_another_model(ModelConfig then, const std::string& where, const char* what, const char* remedy) const {
+    const ModelConfig& now = config_.model;
     then.dropout = now.dropout, then.attention_dropout = now.attention_dropout, then.feed_forward_dropout = now.feed_forward_dropout,
-    then.clip = now.clip;  // may change
+    then.clip = now.clip, then.init_bound = now.init_bound;  // may change
     const std::string a = model_text(then), b = model_text(now);
-    if (a != b)
-      throw ConfigError(
-          fmt::format("{}: {} another model. It was\n{}now the configuration says\n{}restore it, or start afresh with another train.output",
-                      where, what, a, b));
+    if (a != b || then.preset.starts_with("gnmt") != now.preset.starts_with("gnmt"))
+      throw ConfigError(fmt::format("{}: {} another model. It was\npreset: {}\n{}now the configuration says\npreset: {}\n{}{}", where, what,
+                                    then.preset, a, now.preset, b, remedy));
   }
 
   static std::string model_text(ModelConfig model) {
@@ -384,6 +390,7 @@ class Trainer {
       progress_.message(
           fmt::format("objective: expected GLEU of {} samples a source (baseline {}) + {:g} x likelihood without label smoothing",
                       config_.refine.samples, config_.refine.baseline, config_.refine.likelihood_weight));
+    warn();
     nlohmann::ordered_json event{{"type", "start"},
                                  {"step", step()},
                                  {"parameters", model_->parameters().count()},
@@ -406,6 +413,27 @@ class Trainer {
       event["strategy"] = config_.strategy.name;
     }
     progress_.event(event);
+  }
+
+  // Settings that may be meant, but rarely are.
+  void warn() {
+    const TrainConfig& t = config_.train;
+    const ModelConfig& m = config_.model;
+    if (mixed() && std::max({m.dropout, m.attention_dropout, m.feed_forward_dropout}) > 0)
+      progress_.message(
+          "warning: train.objective is mixed and there is dropout, so the gradient is that of other models than the one that "
+          "is sampled from; set model.dropout, attention-dropout and feed-forward-dropout to 0");
+    if (mixed() && t.initial_model.empty() && step() == 0)
+      progress_.message(
+          "warning: train.objective is mixed from random weights on, whose samples teach nothing; name a converged model in "
+          "train.initial-model");
+    if (initial_ && initial_->config.clip > 0 && std::abs(state_clip(config_, 1) / initial_->config.clip - 1) > 1e-6)
+      progress_.message(
+          fmt::format("warning: train.initial-model bounds its states by {0:g}, but this run begins with {1:g} (0 = none); to go "
+                      "on as it ended, set train.clip-start and model.clip to {0:g}",
+                      initial_->config.clip, state_clip(config_, 1)));
+    if (t.optimizer.sgd_after > 0 && t.optimizer.sgd_after >= t.max_steps)
+      progress_.message(fmt::format("train.sgd-after {} is not reached within train.max-steps {}", t.optimizer.sgd_after, t.max_steps));
   }
 
   bool time_is_up() const { return config_.train.max_minutes > 0 && elapsed() >= 60 * config_.train.max_minutes; }

@@ -85,6 +85,9 @@ TEST(TrainConfig, CombinationsThatCannotWorkNameTheFix) {
   EXPECT_THAT(message("vocab: {target: x}"), HasSubstr("name the one vocabulary in vocab.source"));
   EXPECT_THAT(message("train: {micro-batch-tokens: 5000}"), HasSubstr("train.batch-tokens 4000"));
   EXPECT_THAT(message("train: {output: ''}"), HasSubstr("train.output"));
+  EXPECT_THAT(message("train: {sgd-after: 9, weight-decay: 0.1}"), HasSubstr("by the factor 0.95 an update; set train.weight-decay to 0"));
+  EXPECT_THAT(message("train: {sgd-after: 9, sgd-halve-after: 5}"), HasSubstr("train.sgd-halve-every is 0"));
+  EXPECT_EQ(message("train: {sgd-after: 9, sgd-halve-every: 5}"), "no error");
   EXPECT_THAT(message("valid: {source: a}"), HasSubstr("valid.target is not"));
   EXPECT_THAT(message("valid: {metrics: [bleu]}"), HasSubstr("name valid.source and valid.target"));
   EXPECT_THAT(message("valid: {early-stopping: 3}"), HasSubstr("needs a validation"));

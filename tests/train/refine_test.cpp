@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 
+#include "backend/dropout.h"
 #include "base/checkpoint.h"
 #include "base/random.h"
 #include "base/safetensors.h"
@@ -203,6 +204,34 @@ TEST(RefineSamples, AreTheSameForAnyShareAndMicroBatch) {
   EXPECT_NE(sample_refinement(*model, pairs, o, 9, 4, 1000).batches[0].target.tokens, whole.batches[0].target.tokens);
 }
 
+TEST(RefineSamples, OfOneSourceMayBeDrawnInParts) {
+  const auto backend = make_backend("reference", 1);
+  const auto model = tiny_model(*backend, 4);
+  const Batch pairs = two_pairs();
+  for (const int64_t offset : {2, 40}) {  // bounded by rows, by tokens
+    SamplingOptions s{1100, 0.0, offset, dropout_key(9, 3, 0x73616d706c65)};
+    RefineOptions o;
+    o.samples = s.samples, o.max_length_factor = 0, o.max_length_offset = offset;
+    const Refinement parts = sample_refinement(*model, pairs, o, 9, 3, 1 << 20);
+    EXPECT_EQ(parts.samples, 2200);
+    const auto whole = sample_translations(*model, model->vocabulary(), pairs.source, pairs.sample_ids, s);
+    std::vector<int32_t> tokens;
+    for (size_t b = 0; b < 2; ++b) {
+      std::vector<double> rewards;
+      const std::vector<int32_t> reference(pairs.target.tokens.begin() + pairs.target.offsets[b],
+                                           pairs.target.tokens.begin() + pairs.target.offsets[b + 1] - 1);
+      for (std::vector<int32_t> y : whole[b]) {
+        if (y.back() == 2) y.pop_back();
+        rewards.push_back(sentence_gleu(y, reference));
+      }
+      for (const WeightedSample& w : weigh_samples(whole[b], rewards, o.baseline))
+        tokens.insert(tokens.end(), w.tokens.begin(), w.tokens.end());
+    }
+    ASSERT_EQ(parts.batches.size(), 1u);
+    EXPECT_EQ(parts.batches[0].target.tokens, tokens) << offset;
+  }
+}
+
 // Updates on samples alone, without any likelihood.
 class RefineTraining : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Families, RefineTraining, testing::Values("transformer-tiny", "gnmt-small"),
@@ -324,15 +353,69 @@ TEST_F(RefineRun, TheInitialModelGivesItsWeightsAndItsVocabulary) {
   EXPECT_EQ(hash("first", "vocab.spm"), hash("still", "vocab.spm"));
 }
 
+TEST_F(RefineRun, TheInitialModelIsValidatedOnceAndIsTheFirstBest) {
+  EXPECT_EQ(run_training(config("first")), 0);
+  Config c = mixed("next");
+  c.valid.source = path("a"), c.valid.target = path("b"), c.valid.metrics = {"cross-entropy"}, c.valid.every = 5;
+  c.train.optimizer.optimizer = "sgd", c.train.optimizer.warmup = 0, c.train.optimizer.schedule = "constant";
+  c.train.optimizer.learning_rate = 50, c.train.max_steps = 5;  // does harm
+  EXPECT_EQ(run_training(c), 0);
+  const auto count = [&](const std::string& text) {
+    const std::string told = log("next");
+    int n = 0;
+    for (size_t at = told.find(text); at != std::string::npos; at = told.find(text, at + 1)) ++n;
+    return n;
+  };
+  EXPECT_EQ(count("[valid] step 0 | epoch 1 | cross-entropy"), 1) << log("next");
+  const std::string best = path("next") + "/best/model.safetensors";
+  const auto files = real_file_system();
+  const SafetensorsFile a(*files, path("first") + "/checkpoints/step-00000010/model.safetensors"), b(*files, best);
+  const auto &before = a.at("embedding").data, &kept = b.at("embedding").data;
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), kept.begin(), kept.end()));
+  c.train.max_steps = 10;
+  EXPECT_EQ(run_training(c), 0);
+  EXPECT_EQ(count("[valid] step 0 "), 1) << log("next");
+  EXPECT_EQ(count("[valid] step "), 3) << log("next");
+  EXPECT_EQ(count("best cross-entropy"), 1 + 2) << log("next");  // new once; the end of each run names it
+  EXPECT_EQ(count("at update 0"), 2) << log("next");
+}
+
+TEST_F(RefineRun, WhatIsRarelyMeantIsSaid) {
+  Config c = mixed("blind");
+  c.train.initial_model = "", c.train.max_steps = 1, c.train.optimizer.sgd_after = 1;
+  EXPECT_EQ(run_training(c), 0);
+  for (const char* text : {"there is dropout", "from random weights", "sgd-after 1 is not reached"})
+    EXPECT_NE(log("blind").find(text), std::string::npos) << text << " is not in\n" << log("blind");
+  Config first = config("first");
+  first.model = model_preset("gnmt-small");
+  first.model.width = 16, first.model.heads = 2, first.model.encoder_layers = first.model.decoder_layers = 2;
+  first.model.dropout = 0, first.model.clip = 1, first.train.clip_start = 2, first.train.max_steps = 2;
+  EXPECT_EQ(run_training(first), 0);
+  c = mixed("annealed");
+  c.model = first.model, c.train.clip_start = 2, c.train.max_steps = 2;
+  EXPECT_EQ(run_training(c), 0);
+  EXPECT_NE(log("annealed").find("bounds its states by 1, but this run begins with 2"), std::string::npos) << log("annealed");
+  EXPECT_EQ(log("annealed").find("there is dropout"), std::string::npos) << log("annealed");
+  c.train.output = path("kept"), c.train.clip_start = 1;
+  EXPECT_EQ(run_training(c), 0);
+  EXPECT_EQ(log("kept").find("warning"), std::string::npos) << log("kept");
+}
+
 TEST_F(RefineRun, AModelThatDoesNotFitIsRefused) {
   EXPECT_EQ(run_training(config("first")), 0);
   Config c = mixed("other");
   c.model.width = 16;
   EXPECT_NE(error(c).find("train.initial-model names another model"), std::string::npos) << error(c);
+  EXPECT_NE(error(c).find("preset: transformer-tiny"), std::string::npos) << error(c);
+  EXPECT_EQ(error(c).find("start afresh"), std::string::npos) << error(c);
+  Config tied = config("tied");
+  tied.model.tied_embeddings = "decoder", tied.train.max_steps = 1;
+  EXPECT_EQ(run_training(tied), 0);
   c = mixed("other");
-  c.vocab.joint = false, c.model.tied_embeddings = "decoder";
-  EXPECT_NE(error(c), "no error");
+  c.train.initial_model = path("tied"), c.vocab.joint = false, c.model.tied_embeddings = "decoder";
+  EXPECT_NE(error(c).find("set vocab.joint to true"), std::string::npos) << error(c);
   c = mixed("other");
+  c.model.init_bound = 0.01;  // of no matter
   c.vocab.source = path("other.spm");
   EXPECT_EQ(run_training(c), 0);  // it is written there
   Config second = config("second");
