@@ -16,7 +16,9 @@ std::unique_ptr<FileLock> FileLock::try_acquire(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor < 0) throw IoError(fmt::format("{}: cannot be opened: {}; is the directory writable?", path, std::strerror(errno)));
   std::unique_ptr<FileLock> lock(new FileLock(descriptor));
-  return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? std::move(lock) : nullptr;
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno == EWOULDBLOCK) return nullptr;
+  throw IoError(fmt::format("{}: cannot be locked: {}; choose a directory whose file system knows locks", path, std::strerror(errno)));
 }
 
 FileLock::~FileLock() { ::close(descriptor_); }

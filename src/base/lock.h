@@ -9,7 +9,7 @@ namespace starling {
 
 class FileLock {
  public:
-  // Makes the file if it is missing. Null when another process holds the lock; IoError when the file cannot be opened.
+  // Makes the file if it is missing. Null when another process holds the lock; IoError when the file cannot be opened or locked.
   static std::unique_ptr<FileLock> try_acquire(const std::string& path);
   ~FileLock();
   FileLock(const FileLock&) = delete;

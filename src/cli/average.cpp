@@ -34,15 +34,15 @@ void run_average(const AverageArguments& a) {
   if (a.last > 0 && a.run.empty()) throw ConfigError("--last needs --run RUN_DIRECTORY");
   const std::vector<std::string> paths = a.models.empty() ? checkpoints_of(*files, a.run, a.last) : a.models;
   const auto backend = make_backend("cpu:f32", 1);
-  LoadedModel result = load_model(*files, paths.front(), *backend);
+  LoadedModel result = load_model(*files, paths.back(), *backend);  // the newest: its description is what training came to
   std::vector<double> sum = result.model->parameters().values().to_doubles();
-  for (size_t i = 1; i < paths.size(); ++i) {
+  for (size_t i = 0; i + 1 < paths.size(); ++i) {
     const LoadedModel next = load_model(*files, paths[i], *backend);
     if (next.description.vocabularies.source().hash() != result.description.vocabularies.source().hash() ||
         next.description.vocabularies.target().hash() != result.description.vocabularies.target().hash() ||
         next.model->parameters().values().shape() != result.model->parameters().values().shape())
       throw ConfigError(fmt::format("{} and {} differ in architecture or vocabulary; only checkpoints of one run can be averaged",
-                                    paths.front(), paths[i]));
+                                    paths.back(), paths[i]));
     const std::vector<double> values = next.model->parameters().values().to_doubles();
     for (size_t k = 0; k < sum.size(); ++k) sum[k] += values[k];
   }
@@ -59,7 +59,7 @@ void run_average(const AverageArguments& a) {
 void add_average(CLI::App& app) {
   auto* sub = app.add_subcommand("average", "average the weights of several checkpoints into one model directory");
   auto a = std::make_shared<AverageArguments>();
-  sub->add_option("checkpoints", a->models, "checkpoints or model directories");
+  sub->add_option("checkpoints", a->models, "checkpoints or model directories; the last one gives the settings");
   sub->add_option("--run", a->run, "run directory whose last checkpoints are taken");
   sub->add_option("--last", a->last, "how many of them; default: all that are kept")->check(CLI::Range(1, 100000));
   sub->add_option("-o,--output", a->output, "model directory to write")->required();

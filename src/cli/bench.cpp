@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "data/line_reader.h"
 #include "train/bench_translate.h"
@@ -165,11 +166,11 @@ void add_bench(CLI::App& app) {
   translate->add_option("-i,--input", a->input, "source text, one sentence a line")->required();
   translate->add_option("--beam", a->beams, "beam widths")->delimiter(',')->check(CLI::Range(1, 1024))->capture_default_str();
   translate->add_option("--clip", a->clip, "untrained gnmt: as trained for 8-bit inference, states within +-this and outputs o * c; 0 = no")
-      ->check(CLI::Range(0.0, 1000.0));
+      ->check(real_range(0, 1000));
   translate->add_option("--coverage-penalty", a->coverage_penalty, "beta; default: the model's, untrained: its family's")
-      ->check(CLI::Range(0.0, 10.0));
+      ->check(real_range(0, 10));
   translate->add_option("--prune-threshold", a->prune_threshold, "nats, 0 = never; default: the model's, untrained: its family's")
-      ->check(CLI::Range(0.0, 1000.0));
+      ->check(real_range(0, 1000));
   translate->add_option("--batch-size", a->batch_sentences, "sentences a batch")->check(CLI::Range(1, 4096))->capture_default_str();
   translate->add_option("--output-length", a->output_length, "exactly so many tokens a translation; 0 = as the model ends")
       ->check(CLI::Range(0, 10000))

@@ -1,20 +1,32 @@
 #include "cli/search_arguments.h"
 
+#include <fmt/format.h>
+
 namespace starling {
+
+CLI::Validator real_range(double low, double high) {
+  const std::string range = fmt::format("[{} - {}]", low, high);
+  return {[=](std::string& text) {
+            double value = 0;
+            const bool inside = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+            return inside ? std::string() : fmt::format("Value {} not in range {}", text, range);
+          },
+          "FLOAT in " + range};
+}
 
 void add_search_options(CLI::App& verb, SearchArguments& a, bool penalties) {
   verb.add_option("--beam", a.beam, "beam width; default: the model's")->check(CLI::Range(1, 1024));
   if (penalties) {
-    verb.add_option("--length-penalty", a.length_penalty, "alpha of ((5+|Y|)/6)^alpha; default: the model's")->check(CLI::Range(0.0, 10.0));
+    verb.add_option("--length-penalty", a.length_penalty, "alpha of ((5+|Y|)/6)^alpha; default: the model's")->check(real_range(0, 10));
     verb.add_option("--coverage-penalty", a.coverage_penalty,
                     "beta of what source tokens with less than 1 of attention in all cost; 0 = off; default: the model's")
-        ->check(CLI::Range(0.0, 10.0));
+        ->check(real_range(0, 10));
   }
   verb.add_option("--prune-threshold", a.prune_threshold,
                   "hypotheses so many nats below the best are given up; 0 = never; default: the model's")
-      ->check(CLI::Range(0.0, 1000.0));
+      ->check(real_range(0, 1000));
   verb.add_option("--max-length-factor", a.max_length_factor, "at most factor * source tokens + offset; default: the model's")
-      ->check(CLI::Range(0.0, 100.0));
+      ->check(real_range(0, 100));
   verb.add_option("--max-length-offset", a.max_length_offset, "the offset, tokens; default: the model's")->check(CLI::Range(1, 100000));
 }
 

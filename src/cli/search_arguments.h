@@ -12,6 +12,9 @@ struct SearchArguments {
   double length_penalty = -1, coverage_penalty = -1, prune_threshold = -1, max_length_factor = -1;
 };
 
+// A check that a real number is within low to high; unlike CLI::Range it refuses NaN.
+CLI::Validator real_range(double low, double high);
+
 // --beam, --prune-threshold, --max-length-factor, --max-length-offset; with `penalties` --length-penalty and --coverage-penalty too.
 // The arguments must live until the command line has been read.
 void add_search_options(CLI::App& verb, SearchArguments& arguments, bool penalties);

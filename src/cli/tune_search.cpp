@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -90,8 +91,8 @@ std::unique_ptr<FileLock> reserve(FileSystem& files, const std::string& director
     lock = FileLock::try_acquire(path);
     if (!lock)
       throw ConfigError(
-          fmt::format("{}: a training is running there and replaces its checkpoints; wait for it, tune a copy of {}, or use --dry-run", run,
-                      directory));
+          fmt::format("{}: another process (training or tune-search) uses this directory; wait for it, tune a copy of {}, or use --dry-run",
+                      run, directory));
   }
   require_updatable(files, directory);
   return lock;
@@ -125,17 +126,24 @@ void run_tune_search(const TuneArguments& a) {
   Translator translator(*loaded.model, d.vocabularies, search, a.batch_sentences, a.max_source_tokens);
   std::vector<SearchTrial> trials;
   {
-    SweepProgress progress(a.tune.length_penalties.size() * a.tune.coverage_penalties.size(), a.tune.metric);
+    SweepProgress progress(sweep_settings(search, a.tune).size(), a.tune.metric);
     trials = sweep_search(translator, search, text.sources, text.references, a.tune, now, [&](const SearchTrial& t) { progress.done(t); });
   }
   if (translator.truncated() > 0)
     fmt::print(stderr, "warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(),
                a.max_source_tokens);
   const SearchTrial& best = best_trial(trials, a.tune.metric);
-  std::cout << trial_table(trials, a.tune.metric);
-  std::cout << fmt::format("best: alpha {} beta {}: BLEU {:.2f}, chrF {:.2f}, length ratio {:.3f} (the model had alpha {} beta {})\n",
-                           best.length_penalty, best.coverage_penalty, best.bleu, best.chrf, best.length_ratio, d.search.length_penalty,
-                           d.search.coverage_penalty);
+  const SearchTrial& own = *std::find_if(trials.begin(), trials.end(), [&](const SearchTrial& t) {
+    return t.length_penalty == search.length_penalty && t.coverage_penalty == search.coverage_penalty;
+  });
+  const size_t listed = a.tune.length_penalties.size() * a.tune.coverage_penalties.size();
+  std::cout << trial_table(std::span(trials).first(listed), a.tune.metric);
+  const auto told = [](const SearchTrial& t) {
+    return fmt::format("alpha {} beta {}: BLEU {:.2f}, chrF {:.2f}, length ratio {:.3f}", t.length_penalty, t.coverage_penalty, t.bleu,
+                       t.chrf, t.length_ratio);
+  };
+  std::cout << (&best == &own ? "kept: " + told(own) + ", as the model had\n"
+                              : fmt::format("best: {}\nbefore: {}\n", told(best), told(own)));
   if (a.dry_run) return;
   search.length_penalty = best.length_penalty, search.coverage_penalty = best.coverage_penalty;
   const std::vector<Part> parts{search_part(search), report_part(a, search, text.sources.size(), trials)};
@@ -153,7 +161,7 @@ void add_tune_search(CLI::App& app) {
   sub->add_option("--target", a->target, "its reference translation")->required();
   for (auto [name, values, help] : {std::tuple("--length-penalties", &a->tune.length_penalties, "values of alpha, comma-separated"),
                                     {"--coverage-penalties", &a->tune.coverage_penalties, "values of beta, comma-separated"}})
-    sub->add_option(name, *values, help)->delimiter(',')->allow_extra_args(false)->check(CLI::Range(0.0, 10.0))->capture_default_str();
+    sub->add_option(name, *values, help)->delimiter(',')->allow_extra_args(false)->check(real_range(0, 10))->capture_default_str();
   sub->add_option("--metric", a->tune.metric, "what is best: bleu or chrf")->check(CLI::IsMember({"bleu", "chrf"}))->capture_default_str();
   add_search_options(*sub, a->search, false);
   sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")
@@ -167,7 +175,13 @@ void add_tune_search(CLI::App& app) {
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   sub->add_flag("--dry-run", a->dry_run, "only print; the model directory stays as it is");
-  sub->callback([a] { run_tune_search(*a); });
+  sub->callback([a] {
+    for (std::vector<double>* list : {&a->tune.length_penalties, &a->tune.coverage_penalties}) {
+      std::sort(list->begin(), list->end());
+      list->erase(std::unique(list->begin(), list->end()), list->end());
+    }
+    run_tune_search(*a);
+  });
 }
 
 }  // namespace starling

@@ -19,29 +19,36 @@ int64_t words(std::span<const std::string> sentences) {
 
 }  // namespace
 
+std::vector<std::pair<double, double>> sweep_settings(const SearchOptions& base, const TuneOptions& options) {
+  std::vector<std::pair<double, double>> settings;
+  for (const double alpha : options.length_penalties)
+    for (const double beta : options.coverage_penalties) settings.emplace_back(alpha, beta);
+  const std::pair own(base.length_penalty, base.coverage_penalty);
+  if (std::find(settings.begin(), settings.end(), own) == settings.end()) settings.push_back(own);
+  return settings;
+}
+
 std::vector<SearchTrial> sweep_search(Translator& translator, const SearchOptions& base, std::span<const std::string> sources,
                                       std::span<const std::string> references, const TuneOptions& options,
                                       const std::function<double()>& seconds, const std::function<void(const SearchTrial&)>& done) {
   const std::vector<std::vector<int32_t>> encoded = translator.encode(sources);
   const double reference_words = static_cast<double>(words(references));
   std::vector<SearchTrial> trials;
-  for (const double alpha : options.length_penalties) {
-    for (const double beta : options.coverage_penalties) {
-      SearchOptions search = base;
-      search.length_penalty = alpha, search.coverage_penalty = beta, search.n_best = 1;
-      translator.set_search(search);
-      const SearchWork before = translator.work();
-      const double start = seconds();
-      std::vector<std::string> hypotheses;
-      for (auto& n_best : translator.translate_encoded(encoded)) hypotheses.push_back(std::move(n_best.front().text));
-      SearchTrial t{.length_penalty = alpha, .coverage_penalty = beta, .seconds = seconds() - start};
-      t.work = {translator.work().steps - before.steps, translator.work().rows - before.rows};
-      t.bleu = corpus_bleu(hypotheses, references).score;
-      t.chrf = corpus_chrf(hypotheses, references).score;
-      t.length_ratio = reference_words > 0 ? static_cast<double>(words(hypotheses)) / reference_words : 0;
-      trials.push_back(t);
-      if (done) done(t);
-    }
+  for (const auto& [alpha, beta] : sweep_settings(base, options)) {
+    SearchOptions search = base;
+    search.length_penalty = alpha, search.coverage_penalty = beta, search.n_best = 1;
+    translator.set_search(search);
+    const SearchWork before = translator.work();
+    const double start = seconds();
+    std::vector<std::string> hypotheses;
+    for (auto& n_best : translator.translate_encoded(encoded)) hypotheses.push_back(std::move(n_best.front().text));
+    SearchTrial t{.length_penalty = alpha, .coverage_penalty = beta, .seconds = seconds() - start};
+    t.work = {translator.work().steps - before.steps, translator.work().rows - before.rows};
+    t.bleu = corpus_bleu(hypotheses, references).score;
+    t.chrf = corpus_chrf(hypotheses, references).score;
+    t.length_ratio = reference_words > 0 ? static_cast<double>(words(hypotheses)) / reference_words : 0;
+    trials.push_back(t);
+    if (done) done(t);
   }
   return trials;
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "decode/translator.h"
@@ -27,7 +28,11 @@ struct SearchTrial {
   double value(const std::string& metric) const { return metric == "chrf" ? chrf : bleu; }
 };
 
-// One trial for each length penalty and each coverage penalty, in this order; the other options are `base`'s. `done` is called after each.
+// The pairs (length penalty, coverage penalty) of the sweep: each of the one list with each of the other, in this order, and then `base`'s
+// own, unless it is among them: nothing may replace it that is worse.
+std::vector<std::pair<double, double>> sweep_settings(const SearchOptions& base, const TuneOptions& options);
+
+// One trial for each of sweep_settings, in this order; the other options are `base`'s. `done` is called after each.
 // `seconds` is a clock. DataError when sources and references differ in number or are none.
 std::vector<SearchTrial> sweep_search(Translator& translator, const SearchOptions& base, std::span<const std::string> sources,
                                       std::span<const std::string> references, const TuneOptions& options,
@@ -36,7 +41,7 @@ std::vector<SearchTrial> sweep_search(Translator& translator, const SearchOption
 // The trial with the highest value of the metric, of equal ones the first; there must be one.
 const SearchTrial& best_trial(std::span<const SearchTrial> trials, const std::string& metric);
 
-// Rows of length penalties, columns of coverage penalties, the metric with two decimals; for people.
+// Of the trials of the two lists: rows of length penalties, columns of coverage penalties, the metric with two decimals; for people.
 std::string trial_table(std::span<const SearchTrial> trials, const std::string& metric);
 
 // The trials with their keys in the order of the struct.

@@ -243,6 +243,7 @@ double sentence_gleu(std::span<const std::int32_t> hypothesis, std::span<const s
 }
 
 ScoreInterval bleu_difference_interval(Sentences a, Sentences b, Sentences references, int resamples, std::uint64_t seed) {
+  CHECK(resamples > 0, "{} resamples", resamples);
   const std::vector<Counts> of_a = counts_by_sentence(a, references), of_b = counts_by_sentence(b, references);
   Random random(seed, 0xB1E0);
   std::vector<double> differences;

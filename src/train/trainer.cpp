@@ -214,8 +214,9 @@ class Trainer {
   void lock() {
     lock_ = FileLock::try_acquire(join_path(config_.train.output, "lock"));
     if (!lock_)
-      throw ConfigError(fmt::format("{}: another process is training in this directory; wait for it, or choose another train.output",
-                                    config_.train.output));
+      throw ConfigError(
+          fmt::format("{}: another process (training or tune-search) uses this directory; wait for it, or choose another train.output",
+                      config_.train.output));
   }
 
   // Says which settings differ from those of the run so far.

@@ -402,7 +402,6 @@ TEST(Checkpoint, PublishingReplacesOnlyItsOwn) {
   EXPECT_THROW(publish_directory(files, "home", 0, parts("three")), ConfigError);
 }
 
-// A fresh directory on the real file system.
 TEST(Checkpoint, UpdatingReplacesAddsAndKeeps) {
   MemoryFileSystem files;
   CheckpointStore(files, "run", 2).save(7, parts("a"));
@@ -450,6 +449,7 @@ TEST(Checkpoint, ACrashWhileUpdatingLeavesOldOrNew) {
   }
 }
 
+// A fresh directory on the real file system.
 class CheckpointOnDisk : public ::testing::Test {
  protected:
   void SetUp() override {

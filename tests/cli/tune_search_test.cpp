@@ -57,12 +57,13 @@ class TuneSearchTest : public testing::Test {
 };
 
 TEST_F(TuneSearchTest, TheSweepIsWhatTranslateAndEvaluateGive) {
-  const ShellOutcome o = tune("--model run --length-penalties 0,1 --coverage-penalties 0,0.3,2 --beam 3 --prune-threshold 4");
+  const ShellOutcome o = tune("--model run --length-penalties 1,0,1 --coverage-penalties 0,0.3,2 --beam 3 --prune-threshold 4");
   ASSERT_EQ(o.status, 0) << o.text;
-  EXPECT_THAT(o.text, HasSubstr("[6/6] alpha 1 beta 2: BLEU "));
+  EXPECT_THAT(o.text, HasSubstr("[6/7] alpha 1 beta 2: BLEU "));
+  EXPECT_THAT(o.text, HasSubstr("[7/7] alpha 0.6 beta 0: BLEU "));  // the model's own
   EXPECT_THAT(o.text, HasSubstr("chrF              beta 0    beta 0.3      beta 2\nalpha 0 "));
   const auto report = nlohmann::json::parse(content(best() + "/search.json"));
-  ASSERT_EQ(report["trials"].size(), 6u);
+  ASSERT_EQ(report["trials"].size(), 7u);
   EXPECT_EQ(report["beam"], 3);
   EXPECT_EQ(report["prune_threshold"], 4);
   EXPECT_EQ(report["sentences"], 10);
@@ -125,15 +126,15 @@ TEST_F(TuneSearchTest, RefusesWhatItCouldNotWriteBeforeItSearches) {
     ASSERT_TRUE(lock);
     const ShellOutcome o = tune("--model run" + grid);
     EXPECT_EQ(o.status, 2);
-    EXPECT_THAT(o.text, HasSubstr("a training is running there"));
-    EXPECT_THAT(o.text, Not(HasSubstr("[1/1]")));
+    EXPECT_THAT(o.text, HasSubstr("another process (training or tune-search) uses this directory"));
+    EXPECT_THAT(o.text, Not(HasSubstr("[1/")));
     EXPECT_EQ(tune("--model run --dry-run" + grid).status, 0);
   }
   write("run/checkpoints/step-00000020/my-notes", "x");
   ShellOutcome o = tune("--model run" + grid);
   EXPECT_EQ(o.status, 2);
   EXPECT_THAT(o.text, HasSubstr("my-notes"));
-  EXPECT_THAT(o.text, Not(HasSubstr("[1/1]")));
+  EXPECT_THAT(o.text, Not(HasSubstr("[1/")));
   EXPECT_EQ(content(best() + "/my-notes"), "x");
 
   fs::copy(best(), path("copy"));
@@ -147,6 +148,20 @@ TEST_F(TuneSearchTest, RefusesWhatItCouldNotWriteBeforeItSearches) {
   o = tune("--model run --length-penalties 0,x");
   EXPECT_EQ(o.status, 2);
   EXPECT_THAT(o.text, HasSubstr("--length-penalties"));
+  for (const std::string option :
+       {"--length-penalties nan", "--coverage-penalties 0,nan", "--prune-threshold nan", "--max-length-factor inf"}) {
+    o = tune("--model run --dry-run " + option);
+    EXPECT_EQ(o.status, 2) << option;
+    EXPECT_THAT(o.text, HasSubstr("not in range"));
+  }
+}
+
+TEST_F(TuneSearchTest, WhatTheModelHasIsKeptWhenItIsBetter) {
+  ShellOutcome o = tune("--model run --length-penalties 0.6 --coverage-penalties 0,0");
+  ASSERT_EQ(o.status, 0) << o.text;
+  EXPECT_THAT(o.text, HasSubstr("[1/1]"));
+  EXPECT_THAT(o.text, HasSubstr("kept: alpha 0.6 beta 0: "));
+  EXPECT_THAT(content(best() + "/decode.yml"), HasSubstr("length-penalty: 0.6 "));
 }
 
 // Model directories of before know nothing of coverage and pruning.
