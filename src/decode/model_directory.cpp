@@ -1,6 +1,7 @@
 #include "decode/model_directory.h"
 
 #include <cstring>
+#include <deque>
 
 #include "base/config.h"
 #include "decode/quantization.h"
@@ -66,7 +67,7 @@ void append_integers(const std::string& name, const Int8Matrix& m, std::vector<N
   tensors.push_back({name + kScale, "F32", {m.by_row ? m.rows : 1, m.by_row ? 1 : m.columns}, std::as_bytes(std::span(m.scales))});
 }
 
-// The file of the weights; 8-bit integers are made when it is written.
+// The file of the weights; 8-bit integers are made here and live as long as the part, floats are written from where they lie.
 Part weights_part(Model& model, SafetensorsMetadata metadata) {
   std::vector<NamedBytes> tensors;
   auto integers = std::make_shared<std::deque<Int8Matrix>>();
@@ -142,7 +143,7 @@ void load_weights(FileSystem& files, const std::string& path, ParameterStore& pa
       std::memcpy(p.value.raw(), values.data(), values.size() * sizeof(float));
     else
       p.value.from_doubles(std::vector<double>(values.begin(), values.end()));
-    p.quantized = integers && keep_integers;
+    set_quantized(p, integers && keep_integers);
   }
   parameters.changed();
 }
@@ -181,8 +182,10 @@ ModelDescription describe_model(FileSystem& files, const std::string& path) {
   bool quantized = false;
   const SafetensorsFile weights(files, file(kWeights));
   for (const NamedBytes& tensor : weights.tensors()) quantized |= tensor.dtype == "I8";
-  if (files.exists(file("vocab.spm"))) return {directory, config, search, {Vocabulary::load(file("vocab.spm")), std::nullopt}, quantized};
-  return {directory, config, search, {Vocabulary::load(file("source.spm")), Vocabulary::load(file("target.spm"))}, quantized};
+  const bool joint = files.exists(file("vocab.spm"));
+  Vocabularies vocabularies = joint ? Vocabularies(Vocabulary::load(file("vocab.spm")), std::nullopt)
+                                    : Vocabularies(Vocabulary::load(file("source.spm")), Vocabulary::load(file("target.spm")));
+  return {directory, config, search, std::move(vocabularies), quantized, identity.step};
 }
 
 namespace {
@@ -202,12 +205,19 @@ LoadedModel load_model(FileSystem& files, const std::string& path, Backend& back
 }
 
 LoadedModel load_model(FileSystem& files, const std::string& path, const std::string& precision, int threads) {
-  ModelDescription description = describe_model(files, path);
+  return load_model(files, describe_model(files, path), precision, threads);
+}
+
+LoadedModel load_model(FileSystem& files, ModelDescription description, const std::string& precision, int threads) {
   const std::string resolved = resolve_precision(precision, description.quantized);
   auto backend = backend_for_precision(resolved, threads);
   auto model = read_model(files, description, *backend, resolved == "int8");
   if (resolved == "int8" && !description.quantized) quantize_all(*model);
   return {std::move(description), std::move(backend), std::move(model), resolved};
+}
+
+std::string machine_text(const Backend& backend, bool int8) {
+  return backend.describe() + (int8 && !backend.multiplies_int8() ? ", 8-bit products as floats" : "");
 }
 
 std::string resolve_precision(const std::string& precision, bool quantized) {

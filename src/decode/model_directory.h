@@ -59,6 +59,7 @@ struct ModelDescription {
   SearchOptions search;
   Vocabularies vocabularies;
   bool quantized = false;  // some weights are 8-bit integers
+  int64_t step = 0;        // updates of training
 };
 ModelDescription describe_model(FileSystem& files, const std::string& path);
 
@@ -74,6 +75,11 @@ LoadedModel load_model(FileSystem& files, const std::string& path, Backend& back
 // With a backend of its own for the precision; threads 0 = one per core. "int8" makes integers of all matrices, unless the model is
 // quantised already: then of those that its directory has as integers. ConfigError for a word that is no precision.
 LoadedModel load_model(FileSystem& files, const std::string& path, const std::string& precision, int threads);
+// The same of a directory that was described before, whatever has become of the run's best checkpoint since.
+LoadedModel load_model(FileSystem& files, ModelDescription description, const std::string& precision, int threads);
+
+// What computes, for reports: the backend, and whether 8-bit products, if there are any, are floats to it.
+std::string machine_text(const Backend& backend, bool int8);
 
 // "auto" as what it means: int8 for quantised models, else bf16 where the processor has it, else f32; other words as they are.
 std::string resolve_precision(const std::string& precision, bool quantized);

@@ -123,6 +123,18 @@ TEST_F(QuantizedDirectory, GivesTheSameIntegersBackAndCostsLittle) {
   EXPECT_THROW(load_model(*files_, path("float"), "int4", 1), ConfigError);
 }
 
+TEST_F(QuantizedDirectory, WeightsLoadedInTheirPlaceDropWhatWasPacked) {
+  const double floats = log_perplexity(*model_);
+  publish("float");
+  quantize_all(*model_);
+  const double integers = log_perplexity(*model_);  // packs
+  publish("int8");
+  load_weights(*files_, path("float/model.safetensors"), model_->parameters());
+  EXPECT_EQ(log_perplexity(*model_), floats);
+  load_weights(*files_, path("int8/model.safetensors"), model_->parameters(), true);
+  EXPECT_EQ(log_perplexity(*model_), integers);
+}
+
 TEST_F(QuantizedDirectory, MatricesMayStayFloats) {
   for (const QuantizableMatrix& m : quantizable_matrices(*model_))
     if (m.parameter->name.find("feed_forward") != std::string::npos) quantize(m);
