@@ -21,18 +21,19 @@ void print(const QuantizeResult& r) {
                            last.log_perplexity - first.log_perplexity);
   for (const MatrixReport& m : r.matrices)
     if (!m.quantized) std::cout << fmt::format("stays f32: {} {}, alone costs {:+.5f}\n", m.name, m.shape.text(), m.cost);
+  std::cout.flush();
+  if (r.truncated > 0) fmt::print(stderr, "starling: warning: {} sentences were cut at 1000 tokens\n", r.truncated);
 }
 
 void run_quantize(const QuantizeOptions& o) {
   const auto files = real_file_system();
-  const QuantizeResult result = quantize_model(*files, o, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
-  print(result);
+  const QuantizeResult result = quantize_model(
+      *files, o, [](const std::string& line) { fmt::print(stderr, "{}\n", line); }, print);
   if (result.within_bounds) return;
-  std::cout.flush();
   fmt::print(stderr,
-             "starling: error: no choice of matrices in int8 loses less than {} BLEU and {} of log-perplexity; {} (--max-bleu-loss, "
+             "starling: {}: no choice of matrices in int8 stays within a loss of {} BLEU and {} of log-perplexity; {} (--max-bleu-loss, "
              "--max-log-perplexity-loss)\n",
-             o.max_bleu_loss, o.max_log_perplexity_loss,
+             result.written ? "warning" : "error", o.max_bleu_loss, o.max_log_perplexity_loss,
              result.written ? fmt::format("{} has all of them by --force", o.output)
                             : "nothing was written; raise the bounds or write it anyway with --force");
   if (!result.written) throw CLI::RuntimeError(4);

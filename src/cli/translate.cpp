@@ -145,8 +145,8 @@ void run_translate(const TranslateArguments& a) {
   fmt::print(stderr,
              "{} sentences, {} tokens in {:.2f} s: {:.0f} tokens/s, {:.1f} sentences/s (beam {}, {} rows, {} on {}, peak memory {} MiB)\n",
              count, translator.output_tokens(), seconds, static_cast<double>(translator.output_tokens()) / seconds,
-             static_cast<double>(count) / seconds, search.beam, translator.work().rows, loaded.precision, loaded.backend->describe(),
-             usage.ru_maxrss / 1024);
+             static_cast<double>(count) / seconds, search.beam, translator.work().rows, loaded.precision,
+             machine_text(*loaded.backend, loaded.precision == "int8"), usage.ru_maxrss / 1024);
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ BenchTranslateResult bench_translate(const BenchTranslateOptions& o) {
   for (const std::string& word : o.precisions) {
     const std::string precision = resolve_precision(word, quantized);
     const LoadedModel s = subject(o, precision);
-    if (result.machine.empty()) result.machine = s.backend->describe();
+    if (result.machine.empty()) result.machine = machine_text(*s.backend, precision == "int8");
     result.model = s.description.directory;
     const auto one_thread = backend_for_precision(precision, 1);
     const auto view = share_model(*s.model, *one_thread);

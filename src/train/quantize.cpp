@@ -9,36 +9,30 @@
 
 #include "backend/profiled.h"
 #include "data/batches.h"
-#include "data/corpus.h"
 #include "decode/quantization.h"
 #include "decode/translator.h"
+#include "train/validation.h"
 
 namespace starling {
 namespace {
 
-constexpr size_t kLongest = 1000;       // tokens a side, as when translating
+constexpr size_t kLongest = 1000;       // source tokens translated, as read_sentences cuts them
 constexpr int64_t kBatchTokens = 4000;  // target tokens computed at once
 constexpr size_t kWarmUp = 500;         // sentences translated before time is taken
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-struct Sample {
-  std::vector<std::string> sources, references;
-  std::vector<EncodedPair> pairs;
-};
-
-Sample read_sample(const QuantizeOptions& o, const Vocabularies& vocabularies) {
-  Sample sample;
-  PairReader reader({o.source, o.target, "", 1});
-  std::string_view source, target;
-  while (reader.next(source, target)) {
-    sample.sources.emplace_back(source), sample.references.emplace_back(target);
-    sample.pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), source, target));
-    for (auto* side : {&sample.pairs.back().source, &sample.pairs.back().target})
-      if (side->size() > kLongest) side->resize(kLongest), side->back() = vocabularies.sizes().end;
-  }
+ParallelSentences read_sample(const QuantizeOptions& o, const Vocabularies& vocabularies) {
+  ParallelSentences sample = read_sentences(o.source, o.target, vocabularies);
   if (sample.pairs.empty()) throw DataError(fmt::format("{}: no sentences to measure on; give another file with --source", o.source));
   return sample;
+}
+
+// "best" of "run" is "run/best"; a model directory is its own name.
+std::string model_name(std::string asked, const std::string& directory) {
+  while (asked.size() > 1 && asked.back() == '/') asked.pop_back();
+  const bool below = directory.size() > asked.size() && directory.compare(0, asked.size() + 1, asked + "/") == 0;
+  return file_name(asked) + (below ? directory.substr(asked.size()) : "");
 }
 
 // At most `most` of the elements, evenly spread.
@@ -139,11 +133,12 @@ class Candidate {
 
 class Quantizer {
  public:
-  Quantizer(FileSystem& files, const QuantizeOptions& options, const std::function<void(const std::string&)>& progress)
+  Quantizer(FileSystem& files, const QuantizeOptions& options, ModelDescription description,
+            const std::function<void(const std::string&)>& progress)
       : files_(files),
         o_(options),
         progress_(progress),
-        loaded_(load_model(files, options.model, "f32", options.threads)),
+        loaded_(load_model(files, std::move(description), "f32", options.threads)),
         sample_(read_sample(options, loaded_.description.vocabularies)),
         batches_(make_batches(sample_.pairs, kBatchTokens)),
         part_(make_batches(spread(sample_.pairs, static_cast<size_t>(options.matrix_sentences)), kBatchTokens)),
@@ -151,15 +146,18 @@ class Quantizer {
     search_ = loaded_.description.search;
     if (o_.beam > 0) search_.beam = o_.beam;
     search_.n_best = 1;
-    result_.machine = loaded_.backend->describe();
+    result_.machine = machine_text(*loaded_.backend, true);
+    result_.model = model_name(o_.model, loaded_.description.directory), result_.step = loaded_.description.step;
+    result_.truncated = sample_.truncated;
     result_.source = file_name(o_.source), result_.target = file_name(o_.target);
     result_.sentences = static_cast<int64_t>(sample_.pairs.size()), result_.beam = search_.beam;
   }
 
-  QuantizeResult run() {
+  QuantizeResult run(const std::function<void(const QuantizeResult&)>& measured) {
+    probe();
     result_.scores.push_back(scores("f32", *loaded_.model, &float_hypotheses_));
     if (cpu_has_bf16()) {
-      const LoadedModel narrow = load_model(files_, o_.model, "bf16", o_.threads);
+      const LoadedModel narrow = load_model(files_, loaded_.description.directory, "bf16", o_.threads);
       result_.scores.push_back(scores("bf16", *narrow.model, nullptr));
     }
     measure_matrices();
@@ -170,6 +168,7 @@ class Quantizer {
     result_.bleu_difference = bleu_difference_interval(hypotheses_, float_hypotheses_, sample_.references);
     for (size_t i = 0; i < candidate_.count(); ++i) result_.matrices[i].quantized = candidate_.parameter(i).quantized;
     observe_inputs();
+    if (measured) measured(result_);
     if (result_.within_bounds || o_.force) write();
     return result_;
   }
@@ -211,7 +210,7 @@ class Quantizer {
     }
   }
 
-  // Returns the most costly matrices to floats until the bounds hold, or none is left. Costs of single matrices add up only about, so
+  // Returns the most costly matrices to floats until the bounds hold, or one is left. Costs of single matrices add up only about, so
   // each choice is measured.
   void choose_floats() {
     PrecisionScores now = result_.scores.back();
@@ -220,12 +219,11 @@ class Quantizer {
     for (size_t i = 0; i < worst.size(); ++i) worst[i] = i;
     std::stable_sort(worst.begin(), worst.end(), [&](size_t a, size_t b) { return result_.matrices[a].cost > result_.matrices[b].cost; });
     size_t floats = 0;
-    while (!within(now) && floats < worst.size()) {
-      double excess = entropy_loss(now) - o_.max_log_perplexity_loss;
-      const size_t least = floats + std::max<size_t>(1, excess > 0 ? 1 : (worst.size() - floats) / 8);
-      while (floats < worst.size() && (floats < least || excess > 0))
-        excess -= std::max(0.0, result_.matrices[worst[floats]].cost), candidate_.use_floats(worst[floats++]);
-      if (floats == worst.size()) break;
+    std::vector<double> costs;
+    for (size_t i : worst) costs.push_back(result_.matrices[i].cost);
+    while (!within(now) && floats + 1 < worst.size()) {
+      for (size_t n = floats_of_step(std::span(costs).subspan(floats), entropy_loss(now) - o_.max_log_perplexity_loss); n > 0; --n)
+        candidate_.use_floats(worst[floats++]);
       now = scores(fmt::format("int8 with {} of {} matrices as floats", floats, worst.size()), *loaded_.model, &hypotheses_);
     }
     if (!within(now)) {
@@ -258,21 +256,27 @@ class Quantizer {
     }
   }
 
+  // Before hours of measuring.
+  void probe() {
+    files_.make_directories(parent_path(o_.output));
+    const std::string name = o_.output + ".probe";
+    if (files_.make_directory(name)) files_.remove(name);
+  }
+
   void write() {
     progress_("writing " + o_.output);
-    files_.make_directories(parent_path(o_.output));
     const ModelDescription& d = loaded_.description;
     result_.written = true;
-    std::vector<Part> parts = model_parts(*loaded_.model, d.config, d.vocabularies, d.search, 0);
+    std::vector<Part> parts = model_parts(*loaded_.model, d.config, d.vocabularies, d.search, d.step);
     parts.push_back(text_part("quantization.json", quantization_report(o_, result_).dump(2) + "\n"));
-    publish_directory(files_, o_.output, 0, parts);
+    publish_directory(files_, o_.output, d.step, parts);
   }
 
   FileSystem& files_;
   const QuantizeOptions& o_;
   const std::function<void(const std::string&)>& progress_;
   LoadedModel loaded_;
-  Sample sample_;
+  ParallelSentences sample_;
   std::vector<Batch> batches_, part_;
   Candidate candidate_;
   SearchOptions search_;
@@ -282,12 +286,22 @@ class Quantizer {
 
 }  // namespace
 
-QuantizeResult quantize_model(FileSystem& files, const QuantizeOptions& options, const std::function<void(const std::string&)>& progress) {
+size_t floats_of_step(std::span<const double> costs, double excess) {
+  if (excess <= 0 || costs.front() <= 0) return std::max<size_t>(1, costs.size() / 8);
+  const size_t most = std::max<size_t>(1, costs.size() / 2);
+  size_t n = 0;
+  for (; n < most && excess > 0 && costs[n] > 0; ++n) excess -= costs[n];
+  return n;
+}
+
+QuantizeResult quantize_model(FileSystem& files, const QuantizeOptions& options, const std::function<void(const std::string&)>& progress,
+                              const std::function<void(const QuantizeResult&)>& measured) {
   if (files.exists(options.output))
     throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", options.output));
-  if (describe_model(files, options.model).quantized)
+  ModelDescription description = describe_model(files, options.model);
+  if (description.quantized)
     throw ConfigError(fmt::format("{}: is quantised already; quantise the model that it was made from", options.model));
-  return Quantizer(files, options, progress).run();
+  return Quantizer(files, options, std::move(description), progress).run(measured);
 }
 
 nlohmann::ordered_json quantization_report(const QuantizeOptions& o, const QuantizeResult& r) {
@@ -307,10 +321,13 @@ nlohmann::ordered_json quantization_report(const QuantizeOptions& o, const Quant
     matrices.push_back(std::move(matrix));
   }
   return {{"machine", r.machine},
+          {"model", r.model},
+          {"step", r.step},
           {"source", r.source},
           {"target", r.target},
           {"sentences", r.sentences},
           {"target_tokens", r.target_tokens},
+          {"truncated", r.truncated},
           {"beam", r.beam},
           {"matrix_sentences", std::min(o.matrix_sentences, r.sentences)},
           {"max_bleu_loss", o.max_bleu_loss},

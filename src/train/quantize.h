@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,10 @@ struct MatrixReport {
 
 struct QuantizeResult {
   std::string machine, source, target;
+  std::string model;  // name of the directory it came from, below that of its run
+  int64_t step = 0;   // its updates of training
   int64_t sentences = 0, target_tokens = 0, beam = 0;
+  int64_t truncated = 0;                // sides cut at 1,000 tokens
   std::vector<PrecisionScores> scores;  // "f32" first, "int8" last
   ScoreInterval bleu_difference;        // int8 - f32
   std::vector<MatrixReport> matrices;
@@ -51,9 +55,16 @@ struct QuantizeResult {
   bool written = false;
 };
 
-// Measures, chooses and, when the bounds hold or by force, writes the directory. `progress` gets a line for each stage. ConfigError when
-// the model is quantised already or the output exists; DataError when the files do not belong together.
-QuantizeResult quantize_model(FileSystem& files, const QuantizeOptions& options, const std::function<void(const std::string&)>& progress);
+// Measures, chooses and, when the bounds hold or by force, writes the directory. `progress` gets a line for each stage, `measured` the
+// result before it is written. ConfigError when the model is quantised already or the output exists; DataError when the files do not
+// belong together; IoError, before anything is measured, when the output cannot be made.
+QuantizeResult quantize_model(FileSystem& files, const QuantizeOptions& options, const std::function<void(const std::string&)>& progress,
+                              const std::function<void(const QuantizeResult&)>& measured = {});
+
+// How many of the matrices left as integers become floats before the next measurement, the most costly first: at least one, at most half.
+// `costs` are theirs in descending order, `excess` is what must be won; where costs cannot tell (excess <= 0: only BLEU is too low; or
+// none costs anything), an eighth.
+size_t floats_of_step(std::span<const double> costs, double excess);
 
 // The content of quantization.json.
 nlohmann::ordered_json quantization_report(const QuantizeOptions& options, const QuantizeResult& result);

@@ -9,8 +9,30 @@
 namespace starling {
 
 namespace {
+
 constexpr size_t kLongest = 1000;  // tokens a side
+
+// Whether it was too long.
+bool cut(std::vector<int32_t>& side, int32_t end) {
+  if (side.size() <= kLongest) return false;
+  side.resize(kLongest), side.back() = end;
+  return true;
+}
+
 }  // namespace
+
+ParallelSentences read_sentences(const std::string& source, const std::string& target, const Vocabularies& vocabularies) {
+  ParallelSentences s;
+  PairReader reader({source, target, "", 1});
+  std::string_view from, to;
+  while (reader.next(from, to)) {
+    s.sources.emplace_back(from), s.references.emplace_back(to);
+    s.pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), from, to));
+    s.truncated += cut(s.pairs.back().source, vocabularies.source().eos());
+    s.truncated += cut(s.pairs.back().target, vocabularies.target().eos());
+  }
+  return s;
+}
 
 SearchOptions search_options(const ValidConfig& c) {
   return {.beam = c.beam,
@@ -22,19 +44,11 @@ SearchOptions search_options(const ValidConfig& c) {
 }
 
 Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies) : config_(config), vocabularies_(vocabularies) {
-  std::vector<EncodedPair> pairs;
-  PairReader reader({config.source, config.target, "", 1});
-  std::string_view source, target;
-  while (reader.next(source, target)) {
-    sources_.emplace_back(source), references_.emplace_back(target);
-    pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), source, target));
-    // As long as the translator takes; attention's memory grows with the square of the length.
-    for (auto* side : {&pairs.back().source, &pairs.back().target})
-      if (side->size() > kLongest) side->resize(kLongest), side->back() = vocabularies.sizes().end, ++truncated_;
-  }
-  if (pairs.empty())
+  ParallelSentences s = read_sentences(config.source, config.target, vocabularies);
+  sources_ = std::move(s.sources), references_ = std::move(s.references), truncated_ = s.truncated;
+  if (s.pairs.empty())
     throw DataError(fmt::format("{}: no sentences to validate on; give another file or remove valid.source", config.source));
-  batches_ = make_batches(pairs, config.batch_tokens);
+  batches_ = make_batches(s.pairs, config.batch_tokens);
 }
 
 double Validator::cross_entropy(Model& model, Communicator& comm) const {

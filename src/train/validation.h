@@ -12,6 +12,15 @@
 
 namespace starling {
 
+// Parallel sentences to measure on, as text and as tokens. Attention's memory grows with the square of the length, so the tokens are cut
+// as the translator cuts them: sides of more than 1,000 tokens keep their first 999 and end of sentence.
+struct ParallelSentences {
+  std::vector<std::string> sources, references;
+  std::vector<EncodedPair> pairs;
+  int64_t truncated = 0;  // sides that were cut
+};
+ParallelSentences read_sentences(const std::string& source, const std::string& target, const Vocabularies& vocabularies);
+
 class Validator {
  public:
   // Reads and encodes the validation files; DataError with file:line when they are unfit.

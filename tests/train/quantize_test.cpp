@@ -13,12 +13,24 @@
 #include "base/random.h"
 #include "data/batches.h"
 #include "train/trainer.h"
+#include "train/validation.h"
 
 namespace starling {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+
+TEST(FloatsOfStep, TakesWhatIsNeededAndNeverAll) {
+  const std::vector<double> costs{0.5, 0.2, 0.1, 0.05, 0.01, 0, 0, -0.1};
+  EXPECT_EQ(floats_of_step(costs, 0.4), 1u);
+  EXPECT_EQ(floats_of_step(costs, 0.65), 2u);
+  EXPECT_EQ(floats_of_step(costs, 100), 4u);  // more than all together: half
+  EXPECT_EQ(floats_of_step(std::vector<double>{0.1, 0, 0, -0.1, -0.2, -0.3}, 1), 1u);
+  EXPECT_EQ(floats_of_step(std::vector<double>(16, -0.1), 1), 2u);  // none costs anything
+  EXPECT_EQ(floats_of_step(std::vector<double>(16, 0.1), -1), 2u);  // only BLEU is too low
+  EXPECT_EQ(floats_of_step(std::vector<double>{0.1}, 1), 1u);
+}
 
 class QuantizeTest : public testing::Test {
  protected:
@@ -58,7 +70,12 @@ class QuantizeTest : public testing::Test {
     return o;
   }
   QuantizeResult quantize_model(const QuantizeOptions& o) {
-    return starling::quantize_model(*files_, o, [](const std::string&) {});
+    bool reported = false;
+    const QuantizeResult result = starling::quantize_model(
+        *files_, o, [](const std::string&) {},
+        [&](const QuantizeResult& r) { reported = !r.written && !fs::exists(o.output) && !r.scores.empty(); });
+    EXPECT_TRUE(reported);
+    return result;
   }
   void expect_refused(const QuantizeOptions& o, const std::string& message) {
     try {
@@ -114,9 +131,13 @@ TEST_F(QuantizeTest, TheReportHoldsForTheDirectoryThatIsWritten) {
   EXPECT_EQ(json["matrices"][0]["stored"], "int8");
   EXPECT_EQ(json["sentences"], 40);
   EXPECT_TRUE(json["within_bounds"].get<bool>());
-  for (const char* key : {"machine", "source", "target", "target_tokens", "beam", "bleu_difference"})
+  for (const char* key : {"machine", "source", "target", "target_tokens", "beam", "bleu_difference", "matrix_sentences"})
     EXPECT_TRUE(json.contains(key)) << key;
-  verify_directory(*files_, o.output);
+  EXPECT_THAT(json["model"].get<std::string>(), HasSubstr("run/"));
+  EXPECT_EQ(json["step"], 250);
+  EXPECT_EQ(json["truncated"], 0);
+  EXPECT_EQ(integers.description.step, 250);
+  EXPECT_EQ(verify_directory(*files_, o.output).step, 250);
 
   QuantizeOptions again = options("again");
   again.model = o.output;
@@ -207,7 +228,26 @@ TEST_F(QuantizeTest, BadInputIsRefused) {
   o.source = o.target = path("empty");
   std::ofstream{path("empty")};
   expect_refused(o, "no sentences");
+  o = options("refused");
+  o.output = path("valid.a") + "/below";  // of a file
+  expect_refused(o, "valid.a");
   EXPECT_FALSE(fs::exists(path("refused")));
+}
+
+TEST_F(QuantizeTest, LongSidesAreCutAndCounted) {
+  const LoadedModel m = load_model(*files_, path("run"), "f32", 1);
+  const Vocabularies& v = m.description.vocabularies;
+  std::ofstream s(path("long.a")), t(path("long.b"));
+  for (int i = 0; i < 1200; ++i) s << "red ", t << "rot ";
+  s << "\nred\n", t << "\nrot\n", s.close(), t.close();
+  const ParallelSentences sentences = read_sentences(path("long.a"), path("long.b"), v);
+  EXPECT_EQ(sentences.truncated, 2);
+  ASSERT_EQ(sentences.pairs.size(), 2u);
+  EXPECT_EQ(sentences.pairs[0].source.size(), 1000u);
+  EXPECT_EQ(sentences.pairs[0].source.back(), v.source().eos());
+  EXPECT_EQ(sentences.pairs[0].target.size(), 1000u);
+  EXPECT_EQ(sentences.pairs[0].target.back(), v.target().eos());
+  EXPECT_LT(sentences.pairs[1].source.size(), 10u);
 }
 
 }  // namespace
