@@ -237,7 +237,8 @@ TEST(SynchronousWire, Bf16HalvesTheBytesAndKeepsReplicasEqual) {
   }
 }
 
-// Bytes that a rank sends in a step, against the closed forms; the sums of the step (a few hundred bytes) are within the tolerance.
+// Bytes that a rank sends in a step, against the closed forms; the sums of the step (13 numbers, sent to one rank or round a ring) are
+// within the tolerance.
 TEST(SynchronousBytes, FollowTheClosedForms) {
   TrainingRun run;
   run.backend = "cpu:f32", run.steps = 2;
@@ -258,7 +259,7 @@ TEST(SynchronousBytes, FollowTheClosedForms) {
     const auto server = simulated(run, N + 1);
     const auto& at_server = server.back().traffic;
     EXPECT_NEAR(static_cast<double>(at_server.bytes_sent + at_server.bytes_received) / run.steps / (2 * N * M), 1, 0.01) << N;
-    EXPECT_NEAR(sent(server, 0) / M, 1, 0.01);
+    EXPECT_NEAR(sent(server, 0) / M, 1, 0.015);
     run.strategy.servers = 2;
     const auto two = simulated(run, N + 2);
     for (const int s : {N, N + 1}) {
