@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Refines a model of recipes/gnmt/run.sh by the expected GLEU of its own translations, three seeds, and prints GLEU and BLEU before and after.
-# Usage: recipes/gnmt/refine.sh [RUN_DIRECTORY] [starling train options, e.g. --train.max-steps 200]
+# It begins at the run's last checkpoint, where the bound of the states is that of the configuration; the best one may be from before that.
+# Usage: recipes/gnmt/refine.sh [RUN_OR_MODEL_DIRECTORY] [starling train options, e.g. --train.max-steps 200]
 # Data and program as in run.sh.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -13,21 +14,24 @@ if [[ ! -f $data/train.en.gz ]]; then
   exit 1
 fi
 
-evaluate() {  # model: GLEU and BLEU on validation and test set
+start=$(ls -d "$run"/checkpoints/step-* 2>/dev/null | tail -n 1 || true)
+start=${start:-$run}
+
+evaluate() {  # model, name: GLEU and BLEU on validation and test set
   for set in valid test2016; do
-    "$starling" translate --quiet --model "$1" --input "$data/$set.en" --output "$1.$set.translated"
+    "$starling" translate --quiet --model "$1" --input "$data/$set.en" --output "$2.$set.translated"
     echo "$1 $set"
-    "$starling" evaluate --hypotheses "$1.$set.translated" --references "$data/$set.de" --metrics gleu,bleu
+    "$starling" evaluate --hypotheses "$2.$set.translated" --references "$data/$set.de" --metrics gleu,bleu
   done
 }
 
-evaluate "$run"
+evaluate "$start" "$run-refined-0"
 for seed in 1 2 3; do
   "$starling" train -c "$root/recipes/gnmt/config.yml" --train.output "$run-refined-$seed" --train.seed $seed \
-    --train.initial-model "$run" --train.objective mixed --model.dropout 0 --train.clip-start 1 \
+    --train.initial-model "$start" --train.objective mixed --model.dropout 0 --train.clip-start 1 \
     --train.optimizer sgd --train.sgd-after 0 --train.sgd-halve-every 0 --train.schedule constant --train.warmup 0 \
     --train.learning-rate 0.1 --train.clip-norm 5 --train.ema 0 --train.batch-tokens 500 --train.max-steps 60 \
     --data.source "$data/train.en.gz" --data.target "$data/train.de.gz" --valid.source "$data/valid.en" --valid.target "$data/valid.de" \
     --valid.every 20 --valid.metrics gleu,bleu,cross-entropy --log.every 20 "$@"
-  evaluate "$run-refined-$seed"
+  evaluate "$run-refined-$seed" "$run-refined-$seed"
 done
