@@ -2,17 +2,11 @@
 # Refines a model of recipes/gnmt/run.sh by the expected GLEU of its own translations, three seeds, and prints GLEU and BLEU before and after.
 # It begins at the run's last checkpoint, where the bound of the states is that of the configuration; the best one may be from before that.
 # Usage: recipes/gnmt/refine.sh [RUN_OR_MODEL_DIRECTORY] [starling train options, e.g. --train.max-steps 200]
-# Data and program as in run.sh.
+# Data and program: ../multi30k/find.sh.
 set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
-data=${STARLING_DATA:-$root/../shared/data}/multi30k
-starling=${STARLING:-$root/build/release/starling}
+. "$(dirname "$0")/../multi30k/find.sh"
 run=${1:-run-gnmt}
 shift || true
-if [[ ! -f $data/train.en.gz ]]; then
-  echo "There is no Multi30k in $data: set STARLING_DATA as for recipes/gnmt/run.sh" >&2
-  exit 1
-fi
 
 start=$(ls -d "$run"/checkpoints/step-* 2>/dev/null | tail -n 1 || true)
 start=${start:-$run}

@@ -2,17 +2,11 @@
 # Multi30k English-German with gnmt-small: trains with the published recipe, tunes the search on the validation set, prints BLEU (13a, cased)
 # and chrF of test2016, and quantises.
 # Usage: recipes/gnmt/run.sh [RUN_DIRECTORY] [starling train options, e.g. --train.max-minutes 25]
-# Data: $STARLING_DATA/multi30k (default ../shared/data beside the repository); program: $STARLING (default build/release/starling).
+# Data and program: ../multi30k/find.sh.
 set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
-data=${STARLING_DATA:-$root/../shared/data}/multi30k
-starling=${STARLING:-$root/build/release/starling}
+. "$(dirname "$0")/../multi30k/find.sh"
 run=${1:-run-gnmt}
 shift || true
-if [[ ! -f $data/train.en.gz ]]; then
-  echo "There is no Multi30k in $data: set STARLING_DATA to a directory with multi30k/{train.{en,de}.gz,valid.{en,de},test2016.{en,de}}" >&2
-  exit 1
-fi
 
 began=$SECONDS
 "$starling" train -c "$root/recipes/gnmt/config.yml" --train.output "$run" \

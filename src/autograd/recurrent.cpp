@@ -5,10 +5,10 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/range.h"
+
 namespace starling {
 namespace {
-
-int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 // Few distinct row counts mean few distinct matrix products: the rows behind a step's are multiplied along, and ignored.
 constexpr int64_t kStepMultiple = 16;

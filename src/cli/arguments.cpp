@@ -1,4 +1,4 @@
-// What all verbs share: the message for an unknown argument, and the version text.
+// What verbs share: common options, the message for an unknown argument, the version text.
 #include <zlib.h>
 #include <zstd.h>
 
@@ -71,6 +71,16 @@ std::string version_text() {
       compiler_text(), cpu_instruction_set(), cpu_has_bf16() ? "bf16 and f32" : "f32", dnnl->major, dnnl->minor, dnnl->patch, zlibVersion(),
       ZSTD_versionString(), FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100, NLOHMANN_JSON_VERSION_MAJOR,
       NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, mpi_version());
+}
+
+void add_precision_option(CLI::App& verb, std::string& precision) {
+  verb.add_option("--precision", precision, kPrecisionHelp)->check(CLI::IsMember({"auto", "bf16", "f32", "int8"}))->capture_default_str();
+}
+
+void add_threads_option(CLI::App& verb, int& threads) {
+  verb.add_option("--threads", threads, "computing threads; 0 = all cores this process may use")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
 }
 
 }  // namespace starling

@@ -133,9 +133,7 @@ void add_common(CLI::App* sub, BenchArguments& a) {
   sub->add_option("--vocabulary", a.vocabulary, "joint pieces; 0 = 32000 for models of width 512 and more, else 8000")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  sub->add_option("--threads", a.threads, "computing threads; 0 = all cores this process may use")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  add_threads_option(*sub, a.threads);
   sub->add_option("--format", a.format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
 }
 

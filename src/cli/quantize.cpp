@@ -59,9 +59,7 @@ void add_quantize(CLI::App& app) {
   sub->add_option("--matrix-sentences", o->matrix_sentences, "sentences on which each matrix is measured alone")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  sub->add_option("--threads", o->threads, "computing threads; 0 = all cores this process may use")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  add_threads_option(*sub, o->threads);
   sub->add_flag("--force", o->force, "write all matrices in int8 when nothing meets the bounds");
   sub->callback([o] { run_quantize(*o); });
 }

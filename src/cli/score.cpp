@@ -67,12 +67,8 @@ void add_score(CLI::App& app) {
   sub->add_option("--batch-tokens", a->batch_tokens, "target tokens computed at once")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  sub->add_option("--precision", a->precision, kPrecisionHelp)
-      ->check(CLI::IsMember({"auto", "bf16", "f32", "int8"}))
-      ->capture_default_str();
-  sub->add_option("--threads", a->threads, "computing threads; 0 = all cores this process may use")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  add_precision_option(*sub, a->precision);
+  add_threads_option(*sub, a->threads);
   sub->callback([a] { run_score(*a); });
 }
 

@@ -167,12 +167,8 @@ void add_translate(CLI::App& app) {
       ->check(CLI::Range(1, 8192))
       ->capture_default_str();
   sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once")->check(CLI::Range(1, 4096))->capture_default_str();
-  sub->add_option("--precision", a->precision, kPrecisionHelp)
-      ->check(CLI::IsMember({"auto", "bf16", "f32", "int8"}))
-      ->capture_default_str();
-  sub->add_option("--threads", a->threads, "computing threads; 0 = all cores this process may use")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  add_precision_option(*sub, a->precision);
+  add_threads_option(*sub, a->threads);
   sub->add_flag("--quiet", a->quiet, "no line about speed on standard error");
   sub->callback([a] { run_translate(*a); });
 }

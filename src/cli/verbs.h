@@ -23,6 +23,10 @@ void add_demo_corpus(CLI::App& app);
 // Help of --precision where a model is used and not trained.
 constexpr const char* kPrecisionHelp = "auto (int8 for a quantised model, else bf16 where the processor has it), bf16, f32 or int8";
 
+// Options that several verbs have; the variables must live until the command line has been read.
+void add_precision_option(CLI::App& verb, std::string& precision);
+void add_threads_option(CLI::App& verb, int& threads);
+
 // "starling", or "starling bench train" for a verb within a verb.
 std::string command_name(const CLI::App& app);
 

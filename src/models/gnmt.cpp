@@ -14,23 +14,19 @@ struct TimedRows {
   RowKeys keys;
 };
 
-TimedRows timed_rows(const PackedTokens& packed, const std::vector<int64_t>& ids, int64_t multiple) {
-  const Rows rows = make_rows(packed, ids, multiple);
-  TimedRows timed;
-  timed.order = time_order(packed, multiple);
-  for (int32_t from : timed.order.packed) {
-    timed.tokens.push_back(from < 0 ? -1 : rows.tokens[from]);
-    timed.keys.sentence.push_back(from < 0 ? 0xffffffffu : rows.keys.sentence[from]);
-    timed.keys.position.push_back(from < 0 ? 0 : rows.keys.position[from]);
-  }
-  return timed;
-}
-
 template <class T>
 std::vector<T> reordered(const std::vector<T>& packed, const TimeOrder& order, T idle) {
   std::vector<T> rows;
   for (int32_t from : order.packed) rows.push_back(from < 0 ? idle : packed[from]);
   return rows;
+}
+
+TimedRows timed_rows(const PackedTokens& packed, const std::vector<int64_t>& ids, int64_t multiple) {
+  const Rows rows = make_rows(packed, ids, multiple);
+  TimedRows timed{time_order(packed, multiple), {}, {}};
+  timed.tokens = reordered(rows.tokens, timed.order, -1);
+  timed.keys = {reordered(rows.keys.sentence, timed.order, 0xffffffffu), reordered(rows.keys.position, timed.order, 0u)};
+  return timed;
 }
 
 // Where each of `rows` packed rows lies in the order of time; -1 on idle rows.
@@ -134,7 +130,7 @@ Var Gnmt::readout(const Var& x, const Var& context, const Dropout& mask, Clippin
 Var Gnmt::encoder(Tape& tape, const PackedTokens& source, const std::vector<int64_t>& ids, int64_t multiple, Clipping& clipping) {
   struct Keep {
     TimedRows rows;
-    std::vector<int32_t> packed, timed;
+    std::vector<int32_t> packed;
   };
   const auto keep = std::make_shared<Keep>();
   tape.keep(keep);
@@ -156,8 +152,7 @@ Var Gnmt::encoder(Tape& tape, const PackedTokens& source, const std::vector<int6
       return residual_layer(i) ? add_residual(m, x, clipping) : m;
     });
   keep->packed = rows_of(order, static_cast<size_t>(N));
-  keep->timed = order.packed;
-  return gather_rows(x, keep->packed, keep->timed);
+  return gather_rows(x, keep->packed, order.packed);
 }
 
 Var Gnmt::keys(const Var& memory) const { return linear(memory, *key_weight_, key_bias_); }
@@ -166,7 +161,7 @@ LossSums Gnmt::loss(Tape& tape, const Batch& batch, double label_smoothing, std:
   // The tape's closures refer to these until backward() has run.
   struct Keep {
     TimedRows rows;
-    std::vector<int32_t> inputs, targets, asks, asked, packed, timed;
+    std::vector<int32_t> inputs, asks, asked, packed;
     std::vector<float> weights;
     AttentionLayout layout;
   };
@@ -178,12 +173,10 @@ LossSums Gnmt::loss(Tape& tape, const Batch& batch, double label_smoothing, std:
   const size_t N = order.packed.size();
   const int64_t D = config_.width;
   keep->inputs = reordered(shifted(batch.target, vocabulary_.begin, N), order, -1);
-  keep->targets = keep->rows.tokens;
   if (!batch.weights.empty()) keep->weights = reordered(row_weights(batch, N), order, 0.0f);
   keep->layout = {batch.target.offsets, batch.source.offsets, 1, false};
   // Attention runs in packed order; the query of a position is the bottom layer's output at it or just before.
   keep->packed = rows_of(order, N);
-  keep->timed = order.packed;
   keep->asks = keep->packed;
   if (config_.attention_query == "previous")
     for (int64_t b = batch.target.sentences() - 1; b >= 0; --b)
@@ -201,14 +194,14 @@ LossSums Gnmt::loss(Tape& tape, const Batch& batch, double label_smoothing, std:
   });
   const Var context = recycled(tape, {static_cast<int64_t>(N), memory_width_}, [&] {
     const Var query = gather_rows(linear(x, *query_weight_, nullptr), keep->asks, keep->asked);
-    return gather_rows(global_attention(query, key, memory, score_, score_scale_, keep->layout), keep->timed, keep->packed);
+    return gather_rows(global_attention(query, key, memory, score_, score_scale_, keep->layout), order.packed, keep->packed);
   });
   for (size_t i = 1; i < decoder_layers_.size(); ++i)
     x = recycled(tape, {static_cast<int64_t>(N), D}, [&] {
       const Var m = run(decoder_layers_[i], dropout(concat(x, context), mask()), order, false, clipping);
       return residual_layer(i) ? add_residual(m, x, clipping) : m;
     });
-  const LossRows loss_rows{keep->targets, label_smoothing, config_.clip > 0 ? kLogitBound : 0.0, keep->weights};
+  const LossRows loss_rows{keep->rows.tokens, label_smoothing, config_.clip > 0 ? kLogitBound : 0.0, keep->weights};
   std::vector<float> timed_nll;
   const Var top = recycled(tape, {static_cast<int64_t>(N), D}, [&] { return readout(x, context, mask(), clipping); });
   LossSums sums = projection_loss(top, *output_table_, loss_rows, row_nll ? &timed_nll : nullptr);

@@ -8,11 +8,11 @@
 
 #include "autograd/tape.h"
 #include "base/batch.h"
+#include "base/range.h"
 
 namespace starling {
 
 constexpr int64_t kRowMultiple = 64;  // few distinct row counts mean few distinct matrix products
-inline int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 // Rows that R hypotheses are computed as when decoding.
 inline int64_t decoding_rows(int64_t R) { return R <= 4 ? R : round_up(R, R <= 64 ? 4 : 16); }
 

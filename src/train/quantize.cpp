@@ -213,7 +213,9 @@ class Quantizer {
   // Returns the most costly matrices to floats until the bounds hold, or one is left. Costs of single matrices add up only about, so
   // each choice is measured.
   void choose_floats() {
-    PrecisionScores now = result_.scores.back();
+    const PrecisionScores all = result_.scores.back();
+    const std::vector<std::string> all_hypotheses = hypotheses_;
+    PrecisionScores now = all;
     result_.scores.back().name = "int8, all";
     std::vector<size_t> worst(candidate_.count());
     for (size_t i = 0; i < worst.size(); ++i) worst[i] = i;
@@ -228,7 +230,7 @@ class Quantizer {
     }
     if (!within(now)) {
       for (size_t i = 0; i < candidate_.count(); ++i) candidate_.use_integers(i);
-      now = scores("int8", *loaded_.model, &hypotheses_);
+      now = all, hypotheses_ = all_hypotheses;
       result_.scores.pop_back();
     }
     now.name = "int8";

@@ -15,6 +15,7 @@
 #include "base/safetensors.h"
 #include "base/sha256.h"
 #include "sim/simulate.h"
+#include "tests/train/word_pairs.h"
 
 namespace starling {
 namespace {
@@ -27,16 +28,7 @@ class DistributedTrainer : public testing::Test {
       : directory_(fs::temp_directory_path() / ("starling-distributed-" + std::to_string(::getpid()) + "-" +
                                                 testing::UnitTest::GetInstance()->current_test_info()->name())) {
     fs::create_directories(directory_);
-    Random random(1, 1);
-    std::ofstream source(path("a")), target(path("b"));
-    const char* const words[] = {"red", "blue", "dog", "cat", "house", "tree", "runs", "sees"};
-    for (int i = 0; i < 400; ++i) {
-      for (int n = 2 + static_cast<int>(random.below(6)); n > 0; --n) {
-        const auto w = random.below(8);
-        source << words[w] << ' ', target << words[7 - w] << ' ';
-      }
-      source << '\n', target << '\n';
-    }
+    write_word_pairs(path("a"), path("b"), 400, 8, 2, 6);
   }
   ~DistributedTrainer() override { fs::remove_all(directory_); }
   std::string path(const std::string& name) const { return (directory_ / name).string(); }

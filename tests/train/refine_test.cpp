@@ -16,6 +16,7 @@
 #include "base/safetensors.h"
 #include "base/sha256.h"
 #include "data/batches.h"
+#include "tests/train/word_pairs.h"
 #include "text/metrics.h"
 #include "train/replica.h"
 #include "train/trainer.h"
@@ -272,16 +273,7 @@ class RefineRun : public testing::Test {
       : directory_(fs::temp_directory_path() / ("starling-refine-" + std::to_string(::getpid()) + "-" +
                                                 testing::UnitTest::GetInstance()->current_test_info()->name())) {
     fs::create_directories(directory_);
-    Random random(1, 1);
-    std::ofstream source(path("a")), target(path("b"));
-    const char* const words[] = {"red", "blue", "dog", "cat", "house", "tree"};
-    for (int i = 0; i < 200; ++i) {
-      for (int n = 1 + static_cast<int>(random.below(4)); n > 0; --n) {
-        const auto w = random.below(6);
-        source << words[w] << ' ', target << words[5 - w] << ' ';
-      }
-      source << '\n', target << '\n';
-    }
+    write_word_pairs(path("a"), path("b"), 200, 6, 1, 4);
   }
   ~RefineRun() override { fs::remove_all(directory_); }
   std::string path(const std::string& name) const { return (directory_ / name).string(); }

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/checkpoint.h"
@@ -129,6 +130,15 @@ TEST_F(TrainerTest, TheBoundOfStatesIsContinuedBitForBitAndLiesInTheCheckpoint) 
   };
   EXPECT_NEAR(bound("parts", "00000020"), 4 * std::pow(0.5 / 4, 19.0 / 20), 1e-6);
   EXPECT_EQ(bound("whole", "00000030"), 0.5);
+  // The tighter the bound, the more is clipped; the records tell.
+  std::vector<double> shares;
+  std::ifstream events(path("whole") + "/events.jsonl");
+  for (std::string line; std::getline(events, line);)
+    if (const auto event = nlohmann::json::parse(line); event["type"] == "report") shares.push_back(event["clipped"].get<double>());
+  ASSERT_GE(shares.size(), 2u);
+  EXPECT_EQ(shares.front(), 0);
+  EXPECT_GT(shares.back(), shares.front());
+  EXPECT_LT(shares.back(), 1);
 }
 
 TEST_F(TrainerTest, PlainSgdKeepsNoStateAndAdamMayFollowIt) {

@@ -1,0 +1,9 @@
+# Sourced by the recipes on Multi30k: sets root, data and starling, or says what is missing.
+# Data: $STARLING_DATA/multi30k (default ../shared/data beside the repository); program: $STARLING (default build/release/starling).
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+data=${STARLING_DATA:-$root/../shared/data}/multi30k
+starling=${STARLING:-$root/build/release/starling}
+if [[ ! -f $data/train.en.gz ]]; then
+  echo "There is no Multi30k in $data: set STARLING_DATA to a directory with multi30k/{train.{en,de}.gz,valid.{en,de},test2016.{en,de}}" >&2
+  exit 1
+fi

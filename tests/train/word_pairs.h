@@ -1,0 +1,26 @@
+// A parallel corpus that a tiny model learns in seconds: random words, each translated into its counterpart from the other end of the list.
+#pragma once
+
+#include <fstream>
+#include <string>
+
+#include "base/random.h"
+
+namespace starling {
+
+// Lines of `shortest` to `shortest + spread - 1` words out of the first `words` (at most 8) of the list.
+inline void write_word_pairs(const std::string& source_path, const std::string& target_path, int lines, int words, int shortest,
+                             int spread) {
+  const char* const list[] = {"red", "blue", "dog", "cat", "house", "tree", "runs", "sees"};
+  Random random(1, 1);
+  std::ofstream source(source_path), target(target_path);
+  for (int i = 0; i < lines; ++i) {
+    for (int n = shortest + static_cast<int>(random.below(static_cast<uint64_t>(spread))); n > 0; --n) {
+      const auto w = static_cast<int>(random.below(static_cast<uint64_t>(words)));
+      source << list[w] << ' ', target << list[words - 1 - w] << ' ';
+    }
+    source << '\n', target << '\n';
+  }
+}
+
+}  // namespace starling
