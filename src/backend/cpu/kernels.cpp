@@ -110,19 +110,30 @@ inline void blocks(int64_t begin, int64_t end, F f) {
   if (c < end) f(c, Part{end - c});
 }
 
+typedef float f8 __attribute__((vector_size(32)));
+typedef float f4 __attribute__((vector_size(16)));
+
+// Halves are combined until one lane is left, in registers.
+template <class Op>
+inline float folded(f4 x, Op op) {
+  const f4 pair = op(x, __builtin_shufflevector(x, x, 2, 3, 2, 3));
+  return op(pair, __builtin_shufflevector(pair, pair, 1, 1, 1, 1))[0];
+}
+template <class Op>
+inline float folded(f8 x, Op op) {
+  return folded(op(__builtin_shufflevector(x, x, 0, 1, 2, 3), __builtin_shufflevector(x, x, 4, 5, 6, 7)), op);
+}
+#if defined(__AVX512F__)
+template <class Op>
+inline float folded(vf x, Op op) {
+  return folded(op(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7), __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15)), op);
+}
+#endif
 inline float sum(vf x) {
-  float lanes[L], s = 0;
-  std::memcpy(lanes, &x, sizeof x);
-  for (int half = L / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  return s + lanes[0];
+  return folded(x, [](auto a, auto b) { return a + b; });
 }
 inline float maximum(vf x) {
-  float lanes[L];
-  std::memcpy(lanes, &x, sizeof x);
-  for (int half = L / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; ++i) lanes[i] = std::max(lanes[i], lanes[i + half]);
-  return lanes[0];
+  return folded(x, [](auto a, auto b) { return a > b ? a : b; });
 }
 inline int64_t count(vi x) {
   int64_t n = 0;
@@ -675,27 +686,41 @@ void attend_cached(const void* q, const void* kv, int64_t ldkv, int64_t k_column
                    int64_t head_width, int64_t heads, void* y, float* weights, float* scratch) {
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_width));
   const T* cache = static_cast<const T*>(kv);
-  for (int64_t h = 0; h < heads; ++h) {
-    const T* query = static_cast<const T*>(q) + h * head_width;
-    float top = -1e30f;
-    for (int64_t j = 0; j < length; ++j) {
-      const T* key = cache + index[j] * ldkv + k_column + h * head_width;
+  // All heads of a key together: its row is read from end to end, and the row of values is called for meanwhile.
+  for (int64_t j = 0; j < length; ++j) {
+    const T* row = cache + index[j] * ldkv;
+    for (int64_t h = 0; h < heads; ++h) {
+      const T *query = static_cast<const T*>(q) + h * head_width, *key = row + k_column + h * head_width;
+      for (int64_t c = 0; c < head_width; c += 64 / static_cast<int64_t>(sizeof(T)))
+        __builtin_prefetch(row + v_column + h * head_width + c);
       vf dot{};
       blocks(0, head_width, [&](int64_t c, auto w) { dot += load(query + c, w) * load(key + c, w); });
-      scratch[j] = sum(dot) * scale;
-      top = std::max(top, scratch[j]);
+      scratch[h * length + j] = sum(dot) * scale;
     }
+  }
+  for (int64_t h = 0; h < heads; ++h) {
+    float* score = scratch + h * length;
+    const float top = *std::max_element(score, score + length);
     vf total{};
-    blocks(0, length, [&](int64_t j, auto w) { store(scratch + j, exponential(load(scratch + j, w) - top), w); });
-    blocks(0, length, [&](int64_t j, auto w) { total += load(scratch + j, w); });
+    blocks(0, length, [&](int64_t j, auto w) { store(score + j, exponential(load(score + j, w) - top), w); });
+    blocks(0, length, [&](int64_t j, auto w) { total += load(score + j, w); });
     const float inverse = 1.0f / sum(total), share = inverse / static_cast<float>(heads);
     if (weights)
       blocks(0, length,
-             [&](int64_t j, auto w) { store(weights + j, load(scratch + j, w) * share + (h > 0 ? load(weights + j, w) : vf{}), w); });
+             [&](int64_t j, auto w) { store(weights + j, load(score + j, w) * share + (h > 0 ? load(weights + j, w) : vf{}), w); });
+    // Several vectors of columns at once: one alone would wait for its own additions.
     T* out = static_cast<T*>(y) + h * head_width;
-    blocks(0, head_width, [&](int64_t c, auto w) {
+    const T* values = cache + v_column + h * head_width;
+    int64_t first = 0;
+    for (; first + 4 * L <= head_width; first += 4 * L) {
+      vf value[4] = {};
+      for (int64_t j = 0; j < length; ++j)
+        for (int i = 0; i < 4; ++i) value[i] += score[j] * load(values + index[j] * ldkv + first + i * L);
+      for (int i = 0; i < 4; ++i) store(out + first + i * L, value[i] * inverse);
+    }
+    blocks(first, head_width, [&](int64_t c, auto w) {
       vf value{};
-      for (int64_t j = 0; j < length; ++j) value += scratch[j] * load(cache + index[j] * ldkv + v_column + h * head_width + c, w);
+      for (int64_t j = 0; j < length; ++j) value += score[j] * load(values + index[j] * ldkv + c, w);
       store(out + c, value * inverse, w);
     });
   }
@@ -1033,9 +1058,12 @@ void quantize_rows(const T* x, float bound, Q* q, float* unit, int64_t D, int64_
     const T* row = x + n * D;
     float a = bound;
     if (bound == 0) {
-      vf largest{};
-      blocks(0, D, [&](int64_t c, auto w) { largest = max(magnitude(load(row + c, w)), largest); });
-      a = maximum(largest);
+      vi largest{};  // magnitudes compare as integers do, four times as fast
+      blocks(0, D, [&](int64_t c, auto w) {
+        const vi m = (vi)magnitude(load(row + c, w));
+        largest = m > largest ? m : largest;
+      });
+      a = maximum((vf)largest);
       if (a < 1e-30f) a = 0;  // 127 / a would overflow
     }
     const float factor = a > 0 ? 127 / a : 0.0f;
