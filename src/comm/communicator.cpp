@@ -1,6 +1,8 @@
 // Which schedule a collective becomes.
 #include "comm/communicator.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/config.h"
@@ -27,6 +29,23 @@ Algorithm parse_algorithm(const std::string& name) {
     if (algorithm_names()[i] == name) return static_cast<Algorithm>(i);
   throw ConfigError(fmt::format("there is no collective algorithm {}{}; choose one of {}", in_quotes(name),
                                 did_you_mean(name, algorithm_names()), fmt::join(algorithm_names(), ", ")));
+}
+
+size_t wait_any(std::span<const Pending> pending, double deadline_s) {
+  CHECK(!pending.empty(), "waiting for any of no operations");
+  std::vector<Operation*> operations;
+  for (const Pending& p : pending) {
+    if (!p.operation_) return operations.size();
+    operations.push_back(p.operation_.get());
+  }
+  return operations.front()->wait_any(operations, deadline_s);
+}
+
+size_t wait_any(std::span<const Pending> pending) {
+  double deadline_s = INFINITY;
+  for (const Pending& p : pending)
+    if (p.operation_) deadline_s = std::min(deadline_s, p.deadline_s_);
+  return wait_any(pending, deadline_s);
 }
 
 Pending Communicator::all_reduce(const Tensor& x, Reduce reduce) {

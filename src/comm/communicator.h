@@ -24,6 +24,8 @@ class Operation {
   virtual ~Operation() = default;
   virtual bool done() = 0;
   virtual void wait(double deadline_s) = 0;
+  // Until one of these, of one world and rank and this among them, has ended: the position of the one that ended first. Throws as wait.
+  virtual size_t wait_any(std::span<Operation* const> operations, double deadline_s) = 0;
 };
 
 class Pending {
@@ -38,9 +40,17 @@ class Pending {
   }
 
  private:
+  friend size_t wait_any(std::span<const Pending>, double);
+  friend size_t wait_any(std::span<const Pending>);
   std::shared_ptr<Operation> operation_;
   double deadline_s_ = 0;
 };
+
+// Waits until one of the operations, all of one world, has ended, and returns its position. If several have, it is the one that ended
+// first: whoever serves many ranks serves them in the order of their coming. An operation of nothing ended before all others.
+// PeerError naming the ranks that are waited for after the given deadline, or the shortest one of the operations (seconds).
+size_t wait_any(std::span<const Pending> pending, double deadline_s);
+size_t wait_any(std::span<const Pending> pending);
 
 enum class Algorithm : uint8_t {
   automatic,  // tree up to 64 KiB, ring above

@@ -37,6 +37,32 @@ std::string text_of(const std::exception_ptr& error) {
   }
 }
 
+// What a rank waits for that waits for any of several operations: it lives as long as this wait, and is woken by the first of them.
+class AnyOperation : public SimOperation {
+ public:
+  AnyOperation(Engine& engine, std::span<SimOperation* const> parts)
+      : SimOperation(engine, parts.front()->rank), parts_(parts.begin(), parts.end()) {
+    for (SimOperation* part : parts_) {
+      CHECK(part->rank == rank, "rank {} waits for an operation of rank {}", rank, part->rank);
+      part->watcher = this;
+    }
+  }
+  ~AnyOperation() override {
+    for (SimOperation* part : parts_) part->watcher = nullptr;
+  }
+  std::string name() const override { return fmt::format("any of {} operations", parts_.size()); }
+  std::string late() const override {
+    constexpr size_t kNamed = 4;
+    std::vector<std::string> texts;
+    for (size_t i = 0; i < std::min(kNamed, parts_.size()); ++i) texts.push_back(parts_[i]->name() + ": " + parts_[i]->late());
+    if (parts_.size() > kNamed) texts.push_back(fmt::format("and {} more", parts_.size() - kNamed));
+    return fmt::format("{}", fmt::join(texts, ", "));
+  }
+
+ private:
+  std::vector<SimOperation*> parts_;
+};
+
 }  // namespace
 
 Engine::Engine(const Scenario& scenario, bool traced)
@@ -305,8 +331,9 @@ void Engine::crash_next() {
 
 void Engine::complete(SimOperation& op) {
   op.complete = true;
+  op.ended = ++ended_;
   Rank& r = rank(op.rank);
-  if (r.waits_for == &op) end_wait(r, "");
+  if (r.waits_for && (r.waits_for == &op || r.waits_for == op.watcher)) end_wait(r, "");
 }
 
 void Engine::end_wait(Rank& r, std::string error) {
@@ -327,7 +354,25 @@ bool Engine::done(SimOperation& op) {
 
 void Engine::wait(SimOperation& op, double deadline_s) {
   Lock lock = enter(op.rank);
-  if (op.complete) return;
+  if (!op.complete) wait(lock, op, deadline_s);
+}
+
+size_t Engine::wait_any(std::span<SimOperation* const> parts, double deadline_s) {
+  Lock lock = enter(parts.front()->rank);
+  const auto first = [&] {
+    size_t best = parts.size();
+    for (size_t i = 0; i < parts.size(); ++i)
+      if (parts[i]->ended > 0 && (best == parts.size() || parts[i]->ended < parts[best]->ended)) best = i;
+    return best;
+  };
+  if (const size_t i = first(); i < parts.size()) return i;
+  const auto any = std::make_shared<AnyOperation>(*this, parts);
+  wait(lock, *any, deadline_s);
+  return first();
+}
+
+// Until op has ended, which it has not yet, or one of its parts.
+void Engine::wait(Lock& lock, SimOperation& op, double deadline_s) {
   if (first_error_) throw PeerError(failure_);
   Rank& r = rank(op.rank);
   const Time began = now_;
@@ -438,5 +483,10 @@ void Engine::hash(uint8_t kind, int id, int64_t peer, int64_t bytes) {
 
 bool SimOperation::done() { return engine.done(*this); }
 void SimOperation::wait(double deadline_s) { engine.wait(*this, deadline_s); }
+size_t SimOperation::wait_any(std::span<Operation* const> operations, double deadline_s) {
+  std::vector<SimOperation*> parts;
+  for (Operation* operation : operations) parts.push_back(static_cast<SimOperation*>(operation));
+  return engine.wait_any(parts, deadline_s);
+}
 
 }  // namespace starling::sim

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <queue>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,6 +36,7 @@ class SimOperation : public Operation, public std::enable_shared_from_this<SimOp
   SimOperation(Engine& engine, int rank) : engine(engine), rank(rank) {}
   bool done() override;
   void wait(double deadline_s) override;
+  size_t wait_any(std::span<Operation* const> operations, double deadline_s) override;
   virtual std::string name() const = 0;  // "all-reduce (ring)", "message from rank 1 (tag 5)"
   virtual std::string late() const = 0;  // "rank 2 (node1) has not started it: it is in 'validation' at update 120"
   virtual void message_ended() {}        // one of its messages, sent or received, at the present time
@@ -43,6 +45,8 @@ class SimOperation : public Operation, public std::enable_shared_from_this<SimOp
   Engine& engine;
   const int rank;  // in the whole run
   bool complete = false;
+  uint64_t ended = 0;               // when, counted in operations that had ended; 0: not yet
+  SimOperation* watcher = nullptr;  // that waits for any of several, this among them
 };
 
 struct Message {
@@ -113,6 +117,7 @@ class Engine {
   Time now(int rank) const { return ranks_[static_cast<size_t>(rank)].now; }
   bool done(SimOperation& op);
   void wait(SimOperation& op, double deadline_s);
+  size_t wait_any(std::span<SimOperation* const> parts, double deadline_s);
 
   // With the lock held.
   Time now() const { return now_; }
@@ -166,6 +171,7 @@ class Engine {
     bool sends = false;
   };
 
+  void wait(Lock& lock, SimOperation& op, double deadline_s);
   void rank_thread(Rank& r, const std::function<void(World&)>& rank_main);
   Rank* dispatch();
   void pass(Lock& lock, Rank* next);
@@ -200,7 +206,7 @@ class Engine {
   int finished_ = 0, slots_ = 0, core_ = 0;
   std::deque<Rank> ranks_;
   Time now_ = 0;
-  uint64_t next_number_ = 0;
+  uint64_t next_number_ = 0, ended_ = 0;  // events; operations that have ended
   std::priority_queue<Event, std::vector<Event>, Later> events_;
   std::priority_queue<std::pair<Time, int>, std::vector<std::pair<Time, int>>, std::greater<>> deadlines_;
   std::vector<Crash> crashes_;  // to come, the next one last

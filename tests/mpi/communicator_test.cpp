@@ -204,6 +204,86 @@ TEST(Deadline, NamesTheOtherSideOfAMessage) {
   comm.barrier().wait();
 }
 
+// Rank 0 serves the others in the order in which they come: the last rank first, as nobody else moves before it was served.
+TEST(WaitAny, ServesInTheOrderOfComing) {
+  Communicator& comm = test_comm();
+  comm.barrier().wait();
+  const Tensor token({1}, DType::i32);
+  if (comm.rank() > 0) {
+    if (comm.rank() + 1 < comm.size()) comm.receive(token, 0, 2).wait();
+    comm.send(filled(1000, DType::f32, [&](int64_t i) { return element(comm.rank(), i); }), 0, 1).wait();
+    comm.barrier().wait();
+    return;
+  }
+  std::vector<Pending> open;
+  std::vector<Tensor> x;
+  for (int r = 1; r < comm.size(); ++r) x.emplace_back(Shape{1000}, DType::f32), open.push_back(comm.receive(x.back(), r, 1));
+  for (int r = comm.size() - 1; r > 0; --r) {
+    const size_t i = wait_any(open);
+    EXPECT_EQ(i, static_cast<size_t>(r - 1));
+    expect_elements(
+        x[i], {0, 1000}, [&](int64_t k) { return element(r, k); }, fmt::format("from rank {}", r));
+    open.pop_back();
+    if (r > 1) comm.send(token, r - 1, 2).wait();
+  }
+  comm.barrier().wait();
+}
+
+TEST(WaitAny, OfSeveralThatHaveEndedTheFirstOneCounts) {
+  Communicator& comm = test_comm();
+  comm.barrier().wait();
+  const Tensor token({1}, DType::i32);
+  if (comm.rank() == 0) {
+    std::vector<Pending> open = {comm.receive(Tensor({1}, DType::i32), 1, 1), comm.receive(Tensor({1}, DType::i32), 1, 2)};
+    comm.receive(token, 1, 3).wait();  // sent after both had come
+    EXPECT_EQ(wait_any(open), 1u);
+    EXPECT_EQ(wait_any(open), 1u);  // still
+    open[0].wait();
+    open.push_back(comm.receive(token, 1, 4));
+    EXPECT_EQ(wait_any(std::vector<Pending>{open[2], open[0]}), 1u);
+    comm.send(token, 1, 5).wait();
+    open[2].wait();
+  }
+  if (comm.rank() == 1) {
+    comm.send(token, 0, 2).wait();
+    sleep_s(0.1);
+    comm.send(token, 0, 1).wait();
+    sleep_s(0.1);
+    comm.send(token, 0, 3).wait();
+    comm.receive(token, 0, 5).wait();
+    comm.send(token, 0, 4).wait();
+  }
+  comm.barrier().wait();
+}
+
+TEST(WaitAny, DeadlineNamesThoseWaitedFor) {
+  Communicator& comm = test_comm();
+  comm.barrier().wait();
+  const Tensor x({1}, DType::i32);
+  const int last = comm.size() - 1;
+  if (comm.rank() == 0) {
+    const std::vector<Pending> open = {comm.receive(x, 1, 5), comm.receive(x, last, 6)};
+    const std::string who = last == 1 ? "rank 1" : fmt::format("ranks 1, {}", last);
+    EXPECT_THAT(
+        message_of([&] { wait_any(open, 0.2); }),
+        HasSubstr(fmt::format("any of 2 operations, of which the first is a message from rank 1 of 4 bytes with tag 5, waited 0.2 s; none "
+                              "of {} did its part",
+                              who)));
+    EXPECT_EQ(wait_any(open), 1u);
+    open[0].wait();
+    open[1].wait();
+  }
+  if (comm.rank() == last) {
+    sleep_s(0.5);
+    comm.send(x, 0, 6).wait();
+  }
+  if (comm.rank() == 1) {
+    sleep_s(1);
+    comm.send(x, 0, 5).wait();
+  }
+  comm.barrier().wait();
+}
+
 TEST(Threads, ShareTheCoresOfAHost) {
   // mpirun is told to bind nothing, so all ranks of a host have one mask.
   const int n = threads_for_rank(test_comm());

@@ -53,20 +53,43 @@ void ScratchPool::give_back(std::shared_ptr<Storage> storage) {
 
 void Task::wait(double deadline_s) {
   if (!done()) {
-    const auto begin = std::chrono::steady_clock::now();
-    ++engine_.waiting_;
     std::unique_lock lock(engine_.mutex_);
-    // Who is late must have got around when the deadline comes.
-    engine_.beat_interval_ns_ = std::clamp(static_cast<int64_t>(1e9 / 20 * deadline_s), kFastestBeat, kBeatInterval);
-    engine_.to_thread_.notify_one();
-    const auto deadline = begin + std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(deadline_s));
-    engine_.from_thread_.wait_until(lock, deadline, [&] { return done(); });
-    --engine_.waiting_;
-    const int64_t waited = (std::chrono::steady_clock::now() - begin) / 1ns;
-    engine_.waited_ns_ += waited;
-    if (!done()) throw PeerError(engine_.lateness(*this, 1e-9 * static_cast<double>(waited)));
+    const auto begin = std::chrono::steady_clock::now();
+    const Task* const self = this;
+    if (!engine_.wait(lock, deadline_s, [&] { return done(); }))
+      throw PeerError(engine_.lateness({&self, 1}, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()));
   }
   if (error_) std::rethrow_exception(error_);
+}
+
+size_t Task::wait_any(std::span<Operation* const> operations, double deadline_s) {
+  std::vector<const Task*> tasks;
+  for (Operation* operation : operations) tasks.push_back(static_cast<const Task*>(operation));
+  size_t first = tasks.size();
+  const auto ended = [&] {
+    for (size_t i = 0; i < tasks.size(); ++i)
+      if (tasks[i]->ended_ > 0 && (first == tasks.size() || tasks[i]->ended_ < tasks[first]->ended_)) first = i;
+    return first < tasks.size();
+  };
+  std::unique_lock lock(engine_.mutex_);
+  const auto begin = std::chrono::steady_clock::now();
+  if (!ended() && !engine_.wait(lock, deadline_s, ended))
+    throw PeerError(engine_.lateness(tasks, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()));
+  if (tasks[first]->error_) std::rethrow_exception(tasks[first]->error_);
+  return first;
+}
+
+bool Engine::wait(std::unique_lock<std::mutex>& lock, double deadline_s, const std::function<bool()>& ended) {
+  const auto begin = std::chrono::steady_clock::now();
+  ++waiting_;
+  // Who is late must have got around when the deadline comes.
+  beat_interval_ns_ = std::clamp(static_cast<int64_t>(1e9 / 20 * deadline_s), kFastestBeat, kBeatInterval);
+  to_thread_.notify_one();
+  const auto deadline = begin + std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(deadline_s));
+  const bool in_time = from_thread_.wait_until(lock, deadline, ended);
+  --waiting_;
+  waited_ns_ += (std::chrono::steady_clock::now() - begin) / 1ns;
+  return in_time;
 }
 
 Engine::Engine() : beat_interval_ns_(kBeatInterval) {
@@ -243,6 +266,7 @@ void Engine::end_task(Task& task, const std::exception_ptr& error) {
   task.release();
   const std::lock_guard lock(mutex_);
   task.error_ = error;
+  task.ended_ = ++ended_;
   task.done_.store(true, std::memory_order_release);
   from_thread_.notify_all();
 }
@@ -298,20 +322,33 @@ void Engine::stop_mpi() {
 }
 
 // Called with the mutex held.
-std::string Engine::lateness(const Task& task, double waited_s) {
+std::string Engine::lateness(std::span<const Task* const> tasks, double waited_s) {
   const int64_t now = now_ns();
   enter_own_beat(now);
   int hops = 1;
   while ((1 << hops) < static_cast<int>(known_.size())) ++hops;
   Lateness l;
-  l.operation = task.what_;
   l.waited_s = waited_s;
-  l.collective = task.collective_;
-  l.members = task.group_.members;
   l.self = world_->rank;
-  l.peer = task.peer_;
   // News needs up to 2 hops beats: each is sent to one distance, and distances take turns.
   l.silent_s = 1e-9 * static_cast<double>(kBeatInterval) * (4 + 4 * hops);
+  const Task& first = *tasks.front();
+  l.operation = first.what_;
+  l.any = tasks.size() > 1;
+  if (!l.any) {
+    l.collective = first.collective_;
+    l.members = first.group_.members;
+    l.peer = first.peer_;
+  } else {
+    l.operation = fmt::format("any of {} operations, of which the first is {},", tasks.size(), first.what_);
+    for (const Task* task : tasks)
+      if (task->peer_ >= 0)
+        l.members.push_back(task->peer_);
+      else
+        l.members.insert(l.members.end(), task->group_.members.begin(), task->group_.members.end());
+    std::sort(l.members.begin(), l.members.end());
+    l.members.erase(std::unique(l.members.begin(), l.members.end()), l.members.end());
+  }
   return describe_lateness(l, known_, hosts_, now);
 }
 

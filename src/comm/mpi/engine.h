@@ -8,8 +8,10 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -52,6 +54,7 @@ class Task : public Operation {
 
   bool done() override { return done_.load(std::memory_order_acquire); }
   void wait(double deadline_s) override;
+  size_t wait_any(std::span<Operation* const> operations, double deadline_s) override;
 
  protected:
   Engine& engine_;
@@ -63,6 +66,7 @@ class Task : public Operation {
   const int64_t collective_;
   const int peer_;
   std::atomic<bool> done_ = false;
+  int64_t ended_ = 0;  // when, counted in operations of this process that had ended; under the engine's mutex
   std::exception_ptr error_;
 };
 
@@ -104,7 +108,9 @@ class Engine {
   void stop_mpi();
   const Group& add_group(MPI_Comm comm, bool world);
   void enter_own_beat(int64_t now);
-  std::string lateness(const Task& task, double waited_s);
+  // Until that is so: then true, false when the deadline comes first. Called with the mutex held.
+  bool wait(std::unique_lock<std::mutex>& lock, double deadline_s, const std::function<bool()>& ended);
+  std::string lateness(std::span<const Task* const> tasks, double waited_s);
 
   // Written before the constructor returns, then constant.
   const Group* world_ = nullptr;
@@ -128,6 +134,7 @@ class Engine {
   int64_t beat_interval_ns_;
   int64_t waited_ns_ = 0;
   int64_t collectives_ = 0, operations_ = 0;  // started
+  int64_t ended_ = 0;                         // operations
   std::exception_ptr start_error_;
 
   std::atomic<int64_t> sent_ = 0, received_ = 0, messages_ = 0;

@@ -94,6 +94,9 @@ std::string describe_lateness(const Lateness& l, const std::vector<Heartbeats::K
                         doing(oldest));
   else if (l.peer >= 0)
     text += fmt::format("{} did not do its part: {} and was last heard of {:.1f} s ago", name(l.peer), doing(l.peer), age(l.peer));
+  else if (l.any)
+    text += fmt::format("none of rank{} {} did its part; least far is {}: {} and was last heard of {:.1f} s ago",
+                        others.size() > 1 ? "s" : "", fmt::join(others, ", "), name(slowest), doing(slowest), age(slowest));
   else if (progress(slowest) < progress(l.self))
     text += fmt::format("{} is behind: {} and was last heard of {:.1f} s ago", name(slowest), doing(slowest), age(slowest));
   else

@@ -52,8 +52,9 @@ struct Lateness {
   std::string operation;
   double waited_s = 0;
   int64_t collective = -1;   // its number on the communicator of all ranks, or -1
-  std::vector<int> members;  // of the group, by world rank
+  std::vector<int> members;  // of the group, or who is waited for, by world rank
   int self = 0, peer = -1;   // world ranks; peer: the only one that is waited for, or -1
+  bool any = false;          // one of the members was enough
   double silent_s = 5;       // a rank unheard for longer than this counts as dead
 };
 // "all-reduce (ring) waited 10.0 s; rank 2 on beta is behind: ..."
