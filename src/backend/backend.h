@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/compression.h"
 #include "tensor/tensor.h"
 
 namespace starling {
@@ -209,6 +210,11 @@ class Backend {
   virtual void sgd(const Tensor& value, const Tensor& gradient, const SgdStep&) = 0;
   // average = decay * average + (1 - decay) * value.
   virtual void moving_average(const Tensor& value, const Tensor& average, double decay) = 0;
+  // Writes a code of what is sent (backend/compression.h). Returns the index of the first element that is not finite, or -1; then x,
+  // residual, velocity and code are undefined.
+  virtual int64_t compress(const Compression&) = 0;
+  // sum += scale * what the codes [n * layout.bytes] hold, in their order for each element.
+  virtual void decompress(const CodeLayout& layout, const Tensor& codes, double scale, const Tensor& sum) = 0;
 };
 
 // "reference" (f64), "cpu" or "cpu:f32" (f32), "cpu:bf16". threads 0 = one per core of the affinity mask.

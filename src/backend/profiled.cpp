@@ -134,5 +134,11 @@ void ProfiledBackend::sgd(const Tensor& value, const Tensor& gradient, const Sgd
 void ProfiledBackend::moving_average(const Tensor& value, const Tensor& average, double decay) {
   timed("moving_average", [&] { inner_.moving_average(value, average, decay); });
 }
+int64_t ProfiledBackend::compress(const Compression& c) {
+  return timed("compress", [&] { return inner_.compress(c); });
+}
+void ProfiledBackend::decompress(const CodeLayout& layout, const Tensor& codes, double scale, const Tensor& sum) {
+  timed("decompress", [&] { inner_.decompress(layout, codes, scale, sum); });
+}
 
 }  // namespace starling

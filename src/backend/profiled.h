@@ -80,6 +80,8 @@ class ProfiledBackend : public Backend {
   void adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep&) override;
   void sgd(const Tensor& value, const Tensor& gradient, const SgdStep&) override;
   void moving_average(const Tensor& value, const Tensor& average, double decay) override;
+  int64_t compress(const Compression&) override;
+  void decompress(const CodeLayout& layout, const Tensor& codes, double scale, const Tensor& sum) override;
 
  private:
   template <class F>

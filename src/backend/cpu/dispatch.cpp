@@ -34,6 +34,17 @@ const kernels::Table& kernel_table(DType activation) {
   }
 }
 
+const kernels::CompressionTable& compression_table() {
+  switch (level()) {
+    case 4:
+      return kernels::v4::compression();
+    case 3:
+      return kernels::v3::compression();
+    default:
+      return kernels::v2::compression();
+  }
+}
+
 std::string cpu_instruction_set() { return "x86-64-v" + std::to_string(level()); }
 
 bool cpu_has_bf16() { return __builtin_cpu_supports("avx512bf16") != 0 && level() == 4; }

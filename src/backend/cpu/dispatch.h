@@ -3,10 +3,12 @@
 
 #include <string>
 
+#include "backend/cpu/compression.h"
 #include "backend/cpu/kernels.h"
 
 namespace starling {
 
 const kernels::Table& kernel_table(DType activation);
+const kernels::CompressionTable& compression_table();
 
 }  // namespace starling

@@ -484,6 +484,11 @@ class ReferenceBackend : public Backend {
       average.data<double>()[i] = decay * average.data<double>()[i] + (1 - decay) * value.data<double>()[i];
   }
 
+  int64_t compress(const Compression& c) override { return reference_compress(c); }
+  void decompress(const CodeLayout& layout, const Tensor& codes, double scale, const Tensor& sum) override {
+    reference_decompress(layout, codes, scale, sum);
+  }
+
  private:
   static double& at(const Tensor& t, int64_t row, int64_t column) { return t.data<double>()[row * t.columns() + column]; }
 
