@@ -17,6 +17,11 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
   return {{"adam.m", first_}, {"adam.v", second_}};
 }
 
+void Optimizer::reset_moments() {
+  if (first_) first_.zero(), second_.zero();
+  moments_since_ = updates_;
+}
+
 double Optimizer::elements_moved() const { return is_sgd(options_, updates_ + 1) ? 3 : 7; }
 
 void Optimizer::update(const Tensor& values, const Tensor& gradients, int64_t begin, int64_t end, double gradient_scale, double rate) {
@@ -31,7 +36,7 @@ void Optimizer::update(const Tensor& values, const Tensor& gradients, int64_t be
     return backend_.sgd(values.slice(begin, shape), gradients.slice(begin, shape), {rate, options_.weight_decay, gradient_scale});
   backend_.adam(values.slice(begin, shape), gradients.slice(begin, shape), first_.slice(at, shape), second_.slice(at, shape),
                 {rate, options_.beta1, options_.beta2, options_.epsilon, options_.weight_decay, options_.optimizer == "adamw",
-                 gradient_scale, updates_});
+                 gradient_scale, updates_ - moments_since_});
 }
 
 bool is_sgd(const OptimizerOptions& o, int64_t step) { return o.optimizer == "sgd" || (o.sgd_after > 0 && step > o.sgd_after); }

@@ -29,6 +29,11 @@ class Optimizer {
 
   int64_t updates() const { return updates_; }
   void set_updates(int64_t n) { updates_ = n; }
+  // Forgets the moments; bias correction counts from here.
+  void reset_moments();
+  // The update that the moments begin after.
+  int64_t moments_since() const { return moments_since_; }
+  void set_moments_since(int64_t n) { moments_since_ = n; }
   // State buffers by name, for checkpoints: the owned ranges one behind the other. None for sgd.
   std::vector<std::pair<std::string, Tensor>> state() const;
   // Elements that the next update reads and writes for each parameter.
@@ -39,7 +44,7 @@ class Optimizer {
   OptimizerOptions options_;
   std::vector<Range> owned_;
   Tensor first_, second_;  // Adam's moments; empty for sgd
-  int64_t updates_ = 0;
+  int64_t updates_ = 0, moments_since_ = 0;
 };
 
 // The learning rate of update `step` (counted from 1) of a run of max_steps. Linear warm-up from 0 to the peak, then:

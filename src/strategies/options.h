@@ -3,11 +3,17 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "strategies/periodic_options.h"
 
 namespace starling {
 
+// Names of strategies, in the order of the documentation; each stands for values of the options below (presets.cpp).
+std::vector<std::string> strategy_names();
+
 struct StrategyOptions {
-  std::string name = "all-reduce";           // all-reduce | parameter-server
+  std::string name = "all-reduce";           // one of strategy_names()
   std::string algorithm = "auto";            // of collectives
   std::string wire = "f32";                  // f32 | bf16, for gradients
   double bucket_mib = 4;                     // MiB of gradient exchanged at once
@@ -21,12 +27,21 @@ struct StrategyOptions {
   int64_t base_batch_tokens = 0;             // the batch that train.learning-rate was chosen for; 0: train.batch-tokens
   double deadline_seconds = 300;             // a rank that is waited for longer counts as lost
   int64_t check_every = 1000;                // updates between comparisons of the replicas; 0: never
+  PeriodicOptions periodic;
 };
+
+enum class Family : uint8_t { synchronous, periodic };
+Family family_of(const StrategyOptions& options);
+// Defaults and what the name changes; ConfigError, with the nearest name, for an unknown one.
+StrategyOptions strategy_preset(const std::string& name);
+// ConfigError for options that cannot be meant together.
+void check_strategy(const StrategyOptions& options);
 
 template <class Visitor>
 void visit(Visitor& v, StrategyOptions& c) {
-  v.choice("name", c.name, {"all-reduce", "parameter-server"},
-           "how ranks agree: all-reduce = every rank sums all gradients; parameter-server = servers sum and update, workers pull");
+  v.choice("name", c.name, strategy_names(),
+           "how ranks agree, and the values that the keys below start from: all-reduce = every rank sums all gradients; parameter-server = "
+           "servers sum and update, workers pull; model-average, bmuf, diloco, streaming = local updates, merged from time to time");
   v.choice("algorithm", c.algorithm, {"auto", "ring", "tree", "halving-doubling", "library"},
            "of collectives; auto = tree up to 64 KiB, ring above; library = those of MPI (not available in the simulator)");
   v.choice("wire", c.wire, {"f32", "bf16"}, "number format of gradients on the wire; sums are f32 in both");
@@ -49,6 +64,7 @@ void visit(Visitor& v, StrategyOptions& c) {
           "the batch that train.learning-rate was chosen for, target tokens; 0 = train.batch-tokens", 0, 1000000000);
   v.field("deadline-seconds", c.deadline_seconds, "a rank that others wait for longer than this counts as lost", 0.01, 1e9);
   v.field("check-every", c.check_every, "updates between two comparisons of all replicas' parameters, by hash; 0 = never", 0, 1000000000);
+  visit(v, c.periodic);
 }
 
 }  // namespace starling

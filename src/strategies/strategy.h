@@ -34,6 +34,23 @@ class Strategy {
   virtual const std::vector<Bucket>& buckets() const = 0;
   // One update. Throws Error naming the step, on every rank and before anything has changed, if the loss or the gradient is not finite.
   virtual StepResult step(Worker& worker) = 0;
+  // Once the ranks hold the parameters to start from, before the first step and before state() is overwritten.
+  virtual void begin(Worker&) {}
+  // What a continued run needs beyond parameters and the optimizer's state; `shared`: equal on all ranks. Waits for what is under way, so
+  // that a continued run equals an uninterrupted one. Collective.
+  struct StateTensor {
+    std::string name;
+    Tensor tensor;
+    bool shared;
+  };
+  virtual std::vector<StateTensor> state(Worker&) { return {}; }
+  // Whether ranks may hold unlike parameters between steps.
+  virtual bool diverges() const { return false; }
+  // The parameters to validate and to deploy (flat); an empty tensor: those of every rank are they. `final`: with everything that has not
+  // been merged yet, as at the end of training; nothing else changes by that. Collective.
+  virtual Tensor deployed(Worker&, bool /*final*/) { return {}; }
+  // Whether ranks go their own ways outside step(): then only rank 0 validates and saves, and nothing is collective.
+  virtual bool alone() const { return false; }
   // For the log: what is exchanged and how many bytes a step by the closed form.
   virtual std::string describe() const = 0;
   // How the embedding tables went over the wire last time and the bytes compared, for the log; "" if there was no choice.

@@ -10,12 +10,12 @@
 
 #include "base/config.h"
 #include "strategies/embedding_exchange.h"
+#include "strategies/periodic.h"
 #include "strategies/strategy.h"
+#include "strategies/totals.h"
 
 namespace starling {
 namespace {
-
-constexpr int kTotals = 13;
 
 class Synchronous : public Strategy {
  public:
@@ -76,9 +76,9 @@ class Synchronous : public Strategy {
     w.comm().note("exchange of gradients", 0);
     StepResult result;
     result.totals = receive_totals();
-    if (!std::isfinite(result.totals.smoothed)) refuse(w, "loss");
+    if (!std::isfinite(result.totals.smoothed)) refuse_step(w, "loss");
     result.gradient_norm = std::sqrt(sum_of_squares(w)) / w.gradient_divisor(result.totals);
-    if (!std::isfinite(result.gradient_norm)) refuse(w, "gradient");
+    if (!std::isfinite(result.gradient_norm)) refuse_step(w, "gradient");
     const Worker::UpdatePlan plan = w.plan_update(result.totals, result.gradient_norm);
     result.learning_rate = plan.rate;
     update(w, plan);
@@ -129,19 +129,13 @@ class Synchronous : public Strategy {
   }
 
   void send_totals(Worker& w, const StepTotals& mine) {
-    auto* x = totals_.data<double>();
-    std::fill_n(x, totals_.count(), 0.0);
-    const double values[kTotals] = {mine.smoothed,  mine.nll,     mine.tokens,    mine.correct, mine.source_tokens,
-                                    mine.sentences, mine.clipped, mine.clippable, mine.stop,    mine.finished,
-                                    mine.reward,    mine.samples, mine.distinct};
-    std::copy_n(values, kTotals, x);
+    write_totals(mine, {totals_.data<double>(), kTotals});
     pending_totals_ = w.comm().all_reduce(totals_);
   }
 
   StepTotals receive_totals() {
     pending_totals_.wait();
-    const auto* x = totals_.data<double>();
-    return {x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11], x[12]};
+    return read_totals({totals_.data<double>(), kTotals});
   }
 
   // How many rows of each table every rank will send, if it goes by rows: exchanged during the forward pass.
@@ -290,13 +284,6 @@ class Synchronous : public Strategy {
     parameters.changed();
   }
 
-  [[noreturn]] static void refuse(Worker& w, const char* what) {
-    throw Error(
-        fmt::format("the {} of {} is not finite; nothing was updated. The latest checkpoint is intact: continue from it with a lower "
-                    "train.learning-rate or longer train.warmup, or with --train.precision f32",
-                    what, w.step_name()));
-  }
-
   StrategyOptions options_;
   std::vector<ExchangedTable> tables_;  // that may go by rows
   int rank_, size_;
@@ -319,6 +306,7 @@ class Synchronous : public Strategy {
 
 std::unique_ptr<Strategy> make_strategy(const StrategyOptions& o, const ParameterStore& parameters,
                                         const std::vector<ExchangedTable>& tables, int rank, int size) {
+  check_strategy(o);
   if (o.name == "parameter-server") {
     if (o.sharded_optimizer)
       throw ConfigError(
@@ -329,7 +317,9 @@ std::unique_ptr<Strategy> make_strategy(const StrategyOptions& o, const Paramete
     if (o.servers > size)
       throw ConfigError(fmt::format("strategy.servers is {}, but there are {} ranks; lower it, or set it to 0", o.servers, size));
   }
-  return std::make_unique<Synchronous>(o, parameters, tables, rank, size);
+  auto synchronous = std::make_unique<Synchronous>(o, parameters, tables, rank, size);
+  if (family_of(o) == Family::periodic) return make_periodic(o, std::move(synchronous), parameters, tables, rank, size);
+  return synchronous;
 }
 
 void comm_settings(const StrategyOptions& options, Communicator& comm) {

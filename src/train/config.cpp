@@ -63,18 +63,22 @@ void set_preset(const std::string& name, Config& c) {
   c.valid.prune_threshold = search.prune_threshold;
 }
 
-// Sets the preset of the file or the command line before anything else is read.
-void apply_preset(const ConfigDocument& document, const std::vector<Override>& overrides, Config& config) {
-  ConfigDocument::Scalar preset = document.scalar("model", "preset").value_or(ConfigDocument::Scalar{});
-  for (const auto& [name, value] : overrides) {
-    if (name == "model.preset") preset = {value, "command line"};
-  }
-  if (preset.where.empty()) return;
-  try {
-    set_preset(preset.text, config);
-  } catch (const ConfigError& e) {
-    throw ConfigError(fmt::format("{}: {}", preset.where, e.what()));
-  }
+// Sets the model's preset and the strategy that the file or the command line names, before anything else is read.
+void apply_presets(const ConfigDocument& document, const std::vector<Override>& overrides, Config& config) {
+  const auto apply = [&](const std::string& section, const std::string& key, const auto& set) {
+    ConfigDocument::Scalar preset = document.scalar(section, key).value_or(ConfigDocument::Scalar{});
+    for (const auto& [name, value] : overrides) {
+      if (name == section + "." + key) preset = {value, "command line"};
+    }
+    if (preset.where.empty()) return;
+    try {
+      set(preset.text);
+    } catch (const ConfigError& e) {
+      throw ConfigError(fmt::format("{}: {}", preset.where, e.what()));
+    }
+  };
+  apply("model", "preset", [&](const std::string& name) { set_preset(name, config); });
+  apply("strategy", "name", [&](const std::string& name) { config.strategy = strategy_preset(name); });
 }
 
 // data.source, data.target and data.tsv stand for the first corpus, as long as it is the only one.
@@ -173,6 +177,9 @@ void check(const Config& c) {
   check_clip(c);
   check_vocab(c.vocab);
   check_train(c.train);
+  check_strategy(c.strategy);
+  if (family_of(c.strategy) == Family::periodic && c.train.optimizer.ema > 0)
+    throw ConfigError(fmt::format("train.ema averages one replica, but those of strategy {} differ; set train.ema to 0", c.strategy.name));
   check_valid(c.valid);
 }
 
@@ -194,7 +201,7 @@ Config parse_config(std::string_view text, const std::string& file, const std::v
   Config config;
   CorpusShorthand shorthand;
   const std::vector<ConfigSection> sections = sections_of(config, shorthand);
-  apply_preset(document, overrides, config);
+  apply_presets(document, overrides, config);
   document.read(sections);
   fold_shorthand(config.data, shorthand, true);
   for (const auto& [name, value] : overrides) {
@@ -227,6 +234,9 @@ std::string dump_config(const Config& config, bool full) {
   const std::string standard_preset = standard.model.preset;
   set_preset(config.model.preset, standard);
   standard.model.preset = standard_preset;
+  const std::string standard_name = standard.strategy.name;
+  standard.strategy = strategy_preset(config.strategy.name);
+  standard.strategy.name = standard_name;
   const std::vector<ConfigSection> defaults = sections_of(standard, shorthand);
   return write_config(sections_of(copy, shorthand), {.defaults = defaults});
 }

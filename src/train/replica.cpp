@@ -28,6 +28,7 @@ Replica::Replica(Model& model, const StepOptions& options, World& world)
     average_ = Tensor(model.parameters().values().shape(), model.parameters().values().dtype());
     std::memcpy(average_.raw(), model.parameters().values().raw(), average_.bytes());
   }
+  begin();
 }
 
 StepResult Replica::step(std::span<const Batch> share, End end, const Refinement& refinement) {

@@ -40,8 +40,14 @@ class Replica : private Worker {
   // The same with samples of the share's sources (train/refine.h), whose gradients are added. Totals count the share alone.
   StepResult step(std::span<const Batch> share, End end, const Refinement& refinement);
 
+  // As in Strategy, for this rank. A new replica has begun; one whose parameters were loaded begins again.
+  void begin() { strategy_->begin(*this); }
+  std::vector<Strategy::StateTensor> strategy_state() { return strategy_->state(*this); }
+  Tensor deployed(bool final) { return strategy_->deployed(*this, final); }
+
   Model& model() { return model_; }
   Optimizer& optimizer() override { return optimizer_; }
+  int64_t moments_since() const { return optimizer_.moments_since(); }
   const Strategy& strategy() const { return *strategy_; }
   const ComputeCost& cost() const { return cost_; }
   // Updates done.

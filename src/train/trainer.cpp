@@ -507,7 +507,7 @@ class Trainer {
 
   // Replicas must be equal bit for bit; a rank that computes wrongly shows here.
   void compare_replicas() {
-    if (comm().size() == 1 || world_.clock->timing_only()) return;
+    if (comm().size() == 1 || world_.clock->timing_only() || diverges()) return;
     Sha256 hash;
     const Tensor& values = model_->parameters().values();
     // A rank that only serves has current values for its own part alone.
@@ -536,6 +536,7 @@ class Trainer {
   }
 
   void report() {
+    if (window_target_ == 0) return;  // no sums have been exchanged since the last line
     progress_.report(make_report());
     report_communication();
     window_reward_ = window_samples_ = window_distinct_ = 0;
@@ -583,6 +584,7 @@ class Trainer {
       if (!first()) average = Tensor(model_->parameters().values().shape(), model_->parameters().values().dtype());
       comm().broadcast(average, 0).wait(kPatience);
     }
+    if (diverges()) average = replica_->deployed(!stopped_ && finished());
     if (replica_->strategy().workers() < comm().size()) {  // ranks that only serve know their own part, but translate a share too
       comm().broadcast(model_->parameters().values(), 0).wait(kPatience);
       model_->parameters().changed();
@@ -621,8 +623,18 @@ class Trainer {
   void save() {
     comm().note("checkpoint", step());
     const double start = clock().seconds();
-    const std::vector<std::pair<std::string, Tensor>> optimizer = gather_optimizer();
-    if (first()) save_here(optimizer);
+    std::vector<std::pair<std::string, Tensor>> tensors, of_ranks;
+    for (const Strategy::StateTensor& t : replica_->strategy_state())
+      if (t.shared) tensors.emplace_back(t.name, t.tensor);
+    if (diverges()) {
+      of_ranks = gather_ranks();
+      const SwappedParameters deployed(model_->parameters(), replica_->deployed(!stopped_ && finished()));
+      if (first()) save_here(tensors, of_ranks);
+    } else {
+      const auto optimizer = gather_optimizer();
+      tensors.insert(tensors.end(), optimizer.begin(), optimizer.end());
+      if (first()) save_here(tensors, {});
+    }
     saved_ = step();
     if (comm().size() > 1) wait_for_first();
     paused_ += clock().seconds() - start;
@@ -675,6 +687,9 @@ class Trainer {
     }
   }
 
+  // Ranks have parameters and moments of their own, all of which go into a checkpoint.
+  bool diverges() const { return replica_->strategy().diverges(); }
+
   bool sharded_state() const {
     const std::vector<Range> everything{{0, model_->parameters().values().count()}};
     for (int r = 0; r < comm().size(); ++r)
@@ -692,14 +707,47 @@ class Trainer {
     }
   }
 
-  void save_here(const std::vector<std::pair<std::string, Tensor>>& optimizer) {
+  // What a rank has for itself when replicas differ.
+  std::vector<std::pair<std::string, Tensor>> own_state() {
+    std::vector<std::pair<std::string, Tensor>> all{{"parameters", model_->parameters().values()}};
+    for (const auto& t : replica_->optimizer().state()) all.push_back(t);
+    for (const Strategy::StateTensor& t : replica_->strategy_state())
+      if (!t.shared) all.emplace_back(t.name, t.tensor);
+    return all;
+  }
+
+  // Everybody's own_state() on rank 0, named rank0.parameters and so on.
+  std::vector<std::pair<std::string, Tensor>> gather_ranks() {
+    const auto own = own_state();
+    std::vector<std::pair<std::string, Tensor>> all;
+    for (const auto& [name, mine] : own) {
+      if (!first()) {
+        comm().send(mine, 0, kStateTag).wait(kPatience);
+        continue;
+      }
+      for (int r = 0; r < comm().size(); ++r) {
+        const Tensor& copy = all.emplace_back(fmt::format("rank{}.{}", r, name), Tensor(mine.shape(), mine.dtype())).second;
+        if (r == 0)
+          std::memcpy(copy.raw(), mine.raw(), static_cast<size_t>(mine.bytes()));
+        else
+          comm().receive(copy, r, kStateTag).wait(kPatience);
+      }
+    }
+    return all;
+  }
+
+  void save_here(const std::vector<std::pair<std::string, Tensor>>& optimizer,
+                 const std::vector<std::pair<std::string, Tensor>>& of_ranks) {
     const double start = now();
     const SwappedParameters averaged(model_->parameters(), replica_->average());
     std::vector<Part> parts = model_parts(*model_, model_->config(), *vocabularies_, search_options(config_.valid), step());
-    std::vector<NamedBytes> tensors;
-    const auto add = [&](const std::string& name, const Tensor& t) {
-      tensors.push_back({name, "F32", {t.count()}, {t.raw(), static_cast<size_t>(t.bytes())}});
+    std::vector<NamedBytes> tensors, ranks;
+    const auto named = [](const std::string& name, const Tensor& t) {
+      return NamedBytes{name, t.dtype() == DType::f64 ? "F64" : "F32", {t.count()}, {t.raw(), static_cast<size_t>(t.bytes())}};
     };
+    const auto add = [&](const std::string& name, const Tensor& t) { tensors.push_back(named(name, t)); };
+    for (const auto& [name, tensor] : of_ranks) ranks.push_back(named(name, tensor));
+    if (!ranks.empty()) parts.push_back(safetensors_part("ranks.safetensors", std::move(ranks)));
     for (const auto& [name, tensor] : optimizer) add(name, tensor);
     if (replica_->average()) add("parameters", replica_->average());  // swapped: the raw values
     parts.push_back(safetensors_part("training.safetensors", std::move(tensors)));
@@ -711,6 +759,9 @@ class Trainer {
   State state() const {
     State s;
     s.put("step", step());
+    s.put("moments-since", replica_->moments_since());
+    s.put("ranks", int64_t{comm().size()});
+    s.put("strategy", config_.strategy.name);
     s.put("epoch", stream_->position().epoch);
     s.put("batch", stream_->position().index);
     s.put("seed", config_.train.seed);
@@ -742,10 +793,65 @@ class Trainer {
     if (text.empty()) return;
     comm().broadcast(model_->parameters().values(), 0).wait(kPatience);
     model_->parameters().changed();
-    scatter_optimizer(optimizer);
-    take_up(State::from_json(text, "the state of rank 0"));
+    const State state = State::from_json(text, "the state of rank 0");
+    take_up(state);
+    replica_->begin();
+    resume_strategy();
+    if (!resume_ranks(state)) scatter_optimizer(optimizer);
     if (first()) progress_.message(fmt::format("continuing after update {} from {}", step(), loaded_->directory));
   }
+
+  // What all ranks share of the strategy's state, as far as the checkpoint has it.
+  void resume_strategy() {
+    std::optional<SafetensorsFile> file;
+    if (first()) file.emplace(*files_, loaded_->path("training.safetensors"));
+    for (const Strategy::StateTensor& t : replica_->strategy_state()) {
+      if (!t.shared) continue;
+      const NamedBytes* saved = file ? file->find(t.name) : nullptr;
+      if (saved && static_cast<int64_t>(saved->data.size()) == t.tensor.bytes())
+        std::memcpy(t.tensor.raw(), saved->data.data(), saved->data.size());
+      comm().broadcast(t.tensor, 0).wait(kPatience);
+    }
+  }
+
+  // Replicas that differ: each rank takes up its own. False if the checkpoint is not of so many ranks and this strategy; then all begin
+  // with the deployed parameters and the mean of the moments.
+  bool resume_ranks(const State& state) {
+    if (!diverges()) return false;
+    std::optional<SafetensorsFile> file;
+    if (first() && has_ranks_file()) file.emplace(*files_, loaded_->path("ranks.safetensors"));
+    const bool same = state.has("ranks") && state.integer("ranks") == comm().size() && state.text("strategy") == config_.strategy.name;
+    const auto own = own_state();
+    bool whole = file && same;
+    for (const auto& [name, mine] : own) {
+      const NamedBytes* saved = whole ? file->find("rank0." + name) : nullptr;
+      whole = saved && static_cast<int64_t>(saved->data.size()) == mine.bytes();
+    }
+    if (broadcast_text(comm(), whole ? "whole" : "") != "whole") {
+      if (first() && state.has("ranks"))
+        progress_.message(
+            fmt::format("the checkpoint is of {} ranks with strategy {}, whose replicas differed or were kept otherwise: all "
+                        "begin with its deployed model and the mean of its moments",
+                        state.integer("ranks"), state.text("strategy")));
+      return false;
+    }
+    for (const auto& [name, mine] : own) {
+      if (!first()) {
+        comm().receive(mine, 0, kStateTag).wait(kPatience);
+        continue;
+      }
+      for (int r = comm().size() - 1; r >= 0; --r) {
+        const Tensor part = r == 0 ? mine : Tensor(mine.shape(), mine.dtype());
+        const NamedBytes& saved = file->at(fmt::format("rank{}.{}", r, name));
+        std::memcpy(part.raw(), saved.data.data(), std::min<size_t>(saved.data.size(), static_cast<size_t>(part.bytes())));
+        if (r > 0) comm().send(part, r, kStateTag).wait(kPatience);
+      }
+    }
+    model_->parameters().changed();
+    return true;
+  }
+
+  bool has_ranks_file() const { return files_->exists(join_path(loaded_->directory, "ranks.safetensors")); }
 
   // Rank 0: checks that the checkpoint belongs to this run, loads parameters and average, and returns the optimizer's state.
   std::vector<std::pair<std::string, Tensor>> load_checkpoint(const State& s) {
@@ -774,6 +880,7 @@ class Trainer {
       optimizer.emplace_back(name, Tensor({model_->parameters().values().count()}, tensor.dtype()));
       if (training.find(name)) restore(name, optimizer.back().second);  // absent where train.optimizer was sgd: Adam begins anew
     }
+    if (has_ranks_file()) load_mean_moments(s, optimizer);
     const Tensor& average = replica_->average();
     if (training.find("parameters")) {  // then the file of weights holds their moving average
       if (average) std::memcpy(average.raw(), model_->parameters().values().raw(), average.bytes());
@@ -785,8 +892,23 @@ class Trainer {
     return optimizer;
   }
 
+  // Of replicas that differed, for ranks that cannot each take up one.
+  void load_mean_moments(const State& s, const std::vector<std::pair<std::string, Tensor>>& optimizer) {
+    const SafetensorsFile file(*files_, loaded_->path("ranks.safetensors"));
+    const auto ranks = static_cast<float>(s.integer("ranks"));
+    for (const auto& [name, mean] : optimizer)
+      for (int64_t r = 0; r < s.integer("ranks"); ++r) {
+        const NamedBytes* saved = file.find(fmt::format("rank{}.{}", r, name));
+        if (!saved || static_cast<int64_t>(saved->data.size()) != mean.bytes()) continue;
+        const Tensor one(mean.shape(), mean.dtype());
+        std::memcpy(one.raw(), saved->data.data(), saved->data.size());
+        for (int64_t i = 0; i < mean.count(); ++i) mean.data<float>()[i] += one.data<float>()[i] / ranks;
+      }
+  }
+
   void take_up(const State& s) {
     replica_->optimizer().set_updates(s.integer("step"));
+    if (s.has("moments-since")) replica_->optimizer().set_moments_since(s.integer("moments-since"));
     stream_->seek({s.integer("epoch"), s.integer("batch")});
     epoch_ = s.integer("epoch") + 1;
     earlier_seconds_ = s.real("seconds");

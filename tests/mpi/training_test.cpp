@@ -30,10 +30,24 @@ std::vector<std::pair<std::string, StrategyOptions>> strategies() {
   return all;
 }
 
+std::vector<std::pair<std::string, StrategyOptions>> local_strategies() {
+  std::vector<std::pair<std::string, StrategyOptions>> all;
+  for (const std::string name : {"model-average", "bmuf", "diloco", "streaming"}) {
+    StrategyOptions o = strategy_preset(name);
+    o.bucket_mib = 0.004, o.algorithm = "ring", o.deadline_seconds = 60;
+    o.periodic.interval = 6, o.periodic.synchronous_steps = name == "bmuf" ? 3 : 0, o.periodic.delay = name == "streaming" ? 2 : 0;
+    if (name == "diloco") o.wire = "bf16", o.periodic.inner_state = "average";
+    all.emplace_back(name, o);
+  }
+  return all;
+}
+
 TEST(Training, IsByteIdenticalToTheSimulators) {
   World& world = test_world();
   const int rank = world.comm->rank(), size = world.comm->size();
-  for (const auto& [name, options] : strategies()) {
+  auto all = strategies();
+  for (auto& local : local_strategies()) all.push_back(std::move(local));
+  for (const auto& [name, options] : all) {
     TrainingRun run;
     run.backend = "cpu:f32", run.steps = 20, run.strategy = options;
     const Traffic before = world.comm->traffic();

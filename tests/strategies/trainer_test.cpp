@@ -129,6 +129,28 @@ TEST_F(DistributedTrainer, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
   }
 }
 
+TEST_F(DistributedTrainer, ReplicasThatDifferContinueBitForBit) {
+  for (const std::string strategy : {"model-average", "bmuf", "streaming"}) {
+    const auto with = [&](const std::string& run, int64_t steps) {
+      Config c = config(strategy + run);
+      c.train.max_steps = steps, c.train.optimizer.ema = 0;
+      c.strategy = strategy_preset(strategy);
+      c.strategy.periodic.interval = 6, c.strategy.batch = "global", c.strategy.periodic.synchronous_steps = strategy == "bmuf" ? 4 : 0;
+      c.strategy.periodic.delay = strategy == "streaming" ? 3 : 0;
+      return c;
+    };
+    run(with("whole", 20), 3);
+    for (const int64_t stop : {3, 7, 13, 20}) run(with("parts", stop), 3);
+    for (const std::string file : {"model.safetensors", "training.safetensors", "ranks.safetensors"})
+      EXPECT_EQ(hash(strategy + "parts", 20, file), hash(strategy + "whole", 20, file)) << strategy << " " << file;
+    // Another number of ranks, or one worker by itself, goes on from the deployed model.
+    EXPECT_EQ(run(with("parts", 26), 2), 0);
+    Config alone = with("parts", 30);
+    alone.strategy = {};
+    EXPECT_EQ(run_training(alone), 0);
+  }
+}
+
 TEST_F(DistributedTrainer, AnyNumberOfRanksContinuesACheckpoint) {
   run_training(config("one"));
   int64_t stop = 5;

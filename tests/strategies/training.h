@@ -23,6 +23,8 @@ struct TrainingRun {
   std::string normalization = "tokens";
   int64_t sgd_after = 0;
   bool mixed = false;  // with sampled translations
+  std::string optimizer = "adam";
+  double clip = 0.5;
 };
 
 struct TrainingTrace {
@@ -58,7 +60,8 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   const auto model = make_model(config, {400, 400}, *backend, run.seed, true);
   StepOptions options;
   options.strategy = run.strategy, options.optimizer.warmup = 5, options.optimizer.learning_rate = run.rate,
-  options.optimizer.clip_norm = 0.5, options.optimizer.loss_normalization = run.normalization;
+  options.optimizer.clip_norm = run.clip, options.optimizer.optimizer = run.optimizer,
+  options.optimizer.loss_normalization = run.normalization;
   options.optimizer.sgd_after = run.sgd_after, options.optimizer.sgd_learning_rate = 0.05, options.optimizer.sgd_clip_norm = 2;
   comm_settings(options.strategy, *world.comm);
   Replica replica(*model, options, world);
@@ -78,13 +81,14 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
     }
     const StepResult result = replica.step(parts, {}, refinement);
     trace.samples.push_back(result.totals.samples), trace.distinct.push_back(result.totals.distinct);
-    trace.losses.push_back(result.totals.smoothed / result.totals.tokens);
+    if (result.totals.tokens > 0) trace.losses.push_back(result.totals.smoothed / result.totals.tokens);  // exchanged in this step
     trace.norms.push_back(result.gradient_norm), trace.rates.push_back(result.learning_rate);
     trace.tokens.push_back(result.totals.tokens);
   }
   const auto bytes = [](const Tensor& t) { return std::vector<std::byte>(t.raw(), t.raw() + t.bytes()); };
   trace.values = bytes(model->parameters().values());
-  trace.first = bytes(replica.optimizer().state()[0].second), trace.second = bytes(replica.optimizer().state()[1].second);
+  if (const auto state = replica.optimizer().state(); state.size() == 2)
+    trace.first = bytes(state[0].second), trace.second = bytes(state[1].second);
   trace.traffic = world.comm->traffic();
   trace.gradient_bytes = model->parameters().gradients().bytes();
   trace.strategy = replica.strategy().describe(), trace.embeddings = replica.strategy().embedding_report();

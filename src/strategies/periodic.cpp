@@ -1,0 +1,353 @@
+// Local updates, merged from time to time: model averaging, BMUF, DiLoCo and its streaming form are one loop.
+//   every update   an update of the replica by its own gradient
+//   every H        (a fragment of the parameters) displacement of the replica from the block's start, averaged over the ranks, moves the
+//                  merged model by an outer optimizer; the next block starts there
+// With W the merged model, D the outer step, G the mean displacement, eta the outer momentum, zeta the outer rate (Chen and Huo 2016):
+//   D <- eta D + zeta G;  W <- W + D;  blocks start at W (classical) or W + eta D (nesterov)
+#include "strategies/periodic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "base/error.h"
+#include "strategies/totals.h"
+
+namespace starling {
+namespace {
+
+// What a fragment's exchange carries besides displacements: weight, weighted norm, sums of the updates since the last exchange.
+constexpr int kNumbers = 2 + kTotals;
+
+struct Fragment {
+  std::vector<Range> ranges;
+  int64_t count = 0, tables = 0;  // elements; of these, in front, of embedding tables
+  int64_t offset = 0;             // of its merges in the interval, updates
+  Tensor displacement;            // [count]; of the replica, then summed
+  Tensor start;                   // [count] with delay: the replica when it was sent
+  Tensor numbers;                 // [kNumbers] f64
+  std::vector<Pending> pending;
+};
+
+// The layer that a parameter belongs to: its name up to the second dot ("decoder.3"), or all of it.
+std::string layer_of(const std::string& name) {
+  const size_t first = name.find('.');
+  return name.substr(0, first == std::string::npos ? first : name.find('.', first + 1));
+}
+
+class Periodic : public Strategy {
+ public:
+  Periodic(const StrategyOptions& options, std::unique_ptr<Strategy> synchronous, const ParameterStore& parameters,
+           const std::vector<ExchangedTable>& tables, int rank, int size)
+      : options_(options), synchronous_(std::move(synchronous)), rank_(rank), size_(size) {
+    flat_ = parameters.values().count(), element_ = size_of(parameters.values().dtype());
+    momentum_ = p_.outer_momentum < 0 ? 1 - 1.0 / size : p_.outer_momentum;
+    if (p_.outer_momentum_steps > 0) momentum_ = std::exp(-static_cast<double>(p_.interval) / static_cast<double>(p_.outer_momentum_steps));
+    divide(parameters, tables);
+  }
+
+  int workers() const override { return size_; }
+  std::vector<Range> owned(int) const override { return {{0, flat_}}; }
+  const std::vector<Bucket>& buckets() const override { return synchronous_->buckets(); }
+  bool diverges() const override { return size_ > 1 || !plain(); }
+  std::string embedding_report() const override { return synchronous_->embedding_report(); }
+
+  void begin(Worker& w) override {
+    const Tensor& values = w.parameters().values();
+    merged_ = make(w, flat_, values.dtype());
+    if (momentum_ != 0) step_ = make(w, flat_, values.dtype());
+    for (Fragment& f : fragments_) {
+      f.displacement = make(w, f.count, values.dtype());
+      if (p_.delay > 0) f.start = make(w, f.count, values.dtype());
+      f.numbers = Tensor({kNumbers}, DType::f64);
+    }
+    counters_ = Tensor({static_cast<int64_t>(2 * fragments_.size()) + kTotals}, DType::f64);
+    for (size_t f = 0; f < fragments_.size(); ++f) sent_at(f) = -1;
+    copy_merged(w);
+  }
+
+  StepResult step(Worker& w) override {
+    if (w.optimizer().updates() < p_.synchronous_steps) {
+      const StepResult result = synchronous_->step(w);
+      if (w.optimizer().updates() == p_.synchronous_steps) copy_merged(w);
+      return result;
+    }
+    StepResult result = local_update(w);
+    const int64_t t = w.optimizer().updates() - p_.synchronous_steps;
+    for (size_t f = 0; f < fragments_.size(); ++f) {
+      if (sent_at(f) >= 0 && t - static_cast<int64_t>(sent_at(f)) >= p_.delay) result.totals += land(w, f);
+      if (t % p_.interval == fragments_[f].offset) {
+        send(w, f, t);
+        if (p_.delay == 0) result.totals += land(w, f);
+        if (p_.inner_state == "reset") w.optimizer().reset_moments();
+      }
+    }
+    if (p_.inner_state == "average") average_moments(w, t);
+    return result;
+  }
+
+  Tensor deployed(Worker& w, bool final) override {
+    if (w.optimizer().updates() < p_.synchronous_steps) copy_merged(w);
+    if (!final || w.clock().timing_only()) return merged_;
+    // Everything is merged, the result taken, and all put back.
+    std::vector<Tensor> changed{merged_, counters_, w.parameters().values()};
+    if (step_) changed.push_back(step_);
+    for (const Fragment& f : fragments_) {
+      for (const Pending& pending : f.pending) pending.wait();
+      changed.insert(changed.end(), {f.displacement, f.numbers});
+      if (f.start) changed.push_back(f.start);
+    }
+    std::vector<Tensor> before;
+    for (const Tensor& t : changed) before.push_back(copy(t));
+    for (size_t f = 0; f < fragments_.size(); ++f) {
+      if (sent_at(f) >= 0) land(w, f);
+      if (tokens(f) > 0) send(w, f, 0), land(w, f);
+    }
+    const Tensor result = copy(merged_);
+    for (size_t i = 0; i < changed.size(); ++i) std::memcpy(changed[i].raw(), before[i].raw(), static_cast<size_t>(changed[i].bytes()));
+    w.parameters().changed();
+    return result;
+  }
+
+  std::vector<StateTensor> state(Worker& w) override {
+    if (w.optimizer().updates() < p_.synchronous_steps) copy_merged(w);
+    std::vector<StateTensor> all{{"outer.merged", merged_, true}, {"outer.counters", counters_, false}};
+    if (momentum_ != 0) all.push_back({"outer.step", step_, true});
+    if (p_.delay == 0) return all;  // nothing is under way between steps
+    for (size_t f = 0; f < fragments_.size(); ++f) {
+      for (const Pending& pending : fragments_[f].pending) pending.wait();
+      all.push_back({fmt::format("outer.{}.displacement", f), fragments_[f].displacement, true});
+      all.push_back({fmt::format("outer.{}.start", f), fragments_[f].start, false});
+      all.push_back({fmt::format("outer.{}.numbers", f), fragments_[f].numbers, true});
+    }
+    return all;
+  }
+
+  std::string describe() const override {
+    const std::string local = fmt::format("{} workers update by themselves and merge every {} updates{}{}", size_, p_.interval,
+                                          p_.fragments > 1 ? fmt::format(" in {} fragments", p_.fragments) : "",
+                                          p_.delay > 0 ? fmt::format(", {} updates late", p_.delay) : "");
+    const std::string outer =
+        plain() ? "by their mean" : fmt::format("outer rate {:g}, momentum {:g} ({})", p_.outer_rate, momentum_, p_.outer_form);
+    const double N = size_, bytes = (narrow() ? 0.5 : 1.0) * 2 * (N - 1) / N * static_cast<double>(flat_ * element_);
+    return fmt::format("{}: {}, {}; a rank sends {:.2f} MiB an update, {:.1f} MiB a merge{}", options_.name, local, outer,
+                       bytes / static_cast<double>(p_.interval) / (1 << 20), bytes / (1 << 20),
+                       p_.synchronous_steps > 0 ? fmt::format("; the first {} updates are synchronous", p_.synchronous_steps) : "");
+  }
+
+ private:
+  bool narrow() const { return options_.wire == "bf16" && element_ == 4; }
+  // Merges are means and nothing more.
+  bool plain() const { return momentum_ == 0 && p_.outer_rate == 1; }
+  double& sent_at(size_t f) { return counters_.data<double>()[2 * f]; }     // update of the exchange under way; -1: none
+  double& tokens(size_t f) { return counters_.data<double>()[2 * f + 1]; }  // of this rank since the fragment was sent last
+  std::span<double> sums() { return {counters_.data<double>() + 2 * fragments_.size(), kTotals}; }  // not yet exchanged
+
+  static Tensor make(Worker& w, int64_t count, DType type) {
+    return w.clock().timing_only() ? Tensor::phantom({count}, type) : Tensor({count}, type);
+  }
+
+  static Tensor copy(const Tensor& t) {
+    const Tensor c(t.shape(), t.dtype());
+    std::memcpy(c.raw(), t.raw(), static_cast<size_t>(t.bytes()));
+    return c;
+  }
+
+  // Layers go to the fragments in turn; in each, embedding tables first.
+  void divide(const ParameterStore& parameters, const std::vector<ExchangedTable>& tables) {
+    fragments_.resize(static_cast<size_t>(p_.fragments));
+    std::vector<std::vector<Range>> others(fragments_.size());
+    std::string layer;
+    size_t turn = fragments_.size() - 1;
+    for (const auto& parameter : parameters.all()) {
+      if (const std::string own = layer_of(parameter.name); own != layer) layer = own, turn = (turn + 1) % fragments_.size();
+      const Range range{parameter.offset, parameter.offset + parameter.shape.count()};
+      Fragment& f = fragments_[turn];
+      f.count += range.count();
+      const bool table = std::any_of(tables.begin(), tables.end(), [&](const ExchangedTable& t) { return t.table == &parameter; });
+      if (table) f.tables += range.count();
+      (table ? f.ranges : others[turn]).push_back(range);
+    }
+    for (size_t f = 0; f < fragments_.size(); ++f) {
+      fragments_[f].ranges.insert(fragments_[f].ranges.end(), others[f].begin(), others[f].end());
+      fragments_[f].offset = static_cast<int64_t>(f) * p_.interval / p_.fragments;
+    }
+  }
+
+  void copy_merged(Worker& w) {
+    if (!w.clock().timing_only()) std::memcpy(merged_.raw(), w.parameters().values().raw(), static_cast<size_t>(merged_.bytes()));
+  }
+
+  StepResult local_update(Worker& w) {
+    StepTotals mine;
+    w.gradients({[&](const StepTotals& totals) { mine = totals; }, [](size_t) {}});
+    if (!std::isfinite(mine.smoothed)) refuse_step(w, "loss");
+    ParameterStore& parameters = w.parameters();
+    Optimizer& optimizer = w.optimizer();
+    const double bytes = static_cast<double>(flat_ * element_);
+    double squares = 0;
+    w.clock().spend({Work::memory, 0, bytes}, [&] { squares = parameters.backend().sum_of_squares(parameters.gradients()); });
+    StepResult result;
+    result.gradient_norm = std::sqrt(squares) / w.gradient_divisor(mine);
+    if (!std::isfinite(result.gradient_norm)) refuse_step(w, "gradient");
+    const Worker::UpdatePlan plan = w.plan_update(mine, result.gradient_norm);
+    result.learning_rate = plan.rate;
+    const double moved = optimizer.elements_moved();
+    optimizer.begin_update();
+    w.clock().spend({Work::update, 0, moved * bytes},
+                    [&] { optimizer.update(parameters.values(), parameters.gradients(), plan.scale, plan.rate); });
+    parameters.changed();
+    StepTotals all = read_totals(sums());
+    all += mine;
+    write_totals(all, sums());
+    for (size_t f = 0; f < fragments_.size(); ++f) tokens(f) += mine.tokens;
+    return result;
+  }
+
+  void send(Worker& w, size_t index, int64_t t) {
+    Fragment& f = fragments_[index];
+    const double weight = p_.merge_weights == "equal" ? 1 : tokens(index);
+    auto* numbers = f.numbers.data<double>();
+    numbers[0] = weight, numbers[1] = 0;
+    write_totals(read_totals(sums()), {numbers + 2, kTotals});
+    write_totals({}, sums());
+    tokens(index) = 0, sent_at(index) = static_cast<double>(t);
+    w.clock().spend({Work::memory, 0, static_cast<double>((momentum_ != 0 ? 4 : 3) * f.count * element_)},
+                    [&] { element_ == 4 ? displace<float>(w, f, weight) : displace<double>(w, f, weight); });
+    f.pending = {w.comm().all_reduce(f.numbers)};
+    if (size_ == 1) return;
+    const int64_t piece = std::max<int64_t>(16, static_cast<int64_t>(options_.bucket_mib * (1 << 20)) / element_ / 16 * 16);
+    for (int64_t at = 0; at < f.count; at += piece) {
+      const Tensor x = f.displacement.slice(at, Shape{std::min(piece, f.count - at)});
+      f.pending.push_back(narrow() ? w.comm().all_reduce_bf16(x) : w.comm().all_reduce(x));
+    }
+  }
+
+  // Where a block starts, from the merged model and the outer step.
+  template <class T>
+  T start_of(T merged, T step) const {
+    return p_.outer_form == "nesterov" ? merged + static_cast<T>(momentum_) * step : merged;
+  }
+
+  // The replica's weighted displacement from the start of its block; with merge radial, of its direction.
+  template <class T>
+  void displace(Worker& w, Fragment& f, double weight) {
+    const T *values = w.parameters().values().data<T>(), *merged = merged_.data<T>(), *step = momentum_ != 0 ? step_.data<T>() : nullptr;
+    T *out = f.displacement.data<T>(), *start = f.start ? f.start.data<T>() : nullptr;
+    for (const Range& r : f.ranges)
+      for (int64_t i = r.begin; i < r.end; ++i, ++out) {
+        *out = values[i] - start_of(merged[i], step ? step[i] : T{});
+        if (start) *start++ = values[i];
+      }
+    out = f.displacement.data<T>();
+    double scale = weight;
+    if (p_.merge == "radial") {
+      double squares = 0;
+      for (int64_t i = f.tables; i < f.count; ++i) squares += static_cast<double>(out[i]) * static_cast<double>(out[i]);
+      const double norm = std::sqrt(squares);
+      f.numbers.data<double>()[1] = weight * norm;
+      scale = norm > 0 ? weight / norm : 0;
+      for (int64_t i = 0; i < f.tables; ++i) out[i] *= static_cast<T>(weight);
+      for (int64_t i = f.tables; i < f.count; ++i) out[i] *= static_cast<T>(scale);
+    } else if (scale != 1) {
+      for (int64_t i = 0; i < f.count; ++i) out[i] *= static_cast<T>(scale);
+    }
+  }
+
+  // Merges the fragment; returns the sums that came with it.
+  StepTotals land(Worker& w, size_t index) {
+    Fragment& f = fragments_[index];
+    w.comm().note("merge", 0);
+    for (const Pending& pending : f.pending) pending.wait();
+    f.pending.clear();
+    sent_at(index) = -1;
+    if (size_ == 1 && plain())  // the mean of one, without rounding
+      w.clock().spend({Work::memory, 0, static_cast<double>(2 * f.count * element_)}, [&] { take(w, f); });
+    else
+      w.clock().spend({Work::memory, 0, static_cast<double>((momentum_ != 0 ? 7 : 5) * f.count * element_)},
+                      [&] { element_ == 4 ? merge<float>(w, f) : merge<double>(w, f); });
+    w.parameters().changed();
+    return read_totals({f.numbers.data<double>() + 2, kTotals});
+  }
+
+  // The merged model is what was sent.
+  void take(Worker& w, const Fragment& f) {
+    int64_t at = 0;
+    for (const Range& r : f.ranges) {
+      const Tensor from = f.start ? f.start.slice(at, Shape{r.count()}) : w.parameters().values().slice(r.begin, Shape{r.count()});
+      std::memcpy(merged_.slice(r.begin, Shape{r.count()}).raw(), from.raw(), static_cast<size_t>(from.bytes()));
+      at += r.count();
+    }
+  }
+
+  template <class T>
+  void merge(Worker& w, const Fragment& f) {
+    T *values = w.parameters().values().data<T>(), *merged = merged_.data<T>(), *step = momentum_ != 0 ? step_.data<T>() : nullptr;
+    const T *sum = f.displacement.data<T>(), *sent = f.start ? f.start.data<T>() : nullptr;
+    const auto* numbers = f.numbers.data<double>();
+    if (numbers[0] <= 0) return;  // nobody has seen a token
+    const double mean = p_.outer_rate / numbers[0], radial = p_.merge == "radial" ? radial_scale<T>(f) : mean;
+    const T eta = static_cast<T>(momentum_), keep = static_cast<T>(p_.late_mix);
+    const bool anchored = p_.outer_form == "anchored", corrected = p_.late_merge == "corrected";
+    int64_t k = 0;
+    for (const Range& r : f.ranges)
+      for (int64_t i = r.begin; i < r.end; ++i, ++k) {
+        T move = static_cast<T>(k < f.tables ? mean : radial) * sum[k], start;
+        if (step) move = step[i] = eta * step[i] + move;
+        merged[i] += move;
+        if (anchored) merged[i] += eta * move;
+        start = start_of(merged[i], move);
+        if (sent == nullptr)
+          values[i] = start;
+        else
+          values[i] = corrected ? start + (values[i] - sent[k]) : keep * values[i] + (1 - keep) * start;
+      }
+  }
+
+  // Outer rate times mean length over the length of the summed directions.
+  template <class T>
+  double radial_scale(const Fragment& f) const {
+    const T* sum = f.displacement.data<T>();
+    double squares = 0;
+    for (int64_t i = f.tables; i < f.count; ++i) squares += static_cast<double>(sum[i]) * static_cast<double>(sum[i]);
+    const auto* numbers = f.numbers.data<double>();
+    return squares > 0 ? p_.outer_rate * numbers[1] / numbers[0] / std::sqrt(squares) : 0;
+  }
+
+  void average_moments(Worker& w, int64_t t) {
+    const auto state = w.optimizer().state();
+    const int64_t intervals[] = {p_.first_moment_interval, p_.second_moment_interval};
+    for (size_t i = 0; i < state.size() && i < 2; ++i) {
+      const int64_t every = intervals[i] > 0 ? intervals[i] : p_.interval;
+      if (size_ == 1 || t % every != 0) continue;
+      const Tensor& moments = w.clock().timing_only() ? Tensor::phantom({flat_}, w.parameters().values().dtype()) : state[i].second;
+      w.comm().all_reduce(moments).wait();
+      w.clock().spend({Work::memory, 0, static_cast<double>(2 * flat_ * element_)}, [&] {
+        const auto divide = [&](auto* x) {
+          for (int64_t k = 0; k < flat_; ++k) x[k] /= static_cast<std::remove_pointer_t<decltype(x)>>(size_);
+        };
+        element_ == 4 ? divide(moments.data<float>()) : divide(moments.data<double>());
+      });
+    }
+  }
+
+  StrategyOptions options_;
+  const PeriodicOptions& p_ = options_.periodic;
+  std::unique_ptr<Strategy> synchronous_;  // of the first updates
+  int rank_, size_;
+  int64_t flat_ = 0, element_ = 4;
+  double momentum_ = 0;
+  std::vector<Fragment> fragments_;
+  Tensor merged_, step_;  // W, D; flat
+  Tensor counters_;       // f64, see sent_at, tokens, sums
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_periodic(const StrategyOptions& options, std::unique_ptr<Strategy> synchronous,
+                                        const ParameterStore& parameters, const std::vector<ExchangedTable>& tables, int rank, int size) {
+  return std::make_unique<Periodic>(options, std::move(synchronous), parameters, tables, rank, size);
+}
+
+}  // namespace starling
