@@ -87,9 +87,17 @@ void run(Arguments a, const ClusterArguments& cluster) {
   BenchDistributedOptions o;
   o.train = a.train, o.train.model = model_preset(a.preset), o.steps = a.steps, o.batches = a.batches;
   if (o.train.vocabulary == 0) o.train.vocabulary = a.preset == "transformer-base" || a.preset == "transformer-big" ? 32000 : 8000;
+  for (const auto& [name, option] : a.strategy)
+    if (name == "strategy.name" && option->count() > 0) o.strategy = strategy_preset(option->results().back());
   const std::vector<ConfigSection> sections = sections_of(o.strategy);
   for (const auto& [name, option] : a.strategy)
     if (option->count() > 0) apply_override(sections, name, option->results().back());
+  check_strategy(o.strategy);
+  if (family_of(o.strategy) == Family::periodic)
+    throw ConfigError(
+        fmt::format("bench distributed measures one update and its exchange, but {} exchanges every {} updates; "
+                    "'starling simulate' shows what a run of it takes",
+                    o.strategy.name, o.strategy.periodic.interval));
   const auto show = [&](const BenchDistributedResult& r, bool simulated) {
     if (a.format == "json")
       std::cout << to_json(r, simulated).dump(1) << "\n";

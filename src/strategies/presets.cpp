@@ -56,8 +56,8 @@ StrategyOptions strategy_preset(const std::string& name) {
       p.set(o);
       return o;
     }
-  throw ConfigError(fmt::format("strategy.name: there is no strategy '{}'{}; choose {}", name, did_you_mean(name, strategy_names()),
-                                fmt::join(strategy_names(), ", ")));
+  throw ConfigError(fmt::format("strategy.name: there is no strategy '{}'; choose {}{}", name, fmt::join(strategy_names(), ", "),
+                                did_you_mean(name, strategy_names())));
 }
 
 Family family_of(const StrategyOptions& options) {

@@ -234,10 +234,9 @@ std::string dump_config(const Config& config, bool full) {
   const std::string standard_preset = standard.model.preset;
   set_preset(config.model.preset, standard);
   standard.model.preset = standard_preset;
-  const std::string standard_name = standard.strategy.name;
-  standard.strategy = strategy_preset(config.strategy.name);
-  standard.strategy.name = standard_name;
-  const std::vector<ConfigSection> defaults = sections_of(standard, shorthand);
+  std::vector<ConfigSection> defaults = sections_of(standard, shorthand);
+  // A named strategy is shown with everything it stands for.
+  if (config.strategy.name != standard.strategy.name) std::erase_if(defaults, [](const ConfigSection& d) { return d.name == "strategy"; });
   return write_config(sections_of(copy, shorthand), {.defaults = defaults});
 }
 

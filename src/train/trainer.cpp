@@ -525,7 +525,7 @@ class Trainer {
   TrainReport make_report() const {
     TrainReport r;
     r.step = step(), r.max_steps = config_.train.max_steps, r.epoch = epoch_;
-    r.loss = window_loss_ / static_cast<double>(std::max<int64_t>(window_target_, 1));
+    r.loss = window_target_ > 0 ? window_loss_ / static_cast<double>(window_target_) : reported_loss_;
     r.sentences = window_sentences_, r.source_tokens = window_source_, r.target_tokens = window_target_;
     r.seconds = clock().seconds() - report_start_ - paused_;
     r.learning_rate = last_.learning_rate, r.gradient_norm = last_.gradient_norm;
@@ -537,7 +537,9 @@ class Trainer {
 
   void report() {
     if (window_target_ == 0) return;  // no sums have been exchanged since the last line
-    progress_.report(make_report());
+    const TrainReport line = make_report();
+    progress_.report(line);
+    reported_loss_ = line.loss;
     report_communication();
     window_reward_ = window_samples_ = window_distinct_ = 0;
     window_loss_ = window_clipped_ = window_clippable_ = 0, window_target_ = window_source_ = window_sentences_ = 0, paused_ = 0;
@@ -974,6 +976,7 @@ class Trainer {
   bool stopped_ = false, finished_ = false;
   Traffic reported_;
   int64_t reported_step_ = 0;
+  double reported_loss_ = 0;  // of the last line, shown while no sums have been exchanged since
 
   StepResult last_;
   int64_t epoch_ = 1;

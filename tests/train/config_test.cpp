@@ -108,7 +108,8 @@ TEST(TrainConfig, DumpsReadBack) {
       parse("data: {source: a b, target: \"c#\"}\nmodel: {preset: transformer-tiny, heads: 2}\ntrain: {learning-rate: 0.1e-3}\n"
             "valid: {source: v, target: w, metrics: [bleu]}\n"),
       parse("data:\n  train: [{tsv: a}, {source: b, target: c, weight: 3.5}]\nvalid: {metrics: []}\n"), parse("model: {preset: gnmt-4}\n"),
-      parse("model: {preset: gnmt-4}\nvalid: {length-penalty: 0.6, coverage-penalty: 0, prune-threshold: 2.5}\n")};
+      parse("model: {preset: gnmt-4}\nvalid: {length-penalty: 0.6, coverage-penalty: 0, prune-threshold: 2.5}\n"),
+      parse("strategy: {name: bmuf, outer-momentum: 0, batch: global}\n")};  // back to the defaults of keys that the name sets
   for (const Config& c : configs) {
     for (const bool full : {false, true}) {
       const std::string text = dump_config(c, full);
@@ -121,6 +122,17 @@ TEST(TrainConfig, DumpsReadBack) {
             "model:\n  preset: transformer-small\nvalid:\n  source: a\n  target: b\n");
   EXPECT_EQ(dump_config(parse("model: {preset: gnmt}\nvalid: {prune-threshold: 0}"), false),
             "model:\n  preset: gnmt\nvalid:\n  metrics: []\n  prune-threshold: 0\n");
+}
+
+TEST(TrainConfig, AStrategysNameSetsTheKeysThatAreNotGiven) {
+  const Config c = parse("strategy: {interval: 7, name: bmuf}");
+  EXPECT_EQ(c.strategy.periodic.interval, 7);
+  EXPECT_EQ(c.strategy.periodic.outer_momentum, -1);
+  EXPECT_EQ(c.strategy.batch, "per-worker");
+  EXPECT_THAT(dump_config(c, false), HasSubstr("outer-momentum: -1\n"));
+  EXPECT_EQ(parse("", {{"strategy.name", "diloco"}}).strategy.periodic.outer_rate, 0.7);
+  EXPECT_THAT(message("strategy: {name: bmfu}"), HasSubstr("did you mean 'bmuf'?"));
+  EXPECT_THAT(message("strategy: {name: bmuf}\ntrain: {ema: 0.9}"), HasSubstr("train.ema"));
 }
 
 TEST(TrainConfig, DocumentationIsUpToDate) {
