@@ -104,6 +104,10 @@ struct AdamStep {
   int64_t update;  // 1-based, for bias correction
 };
 
+struct AdagradStep {
+  double rate, epsilon, weight_decay, scale;  // as in AdamStep
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -206,6 +210,8 @@ class Backend {
   // -- flat buffers (parameter type) -------------------------------------------------------------------------------------
   virtual double sum_of_squares(const Tensor& x) = 0;
   virtual void adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep&) = 0;
+  // v += g^2, value -= rate * g / (sqrt(v) + epsilon) with g = scale * gradient + weight_decay * value.
+  virtual void adagrad(const Tensor& value, const Tensor& gradient, const Tensor& v, const AdagradStep&) = 0;
   // value -= rate * (scale * gradient + weight_decay * value).
   virtual void sgd(const Tensor& value, const Tensor& gradient, const SgdStep&) = 0;
   // average = decay * average + (1 - decay) * value.

@@ -128,6 +128,9 @@ double ProfiledBackend::sum_of_squares(const Tensor& x) {
 void ProfiledBackend::adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep& s) {
   timed("adam", [&] { inner_.adam(value, gradient, m, v, s); });
 }
+void ProfiledBackend::adagrad(const Tensor& value, const Tensor& gradient, const Tensor& v, const AdagradStep& s) {
+  timed("adagrad", [&] { inner_.adagrad(value, gradient, v, s); });
+}
 void ProfiledBackend::sgd(const Tensor& value, const Tensor& gradient, const SgdStep& s) {
   timed("sgd", [&] { inner_.sgd(value, gradient, s); });
 }

@@ -78,6 +78,7 @@ class ProfiledBackend : public Backend {
   void sample(const Tensor& logits, std::span<const double> uniform, std::span<int32_t> tokens) override;
   double sum_of_squares(const Tensor& x) override;
   void adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep&) override;
+  void adagrad(const Tensor& value, const Tensor& gradient, const Tensor& v, const AdagradStep&) override;
   void sgd(const Tensor& value, const Tensor& gradient, const SgdStep&) override;
   void moving_average(const Tensor& value, const Tensor& average, double decay) override;
   int64_t compress(const Compression&) override;

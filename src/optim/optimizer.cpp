@@ -8,23 +8,34 @@ namespace starling {
 Optimizer::Optimizer(Backend& backend, const OptimizerOptions& options, std::vector<Range> owned)
     : backend_(backend), options_(options), owned_(std::move(owned)) {
   if (options_.optimizer == "sgd") return;
-  first_ = Tensor({total(owned_)}, backend.parameter());
+  if (options_.optimizer != "adagrad") first_ = Tensor({total(owned_)}, backend.parameter());
   second_ = Tensor({total(owned_)}, backend.parameter());
 }
 
 std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
   if (options_.optimizer == "sgd") return {};
+  if (options_.optimizer == "adagrad") return {{"adagrad.v", second_}};
   return {{"adam.m", first_}, {"adam.v", second_}};
 }
 
 void Optimizer::reset_moments() {
-  if (first_) first_.zero(), second_.zero();
+  if (first_) first_.zero();
+  if (second_) second_.zero();
   moments_since_ = updates_;
 }
 
-double Optimizer::elements_moved() const { return is_sgd(options_, updates_ + 1) ? 3 : 7; }
+double Optimizer::elements_moved() const {
+  if (is_sgd(options_, updates_ + 1)) return 3;
+  return options_.optimizer == "adagrad" ? 5 : 7;
+}
 
 void Optimizer::update(const Tensor& values, const Tensor& gradients, int64_t begin, int64_t end, double gradient_scale, double rate) {
+  const Shape shape{end - begin};
+  update_part(values.slice(begin, shape), gradients.slice(begin, shape), begin, gradient_scale, rate);
+}
+
+void Optimizer::update_part(const Tensor& values, const Tensor& gradients, int64_t begin, double gradient_scale, double rate) {
+  const int64_t end = begin + values.count();
   if (begin == end) return;
   int64_t at = 0;  // of the range's state
   auto range = owned_.begin();
@@ -32,9 +43,10 @@ void Optimizer::update(const Tensor& values, const Tensor& gradients, int64_t be
   CHECK(range != owned_.end() && range->begin <= begin && end <= range->end, "elements {} to {} are not owned here", begin, end);
   at += begin - range->begin;
   const Shape shape{end - begin};
-  if (is_sgd(options_, updates_))
-    return backend_.sgd(values.slice(begin, shape), gradients.slice(begin, shape), {rate, options_.weight_decay, gradient_scale});
-  backend_.adam(values.slice(begin, shape), gradients.slice(begin, shape), first_.slice(at, shape), second_.slice(at, shape),
+  if (is_sgd(options_, of_the_run_)) return backend_.sgd(values, gradients, {rate, options_.weight_decay, gradient_scale});
+  if (options_.optimizer == "adagrad")
+    return backend_.adagrad(values, gradients, second_.slice(at, shape), {rate, options_.epsilon, options_.weight_decay, gradient_scale});
+  backend_.adam(values, gradients, first_.slice(at, shape), second_.slice(at, shape),
                 {rate, options_.beta1, options_.beta2, options_.epsilon, options_.weight_decay, options_.optimizer == "adamw",
                  gradient_scale, updates_ - moments_since_});
 }

@@ -20,12 +20,16 @@ class Optimizer {
   Optimizer(Backend& backend, const OptimizerOptions& options, std::vector<Range> owned);
 
   // Starts the next update; bias correction counts these.
-  void begin_update() { ++updates_; }
+  void begin_update() { begin_update(updates_ + 1); }
+  // The same where the run counts its updates otherwise (asynchronous servers): the schedule's change to SGD follows those.
+  void begin_update(int64_t of_the_run) { ++updates_, of_the_run_ = of_the_run; }
   // values [begin, end) -= step of their gradients, which are multiplied by gradient_scale first. The range lies within an owned one.
   void update(const Tensor& values, const Tensor& gradients, int64_t begin, int64_t end, double gradient_scale, double rate);
   void update(const Tensor& values, const Tensor& gradients, double gradient_scale, double rate) {
     update(values, gradients, 0, values.count(), gradient_scale, rate);
   }
+  // The same of tensors that hold nothing but the elements from `begin` on.
+  void update_part(const Tensor& values, const Tensor& gradients, int64_t begin, double gradient_scale, double rate);
 
   int64_t updates() const { return updates_; }
   void set_updates(int64_t n) { updates_ = n; }
@@ -43,8 +47,8 @@ class Optimizer {
   Backend& backend_;
   OptimizerOptions options_;
   std::vector<Range> owned_;
-  Tensor first_, second_;  // Adam's moments; empty for sgd
-  int64_t updates_ = 0, moments_since_ = 0;
+  Tensor first_, second_;  // Adam's moments; AdaGrad's sums of squares in the second; empty for sgd
+  int64_t updates_ = 0, moments_since_ = 0, of_the_run_ = 0;
 };
 
 // The learning rate of update `step` (counted from 1) of a run of max_steps. Linear warm-up from 0 to the peak, then:

@@ -7,10 +7,10 @@
 namespace starling {
 
 struct OptimizerOptions {
-  std::string optimizer = "adam";  // adam | adamw | sgd
+  std::string optimizer = "adam";  // adam | adamw | adagrad | sgd
   double learning_rate = 5e-4;     // peak
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;
-  double weight_decay = 0.0;              // adam: added to the gradient; adamw: decoupled
+  double weight_decay = 0.0;              // adam, adagrad: added to the gradient; adamw: decoupled
   double clip_norm = 1.0;                 // global gradient norm; 0 turns clipping off
   double ema = 0.0;                       // decay per update of the averaged parameters; 0 turns averaging off
   std::string schedule = "inverse-sqrt";  // inverse-sqrt | constant | cosine | step
@@ -26,7 +26,8 @@ struct OptimizerOptions {
 
 template <class Visitor>
 void visit(Visitor& v, OptimizerOptions& c) {
-  v.choice("optimizer", c.optimizer, {"adam", "adamw", "sgd"}, "optimizer; adamw decouples the weight decay; sgd keeps no state");
+  v.choice("optimizer", c.optimizer, {"adam", "adamw", "adagrad", "sgd"},
+           "optimizer; adamw decouples the weight decay; adagrad divides by the root of all squares so far; sgd keeps no state");
   v.field("learning-rate", c.learning_rate, "peak learning rate", 0.0, 100.0);
   v.choice("schedule", c.schedule, {"inverse-sqrt", "constant", "cosine", "step"}, "learning rate after the linear warm-up");
   v.field("warmup", c.warmup, "linear warm-up, updates", 0, 1000000000);
@@ -35,7 +36,7 @@ void visit(Visitor& v, OptimizerOptions& c) {
   v.field("final-rate", c.final_rate, "fraction of the peak rate that schedule cosine ends at", 0.0, 1.0);
   v.field("beta1", c.beta1, "Adam: decay of the first moment", 0.0, 0.99999999);
   v.field("beta2", c.beta2, "Adam: decay of the second moment", 0.0, 0.99999999);
-  v.field("epsilon", c.epsilon, "Adam: added to the root of the second moment", 1e-30, 1.0);
+  v.field("epsilon", c.epsilon, "Adam, AdaGrad: added to the root of the second moment", 1e-30, 1.0);
   v.field("weight-decay", c.weight_decay, "weight decay per update (times the learning rate)", 0.0, 1.0);
   v.field("clip-norm", c.clip_norm, "global gradient norm is clipped to this; 0 = off", 0.0, 1e9);
   v.field("sgd-after", c.sgd_after, "updates of Adam, after which plain SGD with its own rate and clipping takes over; 0 = never", 0,

@@ -145,7 +145,7 @@ Worker::UpdatePlan Replica::plan_update(const StepTotals& totals, double gradien
   const int64_t update = optimizer_.updates() + 1;
   const double clip = clip_norm(options_.optimizer, update);
   const double factor = clip > 0 && gradient_norm > clip ? clip / gradient_norm : 1.0;
-  return {factor / gradient_divisor(totals), learning_rate(options_.optimizer, update, options_.max_steps)};
+  return {factor / gradient_divisor(totals), learning_rate(update)};
 }
 
 std::string Replica::step_name() const {

@@ -73,6 +73,8 @@ class Replica : private Worker {
   LookupRows lookup_rows(const Parameter& table, bool last_only) override;
   double gradient_divisor(const StepTotals& totals) override;
   UpdatePlan plan_update(const StepTotals& totals, double gradient_norm) override;
+  double learning_rate(int64_t update) const override { return starling::learning_rate(options_.optimizer, update, options_.max_steps); }
+  int64_t planned_updates() const override { return options_.max_steps; }
   std::string step_name() const override;
   void compute(const Batch& batch, bool counted, bool last, StepTotals& sums, const Calls& calls);
 

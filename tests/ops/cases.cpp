@@ -294,6 +294,14 @@ std::vector<OpCase> op_cases() {
       c.output(value), c.output(m), c.output(v), c.output(average);
       c.outputs.push_back({c.backend.sum_of_squares(g)});
     });
+  add("adagrad", [](CaseContext& c) {
+    const Tensor value = c.parameters({10003}), g = c.parameters({10003}), v = c.parameters({10003}, 0.1);
+    std::vector<double> squares = v.to_doubles();
+    for (double& x : squares) x *= x;
+    v.from_doubles(squares);
+    c.backend.adagrad(value, g, v, {1e-2, 1e-9, 0.01, 0.5});
+    c.output(value), c.output(v);
+  });
   add("sgd", [](CaseContext& c) {
     const Tensor value = c.parameters({10003}), g = c.parameters({10003});
     c.backend.sgd(value, g, {0.5, 0.01, 0.25});

@@ -137,6 +137,57 @@ TEST(Sgd, AloneKeepsNoState) {
   EXPECT_DOUBLE_EQ(x.to_doubles()[1], -2 - 0.1);
 }
 
+TEST(Adagrad, DividesByTheRootOfAllSquaresSoFar) {
+  for (const char* backend_name : {"reference", "cpu:f32"}) {
+    const auto backend = make_backend(backend_name, 2);
+    OptimizerOptions o;
+    o.optimizer = "adagrad", o.weight_decay = 0.1, o.epsilon = 1e-8;
+    constexpr int64_t n = 40;
+    const Tensor x({n}, backend->parameter()), g({n}, backend->parameter());
+    std::vector<double> value(n), squares(n, 0.0);
+    for (int64_t i = 0; i < n; ++i) value[i] = static_cast<float>(std::sin(static_cast<double>(i)));
+    x.from_doubles(value);
+    Optimizer optimizer(*backend, o, {{8, 24}});
+    for (int t = 1; t <= 5; ++t) {
+      std::vector<double> gradient(n);
+      for (int64_t i = 0; i < n; ++i) gradient[i] = static_cast<float>(std::cos(static_cast<double>(i * t)));
+      g.from_doubles(gradient);
+      optimizer.begin_update();
+      // A part as such is the same as a part of the whole.
+      optimizer.update(x, g, 8, 16, 0.5, 0.01);
+      optimizer.update_part(x.slice(16, Shape{8}), g.slice(16, Shape{8}), 16, 0.5, 0.01);
+      for (int64_t i = 8; i < 24; ++i) {
+        const double d = 0.5 * gradient[i] + 0.1 * value[i];
+        squares[i] += d * d;
+        value[i] -= 0.01 * d / (std::sqrt(squares[i]) + 1e-8);
+      }
+    }
+    const double tolerance = backend->parameter() == DType::f64 ? 1e-14 : 2e-6;
+    const std::vector<double> result = x.to_doubles();
+    for (int64_t i = 0; i < n; ++i) EXPECT_NEAR(result[i], value[i], tolerance) << backend_name << " " << i;
+    ASSERT_EQ(optimizer.state().size(), 1u);
+    EXPECT_NEAR(optimizer.state()[0].second.to_doubles()[3], squares[11], tolerance);
+    EXPECT_EQ(optimizer.elements_moved(), 5);
+  }
+}
+
+// A server that takes several steps for one update of the run changes to SGD when the run does.
+TEST(Sgd, FollowsTheUpdatesOfTheRunWhereThoseAreCountedApart) {
+  const auto backend = make_backend("reference", 1);
+  OptimizerOptions o;
+  o.sgd_after = 2;
+  const Tensor x({1}, DType::f64), g({1}, DType::f64);
+  g.from_doubles(std::vector<double>{1});
+  Optimizer optimizer(*backend, o, 1);
+  for (const int64_t of_the_run : {1, 1, 2, 2, 3}) {
+    const double before = x.to_doubles()[0];
+    optimizer.begin_update(of_the_run);
+    optimizer.update(x, g, 4, 0.01);
+    EXPECT_NEAR(before - x.to_doubles()[0], of_the_run < 3 ? 0.01 : 0.04, 1e-8);  // Adam's step does not depend on the scale
+  }
+  EXPECT_EQ(optimizer.updates(), 5);
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, AdamTest, testing::Values("adam", "adamw"));
 
 }  // namespace

@@ -321,6 +321,13 @@ class CpuBackend : public Backend {
     });
   }
 
+  void adagrad(const Tensor& value, const Tensor& gradient, const Tensor& v, const AdagradStep& s) override {
+    ranges(value.count(), 4096, [&](int64_t begin, int64_t end, int) {
+      kernels_.adagrad(value.data<float>(), gradient.data<float>(), v.data<float>(), static_cast<float>(s.rate),
+                       static_cast<float>(s.epsilon), static_cast<float>(s.weight_decay), static_cast<float>(s.scale), begin, end);
+    });
+  }
+
   void sgd(const Tensor& value, const Tensor& gradient, const SgdStep& s) override {
     ranges(value.count(), 4096, [&](int64_t begin, int64_t end, int) {
       kernels_.sgd(value.data<float>(), gradient.data<float>(), static_cast<float>(s.rate), static_cast<float>(s.weight_decay),

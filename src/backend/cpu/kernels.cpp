@@ -1152,6 +1152,16 @@ void adam(float* value, const float* gradient, float* m, float* v, float rate, f
   });
 }
 
+void adagrad(float* value, const float* gradient, float* v, float rate, float epsilon, float weight_decay, float scale, int64_t begin,
+             int64_t end) {
+  blocks(begin, end, [&](int64_t c, auto w) {
+    const vf x = load(value + c, w), g = load(gradient + c, w) * scale + weight_decay * x, squares = load(v + c, w) + g * g;
+    vf root;
+    for (int i = 0; i < L; ++i) root[i] = __builtin_sqrtf(squares[i]);
+    store(v + c, squares, w), store(value + c, x - rate * g / (root + epsilon), w);
+  });
+}
+
 void sgd(float* value, const float* gradient, float rate, float weight_decay, float scale, int64_t begin, int64_t end) {
   blocks(begin, end, [&](int64_t c, auto w) {
     const vf x = load(value + c, w);
@@ -1191,6 +1201,7 @@ constexpr Table make_table() {
           sample,
           sum_of_squares,
           adam,
+          adagrad,
           sgd,
           moving_average};
 }

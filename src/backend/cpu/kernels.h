@@ -125,6 +125,8 @@ struct Table {
   double (*sum_of_squares)(const float* x, int64_t begin, int64_t end);
   void (*adam)(float* value, const float* gradient, float* m, float* v, float rate, float beta1, float beta2, float epsilon,
                float coupled_decay, float decoupled_decay, float scale, float correction1, float correction2, int64_t begin, int64_t end);
+  void (*adagrad)(float* value, const float* gradient, float* v, float rate, float epsilon, float weight_decay, float scale, int64_t begin,
+                  int64_t end);
   void (*sgd)(float* value, const float* gradient, float rate, float weight_decay, float scale, int64_t begin, int64_t end);
   void (*moving_average)(const float* value, float* average, float decay, int64_t begin, int64_t end);
 };

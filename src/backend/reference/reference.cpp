@@ -472,6 +472,16 @@ class ReferenceBackend : public Backend {
     }
   }
 
+  void adagrad(const Tensor& value, const Tensor& gradient, const Tensor& v, const AdagradStep& s) override {
+    for (int64_t i = 0; i < value.count(); ++i) {
+      double& x = value.data<double>()[i];
+      const double g = gradient.data<double>()[i] * s.scale + s.weight_decay * x;
+      double& squares = v.data<double>()[i];
+      squares += g * g;
+      x -= s.rate * g / (std::sqrt(squares) + s.epsilon);
+    }
+  }
+
   void sgd(const Tensor& value, const Tensor& gradient, const SgdStep& s) override {
     for (int64_t i = 0; i < value.count(); ++i) {
       double& x = value.data<double>()[i];
