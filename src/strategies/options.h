@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "strategies/asynchronous_options.h"
 #include "strategies/periodic_options.h"
 
 namespace starling {
@@ -28,9 +29,10 @@ struct StrategyOptions {
   double deadline_seconds = 300;             // a rank that is waited for longer counts as lost
   int64_t check_every = 1000;                // updates between comparisons of the replicas; 0: never
   PeriodicOptions periodic;
+  AsynchronousOptions asynchronous;
 };
 
-enum class Family : uint8_t { synchronous, periodic };
+enum class Family : uint8_t { synchronous, periodic, asynchronous };
 Family family_of(const StrategyOptions& options);
 // Defaults and what the name changes; ConfigError, with the nearest name, for an unknown one.
 StrategyOptions strategy_preset(const std::string& name);
@@ -39,16 +41,20 @@ void check_strategy(const StrategyOptions& options);
 
 template <class Visitor>
 void visit(Visitor& v, StrategyOptions& c) {
-  v.choice("name", c.name, strategy_names(),
-           "how ranks agree, and the values that the keys below start from: all-reduce = every rank sums all gradients; parameter-server = "
-           "servers sum and update, workers pull; model-average, bmuf, diloco, streaming = local updates, merged from time to time");
+  v.choice(
+      "name", c.name, strategy_names(),
+      "how ranks agree, and the values that the keys below start from: all-reduce = every rank sums all gradients; parameter-server = "
+      "servers sum and update, workers pull; model-average, bmuf, diloco, streaming = local updates, merged from time to time; downpour, "
+      "gnmt-downpour = workers send gradients to servers and fetch parameters, each at its own pace");
   v.choice("algorithm", c.algorithm, {"auto", "ring", "tree", "halving-doubling", "library"},
            "of collectives; auto = tree up to 64 KiB, ring above; library = those of MPI (not available in the simulator)");
   v.choice("wire", c.wire, {"f32", "bf16"}, "number format of gradients on the wire; sums are f32 in both");
   v.field("bucket-mib", c.bucket_mib, "gradient that is exchanged at once, MiB", 0.001, 4096.0);
-  v.field("overlap", c.overlap, "exchange gradients while the backward pass still runs");
+  v.field("overlap", c.overlap,
+          "exchange gradients while the backward pass still runs; asynchronous: use parameters an update after they are asked for");
   v.field("sharded-optimizer", c.sharded_optimizer, "each rank keeps and updates one share of the optimizer's state (all-reduce only)");
-  v.field("servers", c.servers, "parameter-server: number of servers, the parameters are spread over them; 0 = one on every rank", 0,
+  v.field("servers", c.servers,
+          "parameter-server: number of servers, the parameters are spread over them; 0 = one on every rank; asynchronous: 0 = one", 0,
           100000);
   v.choice("server-placement", c.server_placement, {"own", "shared"},
            "parameter-server with servers > 0: on the last ranks, which then do not compute, or on ranks that compute too");
@@ -65,6 +71,7 @@ void visit(Visitor& v, StrategyOptions& c) {
   v.field("deadline-seconds", c.deadline_seconds, "a rank that others wait for longer than this counts as lost", 0.01, 1e9);
   v.field("check-every", c.check_every, "updates between two comparisons of all replicas' parameters, by hash; 0 = never", 0, 1000000000);
   visit(v, c.periodic);
+  visit(v, c.asynchronous);
 }
 
 }  // namespace starling

@@ -38,6 +38,14 @@ const Preset kPresets[] = {
        o.periodic.interval = 100, o.periodic.outer_rate = 0.4, o.periodic.outer_momentum = 0.9, o.periodic.merge_weights = "equal";
        o.periodic.fragments = 4, o.periodic.delay = 5;
      }},
+    // Dean et al. 2012.
+    {"downpour", Family::asynchronous, [](StrategyOptions& o) { local_batches(o); }},
+    // Wu et al. 2016; 12 workers.
+    {"gnmt-downpour", Family::asynchronous,
+     [](StrategyOptions& o) {
+       local_batches(o);
+       o.asynchronous.push_clip = 5;
+     }},
 };
 
 }  // namespace
@@ -68,10 +76,10 @@ Family family_of(const StrategyOptions& options) {
 
 void check_strategy(const StrategyOptions& o) {
   const PeriodicOptions& p = o.periodic;
-  if (family_of(o) != Family::periodic) return;
+  if (family_of(o) == Family::synchronous) return;
   if (o.sharded_optimizer)
-    throw ConfigError(
-        fmt::format("strategy.sharded-optimizer belongs to all-reduce, but {} updates every replica by itself; set it to false", o.name));
+    throw ConfigError(fmt::format("strategy.sharded-optimizer belongs to all-reduce, not to {}; set it to false", o.name));
+  if (family_of(o) != Family::periodic) return;
   if (p.delay >= p.interval)
     throw ConfigError(fmt::format("strategy.delay {} must be less than strategy.interval {}: a fragment lands before it is sent again",
                                   p.delay, p.interval));

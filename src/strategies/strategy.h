@@ -51,6 +51,14 @@ class Strategy {
   virtual Tensor deployed(Worker&, bool /*final*/) { return {}; }
   // Whether ranks go their own ways outside step(): then only rank 0 validates and saves, and nothing is collective.
   virtual bool alone() const { return false; }
+  // This rank will make no further step; where ranks go their own ways, the others need not wait for it.
+  virtual void leave(Worker&) {}
+  // What the run was like, once it is over: a line for the log, "" if there is nothing to say, and the numbers in it, for events.
+  struct Report {
+    std::string text;
+    std::vector<std::pair<std::string, double>> figures;
+  };
+  virtual Report report() const { return {}; }
   // For the log: what is exchanged and how many bytes a step by the closed form.
   virtual std::string describe() const = 0;
   // How the embedding tables went over the wire last time and the bytes compared, for the log; "" if there was no choice.

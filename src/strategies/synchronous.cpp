@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/config.h"
+#include "strategies/asynchronous.h"
 #include "strategies/embedding_exchange.h"
 #include "strategies/periodic.h"
 #include "strategies/strategy.h"
@@ -307,6 +308,7 @@ class Synchronous : public Strategy {
 std::unique_ptr<Strategy> make_strategy(const StrategyOptions& o, const ParameterStore& parameters,
                                         const std::vector<ExchangedTable>& tables, int rank, int size) {
   check_strategy(o);
+  if (family_of(o) == Family::asynchronous) return make_asynchronous(o, parameters, rank, size);
   if (o.name == "parameter-server") {
     if (o.sharded_optimizer)
       throw ConfigError(

@@ -44,6 +44,7 @@ class Replica : private Worker {
   void begin() { strategy_->begin(*this); }
   std::vector<Strategy::StateTensor> strategy_state() { return strategy_->state(*this); }
   Tensor deployed(bool final) { return strategy_->deployed(*this, final); }
+  void leave() { strategy_->leave(*this); }
 
   Model& model() { return model_; }
   Optimizer& optimizer() override { return optimizer_; }

@@ -1,0 +1,367 @@
+#include "strategies/asynchronous.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "base/config.h"
+#include "comm/schedule.h"
+#include "strategies/asynchronous_server.h"
+
+namespace starling {
+namespace {
+
+template <class T>
+void scaled(const T* from, T* to, double factor, bool add, int64_t n) {
+  const T f = static_cast<T>(factor);
+  if (add)
+    for (int64_t i = 0; i < n; ++i) to[i] += f * from[i];
+  else
+    for (int64_t i = 0; i < n; ++i) to[i] = f * from[i];
+}
+
+// to = factor * from, or added to it.
+void scaled(const Tensor& from, const Tensor& to, double factor, bool add) {
+  if (from.dtype() == DType::f64)
+    scaled(from.data<double>(), to.data<double>(), factor, add, from.count());
+  else
+    scaled(from.data<float>(), to.data<float>(), factor, add, from.count());
+}
+
+class Asynchronous : public Strategy {
+ public:
+  Asynchronous(const StrategyOptions& options, const ParameterStore& parameters, int rank, int workers, int servers)
+      : options_(options),
+        o_(options_.asynchronous),
+        rank_(rank),
+        workers_(workers),
+        flat_(parameters.values().count()),
+        element_(size_of(parameters.values().dtype())),
+        narrow_(options.wire == "bf16" && element_ == 4) {
+    for (int i = 0; i < servers; ++i) servers_.push_back({workers + i, part(flat_, i, servers)});
+    buckets_ = make_buckets(parameters, flat_, {});
+    progress_ = Tensor({AsynchronousServer::kProgress}, DType::f64);
+    if (rank >= workers) server_.emplace(options_, workers, servers_[static_cast<size_t>(rank - workers)].part, rank == workers);
+  }
+
+  int workers() const override { return workers_; }
+  const std::vector<Bucket>& buckets() const override { return buckets_; }
+  bool diverges() const override { return true; }
+  bool alone() const override { return true; }
+
+  std::vector<Range> owned(int rank) const override {
+    if (rank < workers_) return {};
+    const Range own = servers_[static_cast<size_t>(rank - workers_)].part;
+    return own.count() > 0 ? std::vector<Range>{own} : std::vector<Range>{};
+  }
+
+  // A worker's update, or a server's whole work. A worker that is told to end returns without having computed anything.
+  StepResult step(Worker& w) override {
+    StepResult result;
+    if (server_) {
+      if (!std::exchange(begun_, true)) server_->serve(w, progress_);
+      result.totals.finished = 1;
+      return result;
+    }
+    begin_worker(w);
+    fetch_if_due(w);
+    result.learning_rate = answer_.rate;
+    if (answer_.stop || answer_.finished) {
+      if (summed_ > 0) push(w);
+      result.totals = std::exchange(told_, {});
+      result.totals.stop = answer_.stop, result.totals.finished = answer_.finished;
+      return result;
+    }
+    const StepTotals mine = compute(w, result);
+    result.totals = rank_ == 0 ? std::exchange(told_, {}) : mine;
+    result.totals.stop = result.totals.finished = 0;
+    return result;
+  }
+
+  Tensor deployed(Worker& w, bool /*final*/) override {
+    if (server_ || !serving()) return {};
+    return ask_for_whole(w, Request::look).front().tensor;
+  }
+
+  std::vector<StateTensor> state(Worker& w) override {
+    if (server_ || !serving()) return {{"asynchronous.progress", progress_, true}};
+    return ask_for_whole(w, Request::save);
+  }
+
+  // Lets the servers go, which end when all workers have.
+  void leave(Worker& w) override {
+    if (server_ || !serving()) return;
+    if (fetching_) finish_fetch(w);
+    for (Outgoing& o : outgoing_) wait(o);
+    const Tensor numbers({AsynchronousSummary::kNumbers}, DType::f64);
+    Pending summary;
+    if (rank_ == 0) summary = w.comm().receive(numbers, servers_[0].rank, kWholeTag);
+    std::vector<Pending> sent;
+    for (const ServerPart& s : servers_) sent.push_back(send_request(w, s, Request::leave));
+    for (const Pending& p : sent) p.wait();
+    summary.wait(kPatience);  // until all have left
+    if (rank_ == 0) summary_ = AsynchronousSummary::unpack(numbers);
+    left_ = true;
+  }
+
+  Report report() const override {
+    if (server_) return report_of(server_->summary());
+    return left_ && rank_ == 0 ? report_of(summary_) : Report{};
+  }
+
+  std::string describe() const override {
+    const double mib = static_cast<double>(flat_ * element_) / (1 << 20);
+    const int64_t k = o_.sum_pushes > 0 ? o_.sum_pushes : workers_;
+    return fmt::format(
+        "asynchronous: {} workers, {} server{}; push every {} and fetch every {} updates{}; {} push{} to a server's step{}; a worker sends "
+        "{:.1f} "
+        "MiB and receives {:.1f} MiB an update",
+        workers_, servers_.size(), servers_.size() == 1 ? "" : "s", o_.push_interval, o_.fetch_interval,
+        ahead() ? ", one update ahead" : "", k, k == 1 ? "" : "es", o_.wait_for_step ? ", which fetches wait for" : "",
+        mib * (narrow_ ? 0.5 : 1.0) / static_cast<double>(o_.push_interval), mib / static_cast<double>(o_.fetch_interval));
+  }
+
+ private:
+  struct ServerPart {
+    int rank;
+    Range part;
+  };
+  // A push under way.
+  struct Outgoing {
+    Tensor data;
+    std::vector<Pending> pending;
+  };
+
+  static Report report_of(const AsynchronousSummary& s) {
+    return {s.text(),
+            {{"pushes", s.pushes},
+             {"server-steps", s.steps},
+             {"staleness-mean", s.in_pushes.mean},
+             {"staleness-median", s.in_pushes.median},
+             {"staleness-95", s.in_pushes.most},
+             {"staleness-largest", s.in_pushes.largest},
+             {"staleness-steps-mean", s.in_steps.mean},
+             {"staleness-steps-largest", s.in_steps.largest},
+             {"fewest-updates", s.fewest_updates},
+             {"most-updates", s.most_updates},
+             {"updates", s.updates},
+             {"held-fetches", s.held}}};
+  }
+
+  // Parameters are asked for an update before they are used, so that their transfer is hidden.
+  bool ahead() const { return options_.overlap && !o_.wait_for_step; }
+  bool serving() const { return begun_ && !left_; }
+  double patience(Worker& w) const { return o_.wait_for_step ? kPatience : w.comm().deadline(); }
+
+  static void wait(Outgoing& o) {
+    for (const Pending& p : o.pending) p.wait();
+    o.pending.clear();
+  }
+
+  Tensor flat(Worker& w, DType type) const { return w.clock().timing_only() ? Tensor::phantom({flat_}, type) : Tensor({flat_}, type); }
+  static Tensor view(const Tensor& flat, const Range& r) { return flat.slice(r.begin, Shape{r.count()}); }
+
+  void begin_worker(Worker& w) {
+    if (std::exchange(begun_, true)) return;
+    const DType type = w.parameters().values().dtype();
+    for (Outgoing& o : outgoing_) o.data = flat(w, narrow_ ? DType::bf16 : type);
+    if (narrow_) sum_ = flat(w, type);
+    if (ahead()) incoming_ = flat(w, type);
+    answers_.resize(servers_.size()), bases_.resize(servers_.size());
+    for (Tensor& a : answers_) a = Tensor({Answer::kNumbers}, DType::f64);
+  }
+
+  void fetch_if_due(Worker& w) {
+    const bool first = computed_ == 0;
+    if (fetching_) finish_fetch(w);
+    if (answer_.stop || answer_.finished || computed_ % o_.fetch_interval != 0) return;
+    start_fetch(w, ahead() && !first);
+    if (first || !ahead()) finish_fetch(w);
+  }
+
+  // apart: not into the parameters, which are in use.
+  void start_fetch(Worker& w, bool apart) {
+    fetching_ = true;
+    apart_ = apart;
+    const Tensor& into = apart ? incoming_ : w.parameters().values();
+    for (size_t i = 0; i < servers_.size(); ++i) {
+      const ServerPart& s = servers_[i];
+      fetches_.push_back(w.comm().receive(answers_[i], s.rank, kAnswerTag));
+      fetches_.push_back(w.comm().receive(view(into, s.part), s.rank, kValuesTag));
+    }
+    for (const ServerPart& s : servers_) fetches_.push_back(send_request(w, s, Request::fetch));
+  }
+
+  void finish_fetch(Worker& w) {
+    w.comm().note("fetch of parameters", 0);
+    for (const Pending& p : fetches_) p.wait(patience(w));
+    fetches_.clear();
+    fetching_ = false;
+    ParameterStore& parameters = w.parameters();
+    const Tensor& values = parameters.values();
+    if (apart_)
+      w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(values.bytes())},
+                      [&] { std::memcpy(values.raw(), incoming_.raw(), static_cast<size_t>(values.bytes())); });
+    parameters.changed();
+    for (size_t i = 0; i < servers_.size(); ++i) bases_[i] = Answer::unpack(answers_[i]);
+    answer_ = bases_[0];
+    told_ += answer_.totals;
+  }
+
+  Pending send_request(Worker& w, const ServerPart& s, Request::Kind kind) {
+    Request request;
+    request.kind = kind;
+    return w.comm().send(request.pack(), s.rank, kRequestTag);
+  }
+
+  StepTotals compute(Worker& w, StepResult& result) {
+    StepTotals mine;
+    Worker::Calls calls;
+    calls.totals = [&](const StepTotals& totals) { mine = totals; };
+    calls.ready = [](size_t) {};
+    w.gradients(calls);
+    if (!std::isfinite(mine.smoothed)) refuse_step(w, "loss");
+    const Tensor& gradients = w.parameters().gradients();
+    const double divisor = w.gradient_divisor(mine);
+    result.gradient_norm = std::sqrt(sum_of_squares(w, gradients)) / divisor;
+    if (!std::isfinite(result.gradient_norm)) refuse_step(w, "gradient");
+    const Worker::UpdatePlan plan = w.plan_update(mine, result.gradient_norm);
+    if (result.learning_rate == 0) result.learning_rate = plan.rate;  // the servers have none yet
+    accumulate(w, mine, plan.scale * divisor);
+    single_norm_ = result.gradient_norm * plan.scale * divisor;
+    update_locally(w, plan.scale);
+    w.optimizer().begin_update();
+    ++computed_;
+    if (summed_ == o_.push_interval || mine.stop > 0 || mine.finished > 0) push(w);
+    return mine;
+  }
+
+  static double sum_of_squares(Worker& w, const Tensor& x) {
+    double squares = 0;
+    w.clock().spend({Work::memory, 0, static_cast<double>(x.bytes())}, [&] { squares = w.parameters().backend().sum_of_squares(x); });
+    return squares;
+  }
+
+  // What the next push is summed up in.
+  const Tensor& sum() const { return narrow_ ? sum_ : outgoing_[turn_].data; }
+
+  void accumulate(Worker& w, const StepTotals& mine, double factor) {
+    const Tensor& gradients = w.parameters().gradients();
+    if (!narrow_) wait(outgoing_[turn_]);
+    w.clock().spend({Work::memory, 0, (summed_ > 0 ? 3.0 : 2.0) * static_cast<double>(gradients.bytes())},
+                    [&] { scaled(gradients, sum(), factor, summed_ > 0); });
+    summed_totals_ += mine;
+    ++summed_;
+  }
+
+  void update_locally(Worker& w, double scale) {
+    if (o_.local_learning_rate == 0) return;
+    ParameterStore& parameters = w.parameters();
+    w.clock().spend({Work::update, 0, 3.0 * static_cast<double>(flat_ * element_)}, [&] {
+      parameters.backend().sgd(parameters.values(), parameters.gradients(), {o_.local_learning_rate, 0, scale});
+    });
+    parameters.changed();
+  }
+
+  void push(Worker& w) {
+    clip(w);
+    Outgoing& o = outgoing_[turn_];
+    turn_ = 1 - turn_;
+    if (narrow_) {
+      wait(o);
+      w.clock().spend({Work::memory, 0, 6.0 * static_cast<double>(flat_)}, [&] {
+        apply({Schedule::Local::narrow, Area::scratch, 0, Area::data, 0, flat_}, DType::f32, sum_.raw(), o.data.raw());
+      });
+    }
+    Request request;
+    request.kind = Request::push;
+    request.updates = summed_;
+    request.totals = summed_totals_;
+    for (size_t i = 0; i < servers_.size(); ++i) {
+      request.base_version = bases_[i].version, request.base_pushes = bases_[i].pushes;
+      o.pending.push_back(w.comm().send(request.pack(), servers_[i].rank, kRequestTag));
+      o.pending.push_back(w.comm().send(view(o.data, servers_[i].part), servers_[i].rank, kPushTag));
+    }
+    summed_ = 0;
+    summed_totals_ = {};
+  }
+
+  // The mean gradient of what is pushed, by all servers' parts together.
+  void clip(Worker& w) {
+    if (o_.push_clip == 0) return;
+    const double divisor = w.gradient_divisor(summed_totals_);
+    const double norm = summed_ == 1 ? single_norm_ : std::sqrt(sum_of_squares(w, sum())) / divisor;
+    if (norm <= o_.push_clip) return;
+    w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(flat_ * element_)},
+                    [&] { scaled(sum(), sum(), o_.push_clip / norm, false); });
+  }
+
+  // Parameters and, for save, the optimizer's state and the progress, each flat.
+  std::vector<StateTensor> ask_for_whole(Worker& w, Request::Kind kind) {
+    const DType type = w.parameters().values().dtype();
+    std::vector<StateTensor> all{{"parameters", flat(w, type), true}};
+    if (kind == Request::save && !w.clock().timing_only())
+      for (const auto& [name, tensor] : w.optimizer().state()) all.push_back({name, flat(w, tensor.dtype()), true});
+    std::vector<Pending> pending;
+    for (const StateTensor& t : all)
+      for (const ServerPart& s : servers_) pending.push_back(w.comm().receive(view(t.tensor, s.part), s.rank, kWholeTag));
+    if (kind == Request::save) {
+      all.push_back({"asynchronous.progress", Tensor({AsynchronousServer::kProgress}, DType::f64), true});
+      pending.push_back(w.comm().receive(all.back().tensor, servers_[0].rank, kWholeTag));
+    }
+    for (const ServerPart& s : servers_) pending.push_back(send_request(w, s, kind));
+    for (const Pending& p : pending) p.wait();
+    return all;
+  }
+
+  const StrategyOptions options_;
+  const AsynchronousOptions& o_;
+  const int rank_, workers_;
+  const int64_t flat_, element_;
+  const bool narrow_;  // bf16 on the wire
+  std::vector<ServerPart> servers_;
+  std::vector<Bucket> buckets_;
+  Tensor progress_;  // what a continued run has behind it
+  bool begun_ = false, left_ = false;
+  std::optional<AsynchronousServer> server_;  // of a rank that is one
+
+  // Of a worker.
+  int64_t computed_ = 0, summed_ = 0;  // updates; those in the next push
+  StepTotals summed_totals_;
+  double single_norm_ = 0;  // of the last update's part in it, per token
+  Outgoing outgoing_[2];
+  int turn_ = 0;
+  Tensor sum_;
+  bool fetching_ = false, apart_ = false;
+  Tensor incoming_;
+  std::vector<Pending> fetches_;
+  std::vector<Tensor> answers_;
+  std::vector<Answer> bases_;  // by server: what the worker's parameters are
+  Answer answer_;              // the first server's last one
+  StepTotals told_;            // of all workers, not yet reported; the first worker's
+  AsynchronousSummary summary_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_asynchronous(const StrategyOptions& o, const ParameterStore& parameters, int rank, int size) {
+  const int64_t servers = std::max<int64_t>(1, o.servers);
+  if (servers >= size)
+    throw ConfigError(
+        fmt::format("strategy {} needs a rank for each of its {} servers and one worker at least, but there {} {}; start {} ranks "
+                    "or more (starling launch, mpirun -n), or take another strategy",
+                    o.name, servers, size == 1 ? "is" : "are", size, servers + 1));
+  if (o.server_placement != "own")
+    throw ConfigError(fmt::format("strategy {} has servers on ranks of their own; set strategy.server-placement to own", o.name));
+  const int workers = size - static_cast<int>(servers);
+  const AsynchronousOptions& a = o.asynchronous;
+  if (a.wait_for_step && a.sum_pushes > workers)
+    throw ConfigError(
+        fmt::format("strategy.sum-pushes {} is more than the {} workers, which with wait-for-step would all wait; lower it, or "
+                    "set it to 0 for one push of each",
+                    a.sum_pushes, workers));
+  return std::make_unique<Asynchronous>(o, parameters, rank, workers, static_cast<int>(servers));
+}
+
+}  // namespace starling

@@ -1,0 +1,118 @@
+// A small asynchronous run that any world can execute: every worker computes its own shares of the batches of training.h until it is told
+// to end, the servers serve, and rank 0 fetches what has become of the parameters.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tests/strategies/training.h"
+
+namespace starling {
+
+struct AsynchronousRun {
+  StrategyOptions strategy = strategy_preset("downpour");
+  std::string backend = "reference", optimizer = "adam";
+  int64_t max_steps = 10;   // of all workers on average
+  int64_t leave_after = 0;  // updates of each worker; 0: when told
+  int64_t sentences = 24;
+  double rate = 3e-3, clip = 0;
+  int64_t stop_at = 0;  // rank 0 asks to stop at this update of its own; 0: never
+  uint64_t seed = 3;
+  const std::vector<Strategy::StateTensor>* resume = nullptr;  // of an earlier run's first rank, after resume_updates updates of its own
+  int64_t resume_updates = 0;
+};
+
+struct AsynchronousTrace {
+  std::vector<double> losses, told, norms, rates;  // its own loss per token; what the totals say; as in StepResult
+  std::vector<double> tokens, told_tokens;
+  std::vector<Strategy::StateTensor> state;  // of rank 0 at the end
+  std::vector<double> looked;                // parameters, as every worker sees them before it leaves
+  std::map<std::string, double> figures;
+  std::string text, description;
+  Traffic traffic;
+  int64_t gradient_bytes = 0, updates = 0, flat = 0;
+  bool stop = false, finished = false;
+
+  std::vector<double> values() const { return state.at(0).tensor.to_doubles(); }
+};
+
+inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
+  const auto backend = make_backend(run.backend, 1);
+  ModelConfig config = model_preset("transformer-tiny");
+  config.width = 16, config.feed_forward = 32, config.heads = 2, config.encoder_layers = 1, config.decoder_layers = 1;
+  config.dropout = 0.1, config.attention_dropout = 0.1, config.feed_forward_dropout = 0.1, config.tied_embeddings = "all";
+  const bool phantom = world.clock->timing_only();
+  const auto model = phantom ? make_phantom_model(config, {400, 400}, *backend) : make_model(config, {400, 400}, *backend, run.seed, true);
+  StepOptions options;
+  options.strategy = run.strategy, options.optimizer.warmup = 5, options.optimizer.learning_rate = run.rate;
+  options.optimizer.optimizer = run.optimizer, options.optimizer.clip_norm = run.clip, options.max_steps = run.max_steps;
+  comm_settings(options.strategy, *world.comm);
+  Replica replica(*model, options, world);
+  const int rank = world.comm->rank(), workers = replica.strategy().workers();
+  const bool apart = replica.strategy().alone();
+  if (run.resume) {
+    const auto saved = [&](const std::string& name) {
+      return std::find_if(run.resume->begin(), run.resume->end(), [&](const auto& t) { return t.name == name; })->tensor;
+    };
+    model->parameters().values().from_doubles(saved("parameters").to_doubles());
+    model->parameters().changed();
+    replica.optimizer().set_updates(run.resume_updates);
+    replica.begin();
+    for (const auto& t : replica.strategy_state()) t.tensor.from_doubles(saved(t.name).to_doubles());
+    for (const auto& [name, mine] : replica.optimizer().state()) {
+      const Tensor whole = saved(name);
+      int64_t at = 0;
+      for (const Range& r : replica.strategy().owned(rank)) {
+        mine.slice(at, Shape{r.count()}).from_doubles(whole.slice(r.begin, Shape{r.count()}).to_doubles());
+        at += r.count();
+      }
+    }
+  } else {
+    replica.begin();
+  }
+  AsynchronousTrace trace;
+  trace.flat = model->parameters().values().count();
+  for (int64_t step = run.resume_updates;; ++step) {
+    if (rank < workers && run.leave_after > 0 && step == run.leave_after) break;
+    if (!apart && step == run.max_steps) break;
+    const Batch batch = random_batch(run.seed, step, run.sentences);
+    std::vector<Batch> parts;
+    if (rank < workers) {
+      Batch own = share(batch, rank, workers, replica.cost().source_weight(), replica.cost().target_weight());
+      if (own.target.count() > 0) parts = split(own, 40);
+    }
+    const int64_t before = replica.steps();
+    const StepResult result = replica.step(parts, {run.stop_at > 0 && rank == 0 && step + 1 >= run.stop_at, false});
+    if (result.totals.tokens > 0) {
+      trace.told.push_back(result.totals.smoothed / result.totals.tokens);
+      trace.told_tokens.push_back(result.totals.tokens);
+    }
+    trace.stop = result.totals.stop > 0, trace.finished = result.totals.finished > 0;
+    if (trace.stop || trace.finished) {
+      if (rank < workers) {
+        EXPECT_EQ(replica.steps(), before) << "an update that was not to be";
+      }
+      break;
+    }
+    trace.norms.push_back(result.gradient_norm), trace.rates.push_back(result.learning_rate);
+  }
+  trace.updates = replica.steps();
+  if (rank < workers && apart) {
+    if (!phantom) trace.looked = replica.deployed(false).to_doubles();
+    if (rank == 0) trace.state = replica.strategy_state();
+  } else if (!apart) {
+    trace.state.push_back({"parameters", model->parameters().values(), true});
+    for (const auto& [name, tensor] : replica.optimizer().state()) trace.state.push_back({name, tensor, true});
+  }
+  replica.leave();
+  const Strategy::Report report = replica.strategy().report();
+  trace.text = report.text, trace.figures.insert(report.figures.begin(), report.figures.end());
+  trace.description = replica.strategy().describe();
+  trace.traffic = world.comm->traffic();
+  trace.gradient_bytes = model->parameters().gradients().bytes();
+  return trace;
+}
+
+}  // namespace starling
