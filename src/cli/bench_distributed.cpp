@@ -98,6 +98,11 @@ void run(Arguments a, const ClusterArguments& cluster) {
         fmt::format("bench distributed measures one update and its exchange, but {} exchanges every {} updates; "
                     "'starling simulate' shows what a run of it takes",
                     o.strategy.name, o.strategy.periodic.interval));
+  if (family_of(o.strategy) == Family::asynchronous)
+    throw ConfigError(fmt::format(
+        "bench distributed measures updates that all ranks make together, and {} has none; 'starling simulate' shows what a run "
+        "of it takes",
+        o.strategy.name));
   const auto show = [&](const BenchDistributedResult& r, bool simulated) {
     if (a.format == "json")
       std::cout << to_json(r, simulated).dump(1) << "\n";

@@ -51,7 +51,7 @@ AsynchronousSummary AsynchronousSummary::unpack(const Tensor& numbers) {
 }
 
 std::string AsynchronousSummary::text() const {
-  if (pushes == 0) return "no pushes";
+  if (pushes == 0) return "";
   const auto delay = [](const Delay& d, const char* unit) {
     return fmt::format("mean {:.2f}, median {:g}, 95 % up to {:g}, largest {:g} {}", d.mean, d.median, d.most, d.largest, unit);
   };

@@ -34,7 +34,7 @@ struct Answer {
   int64_t version = 0, pushes = 0;  // as in Request
   bool stop = false, finished = false;
   double rate = 0;    // of the server's last step
-  StepTotals totals;  // to the first worker from the first server: of all workers, since the last answer
+  StepTotals totals;  // to the first worker from the first server: of all pushes in steps since its last answer
 
   Tensor pack() const;
   static Answer unpack(const Tensor& numbers);

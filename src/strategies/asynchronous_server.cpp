@@ -117,7 +117,7 @@ void AsynchronousServer::take(Worker& w, Client& c) {
   add_gradient(w, c);
   ++pushes_, ++summed_;
   updates_ += push.updates, c.updates += push.updates;
-  sum_totals_ += push.totals, unreported_ += push.totals;
+  sum_totals_ += push.totals;
   stop_ = stop_ || push.totals.stop > 0;
   finished_ = finished_ || push.totals.finished > 0 || updates_ >= budget_;
   c.effective = version_ + 1;
@@ -174,6 +174,7 @@ void AsynchronousServer::step(Worker& w) {
                   [&] { optimizer.update_part(values(w), sum_, part_.begin, 1 / w.gradient_divisor(sum_totals_), rate_); });
   ++version_;
   summed_ = 0;
+  unreported_ += sum_totals_;
   sum_totals_ = {};
 }
 

@@ -37,9 +37,10 @@ StepResult Replica::step(std::span<const Batch> share, End end, const Refinement
   share_.clear();
   for (const Batch& batch : share) share_.push_back(&batch);
   for (const Batch& batch : refinement.batches) share_.push_back(&batch);
+  const int64_t updates = optimizer_.updates();
   StepResult result = strategy_->step(*this);
   // The average follows closely at first: a decay of (1 + t) / (10 + t) until the asked-for one is reached.
-  if (average_) {
+  if (average_ && optimizer_.updates() > updates) {
     const double t = static_cast<double>(optimizer_.updates());
     parameters().backend().moving_average(parameters().values(), average_, std::min(options_.optimizer.ema, (1.0 + t) / (10.0 + t)));
   }

@@ -166,7 +166,7 @@ class Trainer {
       files_->replace_file(join_path(config_.train.output, "config.yml"), dump_config(config_, true));
     }
     announce();
-    if (finished()) {
+    if (finished() || limits_reached()) {
       progress_.message(
           fmt::format("already done: {} updates, {} of training; nothing to do (limits: train.max-steps {}, max-epochs {}, max-minutes {}, "
                       "valid.early-stopping {})",
@@ -182,7 +182,7 @@ class Trainer {
     // What the initial model is worth: updates that only harm it must not become the best.
     if (!config_.train.initial_model.empty() && config_.valid.enabled() && step() == 0 && validated_ < 0) validate();
     while (!finished() && !stopped_) {
-      update();
+      if (!update()) continue;
       if (step() % config_.log.every == 0 || step() == 1) report();  // the first shows at once that it runs
       if (config_.valid.enabled() && step() % config_.valid.every == 0) validate();
       if (config_.strategy.check_every > 0 && step() % config_.strategy.check_every == 0) compare_replicas();
@@ -190,8 +190,12 @@ class Trainer {
     }
     if (!stopped_ && config_.valid.enabled() && validated_ != step()) validate();
     if (saved_ != step()) save();
+    if (alone()) report_strategy();
     return conclude();
   }
+
+  // Ranks go their own ways: rank 0 validates and saves by itself, and others end the run (docs/strategies.md).
+  bool alone() const { return replica_->strategy().alone(); }
 
   Communicator& comm() const { return *world_.comm; }
   Clock& clock() const { return *world_.clock; }
@@ -440,10 +444,14 @@ class Trainer {
   bool time_is_up() const { return config_.train.max_minutes > 0 && elapsed() >= 60 * config_.train.max_minutes; }
 
   bool finished() const {
+    if (alone()) return finished_;  // the servers count
+    return step() >= config_.train.max_steps || limits_reached() || finished_ || (comm().size() == 1 && time_is_up());
+  }
+
+  // Those that this rank knows of itself.
+  bool limits_reached() const {
     const TrainConfig& t = config_.train;
-    if (step() >= t.max_steps || early_stopped_) return true;
-    if (t.max_epochs > 0 && stream_->position().epoch >= t.max_epochs) return true;
-    return finished_ || (comm().size() == 1 && time_is_up());
+    return early_stopped_ || (t.max_epochs > 0 && stream_->position().epoch >= t.max_epochs);
   }
 
   double fraction() const {
@@ -480,8 +488,11 @@ class Trainer {
     return refinement;
   }
 
-  void update() {
+  // False if the strategy had no update to be made any more.
+  bool update() {
     announce_sgd();
+    const int64_t before = step();
+    const BatchPosition position = stream_->position();
     model_->set_clip(state_clip(config_, step() + 1));
     const Batch batch = stream_->next();
     const int workers = replica_->strategy().workers();
@@ -494,7 +505,8 @@ class Trainer {
       if (own.target.count() > 0) parts = split(own, micro_tokens_);
     }
     // Ranks stop together: what one of them knows, all learn with the sums of this step.
-    last_ = replica_->step(parts, {may_be_signalled() && stop_signal != 0, first() && time_is_up()}, refinement);
+    const bool last = first() && (time_is_up() || (alone() && limits_reached()));
+    last_ = replica_->step(parts, {may_be_signalled() && stop_signal != 0, last}, refinement);
     stopped_ = last_.totals.stop > 0, finished_ = last_.totals.finished > 0;
     epoch_ = batch.epoch + 1;
     window_loss_ += last_.totals.smoothed;
@@ -503,6 +515,10 @@ class Trainer {
     window_clipped_ += last_.totals.clipped, window_clippable_ += last_.totals.clippable;
     window_reward_ += last_.totals.reward, window_samples_ += last_.totals.samples, window_distinct_ += last_.totals.distinct;
     progress_.tick(make_report());
+    if (!alone() || (step() > before && comm().rank() < workers)) return true;
+    stream_->seek(position);
+    saved_ = -1;  // the servers may have gone on since
+    return false;
   }
 
   // Replicas must be equal bit for bit; a rank that computes wrongly shows here.
@@ -548,7 +564,7 @@ class Trainer {
 
   // One small gather: what each rank sent and how long it waited since the last report.
   void report_communication() {
-    if (comm().size() == 1) return;
+    if (comm().size() == 1 || alone()) return;
     const Traffic now_sent = comm().traffic();
     const double span = std::max(clock().seconds() - report_start_, 1e-9);
     const Tensor all({2 * comm().size()}, DType::f64);
@@ -579,6 +595,7 @@ class Trainer {
   }
 
   void validate() {
+    if (alone()) return validate_alone();
     comm().note("validation", step());
     const double start = clock().seconds();
     Tensor average = replica_->average();
@@ -599,6 +616,16 @@ class Trainer {
       wait_for_first();
       early_stopped_ = broadcast_text(comm(), early_stopped_ ? "stop" : "") == "stop";
     }
+    paused_ += clock().seconds() - start;
+  }
+
+  void validate_alone() {
+    validated_ = step();
+    if (!first()) return;
+    const double start = clock().seconds();
+    const SwappedParameters served(model_->parameters(), replica_->average() ? replica_->average() : replica_->deployed(false));
+    const World self = make_local_world();
+    judge(validator_->run(*model_, *self.comm));
     paused_ += clock().seconds() - start;
   }
 
@@ -623,6 +650,7 @@ class Trainer {
   void notice_early_stopping() { early_stopped_ = config_.valid.early_stopping > 0 && stalled_ >= config_.valid.early_stopping; }
 
   void save() {
+    if (alone()) return save_alone();
     comm().note("checkpoint", step());
     const double start = clock().seconds();
     std::vector<std::pair<std::string, Tensor>> tensors, of_ranks;
@@ -640,6 +668,35 @@ class Trainer {
     saved_ = step();
     if (comm().size() > 1) wait_for_first();
     paused_ += clock().seconds() - start;
+  }
+
+  // The servers' parameters, optimizer and progress.
+  void save_alone() {
+    saved_ = step();
+    if (!first()) return;
+    const double start = clock().seconds();
+    std::vector<std::pair<std::string, Tensor>> tensors;
+    Tensor parameters;
+    for (const Strategy::StateTensor& t : replica_->strategy_state())
+      if (t.name == "parameters")
+        parameters = t.tensor;
+      else
+        tensors.emplace_back(t.name, t.tensor);
+    const SwappedParameters served(model_->parameters(), parameters);
+    save_here(tensors, {});
+    paused_ += clock().seconds() - start;
+  }
+
+  // Leaves the others, and says what the run was like.
+  void report_strategy() {
+    comm().note("end", step());
+    replica_->leave();
+    const Strategy::Report report = replica_->strategy().report();
+    if (!first() || report.text.empty()) return;
+    progress_.message(report.text);
+    nlohmann::ordered_json event{{"type", "strategy"}, {"step", step()}};
+    for (const auto& [name, value] : report.figures) event[name] = value;
+    progress_.event(event);
   }
 
   // The optimizer's state for all parameters, on rank 0: ranks that own shards send them. Checkpoints do not depend on the number of ranks.
@@ -799,7 +856,7 @@ class Trainer {
     take_up(state);
     replica_->begin();
     resume_strategy();
-    if (!resume_ranks(state)) scatter_optimizer(optimizer);
+    if (alone() || !resume_ranks(state)) scatter_optimizer(optimizer);
     if (first()) progress_.message(fmt::format("continuing after update {} from {}", step(), loaded_->directory));
   }
 

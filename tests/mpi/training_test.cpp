@@ -7,6 +7,7 @@
 
 #include "sim/simulate.h"
 #include "tests/mpi/fixture.h"
+#include "tests/strategies/asynchronous.h"
 
 namespace starling {
 namespace {
@@ -78,6 +79,47 @@ TEST(Training, LosesNothingAgainstOneWorker) {
       for (size_t i = 0; i < one.losses.size(); ++i)
         EXPECT_LT(std::abs(trace.losses[i] / one.losses[i] - 1), 1e-9) << name << ", " << algorithm << ", step " << i;
     }
+}
+
+// For real, and so never twice the same: the loss falls, every update is counted once, and the lateness is that of the other workers.
+TEST(Training, AsynchronousWorkersLearn) {
+  World& world = test_world();
+  const int workers = world.comm->size() - 1;
+  for (const int64_t sum : {1, 2}) {
+    AsynchronousRun run;
+    run.backend = "cpu:f32", run.rate = 1e-2, run.max_steps = 40, run.strategy.deadline_seconds = 60;
+    run.strategy.asynchronous.sum_pushes = sum, run.strategy.overlap = sum == 2;
+    const AsynchronousTrace trace = train_apart(run, world);
+    EXPECT_TRUE(trace.finished);
+    const Tensor updates({1}, DType::f64);
+    updates.data<double>()[0] = world.comm->rank() < workers ? static_cast<double>(trace.updates) : 0;
+    world.comm->all_reduce(updates).wait();
+    if (world.comm->rank() != 0) continue;
+    const auto mean = [](const std::vector<double>& x, size_t from) { return (x.at(from) + x.at(from + 1) + x.at(from + 2)) / 3; };
+    EXPECT_LT(mean(trace.told, trace.told.size() - 3), mean(trace.told, 0) - 0.2);
+    EXPECT_EQ(trace.figures.at("updates"), updates.data<double>()[0]);
+    EXPECT_EQ(trace.figures.at("pushes"), updates.data<double>()[0]);
+    EXPECT_GE(updates.data<double>()[0], 40 * workers);
+    EXPECT_LE(updates.data<double>()[0], 42 * workers);
+    if (workers == 1) {
+      EXPECT_EQ(trace.figures.at("staleness-largest"), sum - 1);
+    }
+    EXPECT_EQ(trace.figures.at("server-steps"), std::floor(updates.data<double>()[0] / static_cast<double>(sum)));
+  }
+}
+
+TEST(Training, AsynchronousWorkersInStepAreSynchronous) {
+  World& world = test_world();
+  AsynchronousRun run;
+  World local = make_local_world();
+  run.strategy = {};
+  const AsynchronousTrace one = train_apart(run, local);
+  run.strategy = strategy_preset("downpour");
+  run.strategy.asynchronous.sum_pushes = 0, run.strategy.asynchronous.wait_for_step = true, run.strategy.deadline_seconds = 60;
+  const AsynchronousTrace trace = train_apart(run, world);
+  if (world.comm->rank() != 0) return;
+  ASSERT_EQ(trace.told.size(), one.told.size());
+  for (size_t i = 0; i < one.told.size(); ++i) EXPECT_LT(std::abs(trace.told[i] / one.told[i] - 1), 1e-9) << "update " << i;
 }
 
 }  // namespace

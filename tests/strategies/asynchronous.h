@@ -25,8 +25,8 @@ struct AsynchronousRun {
 };
 
 struct AsynchronousTrace {
-  std::vector<double> losses, told, norms, rates;  // its own loss per token; what the totals say; as in StepResult
-  std::vector<double> tokens, told_tokens;
+  std::vector<double> told, norms, rates;  // loss per token as the totals say; as in StepResult
+  std::vector<double> told_tokens;
   std::vector<Strategy::StateTensor> state;  // of rank 0 at the end
   std::vector<double> looked;                // parameters, as every worker sees them before it leaves
   std::map<std::string, double> figures;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/checkpoint.h"
 #include "base/random.h"
@@ -164,6 +165,78 @@ TEST_F(DistributedTrainer, AnyNumberOfRanksContinuesACheckpoint) {
       run(c, ranks);
   }
   EXPECT_LT(distance(weights("many", 20), weights("one", 20)), 1e-3);
+}
+
+// Three workers and a server: rank 0 validates and saves what the servers have while the others go on, and everything repeats.
+TEST_F(DistributedTrainer, AsynchronousRanksTrainAndRepeatInTheSimulator) {
+  const auto files = real_file_system();
+  std::vector<std::string> hashes;
+  for (const std::string name : {"first", "second"}) {
+    Config c = config(name);
+    c.strategy = strategy_preset("downpour");
+    c.strategy.asynchronous.sum_pushes = 2;
+    c.train.max_steps = 60, c.train.batch_tokens = 100, c.valid.every = 20, c.log.every = 10;
+    EXPECT_EQ(run(c, 4), 0);
+    const auto last = latest_checkpoint(*files, path(name), {});
+    ASSERT_TRUE(last);
+    EXPECT_NEAR(static_cast<double>(last->step), 60, 6);
+    hashes.push_back(sha256_file(*files, last->path("model.safetensors")) + sha256_file(*files, last->path("training.safetensors")));
+    const SafetensorsFile training(*files, last->path("training.safetensors"));
+    EXPECT_EQ(training.at("adam.v").data.size(), training.at("parameters").data.size());
+    std::ifstream events(path(name) + "/events.jsonl");
+    std::vector<double> losses, tokens, validations;
+    double pushes = 0, staleness = 0;
+    for (std::string line; std::getline(events, line);) {
+      const auto event = nlohmann::json::parse(line);
+      if (event["type"] == "report" && event["step"] > 1) losses.push_back(event["loss"]), tokens.push_back(event["target_tokens"]);
+      if (event["type"] == "validation") validations.push_back(event["scores"]["cross-entropy"]);
+      if (event["type"] == "strategy") pushes = event["pushes"], staleness = event["staleness-mean"];
+    }
+    ASSERT_GE(losses.size(), 5u);
+    EXPECT_LT(losses.back(), losses.front() - 0.3);
+    EXPECT_NEAR(tokens[2], 3000, 600) << "the sums are those of all workers";
+    ASSERT_GE(validations.size(), 3u);
+    EXPECT_LT(validations.back(), validations.front());
+    EXPECT_GE(pushes, 180);
+    EXPECT_NEAR(staleness, 5, 1.5);
+  }
+  EXPECT_EQ(hashes[0], hashes[1]);
+}
+
+// One worker is never late, so that its run can be compared: parts of it make the whole bit for bit, whoever goes on with them.
+TEST_F(DistributedTrainer, AsynchronousRunsContinue) {
+  const auto with = [&](const std::string& run, int64_t steps) {
+    Config c = config(run);
+    c.strategy = strategy_preset("downpour");
+    c.strategy.overlap = false, c.strategy.batch = "global", c.train.max_steps = steps;
+    return c;
+  };
+  run(with("whole", 20), 2);
+  for (const int64_t stop : {7, 13, 20}) run(with("parts", stop), 2);
+  for (const std::string file : {"model.safetensors", "training.safetensors"})
+    EXPECT_EQ(hash("parts", 20, file), hash("whole", 20, file)) << file;
+  EXPECT_EQ(run(with("whole", 20), 2), 0) << "already done";
+  Config alone = with("parts", 25);
+  alone.strategy = {};
+  EXPECT_EQ(run_training(alone), 0);
+  EXPECT_EQ(run(with("parts", 30), 4), 0);
+  const auto files = real_file_system();
+  const auto last = latest_checkpoint(*files, path("parts"), {});
+  ASSERT_TRUE(last);
+  EXPECT_GT(last->step, 25);
+}
+
+TEST_F(DistributedTrainer, AnAsynchronousRunStopsEarly) {
+  Config c = config("early");
+  c.strategy = strategy_preset("downpour");
+  c.train.optimizer.learning_rate = 0, c.train.max_steps = 1000, c.valid.every = 2, c.valid.early_stopping = 2;
+  c.valid.metrics = {"cross-entropy"}, c.train.optimizer.ema = 0;
+  EXPECT_EQ(run(c, 3), 0);
+  std::ifstream log(path("early") + "/train.log");
+  const std::string text((std::istreambuf_iterator<char>(log)), {});
+  EXPECT_NE(text.find("early stopping: "), std::string::npos) << text;
+  const auto files = real_file_system();
+  EXPECT_LT(latest_checkpoint(*files, path("early"), {})->step, 12);
 }
 
 TEST_F(DistributedTrainer, RanksWithUnlikeConfigurationsAreTold) {
