@@ -61,12 +61,12 @@ class Asynchronous : public Strategy {
     StepResult result;
     if (server_) {
       if (!std::exchange(begun_, true)) server_->serve(w, progress_);
-      result.totals.finished = 1;
+      result.totals.stop = server_->stopped(), result.totals.finished = 1;
       return result;
     }
     begin_worker(w);
     fetch_if_due(w);
-    result.learning_rate = answer_.rate;
+    result.learning_rate = answer_.rate, result.fraction = answer_.fraction;
     if (answer_.stop || answer_.finished) {
       if (summed_ > 0) push(w);
       result.totals = std::exchange(told_, {});
@@ -206,6 +206,7 @@ class Asynchronous : public Strategy {
     parameters.changed();
     for (size_t i = 0; i < servers_.size(); ++i) bases_[i] = Answer::unpack(answers_[i]);
     answer_ = bases_[0];
+    for (const Answer& a : bases_) answer_.stop = answer_.stop || a.stop;  // whichever server was asked to
     told_ += answer_.totals;
   }
 

@@ -31,12 +31,13 @@ Request Request::unpack(const Tensor& numbers) {
 }
 
 Tensor Answer::pack() const {
-  return numbers({static_cast<double>(version), static_cast<double>(pushes), stop ? 1.0 : 0.0, finished ? 1.0 : 0.0, rate}, &totals);
+  return numbers({static_cast<double>(version), static_cast<double>(pushes), stop ? 1.0 : 0.0, finished ? 1.0 : 0.0, rate, fraction},
+                 &totals);
 }
 
 Answer Answer::unpack(const Tensor& numbers) {
   const double* x = numbers.data<double>();
-  return {whole(x[0]), whole(x[1]), x[2] > 0, x[3] > 0, x[4], read_totals({x + 5, kTotals})};
+  return {whole(x[0]), whole(x[1]), x[2] > 0, x[3] > 0, x[4], x[5], read_totals({x + 6, kTotals})};
 }
 
 Tensor AsynchronousSummary::pack() const {

@@ -30,11 +30,12 @@ struct Request {
 
 // From a server.
 struct Answer {
-  static constexpr int kNumbers = 5 + kTotals;
+  static constexpr int kNumbers = 6 + kTotals;
   int64_t version = 0, pushes = 0;  // as in Request
   bool stop = false, finished = false;
-  double rate = 0;    // of the server's last step
-  StepTotals totals;  // to the first worker from the first server: of all pushes in steps since its last answer
+  double rate = 0;      // of the server's last step
+  double fraction = 0;  // of the run's updates
+  StepTotals totals;    // to the first worker from the first server: of all pushes in steps since its last answer
 
   Tensor pack() const;
   static Answer unpack(const Tensor& numbers);

@@ -44,6 +44,10 @@ void AsynchronousServer::serve(Worker& w, const Tensor& progress) {
     w.comm().note("serving", version_);
     // The first worker takes its time to validate; without it, somebody who says nothing is lost.
     Client& c = *whose[wait_any(open, clients_[0].gone ? w.comm().deadline() : kPatience)];
+    if (!stop_ && w.asked_to_stop()) {
+      stop_ = true;
+      answer_waiting(w);
+    }
     if (c.pushing)
       take(w, c);
     else
@@ -200,6 +204,7 @@ void AsynchronousServer::answer(Worker& w, Client& c) {
                   [&] { std::memcpy(s.values.raw(), values(w).raw(), static_cast<size_t>(s.values.bytes())); });
   Answer a;
   a.version = version_, a.pushes = pushes_, a.stop = stop_, a.finished = finished_, a.rate = rate_;
+  a.fraction = static_cast<double>(updates_) / static_cast<double>(std::max<int64_t>(1, budget_));
   if (first_ && c.rank == 0) {
     a.totals = std::exchange(unreported_, {});
     a.totals.stop = a.totals.finished = 0;

@@ -23,6 +23,7 @@ class AsynchronousServer {
   void serve(Worker& worker, const Tensor& progress);
 
   AsynchronousSummary summary() const;
+  bool stopped() const { return stop_; }
   // Steps, pushes, updates of workers that they held: what a continued run needs beside parameters and optimizer.
   static constexpr int kProgress = 3;
 

@@ -15,6 +15,7 @@ struct StepResult {
   StepTotals totals;         // over all ranks
   double gradient_norm = 0;  // of the mean gradient per token (train.loss-normalization: or sentence), before clipping
   double learning_rate = 0;
+  double fraction = 0;  // of the run's updates, where ranks go their own ways and the strategy counts them
 };
 
 // An embedding table of the model, as far as exchanging its gradient is concerned.

@@ -57,6 +57,8 @@ class Worker {
     double scale = 0, rate = 0;
   };
   virtual UpdatePlan plan_update(const StepTotals& totals, double gradient_norm) = 0;
+  // Whether somebody has asked this rank to end, by now: for a step that takes as long as the run.
+  virtual bool asked_to_stop() { return false; }
   // The schedule's rate at an update of the run, counted from 1, and how many there will be: for servers that count for all workers.
   virtual double learning_rate(int64_t update) const = 0;
   virtual int64_t planned_updates() const = 0;

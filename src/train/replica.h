@@ -2,6 +2,7 @@
 // simulator share it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,6 +46,8 @@ class Replica : private Worker {
   std::vector<Strategy::StateTensor> strategy_state() { return strategy_->state(*this); }
   Tensor deployed(bool final) { return strategy_->deployed(*this, final); }
   void leave() { strategy_->leave(*this); }
+  // What a server asks between its messages, as its only step is the whole run (Worker::asked_to_stop).
+  void on_asked_to_stop(std::function<bool()> asked) { asked_ = std::move(asked); }
 
   Model& model() { return model_; }
   Optimizer& optimizer() override { return optimizer_; }
@@ -74,6 +77,7 @@ class Replica : private Worker {
   LookupRows lookup_rows(const Parameter& table, bool last_only) override;
   double gradient_divisor(const StepTotals& totals) override;
   UpdatePlan plan_update(const StepTotals& totals, double gradient_norm) override;
+  bool asked_to_stop() override { return asked_ && asked_(); }
   double learning_rate(int64_t update) const override { return starling::learning_rate(options_.optimizer, update, options_.max_steps); }
   int64_t planned_updates() const override { return options_.max_steps; }
   std::string step_name() const override;
@@ -93,6 +97,7 @@ class Replica : private Worker {
   size_t references_ = 0;
   const Refinement* refinement_ = nullptr;
   End end_;
+  std::function<bool()> asked_;
 };
 
 // Exchanges the parameters with another flat buffer for the lifetime of this object: validation with the moving average.

@@ -176,6 +176,7 @@ class Trainer {
     }
     std::optional<SignalGuard> guard;
     if (may_be_signalled()) guard.emplace();
+    replica_->on_asked_to_stop([this] { return stop_asked(); });
     report_start_ = clock().seconds();
     reported_ = comm().traffic();
     reported_step_ = step();
@@ -202,6 +203,7 @@ class Trainer {
   bool first() const { return world_.comm->rank() == 0; }
   // Simulated ranks share one process, whose signals are rank 0's.
   bool may_be_signalled() const { return first() || !world_.simulated; }
+  bool stop_asked() const { return may_be_signalled() && stop_signal != 0; }
   int64_t step() const { return replica_->steps(); }
   double elapsed() const { return earlier_seconds_ + clock().seconds() - start_; }
 
@@ -456,7 +458,7 @@ class Trainer {
 
   double fraction() const {
     const TrainConfig& t = config_.train;
-    double f = static_cast<double>(step()) / static_cast<double>(t.max_steps);
+    double f = alone() ? last_.fraction : static_cast<double>(step()) / static_cast<double>(t.max_steps);
     const BatchPosition at = stream_->position();
     if (t.max_epochs > 0)
       f = std::max(f, (static_cast<double>(at.epoch) +
@@ -506,7 +508,7 @@ class Trainer {
     }
     // Ranks stop together: what one of them knows, all learn with the sums of this step.
     const bool last = first() && (time_is_up() || (alone() && limits_reached()));
-    last_ = replica_->step(parts, {may_be_signalled() && stop_signal != 0, last}, refinement);
+    last_ = replica_->step(parts, {stop_asked(), last}, refinement);
     stopped_ = last_.totals.stop > 0, finished_ = last_.totals.finished > 0;
     epoch_ = batch.epoch + 1;
     window_loss_ += last_.totals.smoothed;

@@ -18,6 +18,7 @@ struct AsynchronousRun {
   int64_t leave_after = 0;  // updates of each worker; 0: when told
   int64_t sentences = 24;
   double rate = 3e-3, clip = 0;
+  int ask_server = -1;  // a server that is asked to stop at its 21st message
   int64_t stop_at = 0;  // rank 0 asks to stop at this update of its own; 0: never
   uint64_t seed = 3;
   const std::vector<Strategy::StateTensor>* resume = nullptr;  // of an earlier run's first rank, after resume_updates updates of its own
@@ -28,11 +29,13 @@ struct AsynchronousTrace {
   std::vector<double> told, norms, rates;  // loss per token as the totals say; as in StepResult
   std::vector<double> told_tokens;
   std::vector<Strategy::StateTensor> state;  // of rank 0 at the end
+  double loss_before = 0, loss_after = 0;    // of the first and the last parameters on one batch, per token; rank 0
   std::vector<double> looked;                // parameters, as every worker sees them before it leaves
   std::map<std::string, double> figures;
   std::string text, description;
   Traffic traffic;
   int64_t gradient_bytes = 0, updates = 0, flat = 0;
+  double fraction = 0;  // of the run, as last heard
   bool stop = false, finished = false;
 
   std::vector<double> values() const { return state.at(0).tensor.to_doubles(); }
@@ -50,6 +53,8 @@ inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
   options.optimizer.optimizer = run.optimizer, options.optimizer.clip_norm = run.clip, options.max_steps = run.max_steps;
   comm_settings(options.strategy, *world.comm);
   Replica replica(*model, options, world);
+  int looks = 0;
+  replica.on_asked_to_stop([&] { return world.comm->rank() == run.ask_server && ++looks > 20; });
   const int rank = world.comm->rank(), workers = replica.strategy().workers();
   const bool apart = replica.strategy().alone();
   if (run.resume) {
@@ -73,6 +78,12 @@ inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
     replica.begin();
   }
   AsynchronousTrace trace;
+  const Batch other = random_batch(run.seed, 1000, 50);
+  const auto loss_of_other = [&] {
+    Tape tape(model->parameters(), replica.arena(), false);
+    return model->loss(tape, other, 0).nll / static_cast<double>(other.target.count());
+  };
+  if (!phantom && rank == 0) trace.loss_before = loss_of_other();
   trace.flat = model->parameters().values().count();
   for (int64_t step = run.resume_updates;; ++step) {
     if (rank < workers && run.leave_after > 0 && step == run.leave_after) break;
@@ -89,6 +100,7 @@ inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
       trace.told.push_back(result.totals.smoothed / result.totals.tokens);
       trace.told_tokens.push_back(result.totals.tokens);
     }
+    trace.fraction = result.fraction;
     trace.stop = result.totals.stop > 0, trace.finished = result.totals.finished > 0;
     if (trace.stop || trace.finished) {
       if (rank < workers) {
@@ -102,6 +114,11 @@ inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
   if (rank < workers && apart) {
     if (!phantom) trace.looked = replica.deployed(false).to_doubles();
     if (rank == 0) trace.state = replica.strategy_state();
+    if (rank == 0 && !phantom) {
+      model->parameters().values().from_doubles(trace.looked);
+      model->parameters().changed();
+      trace.loss_after = loss_of_other();
+    }
   } else if (!apart) {
     trace.state.push_back({"parameters", model->parameters().values(), true});
     for (const auto& [name, tensor] : replica.optimizer().state()) trace.state.push_back({name, tensor, true});

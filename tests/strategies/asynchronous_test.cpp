@@ -285,7 +285,7 @@ TEST(Asynchronous, BytesFollowTheClosedForm) {
     run.strategy.servers = 2, run.strategy.wire = narrow ? "bf16" : "f32";
     run.strategy.asynchronous.push_interval = 2, run.strategy.asynchronous.fetch_interval = 3;
     const Simulated all = simulated(run, cluster(4));
-    const int64_t request = 8 * (4 + 13), answer = 8 * (5 + 13), M = all.first().gradient_bytes;
+    const int64_t request = 8 * (4 + 13), answer = 8 * (6 + 13), M = all.first().gradient_bytes;
     // Rank 1: three pushes, two fetches, one look, one goodbye, each to two servers.
     EXPECT_EQ(all.ranks[1].traffic.bytes_sent, 3 * (2 * request + (narrow ? M / 2 : M)) + (2 + 1 + 1) * 2 * request);
     EXPECT_EQ(all.ranks[1].traffic.bytes_received, 2 * (2 * answer + M) + M);
@@ -318,6 +318,22 @@ TEST(Asynchronous, TheFirstWorkersWordEndsTheRun) {
   }
 }
 
+// Servers hear of it between their messages, also those that count nothing.
+TEST(Asynchronous, AServerThatIsAskedToStopTellsTheWorkers) {
+  for (const bool in_steps : {false, true}) {
+    AsynchronousRun run = in_steps ? in_step(2) : AsynchronousRun();
+    run.max_steps = 1000, run.ask_server = 3, run.strategy.servers = 2;
+    const Simulated all = simulated(run, cluster(4));
+    for (int r = 0; r < 2; ++r) {
+      EXPECT_TRUE(all.ranks[static_cast<size_t>(r)].stop);
+      EXPECT_LE(all.ranks[static_cast<size_t>(r)].updates, 10);
+      EXPECT_GE(all.ranks[static_cast<size_t>(r)].updates, 3);
+      EXPECT_LT(all.ranks[static_cast<size_t>(r)].fraction, 0.01);
+    }
+    EXPECT_TRUE(all.ranks[3].stop);
+  }
+}
+
 TEST(Asynchronous, TheUpdatesAreThoseOfAllWorkers) {
   AsynchronousRun run;
   run.max_steps = 12;
@@ -331,6 +347,7 @@ TEST(Asynchronous, TheUpdatesAreThoseOfAllWorkers) {
   int64_t sum = 0;
   for (int r = 0; r < 3; ++r) sum += all.ranks[static_cast<size_t>(r)].updates;
   EXPECT_EQ(static_cast<double>(sum), figures.at("updates"));
+  EXPECT_GE(all.first().fraction, 1);
 }
 
 // With one worker nothing depends on timing: ten updates are five, a checkpoint and five.
