@@ -25,7 +25,7 @@ void Optimizer::reset_moments() {
 }
 
 double Optimizer::elements_moved() const {
-  if (is_sgd(options_, updates_ + 1)) return 3;
+  if (is_sgd(options_, of_the_run_ + 1)) return 3;
   return options_.optimizer == "adagrad" ? 5 : 7;
 }
 

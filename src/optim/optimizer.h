@@ -32,7 +32,7 @@ class Optimizer {
   void update_part(const Tensor& values, const Tensor& gradients, int64_t begin, double gradient_scale, double rate);
 
   int64_t updates() const { return updates_; }
-  void set_updates(int64_t n) { updates_ = n; }
+  void set_updates(int64_t n) { updates_ = of_the_run_ = n; }
   // Forgets the moments; bias correction counts from here.
   void reset_moments();
   // The update that the moments begin after.

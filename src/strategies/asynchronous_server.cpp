@@ -65,7 +65,7 @@ void AsynchronousServer::start(Worker& w, const Tensor& progress) {
   // A checkpoint of a synchronous run knows its updates only.
   const bool known = x[2] > 0;
   version_ = known ? static_cast<int64_t>(x[0]) : w.optimizer().updates();
-  updates_ = known ? static_cast<int64_t>(x[2]) : version_ * workers_;
+  updates_ = known ? std::llround(x[2] * workers_) : version_ * workers_;
   pushes_ = known ? static_cast<int64_t>(x[1]) : updates_;
   served_steps_ = version_, served_pushes_ = pushes_;
   w.optimizer().set_updates(version_);
@@ -222,7 +222,7 @@ void AsynchronousServer::send_whole(Worker& w, const Client& c, bool state) cons
     if (first_) {
       parts.emplace_back(Shape{kProgress}, DType::f64);
       double* x = parts.back().data<double>();
-      x[0] = static_cast<double>(version_), x[1] = static_cast<double>(pushes_), x[2] = static_cast<double>(updates_);
+      x[0] = static_cast<double>(version_), x[1] = static_cast<double>(pushes_), x[2] = static_cast<double>(updates_) / workers_;
     }
   }
   std::vector<Pending> pending;

@@ -24,7 +24,8 @@ class AsynchronousServer {
 
   AsynchronousSummary summary() const;
   bool stopped() const { return stop_; }
-  // Steps, pushes, updates of workers that they held: what a continued run needs beside parameters and optimizer.
+  // Steps, pushes, and updates of the run (those of all workers over their number): what a continued run needs beside parameters and
+  // optimizer, also with another number of workers.
   static constexpr int kProgress = 3;
 
  private:

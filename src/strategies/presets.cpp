@@ -38,12 +38,12 @@ const Preset kPresets[] = {
        o.periodic.interval = 100, o.periodic.outer_rate = 0.4, o.periodic.outer_momentum = 0.9, o.periodic.merge_weights = "equal";
        o.periodic.fragments = 4, o.periodic.delay = 5;
      }},
-    // Dean et al. 2012.
-    {"downpour", Family::asynchronous, [](StrategyOptions& o) { local_batches(o); }},
+    // Dean et al. 2012. Parameters an update ahead would be twice as old.
+    {"downpour", Family::asynchronous, [](StrategyOptions& o) { local_batches(o), o.overlap = false; }},
     // Wu et al. 2016; 12 workers.
     {"gnmt-downpour", Family::asynchronous,
      [](StrategyOptions& o) {
-       local_batches(o);
+       local_batches(o), o.overlap = false;
        o.asynchronous.push_clip = 5;
      }},
 };

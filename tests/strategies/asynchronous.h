@@ -11,8 +11,14 @@
 
 namespace starling {
 
+inline StrategyOptions an_update_ahead() {
+  StrategyOptions o = strategy_preset("downpour");
+  o.overlap = true;
+  return o;
+}
+
 struct AsynchronousRun {
-  StrategyOptions strategy = strategy_preset("downpour");
+  StrategyOptions strategy = an_update_ahead();
   std::string backend = "reference", optimizer = "adam";
   int64_t max_steps = 10;   // of all workers on average
   int64_t leave_after = 0;  // updates of each worker; 0: when told

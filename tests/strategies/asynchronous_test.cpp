@@ -367,6 +367,16 @@ TEST(Asynchronous, AContinuedRunTakesUpServersAndProgress) {
       EXPECT_EQ(second.first().state[t].tensor.to_doubles(), whole.first().state[t].tensor.to_doubles()) << whole.first().state[t].name;
     EXPECT_EQ(second.first().state.back().name, "asynchronous.progress");
     EXPECT_EQ(second.first().state.back().tensor.to_doubles(), (std::vector<double>{10, 10, 10}));
+    // Three workers make the other half of the run together, from the same place of the schedule.
+    const Simulated others = simulated(rest, cluster(5));
+    const double updates = others.first().figures.at("updates");
+    EXPECT_GE(updates, 15);
+    EXPECT_LE(updates, 18);
+    EXPECT_EQ(others.first().rates[0], whole.first().rates[6]);
+    const std::vector<double> progress = others.first().state.back().tensor.to_doubles();  // before the last ones had left
+    EXPECT_GE(progress[0], 20);
+    EXPECT_EQ(progress[1], progress[0]);
+    EXPECT_DOUBLE_EQ(progress[2], 5 + (progress[0] - 5) / 3);
   }
 }
 
@@ -409,6 +419,16 @@ TEST(Asynchronous, CanBeTimedWithoutComputing) {
   for (size_t r = 0; r < 5; ++r) EXPECT_EQ(timed.result.ranks[r].computed_ns, computed.result.ranks[r].computed_ns);
   EXPECT_EQ(timed.first().figures, computed.first().figures);
   EXPECT_EQ(timed.first().told_tokens, computed.first().told_tokens);
+}
+
+TEST(Asynchronous, TheNameOfGnmtsRecipeStandsForItsOptions) {
+  const StrategyOptions o = strategy_preset("gnmt-downpour");
+  EXPECT_EQ(family_of(o), Family::asynchronous);
+  EXPECT_EQ(o.asynchronous.push_clip, 5);
+  EXPECT_FALSE(o.overlap);
+  EXPECT_EQ(o.asynchronous.push_interval, 1);
+  EXPECT_EQ(o.asynchronous.fetch_interval, 1);
+  EXPECT_EQ(o.batch, "per-worker");
 }
 
 TEST(Asynchronous, WhatCannotBeIsRefused) {

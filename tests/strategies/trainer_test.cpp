@@ -174,7 +174,7 @@ TEST_F(DistributedTrainer, AsynchronousRanksTrainAndRepeatInTheSimulator) {
   for (const std::string name : {"first", "second"}) {
     Config c = config(name);
     c.strategy = strategy_preset("downpour");
-    c.strategy.asynchronous.sum_pushes = 2;
+    c.strategy.asynchronous.sum_pushes = 2, c.strategy.overlap = true;
     c.train.max_steps = 60, c.train.batch_tokens = 100, c.valid.every = 20, c.log.every = 10;
     EXPECT_EQ(run(c, 4), 0);
     const auto last = latest_checkpoint(*files, path(name), {});
