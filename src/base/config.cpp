@@ -157,6 +157,24 @@ void assign(const Target& t, std::vector<std::string>* value, std::string_view t
   *value = std::move(items);
 }
 
+template <class T>
+void assign_items(const Target& t, const RangedList<T>& list, const std::vector<std::string>& items) {
+  std::vector<T> values(items.size());
+  for (size_t i = 0; i < items.size(); ++i) assign(t, Ranged<T>{&values[i], list.minimum, list.maximum}, items[i]);
+  *list.values = std::move(values);
+}
+
+template <class T>
+void assign(const Target& t, const RangedList<T>& list, std::string_view text) {
+  std::vector<std::string> items;
+  assign(t, &items, text);
+  assign_items(t, list, items);
+}
+
+void assign(const Target& t, std::vector<ForeignKey>*, std::string_view text) {
+  t.fail(fmt::format("{} cannot be set so; write the other configuration's key, section.key, with its value", in_quotes(text)));
+}
+
 void assign(const Target& t, const RecordList&, std::string_view text) {
   t.fail(fmt::format("{} is not a list; write a list of maps in the file, or set one value with --{}.0.KEY", in_quotes(text), t.name));
 }
@@ -238,9 +256,33 @@ class Reader {
     for (const auto& entry : body) {
       const std::string key = key_text(entry.first, seen);
       const ConfigField* field = find_field(fields, key);
+      if (!field && foreign(entry.first, key, entry.second, fields)) continue;
       if (!field) unknown_key(entry.first, prefix, key, fields);
       value({where(entry.first), prefix + "." + key, *field}, entry.second);
     }
+  }
+
+  // Whether the key went to a field that takes those of another configuration.
+  bool foreign(const YAML::Node& node, const std::string& key, const YAML::Node& body, const std::vector<ConfigField>& fields) const {
+    if (key.find('.') == std::string::npos) return false;
+    for (const ConfigField& field : fields)
+      if (const auto keys = std::get_if<std::vector<ForeignKey>*>(&field.value)) {
+        (*keys)->push_back({key, foreign_text({where(node), key, field}, body), where(node)});
+        return true;
+      }
+    return false;
+  }
+
+  static std::string foreign_text(const Target& t, const YAML::Node& body) {
+    if (body.IsNull()) return "";
+    if (body.IsScalar()) return body.Scalar();
+    std::vector<std::string> items;
+    if (!body.IsSequence()) t.fail("must be a single value or a list of plain values");
+    for (const auto& item : body) {
+      if (!item.IsScalar()) t.fail("must be a list of plain values");
+      items.push_back(item.Scalar());
+    }
+    return "[" + joined(items) + "]";
   }
 
   [[noreturn]] void unknown_key(const YAML::Node& node, const std::string& prefix, const std::string& key,
@@ -256,6 +298,10 @@ class Reader {
       records(t, node, std::get<RecordList>(t.field.value));
     } else if (auto list = std::get_if<std::vector<std::string>*>(&t.field.value); list && node.IsSequence()) {
       strings(t, node, **list);
+    } else if (const auto whole = std::get_if<RangedList<int64_t>>(&t.field.value); whole && node.IsSequence()) {
+      numbers(t, node, *whole);
+    } else if (const auto real = std::get_if<RangedList<double>>(&t.field.value); real && node.IsSequence()) {
+      numbers(t, node, *real);
     } else if (node.IsScalar()) {
       assign_text(t, node.Scalar());
     } else if (node.IsNull() &&
@@ -265,6 +311,13 @@ class Reader {
       t.fail(node.IsNull() ? "has no value; write one behind the colon, or remove the line"
                            : "must be a single value, not a list or a map");
     }
+  }
+
+  template <class T>
+  void numbers(const Target& t, const YAML::Node& node, const RangedList<T>& list) const {
+    std::vector<std::string> items;
+    strings(t, node, items);
+    assign_items(t, list, items);
   }
 
   void strings(const Target& t, const YAML::Node& node, std::vector<std::string>& out) const {
@@ -355,6 +408,13 @@ struct ValueText {
     for (const auto& item : *value) items.push_back(string_text(item));
     return "[" + joined(items) + "]";
   }
+  template <class T>
+  std::string operator()(const RangedList<T>& list) const {
+    std::vector<std::string> items;
+    for (const T value : *list.values) items.push_back(number_text(value));
+    return "[" + joined(items) + "]";
+  }
+  std::string operator()(const std::vector<ForeignKey>*) const { return ""; }
   std::string operator()(const RecordList& list) const {
     std::string out;
     for (size_t i = 0; i < list.size(); ++i) out += record(list.fields(i));
@@ -406,6 +466,11 @@ struct Allowed {
   std::string operator()(const bool*) const { return "true, false"; }
   std::string operator()(const std::string*) const { return "text"; }
   std::string operator()(const std::vector<std::string>*) const { return "list"; }
+  template <class T>
+  std::string operator()(const RangedList<T>& list) const {
+    return "list of " + (*this)(Ranged<T>{nullptr, list.minimum, list.maximum});
+  }
+  std::string operator()(const std::vector<ForeignKey>*) const { return "any value"; }
   std::string operator()(const RecordList& list) const {
     list.resize(list.size() + 1);  // a fresh record shows its keys
     const std::string keys = joined(keys_of(list.fields(list.size() - 1)));

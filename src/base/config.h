@@ -45,9 +45,20 @@ struct RecordList {
   std::function<std::vector<ConfigField>(size_t)> fields;
 };
 
+// A list of numbers.
+template <class T>
+struct RangedList {
+  std::vector<T>* values;
+  T minimum, maximum;
+};
+// A key that another configuration knows, its value as text, and where it was found ("file:line").
+struct ForeignKey {
+  std::string name, text, where;
+};
+
 struct ConfigField {
   using Value = std::variant<Ranged<int64_t>, Ranged<uint64_t>, Ranged<int>, Ranged<double>, bool*, std::string*, std::vector<std::string>*,
-                             RecordList>;
+                             RecordList, RangedList<int64_t>, RangedList<double>, std::vector<ForeignKey>*>;
   std::string key, help;
   Value value;
   std::vector<std::string> choices;  // allowed values of a string or of the items of a list; empty = any
@@ -74,6 +85,16 @@ class FieldList {
   }
   void choice(std::string key, std::vector<std::string>& value, std::vector<std::string> allowed, std::string help) {
     add(std::move(key), std::move(help), &value, std::move(allowed));
+  }
+  template <class T, class Low, class High>
+  void numbers(std::string key, std::vector<T>& values, std::string help, Low minimum, High maximum) {
+    add(std::move(key), std::move(help), RangedList<T>{&values, static_cast<T>(minimum), static_cast<T>(maximum)}, {});
+  }
+  // Takes every key with a dot that no other field has: "section.key" of another configuration. `key` is its name in documents only; never
+  // written.
+  void foreign(std::string key, std::vector<ForeignKey>& to, std::string help) {
+    add(std::move(key), std::move(help), &to, {});
+    fields_.back().shorthand = true;
   }
   // A list of structs that have a visit() of their own.
   template <class Record>

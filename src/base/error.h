@@ -29,6 +29,10 @@ struct IoError : Error {
 struct PeerError : Error {
   using Error::Error;
 };
+// The loss or the gradient of an update is not finite; the message names the update and what helps.
+struct DivergedError : Error {
+  using Error::Error;
+};
 // A CHECK failed: a defect in Starling, never in the user's input.
 struct InternalError : Error {
   using Error::Error;

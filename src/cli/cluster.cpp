@@ -48,35 +48,44 @@ Scenario ClusterArguments::load(const BenchTrainOptions& model, const std::strin
   if (!file_.empty()) document.emplace(read_text_file(file_), file_), document->read(sections);
   bool rates = true;
   for (const char* key : kRates) rates = rates && given(key, document ? &*document : nullptr);
-  if (!rates && !frozen.empty() && std::filesystem::exists(frozen)) {
-    Scenario old;
-    const std::vector<ConfigSection> old_sections = sections_of(old);
-    ConfigDocument(read_text_file(frozen), frozen).read(old_sections);
-    scenario.compute = old.compute;
-    say(fmt::format("computing rates: those of {}", frozen));
-  } else if (!rates) {
-    const Calibration c = calibrate(model);
-    ComputeModel& to = scenario.compute;
-    to.forward_gflops = c.forward_gflops, to.backward_gflops = c.backward_gflops, to.update_gb_s = c.update_gb_s,
-    to.memory_gb_s = c.memory_gb_s;
-    say(fmt::format(
-        "computing rates, measured with {} thread{} of this machine: forward {:.1f} and backward {:.1f} GFLOP/s, update {:.1f} GB/s, "
-        "memory {:.1f} GB/s{}",
-        model.threads, model.threads == 1 ? "" : "s", c.forward_gflops, c.backward_gflops, c.update_gb_s, c.memory_gb_s,
-        frozen.empty() ? "" : "; kept in " + frozen));
-    if (!frozen.empty()) {
-      Scenario rates_only, standard;
-      rates_only.compute = to;
-      const std::vector<ConfigSection> defaults = sections_of(standard);
-      const auto files = real_file_system();
-      files->make_directories(parent_path(frozen));
-      files->replace_file(frozen, write_config(sections_of(rates_only), {.defaults = defaults}));
-    }
-  }
+  if (!rates) scenario.compute = measured_rates(model, frozen, say);
   if (document) document->read(sections);
   for (const auto& [name, option] : keys_)
     if (option->count() > 0) apply_override(sections, name, option->results().back());
   return scenario;
+}
+
+BenchTrainOptions calibration_model(const Config& c) {
+  BenchTrainOptions o;
+  o.model = c.model, o.vocabulary = c.vocab.training.size, o.batch_tokens = std::min<int64_t>(c.train.batch_tokens, 4000);
+  o.precision = c.train.precision, o.threads = c.train.threads, o.seconds = 3;
+  return o;
+}
+
+ComputeModel measured_rates(const BenchTrainOptions& model, const std::string& frozen, const std::function<void(const std::string&)>& say) {
+  Scenario kept, standard;
+  if (!frozen.empty() && std::filesystem::exists(frozen)) {
+    const std::vector<ConfigSection> sections = sections_of(kept);
+    ConfigDocument(read_text_file(frozen), frozen).read(sections);
+    say(fmt::format("computing rates: those of {}", frozen));
+    return kept.compute;
+  }
+  const Calibration c = calibrate(model);
+  ComputeModel& to = kept.compute;
+  to.forward_gflops = c.forward_gflops, to.backward_gflops = c.backward_gflops, to.update_gb_s = c.update_gb_s,
+  to.memory_gb_s = c.memory_gb_s;
+  say(fmt::format(
+      "computing rates, measured with {} thread{} of this machine: forward {:.1f} and backward {:.1f} GFLOP/s, update {:.1f} GB/s, "
+      "memory {:.1f} GB/s{}",
+      model.threads, model.threads == 1 ? "" : "s", c.forward_gflops, c.backward_gflops, c.update_gb_s, c.memory_gb_s,
+      frozen.empty() ? "" : "; kept in " + frozen));
+  if (!frozen.empty()) {
+    const std::vector<ConfigSection> defaults = sections_of(standard);
+    const auto files = real_file_system();
+    files->make_directories(parent_path(frozen));
+    files->replace_file(frozen, write_config(sections_of(kept), {.defaults = defaults}));
+  }
+  return to;
 }
 
 void write_cluster(const std::string& path, const BenchDistributedResult& r) {

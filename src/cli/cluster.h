@@ -8,6 +8,7 @@
 #include "cli/verbs.h"
 #include "sim/simulate.h"
 #include "train/bench_distributed.h"
+#include "train/config.h"
 
 namespace starling {
 
@@ -24,6 +25,12 @@ class ClusterArguments {
   std::string file_;
   std::vector<std::pair<std::string, CLI::Option*>> keys_;
 };
+
+// What is measured for a training configuration.
+BenchTrainOptions calibration_model(const Config& config);
+
+// Rates of computing: from `frozen` if that file exists, else measured with `model` and written there ("" = nowhere). `say` gets a line.
+ComputeModel measured_rates(const BenchTrainOptions& model, const std::string& frozen, const std::function<void(const std::string&)>& say);
 
 // Writes a measured run as a cluster that can be simulated: rates of computing, latency and bandwidth.
 void write_cluster(const std::string& path, const BenchDistributedResult& measured);

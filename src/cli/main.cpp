@@ -23,6 +23,7 @@ void add_verbs(CLI::App& app) {
   add_train(app);
   add_launch(app);
   add_simulate(app);
+  add_race(app);
   add_translate(app);
   add_tune_search(app);
   add_score(app);

@@ -12,19 +12,12 @@
 namespace starling {
 namespace {
 
-BenchTrainOptions model_of(const Config& c) {
-  BenchTrainOptions o;
-  o.model = c.model, o.vocabulary = c.vocab.training.size, o.batch_tokens = std::min<int64_t>(c.train.batch_tokens, 4000);
-  o.precision = c.train.precision, o.threads = c.train.threads, o.seconds = 3;
-  return o;
-}
-
 void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const ClusterArguments& cluster, const std::string& trace) {
   Config config = arguments.load(verb);
   require_data(config);
   if (config.train.threads == 0) config.train.threads = 1;  // ranks are computed side by side
   const auto say = [](const std::string& line) { std::cout << line << std::endl; };
-  const Scenario scenario = cluster.load(model_of(config), join_path(config.train.output, "cluster.yml"), say);
+  const Scenario scenario = cluster.load(calibration_model(config), join_path(config.train.output, "cluster.yml"), say);
   if (scenario.timing_only)
     throw ConfigError("simulate trains for real; for times alone use 'starling bench distributed' with the same cluster options");
   if (config.strategy.algorithm == "library")

@@ -18,6 +18,7 @@ void add_quantize(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_bench_distributed(CLI::App& bench);  // a verb of bench
 void add_simulate(CLI::App& app);
+void add_race(CLI::App& app);
 void add_demo_corpus(CLI::App& app);
 
 // Help of --precision where a model is used and not trained.

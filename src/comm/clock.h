@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <thread>
 
 namespace starling {
 
@@ -25,6 +26,8 @@ class Clock {
   virtual void end() {}
   // True when nothing is computed, only timed (tensors have no storage).
   virtual bool timing_only() const { return false; }
+  // Returns when now_ns() has reached the given time, which may lie behind already.
+  virtual void sleep_until(int64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns - now_ns())); }
 
   double seconds() const { return 1e-9 * static_cast<double>(now_ns()); }
   template <class Body>

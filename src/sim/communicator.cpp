@@ -37,6 +37,7 @@ class SimClock : public Clock {
   void begin(const Work& work) override { engine_.begin(rank_, work); }
   void end() override { engine_.end(rank_); }
   bool timing_only() const override { return engine_.scenario().timing_only; }
+  void sleep_until(int64_t ns) override { engine_.sleep_until(rank_, ns); }
 
  private:
   Engine& engine_;

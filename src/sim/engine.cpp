@@ -462,6 +462,14 @@ void Engine::end(int id) {
   give_away(lock, r);
 }
 
+void Engine::sleep_until(int id, Time at) {
+  Lock lock = enter(id);
+  if (at <= now_) return;
+  Rank& r = rank(id);
+  make_ready(r, at);
+  give_away(lock, r);
+}
+
 std::string Engine::lateness(int id, const std::string& has_not) const {
   const Rank& r = ranks_[static_cast<size_t>(id)];
   std::string text = fmt::format("rank {} ({}) {}", id, host_name(r.node), has_not);

@@ -114,6 +114,7 @@ class Engine {
   Lock enter(int rank);  // with the baton, at the rank's own time
   void begin(int rank, const Work& work);
   void end(int rank);
+  void sleep_until(int rank, Time at);
   Time now(int rank) const { return ranks_[static_cast<size_t>(rank)].now; }
   bool done(SimOperation& op);
   void wait(SimOperation& op, double deadline_s);

@@ -34,7 +34,7 @@ StepTotals& operator+=(StepTotals& a, const StepTotals& b) {
 }
 
 void refuse_step(Worker& worker, const char* what) {
-  throw Error(
+  throw DivergedError(
       fmt::format("the {} of {} is not finite; nothing was updated. The latest checkpoint is intact: continue from it with a lower "
                   "train.learning-rate or longer train.warmup, or with --train.precision f32",
                   what, worker.step_name()));

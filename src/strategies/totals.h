@@ -12,7 +12,7 @@ void write_totals(const StepTotals& totals, std::span<double> numbers);
 StepTotals read_totals(std::span<const double> numbers);
 StepTotals& operator+=(StepTotals& a, const StepTotals& b);
 
-// The Error of a step whose loss or gradient (`what`) is not finite: names the batch, and what to do.
+// The DivergedError of a step whose loss or gradient (`what`) is not finite: names the batch, and what to do.
 [[noreturn]] void refuse_step(Worker& worker, const char* what);
 
 }  // namespace starling

@@ -142,6 +142,7 @@ class Bench {
     void begin(const Work& work) override { clock_.begin(work); }
     void end() override { clock_.end(); }
     bool timing_only() const override { return clock_.timing_only(); }
+    void sleep_until(int64_t ns) override { clock_.sleep_until(ns); }
 
    private:
     Clock& clock_;

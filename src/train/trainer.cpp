@@ -50,18 +50,19 @@ class SignalGuard {
 
 double now() { return WallClock().seconds(); }
 
+using Say = std::function<void(const std::string&)>;
+
 // Vocabularies are trained when their file is missing.
-Vocabulary vocabulary(const Config& c, FileSystem& files, const std::string& path, Side side, Progress& progress) {
+Vocabulary vocabulary(const Config& c, FileSystem& files, const std::string& path, Side side, const Say& say) {
   if (!files.exists(path)) {
     const double start = now();
-    progress.message(fmt::format("vocabulary {}: training {} with {} pieces", path, c.vocab.training.type, c.vocab.training.size));
+    say(fmt::format("vocabulary {}: training {} with {} pieces", path, c.vocab.training.type, c.vocab.training.size));
     files.make_directories(parent_path(path));
     VocabularyOptions options = c.vocab.training;
     options.seed = c.train.seed;
     const VocabularyReport report = train_vocabulary(corpus_lines(c.data, side), options, path);
-    progress.message(fmt::format("vocabulary {}: {} pieces{} from {} of {} lines in {:.1f} s", path, report.size,
-                                 report.size < options.size ? " (the text holds no more)" : "", report.sampled, report.lines,
-                                 now() - start));
+    say(fmt::format("vocabulary {}: {} pieces{} from {} of {} lines in {:.1f} s", path, report.size,
+                    report.size < options.size ? " (the text holds no more)" : "", report.sampled, report.lines, now() - start));
   }
   return Vocabulary::load(path);
 }
@@ -71,12 +72,6 @@ std::string source_path(const Config& c) {
   return c.vocab.source.empty() ? join_path(c.train.output, c.vocab.joint ? "vocab.spm" : "source.spm") : c.vocab.source;
 }
 std::string target_path(const Config& c) { return c.vocab.target.empty() ? join_path(c.train.output, "target.spm") : c.vocab.target; }
-
-Vocabularies make_vocabularies(const Config& c, FileSystem& files, Progress& progress) {
-  if (c.vocab.joint) return {vocabulary(c, files, source_path(c), Side::both, progress), std::nullopt};
-  Vocabulary source = vocabulary(c, files, source_path(c), Side::source, progress);
-  return {std::move(source), vocabulary(c, files, target_path(c), Side::target, progress)};
-}
 
 // Makes the vocabulary of the initial model the run's, unless it has the same already.
 void adopt_vocabularies(const Config& c, FileSystem& files, const Vocabularies& initial) {
@@ -144,8 +139,13 @@ constexpr Tag kStateTag = 1;
 class Trainer {
  public:
   Trainer(const Trainer&) = delete;
-  Trainer(const Config& config, World& world)
-      : config_(config), world_(world), start_(clock().seconds()), files_(real_file_system()), progress_(progress_options()) {}
+  Trainer(const Config& config, World& world, const TrainingWatch& watch)
+      : config_(config),
+        world_(world),
+        watch_(watch),
+        start_(clock().seconds()),
+        files_(real_file_system()),
+        progress_(progress_options()) {}
 
   int run() {
     try {
@@ -182,13 +182,10 @@ class Trainer {
     reported_step_ = step();
     // What the initial model is worth: updates that only harm it must not become the best.
     if (!config_.train.initial_model.empty() && config_.valid.enabled() && step() == 0 && validated_ < 0) validate();
-    while (!finished() && !stopped_) {
-      if (!update()) continue;
-      if (step() % config_.log.every == 0 || step() == 1) report();  // the first shows at once that it runs
-      if (config_.valid.enabled() && step() % config_.valid.every == 0) validate();
-      if (config_.strategy.check_every > 0 && step() % config_.strategy.check_every == 0) compare_replicas();
-      if (step() % config_.checkpoint.every == 0) save();
-    }
+    if (watch_.resumed) watch_.resumed(true);
+    while (!finished() && !stopped_)
+      if (update()) between_updates();
+    if (watch_.paused) watch_.paused(!alone());
     if (!stopped_ && config_.valid.enabled() && validated_ != step()) validate();
     if (saved_ != step()) save();
     if (alone()) report_strategy();
@@ -197,6 +194,21 @@ class Trainer {
 
   // Ranks go their own ways: rank 0 validates and saves by itself, and others end the run (docs/strategies.md).
   bool alone() const { return replica_->strategy().alone(); }
+
+  // What is due after an update and is no training.
+  void between_updates() {
+    const auto every = [&](int64_t n) { return n > 0 && step() % n == 0; };
+    const bool reports = every(config_.log.every) || step() == 1;  // the first shows at once that it runs
+    const bool validates = config_.valid.enabled() && every(config_.valid.every);
+    const bool compares = every(config_.strategy.check_every), saves = every(config_.checkpoint.every);
+    if (!(reports || validates || compares || saves)) return;
+    if (watch_.paused) watch_.paused(!alone());
+    if (reports) report();
+    if (validates) validate();
+    if (compares) compare_replicas();
+    if (saves) save();
+    if (watch_.resumed) watch_.resumed(!alone());
+  }
 
   Communicator& comm() const { return *world_.comm; }
   Clock& clock() const { return *world_.clock; }
@@ -213,7 +225,10 @@ class Trainer {
     files_->make_directories(config_.train.output);
     // mpirun puts its own terminal in front of every process: what stands behind it cannot be seen from here.
     const bool mpi = comm().size() > 1 && !world_.simulated;
-    return console_progress(config_.train.output, mpi && config_.log.progress == "auto" ? "never" : config_.log.progress);
+    ProgressOptions options =
+        console_progress(config_.train.output, mpi && config_.log.progress == "auto" ? "never" : config_.log.progress);
+    if (watch_.silent) options.console = {}, options.live = false;
+    return options;
   }
 
   // One process trains in a run directory at a time.
@@ -301,7 +316,7 @@ class Trainer {
                            "give the model section the values of that model, or name another one");
       adopt_vocabularies(config_, *files_, initial_->vocabularies);
     }
-    vocabularies_.emplace(make_vocabularies(config_, *files_, progress_));
+    vocabularies_.emplace(open_vocabularies(config_, *files_, [&](const std::string& line) { progress_.message(line); }));
   }
 
   // Rank 0 has trained or loaded them.
@@ -517,7 +532,12 @@ class Trainer {
     window_clipped_ += last_.totals.clipped, window_clippable_ += last_.totals.clippable;
     window_reward_ += last_.totals.reward, window_samples_ += last_.totals.samples, window_distinct_ += last_.totals.distinct;
     progress_.tick(make_report());
-    if (!alone() || (step() > before && comm().rank() < workers)) return true;
+    if (!alone() || (step() > before && comm().rank() < workers)) {
+      int64_t own = 0;
+      for (const Batch& part : parts) own += part.target.count();
+      if (watch_.updated) watch_.updated(step(), own);
+      return true;
+    }
     stream_->seek(position);
     saved_ = -1;  // the servers may have gone on since
     return false;
@@ -1012,6 +1032,7 @@ class Trainer {
 
   const Config& config_;
   World& world_;
+  const TrainingWatch& watch_;
   double start_;  // by the world's clock, s
   std::unique_ptr<FileSystem> files_;
   Progress progress_;
@@ -1052,7 +1073,13 @@ class Trainer {
 
 }  // namespace
 
-int run_training(const Config& config, World& world) { return Trainer(config, world).run(); }
+Vocabularies open_vocabularies(const Config& c, FileSystem& files, const std::function<void(const std::string&)>& say) {
+  if (c.vocab.joint) return {vocabulary(c, files, source_path(c), Side::both, say), std::nullopt};
+  Vocabulary source = vocabulary(c, files, source_path(c), Side::source, say);
+  return {std::move(source), vocabulary(c, files, target_path(c), Side::target, say)};
+}
+
+int run_training(const Config& config, World& world, const TrainingWatch& watch) { return Trainer(config, world, watch).run(); }
 
 int run_training(const Config& config) {
   World world = make_local_world();

@@ -2,14 +2,31 @@
 // and a continued run has bit for bit the parameters of an uninterrupted one (at an equal number of threads).
 #pragma once
 
+#include <functional>
+
+#include "base/files.h"
 #include "comm/world.h"
+#include "decode/model_directory.h"
 #include "train/config.h"
 
 namespace starling {
 
+// For a caller that looks at a run from within, the race for one; called on every rank, each may be empty.
+struct TrainingWatch {
+  bool silent = false;  // nothing on standard output
+  // Around what is no training: validation, reports, checkpoints, and the preparation, which has begun when the run does. `together`: all
+  // ranks took part, so that calls of the communicator are allowed.
+  std::function<void(bool together)> paused, resumed;
+  // After each update, with the updates done and the target tokens of this rank's share.
+  std::function<void(int64_t step, int64_t tokens)> updated;
+};
+
 // Returns the exit status: 0 when training is complete, 128 + signal after SIGINT or SIGTERM (everything is saved then). Every rank of the
 // world calls it with the same configuration; rank 0 writes the run directory.
-int run_training(const Config& config, World& world);
+int run_training(const Config& config, World& world, const TrainingWatch& watch = {});
+// The vocabularies of a run; trained, and `say` told so, if their files are missing.
+Vocabularies open_vocabularies(const Config& config, FileSystem& files, const std::function<void(const std::string&)>& say);
+
 // One rank.
 int run_training(const Config& config);
 

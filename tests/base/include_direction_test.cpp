@@ -33,7 +33,8 @@ const std::map<std::string, Folders>& arrows() {
       {"sim", {"comm"}},
       {"strategies", {"comm", "optim", "autograd"}},
       {"train", {"data", "models", "optim", "decode", "strategies"}},
-      {"cli", {"train", "sim"}},
+      {"race", {"train", "sim"}},
+      {"cli", {"race"}},
   };
   return kArrows;
 }

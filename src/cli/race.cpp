@@ -1,0 +1,73 @@
+// The verb `starling race`: strategies side by side in the simulator, as a recipe says.
+#include "race/race.h"
+
+#include <unistd.h>
+
+#include <iostream>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/cluster.h"
+#include "cli/verbs.h"
+
+namespace starling {
+namespace {
+
+struct Arguments {
+  std::string recipe, output;
+  std::vector<std::string> settings;
+};
+
+std::vector<Override> settings_of(const Arguments& a) {
+  std::vector<Override> settings;
+  for (const std::string& text : a.settings) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) throw ConfigError(fmt::format("--set {}: there is no '='; write --set section.key=value", text));
+    settings.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  if (!a.output.empty()) settings.emplace_back("race.output", a.output);
+  return settings;
+}
+
+// Rates of computing that the recipe does not give are measured once and kept with the race.
+void set_rates(RaceRecipe& recipe, const std::function<void(const std::string&)>& say) {
+  if (recipe.rates_given) return;
+  const RaceRun one{&recipe.baseline, 1, recipe.seeds.front(), recipe.baseline.rates.front(), ""};
+  const double piece = recipe.cluster.compute.piece_us;
+  recipe.cluster.compute = measured_rates(calibration_model(race_config(recipe, one)), join_path(recipe.output, "cluster.yml"), say);
+  recipe.cluster.compute.piece_us = piece;
+}
+
+void run(const Arguments& arguments) {
+  RaceRecipe recipe = load_recipe(arguments.recipe, settings_of(arguments));
+  const bool live = isatty(STDOUT_FILENO);
+  double drawn = 0;
+  RaceProgress progress;
+  progress.say = [&](const std::string& line) { std::cout << (live ? "\r\x1b[K" : "") << line << std::endl; };
+  if (live)
+    progress.updated = [&](const std::string& run, int64_t step, int64_t steps) {
+      const double now = WallClock().seconds();
+      if (now - drawn < 0.2) return;
+      drawn = now;
+      std::cout << fmt::format("\r\x1b[K{}: update {} of {}", run, step, steps) << std::flush;
+    };
+  set_rates(recipe, progress.say);
+  if (const int status = run_race(recipe, progress); status != 0) throw CLI::RuntimeError(status);
+}
+
+}  // namespace
+
+void add_race(CLI::App& app) {
+  auto* verb = app.add_subcommand("race", "Compare strategies side by side on simulated clusters: real gradients, virtual time");
+  auto a = std::make_shared<Arguments>();
+  verb->add_option("recipe", a->recipe, "The recipe, YAML; see docs/race.md")->required()->type_name("FILE");
+  verb->add_option("-o,--output", a->output, "Race directory, in place of the recipe's race.output")->type_name("DIRECTORY");
+  verb->add_option("--set", a->settings,
+                   "SECTION.KEY=VALUE, may be repeated: a key of the recipe (race., cluster.) or of the configuration that all arms share")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  verb->callback([=] { run(*a); });
+}
+
+}  // namespace starling

@@ -1,0 +1,182 @@
+#include "race/picture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "train/validation.h"
+
+namespace starling {
+namespace {
+
+constexpr double kWide = 330, kHigh = 210, kLeft = 52, kTop = 40, kGapX = 70, kGapY = 62;
+constexpr const char* kColors[] = {"#444444", "#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                   "#e69f00", "#56b4e9", "#8c564b", "#7f7f00", "#6a3d9a"};
+
+std::string color(size_t arm) { return kColors[arm % std::size(kColors)]; }
+
+// Round numbers from low to high, about five.
+std::vector<double> ticks(double low, double high) {
+  const double raw = (high - low) / 5, power = std::pow(10, std::floor(std::log10(raw)));
+  const double step = raw / power < 1.5 ? power : raw / power < 3.5 ? 2 * power : raw / power < 7.5 ? 5 * power : 10 * power;
+  std::vector<double> all;
+  for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; ++i) all.push_back(i * step);
+  return all;
+}
+
+struct Frame {
+  double x, y, low_x, high_x, low_y, high_y;
+  double px(double v) const { return x + (v - low_x) / (high_x - low_x) * kWide; }
+  double py(double v) const { return y + kHigh - (v - low_y) / (high_y - low_y) * kHigh; }
+};
+
+class Picture {
+ public:
+  explicit Picture(const RaceResults& results) : results_(results), recipe_(results.recipe()), target_(recipe_.targets.front()) {
+    arms_.push_back(recipe_.baseline.name);
+    for (const RaceArm& arm : recipe_.arms) arms_.push_back(arm.name);
+  }
+
+  std::string text() {
+    const std::vector<int> counts = results_.worker_counts();
+    const double columns = static_cast<double>(recipe_.networks.size()), rows = static_cast<double>(counts.size() + 1);
+    const double legend = 26.0 * std::ceil(static_cast<double>(arms_.size()) / legend_columns());
+    const double width = kLeft + columns * (kWide + kGapX), height = kTop + legend + rows * (kHigh + kGapY);
+    body_ += fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+        "font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+        width, height);
+    label(kLeft, 20, "Simulated: " + target_.metric + " over virtual time, and convergence speed-up over one worker", "start", 14);
+    draw_legend();
+    for (size_t n = 0; n < recipe_.networks.size(); ++n) {
+      const double x = kLeft + static_cast<double>(n) * (kWide + kGapX);
+      for (size_t w = 0; w < counts.size(); ++w)
+        draw_curves(recipe_.networks[n], counts[w], x, kTop + legend + 20 + static_cast<double>(w) * (kHigh + kGapY));
+      draw_bars(recipe_.networks[n], counts, x, kTop + legend + 20 + static_cast<double>(counts.size()) * (kHigh + kGapY));
+    }
+    return body_ + "</svg>\n";
+  }
+
+ private:
+  double legend_columns() const { return std::max(1.0, 2.0 * static_cast<double>(recipe_.networks.size())); }
+
+  void label(double x, double y, const std::string& text, const char* anchor, int size = 11) {
+    body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-size=\"{}\">{}</text>\n", x, y, anchor, size, text);
+  }
+  void line(double x1, double y1, double x2, double y2, const std::string& stroke, const std::string& more = "") {
+    body_ += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"{}/>\n", x1, y1, x2, y2, stroke, more);
+  }
+
+  void draw_legend() {
+    for (size_t a = 0; a < arms_.size(); ++a) {
+      const double columns = legend_columns(), i = static_cast<double>(a);
+      const double x = kLeft + std::fmod(i, columns) * 190, y = kTop + 26 * std::floor(i / columns);
+      line(x, y, x + 22, y, color(a), a == 0 ? " stroke-width=\"2.5\" stroke-dasharray=\"5 3\"" : " stroke-width=\"2.5\"");
+      label(x + 28, y + 4, arms_[a], "start");
+    }
+  }
+
+  void axes(const Frame& f, const std::string& title, bool vertical_only = false) {
+    label(f.x, f.y - 8, title, "start", 12);
+    for (const double v : ticks(f.low_y, f.high_y)) {
+      line(f.x, f.py(v), f.x + kWide, f.py(v), "#dddddd");
+      label(f.x - 5, f.py(v) + 4, fmt::format("{:.3g}", v), "end");
+    }
+    if (!vertical_only)
+      for (const double v : ticks(f.low_x, f.high_x)) {
+        line(f.px(v), f.y + kHigh, f.px(v), f.y + kHigh + 4, "black");
+        label(f.px(v), f.y + kHigh + 16, fmt::format("{:.4g}", v), "middle");
+      }
+    body_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.0f}\" fill=\"none\" stroke=\"black\"/>\n", f.x, f.y,
+                         kWide, kHigh);
+  }
+
+  std::vector<const RaceResult*> shown(const std::string& network, int workers) const {
+    std::vector<const RaceResult*> all;
+    for (const RaceResult& r : results_.results())
+      if (results_.here(r, network, workers) && !r.curve.empty()) all.push_back(&r);
+    return all;
+  }
+
+  // The time that most need, and the values from their second validation on.
+  Frame frame(const std::vector<const RaceResult*>& shown, double x, double y) const {
+    Frame f{x, y, 0, 0, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+    for (const RaceResult* r : shown) {
+      f.high_x = std::max(f.high_x, r->curve.back().seconds);
+      for (size_t i = r->curve.size() > 2 ? 1 : 0; i < r->curve.size(); ++i)
+        if (const auto found = r->curve[i].scores.find(target_.metric); found != r->curve[i].scores.end())
+          f.low_y = std::min(f.low_y, found->second), f.high_y = std::max(f.high_y, found->second);
+    }
+    if (!(f.high_x > 0)) f.high_x = 1;
+    if (!(f.low_y < f.high_y)) f.low_y = std::isfinite(f.low_y) ? f.low_y - 0.5 : 0, f.high_y = f.low_y + 1;
+    const double margin = 0.04 * (f.high_y - f.low_y);
+    f.low_y -= margin, f.high_y += margin;
+    return f;
+  }
+
+  void draw_curves(const RaceNetwork& network, int workers, double x, double y) {
+    const auto all = shown(network.name, workers);
+    const Frame f = frame(all, x, y);
+    axes(f, fmt::format("{} workers on {}: {} over virtual seconds", workers, network.name, target_.metric));
+    body_ += fmt::format("<clipPath id=\"c{}\"><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.0f}\"/></clipPath>\n", ++clips_,
+                         x, y, kWide, kHigh);
+    if (const double value = results_.target_value(target_, recipe_.seeds.front()); value > f.low_y && value < f.high_y)
+      line(x, f.py(value), x + kWide, f.py(value), "#888888", " stroke-dasharray=\"2 3\"");
+    for (const RaceResult* r : all) {
+      const auto arm = static_cast<size_t>(std::find(arms_.begin(), arms_.end(), r->arm) - arms_.begin());
+      std::string points;
+      for (const CurvePoint& p : r->curve)
+        if (const auto found = p.scores.find(target_.metric); found != p.scores.end())
+          points += fmt::format("{:.1f},{:.1f} ", f.px(p.seconds), f.py(found->second));
+      body_ +=
+          fmt::format("<polyline clip-path=\"url(#c{})\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{} points=\"{}\"/>\n", clips_,
+                      color(arm), r->seed == recipe_.seeds.front() ? "1.8" : "0.7", arm == 0 ? " stroke-dasharray=\"5 3\"" : "", points);
+    }
+  }
+
+  void draw_bars(const RaceNetwork& network, const std::vector<int>& counts, double x, double y) {
+    std::vector<std::vector<RaceResults::Row>> groups;
+    double most = 1;
+    for (const int workers : counts) {
+      groups.push_back(results_.rows(network.name, workers, target_));
+      std::erase_if(groups.back(), [&](const RaceResults::Row& r) { return r.arm == arms_[0]; });
+      for (const RaceResults::Row& r : groups.back())
+        if (r.convergence.count > 0) most = std::max(most, r.convergence.mean + r.convergence.half);
+    }
+    const Frame f{x, y, 0, 1, 0, 1.1 * most};
+    axes(f, "Convergence speed-up on " + network.name + " by workers", true);
+    const double group = kWide / static_cast<double>(std::max<size_t>(1, counts.size()));
+    for (size_t g = 0; g < groups.size(); ++g) {
+      const double left = x + group * static_cast<double>(g),
+                   bar = 0.8 * group / static_cast<double>(std::max<size_t>(1, groups[g].size()));
+      label(left + group / 2, y + kHigh + 16, fmt::format("{}", counts[g]), "middle");
+      for (size_t i = 0; i < groups[g].size(); ++i) draw_bar(f, groups[g][i], left + 0.1 * group + bar * static_cast<double>(i), bar);
+    }
+  }
+
+  void draw_bar(const Frame& f, const RaceResults::Row& r, double x, double width) {
+    if (r.convergence.count == 0) return label(x + width / 2, f.y + kHigh - 4, "-", "middle");
+    const auto arm = static_cast<size_t>(std::find(arms_.begin(), arms_.end(), r.arm) - arms_.begin());
+    const double top = f.py(r.convergence.mean);
+    body_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n", x + 0.1 * width, top,
+                         0.8 * width, f.y + kHigh - top, color(arm));
+    const double middle = x + width / 2, high = f.py(r.convergence.mean + r.convergence.half);
+    if (r.convergence.half > 0) line(middle, high, middle, f.py(std::max(0.0, r.convergence.mean - r.convergence.half)), "black");
+    label(middle, high - 3, fmt::format("{:.1f}", r.convergence.mean), "middle", 9);
+  }
+
+  const RaceResults& results_;
+  const RaceRecipe& recipe_;
+  const RaceTarget target_;
+  std::vector<std::string> arms_;  // one worker first
+  std::string body_;
+  int clips_ = 0;
+};
+
+}  // namespace
+
+std::string race_picture(const RaceResults& results) { return Picture(results).text(); }
+
+}  // namespace starling

@@ -1,0 +1,467 @@
+#include "race/race.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "base/checkpoint.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/lock.h"
+#include "base/sha256.h"
+#include "decode/model_directory.h"
+#include "race/picture.h"
+#include "race/results.h"
+#include "race/times.h"
+#include "train/progress.h"
+#include "train/trainer.h"
+#include "train/validation.h"
+
+namespace starling {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// Ends the race: a run was ended by a signal.
+struct Interrupted {
+  int status;
+};
+
+// What is kept of a run: <run>/race.json.
+struct Record {
+  std::string configuration;  // its digest
+  bool done = false, diverged = false;
+  std::vector<std::pair<int64_t, std::map<std::string, double>>> validations;  // update, scores
+  std::map<std::string, double> finals;
+
+  double loss() const {
+    if (diverged || validations.empty()) return std::numeric_limits<double>::infinity();
+    const double value = validations.back().second.at("cross-entropy");
+    return std::isfinite(value) ? value : std::numeric_limits<double>::infinity();
+  }
+};
+
+std::string digest_of(const std::string& text) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  return to_hex(hash.digest());
+}
+
+std::string scenario_text(Scenario scenario) {
+  const std::vector<ConfigSection> sections{config_section("cluster", "", scenario)};
+  return write_config(sections);
+}
+
+Json to_json(const Record& r) {
+  Json validations = Json::array();
+  for (const auto& [step, scores] : r.validations) validations.push_back({{"step", step}, {"scores", scores}});
+  return {
+      {"configuration", r.configuration}, {"done", r.done}, {"diverged", r.diverged}, {"validations", validations}, {"finals", r.finals}};
+}
+
+Record record_from(const Json& j, const std::string& path) {
+  Record r;
+  try {
+    j.at("configuration").get_to(r.configuration), j.at("done").get_to(r.done), j.at("diverged").get_to(r.diverged);
+    for (const Json& v : j.at("validations"))
+      r.validations.emplace_back(v.at("step").get<int64_t>(), v.at("scores").get<std::map<std::string, double>>());
+    j.at("finals").get_to(r.finals);
+  } catch (const Json::exception& e) {
+    throw DataError(fmt::format("{}: not the record of a run ({}); remove that run's directory", path, e.what()));
+  }
+  return r;
+}
+
+// The validations of a run, from its events; one that was repeated after an interruption counts once.
+std::vector<std::pair<int64_t, std::map<std::string, double>>> validations_of(const std::string& run) {
+  std::map<int64_t, std::map<std::string, double>> by_step;
+  std::ifstream events(join_path(run, "events.jsonl"));
+  for (std::string line; std::getline(events, line);) {
+    const Json event = Json::parse(line, nullptr, false);
+    if (event.is_discarded() || event.value("type", "") != "validation") continue;
+    auto& scores = by_step[event.at("step").get<int64_t>()];
+    for (const auto& [metric, value] : event.at("scores").items())
+      scores[metric] = value.is_number() ? value.get<double>() : std::numeric_limits<double>::infinity();
+  }
+  return {by_step.begin(), by_step.end()};
+}
+
+class Race {
+ public:
+  Race(const RaceRecipe& recipe, const RaceProgress& progress) : r_(recipe), progress_(progress), files_(real_file_system()) {}
+
+  int run() {
+    prepare();
+    try {
+      screen();
+      all_workers();
+      write(results());
+      repeat(results());
+    } catch (const Interrupted& i) {
+      progress_.say("interrupted; the same command continues");
+      return i.status;
+    }
+    const RaceResults final = results();
+    write(final);
+    for (const std::string& line : final.recommendations()) progress_.say(line);
+    progress_.say(fmt::format("everything is in {}: table.md, race.svg, results.csv, curves.csv", r_.output));
+    return 0;
+  }
+
+ private:
+  const RaceRecipe& r_;
+  const RaceProgress& progress_;
+  std::unique_ptr<FileSystem> files_;
+  std::unique_ptr<FileLock> lock_;
+  std::optional<Vocabularies> vocabularies_;
+  std::optional<TokenStore> store_;
+  int64_t gradient_bytes_ = 0;
+  double step_seconds_ = 0;
+  std::map<std::string, Record> records_;  // by name of the run
+  std::map<std::string, double> rates_;    // chosen, by arm
+  std::vector<Candidate> candidates_;
+  std::vector<std::string> finalists_;
+  mutable std::map<std::string, bool> alone_;      // by arm
+  int64_t number_ = 0, planned_runs_ = 0;          // runs so far, in all
+  double passed_ = 0, planned_ = 0, trained_ = 0;  // target tokens of them; those trained by this process
+  double start_ = WallClock().seconds();
+
+  // ---- preparation ----
+
+  void prepare() {
+    files_->make_directories(join_path(r_.output, "runs"));
+    files_->make_directories(join_path(r_.output, "replays"));
+    lock_ = FileLock::try_acquire(join_path(r_.output, "lock"));
+    if (!lock_)
+      throw ConfigError(fmt::format("{}: another race uses this directory; wait for it, or choose another race.output", r_.output));
+    const Config config = race_config(r_, first_run(r_.baseline));
+    vocabularies_.emplace(open_vocabularies(config, *files_, progress_.say));
+    store_.emplace(
+        TokenStore::open_or_build(*files_, join_path(r_.output, "data"), config.data, vocabularies_->source(), vocabularies_->target(), 1));
+    gradient_bytes_ = gradient_bytes(config, vocabularies_->sizes());
+    step_seconds_ = step_seconds(config, r_.cluster, *store_, vocabularies_->sizes(), std::min<int64_t>(200, config.train.max_steps));
+    progress_.say(fmt::format("one worker: {:.2f} M parameters, {} target tokens an update, {:.1f} virtual ms of computing; {} updates",
+                              static_cast<double>(gradient_bytes_) / 4e6, config.train.batch_tokens, 1e3 * step_seconds_,
+                              config.train.max_steps));
+    plan();
+  }
+
+  std::vector<const RaceArm*> arms() const {
+    std::vector<const RaceArm*> all{&r_.baseline};
+    for (const RaceArm& arm : r_.arms) all.push_back(&arm);
+    return all;
+  }
+
+  int tuning_workers(const RaceArm& arm) const {
+    const bool has = std::find(arm.workers.begin(), arm.workers.end(), r_.tuning_workers) != arm.workers.end();
+    return static_cast<int>(has ? r_.tuning_workers : arm.workers.front());
+  }
+
+  // Whether the arm is trained once for each network.
+  bool timed(const RaceArm& arm) const { return arm.timed || alone(arm); }
+  bool alone(const RaceArm& arm) const {
+    const auto [at, fresh] = alone_.try_emplace(arm.name, false);
+    if (fresh)
+      at->second = ranks_go_alone(race_config(r_, {&arm, static_cast<int>(arm.workers.front()), r_.seeds.front(), arm.rates.front(), ""}),
+                                  vocabularies_->sizes(), static_cast<int>(arm.workers.front()));
+    return at->second;
+  }
+  // The networks that runs of the arm are for: "" = any.
+  std::vector<std::string> networks_of(const RaceArm& arm, int workers) const {
+    if (workers == 1 || !timed(arm)) return {""};
+    std::vector<std::string> names;
+    for (const RaceNetwork& n : r_.networks) names.push_back(n.name);
+    return names;
+  }
+
+  RaceRun first_run(const RaceArm& arm) const {
+    const int workers = tuning_workers(arm);
+    return {&arm, workers, r_.seeds.front(), arm.rates.front(), networks_of(arm, workers).front()};
+  }
+
+  // Counts runs and tokens, for progress: rates and finalists are not known yet, but how many there are is.
+  void plan() {
+    const auto add = [&](const RaceRun& run, double times) {
+      planned_runs_ += static_cast<int64_t>(times), planned_ += times * static_cast<double>(planned_tokens(r_, run));
+    };
+    int64_t finalists = r_.finalists;
+    for (const RaceArm* arm : arms()) {
+      add(first_run(*arm), static_cast<double>(arm->rates.size()));
+      const bool repeated = arm == &r_.baseline || arm->control || finalists-- > 0;
+      for (const int64_t workers : arm->workers) {
+        RaceRun run = first_run(*arm);
+        const double networks = static_cast<double>(networks_of(*arm, static_cast<int>(workers)).size());
+        const double seeds = repeated ? static_cast<double>(r_.seeds.size()) : 1, known = workers == run.workers ? 1 : 0;
+        run.workers = static_cast<int>(workers);
+        add(run, networks * seeds - known);
+      }
+    }
+  }
+
+  // ---- stages ----
+
+  // Every arm and candidate with the first seed; the best final loss chooses.
+  void screen() {
+    for (const RaceArm* arm : arms()) {
+      RaceRun run = first_run(*arm);
+      size_t best = candidates_.size();
+      const size_t first = best;
+      for (const double rate : arm->rates) {
+        run.rate = rate;
+        candidates_.push_back({arm->name, run.workers, rate, ensure(run).loss(), false});
+        if (candidates_.back().loss < candidates_[best].loss) best = candidates_.size() - 1;
+      }
+      candidates_[best].chosen = true;
+      rates_[arm->name] = candidates_[best].rate;
+      if (candidates_.size() - first > 1)
+        progress_.say(
+            fmt::format("{}: learning rate {:g} is the best of {}", arm->name, candidates_[best].rate, candidates_.size() - first));
+    }
+  }
+
+  void all_workers() {
+    for (const RaceArm* arm : arms())
+      for (const RaceRun& run : runs(*arm, r_.seeds.front())) ensure(run);
+  }
+
+  void repeat(const RaceResults& so_far) {
+    finalists_ = so_far.ranking();
+    if (static_cast<int64_t>(finalists_.size()) > r_.finalists) finalists_.resize(static_cast<size_t>(r_.finalists));
+    if (r_.seeds.size() > 1 && !finalists_.empty())
+      progress_.say(fmt::format("all seeds for one worker, controls and {}", fmt::join(finalists_, ", ")));
+    for (size_t s = 1; s < r_.seeds.size(); ++s)
+      for (const RaceArm* arm : arms()) {
+        const bool finalist = std::find(finalists_.begin(), finalists_.end(), arm->name) != finalists_.end();
+        if (!finalist && !arm->control && arm != &r_.baseline) continue;
+        for (const RaceRun& run : runs(*arm, r_.seeds[s])) ensure(run);
+      }
+  }
+
+  // The arm's runs with its rate.
+  std::vector<RaceRun> runs(const RaceArm& arm, int64_t seed) const {
+    std::vector<RaceRun> all;
+    for (const int64_t workers : arm.workers)
+      for (const std::string& network : networks_of(arm, static_cast<int>(workers)))
+        all.push_back({&arm, static_cast<int>(workers), seed, rates_.at(arm.name), network});
+    return all;
+  }
+
+  // ---- one run ----
+
+  Scenario scenario(const std::string& network, int workers) const {
+    Scenario s = r_.cluster;
+    const auto found = std::find_if(r_.networks.begin(), r_.networks.end(), [&](const RaceNetwork& n) { return n.name == network; });
+    const RaceNetwork& net = found == r_.networks.end() ? r_.networks.front() : *found;
+    s.network = race_network(net, r_.cluster.network, workers, gradient_bytes_, step_seconds_);
+    return s;
+  }
+
+  std::string record_path(const RaceRun& run) const { return join_path(run_directory(r_, run.name()), "race.json"); }
+
+  void save(const RaceRun& run, const Record& record) const { files_->replace_file(record_path(run), to_json(record).dump(1) + "\n"); }
+
+  // The digest of everything that a run's result depends on.
+  std::string configuration_of(const RaceRun& run, Config config) const {
+    config.train.output = "run", config.log = {};
+    return digest_of(dump_config(config, false) + fmt::format("{}\n{}\n", run.workers, fmt::join(r_.final_metrics, " ")) +
+                     (run.network.empty() ? "" : scenario_text(scenario(run.network, run.workers))));
+  }
+
+  // The record of a finished run; trains it if need be.
+  const Record& ensure(const RaceRun& run) {
+    const auto [at, fresh] = records_.try_emplace(run.name());
+    Record& record = at->second;
+    if (!fresh) return record;
+    const Config config = race_config(r_, run);
+    const double tokens = static_cast<double>(planned_tokens(r_, run));
+    const std::string configuration = configuration_of(run, config);
+    ++number_;
+    if (fs::exists(record_path(run)))
+      record = record_from(parse_json_object(read_text_file(record_path(run)), record_path(run)), record_path(run));
+    if (!record.configuration.empty() && record.configuration != configuration)
+      throw ConfigError(
+          fmt::format("{} was trained with another recipe or configuration; restore that, remove the directory, or choose another "
+                      "race.output",
+                      run_directory(r_, run.name())));
+    record.configuration = configuration;
+    if (!record.done) {
+      train(run, config, record);
+      trained_ += tokens;
+    }
+    passed_ += tokens;
+    report(run, record);
+    return record;
+  }
+
+  void report(const RaceRun& run, const Record& record) const {
+    std::string text =
+        fmt::format("run {} of {}: {}, {} worker{}, seed {}, learning rate {:g}{}: ", number_, planned_runs_, run.arm->name, run.workers,
+                    run.workers == 1 ? "" : "s", run.seed, run.rate, run.network.empty() ? "" : ", on " + run.network);
+    text += record.diverged ? "diverged" : fmt::format("cross-entropy {:.4f}", record.loss());
+    for (const auto& [metric, score] : record.finals) text += fmt::format(", {} {:.2f}", metric, score);
+    if (trained_ > 0 && planned_ > passed_)
+      text += fmt::format("; about {} left", duration_text((WallClock().seconds() - start_) / trained_ * (planned_ - passed_)));
+    progress_.say(text);
+  }
+
+  // The tokens of the race, under a second name: every run finds them there.
+  void link_data(const std::string& directory) const {
+    const fs::path to = join_path(directory, "data");
+    if (fs::exists(to)) return;
+    const fs::path half = join_path(directory, "data.half");
+    fs::remove_all(half), fs::create_directories(half);
+    for (const auto& file : fs::directory_iterator(join_path(r_.output, "data"))) {
+      std::error_code error;
+      fs::create_hard_link(file.path(), half / file.path().filename(), error);
+      if (error) fs::copy_file(file.path(), half / file.path().filename());
+    }
+    fs::rename(half, to);
+  }
+
+  void train(const RaceRun& run, const Config& config, Record& record) {
+    const std::string directory = config.train.output;
+    files_->make_directories(directory);
+    save(run, record);
+    link_data(directory);
+    Scenario cluster = scenario(run.network, run.workers);
+    cluster.ranks = ranks_for_workers(config, vocabularies_->sizes(), run.workers);
+    if (run.network.empty()) cluster.modelled_collectives = true;  // its times do not count, and the sums are the same
+    TimesRecorder recorder(cluster.ranks, run.network.empty() ? "" : join_path(directory, "times.json"));
+    std::atomic<int> status{0};
+    try {
+      simulate(cluster, [&](World& world) {
+        TrainingWatch watch = recorder.watch(world);
+        if (run.network.empty()) watch = {};
+        watch.silent = true;
+        if (world.comm->rank() == 0 && progress_.updated)
+          watch.updated = [&, record_times = watch.updated](int64_t step, int64_t tokens) {
+            if (record_times) record_times(step, tokens);
+            progress_.updated(run.name(), step, config.train.max_steps);
+          };
+        const int mine = run_training(config, world, watch);
+        if (world.comm->rank() == 0) status = mine;
+      });
+    } catch (const DivergedError&) {
+      record.diverged = true;
+    }
+    recorder.keep();
+    if (status != 0) throw Interrupted{status};
+    record.validations = validations_of(directory);
+    if (!record.diverged && !r_.final_metrics.empty()) record.finals = final_scores(config);
+    record.done = true;
+    save(run, record);
+    if (r_.keep_models) return;
+    for (const char* name : {"checkpoints", "best", "data"}) fs::remove_all(fs::path(directory) / name);
+  }
+
+  std::map<std::string, double> final_scores(const Config& config) const {
+    const auto last = latest_checkpoint(*files_, config.train.output);
+    CHECK(last, "{} has no checkpoint", config.train.output);
+    const LoadedModel model = load_model(*files_, last->directory, config.train.precision, 0);
+    ValidConfig valid = config.valid;
+    valid.metrics = r_.final_metrics;
+    const World world = make_local_world();
+    std::map<std::string, double> scores;
+    for (const auto& [metric, score] : Validator(valid, model.description.vocabularies).run(*model.model, *world.comm).scores)
+      scores[metric] = score;
+    return scores;
+  }
+
+  // ---- times ----
+
+  // Times of the run's validations on a network, kept in <race>/replays.
+  std::map<int64_t, RaceTimes::At> times_of(const RaceRun& run, const std::string& network, const Record& record) const {
+    if (record.validations.empty()) return {};
+    const Config config = race_config(r_, run);
+    Scenario cluster = scenario(network, run.workers);
+    std::map<int64_t, RaceTimes::At> times;
+    const auto take = [&](const RaceTimes& all) {
+      for (const auto& [step, scores] : record.validations) times[step] = all.at(step);
+    };
+    if (!run.network.empty()) {
+      const int ranks = ranks_for_workers(config, vocabularies_->sizes(), run.workers);
+      take(TimesRecorder(ranks, join_path(config.train.output, "times.json")).times(run.workers, alone(*run.arm)));
+      return times;
+    }
+    Config timed = config;  // what matters for the time
+    timed.train.output = "run", timed.train.optimizer.learning_rate = 1, timed.valid = {}, timed.log = {}, timed.checkpoint = {};
+    const std::string key = digest_of(dump_config(timed, false) + scenario_text(cluster) + std::to_string(run.workers));
+    const std::string path = join_path(join_path(r_.output, "replays"), key.substr(0, 24) + ".json");
+    if (fs::exists(path)) times = read_times(path);
+    if (std::all_of(record.validations.begin(), record.validations.end(), [&](const auto& v) { return times.contains(v.first); }))
+      return times;
+    progress_.say(fmt::format("replaying {}{}", run.name(), network.empty() ? "" : " on " + network));
+    take(replay_times(config, cluster, *store_, vocabularies_->sizes(), run.workers, record.validations.back().first));
+    write_times(path, times);
+    return times;
+  }
+
+  static std::map<int64_t, RaceTimes::At> read_times(const std::string& path) {
+    std::map<int64_t, RaceTimes::At> times;
+    const Json json = parse_json_object(read_text_file(path), path);
+    try {
+      for (const Json& t : json.at("updates"))
+        times[t.at("step").get<int64_t>()] = {t.at("ns").get<int64_t>(), t.at("tokens").get<int64_t>(), t.at("bytes").get<int64_t>()};
+    } catch (const Json::exception& e) {
+      throw DataError(fmt::format("{}: not the times of a replay ({}); remove the file", path, e.what()));
+    }
+    return times;
+  }
+
+  void write_times(const std::string& path, const std::map<int64_t, RaceTimes::At>& times) const {
+    Json updates = Json::array();
+    for (const auto& [step, at] : times) updates.push_back({{"step", step}, {"ns", at.ns}, {"tokens", at.tokens}, {"bytes", at.bytes}});
+    files_->replace_file(path, Json{{"updates", updates}}.dump() + "\n");
+  }
+
+  // ---- results ----
+
+  RaceResult result(const RaceRun& run, const std::string& network, const Record& record) const {
+    RaceResult result{run.arm->name, network, run.arm->control, run.workers, 0, run.seed, run.rate, record.diverged, {}, record.finals};
+    if (run.workers > 1) result.bandwidth_gbit_s = resolved(scenario(network, run.workers).network).inter.bandwidth_gbit_s;
+    const std::map<int64_t, RaceTimes::At> times = times_of(run, network, record);
+    for (const auto& [step, scores] : record.validations) {
+      const RaceTimes::At& at = times.at(step);
+      result.curve.push_back({step, at.tokens, at.bytes, 1e-9 * static_cast<double>(at.ns), scores});
+    }
+    return result;
+  }
+
+  // Of all runs with the chosen rates that are done.
+  RaceResults results() const {
+    std::vector<RaceResult> all;
+    for (const int64_t seed : r_.seeds)
+      for (const RaceArm* arm : arms())
+        for (const RaceRun& run : runs(*arm, seed)) {
+          const auto record = records_.find(run.name());
+          if (record == records_.end()) continue;
+          for (const RaceNetwork& network : r_.networks) {
+            const bool one = run.workers == 1;
+            if (!one && !run.network.empty() && run.network != network.name) continue;
+            all.push_back(result(run, one ? "" : network.name, record->second));
+            if (one) break;
+          }
+        }
+    return {r_, std::move(all), candidates_};
+  }
+
+  void write(const RaceResults& results) const {
+    files_->replace_file(join_path(r_.output, "results.csv"), results.csv());
+    files_->replace_file(join_path(r_.output, "curves.csv"), results.curves_csv());
+    files_->replace_file(join_path(r_.output, "table.md"), results.markdown());
+    files_->replace_file(join_path(r_.output, "race.svg"), race_picture(results));
+  }
+};
+
+}  // namespace
+
+int run_race(const RaceRecipe& recipe, const RaceProgress& progress) { return Race(recipe, progress).run(); }
+
+}  // namespace starling

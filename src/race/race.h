@@ -1,0 +1,22 @@
+// `starling race`: trains arms side by side in the simulator with the same data order and seeds, and compares them. One simulated cluster
+// at a time; every finished run is kept, so that an interrupted race continues where it was.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "race/recipe.h"
+
+namespace starling {
+
+struct RaceProgress {
+  std::function<void(const std::string& line)> say;                                       // a line for people
+  std::function<void(const std::string& run, int64_t step, int64_t steps)> updated = {};  // after each update of rank 0
+};
+
+// Runs the race of the recipe, whose cluster has its rates of computing; writes results.csv, curves.csv, table.md and race.svg into its
+// directory. Returns 0, or 128 + signal when a signal ended a run (all is kept; the same call continues). Throws ConfigError when the
+// directory holds runs of another recipe.
+int run_race(const RaceRecipe& recipe, const RaceProgress& progress);
+
+}  // namespace starling

@@ -1,0 +1,183 @@
+#include "race/recipe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "strategies/strategy.h"
+
+namespace starling {
+namespace {
+
+constexpr const char* kRates[] = {"forward-gflops", "backward-gflops", "update-gb-s", "memory-gb-s"};
+constexpr const char* kBaseline = "one-worker";
+
+std::vector<ConfigSection> sections_of(RaceRecipe& recipe) {
+  return {config_section("race", "Race", recipe), config_section("cluster", "Simulated cluster", recipe.cluster)};
+}
+
+bool good_name(const std::string& name) {
+  return !name.empty() && name.size() <= 60 && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  }) && name[0] != '.';
+}
+
+template <class Named>
+void check_names(const RaceRecipe& r, const char* what, const std::vector<Named>& list) {
+  std::set<std::string> seen;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const auto fail = [&](const std::string& problem) { throw ConfigError(fmt::format("{}: race.{}.{}: {}", r.file, what, i, problem)); };
+    if (!good_name(list[i].name))
+      fail(fmt::format("the name {} is no name for files; give 1 to 60 letters, digits, '-', '_' or '.'", in_quotes(list[i].name)));
+    if (list[i].name == kBaseline) fail("the name 'one-worker' is that of the baseline, which is always there; choose another");
+    if (!seen.insert(list[i].name).second) fail(fmt::format("the name {} is given twice; choose another", in_quotes(list[i].name)));
+  }
+}
+
+void check_rates(const RaceRecipe& r) {
+  if (r.tuning == "fixed") return;
+  for (const RaceArm& arm : r.arms)
+    if (arm.rates.size() != r.baseline.rates.size())
+      throw ConfigError(fmt::format(
+          "{}: the arm {} has {} learning rate{} to choose from, one worker has {}: a race is fair if all have as many; list as "
+          "many in its learning-rates, or set race.tuning to fixed",
+          r.file, arm.name, arm.rates.size(), arm.rates.size() == 1 ? "" : "s", r.baseline.rates.size()));
+}
+
+template <class T>
+void check_list(const RaceRecipe& r, const std::string& name, const std::vector<T>& values) {
+  if (values.empty()) throw ConfigError(fmt::format("{}: {} is empty; list at least one", r.file, name));
+  if (std::set<T>(values.begin(), values.end()).size() != values.size())
+    throw ConfigError(fmt::format("{}: {} has a value twice; remove one", r.file, name));
+}
+
+void check(const RaceRecipe& r) {
+  check_names(r, "arms", r.arms), check_names(r, "networks", r.networks);
+  if (r.arms.empty()) throw ConfigError(fmt::format("{}: race.arms is empty; list at least one arm, '- name: ...'", r.file));
+  check_list(r, "race.workers", r.workers), check_list(r, "race.seeds", r.seeds);
+  for (const RaceArm& arm : r.arms) {
+    check_list(r, fmt::format("workers of the arm {}", arm.name), arm.workers);
+    check_list(r, fmt::format("learning-rates of the arm {}", arm.name), arm.rates);
+  }
+  if (r.tuning_workers > 0 && std::find(r.workers.begin(), r.workers.end(), r.tuning_workers) == r.workers.end())
+    throw ConfigError(fmt::format("{}: race.tuning-workers {} is not among race.workers {}; choose one of them, or 0 for the first", r.file,
+                                  r.tuning_workers, fmt::join(r.workers, ", ")));
+  for (const RaceNetwork& n : r.networks)
+    if (n.r > 0 && n.link.bandwidth_gbit_s > 0)
+      throw ConfigError(
+          fmt::format("{}: the network {} has r and bandwidth-gbit-s, but one follows from the other; remove one", r.file, n.name));
+  if (!r.cluster.crashes.empty()) throw ConfigError(fmt::format("{}: cluster.crashes would end every run; remove it", r.file));
+  if (r.cluster.timing_only) throw ConfigError(fmt::format("{}: cluster.timing-only: a race trains for real; remove it", r.file));
+  check_rates(r);
+}
+
+// "command line" stands in messages for the place of a key of the recipe.
+[[noreturn]] void rethrow_with_place(const ConfigError& e, const RaceRecipe& recipe, const RaceArm& arm) {
+  const std::string message = e.what(), place = "command line: ";
+  const size_t at = message.find(place);
+  if (at == 0)
+    for (const auto* keys : {&arm.keys, &recipe.keys})
+      for (const ForeignKey& key : *keys)
+        if (message.find(key.name) != std::string::npos)
+          throw ConfigError(fmt::format("{}: arm {}: {}", key.where, arm.name, message.substr(place.size())));
+  throw ConfigError(fmt::format("{}: arm {}: {}", recipe.file, arm.name, message));
+}
+
+Config shared_config(const RaceRecipe& recipe, const RaceArm& arm) {
+  std::vector<Override> overrides{{"strategy.batch", "per-worker"}, {"valid.metrics", "cross-entropy"}};
+  for (const auto* keys : {&recipe.keys, &arm.keys})
+    for (const ForeignKey& key : *keys) overrides.emplace_back(key.name, key.text);
+  try {
+    Config c = load_config(recipe.train, overrides);
+    require_data(c);
+    return c;
+  } catch (const ConfigError& e) {
+    rethrow_with_place(e, recipe, arm);
+  }
+}
+
+// What a race needs of the configuration that all arms share.
+void check_config(const RaceRecipe& r, const RaceArm& arm, const Config& c) {
+  const auto fail = [&](const std::string& problem) { throw ConfigError(fmt::format("{}: arm {}: {}", r.file, arm.name, problem)); };
+  if (!c.valid.enabled()) fail("there is nothing to validate on; set valid.source and valid.target");
+  if (c.train.objective != "likelihood") fail("times of samples cannot be replayed; set train.objective to likelihood");
+  if (c.strategy.algorithm == "library") fail("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
+}
+
+// Text of settings like race.output=x goes to the recipe, the rest to the configuration that all share.
+void apply_settings(RaceRecipe& recipe, const std::vector<ConfigSection>& sections, const std::vector<Override>& settings) {
+  for (const auto& [name, text] : settings) {
+    if (name.starts_with("race.") || name.starts_with("cluster."))
+      apply_override(sections, name, text);
+    else
+      recipe.keys.push_back({name, text, "command line"});
+  }
+}
+
+}  // namespace
+
+RaceRecipe load_recipe(const std::string& path, const std::vector<Override>& settings) {
+  RaceRecipe r;
+  r.file = path;
+  r.cluster.ranks = 1;
+  const std::vector<ConfigSection> sections = sections_of(r);
+  const ConfigDocument document(read_text_file(path), path);
+  document.read(sections);
+  apply_settings(r, sections, settings);
+  r.rates_given = std::all_of(std::begin(kRates), std::end(kRates), [&](const char* key) {
+    return document.has("cluster", key) ||
+           std::any_of(settings.begin(), settings.end(), [&](const Override& o) { return o.first == std::string("cluster.") + key; });
+  });
+  if (!r.train.empty() && !r.train.starts_with('/')) r.train = join_path(parent_path(path), r.train);
+  if (r.networks.empty()) r.networks.push_back({.name = "10gbe"});
+  if (r.targets.empty()) r.targets.emplace_back();
+  r.baseline.name = kBaseline, r.baseline.workers = {1}, r.baseline.rates = r.rates;
+  if (r.baseline.rates.empty()) r.baseline.rates = {shared_config(r, r.baseline).train.optimizer.learning_rate};
+  for (RaceArm& arm : r.arms) {
+    if (arm.workers.empty()) arm.workers = r.workers;
+    if (arm.rates.empty()) arm.rates = r.rates.empty() ? std::vector<double>{shared_config(r, arm).train.optimizer.learning_rate} : r.rates;
+  }
+  check(r);
+  check_config(r, r.baseline, shared_config(r, r.baseline));
+  for (const RaceArm& arm : r.arms) check_config(r, arm, shared_config(r, arm));
+  return r;
+}
+
+std::string run_directory(const RaceRecipe& recipe, const std::string& run) { return join_path(join_path(recipe.output, "runs"), run); }
+
+std::string RaceRun::name() const {
+  return fmt::format("{}-{}w-seed{}-rate{:g}{}{}", arm->name, workers, seed, rate, network.empty() ? "" : "-", network);
+}
+
+int64_t planned_tokens(const RaceRecipe& recipe, const RaceRun& run) {
+  return run.workers == 1 ? recipe.tokens : std::llround(recipe.longer * static_cast<double>(recipe.tokens));
+}
+
+Config race_config(const RaceRecipe& recipe, const RaceRun& run) {
+  Config c = shared_config(recipe, *run.arm);
+  c.train.output = run_directory(recipe, run.name());
+  c.train.seed = static_cast<uint64_t>(run.seed);
+  c.train.optimizer.learning_rate = run.rate;
+  const int64_t global = plan_batch(c.strategy, c.train.batch_tokens, run.workers).global_tokens;
+  const auto updates = [&](int64_t tokens) { return std::max<int64_t>(1, (tokens + global / 2) / global); };
+  c.train.max_steps = updates(planned_tokens(recipe, run));
+  c.train.max_epochs = 0, c.train.max_minutes = 0, c.valid.early_stopping = 0;
+  c.train.threads = 1;
+  // A worker's share may be a little above its part of the batch; cut in two it would cost more than one worker's.
+  if (c.train.micro_batch_tokens == 0) c.train.micro_batch_tokens = std::max<int64_t>(4096, 2 * global / run.workers);
+  c.valid.every = updates(recipe.validate_every);
+  c.valid.metrics = {"cross-entropy"};
+  for (const RaceTarget& t : recipe.targets)
+    if (std::find(c.valid.metrics.begin(), c.valid.metrics.end(), t.metric) == c.valid.metrics.end()) c.valid.metrics.push_back(t.metric);
+  c.valid.early_stopping_metric = "first";
+  c.log.every = c.valid.every, c.log.progress = "never";
+  c.checkpoint.every = 4 * c.valid.every, c.checkpoint.keep = 1;
+  if (c.vocab.source.empty()) c.vocab.source = join_path(recipe.output, c.vocab.joint ? "vocab.spm" : "source.spm");
+  if (c.vocab.target.empty() && !c.vocab.joint) c.vocab.target = join_path(recipe.output, "target.spm");
+  return c;
+}
+
+}  // namespace starling

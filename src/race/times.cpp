@@ -1,0 +1,246 @@
+#include "race/times.h"
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "data/batches.h"
+#include "decode/model_directory.h"
+#include "train/replica.h"
+
+namespace starling {
+namespace {
+
+constexpr int64_t kBreath = 10'000'000'000;  // ns after a pause until all networks are quiet and all ranks know when to go on
+
+// The batches of a run, made once for all ranks and kept until the last worker has had them.
+class SharedBatches {
+ public:
+  SharedBatches(const TokenStore& store, const BatchOptions& options, int takers) : stream_(store, options), takers_(takers) {}
+
+  std::shared_ptr<const Batch> take(int64_t index) {
+    const std::lock_guard lock(mutex_);
+    while (index >= first_ + static_cast<int64_t>(kept_.size())) kept_.push_back({std::make_shared<const Batch>(stream_.next()), takers_});
+    Kept& kept = kept_[static_cast<size_t>(index - first_)];
+    --kept.left;
+    const auto batch = kept.batch;
+    while (!kept_.empty() && kept_.front().left == 0) kept_.pop_front(), ++first_;
+    return batch;
+  }
+
+ private:
+  struct Kept {
+    std::shared_ptr<const Batch> batch;
+    int left;
+  };
+  std::mutex mutex_;
+  BatchStream stream_;
+  const int takers_;
+  std::deque<Kept> kept_;
+  int64_t first_ = 0;
+};
+
+BatchOptions batch_options(const Config& config, int workers) {
+  BatchOptions options;
+  options.batch_tokens = plan_batch(config.strategy, config.train.batch_tokens, workers).global_tokens;
+  options.seed = config.train.seed;
+  for (const CorpusFiles& corpus : config.data.train) options.weights.push_back(corpus.weight);
+  return options;
+}
+
+// One rank's part of a replay.
+void replay_rank(const Config& config, const ModelVocabulary& vocabulary, SharedBatches& batches, int64_t steps, World& world,
+                 RankTimes& times) {
+  const auto backend = backend_for_precision(config.train.precision, 1);
+  const auto model = make_phantom_model(config.model, vocabulary, *backend);
+  const StepOptions options{config.train.optimizer, config.strategy, config.train.label_smoothing, config.train.seed,
+                            config.train.max_steps};
+  comm_settings(config.strategy, *world.comm);
+  Replica replica(*model, options, world);
+  const int rank = world.comm->rank(), workers = replica.strategy().workers();
+  int64_t tokens = 0;
+  for (int64_t step = 0; step < steps; ++step) {
+    std::vector<Batch> parts;
+    if (rank < workers) {
+      const Batch own = share(*batches.take(step), rank, workers, replica.cost().source_weight(), replica.cost().target_weight());
+      if (own.target.count() > 0) parts = split(own, config.train.micro_batch_tokens);
+      tokens += own.target.count();
+    }
+    replica.step(parts);
+    times.ns.push_back(world.clock->now_ns());
+    times.tokens.push_back(tokens), times.bytes.push_back(world.comm->traffic().bytes_sent);
+  }
+}
+
+// The last value up to a time.
+int64_t value_by(const RankTimes& rank, const std::vector<int64_t>& values, int64_t ns) {
+  const auto after = std::upper_bound(rank.ns.begin(), rank.ns.end(), ns) - rank.ns.begin();
+  return after == 0 ? 0 : values[static_cast<size_t>(after) - 1];
+}
+
+std::unique_ptr<Model> phantom(const Config& config, const ModelVocabulary& vocabulary, Backend& backend) {
+  return make_phantom_model(config.model, vocabulary, backend);
+}
+
+}  // namespace
+
+int64_t RaceTimes::steps() const {
+  int64_t least = ranks.empty() ? 0 : static_cast<int64_t>(ranks[0].ns.size());
+  for (int r = 0; r < (alone ? 1 : workers); ++r) least = std::min(least, static_cast<int64_t>(ranks[static_cast<size_t>(r)].ns.size()));
+  return least;
+}
+
+RaceTimes::At RaceTimes::at(int64_t step) const {
+  CHECK(step >= 1 && step <= steps(), "update {} of {}", step, steps());
+  At at;
+  const auto i = static_cast<size_t>(step) - 1;
+  for (int r = 0; r < (alone ? 1 : workers); ++r) at.ns = std::max(at.ns, ranks[static_cast<size_t>(r)].ns[i]);
+  for (const RankTimes& rank : ranks) {
+    at.tokens += alone ? value_by(rank, rank.tokens, at.ns) : rank.tokens[i];
+    at.bytes += alone ? value_by(rank, rank.bytes, at.ns) : rank.bytes[i];
+  }
+  at.bytes /= workers;
+  return at;
+}
+
+int ranks_for_workers(const Config& config, const ModelVocabulary& vocabulary, int workers) {
+  const auto backend = backend_for_precision("f32", 1);
+  const auto model = phantom(config, vocabulary, *backend);
+  std::string problem = "its strategy has no such number of workers";
+  for (int ranks = workers; ranks <= 4 * workers; ++ranks) {
+    try {
+      if (make_strategy(config.strategy, model->parameters(), {}, 0, ranks)->workers() == workers) return ranks;
+    } catch (const ConfigError& e) {
+      problem = e.what();
+    }
+  }
+  throw ConfigError(fmt::format("there is no number of ranks with {} workers: {}", workers, problem));
+}
+
+bool ranks_go_alone(const Config& config, const ModelVocabulary& vocabulary, int workers) {
+  const auto backend = backend_for_precision("f32", 1);
+  const auto model = phantom(config, vocabulary, *backend);
+  return make_strategy(config.strategy, model->parameters(), {}, 0, ranks_for_workers(config, vocabulary, workers))->alone();
+}
+
+RaceTimes replay_times(const Config& config, Scenario scenario, const TokenStore& store, const ModelVocabulary& vocabulary, int workers,
+                       int64_t steps) {
+  scenario.ranks = ranks_for_workers(config, vocabulary, workers);
+  scenario.timing_only = true;
+  RaceTimes times;
+  times.workers = workers;
+  times.ranks.resize(static_cast<size_t>(scenario.ranks));
+  SharedBatches batches(store, batch_options(config, workers), workers);
+  simulate(scenario, [&](World& world) {
+    replay_rank(config, vocabulary, batches, steps, world, times.ranks[static_cast<size_t>(world.comm->rank())]);
+  });
+  return times;
+}
+
+double step_seconds(const Config& config, Scenario scenario, const TokenStore& store, const ModelVocabulary& vocabulary, int64_t steps) {
+  scenario.jitter = 0, scenario.stragglers.clear(), scenario.network.ranks_per_node = 1;
+  const RaceTimes times = replay_times(config, scenario, store, vocabulary, 1, steps);
+  return 1e-9 * static_cast<double>(times.at(steps).ns) / static_cast<double>(steps);
+}
+
+int64_t gradient_bytes(const Config& config, const ModelVocabulary& vocabulary) {
+  const auto backend = backend_for_precision("f32", 1);
+  return 4 * phantom(config, vocabulary, *backend)->parameters().count();
+}
+
+NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, int workers, int64_t bytes, double step) {
+  NetworkModel model = base;
+  model.preset = network.preset, model.inter = network.link;
+  if (network.r <= 0 || workers == 1) return model;
+  const LinkModel link = resolved(model).inter;
+  const double rounds = 2.0 * (workers - 1), fixed = rounds * 1e-6 * (link.latency_us + link.message_us), time = network.r * step;
+  if (fixed >= 0.9 * time)
+    throw ConfigError(fmt::format(
+        "network {}: r = {:g} is {:.3g} ms a step, but the latencies of a ring of {} workers alone are {:.3g} ms; lower latency-us "
+        "and message-us, or use more tokens a step",
+        network.name, network.r, 1e3 * time, workers, 1e3 * fixed));
+  model.inter.bandwidth_gbit_s = rounds * 8e-9 * static_cast<double>(bytes) / workers / (time - fixed);
+  return model;
+}
+
+TimesRecorder::TimesRecorder(int ranks, std::string path) : path_(std::move(path)), ranks_(static_cast<size_t>(ranks)) {
+  if (!path_.empty() && std::filesystem::exists(path_)) load();
+}
+
+TrainingWatch TimesRecorder::watch(World& world) {
+  Rank& rank = ranks_[static_cast<size_t>(world.comm->rank())];
+  rank.paused_at = world.clock->now_ns();
+  TrainingWatch watch;
+  watch.paused = [this, &world, &rank](bool together) { pause(world, rank, together); };
+  watch.resumed = [this, &world, &rank](bool together) { resume(world, rank, together); };
+  watch.updated = [this, &world, &rank](int64_t step, int64_t tokens) { note(world, rank, step, tokens); };
+  return watch;
+}
+
+void TimesRecorder::pause(World& world, Rank& rank, bool together) {
+  rank.paused_at = world.clock->now_ns(), rank.bytes_at = world.comm->traffic().bytes_sent;
+  if (together) world.comm->barrier().wait(kPatience);  // then all have recorded what they did
+  if (world.comm->rank() == 0) keep();
+}
+
+void TimesRecorder::resume(World& world, Rank& rank, bool together) {
+  if (together && world.comm->size() > 1) {
+    const Tensor longest({1}, DType::f64);
+    longest.data<double>()[0] = static_cast<double>(world.clock->now_ns() - rank.paused_at);
+    world.comm->all_reduce(longest, Reduce::maximum).wait(kPatience);
+    world.clock->sleep_until(rank.paused_at + static_cast<int64_t>(longest.data<double>()[0]) + kBreath);
+  }
+  rank.paused_ns += world.clock->now_ns() - rank.paused_at;
+  rank.paused_bytes += world.comm->traffic().bytes_sent - rank.bytes_at;
+}
+
+void TimesRecorder::note(World& world, Rank& rank, int64_t step, int64_t tokens) {
+  const int64_t ns = world.clock->now_ns() - rank.paused_ns, bytes = world.comm->traffic().bytes_sent - rank.paused_bytes;
+  const std::lock_guard lock(mutex_);
+  RankTimes& t = rank.times;
+  const auto done = static_cast<size_t>(step) - 1;
+  if (!rank.began) {  // what an earlier run did after its last checkpoint is done again
+    CHECK(t.ns.size() >= done, "{}: {} updates are recorded, but the run continues after {}", path_, t.ns.size(), done);
+    t.ns.resize(done), t.tokens.resize(done), t.bytes.resize(done);
+    if (done > 0) rank.first_ns = t.ns.back(), rank.first_bytes = t.bytes.back();
+    rank.began = true;
+  }
+  t.ns.push_back(rank.first_ns + ns), t.bytes.push_back(rank.first_bytes + bytes);
+  t.tokens.push_back((t.tokens.empty() ? 0 : t.tokens.back()) + tokens);
+}
+
+void TimesRecorder::keep() const {
+  if (path_.empty()) return;
+  const std::lock_guard lock(mutex_);
+  nlohmann::json ranks = nlohmann::json::array();
+  for (const Rank& r : ranks_) ranks.push_back({{"ns", r.times.ns}, {"tokens", r.times.tokens}, {"bytes", r.times.bytes}});
+  real_file_system()->replace_file(path_, nlohmann::json{{"ranks", ranks}}.dump());
+}
+
+void TimesRecorder::load() {
+  const nlohmann::json record = parse_json_object(read_text_file(path_), path_);
+  try {
+    const nlohmann::json& ranks = record.at("ranks");
+    if (ranks.size() != ranks_.size())
+      throw DataError(fmt::format("{}: times of {} ranks instead of {}; remove the run's directory", path_, ranks.size(), ranks_.size()));
+    for (size_t r = 0; r < ranks_.size(); ++r) {
+      RankTimes& t = ranks_[r].times;
+      ranks[r].at("ns").get_to(t.ns), ranks[r].at("tokens").get_to(t.tokens), ranks[r].at("bytes").get_to(t.bytes);
+    }
+  } catch (const nlohmann::json::exception& e) {
+    throw DataError(fmt::format("{}: not a record of times ({}); remove the run's directory", path_, e.what()));
+  }
+}
+
+RaceTimes TimesRecorder::times(int workers, bool alone) const {
+  const std::lock_guard lock(mutex_);
+  RaceTimes times;
+  times.workers = workers, times.alone = alone;
+  for (const Rank& r : ranks_) times.ranks.push_back(r.times);
+  return times;
+}
+
+}  // namespace starling

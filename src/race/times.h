@@ -1,0 +1,88 @@
+// Virtual times of a training run: recorded from within a run, or replayed for another network. A replay executes the same strategy on the
+// true sequence of batches with models without storage, so that only times and bytes come out; where timing cannot alter what is computed
+// they are those of a real run.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "data/token_store.h"
+#include "models/model.h"
+#include "race/recipe.h"
+#include "sim/simulate.h"
+#include "train/trainer.h"
+
+namespace starling {
+
+// After each update of one rank, counted from the beginning of training; what is no training is left out.
+struct RankTimes {
+  std::vector<int64_t> ns;      // virtual
+  std::vector<int64_t> tokens;  // target tokens of its shares
+  std::vector<int64_t> bytes;   // sent
+};
+
+// A run as far as time is concerned.
+struct RaceTimes {
+  std::vector<RankTimes> ranks;
+  int workers = 1;
+  bool alone = false;  // ranks go their own ways: rank 0's time counts, and what the others have done by then
+  struct At {
+    int64_t ns = 0, tokens = 0, bytes = 0;  // tokens of all, bytes of all a worker
+  };
+  // When `step` updates are done. ConfigError-free; CHECKs that the step was recorded.
+  At at(int64_t step) const;
+  int64_t steps() const;  // that every computing rank has done
+};
+
+// The number of ranks for so many workers: more where some ranks only serve.
+int ranks_for_workers(const Config& config, const ModelVocabulary& vocabulary, int workers);
+
+// Whether the ranks of the configuration's strategy go their own ways: then times alter what is computed.
+bool ranks_go_alone(const Config& config, const ModelVocabulary& vocabulary, int workers);
+
+// The first `steps` updates of a run of the configuration on the scenario (its ranks are set here).
+RaceTimes replay_times(const Config& config, Scenario scenario, const TokenStore& store, const ModelVocabulary& vocabulary, int workers,
+                       int64_t steps);
+
+// Seconds that one worker computes a step, of the first `steps` updates, without jitter and stragglers.
+double step_seconds(const Config& config, Scenario scenario, const TokenStore& store, const ModelVocabulary& vocabulary, int64_t steps);
+
+// Bytes of the gradient in f32.
+int64_t gradient_bytes(const Config& config, const ModelVocabulary& vocabulary);
+
+// The network's model for so many workers. With r: 2 (N-1) (message + latency + M / (N B)) = r step, solved for B; ConfigError if the
+// latencies alone take longer.
+NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, int workers, int64_t gradient_bytes, double step_seconds);
+
+// Records the times of a run in the simulator. After each pause the ranks go on as far apart as they were, a moment later, so that pauses
+// alter nothing. With a path the record is kept there at every pause, and a run that is continued continues it.
+class TimesRecorder {
+ public:
+  TimesRecorder(int ranks, std::string path = "");
+  // What rank `world.comm->rank()` gives to run_training.
+  TrainingWatch watch(World& world);
+  // Writes the record to its path, if it has one.
+  void keep() const;
+  RaceTimes times(int workers, bool alone) const;
+
+ private:
+  struct Rank {
+    RankTimes times;
+    int64_t paused_at = 0, paused_ns = 0;                     // the present pause, all so far; ns
+    int64_t bytes_at = 0, paused_bytes = 0;                   // sent before the present pause, in all pauses
+    int64_t first_ns = 0, first_tokens = 0, first_bytes = 0;  // of the run that is continued
+    bool began = false;
+  };
+  void resume(World& world, Rank& rank, bool together);
+  void note(World& world, Rank& rank, int64_t step, int64_t tokens);
+  void pause(World& world, Rank& rank, bool together);
+  void load();
+
+  std::string path_;
+  mutable std::mutex mutex_;
+  std::vector<Rank> ranks_;
+};
+
+}  // namespace starling

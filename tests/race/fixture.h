@@ -1,0 +1,50 @@
+// A directory with a small demo corpus and a training configuration of a tiny model, for tests of races.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "text/demo_corpus.h"
+
+namespace starling {
+
+class RaceTest : public testing::Test {
+ protected:
+  RaceTest()
+      : directory_(std::filesystem::temp_directory_path() /
+                   ("starling-race-" + std::to_string(::getpid()) + "-" + testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+    write_demo_corpus(directory_, 1, 300, 24, 8);
+    write("train.yml", "data: {source: " + path("train.en") + ", target: " + path("train.de") +
+                           "}\n"
+                           "valid: {source: " +
+                           path("valid.en") + ", target: " + path("valid.de") +
+                           "}\n"
+                           "vocab: {size: 120, character-coverage: 1.0}\n"
+                           "model: {preset: transformer-tiny, width: 16, feed-forward: 32, heads: 2, encoder-layers: 1, decoder-layers: 1, "
+                           "dropout: 0.1}\n"
+                           "train: {batch-tokens: 200, precision: f32, warmup: 4, ema: 0.5}\n");
+  }
+  ~RaceTest() override { std::filesystem::remove_all(directory_); }
+
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
+  std::string read(const std::string& name) const {
+    std::ifstream file(path(name));
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+  std::filesystem::path directory_;
+};
+
+constexpr const char* kTestCluster = "cluster: {forward-gflops: 1, backward-gflops: 2, update-gb-s: 3, memory-gb-s: 5}\n";
+
+}  // namespace starling

@@ -1,0 +1,172 @@
+// Whole races of a tiny model: figures agree with each other, an interrupted race ends with equal files, and bad recipes are named.
+#include "race/race.h"
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <map>
+
+#include "base/error.h"
+#include "tests/race/fixture.h"
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kRecipe = R"(race:
+  train: train.yml
+  output: DIRECTORY
+  workers: [2]
+  seeds: [1, 2]
+  finalists: 1
+  tokens: 2400
+  longer: 1.5
+  validate-every: 600
+  learning-rates: [0.003, 0.001]
+  final-metrics: [bleu]
+  valid.beam: 1
+  networks:
+    - {name: fast, network: 10gbe}
+    - {name: slow, r: 2}
+  targets:
+    - {metric: cross-entropy, margin: 0.02}
+  arms:
+    - name: plain
+      strategy.bucket-mib: 0.01
+    - name: twin
+      timed: true
+      control: true
+      strategy.bucket-mib: 0.01
+    - name: servers
+      strategy.name: parameter-server
+      strategy.servers: 1
+)";
+
+class WholeRace : public RaceTest {
+ protected:
+  std::string recipe(const std::string& output, const std::string& text = kRecipe) const {
+    std::string whole = text + kTestCluster;
+    if (const size_t at = whole.find("DIRECTORY"); at != std::string::npos) whole.replace(at, 9, path(output));
+    write("recipe.yml", whole);
+    return path("recipe.yml");
+  }
+  // Cells of a CSV file by column, of each line.
+  std::vector<std::map<std::string, std::string>> csv(const std::string& name) const {
+    std::istringstream text(read(name));
+    std::vector<std::string> names;
+    std::vector<std::map<std::string, std::string>> lines;
+    for (std::string line; std::getline(text, line);) {
+      std::vector<std::string> cells;
+      std::istringstream cut(line + ",");
+      for (std::string c; std::getline(cut, c, ',');) cells.push_back(c);
+      if (names.empty()) {
+        names = cells;
+        continue;
+      }
+      EXPECT_EQ(cells.size(), names.size()) << line;
+      lines.emplace_back();
+      for (size_t i = 0; i < names.size() && i < cells.size(); ++i) lines.back()[names[i]] = cells[i];
+    }
+    return lines;
+  }
+};
+
+TEST_F(WholeRace, IsRunContinuedAndConsistent) {
+  std::vector<std::string> said;
+  const RaceProgress progress{[&](const std::string& line) { said.push_back(line); }, {}};
+  ASSERT_EQ(run_race(load_recipe(recipe("whole")), progress), 0);
+  const auto lines = csv("whole/results.csv");
+  std::map<std::string, std::map<std::string, std::string>> by_key;
+  for (const auto& line : lines) by_key[line.at("arm") + " " + line.at("network") + " " + line.at("seed")] = line;
+  // One worker, the control and one finalist have both seeds on two networks.
+  EXPECT_EQ(lines.size(), 2 + 4 + 4 + 2u) << read("whole/results.csv");
+  for (const char* network : {"fast", "slow"}) {
+    auto plain = by_key.at(std::string("plain ") + network + " 1"), twin = by_key.at(std::string("twin ") + network + " 1");
+    plain["arm"] = plain["control"] = twin["arm"] = twin["control"] = "";
+    EXPECT_EQ(plain, twin) << "replayed times are those of a run on that network";
+  }
+  const auto number = [](const std::string& text) { return std::stod(text); };
+  const auto& fast = by_key.at("plain fast 1");
+  const auto& slow = by_key.at("plain slow 1");
+  const auto& one = by_key.at("one-worker  1");
+  EXPECT_EQ(fast.at("final_loss"), slow.at("final_loss"));
+  EXPECT_GT(number(slow.at("virtual_s")), number(fast.at("virtual_s")));
+  EXPECT_NEAR(number(one.at("convergence_speedup")), 1, 1e-9);
+  EXPECT_NEAR(number(slow.at("throughput_speedup")),
+              number(slow.at("tokens")) / number(slow.at("virtual_s")) / (number(one.at("tokens")) / number(one.at("virtual_s"))), 1e-4);
+  EXPECT_NEAR(number(one.at("target_value")), 1.02 * number(one.at("final_loss")), 1e-4);
+  EXPECT_GT(number(slow.at("tokens")), 1.3 * number(one.at("tokens"))) << "race.longer";
+  EXPECT_FALSE(fast.at("final_bleu").empty());
+  EXPECT_THAT(said, testing::Contains(HasSubstr("run 1 of ")));
+  EXPECT_THAT(said, testing::Contains(HasSubstr("simulated: 2 workers on slow: ")));
+  EXPECT_FALSE(std::filesystem::exists(path("whole/runs/plain-2w-seed1-rate0.003/checkpoints")));
+
+  // The same, interrupted within a run twice.
+  int status = 0;
+  for (const char* victim : {"plain-2w-seed1-rate0.001", "one-worker-1w-seed2"}) {
+    const RaceProgress interrupting{[](const std::string&) {},
+                                    [&](const std::string& run, int64_t step, int64_t) {
+                                      if (run.starts_with(victim) && step == 5) std::raise(SIGINT);
+                                    }};
+    status = run_race(load_recipe(recipe("parts")), interrupting);
+    EXPECT_EQ(status, 128 + SIGINT) << victim;
+  }
+  said.clear();
+  ASSERT_EQ(run_race(load_recipe(recipe("parts")), progress), 0);
+  for (const char* file : {"results.csv", "curves.csv", "table.md", "race.svg"})
+    EXPECT_EQ(read(std::string("whole/") + file), read(std::string("parts/") + file)) << file;
+
+  // All is there: nothing is trained again, and other settings are refused.
+  said.clear();
+  const RaceProgress refusing{progress.say, [](const std::string& run, int64_t, int64_t) { FAIL() << run << " is trained again"; }};
+  ASSERT_EQ(run_race(load_recipe(recipe("whole")), refusing), 0);
+  try {
+    run_race(load_recipe(recipe("whole"), {{"train.label-smoothing", "0.2"}}), progress);
+    FAIL() << "the directory holds another race";
+  } catch (const ConfigError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("was trained with another recipe"));
+  }
+}
+
+TEST_F(WholeRace, ADivergedCandidateIsNotChosen) {
+  std::string text = kRecipe;
+  text.replace(text.find("[0.003, 0.001]"), 14, "[1e5, 0.003]");
+  text.replace(text.find("seeds: [1, 2]"), 13, "seeds: [1]");
+  ASSERT_EQ(
+      run_race(load_recipe(recipe("race", text), {{"train.warmup", "1"}, {"train.optimizer", "sgd"}}), {[](const std::string&) {}, {}}), 0);
+  EXPECT_THAT(read("race/table.md"), HasSubstr("| plain | 2 | 0.003 |"));
+  for (const auto& line : csv("race/results.csv")) EXPECT_EQ(line.at("learning_rate"), "0.003");
+}
+
+TEST_F(WholeRace, BadRecipesAreNamedWithTheLine) {
+  const auto says = [&](const std::string& text, const std::string& expected) {
+    try {
+      load_recipe(recipe("x", text));
+      ADD_FAILURE() << "accepted, though " << expected;
+    } catch (const ConfigError& e) {
+      EXPECT_THAT(e.what(), HasSubstr(expected)) << text;
+    }
+  };
+  const std::string head = "race:\n  train: train.yml\n";
+  const std::string arm = "  arms:\n    - name: a\n";
+  says(head + "  worker: [4]\n" + arm, "recipe.yml:3: there is no key 'worker' in race; did you mean 'workers'?");
+  says(head + "  workers: [4, x]\n" + arm, "recipe.yml:3: race.workers: 'x' is not a whole number");
+  says(head + arm + "      strategy.nam: x\n", "recipe.yml:5: arm a: there is no key 'strategy.nam'; did you mean 'strategy.name'?");
+  says(head + arm + "      strategy.name: alreduce\n", "recipe.yml:5: arm a: strategy.name: 'alreduce' is not allowed");
+  says(head + arm + "      strategy.wire: {a: b}\n", "recipe.yml:5: strategy.wire: must be a single value");
+  says(head + "  train.batch-tokens: 0\n" + arm, "recipe.yml:3: arm one-worker: train.batch-tokens: '0' is out of range");
+  says(head + "  learning-rates: [1, 2]\n" + arm + "      learning-rates: [1]\n",
+       "the arm a has 1 learning rate to choose from, one worker has 2");
+  says(head + arm + "    - name: a\n", "race.arms.1: the name 'a' is given twice");
+  says(head + "  arms: [{name: one-worker}]\n", "is that of the baseline");
+  says(head + "  arms: [{name: a/b}]\n", "is no name for files");
+  says(head, "race.arms is empty");
+  says(head + "  valid.source: \"\"\n  valid.target: \"\"\n" + arm, "recipe.yml");
+  says(head + "  seeds: [1, 1]\n" + arm, "race.seeds has a value twice");
+  says(head + "  networks: [{name: n, r: 1, bandwidth-gbit-s: 3}]\n" + arm, "one follows from the other");
+  says(head + "  tuning-workers: 3\n" + arm, "race.tuning-workers 3 is not among");
+}
+
+}  // namespace
+}  // namespace starling

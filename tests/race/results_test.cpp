@@ -1,0 +1,142 @@
+// Figures of a race from curves whose figures are known in closed form.
+#include "race/results.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "race/picture.h"
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+
+// Validation loss 4 - 1000 tokens/million, every 100,000 tokens, at so many tokens a second.
+std::vector<CurvePoint> line(double tokens_per_second, int points = 20, double offset = 0) {
+  std::vector<CurvePoint> curve;
+  for (int i = 1; i <= points; ++i) {
+    const double tokens = 1e5 * i;
+    curve.push_back({i * 10,
+                     static_cast<int64_t>(tokens),
+                     static_cast<int64_t>(8 * tokens),
+                     tokens / tokens_per_second,
+                     {{"cross-entropy", 4 - 1e-6 * tokens + offset}, {"bleu", 1e-5 * tokens}}});
+  }
+  return curve;
+}
+
+TEST(FirstReached, IsLinearBetweenValidations) {
+  const auto at = first_reached(line(1000), "cross-entropy", 3.27);
+  ASSERT_TRUE(at);
+  EXPECT_NEAR(at->tokens, 730000, 1e-3);
+  EXPECT_NEAR(at->seconds, 730, 1e-6);
+  EXPECT_NEAR(at->bytes, 8 * 730000, 1e-2);
+  EXPECT_NEAR(first_reached(line(1000), "bleu", 12.5)->seconds, 1250, 1e-6);
+  EXPECT_NEAR(first_reached(line(1000), "cross-entropy", 3.9999)->seconds, 100, 1e-9) << "before the first validation nothing is known";
+  EXPECT_NEAR(first_reached(line(1000), "cross-entropy", 4 - 0.3)->seconds, 300, 1e-6) << "a validation itself";
+  EXPECT_FALSE(first_reached(line(1000), "cross-entropy", 1.9));
+  EXPECT_FALSE(first_reached(line(1000), "chrf", 1.9));
+  EXPECT_FALSE(first_reached({}, "cross-entropy", 9));
+}
+
+TEST(FirstReached, TakesTheFirstCrossing) {
+  std::vector<CurvePoint> curve = line(1000, 4);  // 3.9 3.8 3.7 3.6
+  curve[2].scores["cross-entropy"] = 3.95;
+  EXPECT_NEAR(first_reached(curve, "cross-entropy", 3.85)->tokens, 150000, 1e-6);
+}
+
+TEST(Interval, IsStudents) {
+  const Interval three = interval(std::vector<double>{1, 2, 4.5});
+  // Mean 2.5, variance 3.25, t(2) = 4.303.
+  EXPECT_NEAR(three.mean, 2.5, 1e-12);
+  EXPECT_NEAR(three.half, 4.303 * std::sqrt(3.25 / 3), 1e-3);
+  EXPECT_EQ(interval(std::vector<double>{7}).half, 0);
+  EXPECT_TRUE(std::isnan(interval({}).mean));
+}
+
+class ResultsTest : public testing::Test {
+ protected:
+  ResultsTest() {
+    recipe_.baseline.name = "one-worker";
+    recipe_.networks = {{.name = "net"}};
+    recipe_.targets = {{"cross-entropy", 3.0, 0}, {"bleu", 15, 0}};
+    recipe_.arms = {{.name = "fast"}, {.name = "bad"}, {.name = "control", .control = true}};
+    recipe_.seeds = {1, 2};
+    add("one-worker", 1, 1, line(1000)), add("one-worker", 1, 2, line(1000));
+    add("fast", 4, 1, line(3000)), add("fast", 4, 2, line(5000));
+    add("bad", 4, 1, line(9000, 15, 0.3));  // fastest, but its loss is worse
+    add("control", 4, 1, line(20000)), add("control", 4, 2, line(20000));
+  }
+  void add(const std::string& arm, int workers, int64_t seed, std::vector<CurvePoint> curve) {
+    results_.push_back({arm, workers > 1 ? "net" : "", arm == "control", workers, 9.4, seed, 0.001, false, std::move(curve), {}});
+  }
+  RaceRecipe recipe_;
+  std::vector<RaceResult> results_;
+};
+
+TEST_F(ResultsTest, SpeedUpsAreRatiosSeedBySeed) {
+  const RaceResults results(recipe_, results_);
+  const auto rows = results.rows("net", 4, recipe_.targets[0]);
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].arm, "one-worker");
+  EXPECT_NEAR(rows[0].convergence.mean, 1, 1e-12);
+  EXPECT_EQ(rows[1].arm, "fast");
+  EXPECT_NEAR(rows[1].convergence.mean, 4, 1e-9);  // 3 and 5
+  EXPECT_NEAR(rows[1].convergence.half, 12.706, 1e-6);
+  EXPECT_NEAR(rows[1].throughput.mean, 4, 1e-9);
+  EXPECT_NEAR(rows[1].tokens.mean, 1e6, 1e-3);
+  EXPECT_NEAR(rows[1].loss.mean, 2, 1e-12);
+  EXPECT_NEAR(rows[2].convergence.mean, 1000.0 / (1.3e6 / 9000), 1e-9);
+  EXPECT_NEAR(rows[2].baseline_loss, 2, 1e-12);
+}
+
+TEST_F(ResultsTest, RecommendsTheFastestThatIsAsGood) {
+  const RaceResults results(recipe_, results_);
+  const auto best = results.recommended("net", 4);
+  ASSERT_TRUE(best);
+  EXPECT_EQ(best->arm, "fast") << "bad ends above 1.01 x 2, the control does not count";
+  EXPECT_THAT(results.recommendations().at(0), HasSubstr("simulated: 4 workers on net: use fast"));
+  EXPECT_EQ(results.ranking(), (std::vector<std::string>{"bad", "fast"})) << "by time alone";
+  recipe_.targets[0].value = 1;
+  EXPECT_FALSE(RaceResults(recipe_, results_).recommended("net", 4)) << "nobody gets there";
+}
+
+TEST_F(ResultsTest, TheTargetMayBeOneWorkersEnd) {
+  recipe_.targets = {{"cross-entropy", 0, 0.05}, {"bleu", 0, 0.1}};
+  const RaceResults results(recipe_, results_);
+  EXPECT_NEAR(results.target_value(recipe_.targets[0], 1), 2.1, 1e-12);
+  EXPECT_NEAR(results.target_value(recipe_.targets[1], 1), 18, 1e-12);
+  EXPECT_TRUE(std::isnan(results.target_value(recipe_.targets[0], 3))) << "no such run";
+}
+
+TEST_F(ResultsTest, DivergedRunsCountAndDoNotArrive) {
+  results_[3].diverged = true, results_[3].curve.clear();
+  const RaceResults results(recipe_, results_);
+  const auto rows = results.rows("net", 4, recipe_.targets[0]);
+  EXPECT_EQ(rows[1].seeds, 2u);
+  EXPECT_EQ(rows[1].diverged, 1u);
+  EXPECT_EQ(rows[1].seconds.count, 1u);
+  EXPECT_THAT(results.markdown(), HasSubstr("fast, 1 diverged"));
+  EXPECT_THAT(results.markdown(), HasSubstr("(1 of 2)"));
+  EXPECT_FALSE(results.recommended("net", 4)) << "not on all seeds";
+}
+
+TEST_F(ResultsTest, WritesTablesAndAPicture) {
+  const RaceResults results(recipe_, results_, {{"fast", 4, 0.001, 2, true}, {"fast", 4, 0.002, INFINITY, false}});
+  EXPECT_THAT(results.csv(),
+              HasSubstr("yes,fast,no,4,net,9.4,1,0.001,no,200,2000000,666.667,16000000,cross-entropy,3,1e+06,333.333,8e+06,3,3,2\n"));
+  EXPECT_THAT(results.csv(), HasSubstr(",bleu,15,1.5e+06,"));
+  EXPECT_THAT(results.markdown(), HasSubstr("| fast | 4 | 2 | 0.001 |"));
+  EXPECT_THAT(results.markdown(), HasSubstr("| fast | 4 | 0.002 | diverged |  |"));
+  EXPECT_THAT(results.curves_csv(), HasSubstr("yes,fast,4,net,1,10,100000,33.333333333,800000,cross-entropy,3.9\n"));
+  const std::string picture = race_picture(results);
+  for (const char* text : {"<svg xmlns", "Simulated", "4 workers on net", ">fast<", ">control<", "</svg>"})
+    EXPECT_THAT(picture, HasSubstr(text));
+  EXPECT_EQ(picture.find("nan"), std::string::npos);
+  EXPECT_EQ(picture.find("inf"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace starling

@@ -1,0 +1,132 @@
+// A replay without computing has the times of the real run, to the nanosecond; so it may stand for the run on any network.
+#include "race/times.h"
+
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "tests/race/fixture.h"
+
+namespace starling {
+namespace {
+
+using TimesTest = RaceTest;
+
+struct Case {
+  std::string name;
+  int workers;
+  std::vector<Override> keys;
+  int64_t valid_every;  // 1000: only at the end
+  double jitter = 0;
+};
+
+class RealAndReplayed : public TimesTest, public testing::WithParamInterface<Case> {};
+
+TEST_P(RealAndReplayed, AreEqualToTheNanosecond) {
+  const Case& c = GetParam();
+  std::vector<Override> keys{{"strategy.batch", "per-worker"},
+                             {"train.output", path("run")},
+                             {"train.max-steps", "12"},
+                             {"valid.every", std::to_string(c.valid_every)},
+                             {"valid.metrics", "cross-entropy"},
+                             {"log.every", "5"},
+                             {"train.threads", "1"},
+                             {"log.progress", "never"},
+                             {"strategy.bucket-mib", "0.01"}};
+  keys.insert(keys.end(), c.keys.begin(), c.keys.end());
+  Config config = load_config(path("train.yml"), keys);
+  config.train.micro_batch_tokens = 4096;
+
+  Scenario scenario;
+  scenario.compute = {1, 2, 3, 5, 5};
+  scenario.network.preset = "1gbe", scenario.jitter = c.jitter;
+  if (c.jitter > 0) scenario.stragglers = {{.rank = c.workers - 1, .factor = 2.5}};
+  const auto files = real_file_system();
+  const Vocabularies vocabularies = open_vocabularies(config, *files, [](const std::string&) {});
+  scenario.ranks = ranks_for_workers(config, vocabularies.sizes(), c.workers);
+  TimesRecorder recorder(scenario.ranks);
+  simulate(scenario, [&](World& world) {
+    TrainingWatch watch = recorder.watch(world);
+    watch.silent = true;
+    run_training(config, world, watch);
+  });
+  const RaceTimes real = recorder.times(c.workers, false);
+
+  const TokenStore store = TokenStore::open(*files, join_path(config.train.output, "data"));
+  const RaceTimes replayed = replay_times(config, scenario, store, vocabularies.sizes(), c.workers, 12);
+  ASSERT_EQ(real.ranks.size(), replayed.ranks.size());
+  for (size_t r = 0; r < real.ranks.size(); ++r) {
+    EXPECT_EQ(real.ranks[r].ns, replayed.ranks[r].ns) << "rank " << r;
+    EXPECT_EQ(real.ranks[r].tokens, replayed.ranks[r].tokens) << "rank " << r;
+    EXPECT_EQ(real.ranks[r].bytes, replayed.ranks[r].bytes) << "rank " << r;
+  }
+  EXPECT_EQ(replayed.steps(), 12);
+  EXPECT_GT(replayed.at(12).ns, 12 * 1000);
+  EXPECT_EQ(replayed.at(12).bytes > 0, c.workers > 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, RealAndReplayed,
+                         testing::Values(Case{"one", 1, {}, 1000}, Case{"ring", 3, {}, 1000}, Case{"ring_validating", 3, {}, 4},
+                                         Case{"ring_unequal", 3, {}, 4, 0.2}, Case{"bf16", 2, {{"strategy.wire", "bf16"}}, 1000},
+                                         Case{"blocking", 2, {{"strategy.overlap", "false"}, {"strategy.algorithm", "tree"}}, 1000},
+                                         Case{"sharded", 3, {{"strategy.sharded-optimizer", "true"}}, 1000, 0.1},
+                                         Case{"servers", 3, {{"strategy.name", "parameter-server"}, {"strategy.servers", "2"}}, 1000, 0.1},
+                                         Case{"shared_servers", 3, {{"strategy.name", "parameter-server"}}, 1000, 0.1},
+                                         Case{"global_batch", 3, {{"strategy.batch", "global"}}, 1000},
+                                         Case{"averaging", 3, {{"strategy.name", "model-average"}, {"strategy.interval", "3"}}, 4, 0.2},
+                                         Case{
+                                             "averaged_moments",
+                                             2,
+                                             {{"strategy.name", "diloco"}, {"strategy.interval", "4"}, {"strategy.inner-state", "average"}},
+                                             1000,
+                                             0.1},
+                                         Case{"streaming",
+                                              3,
+                                              {{"strategy.name", "streaming"},
+                                               {"strategy.interval", "4"},
+                                               {"strategy.fragments", "2"},
+                                               {"strategy.delay", "2"},
+                                               {"log.every", "1000"}},
+                                              1000,
+                                              0.1}),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_F(TimesTest, ServersComeOnTopOfTheWorkers) {
+  Config config = load_config(path("train.yml"), {{"strategy.name", "parameter-server"}, {"strategy.servers", "3"}});
+  EXPECT_EQ(ranks_for_workers(config, {100, 100}, 4), 7);
+  config.strategy.server_placement = "shared";
+  EXPECT_EQ(ranks_for_workers(config, {100, 100}, 4), 4);
+  config.strategy = {};
+  EXPECT_EQ(ranks_for_workers(config, {100, 100}, 4), 4);
+}
+
+TEST_F(TimesTest, TheBandwidthFollowsFromR) {
+  RaceNetwork network{.name = "n", .r = 1.5};
+  network.link.latency_us = 20, network.link.message_us = 5;
+  const double step = 0.1, bytes = 4e6;
+  for (const int workers : {2, 4, 16}) {
+    const NetworkModel model = race_network(network, {}, workers, static_cast<int64_t>(bytes), step);
+    // 2 (N-1) rounds of a message of M/N bytes.
+    const double round = 25e-6 + bytes / workers * 8 / (model.inter.bandwidth_gbit_s * 1e9);
+    EXPECT_NEAR(2 * (workers - 1) * round / step, 1.5, 1e-9);
+  }
+  EXPECT_EQ(race_network(network, {}, 1, 4000000, step).inter.bandwidth_gbit_s, -1) << "one worker has no network";
+  EXPECT_THROW(race_network(network, {}, 16, 4000000, 1e-4), ConfigError) << "latencies alone take longer";
+}
+
+TEST_F(TimesTest, TimesOfRanksThatGoTheirOwnWays) {
+  RaceTimes times;
+  times.workers = 2, times.alone = true;
+  times.ranks = {{{10, 20, 30}, {5, 11, 15}, {100, 200, 300}}, {{15, 31}, {7, 9}, {50, 70}}};
+  EXPECT_EQ(times.steps(), 3);
+  EXPECT_EQ(times.at(2).ns, 20);
+  EXPECT_EQ(times.at(2).tokens, 11 + 7) << "rank 1 has done one update by then";
+  EXPECT_EQ(times.at(3).bytes, (300 + 50) / 2);
+  times.alone = false;
+  EXPECT_EQ(times.steps(), 2);
+  EXPECT_EQ(times.at(2).ns, 31) << "the last one's";
+  EXPECT_EQ(times.at(2).tokens, 20);
+}
+
+}  // namespace
+}  // namespace starling
