@@ -327,6 +327,7 @@ class Race {
 
   void train(const RaceRun& run, const Config& config, Record& record) {
     const std::string directory = config.train.output;
+    if (!progress_.updated) progress_.say(fmt::format("training {}: {} updates", run.name(), config.train.max_steps));
     files_->make_directories(directory);
     save(run, record);
     link_data(directory);

@@ -89,7 +89,7 @@ std::string target_text(const RaceTarget& t) {
 RaceResults::RaceResults(const RaceRecipe& recipe, std::vector<RaceResult> results, std::vector<Candidate> candidates)
     : recipe_(recipe), results_(std::move(results)), candidates_(std::move(candidates)) {}
 
-// One worker has no network, and stands in every place.
+// One worker has no network, and is shown in every place.
 bool RaceResults::here(const RaceResult& r, const std::string& network, int workers) const {
   return r.workers == 1 || (r.workers == workers && r.network == network);
 }
@@ -119,7 +119,7 @@ RaceResults::Row RaceResults::row(const RaceArm& arm, const std::string& network
   std::vector<double> tokens, seconds, bytes, convergence, throughput, loss, baseline_loss;
   std::map<std::string, std::vector<double>> finals;
   for (const RaceResult& r : results_) {
-    if (r.arm != arm.name || !here(r, network, workers)) continue;
+    if (r.arm != arm.name || r.workers != workers || !here(r, network, workers)) continue;
     ++row.seeds, row.workers = r.workers, row.rate = r.rate, row.diverged += r.diverged;
     if (r.diverged) continue;
     const RaceResult* one = baseline(r.seed);
@@ -144,7 +144,8 @@ RaceResults::Row RaceResults::row(const RaceArm& arm, const std::string& network
 std::vector<RaceResults::Row> RaceResults::rows(const std::string& network, int workers, const RaceTarget& target) const {
   std::vector<Row> all;
   const auto add = [&](const RaceArm& arm) {
-    if (Row r = row(arm, network, workers, target); r.seeds > 0) all.push_back(std::move(r));
+    for (const int count : {1, workers})
+      if (Row r = row(arm, network, count, target); r.seeds > 0) all.push_back(std::move(r));
   };
   add(recipe_.baseline);
   for (const RaceArm& arm : recipe_.arms) add(arm);
@@ -155,7 +156,7 @@ std::optional<RaceResults::Row> RaceResults::recommended(const std::string& netw
   std::optional<Row> best;
   for (const Row& row : rows(network, workers, recipe_.targets.front())) {
     const bool sound = row.seconds.count == row.seeds && row.loss.mean <= 1.01 * row.baseline_loss;
-    if (row.control || row.arm == recipe_.baseline.name || !sound) continue;
+    if (row.control || row.workers != workers || !sound) continue;
     if (!best || row.seconds.mean < best->seconds.mean) best = row;
   }
   return best;
@@ -190,7 +191,7 @@ std::vector<std::string> RaceResults::ranking() const {
   for (const RaceNetwork& network : recipe_.networks)
     for (const int workers : worker_counts())
       for (const Row& row : rows(network.name, workers, recipe_.targets.front())) {
-        if (row.control || row.arm == recipe_.baseline.name) continue;
+        if (row.control || row.workers != workers) continue;
         Standing& s = standings[row.arm];
         s.arm = row.arm;
         s.log_time += row.seconds.count > 0 ? std::log(std::max(row.seconds.mean, 1e-12)) : kUnreached;

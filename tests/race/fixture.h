@@ -29,7 +29,7 @@ class RaceTest : public testing::Test {
                            "vocab: {size: 120, character-coverage: 1.0}\n"
                            "model: {preset: transformer-tiny, width: 16, feed-forward: 32, heads: 2, encoder-layers: 1, decoder-layers: 1, "
                            "dropout: 0.1}\n"
-                           "train: {batch-tokens: 200, precision: f32, warmup: 4, ema: 0.5}\n");
+                           "train: {batch-tokens: 200, precision: f32, warmup: 4}\n");
   }
   ~RaceTest() override { std::filesystem::remove_all(directory_); }
 

@@ -139,6 +139,20 @@ TEST_F(WholeRace, ADivergedCandidateIsNotChosen) {
   for (const auto& line : csv("race/results.csv")) EXPECT_EQ(line.at("learning_rate"), "0.003");
 }
 
+TEST(RaceRecipe, EveryKeyIsInTheManual) {
+  RaceRecipe recipe;
+  recipe.networks.resize(1), recipe.targets.resize(1), recipe.arms.resize(1);
+  const std::string manual = read_text_file(std::string(STARLING_SOURCE_DIR) + "/docs/race.md");
+  const auto check = [&](const auto& self, const std::vector<ConfigField>& fields) -> void {
+    for (const ConfigField& field : fields) {
+      if (field.key == "SECTION.KEY") continue;
+      EXPECT_THAT(manual, HasSubstr("`" + field.key + "`"));
+      if (const auto* list = std::get_if<RecordList>(&field.value)) self(self, list->fields(0));
+    }
+  };
+  check(check, config_section("race", "", recipe).fields);
+}
+
 TEST_F(WholeRace, BadRecipesAreNamedWithTheLine) {
   const auto says = [&](const std::string& text, const std::string& expected) {
     try {
@@ -153,7 +167,7 @@ TEST_F(WholeRace, BadRecipesAreNamedWithTheLine) {
   says(head + "  worker: [4]\n" + arm, "recipe.yml:3: there is no key 'worker' in race; did you mean 'workers'?");
   says(head + "  workers: [4, x]\n" + arm, "recipe.yml:3: race.workers: 'x' is not a whole number");
   says(head + arm + "      strategy.nam: x\n", "recipe.yml:5: arm a: there is no key 'strategy.nam'; did you mean 'strategy.name'?");
-  says(head + arm + "      strategy.name: alreduce\n", "recipe.yml:5: arm a: strategy.name: 'alreduce' is not allowed");
+  says(head + arm + "      strategy.name: alreduce\n", "recipe.yml:5: arm a: strategy.name: there is no strategy 'alreduce'; did you mean");
   says(head + arm + "      strategy.wire: {a: b}\n", "recipe.yml:5: strategy.wire: must be a single value");
   says(head + "  train.batch-tokens: 0\n" + arm, "recipe.yml:3: arm one-worker: train.batch-tokens: '0' is out of range");
   says(head + "  learning-rates: [1, 2]\n" + arm + "      learning-rates: [1]\n",

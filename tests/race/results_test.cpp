@@ -103,6 +103,17 @@ TEST_F(ResultsTest, RecommendsTheFastestThatIsAsGood) {
   EXPECT_FALSE(RaceResults(recipe_, results_).recommended("net", 4)) << "nobody gets there";
 }
 
+TEST_F(ResultsTest, AnArmMayHaveOneWorkerToo) {
+  recipe_.arms[0].workers = {1, 4};
+  add("fast", 1, 1, line(1500));
+  const auto rows = RaceResults(recipe_, results_).rows("net", 4, recipe_.targets[0]);
+  ASSERT_EQ(rows.size(), 5u);
+  EXPECT_EQ(rows[1].workers, 1);
+  EXPECT_NEAR(rows[1].convergence.mean, 1.5, 1e-9);
+  EXPECT_EQ(rows[2].workers, 4);
+  EXPECT_NEAR(rows[2].convergence.mean, 4, 1e-9);
+}
+
 TEST_F(ResultsTest, TheTargetMayBeOneWorkersEnd) {
   recipe_.targets = {{"cross-entropy", 0, 0.05}, {"bleu", 0, 0.1}};
   const RaceResults results(recipe_, results_);
