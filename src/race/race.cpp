@@ -334,7 +334,7 @@ class Race {
     Scenario cluster = scenario(run.network, run.workers);
     cluster.ranks = ranks_for_workers(config, vocabularies_->sizes(), run.workers);
     if (run.network.empty()) cluster.modelled_collectives = true;  // its times do not count, and the sums are the same
-    TimesRecorder recorder(cluster.ranks, run.network.empty() ? "" : join_path(directory, "times.json"));
+    TimesRecorder recorder(cluster.ranks, run.workers, alone(*run.arm), run.network.empty() ? "" : join_path(directory, "times.json"));
     std::atomic<int> status{0};
     try {
       simulate(cluster, [&](World& world) {
@@ -388,7 +388,7 @@ class Race {
     };
     if (!run.network.empty()) {
       const int ranks = ranks_for_workers(config, vocabularies_->sizes(), run.workers);
-      take(TimesRecorder(ranks, join_path(config.train.output, "times.json")).times(run.workers, alone(*run.arm)));
+      take(TimesRecorder(ranks, run.workers, alone(*run.arm), join_path(config.train.output, "times.json")).times());
       return times;
     }
     Config timed = config;  // what matters for the time

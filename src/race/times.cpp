@@ -166,7 +166,8 @@ NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, 
   return model;
 }
 
-TimesRecorder::TimesRecorder(int ranks, std::string path) : path_(std::move(path)), ranks_(static_cast<size_t>(ranks)) {
+TimesRecorder::TimesRecorder(int ranks, int workers, bool alone, std::string path)
+    : workers_(workers), alone_(alone), path_(std::move(path)), ranks_(static_cast<size_t>(ranks)) {
   if (!path_.empty() && std::filesystem::exists(path_)) load();
 }
 
@@ -181,7 +182,7 @@ TrainingWatch TimesRecorder::watch(World& world) {
 }
 
 void TimesRecorder::pause(World& world, Rank& rank, bool together) {
-  rank.paused_at = world.clock->now_ns(), rank.bytes_at = world.comm->traffic().bytes_sent;
+  rank.paused_at = world.clock->now_ns(), rank.bytes_at = bytes(world);
   if (together) world.comm->barrier().wait(kPatience);  // then all have recorded what they did
   if (world.comm->rank() == 0) keep();
 }
@@ -194,22 +195,34 @@ void TimesRecorder::resume(World& world, Rank& rank, bool together) {
     world.clock->sleep_until(rank.paused_at + static_cast<int64_t>(longest.data<double>()[0]) + kBreath);
   }
   rank.paused_ns += world.clock->now_ns() - rank.paused_at;
-  rank.paused_bytes += world.comm->traffic().bytes_sent - rank.bytes_at;
+  rank.paused_bytes += bytes(world) - rank.bytes_at;
 }
 
 void TimesRecorder::note(World& world, Rank& rank, int64_t step, int64_t tokens) {
-  const int64_t ns = world.clock->now_ns() - rank.paused_ns, bytes = world.comm->traffic().bytes_sent - rank.paused_bytes;
+  const int64_t ns = world.clock->now_ns() - rank.paused_ns, sent = bytes(world) - rank.paused_bytes;
   const std::lock_guard lock(mutex_);
   RankTimes& t = rank.times;
-  const auto done = static_cast<size_t>(step) - 1;
-  if (!rank.began) {  // what an earlier run did after its last checkpoint is done again
-    CHECK(t.ns.size() >= done, "{}: {} updates are recorded, but the run continues after {}", path_, t.ns.size(), done);
-    t.ns.resize(done), t.tokens.resize(done), t.bytes.resize(done);
-    if (done > 0) rank.first_ns = t.ns.back(), rank.first_bytes = t.bytes.back();
-    rank.began = true;
-  }
-  t.ns.push_back(rank.first_ns + ns), t.bytes.push_back(rank.first_bytes + bytes);
+  if (!rank.began) forget_after(rank, static_cast<size_t>(step) - 1), rank.began = true;
+  t.ns.push_back(rank.first_ns + ns), t.bytes.push_back(rank.first_bytes + sent);
   t.tokens.push_back((t.tokens.empty() ? 0 : t.tokens.back()) + tokens);
+}
+
+// What an earlier run did after its last checkpoint is done again, from the moment on at which rank 0 had got there.
+void TimesRecorder::forget_after(Rank& rank, size_t updates) {
+  const RankTimes& first = ranks_[0].times;
+  CHECK(first.ns.size() >= updates, "{}: {} updates are recorded, but the run continues after {}", path_, first.ns.size(), updates);
+  if (updates > 0) rank.first_ns = first.ns[updates - 1];
+  RankTimes& t = rank.times;
+  const auto kept = static_cast<size_t>(std::upper_bound(t.ns.begin(), t.ns.end(), rank.first_ns) - t.ns.begin());
+  const int64_t tokens = kept > 0 ? t.tokens[kept - 1] : 0;
+  rank.first_bytes = kept > 0 ? t.bytes[kept - 1] : 0;
+  for (auto* values : {&t.ns, &t.tokens, &t.bytes}) values->resize(std::min(kept, updates));
+  t.ns.resize(updates, rank.first_ns), t.tokens.resize(updates, tokens), t.bytes.resize(updates, rank.first_bytes);
+}
+
+int64_t TimesRecorder::bytes(World& world) const {
+  const Traffic traffic = world.comm->traffic();
+  return traffic.bytes_sent + (alone_ ? traffic.bytes_received : 0);
 }
 
 void TimesRecorder::keep() const {
@@ -235,10 +248,10 @@ void TimesRecorder::load() {
   }
 }
 
-RaceTimes TimesRecorder::times(int workers, bool alone) const {
+RaceTimes TimesRecorder::times() const {
   const std::lock_guard lock(mutex_);
   RaceTimes times;
-  times.workers = workers, times.alone = alone;
+  times.workers = workers_, times.alone = alone_;
   for (const Rank& r : ranks_) times.ranks.push_back(r.times);
   return times;
 }

@@ -60,26 +60,31 @@ NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, 
 // alter nothing. With a path the record is kept there at every pause, and a run that is continued continues it.
 class TimesRecorder {
  public:
-  TimesRecorder(int ranks, std::string path = "");
+  // alone: as in RaceTimes. Bytes are then those that workers send and receive, since who serves records nothing.
+  TimesRecorder(int ranks, int workers, bool alone, std::string path = "");
   // What rank `world.comm->rank()` gives to run_training.
   TrainingWatch watch(World& world);
   // Writes the record to its path, if it has one.
   void keep() const;
-  RaceTimes times(int workers, bool alone) const;
+  RaceTimes times() const;
 
  private:
   struct Rank {
     RankTimes times;
-    int64_t paused_at = 0, paused_ns = 0;                     // the present pause, all so far; ns
-    int64_t bytes_at = 0, paused_bytes = 0;                   // sent before the present pause, in all pauses
-    int64_t first_ns = 0, first_tokens = 0, first_bytes = 0;  // of the run that is continued
+    int64_t paused_at = 0, paused_ns = 0;    // the present pause, all so far; ns
+    int64_t bytes_at = 0, paused_bytes = 0;  // sent before the present pause, in all pauses
+    int64_t first_ns = 0, first_bytes = 0;   // of the run that is continued
     bool began = false;
   };
   void resume(World& world, Rank& rank, bool together);
   void note(World& world, Rank& rank, int64_t step, int64_t tokens);
   void pause(World& world, Rank& rank, bool together);
   void load();
+  void forget_after(Rank& rank, size_t updates);
+  int64_t bytes(World& world) const;
 
+  int workers_;
+  bool alone_;
   std::string path_;
   mutable std::mutex mutex_;
   std::vector<Rank> ranks_;

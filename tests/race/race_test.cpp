@@ -129,6 +129,31 @@ TEST_F(WholeRace, IsRunContinuedAndConsistent) {
   }
 }
 
+TEST_F(WholeRace, WhereTimingMattersEachNetworkHasItsOwnRun) {
+  std::string text = kRecipe;
+  text.replace(text.find("seeds: [1, 2]"), 13, "seeds: [1]");
+  text.replace(text.find("[0.003, 0.001]"), 14, "[0.003]");
+  text = text.substr(0, text.find("    - name: plain")) + "    - name: downpour\n      strategy.name: downpour\n";
+  int status = 0;
+  const RaceProgress interrupting{[](const std::string&) {},
+                                  [&](const std::string& run, int64_t step, int64_t) {
+                                    if (run.ends_with("-slow") && step == 7) std::raise(SIGINT);
+                                  }};
+  status = run_race(load_recipe(recipe("race", text)), interrupting);
+  EXPECT_EQ(status, 128 + SIGINT);
+  ASSERT_EQ(run_race(load_recipe(recipe("race", text)), {[](const std::string&) {}, {}}), 0);
+  const auto lines = csv("race/results.csv");
+  ASSERT_EQ(lines.size(), 3u) << read("race/results.csv");
+  const auto &fast = lines[1], &slow = lines[2];
+  EXPECT_TRUE(std::filesystem::exists(path("race/runs/downpour-2w-seed1-rate0.003-fast/times.json")));
+  EXPECT_GT(std::stod(slow.at("virtual_s")), 1.2 * std::stod(fast.at("virtual_s")));
+  for (const auto& line : {fast, slow}) {
+    EXPECT_NEAR(std::stod(line.at("tokens")), 3600, 500) << "race.longer x race.tokens, of both workers";
+    // A push and a fetch of the f32 parameters for each update of 200 tokens; the last one may be cut short.
+    EXPECT_NEAR(std::stod(line.at("sent_bytes_per_worker")) / std::stod(fast.at("sent_bytes_per_worker")), 1, 0.3);
+  }
+}
+
 TEST_F(WholeRace, ADivergedCandidateIsNotChosen) {
   std::string text = kRecipe;
   text.replace(text.find("[0.003, 0.001]"), 14, "[1e5, 0.003]");

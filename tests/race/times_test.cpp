@@ -44,13 +44,13 @@ TEST_P(RealAndReplayed, AreEqualToTheNanosecond) {
   const auto files = real_file_system();
   const Vocabularies vocabularies = open_vocabularies(config, *files, [](const std::string&) {});
   scenario.ranks = ranks_for_workers(config, vocabularies.sizes(), c.workers);
-  TimesRecorder recorder(scenario.ranks);
+  TimesRecorder recorder(scenario.ranks, c.workers, false);
   simulate(scenario, [&](World& world) {
     TrainingWatch watch = recorder.watch(world);
     watch.silent = true;
     run_training(config, world, watch);
   });
-  const RaceTimes real = recorder.times(c.workers, false);
+  const RaceTimes real = recorder.times();
 
   const TokenStore store = TokenStore::open(*files, join_path(config.train.output, "data"));
   const RaceTimes replayed = replay_times(config, scenario, store, vocabularies.sizes(), c.workers, 12);
