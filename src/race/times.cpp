@@ -97,7 +97,9 @@ RaceTimes::At RaceTimes::at(int64_t step) const {
   CHECK(step >= 1 && step <= steps(), "update {} of {}", step, steps());
   At at;
   const auto i = static_cast<size_t>(step) - 1;
-  for (int r = 0; r < (alone ? 1 : workers); ++r) at.ns = std::max(at.ns, ranks[static_cast<size_t>(r)].ns[i]);
+  const bool last = step == steps();
+  for (int r = 0; r < (alone && !last ? 1 : workers); ++r)
+    if (const auto& ns = ranks[static_cast<size_t>(r)].ns; !ns.empty()) at.ns = std::max(at.ns, alone && last ? ns.back() : ns[i]);
   for (const RankTimes& rank : ranks) {
     at.tokens += alone ? value_by(rank, rank.tokens, at.ns) : rank.tokens[i];
     at.bytes += alone ? value_by(rank, rank.bytes, at.ns) : rank.bytes[i];
@@ -194,7 +196,7 @@ void TimesRecorder::resume(World& world, Rank& rank, bool together) {
     world.comm->all_reduce(longest, Reduce::maximum).wait(kPatience);
     world.clock->sleep_until(rank.paused_at + static_cast<int64_t>(longest.data<double>()[0]) + kBreath);
   }
-  rank.paused_ns += world.clock->now_ns() - rank.paused_at;
+  if (together) rank.paused_ns += world.clock->now_ns() - rank.paused_at;
   rank.paused_bytes += bytes(world) - rank.bytes_at;
 }
 

@@ -27,7 +27,8 @@ struct RankTimes {
 struct RaceTimes {
   std::vector<RankTimes> ranks;
   int workers = 1;
-  bool alone = false;  // ranks go their own ways: rank 0's time counts, and what the others have done by then
+  // Ranks go their own ways: rank 0's time counts, and what the others have done by then; after its last update, all that was done at all.
+  bool alone = false;
   struct At {
     int64_t ns = 0, tokens = 0, bytes = 0;  // tokens of all, bytes of all a worker
   };
@@ -57,7 +58,8 @@ int64_t gradient_bytes(const Config& config, const ModelVocabulary& vocabulary);
 NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, int workers, int64_t gradient_bytes, double step_seconds);
 
 // Records the times of a run in the simulator. After each pause the ranks go on as far apart as they were, a moment later, so that pauses
-// alter nothing. With a path the record is kept there at every pause, and a run that is continued continues it.
+// alter nothing. Where ranks go their own ways they cannot be stopped: what rank 0 fetches to validate takes its time, but its bytes do not
+// count. With a path the record is kept there at every pause, and a run that is continued continues it.
 class TimesRecorder {
  public:
   // alone: as in RaceTimes. Bytes are then those that workers send and receive, since who serves records nothing.

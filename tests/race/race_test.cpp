@@ -192,7 +192,7 @@ TEST_F(WholeRace, BadRecipesAreNamedWithTheLine) {
   says(head + "  worker: [4]\n" + arm, "recipe.yml:3: there is no key 'worker' in race; did you mean 'workers'?");
   says(head + "  workers: [4, x]\n" + arm, "recipe.yml:3: race.workers: 'x' is not a whole number");
   says(head + arm + "      strategy.nam: x\n", "recipe.yml:5: arm a: there is no key 'strategy.nam'; did you mean 'strategy.name'?");
-  says(head + arm + "      strategy.name: alreduce\n", "recipe.yml:5: arm a: strategy.name: there is no strategy 'alreduce'; did you mean");
+  says(head + arm + "      strategy.name: alreduce\n", "recipe.yml:5: arm a: strategy.name: there is no strategy 'alreduce'");
   says(head + arm + "      strategy.wire: {a: b}\n", "recipe.yml:5: strategy.wire: must be a single value");
   says(head + "  train.batch-tokens: 0\n" + arm, "recipe.yml:3: arm one-worker: train.batch-tokens: '0' is out of range");
   says(head + "  learning-rates: [1, 2]\n" + arm + "      learning-rates: [1]\n",

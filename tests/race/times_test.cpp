@@ -121,7 +121,9 @@ TEST_F(TimesTest, TimesOfRanksThatGoTheirOwnWays) {
   EXPECT_EQ(times.steps(), 3);
   EXPECT_EQ(times.at(2).ns, 20);
   EXPECT_EQ(times.at(2).tokens, 11 + 7) << "rank 1 has done one update by then";
-  EXPECT_EQ(times.at(3).bytes, (300 + 50) / 2);
+  EXPECT_EQ(times.at(2).bytes, (200 + 50) / 2);
+  EXPECT_EQ(times.at(3).ns, 31) << "after rank 0's last update everything counts";
+  EXPECT_EQ(times.at(3).tokens, 15 + 9);
   times.alone = false;
   EXPECT_EQ(times.steps(), 2);
   EXPECT_EQ(times.at(2).ns, 31) << "the last one's";
