@@ -117,7 +117,7 @@ TEST(Compression, SentAndResidualAreWhatWasThere) {
     const auto backend = make(b);
     for (const Case& c : kCases)
       for (const char* kind : kKinds)
-        for (const double keep : {0.001, 0.01, 0.3, 1.0}) {
+        for (const double keep : {0.003, 0.4}) {
           const Values x = hard(kind, kFlat);
           Values residual(x.rbegin(), x.rend());
           for (double& e : residual) e = std::string(kind) == "largest" ? 0 : static_cast<float>(e / 4);
@@ -290,14 +290,15 @@ TEST(Compression, RefusesWhatIsNotFinite) {
   }
 }
 
-// Bits for each of 4096 elements, by hand: headers 16, indices 12, values 32, 16 or 2, levels 2 x 16; 5 in 8 and 4 bits, with their levels.
+// Bytes of ten chunks by hand: headers 16 bits, indices 12, values 32, 16 or 2, levels 2 x 16; 5 elements in 8 bits or 2, and a level.
 TEST(Compression, CodesHaveTheSizesOfTheFormat) {
-  const auto bytes = [](Coding coding, double keep) { return make_layout(coding, false, {{0, 4096}}, keep, DType::f32).bytes; };
-  EXPECT_EQ(bytes(Coding::full, 64.0 / 4096), 2 + 96 + 256);
-  EXPECT_EQ(bytes(Coding::bf16, 64.0 / 4096), 2 + 96 + 128);
-  EXPECT_EQ(bytes(Coding::two_bit, 64.0 / 4096), 2 + 4 + 96 + 16);
-  EXPECT_EQ(bytes(Coding::ternary, 1), 4 + 820);
-  EXPECT_EQ(bytes(Coding::four_bit, 1), 2 + 2048);
+  const auto bytes = [](Coding coding, double keep) { return make_layout(coding, false, {{0, 40960}}, keep, DType::f32).bytes; };
+  const auto padded = [](int64_t chunk) { return round_up(10 * chunk, 16); };
+  EXPECT_EQ(bytes(Coding::full, 64.0 / 4096), padded(2 + 96 + 256));
+  EXPECT_EQ(bytes(Coding::bf16, 64.0 / 4096), padded(2 + 96 + 128));
+  EXPECT_EQ(bytes(Coding::two_bit, 64.0 / 4096), padded(2 + 4 + 96 + 16));
+  EXPECT_EQ(bytes(Coding::ternary, 1), padded(4 + 820));
+  EXPECT_EQ(bytes(Coding::four_bit, 1), padded(2 + 2048));
 }
 
 }  // namespace

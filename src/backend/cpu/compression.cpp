@@ -212,9 +212,14 @@ void send_entries(Chunk& c, const CompressionTask& t, const CodeChunk& at, int64
 // 1.25 times the root mean square, rounded down to four significant bits: near the best level of three for a normal distribution, whose
 // threshold then is half of it.
 float ternary_level(const Chunk& c) {
-  double squares = 0;
+  double parts[16] = {}, squares = 0;
   int32_t largest = 0;
-  for (int64_t i = 0; i < c.n; ++i) squares += static_cast<double>(c.a[i]) * c.a[i], largest = std::max(largest, magnitude(c.a[i]));
+  int64_t i = 0;
+  for (; i + 16 <= c.n; i += 16)
+    for (int l = 0; l < 16; ++l) parts[l] += static_cast<double>(c.a[i + l]) * c.a[i + l];
+  for (int l = 0; i < c.n; ++i, ++l) parts[l] += static_cast<double>(c.a[i]) * c.a[i];
+  for (const double p : parts) squares += p;
+  for (i = 0; i < c.n; ++i) largest = std::max(largest, magnitude(c.a[i]));
   const double level = std::min(1.25 * std::sqrt(squares / static_cast<double>(c.n)), static_cast<double>(positive(largest)));
   return positive(magnitude(static_cast<float>(level)) & 0x7ff00000);
 }
@@ -230,11 +235,9 @@ void write_ternary(Chunk& c, uint8_t* to) {
     digit[i] = static_cast<uint8_t>(sends ? (a < 0 ? 2 : 1) : 0);
   }
   const int64_t bytes = (c.n + 4) / 5;
-  for (int64_t j = 0; j < bytes; ++j) {
-    int sum = 0, unit = 1;
-    for (int p = 0; p < 5; ++p, unit *= 3) sum += unit * (j + p * bytes < c.n ? digit[j + p * bytes] : 0);
-    to[4 + j] = static_cast<uint8_t>(sum);
-  }
+  for (int64_t j = 0; j < bytes; ++j)
+    to[4 + j] = static_cast<uint8_t>(digit[j] + 3 * digit[j + bytes] + 9 * digit[j + 2 * bytes] + 27 * digit[j + 3 * bytes] +
+                                     81 * digit[j + 4 * bytes]);
 }
 
 // The power of two nearest to |a| by ratio, as a biased exponent; 0 below the normal numbers.
@@ -338,14 +341,24 @@ void add_entries(const CodeLayout& layout, const CodeChunk& at, const uint8_t* c
     add([&](int64_t i) { return levels[values[i / 4] >> i % 4 * 2 & 3]; });
 }
 
+// Digit p of each byte, 3^p = unit, is an element of the p-th fifth of the chunk.
+template <int unit>
+void add_digits(const uint8_t* from, int64_t n, float level, float* sum) {
+  for (int64_t j = 0; j < n; ++j) {
+    const int digit = from[j] / unit % 3;
+    sum[j] += digit == 1 ? level : digit == 2 ? -level : 0.0f;
+  }
+}
+
 void add_ternary(const uint8_t* from, int64_t n, float scale, float* sum) {
   const float level = scale * get<float>(from);
   const int64_t bytes = (n + 4) / 5;
-  const float levels[3] = {0, level, -level};
-  for (int64_t j = 0; j < bytes; ++j) {
-    int code = from[4 + j];
-    for (int64_t i = j; i < n; i += bytes, code /= 3) sum[i] += levels[code % 3];
-  }
+  const auto fifth = [&](int64_t p) { return std::clamp<int64_t>(n - p * bytes, 0, bytes); };
+  add_digits<1>(from + 4, fifth(0), level, sum);
+  add_digits<3>(from + 4, fifth(1), level, sum + bytes);
+  add_digits<9>(from + 4, fifth(2), level, sum + 2 * bytes);
+  add_digits<27>(from + 4, fifth(3), level, sum + 3 * bytes);
+  add_digits<81>(from + 4, fifth(4), level, sum + 4 * bytes);
 }
 
 void add_four_bit(const uint8_t* from, int64_t n, float scale, float* sum) {

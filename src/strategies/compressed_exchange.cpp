@@ -1,0 +1,176 @@
+#include "strategies/compressed_exchange.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace starling {
+namespace {
+
+Coding coding_of(const CompressionOptions& o) {
+  if (o.compressor == "ternary") return Coding::ternary;
+  if (o.compressor == "4-bit") return Coding::four_bit;
+  return o.values == "f32" ? Coding::full : o.values == "bf16" ? Coding::bf16 : Coding::two_bit;
+}
+
+// Bytes of memory that coding is charged with, for each element: those it touches, and more where it computes longer than they take.
+double coding_bytes(const CodeLayout& layout, int64_t element, bool velocity) {
+  const double passes = (layout.coding == Coding::ternary || layout.by_tensor ? 6 : 4) + (velocity ? 2 : 0);
+  return passes * static_cast<double>(layout.elements * element);
+}
+// For decoding one code: an entry touches a cache line of its own, read and written.
+double decoding_bytes(const CodeLayout& layout, int64_t element) {
+  double touched = static_cast<double>(layout.bytes);
+  for (const CodePart& part : layout.parts) touched += 128.0 * static_cast<double>(part.keep);
+  if (!is_sparse(layout.coding)) touched += 2.0 * static_cast<double>(layout.elements * element);
+  return touched;
+}
+
+}  // namespace
+
+double keep_at(const CompressionOptions& o, int64_t update) {
+  if (o.compressor != "top-k") return 1;
+  const double power = static_cast<double>(o.keep_warmup) / static_cast<double>(update + 1);
+  if (power <= 1) return o.keep;
+  return 1 - std::pow(1 - o.keep, power);
+}
+
+double gathered_bytes(double code_bytes, int N) { return (N - 1) * code_bytes; }
+double all_reduced_bytes(double bytes, int N) { return 2.0 * (N - 1) / N * bytes; }
+
+CompressedExchange::CompressedExchange(const CompressionOptions& options, std::vector<NamedRange> tensors, DType type, int ranks)
+    : options_(options), tensors_(std::move(tensors)), type_(type), element_(size_of(type)), ranks_(ranks) {
+  for (const NamedRange& t : tensors_) elements_ += t.range.count();
+}
+
+// What goes compressed and what whole.
+void CompressedExchange::plan(double keep) {
+  if (keep == planned_keep_) return;
+  planned_keep_ = keep;
+  compressed_.clear(), whole_.clear();
+  const bool compresses = options_.compressor != "none" && ranks_ > 1;
+  for (const NamedRange& t : tensors_) (compresses && t.range.count() >= options_.dense_below ? compressed_ : whole_).push_back(t.range);
+  const auto lay_out = [&] {
+    layout_ = make_layout(coding_of(options_), options_.compressor == "top-k" && options_.select == "tensor", compressed_, keep, type_);
+  };
+  lay_out();
+  const auto dense = static_cast<double>(total(compressed_) * element_), code = static_cast<double>(layout_.bytes);
+  if (gathered_bytes(code, ranks_) >= all_reduced_bytes(dense, ranks_)) {
+    compressed_.clear(), whole_.clear();
+    for (const NamedRange& t : tensors_) whole_.push_back(t.range);
+    lay_out();
+  }
+  bytes_ =
+      gathered_bytes(static_cast<double>(layout_.bytes), ranks_) + all_reduced_bytes(static_cast<double>(total(whole_) * element_), ranks_);
+}
+
+void CompressedExchange::start(Worker& w, const Input& input) {
+  plan(input.keep);
+  input_ = input, rank_ = w.comm().rank();
+  const bool timed = w.clock().timing_only();
+  const auto make = [&](int64_t n, DType type) { return timed ? Tensor::phantom({n}, type) : Tensor({n}, type); };
+  if (layout_.bytes > 0) {
+    if (codes_.shape() != Shape{ranks_ * layout_.bytes}) codes_ = make(ranks_ * layout_.bytes, DType::i8);
+    encode(w);
+    pending_codes_ = w.comm().all_gather(codes_);
+  }
+  if (const int64_t n = total(whole_); n > 0) {
+    if (packed_.shape() != Shape{n}) packed_ = make(n, type_);
+    pack(w);
+    if (ranks_ > 1) pending_whole_ = w.comm().all_reduce(packed_);
+  }
+}
+
+void CompressedExchange::encode(Worker& w) {
+  const Input& in = input_;
+  const Compression task{&layout_,
+                         in.x,
+                         in.residual,
+                         in.velocity,
+                         options_.residual_decay,
+                         options_.momentum_correction,
+                         in.local,
+                         in.local_scale,
+                         codes_.slice(rank_ * layout_.bytes, Shape{layout_.bytes})};
+  int64_t bad = -1;
+  w.clock().spend({Work::memory, 0, coding_bytes(layout_, element_, in.velocity.count() > 1)},
+                  [&] { bad = w.parameters().backend().compress(task); });
+  refuse(w, bad);
+}
+
+// If an element (its index in the flat vector, or -1) was not finite.
+void CompressedExchange::refuse(Worker& w, int64_t element) const {
+  for (const NamedRange& t : tensors_)
+    if (element >= t.range.begin && element < t.range.end)
+      throw Error(
+          fmt::format("element {} of {} is not finite in {} and cannot be sent; nothing was updated. The latest checkpoint is "
+                      "intact: continue from it with a lower train.learning-rate or longer train.warmup, or with "
+                      "--train.precision f32",
+                      element - t.range.begin, t.name, w.step_name()));
+}
+
+void CompressedExchange::pack(Worker& w) {
+  int64_t bad = -1;
+  w.clock().spend({Work::memory, 0, 4.0 * static_cast<double>(packed_.bytes())},
+                  [&] { bad = type_ == DType::f32 ? pack_elements<float>() : pack_elements<double>(); });
+  refuse(w, bad);
+  if (!input_.remember) return;
+  if (w.clock().timing_only()) return;
+  own_packed_ = Tensor(packed_.shape(), type_);
+  std::memcpy(own_packed_.raw(), packed_.raw(), static_cast<size_t>(packed_.bytes()));
+}
+
+// All of x, residual and velocity is sent. Returns the last element that is not finite, or -1.
+template <class T>
+int64_t CompressedExchange::pack_elements() {
+  int64_t bad = -1;
+  const T* x = input_.x.data<T>();
+  T *residual = input_.residual.data<T>(), *velocity = input_.velocity ? input_.velocity.data<T>() : nullptr, *to = packed_.data<T>();
+  const T decay = static_cast<T>(options_.residual_decay), momentum = static_cast<T>(options_.momentum_correction);
+  for (const Range& r : whole_)
+    for (int64_t i = r.begin; i < r.end; ++i, ++to) {
+      *to = decay * residual[i] + (velocity ? momentum * velocity[i] + x[i] : x[i]);
+      if (!std::isfinite(*to)) bad = i;
+      residual[i] = 0;
+      if (velocity) velocity[i] = 0;
+    }
+  return bad;
+}
+
+// y = keep * y + scale * packed, where tensors were sent whole.
+template <class T>
+void CompressedExchange::unpack_elements(const Tensor& packed, double scale, double keep, const Tensor& to) const {
+  T* y = to.data<T>();
+  const T *from = packed.data<T>(), factor = static_cast<T>(scale);
+  for (const Range& r : whole_)
+    for (int64_t i = r.begin; i < r.end; ++i) y[i] = (keep == 0 ? T{} : static_cast<T>(keep) * y[i]) + factor * *from++;
+}
+
+void CompressedExchange::unpack(Worker& w, const Tensor& packed, double scale, double keep, const Tensor& to) const {
+  if (whole_.empty()) return;
+  w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(packed_.bytes())}, [&] {
+    type_ == DType::f32 ? unpack_elements<float>(packed, scale, keep, to) : unpack_elements<double>(packed, scale, keep, to);
+  });
+}
+
+void CompressedExchange::finish(Worker& w, double scale) {
+  pending_codes_.wait(), pending_whole_.wait();
+  pending_codes_ = {}, pending_whole_ = {};
+  if (layout_.bytes > 0)
+    w.clock().spend({Work::memory, 0, ranks_ * decoding_bytes(layout_, element_)},
+                    [&] { w.parameters().backend().decompress(layout_, codes_, scale, input_.x); });
+  unpack(w, packed_, scale, 0, input_.x);
+}
+
+void CompressedExchange::add_sent(Worker& w, double scale, const Tensor& y) {
+  CHECK(input_.remember, "what this rank sent was not remembered");
+  if (layout_.bytes > 0)
+    w.clock().spend({Work::memory, 0, decoding_bytes(layout_, element_)}, [&] {
+      w.parameters().backend().decompress(layout_, codes_.slice(rank_ * layout_.bytes, Shape{layout_.bytes}), scale, y);
+    });
+  unpack(w, own_packed_, scale, 1, y);
+}
+
+}  // namespace starling

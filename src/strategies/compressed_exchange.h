@@ -1,0 +1,82 @@
+// The sum over ranks of compressed vectors with error feedback: each rank sends a code of its own vector and residual in one all-gather,
+// and adds up what all have sent, in the order of the ranks, so that all ranks get the same bits. Small tensors travel whole, in one
+// all-reduce; so does everything where codes would be more bytes than an all-reduce. For gradients and for displacements alike.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/compression.h"
+#include "strategies/compression_options.h"
+#include "strategies/worker.h"
+
+namespace starling {
+
+struct NamedRange {
+  std::string name;  // for messages
+  Range range;       // of the flat vector
+};
+
+// The density at update t = 0, 1, ... of the exchange.
+double keep_at(const CompressionOptions& options, int64_t update);
+
+// Bytes that a rank sends: of codes of so many bytes gathered among N ranks, and of a ring all-reduce.
+double gathered_bytes(double code_bytes, int N);
+double all_reduced_bytes(double bytes, int N);
+
+class CompressedExchange {
+ public:
+  // tensors: parts of the flat vectors, ascending and without overlap; what lies between them is left alone. type: f32 or f64. With one
+  // rank, and with compressor none, everything is sent whole.
+  CompressedExchange(const CompressionOptions& options, std::vector<NamedRange> tensors, DType type, int ranks);
+
+  struct Input {
+    Tensor x;         // flat; in: this rank's vector; out, before finish: its local part
+    Tensor residual;  // flat, updated; compressed is x + residual-decay * residual
+    Tensor velocity;  // flat, updated, or empty: without momentum-correction
+    double keep = 1;  // as keep_at says, the same on all ranks
+    LocalPart local = LocalPart::none;
+    double local_scale = 1;
+    bool remember = false;  // for add_sent
+  };
+  // Compresses and starts the exchange; x must stay untouched until finish. Collective. Throws Error, naming the tensor and the step, if a
+  // number is not finite. Phantom tensors are only timed.
+  void start(Worker& w, const Input& input);
+  // Waits, then x += scale * sum over ranks of what was sent. Tensors that were sent whole have no local part: x = scale * sum.
+  void finish(Worker& w, double scale = 1);
+  // y += scale * what this rank has sent in the exchange that was finished last, which was told to remember it.
+  void add_sent(Worker& w, double scale, const Tensor& y);
+
+  // Of the last exchange, by the closed form: what this rank has sent, and what an all-reduce in f32 would have.
+  double bytes() const { return bytes_; }
+  double dense_bytes() const { return all_reduced_bytes(static_cast<double>(elements_ * element_), ranks_); }
+
+ private:
+  void plan(double keep);
+  void encode(Worker& w);
+  void pack(Worker& w);
+  void unpack(Worker& w, const Tensor& packed, double scale, double keep, const Tensor& to) const;
+  void refuse(Worker& w, int64_t element) const;
+  template <class T>
+  int64_t pack_elements();
+  template <class T>
+  void unpack_elements(const Tensor& packed, double scale, double keep, const Tensor& to) const;
+
+  CompressionOptions options_;
+  std::vector<NamedRange> tensors_;
+  DType type_;
+  int64_t element_ = 4, elements_ = 0;
+  int ranks_ = 1;
+
+  double planned_keep_ = -1;
+  std::vector<Range> compressed_, whole_;
+  CodeLayout layout_;
+  Tensor codes_;  // i8 [ranks * layout.bytes]
+  Tensor packed_, own_packed_;
+  Input input_;
+  Pending pending_codes_, pending_whole_;
+  int rank_ = 0;
+  double bytes_ = 0;
+};
+
+}  // namespace starling

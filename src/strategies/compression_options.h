@@ -1,0 +1,62 @@
+// Options of compression with error feedback, and of the family that exchanges compressed gradients at every update. Names of presets stand
+// for these values (strategies/presets.cpp); equations are in docs/strategies.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace starling {
+
+struct CompressionOptions {
+  std::string compressor = "none";  // none | top-k | ternary | 4-bit
+  double keep = 0.01;               // density, top-k
+  std::string select = "chunk";     // chunk | tensor
+  std::string values = "bf16";      // f32 | bf16 | 2-bit
+  double residual_decay = 1;
+  int64_t dense_below = 4096;      // elements of a tensor
+  int64_t keep_warmup = 0;         // updates
+  double momentum_correction = 0;  // 0: off
+};
+
+template <class Visitor>
+void visit(Visitor& v, CompressionOptions& c) {
+  v.choice(
+      "compressor", c.compressor, {"none", "top-k", "ternary", "4-bit"},
+      "what is sent of gradients or displacements, the rest being kept for later: top-k = the largest elements; ternary = -level, 0 or "
+      "level; 4-bit = 0 or a sign and one of seven powers of two");
+  v.field("keep", c.keep, "top-k: share of the elements that is sent", 0.00025, 1.0);
+  v.choice("select", c.select, {"chunk", "tensor"}, "top-k: the largest of each chunk of 4096 elements, or of each tensor");
+  v.choice("values", c.values, {"f32", "bf16", "2-bit"},
+           "top-k: number format of what is sent; rounding errors are kept for later; 2-bit = a sign and two levels a chunk (select chunk, "
+           "keep up to a few %)");
+  v.field("residual-decay", c.residual_decay, "factor on what was not sent, when the next is added; 1 = nothing is lost; 0 = all of it is",
+          0.0, 1.0);
+  v.field("dense-below", c.dense_below, "tensors with fewer elements are sent whole", 0, 1000000000);
+  v.field("keep-warmup", c.keep_warmup,
+          "updates W until the dropped share 1 - keep is reached: (1 - keep)^(W / (t + 1)) at update t before", 0, 1000000000);
+  v.field("momentum-correction", c.momentum_correction,
+          "momentum m of what is compressed, stopped where it was sent (Deep Gradient Compression); use with train.optimizer sgd; 0 = off",
+          0.0, 0.9999);
+}
+
+struct SparseOptions {
+  int64_t dense_steps = 0;
+  std::string local_gradients = "none";  // none | sum | partial | error
+  double local_scale = 0;                // 0: sqrt(workers)
+  int64_t average_interval = 0;          // updates; 0: never
+  bool residual_reset = false;
+};
+
+template <class Visitor>
+void visit(Visitor& v, SparseOptions& c) {
+  v.field("dense-steps", c.dense_steps, "compressed gradients: so many updates first without compression", 0, 1000000000);
+  v.choice("local-gradients", c.local_gradients, {"none", "sum", "partial", "error"},
+           "compressed gradients: what a worker adds of its own to the sum of what was sent: nothing; its gradient; the same where it has "
+           "not sent, and what it could not send of it elsewhere; what it has not sent yet");
+  v.field("local-scale", c.local_scale, "factor on that; 0 = the root of the number of workers", 0.0, 1e6);
+  v.field("average-interval", c.average_interval,
+          "with local-gradients: updates between two averagings of the workers' parameters; 0 = never", 0, 1000000000);
+  v.field("residual-reset", c.residual_reset, "averagings of parameters discard what was not sent");
+}
+
+}  // namespace starling
