@@ -47,8 +47,12 @@ class CompressedExchange {
   // y += scale * what this rank has sent in the exchange that was finished last, which was told to remember it.
   void add_sent(Worker& w, double scale, const Tensor& y);
 
-  // Of the last exchange, by the closed form: what this rank has sent, and what an all-reduce in f32 would have.
+  // By the closed form: what this rank has sent in the last exchange, or would at this density; and what an all-reduce would have.
   double bytes() const { return bytes_; }
+  double planned_bytes(double keep) {
+    plan(keep);
+    return bytes_;
+  }
   double dense_bytes() const { return all_reduced_bytes(static_cast<double>(elements_ * element_), ranks_); }
 
  private:

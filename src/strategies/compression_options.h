@@ -40,20 +40,18 @@ void visit(Visitor& v, CompressionOptions& c) {
 }
 
 struct SparseOptions {
-  int64_t dense_steps = 0;
   std::string local_gradients = "none";  // none | sum | partial | error
-  double local_scale = 0;                // 0: sqrt(workers)
+  double local_scale = 0;                // 0: sqrt(workers); -1: workers
   int64_t average_interval = 0;          // updates; 0: never
   bool residual_reset = false;
 };
 
 template <class Visitor>
 void visit(Visitor& v, SparseOptions& c) {
-  v.field("dense-steps", c.dense_steps, "compressed gradients: so many updates first without compression", 0, 1000000000);
   v.choice("local-gradients", c.local_gradients, {"none", "sum", "partial", "error"},
            "compressed gradients: what a worker adds of its own to the sum of what was sent: nothing; its gradient; the same where it has "
            "not sent, and what it could not send of it elsewhere; what it has not sent yet");
-  v.field("local-scale", c.local_scale, "factor on that; 0 = the root of the number of workers", 0.0, 1e6);
+  v.field("local-scale", c.local_scale, "factor on that; 0 = the root of the number of workers, -1 = their number", -1.0, 1e6);
   v.field("average-interval", c.average_interval,
           "with local-gradients: updates between two averagings of the workers' parameters; 0 = never", 0, 1000000000);
   v.field("residual-reset", c.residual_reset, "averagings of parameters discard what was not sent");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "strategies/asynchronous_options.h"
+#include "strategies/compression_options.h"
 #include "strategies/periodic_options.h"
 
 namespace starling {
@@ -30,9 +31,11 @@ struct StrategyOptions {
   int64_t check_every = 1000;                // updates between comparisons of the replicas; 0: never
   PeriodicOptions periodic;
   AsynchronousOptions asynchronous;
+  CompressionOptions compression;
+  SparseOptions sparse;
 };
 
-enum class Family : uint8_t { synchronous, periodic, asynchronous };
+enum class Family : uint8_t { synchronous, periodic, asynchronous, sparse };
 Family family_of(const StrategyOptions& options);
 // Defaults and what the name changes; ConfigError, with the nearest name, for an unknown one.
 StrategyOptions strategy_preset(const std::string& name);
@@ -45,7 +48,8 @@ void visit(Visitor& v, StrategyOptions& c) {
       "name", c.name, strategy_names(),
       "how ranks agree, and the values that the keys below start from: all-reduce = every rank sums all gradients; parameter-server = "
       "servers sum and update, workers pull; model-average, bmuf, diloco, streaming = local updates, merged from time to time; downpour, "
-      "gnmt-downpour = workers send gradients to servers and fetch parameters, each at its own pace");
+      "gnmt-downpour = workers send gradients to servers and fetch parameters, each at its own pace; "
+      "gradient-dropping, sparse-local, cser = compressed gradients at every update");
   v.choice("algorithm", c.algorithm, {"auto", "ring", "tree", "halving-doubling", "library"},
            "of collectives; auto = tree up to 64 KiB, ring above; library = those of MPI (not available in the simulator)");
   v.choice("wire", c.wire, {"f32", "bf16"}, "number format of gradients on the wire; sums are f32 in both");
@@ -72,6 +76,8 @@ void visit(Visitor& v, StrategyOptions& c) {
   v.field("check-every", c.check_every, "updates between two comparisons of all replicas' parameters, by hash; 0 = never", 0, 1000000000);
   visit(v, c.periodic);
   visit(v, c.asynchronous);
+  visit(v, c.compression);
+  visit(v, c.sparse);
 }
 
 }  // namespace starling

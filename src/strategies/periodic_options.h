@@ -26,9 +26,11 @@ struct PeriodicOptions {
 template <class Visitor>
 void visit(Visitor& v, PeriodicOptions& c) {
   v.field("interval", c.interval, "periodic: local updates between two merges of a parameter", 1, 1000000000);
-  v.field("synchronous-steps", c.synchronous_steps,
-          "periodic: so many updates first with gradients summed at each; from random weights the first local blocks diverge easily", 0,
-          1000000000);
+  v.field(
+      "synchronous-steps", c.synchronous_steps,
+      "periodic, and compressed gradients: so many updates first with whole gradients summed at each; from random weights the first local "
+      "blocks diverge easily",
+      0, 1000000000);
   v.field("fragments", c.fragments, "periodic: the parameters are merged in so many parts, each at its own time; layers go to them in turn",
           1, 1000);
   v.field("delay", c.delay, "periodic: updates between sending a fragment and merging it, which hide the exchange", 0, 1000000);

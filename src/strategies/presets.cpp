@@ -46,6 +46,20 @@ const Preset kPresets[] = {
        local_batches(o), o.overlap = false;
        o.asynchronous.push_clip = 5;
      }},
+    // Aji and Heafield 2017; the rate warms up over as many updates as in their later work.
+    {"gradient-dropping", Family::sparse, [](StrategyOptions& o) { o.compression.compressor = "top-k", o.compression.keep_warmup = 1000; }},
+    // Aji, Heafield and Bogoychev 2019, with averagings every 100 updates in place of 500.
+    {"sparse-local", Family::sparse,
+     [](StrategyOptions& o) {
+       o.compression.compressor = "top-k", o.periodic.synchronous_steps = 500;
+       o.sparse.local_gradients = "partial", o.sparse.average_interval = 100;
+     }},
+    // Xie et al. 2020: what is not sent is applied here at once, and averaged with the parameters.
+    {"cser", Family::sparse,
+     [](StrategyOptions& o) {
+       o.compression.compressor = "top-k", o.compression.residual_decay = 0, o.periodic.synchronous_steps = 500;
+       o.sparse.local_gradients = "error", o.sparse.local_scale = -1, o.sparse.average_interval = 100;
+     }},
 };
 
 }  // namespace
@@ -74,11 +88,35 @@ Family family_of(const StrategyOptions& options) {
   throw ConfigError(fmt::format("strategy.name: there is no strategy '{}'", options.name));
 }
 
+namespace {
+
+void check_compression(const StrategyOptions& o) {
+  const CompressionOptions& c = o.compression;
+  if (c.compressor == "top-k" && c.values == "2-bit" && c.select == "tensor")
+    throw ConfigError("strategy.values 2-bit has levels for each chunk; set strategy.select to chunk, or values to bf16");
+  if (family_of(o) != Family::sparse && c.compressor != "none")
+    throw ConfigError(fmt::format(
+        "strategy.compressor {} is for compressed gradients, not for strategy {}; choose strategy.name gradient-dropping or sparse-local",
+        c.compressor, o.name));
+}
+
+void check_sparse(const StrategyOptions& o) {
+  if (o.sparse.local_gradients == "none" && o.sparse.average_interval > 0)
+    throw ConfigError(
+        "strategy.average-interval averages parameters that differ, but without strategy.local-gradients they do not; set one of them");
+  if (o.sparse.local_scale < 0 && o.sparse.local_scale != -1)
+    throw ConfigError(fmt::format("strategy.local-scale {:g} is neither a factor nor -1 (the number of workers)", o.sparse.local_scale));
+}
+
+}  // namespace
+
 void check_strategy(const StrategyOptions& o) {
   const PeriodicOptions& p = o.periodic;
+  check_compression(o);
   if (family_of(o) == Family::synchronous) return;
   if (o.sharded_optimizer)
     throw ConfigError(fmt::format("strategy.sharded-optimizer belongs to all-reduce, not to {}; set it to false", o.name));
+  if (family_of(o) == Family::sparse) check_sparse(o);
   if (family_of(o) != Family::periodic) return;
   if (p.delay >= p.interval)
     throw ConfigError(fmt::format("strategy.delay {} must be less than strategy.interval {}: a fragment lands before it is sent again",

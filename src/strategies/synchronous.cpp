@@ -12,6 +12,7 @@
 #include "strategies/asynchronous.h"
 #include "strategies/embedding_exchange.h"
 #include "strategies/periodic.h"
+#include "strategies/sparse.h"
 #include "strategies/strategy.h"
 #include "strategies/totals.h"
 
@@ -321,6 +322,7 @@ std::unique_ptr<Strategy> make_strategy(const StrategyOptions& o, const Paramete
   }
   auto synchronous = std::make_unique<Synchronous>(o, parameters, tables, rank, size);
   if (family_of(o) == Family::periodic) return make_periodic(o, std::move(synchronous), parameters, tables, rank, size);
+  if (family_of(o) == Family::sparse) return make_sparse(o, std::move(synchronous), parameters, rank, size);
   return synchronous;
 }
 

@@ -178,7 +178,7 @@ void check(const Config& c) {
   check_vocab(c.vocab);
   check_train(c.train);
   check_strategy(c.strategy);
-  if (family_of(c.strategy) == Family::periodic && c.train.optimizer.ema > 0)
+  if (family_of(c.strategy) != Family::synchronous && c.train.optimizer.ema > 0)
     throw ConfigError(fmt::format("train.ema averages one replica, but those of strategy {} differ; set train.ema to 0", c.strategy.name));
   check_valid(c.valid);
 }

@@ -40,6 +40,15 @@ std::vector<std::pair<std::string, StrategyOptions>> local_strategies() {
     if (name == "diloco") o.wire = "bf16", o.periodic.inner_state = "average";
     all.emplace_back(name, o);
   }
+  for (const std::string name : {"gradient-dropping", "sparse-local", "cser"}) {
+    StrategyOptions o = strategy_preset(name);
+    o.bucket_mib = 0.004, o.algorithm = "ring", o.deadline_seconds = 60;
+    o.compression.dense_below = 100, o.compression.keep = 0.05, o.compression.keep_warmup = 0;
+    o.periodic.synchronous_steps = 3;
+    if (name != "gradient-dropping") o.sparse.average_interval = 5;
+    if (name == "sparse-local") o.compression.values = "2-bit";
+    all.emplace_back(name, o);
+  }
   return all;
 }
 

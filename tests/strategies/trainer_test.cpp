@@ -131,13 +131,14 @@ TEST_F(DistributedTrainer, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
 }
 
 TEST_F(DistributedTrainer, ReplicasThatDifferContinueBitForBit) {
-  for (const std::string strategy : {"model-average", "bmuf", "streaming"}) {
+  for (const std::string strategy : {"model-average", "bmuf", "streaming", "gradient-dropping", "sparse-local"}) {
     const auto with = [&](const std::string& run, int64_t steps) {
       Config c = config(strategy + run);
       c.train.max_steps = steps, c.train.optimizer.ema = 0;
       c.strategy = strategy_preset(strategy);
       c.strategy.periodic.interval = 6, c.strategy.batch = "global", c.strategy.periodic.synchronous_steps = strategy == "bmuf" ? 4 : 0;
       c.strategy.periodic.delay = strategy == "streaming" ? 3 : 0;
+      if (strategy == "sparse-local") c.strategy.sparse.average_interval = 5;
       return c;
     };
     run(with("whole", 20), 3);

@@ -1,0 +1,196 @@
+// Compressed gradients at every update, with error feedback, and combined with local gradients (Aji, Heafield and Bogoychev 2019). Of rank
+// n with gradient L_n and residual e_n, both sums over tokens:
+//   a = L_n + decay e_n;  C_n = what is sent of a;  e_n = a - C_n;  G = sum of the C over the ranks
+//   none: u = G;  sum: u = G + s L_n;  partial: u = G - C_n + L_n where n has sent, G + s L_n elsewhere;  error: u = G + s e_n
+// Each rank updates its replica by u, clipped by u's own norm; unless u = G the replicas differ, and are averaged every K updates.
+#include "strategies/sparse.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "strategies/compressed_exchange.h"
+#include "strategies/totals.h"
+
+namespace starling {
+namespace {
+
+LocalPart local_part(const std::string& name) {
+  return name == "sum" ? LocalPart::sum : name == "partial" ? LocalPart::partial : name == "error" ? LocalPart::error : LocalPart::none;
+}
+
+class Sparse : public Strategy {
+ public:
+  Sparse(const StrategyOptions& options, std::unique_ptr<Strategy> synchronous, const ParameterStore& parameters, int rank, int size)
+      : options_(options), synchronous_(std::move(synchronous)), rank_(rank), size_(size) {
+    flat_ = parameters.values().count(), type_ = parameters.values().dtype(), element_ = size_of(type_);
+    const double asked = options.sparse.local_scale;
+    local_scale_ = asked == 0 ? std::sqrt(static_cast<double>(size)) : asked < 0 ? size : asked;
+    std::vector<NamedRange> small;
+    for (const Bucket& b : buckets()) exchanges_.emplace_back(options.compression, pieces(parameters, b.range, small), type_, size);
+    std::sort(small.begin(), small.end(), [](const NamedRange& a, const NamedRange& b) { return a.range.begin < b.range.begin; });
+    exchanges_.emplace_back(options.compression, small, type_, size);
+    totals_ = Tensor({kTotals}, DType::f64);
+  }
+
+  int workers() const override { return size_; }
+  std::vector<Range> owned(int) const override { return {{0, flat_}}; }
+  const std::vector<Bucket>& buckets() const override { return synchronous_->buckets(); }
+  std::string embedding_report() const override { return synchronous_->embedding_report(); }
+  // Residuals differ even where parameters do not.
+  bool diverges() const override { return size_ > 1; }
+
+  void begin(Worker& w) override {
+    residual_ = make(w);
+    if (options_.compression.momentum_correction > 0) velocity_ = make(w);
+  }
+
+  StepResult step(Worker& w) override {
+    if (size_ == 1 || w.optimizer().updates() < options_.periodic.synchronous_steps) return synchronous_->step(w);
+    exchange(w);
+    StepResult result;
+    pending_totals_.wait();
+    result.totals = read_totals({totals_.data<double>(), kTotals});
+    if (!std::isfinite(result.totals.smoothed)) refuse_step(w, "loss");
+    for (CompressedExchange& e : exchanges_) e.finish(w);
+    update(w, result);
+    const int64_t every = options_.sparse.average_interval;
+    if (differ() && every > 0 && w.optimizer().updates() % every == 0) average(w);
+    return result;
+  }
+
+  std::vector<StateTensor> state(Worker&) override {
+    std::vector<StateTensor> all{{"sparse.residual", residual_, false}};
+    if (velocity_) all.push_back({"sparse.velocity", velocity_, false});
+    return all;
+  }
+
+  // The mean of the replicas.
+  Tensor deployed(Worker& w, bool) override {
+    if (!differ() || w.clock().timing_only()) return {};
+    const Tensor mean(w.parameters().values().shape(), type_);
+    std::memcpy(mean.raw(), w.parameters().values().raw(), static_cast<size_t>(mean.bytes()));
+    take_mean(w, mean);
+    return mean;
+  }
+
+  std::string describe() const override {
+    if (size_ == 1) return fmt::format("{}: one worker, nothing is compressed", options_.name);
+    const CompressionOptions& c = options_.compression;
+    const SparseOptions& s = options_.sparse;
+    const std::string what =
+        c.compressor == "top-k" ? fmt::format("the largest {:g} % of each {} in {}", 100 * c.keep, c.select, c.values) : c.compressor;
+    const std::string local =
+        s.local_gradients == "none"
+            ? ""
+            : fmt::format(", with local gradients ({}, scale {:.3g}){}", s.local_gradients, local_scale_,
+                          s.average_interval > 0 ? fmt::format(", parameters averaged every {} updates", s.average_interval) : "");
+    double bytes = 0, dense = 0;
+    for (CompressedExchange e : exchanges_) bytes += e.planned_bytes(c.keep), dense += e.dense_bytes();
+    return fmt::format("{}: {} workers exchange compressed gradients: {}{}; a rank sends {:.2f} MiB an update, {:.1f} % of an all-reduce{}",
+                       options_.name, size_, what, local, bytes / (1 << 20), dense > 0 ? 100 * bytes / dense : 0,
+                       options_.periodic.synchronous_steps > 0
+                           ? fmt::format("; the first {} updates are synchronous", options_.periodic.synchronous_steps)
+                           : "");
+  }
+
+ private:
+  bool differ() const { return size_ > 1 && options_.sparse.local_gradients != "none"; }
+
+  Tensor make(Worker& w) const { return w.clock().timing_only() ? Tensor::phantom({flat_}, type_) : Tensor({flat_}, type_); }
+
+  // The parameters in a bucket, or what of them lies in it; small ones are left for the exchange at the end.
+  std::vector<NamedRange> pieces(const ParameterStore& parameters, const Range& bucket, std::vector<NamedRange>& small) const {
+    std::vector<NamedRange> large;
+    for (const Parameter& p : parameters.all()) {
+      const Range r{std::max(bucket.begin, p.offset), std::min(bucket.end, p.offset + p.shape.count())};
+      if (r.count() > 0) (r.count() < options_.compression.dense_below ? small : large).push_back({p.name, r});
+    }
+    return large;
+  }
+
+  // Starts everything; in each bucket when its gradient is complete.
+  void exchange(Worker& w) {
+    keep_ = keep_at(options_.compression, w.optimizer().updates() - options_.periodic.synchronous_steps);
+    size_t started = 0;
+    const auto start = [&](size_t bucket) {
+      exchanges_[bucket].start(
+          w, {w.parameters().gradients(), residual_, velocity_, keep_, local_part(options_.sparse.local_gradients), local_scale_});
+      ++started;
+    };
+    Worker::Calls calls;
+    calls.totals = [&](const StepTotals& mine) {
+      write_totals(mine, {totals_.data<double>(), kTotals});
+      pending_totals_ = w.comm().all_reduce(totals_);
+    };
+    calls.ready = [&](size_t bucket) {
+      if (options_.overlap) start(bucket);
+    };
+    w.gradients(calls);
+    while (started < exchanges_.size()) start(started);
+    w.comm().note("exchange of compressed gradients", 0);
+  }
+
+  void update(Worker& w, StepResult& result) {
+    ParameterStore& parameters = w.parameters();
+    Optimizer& optimizer = w.optimizer();
+    const double bytes = static_cast<double>(flat_ * element_);
+    double squares = 0;
+    w.clock().spend({Work::memory, 0, bytes}, [&] { squares = parameters.backend().sum_of_squares(parameters.gradients()); });
+    result.gradient_norm = std::sqrt(squares) / w.gradient_divisor(result.totals);
+    if (!std::isfinite(result.gradient_norm)) refuse_step(w, "gradient");
+    const Worker::UpdatePlan plan = w.plan_update(result.totals, result.gradient_norm);
+    result.learning_rate = plan.rate;
+    const double moved = optimizer.elements_moved();
+    optimizer.begin_update();
+    w.clock().spend({Work::update, 0, moved * bytes},
+                    [&] { optimizer.update(parameters.values(), parameters.gradients(), plan.scale, plan.rate); });
+    parameters.changed();
+  }
+
+  void average(Worker& w) {
+    w.comm().note("average of parameters", 0);
+    take_mean(w, w.parameters().values());
+    w.parameters().changed();
+    if (!options_.sparse.residual_reset) return;
+    w.clock().spend({Work::memory, 0, static_cast<double>(flat_ * element_)}, [&] {
+      residual_.zero();
+      if (velocity_) velocity_.zero();
+    });
+  }
+
+  // x becomes the mean over the ranks, in pieces that travel one behind the other.
+  void take_mean(Worker& w, const Tensor& x) const {
+    const int64_t piece = std::max<int64_t>(16, static_cast<int64_t>(options_.bucket_mib * (1 << 20)) / element_ / 16 * 16);
+    std::vector<Pending> pending;
+    for (int64_t at = 0; at < x.count(); at += piece)
+      pending.push_back(w.comm().all_reduce(x.slice(at, Shape{std::min(piece, x.count() - at)})));
+    for (const Pending& p : pending) p.wait();
+    w.clock().spend({Work::memory, 0, static_cast<double>(2 * flat_ * element_)},
+                    [&] { element_ == 4 ? divide(x.data<float>(), x.count()) : divide(x.data<double>(), x.count()); });
+  }
+  template <class T>
+  void divide(T* x, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) x[i] /= static_cast<T>(size_);
+  }
+
+  StrategyOptions options_;
+  std::unique_ptr<Strategy> synchronous_;  // of the first updates
+  int rank_, size_;
+  int64_t flat_ = 0, element_ = 4;
+  DType type_ = DType::f32;
+  double local_scale_ = 1, keep_ = 1;
+  std::vector<CompressedExchange> exchanges_;  // one a bucket, and that of all small tensors
+  Tensor residual_, velocity_;                 // flat
+  Tensor totals_;
+  Pending pending_totals_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_sparse(const StrategyOptions& options, std::unique_ptr<Strategy> synchronous,
+                                      const ParameterStore& parameters, int rank, int size) {
+  return std::make_unique<Sparse>(options, std::move(synchronous), parameters, rank, size);
+}
+
+}  // namespace starling

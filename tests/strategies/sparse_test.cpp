@@ -1,0 +1,315 @@
+// Compressed gradients at every update: against a straightforward computation of all ranks in one loop, against dense exchange and one
+// worker, and whether anything is lost.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sim/simulate.h"
+#include "strategies/strategy.h"
+#include "tests/strategies/training.h"
+
+namespace starling {
+namespace {
+
+using Values = std::vector<double>;
+
+// Three tensors, the last too small to be compressed, and a loss of each rank's own: plain SGD on curvature (theta - goal).
+const std::vector<Range> kTensors = {{0, 3000}, {3008, 3308}, {3312, 3322}};
+constexpr size_t kFlat = 3328;
+double curvature(size_t i) { return 0.3 + 0.1 * std::sin(static_cast<double>(7 * i)); }
+double goal(int rank, size_t i) { return std::sin(static_cast<double>(i * i % 1013) + 1.7 * rank); }
+constexpr double kRate = 0.3, kTokens = 10;
+
+class Descender : public Worker {
+ public:
+  explicit Descender(World& world) : world_(world) {
+    for (const char* name : {"a", "b", "c"}) store_.add(name, {kTensors[static_cast<size_t>(name[0] - 'a')].count()}, {Initializer::zeros});
+    store_.allocate(1, true);
+    OptimizerOptions sgd;
+    sgd.optimizer = "sgd";
+    optimizer_.emplace(*backend_, sgd, store_.values().count());
+  }
+  Values values() const { return store_.values().to_doubles(); }
+  Communicator& comm() override { return *world_.comm; }
+  Clock& clock() override { return *world_.clock; }
+  ParameterStore& parameters() override { return store_; }
+  Optimizer& optimizer() override { return *optimizer_; }
+  void gradients(const Calls& calls) override {
+    auto* g = store_.gradients().data<double>();
+    const auto* theta = store_.values().data<double>();
+    for (const Range& r : kTensors)
+      for (auto i = static_cast<size_t>(r.begin); i < static_cast<size_t>(r.end); ++i)
+        g[i] = kTokens * curvature(i) * (theta[i] - goal(comm().rank(), i));
+    calls.totals(idle_totals());
+    calls.ready(0);
+  }
+  StepTotals idle_totals() override { return {.smoothed = kTokens, .tokens = kTokens}; }
+  LookupRows lookup_rows(const Parameter&, bool) override { return {}; }
+  double gradient_divisor(const StepTotals& totals) override { return totals.tokens; }
+  UpdatePlan plan_update(const StepTotals& totals, double) override { return {1 / totals.tokens, kRate}; }
+  std::string step_name() const override { return "a step"; }
+
+ private:
+  World& world_;
+  std::unique_ptr<Backend> backend_ = make_backend("reference", 1);
+  ParameterStore store_{*backend_};
+  std::optional<Optimizer> optimizer_;
+};
+
+struct Ended {
+  Values values, deployed, residual;
+};
+
+std::vector<Ended> descend(const StrategyOptions& options, int ranks, int steps) {
+  std::vector<Ended> all(static_cast<size_t>(ranks));
+  Scenario scenario;
+  scenario.ranks = ranks;
+  simulate(scenario, [&](World& world) {
+    Descender worker(world);
+    const auto strategy = make_strategy(options, worker.parameters(), {}, world.comm->rank(), ranks);
+    strategy->begin(worker);
+    for (int t = 0; t < steps; ++t) {
+      const StepResult result = strategy->step(worker);
+      EXPECT_EQ(result.totals.tokens, ranks * kTokens);
+    }
+    const Tensor deployed = strategy->deployed(worker, true);
+    Ended& end = all[static_cast<size_t>(world.comm->rank())];
+    end.values = worker.values(), end.deployed = deployed ? deployed.to_doubles() : end.values;
+    end.residual = strategy->state(worker)[0].tensor.to_doubles();
+  });
+  return all;
+}
+
+// The same for all ranks in one loop.
+std::vector<Ended> computed(const StrategyOptions& o, int N, int steps) {
+  struct Rank {
+    Values theta = Values(kFlat), e = Values(kFlat), v = Values(kFlat), g = Values(kFlat), sent = Values(kFlat);
+  };
+  std::vector<Rank> ranks(static_cast<size_t>(N));
+  const double m = o.compression.momentum_correction, s = o.sparse.local_scale == 0  ? std::sqrt(N)
+                                                          : o.sparse.local_scale < 0 ? N
+                                                                                     : o.sparse.local_scale;
+  for (int t = 0; t < steps; ++t) {
+    const auto since = static_cast<double>(t - o.periodic.synchronous_steps + 1);
+    const double keep = 1 - std::pow(1 - o.compression.keep, std::max(1.0, static_cast<double>(o.compression.keep_warmup) / since));
+    for (int n = 0; n < N; ++n) {
+      Rank& r = ranks[static_cast<size_t>(n)];
+      for (const Range& tensor : kTensors) {
+        std::vector<size_t> order(static_cast<size_t>(tensor.count()));
+        std::iota(order.begin(), order.end(), tensor.begin);
+        Values a(kFlat);
+        for (const size_t i : order) {
+          r.g[i] = kTokens * curvature(i) * (r.theta[i] - goal(n, i));
+          if (since <= 0) continue;
+          r.v[i] = m * r.v[i] + r.g[i];
+          a[i] = o.compression.residual_decay * r.e[i] + (m > 0 ? r.v[i] : r.g[i]);
+        }
+        std::sort(order.begin(), order.end(), [&](size_t x, size_t y) { return std::abs(a[x]) > std::abs(a[y]); });
+        const bool small = tensor.count() < o.compression.dense_below;
+        const auto k = small ? order.size() : static_cast<size_t>(std::llround(keep * static_cast<double>(order.size())));
+        for (size_t j = 0; j < order.size(); ++j) {
+          const size_t i = order[j];
+          r.sent[i] = since <= 0 ? r.g[i] : j < k ? a[i] : 0;
+          if (since <= 0) continue;
+          r.e[i] = a[i] - r.sent[i];
+          if (j < k) r.v[i] = 0;
+        }
+      }
+    }
+    for (int n = 0; n < N; ++n) {
+      Rank& r = ranks[static_cast<size_t>(n)];
+      for (const Range& tensor : kTensors)
+        for (auto i = static_cast<size_t>(tensor.begin); i < static_cast<size_t>(tensor.end); ++i) {
+          double u = 0;
+          for (const Rank& other : ranks) u += other.sent[i];
+          const std::string local = since <= 0 || tensor.count() < o.compression.dense_below ? "none" : o.sparse.local_gradients;
+          if (local == "sum") u += s * r.g[i];
+          if (local == "error") u += s * r.e[i];
+          if (local == "partial") u += r.sent[i] != 0 ? r.g[i] - r.sent[i] : s * r.g[i];
+          r.theta[i] -= kRate * u / (N * kTokens);
+        }
+    }
+    if (o.sparse.average_interval == 0 || (t + 1) % o.sparse.average_interval != 0 || since <= 0) continue;
+    for (size_t i = 0; i < kFlat; ++i) {
+      double sum = 0;
+      for (const Rank& r : ranks) sum += r.theta[i];
+      for (Rank& r : ranks) r.theta[i] = sum / N;
+    }
+    if (o.sparse.residual_reset)
+      for (Rank& r : ranks) r.e.assign(kFlat, 0), r.v.assign(kFlat, 0);
+  }
+  std::vector<Ended> ended;
+  for (const Rank& r : ranks) ended.push_back({r.theta, {}, r.e});
+  return ended;
+}
+
+StrategyOptions strategy(const std::string& name) {
+  StrategyOptions o = strategy_preset(name);
+  o.compression.keep = 0.05, o.compression.dense_below = 16, o.compression.values = "f32", o.compression.keep_warmup = 0;
+  o.periodic.synchronous_steps = 0;
+  return o;
+}
+
+double distance(const Values& a, const Values& b) {
+  double worst = a.size() == b.size() ? 0 : INFINITY;
+  for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+  return worst;
+}
+
+TEST(Sparse, FollowsItsEquations) {
+  std::vector<std::pair<std::string, StrategyOptions>> cases;
+  const auto add = [&](const std::string& name, const std::string& preset, const std::function<void(StrategyOptions&)>& set) {
+    cases.emplace_back(name, strategy(preset));
+    set(cases.back().second);
+  };
+  add("dropping", "gradient-dropping", [](StrategyOptions&) {});
+  add("warm-up", "gradient-dropping", [](StrategyOptions& o) { o.compression.keep_warmup = 8, o.periodic.synchronous_steps = 2; });
+  add("decay", "gradient-dropping", [](StrategyOptions& o) { o.compression.residual_decay = 0.9; });
+  add("momentum", "gradient-dropping", [](StrategyOptions& o) { o.compression.momentum_correction = 0.5; });
+  add("by tensor", "gradient-dropping", [](StrategyOptions& o) { o.compression.select = "tensor", o.overlap = false; });
+  for (const std::string local : {"none", "sum", "partial", "error"})
+    add("local " + local, "sparse-local", [&](StrategyOptions& o) {
+      o.sparse.local_gradients = local, o.sparse.average_interval = local == "none" ? 0 : 5,
+      o.sparse.local_scale = local == "sum" ? 0.7 : 0;
+      o.periodic.synchronous_steps = 3;
+    });
+  add("reset", "sparse-local", [](StrategyOptions& o) { o.sparse.residual_reset = true, o.sparse.average_interval = 4; });
+  add("cser", "cser", [](StrategyOptions& o) { o.sparse.average_interval = 4; });
+  for (const auto& [name, options] : cases)
+    for (const int N : {2, 3}) {
+      const auto got = descend(options, N, 18), expected = computed(options, N, 18);
+      Values mean(kFlat);
+      for (int r = 0; r < N; ++r) {
+        const Ended& mine = got[static_cast<size_t>(r)];
+        EXPECT_LT(distance(mine.values, expected[static_cast<size_t>(r)].values), 1e-12) << name << ", rank " << r << " of " << N;
+        EXPECT_LT(distance(mine.residual, expected[static_cast<size_t>(r)].residual), 1e-11) << name;
+        for (size_t i = 0; i < kFlat; ++i) mean[i] += mine.values[i] / N;
+      }
+      EXPECT_LT(distance(got[0].deployed, mean), 1e-14) << name;
+      EXPECT_EQ(options.sparse.local_gradients == "none", got[0].values == got[1].values) << name;
+    }
+}
+
+TEST(Sparse, AveragingMakesReplicasEqual) {
+  StrategyOptions o = strategy("sparse-local");
+  o.sparse.average_interval = 6;
+  const auto between = descend(o, 3, 11), after = descend(o, 3, 12);
+  EXPECT_GT(distance(between[0].values, between[2].values), 1e-3);
+  for (const Ended& rank : after) EXPECT_EQ(rank.values, after[0].values);
+}
+
+// Plain SGD: where the parameters have come is what was sent; that is the gradients less the residuals.
+TEST(Sparse, WhatIsNotInTheParametersIsInTheResiduals) {
+  for (const std::string values : {"f32", "bf16", "2-bit"})
+    for (const std::string compressor : {"top-k", "ternary", "4-bit"}) {
+      StrategyOptions o = strategy("gradient-dropping");
+      o.compression.values = values, o.compression.compressor = compressor;
+      const int N = 3, steps = 10;
+      Values given(kFlat);
+      std::vector<Ended> ends;
+      for (int t = 0; t <= steps; ++t) {
+        ends = descend(o, N, t);
+        for (const Range& tensor : kTensors)
+          for (auto i = static_cast<size_t>(tensor.begin); t < steps && i < static_cast<size_t>(tensor.end); ++i)
+            for (int r = 0; r < N; ++r) given[i] += kTokens * curvature(i) * (ends[0].values[i] - goal(r, i));
+      }
+      double left = 0;
+      for (size_t i = 0; i < kFlat; ++i) {
+        double sent = given[i];
+        for (const Ended& r : ends) sent -= r.residual[i], left += std::abs(r.residual[i]);
+        ASSERT_NEAR(ends[0].values[i], -kRate * sent / (N * kTokens), 1e-12) << compressor << " " << values;
+      }
+      EXPECT_GT(left, 1) << "nothing was held back";
+    }
+}
+
+TrainingTrace alone(const TrainingRun& run) {
+  World world = make_local_world();
+  return train_together(run, world);
+}
+
+std::vector<TrainingTrace> simulated(const TrainingRun& run, int ranks) {
+  std::vector<TrainingTrace> traces(static_cast<size_t>(ranks));
+  Scenario scenario;
+  scenario.ranks = ranks;
+  simulate(scenario, [&](World& world) { traces[static_cast<size_t>(world.comm->rank())] = train_together(run, world); });
+  return traces;
+}
+
+TEST(SparseTraining, KeepingAllIsDenseExchange) {
+  TrainingRun run;
+  const TrainingTrace one = alone(run);
+  for (const std::string name : {"gradient-dropping", "sparse-local"}) {
+    run.strategy = strategy(name);
+    run.strategy.bucket_mib = 0.004, run.strategy.compression.keep = 1;
+    for (const int ranks : {2, 4})
+      for (const TrainingTrace& trace : simulated(run, ranks))
+        for (size_t t = 0; t < one.losses.size(); ++t) EXPECT_NEAR(trace.losses[t], one.losses[t], 1e-9 * one.losses[t]) << name;
+  }
+}
+
+TEST(SparseTraining, OneWorkerIsARunWithoutStrategy) {
+  for (const std::string name : {"gradient-dropping", "sparse-local", "cser"}) {
+    TrainingRun run;
+    const TrainingTrace plain = alone(run);
+    run.strategy = strategy(name);
+    EXPECT_TRUE(alone(run).values == plain.values) << name;
+  }
+}
+
+TEST(SparseTraining, ReplicasStayEqualWithoutLocalGradients) {
+  TrainingRun run;
+  run.backend = "cpu:f32", run.steps = 20;
+  const TrainingTrace one = alone(run);
+  for (const std::string compressor : {"top-k", "ternary", "4-bit"})
+    for (const bool overlap : {true, false}) {
+      run.strategy = strategy("gradient-dropping");
+      run.strategy.bucket_mib = 0.004, run.strategy.overlap = overlap;
+      run.strategy.compression.compressor = compressor, run.strategy.compression.values = overlap ? "bf16" : "2-bit";
+      const auto traces = simulated(run, 4);
+      for (const TrainingTrace& trace : traces)
+        EXPECT_TRUE(trace.values == traces[0].values && trace.first == traces[0].first) << compressor;
+      EXPECT_FALSE(traces[0].values == one.values) << "nothing was compressed";
+      EXPECT_LT(traces[0].losses.back(), traces[0].losses.front()) << compressor;
+    }
+}
+
+// The same codes whether they are sent during the backward pass or after it.
+TEST(SparseTraining, OverlapChangesNothing) {
+  TrainingRun run;
+  run.backend = "cpu:f32", run.strategy = strategy("sparse-local");
+  run.strategy.bucket_mib = 0.004, run.strategy.embedding_gradients = "dense";  // the same buckets
+  const auto overlapped = simulated(run, 3);
+  run.strategy.overlap = false;
+  const auto blocking = simulated(run, 3);
+  for (size_t r = 0; r < 3; ++r) EXPECT_TRUE(overlapped[r].values == blocking[r].values);
+}
+
+TEST(SparseTraining, SendsAFractionOfTheBytes) {
+  TrainingRun run;
+  run.backend = "cpu:f32", run.strategy.embedding_gradients = "dense";
+  const auto dense = simulated(run, 4);
+  run.strategy = strategy("gradient-dropping");
+  run.strategy.compression.values = "bf16", run.strategy.compression.keep = 0.01;
+  const auto sparse = simulated(run, 4);
+  EXPECT_LT(static_cast<double>(sparse[0].traffic.bytes_sent), 0.2 * static_cast<double>(dense[0].traffic.bytes_sent));
+}
+
+TEST(SparseOptions, ThatCannotBeMeantAreRefused) {
+  const auto refused = [](const std::function<void(StrategyOptions&)>& set, const std::string& name = "sparse-local") {
+    StrategyOptions o = strategy_preset(name);
+    set(o);
+    EXPECT_THROW(check_strategy(o), ConfigError);
+  };
+  refused([](StrategyOptions& o) { o.sharded_optimizer = true; });
+  refused([](StrategyOptions& o) { o.sparse.local_gradients = "none"; });
+  refused([](StrategyOptions& o) { o.sparse.local_scale = -2; });
+  refused([](StrategyOptions& o) { o.compression.values = "2-bit", o.compression.select = "tensor"; });
+  refused([](StrategyOptions& o) { o.compression.compressor = "top-k"; }, "all-reduce");
+  for (const std::string name : {"gradient-dropping", "sparse-local", "cser"}) check_strategy(strategy_preset(name));
+}
+
+}  // namespace
+}  // namespace starling
