@@ -28,6 +28,8 @@ class Exchanger : public Worker {
   LookupRows lookup_rows(const Parameter&, bool) override { return {}; }
   double gradient_divisor(const StepTotals&) override { return 1; }
   UpdatePlan plan_update(const StepTotals&, double) override { return {}; }
+  double learning_rate(int64_t) const override { return 0; }
+  int64_t planned_updates() const override { return 0; }
   std::string step_name() const override { return "update 7"; }
 
  private:

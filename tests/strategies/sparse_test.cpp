@@ -49,6 +49,8 @@ class Descender : public Worker {
   LookupRows lookup_rows(const Parameter&, bool) override { return {}; }
   double gradient_divisor(const StepTotals& totals) override { return totals.tokens; }
   UpdatePlan plan_update(const StepTotals& totals, double) override { return {1 / totals.tokens, kRate}; }
+  double learning_rate(int64_t) const override { return 0; }
+  int64_t planned_updates() const override { return 0; }
   std::string step_name() const override { return "a step"; }
 
  private:

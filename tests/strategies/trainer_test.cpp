@@ -138,6 +138,7 @@ TEST_F(DistributedTrainer, ReplicasThatDifferContinueBitForBit) {
       c.strategy = strategy_preset(strategy);
       c.strategy.periodic.interval = 6, c.strategy.batch = "global", c.strategy.periodic.synchronous_steps = strategy == "bmuf" ? 4 : 0;
       c.strategy.periodic.delay = strategy == "streaming" ? 3 : 0;
+      c.strategy.compression.dense_below = 64, c.strategy.compression.keep = 0.05, c.strategy.compression.keep_warmup = 0;
       if (strategy == "sparse-local") c.strategy.sparse.average_interval = 5;
       return c;
     };
