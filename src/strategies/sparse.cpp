@@ -21,8 +21,8 @@ LocalPart local_part(const std::string& name) {
 
 class Sparse : public Strategy {
  public:
-  Sparse(const StrategyOptions& options, std::unique_ptr<Strategy> synchronous, const ParameterStore& parameters, int rank, int size)
-      : options_(options), synchronous_(std::move(synchronous)), rank_(rank), size_(size) {
+  Sparse(const StrategyOptions& options, std::unique_ptr<Strategy> synchronous, const ParameterStore& parameters, int size)
+      : options_(options), synchronous_(std::move(synchronous)), size_(size) {
     flat_ = parameters.values().count(), type_ = parameters.values().dtype(), element_ = size_of(type_);
     const double asked = options.sparse.local_scale;
     local_scale_ = asked == 0 ? std::sqrt(static_cast<double>(size)) : asked < 0 ? size : asked;
@@ -36,7 +36,7 @@ class Sparse : public Strategy {
   int workers() const override { return size_; }
   std::vector<Range> owned(int) const override { return {{0, flat_}}; }
   const std::vector<Bucket>& buckets() const override { return synchronous_->buckets(); }
-  std::string embedding_report() const override { return synchronous_->embedding_report(); }
+  std::string embedding_report() const override { return compressing_ ? "" : synchronous_->embedding_report(); }
   // Residuals differ even where parameters do not.
   bool diverges() const override { return size_ > 1; }
 
@@ -47,6 +47,7 @@ class Sparse : public Strategy {
 
   StepResult step(Worker& w) override {
     if (size_ == 1 || w.optimizer().updates() < options_.periodic.synchronous_steps) return synchronous_->step(w);
+    compressing_ = true;
     exchange(w);
     StepResult result;
     pending_totals_.wait();
@@ -176,10 +177,11 @@ class Sparse : public Strategy {
 
   StrategyOptions options_;
   std::unique_ptr<Strategy> synchronous_;  // of the first updates
-  int rank_, size_;
+  int size_;
   int64_t flat_ = 0, element_ = 4;
   DType type_ = DType::f32;
   double local_scale_ = 1, keep_ = 1;
+  bool compressing_ = false;                   // the first updates are over
   std::vector<CompressedExchange> exchanges_;  // one a bucket, and that of all small tensors
   Tensor residual_, velocity_;                 // flat
   Tensor totals_;
@@ -189,8 +191,8 @@ class Sparse : public Strategy {
 }  // namespace
 
 std::unique_ptr<Strategy> make_sparse(const StrategyOptions& options, std::unique_ptr<Strategy> synchronous,
-                                      const ParameterStore& parameters, int rank, int size) {
-  return std::make_unique<Sparse>(options, std::move(synchronous), parameters, rank, size);
+                                      const ParameterStore& parameters, int size) {
+  return std::make_unique<Sparse>(options, std::move(synchronous), parameters, size);
 }
 
 }  // namespace starling

@@ -322,7 +322,7 @@ std::unique_ptr<Strategy> make_strategy(const StrategyOptions& o, const Paramete
   }
   auto synchronous = std::make_unique<Synchronous>(o, parameters, tables, rank, size);
   if (family_of(o) == Family::periodic) return make_periodic(o, std::move(synchronous), parameters, tables, rank, size);
-  if (family_of(o) == Family::sparse) return make_sparse(o, std::move(synchronous), parameters, rank, size);
+  if (family_of(o) == Family::sparse) return make_sparse(o, std::move(synchronous), parameters, size);
   return synchronous;
 }
 
