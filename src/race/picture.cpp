@@ -22,7 +22,7 @@ std::vector<double> ticks(double low, double high) {
   const double raw = (high - low) / 5, power = std::pow(10, std::floor(std::log10(raw)));
   const double step = raw / power < 1.5 ? power : raw / power < 3.5 ? 2 * power : raw / power < 7.5 ? 5 * power : 10 * power;
   std::vector<double> all;
-  for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; ++i) all.push_back(i * step);
+  for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; ++i) all.push_back(i * step + 0.0);  // no negative zero
   return all;
 }
 
