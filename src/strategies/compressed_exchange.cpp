@@ -104,7 +104,7 @@ void CompressedExchange::encode(Worker& w) {
 void CompressedExchange::refuse(Worker& w, int64_t element) const {
   for (const NamedRange& t : tensors_)
     if (element >= t.range.begin && element < t.range.end)
-      throw Error(
+      throw DivergedError(
           fmt::format("element {} of {} is not finite in {} and cannot be sent; nothing was updated. The latest checkpoint is "
                       "intact: continue from it with a lower train.learning-rate or longer train.warmup, or with "
                       "--train.precision f32",
