@@ -173,10 +173,11 @@ std::vector<std::string> RaceResults::recommendations() const {
         lines.push_back(place + "no arm to recommend: none reaches the target (" + target +
                         ") with a final loss within 1 % of one worker's");
       else
-        lines.push_back(place + fmt::format("use {} with learning rate {:g}: {} in {:.1f} virtual seconds, {:.2f}x one worker (throughput "
-                                            "{:.2f}x), final loss {:.4f} (one worker {:.4f}), {:.1f} MiB sent a worker",
-                                            best->arm, best->rate, target, best->seconds.mean, best->convergence.mean,
-                                            best->throughput.mean, best->loss.mean, best->baseline_loss, best->bytes.mean / kMiB));
+        lines.push_back(place + (best->convergence.mean < 1 ? "stay with one worker; the best of the others: " : "use ") +
+                        fmt::format("{} with learning rate {:g}: {} in {:.1f} virtual seconds, {:.2f}x one worker (throughput "
+                                    "{:.2f}x), final loss {:.4f} (one worker {:.4f}), {:.1f} MiB sent a worker",
+                                    best->arm, best->rate, target, best->seconds.mean, best->convergence.mean, best->throughput.mean,
+                                    best->loss.mean, best->baseline_loss, best->bytes.mean / kMiB));
     }
   return lines;
 }

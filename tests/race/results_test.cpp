@@ -99,6 +99,8 @@ TEST_F(ResultsTest, RecommendsTheFastestThatIsAsGood) {
   EXPECT_EQ(best->arm, "fast") << "bad ends above 1.01 x 2, the control does not count";
   EXPECT_THAT(results.recommendations().at(0), HasSubstr("simulated: 4 workers on net: use fast"));
   EXPECT_EQ(results.ranking(), (std::vector<std::string>{"bad", "fast"})) << "by time alone";
+  results_[2].curve = results_[3].curve = line(900);
+  EXPECT_THAT(RaceResults(recipe_, results_).recommendations().at(0), HasSubstr("stay with one worker; the best of the others: fast"));
   recipe_.targets[0].value = 1;
   EXPECT_FALSE(RaceResults(recipe_, results_).recommended("net", 4)) << "nobody gets there";
 }
