@@ -39,8 +39,8 @@ class CompressedExchange {
     double local_scale = 1;
     bool remember = false;  // for add_sent
   };
-  // Compresses and starts the exchange; x must stay untouched until finish. Collective. Throws Error, naming the tensor and the step, if a
-  // number is not finite. Phantom tensors are only timed.
+  // Compresses and starts the exchange; x must stay untouched until finish. Collective. Throws DivergedError, naming the tensor and the
+  // step, if a number is not finite. Phantom tensors are only timed.
   void start(Worker& w, const Input& input);
   // Waits, then x += scale * sum over ranks of what was sent. Tensors that were sent whole have no local part: x = scale * sum.
   void finish(Worker& w, double scale = 1);
