@@ -44,12 +44,11 @@ void check_strategy(const StrategyOptions& options);
 
 template <class Visitor>
 void visit(Visitor& v, StrategyOptions& c) {
-  v.choice(
-      "name", c.name, strategy_names(),
-      "how ranks agree, and the values that the keys below start from: all-reduce = every rank sums all gradients; parameter-server = "
-      "servers sum and update, workers pull; model-average, bmuf, diloco, streaming = local updates, merged from time to time; downpour, "
-      "gnmt-downpour = workers send gradients to servers and fetch parameters, each at its own pace; "
-      "gradient-dropping, sparse-local, cser = compressed gradients at every update");
+  v.choice("name", c.name, strategy_names(),
+           "how ranks agree, and the values that the keys below start from: all-reduce = every rank sums all gradients; parameter-server = "
+           "servers sum and update, workers pull; model-average, bmuf, diloco, streaming, sparse-loco = local updates, merged from time to "
+           "time; downpour, gnmt-downpour = workers send gradients to servers and fetch parameters, each at its own pace; "
+           "gradient-dropping, sparse-local, cser = compressed gradients at every update");
   v.choice("algorithm", c.algorithm, {"auto", "ring", "tree", "halving-doubling", "library"},
            "of collectives; auto = tree up to 64 KiB, ring above; library = those of MPI (not available in the simulator)");
   v.choice("wire", c.wire, {"f32", "bf16"}, "number format of gradients on the wire; sums are f32 in both");

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "base/error.h"
+#include "strategies/compressed_exchange.h"
 #include "strategies/totals.h"
 
 namespace starling {
@@ -21,13 +22,16 @@ namespace {
 constexpr int kNumbers = 2 + kTotals;
 
 struct Fragment {
-  std::vector<Range> ranges;
-  int64_t count = 0, tables = 0;  // elements; of these, in front, of embedding tables
-  int64_t offset = 0;             // of its merges in the interval, updates
-  Tensor displacement;            // [count]; of the replica, then summed
-  Tensor start;                   // [count] with delay: the replica when it was sent
-  Tensor numbers;                 // [kNumbers] f64
+  std::vector<NamedRange> ranges;  // parameters, of the flat buffer
+  int64_t count = 0, tables = 0;   // elements; of these, in front, of embedding tables
+  int64_t offset = 0;              // of its merges in the interval, updates
+  Tensor displacement;             // [count]; of the replica, then summed
+  Tensor start;                    // [count] with delay: the replica when it was sent
+  Tensor numbers;                  // [kNumbers] f64
   std::vector<Pending> pending;
+  std::optional<CompressedExchange> compressed;
+  Tensor residual;           // [count] with compression: of this replica, not sent yet
+  bool compressing = false;  // between start and finish of `compressed`
 };
 
 // The layer that a parameter belongs to: its name up to the second dot ("decoder.3"), or all of it.
@@ -60,10 +64,14 @@ class Periodic : public Strategy {
     for (Fragment& f : fragments_) {
       f.displacement = make(w, f.count, values.dtype());
       if (p_.delay > 0) f.start = make(w, f.count, values.dtype());
+      if (compresses()) {
+        f.residual = make(w, f.count, values.dtype());
+        f.compressed.emplace(compressed_exchange(f));
+      }
       f.numbers = Tensor({kNumbers}, DType::f64);
     }
-    counters_ = Tensor({static_cast<int64_t>(2 * fragments_.size()) + kTotals}, DType::f64);
-    for (size_t f = 0; f < fragments_.size(); ++f) sent_at(f) = -1;
+    counters_ = Tensor({static_cast<int64_t>(3 * fragments_.size()) + kTotals}, DType::f64);
+    for (size_t f = 0; f < fragments_.size(); ++f) sent_at(f) = -1, fragments_[f].compressing = false;
     copy_merged(w);
   }
 
@@ -93,10 +101,11 @@ class Periodic : public Strategy {
     // Everything is merged, the result taken, and all put back.
     std::vector<Tensor> changed{merged_, counters_, w.parameters().values()};
     if (step_) changed.push_back(step_);
-    for (const Fragment& f : fragments_) {
-      for (const Pending& pending : f.pending) pending.wait();
+    for (Fragment& f : fragments_) {
+      receive(w, f);
       changed.insert(changed.end(), {f.displacement, f.numbers});
       if (f.start) changed.push_back(f.start);
+      if (f.residual) changed.push_back(f.residual);
     }
     std::vector<Tensor> before;
     for (const Tensor& t : changed) before.push_back(copy(t));
@@ -114,9 +123,10 @@ class Periodic : public Strategy {
     if (w.optimizer().updates() < p_.synchronous_steps) copy_merged(w);
     std::vector<StateTensor> all{{"outer.merged", merged_, true}, {"outer.counters", counters_, false}};
     if (momentum_ != 0) all.push_back({"outer.step", step_, true});
-    if (p_.delay == 0) return all;  // nothing is under way between steps
     for (size_t f = 0; f < fragments_.size(); ++f) {
-      for (const Pending& pending : fragments_[f].pending) pending.wait();
+      if (compresses()) all.push_back({fmt::format("outer.{}.residual", f), fragments_[f].residual, false});
+      if (p_.delay == 0) continue;  // nothing is under way between steps
+      receive(w, fragments_[f]);
       all.push_back({fmt::format("outer.{}.displacement", f), fragments_[f].displacement, true});
       all.push_back({fmt::format("outer.{}.start", f), fragments_[f].start, false});
       all.push_back({fmt::format("outer.{}.numbers", f), fragments_[f].numbers, true});
@@ -130,19 +140,35 @@ class Periodic : public Strategy {
                                           p_.delay > 0 ? fmt::format(", {} updates late", p_.delay) : "");
     const std::string outer =
         plain() ? "by their mean" : fmt::format("outer rate {:g}, momentum {:g} ({})", p_.outer_rate, momentum_, p_.outer_form);
-    const double N = size_, bytes = (narrow() ? 0.5 : 1.0) * 2 * (N - 1) / N * static_cast<double>(flat_ * element_);
-    return fmt::format("{}: {}, {}; a rank sends {:.2f} MiB an update, {:.1f} MiB a merge{}", options_.name, local, outer,
+    const double N = size_;
+    double bytes = (narrow() ? 0.5 : 1.0) * 2 * (N - 1) / N * static_cast<double>(flat_ * element_);
+    if (compresses()) {
+      bytes = 0;
+      for (const Fragment& f : fragments_) bytes += compressed_exchange(f).planned_bytes(keep_at(options_.compression, 1000000000));
+    }
+    return fmt::format("{}: {}, {}{}; a rank sends {:.2f} MiB an update, {:.1f} MiB a merge{}", options_.name, local, outer,
+                       compresses() ? fmt::format(", sent {}", options_.compression.compressor) : "",
                        bytes / static_cast<double>(p_.interval) / (1 << 20), bytes / (1 << 20),
                        p_.synchronous_steps > 0 ? fmt::format("; the first {} updates are synchronous", p_.synchronous_steps) : "");
   }
 
  private:
+  bool compresses() const { return options_.compression.compressor != "none" && size_ > 1; }
   bool narrow() const { return options_.wire == "bf16" && element_ == 4; }
   // Merges are means and nothing more.
   bool plain() const { return momentum_ == 0 && p_.outer_rate == 1; }
-  double& sent_at(size_t f) { return counters_.data<double>()[2 * f]; }     // update of the exchange under way; -1: none
-  double& tokens(size_t f) { return counters_.data<double>()[2 * f + 1]; }  // of this rank since the fragment was sent last
-  std::span<double> sums() { return {counters_.data<double>() + 2 * fragments_.size(), kTotals}; }  // not yet exchanged
+  double& sent_at(size_t f) { return counters_.data<double>()[3 * f]; }     // update of the exchange under way; -1: none
+  double& tokens(size_t f) { return counters_.data<double>()[3 * f + 1]; }  // of this rank since the fragment was sent last
+  double& sendings(size_t f) { return counters_.data<double>()[3 * f + 2]; }
+  std::span<double> sums() { return {counters_.data<double>() + 3 * fragments_.size(), kTotals}; }  // not yet exchanged
+
+  // Of a fragment's displacement.
+  CompressedExchange compressed_exchange(const Fragment& f) const {
+    std::vector<NamedRange> parts;
+    int64_t at = 0;
+    for (const auto& [name, r] : f.ranges) parts.push_back({name, {at, at + r.count()}}), at += r.count();
+    return {options_.compression, parts, element_ == 4 ? DType::f32 : DType::f64, size_};
+  }
 
   static Tensor make(Worker& w, int64_t count, DType type) {
     return w.clock().timing_only() ? Tensor::phantom({count}, type) : Tensor({count}, type);
@@ -157,7 +183,7 @@ class Periodic : public Strategy {
   // Layers go to the fragments in turn; in each, embedding tables first.
   void divide(const ParameterStore& parameters, const std::vector<ExchangedTable>& tables) {
     fragments_.resize(static_cast<size_t>(p_.fragments));
-    std::vector<std::vector<Range>> others(fragments_.size());
+    std::vector<std::vector<NamedRange>> others(fragments_.size());
     std::string layer;
     size_t turn = fragments_.size() - 1;
     for (const auto& parameter : parameters.all()) {
@@ -167,7 +193,7 @@ class Periodic : public Strategy {
       f.count += range.count();
       const bool table = std::any_of(tables.begin(), tables.end(), [&](const ExchangedTable& t) { return t.table == &parameter; });
       if (table) f.tables += range.count();
-      (table ? f.ranges : others[turn]).push_back(range);
+      (table ? f.ranges : others[turn]).push_back({parameter.name, range});
     }
     for (size_t f = 0; f < fragments_.size(); ++f) {
       fragments_[f].ranges.insert(fragments_[f].ranges.end(), others[f].begin(), others[f].end());
@@ -217,6 +243,14 @@ class Periodic : public Strategy {
                     [&] { element_ == 4 ? displace<float>(w, f, weight) : displace<double>(w, f, weight); });
     f.pending = {w.comm().all_reduce(f.numbers)};
     if (size_ == 1) return;
+    if (compresses()) {
+      f.compressed->start(w, {.x = f.displacement,
+                              .residual = f.residual,
+                              .velocity = {},
+                              .keep = keep_at(options_.compression, static_cast<int64_t>(sendings(index)++))});
+      f.compressing = true;
+      return;
+    }
     const int64_t piece = std::max<int64_t>(16, static_cast<int64_t>(options_.bucket_mib * (1 << 20)) / element_ / 16 * 16);
     for (int64_t at = 0; at < f.count; at += piece) {
       const Tensor x = f.displacement.slice(at, Shape{std::min(piece, f.count - at)});
@@ -235,7 +269,7 @@ class Periodic : public Strategy {
   void displace(Worker& w, Fragment& f, double weight) {
     const T *values = w.parameters().values().data<T>(), *merged = merged_.data<T>(), *step = momentum_ != 0 ? step_.data<T>() : nullptr;
     T *out = f.displacement.data<T>(), *start = f.start ? f.start.data<T>() : nullptr;
-    for (const Range& r : f.ranges)
+    for (const auto& [name, r] : f.ranges)
       for (int64_t i = r.begin; i < r.end; ++i, ++out) {
         *out = values[i] - start_of(merged[i], step ? step[i] : T{});
         if (start) *start++ = values[i];
@@ -255,12 +289,19 @@ class Periodic : public Strategy {
     }
   }
 
+  // Waits until the displacement is the sum over the ranks.
+  static void receive(Worker& w, Fragment& f) {
+    for (const Pending& pending : f.pending) pending.wait();
+    f.pending.clear();
+    if (f.compressing) f.compressed->finish(w);
+    f.compressing = false;
+  }
+
   // Merges the fragment; returns the sums that came with it.
   StepTotals land(Worker& w, size_t index) {
     Fragment& f = fragments_[index];
     w.comm().note("merge", 0);
-    for (const Pending& pending : f.pending) pending.wait();
-    f.pending.clear();
+    receive(w, f);
     sent_at(index) = -1;
     if (size_ == 1 && plain())  // the mean of one, without rounding
       w.clock().spend({Work::memory, 0, static_cast<double>(2 * f.count * element_)}, [&] { take(w, f); });
@@ -274,7 +315,7 @@ class Periodic : public Strategy {
   // The merged model is what was sent.
   void take(Worker& w, const Fragment& f) {
     int64_t at = 0;
-    for (const Range& r : f.ranges) {
+    for (const auto& [name, r] : f.ranges) {
       const Tensor from = f.start ? f.start.slice(at, Shape{r.count()}) : w.parameters().values().slice(r.begin, Shape{r.count()});
       std::memcpy(merged_.slice(r.begin, Shape{r.count()}).raw(), from.raw(), static_cast<size_t>(from.bytes()));
       at += r.count();
@@ -291,7 +332,7 @@ class Periodic : public Strategy {
     const T eta = static_cast<T>(momentum_), keep = static_cast<T>(p_.late_mix);
     const bool anchored = p_.outer_form == "anchored", corrected = p_.late_merge == "corrected";
     int64_t k = 0;
-    for (const Range& r : f.ranges)
+    for (const auto& [name, r] : f.ranges)
       for (int64_t i = r.begin; i < r.end; ++i, ++k) {
         T move = static_cast<T>(k < f.tables ? mean : radial) * sum[k], start;
         if (step) move = step[i] = eta * step[i] + move;

@@ -31,12 +31,20 @@ const Preset kPresets[] = {
        local_batches(o);
        o.periodic.interval = 100, o.periodic.outer_rate = 0.7, o.periodic.outer_momentum = 0.9, o.periodic.merge_weights = "equal";
      }},
-    // Douillard et al. 2025; the correction of late merges in place of their mixture.
+    // Douillard et al. 2025: displacements in 4 bits; the correction of late merges in place of their mixture.
     {"streaming", Family::periodic,
      [](StrategyOptions& o) {
        local_batches(o);
        o.periodic.interval = 100, o.periodic.outer_rate = 0.4, o.periodic.outer_momentum = 0.9, o.periodic.merge_weights = "equal";
-       o.periodic.fragments = 4, o.periodic.delay = 5;
+       o.periodic.fragments = 4, o.periodic.delay = 5, o.compression.compressor = "4-bit";
+     }},
+    // Sarfi et al. 2025: 64 of 4096 elements in 2 bits, and what was not sent fades in place of an outer momentum.
+    {"sparse-loco", Family::periodic,
+     [](StrategyOptions& o) {
+       local_batches(o);
+       o.periodic.interval = 30, o.periodic.merge_weights = "equal";
+       o.compression.compressor = "top-k", o.compression.keep = 64.0 / 4096, o.compression.values = "2-bit",
+       o.compression.residual_decay = 0.95;
      }},
     // Dean et al. 2012. Parameters an update ahead would be twice as old.
     {"downpour", Family::asynchronous, [](StrategyOptions& o) { local_batches(o), o.overlap = false; }},

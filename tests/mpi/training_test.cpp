@@ -33,10 +33,11 @@ std::vector<std::pair<std::string, StrategyOptions>> strategies() {
 
 std::vector<std::pair<std::string, StrategyOptions>> local_strategies() {
   std::vector<std::pair<std::string, StrategyOptions>> all;
-  for (const std::string name : {"model-average", "bmuf", "diloco", "streaming"}) {
+  for (const std::string name : {"model-average", "bmuf", "diloco", "streaming", "sparse-loco"}) {
     StrategyOptions o = strategy_preset(name);
     o.bucket_mib = 0.004, o.algorithm = "ring", o.deadline_seconds = 60;
     o.periodic.interval = 6, o.periodic.synchronous_steps = name == "bmuf" ? 3 : 0, o.periodic.delay = name == "streaming" ? 2 : 0;
+    o.compression.dense_below = 64;
     if (name == "diloco") o.wire = "bf16", o.periodic.inner_state = "average";
     all.emplace_back(name, o);
   }

@@ -132,7 +132,8 @@ TEST(CompressedExchange, SendsTheBytesOfItsClosedForm) {
   for (const CompressionOptions& o : {options(), options("top-k", "bf16", 0.05), options("4-bit"), options("none")})
     for (const int N : {2, 4}) {
       const auto ends = exchange(N, o, "cpu:f32");
-      for (const Ends& rank : ends) EXPECT_NEAR(static_cast<double>(rank.traffic), rank.bytes, 64.0 * N);  // parts are cut at multiples of 16
+      for (const Ends& rank : ends)
+        EXPECT_NEAR(static_cast<double>(rank.traffic), rank.bytes, 64.0 * N);  // parts are cut at multiples of 16
       EXPECT_NEAR(ends[0].dense, 2.0 * (N - 1) / N * 4 * 28988, 1e-6);
       if (o.compressor != "none") {
         EXPECT_LT(ends[0].bytes, 0.5 * ends[0].dense);

@@ -2,6 +2,7 @@
 // computed apart, late merges lose nothing, and one worker is a run without a strategy.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/simulate.h"
@@ -259,6 +260,53 @@ TEST(Periodic, LateFragmentsKeepWhatWasLearnedMeanwhile) {
       for (int r = 0; r < ranks; ++r)
         EXPECT_NEAR(ended[static_cast<size_t>(r)].values[i], theta[static_cast<size_t>(r)], 1e-12) << late << " " << i;
       EXPECT_NEAR(ended[0].deployed[i], W, 1e-12);
+    }
+  }
+}
+
+// SparseLoCo: e = beta e + displacement; the largest quarter of each parameter is sent and taken off e; W moves by their mean.
+TEST(Periodic, CompressedDisplacementsFollowTheirRecursion) {
+  const double rate = 0.1, beta = 0.9;
+  const int64_t H = 3;
+  const int ranks = 2, blocks = 9;
+  for (const int64_t delay : {0, 1}) {
+    StrategyOptions o = strategy("sparse-loco", H);
+    o.compression.values = "f32", o.compression.keep = 0.25, o.compression.residual_decay = beta, o.compression.dense_below = 0;
+    o.periodic.delay = delay;
+    // One update more than the blocks, so that the last has landed.
+    const auto ended = descend(o, ranks, blocks * static_cast<int>(H) + static_cast<int>(delay), rate);
+    const size_t n = ended[0].values.size();
+    std::vector<double> W(n);
+    for (size_t i = 0; i < n; ++i) W[i] = initial(static_cast<int64_t>(i));
+    std::vector<std::vector<double>> e(ranks, std::vector<double>(n)), theta(ranks, W);
+    for (int block = 0; block < blocks; ++block) {
+      std::vector<double> sum(n);
+      auto sent = theta;
+      for (size_t r = 0; r < ranks; ++r) {
+        for (size_t i = 0; i < n; ++i) {
+          const int64_t steps = block == 0 ? H : H - delay;  // the others were made after the last was sent
+          theta[r][i] = local(theta[r][i], static_cast<int>(r), static_cast<int64_t>(i), steps, rate);
+          e[r][i] = beta * e[r][i] + theta[r][i] - W[i];
+        }
+        sent[r] = theta[r];
+        for (size_t first = 0; first < n; first += 16) {
+          std::vector<size_t> order(16);
+          for (size_t k = 0; k < 16; ++k) order[k] = first + k;
+          std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return std::abs(e[r][a]) > std::abs(e[r][b]); });
+          for (size_t k = 0; k < 4; ++k) sum[order[k]] += e[r][order[k]], e[r][order[k]] = 0;
+        }
+      }
+      for (size_t i = 0; i < n; ++i) {
+        W[i] += sum[i] / ranks;
+        for (size_t r = 0; r < ranks; ++r) {
+          theta[r][i] = local(theta[r][i], static_cast<int>(r), static_cast<int64_t>(i), delay, rate);
+          theta[r][i] = W[i] + theta[r][i] - sent[r][i];
+        }
+      }
+    }
+    for (size_t i = 0; i < n; ++i) {
+      EXPECT_NEAR(ended[0].deployed[i], W[i], 1e-12) << i << ", delay " << delay;
+      EXPECT_NEAR(ended[1].values[i], theta[1][i], 1e-12) << i << ", delay " << delay;
     }
   }
 }

@@ -131,7 +131,7 @@ TEST_F(DistributedTrainer, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
 }
 
 TEST_F(DistributedTrainer, ReplicasThatDifferContinueBitForBit) {
-  for (const std::string strategy : {"model-average", "bmuf", "streaming", "gradient-dropping", "sparse-local"}) {
+  for (const std::string strategy : {"model-average", "bmuf", "streaming", "sparse-loco", "gradient-dropping", "sparse-local"}) {
     const auto with = [&](const std::string& run, int64_t steps) {
       Config c = config(strategy + run);
       c.train.max_steps = steps, c.train.optimizer.ema = 0;
