@@ -13,6 +13,8 @@ struct AsynchronousOptions {
   int64_t sum_pushes = 1;                         // k, for one step of a server; 0: as many as there are workers
   bool wait_for_step = false;
   double delay_compensation = 0;  // lambda
+
+  bool operator==(const AsynchronousOptions&) const = default;
 };
 
 template <class Visitor>

@@ -16,6 +16,8 @@ struct CompressionOptions {
   int64_t dense_below = 4096;      // elements of a tensor
   int64_t keep_warmup = 0;         // updates
   double momentum_correction = 0;  // 0: off
+
+  bool operator==(const CompressionOptions&) const = default;
 };
 
 template <class Visitor>
@@ -33,7 +35,8 @@ void visit(Visitor& v, CompressionOptions& c) {
           0.0, 1.0);
   v.field("dense-below", c.dense_below, "tensors with fewer elements are sent whole", 0, 1000000000);
   v.field("keep-warmup", c.keep_warmup,
-          "updates W until the dropped share 1 - keep is reached: (1 - keep)^(W / (t + 1)) at update t before", 0, 1000000000);
+          "updates W (of all, merged or not) until the dropped share 1 - keep is reached: (1 - keep)^(W / (t + 1)) at update t before", 0,
+          1000000000);
   v.field("momentum-correction", c.momentum_correction,
           "momentum m of what is compressed, stopped where it was sent (Deep Gradient Compression); use with train.optimizer sgd; 0 = off",
           0.0, 0.9999);
@@ -44,6 +47,8 @@ struct SparseOptions {
   double local_scale = 0;                // 0: sqrt(workers); -1: workers
   int64_t average_interval = 0;          // updates; 0: never
   bool residual_reset = false;
+
+  bool operator==(const SparseOptions&) const = default;
 };
 
 template <class Visitor>

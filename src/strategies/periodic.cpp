@@ -71,7 +71,7 @@ class Periodic : public Strategy {
       f.numbers = Tensor({kNumbers}, DType::f64);
     }
     counters_ = Tensor({static_cast<int64_t>(3 * fragments_.size()) + kTotals}, DType::f64);
-    for (size_t f = 0; f < fragments_.size(); ++f) sent_at(f) = -1, fragments_[f].compressing = false;
+    for (Fragment& f : fragments_) f.compressing = false;
     copy_merged(w);
   }
 
@@ -84,11 +84,12 @@ class Periodic : public Strategy {
     StepResult result = local_update(w);
     const int64_t t = w.optimizer().updates() - p_.synchronous_steps;
     for (size_t f = 0; f < fragments_.size(); ++f) {
-      if (sent_at(f) >= 0 && t - static_cast<int64_t>(sent_at(f)) >= p_.delay) result.totals += land(w, f);
+      if (under_way(f) != 0 && t - static_cast<int64_t>(last_sent(f)) >= p_.delay) result.totals += land(w, f);
       if (t % p_.interval == fragments_[f].offset) {
         send(w, f, t);
         if (p_.delay == 0) result.totals += land(w, f);
-        if (p_.inner_state == "reset") w.optimizer().reset_moments();
+        if (p_.inner_state == "reset")
+          w.clock().spend({Work::memory, 0, static_cast<double>(2 * flat_ * element_)}, [&] { w.optimizer().reset_moments(); });
       }
     }
     if (p_.inner_state == "average") average_moments(w, t);
@@ -97,7 +98,8 @@ class Periodic : public Strategy {
 
   Tensor deployed(Worker& w, bool final) override {
     if (w.optimizer().updates() < p_.synchronous_steps) copy_merged(w);
-    if (!final || w.clock().timing_only()) return merged_;
+    if (w.clock().timing_only()) return merged_;
+    if (!final) return copy(merged_);
     // Everything is merged, the result taken, and all put back.
     std::vector<Tensor> changed{merged_, counters_, w.parameters().values()};
     if (step_) changed.push_back(step_);
@@ -109,9 +111,10 @@ class Periodic : public Strategy {
     }
     std::vector<Tensor> before;
     for (const Tensor& t : changed) before.push_back(copy(t));
+    const int64_t t = w.optimizer().updates() - p_.synchronous_steps;
     for (size_t f = 0; f < fragments_.size(); ++f) {
-      if (sent_at(f) >= 0) land(w, f);
-      if (tokens(f) > 0) send(w, f, 0), land(w, f);
+      if (under_way(f) != 0) land(w, f);
+      if (t > static_cast<int64_t>(last_sent(f))) send(w, f, t), land(w, f);
     }
     const Tensor result = copy(merged_);
     for (size_t i = 0; i < changed.size(); ++i) std::memcpy(changed[i].raw(), before[i].raw(), static_cast<size_t>(changed[i].bytes()));
@@ -121,12 +124,14 @@ class Periodic : public Strategy {
 
   std::vector<StateTensor> state(Worker& w) override {
     if (w.optimizer().updates() < p_.synchronous_steps) copy_merged(w);
+    forget_requests(sums());
     std::vector<StateTensor> all{{"outer.merged", merged_, true}, {"outer.counters", counters_, false}};
     if (momentum_ != 0) all.push_back({"outer.step", step_, true});
     for (size_t f = 0; f < fragments_.size(); ++f) {
       if (compresses()) all.push_back({fmt::format("outer.{}.residual", f), fragments_[f].residual, false});
       if (p_.delay == 0) continue;  // nothing is under way between steps
       receive(w, fragments_[f]);
+      forget_requests({fragments_[f].numbers.data<double>() + 2, kTotals});
       all.push_back({fmt::format("outer.{}.displacement", f), fragments_[f].displacement, true});
       all.push_back({fmt::format("outer.{}.start", f), fragments_[f].start, false});
       all.push_back({fmt::format("outer.{}.numbers", f), fragments_[f].numbers, true});
@@ -147,8 +152,7 @@ class Periodic : public Strategy {
       for (const Fragment& f : fragments_) bytes += compressed_exchange(f).planned_bytes(keep_at(options_.compression, 1000000000));
     }
     return fmt::format("{}: {}, {}{}; a rank sends {:.2f} MiB an update, {:.1f} MiB a merge{}", options_.name, local, outer,
-                       compresses() ? fmt::format(", sent {}", options_.compression.compressor) : "",
-                       bytes / static_cast<double>(p_.interval) / (1 << 20), bytes / (1 << 20),
+                       compresses() ? sent_text(bytes) : "", bytes / static_cast<double>(p_.interval) / (1 << 20), bytes / (1 << 20),
                        p_.synchronous_steps > 0 ? fmt::format("; the first {} updates are synchronous", p_.synchronous_steps) : "");
   }
 
@@ -157,10 +161,17 @@ class Periodic : public Strategy {
   bool narrow() const { return options_.wire == "bf16" && element_ == 4; }
   // Merges are means and nothing more.
   bool plain() const { return momentum_ == 0 && p_.outer_rate == 1; }
-  double& sent_at(size_t f) { return counters_.data<double>()[3 * f]; }     // update of the exchange under way; -1: none
-  double& tokens(size_t f) { return counters_.data<double>()[3 * f + 1]; }  // of this rank since the fragment was sent last
-  double& sendings(size_t f) { return counters_.data<double>()[3 * f + 2]; }
+  double& under_way(size_t f) { return counters_.data<double>()[3 * f]; }      // 1: sent and not merged yet
+  double& tokens(size_t f) { return counters_.data<double>()[3 * f + 1]; }     // of this rank since the fragment was sent last
+  double& last_sent(size_t f) { return counters_.data<double>()[3 * f + 2]; }  // update; 0: never
   std::span<double> sums() { return {counters_.data<double>() + 3 * fragments_.size(), kTotals}; }  // not yet exchanged
+
+  std::string sent_text(double bytes) const {
+    const double whole = 2 * (size_ - 1.0) / size_ * static_cast<double>(flat_ * element_);
+    return bytes < 0.99 * whole
+               ? fmt::format(", sent {}", options_.compression.compressor)
+               : fmt::format(", sent whole, as {} codes of {} ranks would be more bytes", options_.compression.compressor, size_);
+  }
 
   // Of a fragment's displacement.
   CompressedExchange compressed_exchange(const Fragment& f) const {
@@ -174,28 +185,42 @@ class Periodic : public Strategy {
     return w.clock().timing_only() ? Tensor::phantom({count}, type) : Tensor({count}, type);
   }
 
+  // Requests to end are this run's, not those of a run that continues it; they are made again at every update.
+  static void forget_requests(std::span<double> numbers) {
+    StepTotals totals = read_totals(numbers);
+    totals.stop = totals.finished = 0;
+    write_totals(totals, numbers);
+  }
+
   static Tensor copy(const Tensor& t) {
     const Tensor c(t.shape(), t.dtype());
     std::memcpy(c.raw(), t.raw(), static_cast<size_t>(t.bytes()));
     return c;
   }
 
-  // Layers go to the fragments in turn; in each, embedding tables first.
+  // Each layer goes to the fragment that is smallest so far; in each fragment embedding tables come first.
   void divide(const ParameterStore& parameters, const std::vector<ExchangedTable>& tables) {
     fragments_.resize(static_cast<size_t>(p_.fragments));
     std::vector<std::vector<NamedRange>> others(fragments_.size());
     std::string layer;
-    size_t turn = fragments_.size() - 1;
+    size_t at = 0;
     for (const auto& parameter : parameters.all()) {
-      if (const std::string own = layer_of(parameter.name); own != layer) layer = own, turn = (turn + 1) % fragments_.size();
+      if (const std::string own = layer_of(parameter.name); own != layer) {
+        layer = own;
+        const auto smaller = [](const Fragment& a, const Fragment& b) { return a.count < b.count; };
+        at = static_cast<size_t>(std::min_element(fragments_.begin(), fragments_.end(), smaller) - fragments_.begin());
+      }
       const Range range{parameter.offset, parameter.offset + parameter.shape.count()};
-      Fragment& f = fragments_[turn];
+      Fragment& f = fragments_[at];
       f.count += range.count();
       const bool table = std::any_of(tables.begin(), tables.end(), [&](const ExchangedTable& t) { return t.table == &parameter; });
       if (table) f.tables += range.count();
-      (table ? f.ranges : others[turn]).push_back({parameter.name, range});
+      (table ? f.ranges : others[at]).push_back({parameter.name, range});
     }
     for (size_t f = 0; f < fragments_.size(); ++f) {
+      if (fragments_[f].count == 0)
+        throw ConfigError(
+            fmt::format("strategy.fragments {} are more than the model has layers, which is {}; lower them", p_.fragments, f));
       fragments_[f].ranges.insert(fragments_[f].ranges.end(), others[f].begin(), others[f].end());
       fragments_[f].offset = static_cast<int64_t>(f) * p_.interval / p_.fragments;
     }
@@ -238,16 +263,14 @@ class Periodic : public Strategy {
     numbers[0] = weight, numbers[1] = 0;
     write_totals(read_totals(sums()), {numbers + 2, kTotals});
     write_totals({}, sums());
-    tokens(index) = 0, sent_at(index) = static_cast<double>(t);
-    w.clock().spend({Work::memory, 0, static_cast<double>((momentum_ != 0 ? 4 : 3) * f.count * element_)},
+    tokens(index) = 0, under_way(index) = 1, last_sent(index) = static_cast<double>(t);
+    const int passes = (momentum_ != 0 ? 4 : 3) + (p_.delay > 0 ? 1 : 0) + (weight != 1 ? 2 : 0) + (p_.merge == "radial" ? 1 : 0);
+    w.clock().spend({Work::memory, 0, static_cast<double>(passes * f.count * element_)},
                     [&] { element_ == 4 ? displace<float>(w, f, weight) : displace<double>(w, f, weight); });
     f.pending = {w.comm().all_reduce(f.numbers)};
     if (size_ == 1) return;
     if (compresses()) {
-      f.compressed->start(w, {.x = f.displacement,
-                              .residual = f.residual,
-                              .velocity = {},
-                              .keep = keep_at(options_.compression, static_cast<int64_t>(sendings(index)++))});
+      f.compressed->start(w, {.x = f.displacement, .residual = f.residual, .velocity = {}, .keep = keep_at(options_.compression, t)});
       f.compressing = true;
       return;
     }
@@ -302,7 +325,7 @@ class Periodic : public Strategy {
     Fragment& f = fragments_[index];
     w.comm().note("merge", 0);
     receive(w, f);
-    sent_at(index) = -1;
+    under_way(index) = 0;
     if (size_ == 1 && plain())  // the mean of one, without rounding
       w.clock().spend({Work::memory, 0, static_cast<double>(2 * f.count * element_)}, [&] { take(w, f); });
     else

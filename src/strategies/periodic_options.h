@@ -21,6 +21,8 @@ struct PeriodicOptions {
   std::string outer_form = "nesterov";                            // nesterov | classical | anchored
   std::string inner_state = "keep";                               // keep | reset | average
   int64_t first_moment_interval = 0, second_moment_interval = 0;  // updates; 0: with every merge
+
+  bool operator==(const PeriodicOptions&) const = default;
 };
 
 template <class Visitor>
@@ -31,8 +33,8 @@ void visit(Visitor& v, PeriodicOptions& c) {
       "periodic, and compressed gradients: so many updates first with whole gradients summed at each; from random weights the first local "
       "blocks diverge easily",
       0, 1000000000);
-  v.field("fragments", c.fragments, "periodic: the parameters are merged in so many parts, each at its own time; layers go to them in turn",
-          1, 1000);
+  v.field("fragments", c.fragments,
+          "periodic: the parameters are merged in so many parts, each at its own time; each layer to the smallest so far", 1, 1000);
   v.field("delay", c.delay, "periodic: updates between sending a fragment and merging it, which hide the exchange", 0, 1000000);
   v.choice("late-merge", c.late_merge, {"corrected", "mix"},
            "with delay: corrected = the merged value plus what the replica has moved by since it sent; mix = late-mix of the replica's own "

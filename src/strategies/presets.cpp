@@ -102,10 +102,49 @@ void check_compression(const StrategyOptions& o) {
   const CompressionOptions& c = o.compression;
   if (c.compressor == "top-k" && c.values == "2-bit" && c.select == "tensor")
     throw ConfigError("strategy.values 2-bit has levels for each chunk; set strategy.select to chunk, or values to bf16");
-  if (family_of(o) != Family::sparse && c.compressor != "none")
-    throw ConfigError(fmt::format(
-        "strategy.compressor {} is for compressed gradients, not for strategy {}; choose strategy.name gradient-dropping or sparse-local",
-        c.compressor, o.name));
+  if (c.compressor != "none" && o.wire == "bf16")
+    throw ConfigError(fmt::format("strategy.wire bf16 is for whole gradients, but strategy.compressor is {}; leave wire out and see values",
+                                  c.compressor));
+}
+
+// Options of a family that the strategy does not belong to would do nothing.
+void check_family(const StrategyOptions& o) {
+  const Family family = family_of(o);
+  const auto refuse = [&](const char* keys, const char* owners) {
+    throw ConfigError(fmt::format("strategy.name is {}, for which {} do nothing; leave them out, or choose {}", o.name, keys, owners));
+  };
+  PeriodicOptions periodic;
+  if (family == Family::sparse) periodic.synchronous_steps = o.periodic.synchronous_steps;
+  if (family != Family::periodic && !(o.periodic == periodic))
+    refuse("the keys of local updates (interval to second-moment-interval)", "model-average, bmuf, diloco, streaming or sparse-loco");
+  if (family != Family::periodic && family != Family::sparse && !(o.compression == CompressionOptions{}))
+    refuse("the keys of compression (compressor to momentum-correction)",
+           "gradient-dropping, sparse-local, cser, or a name of local updates");
+  if (family != Family::sparse && !(o.sparse == SparseOptions{}))
+    refuse("the keys of compressed gradients (local-gradients to residual-reset)", "gradient-dropping, sparse-local or cser");
+  if (family != Family::asynchronous && !(o.asynchronous == AsynchronousOptions{}))
+    refuse("the keys of asynchronous training (push-interval to delay-compensation)", "downpour or gnmt-downpour");
+}
+
+void check_periodic(const StrategyOptions& o) {
+  const PeriodicOptions& p = o.periodic;
+  if (p.delay >= p.interval)
+    throw ConfigError(fmt::format("strategy.delay {} must be less than strategy.interval {}: a fragment lands before it is sent again",
+                                  p.delay, p.interval));
+  if (p.fragments > p.interval)
+    throw ConfigError(
+        fmt::format("strategy.fragments {} are more than strategy.interval {} has updates; lower them", p.fragments, p.interval));
+  if (p.inner_state == "reset" && (p.fragments > 1 || p.delay > 0))
+    throw ConfigError("strategy.inner-state reset needs one fragment and no delay; choose keep or average");
+  if (p.outer_momentum < 0 && p.outer_momentum != -1)
+    throw ConfigError(fmt::format("strategy.outer-momentum {:g} is neither a share nor -1 (1 - 1/workers)", p.outer_momentum));
+  if (o.compression.compressor == "none") return;
+  if (p.merge == "radial")
+    throw ConfigError("strategy.merge radial needs whole displacements; set strategy.compressor to none, or merge to mean");
+  if (p.merge_weights == "tokens")
+    throw ConfigError("strategy.merge-weights tokens would weigh anew what was not sent before; with a compressor set it to equal");
+  if (o.compression.momentum_correction > 0)
+    throw ConfigError("strategy.momentum-correction is for gradients; with local updates set it to 0 and see outer-momentum");
 }
 
 void check_sparse(const StrategyOptions& o) {
@@ -119,21 +158,13 @@ void check_sparse(const StrategyOptions& o) {
 }  // namespace
 
 void check_strategy(const StrategyOptions& o) {
-  const PeriodicOptions& p = o.periodic;
+  check_family(o);
   check_compression(o);
   if (family_of(o) == Family::synchronous) return;
   if (o.sharded_optimizer)
     throw ConfigError(fmt::format("strategy.sharded-optimizer belongs to all-reduce, not to {}; set it to false", o.name));
   if (family_of(o) == Family::sparse) check_sparse(o);
-  if (family_of(o) != Family::periodic) return;
-  if (p.delay >= p.interval)
-    throw ConfigError(fmt::format("strategy.delay {} must be less than strategy.interval {}: a fragment lands before it is sent again",
-                                  p.delay, p.interval));
-  if (p.fragments > p.interval)
-    throw ConfigError(
-        fmt::format("strategy.fragments {} are more than strategy.interval {} has updates; lower them", p.fragments, p.interval));
-  if (p.inner_state == "reset" && (p.fragments > 1 || p.delay > 0))
-    throw ConfigError("strategy.inner-state reset needs one fragment and no delay; choose keep or average");
+  if (family_of(o) == Family::periodic) check_periodic(o);
 }
 
 }  // namespace starling

@@ -771,6 +771,8 @@ class Trainer {
   // Ranks have parameters and moments of their own, all of which go into a checkpoint.
   bool diverges() const { return replica_->strategy().diverges(); }
 
+  int64_t worker_batch_tokens() const { return batch_tokens_ / replica_->strategy().workers(); }
+
   bool sharded_state() const {
     const std::vector<Range> everything{{0, model_->parameters().values().count()}};
     for (int r = 0; r < comm().size(); ++r)
@@ -847,6 +849,7 @@ class Trainer {
     s.put("batch", stream_->position().index);
     s.put("seed", config_.train.seed);
     s.put("batch-tokens", batch_tokens_);
+    s.put("worker-batch-tokens", worker_batch_tokens());
     s.put("micro-batch-tokens", micro_tokens_);
     s.put("data", data_digest_);
     s.put("source-vocabulary", vocabularies_->source().hash());
@@ -877,8 +880,13 @@ class Trainer {
     const State state = State::from_json(text, "the state of rank 0");
     take_up(state);
     replica_->begin();
-    resume_strategy();
-    if (alone() || !resume_ranks(state)) scatter_optimizer(optimizer);
+    const bool each_its_own = !alone() && resume_ranks(state);
+    // Without the replicas that it belongs to, what the strategy was about to do is worth nothing.
+    if (each_its_own || alone() || !diverges()) resume_strategy();
+    if (!each_its_own) {
+      if (first() && has_ranks_file()) load_mean_moments(state, optimizer);
+      scatter_optimizer(optimizer);
+    }
     if (first()) progress_.message(fmt::format("continuing after update {} from {}", step(), loaded_->directory));
   }
 
@@ -909,11 +917,11 @@ class Trainer {
       whole = saved && static_cast<int64_t>(saved->data.size()) == mine.bytes();
     }
     if (broadcast_text(comm(), whole ? "whole" : "") != "whole") {
-      if (first() && state.has("ranks"))
-        progress_.message(
-            fmt::format("the checkpoint is of {} ranks with strategy {}, whose replicas differed or were kept otherwise: all "
-                        "begin with its deployed model and the mean of its moments",
-                        state.integer("ranks"), state.text("strategy")));
+      if (first() && state.has("ranks") && has_ranks_file())
+        progress_.message(fmt::format(
+            "the checkpoint is of {} ranks with strategy {}, whose replicas differed: all begin with its deployed model and the "
+            "mean of its moments",
+            state.integer("ranks"), state.text("strategy")));
       return false;
     }
     for (const auto& [name, mine] : own) {
@@ -942,7 +950,9 @@ class Trainer {
     };
     if (s.unsigned_integer("seed") != config_.train.seed)
       refuse(fmt::format("train.seed {}, not {}", s.unsigned_integer("seed"), config_.train.seed));
-    if (s.integer("batch-tokens") != batch_tokens_)
+    const bool worker_keeps =
+        config_.strategy.batch == "per-worker" && s.has("worker-batch-tokens") && s.integer("worker-batch-tokens") == worker_batch_tokens();
+    if (s.integer("batch-tokens") != batch_tokens_ && !worker_keeps)
       refuse(fmt::format("a global batch of {} target tokens, not {}", s.integer("batch-tokens"), batch_tokens_));
     if (s.unsigned_integer("source-vocabulary") != vocabularies_->source().hash() ||
         s.unsigned_integer("target-vocabulary") != vocabularies_->target().hash())
@@ -961,7 +971,6 @@ class Trainer {
       optimizer.emplace_back(name, Tensor({model_->parameters().values().count()}, tensor.dtype()));
       if (training.find(name)) restore(name, optimizer.back().second);  // absent where train.optimizer was sgd: Adam begins anew
     }
-    if (has_ranks_file()) load_mean_moments(s, optimizer);
     const Tensor& average = replica_->average();
     if (training.find("parameters")) {  // then the file of weights holds their moving average
       if (average) std::memcpy(average.raw(), model_->parameters().values().raw(), average.bytes());
@@ -990,7 +999,11 @@ class Trainer {
   void take_up(const State& s) {
     replica_->optimizer().set_updates(s.integer("step"));
     if (s.has("moments-since")) replica_->optimizer().set_moments_since(s.integer("moments-since"));
-    stream_->seek({s.integer("epoch"), s.integer("batch")});
+    // With more or fewer workers of an unchanged batch each, about the same place in the epoch.
+    int64_t batch = s.integer("batch");
+    if (const int64_t then = s.integer("batch-tokens"); then != batch_tokens_)
+      batch = std::min(batch * then / batch_tokens_, std::max<int64_t>(batches_per_epoch_ - 1, 0));
+    stream_->seek({s.integer("epoch"), batch});
     epoch_ = s.integer("epoch") + 1;
     earlier_seconds_ = s.real("seconds");
     finished_ = config_.train.max_minutes > 0 && earlier_seconds_ >= 60 * config_.train.max_minutes;

@@ -344,7 +344,20 @@ TEST(Periodic, MomentsAreAveragedAtTheirOwnTimesOrForgotten) {
   EXPECT_TRUE(apart[0].first == apart[1].first);     // after update 6
   EXPECT_FALSE(apart[0].second == apart[1].second);  // after updates 4 only
   const auto reset = train([](PeriodicOptions& p) { p.inner_state = "reset"; });
-  for (const std::byte b : reset[0].second) EXPECT_EQ(b, std::byte{0});
+  for (const auto* moments : {&reset[0].first, &reset[0].second})
+    for (const std::byte b : *moments) ASSERT_EQ(b, std::byte{0});
+  // After a reset Adam's first step is the rate times the gradient's sign again: bias correction has begun anew, too.
+  run.steps = 3, run.clip = 0;
+  const auto later = train([](PeriodicOptions& p) { p.inner_state = "reset"; });
+  run.steps = 2;
+  const auto merged = train([](PeriodicOptions& p) { p.inner_state = "reset"; });
+  double largest = 0;
+  for (size_t i = 0; i < later[0].values.size(); i += sizeof(double)) {
+    double a, b;
+    std::memcpy(&a, &later[0].values[i], sizeof a), std::memcpy(&b, &merged[0].values[i], sizeof b);
+    largest = std::max(largest, std::abs(a - b));
+  }
+  EXPECT_NEAR(largest, run.rate * 3 / 5, 1e-6);  // update 3 of 5 of warm-up
 }
 
 TEST(Periodic, BytesOfAMergeFollowTheClosedForm) {
@@ -380,6 +393,12 @@ TEST(Periodic, ImpossibleOptionsAreNamed) {
   EXPECT_NE(message([](StrategyOptions& o) { o.periodic.fragments = 9; }).find("strategy.fragments 9"), std::string::npos);
   EXPECT_NE(message([](StrategyOptions& o) { o.periodic.inner_state = "reset"; }).find("inner-state"), std::string::npos);
   EXPECT_NE(message([](StrategyOptions& o) { o.sharded_optimizer = true; }).find("sharded-optimizer"), std::string::npos);
+  EXPECT_NE(message([](StrategyOptions& o) { o.periodic.outer_momentum = -0.5; }).find("outer-momentum -0.5"), std::string::npos);
+  EXPECT_NE(message([](StrategyOptions& o) { o.periodic.merge = "radial"; }).find("radial"), std::string::npos);
+  EXPECT_NE(message([](StrategyOptions& o) { o.wire = "bf16"; }).find("wire bf16"), std::string::npos);
+  EXPECT_NE(message([](StrategyOptions& o) { o.sparse.average_interval = 3; }).find("local-gradients to"), std::string::npos);
+  EXPECT_NE(message([](StrategyOptions& o) { o.asynchronous.push_interval = 3; }).find("push-interval"), std::string::npos);
+  EXPECT_NE(message([](StrategyOptions& o) { o.name = "all-reduce"; }).find("interval to second-moment-interval"), std::string::npos);
   EXPECT_THROW(strategy_preset("bmfu"), ConfigError);
 }
 

@@ -146,12 +146,33 @@ TEST_F(DistributedTrainer, ReplicasThatDifferContinueBitForBit) {
     for (const int64_t stop : {3, 7, 13, 20}) run(with("parts", stop), 3);
     for (const std::string file : {"model.safetensors", "training.safetensors", "ranks.safetensors"})
       EXPECT_EQ(hash(strategy + "parts", 20, file), hash(strategy + "whole", 20, file)) << strategy << " " << file;
+    // From a checkpoint on the way, too: its deployed model is not the final one, and what is under way goes on.
+    fs::remove_all(path(strategy + "parts") + "/checkpoints/step-00000020");
+    run(with("parts", 20), 3);
+    for (const std::string file : {"model.safetensors", "training.safetensors", "ranks.safetensors"})
+      EXPECT_EQ(hash(strategy + "parts", 20, file), hash(strategy + "whole", 20, file)) << strategy << " after update 13: " << file;
+    fs::remove_all(path(strategy + "whole") + "/checkpoints/step-00000020");
+    const std::string expected = hash(strategy + "parts", 20, "model.safetensors");
+    run(with("whole", 20), 3);
+    EXPECT_EQ(hash(strategy + "whole", 20, "model.safetensors"), expected) << strategy << " after update 10, a checkpoint on the way";
     // Another number of ranks, or one worker by itself, goes on from the deployed model.
     EXPECT_EQ(run(with("parts", 26), 2), 0);
     Config alone = with("parts", 30);
     alone.strategy = {};
     EXPECT_EQ(run_training(alone), 0);
   }
+}
+
+TEST_F(DistributedTrainer, MoreWorkersOfTheSameBatchContinueReplicasThatDiffer) {
+  Config c = config("more");
+  c.train.max_steps = 9, c.train.optimizer.ema = 0, c.train.batch_tokens = 60;
+  c.strategy = strategy_preset("bmuf");
+  c.strategy.periodic.interval = 4, c.strategy.periodic.synchronous_steps = 0;
+  EXPECT_EQ(run(c, 2), 0);
+  c.train.max_steps = 14;
+  EXPECT_EQ(run(c, 4), 0);
+  c.strategy.batch = "global";  // 60 tokens of all workers are another batch
+  EXPECT_THROW(run(c, 4), ConfigError);
 }
 
 TEST_F(DistributedTrainer, AnyNumberOfRanksContinuesACheckpoint) {
