@@ -151,6 +151,8 @@ void check_sparse(const StrategyOptions& o) {
   if (o.sparse.local_gradients == "none" && o.sparse.average_interval > 0)
     throw ConfigError(
         "strategy.average-interval averages parameters that differ, but without strategy.local-gradients they do not; set one of them");
+  if (o.sparse.residual_reset && o.sparse.average_interval == 0)
+    throw ConfigError("strategy.residual-reset happens at averagings, but strategy.average-interval is 0, which means never; set it too");
   if (o.sparse.local_scale < 0 && o.sparse.local_scale != -1)
     throw ConfigError(fmt::format("strategy.local-scale {:g} is neither a factor nor -1 (the number of workers)", o.sparse.local_scale));
 }
