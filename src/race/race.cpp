@@ -48,12 +48,6 @@ struct Record {
   }
 };
 
-std::string digest_of(const std::string& text) {
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(text)));
-  return to_hex(hash.digest());
-}
-
 std::string scenario_text(Scenario scenario) {
   const std::vector<ConfigSection> sections{config_section("cluster", "", scenario)};
   return write_config(sections);
@@ -270,8 +264,8 @@ class Race {
   // The digest of everything that a run's result depends on.
   std::string configuration_of(const RaceRun& run, Config config) const {
     config.train.output = "run", config.log = {};
-    return digest_of(dump_config(config, false) + fmt::format("{}\n{}\n", run.workers, fmt::join(r_.final_metrics, " ")) +
-                     (run.network.empty() ? "" : scenario_text(scenario(run.network, run.workers))));
+    return sha256_hex(dump_config(config, false) + fmt::format("{}\n{}\n", run.workers, fmt::join(r_.final_metrics, " ")) +
+                      (run.network.empty() ? "" : scenario_text(scenario(run.network, run.workers))));
   }
 
   // The record of a finished run; trains it if need be.
@@ -393,7 +387,7 @@ class Race {
     }
     Config timed = config;  // what matters for the time
     timed.train.output = "run", timed.train.optimizer.learning_rate = 1, timed.valid = {}, timed.log = {}, timed.checkpoint = {};
-    const std::string key = digest_of(dump_config(timed, false) + scenario_text(cluster) + std::to_string(run.workers));
+    const std::string key = sha256_hex(dump_config(timed, false) + scenario_text(cluster) + std::to_string(run.workers));
     const std::string path = join_path(join_path(r_.output, "replays"), key.substr(0, 24) + ".json");
     if (fs::exists(path)) times = read_times(path);
     if (std::all_of(record.validations.begin(), record.validations.end(), [&](const auto& v) { return times.contains(v.first); }))

@@ -10,6 +10,7 @@
 #include "data/batches.h"
 #include "decode/model_directory.h"
 #include "train/replica.h"
+#include "train/trainer.h"
 
 namespace starling {
 namespace {
@@ -43,14 +44,6 @@ class SharedBatches {
   int64_t first_ = 0;
 };
 
-BatchOptions batch_options(const Config& config, int workers) {
-  BatchOptions options;
-  options.batch_tokens = plan_batch(config.strategy, config.train.batch_tokens, workers).global_tokens;
-  options.seed = config.train.seed;
-  for (const CorpusFiles& corpus : config.data.train) options.weights.push_back(corpus.weight);
-  return options;
-}
-
 // One rank's part of a replay.
 void replay_rank(const Config& config, const ModelVocabulary& vocabulary, SharedBatches& batches, int64_t steps, World& world,
                  RankTimes& times) {
@@ -81,10 +74,6 @@ int64_t value_by(const RankTimes& rank, const std::vector<int64_t>& values, int6
   return after == 0 ? 0 : values[static_cast<size_t>(after) - 1];
 }
 
-std::unique_ptr<Model> phantom(const Config& config, const ModelVocabulary& vocabulary, Backend& backend) {
-  return make_phantom_model(config.model, vocabulary, backend);
-}
-
 }  // namespace
 
 int64_t RaceTimes::steps() const {
@@ -110,7 +99,7 @@ RaceTimes::At RaceTimes::at(int64_t step) const {
 
 int ranks_for_workers(const Config& config, const ModelVocabulary& vocabulary, int workers) {
   const auto backend = backend_for_precision("f32", 1);
-  const auto model = phantom(config, vocabulary, *backend);
+  const auto model = make_phantom_model(config.model, vocabulary, *backend);
   std::string problem = "its strategy has no such number of workers";
   for (int ranks = workers; ranks <= 4 * workers; ++ranks) {
     try {
@@ -124,7 +113,7 @@ int ranks_for_workers(const Config& config, const ModelVocabulary& vocabulary, i
 
 bool ranks_go_alone(const Config& config, const ModelVocabulary& vocabulary, int workers) {
   const auto backend = backend_for_precision("f32", 1);
-  const auto model = phantom(config, vocabulary, *backend);
+  const auto model = make_phantom_model(config.model, vocabulary, *backend);
   return make_strategy(config.strategy, model->parameters(), {}, 0, ranks_for_workers(config, vocabulary, workers))->alone();
 }
 
@@ -135,7 +124,8 @@ RaceTimes replay_times(const Config& config, Scenario scenario, const TokenStore
   RaceTimes times;
   times.workers = workers;
   times.ranks.resize(static_cast<size_t>(scenario.ranks));
-  SharedBatches batches(store, batch_options(config, workers), workers);
+  const int64_t tokens = plan_batch(config.strategy, config.train.batch_tokens, workers).global_tokens;
+  SharedBatches batches(store, batch_options(config, tokens), workers);
   simulate(scenario, [&](World& world) {
     replay_rank(config, vocabulary, batches, steps, world, times.ranks[static_cast<size_t>(world.comm->rank())]);
   });
@@ -150,7 +140,7 @@ double step_seconds(const Config& config, Scenario scenario, const TokenStore& s
 
 int64_t gradient_bytes(const Config& config, const ModelVocabulary& vocabulary) {
   const auto backend = backend_for_precision("f32", 1);
-  return 4 * phantom(config, vocabulary, *backend)->parameters().count();
+  return 4 * make_phantom_model(config.model, vocabulary, *backend)->parameters().count();
 }
 
 NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, int workers, int64_t bytes, double step) {

@@ -159,8 +159,7 @@ class Asynchronous : public Strategy {
     o.pending.clear();
   }
 
-  Tensor flat(Worker& w, DType type) const { return w.clock().timing_only() ? Tensor::phantom({flat_}, type) : Tensor({flat_}, type); }
-  static Tensor view(const Tensor& flat, const Range& r) { return flat.slice(r.begin, Shape{r.count()}); }
+  Tensor flat(Worker& w, DType type) const { return working_tensor(w, flat_, type); }
 
   void begin_worker(Worker& w) {
     if (std::exchange(begun_, true)) return;
@@ -223,10 +222,8 @@ class Asynchronous : public Strategy {
     calls.ready = [](size_t) {};
     w.gradients(calls);
     if (!std::isfinite(mine.smoothed)) refuse_step(w, "loss");
-    const Tensor& gradients = w.parameters().gradients();
     const double divisor = w.gradient_divisor(mine);
-    result.gradient_norm = std::sqrt(sum_of_squares(w, gradients)) / divisor;
-    if (!std::isfinite(result.gradient_norm)) refuse_step(w, "gradient");
+    result.gradient_norm = own_gradient_norm(w, mine);
     const Worker::UpdatePlan plan = w.plan_update(mine, result.gradient_norm);
     if (result.learning_rate == 0) result.learning_rate = plan.rate;  // the servers have none yet
     accumulate(w, mine, plan.scale * divisor);
@@ -236,12 +233,6 @@ class Asynchronous : public Strategy {
     ++computed_;
     if (summed_ == o_.push_interval || mine.stop > 0 || mine.finished > 0) push(w);
     return mine;
-  }
-
-  static double sum_of_squares(Worker& w, const Tensor& x) {
-    double squares = 0;
-    w.clock().spend({Work::memory, 0, static_cast<double>(x.bytes())}, [&] { squares = w.parameters().backend().sum_of_squares(x); });
-    return squares;
   }
 
   // What the next push is summed up in.

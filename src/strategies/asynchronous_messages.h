@@ -2,7 +2,7 @@
 #pragma once
 
 #include "comm/communicator.h"
-#include "strategies/totals.h"
+#include "strategies/steps.h"
 
 namespace starling {
 

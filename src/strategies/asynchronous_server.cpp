@@ -25,10 +25,7 @@ AsynchronousServer::AsynchronousServer(const StrategyOptions& options, int worke
 Tensor AsynchronousServer::values(Worker& w) const { return w.parameters().values().slice(part_.begin, Shape{part_.count()}); }
 
 Tensor AsynchronousServer::buffer(Worker& w) {
-  if (free_.empty()) {
-    const DType type = w.parameters().values().dtype();
-    return w.clock().timing_only() ? Tensor::phantom({part_.count()}, type) : Tensor({part_.count()}, type);
-  }
+  if (free_.empty()) return working_tensor(w, part_.count(), w.parameters().values().dtype());
   Tensor x = std::move(free_.back());
   free_.pop_back();
   return x;
@@ -84,7 +81,7 @@ void AsynchronousServer::start(Worker& w, const Tensor& progress) {
     if (!narrow_)
       c.payload = buffer(w);
     else
-      c.payload = w.clock().timing_only() ? Tensor::phantom({part_.count()}, DType::bf16) : Tensor({part_.count()}, DType::bf16);
+      c.payload = working_tensor(w, part_.count(), DType::bf16);
     listen(w, c);
   }
 }

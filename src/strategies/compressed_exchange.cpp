@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "strategies/steps.h"
 
 namespace starling {
 namespace {
@@ -69,15 +70,13 @@ void CompressedExchange::plan(double keep) {
 void CompressedExchange::start(Worker& w, const Input& input) {
   plan(input.keep);
   input_ = input, rank_ = w.comm().rank();
-  const bool timed = w.clock().timing_only();
-  const auto make = [&](int64_t n, DType type) { return timed ? Tensor::phantom({n}, type) : Tensor({n}, type); };
   if (layout_.bytes > 0) {
-    if (codes_.shape() != Shape{ranks_ * layout_.bytes}) codes_ = make(ranks_ * layout_.bytes, DType::i8);
+    if (codes_.shape() != Shape{ranks_ * layout_.bytes}) codes_ = working_tensor(w, ranks_ * layout_.bytes, DType::i8);
     encode(w);
     pending_codes_ = w.comm().all_gather(codes_);
   }
   if (const int64_t n = total(whole_); n > 0) {
-    if (packed_.shape() != Shape{n}) packed_ = make(n, type_);
+    if (packed_.shape() != Shape{n}) packed_ = working_tensor(w, n, type_);
     pack(w);
     if (ranks_ > 1) pending_whole_ = w.comm().all_reduce(packed_);
   }

@@ -9,11 +9,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <type_traits>
 
 #include "base/error.h"
 #include "strategies/compressed_exchange.h"
-#include "strategies/totals.h"
+#include "strategies/steps.h"
 
 namespace starling {
 namespace {
@@ -59,13 +58,13 @@ class Periodic : public Strategy {
 
   void begin(Worker& w) override {
     const Tensor& values = w.parameters().values();
-    merged_ = make(w, flat_, values.dtype());
-    if (momentum_ != 0) step_ = make(w, flat_, values.dtype());
+    merged_ = working_tensor(w, flat_, values.dtype());
+    if (momentum_ != 0) step_ = working_tensor(w, flat_, values.dtype());
     for (Fragment& f : fragments_) {
-      f.displacement = make(w, f.count, values.dtype());
-      if (p_.delay > 0) f.start = make(w, f.count, values.dtype());
+      f.displacement = working_tensor(w, f.count, values.dtype());
+      if (p_.delay > 0) f.start = working_tensor(w, f.count, values.dtype());
       if (compresses()) {
-        f.residual = make(w, f.count, values.dtype());
+        f.residual = working_tensor(w, f.count, values.dtype());
         f.compressed.emplace(compressed_exchange(f));
       }
       f.numbers = Tensor({kNumbers}, DType::f64);
@@ -181,10 +180,6 @@ class Periodic : public Strategy {
     return {options_.compression, parts, element_ == 4 ? DType::f32 : DType::f64, size_};
   }
 
-  static Tensor make(Worker& w, int64_t count, DType type) {
-    return w.clock().timing_only() ? Tensor::phantom({count}, type) : Tensor({count}, type);
-  }
-
   // Requests to end are this run's, not those of a run that continues it; they are made again at every update.
   static void forget_requests(std::span<double> numbers) {
     StepTotals totals = read_totals(numbers);
@@ -234,21 +229,7 @@ class Periodic : public Strategy {
     StepTotals mine;
     w.gradients({[&](const StepTotals& totals) { mine = totals; }, [](size_t) {}});
     if (!std::isfinite(mine.smoothed)) refuse_step(w, "loss");
-    ParameterStore& parameters = w.parameters();
-    Optimizer& optimizer = w.optimizer();
-    const double bytes = static_cast<double>(flat_ * element_);
-    double squares = 0;
-    w.clock().spend({Work::memory, 0, bytes}, [&] { squares = parameters.backend().sum_of_squares(parameters.gradients()); });
-    StepResult result;
-    result.gradient_norm = std::sqrt(squares) / w.gradient_divisor(mine);
-    if (!std::isfinite(result.gradient_norm)) refuse_step(w, "gradient");
-    const Worker::UpdatePlan plan = w.plan_update(mine, result.gradient_norm);
-    result.learning_rate = plan.rate;
-    const double moved = optimizer.elements_moved();
-    optimizer.begin_update();
-    w.clock().spend({Work::update, 0, moved * bytes},
-                    [&] { optimizer.update(parameters.values(), parameters.gradients(), plan.scale, plan.rate); });
-    parameters.changed();
+    const StepResult result = update_replica(w, mine);
     StepTotals all = read_totals(sums());
     all += mine;
     write_totals(all, sums());
@@ -274,11 +255,7 @@ class Periodic : public Strategy {
       f.compressing = true;
       return;
     }
-    const int64_t piece = std::max<int64_t>(16, static_cast<int64_t>(options_.bucket_mib * (1 << 20)) / element_ / 16 * 16);
-    for (int64_t at = 0; at < f.count; at += piece) {
-      const Tensor x = f.displacement.slice(at, Shape{std::min(piece, f.count - at)});
-      f.pending.push_back(narrow() ? w.comm().all_reduce_bf16(x) : w.comm().all_reduce(x));
-    }
+    for (Pending& p : all_reduce_in_pieces(w.comm(), f.displacement, options_.bucket_mib, narrow())) f.pending.push_back(std::move(p));
   }
 
   // Where a block starts, from the merged model and the outer step.
@@ -385,14 +362,9 @@ class Periodic : public Strategy {
     for (size_t i = 0; i < state.size() && i < 2; ++i) {
       const int64_t every = intervals[i] > 0 ? intervals[i] : p_.interval;
       if (size_ == 1 || t % every != 0) continue;
-      const Tensor& moments = w.clock().timing_only() ? Tensor::phantom({flat_}, w.parameters().values().dtype()) : state[i].second;
+      const Tensor moments = w.clock().timing_only() ? working_tensor(w, flat_, w.parameters().values().dtype()) : state[i].second;
       w.comm().all_reduce(moments).wait();
-      w.clock().spend({Work::memory, 0, static_cast<double>(2 * flat_ * element_)}, [&] {
-        const auto divide = [&](auto* x) {
-          for (int64_t k = 0; k < flat_; ++k) x[k] /= static_cast<std::remove_pointer_t<decltype(x)>>(size_);
-        };
-        element_ == 4 ? divide(moments.data<float>()) : divide(moments.data<double>());
-      });
+      divide_by(w, moments, size_);
     }
   }
 

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "strategies/compressed_exchange.h"
-#include "strategies/totals.h"
+#include "strategies/steps.h"
 
 namespace starling {
 namespace {
@@ -41,20 +41,20 @@ class Sparse : public Strategy {
   bool diverges() const override { return size_ > 1; }
 
   void begin(Worker& w) override {
-    residual_ = make(w);
-    if (options_.compression.momentum_correction > 0) velocity_ = make(w);
+    residual_ = working_tensor(w, flat_, type_);
+    if (options_.compression.momentum_correction > 0) velocity_ = working_tensor(w, flat_, type_);
   }
 
   StepResult step(Worker& w) override {
     if (size_ == 1 || w.optimizer().updates() < options_.periodic.synchronous_steps) return synchronous_->step(w);
     compressing_ = true;
     exchange(w);
-    StepResult result;
     pending_totals_.wait();
-    result.totals = read_totals({totals_.data<double>(), kTotals});
-    if (!std::isfinite(result.totals.smoothed)) refuse_step(w, "loss");
+    const StepTotals totals = read_totals({totals_.data<double>(), kTotals});
+    if (!std::isfinite(totals.smoothed)) refuse_step(w, "loss");
     for (CompressedExchange& e : exchanges_) e.finish(w);
-    update(w, result);
+    StepResult result = update_replica(w, totals);
+    result.totals = totals;
     const int64_t every = options_.sparse.average_interval;
     if (differ() && every > 0 && w.optimizer().updates() % every == 0) average(w);
     return result;
@@ -98,8 +98,6 @@ class Sparse : public Strategy {
  private:
   bool differ() const { return size_ > 1 && options_.sparse.local_gradients != "none"; }
 
-  Tensor make(Worker& w) const { return w.clock().timing_only() ? Tensor::phantom({flat_}, type_) : Tensor({flat_}, type_); }
-
   // The parameters in a bucket, or what of them lies in it; small ones are left for the exchange at the end.
   std::vector<NamedRange> pieces(const ParameterStore& parameters, const Range& bucket, std::vector<NamedRange>& small) const {
     std::vector<NamedRange> large;
@@ -132,23 +130,6 @@ class Sparse : public Strategy {
     w.comm().note("exchange of compressed gradients", 0);
   }
 
-  void update(Worker& w, StepResult& result) {
-    ParameterStore& parameters = w.parameters();
-    Optimizer& optimizer = w.optimizer();
-    const double bytes = static_cast<double>(flat_ * element_);
-    double squares = 0;
-    w.clock().spend({Work::memory, 0, bytes}, [&] { squares = parameters.backend().sum_of_squares(parameters.gradients()); });
-    result.gradient_norm = std::sqrt(squares) / w.gradient_divisor(result.totals);
-    if (!std::isfinite(result.gradient_norm)) refuse_step(w, "gradient");
-    const Worker::UpdatePlan plan = w.plan_update(result.totals, result.gradient_norm);
-    result.learning_rate = plan.rate;
-    const double moved = optimizer.elements_moved();
-    optimizer.begin_update();
-    w.clock().spend({Work::update, 0, moved * bytes},
-                    [&] { optimizer.update(parameters.values(), parameters.gradients(), plan.scale, plan.rate); });
-    parameters.changed();
-  }
-
   void average(Worker& w) {
     w.comm().note("average of parameters", 0);
     take_mean(w, w.parameters().values());
@@ -162,17 +143,8 @@ class Sparse : public Strategy {
 
   // x becomes the mean over the ranks, in pieces that travel one behind the other.
   void take_mean(Worker& w, const Tensor& x) const {
-    const int64_t piece = std::max<int64_t>(16, static_cast<int64_t>(options_.bucket_mib * (1 << 20)) / element_ / 16 * 16);
-    std::vector<Pending> pending;
-    for (int64_t at = 0; at < x.count(); at += piece)
-      pending.push_back(w.comm().all_reduce(x.slice(at, Shape{std::min(piece, x.count() - at)})));
-    for (const Pending& p : pending) p.wait();
-    w.clock().spend({Work::memory, 0, static_cast<double>(2 * flat_ * element_)},
-                    [&] { element_ == 4 ? divide(x.data<float>(), x.count()) : divide(x.data<double>(), x.count()); });
-  }
-  template <class T>
-  void divide(T* x, int64_t n) const {
-    for (int64_t i = 0; i < n; ++i) x[i] /= static_cast<T>(size_);
+    for (const Pending& p : all_reduce_in_pieces(w.comm(), x, options_.bucket_mib, false)) p.wait();
+    divide_by(w, x, size_);
   }
 
   StrategyOptions options_;

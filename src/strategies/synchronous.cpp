@@ -13,8 +13,8 @@
 #include "strategies/embedding_exchange.h"
 #include "strategies/periodic.h"
 #include "strategies/sparse.h"
+#include "strategies/steps.h"
 #include "strategies/strategy.h"
-#include "strategies/totals.h"
 
 namespace starling {
 namespace {
@@ -79,7 +79,7 @@ class Synchronous : public Strategy {
     StepResult result;
     result.totals = receive_totals();
     if (!std::isfinite(result.totals.smoothed)) refuse_step(w, "loss");
-    result.gradient_norm = std::sqrt(sum_of_squares(w)) / w.gradient_divisor(result.totals);
+    result.gradient_norm = std::sqrt(all_squares(w)) / w.gradient_divisor(result.totals);
     if (!std::isfinite(result.gradient_norm)) refuse_step(w, "gradient");
     const Worker::UpdatePlan plan = w.plan_update(result.totals, result.gradient_norm);
     result.learning_rate = plan.rate;
@@ -123,8 +123,6 @@ class Synchronous : public Strategy {
       }
     return {bucket.begin, bucket.begin};
   }
-
-  static Tensor view(const Tensor& flat, const Range& r) { return flat.slice(r.begin, Shape{r.count()}); }
 
   ServerShape server_shape(const Tensor& x, bool gradient) const {
     return {rank_, size_, x.count(), x.dtype(), workers_, servers_, gradient && narrow()};
@@ -208,12 +206,8 @@ class Synchronous : public Strategy {
   void start_dense(Worker& w, size_t b) {
     const Tensor x = view(w.parameters().gradients(), buckets_[b].range);
     if (everything_everywhere()) {
-      // A table that is a bucket of its own still goes in pieces, which travel one behind the other.
-      const int64_t piece = std::max<int64_t>(16, static_cast<int64_t>(options_.bucket_mib * (1 << 20)) / element_ / 16 * 16);
-      for (int64_t at = 0; at < x.count(); at += piece) {
-        const Tensor y = x.slice(at, Shape{std::min(piece, x.count() - at)});
-        exchanges_[b].push_back(narrow() ? w.comm().all_reduce_bf16(y) : w.comm().all_reduce(y));
-      }
+      // A table that is a bucket of its own still goes in pieces.
+      exchanges_[b] = all_reduce_in_pieces(w.comm(), x, options_.bucket_mib, narrow());
     } else if (server() || narrow()) {
       exchanges_[b].push_back(w.comm().run(server_push(server_shape(x, true)), x, "push of gradients"));
     } else {
@@ -251,15 +245,14 @@ class Synchronous : public Strategy {
   }
 
   // Over all parameters, the same number on every rank: each adds up a part of its own, whatever it owns.
-  double sum_of_squares(Worker& w) {
+  double all_squares(Worker& w) {
     ParameterStore& parameters = w.parameters();
     double squares = 0;
     for (size_t b = 0; b < buckets_.size(); ++b) {
       finish(w, b);
       const Range range = owned_part(buckets_[b].range, rank_);
       if (range.count() == 0) continue;
-      w.clock().spend({Work::memory, 0, static_cast<double>(range.count() * element_)},
-                      [&] { squares += parameters.backend().sum_of_squares(view(parameters.gradients(), range)); });
+      squares += sum_of_squares(w, view(parameters.gradients(), range));
     }
     norm_.data<double>()[0] = squares;
     w.comm().all_reduce(norm_).wait();

@@ -277,11 +277,7 @@ class Trainer {
     model_ = make_model(config_.model, vocabularies_->sizes(), *backend_, config_.train.seed, true);
     take_initial_weights();
     plan_steps();
-    BatchOptions batches;
-    batches.batch_tokens = batch_tokens_;
-    batches.seed = config_.train.seed;
-    for (const CorpusFiles& corpus : config_.data.train) batches.weights.push_back(corpus.weight);
-    stream_.emplace(*store_, batches);
+    stream_.emplace(*store_, batch_options(config_, batch_tokens_));
     batches_per_epoch_ = stream_->count_batches(0);
     micro_tokens_ = std::stoll(broadcast_text(
         comm(), std::to_string(micro_batch_tokens(config_, *backend_, world_.simulated ? comm().size() : world_.local_size))));
@@ -1090,6 +1086,13 @@ Vocabularies open_vocabularies(const Config& c, FileSystem& files, const std::fu
   if (c.vocab.joint) return {vocabulary(c, files, source_path(c), Side::both, say), std::nullopt};
   Vocabulary source = vocabulary(c, files, source_path(c), Side::source, say);
   return {std::move(source), vocabulary(c, files, target_path(c), Side::target, say)};
+}
+
+BatchOptions batch_options(const Config& config, int64_t batch_tokens) {
+  BatchOptions options;
+  options.batch_tokens = batch_tokens, options.seed = config.train.seed;
+  for (const CorpusFiles& corpus : config.data.train) options.weights.push_back(corpus.weight);
+  return options;
 }
 
 int run_training(const Config& config, World& world, const TrainingWatch& watch) { return Trainer(config, world, watch).run(); }

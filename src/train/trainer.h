@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "comm/world.h"
+#include "data/batches.h"
 #include "decode/model_directory.h"
 #include "train/config.h"
 
@@ -26,6 +27,9 @@ struct TrainingWatch {
 int run_training(const Config& config, World& world, const TrainingWatch& watch = {});
 // The vocabularies of a run; trained, and `say` told so, if their files are missing.
 Vocabularies open_vocabularies(const Config& config, FileSystem& files, const std::function<void(const std::string&)>& say);
+
+// How a run cuts its data into batches of so many target tokens of all workers.
+BatchOptions batch_options(const Config& config, int64_t batch_tokens);
 
 // One rank.
 int run_training(const Config& config);

@@ -9,22 +9,15 @@
 #include <fstream>
 
 #include "base/safetensors.h"
-#include "tests/cli/shell.h"
+#include "tests/cli/program.h"
 
 namespace starling {
 namespace {
 
-TEST(Average, TakesTheMeanOfTheWeightsAndTheSettingsOfTheLast) {
-  char name[] = "/tmp/starling_average_XXXXXX";
-  ASSERT_TRUE(mkdtemp(name));
-  const std::string directory = name;
-  const auto run = [&](const std::string& arguments) { return run_shell("cd " + directory + " && '" STARLING_BINARY "' " + arguments); };
-  std::ofstream a(directory + "/a"), b(directory + "/b");
-  for (int i = 0; i < 100; ++i) {
-    const char x = static_cast<char>('a' + i % 26), y = static_cast<char>('a' + i * 7 % 26);
-    a << "see " << x << y << " now\n", b << "siehe " << y << x << " jetzt\n";
-  }
-  a.close(), b.close();
+class Average : public ProgramTest {};
+
+TEST_F(Average, TakesTheMeanOfTheWeightsAndTheSettingsOfTheLast) {
+  write("a", seeing(100, true)), write("b", seeing(100, false));
   ShellOutcome o =
       run("train --data.source a --data.target b --train.output run --vocab.size 60 --model.preset gnmt-small --model.encoder-layers 2 "
           "--model.decoder-layers 2 --model.width 16 --model.heads 2 --model.clip 1 --train.clip-start 8 --checkpoint.every 2 "
@@ -34,10 +27,10 @@ TEST(Average, TakesTheMeanOfTheWeightsAndTheSettingsOfTheLast) {
   o = run("average --run run -o mean");
   ASSERT_EQ(o.status, 0) << o.text;
   const auto files = real_file_system();
-  EXPECT_THAT(files->read_file(directory + "/mean/config.yml"), testing::HasSubstr("  clip: 1 "));
-  EXPECT_THAT(files->read_file(directory + "/run/checkpoints/step-00000002/config.yml"), testing::Not(testing::HasSubstr("  clip: 1 ")));
+  EXPECT_THAT(files->read_file(directory_ + "/mean/config.yml"), testing::HasSubstr("  clip: 1 "));
+  EXPECT_THAT(files->read_file(directory_ + "/run/checkpoints/step-00000002/config.yml"), testing::Not(testing::HasSubstr("  clip: 1 ")));
   const auto weights = [&](const std::string& model) {
-    const SafetensorsFile file(*files, directory + "/" + model + "/model.safetensors");
+    const SafetensorsFile file(*files, directory_ + "/" + model + "/model.safetensors");
     const auto& data = file.at("encoder.embedding").data;
     std::vector<float> values(data.size() / sizeof(float));
     std::memcpy(values.data(), data.data(), data.size());
@@ -46,7 +39,6 @@ TEST(Average, TakesTheMeanOfTheWeightsAndTheSettingsOfTheLast) {
   const std::vector<float> mean = weights("mean"), early = weights("run/checkpoints/step-00000002"),
                            late = weights("run/checkpoints/step-00000004");
   for (size_t i = 0; i < mean.size(); ++i) ASSERT_NEAR(mean[i], 0.5 * (early[i] + late[i]), 1e-6) << i;
-  std::filesystem::remove_all(directory);
 }
 
 }  // namespace

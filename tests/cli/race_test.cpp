@@ -2,59 +2,52 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
-#include "tests/cli/shell.h"
+#include "tests/cli/program.h"
 
 namespace starling {
 namespace {
 
 using testing::HasSubstr;
 
-class RaceVerbTest : public testing::Test {
+class RaceVerbTest : public ProgramTest {
  protected:
   RaceVerbTest() {
-    char name[] = "/tmp/starling_race_XXXXXX";
-    if (mkdtemp(name)) directory_ = name;
-    std::ofstream a(directory_ + "/a"), b(directory_ + "/b");
-    for (int i = 0; i < 300; ++i) a << "one two three " << i % 7 << "\n", b << i % 7 << " three two one\n";
-    std::ofstream(directory_ + "/c.yml") << "data: {source: a, target: b}\nvalid: {source: a, target: b}\nvocab: {size: 40}\n"
-                                            "model: {preset: transformer-tiny, width: 32, feed-forward: 64}\n"
-                                            "train: {batch-tokens: 200, precision: f32}\n";
-    std::ofstream(directory_ + "/race.yml") << "race:\n  train: c.yml\n  workers: [2]\n  tokens: 800\n  validate-every: 400\n"
-                                               "  arms:\n    - name: plain\n      strategy.wire: bf16\n"
-                                               "cluster: {forward-gflops: 1, backward-gflops: 1, update-gb-s: 5, memory-gb-s: 5}\n";
+    write_counting();
+    write("c.yml",
+          "data: {source: a, target: b}\nvalid: {source: a, target: b}\nvocab: {size: 40}\n"
+          "model: {preset: transformer-tiny, width: 32, feed-forward: 64}\n"
+          "train: {batch-tokens: 200, precision: f32}\n");
+    write("race.yml",
+          "race:\n  train: c.yml\n  workers: [2]\n  tokens: 800\n  validate-every: 400\n"
+          "  arms:\n    - name: plain\n      strategy.wire: bf16\n"
+          "cluster: {forward-gflops: 1, backward-gflops: 1, update-gb-s: 5, memory-gb-s: 5}\n");
   }
-  ~RaceVerbTest() override { std::filesystem::remove_all(directory_); }
-  ShellOutcome run(const std::string& arguments) const {
-    return run_shell("cd '" + directory_ + "' && '" STARLING_BINARY "' race " + arguments);
-  }
-  std::string directory_;
+  ShellOutcome race(const std::string& arguments) const { return run("race " + arguments); }
 };
 
 TEST_F(RaceVerbTest, WritesTablesAndPictureAndContinues) {
-  const ShellOutcome first = run("race.yml --output out --set race.seeds=1,2 --set train.label-smoothing=0");
+  const ShellOutcome first = race("race.yml --output out --set race.seeds=1,2 --set train.label-smoothing=0");
   ASSERT_EQ(first.status, 0) << first.text;
   for (const char* text : {"run 4 of 4: plain, 2 workers, seed 2", "simulated: 2 workers on 10gbe: ", "everything is in out"})
     EXPECT_THAT(first.text, HasSubstr(text));
   for (const char* file : {"table.md", "race.svg", "results.csv", "curves.csv"})
     EXPECT_GT(std::filesystem::file_size(directory_ + "/out/" + file), 100u) << file;
-  const ShellOutcome second = run("race.yml --output out --set race.seeds=1,2 --set train.label-smoothing=0");
+  const ShellOutcome second = race("race.yml --output out --set race.seeds=1,2 --set train.label-smoothing=0");
   EXPECT_EQ(second.status, 0);
   EXPECT_THAT(second.text, testing::Not(HasSubstr("training plain")));
 }
 
 TEST_F(RaceVerbTest, SaysWhatIsWrong) {
-  const ShellOutcome missing = run("no.yml");
+  const ShellOutcome missing = race("no.yml");
   EXPECT_EQ(missing.status, 3);
   EXPECT_THAT(missing.text, HasSubstr("no.yml"));
-  const ShellOutcome setting = run("race.yml --set race.seeds");
+  const ShellOutcome setting = race("race.yml --set race.seeds");
   EXPECT_EQ(setting.status, 2);
   EXPECT_THAT(setting.text, HasSubstr("write --set section.key=value"));
-  const ShellOutcome key = run("race.yml --set strategy.wires=bf16");
+  const ShellOutcome key = race("race.yml --set strategy.wires=bf16");
   EXPECT_EQ(key.status, 2);
   EXPECT_THAT(key.text, HasSubstr("command line: arm one-worker: there is no key 'strategy.wires'; did you mean 'strategy.wire'?"));
 }

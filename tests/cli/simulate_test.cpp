@@ -3,14 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
-#include "tests/cli/shell.h"
+#include "tests/cli/program.h"
 
 namespace starling {
 namespace {
@@ -18,25 +17,18 @@ namespace {
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
-class SimulateTest : public testing::Test {
+class SimulateTest : public ProgramTest {
  protected:
   SimulateTest() {
-    char name[] = "/tmp/starling_simulate_XXXXXX";
-    if (mkdtemp(name)) directory_ = name;
-    std::ofstream a(directory_ + "/a"), b(directory_ + "/b");
-    for (int i = 0; i < 300; ++i) a << "one two three " << i % 7 << "\n", b << i % 7 << " three two one\n";
-    std::ofstream(directory_ + "/c.yml") << "data: {source: a, target: b}\nvocab: {size: 40}\n"
-                                            "model: {preset: transformer-tiny, width: 32, feed-forward: 64}\n"
-                                            "train: {batch-tokens: 300, max-steps: 4, precision: f32}\nlog: {every: 2}\n";
-    std::ofstream(directory_ + "/cluster.yml")
-        << "cluster: {ranks: 3, network: 1gbe, forward-gflops: 1, backward-gflops: 1, update-gb-s: 5, "
-           "memory-gb-s: 5, stragglers: [{rank: 1, factor: 3}]}\n";
+    write_counting();
+    write("c.yml",
+          "data: {source: a, target: b}\nvocab: {size: 40}\n"
+          "model: {preset: transformer-tiny, width: 32, feed-forward: 64}\n"
+          "train: {batch-tokens: 300, max-steps: 4, precision: f32}\nlog: {every: 2}\n");
+    write("cluster.yml",
+          "cluster: {ranks: 3, network: 1gbe, forward-gflops: 1, backward-gflops: 1, update-gb-s: 5, "
+          "memory-gb-s: 5, stragglers: [{rank: 1, factor: 3}]}\n");
   }
-  ~SimulateTest() override { std::filesystem::remove_all(directory_); }
-  ShellOutcome run(const std::string& arguments) const {
-    return run_shell("cd '" + directory_ + "' && '" STARLING_BINARY "' " + arguments);
-  }
-  std::string directory_;
 };
 
 std::string after(const std::string& text, const std::string& key, size_t length) {

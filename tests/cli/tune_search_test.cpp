@@ -10,7 +10,7 @@
 
 #include "base/checkpoint.h"
 #include "base/lock.h"
-#include "tests/cli/shell.h"
+#include "tests/cli/program.h"
 
 namespace starling {
 namespace {
@@ -19,28 +19,17 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
 
-class TuneSearchTest : public testing::Test {
+class TuneSearchTest : public ProgramTest {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/starling_tune_XXXXXX";
-    ASSERT_TRUE(mkdtemp(name));
-    directory_ = name;
-    std::string source, target;
-    for (int i = 0; i < 200; ++i) {
-      const char a = static_cast<char>('a' + i % 26), b = static_cast<char>('a' + i * 7 % 26);
-      source += std::string("see ") + a + b + " now\n", target += std::string("siehe ") + b + a + " jetzt\n";
-    }
+    const std::string source = seeing(200, true), target = seeing(200, false);
     write("a", source), write("b", target);
     write("dev.a", source.substr(0, 10 * 11)), write("dev.b", target.substr(0, 10 * 15));
     ASSERT_EQ(train(20).status, 0);
   }
-  void TearDown() override { fs::remove_all(directory_); }
 
-  std::string path(const std::string& name) const { return directory_ + "/" + name; }
   std::string best() const { return path("run/checkpoints/step-00000020"); }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(path(name), std::ios::binary) << text; }
   std::string content(const std::string& file) const { return files_->read_file(file); }
-  ShellOutcome run(const std::string& arguments) const { return run_shell("cd " + directory_ + " && '" STARLING_BINARY "' " + arguments); }
   ShellOutcome train(int steps) const {
     return run(
         "train --data.source a --data.target b --train.output run --vocab.size 60 --model.preset transformer-tiny --model.width 32 "
@@ -53,7 +42,6 @@ class TuneSearchTest : public testing::Test {
   }
 
   std::unique_ptr<FileSystem> files_ = real_file_system();
-  std::string directory_;
 };
 
 TEST_F(TuneSearchTest, TheSweepIsWhatTranslateAndEvaluateGive) {

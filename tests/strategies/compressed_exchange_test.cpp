@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "sim/simulate.h"
+#include "tests/strategies/plain_worker.h"
 
 namespace starling {
 namespace {
@@ -16,26 +17,9 @@ namespace {
 using Values = std::vector<double>;
 
 // A worker that only exchanges.
-class Exchanger : public Worker {
+class Exchanger : public PlainWorker {
  public:
-  Exchanger(World& world, const std::string& backend) : world_(world), backend_(make_backend(backend, 1)), parameters_(*backend_) {}
-  Communicator& comm() override { return *world_.comm; }
-  Clock& clock() override { return *world_.clock; }
-  ParameterStore& parameters() override { return parameters_; }
-  Optimizer& optimizer() override { throw Error("there is no optimizer"); }
-  void gradients(const Calls&) override {}
-  StepTotals idle_totals() override { return {}; }
-  LookupRows lookup_rows(const Parameter&, bool) override { return {}; }
-  double gradient_divisor(const StepTotals&) override { return 1; }
-  UpdatePlan plan_update(const StepTotals&, double) override { return {}; }
-  double learning_rate(int64_t) const override { return 0; }
-  int64_t planned_updates() const override { return 0; }
-  std::string step_name() const override { return "update 7"; }
-
- private:
-  World& world_;
-  std::unique_ptr<Backend> backend_;
-  ParameterStore parameters_;
+  Exchanger(World& world, const std::string& backend) : PlainWorker(world, 0, 1, backend) {}
 };
 
 const std::vector<NamedRange> kTensors = {{"embedding", {0, 20000}}, {"bias", {20000, 20100}}, {"weight", {20112, 29000}}};

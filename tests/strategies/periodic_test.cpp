@@ -7,51 +7,29 @@
 
 #include "sim/simulate.h"
 #include "strategies/strategy.h"
+#include "tests/strategies/plain_worker.h"
 #include "tests/strategies/training.h"
 
 namespace starling {
 namespace {
 
 // A replica with a loss of its own: gradient of rank r = curvature (theta - goal_r), per token; plain SGD.
-class Quadratic : public Worker {
+class Quadratic : public PlainWorker {
  public:
-  Quadratic(World& world, double rate, double tokens) : world_(world), rate_(rate), tokens_(tokens) {
-    for (const char* name : {"embedding", "encoder.0.w", "encoder.1.w", "decoder.0.w"}) store_.add(name, {16}, {Initializer::zeros});
-    store_.allocate(1, true);
+  Quadratic(World& world, double rate, double tokens) : PlainWorker(world, rate, tokens) {
+    for (const char* name : {"embedding", "encoder.0.w", "encoder.1.w", "decoder.0.w"}) parameters().add(name, {16}, {Initializer::zeros});
+    allocate();
     for (int64_t i = 0; i < count(); ++i) values()[i] = 0.1 * static_cast<double>(i % 7) - 0.2;
-    OptimizerOptions sgd;
-    sgd.optimizer = "sgd";
-    optimizer_.emplace(*backend_, sgd, count());
   }
-  int64_t count() const { return store_.values().count(); }
-  double* values() { return store_.values().data<double>(); }
+  int64_t count() { return parameters().values().count(); }
+  double* values() { return parameters().values().data<double>(); }
   static double curvature(int64_t i) { return 0.2 + 0.05 * static_cast<double>(i % 5); }
   static double goal(int rank, int64_t i) { return std::sin(static_cast<double>(7 * rank + 3 * i + 1)); }
-
-  Communicator& comm() override { return *world_.comm; }
-  Clock& clock() override { return *world_.clock; }
-  ParameterStore& parameters() override { return store_; }
-  Optimizer& optimizer() override { return *optimizer_; }
   void gradients(const Calls& calls) override {
-    auto* g = store_.gradients().data<double>();
-    for (int64_t i = 0; i < count(); ++i) g[i] = tokens_ * curvature(i) * (values()[i] - goal(comm().rank(), i));
-    calls.totals(idle_totals());
-    calls.ready(0);
+    auto* g = parameters().gradients().data<double>();
+    for (int64_t i = 0; i < count(); ++i) g[i] = tokens() * curvature(i) * (values()[i] - goal(comm().rank(), i));
+    PlainWorker::gradients(calls);
   }
-  StepTotals idle_totals() override { return {.smoothed = tokens_, .tokens = tokens_}; }
-  LookupRows lookup_rows(const Parameter&, bool) override { return {}; }
-  double gradient_divisor(const StepTotals& totals) override { return totals.tokens; }
-  UpdatePlan plan_update(const StepTotals& totals, double) override { return {1 / totals.tokens, rate_}; }
-  double learning_rate(int64_t) const override { return 0; }
-  int64_t planned_updates() const override { return 0; }
-  std::string step_name() const override { return "a step"; }
-
- private:
-  World& world_;
-  std::unique_ptr<Backend> backend_ = make_backend("reference", 1);
-  ParameterStore store_{*backend_};
-  std::optional<Optimizer> optimizer_;
-  double rate_, tokens_;
 };
 
 struct Ended {

@@ -8,6 +8,7 @@
 
 #include "sim/simulate.h"
 #include "strategies/strategy.h"
+#include "tests/strategies/plain_worker.h"
 #include "tests/strategies/training.h"
 
 namespace starling {
@@ -22,42 +23,22 @@ double curvature(size_t i) { return 0.3 + 0.1 * std::sin(static_cast<double>(7 *
 double goal(int rank, size_t i) { return std::sin(static_cast<double>(i * i % 1013) + 1.7 * rank); }
 constexpr double kRate = 0.3, kTokens = 10;
 
-class Descender : public Worker {
+class Descender : public PlainWorker {
  public:
-  explicit Descender(World& world) : world_(world) {
-    for (const char* name : {"a", "b", "c"}) store_.add(name, {kTensors[static_cast<size_t>(name[0] - 'a')].count()}, {Initializer::zeros});
-    store_.allocate(1, true);
-    OptimizerOptions sgd;
-    sgd.optimizer = "sgd";
-    optimizer_.emplace(*backend_, sgd, store_.values().count());
+  explicit Descender(World& world) : PlainWorker(world, kRate, kTokens) {
+    for (const char* name : {"a", "b", "c"})
+      parameters().add(name, {kTensors[static_cast<size_t>(name[0] - 'a')].count()}, {Initializer::zeros});
+    allocate();
   }
-  Values values() const { return store_.values().to_doubles(); }
-  Communicator& comm() override { return *world_.comm; }
-  Clock& clock() override { return *world_.clock; }
-  ParameterStore& parameters() override { return store_; }
-  Optimizer& optimizer() override { return *optimizer_; }
+  Values values() { return parameters().values().to_doubles(); }
   void gradients(const Calls& calls) override {
-    auto* g = store_.gradients().data<double>();
-    const auto* theta = store_.values().data<double>();
+    auto* g = parameters().gradients().data<double>();
+    const auto* theta = parameters().values().data<double>();
     for (const Range& r : kTensors)
       for (auto i = static_cast<size_t>(r.begin); i < static_cast<size_t>(r.end); ++i)
         g[i] = kTokens * curvature(i) * (theta[i] - goal(comm().rank(), i));
-    calls.totals(idle_totals());
-    calls.ready(0);
+    PlainWorker::gradients(calls);
   }
-  StepTotals idle_totals() override { return {.smoothed = kTokens, .tokens = kTokens}; }
-  LookupRows lookup_rows(const Parameter&, bool) override { return {}; }
-  double gradient_divisor(const StepTotals& totals) override { return totals.tokens; }
-  UpdatePlan plan_update(const StepTotals& totals, double) override { return {1 / totals.tokens, kRate}; }
-  double learning_rate(int64_t) const override { return 0; }
-  int64_t planned_updates() const override { return 0; }
-  std::string step_name() const override { return "a step"; }
-
- private:
-  World& world_;
-  std::unique_ptr<Backend> backend_ = make_backend("reference", 1);
-  ParameterStore store_{*backend_};
-  std::optional<Optimizer> optimizer_;
 };
 
 struct Ended {

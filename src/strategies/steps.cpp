@@ -1,0 +1,97 @@
+#include "strategies/steps.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace starling {
+namespace {
+
+// Every number of the sums, in the order of the wire.
+template <class Totals, class Visit>
+void each(Totals& t, Visit visit) {
+  int i = 0;
+  for (auto* x : {&t.smoothed, &t.nll, &t.tokens, &t.correct, &t.source_tokens, &t.sentences, &t.clipped, &t.clippable, &t.stop,
+                  &t.finished, &t.reward, &t.samples, &t.distinct})
+    visit(*x, static_cast<size_t>(i++));
+}
+
+}  // namespace
+
+void write_totals(const StepTotals& totals, std::span<double> numbers) {
+  each(totals, [&](const double& x, size_t i) { numbers[i] = x; });
+}
+
+StepTotals read_totals(std::span<const double> numbers) {
+  StepTotals totals;
+  each(totals, [&](double& x, size_t i) { x = numbers[i]; });
+  return totals;
+}
+
+StepTotals& operator+=(StepTotals& a, const StepTotals& b) {
+  double more[kTotals];
+  write_totals(b, more);
+  each(a, [&](double& x, size_t i) { x += more[i]; });
+  return a;
+}
+
+void refuse_step(Worker& worker, const char* what) {
+  throw DivergedError(
+      fmt::format("the {} of {} is not finite; nothing was updated. The latest checkpoint is intact: continue from it with a lower "
+                  "train.learning-rate or longer train.warmup, or with --train.precision f32",
+                  what, worker.step_name()));
+}
+
+Tensor working_tensor(Worker& w, int64_t count, DType type) {
+  return w.clock().timing_only() ? Tensor::phantom({count}, type) : Tensor({count}, type);
+}
+
+Tensor view(const Tensor& flat, const Range& r) { return flat.slice(r.begin, Shape{r.count()}); }
+
+double sum_of_squares(Worker& w, const Tensor& x) {
+  double squares = 0;
+  w.clock().spend({Work::memory, 0, static_cast<double>(x.bytes())}, [&] { squares = w.parameters().backend().sum_of_squares(x); });
+  return squares;
+}
+
+double own_gradient_norm(Worker& w, const StepTotals& totals) {
+  const double norm = std::sqrt(sum_of_squares(w, w.parameters().gradients())) / w.gradient_divisor(totals);
+  if (!std::isfinite(norm)) refuse_step(w, "gradient");
+  return norm;
+}
+
+StepResult update_replica(Worker& w, const StepTotals& totals) {
+  ParameterStore& parameters = w.parameters();
+  Optimizer& optimizer = w.optimizer();
+  StepResult result;
+  result.gradient_norm = own_gradient_norm(w, totals);
+  const Worker::UpdatePlan plan = w.plan_update(totals, result.gradient_norm);
+  result.learning_rate = plan.rate;
+  const double moved = optimizer.elements_moved();
+  optimizer.begin_update();
+  w.clock().spend({Work::update, 0, moved * static_cast<double>(parameters.values().bytes())},
+                  [&] { optimizer.update(parameters.values(), parameters.gradients(), plan.scale, plan.rate); });
+  parameters.changed();
+  return result;
+}
+
+std::vector<Pending> all_reduce_in_pieces(Communicator& comm, const Tensor& x, double mib, bool narrow) {
+  const int64_t piece = std::max<int64_t>(16, static_cast<int64_t>(mib * (1 << 20)) / size_of(x.dtype()) / 16 * 16);
+  std::vector<Pending> pending;
+  for (int64_t at = 0; at < x.count(); at += piece) {
+    const Tensor y = x.slice(at, Shape{std::min(piece, x.count() - at)});
+    pending.push_back(narrow ? comm.all_reduce_bf16(y) : comm.all_reduce(y));
+  }
+  return pending;
+}
+
+void divide_by(Worker& w, const Tensor& x, int n) {
+  const auto divide = [&](auto* values) {
+    for (int64_t i = 0; i < x.count(); ++i) values[i] /= static_cast<std::remove_pointer_t<decltype(values)>>(n);
+  };
+  w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(x.bytes())},
+                  [&] { x.dtype() == DType::f32 ? divide(x.data<float>()) : divide(x.data<double>()); });
+}
+
+}  // namespace starling

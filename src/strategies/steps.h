@@ -1,0 +1,37 @@
+// What the steps of several strategies have in common: sums as numbers on the wire, the norm and the update of one replica, the end of
+// a step that must not change anything, and tensors that take part in timing alone.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "strategies/strategy.h"
+#include "strategies/worker.h"
+
+namespace starling {
+
+constexpr int kTotals = 13;  // numbers in StepTotals
+void write_totals(const StepTotals& totals, std::span<double> numbers);
+StepTotals read_totals(std::span<const double> numbers);
+StepTotals& operator+=(StepTotals& a, const StepTotals& b);
+
+// The DivergedError of a step whose loss or gradient (`what`) is not finite: names the batch, and what to do.
+[[noreturn]] void refuse_step(Worker& worker, const char* what);
+
+// [count]; without storage where nothing is computed, only timed.
+Tensor working_tensor(Worker& worker, int64_t count, DType type);
+Tensor view(const Tensor& flat, const Range& range);
+
+// Of the elements of x (0 where nothing is computed); charged to the clock.
+double sum_of_squares(Worker& worker, const Tensor& x);
+// Norm of the replica's whole gradient divided as the totals say; refuses the step if it is not finite.
+double own_gradient_norm(Worker& worker, const StepTotals& totals);
+// Updates the whole replica by its own gradient, clipped by its own norm. `totals`: what the gradient is the sum over.
+StepResult update_replica(Worker& worker, const StepTotals& totals);
+
+// Starts the sum of x over the ranks in pieces of so many MiB, which travel one behind the other; with bf16 on the wire when `narrow`.
+std::vector<Pending> all_reduce_in_pieces(Communicator& comm, const Tensor& x, double mib, bool narrow);
+// x /= n; charged to the clock.
+void divide_by(Worker& worker, const Tensor& x, int n);
+
+}  // namespace starling

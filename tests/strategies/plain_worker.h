@@ -1,0 +1,48 @@
+// A worker without a model, for tests of strategies: parameters in double, plain SGD, as many tokens an update as it is told.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "strategies/worker.h"
+
+namespace starling {
+
+class PlainWorker : public Worker {
+ public:
+  PlainWorker(World& world, double rate, double tokens, const std::string& backend = "reference")
+      : world_(world), rate_(rate), tokens_(tokens), backend_(make_backend(backend, 1)), store_(*backend_) {}
+
+  Communicator& comm() override { return *world_.comm; }
+  Clock& clock() override { return *world_.clock; }
+  ParameterStore& parameters() override { return store_; }
+  Optimizer& optimizer() override { return optimizer_.value(); }
+  void gradients(const Calls& calls) override { calls.totals(idle_totals()), calls.ready(0); }
+  StepTotals idle_totals() override { return {.smoothed = tokens_, .tokens = tokens_}; }
+  LookupRows lookup_rows(const Parameter&, bool) override { return {}; }
+  double gradient_divisor(const StepTotals& totals) override { return totals.tokens; }
+  UpdatePlan plan_update(const StepTotals& totals, double) override { return {1 / totals.tokens, rate_}; }
+  double learning_rate(int64_t) const override { return 0; }
+  int64_t planned_updates() const override { return 0; }
+  std::string step_name() const override { return "update 7"; }
+
+ protected:
+  // After the parameters have been added.
+  void allocate() {
+    store_.allocate(1, true);
+    OptimizerOptions sgd;
+    sgd.optimizer = "sgd";
+    optimizer_.emplace(*backend_, sgd, store_.values().count());
+  }
+  double tokens() const { return tokens_; }
+
+ private:
+  World& world_;
+  double rate_, tokens_;
+  std::unique_ptr<Backend> backend_;
+  ParameterStore store_;
+  std::optional<Optimizer> optimizer_;
+};
+
+}  // namespace starling
