@@ -135,7 +135,7 @@ class Race {
     lock_ = FileLock::try_acquire(join_path(r_.output, "lock"));
     if (!lock_)
       throw ConfigError(fmt::format("{}: another race uses this directory; wait for it, or choose another race.output", r_.output));
-    const Config config = race_config(r_, first_run(r_.baseline));
+    const Config config = race_config(r_, {&r_.baseline, 1, r_.seeds.front(), r_.baseline.rates.front(), "", false});
     vocabularies_.emplace(open_vocabularies(config, *files_, progress_.say));
     store_.emplace(
         TokenStore::open_or_build(*files_, join_path(r_.output, "data"), config.data, vocabularies_->source(), vocabularies_->target(), 1));
@@ -163,8 +163,9 @@ class Race {
   bool alone(const RaceArm& arm) const {
     const auto [at, fresh] = alone_.try_emplace(arm.name, false);
     if (fresh)
-      at->second = ranks_go_alone(race_config(r_, {&arm, static_cast<int>(arm.workers.front()), r_.seeds.front(), arm.rates.front(), ""}),
-                                  vocabularies_->sizes(), static_cast<int>(arm.workers.front()));
+      at->second =
+          ranks_go_alone(race_config(r_, {&arm, static_cast<int>(arm.workers.front()), r_.seeds.front(), arm.rates.front(), "", false}),
+                         vocabularies_->sizes(), static_cast<int>(arm.workers.front()));
     return at->second;
   }
   // The networks that runs of the arm are for: "" = any.
@@ -177,7 +178,12 @@ class Race {
 
   RaceRun first_run(const RaceArm& arm) const {
     const int workers = tuning_workers(arm);
-    return {&arm, workers, r_.seeds.front(), arm.rates.front(), networks_of(arm, workers).front()};
+    return {&arm,
+            workers,
+            r_.seeds.front(),
+            arm.rates.front(),
+            networks_of(arm, workers).front(),
+            r_.screening_tokens > 0 && arm.rates.size() > 1};
   }
 
   // Counts runs and tokens, for progress: rates and finalists are not known yet, but how many there are is.
@@ -192,8 +198,8 @@ class Race {
       for (const int64_t workers : arm->workers) {
         RaceRun run = first_run(*arm);
         const double networks = static_cast<double>(networks_of(*arm, static_cast<int>(workers)).size());
-        const double seeds = repeated ? static_cast<double>(r_.seeds.size()) : 1, known = workers == run.workers ? 1 : 0;
-        run.workers = static_cast<int>(workers);
+        const double seeds = repeated ? static_cast<double>(r_.seeds.size()) : 1, known = workers == run.workers && !run.trial ? 1 : 0;
+        run.workers = static_cast<int>(workers), run.trial = false;
         add(run, networks * seeds - known);
       }
     }
@@ -243,7 +249,7 @@ class Race {
     std::vector<RaceRun> all;
     for (const int64_t workers : arm.workers)
       for (const std::string& network : networks_of(arm, static_cast<int>(workers)))
-        all.push_back({&arm, static_cast<int>(workers), seed, rates_.at(arm.name), network});
+        all.push_back({&arm, static_cast<int>(workers), seed, rates_.at(arm.name), network, false});
     return all;
   }
 
@@ -349,7 +355,7 @@ class Race {
     recorder.keep();
     if (status != 0) throw Interrupted{status};
     record.validations = validations_of(directory);
-    if (!record.diverged && !r_.final_metrics.empty()) record.finals = final_scores(config);
+    if (!record.diverged && !run.trial && !r_.final_metrics.empty()) record.finals = final_scores(config);
     record.done = true;
     save(run, record);
     if (r_.keep_models) return;

@@ -149,10 +149,12 @@ RaceRecipe load_recipe(const std::string& path, const std::vector<Override>& set
 std::string run_directory(const RaceRecipe& recipe, const std::string& run) { return join_path(join_path(recipe.output, "runs"), run); }
 
 std::string RaceRun::name() const {
-  return fmt::format("{}-{}w-seed{}-rate{:g}{}{}", arm->name, workers, seed, rate, network.empty() ? "" : "-", network);
+  return fmt::format("{}-{}w-seed{}-rate{:g}{}{}{}", arm->name, workers, seed, rate, network.empty() ? "" : "-", network,
+                     trial ? "-trial" : "");
 }
 
 int64_t planned_tokens(const RaceRecipe& recipe, const RaceRun& run) {
+  if (run.trial) return recipe.screening_tokens;
   return run.workers == 1 ? recipe.tokens : std::llround(recipe.longer * static_cast<double>(recipe.tokens));
 }
 
@@ -171,7 +173,8 @@ Config race_config(const RaceRecipe& recipe, const RaceRun& run) {
   c.valid.every = updates(recipe.validate_every);
   c.valid.metrics = {"cross-entropy"};
   for (const RaceTarget& t : recipe.targets)
-    if (std::find(c.valid.metrics.begin(), c.valid.metrics.end(), t.metric) == c.valid.metrics.end()) c.valid.metrics.push_back(t.metric);
+    if (!run.trial && std::find(c.valid.metrics.begin(), c.valid.metrics.end(), t.metric) == c.valid.metrics.end())
+      c.valid.metrics.push_back(t.metric);
   c.valid.early_stopping_metric = "first";
   c.log.every = c.valid.every, c.log.progress = "never";
   c.checkpoint.every = 4 * c.valid.every, c.checkpoint.keep = 1;

@@ -71,6 +71,7 @@ struct RaceRecipe {
   std::vector<double> rates;         // empty: train.learning-rate
   std::string tuning = "equal";      // equal | fixed
   int64_t tuning_workers = 0;        // 0: the first number of workers
+  int64_t screening_tokens = 0;      // 0: candidates are trained to the end
   std::vector<std::string> final_metrics;
   bool keep_models = false;
   std::vector<RaceNetwork> networks;
@@ -95,6 +96,9 @@ void visit(Visitor& v, RaceRecipe& r) {
   v.numbers("learning-rates", r.rates, "candidates for train.learning-rate, of one worker too; empty = as train says", 1e-12, 1e6);
   v.choice("tuning", r.tuning, {"equal", "fixed"}, "equal = every arm must have as many candidates; fixed = numbers may differ");
   v.field("tuning-workers", r.tuning_workers, "number of workers at which candidates are compared; 0 = the first", 0, 65536);
+  v.field("screening-tokens", r.screening_tokens,
+          "target tokens that each candidate for the learning rate trains on; 0 = as many as a run, and the best one is the run", 0,
+          int64_t{1} << 53);
   v.choice("final-metrics", r.final_metrics, {"bleu", "chrf", "chrf++", "ter", "gleu"}, "measured once, at the end of each run");
   v.field("keep-models", r.keep_models, "keep the checkpoints of finished runs");
   v.records("networks", r.networks, "networks that virtual times are computed for");
@@ -117,6 +121,7 @@ struct RaceRun {
   int64_t seed = 1;
   double rate = 0;      // 0: as the configuration says
   std::string network;  // of arms whose timing matters; else ""
+  bool trial = false;   // of a candidate, with race.screening-tokens
   std::string name() const;
 };
 

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "tests/race/fixture.h"
@@ -162,6 +163,28 @@ TEST_F(WholeRace, ADivergedCandidateIsNotChosen) {
       run_race(load_recipe(recipe("race", text), {{"train.warmup", "1"}, {"train.optimizer", "sgd"}}), {[](const std::string&) {}, {}}), 0);
   EXPECT_THAT(read("race/table.md"), HasSubstr("| plain | 2 | 0.003 |"));
   for (const auto& line : csv("race/results.csv")) EXPECT_EQ(line.at("learning_rate"), "0.003");
+}
+
+TEST_F(WholeRace, ShortTrialsChooseTheRate) {
+  std::string text = kRecipe;
+  text.replace(text.find("seeds: [1, 2]"), 13, "seeds: [1]");
+  text = text.substr(0, text.find("    - name: twin"));
+  std::map<std::string, int64_t> updates;  // by run
+  const RaceProgress counting{[](const std::string&) {}, [&](const std::string& run, int64_t, int64_t) { ++updates[run]; }};
+  ASSERT_EQ(run_race(load_recipe(recipe("race", text), {{"race.screening-tokens", "1200"}}), counting), 0);
+  const auto lines = csv("race/results.csv");
+  ASSERT_EQ(lines.size(), 3u) << read("race/results.csv");
+  std::set<std::string> runs;
+  for (const auto& [run, count] : updates) runs.insert(run);
+  std::set<std::string> expected;
+  for (const auto& [arm, line] : {std::pair{"one-worker-1w", lines[0]}, std::pair{"plain-2w", lines[1]}}) {
+    for (const char* rate : {"0.003", "0.001"}) expected.insert(fmt::format("{}-seed1-rate{}-trial", arm, rate));
+    expected.insert(fmt::format("{}-seed1-rate{}", arm, line.at("learning_rate")));
+  }
+  EXPECT_EQ(runs, expected) << "both candidates are tried, and the better one is run";
+  const int64_t trial = updates.at("one-worker-1w-seed1-rate0.003-trial");
+  EXPECT_EQ(updates.at(fmt::format("one-worker-1w-seed1-rate{}", lines[0].at("learning_rate"))), 2 * trial);
+  EXPECT_EQ(updates.at("plain-2w-seed1-rate0.003-trial"), trial / 2) << "trials of several workers are not longer";
 }
 
 TEST(RaceRecipe, EveryKeyIsInTheManual) {
