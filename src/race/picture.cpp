@@ -15,7 +15,21 @@ constexpr double kWide = 330, kHigh = 210, kLeft = 52, kTop = 40, kGapX = 70, kG
 constexpr const char* kColors[] = {"#444444", "#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                    "#e69f00", "#56b4e9", "#8c564b", "#7f7f00", "#6a3d9a"};
 
-std::string color(size_t arm) { return kColors[arm % std::size(kColors)]; }
+// The first color is one worker's alone.
+std::string color(size_t arm) { return kColors[arm == 0 ? 0 : 1 + (arm - 1) % (std::size(kColors) - 1)]; }
+// Arms that have a color for the second time have broken lines and pale bars.
+bool repeated(size_t arm) { return arm >= std::size(kColors); }
+std::string dashes(size_t arm) { return arm == 0 ? " stroke-dasharray=\"5 3\"" : repeated(arm) ? " stroke-dasharray=\"8 2 2 2\"" : ""; }
+
+// A generous estimate for a sans-serif font of size 1.
+constexpr double kLetter = 0.63;
+double text_width(const std::string& text, double size) { return kLetter * size * static_cast<double>(text.size()); }
+
+// What fits into a width, with an ellipsis for the rest.
+std::string fitted(const std::string& text, double size, double width) {
+  if (text_width(text, size) <= width) return text;
+  return text.substr(0, static_cast<size_t>(std::max(1.0, width / (kLetter * size) - 1))) + "…";
+}
 
 // Round numbers from low to high, about five.
 std::vector<double> ticks(double low, double high) {
@@ -42,13 +56,16 @@ class Picture {
   std::string text() {
     const std::vector<int> counts = results_.worker_counts();
     const double columns = static_cast<double>(recipe_.networks.size()), rows = static_cast<double>(counts.size() + 1);
+    const std::string title = fmt::format("Simulated{}: {} over virtual time, speed-up over one worker",
+                                          results_.unfinished().empty() ? "" : ", unfinished", target_.metric);
+    width_ = std::max({kLeft + columns * (kWide + kGapX), kLeft + legend_column(), kLeft + text_width(title, 14)});
     const double legend = 26.0 * std::ceil(static_cast<double>(arms_.size()) / legend_columns());
-    const double width = kLeft + columns * (kWide + kGapX), height = kTop + legend + rows * (kHigh + kGapY);
+    const double height = kTop + legend + rows * (kHigh + kGapY);
     body_ += fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
         "font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-        width, height);
-    label(kLeft, 20, "Simulated: " + target_.metric + " over virtual time, and convergence speed-up over one worker", "start", 14);
+        width_, height);
+    label(kLeft, 20, title, "start", 14);
     draw_legend();
     for (size_t n = 0; n < recipe_.networks.size(); ++n) {
       const double x = kLeft + static_cast<double>(n) * (kWide + kGapX);
@@ -60,7 +77,13 @@ class Picture {
   }
 
  private:
-  double legend_columns() const { return std::max(1.0, 2.0 * static_cast<double>(recipe_.networks.size())); }
+  // As wide as the longest name.
+  double legend_column() const {
+    double longest = 150;
+    for (const std::string& arm : arms_) longest = std::max(longest, text_width(arm, 11));
+    return longest + 40;
+  }
+  double legend_columns() const { return std::max(1.0, std::floor((width_ - kLeft) / legend_column())); }
 
   void label(double x, double y, const std::string& text, const char* anchor, int size = 11) {
     body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-size=\"{}\">{}</text>\n", x, y, anchor, size, text);
@@ -72,14 +95,14 @@ class Picture {
   void draw_legend() {
     for (size_t a = 0; a < arms_.size(); ++a) {
       const double columns = legend_columns(), i = static_cast<double>(a);
-      const double x = kLeft + std::fmod(i, columns) * 190, y = kTop + 26 * std::floor(i / columns);
-      line(x, y, x + 22, y, color(a), a == 0 ? " stroke-width=\"2.5\" stroke-dasharray=\"5 3\"" : " stroke-width=\"2.5\"");
+      const double x = kLeft + std::fmod(i, columns) * legend_column(), y = kTop + 26 * std::floor(i / columns);
+      line(x, y, x + 22, y, color(a), " stroke-width=\"2.5\"" + dashes(a));
       label(x + 28, y + 4, arms_[a], "start");
     }
   }
 
   void axes(const Frame& f, const std::string& title, bool vertical_only = false) {
-    label(f.x, f.y - 8, title, "start", 12);
+    label(f.x, f.y - 8, fitted(title, 12, kWide + 0.5 * kGapX), "start", 12);
     for (const double v : ticks(f.low_y, f.high_y)) {
       line(f.x, f.py(v), f.x + kWide, f.py(v), "#dddddd");
       label(f.x - 5, f.py(v) + 4, fmt::format("{:.3g}", v), "end");
@@ -100,14 +123,24 @@ class Picture {
     return all;
   }
 
-  // The time that most need, and the values from their second validation on.
+  // The values to draw.
+  static std::vector<std::pair<double, double>> points(const RaceResult& r, const std::string& metric) {
+    std::vector<std::pair<double, double>> all;
+    for (const CurvePoint& p : r.curve)
+      if (const auto found = p.scores.find(metric); found != p.scores.end() && std::isfinite(found->second))
+        all.emplace_back(p.seconds, found->second);
+    return all;
+  }
+
+  // The time that most need, and the values from their second validation on, as far as they do not diverge.
   Frame frame(const std::vector<const RaceResult*>& shown, double x, double y) const {
     Frame f{x, y, 0, 0, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
     for (const RaceResult* r : shown) {
       f.high_x = std::max(f.high_x, r->curve.back().seconds);
-      for (size_t i = r->curve.size() > 2 ? 1 : 0; i < r->curve.size(); ++i)
-        if (const auto found = r->curve[i].scores.find(target_.metric); found != r->curve[i].scores.end())
-          f.low_y = std::min(f.low_y, found->second), f.high_y = std::max(f.high_y, found->second);
+      if (r->diverged) continue;
+      const auto values = points(*r, target_.metric);
+      for (size_t i = values.size() > 2 ? 1 : 0; i < values.size(); ++i)
+        f.low_y = std::min(f.low_y, values[i].second), f.high_y = std::max(f.high_y, values[i].second);
     }
     if (!(f.high_x > 0)) f.high_x = 1;
     if (!(f.low_y < f.high_y)) f.low_y = std::isfinite(f.low_y) ? f.low_y - 0.5 : 0, f.high_y = f.low_y + 1;
@@ -119,20 +152,23 @@ class Picture {
   void draw_curves(const RaceNetwork& network, int workers, double x, double y) {
     const auto all = shown(network.name, workers);
     const Frame f = frame(all, x, y);
-    axes(f, fmt::format("{} workers on {}: {} over virtual seconds", workers, network.name, target_.metric));
+    axes(f, fmt::format("{} worker{} on {}: {} over virtual seconds", workers, workers == 1 ? "" : "s", network.name, target_.metric));
     body_ += fmt::format("<clipPath id=\"c{}\"><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.0f}\"/></clipPath>\n", ++clips_,
                          x, y, kWide, kHigh);
     if (const double value = results_.target_value(target_, recipe_.seeds.front()); value > f.low_y && value < f.high_y)
       line(x, f.py(value), x + kWide, f.py(value), "#888888", " stroke-dasharray=\"2 3\"");
     for (const RaceResult* r : all) {
       const auto arm = static_cast<size_t>(std::find(arms_.begin(), arms_.end(), r->arm) - arms_.begin());
-      std::string points;
-      for (const CurvePoint& p : r->curve)
-        if (const auto found = p.scores.find(target_.metric); found != p.scores.end())
-          points += fmt::format("{:.1f},{:.1f} ", f.px(p.seconds), f.py(found->second));
-      body_ +=
-          fmt::format("<polyline clip-path=\"url(#c{})\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{} points=\"{}\"/>\n", clips_,
-                      color(arm), r->seed == recipe_.seeds.front() ? "1.8" : "0.7", arm == 0 ? " stroke-dasharray=\"5 3\"" : "", points);
+      const auto values = points(*r, target_.metric);
+      if (values.size() == 1) {
+        body_ += fmt::format("<circle clip-path=\"url(#c{})\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", clips_,
+                             f.px(values[0].first), f.py(values[0].second), color(arm));
+        continue;
+      }
+      std::string path;
+      for (const auto& [seconds, value] : values) path += fmt::format("{:.1f},{:.1f} ", f.px(seconds), f.py(value));
+      body_ += fmt::format("<polyline clip-path=\"url(#c{})\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{} points=\"{}\"/>\n", clips_,
+                           color(arm), r->seed == recipe_.seeds.front() ? "1.8" : "0.7", dashes(arm), path);
     }
   }
 
@@ -157,20 +193,24 @@ class Picture {
   }
 
   void draw_bar(const Frame& f, const RaceResults::Row& r, double x, double width) {
-    if (r.convergence.count == 0) return label(x + width / 2, f.y + kHigh - 4, "-", "middle");
+    if (r.convergence.count == 0) return label(x + width / 2, f.y + kHigh - 4, "-", "middle", 9);
     const auto arm = static_cast<size_t>(std::find(arms_.begin(), arms_.end(), r.arm) - arms_.begin());
     const double top = f.py(r.convergence.mean);
-    body_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n", x + 0.1 * width, top,
-                         0.8 * width, f.y + kHigh - top, color(arm));
+    body_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"{}/>\n", x + 0.1 * width, top,
+                         0.8 * width, f.y + kHigh - top, color(arm), repeated(arm) ? " fill-opacity=\"0.5\"" : "");
     const double middle = x + width / 2, high = f.py(r.convergence.mean + r.convergence.half);
     if (r.convergence.half > 0) line(middle, high, middle, f.py(std::max(0.0, r.convergence.mean - r.convergence.half)), "black");
-    label(middle, high - 3, fmt::format("{:.1f}", r.convergence.mean), "middle", 9);
+    const std::string number = fmt::format("{:.1f}", r.convergence.mean);
+    if (text_width(number, 9) <= width) return label(middle, high - 3, number, "middle", 9);
+    body_ += fmt::format("<text transform=\"translate({:.1f} {:.1f}) rotate(-90)\" font-size=\"{:.0f}\">{}</text>\n",
+                         middle + 0.35 * std::min(9.0, width), high - 3, std::clamp(width, 5.0, 9.0), number);
   }
 
   const RaceResults& results_;
   const RaceRecipe& recipe_;
   const RaceTarget target_;
   std::vector<std::string> arms_;  // one worker first
+  double width_ = 0;
   std::string body_;
   int clips_ = 0;
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "train/validation.h"
@@ -24,7 +25,13 @@ double t_quantile(size_t freedom) {
 // At least as good.
 bool reaches(const std::string& metric, double score, double value) { return score == value || Validator::better(metric, score, value); }
 
-std::string number(double value) { return std::isnan(value) ? "" : fmt::format("{:.6g}", value); }
+std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.6g}", value) : ""; }
+
+std::string counted(int64_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+
+void add_finite(std::vector<double>& values, double value) {
+  if (std::isfinite(value)) values.push_back(value);
+}
 
 // "12.3 ± 0.4", "12.3 (2 of 3)", "-".
 std::string cell(const Interval& v, size_t seeds, const char* format) {
@@ -58,6 +65,10 @@ std::optional<Reached> first_reached(std::span<const CurvePoint> curve, const st
   for (const CurvePoint& p : curve) {
     const auto found = p.scores.find(metric);
     if (found == p.scores.end()) continue;
+    if (!std::isfinite(found->second)) {
+      before = nullptr;
+      continue;
+    }
     if (reaches(metric, found->second, value)) {
       const double f = before ? (value - score_before) / (found->second - score_before) : 1;
       const auto between = [&](double a, double b) { return a + f * (b - a); };
@@ -86,18 +97,23 @@ std::string target_text(const RaceTarget& t) {
   return fmt::format("{} of one worker at its end{}", t.metric, t.margin > 0 ? fmt::format(", {:g} % worse at most", 100 * t.margin) : "");
 }
 
-RaceResults::RaceResults(const RaceRecipe& recipe, std::vector<RaceResult> results, std::vector<Candidate> candidates)
-    : recipe_(recipe), results_(std::move(results)), candidates_(std::move(candidates)) {}
+RaceResults::RaceResults(const RaceRecipe& recipe, std::vector<RaceResult> results, std::vector<Candidate> candidates,
+                         std::string unfinished)
+    : recipe_(recipe), results_(std::move(results)), candidates_(std::move(candidates)), unfinished_(std::move(unfinished)) {}
 
-// One worker has no network, and is shown in every place.
+// One worker is shown with every number of workers, and everywhere if it has no network.
 bool RaceResults::here(const RaceResult& r, const std::string& network, int workers) const {
-  return r.workers == 1 || (r.workers == workers && r.network == network);
+  return (r.workers == 1 || r.workers == workers) && (r.network.empty() || r.network == network);
 }
 
 const RaceResult* RaceResults::baseline(int64_t seed) const {
   for (const RaceResult& r : results_)
-    if (r.arm == recipe_.baseline.name && r.seed == seed) return &r;
+    if (r.arm == recipe_.baseline.name && r.seed == seed) return r.diverged ? nullptr : &r;
   return nullptr;
+}
+
+std::optional<Reached> RaceResults::reached(const RaceResult& r, const RaceTarget& target, double value) const {
+  return r.diverged ? std::nullopt : first_reached(r.curve, target.metric, value);
 }
 
 double RaceResults::target_value(const RaceTarget& t, int64_t seed) const {
@@ -111,6 +127,7 @@ std::vector<int> RaceResults::worker_counts() const {
   std::set<int> counts;
   for (const RaceResult& r : results_)
     if (r.workers > 1) counts.insert(r.workers);
+  if (counts.empty() && !results_.empty()) counts.insert(1);
   return {counts.begin(), counts.end()};
 }
 
@@ -124,15 +141,15 @@ RaceResults::Row RaceResults::row(const RaceArm& arm, const std::string& network
     if (r.diverged) continue;
     const RaceResult* one = baseline(r.seed);
     const double value = target_value(target, r.seed);
-    if (const auto reached = first_reached(r.curve, target.metric, value)) {
-      tokens.push_back(reached->tokens), seconds.push_back(reached->seconds), bytes.push_back(reached->bytes);
-      const auto alone = one ? first_reached(one->curve, target.metric, value) : std::nullopt;
-      if (alone) convergence.push_back(alone->seconds / reached->seconds);
+    if (const auto at = reached(r, target, value)) {
+      tokens.push_back(at->tokens), seconds.push_back(at->seconds), bytes.push_back(at->bytes);
+      const auto alone = one ? reached(*one, target, value) : std::nullopt;
+      if (alone) add_finite(convergence, alone->seconds / at->seconds);
     }
-    if (one) throughput.push_back(r.tokens_per_second() / one->tokens_per_second());
-    loss.push_back(r.final_score("cross-entropy"));
-    if (one) baseline_loss.push_back(one->final_score("cross-entropy"));
-    for (const auto& [metric, score] : r.final_scores) finals[metric].push_back(score);
+    if (one) add_finite(throughput, r.tokens_per_second() / one->tokens_per_second());
+    add_finite(loss, r.final_score("cross-entropy"));
+    if (one) add_finite(baseline_loss, one->final_score("cross-entropy"));
+    for (const auto& [metric, score] : r.final_scores) add_finite(finals[metric], score);
   }
   row.tokens = interval(tokens), row.seconds = interval(seconds), row.bytes = interval(bytes);
   row.convergence = interval(convergence), row.throughput = interval(throughput), row.loss = interval(loss);
@@ -144,7 +161,7 @@ RaceResults::Row RaceResults::row(const RaceArm& arm, const std::string& network
 std::vector<RaceResults::Row> RaceResults::rows(const std::string& network, int workers, const RaceTarget& target) const {
   std::vector<Row> all;
   const auto add = [&](const RaceArm& arm) {
-    for (const int count : {1, workers})
+    for (const int count : std::set<int>{1, workers})
       if (Row r = row(arm, network, count, target); r.seeds > 0) all.push_back(std::move(r));
   };
   add(recipe_.baseline);
@@ -156,28 +173,40 @@ std::optional<RaceResults::Row> RaceResults::recommended(const std::string& netw
   std::optional<Row> best;
   for (const Row& row : rows(network, workers, recipe_.targets.front())) {
     const bool sound = row.seconds.count == row.seeds && row.loss.mean <= 1.01 * row.baseline_loss;
-    if (row.control || row.workers != workers || !sound) continue;
+    if (row.arm == recipe_.baseline.name || row.control || row.workers != workers || !sound) continue;
     if (!best || row.seconds.mean < best->seconds.mean) best = row;
   }
   return best;
 }
 
+std::string RaceResults::recommendation(const Row& best) const {
+  const auto tried = std::count_if(candidates_.begin(), candidates_.end(), [&](const Candidate& c) { return c.arm == best.arm; });
+  const auto times = [](const Interval& v) { return v.count > 0 ? fmt::format("{:.2f}x one worker", v.mean) : std::string(); };
+  const std::string convergence = times(best.convergence), throughput = times(best.throughput);
+  return fmt::format(
+      "{}{} with learning rate {:g}: {} in {:.1f} virtual seconds, {}{}, final loss {:.4f} (one worker {:.4f}), {:.1f} MiB "
+      "sent a worker ({}{})",
+      best.convergence.count > 0 && best.convergence.mean < 1 ? "stay with one worker; the best of the others: " : "use ", best.arm,
+      best.rate, target_text(recipe_.targets.front()), best.seconds.mean,
+      convergence.empty() ? "one worker does not reach it" : convergence,
+      throughput.empty() ? "" : fmt::format(" (throughput {:.2f}x)", best.throughput.mean), best.loss.mean, best.baseline_loss,
+      best.bytes.mean / kMiB, counted(static_cast<int64_t>(best.seeds), "seed"),
+      tried < 2         ? ""
+      : best.seeds == 1 ? ", which also chose the learning rate"
+                        : ", one of which also chose the learning rate");
+}
+
 std::vector<std::string> RaceResults::recommendations() const {
   std::vector<std::string> lines;
-  const std::string target = target_text(recipe_.targets.front());
+  const bool measured = std::any_of(recipe_.seeds.begin(), recipe_.seeds.end(), [&](int64_t seed) { return baseline(seed) != nullptr; });
+  const std::string none = measured ? fmt::format("none reaches the target ({}) with a final loss within 1 % of one worker's",
+                                                  target_text(recipe_.targets.front()))
+                                    : "one worker, by which they are measured, diverged";
   for (const RaceNetwork& network : recipe_.networks)
     for (const int workers : worker_counts()) {
-      const std::string place = fmt::format("simulated: {} workers on {}: ", workers, network.name);
+      const std::string place = fmt::format("simulated: {} on {}: ", counted(workers, "worker"), network.name);
       const auto best = recommended(network.name, workers);
-      if (!best)
-        lines.push_back(place + "no arm to recommend: none reaches the target (" + target +
-                        ") with a final loss within 1 % of one worker's");
-      else
-        lines.push_back(place + (best->convergence.mean < 1 ? "stay with one worker; the best of the others: " : "use ") +
-                        fmt::format("{} with learning rate {:g}: {} in {:.1f} virtual seconds, {:.2f}x one worker (throughput "
-                                    "{:.2f}x), final loss {:.4f} (one worker {:.4f}), {:.1f} MiB sent a worker",
-                                    best->arm, best->rate, target, best->seconds.mean, best->convergence.mean, best->throughput.mean,
-                                    best->loss.mean, best->baseline_loss, best->bytes.mean / kMiB));
+      lines.push_back(place + (best ? recommendation(*best) : "no arm to recommend: " + none));
     }
   return lines;
 }
@@ -185,24 +214,43 @@ std::vector<std::string> RaceResults::recommendations() const {
 std::vector<std::string> RaceResults::ranking() const {
   struct Standing {
     std::string arm;
-    double log_time = 0, loss = 0;
+    double missed = 0;                   // share of its places
+    std::vector<double> relative, loss;  // logarithm of the time over that of the fastest
+    double mean_relative = 0, mean_loss = 0;
   };
-  constexpr double kUnreached = 100;  // in logarithms: behind everybody who arrives
   std::map<std::string, Standing> standings;
+  std::map<std::string, double> places;
   for (const RaceNetwork& network : recipe_.networks)
-    for (const int workers : worker_counts())
-      for (const Row& row : rows(network.name, workers, recipe_.targets.front())) {
-        if (row.control || row.workers != workers) continue;
-        Standing& s = standings[row.arm];
-        s.arm = row.arm;
-        s.log_time += row.seconds.count > 0 ? std::log(std::max(row.seconds.mean, 1e-12)) : kUnreached;
-        s.loss += row.loss.count > 0 ? row.loss.mean : kUnreached;
+    for (const int workers : worker_counts()) {
+      std::vector<Row> here = rows(network.name, workers, recipe_.targets.front());
+      std::erase_if(here, [&](const Row& r) { return r.control || r.workers != workers || r.arm == recipe_.baseline.name; });
+      const auto reaches_it = [](const Row& r) { return r.seconds.count == r.seeds; };
+      const auto log_time = [](const Row& r) { return std::log(std::max(r.seconds.mean, 1e-12)); };
+      double fastest = std::numeric_limits<double>::infinity();
+      for (const Row& r : here)
+        if (reaches_it(r)) fastest = std::min(fastest, log_time(r));
+      for (const Row& r : here) {
+        Standing& s = standings[r.arm];
+        ++places[r.arm];
+        if (reaches_it(r))
+          s.relative.push_back(log_time(r) - fastest);
+        else
+          ++s.missed;
+        if (r.loss.count > 0) s.loss.push_back(r.loss.mean);
       }
+    }
+  const auto mean_or_last = [](const std::vector<double>& values) {
+    return values.empty() ? std::numeric_limits<double>::infinity() : interval(values).mean;
+  };
   std::vector<Standing> sorted;
-  for (const RaceArm& arm : recipe_.arms)
-    if (standings.contains(arm.name)) sorted.push_back(standings[arm.name]);
+  for (const RaceArm& arm : recipe_.arms) {
+    if (!standings.contains(arm.name)) continue;
+    Standing& s = sorted.emplace_back(standings[arm.name]);
+    s.arm = arm.name, s.missed /= places[arm.name];
+    s.mean_relative = mean_or_last(s.relative), s.mean_loss = mean_or_last(s.loss);
+  }
   std::stable_sort(sorted.begin(), sorted.end(), [](const Standing& a, const Standing& b) {
-    return a.log_time != b.log_time ? a.log_time < b.log_time : a.loss < b.loss;
+    return std::tie(a.missed, a.mean_relative, a.mean_loss) < std::tie(b.missed, b.mean_relative, b.mean_loss);
   });
   std::vector<std::string> names;
   for (const Standing& s : sorted) names.push_back(s.arm);
@@ -220,14 +268,14 @@ std::string RaceResults::csv() const {
     for (const RaceTarget& t : recipe_.targets) {
       const RaceResult* one = baseline(r.seed);
       const double value = target_value(t, r.seed);
-      const auto reached = first_reached(r.curve, t.metric, value);
-      const auto alone = one ? first_reached(one->curve, t.metric, value) : std::nullopt;
+      const auto at = reached(r, t, value);
+      const auto alone = one ? reached(*one, t, value) : std::nullopt;
       const CurvePoint last = r.curve.empty() ? CurvePoint{} : r.curve.back();
-      const auto of = [&](double Reached::*what) { return reached ? number((*reached).*what) : ""; };
+      const auto of = [&](double Reached::*what) { return at ? number((*at).*what) : ""; };
       out += fmt::format("yes,{},{},{},{},{},{},{:g},{},{},{},{},{},{},{},{},{},{},{},{},{}", r.arm, r.control ? "yes" : "no", r.workers,
-                         r.network, r.workers > 1 ? number(r.bandwidth_gbit_s) : "", r.seed, r.rate, r.diverged ? "yes" : "no", last.step,
-                         last.tokens, number(last.seconds), last.bytes, t.metric, number(value), of(&Reached::tokens),
-                         of(&Reached::seconds), of(&Reached::bytes), reached && alone ? number(alone->seconds / reached->seconds) : "",
+                         r.network, r.network.empty() ? "" : number(r.bandwidth_gbit_s), r.seed, r.rate, r.diverged ? "yes" : "no",
+                         last.step, last.tokens, number(last.seconds), last.bytes, t.metric, number(value), of(&Reached::tokens),
+                         of(&Reached::seconds), of(&Reached::bytes), at && alone ? number(alone->seconds / at->seconds) : "",
                          one ? number(r.tokens_per_second() / one->tokens_per_second()) : "", number(r.final_score("cross-entropy")));
       for (const std::string& metric : recipe_.final_metrics) {
         const auto found = r.final_scores.find(metric);
@@ -271,11 +319,30 @@ std::string RaceResults::table(const std::string& network, int workers, const Ra
   return out;
 }
 
+// The target, its value and whether one worker gets there.
+std::string RaceResults::target_line(const RaceTarget& target) const {
+  std::vector<double> values;
+  bool has_one = false, one_reaches = false;
+  for (const int64_t seed : recipe_.seeds)
+    if (const RaceResult* one = baseline(seed)) {
+      const double value = target_value(target, seed);
+      add_finite(values, value);
+      has_one = true, one_reaches = one_reaches || reached(*one, target, value);
+    }
+  std::string text = "Target: " + target_text(target);
+  if (target.value == 0 && !values.empty())
+    text += fmt::format(": {:.4f}{}", interval(values).mean,
+                        values.size() > 1 ? fmt::format(" (mean of {} seeds)", values.size()) : std::string());
+  return text + (has_one && !one_reaches ? ". One worker does not reach it." : ".");
+}
+
 std::string RaceResults::markdown() const {
-  std::string out =
-      "# Race\n\nReal gradients, simulated cluster: every time is virtual. ± is the half-width of the 95 % interval of the mean over "
-      "seeds; "
-      "\"(2 of 3)\": so many seeds reached the target, and the mean is theirs; \"-\": none did.\n";
+  std::string out = "# Race\n";
+  if (!unfinished_.empty()) out += "\n**Unfinished: " + unfinished_ + ".**\n";
+  out +=
+      "\nReal gradients, simulated cluster: every time is virtual. ± is the half-width of the 95 % interval of the mean over seeds; "
+      "\"(2 of 3)\": only so many seeds have it, and the mean is theirs; \"-\": none has it, as the target is not reached (for a speed-up: "
+      "also not by one worker) or the run diverged.\n";
   for (const std::string& line : recommendations()) out += "\n- " + line;
   out += "\n";
   for (const RaceNetwork& network : recipe_.networks)
@@ -283,9 +350,12 @@ std::string RaceResults::markdown() const {
       double bandwidth = 0;
       for (const RaceResult& r : results_)
         if (r.workers == workers && r.network == network.name) bandwidth = r.bandwidth_gbit_s;
-      out += fmt::format("\n## {} workers on {} ({}{:.4g} Gbit/s)\n", workers, network.name,
-                         network.r > 0 ? fmt::format("r = {:g}, ", network.r) : "", bandwidth);
-      for (const RaceTarget& t : recipe_.targets) out += "\nTarget: " + target_text(t) + ".\n\n" + table(network.name, workers, t);
+      std::vector<std::string> facts;
+      if (network.r > 0) facts.push_back(fmt::format("r = {:g}", network.r));
+      if (bandwidth > 0) facts.push_back(fmt::format("{:.4g} Gbit/s", bandwidth));
+      out += fmt::format("\n## {} on {}{}\n", counted(workers, "worker"), network.name,
+                         facts.empty() ? "" : fmt::format(" ({})", fmt::join(facts, ", ")));
+      for (const RaceTarget& t : recipe_.targets) out += "\n" + target_line(t) + "\n\n" + table(network.name, workers, t);
     }
   if (!candidates_.empty()) out += "\n## Learning rates\n\n| arm | workers | learning rate | final loss | |\n|---|---|---|---|---|\n";
   for (const Candidate& c : candidates_)

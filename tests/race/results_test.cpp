@@ -41,6 +41,14 @@ TEST(FirstReached, IsLinearBetweenValidations) {
   EXPECT_FALSE(first_reached({}, "cross-entropy", 9));
 }
 
+TEST(FirstReached, DoesNotDrawLinesFromScoresThatAreNoNumbers) {
+  std::vector<CurvePoint> curve = line(1000, 4);  // 3.9 3.8 3.7 3.6
+  curve[1].scores["cross-entropy"] = NAN;
+  EXPECT_NEAR(first_reached(curve, "cross-entropy", 3.75)->tokens, 300000, 1e-6);
+  curve[1].scores["bleu"] = INFINITY;
+  EXPECT_NEAR(first_reached(curve, "bleu", 2.5)->tokens, 300000, 1e-6);
+}
+
 TEST(FirstReached, TakesTheFirstCrossing) {
   std::vector<CurvePoint> curve = line(1000, 4);  // 3.9 3.8 3.7 3.6
   curve[2].scores["cross-entropy"] = 3.95;
@@ -105,6 +113,65 @@ TEST_F(ResultsTest, RecommendsTheFastestThatIsAsGood) {
   EXPECT_FALSE(RaceResults(recipe_, results_).recommended("net", 4)) << "nobody gets there";
 }
 
+// Times to loss 3 are 1e6 tokens over the speed.
+TEST_F(ResultsTest, RankingIsByTheMeanRelativeTimeOverTheArmsOwnPlaces) {
+  recipe_.networks = {{.name = "net"}, {.name = "other"}};
+  recipe_.arms = {{.name = "few"}, {.name = "many"}, {.name = "misses"}, {.name = "never"}, {.name = "also-never"}};
+  results_.resize(2);  // one worker
+  const auto at = [&](const std::string& arm, const std::string& network, int workers, std::vector<CurvePoint> curve) {
+    results_.push_back({arm, network, false, workers, 9.4, 1, 0.001, false, std::move(curve), {}});
+  };
+  // In one place, half as fast as the fastest; in three places, once the fastest and twice half as fast.
+  at("few", "net", 8, line(2000));
+  at("many", "net", 8, line(4000)), at("many", "other", 4, line(100)), at("many", "net", 4, line(100));
+  at("misses", "other", 4, line(200)), at("misses", "net", 4, line(200)), at("misses", "net", 8, line(9000, 5));
+  at("never", "net", 4, line(9000, 5)), at("also-never", "net", 4, line(9000, 5, -0.1));
+  EXPECT_EQ(RaceResults(recipe_, results_).ranking(), (std::vector<std::string>{"many", "few", "misses", "also-never", "never"}));
+}
+
+TEST_F(ResultsTest, ATargetThatOneWorkerMissesHasNoSpeedUp) {
+  results_[0].curve = results_[1].curve = line(1000, 9);  // ends at 3.1
+  results_.erase(results_.begin() + 4);                   // "bad"
+  const RaceResults results(recipe_, results_);
+  const std::string line = results.recommendations().at(0);
+  EXPECT_THAT(line,
+              HasSubstr("use fast with learning rate 0.001: cross-entropy 3 in 266.7 virtual seconds, one worker does not reach it ("));
+  EXPECT_THAT(results.markdown(), HasSubstr("Target: cross-entropy 3. One worker does not reach it."));
+  EXPECT_THAT(results.markdown(), HasSubstr("| one-worker | 1 | 2 | 0.001 | - | - | - | - | 1.00 ± 0.00 | 3.1000 ± 0.0000 |"));
+  EXPECT_EQ(results.markdown().find("nan"), std::string::npos) << results.markdown();
+}
+
+TEST_F(ResultsTest, TheRecommendationSaysHowManySeedsItRestsOn) {
+  EXPECT_THAT(RaceResults(recipe_, results_).recommendations().at(0), HasSubstr(" sent a worker (2 seeds)"));
+  const std::vector<Candidate> candidates{{"fast", 4, 0.001, 2, true}, {"fast", 4, 0.002, 3, false}};
+  EXPECT_THAT(RaceResults(recipe_, results_, candidates).recommendations().at(0),
+              HasSubstr("(2 seeds, one of which also chose the learning rate)"));
+  results_.erase(results_.begin() + 3);
+  EXPECT_THAT(RaceResults(recipe_, results_, candidates).recommendations().at(0),
+              HasSubstr("(1 seed, which also chose the learning rate)"));
+}
+
+TEST_F(ResultsTest, OneWorkerMayDiverge) {
+  results_[0].diverged = results_[1].diverged = true;
+  results_[1].curve.back().scores["cross-entropy"] = NAN;
+  recipe_.targets = {{"cross-entropy", 3, 0}, {"bleu", 0, 0.1}};
+  const RaceResults results(recipe_, results_);
+  EXPECT_THAT(results.recommendations().at(0), HasSubstr("no arm to recommend: one worker, by which they are measured, diverged"));
+  EXPECT_THAT(results.markdown(), HasSubstr("| one-worker, 2 diverged | 1 | 2 | 0.001 | - | - |"));
+  EXPECT_NEAR(results.rows("net", 4, recipe_.targets[0])[1].tokens.mean, 1e6, 1e-3) << "a fixed target is reached all the same";
+  for (const std::string& text : {results.markdown(), results.csv(), results.curves_csv(), race_picture(results)}) {
+    EXPECT_EQ(text.find("nan"), std::string::npos) << text;
+    EXPECT_EQ(text.find("inf"), std::string::npos) << text;
+  }
+}
+
+TEST_F(ResultsTest, ARaceMayHaveNothingYet) {
+  const RaceResults results(recipe_, {}, {}, "0 of 9 runs are done");
+  EXPECT_THAT(results.markdown(), HasSubstr("**Unfinished: 0 of 9 runs are done.**"));
+  EXPECT_THAT(race_picture(results), HasSubstr("</svg>"));
+  EXPECT_TRUE(results.ranking().empty());
+}
+
 TEST_F(ResultsTest, AnArmMayHaveOneWorkerToo) {
   recipe_.arms[0].workers = {1, 4};
   add("fast", 1, 1, line(1500));
@@ -149,6 +216,51 @@ TEST_F(ResultsTest, WritesTablesAndAPicture) {
     EXPECT_THAT(picture, HasSubstr(text));
   EXPECT_EQ(picture.find("nan"), std::string::npos);
   EXPECT_EQ(picture.find("inf"), std::string::npos);
+}
+
+// Of every element that the picture places itself: the attribute's values.
+std::vector<double> attributes(const std::string& svg, const std::string& name) {
+  std::vector<double> all;
+  for (size_t at = svg.find(" " + name + "=\""); at != std::string::npos; at = svg.find(" " + name + "=\"", at + 1))
+    all.push_back(std::strtod(svg.c_str() + at + name.size() + 3, nullptr));
+  return all;
+}
+
+TEST_F(ResultsTest, ThePictureHasRoomForManyLongNames) {
+  recipe_.arms.clear(), results_.resize(1);
+  recipe_.networks = {{.name = std::string(60, 'n')}};
+  for (int i = 0; i < 12; ++i) {
+    recipe_.arms.push_back({.name = std::string(58, 'a') + std::to_string(10 + i)});
+    const bool arrives = i % 3 != 0;
+    results_.push_back(
+        {recipe_.arms.back().name, recipe_.networks[0].name, false, 4, 9.4, 1, 0.001, false, line(2000 + 100 * i, arrives ? 20 : 1), {}});
+  }
+  const std::string picture = race_picture(RaceResults(recipe_, results_));
+  const double width = std::strtod(picture.c_str() + picture.find("width=\"") + 7, nullptr);
+  std::map<std::string, int> strokes;
+  size_t shown = 0;
+  for (size_t at = picture.find("<text x=\""); at != std::string::npos; at = picture.find("<text x=\"", at + 1)) {
+    const size_t begin = picture.find('>', at) + 1;
+    const std::string text = picture.substr(begin, picture.find('<', begin) - begin);
+    const double x = std::strtod(picture.c_str() + at + 9, nullptr);
+    const bool from_there = picture.substr(at, begin - at).find("\"start\"") != std::string::npos;
+    if (from_there) {
+      // DejaVu Sans, the widest common font, has 0.61 of its size for an "a".
+      const double size = std::strtod(picture.c_str() + picture.find("font-size=\"", at) + 11, nullptr);
+      EXPECT_LT(x + 0.61 * size * static_cast<double>(text.size()), width) << text;
+    }
+    shown += text.starts_with("aaa");
+  }
+  EXPECT_EQ(shown, 12u) << "whole names in the legend";
+  for (size_t at = picture.find("<polyline"); at != std::string::npos; at = picture.find("<polyline", at + 1)) {
+    const std::string element = picture.substr(at, picture.find(" points", at) - at);
+    ++strokes[element.substr(element.find("stroke="))];
+  }
+  for (const auto& [stroke, count] : strokes) EXPECT_EQ(count, 1) << "two arms look alike: " << stroke;
+  EXPECT_EQ(attributes(picture, "cx").size(), 4u) << "a single validation is a point";
+  for (const char* name : {"x", "y", "x1", "y1", "x2", "y2", "cx", "cy"})
+    for (const double value : attributes(picture, name)) EXPECT_TRUE(value >= 0 && value < 3000) << name;
+  EXPECT_EQ(picture.find("nan"), std::string::npos);
 }
 
 }  // namespace
