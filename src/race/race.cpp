@@ -41,6 +41,7 @@ struct Record {
   std::vector<std::pair<int64_t, std::map<std::string, double>>> validations;  // update, scores
   std::map<std::string, double> finals;
 
+  // Of the last validation; infinite if the run diverged.
   double loss() const {
     if (diverged || validations.empty()) return std::numeric_limits<double>::infinity();
     const double value = validations.back().second.at("cross-entropy");
@@ -53,36 +54,52 @@ std::string scenario_text(Scenario scenario) {
   return write_config(sections);
 }
 
+// JSON has no other numbers than finite ones: null stands for those.
+Json scores_to_json(const std::map<std::string, double>& scores) {
+  Json json = Json::object();
+  for (const auto& [metric, score] : scores) json[metric] = std::isfinite(score) ? Json(score) : Json();
+  return json;
+}
+
+std::map<std::string, double> scores_from(const Json& json) {
+  std::map<std::string, double> scores;
+  for (const auto& [metric, score] : json.items())
+    scores[metric] = score.is_null() ? std::numeric_limits<double>::quiet_NaN() : score.get<double>();
+  return scores;
+}
+
 Json to_json(const Record& r) {
   Json validations = Json::array();
-  for (const auto& [step, scores] : r.validations) validations.push_back({{"step", step}, {"scores", scores}});
-  return {
-      {"configuration", r.configuration}, {"done", r.done}, {"diverged", r.diverged}, {"validations", validations}, {"finals", r.finals}};
+  for (const auto& [step, scores] : r.validations) validations.push_back({{"step", step}, {"scores", scores_to_json(scores)}});
+  return {{"configuration", r.configuration},
+          {"done", r.done},
+          {"diverged", r.diverged},
+          {"validations", validations},
+          {"finals", scores_to_json(r.finals)}};
 }
 
 Record record_from(const Json& j, const std::string& path) {
   Record r;
   try {
     j.at("configuration").get_to(r.configuration), j.at("done").get_to(r.done), j.at("diverged").get_to(r.diverged);
-    for (const Json& v : j.at("validations"))
-      r.validations.emplace_back(v.at("step").get<int64_t>(), v.at("scores").get<std::map<std::string, double>>());
-    j.at("finals").get_to(r.finals);
+    for (const Json& v : j.at("validations")) r.validations.emplace_back(v.at("step").get<int64_t>(), scores_from(v.at("scores")));
+    r.finals = scores_from(j.at("finals"));
   } catch (const Json::exception& e) {
     throw DataError(fmt::format("{}: not the record of a run ({}); remove that run's directory", path, e.what()));
   }
   return r;
 }
 
-// The validations of a run, from its events; one that was repeated after an interruption counts once.
+// The validations of a run, from its events. A run that was continued did everything after its checkpoint again.
 std::vector<std::pair<int64_t, std::map<std::string, double>>> validations_of(const std::string& run) {
   std::map<int64_t, std::map<std::string, double>> by_step;
   std::ifstream events(join_path(run, "events.jsonl"));
   for (std::string line; std::getline(events, line);) {
     const Json event = Json::parse(line, nullptr, false);
-    if (event.is_discarded() || event.value("type", "") != "validation") continue;
-    auto& scores = by_step[event.at("step").get<int64_t>()];
-    for (const auto& [metric, value] : event.at("scores").items())
-      scores[metric] = value.is_number() ? value.get<double>() : std::numeric_limits<double>::infinity();
+    if (event.is_discarded()) continue;
+    const std::string type = event.value("type", "");
+    if (type == "start") by_step.erase(by_step.upper_bound(event.at("step").get<int64_t>()), by_step.end());
+    if (type == "validation") by_step[event.at("step").get<int64_t>()] = scores_from(event.at("scores"));
   }
   return {by_step.begin(), by_step.end()};
 }
@@ -96,10 +113,10 @@ class Race {
     try {
       screen();
       all_workers();
-      write(results());
       repeat(results());
     } catch (const Interrupted& i) {
-      progress_.say("interrupted; the same command continues");
+      write(results(unfinished()));
+      progress_.say(fmt::format("interrupted; the same command continues. What there is so far is in {}: table.md, race.svg", r_.output));
       return i.status;
     }
     const RaceResults final = results();
@@ -122,9 +139,13 @@ class Race {
   std::map<std::string, double> rates_;    // chosen, by arm
   std::vector<Candidate> candidates_;
   std::vector<std::string> finalists_;
-  mutable std::map<std::string, bool> alone_;      // by arm
-  int64_t number_ = 0, planned_runs_ = 0;          // runs so far, in all
-  double passed_ = 0, planned_ = 0, trained_ = 0;  // target tokens of them; those trained by this process
+  struct Ranks {
+    int count;   // of a run, servers included
+    bool alone;  // they go their own ways
+  };
+  mutable std::map<std::pair<std::string, int>, Ranks> ranks_;  // by arm and workers
+  int64_t number_ = 0, planned_runs_ = 0;                       // runs so far, in all
+  double passed_ = 0, planned_ = 0, trained_ = 0;               // target tokens of them; those trained by this process
   double start_ = WallClock().seconds();
 
   // ---- preparation ----
@@ -139,12 +160,60 @@ class Race {
     vocabularies_.emplace(open_vocabularies(config, *files_, progress_.say));
     store_.emplace(
         TokenStore::open_or_build(*files_, join_path(r_.output, "data"), config.data, vocabularies_->source(), vocabularies_->target(), 1));
+    refuse_other_data(config);
+    if (ranks(r_.baseline, 1).count > 1)
+      throw ConfigError(
+          fmt::format("{}: one worker, by which all arms are measured, has a server with the strategy that all arms share; set "
+                      "strategy.name and strategy.servers in arms",
+                      r_.file));
     gradient_bytes_ = gradient_bytes(config, vocabularies_->sizes());
     step_seconds_ = step_seconds(config, r_.cluster, *store_, vocabularies_->sizes(), std::min<int64_t>(200, config.train.max_steps));
     progress_.say(fmt::format("one worker: {:.2f} M parameters, {} target tokens an update, {:.1f} virtual ms of computing; {} updates",
                               static_cast<double>(gradient_bytes_) / 4e6, config.train.batch_tokens, 1e3 * step_seconds_,
                               config.train.max_steps));
+    check_places();
     plan();
+  }
+
+  // Runs of one race see the same text, whenever they are trained.
+  void refuse_other_data(const Config& config) const {
+    const std::string path = join_path(r_.output, "data.json");
+    Json now{{"training", data_digest(*store_)}};
+    now["validation"] = sha256_file(*files_, config.valid.source) + sha256_file(*files_, config.valid.target);
+    if (!fs::exists(path)) return files_->replace_file(path, now.dump() + "\n");
+    const Json then = parse_json_object(read_text_file(path), path);
+    for (const char* what : {"training", "validation"})
+      if (then.value(what, "") != now[what])
+        throw ConfigError(fmt::format(
+            "{}: this race began with other {} data than there is now; restore the files, or choose another race.output", r_.output, what));
+  }
+
+  // What would end the race later: networks that cannot be, and disturbances that cannot happen as they are given.
+  void check_places() const {
+    int most = 0;
+    const auto windows = [](const auto& list) {
+      return std::any_of(list.begin(), list.end(), [](const auto& x) { return x.from_s > 0 || x.until_s < decltype(x){}.until_s; });
+    };
+    const bool windowed = windows(r_.cluster.stragglers) || windows(r_.cluster.link_faults);
+    for (const RaceArm& arm : r_.arms)
+      for (const int64_t count : arm.workers) {
+        const int workers = static_cast<int>(count);
+        most = std::max(most, ranks(arm, workers).count);
+        for (const RaceNetwork& network : r_.networks) scenario(arm, workers, network.name);
+        if (windowed && !networks_of(arm, workers).front().empty())
+          throw ConfigError(
+              fmt::format("{}: arm {}: stragglers and link-faults that come and go (from-s, until-s) are possible only where times are "
+                          "replayed (docs/race.md); remove from-s and until-s, or the arm",
+                          r_.file, arm.name));
+      }
+    for (const Straggler& s : r_.cluster.stragglers)
+      if (s.rank >= most)
+        throw ConfigError(fmt::format("{}: cluster.stragglers: there is no rank {} in any run, the largest has {}; give one below that",
+                                      r_.file, s.rank, most));
+    for (const LinkFault& f : r_.cluster.link_faults)
+      if (f.node * r_.cluster.network.ranks_per_node >= most)
+        throw ConfigError(fmt::format("{}: cluster.link-faults: there is no node {} in any run, the largest has {} ranks; give one that is",
+                                      r_.file, f.node, most));
   }
 
   std::vector<const RaceArm*> arms() const {
@@ -158,19 +227,26 @@ class Race {
     return static_cast<int>(has ? r_.tuning_workers : arm.workers.front());
   }
 
-  // Whether the arm is trained once for each network.
-  bool timed(const RaceArm& arm) const { return arm.timed || alone(arm); }
-  bool alone(const RaceArm& arm) const {
-    const auto [at, fresh] = alone_.try_emplace(arm.name, false);
-    if (fresh)
-      at->second =
-          ranks_go_alone(race_config(r_, {&arm, static_cast<int>(arm.workers.front()), r_.seeds.front(), arm.rates.front(), "", false}),
-                         vocabularies_->sizes(), static_cast<int>(arm.workers.front()));
+  Ranks ranks(const RaceArm& arm, int workers) const {
+    const auto [at, fresh] = ranks_.try_emplace({arm.name, workers});
+    if (fresh) {
+      const Config config = race_config(r_, {&arm, workers, r_.seeds.front(), arm.rates.front(), "", false});
+      at->second = {ranks_for_workers(config, vocabularies_->sizes(), workers), ranks_go_alone(config, vocabularies_->sizes(), workers)};
+    }
     return at->second;
   }
   // The networks that runs of the arm are for: "" = any.
   std::vector<std::string> networks_of(const RaceArm& arm, int workers) const {
-    if (workers == 1 || !timed(arm)) return {""};
+    const Ranks its = ranks(arm, workers);
+    if (its.count == 1 || !(arm.timed || its.alone)) return {""};
+    return network_names();
+  }
+  // The networks that results of the run are for: "" = it has none, being a single rank.
+  std::vector<std::string> places_of(const RaceRun& run) const {
+    if (ranks(*run.arm, run.workers).count == 1) return {""};
+    return run.network.empty() ? network_names() : std::vector<std::string>{run.network};
+  }
+  std::vector<std::string> network_names() const {
     std::vector<std::string> names;
     for (const RaceNetwork& n : r_.networks) names.push_back(n.name);
     return names;
@@ -186,15 +262,18 @@ class Race {
             r_.screening_tokens > 0 && arm.rates.size() > 1};
   }
 
-  // Counts runs and tokens, for progress: rates and finalists are not known yet, but how many there are is.
+  bool finalist(const RaceArm& arm) const { return std::find(finalists_.begin(), finalists_.end(), arm.name) != finalists_.end(); }
+
+  // Counts runs and tokens, for progress. Until the finalists are known the first arms stand for them.
   void plan() {
+    planned_runs_ = 0, planned_ = 0;
     const auto add = [&](const RaceRun& run, double times) {
       planned_runs_ += static_cast<int64_t>(times), planned_ += times * static_cast<double>(planned_tokens(r_, run));
     };
-    int64_t finalists = r_.finalists;
+    int64_t left = r_.finalists;
     for (const RaceArm* arm : arms()) {
       add(first_run(*arm), static_cast<double>(arm->rates.size()));
-      const bool repeated = arm == &r_.baseline || arm->control || finalists-- > 0;
+      const bool repeated = arm == &r_.baseline || arm->control || (finalists_.empty() ? left-- > 0 : finalist(*arm));
       for (const int64_t workers : arm->workers) {
         RaceRun run = first_run(*arm);
         const double networks = static_cast<double>(networks_of(*arm, static_cast<int>(workers)).size());
@@ -234,12 +313,12 @@ class Race {
   void repeat(const RaceResults& so_far) {
     finalists_ = so_far.ranking();
     if (static_cast<int64_t>(finalists_.size()) > r_.finalists) finalists_.resize(static_cast<size_t>(r_.finalists));
+    plan();
     if (r_.seeds.size() > 1 && !finalists_.empty())
       progress_.say(fmt::format("all seeds for one worker, controls and {}", fmt::join(finalists_, ", ")));
     for (size_t s = 1; s < r_.seeds.size(); ++s)
       for (const RaceArm* arm : arms()) {
-        const bool finalist = std::find(finalists_.begin(), finalists_.end(), arm->name) != finalists_.end();
-        if (!finalist && !arm->control && arm != &r_.baseline) continue;
+        if (!finalist(*arm) && !arm->control && arm != &r_.baseline) continue;
         for (const RaceRun& run : runs(*arm, r_.seeds[s])) ensure(run);
       }
   }
@@ -255,13 +334,19 @@ class Race {
 
   // ---- one run ----
 
-  Scenario scenario(const std::string& network, int workers) const {
+  // One worker is disturbed by nothing, since it is what the others are measured by; nor is a run by what befalls ranks that it has not.
+  Scenario scenario(const RaceArm& arm, int workers, const std::string& network) const {
     Scenario s = r_.cluster;
     const auto found = std::find_if(r_.networks.begin(), r_.networks.end(), [&](const RaceNetwork& n) { return n.name == network; });
     const RaceNetwork& net = found == r_.networks.end() ? r_.networks.front() : *found;
-    s.network = race_network(net, r_.cluster.network, workers, gradient_bytes_, step_seconds_);
+    const int count = ranks(arm, workers).count;
+    // r is of a ring of the workers; one worker and its servers have the network of two.
+    s.network = race_network(net, r_.cluster.network, count > 1 ? std::max(2, workers) : 1, gradient_bytes_, step_seconds_);
+    std::erase_if(s.stragglers, [&](const Straggler& x) { return workers == 1 || x.rank >= count; });
+    std::erase_if(s.link_faults, [&](const LinkFault& x) { return workers == 1 || x.node * s.network.ranks_per_node >= count; });
     return s;
   }
+  Scenario scenario(const RaceRun& run) const { return scenario(*run.arm, run.workers, run.network); }
 
   std::string record_path(const RaceRun& run) const { return join_path(run_directory(r_, run.name()), "race.json"); }
 
@@ -271,7 +356,7 @@ class Race {
   std::string configuration_of(const RaceRun& run, Config config) const {
     config.train.output = "run", config.log = {};
     return sha256_hex(dump_config(config, false) + fmt::format("{}\n{}\n", run.workers, fmt::join(r_.final_metrics, " ")) +
-                      (run.network.empty() ? "" : scenario_text(scenario(run.network, run.workers))));
+                      (run.network.empty() ? "" : scenario_text(scenario(run))));
   }
 
   // The record of a finished run; trains it if need be.
@@ -291,12 +376,16 @@ class Race {
                       "race.output",
                       run_directory(r_, run.name())));
     record.configuration = configuration;
-    if (!record.done) {
+    const bool fresh_run = !record.done;
+    if (fresh_run) {
       train(run, config, record);
       trained_ += tokens;
     }
     passed_ += tokens;
+    if (!run.trial)
+      for (const std::string& network : places_of(run)) times_of(run, network, record);  // replayed now, so that tables are quick
     report(run, record);
+    if (fresh_run && !run.trial) write(results(unfinished()));
     return record;
   }
 
@@ -304,7 +393,7 @@ class Race {
     std::string text =
         fmt::format("run {} of {}: {}, {} worker{}, seed {}, learning rate {:g}{}: ", number_, planned_runs_, run.arm->name, run.workers,
                     run.workers == 1 ? "" : "s", run.seed, run.rate, run.network.empty() ? "" : ", on " + run.network);
-    text += record.diverged ? "diverged" : fmt::format("cross-entropy {:.4f}", record.loss());
+    text += std::isfinite(record.loss()) ? fmt::format("cross-entropy {:.4f}", record.loss()) : "diverged";
     for (const auto& [metric, score] : record.finals) text += fmt::format(", {} {:.2f}", metric, score);
     if (trained_ > 0 && planned_ > passed_)
       text += fmt::format("; about {} left", duration_text((WallClock().seconds() - start_) / trained_ * (planned_ - passed_)));
@@ -331,10 +420,15 @@ class Race {
     files_->make_directories(directory);
     save(run, record);
     link_data(directory);
-    Scenario cluster = scenario(run.network, run.workers);
-    cluster.ranks = ranks_for_workers(config, vocabularies_->sizes(), run.workers);
+    Scenario cluster = scenario(run);
+    const auto [ranks, alone] = this->ranks(*run.arm, run.workers);
+    cluster.ranks = ranks;
     if (run.network.empty()) cluster.modelled_collectives = true;  // its times do not count, and the sums are the same
-    TimesRecorder recorder(cluster.ranks, run.workers, alone(*run.arm), run.network.empty() ? "" : join_path(directory, "times.json"));
+    TimesRecorder recorder(ranks, run.workers, alone, run.network.empty() ? "" : join_path(directory, "times.json"));
+    if (!run.network.empty()) {
+      const auto checkpoint = latest_checkpoint(*files_, directory);
+      recorder.continue_from(checkpoint ? checkpoint->step : 0);
+    }
     std::atomic<int> status{0};
     try {
       simulate(cluster, [&](World& world) {
@@ -355,7 +449,7 @@ class Race {
     recorder.keep();
     if (status != 0) throw Interrupted{status};
     record.validations = validations_of(directory);
-    if (!record.diverged && !run.trial && !r_.final_metrics.empty()) record.finals = final_scores(config);
+    if (std::isfinite(record.loss()) && !run.trial && !r_.final_metrics.empty()) record.finals = final_scores(config);
     record.done = true;
     save(run, record);
     if (r_.keep_models) return;
@@ -381,14 +475,14 @@ class Race {
   std::map<int64_t, RaceTimes::At> times_of(const RaceRun& run, const std::string& network, const Record& record) const {
     if (record.validations.empty()) return {};
     const Config config = race_config(r_, run);
-    Scenario cluster = scenario(network, run.workers);
+    const Scenario cluster = scenario(*run.arm, run.workers, network);
     std::map<int64_t, RaceTimes::At> times;
     const auto take = [&](const RaceTimes& all) {
       for (const auto& [step, scores] : record.validations) times[step] = all.at(step);
     };
     if (!run.network.empty()) {
-      const int ranks = ranks_for_workers(config, vocabularies_->sizes(), run.workers);
-      take(TimesRecorder(ranks, run.workers, alone(*run.arm), join_path(config.train.output, "times.json")).times());
+      const auto [ranks, alone] = this->ranks(*run.arm, run.workers);
+      take(TimesRecorder(ranks, run.workers, alone, join_path(config.train.output, "times.json")).times());
       return times;
     }
     Config timed = config;  // what matters for the time
@@ -425,8 +519,9 @@ class Race {
   // ---- results ----
 
   RaceResult result(const RaceRun& run, const std::string& network, const Record& record) const {
-    RaceResult result{run.arm->name, network, run.arm->control, run.workers, 0, run.seed, run.rate, record.diverged, {}, record.finals};
-    if (run.workers > 1) result.bandwidth_gbit_s = resolved(scenario(network, run.workers).network).inter.bandwidth_gbit_s;
+    const bool diverged = !std::isfinite(record.loss());
+    RaceResult result{run.arm->name, network, run.arm->control, run.workers, 0, run.seed, run.rate, diverged, {}, record.finals};
+    if (!network.empty()) result.bandwidth_gbit_s = resolved(scenario(*run.arm, run.workers, network).network).inter.bandwidth_gbit_s;
     const std::map<int64_t, RaceTimes::At> times = times_of(run, network, record);
     for (const auto& [step, scores] : record.validations) {
       const RaceTimes::At& at = times.at(step);
@@ -436,21 +531,23 @@ class Race {
   }
 
   // Of all runs with the chosen rates that are done.
-  RaceResults results() const {
+  RaceResults results(const std::string& unfinished = "") const {
     std::vector<RaceResult> all;
     for (const int64_t seed : r_.seeds)
-      for (const RaceArm* arm : arms())
+      for (const RaceArm* arm : arms()) {
+        if (!rates_.contains(arm->name)) continue;  // its candidates are not all there yet
         for (const RaceRun& run : runs(*arm, seed)) {
           const auto record = records_.find(run.name());
-          if (record == records_.end()) continue;
-          for (const RaceNetwork& network : r_.networks) {
-            const bool one = run.workers == 1;
-            if (!one && !run.network.empty() && run.network != network.name) continue;
-            all.push_back(result(run, one ? "" : network.name, record->second));
-            if (one) break;
-          }
+          if (record == records_.end() || !record->second.done) continue;
+          for (const std::string& network : places_of(run)) all.push_back(result(run, network, record->second));
         }
-    return {r_, std::move(all), candidates_};
+      }
+    return {r_, std::move(all), candidates_, unfinished};
+  }
+
+  std::string unfinished() const {
+    const auto done = std::count_if(records_.begin(), records_.end(), [](const auto& r) { return r.second.done; });
+    return fmt::format("{} of {} runs are done", done, planned_runs_);
   }
 
   void write(const RaceResults& results) const {

@@ -14,6 +14,8 @@ namespace {
 
 constexpr const char* kRates[] = {"forward-gflops", "backward-gflops", "update-gb-s", "memory-gb-s"};
 constexpr const char* kBaseline = "one-worker";
+// What `networks` and `workers` say in place of the cluster.
+constexpr const char* kOverridden[] = {"ranks", "network", "latency-us", "bandwidth-gbit-s", "message-us"};
 
 std::vector<ConfigSection> sections_of(RaceRecipe& recipe) {
   return {config_section("race", "Race", recipe), config_section("cluster", "Simulated cluster", recipe.cluster)};
@@ -54,6 +56,19 @@ void check_list(const RaceRecipe& r, const std::string& name, const std::vector<
     throw ConfigError(fmt::format("{}: {} has a value twice; remove one", r.file, name));
 }
 
+void refuse_overridden(const ConfigDocument& document, const std::vector<Override>& settings) {
+  for (const std::string key : kOverridden) {
+    std::string where;
+    if (const auto scalar = document.scalar("cluster", key)) where = scalar->where;
+    for (const Override& o : settings)
+      if (o.first == "cluster." + key) where = "command line";
+    if (where.empty()) continue;
+    throw ConfigError(fmt::format("{}: cluster.{}: {}", where, key,
+                                  key == "ranks" ? "the number of ranks follows from race.workers; remove it"
+                                                 : "the networks of a race are those of race.networks; move it there"));
+  }
+}
+
 void check(const RaceRecipe& r) {
   check_names(r, "arms", r.arms), check_names(r, "networks", r.networks);
   if (r.arms.empty()) throw ConfigError(fmt::format("{}: race.arms is empty; list at least one arm, '- name: ...'", r.file));
@@ -69,6 +84,13 @@ void check(const RaceRecipe& r) {
     if (n.r > 0 && n.link.bandwidth_gbit_s > 0)
       throw ConfigError(
           fmt::format("{}: the network {} has r and bandwidth-gbit-s, but one follows from the other; remove one", r.file, n.name));
+  if (r.cluster.network.ranks_per_node > 1)
+    for (const RaceNetwork& n : r.networks)
+      if (n.r > 0)
+        throw ConfigError(fmt::format(
+            "{}: the network {} has r, which is that of a ring of nodes with one rank each, but cluster.ranks-per-node is {}; give "
+            "bandwidth-gbit-s in place of r, or set ranks-per-node to 1",
+            r.file, n.name, r.cluster.network.ranks_per_node));
   if (!r.cluster.crashes.empty()) throw ConfigError(fmt::format("{}: cluster.crashes would end every run; remove it", r.file));
   if (r.cluster.timing_only) throw ConfigError(fmt::format("{}: cluster.timing-only: a race trains for real; remove it", r.file));
   check_rates(r);
@@ -126,6 +148,7 @@ RaceRecipe load_recipe(const std::string& path, const std::vector<Override>& set
   const std::vector<ConfigSection> sections = sections_of(r);
   const ConfigDocument document(read_text_file(path), path);
   document.read(sections);
+  refuse_overridden(document, settings);
   apply_settings(r, sections, settings);
   r.rates_given = std::all_of(std::begin(kRates), std::end(kRates), [&](const char* key) {
     return document.has("cluster", key) ||

@@ -53,6 +53,7 @@ void replay_rank(const Config& config, const ModelVocabulary& vocabulary, Shared
                             config.train.max_steps};
   comm_settings(config.strategy, *world.comm);
   Replica replica(*model, options, world);
+  CHECK(!replica.strategy().alone(), "times of {} depend on what is computed", config.strategy.name);
   const int rank = world.comm->rank(), workers = replica.strategy().workers();
   int64_t tokens = 0;
   for (int64_t step = 0; step < steps; ++step) {
@@ -133,7 +134,7 @@ RaceTimes replay_times(const Config& config, Scenario scenario, const TokenStore
 }
 
 double step_seconds(const Config& config, Scenario scenario, const TokenStore& store, const ModelVocabulary& vocabulary, int64_t steps) {
-  scenario.jitter = 0, scenario.stragglers.clear(), scenario.network.ranks_per_node = 1;
+  scenario.jitter = 0, scenario.stragglers.clear(), scenario.link_faults.clear(), scenario.network.ranks_per_node = 1;
   const RaceTimes times = replay_times(config, scenario, store, vocabulary, 1, steps);
   return 1e-9 * static_cast<double>(times.at(steps).ns) / static_cast<double>(steps);
 }
@@ -165,7 +166,7 @@ TimesRecorder::TimesRecorder(int ranks, int workers, bool alone, std::string pat
 
 TrainingWatch TimesRecorder::watch(World& world) {
   Rank& rank = ranks_[static_cast<size_t>(world.comm->rank())];
-  rank.paused_at = world.clock->now_ns();
+  rank.paused_at = world.clock->now_ns() + rank.apart_ns;
   TrainingWatch watch;
   watch.paused = [this, &world, &rank](bool together) { pause(world, rank, together); };
   watch.resumed = [this, &world, &rank](bool together) { resume(world, rank, together); };
@@ -176,6 +177,10 @@ TrainingWatch TimesRecorder::watch(World& world) {
 void TimesRecorder::pause(World& world, Rank& rank, bool together) {
   rank.paused_at = world.clock->now_ns(), rank.bytes_at = bytes(world);
   if (together) world.comm->barrier().wait(kPatience);  // then all have recorded what they did
+  if (alone_ && &rank == &ranks_[0]) {
+    const std::lock_guard lock(mutex_);
+    pauses_[static_cast<int64_t>(rank.times.ns.size())] = first_ns_ + rank.paused_at - rank.paused_ns;
+  }
   if (world.comm->rank() == 0) keep();
 }
 
@@ -194,22 +199,33 @@ void TimesRecorder::note(World& world, Rank& rank, int64_t step, int64_t tokens)
   const int64_t ns = world.clock->now_ns() - rank.paused_ns, sent = bytes(world) - rank.paused_bytes;
   const std::lock_guard lock(mutex_);
   RankTimes& t = rank.times;
-  if (!rank.began) forget_after(rank, static_cast<size_t>(step) - 1), rank.began = true;
-  t.ns.push_back(rank.first_ns + ns), t.bytes.push_back(rank.first_bytes + sent);
+  const auto recorded = static_cast<int64_t>(t.ns.size());
+  CHECK((alone_ && &rank != &ranks_[0]) || step == recorded + 1, "update {} after {} are recorded", step, recorded);
+  t.ns.push_back(first_ns_ + ns), t.bytes.push_back(rank.first_bytes + sent);
   t.tokens.push_back((t.tokens.empty() ? 0 : t.tokens.back()) + tokens);
 }
 
-// What an earlier run did after its last checkpoint is done again, from the moment on at which rank 0 had got there.
-void TimesRecorder::forget_after(Rank& rank, size_t updates) {
-  const RankTimes& first = ranks_[0].times;
-  CHECK(first.ns.size() >= updates, "{}: {} updates are recorded, but the run continues after {}", path_, first.ns.size(), updates);
-  if (updates > 0) rank.first_ns = first.ns[updates - 1];
-  RankTimes& t = rank.times;
-  const auto kept = static_cast<size_t>(std::upper_bound(t.ns.begin(), t.ns.end(), rank.first_ns) - t.ns.begin());
-  const int64_t tokens = kept > 0 ? t.tokens[kept - 1] : 0;
-  rank.first_bytes = kept > 0 ? t.bytes[kept - 1] : 0;
-  for (auto* values : {&t.ns, &t.tokens, &t.bytes}) values->resize(std::min(kept, updates));
-  t.ns.resize(updates, rank.first_ns), t.tokens.resize(updates, tokens), t.bytes.resize(updates, rank.first_bytes);
+// Of ranks that go their own ways stays what they had done when rank 0 paused to save, however many updates that are.
+void TimesRecorder::continue_from(int64_t updates) {
+  const auto count = static_cast<size_t>(updates);
+  const RankTimes first = ranks_[0].times;
+  if (first.ns.size() < count)
+    throw DataError(fmt::format("{}: times of {} updates are recorded, but the run continues after {}; remove the run's directory", path_,
+                                first.ns.size(), updates));
+  first_ns_ = count > 0 ? first.ns[count - 1] : 0;
+  pauses_.erase(pauses_.upper_bound(updates), pauses_.end());
+  if (const auto pause = pauses_.find(updates); pause != pauses_.end()) first_ns_ = pause->second;
+  const int64_t moment = first_ns_;
+  for (Rank& rank : ranks_) {
+    RankTimes& t = rank.times;
+    const auto by_then = static_cast<size_t>(std::upper_bound(t.ns.begin(), t.ns.end(), moment) - t.ns.begin());
+    const size_t kept = alone_ && &rank != &ranks_[0] ? by_then : count;
+    CHECK(kept <= t.ns.size(), "{}: {} updates of a rank instead of {}", path_, t.ns.size(), kept);
+    for (auto* values : {&t.ns, &t.tokens, &t.bytes}) values->resize(kept);
+    rank.first_bytes = kept > 0 ? t.bytes.back() : 0;
+    if (!alone_ && kept > 0) first_ns_ = std::min(first_ns_, t.ns.back());
+  }
+  for (Rank& rank : ranks_) rank.apart_ns = alone_ || count == 0 ? 0 : rank.times.ns.back() - first_ns_;
 }
 
 int64_t TimesRecorder::bytes(World& world) const {
@@ -222,7 +238,7 @@ void TimesRecorder::keep() const {
   const std::lock_guard lock(mutex_);
   nlohmann::json ranks = nlohmann::json::array();
   for (const Rank& r : ranks_) ranks.push_back({{"ns", r.times.ns}, {"tokens", r.times.tokens}, {"bytes", r.times.bytes}});
-  real_file_system()->replace_file(path_, nlohmann::json{{"ranks", ranks}}.dump());
+  real_file_system()->replace_file(path_, nlohmann::json{{"ranks", ranks}, {"pauses", pauses_}}.dump());
 }
 
 void TimesRecorder::load() {
@@ -235,6 +251,7 @@ void TimesRecorder::load() {
       RankTimes& t = ranks_[r].times;
       ranks[r].at("ns").get_to(t.ns), ranks[r].at("tokens").get_to(t.tokens), ranks[r].at("bytes").get_to(t.bytes);
     }
+    if (record.contains("pauses")) record.at("pauses").get_to(pauses_);
   } catch (const nlohmann::json::exception& e) {
     throw DataError(fmt::format("{}: not a record of times ({}); remove the run's directory", path_, e.what()));
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -43,11 +44,11 @@ int ranks_for_workers(const Config& config, const ModelVocabulary& vocabulary, i
 // Whether the ranks of the configuration's strategy go their own ways: then times alter what is computed.
 bool ranks_go_alone(const Config& config, const ModelVocabulary& vocabulary, int workers);
 
-// The first `steps` updates of a run of the configuration on the scenario (its ranks are set here).
+// The first `steps` updates of a run of the configuration on the scenario (its ranks are set here). Not of ranks that go their own ways.
 RaceTimes replay_times(const Config& config, Scenario scenario, const TokenStore& store, const ModelVocabulary& vocabulary, int workers,
                        int64_t steps);
 
-// Seconds that one worker computes a step, of the first `steps` updates, without jitter and stragglers.
+// Seconds that one worker computes a step, of the first `steps` updates, without jitter, stragglers and link faults.
 double step_seconds(const Config& config, Scenario scenario, const TokenStore& store, const ModelVocabulary& vocabulary, int64_t steps);
 
 // Bytes of the gradient in f32.
@@ -58,12 +59,15 @@ int64_t gradient_bytes(const Config& config, const ModelVocabulary& vocabulary);
 NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, int workers, int64_t gradient_bytes, double step_seconds);
 
 // Records the times of a run in the simulator. After each pause the ranks go on as far apart as they were, a moment later, so that pauses
-// alter nothing. Where ranks go their own ways they cannot be stopped: what rank 0 fetches to validate takes its time, but its bytes do not
-// count. With a path the record is kept there at every pause, and a run that is continued continues it.
+// alter nothing. Where ranks go their own ways they cannot be stopped: what rank 0 fetches to validate takes its time, but what it sends
+// and receives meanwhile does not count. With a path the record is kept there at every pause, and is read from there at first.
 class TimesRecorder {
  public:
   // alone: as in RaceTimes. Bytes are then those that workers send and receive, since who serves records nothing.
   TimesRecorder(int ranks, int workers, bool alone, std::string path = "");
+  // The run goes on after so many updates (of rank 0, where ranks go their own ways): what is recorded of later ones is forgotten, and its
+  // ranks start as far apart as they were. Before watch().
+  void continue_from(int64_t updates);
   // What rank `world.comm->rank()` gives to run_training.
   TrainingWatch watch(World& world);
   // Writes the record to its path, if it has one.
@@ -73,23 +77,24 @@ class TimesRecorder {
  private:
   struct Rank {
     RankTimes times;
+    int64_t apart_ns = 0;                    // behind the foremost rank, where the run is continued
     int64_t paused_at = 0, paused_ns = 0;    // the present pause, all so far; ns
     int64_t bytes_at = 0, paused_bytes = 0;  // sent before the present pause, in all pauses
-    int64_t first_ns = 0, first_bytes = 0;   // of the run that is continued
-    bool began = false;
+    int64_t first_bytes = 0;                 // of the run that is continued
   };
   void resume(World& world, Rank& rank, bool together);
   void note(World& world, Rank& rank, int64_t step, int64_t tokens);
   void pause(World& world, Rank& rank, bool together);
   void load();
-  void forget_after(Rank& rank, size_t updates);
   int64_t bytes(World& world) const;
 
   int workers_;
   bool alone_;
   std::string path_;
+  int64_t first_ns_ = 0;  // where the foremost rank of the run that is continued was
   mutable std::mutex mutex_;
   std::vector<Rank> ranks_;
+  std::map<int64_t, int64_t> pauses_;  // alone: by updates of rank 0, when it last paused after so many; ns
 };
 
 }  // namespace starling

@@ -120,20 +120,6 @@ int64_t micro_batch_tokens(const Config& c, const Backend& backend, int local_ra
   return std::max<int64_t>(256, std::min<int64_t>(4096, static_cast<int64_t>(fits)));
 }
 
-// Tells one training set from another, whatever its files are called: sizes, and tokens of up to 4,096 pairs spread evenly.
-std::string data_digest(const TokenStore& store) {
-  Sha256 hash;
-  const auto add = [&](const auto& values) { hash.update(std::as_bytes(std::span(values))); };
-  add(std::vector<int64_t>{store.size(), store.tokens()});
-  const int64_t count = std::min<int64_t>(store.size(), 4096);
-  for (int64_t i = 0; i < count; ++i) {
-    PackedTokens source, target;
-    store.append(store.size() * i / count, source, target);
-    add(source.tokens), add(target.tokens);
-  }
-  return to_hex(hash.digest());
-}
-
 constexpr Tag kStateTag = 1;
 
 class Trainer {
@@ -1093,6 +1079,19 @@ BatchOptions batch_options(const Config& config, int64_t batch_tokens) {
   options.batch_tokens = batch_tokens, options.seed = config.train.seed;
   for (const CorpusFiles& corpus : config.data.train) options.weights.push_back(corpus.weight);
   return options;
+}
+
+std::string data_digest(const TokenStore& store) {
+  Sha256 hash;
+  const auto add = [&](const auto& values) { hash.update(std::as_bytes(std::span(values))); };
+  add(std::vector<int64_t>{store.size(), store.tokens()});
+  const int64_t count = std::min<int64_t>(store.size(), 4096);
+  for (int64_t i = 0; i < count; ++i) {
+    PackedTokens source, target;
+    store.append(store.size() * i / count, source, target);
+    add(source.tokens), add(target.tokens);
+  }
+  return to_hex(hash.digest());
 }
 
 int run_training(const Config& config, World& world, const TrainingWatch& watch) { return Trainer(config, world, watch).run(); }

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "tests/race/fixture.h"
@@ -112,7 +113,18 @@ TEST_F(WholeRace, IsRunContinuedAndConsistent) {
                                     }};
     status = run_race(load_recipe(recipe("parts")), interrupting);
     EXPECT_EQ(status, 128 + SIGINT) << victim;
+    EXPECT_THAT(read("parts/table.md"), HasSubstr(" runs are done.**")) << "what there is so far";
+    EXPECT_THAT(read("parts/race.svg"), HasSubstr("unfinished"));
+    EXPECT_THAT(read("parts/results.csv"), HasSubstr("yes,one-worker,"));
   }
+  EXPECT_THAT(read("parts/table.md"), HasSubstr("| plain | 2 | 1 |")) << "one seed so far";
+  std::filesystem::remove(path("parts/table.md"));
+  const RaceProgress at_once{[](const std::string&) {},
+                             [raised = false](const std::string&, int64_t, int64_t) mutable {
+                               if (!std::exchange(raised, true)) std::raise(SIGINT);
+                             }};
+  EXPECT_EQ(run_race(load_recipe(recipe("parts")), at_once), 128 + SIGINT);
+  EXPECT_THAT(read("parts/table.md"), HasSubstr("| plain | 2 | 1 |")) << "also if no run has ended since the start";
   said.clear();
   ASSERT_EQ(run_race(load_recipe(recipe("parts")), progress), 0);
   for (const char* file : {"results.csv", "curves.csv", "table.md", "race.svg"})
@@ -153,6 +165,154 @@ TEST_F(WholeRace, WhereTimingMattersEachNetworkHasItsOwnRun) {
     // A push and a fetch of the f32 parameters for each update of 200 tokens; the last one may be cut short.
     EXPECT_NEAR(std::stod(line.at("sent_bytes_per_worker")) / std::stod(fast.at("sent_bytes_per_worker")), 1, 0.3);
   }
+}
+
+constexpr const char* kAsynchronous = R"(race:
+  train: train.yml
+  output: DIRECTORY
+  workers: [1, 2]
+  tokens: 1200
+  validate-every: 400
+  learning-rates: [0.003]
+  networks:
+    - {name: fast, network: 10gbe}
+    - {name: slow, r: 2}
+  targets:
+    - {metric: cross-entropy, value: 100}
+  arms:
+    - name: downpour
+      strategy.name: downpour
+    - name: plain
+      workers: [1]
+)";
+
+TEST_F(WholeRace, OneWorkerAndItsServerHaveANetwork) {
+  ASSERT_EQ(run_race(load_recipe(recipe("race", kAsynchronous)), {[](const std::string&) {}, {}}), 0);
+  std::map<std::string, double> seconds;
+  std::set<std::string> bandwidths;
+  for (const auto& line : csv("race/results.csv")) {
+    const std::string key = line.at("arm") + line.at("workers") + line.at("network");
+    EXPECT_TRUE(seconds.emplace(key, std::stod(line.at("virtual_s"))).second) << key;
+    if (line.at("network") == "slow") bandwidths.insert(line.at("bandwidth_gbit_s"));
+  }
+  EXPECT_EQ(seconds.size(), 1 + 4 + 1u) << read("race/results.csv");
+  for (const char* arm : {"downpour1", "downpour2"})
+    EXPECT_GT(seconds.at(std::string(arm) + "slow"), 1.2 * seconds.at(std::string(arm) + "fast")) << arm;
+  EXPECT_EQ(bandwidths.size(), 1u) << "one worker and its server have the network of two workers";
+  EXPECT_EQ(seconds.at("plain1"), seconds.at("one-worker1"));
+  EXPECT_GT(seconds.at("downpour1slow"), seconds.at("one-worker1")) << "pushes and fetches take time";
+  EXPECT_THAT(read("race/table.md"), HasSubstr("| downpour | 1 | 1 | 0.003 |"));
+}
+
+TEST_F(WholeRace, AContinuedRunForgetsTheValidationsAfterItsCheckpoint) {
+  std::string text = kAsynchronous;
+  text.replace(text.find("[1, 2]"), 6, "[2]");
+  text = text.substr(0, text.find("    - name: plain"));
+  const RaceProgress interrupting{[](const std::string&) {},
+                                  [&](const std::string& run, int64_t step, int64_t) {
+                                    if (run.ends_with("-slow") && step == 2) std::raise(SIGINT);
+                                  }};
+  EXPECT_EQ(run_race(load_recipe(recipe("race", text)), interrupting), 128 + SIGINT);
+  std::ofstream(path("race/runs/downpour-2w-seed1-rate0.003-slow/events.jsonl"), std::ios::app)
+      << R"({"type": "validation", "step": 4321, "scores": {"cross-entropy": 1.5}})"
+      << "\n";
+  ASSERT_EQ(run_race(load_recipe(recipe("race", text)), {[](const std::string&) {}, {}}), 0);
+  EXPECT_THAT(read("race/curves.csv"), testing::Not(HasSubstr(",4321,")));
+  EXPECT_THAT(read("race/curves.csv"), HasSubstr("yes,downpour,2,slow,1,"));
+}
+
+constexpr const char* kShort = R"(race:
+  train: train.yml
+  output: DIRECTORY
+  workers: [2]
+  tokens: 800
+  validate-every: 400
+  learning-rates: [0.003]
+  networks:
+    - {name: net, network: 10gbe}
+  arms:
+    - name: plain
+)";
+
+TEST_F(WholeRace, ALossThatIsNoNumberDivergedAndCanBeReadAgain) {
+  const RaceProgress silent{[](const std::string&) {}, {}};
+  ASSERT_EQ(run_race(load_recipe(recipe("race", kShort)), silent), 0);
+  const std::string record = "race/runs/plain-2w-seed1-rate0.003/race.json";
+  std::string text = read(record);
+  const size_t last = text.rfind("\"cross-entropy\": ") + 17;
+  text.replace(last, text.find_first_of("\n}", last) - last, "null");
+  write(record, text);
+  for (int time = 0; time < 2; ++time) {
+    ASSERT_EQ(run_race(load_recipe(recipe("race", kShort)), silent), 0);
+    EXPECT_THAT(read("race/table.md"), HasSubstr("| plain, 1 diverged | 2 | 1 | 0.003 | - | - | - | - | - | - |"));
+    EXPECT_THAT(read("race/table.md"), HasSubstr("| plain | 2 | 0.003 | diverged | chosen |"));
+    for (const char* file : {"race/table.md", "race/results.csv", "race/curves.csv", "race/race.svg"}) {
+      EXPECT_THAT(read(file), testing::Not(HasSubstr("nan"))) << file;
+      EXPECT_THAT(read(file), testing::Not(HasSubstr("inf"))) << file;
+    }
+  }
+  EXPECT_EQ(csv("race/results.csv").back().at("diverged"), "yes");
+}
+
+TEST_F(WholeRace, OneWorkerIsNotDisturbed) {
+  const RaceProgress silent{[](const std::string&) {}, {}};
+  const auto seconds = [&](const std::string& output, const std::string& disturbance) {
+    std::string text = kShort;
+    text.replace(text.find("[2]"), 3, "[2, 3]");
+    recipe(output, text);
+    std::string whole = read("recipe.yml");
+    whole.insert(whole.rfind('}'), disturbance);
+    write("recipe.yml", whole);
+    EXPECT_EQ(run_race(load_recipe(path("recipe.yml")), silent), 0);
+    std::map<std::string, double> all;
+    for (const auto& line : csv(output + "/results.csv")) all[line.at("arm") + line.at("workers")] = std::stod(line.at("virtual_s"));
+    return all;
+  };
+  auto still = seconds("still", "");
+  auto disturbed = seconds("disturbed", ", stragglers: [{rank: 0, factor: 3}], link-faults: [{node: 1, factor: 0.5}]");
+  EXPECT_EQ(disturbed.at("one-worker1"), still.at("one-worker1"));
+  EXPECT_GT(disturbed.at("plain2"), 2 * still.at("plain2"));
+  auto third = seconds("third", ", stragglers: [{rank: 2, factor: 3}]");
+  EXPECT_EQ(third.at("plain2"), still.at("plain2")) << "there is no third rank";
+  EXPECT_GT(third.at("plain3"), 2 * still.at("plain3"));
+}
+
+TEST_F(WholeRace, OtherDataIsRefused) {
+  const RaceProgress silent{[](const std::string&) {}, {}};
+  ASSERT_EQ(run_race(load_recipe(recipe("race", kShort)), silent), 0);
+  for (const auto& [file, what] : std::map<std::string, std::string>{{"valid.de", "validation"}, {"train.de", "training"}}) {
+    const std::string before = read(file);
+    write(file, "zwei Hunde" + before.substr(before.find('\n')));
+    try {
+      run_race(load_recipe(recipe("race", kShort)), silent);
+      ADD_FAILURE() << file << " has changed";
+    } catch (const ConfigError& e) {
+      EXPECT_THAT(e.what(), HasSubstr("this race began with other " + what + " data"));
+    }
+    write(file, before);
+    EXPECT_EQ(run_race(load_recipe(recipe("race", kShort)), silent), 0) << "as it was, though written later";
+  }
+  std::filesystem::remove(path("race/data.json"));
+  EXPECT_EQ(run_race(load_recipe(recipe("race", kShort)), silent), 0) << "races without it go on";
+}
+
+TEST_F(WholeRace, WhatWouldEndARaceLaterIsRefusedBeforeIt) {
+  const auto says = [&](const std::string& text, const std::vector<Override>& settings, const std::string& expected) {
+    const RaceProgress refusing{[](const std::string&) {},
+                                [](const std::string& run, int64_t, int64_t) { FAIL() << run << " is trained"; }};
+    try {
+      run_race(load_recipe(recipe("race", text), settings), refusing);
+      ADD_FAILURE() << "accepted, though " << expected;
+    } catch (const ConfigError& e) {
+      EXPECT_THAT(e.what(), HasSubstr(expected));
+    }
+  };
+  says(kShort, {{"strategy.name", "downpour"}}, "one worker, by which all arms are measured, has a server");
+  says(kShort, {{"cluster.stragglers.0.rank", "2"}}, "there is no rank 2 in any run, the largest has 2");
+  says(kShort, {{"cluster.link-faults.0.node", "2"}}, "there is no node 2 in any run");
+  says(kShort, {{"race.networks.0.r", "0.0001"}}, "the latencies of a ring of 2 workers alone");
+  const std::string timed = std::string(kShort) + "      timed: true\n";
+  says(timed, {{"cluster.stragglers.0.until-s", "3"}}, "arm plain: stragglers and link-faults that come and go");
 }
 
 TEST_F(WholeRace, ADivergedCandidateIsNotChosen) {
@@ -228,6 +388,21 @@ TEST_F(WholeRace, BadRecipesAreNamedWithTheLine) {
   says(head + "  seeds: [1, 1]\n" + arm, "race.seeds has a value twice");
   says(head + "  networks: [{name: n, r: 1, bandwidth-gbit-s: 3}]\n" + arm, "one follows from the other");
   says(head + "  tuning-workers: 3\n" + arm, "race.tuning-workers 3 is not among");
+  const auto cluster_says = [&](const std::string& cluster, const std::string& expected) {
+    write("cluster.yml", head + "  networks: [{name: n, r: 1}]\n" + arm + "cluster:\n" + cluster);
+    try {
+      load_recipe(path("cluster.yml"));
+      ADD_FAILURE() << "accepted, though " << expected;
+    } catch (const ConfigError& e) {
+      EXPECT_THAT(e.what(), HasSubstr(expected)) << cluster;
+    }
+  };
+  cluster_says("  jitter: 0.1\n  latency-us: 3\n",
+               "cluster.yml:8: cluster.latency-us: the networks of a race are those of race.networks; ");
+  cluster_says("  network: 1gbe\n", "cluster.yml:7: cluster.network: ");
+  cluster_says("  ranks: 4\n", "cluster.yml:7: cluster.ranks: the number of ranks follows from race.workers");
+  cluster_says("  ranks-per-node: 2\n", "the network n has r, which is that of a ring of nodes with one rank each");
+  EXPECT_THROW(load_recipe(recipe("x", head + arm), {{"cluster.bandwidth-gbit-s", "3"}}), ConfigError);
 }
 
 }  // namespace

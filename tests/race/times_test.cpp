@@ -99,6 +99,76 @@ INSTANTIATE_TEST_SUITE_P(
              0.1}),
     [](const auto& info) { return info.param.name; });
 
+// A run of `steps` updates in the directory "run", or the rest of it.
+RaceTimes trained(Config config, const Scenario& scenario, int64_t steps, int64_t from, const std::string& path) {
+  config.train.max_steps = steps;
+  TimesRecorder recorder(scenario.ranks, scenario.ranks, false, path);
+  recorder.continue_from(from);
+  simulate(scenario, [&](World& world) {
+    TrainingWatch watch = recorder.watch(world);
+    watch.silent = true;
+    run_training(config, world, watch);
+  });
+  recorder.keep();
+  return recorder.times();
+}
+
+TEST_F(TimesTest, AContinuedRunHasTheTimesOfAnUninterruptedOne) {
+  Config config = load_config(path("train.yml"), {{"train.output", path("run")},
+                                                  {"valid.metrics", "cross-entropy"},
+                                                  {"valid.every", "1000"},
+                                                  {"train.threads", "1"},
+                                                  {"log.progress", "never"},
+                                                  {"strategy.name", "model-average"},
+                                                  {"strategy.interval", "4"},
+                                                  {"strategy.batch", "per-worker"}});
+  config.train.micro_batch_tokens = 4096;
+  Scenario scenario;
+  scenario.compute = {1, 2, 3, 5, 5};
+  scenario.network.preset = "1gbe", scenario.ranks = 3, scenario.stragglers = {{.rank = 1, .factor = 2.5}};
+  trained(config, scenario, 6, 0, path("times.json"));
+  const RaceTimes all = trained(config, scenario, 12, 6, path("times.json"));
+  const auto files = real_file_system();
+  const Vocabularies vocabularies = open_vocabularies(config, *files, [](const std::string&) {});
+  const TokenStore store = TokenStore::open(*files, join_path(config.train.output, "data"));
+  const RaceTimes expected = replay_times(config, scenario, store, vocabularies.sizes(), 3, 12);
+  ASSERT_NE(expected.ranks[0].ns[5], expected.ranks[1].ns[5]) << "the ranks are to be apart where the run is continued";
+  for (size_t r = 0; r < 3; ++r) {
+    EXPECT_EQ(all.ranks[r].ns, expected.ranks[r].ns) << "rank " << r;
+    EXPECT_EQ(all.ranks[r].tokens, expected.ranks[r].tokens) << "rank " << r;
+    EXPECT_EQ(all.ranks[r].bytes, expected.ranks[r].bytes) << "rank " << r;
+  }
+}
+
+TEST_F(TimesTest, AContinuedRunKeepsWhatFasterRanksHadDone) {
+  const std::string ranks = R"({"ranks": [{"ns": [10, 20, 30], "tokens": [5, 11, 15], "bytes": [100, 200, 300]},)"
+                            R"({"ns": [4, 9, 14, 19, 24, 29], "tokens": [1, 2, 3, 4, 5, 6], "bytes": [10, 20, 30, 40, 50, 60]}])";
+  const auto continued = [&](const std::string& rest) {
+    write("times.json", ranks + rest);
+    TimesRecorder recorder(2, 2, true, path("times.json"));
+    recorder.continue_from(2);
+    Scenario scenario;
+    simulate(scenario, [&](World& world) {
+      const TrainingWatch watch = recorder.watch(world);
+      watch.resumed(true);
+      if (world.comm->rank() == 0) return watch.updated(3, 7);
+      world.clock->sleep_until(world.clock->now_ns() + 3);
+      watch.updated(3, 8);
+    });
+    return recorder.times();
+  };
+  RaceTimes times = continued("}");
+  EXPECT_EQ(times.ranks[0].ns, (std::vector<int64_t>{10, 20, 20})) << "goes on where rank 0 was";
+  EXPECT_EQ(times.ranks[0].tokens, (std::vector<int64_t>{5, 11, 18}));
+  EXPECT_EQ(times.ranks[1].ns, (std::vector<int64_t>{4, 9, 14, 19, 23}));
+  EXPECT_EQ(times.ranks[1].tokens, (std::vector<int64_t>{1, 2, 3, 4, 12})) << "the four updates by then count, the two later ones do not";
+  EXPECT_EQ(times.ranks[1].bytes.back(), 40);
+  times = continued(R"(, "pauses": [[1, 11], [2, 25], [3, 33]]})");
+  EXPECT_EQ(times.ranks[0].ns, (std::vector<int64_t>{10, 20, 25})) << "it paused to save a little later";
+  EXPECT_EQ(times.ranks[1].tokens, (std::vector<int64_t>{1, 2, 3, 4, 5, 13}));
+  EXPECT_THROW(TimesRecorder(2, 2, true, path("times.json")).continue_from(4), DataError);
+}
+
 TEST_F(TimesTest, ServersComeOnTopOfTheWorkers) {
   Config config = load_config(path("train.yml"), {{"strategy.name", "parameter-server"}, {"strategy.servers", "3"}});
   EXPECT_EQ(ranks_for_workers(config, {100, 100}, 4), 7);
