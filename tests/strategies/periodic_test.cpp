@@ -301,6 +301,15 @@ TEST(Periodic, TheFinalModelHasWhatWasNotMerged) {
   EXPECT_EQ(before[0].values, after[0].values);  // looking changes nothing
 }
 
+// A merge of nothing would still take a step along the momentum.
+TEST(Periodic, TheFinalModelIsTheMergedOneRightAfterAMerge) {
+  StrategyOptions o = strategy("bmuf", 5);
+  o.periodic.merge_weights = "equal", o.periodic.outer_momentum = 0.5;
+  const auto merged = descend(o, 2, 15, 0.1), final = descend(o, 2, 15, 0.1, {}, true), later = descend(o, 2, 16, 0.1, {}, true);
+  EXPECT_EQ(final[0].deployed, merged[0].deployed);
+  EXPECT_NE(later[0].deployed, merged[0].deployed);
+}
+
 TEST(Periodic, MomentsAreAveragedAtTheirOwnTimesOrForgotten) {
   TrainingRun run;
   run.backend = "reference", run.steps = 6;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -63,13 +64,34 @@ class DistributedTrainer : public testing::Test {
     const auto files = real_file_system();
     return sha256_file(*files, path(run) + fmt::format("/checkpoints/step-{:08}/{}", step, file));
   }
-  std::vector<float> weights(const std::string& run, int step) const {
+  std::vector<float> saved(const std::string& run, int step, const std::string& file, const std::string& name) const {
     const auto files = real_file_system();
-    const SafetensorsFile file(*files, path(run) + fmt::format("/checkpoints/step-{:08}/training.safetensors", step));
-    const auto& data = file.at("parameters").data;
+    const SafetensorsFile all(*files, path(run) + fmt::format("/checkpoints/step-{:08}/{}.safetensors", step, file));
+    const auto& data = all.at(name).data;
     std::vector<float> values(data.size() / 4);
     std::memcpy(values.data(), data.data(), data.size());
     return values;
+  }
+  std::vector<float> weights(const std::string& run, int step) const { return saved(run, step, "training", "parameters"); }
+  nlohmann::json state(const std::string& run, int step) const {
+    std::ifstream file(path(run) + fmt::format("/checkpoints/step-{:08}/state.json", step));
+    return nlohmann::json::parse(file);
+  }
+  // Of every weight of the model.
+  std::vector<std::vector<std::byte>> model(const std::string& run, int step) const {
+    const auto files = real_file_system();
+    const SafetensorsFile file(*files, path(run) + fmt::format("/checkpoints/step-{:08}/model.safetensors", step));
+    std::vector<std::vector<std::byte>> all;
+    for (const NamedBytes& t : file.tensors()) all.emplace_back(t.data.begin(), t.data.end());
+    return all;
+  }
+  // Cross-entropies of the validations, in their order.
+  std::vector<double> validations(const std::string& run) const {
+    std::ifstream events(path(run) + "/events.jsonl");
+    std::vector<double> all;
+    for (std::string line; std::getline(events, line);)
+      if (const auto event = nlohmann::json::parse(line); event["type"] == "validation") all.push_back(event["scores"]["cross-entropy"]);
+    return all;
   }
 
   fs::path directory_;
@@ -177,6 +199,80 @@ TEST_F(DistributedTrainer, MoreWorkersOfTheSameBatchContinueReplicasThatDiffer) 
   EXPECT_EQ(run(c, 4), 0);
   c.strategy.batch = "global";  // 60 tokens of all workers are another batch
   EXPECT_THROW(run(c, 4), ConfigError);
+}
+
+// Four updates that change nothing, by a rate of 0 and gradients clipped to nothing, show what other ranks begin with: the deployed model,
+// the mean of the moments, about the same place in the data, and nothing of what the strategy was about to do.
+TEST_F(DistributedTrainer, OtherRanksBeginWithTheDeployedModelAndTheMeanOfTheMoments) {
+  for (const std::string strategy : {"bmuf", "sparse-local"})
+    for (const int ranks : {4, 1}) {
+      const std::string name = strategy + std::to_string(ranks);
+      Config c = config(name);
+      c.train.max_steps = 9, c.train.optimizer.ema = 0, c.train.batch_tokens = 60;
+      c.strategy = strategy_preset(strategy);
+      c.strategy.batch = "per-worker", c.strategy.periodic.synchronous_steps = 0;
+      if (strategy == "bmuf") {
+        c.strategy.periodic.interval = 4, c.strategy.periodic.merge_weights = "equal", c.strategy.periodic.outer_momentum = 0.5;
+      } else {
+        c.strategy.compression.dense_below = 64, c.strategy.compression.keep = 0.05, c.strategy.sparse.average_interval = 4;
+      }
+      EXPECT_EQ(run(c, 2), 0);
+      fs::copy(path(name), path(name + "-before"), fs::copy_options::recursive);
+      c.train.max_steps = 13, c.train.optimizer.learning_rate = 0, c.train.optimizer.clip_norm = 1e-30;
+      if (ranks == 1) c.strategy = {}, c.strategy.batch = "per-worker";
+      EXPECT_EQ(ranks == 1 ? run_training(c) : run(c, ranks), 0);
+
+      for (const auto& [tensor, beta] : {std::pair{"adam.m", c.train.optimizer.beta1}, {"adam.v", c.train.optimizer.beta2}}) {
+        const auto first = saved(name + "-before", 9, "ranks", std::string("rank0.") + tensor),
+                   second = saved(name + "-before", 9, "ranks", std::string("rank1.") + tensor);
+        EXPECT_NE(first, second);
+        const auto taken = ranks == 1 ? saved(name, 13, "training", tensor) : saved(name, 13, "ranks", std::string("rank3.") + tensor);
+        std::vector<float> mean(first.size());
+        for (size_t i = 0; i < mean.size(); ++i) mean[i] = static_cast<float>((first[i] + second[i]) / 2 * std::pow(beta, 4));
+        EXPECT_LT(distance(taken, mean), 1e-5) << name << " " << tensor;
+      }
+      EXPECT_TRUE(model(name, 13) == model(name + "-before", 9)) << name;
+      const std::vector<double> scores = validations(name);
+      ASSERT_EQ(scores.size(), 3u);  // after updates 9, 10 and 13
+      for (const double score : scores) EXPECT_NEAR(score, scores[0], 1e-6);
+      const auto then = state(name + "-before", 9), now = state(name, 13);
+      EXPECT_EQ(then["epoch"], 0);
+      EXPECT_EQ(now["epoch"], 0);
+      EXPECT_EQ(then["batch"], 9);
+      EXPECT_EQ(now["batch"], 9 * 2 / ranks + 4);  // of as many tokens for each worker
+    }
+}
+
+// A request to end is of one run: what was under way with it when the checkpoint was written does not end the run that continues.
+TEST_F(DistributedTrainer, ARequestToEndIsNotContinued) {
+  const auto with = [&](const std::string& run) {
+    Config c = config(run);
+    c.train.optimizer.ema = 0;
+    c.strategy = strategy_preset("streaming");
+    c.strategy.batch = "global", c.strategy.compression.dense_below = 64;
+    c.strategy.periodic.interval = 6, c.strategy.periodic.fragments = 3, c.strategy.periodic.delay = 3;
+    return c;
+  };
+  EXPECT_EQ(run(with("whole"), 3), 0);
+  const Config c = with("parts");
+  int status = 0;
+  Scenario scenario;
+  scenario.ranks = 3;
+  simulate(scenario, [&](World& world) {
+    TrainingWatch watch;
+    if (world.comm->rank() == 0)
+      watch.updated = [](int64_t step, int64_t) {
+        if (step == 4) std::raise(SIGTERM);
+      };
+    const int mine = run_training(c, world, watch);
+    if (world.comm->rank() == 0) status = mine;
+  });
+  EXPECT_EQ(status, 128 + SIGTERM);
+  const auto files = real_file_system();
+  EXPECT_LT(latest_checkpoint(*files, path("parts"), {})->step, 12);
+  EXPECT_EQ(run(c, 3), 0);
+  for (const std::string file : {"model.safetensors", "training.safetensors", "ranks.safetensors"})
+    EXPECT_EQ(hash("parts", 20, file), hash("whole", 20, file)) << file;
 }
 
 TEST_F(DistributedTrainer, AnyNumberOfRanksContinuesACheckpoint) {
