@@ -221,7 +221,7 @@ class Asynchronous : public Strategy {
     calls.totals = [&](const StepTotals& totals) { mine = totals; };
     calls.ready = [](size_t) {};
     w.gradients(calls);
-    if (!std::isfinite(mine.smoothed)) refuse_step(w, "loss");
+    if (!std::isfinite(mine.smoothed)) refuse_step(w, "the loss");
     const double divisor = w.gradient_divisor(mine);
     result.gradient_norm = own_gradient_norm(w, mine);
     const Worker::UpdatePlan plan = w.plan_update(mine, result.gradient_norm);

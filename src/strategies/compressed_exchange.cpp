@@ -67,22 +67,25 @@ void CompressedExchange::plan(double keep) {
       gathered_bytes(static_cast<double>(layout_.bytes), ranks_) + all_reduced_bytes(static_cast<double>(total(whole_) * element_), ranks_);
 }
 
-void CompressedExchange::start(Worker& w, const Input& input) {
+std::string CompressedExchange::start(Worker& w, const Input& input) {
   plan(input.keep);
+  int64_t bad = -1;
   input_ = input, rank_ = w.comm().rank();
   if (layout_.bytes > 0) {
     if (codes_.shape() != Shape{ranks_ * layout_.bytes}) codes_ = working_tensor(w, ranks_ * layout_.bytes, DType::i8);
-    encode(w);
+    bad = encode(w);
     pending_codes_ = w.comm().all_gather(codes_);
   }
   if (const int64_t n = total(whole_); n > 0) {
     if (packed_.shape() != Shape{n}) packed_ = working_tensor(w, n, type_);
-    pack(w);
+    bad = std::max(bad, pack(w));
     if (ranks_ > 1) pending_whole_ = w.comm().all_reduce(packed_);
   }
+  return name_of(bad);
 }
 
-void CompressedExchange::encode(Worker& w) {
+// Returns an element that is not finite (its index in the flat vector), or -1; so does pack.
+int64_t CompressedExchange::encode(Worker& w) {
   const Input& in = input_;
   const Compression task{&layout_,
                          in.x,
@@ -96,29 +99,24 @@ void CompressedExchange::encode(Worker& w) {
   int64_t bad = -1;
   w.clock().spend({Work::memory, 0, coding_bytes(layout_, element_, in.velocity.count() > 1)},
                   [&] { bad = w.parameters().backend().compress(task); });
-  refuse(w, bad);
+  return bad;
 }
 
-// If an element (its index in the flat vector, or -1) was not finite.
-void CompressedExchange::refuse(Worker& w, int64_t element) const {
+std::string CompressedExchange::name_of(int64_t element) const {
   for (const NamedRange& t : tensors_)
-    if (element >= t.range.begin && element < t.range.end)
-      throw DivergedError(
-          fmt::format("element {} of {} is not finite in {} and cannot be sent; nothing was updated. The latest checkpoint is "
-                      "intact: continue from it with a lower train.learning-rate or longer train.warmup, or with "
-                      "--train.precision f32",
-                      element - t.range.begin, t.name, w.step_name()));
+    if (element >= t.range.begin && element < t.range.end) return fmt::format("element {} of {}", element - t.range.begin, t.name);
+  return "";
 }
 
-void CompressedExchange::pack(Worker& w) {
+int64_t CompressedExchange::pack(Worker& w) {
   int64_t bad = -1;
   w.clock().spend({Work::memory, 0, 4.0 * static_cast<double>(packed_.bytes())},
                   [&] { bad = type_ == DType::f32 ? pack_elements<float>() : pack_elements<double>(); });
-  refuse(w, bad);
-  if (!input_.remember) return;
-  if (w.clock().timing_only()) return;
-  own_packed_ = Tensor(packed_.shape(), type_);
-  std::memcpy(own_packed_.raw(), packed_.raw(), static_cast<size_t>(packed_.bytes()));
+  if (input_.remember && !w.clock().timing_only()) {
+    own_packed_ = Tensor(packed_.shape(), type_);
+    std::memcpy(own_packed_.raw(), packed_.raw(), static_cast<size_t>(packed_.bytes()));
+  }
+  return bad;
 }
 
 // All of x, residual and velocity is sent. Returns the last element that is not finite, or -1.

@@ -39,9 +39,10 @@ class CompressedExchange {
     double local_scale = 1;
     bool remember = false;  // for add_sent
   };
-  // Compresses and starts the exchange; x must stay untouched until finish. Collective. Throws DivergedError, naming the tensor and the
-  // step, if a number is not finite. Phantom tensors are only timed.
-  void start(Worker& w, const Input& input);
+  // Compresses and starts the exchange; x must stay untouched until finish. Collective. Returns "", or, naming the tensor, a number of this
+  // rank's that is not finite ("element 3 of bias"): the exchange is under way all the same, but what it brings is worth nothing, so that
+  // all ranks have to give up. Phantom tensors are only timed.
+  [[nodiscard]] std::string start(Worker& w, const Input& input);
   // Waits, then x += scale * sum over ranks of what was sent. Tensors that were sent whole have no local part: x = scale * sum.
   void finish(Worker& w, double scale = 1);
   // y += scale * what this rank has sent in the exchange that was finished last, which was told to remember it.
@@ -57,10 +58,10 @@ class CompressedExchange {
 
  private:
   void plan(double keep);
-  void encode(Worker& w);
-  void pack(Worker& w);
+  int64_t encode(Worker& w);
+  int64_t pack(Worker& w);
   void unpack(Worker& w, const Tensor& packed, double scale, double keep, const Tensor& to) const;
-  void refuse(Worker& w, int64_t element) const;
+  std::string name_of(int64_t element) const;
   template <class T>
   int64_t pack_elements();
   template <class T>

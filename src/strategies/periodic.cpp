@@ -228,8 +228,8 @@ class Periodic : public Strategy {
   StepResult local_update(Worker& w) {
     StepTotals mine;
     w.gradients({[&](const StepTotals& totals) { mine = totals; }, [](size_t) {}});
-    if (!std::isfinite(mine.smoothed)) refuse_step(w, "loss");
-    const StepResult result = update_replica(w, mine);
+    if (!std::isfinite(mine.smoothed)) refuse_step(w, "the loss");
+    const StepResult result = update_replica(w, mine, own_gradient_norm(w, mine));
     StepTotals all = read_totals(sums());
     all += mine;
     write_totals(all, sums());
@@ -251,7 +251,9 @@ class Periodic : public Strategy {
     f.pending = {w.comm().all_reduce(f.numbers)};
     if (size_ == 1) return;
     if (compresses()) {
-      f.compressed->start(w, {.x = f.displacement, .residual = f.residual, .velocity = {}, .keep = keep_at(options_.compression, t)});
+      const std::string bad =
+          f.compressed->start(w, {.x = f.displacement, .residual = f.residual, .velocity = {}, .keep = keep_at(options_.compression, t)});
+      if (!bad.empty()) refuse_step(w, "the displacement, " + bad + ",");
       f.compressing = true;
       return;
     }

@@ -98,6 +98,38 @@ Family family_of(const StrategyOptions& options) {
 
 namespace {
 
+// Options that others make useless are refused too, unless they are as the name or the defaults have them.
+void check_effects(const StrategyOptions& o) {
+  const StrategyOptions preset = strategy_preset(o.name), defaults;
+  const auto idle = [&](const char* key, const auto& value_of, const char* needed) {
+    if (value_of(o) != value_of(preset) && value_of(o) != value_of(defaults))
+      throw ConfigError(fmt::format("strategy.{} does nothing without {}; leave it out, or set that too", key, needed));
+  };
+  if (o.compression.compressor != "top-k") {
+    const char* needed = "strategy.compressor top-k";
+    idle(
+        "keep", [](const StrategyOptions& x) { return x.compression.keep; }, needed);
+    idle(
+        "select", [](const StrategyOptions& x) { return x.compression.select; }, needed);
+    idle(
+        "values", [](const StrategyOptions& x) { return x.compression.values; }, needed);
+    idle(
+        "keep-warmup", [](const StrategyOptions& x) { return x.compression.keep_warmup; }, needed);
+  }
+  if (o.compression.compressor == "none") {
+    const char* needed = "a strategy.compressor";
+    idle(
+        "residual-decay", [](const StrategyOptions& x) { return x.compression.residual_decay; }, needed);
+    idle(
+        "dense-below", [](const StrategyOptions& x) { return x.compression.dense_below; }, needed);
+    idle(
+        "momentum-correction", [](const StrategyOptions& x) { return x.compression.momentum_correction; }, needed);
+  }
+  if (o.sparse.local_gradients == "none")
+    idle(
+        "local-scale", [](const StrategyOptions& x) { return x.sparse.local_scale; }, "strategy.local-gradients");
+}
+
 void check_compression(const StrategyOptions& o) {
   const CompressionOptions& c = o.compression;
   if (c.compressor == "top-k" && c.values == "2-bit" && c.select == "tensor")
@@ -161,6 +193,7 @@ void check_sparse(const StrategyOptions& o) {
 
 void check_strategy(const StrategyOptions& o) {
   check_family(o);
+  check_effects(o);
   check_compression(o);
   if (family_of(o) == Family::synchronous) return;
   if (o.sharded_optimizer)

@@ -30,15 +30,15 @@ class Sparse : public Strategy {
     for (const Bucket& b : buckets()) exchanges_.emplace_back(options.compression, pieces(parameters, b.range, small), type_, size);
     std::sort(small.begin(), small.end(), [](const NamedRange& a, const NamedRange& b) { return a.range.begin < b.range.begin; });
     exchanges_.emplace_back(options.compression, small, type_, size);
-    totals_ = Tensor({kTotals}, DType::f64);
+    totals_ = Tensor({kTotals + 1}, DType::f64);
+    norm_ = Tensor({1}, DType::f64);
   }
 
   int workers() const override { return size_; }
   std::vector<Range> owned(int) const override { return {{0, flat_}}; }
   const std::vector<Bucket>& buckets() const override { return synchronous_->buckets(); }
   std::string embedding_report() const override { return compressing_ ? "" : synchronous_->embedding_report(); }
-  // Residuals differ even where parameters do not.
-  bool diverges() const override { return size_ > 1; }
+  bool diverges() const override { return differ(); }
 
   void begin(Worker& w) override {
     residual_ = working_tensor(w, flat_, type_);
@@ -51,9 +51,10 @@ class Sparse : public Strategy {
     exchange(w);
     pending_totals_.wait();
     const StepTotals totals = read_totals({totals_.data<double>(), kTotals});
-    if (!std::isfinite(totals.smoothed)) refuse_step(w, "loss");
+    if (!std::isfinite(totals.smoothed)) refuse_step(w, "the loss");
+    if (totals_.data<double>()[kTotals] > 0) refuse_numbers(w);
     for (CompressedExchange& e : exchanges_) e.finish(w);
-    StepResult result = update_replica(w, totals);
+    StepResult result = update_replica(w, totals, differ() ? own_gradient_norm(w, totals) : common_norm(w, totals));
     result.totals = totals;
     const int64_t every = options_.sparse.average_interval;
     if (differ() && every > 0 && w.optimizer().updates() % every == 0) average(w);
@@ -61,6 +62,7 @@ class Sparse : public Strategy {
   }
 
   std::vector<StateTensor> state(Worker&) override {
+    if (size_ == 1) return {};
     std::vector<StateTensor> all{{"sparse.residual", residual_, false}};
     if (velocity_) all.push_back({"sparse.velocity", velocity_, false});
     return all;
@@ -108,26 +110,46 @@ class Sparse : public Strategy {
     return large;
   }
 
-  // Starts everything; in each bucket when its gradient is complete.
+  // Starts everything; in each bucket when its gradient is complete. The sums go last: they tell whether a rank has a number that cannot
+  // be sent.
   void exchange(Worker& w) {
     keep_ = keep_at(options_.compression, w.optimizer().updates() - options_.periodic.synchronous_steps);
+    bad_.clear();
     size_t started = 0;
     const auto start = [&](size_t bucket) {
-      exchanges_[bucket].start(
+      const std::string bad = exchanges_[bucket].start(
           w, {w.parameters().gradients(), residual_, velocity_, keep_, local_part(options_.sparse.local_gradients), local_scale_});
+      if (bad_.empty()) bad_ = bad;
       ++started;
     };
     Worker::Calls calls;
-    calls.totals = [&](const StepTotals& mine) {
-      write_totals(mine, {totals_.data<double>(), kTotals});
-      pending_totals_ = w.comm().all_reduce(totals_);
-    };
+    calls.totals = [&](const StepTotals& mine) { write_totals(mine, {totals_.data<double>(), kTotals}); };
     calls.ready = [&](size_t bucket) {
       if (options_.overlap) start(bucket);
     };
     w.gradients(calls);
     while (started < exchanges_.size()) start(started);
+    totals_.data<double>()[kTotals] = bad_.empty() ? 0 : 1;
+    pending_totals_ = w.comm().all_reduce(totals_);
     w.comm().note("exchange of compressed gradients", 0);
+  }
+
+  // On every rank, once one of them has a number that cannot be sent: they tell each other whose.
+  [[noreturn]] void refuse_numbers(Worker& w) const {
+    const std::vector<std::string> all = gather_texts(w.comm(), bad_);
+    const auto first = std::find_if(all.begin(), all.end(), [](const std::string& text) { return !text.empty(); });
+    const auto rank = static_cast<int>(first - all.begin());
+    refuse_step(w, fmt::format("the gradient of rank {} on {}, {},", rank, w.comm().host(rank), *first));
+  }
+
+  // Of the gradient, which is the same on all ranks, as the same number: each adds up a part, so that neither threads nor processors of
+  // unlike hosts let equal replicas drift apart.
+  double common_norm(Worker& w, const StepTotals& totals) {
+    norm_.data<double>()[0] = sum_of_squares(w, view(w.parameters().gradients(), part(flat_, w.comm().rank(), size_)));
+    w.comm().all_reduce(norm_).wait();
+    const double norm = std::sqrt(norm_.data<double>()[0]) / w.gradient_divisor(totals);
+    if (!std::isfinite(norm)) refuse_step(w, "the gradient");
+    return norm;
   }
 
   void average(Worker& w) {
@@ -156,8 +178,10 @@ class Sparse : public Strategy {
   bool compressing_ = false;                   // the first updates are over
   std::vector<CompressedExchange> exchanges_;  // one a bucket, and that of all small tensors
   Tensor residual_, velocity_;                 // flat
-  Tensor totals_;
+  Tensor totals_;                              // and how many ranks have a number that cannot be sent
+  std::string bad_;                            // which one this rank has
   Pending pending_totals_;
+  Tensor norm_;
 };
 
 }  // namespace

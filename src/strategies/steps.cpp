@@ -36,9 +36,9 @@ StepTotals& operator+=(StepTotals& a, const StepTotals& b) {
   return a;
 }
 
-void refuse_step(Worker& worker, const char* what) {
+void refuse_step(Worker& worker, const std::string& what) {
   throw DivergedError(
-      fmt::format("the {} of {} is not finite; nothing was updated. The latest checkpoint is intact: continue from it with a lower "
+      fmt::format("{} is not finite in {}; no parameter was updated. The latest checkpoint is intact: continue from it with a lower "
                   "train.learning-rate or longer train.warmup, or with --train.precision f32",
                   what, worker.step_name()));
 }
@@ -57,15 +57,15 @@ double sum_of_squares(Worker& w, const Tensor& x) {
 
 double own_gradient_norm(Worker& w, const StepTotals& totals) {
   const double norm = std::sqrt(sum_of_squares(w, w.parameters().gradients())) / w.gradient_divisor(totals);
-  if (!std::isfinite(norm)) refuse_step(w, "gradient");
+  if (!std::isfinite(norm)) refuse_step(w, "the gradient");
   return norm;
 }
 
-StepResult update_replica(Worker& w, const StepTotals& totals) {
+StepResult update_replica(Worker& w, const StepTotals& totals, double norm) {
   ParameterStore& parameters = w.parameters();
   Optimizer& optimizer = w.optimizer();
   StepResult result;
-  result.gradient_norm = own_gradient_norm(w, totals);
+  result.gradient_norm = norm;
   const Worker::UpdatePlan plan = w.plan_update(totals, result.gradient_norm);
   result.learning_rate = plan.rate;
   const double moved = optimizer.elements_moved();

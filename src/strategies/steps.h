@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "strategies/strategy.h"
@@ -15,8 +16,8 @@ void write_totals(const StepTotals& totals, std::span<double> numbers);
 StepTotals read_totals(std::span<const double> numbers);
 StepTotals& operator+=(StepTotals& a, const StepTotals& b);
 
-// The DivergedError of a step whose loss or gradient (`what`) is not finite: names the batch, and what to do.
-[[noreturn]] void refuse_step(Worker& worker, const char* what);
+// The DivergedError of a step in which something (`what`: "the loss") is not finite: names the batch, and what to do.
+[[noreturn]] void refuse_step(Worker& worker, const std::string& what);
 
 // [count]; without storage where nothing is computed, only timed.
 Tensor working_tensor(Worker& worker, int64_t count, DType type);
@@ -26,8 +27,8 @@ Tensor view(const Tensor& flat, const Range& range);
 double sum_of_squares(Worker& worker, const Tensor& x);
 // Norm of the replica's whole gradient divided as the totals say; refuses the step if it is not finite.
 double own_gradient_norm(Worker& worker, const StepTotals& totals);
-// Updates the whole replica by its own gradient, clipped by its own norm. `totals`: what the gradient is the sum over.
-StepResult update_replica(Worker& worker, const StepTotals& totals);
+// Updates the whole replica by its gradient, the sum over what `totals` says; `norm`: of the gradient divided as they say.
+StepResult update_replica(Worker& worker, const StepTotals& totals, double norm);
 
 // Starts the sum of x over the ranks in pieces of so many MiB, which travel one behind the other; with bf16 on the wire when `narrow`.
 std::vector<Pending> all_reduce_in_pieces(Communicator& comm, const Tensor& x, double mib, bool narrow);

@@ -33,7 +33,8 @@ class Strategy {
   virtual std::vector<Range> owned(int rank) const = 0;
   // The units of exchange, for the worker to report.
   virtual const std::vector<Bucket>& buckets() const = 0;
-  // One update. Throws Error naming the step, on every rank and before anything has changed, if the loss or the gradient is not finite.
+  // One update. Throws DivergedError naming the step, before parameters or optimizer have changed, if the loss or the gradient is not
+  // finite: on every rank where all exchange gradients, else on the rank that it happens to.
   virtual StepResult step(Worker& worker) = 0;
   // Once the ranks hold the parameters to start from, before the first step and before state() is overwritten.
   virtual void begin(Worker&) {}

@@ -78,9 +78,9 @@ class Synchronous : public Strategy {
     w.comm().note("exchange of gradients", 0);
     StepResult result;
     result.totals = receive_totals();
-    if (!std::isfinite(result.totals.smoothed)) refuse_step(w, "loss");
+    if (!std::isfinite(result.totals.smoothed)) refuse_step(w, "the loss");
     result.gradient_norm = std::sqrt(all_squares(w)) / w.gradient_divisor(result.totals);
-    if (!std::isfinite(result.gradient_norm)) refuse_step(w, "gradient");
+    if (!std::isfinite(result.gradient_norm)) refuse_step(w, "the gradient");
     const Worker::UpdatePlan plan = w.plan_update(result.totals, result.gradient_norm);
     result.learning_rate = plan.rate;
     update(w, plan);

@@ -32,7 +32,7 @@ class Replica : private Worker {
 
   // One update, of all ranks together: this rank's share of the global batch in micro-batches (possibly none); the gradient is the sum over
   // all of them divided once by their target tokens (or sentences). What end asks for comes back in every rank's totals. Throws Error
-  // naming the batch, on all ranks and before anything has changed, if the loss or a gradient is not finite.
+  // naming the batch, before anything has changed, if the loss or a gradient is not finite (as in Strategy).
   struct End {
     bool stop = false, finished = false;  // as in StepTotals
   };

@@ -490,6 +490,7 @@ class Trainer {
   // False if the strategy had no update to be made any more.
   bool update() {
     announce_sgd();
+    deployed_ = {};
     const int64_t before = step();
     const BatchPosition position = stream_->position();
     model_->set_clip(state_clip(config_, step() + 1));
@@ -607,7 +608,7 @@ class Trainer {
       if (!first()) average = Tensor(model_->parameters().values().shape(), model_->parameters().values().dtype());
       comm().broadcast(average, 0).wait(kPatience);
     }
-    if (diverges()) average = replica_->deployed(!stopped_ && finished());
+    if (diverges()) average = deployed();
     if (replica_->strategy().workers() < comm().size()) {  // ranks that only serve know their own part, but translate a share too
       comm().broadcast(model_->parameters().values(), 0).wait(kPatience);
       model_->parameters().changed();
@@ -657,17 +658,17 @@ class Trainer {
     if (alone()) return save_alone();
     comm().note("checkpoint", step());
     const double start = clock().seconds();
-    std::vector<std::pair<std::string, Tensor>> tensors, of_ranks;
+    std::vector<std::pair<std::string, Tensor>> tensors;
     for (const Strategy::StateTensor& t : replica_->strategy_state())
       if (t.shared) tensors.emplace_back(t.name, t.tensor);
+    const auto of_ranks = gather_ranks();
     if (diverges()) {
-      of_ranks = gather_ranks();
-      const SwappedParameters deployed(model_->parameters(), replica_->deployed(!stopped_ && finished()));
+      const SwappedParameters merged(model_->parameters(), deployed());
       if (first()) save_here(tensors, of_ranks);
     } else {
       const auto optimizer = gather_optimizer();
       tensors.insert(tensors.end(), optimizer.begin(), optimizer.end());
-      if (first()) save_here(tensors, {});
+      if (first()) save_here(tensors, of_ranks);
     }
     saved_ = step();
     if (comm().size() > 1) wait_for_first();
@@ -750,7 +751,7 @@ class Trainer {
     }
   }
 
-  // Ranks have parameters and moments of their own, all of which go into a checkpoint.
+  // Ranks have parameters and moments of their own.
   bool diverges() const { return replica_->strategy().diverges(); }
 
   int64_t worker_batch_tokens() const { return batch_tokens_ / replica_->strategy().workers(); }
@@ -772,10 +773,20 @@ class Trainer {
     }
   }
 
-  // What a rank has for itself when replicas differ.
+  // What replicas that differ validate and save; made once for an update.
+  const Tensor& deployed() {
+    const bool final = !stopped_ && finished();
+    if (!deployed_ || deployed_final_ != final) deployed_ = replica_->deployed(final), deployed_final_ = final;
+    return deployed_;
+  }
+
+  // What a rank has for itself: its replica if they differ, and what the strategy keeps for each rank.
   std::vector<std::pair<std::string, Tensor>> own_state() {
-    std::vector<std::pair<std::string, Tensor>> all{{"parameters", model_->parameters().values()}};
-    for (const auto& t : replica_->optimizer().state()) all.push_back(t);
+    std::vector<std::pair<std::string, Tensor>> all;
+    if (diverges()) {
+      all.emplace_back("parameters", model_->parameters().values());
+      for (const auto& t : replica_->optimizer().state()) all.push_back(t);
+    }
     for (const Strategy::StateTensor& t : replica_->strategy_state())
       if (!t.shared) all.emplace_back(t.name, t.tensor);
     return all;
@@ -865,7 +876,7 @@ class Trainer {
     const bool each_its_own = !alone() && resume_ranks(state);
     // Without the replicas that it belongs to, what the strategy was about to do is worth nothing.
     if (each_its_own || alone() || !diverges()) resume_strategy();
-    if (!each_its_own) {
+    if (!each_its_own || !diverges()) {
       if (first() && has_ranks_file()) load_mean_moments(state, optimizer);
       scatter_optimizer(optimizer);
     }
@@ -885,25 +896,24 @@ class Trainer {
     }
   }
 
-  // Replicas that differ: each rank takes up its own. False if the checkpoint is not of so many ranks and this strategy; then all begin
-  // with the deployed parameters and the mean of the moments.
+  // Each rank takes up what it had for itself. False if there is no such thing, or the checkpoint is not of so many ranks and this
+  // strategy; replicas that differed then all begin with the deployed parameters and the mean of the moments.
   bool resume_ranks(const State& state) {
-    if (!diverges()) return false;
+    const auto own = own_state();
     std::optional<SafetensorsFile> file;
     if (first() && has_ranks_file()) file.emplace(*files_, loaded_->path("ranks.safetensors"));
     const bool same = state.has("ranks") && state.integer("ranks") == comm().size() && state.text("strategy") == config_.strategy.name;
-    const auto own = own_state();
-    bool whole = file && same;
+    bool whole = file && same && !own.empty();
     for (const auto& [name, mine] : own) {
       const NamedBytes* saved = whole ? file->find("rank0." + name) : nullptr;
       whole = saved && static_cast<int64_t>(saved->data.size()) == mine.bytes();
     }
     if (broadcast_text(comm(), whole ? "whole" : "") != "whole") {
-      if (first() && state.has("ranks") && has_ranks_file())
-        progress_.message(fmt::format(
-            "the checkpoint is of {} ranks with strategy {}, whose replicas differed: all begin with its deployed model and the "
-            "mean of its moments",
-            state.integer("ranks"), state.text("strategy")));
+      if (file && state.has("ranks"))
+        progress_.message(fmt::format("the checkpoint is of {} ranks with strategy {}{}", state.integer("ranks"), state.text("strategy"),
+                                      file->find("rank0.parameters")
+                                          ? ", whose replicas differed: all begin with its deployed model and the mean of its moments"
+                                          : ": what each of them had not sent is dropped"));
       return false;
     }
     for (const auto& [name, mine] : own) {
@@ -1053,6 +1063,8 @@ class Trainer {
   int64_t reported_step_ = 0;
   double reported_loss_ = 0;  // of the last line, shown while no sums have been exchanged since
 
+  Tensor deployed_;  // see deployed()
+  bool deployed_final_ = false;
   StepResult last_;
   int64_t epoch_ = 1;
   double earlier_seconds_ = 0;  // of the runs before this one

@@ -38,7 +38,7 @@ std::vector<std::pair<std::string, StrategyOptions>> local_strategies() {
     o.bucket_mib = 0.004, o.algorithm = "ring", o.deadline_seconds = 60;
     o.periodic.interval = 6, o.periodic.synchronous_steps = name == "bmuf" ? 3 : 0, o.periodic.delay = name == "streaming" ? 2 : 0;
     if (name == "streaming") o.periodic.fragments = 2;  // sent last at update 18, so that nothing is under way when bytes are counted
-    o.compression.dense_below = 64;
+    if (o.compression.compressor != "none") o.compression.dense_below = 64;
     if (name == "diloco") o.wire = "bf16", o.periodic.inner_state = "average";
     all.emplace_back(name, o);
   }

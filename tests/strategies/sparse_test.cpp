@@ -37,8 +37,14 @@ class Descender : public PlainWorker {
     for (const Range& r : kTensors)
       for (auto i = static_cast<size_t>(r.begin); i < static_cast<size_t>(r.end); ++i)
         g[i] = kTokens * curvature(i) * (theta[i] - goal(comm().rank(), i));
+    if (spoiled_ < kFlat) g[spoiled_] = NAN;
     PlainWorker::gradients(calls);
   }
+  // From now on this element of the gradient is not finite.
+  void spoil(size_t element) { spoiled_ = element; }
+
+ private:
+  size_t spoiled_ = kFlat;
 };
 
 struct Ended {
@@ -135,6 +141,15 @@ StrategyOptions strategy(const std::string& name) {
   return o;
 }
 
+// With values of top-k, and the density of strategy().
+void compress(StrategyOptions& o, const std::string& compressor, const std::string& values) {
+  o.compression.compressor = compressor;
+  if (compressor == "top-k")
+    o.compression.values = values;
+  else
+    o.compression.values = CompressionOptions().values, o.compression.keep = CompressionOptions().keep;
+}
+
 double distance(const Values& a, const Values& b) {
   double worst = a.size() == b.size() ? 0 : INFINITY;
   for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
@@ -175,6 +190,37 @@ TEST(Sparse, FollowsItsEquations) {
     }
 }
 
+// One rank alone has a number that is not finite, after two good updates: all ranks find it out, and name the rank.
+TEST(Sparse, ANumberThatIsNotFiniteStopsEveryRankByItself) {
+  for (const size_t element : {3100u, 3315u})  // of a tensor that is compressed, and of one that goes whole
+    for (const bool overlap : {true, false}) {
+      StrategyOptions o = strategy("sparse-local");
+      o.overlap = overlap;
+      std::vector<std::string> errors(3);
+      Scenario scenario;
+      scenario.ranks = 3;
+      simulate(scenario, [&](World& world) {
+        Descender worker(world);
+        const auto strategy = make_strategy(o, worker.parameters(), {}, world.comm->rank(), 3);
+        strategy->begin(worker);
+        for (int t = 0; t < 2; ++t) strategy->step(worker);
+        const Values before = worker.values();
+        if (world.comm->rank() == 1) worker.spoil(element);
+        try {
+          strategy->step(worker);
+        } catch (const DivergedError& e) {  // not passed on: every rank must find it out, not hear of it
+          errors[static_cast<size_t>(world.comm->rank())] = e.what();
+        }
+        EXPECT_EQ(worker.values(), before);
+        EXPECT_EQ(worker.optimizer().updates(), 2);
+      });
+      for (const std::string& error : errors) EXPECT_EQ(error, errors[0]);
+      const std::string where = element < 3308 ? "element 92 of b" : "element 3 of c";
+      EXPECT_NE(errors[0].find("the gradient of rank 1 on node1, " + where + ", is not finite in update 7"), std::string::npos)
+          << errors[0];
+    }
+}
+
 TEST(Sparse, AveragingMakesReplicasEqual) {
   StrategyOptions o = strategy("sparse-local");
   o.sparse.average_interval = 6;
@@ -185,27 +231,27 @@ TEST(Sparse, AveragingMakesReplicasEqual) {
 
 // Plain SGD: where the parameters have come is what was sent; that is the gradients less the residuals.
 TEST(Sparse, WhatIsNotInTheParametersIsInTheResiduals) {
-  for (const std::string values : {"f32", "bf16", "2-bit"})
-    for (const std::string compressor : {"top-k", "ternary", "4-bit"}) {
-      StrategyOptions o = strategy("gradient-dropping");
-      o.compression.values = values, o.compression.compressor = compressor;
-      const int N = 3, steps = 10;
-      Values given(kFlat);
-      std::vector<Ended> ends;
-      for (int t = 0; t <= steps; ++t) {
-        ends = descend(o, N, t);
-        for (const Range& tensor : kTensors)
-          for (auto i = static_cast<size_t>(tensor.begin); t < steps && i < static_cast<size_t>(tensor.end); ++i)
-            for (int r = 0; r < N; ++r) given[i] += kTokens * curvature(i) * (ends[0].values[i] - goal(r, i));
-      }
-      double left = 0;
-      for (size_t i = 0; i < kFlat; ++i) {
-        double sent = given[i];
-        for (const Ended& r : ends) sent -= r.residual[i], left += std::abs(r.residual[i]);
-        ASSERT_NEAR(ends[0].values[i], -kRate * sent / (N * kTokens), 1e-12) << compressor << " " << values;
-      }
-      EXPECT_GT(left, 1) << "nothing was held back";
+  for (const auto& [compressor, values] :
+       {std::pair{"top-k", "f32"}, {"top-k", "bf16"}, {"top-k", "2-bit"}, {"ternary", "bf16"}, {"4-bit", "bf16"}}) {
+    StrategyOptions o = strategy("gradient-dropping");
+    compress(o, compressor, values);
+    const int N = 3, steps = 10;
+    Values given(kFlat);
+    std::vector<Ended> ends;
+    for (int t = 0; t <= steps; ++t) {
+      ends = descend(o, N, t);
+      for (const Range& tensor : kTensors)
+        for (auto i = static_cast<size_t>(tensor.begin); t < steps && i < static_cast<size_t>(tensor.end); ++i)
+          for (int r = 0; r < N; ++r) given[i] += kTokens * curvature(i) * (ends[0].values[i] - goal(r, i));
     }
+    double left = 0;
+    for (size_t i = 0; i < kFlat; ++i) {
+      double sent = given[i];
+      for (const Ended& r : ends) sent -= r.residual[i], left += std::abs(r.residual[i]);
+      ASSERT_NEAR(ends[0].values[i], -kRate * sent / (N * kTokens), 1e-12) << compressor << " " << values;
+    }
+    EXPECT_GT(left, 1) << "nothing was held back";
+  }
 }
 
 TrainingTrace alone(const TrainingRun& run) {
@@ -250,13 +296,25 @@ TEST(SparseTraining, ReplicasStayEqualWithoutLocalGradients) {
     for (const bool overlap : {true, false}) {
       run.strategy = strategy("gradient-dropping");
       run.strategy.bucket_mib = 0.004, run.strategy.overlap = overlap;
-      run.strategy.compression.compressor = compressor, run.strategy.compression.values = overlap ? "bf16" : "2-bit";
+      compress(run.strategy, compressor, overlap ? "bf16" : "2-bit");
       const auto traces = simulated(run, 4);
       for (const TrainingTrace& trace : traces)
         EXPECT_TRUE(trace.values == traces[0].values && trace.first == traces[0].first) << compressor;
       EXPECT_FALSE(traces[0].values == one.values) << "nothing was compressed";
       EXPECT_LT(traces[0].losses.back(), traces[0].losses.front()) << compressor;
     }
+}
+
+// The norm is one number, whoever adds it up in which order.
+TEST(SparseTraining, RanksWithUnlikeThreadsStayEqual) {
+  TrainingRun run;
+  run.backend = "cpu:f32", run.steps = 20, run.clip = 0.1, run.unlike_threads = true;
+  run.strategy = strategy("gradient-dropping");
+  const auto traces = simulated(run, 4);
+  for (const TrainingTrace& trace : traces) {
+    EXPECT_EQ(trace.norms, traces[0].norms);
+    EXPECT_TRUE(trace.values == traces[0].values);
+  }
 }
 
 // The same codes whether they are sent during the backward pass or after it.
@@ -281,10 +339,18 @@ TEST(SparseTraining, SendsAFractionOfTheBytes) {
 }
 
 TEST(SparseOptions, ThatCannotBeMeantAreRefused) {
-  const auto refused = [](const std::function<void(StrategyOptions&)>& set, const std::string& name = "sparse-local") {
+  const auto message = [](const std::function<void(StrategyOptions&)>& set, const std::string& name) -> std::string {
     StrategyOptions o = strategy_preset(name);
     set(o);
-    EXPECT_THROW(check_strategy(o), ConfigError);
+    try {
+      check_strategy(o);
+    } catch (const ConfigError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const auto refused = [&](const std::function<void(StrategyOptions&)>& set, const std::string& name = "sparse-local") {
+    EXPECT_NE(message(set, name), "");
   };
   refused([](StrategyOptions& o) { o.sharded_optimizer = true; });
   refused([](StrategyOptions& o) { o.sparse.local_gradients = "none"; });
@@ -292,6 +358,27 @@ TEST(SparseOptions, ThatCannotBeMeantAreRefused) {
   refused([](StrategyOptions& o) { o.compression.values = "2-bit", o.compression.select = "tensor"; });
   refused([](StrategyOptions& o) { o.compression.compressor = "top-k"; }, "all-reduce");
   for (const std::string name : {"gradient-dropping", "sparse-local", "cser"}) check_strategy(strategy_preset(name));
+  // What would do nothing, but for values of the name and of the defaults, which nobody has to take back.
+  const auto idle = [&](const std::string& key, const std::function<void(StrategyOptions&)>& set, const std::string& name) {
+    EXPECT_NE(message(set, name).find("strategy." + key + " does nothing without"), std::string::npos) << key << message(set, name);
+  };
+  for (const std::string other : {"none", "ternary", "4-bit"}) {
+    const auto with = [&](const std::function<void(StrategyOptions&)>& set) {
+      return [&, set](StrategyOptions& o) { o.compression.compressor = other, set(o); };
+    };
+    for (const std::string name : {"gradient-dropping", "sparse-loco"}) {
+      EXPECT_EQ(message(with([](StrategyOptions&) {}), name), "") << name;
+      idle("keep", with([](StrategyOptions& o) { o.compression.keep = 0.02; }), name);
+      idle("select", with([](StrategyOptions& o) { o.compression.select = "tensor"; }), name);
+      idle("values", with([](StrategyOptions& o) { o.compression.values = "f32"; }), name);
+      idle("keep-warmup", with([](StrategyOptions& o) { o.compression.keep_warmup = 7; }), name);
+      EXPECT_EQ(message(with([](StrategyOptions& o) { o.compression.residual_decay = 0.5; }), name) == "", other != "none");
+      EXPECT_EQ(message(with([](StrategyOptions& o) { o.compression.dense_below = 64; }), name) == "", other != "none");
+    }
+  }
+  idle(
+      "local-scale", [](StrategyOptions& o) { o.sparse.local_scale = 2; }, "gradient-dropping");
+  EXPECT_EQ(message([](StrategyOptions& o) { o.sparse.local_gradients = "none", o.sparse.average_interval = 0; }, "cser"), "");
 }
 
 }  // namespace

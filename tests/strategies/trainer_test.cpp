@@ -204,38 +204,43 @@ TEST_F(DistributedTrainer, MoreWorkersOfTheSameBatchContinueReplicasThatDiffer) 
 // Four updates that change nothing, by a rate of 0 and gradients clipped to nothing, show what other ranks begin with: the deployed model,
 // the mean of the moments, about the same place in the data, and nothing of what the strategy was about to do.
 TEST_F(DistributedTrainer, OtherRanksBeginWithTheDeployedModelAndTheMeanOfTheMoments) {
-  for (const std::string strategy : {"bmuf", "sparse-local"})
+  const auto files = real_file_system();
+  for (const std::string strategy : {"bmuf", "sparse-local", "gradient-dropping"})
     for (const int ranks : {4, 1}) {
-      const std::string name = strategy + std::to_string(ranks);
+      const std::string name = strategy + std::to_string(ranks), before = name + "-before";
       Config c = config(name);
       c.train.max_steps = 9, c.train.optimizer.ema = 0, c.train.batch_tokens = 60;
       c.strategy = strategy_preset(strategy);
       c.strategy.batch = "per-worker", c.strategy.periodic.synchronous_steps = 0;
-      if (strategy == "bmuf") {
+      if (strategy == "bmuf")
         c.strategy.periodic.interval = 4, c.strategy.periodic.merge_weights = "equal", c.strategy.periodic.outer_momentum = 0.5;
-      } else {
-        c.strategy.compression.dense_below = 64, c.strategy.compression.keep = 0.05, c.strategy.sparse.average_interval = 4;
-      }
+      else
+        c.strategy.compression.dense_below = 64, c.strategy.compression.keep = 0.05, c.strategy.compression.keep_warmup = 0;
+      if (strategy == "sparse-local") c.strategy.sparse.average_interval = 4;
       EXPECT_EQ(run(c, 2), 0);
-      fs::copy(path(name), path(name + "-before"), fs::copy_options::recursive);
+      fs::copy(path(name), path(before), fs::copy_options::recursive);
       c.train.max_steps = 13, c.train.optimizer.learning_rate = 0, c.train.optimizer.clip_norm = 1e-30;
       if (ranks == 1) c.strategy = {}, c.strategy.batch = "per-worker";
       EXPECT_EQ(ranks == 1 ? run_training(c) : run(c, ranks), 0);
 
+      const bool equal = strategy == "gradient-dropping";  // replicas, of which ranks.safetensors then has residuals only
+      const SafetensorsFile kept(*files, path(before) + "/checkpoints/step-00000009/ranks.safetensors");
+      EXPECT_EQ(kept.tensors().size(), 2u * (equal ? 1 : 4)) << name;
       for (const auto& [tensor, beta] : {std::pair{"adam.m", c.train.optimizer.beta1}, {"adam.v", c.train.optimizer.beta2}}) {
-        const auto first = saved(name + "-before", 9, "ranks", std::string("rank0.") + tensor),
-                   second = saved(name + "-before", 9, "ranks", std::string("rank1.") + tensor);
-        EXPECT_NE(first, second);
-        const auto taken = ranks == 1 ? saved(name, 13, "training", tensor) : saved(name, 13, "ranks", std::string("rank3.") + tensor);
+        const auto of = [&](const std::string& run, int step, int rank, bool whole) {
+          return whole ? saved(run, step, "training", tensor) : saved(run, step, "ranks", fmt::format("rank{}.{}", rank, tensor));
+        };
+        const auto first = of(before, 9, 0, equal), second = of(before, 9, 1, equal), now = of(name, 13, ranks - 1, equal || ranks == 1);
+        EXPECT_EQ(first == second, equal);
         std::vector<float> mean(first.size());
         for (size_t i = 0; i < mean.size(); ++i) mean[i] = static_cast<float>((first[i] + second[i]) / 2 * std::pow(beta, 4));
-        EXPECT_LT(distance(taken, mean), 1e-5) << name << " " << tensor;
+        EXPECT_LT(distance(now, mean), 1e-5) << name << " " << tensor;
       }
-      EXPECT_TRUE(model(name, 13) == model(name + "-before", 9)) << name;
+      EXPECT_TRUE(model(name, 13) == model(before, 9)) << name;
       const std::vector<double> scores = validations(name);
       ASSERT_EQ(scores.size(), 3u);  // after updates 9, 10 and 13
       for (const double score : scores) EXPECT_NEAR(score, scores[0], 1e-6);
-      const auto then = state(name + "-before", 9), now = state(name, 13);
+      const auto then = state(before, 9), now = state(name, 13);
       EXPECT_EQ(then["epoch"], 0);
       EXPECT_EQ(now["epoch"], 0);
       EXPECT_EQ(then["batch"], 9);
