@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <optional>
 
 #include "base/config.h"
@@ -94,6 +95,7 @@ class Asynchronous : public Strategy {
     if (server_ || !serving()) return;
     if (fetching_) finish_fetch(w);
     for (Outgoing& o : outgoing_) wait(o);
+    for (const auto& [word, pending] : words_) pending.wait();
     const Tensor numbers({AsynchronousSummary::kNumbers}, DType::f64);
     Pending summary;
     if (rank_ == 0) summary = w.comm().receive(numbers, servers_[0].rank, kWholeTag);
@@ -174,9 +176,19 @@ class Asynchronous : public Strategy {
   void fetch_if_due(Worker& w) {
     const bool first = computed_ == 0;
     if (fetching_) finish_fetch(w);
-    if (answer_.stop || answer_.finished || computed_ % o_.fetch_interval != 0) return;
-    start_fetch(w, ahead() && !first);
-    if (first || !ahead()) finish_fetch(w);
+    hear();
+    if (answer_.stop || answer_.finished || (computed_ % o_.fetch_interval != 0 && !ending_)) return;
+    const bool apart = ahead() && !first && !ending_;
+    start_fetch(w, apart);
+    if (!apart) finish_fetch(w);
+  }
+
+  // What servers have said so far of pushes.
+  void hear() {
+    for (; !words_.empty() && words_.front().second.done(); words_.pop_front()) {
+      words_.front().second.wait();
+      ending_ = ending_ || words_.front().first.data<double>()[0] > 0;
+    }
   }
 
   // apart: not into the parameters, which are in use.
@@ -231,7 +243,8 @@ class Asynchronous : public Strategy {
     update_locally(w, plan.scale);
     w.optimizer().begin_update();
     ++computed_;
-    if (summed_ == o_.push_interval || mine.stop > 0 || mine.finished > 0) push(w);
+    ending_ = ending_ || mine.stop > 0 || mine.finished > 0;
+    if (summed_ == o_.push_interval || ending_) push(w);
     return mine;
   }
 
@@ -274,6 +287,9 @@ class Asynchronous : public Strategy {
       request.base_version = bases_[i].version, request.base_pushes = bases_[i].pushes;
       o.pending.push_back(w.comm().send(request.pack(), servers_[i].rank, kRequestTag));
       o.pending.push_back(w.comm().send(view(o.data, servers_[i].part), servers_[i].rank, kPushTag));
+      if (!words_on_pushes(o_)) continue;
+      const Tensor word({1}, DType::f64);
+      words_.emplace_back(word, w.comm().receive(word, servers_[i].rank, kWordTag));
     }
     summed_ = 0;
     summed_totals_ = {};
@@ -325,6 +341,8 @@ class Asynchronous : public Strategy {
   Outgoing outgoing_[2];
   int turn_ = 0;
   Tensor sum_;
+  std::deque<std::pair<Tensor, Pending>> words_;  // on pushes, not heard yet
+  bool ending_ = false;                           // the run, as far as known: the next fetch, which is made at once, will say so
   bool fetching_ = false, apart_ = false;
   Tensor incoming_;
   std::vector<Pending> fetches_;

@@ -2,11 +2,15 @@
 #pragma once
 
 #include "comm/communicator.h"
+#include "strategies/asynchronous_options.h"
 #include "strategies/steps.h"
 
 namespace starling {
 
-constexpr Tag kRequestTag = 101, kPushTag = 102, kAnswerTag = 103, kValuesTag = 104, kWholeTag = 105;
+constexpr Tag kRequestTag = 101, kPushTag = 102, kAnswerTag = 103, kValuesTag = 104, kWholeTag = 105, kWordTag = 106;
+
+// Whether a server answers a push with a word: one number, positive when the run ends. Where fetches are as frequent their answers say it.
+inline bool words_on_pushes(const AsynchronousOptions& options) { return options.fetch_interval > options.push_interval; }
 
 // From a worker.
 struct Request {

@@ -50,9 +50,11 @@ void AsynchronousServer::serve(Worker& w, const Tensor& progress) {
     else
       read(w, c);
   }
-  for (Client& c : clients_)
+  for (Client& c : clients_) {
+    c.word.wait();
     for (const Sent& s : c.sent)
       for (const Pending& p : s.pending) p.wait();
+  }
   if (first_) w.comm().send(summary().pack(), 0, kWholeTag).wait();
   w.parameters().changed();
 }
@@ -123,6 +125,7 @@ void AsynchronousServer::take(Worker& w, Client& c) {
   finished_ = finished_ || push.totals.finished > 0 || updates_ >= budget_;
   c.effective = version_ + 1;
   c.pushing = false;
+  if (words_on_pushes(options_.asynchronous)) send_word(w, c);
   listen(w, c);
   if (summed_ == sum_pushes_) step(w);
   answer_waiting(w);
@@ -177,6 +180,13 @@ void AsynchronousServer::step(Worker& w) {
   summed_ = 0;
   unreported_ += sum_totals_;
   sum_totals_ = {};
+}
+
+void AsynchronousServer::send_word(Worker& w, Client& c) const {
+  c.word.wait();  // the worker has been listening since it pushed
+  const Tensor word({1}, DType::f64);
+  word.data<double>()[0] = stop_ || finished_ ? 1 : 0;
+  c.word = w.comm().send(word, c.rank, kWordTag);
 }
 
 void AsynchronousServer::answer_waiting(Worker& w) {

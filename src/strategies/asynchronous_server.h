@@ -39,6 +39,7 @@ class AsynchronousServer {
     int rank = 0;
     Tensor request, payload;
     Pending incoming;  // the request, or the push that it announced
+    Pending word;      // on its last push
     bool pushing = false, waiting = false, gone = false;
     Request push;
     int64_t effective = 0;  // the version that its last push is part of
@@ -64,6 +65,7 @@ class AsynchronousServer {
   void add_gradient(Worker& w, Client& c);
   void compensate(Worker& w, Client& c, const Tensor& gradient);
   void step(Worker& w);
+  void send_word(Worker& w, Client& c) const;
   void answer(Worker& w, Client& c);
   void answer_waiting(Worker& w);
   void send_whole(Worker& w, const Client& c, bool state) const;
