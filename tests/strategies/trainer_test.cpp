@@ -248,6 +248,25 @@ TEST_F(DistributedTrainer, OtherRanksBeginWithTheDeployedModelAndTheMeanOfTheMom
     }
 }
 
+// However often the merged model is looked at, each checkpoint has that of its own update, and the last one what was not merged.
+TEST_F(DistributedTrainer, LookingAtTheMergedModelChangesNoCheckpoint) {
+  const auto train = [&](const std::string& name, int64_t every, int64_t steps, double rate = 3e-3, int64_t early_stopping = 0) {
+    Config c = config(name);
+    c.train.optimizer.ema = 0, c.train.max_steps = steps, c.valid.every = every, c.checkpoint.every = every;
+    c.strategy = strategy_preset("model-average");
+    c.strategy.periodic.interval = 5, c.strategy.batch = "global";
+    c.valid.metrics = {"cross-entropy"}, c.valid.early_stopping = early_stopping, c.train.optimizer.learning_rate = rate;
+    EXPECT_EQ(run(c, 2), 0);
+  };
+  train("often", 3, 12);
+  train("seldom", 6, 12);
+  EXPECT_FALSE(model("often", 6) == model("often", 12));
+  for (const int step : {6, 12}) EXPECT_TRUE(model("often", step) == model("seldom", step)) << step;
+  train("early", 3, 100, 5, 1);  // such a rate harms: a validation after update 6, of what was merged after update 5, ends the run
+  train("planned", 3, 6, 5);
+  EXPECT_TRUE(model("early", 6) == model("planned", 6));
+}
+
 // A request to end is of one run: what was under way with it when the checkpoint was written does not end the run that continues.
 TEST_F(DistributedTrainer, ARequestToEndIsNotContinued) {
   const auto with = [&](const std::string& run) {
