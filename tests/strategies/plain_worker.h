@@ -12,7 +12,9 @@ namespace starling {
 class PlainWorker : public Worker {
  public:
   PlainWorker(World& world, double rate, double tokens, const std::string& backend = "reference")
-      : world_(world), rate_(rate), tokens_(tokens), backend_(make_backend(backend, 1)), store_(*backend_) {}
+      : PlainWorker(world, rate, tokens, make_backend(backend, 1)) {}
+  PlainWorker(World& world, double rate, double tokens, std::unique_ptr<Backend> backend)
+      : world_(world), rate_(rate), tokens_(tokens), backend_(std::move(backend)), store_(*backend_) {}
 
   Communicator& comm() override { return *world_.comm; }
   Clock& clock() override { return *world_.clock; }

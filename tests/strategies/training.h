@@ -25,7 +25,6 @@ struct TrainingRun {
   bool mixed = false;  // with sampled translations
   std::string optimizer = "adam";
   double clip = 0.5;
-  bool unlike_threads = false;  // rank r has r + 1
 };
 
 struct TrainingTrace {
@@ -54,7 +53,7 @@ inline Batch random_batch(uint64_t seed, int64_t index, int64_t sentences) {
 }
 
 inline TrainingTrace train_together(const TrainingRun& run, World& world) {
-  const auto backend = make_backend(run.backend, run.unlike_threads ? world.comm->rank() + 1 : 1);
+  const auto backend = make_backend(run.backend, 1);
   ModelConfig config = model_preset("transformer-tiny");
   config.width = 16, config.feed_forward = 32, config.heads = 2, config.encoder_layers = 1, config.decoder_layers = 1;
   config.dropout = 0.1, config.attention_dropout = 0.1, config.feed_forward_dropout = 0.1, config.tied_embeddings = run.tied;
