@@ -118,6 +118,18 @@ TEST(Training, AsynchronousWorkersLearn) {
   }
 }
 
+// They would fetch again after a thousand updates.
+TEST(Training, AsynchronousWorkersHearOfTheEndByTheirPushes) {
+  World& world = test_world();
+  AsynchronousRun run;
+  run.backend = "cpu:f32", run.max_steps = 20, run.strategy.deadline_seconds = 60, run.strategy.asynchronous.fetch_interval = 1000;
+  const AsynchronousTrace trace = train_apart(run, world);
+  EXPECT_TRUE(trace.finished);
+  if (world.comm->rank() == 0) {
+    EXPECT_LE(trace.figures.at("updates"), 100 * (world.comm->size() - 1));
+  }
+}
+
 TEST(Training, AsynchronousWorkersInStepAreSynchronous) {
   World& world = test_world();
   AsynchronousRun run;
