@@ -272,6 +272,7 @@ class Race {
     };
     int64_t left = r_.finalists;
     for (const RaceArm* arm : arms()) {
+      if (!arm->trained_as.empty()) continue;
       add(first_run(*arm), static_cast<double>(arm->rates.size()));
       const bool repeated = arm == &r_.baseline || arm->control || (finalists_.empty() ? left-- > 0 : finalist(*arm));
       for (const int64_t workers : arm->workers) {
@@ -289,6 +290,7 @@ class Race {
   // Every arm and candidate with the first seed; the best final loss chooses.
   void screen() {
     for (const RaceArm* arm : arms()) {
+      if (!arm->trained_as.empty()) continue;
       RaceRun run = first_run(*arm);
       size_t best = candidates_.size();
       const size_t first = best;
@@ -303,11 +305,13 @@ class Race {
         progress_.say(
             fmt::format("{}: learning rate {:g} is the best of {}", arm->name, candidates_[best].rate, candidates_.size() - first));
     }
+    for (const RaceArm& arm : r_.arms)
+      if (!arm.trained_as.empty()) rates_[arm.name] = rates_.at(arm.trained_as);
   }
 
   void all_workers() {
     for (const RaceArm* arm : arms())
-      for (const RaceRun& run : runs(*arm, r_.seeds.front())) ensure(run);
+      for (const RaceRun& run : runs(*arm, r_.seeds.front())) ensure(trained(run));
   }
 
   void repeat(const RaceResults& so_far) {
@@ -319,8 +323,15 @@ class Race {
     for (size_t s = 1; s < r_.seeds.size(); ++s)
       for (const RaceArm* arm : arms()) {
         if (!finalist(*arm) && !arm->control && arm != &r_.baseline) continue;
-        for (const RaceRun& run : runs(*arm, r_.seeds[s])) ensure(run);
+        for (const RaceRun& run : runs(*arm, r_.seeds[s])) ensure(trained(run));
       }
+  }
+
+  // The run that is trained for this one.
+  RaceRun trained(RaceRun run) const {
+    for (const RaceArm& arm : r_.arms)
+      if (arm.name == run.arm->trained_as) run.arm = &arm;
+    return run;
   }
 
   // The arm's runs with its rate.
@@ -537,7 +548,7 @@ class Race {
       for (const RaceArm* arm : arms()) {
         if (!rates_.contains(arm->name)) continue;  // its candidates are not all there yet
         for (const RaceRun& run : runs(*arm, seed)) {
-          const auto record = records_.find(run.name());
+          const auto record = records_.find(trained(run).name());
           if (record == records_.end() || !record->second.done) continue;
           for (const std::string& network : places_of(run)) all.push_back(result(run, network, record->second));
         }

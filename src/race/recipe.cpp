@@ -129,6 +129,30 @@ void check_config(const RaceRecipe& r, const RaceArm& arm, const Config& c) {
   if (c.strategy.algorithm == "library") fail("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
 }
 
+// Arms that take the runs of others may differ in nothing but what they overlap.
+void check_trained_as(RaceRecipe& r) {
+  for (RaceArm& arm : r.arms) {
+    if (arm.trained_as.empty()) continue;
+    const auto fail = [&](const std::string& problem) { throw ConfigError(fmt::format("{}: arm {}: {}", r.file, arm.name, problem)); };
+    const auto base = std::find_if(r.arms.begin(), r.arms.end(), [&](const RaceArm& a) { return a.name == arm.trained_as; });
+    if (base == r.arms.end() || !base->trained_as.empty())
+      fail(fmt::format("trained-as names {}, which is no arm with runs of its own; name one of race.arms", in_quotes(arm.trained_as)));
+    if (!arm.rates.empty() || arm.timed) fail("with trained-as there is nothing to train; remove learning-rates and timed");
+    arm.rates = base->rates;
+    for (const int64_t workers : arm.workers)
+      if (std::find(base->workers.begin(), base->workers.end(), workers) == base->workers.end())
+        fail(fmt::format("trained-as: {} is not run with {} workers; list the same in both", base->name, workers));
+    Config mine = shared_config(r, arm), its = shared_config(r, *base);
+    if (family_of(its.strategy) == Family::asynchronous) fail("trained-as: times alter what asynchronous arms compute; remove trained-as");
+    mine.strategy.overlap = its.strategy.overlap;
+    if (dump_config(mine, false) != dump_config(its, false))
+      fail(
+          fmt::format("trained-as: its configuration differs from that of {} in more than strategy.overlap; remove trained-as, or what "
+                      "differs",
+                      base->name));
+  }
+}
+
 // Text of settings like race.output=x goes to the recipe, the rest to the configuration that all share.
 void apply_settings(RaceRecipe& recipe, const std::vector<ConfigSection>& sections, const std::vector<Override>& settings) {
   for (const auto& [name, text] : settings) {
@@ -161,8 +185,10 @@ RaceRecipe load_recipe(const std::string& path, const std::vector<Override>& set
   if (r.baseline.rates.empty()) r.baseline.rates = {shared_config(r, r.baseline).train.optimizer.learning_rate};
   for (RaceArm& arm : r.arms) {
     if (arm.workers.empty()) arm.workers = r.workers;
-    if (arm.rates.empty()) arm.rates = r.rates.empty() ? std::vector<double>{shared_config(r, arm).train.optimizer.learning_rate} : r.rates;
+    if (arm.rates.empty() && arm.trained_as.empty())
+      arm.rates = r.rates.empty() ? std::vector<double>{shared_config(r, arm).train.optimizer.learning_rate} : r.rates;
   }
+  check_trained_as(r);
   check(r);
   check_config(r, r.baseline, shared_config(r, r.baseline));
   for (const RaceArm& arm : r.arms) check_config(r, arm, shared_config(r, arm));

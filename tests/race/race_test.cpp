@@ -347,6 +347,36 @@ TEST_F(WholeRace, ShortTrialsChooseTheRate) {
   EXPECT_EQ(updates.at("plain-2w-seed1-rate0.003-trial"), trial / 2) << "trials of several workers are not longer";
 }
 
+TEST_F(WholeRace, AnArmMayTakeTheRunsOfAnother) {
+  std::string text = kRecipe;
+  text.replace(text.find("seeds: [1, 2]"), 13, "seeds: [1]");
+  text.replace(text.find("finalists: 1"), 12, "tuning: fixed");
+  text = text.substr(0, text.find("    - name: twin"));
+  std::set<std::string> trained;
+  const RaceProgress watching{[](const std::string&) {}, [&](const std::string& run, int64_t, int64_t) { trained.insert(run); }};
+  const auto result = [&](const std::string& output, const std::string& keys) {
+    EXPECT_EQ(run_race(load_recipe(recipe(output, text + "    - name: blocking\n      strategy.overlap: false\n" + keys)), watching), 0);
+    std::string lines;
+    for (const auto& line : csv(output + "/results.csv"))
+      if (line.at("arm") == "blocking") lines += line.at("network") + " " + line.at("virtual_s") + " " + line.at("final_loss") + "\n";
+    return lines;
+  };
+  const std::string bucket = "      strategy.bucket-mib: 0.01\n", taken = result("taken", bucket + "      trained-as: plain\n");
+  for (const std::string& run : trained) EXPECT_FALSE(run.starts_with("blocking")) << run;
+  EXPECT_EQ(taken, result("itself", bucket));
+  EXPECT_THAT(taken, HasSubstr("slow "));
+  EXPECT_TRUE(std::any_of(trained.begin(), trained.end(), [](const std::string& run) { return run.starts_with("blocking"); }));
+  for (const auto& [keys, problem] :
+       {std::pair{bucket + "      strategy.wire: bf16\n", "differs from that of plain in more than strategy.overlap"},
+        std::pair{bucket + "      learning-rates: [0.1]\n", "nothing to train"}})
+    try {
+      load_recipe(recipe("bad", text + "    - name: blocking\n      trained-as: plain\n" + keys));
+      FAIL() << problem;
+    } catch (const ConfigError& e) {
+      EXPECT_THAT(e.what(), HasSubstr(problem));
+    }
+}
+
 TEST(RaceRecipe, EveryKeyIsInTheManual) {
   RaceRecipe recipe;
   recipe.networks.resize(1), recipe.targets.resize(1), recipe.arms.resize(1);
