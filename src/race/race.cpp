@@ -447,8 +447,8 @@ class Race {
         if (run.network.empty()) watch = {};
         watch.silent = true;
         if (world.comm->rank() == 0 && progress_.updated)
-          watch.updated = [&, record_times = watch.updated](int64_t step, int64_t tokens) {
-            if (record_times) record_times(step, tokens);
+          watch.updated = [&, record_times = watch.updated](int64_t step, int64_t tokens, int64_t aside) {
+            if (record_times) record_times(step, tokens, aside);
             progress_.updated(run.name(), step, config.train.max_steps);
           };
         const int mine = run_training(config, world, watch);

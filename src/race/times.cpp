@@ -170,7 +170,7 @@ TrainingWatch TimesRecorder::watch(World& world) {
   TrainingWatch watch;
   watch.paused = [this, &world, &rank](bool together) { pause(world, rank, together); };
   watch.resumed = [this, &world, &rank](bool together) { resume(world, rank, together); };
-  watch.updated = [this, &world, &rank](int64_t step, int64_t tokens) { note(world, rank, step, tokens); };
+  watch.updated = [this, &world, &rank](int64_t step, int64_t tokens, int64_t aside) { note(world, rank, step, tokens, aside); };
   return watch;
 }
 
@@ -191,12 +191,13 @@ void TimesRecorder::resume(World& world, Rank& rank, bool together) {
     world.comm->all_reduce(longest, Reduce::maximum).wait(kPatience);
     world.clock->sleep_until(rank.paused_at + static_cast<int64_t>(longest.data<double>()[0]) + kBreath);
   }
-  if (together) rank.paused_ns += world.clock->now_ns() - rank.paused_at;
+  if (!together) return;  // meanwhile its pushes and fetches go on
+  rank.paused_ns += world.clock->now_ns() - rank.paused_at;
   rank.paused_bytes += bytes(world) - rank.bytes_at;
 }
 
-void TimesRecorder::note(World& world, Rank& rank, int64_t step, int64_t tokens) {
-  const int64_t ns = world.clock->now_ns() - rank.paused_ns, sent = bytes(world) - rank.paused_bytes;
+void TimesRecorder::note(World& world, Rank& rank, int64_t step, int64_t tokens, int64_t aside) {
+  const int64_t ns = world.clock->now_ns() - rank.paused_ns, sent = bytes(world) - rank.paused_bytes - aside;
   const std::lock_guard lock(mutex_);
   RankTimes& t = rank.times;
   const auto recorded = static_cast<int64_t>(t.ns.size());

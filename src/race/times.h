@@ -59,8 +59,8 @@ int64_t gradient_bytes(const Config& config, const ModelVocabulary& vocabulary);
 NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, int workers, int64_t gradient_bytes, double step_seconds);
 
 // Records the times of a run in the simulator. After each pause the ranks go on as far apart as they were, a moment later, so that pauses
-// alter nothing. Where ranks go their own ways they cannot be stopped: what rank 0 fetches to validate takes its time, but what it sends
-// and receives meanwhile does not count. With a path the record is kept there at every pause, and is read from there at first.
+// alter nothing. Where ranks go their own ways they cannot be stopped: what rank 0 fetches to validate takes its time, but its bytes do not
+// count. With a path the record is kept there at every pause, and is read from there at first.
 class TimesRecorder {
  public:
   // alone: as in RaceTimes. Bytes are then those that workers send and receive, since who serves records nothing.
@@ -83,7 +83,7 @@ class TimesRecorder {
     int64_t first_bytes = 0;                 // of the run that is continued
   };
   void resume(World& world, Rank& rank, bool together);
-  void note(World& world, Rank& rank, int64_t step, int64_t tokens);
+  void note(World& world, Rank& rank, int64_t step, int64_t tokens, int64_t aside);
   void pause(World& world, Rank& rank, bool together);
   void load();
   int64_t bytes(World& world) const;

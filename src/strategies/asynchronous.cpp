@@ -90,6 +90,8 @@ class Asynchronous : public Strategy {
     return ask_for_whole(w, Request::save);
   }
 
+  int64_t aside_bytes() const override { return aside_bytes_; }
+
   // Lets the servers go, which end when all workers have.
   void leave(Worker& w) override {
     if (server_ || !serving()) return;
@@ -320,6 +322,8 @@ class Asynchronous : public Strategy {
     }
     for (const ServerPart& s : servers_) pending.push_back(send_request(w, s, kind));
     for (const Pending& p : pending) p.wait();
+    for (const StateTensor& t : all) aside_bytes_ += t.tensor.bytes();
+    aside_bytes_ += static_cast<int64_t>(servers_.size()) * Request::kNumbers * size_of(DType::f64);
     return all;
   }
 
@@ -332,6 +336,7 @@ class Asynchronous : public Strategy {
   std::vector<Bucket> buckets_;
   Tensor progress_;  // what a continued run has behind it
   bool begun_ = false, left_ = false;
+  int64_t aside_bytes_ = 0;
   std::optional<AsynchronousServer> server_;  // of a rank that is one
 
   // Of a worker.

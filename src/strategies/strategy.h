@@ -53,6 +53,8 @@ class Strategy {
   virtual Tensor deployed(Worker&, bool /*final*/) { return {}; }
   // Whether ranks go their own ways outside step(): then only rank 0 validates and saves, and nothing is collective.
   virtual bool alone() const { return false; }
+  // Bytes that this rank has sent and received for deployed() and state() outside step(), where ranks go their own ways.
+  virtual int64_t aside_bytes() const { return 0; }
   // This rank will make no further step; where ranks go their own ways, the others need not wait for it.
   virtual void leave(Worker&) {}
   // What the run was like, once it is over: a line for the log, "" if there is nothing to say, and the numbers in it, for events.

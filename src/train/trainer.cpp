@@ -518,7 +518,7 @@ class Trainer {
     if (!alone() || (step() > before && comm().rank() < workers)) {
       int64_t own = 0;
       for (const Batch& part : parts) own += part.target.count();
-      if (watch_.updated) watch_.updated(step(), own);
+      if (watch_.updated) watch_.updated(step(), own, replica_->strategy().aside_bytes());
       return true;
     }
     stream_->seek(position);

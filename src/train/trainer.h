@@ -18,8 +18,8 @@ struct TrainingWatch {
   // Around what is no training: validation, reports, checkpoints, and the preparation, which has begun when the run does. `together`: all
   // ranks took part, so that calls of the communicator are allowed.
   std::function<void(bool together)> paused, resumed;
-  // After each update, with the updates done and the target tokens of this rank's share.
-  std::function<void(int64_t step, int64_t tokens)> updated;
+  // After each update, with the updates done, the target tokens of this rank's share, and Strategy::aside_bytes().
+  std::function<void(int64_t step, int64_t tokens, int64_t aside)> updated;
 };
 
 // Returns the exit status: 0 when training is complete, 128 + signal after SIGINT or SIGTERM (everything is saved then). Every rank of the

@@ -151,9 +151,9 @@ TEST_F(TimesTest, AContinuedRunKeepsWhatFasterRanksHadDone) {
     simulate(scenario, [&](World& world) {
       const TrainingWatch watch = recorder.watch(world);
       watch.resumed(true);
-      if (world.comm->rank() == 0) return watch.updated(3, 7);
+      if (world.comm->rank() == 0) return watch.updated(3, 7, 0);
       world.clock->sleep_until(world.clock->now_ns() + 3);
-      watch.updated(3, 8);
+      watch.updated(3, 8, 0);
     });
     return recorder.times();
   };
@@ -167,6 +167,42 @@ TEST_F(TimesTest, AContinuedRunKeepsWhatFasterRanksHadDone) {
   EXPECT_EQ(times.ranks[0].ns, (std::vector<int64_t>{10, 20, 25})) << "it paused to save a little later";
   EXPECT_EQ(times.ranks[1].tokens, (std::vector<int64_t>{1, 2, 3, 4, 5, 13}));
   EXPECT_THROW(TimesRecorder(2, 2, true, path("times.json")).continue_from(4), DataError);
+}
+
+// On a network where a fetch takes longer than an update, so that one is under way at each validation and checkpoint.
+TEST_F(TimesTest, ValidationsAndCheckpointsDoNotCountAsBytes) {
+  Config config = load_config(path("train.yml"), {{"train.output", path("run")},
+                                                  {"train.max-steps", "8"},
+                                                  {"valid.metrics", "cross-entropy"},
+                                                  {"valid.every", "1"},
+                                                  {"checkpoint.every", "3"},
+                                                  {"train.threads", "1"},
+                                                  {"log.progress", "never"},
+                                                  {"strategy.name", "downpour"},
+                                                  {"strategy.batch", "per-worker"}});
+  config.train.micro_batch_tokens = 4096;
+  const auto files = real_file_system();
+  const Vocabularies vocabularies = open_vocabularies(config, *files, [](const std::string&) {});
+  Scenario scenario;
+  scenario.compute = {10, 20, 30, 50, 5};
+  scenario.network.preset = "1gbe", scenario.ranks = ranks_for_workers(config, vocabularies.sizes(), 2);
+  TimesRecorder recorder(scenario.ranks, 2, true);
+  simulate(scenario, [&](World& world) {
+    TrainingWatch watch = recorder.watch(world);
+    watch.silent = true;
+    run_training(config, world, watch);
+  });
+  // Each update fetches the parameters and pushes a gradient, with less than a KiB of numbers; the next fetch may have come already.
+  const double one = static_cast<double>(gradient_bytes(config, vocabularies.sizes()));
+  for (int r = 0; r < 2; ++r) {
+    const RankTimes rank = recorder.times().ranks[static_cast<size_t>(r)];
+    ASSERT_GE(rank.bytes.size(), 4u);
+    for (size_t i = 0; i < rank.bytes.size(); ++i) {
+      const double updates = static_cast<double>(i) + 1, bytes = static_cast<double>(rank.bytes[i]);
+      EXPECT_GE(bytes, 2 * updates * one) << "rank " << r << ", update " << updates;
+      EXPECT_LE(bytes, (2 * updates + 1) * one + 1024 * (updates + 1)) << "rank " << r << ", update " << updates;
+    }
+  }
 }
 
 TEST_F(TimesTest, ServersComeOnTopOfTheWorkers) {
