@@ -180,7 +180,10 @@ std::optional<RaceResults::Row> RaceResults::recommended(const std::string& netw
 }
 
 std::string RaceResults::recommendation(const Row& best) const {
-  const auto tried = std::count_if(candidates_.begin(), candidates_.end(), [&](const Candidate& c) { return c.arm == best.arm; });
+  std::string tuned = best.arm;
+  for (const RaceArm& arm : recipe_.arms)
+    if (arm.name == best.arm && !arm.trained_as.empty()) tuned = arm.trained_as;
+  const auto tried = std::count_if(candidates_.begin(), candidates_.end(), [&](const Candidate& c) { return c.arm == tuned; });
   const auto times = [](const Interval& v) { return v.count > 0 ? fmt::format("{:.2f}x one worker", v.mean) : std::string(); };
   const std::string convergence = times(best.convergence), throughput = times(best.throughput);
   return fmt::format(

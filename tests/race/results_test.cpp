@@ -149,6 +149,9 @@ TEST_F(ResultsTest, TheRecommendationSaysHowManySeedsItRestsOn) {
   results_.erase(results_.begin() + 3);
   EXPECT_THAT(RaceResults(recipe_, results_, candidates).recommendations().at(0),
               HasSubstr("(1 seed, which also chose the learning rate)"));
+  recipe_.arms[0].name = "other", recipe_.arms.push_back({.name = "fast", .trained_as = "other"});
+  const std::vector<Candidate> of_other{{"other", 4, 0.001, 2, true}, {"other", 4, 0.002, 3, false}};
+  EXPECT_THAT(RaceResults(recipe_, results_, of_other).recommendations().at(0), HasSubstr("(1 seed, which also chose the learning rate)"));
 }
 
 TEST_F(ResultsTest, OneWorkerMayDiverge) {
