@@ -68,12 +68,13 @@ class Sparse : public Strategy {
     return all;
   }
 
-  // The mean of the replicas.
+  // The mean of the replicas; nothing is charged, as later pieces of computing would last otherwise (jitter).
   Tensor deployed(Worker& w, bool) override {
     if (!differ() || w.clock().timing_only()) return {};
     const Tensor mean(w.parameters().values().shape(), type_);
     std::memcpy(mean.raw(), w.parameters().values().raw(), static_cast<size_t>(mean.bytes()));
-    take_mean(w, mean);
+    sum_up(w, mean);
+    divide_by(mean, size_);
     return mean;
   }
 
@@ -154,7 +155,8 @@ class Sparse : public Strategy {
 
   void average(Worker& w) {
     w.comm().note("average of parameters", 0);
-    take_mean(w, w.parameters().values());
+    sum_up(w, w.parameters().values());
+    divide_by(w, w.parameters().values(), size_);
     w.parameters().changed();
     if (!options_.sparse.residual_reset) return;
     w.clock().spend({Work::memory, 0, static_cast<double>(flat_ * element_)}, [&] {
@@ -163,10 +165,9 @@ class Sparse : public Strategy {
     });
   }
 
-  // x becomes the mean over the ranks, in pieces that travel one behind the other.
-  void take_mean(Worker& w, const Tensor& x) const {
+  // x becomes the sum over the ranks, in pieces that travel one behind the other.
+  void sum_up(Worker& w, const Tensor& x) const {
     for (const Pending& p : all_reduce_in_pieces(w.comm(), x, options_.bucket_mib, false)) p.wait();
-    divide_by(w, x, size_);
   }
 
   StrategyOptions options_;

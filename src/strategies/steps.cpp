@@ -86,12 +86,15 @@ std::vector<Pending> all_reduce_in_pieces(Communicator& comm, const Tensor& x, d
   return pending;
 }
 
-void divide_by(Worker& w, const Tensor& x, int n) {
+void divide_by(const Tensor& x, int n) {
   const auto divide = [&](auto* values) {
     for (int64_t i = 0; i < x.count(); ++i) values[i] /= static_cast<std::remove_pointer_t<decltype(values)>>(n);
   };
-  w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(x.bytes())},
-                  [&] { x.dtype() == DType::f32 ? divide(x.data<float>()) : divide(x.data<double>()); });
+  x.dtype() == DType::f32 ? divide(x.data<float>()) : divide(x.data<double>());
+}
+
+void divide_by(Worker& w, const Tensor& x, int n) {
+  w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(x.bytes())}, [&] { divide_by(x, n); });
 }
 
 }  // namespace starling

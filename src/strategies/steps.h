@@ -32,7 +32,9 @@ StepResult update_replica(Worker& worker, const StepTotals& totals, double norm)
 
 // Starts the sum of x over the ranks in pieces of so many MiB, which travel one behind the other; with bf16 on the wire when `narrow`.
 std::vector<Pending> all_reduce_in_pieces(Communicator& comm, const Tensor& x, double mib, bool narrow);
-// x /= n; charged to the clock.
+// x /= n.
+void divide_by(const Tensor& x, int n);
+// The same, charged to the clock.
 void divide_by(Worker& worker, const Tensor& x, int n);
 
 }  // namespace starling

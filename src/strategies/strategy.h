@@ -49,7 +49,7 @@ class Strategy {
   // Whether ranks may hold unlike parameters between steps.
   virtual bool diverges() const { return false; }
   // The parameters to validate and to deploy (flat); an empty tensor: those of every rank are they. `final`: with everything that has not
-  // been merged yet, as at the end of training; nothing else changes by that. Collective.
+  // been merged yet, as at the end of training. Nothing else changes by that, and before the end no computing is charged. Collective.
   virtual Tensor deployed(Worker&, bool /*final*/) { return {}; }
   // Whether ranks go their own ways outside step(): then only rank 0 validates and saves, and nothing is collective.
   virtual bool alone() const { return false; }
