@@ -285,7 +285,7 @@ TEST_F(DistributedTrainer, ARequestToEndIsNotContinued) {
   simulate(scenario, [&](World& world) {
     TrainingWatch watch;
     if (world.comm->rank() == 0)
-      watch.updated = [](int64_t step, int64_t) {
+      watch.updated = [](int64_t step, int64_t, int64_t) {
         if (step == 4) std::raise(SIGTERM);
       };
     const int mine = run_training(c, world, watch);
