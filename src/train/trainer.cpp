@@ -23,7 +23,7 @@
 #include "comm/threads.h"
 #include "data/batches.h"
 #include "train/progress.h"
-#include "train/replica.h"
+#include "train/rank_state.h"
 #include "train/validation.h"
 
 namespace starling {
@@ -119,8 +119,6 @@ int64_t micro_batch_tokens(const Config& c, const Backend& backend, int local_ra
   const double fits = 0.5 * free_bytes / bytes_per_token(c.model, size_of(backend.activation()));
   return std::max<int64_t>(256, std::min<int64_t>(4096, static_cast<int64_t>(fits)));
 }
-
-constexpr Tag kStateTag = 1;
 
 class Trainer {
  public:
@@ -658,15 +656,14 @@ class Trainer {
     if (alone()) return save_alone();
     comm().note("checkpoint", step());
     const double start = clock().seconds();
-    std::vector<std::pair<std::string, Tensor>> tensors;
-    for (const Strategy::StateTensor& t : replica_->strategy_state())
-      if (t.shared) tensors.emplace_back(t.name, t.tensor);
-    const auto of_ranks = gather_ranks();
+    RankState ranks(*replica_, comm());
+    NamedTensors tensors = ranks.shared();
+    const NamedTensors of_ranks = ranks.gather_own();
     if (diverges()) {
       const SwappedParameters merged(model_->parameters(), deployed());
       if (first()) save_here(tensors, of_ranks);
     } else {
-      const auto optimizer = gather_optimizer();
+      const NamedTensors optimizer = ranks.gather_optimizer();
       tensors.insert(tensors.end(), optimizer.begin(), optimizer.end());
       if (first()) save_here(tensors, of_ranks);
     }
@@ -680,7 +677,7 @@ class Trainer {
     saved_ = step();
     if (!first()) return;
     const double start = clock().seconds();
-    std::vector<std::pair<std::string, Tensor>> tensors;
+    NamedTensors tensors;
     Tensor parameters;
     for (const Strategy::StateTensor& t : replica_->strategy_state())
       if (t.name == "parameters")
@@ -704,74 +701,10 @@ class Trainer {
     progress_.event(event);
   }
 
-  // The optimizer's state for all parameters, on rank 0: ranks that own shards send them. Checkpoints do not depend on the number of ranks.
-  std::vector<std::pair<std::string, Tensor>> gather_optimizer() {
-    const auto own = replica_->optimizer().state();
-    if (sharded_state()) {
-      std::vector<std::pair<std::string, Tensor>> all;
-      for (size_t i = 0; i < own.size(); ++i) {
-        const auto& [name, mine] = own[i];
-        if (!first()) {
-          if (mine.count() > 0) comm().send(mine, 0, kStateTag).wait(kPatience);
-          continue;
-        }
-        const Tensor& whole = all.emplace_back(name, Tensor({model_->parameters().values().count()}, mine.dtype())).second;
-        for (int r = 0; r < comm().size(); ++r) {
-          const std::vector<Range> ranges = replica_->strategy().owned(r);
-          const Tensor part = r == 0 ? mine : Tensor({total(ranges)}, mine.dtype());
-          if (r > 0 && part.count() > 0) comm().receive(part, r, kStateTag).wait(kPatience);
-          copy_ranges(part, whole, ranges, false);
-        }
-      }
-      return all;
-    }
-    return own;
-  }
-
-  // The reverse: every rank gets the state of what it owns from rank 0, which has it for all parameters.
-  void scatter_optimizer(const std::vector<std::pair<std::string, Tensor>>& all) {
-    const auto own = replica_->optimizer().state();
-    for (size_t i = 0; i < own.size(); ++i) {
-      const Tensor& mine = own[i].second;
-      if (!sharded_state()) {
-        if (first()) std::memcpy(mine.raw(), all[i].second.raw(), static_cast<size_t>(mine.bytes()));
-        comm().broadcast(mine, 0).wait(kPatience);
-        continue;
-      }
-      if (!first()) {
-        if (mine.count() > 0) comm().receive(mine, 0, kStateTag).wait(kPatience);
-        continue;
-      }
-      for (int r = 0; r < comm().size(); ++r) {
-        const std::vector<Range> ranges = replica_->strategy().owned(r);
-        const Tensor part = r == 0 ? mine : Tensor({total(ranges)}, mine.dtype());
-        copy_ranges(part, all[i].second, ranges, true);
-        if (r > 0 && part.count() > 0) comm().send(part, r, kStateTag).wait(kPatience);
-      }
-    }
-  }
-
   // Ranks have parameters and moments of their own.
   bool diverges() const { return replica_->strategy().diverges(); }
 
   int64_t worker_batch_tokens() const { return batch_tokens_ / replica_->strategy().workers(); }
-
-  bool sharded_state() const {
-    const std::vector<Range> everything{{0, model_->parameters().values().count()}};
-    for (int r = 0; r < comm().size(); ++r)
-      if (replica_->strategy().owned(r) != everything) return true;
-    return false;
-  }
-
-  // Between the ranges of `whole` and `part`, which holds them one behind the other.
-  static void copy_ranges(const Tensor& part, const Tensor& whole, const std::vector<Range>& ranges, bool to_part) {
-    int64_t at = 0;
-    for (const Range& r : ranges) {
-      const Tensor a = part.slice(at, Shape{r.count()}), b = whole.slice(r.begin, Shape{r.count()});
-      std::memcpy(to_part ? a.raw() : b.raw(), to_part ? b.raw() : a.raw(), static_cast<size_t>(a.bytes()));
-      at += r.count();
-    }
-  }
 
   // What replicas that differ validate and save; made once for an update.
   const Tensor& deployed() {
@@ -780,40 +713,7 @@ class Trainer {
     return deployed_;
   }
 
-  // What a rank has for itself: its replica if they differ, and what the strategy keeps for each rank.
-  std::vector<std::pair<std::string, Tensor>> own_state() {
-    std::vector<std::pair<std::string, Tensor>> all;
-    if (diverges()) {
-      all.emplace_back("parameters", model_->parameters().values());
-      for (const auto& t : replica_->optimizer().state()) all.push_back(t);
-    }
-    for (const Strategy::StateTensor& t : replica_->strategy_state())
-      if (!t.shared) all.emplace_back(t.name, t.tensor);
-    return all;
-  }
-
-  // Everybody's own_state() on rank 0, named rank0.parameters and so on.
-  std::vector<std::pair<std::string, Tensor>> gather_ranks() {
-    const auto own = own_state();
-    std::vector<std::pair<std::string, Tensor>> all;
-    for (const auto& [name, mine] : own) {
-      if (!first()) {
-        comm().send(mine, 0, kStateTag).wait(kPatience);
-        continue;
-      }
-      for (int r = 0; r < comm().size(); ++r) {
-        const Tensor& copy = all.emplace_back(fmt::format("rank{}.{}", r, name), Tensor(mine.shape(), mine.dtype())).second;
-        if (r == 0)
-          std::memcpy(copy.raw(), mine.raw(), static_cast<size_t>(mine.bytes()));
-        else
-          comm().receive(copy, r, kStateTag).wait(kPatience);
-      }
-    }
-    return all;
-  }
-
-  void save_here(const std::vector<std::pair<std::string, Tensor>>& optimizer,
-                 const std::vector<std::pair<std::string, Tensor>>& of_ranks) {
+  void save_here(const NamedTensors& optimizer, const NamedTensors& of_ranks) {
     const double start = now();
     const SwappedParameters averaged(model_->parameters(), replica_->average());
     std::vector<Part> parts = model_parts(*model_, model_->config(), *vocabularies_, search_options(config_.valid), step());
@@ -858,7 +758,7 @@ class Trainer {
   }
 
   void resume() {
-    std::vector<std::pair<std::string, Tensor>> optimizer;
+    NamedTensors optimizer;
     std::string text;
     if (loaded_) {
       const std::string path = loaded_->path("state.json");
@@ -873,69 +773,37 @@ class Trainer {
     const State state = State::from_json(text, "the state of rank 0");
     take_up(state);
     replica_->begin();
-    const bool each_its_own = !alone() && resume_ranks(state);
+    RankState ranks(*replica_, comm());
+    std::optional<SafetensorsFile> training, own;
+    if (first()) training.emplace(*files_, loaded_->path("training.safetensors"));
+    if (first() && has_ranks_file()) own.emplace(*files_, loaded_->path("ranks.safetensors"));
+    const bool each_its_own = !alone() && resume_own(ranks, own, state);
     // Without the replicas that it belongs to, what the strategy was about to do is worth nothing.
-    if (each_its_own || alone() || !diverges()) resume_strategy();
+    if (each_its_own || alone() || !diverges()) ranks.scatter_shared(training ? &*training : nullptr);
     if (!each_its_own || !diverges()) {
-      if (first() && has_ranks_file()) load_mean_moments(state, optimizer);
-      scatter_optimizer(optimizer);
+      if (own) add_mean_moments(*own, state.integer("ranks"), optimizer);
+      ranks.scatter_optimizer(optimizer);
     }
     if (first()) progress_.message(fmt::format("continuing after update {} from {}", step(), loaded_->directory));
   }
 
-  // What all ranks share of the strategy's state, as far as the checkpoint has it.
-  void resume_strategy() {
-    std::optional<SafetensorsFile> file;
-    if (first()) file.emplace(*files_, loaded_->path("training.safetensors"));
-    for (const Strategy::StateTensor& t : replica_->strategy_state()) {
-      if (!t.shared) continue;
-      const NamedBytes* saved = file ? file->find(t.name) : nullptr;
-      if (saved && static_cast<int64_t>(saved->data.size()) == t.tensor.bytes())
-        std::memcpy(t.tensor.raw(), saved->data.data(), saved->data.size());
-      comm().broadcast(t.tensor, 0).wait(kPatience);
-    }
-  }
-
   // Each rank takes up what it had for itself. False if there is no such thing, or the checkpoint is not of so many ranks and this
   // strategy; replicas that differed then all begin with the deployed parameters and the mean of the moments.
-  bool resume_ranks(const State& state) {
-    const auto own = own_state();
-    std::optional<SafetensorsFile> file;
-    if (first() && has_ranks_file()) file.emplace(*files_, loaded_->path("ranks.safetensors"));
+  bool resume_own(RankState& ranks, const std::optional<SafetensorsFile>& file, const State& state) {
     const bool same = state.has("ranks") && state.integer("ranks") == comm().size() && state.text("strategy") == config_.strategy.name;
-    bool whole = file && same && !own.empty();
-    for (const auto& [name, mine] : own) {
-      const NamedBytes* saved = whole ? file->find("rank0." + name) : nullptr;
-      whole = saved && static_cast<int64_t>(saved->data.size()) == mine.bytes();
-    }
-    if (broadcast_text(comm(), whole ? "whole" : "") != "whole") {
-      if (file && state.has("ranks"))
-        progress_.message(fmt::format("the checkpoint is of {} ranks with strategy {}{}", state.integer("ranks"), state.text("strategy"),
-                                      file->find("rank0.parameters")
-                                          ? ", whose replicas differed: all begin with its deployed model and the mean of its moments"
-                                          : ": what each of them had not sent is dropped"));
-      return false;
-    }
-    for (const auto& [name, mine] : own) {
-      if (!first()) {
-        comm().receive(mine, 0, kStateTag).wait(kPatience);
-        continue;
-      }
-      for (int r = comm().size() - 1; r >= 0; --r) {
-        const Tensor part = r == 0 ? mine : Tensor(mine.shape(), mine.dtype());
-        const NamedBytes& saved = file->at(fmt::format("rank{}.{}", r, name));
-        std::memcpy(part.raw(), saved.data.data(), std::min<size_t>(saved.data.size(), static_cast<size_t>(part.bytes())));
-        if (r > 0) comm().send(part, r, kStateTag).wait(kPatience);
-      }
-    }
-    model_->parameters().changed();
-    return true;
+    if (ranks.scatter_own(file && same ? &*file : nullptr)) return true;
+    if (file && state.has("ranks"))
+      progress_.message(fmt::format("the checkpoint is of {} ranks with strategy {}{}", state.integer("ranks"), state.text("strategy"),
+                                    file->find("rank0.parameters")
+                                        ? ", whose replicas differed: all begin with its deployed model and the mean of its moments"
+                                        : ": what each of them had not sent is dropped"));
+    return false;
   }
 
   bool has_ranks_file() const { return files_->exists(join_path(loaded_->directory, "ranks.safetensors")); }
 
   // Rank 0: checks that the checkpoint belongs to this run, loads parameters and average, and returns the optimizer's state.
-  std::vector<std::pair<std::string, Tensor>> load_checkpoint(const State& s) {
+  NamedTensors load_checkpoint(const State& s) {
     const auto refuse = [&](const std::string& what) {
       throw ConfigError(fmt::format("{}: this run was started with {}; restore that, or start afresh with another train.output",
                                     config_.train.output, what));
@@ -958,7 +826,7 @@ class Trainer {
         throw DataError(fmt::format("{}: tensor {} has {} bytes instead of {}", training.path(), name, saved.data.size(), t.bytes()));
       std::memcpy(t.raw(), saved.data.data(), saved.data.size());
     };
-    std::vector<std::pair<std::string, Tensor>> optimizer;
+    NamedTensors optimizer;
     for (const auto& [name, tensor] : replica_->optimizer().state()) {
       optimizer.emplace_back(name, Tensor({model_->parameters().values().count()}, tensor.dtype()));
       if (training.find(name)) restore(name, optimizer.back().second);  // absent where train.optimizer was sgd: Adam begins anew
@@ -972,20 +840,6 @@ class Trainer {
       std::memcpy(average.raw(), model_->parameters().values().raw(), average.bytes());
     }
     return optimizer;
-  }
-
-  // Of replicas that differed, for ranks that cannot each take up one.
-  void load_mean_moments(const State& s, const std::vector<std::pair<std::string, Tensor>>& optimizer) {
-    const SafetensorsFile file(*files_, loaded_->path("ranks.safetensors"));
-    const auto ranks = static_cast<float>(s.integer("ranks"));
-    for (const auto& [name, mean] : optimizer)
-      for (int64_t r = 0; r < s.integer("ranks"); ++r) {
-        const NamedBytes* saved = file.find(fmt::format("rank{}.{}", r, name));
-        if (!saved || static_cast<int64_t>(saved->data.size()) != mean.bytes()) continue;
-        const Tensor one(mean.shape(), mean.dtype());
-        std::memcpy(one.raw(), saved->data.data(), saved->data.size());
-        for (int64_t i = 0; i < mean.count(); ++i) mean.data<float>()[i] += one.data<float>()[i] / ranks;
-      }
   }
 
   void take_up(const State& s) {
