@@ -139,6 +139,7 @@ class Race {
   std::map<std::string, double> rates_;    // chosen, by arm
   std::vector<Candidate> candidates_;
   std::vector<std::string> finalists_;
+  bool ranked_ = false;  // finalists_ are known
   struct Ranks {
     int count;   // of a run, servers included
     bool alone;  // they go their own ways
@@ -262,7 +263,17 @@ class Race {
             r_.screening_tokens > 0 && arm.rates.size() > 1};
   }
 
-  bool finalist(const RaceArm& arm) const { return std::find(finalists_.begin(), finalists_.end(), arm.name) != finalists_.end(); }
+  // The arm whose runs this one's are.
+  const RaceArm& runner(const RaceArm& arm) const {
+    for (const RaceArm& other : r_.arms)
+      if (other.name == arm.trained_as) return other;
+    return arm;
+  }
+
+  // Whether the arm gets all seeds.
+  bool repeated(const RaceArm& arm) const {
+    return &arm == &r_.baseline || arm.control || std::find(finalists_.begin(), finalists_.end(), arm.name) != finalists_.end();
+  }
 
   // Counts runs and tokens, for progress. Until the finalists are known the first arms stand for them.
   void plan() {
@@ -270,15 +281,22 @@ class Race {
     const auto add = [&](const RaceRun& run, double times) {
       planned_runs_ += static_cast<int64_t>(times), planned_ += times * static_cast<double>(planned_tokens(r_, run));
     };
-    int64_t left = r_.finalists;
+    int64_t left = ranked_ ? 0 : r_.finalists;
     for (const RaceArm* arm : arms()) {
       if (!arm->trained_as.empty()) continue;
       add(first_run(*arm), static_cast<double>(arm->rates.size()));
-      const bool repeated = arm == &r_.baseline || arm->control || (finalists_.empty() ? left-- > 0 : finalist(*arm));
+      const bool stands = !repeated(*arm) && left-- > 0;
       for (const int64_t workers : arm->workers) {
+        const bool all_seeds = stands ||
+                               std::any_of(r_.arms.begin(), r_.arms.end(),
+                                           [&](const RaceArm& a) {
+                                             return &runner(a) == arm && repeated(a) &&
+                                                    std::find(a.workers.begin(), a.workers.end(), workers) != a.workers.end();
+                                           }) ||
+                               arm == &r_.baseline;
         RaceRun run = first_run(*arm);
         const double networks = static_cast<double>(networks_of(*arm, static_cast<int>(workers)).size());
-        const double seeds = repeated ? static_cast<double>(r_.seeds.size()) : 1, known = workers == run.workers && !run.trial ? 1 : 0;
+        const double seeds = all_seeds ? static_cast<double>(r_.seeds.size()) : 1, known = workers == run.workers && !run.trial ? 1 : 0;
         run.workers = static_cast<int>(workers), run.trial = false;
         add(run, networks * seeds - known);
       }
@@ -305,8 +323,7 @@ class Race {
         progress_.say(
             fmt::format("{}: learning rate {:g} is the best of {}", arm->name, candidates_[best].rate, candidates_.size() - first));
     }
-    for (const RaceArm& arm : r_.arms)
-      if (!arm.trained_as.empty()) rates_[arm.name] = rates_.at(arm.trained_as);
+    for (const RaceArm& arm : r_.arms) rates_[arm.name] = rates_.at(runner(arm).name);
   }
 
   void all_workers() {
@@ -315,22 +332,21 @@ class Race {
   }
 
   void repeat(const RaceResults& so_far) {
-    finalists_ = so_far.ranking();
+    finalists_ = so_far.ranking(), ranked_ = true;
     if (static_cast<int64_t>(finalists_.size()) > r_.finalists) finalists_.resize(static_cast<size_t>(r_.finalists));
     plan();
     if (r_.seeds.size() > 1 && !finalists_.empty())
       progress_.say(fmt::format("all seeds for one worker, controls and {}", fmt::join(finalists_, ", ")));
     for (size_t s = 1; s < r_.seeds.size(); ++s)
       for (const RaceArm* arm : arms()) {
-        if (!finalist(*arm) && !arm->control && arm != &r_.baseline) continue;
+        if (!repeated(*arm)) continue;
         for (const RaceRun& run : runs(*arm, r_.seeds[s])) ensure(trained(run));
       }
   }
 
   // The run that is trained for this one.
   RaceRun trained(RaceRun run) const {
-    for (const RaceArm& arm : r_.arms)
-      if (arm.name == run.arm->trained_as) run.arm = &arm;
+    run.arm = &runner(*run.arm);
     return run;
   }
 
@@ -425,7 +441,17 @@ class Race {
     fs::rename(half, to);
   }
 
+  // What an interruption leaves of the record: validations once all updates are done.
   void train(const RaceRun& run, const Config& config, Record& record) {
+    if (record.validations.empty() && !record.diverged) train_updates(run, config, record);
+    if (std::isfinite(record.loss()) && !run.trial && !r_.final_metrics.empty()) record.finals = final_scores(config);
+    record.done = true;
+    save(run, record);
+    if (r_.keep_models) return;
+    for (const char* name : {"checkpoints", "best", "data"}) fs::remove_all(fs::path(config.train.output) / name);
+  }
+
+  void train_updates(const RaceRun& run, const Config& config, Record& record) {
     const std::string directory = config.train.output;
     if (!progress_.updated) progress_.say(fmt::format("training {}: {} updates", run.name(), config.train.max_steps));
     files_->make_directories(directory);
@@ -460,11 +486,7 @@ class Race {
     recorder.keep();
     if (status != 0) throw Interrupted{status};
     record.validations = validations_of(directory);
-    if (std::isfinite(record.loss()) && !run.trial && !r_.final_metrics.empty()) record.finals = final_scores(config);
-    record.done = true;
     save(run, record);
-    if (r_.keep_models) return;
-    for (const char* name : {"checkpoints", "best", "data"}) fs::remove_all(fs::path(directory) / name);
   }
 
   std::map<std::string, double> final_scores(const Config& config) const {

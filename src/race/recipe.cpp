@@ -77,6 +77,9 @@ void check(const RaceRecipe& r) {
     check_list(r, fmt::format("workers of the arm {}", arm.name), arm.workers);
     check_list(r, fmt::format("learning-rates of the arm {}", arm.name), arm.rates);
   }
+  if (r.screening_tokens > r.tokens)
+    throw ConfigError(fmt::format("{}: race.screening-tokens {} are more than race.tokens {}; lower them, or set 0", r.file,
+                                  r.screening_tokens, r.tokens));
   if (r.tuning_workers > 0 && std::find(r.workers.begin(), r.workers.end(), r.tuning_workers) == r.workers.end())
     throw ConfigError(fmt::format("{}: race.tuning-workers {} is not among race.workers {}; choose one of them, or 0 for the first", r.file,
                                   r.tuning_workers, fmt::join(r.workers, ", ")));
@@ -129,7 +132,7 @@ void check_config(const RaceRecipe& r, const RaceArm& arm, const Config& c) {
   if (c.strategy.algorithm == "library") fail("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
 }
 
-// Arms that take the runs of others may differ in nothing but what they overlap.
+// Arms that take the runs of others may differ in nothing but what is exchanged when.
 void check_trained_as(RaceRecipe& r) {
   for (RaceArm& arm : r.arms) {
     if (arm.trained_as.empty()) continue;
@@ -143,12 +146,14 @@ void check_trained_as(RaceRecipe& r) {
       if (std::find(base->workers.begin(), base->workers.end(), workers) == base->workers.end())
         fail(fmt::format("trained-as: {} is not run with {} workers; list the same in both", base->name, workers));
     Config mine = shared_config(r, arm), its = shared_config(r, *base);
-    if (family_of(its.strategy) == Family::asynchronous) fail("trained-as: times alter what asynchronous arms compute; remove trained-as");
-    mine.strategy.overlap = its.strategy.overlap;
+    if (family_of(its.strategy) != Family::synchronous || base->timed)
+      fail(fmt::format("trained-as is for synchronous strategies without timed, where it alters rounding alone; {} is not so, remove it",
+                       base->name));
+    mine.strategy.overlap = its.strategy.overlap, mine.strategy.bucket_mib = its.strategy.bucket_mib;
     if (dump_config(mine, false) != dump_config(its, false))
       fail(
-          fmt::format("trained-as: its configuration differs from that of {} in more than strategy.overlap; remove trained-as, or what "
-                      "differs",
+          fmt::format("trained-as: its configuration differs from that of {} in more than strategy.overlap and bucket-mib; remove "
+                      "trained-as, or what differs",
                       base->name));
   }
 }

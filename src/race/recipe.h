@@ -34,7 +34,7 @@ struct RaceArm {
   std::string name;
   bool control = false;          // gets all seeds, but is not recommended
   bool timed = false;            // trained once for each network, though its timing alters nothing
-  std::string trained_as;        // an arm that computes the same, and whose runs these are with other times
+  std::string trained_as;        // an arm that computes the same up to rounding, and whose runs these are with other times
   std::vector<int64_t> workers;  // empty: the race's
   std::vector<double> rates;     // candidates for train.learning-rate; empty: the race's
   std::vector<ForeignKey> keys;  // what it changes in the configuration
@@ -45,7 +45,8 @@ void visit(Visitor& v, RaceArm& a) {
   v.field("control", a.control, "a control gets all seeds and is never recommended");
   v.field("timed", a.timed, "train once for each network, as is always done where timing alters the result: a check of the replays");
   v.field("trained-as", a.trained_as,
-          "the arm whose runs these are, timed with strategy.overlap of this one; all else must be equal; empty = it has its own");
+          "the arm whose runs these are, timed with strategy.overlap and bucket-mib of this one; all else must be equal; empty = it has "
+          "its own");
   v.numbers("workers", a.workers, "in place of the race's", 1, 65536);
   v.numbers("learning-rates", a.rates, "candidates for train.learning-rate, in place of the race's", 1e-12, 1e6);
   v.foreign("SECTION.KEY", a.keys, "any key of the training configuration: what makes this arm");

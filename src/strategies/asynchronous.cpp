@@ -347,7 +347,7 @@ class Asynchronous : public Strategy {
   int turn_ = 0;
   Tensor sum_;
   std::deque<std::pair<Tensor, Pending>> words_;  // on pushes, not heard yet
-  bool ending_ = false;                           // the run, as far as known: the next fetch, which is made at once, will say so
+  bool ending_ = false;                           // the run, as far as known: fetches, made at once now, will say so
   bool fetching_ = false, apart_ = false;
   Tensor incoming_;
   std::vector<Pending> fetches_;

@@ -796,7 +796,7 @@ class Trainer {
       progress_.message(fmt::format("the checkpoint is of {} ranks with strategy {}{}", state.integer("ranks"), state.text("strategy"),
                                     file->find("rank0.parameters")
                                         ? ", whose replicas differed: all begin with its deployed model and the mean of its moments"
-                                        : ": what each of them had not sent is dropped"));
+                                        : ": what each of them had for itself is dropped"));
     return false;
   }
 

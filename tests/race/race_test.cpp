@@ -347,27 +347,54 @@ TEST_F(WholeRace, ShortTrialsChooseTheRate) {
   EXPECT_EQ(updates.at("plain-2w-seed1-rate0.003-trial"), trial / 2) << "trials of several workers are not longer";
 }
 
-TEST_F(WholeRace, AnArmMayTakeTheRunsOfAnother) {
+TEST_F(WholeRace, WhatWasTrainedIsNotTrainedAgainForItsFinalScores) {
   std::string text = kRecipe;
   text.replace(text.find("seeds: [1, 2]"), 13, "seeds: [1]");
-  text.replace(text.find("finalists: 1"), 12, "tuning: fixed");
+  text = text.substr(0, text.find("    - name: twin"));
+  const std::vector<Override> keep{{"race.keep-models", "true"}};
+  ASSERT_EQ(run_race(load_recipe(recipe("race", text), keep), {[](const std::string&) {}, {}}), 0);
+  const std::string results = read("race/results.csv"), record = "race/runs/plain-2w-seed1-rate0.003/race.json";
+  std::string unfinished = read(record);
+  for (const auto& [from, to] : {std::pair{"\"done\": true", "\"done\": false"}, std::pair{"\"bleu\"", "\"none\""}}) {
+    ASSERT_NE(unfinished.find(from), std::string::npos) << unfinished;
+    unfinished.replace(unfinished.find(from), std::string(from).size(), to);
+  }
+  write(record, unfinished);
+  const RaceProgress refusing{[](const std::string&) {}, [](const std::string& run, int64_t, int64_t) { FAIL() << run; }};
+  ASSERT_EQ(run_race(load_recipe(recipe("race", text), keep), refusing), 0);
+  EXPECT_EQ(read("race/results.csv"), results);
+}
+
+TEST_F(WholeRace, AnArmMayTakeTheRunsOfAnother) {
+  std::string text = kRecipe;
+  text.replace(text.find("finalists: 1"), 12, "finalists: 0");
   text = text.substr(0, text.find("    - name: twin"));
   std::set<std::string> trained;
-  const RaceProgress watching{[](const std::string&) {}, [&](const std::string& run, int64_t, int64_t) { trained.insert(run); }};
+  std::string last;  // line about a run
+  const auto say = [&](const std::string& line) {
+    if (line.starts_with("run ")) last = line;
+  };
+  const RaceProgress watching{say, [&](const std::string& run, int64_t, int64_t) { trained.insert(run); }};
   const auto result = [&](const std::string& output, const std::string& keys) {
-    EXPECT_EQ(run_race(load_recipe(recipe(output, text + "    - name: blocking\n      strategy.overlap: false\n" + keys)), watching), 0);
+    EXPECT_EQ(
+        run_race(load_recipe(recipe(output, text + "    - name: blocking\n      control: true\n      strategy.overlap: false\n" + keys)),
+                 watching),
+        0);
     std::string lines;
     for (const auto& line : csv(output + "/results.csv"))
-      if (line.at("arm") == "blocking") lines += line.at("network") + " " + line.at("virtual_s") + " " + line.at("final_loss") + "\n";
+      if (line.at("arm") == "blocking")
+        lines += line.at("network") + " " + line.at("seed") + " " + line.at("virtual_s") + " " + line.at("final_loss") + "\n";
     return lines;
   };
   const std::string bucket = "      strategy.bucket-mib: 0.01\n", taken = result("taken", bucket + "      trained-as: plain\n");
   for (const std::string& run : trained) EXPECT_FALSE(run.starts_with("blocking")) << run;
+  EXPECT_THAT(last, HasSubstr("run 6 of 6: ")) << "two candidates and another seed of one worker and of plain";
   EXPECT_EQ(taken, result("itself", bucket));
+  EXPECT_THAT(last, HasSubstr("run 8 of 8: ")) << "the same of blocking, and plain with one seed";
   EXPECT_THAT(taken, HasSubstr("slow "));
   EXPECT_TRUE(std::any_of(trained.begin(), trained.end(), [](const std::string& run) { return run.starts_with("blocking"); }));
   for (const auto& [keys, problem] :
-       {std::pair{bucket + "      strategy.wire: bf16\n", "differs from that of plain in more than strategy.overlap"},
+       {std::pair{bucket + "      strategy.wire: bf16\n", "differs from that of plain in more than strategy.overlap and bucket-mib"},
         std::pair{bucket + "      learning-rates: [0.1]\n", "nothing to train"}})
     try {
       load_recipe(recipe("bad", text + "    - name: blocking\n      trained-as: plain\n" + keys));
