@@ -55,10 +55,12 @@ class Picture {
 
   std::string text() {
     const std::vector<int> counts = results_.worker_counts();
-    const double columns = static_cast<double>(recipe_.networks.size()), rows = static_cast<double>(counts.size() + 1);
-    const std::string title = fmt::format("Simulated{}: {} over virtual time, speed-up over one worker",
+    // A column for each network; of a single one, two.
+    const size_t networks = recipe_.networks.size(), panels = counts.size() + 1, columns = networks == 1 ? 2 : networks;
+    const double rows = networks == 1 ? std::ceil(static_cast<double>(panels) / 2) : static_cast<double>(panels);
+    const std::string title = fmt::format("Simulated{}: {} over virtual seconds, speed-up over one worker",
                                           results_.unfinished().empty() ? "" : ", unfinished", target_.metric);
-    width_ = std::max({kLeft + columns * (kWide + kGapX), kLeft + legend_column(), kLeft + text_width(title, 14)});
+    width_ = std::max({kLeft + static_cast<double>(columns) * (kWide + kGapX), kLeft + legend_column(), kLeft + text_width(title, 14)});
     const double legend = 26.0 * std::ceil(static_cast<double>(arms_.size()) / legend_columns());
     const double height = kTop + legend + rows * (kHigh + kGapY);
     body_ += fmt::format(
@@ -67,12 +69,16 @@ class Picture {
         width_, height);
     label(kLeft, 20, title, "start", 14);
     draw_legend();
-    for (size_t n = 0; n < recipe_.networks.size(); ++n) {
-      const double x = kLeft + static_cast<double>(n) * (kWide + kGapX);
-      for (size_t w = 0; w < counts.size(); ++w)
-        draw_curves(recipe_.networks[n], counts[w], x, kTop + legend + 20 + static_cast<double>(w) * (kHigh + kGapY));
-      draw_bars(recipe_.networks[n], counts, x, kTop + legend + 20 + static_cast<double>(counts.size()) * (kHigh + kGapY));
-    }
+    for (size_t n = 0; n < networks; ++n)
+      for (size_t panel = 0; panel < panels; ++panel) {
+        const size_t column = networks == 1 ? panel % 2 : n, row = networks == 1 ? panel / 2 : panel;
+        const double x = kLeft + static_cast<double>(column) * (kWide + kGapX);
+        const double y = kTop + legend + 20 + static_cast<double>(row) * (kHigh + kGapY);
+        if (panel < counts.size())
+          draw_curves(recipe_.networks[n], counts[panel], x, y);
+        else
+          draw_bars(recipe_.networks[n], counts, x, y);
+      }
     return body_ + "</svg>\n";
   }
 
@@ -152,7 +158,7 @@ class Picture {
   void draw_curves(const RaceNetwork& network, int workers, double x, double y) {
     const auto all = shown(network.name, workers);
     const Frame f = frame(all, x, y);
-    axes(f, fmt::format("{} worker{} on {}: {} over virtual seconds", workers, workers == 1 ? "" : "s", network.name, target_.metric));
+    axes(f, fmt::format("{} worker{} on {}", workers, workers == 1 ? "" : "s", network.name));
     body_ += fmt::format("<clipPath id=\"c{}\"><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.0f}\"/></clipPath>\n", ++clips_,
                          x, y, kWide, kHigh);
     if (const double value = results_.target_value(target_, recipe_.seeds.front()); value > f.low_y && value < f.high_y)
