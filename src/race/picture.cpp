@@ -187,7 +187,7 @@ class Picture {
       for (const RaceResults::Row& r : groups.back())
         if (r.convergence.count > 0) most = std::max(most, r.convergence.mean + r.convergence.half);
     }
-    const Frame f{x, y, 0, 1, 0, 1.1 * most};
+    const Frame f{x, y, 0, 1, 0, 1.2 * most};
     axes(f, "Convergence speed-up on " + network.name + " by workers", true);
     const double group = kWide / static_cast<double>(std::max<size_t>(1, counts.size()));
     for (size_t g = 0; g < groups.size(); ++g) {
