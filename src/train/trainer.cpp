@@ -204,8 +204,18 @@ class Trainer {
   double elapsed() const { return earlier_seconds_ + clock().seconds() - start_; }
 
   // Rank 0 tells; the others are silent.
+  // Before anything is written there.
+  void refuse_model_directory() const {
+    if (!files_->exists(join_path(config_.train.output, "manifest.json"))) return;
+    throw ConfigError(fmt::format(
+        "train.output {0}: this is the directory of a model (it has a manifest.json), which files of a run would damage; choose "
+        "another train.output, and to begin with this model's weights set train.initial-model to {0}",
+        config_.train.output));
+  }
+
   ProgressOptions progress_options() const {
     if (!first()) return {};
+    refuse_model_directory();
     files_->make_directories(config_.train.output);
     // mpirun puts its own terminal in front of every process: what stands behind it cannot be seen from here.
     const bool mpi = comm().size() > 1 && !world_.simulated;

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -230,6 +231,27 @@ TEST_F(TrainerTest, RefusesToContinueAsAnotherRun) {
   refused("other text of equal size", [](Config&) {});
   write_corpus(path("train.a"), path("train.b"), 600, 1);
   EXPECT_EQ(run_training(c), 0);  // the same text again, though its files are new
+}
+
+TEST_F(TrainerTest, LeavesAModelsDirectoryAlone) {
+  Config c = config("run");
+  c.train.max_steps = 10;
+  EXPECT_EQ(run_training(c), 0);
+  const std::string model = path("run/checkpoints/step-00000010");
+  const auto listing = [&] {
+    std::map<std::string, std::string> files;
+    for (const auto& file : std::filesystem::directory_iterator(model)) files[file.path().filename()] = read_text_file(file.path());
+    return files;
+  };
+  const auto before = listing();
+  c.train.output = model;
+  try {
+    run_training(c);
+    ADD_FAILURE() << "a model's directory was taken for a run's";
+  } catch (const ConfigError& e) {
+    EXPECT_NE(std::string(e.what()).find("set train.initial-model to " + model), std::string::npos) << e.what();
+  }
+  EXPECT_EQ(listing(), before);
 }
 
 TEST_F(TrainerTest, TheAverageMayBeTurnedOnAndOff) {
