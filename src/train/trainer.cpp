@@ -444,6 +444,11 @@ class Trainer {
           fmt::format("warning: train.initial-model bounds its states by {0:g}, but this run begins with {1:g} (0 = none); to go "
                       "on as it ended, set train.clip-start and model.clip to {0:g}",
                       initial_->config.clip, state_clip(config_, 1)));
+    if (initial_ && initial_->config.clip == 0 && state_clip(config_, 1) > 0)
+      progress_.message(fmt::format(
+          "warning: the states of train.initial-model are not bounded, but this run bounds them by {:g} from its first update on; "
+          "what they exceed it by is lost at once: set model.clip to 0, or begin wide with train.clip-start",
+          state_clip(config_, 1)));
     if (t.optimizer.sgd_after > 0 && t.optimizer.sgd_after >= t.max_steps)
       progress_.message(fmt::format("train.sgd-after {} is not reached within train.max-steps {}", t.optimizer.sgd_after, t.max_steps));
   }

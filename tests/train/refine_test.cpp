@@ -391,6 +391,11 @@ TEST_F(RefineRun, WhatIsRarelyMeantIsSaid) {
   c.train.output = path("kept"), c.train.clip_start = 1;
   EXPECT_EQ(run_training(c), 0);
   EXPECT_EQ(log("kept").find("warning"), std::string::npos) << log("kept");
+  first.train.output = path("unbounded"), first.model.clip = first.train.clip_start = 0;
+  EXPECT_EQ(run_training(first), 0);
+  c.train.output = path("bounded"), c.train.initial_model = path("unbounded");
+  EXPECT_EQ(run_training(c), 0);
+  EXPECT_NE(log("bounded").find("are not bounded, but this run bounds them by 1"), std::string::npos) << log("bounded");
 }
 
 TEST_F(RefineRun, AModelThatDoesNotFitIsRefused) {
