@@ -139,14 +139,10 @@ class Race {
   std::map<std::string, double> rates_;    // chosen, by arm
   std::vector<Candidate> candidates_;
   std::vector<std::string> finalists_;
-  bool ranked_ = false;  // finalists_ are known
-  struct Ranks {
-    int count;   // of a run, servers included
-    bool alone;  // they go their own ways
-  };
-  mutable std::map<std::pair<std::string, int>, Ranks> ranks_;  // by arm and workers
-  int64_t number_ = 0, planned_runs_ = 0;                       // runs so far, in all
-  double passed_ = 0, planned_ = 0, trained_ = 0;               // target tokens of them; those trained by this process
+  bool ranked_ = false;                                             // finalists_ are known
+  mutable std::map<std::pair<std::string, int>, RaceRanks> ranks_;  // by arm and workers
+  int64_t number_ = 0, planned_runs_ = 0;                           // runs so far, in all
+  double passed_ = 0, planned_ = 0, trained_ = 0;                   // target tokens of them; those trained by this process
   double start_ = WallClock().seconds();
 
   // ---- preparation ----
@@ -228,17 +224,16 @@ class Race {
     return static_cast<int>(has ? r_.tuning_workers : arm.workers.front());
   }
 
-  Ranks ranks(const RaceArm& arm, int workers) const {
+  RaceRanks ranks(const RaceArm& arm, int workers) const {
     const auto [at, fresh] = ranks_.try_emplace({arm.name, workers});
-    if (fresh) {
-      const Config config = race_config(r_, {&arm, workers, r_.seeds.front(), arm.rates.front(), "", false});
-      at->second = {ranks_for_workers(config, vocabularies_->sizes(), workers), ranks_go_alone(config, vocabularies_->sizes(), workers)};
-    }
+    if (fresh)
+      at->second = ranks_for_workers(race_config(r_, {&arm, workers, r_.seeds.front(), arm.rates.front(), "", false}),
+                                     vocabularies_->sizes(), workers);
     return at->second;
   }
   // The networks that runs of the arm are for: "" = any.
   std::vector<std::string> networks_of(const RaceArm& arm, int workers) const {
-    const Ranks its = ranks(arm, workers);
+    const RaceRanks its = ranks(arm, workers);
     if (its.count == 1 || !(arm.timed || its.alone)) return {""};
     return network_names();
   }

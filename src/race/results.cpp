@@ -184,15 +184,13 @@ std::string RaceResults::recommendation(const Row& best) const {
   for (const RaceArm& arm : recipe_.arms)
     if (arm.name == best.arm && !arm.trained_as.empty()) tuned = arm.trained_as;
   const auto tried = std::count_if(candidates_.begin(), candidates_.end(), [&](const Candidate& c) { return c.arm == tuned; });
-  const auto times = [](const Interval& v) { return v.count > 0 ? fmt::format("{:.2f}x one worker", v.mean) : std::string(); };
-  const std::string convergence = times(best.convergence), throughput = times(best.throughput);
   return fmt::format(
       "{}{} with learning rate {:g}: {} in {:.1f} virtual seconds, {}{}, final loss {:.4f} (one worker {:.4f}), {:.1f} MiB "
       "sent a worker ({}{})",
       best.convergence.count > 0 && best.convergence.mean < 1 ? "stay with one worker; the best of the others: " : "use ", best.arm,
       best.rate, target_text(recipe_.targets.front()), best.seconds.mean,
-      convergence.empty() ? "one worker does not reach it" : convergence,
-      throughput.empty() ? "" : fmt::format(" (throughput {:.2f}x)", best.throughput.mean), best.loss.mean, best.baseline_loss,
+      best.convergence.count > 0 ? fmt::format("{:.2f}x one worker", best.convergence.mean) : "one worker does not reach it",
+      best.throughput.count == 0 ? "" : fmt::format(" (throughput {:.2f}x)", best.throughput.mean), best.loss.mean, best.baseline_loss,
       best.bytes.mean / kMiB, counted(static_cast<int64_t>(best.seeds), "seed"),
       tried < 2         ? ""
       : best.seeds == 1 ? ", which also chose the learning rate"

@@ -44,15 +44,22 @@ class SharedBatches {
   int64_t first_ = 0;
 };
 
+// The configuration's model without storage, on one thread.
+struct Phantom {
+  Phantom(const Config& config, const ModelVocabulary& vocabulary, const std::string& precision)
+      : backend(backend_for_precision(precision, 1)), model(make_phantom_model(config.model, vocabulary, *backend)) {}
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Model> model;
+};
+
 // One rank's part of a replay.
 void replay_rank(const Config& config, const ModelVocabulary& vocabulary, SharedBatches& batches, int64_t steps, World& world,
                  RankTimes& times) {
-  const auto backend = backend_for_precision(config.train.precision, 1);
-  const auto model = make_phantom_model(config.model, vocabulary, *backend);
+  const Phantom phantom(config, vocabulary, config.train.precision);
   const StepOptions options{config.train.optimizer, config.strategy, config.train.label_smoothing, config.train.seed,
                             config.train.max_steps};
   comm_settings(config.strategy, *world.comm);
-  Replica replica(*model, options, world);
+  Replica replica(*phantom.model, options, world);
   CHECK(!replica.strategy().alone(), "times of {} depend on what is computed", config.strategy.name);
   const int rank = world.comm->rank(), workers = replica.strategy().workers();
   int64_t tokens = 0;
@@ -98,13 +105,13 @@ RaceTimes::At RaceTimes::at(int64_t step) const {
   return at;
 }
 
-int ranks_for_workers(const Config& config, const ModelVocabulary& vocabulary, int workers) {
-  const auto backend = backend_for_precision("f32", 1);
-  const auto model = make_phantom_model(config.model, vocabulary, *backend);
+RaceRanks ranks_for_workers(const Config& config, const ModelVocabulary& vocabulary, int workers) {
+  const Phantom phantom(config, vocabulary, "f32");
   std::string problem = "its strategy has no such number of workers";
   for (int ranks = workers; ranks <= 4 * workers; ++ranks) {
     try {
-      if (make_strategy(config.strategy, model->parameters(), {}, 0, ranks)->workers() == workers) return ranks;
+      const auto strategy = make_strategy(config.strategy, phantom.model->parameters(), {}, 0, ranks);
+      if (strategy->workers() == workers) return {ranks, strategy->alone()};
     } catch (const ConfigError& e) {
       problem = e.what();
     }
@@ -112,15 +119,9 @@ int ranks_for_workers(const Config& config, const ModelVocabulary& vocabulary, i
   throw ConfigError(fmt::format("there is no number of ranks with {} workers: {}", workers, problem));
 }
 
-bool ranks_go_alone(const Config& config, const ModelVocabulary& vocabulary, int workers) {
-  const auto backend = backend_for_precision("f32", 1);
-  const auto model = make_phantom_model(config.model, vocabulary, *backend);
-  return make_strategy(config.strategy, model->parameters(), {}, 0, ranks_for_workers(config, vocabulary, workers))->alone();
-}
-
 RaceTimes replay_times(const Config& config, Scenario scenario, const TokenStore& store, const ModelVocabulary& vocabulary, int workers,
                        int64_t steps) {
-  scenario.ranks = ranks_for_workers(config, vocabulary, workers);
+  scenario.ranks = ranks_for_workers(config, vocabulary, workers).count;
   scenario.timing_only = true;
   RaceTimes times;
   times.workers = workers;
@@ -140,8 +141,7 @@ double step_seconds(const Config& config, Scenario scenario, const TokenStore& s
 }
 
 int64_t gradient_bytes(const Config& config, const ModelVocabulary& vocabulary) {
-  const auto backend = backend_for_precision("f32", 1);
-  return 4 * make_phantom_model(config.model, vocabulary, *backend)->parameters().count();
+  return 4 * Phantom(config, vocabulary, "f32").model->parameters().count();
 }
 
 NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, int workers, int64_t bytes, double step) {

@@ -38,11 +38,11 @@ struct RaceTimes {
   int64_t steps() const;  // that every computing rank has done
 };
 
-// The number of ranks for so many workers: more where some ranks only serve.
-int ranks_for_workers(const Config& config, const ModelVocabulary& vocabulary, int workers);
-
-// Whether the ranks of the configuration's strategy go their own ways: then times alter what is computed.
-bool ranks_go_alone(const Config& config, const ModelVocabulary& vocabulary, int workers);
+struct RaceRanks {
+  int count = 1;       // more than the workers where some only serve
+  bool alone = false;  // they go their own ways: then times alter what is computed
+};
+RaceRanks ranks_for_workers(const Config& config, const ModelVocabulary& vocabulary, int workers);
 
 // The first `steps` updates of a run of the configuration on the scenario (its ranks are set here). Not of ranks that go their own ways.
 RaceTimes replay_times(const Config& config, Scenario scenario, const TokenStore& store, const ModelVocabulary& vocabulary, int workers,

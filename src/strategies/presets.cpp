@@ -101,33 +101,26 @@ namespace {
 // Options that others make useless are refused too, unless they are as the name or the defaults have them.
 void check_effects(const StrategyOptions& o) {
   const StrategyOptions preset = strategy_preset(o.name), defaults;
-  const auto idle = [&](const char* key, const auto& value_of, const char* needed) {
-    if (value_of(o) != value_of(preset) && value_of(o) != value_of(defaults))
+  const auto idle = [&](const char* key, auto part, auto field, const char* needed) {
+    if ((o.*part).*field != (preset.*part).*field && (o.*part).*field != (defaults.*part).*field)
       throw ConfigError(fmt::format("strategy.{} does nothing without {}; leave it out, or set that too", key, needed));
   };
+  constexpr auto kCompression = &StrategyOptions::compression;
   if (o.compression.compressor != "top-k") {
     const char* needed = "strategy.compressor top-k";
-    idle(
-        "keep", [](const StrategyOptions& x) { return x.compression.keep; }, needed);
-    idle(
-        "select", [](const StrategyOptions& x) { return x.compression.select; }, needed);
-    idle(
-        "values", [](const StrategyOptions& x) { return x.compression.values; }, needed);
-    idle(
-        "keep-warmup", [](const StrategyOptions& x) { return x.compression.keep_warmup; }, needed);
+    idle("keep", kCompression, &CompressionOptions::keep, needed);
+    idle("select", kCompression, &CompressionOptions::select, needed);
+    idle("values", kCompression, &CompressionOptions::values, needed);
+    idle("keep-warmup", kCompression, &CompressionOptions::keep_warmup, needed);
   }
   if (o.compression.compressor == "none") {
     const char* needed = "a strategy.compressor";
-    idle(
-        "residual-decay", [](const StrategyOptions& x) { return x.compression.residual_decay; }, needed);
-    idle(
-        "dense-below", [](const StrategyOptions& x) { return x.compression.dense_below; }, needed);
-    idle(
-        "momentum-correction", [](const StrategyOptions& x) { return x.compression.momentum_correction; }, needed);
+    idle("residual-decay", kCompression, &CompressionOptions::residual_decay, needed);
+    idle("dense-below", kCompression, &CompressionOptions::dense_below, needed);
+    idle("momentum-correction", kCompression, &CompressionOptions::momentum_correction, needed);
   }
   if (o.sparse.local_gradients == "none")
-    idle(
-        "local-scale", [](const StrategyOptions& x) { return x.sparse.local_scale; }, "strategy.local-gradients");
+    idle("local-scale", &StrategyOptions::sparse, &SparseOptions::local_scale, "strategy.local-gradients");
 }
 
 void check_compression(const StrategyOptions& o) {

@@ -49,7 +49,6 @@ class Sparse : public Strategy {
     if (size_ == 1 || w.optimizer().updates() < options_.periodic.synchronous_steps) return synchronous_->step(w);
     compressing_ = true;
     exchange(w);
-    pending_totals_.wait();
     const StepTotals totals = read_totals({totals_.data<double>(), kTotals});
     if (!std::isfinite(totals.smoothed)) refuse_step(w, "the loss");
     if (totals_.data<double>()[kTotals] > 0) refuse_numbers(w);
@@ -114,12 +113,12 @@ class Sparse : public Strategy {
   // Starts everything; in each bucket when its gradient is complete. The sums go last: they tell whether a rank has a number that cannot
   // be sent.
   void exchange(Worker& w) {
-    keep_ = keep_at(options_.compression, w.optimizer().updates() - options_.periodic.synchronous_steps);
+    const double keep = keep_at(options_.compression, w.optimizer().updates() - options_.periodic.synchronous_steps);
     bad_.clear();
     size_t started = 0;
     const auto start = [&](size_t bucket) {
       const std::string bad = exchanges_[bucket].start(
-          w, {w.parameters().gradients(), residual_, velocity_, keep_, local_part(options_.sparse.local_gradients), local_scale_});
+          w, {w.parameters().gradients(), residual_, velocity_, keep, local_part(options_.sparse.local_gradients), local_scale_});
       if (bad_.empty()) bad_ = bad;
       ++started;
     };
@@ -131,8 +130,9 @@ class Sparse : public Strategy {
     w.gradients(calls);
     while (started < exchanges_.size()) start(started);
     totals_.data<double>()[kTotals] = bad_.empty() ? 0 : 1;
-    pending_totals_ = w.comm().all_reduce(totals_);
+    const Pending totals = w.comm().all_reduce(totals_);
     w.comm().note("exchange of compressed gradients", 0);
+    totals.wait();
   }
 
   // On every rank, once one of them has a number that cannot be sent: they tell each other whose.
@@ -148,9 +148,7 @@ class Sparse : public Strategy {
   double common_norm(Worker& w, const StepTotals& totals) {
     norm_.data<double>()[0] = sum_of_squares(w, view(w.parameters().gradients(), part(flat_, w.comm().rank(), size_)));
     w.comm().all_reduce(norm_).wait();
-    const double norm = std::sqrt(norm_.data<double>()[0]) / w.gradient_divisor(totals);
-    if (!std::isfinite(norm)) refuse_step(w, "the gradient");
-    return norm;
+    return gradient_norm(w, norm_.data<double>()[0], totals);
   }
 
   void average(Worker& w) {
@@ -175,13 +173,12 @@ class Sparse : public Strategy {
   int size_;
   int64_t flat_ = 0, element_ = 4;
   DType type_ = DType::f32;
-  double local_scale_ = 1, keep_ = 1;
+  double local_scale_ = 1;
   bool compressing_ = false;                   // the first updates are over
   std::vector<CompressedExchange> exchanges_;  // one a bucket, and that of all small tensors
   Tensor residual_, velocity_;                 // flat
   Tensor totals_;                              // and how many ranks have a number that cannot be sent
   std::string bad_;                            // which one this rank has
-  Pending pending_totals_;
   Tensor norm_;
 };
 

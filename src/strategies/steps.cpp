@@ -55,10 +55,14 @@ double sum_of_squares(Worker& w, const Tensor& x) {
   return squares;
 }
 
-double own_gradient_norm(Worker& w, const StepTotals& totals) {
-  const double norm = std::sqrt(sum_of_squares(w, w.parameters().gradients())) / w.gradient_divisor(totals);
+double gradient_norm(Worker& w, double squares, const StepTotals& totals) {
+  const double norm = std::sqrt(squares) / w.gradient_divisor(totals);
   if (!std::isfinite(norm)) refuse_step(w, "the gradient");
   return norm;
+}
+
+double own_gradient_norm(Worker& w, const StepTotals& totals) {
+  return gradient_norm(w, sum_of_squares(w, w.parameters().gradients()), totals);
 }
 
 StepResult update_replica(Worker& w, const StepTotals& totals, double norm) {

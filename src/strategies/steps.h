@@ -25,7 +25,9 @@ Tensor view(const Tensor& flat, const Range& range);
 
 // Of the elements of x (0 where nothing is computed); charged to the clock.
 double sum_of_squares(Worker& worker, const Tensor& x);
-// Norm of the replica's whole gradient divided as the totals say; refuses the step if it is not finite.
+// Norm of a gradient, whose squares add up to that, divided as the totals say; refuses the step if it is not finite.
+double gradient_norm(Worker& worker, double squares, const StepTotals& totals);
+// Of the replica's whole gradient.
 double own_gradient_norm(Worker& worker, const StepTotals& totals);
 // Updates the whole replica by its gradient, the sum over what `totals` says; `norm`: of the gradient divided as they say.
 StepResult update_replica(Worker& worker, const StepTotals& totals, double norm);

@@ -79,8 +79,7 @@ class Synchronous : public Strategy {
     StepResult result;
     result.totals = receive_totals();
     if (!std::isfinite(result.totals.smoothed)) refuse_step(w, "the loss");
-    result.gradient_norm = std::sqrt(all_squares(w)) / w.gradient_divisor(result.totals);
-    if (!std::isfinite(result.gradient_norm)) refuse_step(w, "the gradient");
+    result.gradient_norm = gradient_norm(w, all_squares(w), result.totals);
     const Worker::UpdatePlan plan = w.plan_update(result.totals, result.gradient_norm);
     result.learning_rate = plan.rate;
     update(w, plan);

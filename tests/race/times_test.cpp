@@ -10,7 +10,21 @@
 namespace starling {
 namespace {
 
-using TimesTest = RaceTest;
+class TimesTest : public RaceTest {
+ protected:
+  // Of a run in the directory "run", as a race would have it.
+  Config config(const std::vector<Override>& more) const {
+    std::vector<Override> keys{{"strategy.batch", "per-worker"},
+                               {"train.output", path("run")},
+                               {"valid.metrics", "cross-entropy"},
+                               {"train.threads", "1"},
+                               {"log.progress", "never"}};
+    keys.insert(keys.end(), more.begin(), more.end());
+    Config config = load_config(path("train.yml"), keys);
+    config.train.micro_batch_tokens = 4096;
+    return config;
+  }
+};
 
 struct Case {
   std::string name;
@@ -24,18 +38,10 @@ class RealAndReplayed : public TimesTest, public testing::WithParamInterface<Cas
 
 TEST_P(RealAndReplayed, AreEqualToTheNanosecond) {
   const Case& c = GetParam();
-  std::vector<Override> keys{{"strategy.batch", "per-worker"},
-                             {"train.output", path("run")},
-                             {"train.max-steps", "12"},
-                             {"valid.every", std::to_string(c.valid_every)},
-                             {"valid.metrics", "cross-entropy"},
-                             {"log.every", "5"},
-                             {"train.threads", "1"},
-                             {"log.progress", "never"},
-                             {"strategy.bucket-mib", "0.01"}};
+  std::vector<Override> keys{
+      {"train.max-steps", "12"}, {"valid.every", std::to_string(c.valid_every)}, {"log.every", "5"}, {"strategy.bucket-mib", "0.01"}};
   keys.insert(keys.end(), c.keys.begin(), c.keys.end());
-  Config config = load_config(path("train.yml"), keys);
-  config.train.micro_batch_tokens = 4096;
+  Config config = this->config(keys);
 
   Scenario scenario;
   scenario.compute = {1, 2, 3, 5, 5};
@@ -43,7 +49,7 @@ TEST_P(RealAndReplayed, AreEqualToTheNanosecond) {
   if (c.jitter > 0) scenario.stragglers = {{.rank = c.workers - 1, .factor = 2.5}};
   const auto files = real_file_system();
   const Vocabularies vocabularies = open_vocabularies(config, *files, [](const std::string&) {});
-  scenario.ranks = ranks_for_workers(config, vocabularies.sizes(), c.workers);
+  scenario.ranks = ranks_for_workers(config, vocabularies.sizes(), c.workers).count;
   TimesRecorder recorder(scenario.ranks, c.workers, false);
   simulate(scenario, [&](World& world) {
     TrainingWatch watch = recorder.watch(world);
@@ -114,15 +120,7 @@ RaceTimes trained(Config config, const Scenario& scenario, int64_t steps, int64_
 }
 
 TEST_F(TimesTest, AContinuedRunHasTheTimesOfAnUninterruptedOne) {
-  Config config = load_config(path("train.yml"), {{"train.output", path("run")},
-                                                  {"valid.metrics", "cross-entropy"},
-                                                  {"valid.every", "1000"},
-                                                  {"train.threads", "1"},
-                                                  {"log.progress", "never"},
-                                                  {"strategy.name", "model-average"},
-                                                  {"strategy.interval", "4"},
-                                                  {"strategy.batch", "per-worker"}});
-  config.train.micro_batch_tokens = 4096;
+  const Config config = this->config({{"valid.every", "1000"}, {"strategy.name", "model-average"}, {"strategy.interval", "4"}});
   Scenario scenario;
   scenario.compute = {1, 2, 3, 5, 5};
   scenario.network.preset = "1gbe", scenario.ranks = 3, scenario.stragglers = {{.rank = 1, .factor = 2.5}};
@@ -171,21 +169,13 @@ TEST_F(TimesTest, AContinuedRunKeepsWhatFasterRanksHadDone) {
 
 // On a network where a fetch takes longer than an update, so that one is under way at each validation and checkpoint.
 TEST_F(TimesTest, ValidationsAndCheckpointsDoNotCountAsBytes) {
-  Config config = load_config(path("train.yml"), {{"train.output", path("run")},
-                                                  {"train.max-steps", "8"},
-                                                  {"valid.metrics", "cross-entropy"},
-                                                  {"valid.every", "1"},
-                                                  {"checkpoint.every", "3"},
-                                                  {"train.threads", "1"},
-                                                  {"log.progress", "never"},
-                                                  {"strategy.name", "downpour"},
-                                                  {"strategy.batch", "per-worker"}});
-  config.train.micro_batch_tokens = 4096;
+  const Config config =
+      this->config({{"train.max-steps", "8"}, {"valid.every", "1"}, {"checkpoint.every", "3"}, {"strategy.name", "downpour"}});
   const auto files = real_file_system();
   const Vocabularies vocabularies = open_vocabularies(config, *files, [](const std::string&) {});
   Scenario scenario;
   scenario.compute = {10, 20, 30, 50, 5};
-  scenario.network.preset = "1gbe", scenario.ranks = ranks_for_workers(config, vocabularies.sizes(), 2);
+  scenario.network.preset = "1gbe", scenario.ranks = ranks_for_workers(config, vocabularies.sizes(), 2).count;
   TimesRecorder recorder(scenario.ranks, 2, true);
   simulate(scenario, [&](World& world) {
     TrainingWatch watch = recorder.watch(world);
@@ -207,11 +197,11 @@ TEST_F(TimesTest, ValidationsAndCheckpointsDoNotCountAsBytes) {
 
 TEST_F(TimesTest, ServersComeOnTopOfTheWorkers) {
   Config config = load_config(path("train.yml"), {{"strategy.name", "parameter-server"}, {"strategy.servers", "3"}});
-  EXPECT_EQ(ranks_for_workers(config, {100, 100}, 4), 7);
+  EXPECT_EQ(ranks_for_workers(config, {100, 100}, 4).count, 7);
   config.strategy.server_placement = "shared";
-  EXPECT_EQ(ranks_for_workers(config, {100, 100}, 4), 4);
+  EXPECT_EQ(ranks_for_workers(config, {100, 100}, 4).count, 4);
   config.strategy = {};
-  EXPECT_EQ(ranks_for_workers(config, {100, 100}, 4), 4);
+  EXPECT_EQ(ranks_for_workers(config, {100, 100}, 4).count, 4);
 }
 
 TEST_F(TimesTest, TheBandwidthFollowsFromR) {
