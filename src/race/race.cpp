@@ -34,11 +34,12 @@ struct Interrupted {
   int status;
 };
 
-// What is kept of a run: <run>/race.json.
+// What is kept of a run, in <race>/records.json.
 struct Record {
   std::string configuration;  // its digest
   bool done = false, diverged = false;
   std::vector<std::pair<int64_t, std::map<std::string, double>>> validations;  // update, scores
+  std::map<int64_t, RaceTimes::At> times;                                      // of these updates, where they are not replayed
   std::map<std::string, double> finals;
 
   // Of the last validation; infinite if the run diverged.
@@ -68,24 +69,40 @@ std::map<std::string, double> scores_from(const Json& json) {
   return scores;
 }
 
+Json times_to_json(const std::map<int64_t, RaceTimes::At>& times) {
+  Json updates = Json::array();
+  for (const auto& [step, at] : times) updates.push_back({{"step", step}, {"ns", at.ns}, {"tokens", at.tokens}, {"bytes", at.bytes}});
+  return updates;
+}
+
+std::map<int64_t, RaceTimes::At> times_from(const Json& updates) {
+  std::map<int64_t, RaceTimes::At> times;
+  for (const Json& t : updates)
+    times[t.at("step").get<int64_t>()] = {t.at("ns").get<int64_t>(), t.at("tokens").get<int64_t>(), t.at("bytes").get<int64_t>()};
+  return times;
+}
+
 Json to_json(const Record& r) {
   Json validations = Json::array();
   for (const auto& [step, scores] : r.validations) validations.push_back({{"step", step}, {"scores", scores_to_json(scores)}});
-  return {{"configuration", r.configuration},
-          {"done", r.done},
-          {"diverged", r.diverged},
-          {"validations", validations},
-          {"finals", scores_to_json(r.finals)}};
+  Json json{{"configuration", r.configuration},
+            {"done", r.done},
+            {"diverged", r.diverged},
+            {"validations", validations},
+            {"finals", scores_to_json(r.finals)}};
+  if (!r.times.empty()) json["times"] = times_to_json(r.times);
+  return json;
 }
 
-Record record_from(const Json& j, const std::string& path) {
+Record record_from(const Json& j, const std::string& path, const std::string& run) {
   Record r;
   try {
     j.at("configuration").get_to(r.configuration), j.at("done").get_to(r.done), j.at("diverged").get_to(r.diverged);
     for (const Json& v : j.at("validations")) r.validations.emplace_back(v.at("step").get<int64_t>(), scores_from(v.at("scores")));
     r.finals = scores_from(j.at("finals"));
+    if (j.contains("times")) r.times = times_from(j.at("times"));
   } catch (const Json::exception& e) {
-    throw DataError(fmt::format("{}: not the record of a run ({}); remove that run's directory", path, e.what()));
+    throw DataError(fmt::format("{}: {} is not the record of a run ({}); remove it", path, run, e.what()));
   }
   return r;
 }
@@ -135,7 +152,8 @@ class Race {
   std::optional<TokenStore> store_;
   int64_t gradient_bytes_ = 0;
   double step_seconds_ = 0;
-  std::map<std::string, Record> records_;  // by name of the run
+  Json kept_ = Json::object();             // records.json: those of other recipes too
+  std::map<std::string, Record> records_;  // of this race, by name of the run
   std::map<std::string, double> rates_;    // chosen, by arm
   std::vector<Candidate> candidates_;
   std::vector<std::string> finalists_;
@@ -153,6 +171,7 @@ class Race {
     lock_ = FileLock::try_acquire(join_path(r_.output, "lock"));
     if (!lock_)
       throw ConfigError(fmt::format("{}: another race uses this directory; wait for it, or choose another race.output", r_.output));
+    if (fs::exists(records_path())) kept_ = parse_json_object(read_text_file(records_path()), records_path());
     const Config config = race_config(r_, {&r_.baseline, 1, r_.seeds.front(), r_.baseline.rates.front(), "", false});
     vocabularies_.emplace(open_vocabularies(config, *files_, progress_.say));
     store_.emplace(
@@ -370,14 +389,27 @@ class Race {
   }
   Scenario scenario(const RaceRun& run) const { return scenario(*run.arm, run.workers, run.network); }
 
-  std::string record_path(const RaceRun& run) const { return join_path(run_directory(r_, run.name()), "race.json"); }
+  std::string records_path() const { return join_path(r_.output, "records.json"); }
 
-  void save(const RaceRun& run, const Record& record) const { files_->replace_file(record_path(run), to_json(record).dump(1) + "\n"); }
+  void save(const RaceRun& run, const Record& record) {
+    kept_[run.name()] = to_json(record);
+    std::string text;  // a line for each run
+    for (const auto& [name, json] : kept_.items())
+      text += fmt::format("{}\n{}: {}", text.empty() ? "" : ",", Json(name).dump(), json.dump());
+    files_->replace_file(records_path(), "{" + text + "\n}\n");
+  }
+
+  // Without what a result does not depend on. What the files have in them is checked by data.json, wherever they are.
+  static Config without_places(Config config) {
+    config.train.output = "run", config.log = {};
+    for (CorpusFiles& corpus : config.data.train) corpus = {"", "", "", corpus.weight};
+    for (std::string* path : {&config.valid.source, &config.valid.target, &config.vocab.source, &config.vocab.target}) path->clear();
+    return config;
+  }
 
   // The digest of everything that a run's result depends on.
-  std::string configuration_of(const RaceRun& run, Config config) const {
-    config.train.output = "run", config.log = {};
-    return sha256_hex(dump_config(config, false) + fmt::format("{}\n{}\n", run.workers, fmt::join(r_.final_metrics, " ")) +
+  std::string configuration_of(const RaceRun& run, const Config& config) const {
+    return sha256_hex(dump_config(without_places(config), false) + fmt::format("{}\n{}\n", run.workers, fmt::join(r_.final_metrics, " ")) +
                       (run.network.empty() ? "" : scenario_text(scenario(run))));
   }
 
@@ -390,13 +422,12 @@ class Race {
     const double tokens = static_cast<double>(planned_tokens(r_, run));
     const std::string configuration = configuration_of(run, config);
     ++number_;
-    if (fs::exists(record_path(run)))
-      record = record_from(parse_json_object(read_text_file(record_path(run)), record_path(run)), record_path(run));
+    if (kept_.contains(run.name())) record = record_from(kept_[run.name()], records_path(), run.name());
     if (!record.configuration.empty() && record.configuration != configuration)
       throw ConfigError(
-          fmt::format("{} was trained with another recipe or configuration; restore that, remove the directory, or choose another "
+          fmt::format("{}: {} was trained with another recipe or configuration; restore that, remove its line and {}, or choose another "
                       "race.output",
-                      run_directory(r_, run.name())));
+                      records_path(), run.name(), run_directory(r_, run.name())));
     record.configuration = configuration;
     const bool fresh_run = !record.done;
     if (fresh_run) {
@@ -438,7 +469,8 @@ class Race {
 
   // What an interruption leaves of the record: validations once all updates are done.
   void train(const RaceRun& run, const Config& config, Record& record) {
-    if (record.validations.empty() && !record.diverged) train_updates(run, config, record);
+    const bool lost = !run.trial && !r_.final_metrics.empty() && !latest_checkpoint(*files_, config.train.output);
+    if (!record.diverged && (record.validations.empty() || lost)) train_updates(run, config, record);
     if (std::isfinite(record.loss()) && !run.trial && !r_.final_metrics.empty()) record.finals = final_scores(config);
     record.done = true;
     save(run, record);
@@ -481,6 +513,10 @@ class Race {
     recorder.keep();
     if (status != 0) throw Interrupted{status};
     record.validations = validations_of(directory);
+    if (!run.network.empty()) {
+      const RaceTimes times = recorder.times();
+      for (const auto& [step, scores] : record.validations) record.times[step] = times.at(step);
+    }
     save(run, record);
   }
 
@@ -502,46 +538,34 @@ class Race {
   // Times of the run's validations on a network, kept in <race>/replays.
   std::map<int64_t, RaceTimes::At> times_of(const RaceRun& run, const std::string& network, const Record& record) const {
     if (record.validations.empty()) return {};
+    if (!run.network.empty()) return record.times;
     const Config config = race_config(r_, run);
     const Scenario cluster = scenario(*run.arm, run.workers, network);
     std::map<int64_t, RaceTimes::At> times;
-    const auto take = [&](const RaceTimes& all) {
-      for (const auto& [step, scores] : record.validations) times[step] = all.at(step);
-    };
-    if (!run.network.empty()) {
-      const auto [ranks, alone] = this->ranks(*run.arm, run.workers);
-      take(TimesRecorder(ranks, run.workers, alone, join_path(config.train.output, "times.json")).times());
-      return times;
-    }
-    Config timed = config;  // what matters for the time
-    timed.train.output = "run", timed.train.optimizer.learning_rate = 1, timed.valid = {}, timed.log = {}, timed.checkpoint = {};
+    Config timed = without_places(config);  // what matters for the time
+    timed.train.optimizer.learning_rate = 1, timed.valid = {}, timed.checkpoint = {};
     const std::string key = sha256_hex(dump_config(timed, false) + scenario_text(cluster) + std::to_string(run.workers));
     const std::string path = join_path(join_path(r_.output, "replays"), key.substr(0, 24) + ".json");
     if (fs::exists(path)) times = read_times(path);
     if (std::all_of(record.validations.begin(), record.validations.end(), [&](const auto& v) { return times.contains(v.first); }))
       return times;
     progress_.say(fmt::format("replaying {}{}", run.name(), network.empty() ? "" : " on " + network));
-    take(replay_times(config, cluster, *store_, vocabularies_->sizes(), run.workers, record.validations.back().first));
+    const RaceTimes all = replay_times(config, cluster, *store_, vocabularies_->sizes(), run.workers, record.validations.back().first);
+    for (const auto& [step, scores] : record.validations) times[step] = all.at(step);
     write_times(path, times);
     return times;
   }
 
   static std::map<int64_t, RaceTimes::At> read_times(const std::string& path) {
-    std::map<int64_t, RaceTimes::At> times;
-    const Json json = parse_json_object(read_text_file(path), path);
     try {
-      for (const Json& t : json.at("updates"))
-        times[t.at("step").get<int64_t>()] = {t.at("ns").get<int64_t>(), t.at("tokens").get<int64_t>(), t.at("bytes").get<int64_t>()};
+      return times_from(parse_json_object(read_text_file(path), path).at("updates"));
     } catch (const Json::exception& e) {
       throw DataError(fmt::format("{}: not the times of a replay ({}); remove the file", path, e.what()));
     }
-    return times;
   }
 
   void write_times(const std::string& path, const std::map<int64_t, RaceTimes::At>& times) const {
-    Json updates = Json::array();
-    for (const auto& [step, at] : times) updates.push_back({{"step", step}, {"ns", at.ns}, {"tokens", at.tokens}, {"bytes", at.bytes}});
-    files_->replace_file(path, Json{{"updates", updates}}.dump() + "\n");
+    files_->replace_file(path, Json{{"updates", times_to_json(times)}}.dump() + "\n");
   }
 
   // ---- results ----

@@ -9,12 +9,14 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "tests/race/fixture.h"
 
 namespace starling {
 namespace {
 
 using testing::HasSubstr;
+using Json = nlohmann::json;
 
 constexpr const char* kRecipe = R"(race:
   train: train.yml
@@ -221,6 +223,22 @@ TEST_F(WholeRace, AContinuedRunForgetsTheValidationsAfterItsCheckpoint) {
   EXPECT_THAT(read("race/curves.csv"), HasSubstr("yes,downpour,2,slow,1,"));
 }
 
+TEST_F(WholeRace, RecordsAreEnoughToGoOnElsewhere) {
+  const std::vector<Override> scores{{"race.final-metrics", "bleu"}};
+  const RaceProgress silent{[](const std::string&) {}, {}};
+  ASSERT_EQ(run_race(load_recipe(recipe("race", kAsynchronous), scores), silent), 0);
+  std::filesystem::create_directories(path("moved"));
+  for (const char* file : {"records.json", "data.json"}) std::filesystem::copy_file(path("race/") + file, path("moved/") + file);
+  for (const char* file : {"train.en", "train.de"}) std::filesystem::rename(path(file), path(std::string("its-") + file));
+  std::vector<Override> elsewhere = scores;
+  elsewhere.insert(elsewhere.end(), {{"data.source", path("its-train.en")}, {"data.target", path("its-train.de")}});
+  const RaceProgress refusing{[](const std::string&) {},
+                              [](const std::string& run, int64_t, int64_t) { FAIL() << run << " is trained again"; }};
+  ASSERT_EQ(run_race(load_recipe(recipe("moved", kAsynchronous), elsewhere), refusing), 0);
+  for (const char* file : {"results.csv", "curves.csv", "table.md"})
+    EXPECT_EQ(read(std::string("race/") + file), read(std::string("moved/") + file)) << file;
+}
+
 constexpr const char* kShort = R"(race:
   train: train.yml
   output: DIRECTORY
@@ -237,11 +255,9 @@ constexpr const char* kShort = R"(race:
 TEST_F(WholeRace, ALossThatIsNoNumberDivergedAndCanBeReadAgain) {
   const RaceProgress silent{[](const std::string&) {}, {}};
   ASSERT_EQ(run_race(load_recipe(recipe("race", kShort)), silent), 0);
-  const std::string record = "race/runs/plain-2w-seed1-rate0.003/race.json";
-  std::string text = read(record);
-  const size_t last = text.rfind("\"cross-entropy\": ") + 17;
-  text.replace(last, text.find_first_of("\n}", last) - last, "null");
-  write(record, text);
+  Json records = Json::parse(read("race/records.json"));
+  records["plain-2w-seed1-rate0.003"]["validations"].back()["scores"]["cross-entropy"] = nullptr;
+  write("race/records.json", records.dump());
   for (int time = 0; time < 2; ++time) {
     ASSERT_EQ(run_race(load_recipe(recipe("race", kShort)), silent), 0);
     EXPECT_THAT(read("race/table.md"), HasSubstr("| plain, 1 diverged | 2 | 1 | 0.003 | - | - | - | - | - | - |"));
@@ -353,13 +369,13 @@ TEST_F(WholeRace, WhatWasTrainedIsNotTrainedAgainForItsFinalScores) {
   text = text.substr(0, text.find("    - name: twin"));
   const std::vector<Override> keep{{"race.keep-models", "true"}};
   ASSERT_EQ(run_race(load_recipe(recipe("race", text), keep), {[](const std::string&) {}, {}}), 0);
-  const std::string results = read("race/results.csv"), record = "race/runs/plain-2w-seed1-rate0.003/race.json";
-  std::string unfinished = read(record);
-  for (const auto& [from, to] : {std::pair{"\"done\": true", "\"done\": false"}, std::pair{"\"bleu\"", "\"none\""}}) {
-    ASSERT_NE(unfinished.find(from), std::string::npos) << unfinished;
-    unfinished.replace(unfinished.find(from), std::string(from).size(), to);
-  }
-  write(record, unfinished);
+  const std::string results = read("race/results.csv");
+  Json records = Json::parse(read("race/records.json"));
+  Json& record = records["plain-2w-seed1-rate0.003"];
+  ASSERT_EQ(record.at("done"), true);
+  ASSERT_TRUE(record.at("finals").contains("bleu"));
+  record["done"] = false, record["finals"] = Json::object();
+  write("race/records.json", records.dump());
   std::filesystem::remove(path("race/runs/plain-2w-seed1-rate0.003/events.jsonl"));  // the record has what was validated
   const RaceProgress refusing{[](const std::string&) {}, [](const std::string& run, int64_t, int64_t) { FAIL() << run; }};
   ASSERT_EQ(run_race(load_recipe(recipe("race", text), keep), refusing), 0);
