@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 
 #include "backend/backend.h"
@@ -13,6 +14,8 @@
 
 namespace starling {
 namespace {
+
+constexpr int kRanks = 4;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -63,16 +66,22 @@ void measure(int64_t n, int threads, int rounds) {
                               {"4-bit", Coding::four_bit, false, LocalPart::none}};
   for (const Variant& v : variants) {
     layouts.push_back(make_layout(v.coding, v.by_tensor, tensors, 0.01, DType::f32));
-    codes.push_back(Tensor({layouts.back().bytes}, DType::i8));
+    codes.push_back(Tensor({kRanks * layouts.back().bytes}, DType::i8));
   }
   for (size_t i = 0; i < layouts.size(); ++i) {
     const Variant v = variants[i];
-    rows.push_back({fmt::format("code: {}", v.name), 16, restore, [&, i, v] {
-                      const int64_t bad = backend->compress({&layouts[i], x, residual, {}, 1, 0, v.local, 2, codes[i]});
+    const Tensor own = codes[i].slice(0, Shape{layouts[i].bytes});
+    const auto repeat = [&, i, own] {
+      for (int r = 1; r < kRanks; ++r) std::memcpy(codes[i].data<int8_t>() + r * own.bytes(), own.raw(), static_cast<size_t>(own.bytes()));
+    };
+    rows.push_back({fmt::format("code: {}", v.name), 16, restore, [&, i, v, own] {
+                      const int64_t bad = backend->compress({&layouts[i], x, residual, {}, 1, 0, v.local, 2, own});
                       CHECK(bad < 0, "element {}", bad);
                     }});
     rows.push_back(
-        {fmt::format("decode and add, of one rank: {}", v.name), 0, [] {}, [&, i] { backend->decompress(layouts[i], codes[i], 1, sum); }});
+        {fmt::format("decode and add, of one rank: {}", v.name), 0, [] {}, [&, i, own] { backend->decompress(layouts[i], own, 1, sum); }});
+    rows.push_back({fmt::format("decode and add, of {} ranks: {}", kRanks, v.name), 0, repeat,
+                    [&, i] { backend->decompress(layouts[i], codes[i], 1, sum); }});
   }
   for (int r = 0; r < rounds; ++r)
     for (Row& row : rows) {
@@ -94,6 +103,10 @@ void measure(int64_t n, int threads, int rounds) {
 
 int main(int argc, char** argv) {
   const auto number = [&](int i, int64_t otherwise) { return argc > i ? std::atoll(argv[i]) : otherwise; };
+  if (number(1, 1) < 1 || number(2, 0) < 0 || number(3, 1) < 1) {
+    fmt::print(stderr, "usage: bench_compression [elements] [threads, 0 = all] [rounds]\n");
+    return 2;
+  }
   starling::measure(number(1, 60'000'000), static_cast<int>(number(2, 0)), static_cast<int>(number(3, 5)));
   return 0;
 }

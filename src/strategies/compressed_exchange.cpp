@@ -16,17 +16,18 @@ Coding coding_of(const CompressionOptions& o) {
   return o.values == "f32" ? Coding::full : o.values == "bf16" ? Coding::bf16 : Coding::two_bit;
 }
 
-// Bytes of memory that coding is charged with, for each element: those it touches, and more where it computes longer than they take.
+// Coding and decoding are charged as bytes of memory that take as long: bench_compression on one thread, beside its moving average.
 double coding_bytes(const CodeLayout& layout, int64_t element, bool velocity) {
-  const double passes = (layout.coding == Coding::ternary || layout.by_tensor ? 6 : 4) + (velocity ? 2 : 0);
+  const double passes = (layout.by_tensor ? 19 : 7) + (velocity ? 2 : 0);
   return passes * static_cast<double>(layout.elements * element);
 }
-// For decoding one code: an entry touches a cache line of its own, read and written.
-double decoding_bytes(const CodeLayout& layout, int64_t element) {
-  double touched = static_cast<double>(layout.bytes);
-  for (const CodePart& part : layout.parts) touched += 128.0 * static_cast<double>(part.keep);
-  if (!is_sparse(layout.coding)) touched += 2.0 * static_cast<double>(layout.elements * element);
-  return touched;
+// For adding up the codes of so many ranks. An entry touches a cache line of its own, read and written.
+double decoding_bytes(const CodeLayout& layout, int64_t element, int ranks) {
+  double each = static_cast<double>(layout.bytes), all = 0;
+  const auto elements = static_cast<double>(layout.elements * element);
+  for (const CodePart& part : layout.parts) each += 128.0 * static_cast<double>(part.keep);
+  if (!is_sparse(layout.coding)) all = 2 * elements, each += (layout.coding == Coding::ternary ? 2 : 1) * elements;
+  return all + ranks * each;
 }
 
 }  // namespace
@@ -156,7 +157,7 @@ void CompressedExchange::finish(Worker& w, double scale) {
   pending_codes_.wait(), pending_whole_.wait();
   pending_codes_ = {}, pending_whole_ = {};
   if (layout_.bytes > 0)
-    w.clock().spend({Work::memory, 0, ranks_ * decoding_bytes(layout_, element_)},
+    w.clock().spend({Work::memory, 0, decoding_bytes(layout_, element_, ranks_)},
                     [&] { w.parameters().backend().decompress(layout_, codes_, scale, input_.x); });
   unpack(w, packed_, scale, 0, input_.x);
 }
@@ -164,7 +165,7 @@ void CompressedExchange::finish(Worker& w, double scale) {
 void CompressedExchange::add_sent(Worker& w, double scale, const Tensor& y) {
   CHECK(input_.remember, "what this rank sent was not remembered");
   if (layout_.bytes > 0)
-    w.clock().spend({Work::memory, 0, decoding_bytes(layout_, element_)}, [&] {
+    w.clock().spend({Work::memory, 0, decoding_bytes(layout_, element_, 1)}, [&] {
       w.parameters().backend().decompress(layout_, codes_.slice(rank_ * layout_.bytes, Shape{layout_.bytes}), scale, y);
     });
   unpack(w, own_packed_, scale, 1, y);

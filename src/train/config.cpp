@@ -112,6 +112,24 @@ void check_model(const Config& c) {
   }
 }
 
+// Keys of the other family do nothing; who sets one means another model.
+void check_family(const ModelConfig& c) {
+  const ModelConfig preset = model_preset(c.preset);
+  const bool recurrent = c.preset.starts_with("gnmt");
+  const auto idle = [&](const char* key, auto field) {
+    if (c.*field != preset.*field)
+      throw ConfigError(fmt::format("model.{} is of {} models and does nothing with the preset {}; leave it out, or choose another preset",
+                                    key, recurrent ? "Transformer" : "recurrent", c.preset));
+  };
+  if (recurrent) {
+    idle("feed-forward", &ModelConfig::feed_forward), idle("heads", &ModelConfig::heads), idle("norm", &ModelConfig::norm);
+    idle("attention-dropout", &ModelConfig::attention_dropout), idle("feed-forward-dropout", &ModelConfig::feed_forward_dropout);
+  } else {
+    idle("attention", &ModelConfig::attention), idle("attention-query", &ModelConfig::attention_query);
+    idle("readout", &ModelConfig::readout), idle("tanh-output", &ModelConfig::tanh_output), idle("init-bound", &ModelConfig::init_bound);
+  }
+}
+
 void check_clip(const Config& c) {
   if (c.model.clip <= 0) return;
   if (!c.model.preset.starts_with("gnmt"))
@@ -174,6 +192,7 @@ void check_valid(const ValidConfig& c) {
 void check(const Config& c) {
   if (!c.data.train.empty()) require_data(c);
   check_model(c);
+  check_family(c.model);
   check_clip(c);
   check_vocab(c.vocab);
   check_train(c.train);

@@ -20,7 +20,7 @@ TEST_F(Average, TakesTheMeanOfTheWeightsAndTheSettingsOfTheLast) {
   write("a", seeing(100, true)), write("b", seeing(100, false));
   ShellOutcome o =
       run("train --data.source a --data.target b --train.output run --vocab.size 60 --model.preset gnmt-small --model.encoder-layers 2 "
-          "--model.decoder-layers 2 --model.width 16 --model.heads 2 --model.clip 1 --train.clip-start 8 --checkpoint.every 2 "
+          "--model.decoder-layers 2 --model.width 16 --model.clip 1 --train.clip-start 8 --checkpoint.every 2 "
           "--checkpoint.keep 2 "
           "--train.batch-tokens 200 --train.threads 1 --train.precision f32 --train.max-steps 4");
   ASSERT_EQ(o.status, 0) << o.text;

@@ -107,7 +107,8 @@ TEST(TrainConfig, DumpsReadBack) {
       load_config(""),
       parse("data: {source: a b, target: \"c#\"}\nmodel: {preset: transformer-tiny, heads: 2}\ntrain: {learning-rate: 0.1e-3}\n"
             "valid: {source: v, target: w, metrics: [bleu]}\n"),
-      parse("data:\n  train: [{tsv: a}, {source: b, target: c, weight: 3.5}]\nvalid: {metrics: []}\n"), parse("model: {preset: gnmt-4}\n"),
+      parse("data:\n  train: [{tsv: a}, {source: b, target: c, weight: 3.5}]\nvalid: {metrics: []}\n"),
+      parse("model: {preset: gnmt-4}\n"),
       parse("model: {preset: gnmt-4}\nvalid: {length-penalty: 0.6, coverage-penalty: 0, prune-threshold: 2.5}\n"),
       parse("strategy: {name: bmuf, outer-momentum: 0, batch: global}\n")};  // back to the defaults of keys that the name sets
   for (const Config& c : configs) {
@@ -158,15 +159,21 @@ TEST(TrainConfig, TheBoundOfStatesFallsGeometrically) {
   EXPECT_EQ(state_clip(c, 1), 0);
 }
 
+TEST(TrainConfig, KeysOfAnotherFamilyOfModelsAreRefused) {
+  for (const char* key : {"feed-forward: 64", "heads: 2", "norm: post", "attention-dropout: 0.1", "feed-forward-dropout: 0.1"}) {
+    EXPECT_THAT(message(fmt::format("model:\n  preset: gnmt-small\n  {}\n", key)), HasSubstr("is of Transformer models and does nothing"))
+        << key;
+    EXPECT_EQ(message(fmt::format("model:\n  preset: transformer-tiny\n  {}\n", key)), "no error") << key;
+  }
+  for (const char* key : {"attention: dot", "attention-query: previous", "readout: context", "tanh-output: false", "init-bound: 0.2"}) {
+    EXPECT_THAT(message(fmt::format("model:\n  preset: transformer-tiny\n  {}\n", key)),
+                HasSubstr("is of recurrent models and does nothing"))
+        << key;
+    EXPECT_EQ(message(fmt::format("model:\n  preset: gnmt-small\n  {}\n", key)), "no error") << key;
+  }
+}
+
 TEST(TrainConfig, ClippedStatesNeedARecurrentModelAndAFallingBound) {
-  const auto message = [](const std::string& text) {
-    try {
-      parse_config(text, "test");
-    } catch (const ConfigError& e) {
-      return std::string(e.what());
-    }
-    return std::string("no error");
-  };
   EXPECT_THAT(message("model:\n  preset: transformer-tiny\n  clip: 1\n"), HasSubstr("model.clip bounds the states of recurrent models"));
   EXPECT_THAT(message("model:\n  preset: gnmt-small\n  clip: 9\n"), HasSubstr("train.clip-start 8 is below model.clip 9"));
 }

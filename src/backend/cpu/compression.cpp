@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
 
 namespace starling::kernels::STARLING_ISA {
 namespace {
@@ -20,7 +19,6 @@ struct Chunk {
   alignas(64) float a[kChunk];     // residual and gradient together; zeros behind its end up to a multiple of the groups
   alignas(64) float sent[kChunk];  // of the entries, or of all elements
   int32_t top[1024];               // of each group
-  int32_t kept[1024];              // copy of them for choosing
   int groups = 256;
   int64_t n = 0;
 
@@ -57,6 +55,19 @@ int64_t not_finite(const Chunk& c) {
   int64_t i = 0;
   while (magnitude(c.a[i]) < kNotFinite) ++i;
   return i;
+}
+
+// The k-th largest of n numbers that are not negative, 0 < k <= n: bit by bit, since counting is whole vectors and sorting is not.
+int32_t kth_largest(const int32_t* x, int64_t n, int64_t k) {
+  int32_t found = 0;
+  for (int32_t bit = 1 << 30; bit > 0; bit >>= 1) {
+    const int32_t least = found | bit;
+    int32_t reach = 0;
+    for (int64_t i = 0; i < n; ++i) reach += x[i] >= least;
+    if (reach >= k) found = least;
+    if (reach == k) break;  // the k-th is the least of those: any threshold between chooses the same
+  }
+  return found;
 }
 
 // The maxima of the groups, and the padding that makes them whole.
@@ -112,18 +123,13 @@ void choose_largest(Chunk& c, int64_t k) {
   const bool few = k <= 96, grouped = k <= 512;
   if (grouped) {
     few ? maxima<256>(c) : maxima<1024>(c);
-    std::copy_n(c.top, c.groups, c.kept);
-    std::nth_element(c.kept, c.kept + k - 1, c.kept + c.groups, std::greater<>());
-    choose(c, std::max(c.kept[k - 1], 1));
+    choose(c, std::max(kth_largest(c.top, c.groups, k), 1));
   } else {
     choose_all(c);
   }
   if (c.entries <= k) return;
-  int32_t ordered[kChunk];
-  std::copy_n(c.magnitudes, c.entries, ordered);
-  std::nth_element(ordered, ordered + k - 1, ordered + c.entries, std::greater<>());
-  const int32_t threshold = ordered[k - 1];
-  truncate(c, threshold, k - std::count_if(ordered, ordered + k - 1, [&](int32_t m) { return m > threshold; }));
+  const int32_t threshold = kth_largest(c.magnitudes, c.entries, k);
+  truncate(c, threshold, k - std::count_if(c.magnitudes, c.magnitudes + c.entries, [&](int32_t m) { return m > threshold; }));
 }
 
 // -- entries ---------------------------------------------------------------------------------------------------------------------
@@ -361,17 +367,19 @@ void add_ternary(const uint8_t* from, int64_t n, float scale, float* sum) {
   add_digits<81>(from + 4, fifth(4), level, sum + 4 * bytes);
 }
 
+// What a code stands for, by the bits of the number: 0 where the code or the exponent says so.
+inline float four_bit_value(int32_t code, int32_t top) {
+  const int32_t power = top - 7 + (code & 7);
+  const int32_t bits = power << 23 | (code & 8) << 28;
+  return std::bit_cast<float>((code & 7) != 0 && power > 0 ? bits : 0);
+}
+
 void add_four_bit(const uint8_t* from, int64_t n, float scale, float* sum) {
   const int32_t top = get<uint16_t>(from);
-  float levels[16];
-  for (int32_t code = 0; code < 16; ++code) {
-    const int32_t power = top + (code & 7) - 7;
-    const float level = (code & 7) == 0 || power < 1 ? 0 : std::bit_cast<float>(power << 23);
-    levels[code] = scale * (code & 8 ? -level : level);
-  }
   const int64_t bytes = (n + 1) / 2;
-  for (int64_t j = 0; j < bytes; ++j) sum[j] += levels[from[2 + j] & 15];
-  for (int64_t j = bytes; j < n; ++j) sum[j] += levels[from[2 + j - bytes] >> 4];
+  from += 2;
+  for (int64_t j = 0; j < bytes; ++j) sum[j] += scale * four_bit_value(from[j] & 15, top);
+  for (int64_t j = bytes; j < n; ++j) sum[j] += scale * four_bit_value(from[j - bytes] >> 4, top);
 }
 
 void decompress(const CodeLayout& layout, const uint8_t* codes, const std::vector<std::vector<int64_t>>& places, float scale, float* sum,
