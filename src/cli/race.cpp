@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
+#include <thread>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -16,6 +18,7 @@ namespace {
 struct Arguments {
   std::string recipe, output;
   std::vector<std::string> settings;
+  int jobs = 0;
 };
 
 std::vector<Override> settings_of(const Arguments& a) {
@@ -52,7 +55,8 @@ void run(const Arguments& arguments) {
       std::cout << fmt::format("\r\x1b[K{}: update {} of {}", run, step, steps) << std::flush;
     };
   set_rates(recipe, progress.say);
-  if (const int status = run_race(recipe, progress); status != 0) throw CLI::RuntimeError(status);
+  const int jobs = arguments.jobs > 0 ? arguments.jobs : std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 4);
+  if (const int status = run_race(recipe, progress, jobs); status != 0) throw CLI::RuntimeError(status);
 }
 
 }  // namespace
@@ -62,6 +66,8 @@ void add_race(CLI::App& app) {
   auto a = std::make_shared<Arguments>();
   verb->add_option("recipe", a->recipe, "The recipe, YAML; see docs/race.md")->required()->type_name("FILE");
   verb->add_option("-o,--output", a->output, "Race directory, in place of the recipe's race.output")->type_name("DIRECTORY");
+  verb->add_option("-j,--jobs", a->jobs, "Runs that are trained at a time; 0 = as many as there are cores, at most 4")
+      ->check(CLI::Range(0, 1024));
   verb->add_option("--set", a->settings,
                    "SECTION.KEY=VALUE, may be repeated: a key of the recipe (race., cluster.) or of the configuration that all arms share")
       ->expected(1)

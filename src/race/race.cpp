@@ -7,7 +7,10 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <set>
+#include <thread>
 
 #include "base/checkpoint.h"
 #include "base/error.h"
@@ -20,6 +23,7 @@
 #include "race/results.h"
 #include "race/times.h"
 #include "train/progress.h"
+#include "train/stop_signals.h"
 #include "train/trainer.h"
 #include "train/validation.h"
 
@@ -123,45 +127,55 @@ std::vector<std::pair<int64_t, std::map<std::string, double>>> validations_of(co
 
 class Race {
  public:
-  Race(const RaceRecipe& recipe, const RaceProgress& progress) : r_(recipe), progress_(progress), files_(real_file_system()) {}
+  Race(const RaceRecipe& recipe, const RaceProgress& progress, int jobs)
+      : r_(recipe), progress_(progress), jobs_(std::max(1, jobs)), files_(real_file_system()) {}
 
   int run() {
     prepare();
     try {
       screen();
       all_workers();
-      repeat(results());
+      repeat();
     } catch (const Interrupted& i) {
       write(results(unfinished()));
-      progress_.say(fmt::format("interrupted; the same command continues. What there is so far is in {}: table.md, race.svg", r_.output));
+      say(fmt::format("interrupted; the same command continues. What there is so far is in {}: table.md, race.svg", r_.output));
       return i.status;
     }
     const RaceResults final = results();
     write(final);
-    for (const std::string& line : final.recommendations()) progress_.say(line);
-    progress_.say(fmt::format("everything is in {}: table.md, race.svg, results.csv, curves.csv", r_.output));
+    for (const std::string& line : final.recommendations()) say(line);
+    say(fmt::format("everything is in {}: table.md, race.svg, results.csv, curves.csv", r_.output));
     return 0;
   }
 
  private:
   const RaceRecipe& r_;
   const RaceProgress& progress_;
+  const int jobs_;  // runs at a time
   std::unique_ptr<FileSystem> files_;
+  StopSignals signals_;  // one that comes between two runs counts too
   std::unique_ptr<FileLock> lock_;
   std::optional<Vocabularies> vocabularies_;
   std::optional<TokenStore> store_;
   int64_t gradient_bytes_ = 0;
   double step_seconds_ = 0;
-  Json kept_ = Json::object();             // records.json: those of other recipes too
-  std::map<std::string, Record> records_;  // of this race, by name of the run
-  std::map<std::string, double> rates_;    // chosen, by arm
+  std::map<std::pair<std::string, int>, RaceRanks> ranks_;  // by arm and workers
+  mutable std::mutex say_mutex_;                            // of progress_
+  std::mutex mutex_;                                        // of all that follows
+  Json kept_ = Json::object();                              // records.json: those of other recipes too
+  std::map<std::string, Record> records_;                   // of this race, by name of the run
+  std::map<std::string, double> rates_;                     // chosen, by arm
   std::vector<Candidate> candidates_;
   std::vector<std::string> finalists_;
-  bool ranked_ = false;                                             // finalists_ are known
-  mutable std::map<std::pair<std::string, int>, RaceRanks> ranks_;  // by arm and workers
-  int64_t number_ = 0, planned_runs_ = 0;                           // runs so far, in all
-  double passed_ = 0, planned_ = 0, trained_ = 0;                   // target tokens of them; those trained by this process
-  double start_ = WallClock().seconds();
+  bool ranked_ = false;                            // finalists_ are known
+  int64_t number_ = 0, planned_runs_ = 0;          // runs so far, in all
+  double passed_ = 0, planned_ = 0, trained_ = 0;  // target tokens of them; those trained by this process
+  const double start_ = WallClock().seconds();
+
+  void say(const std::string& line) const {
+    const std::lock_guard lock(say_mutex_);
+    progress_.say(line);
+  }
 
   // ---- preparation ----
 
@@ -174,6 +188,11 @@ class Race {
     if (fs::exists(records_path())) kept_ = parse_json_object(read_text_file(records_path()), records_path());
     const Config config = race_config(r_, {&r_.baseline, 1, r_.seeds.front(), r_.baseline.rates.front(), "", false});
     vocabularies_.emplace(open_vocabularies(config, *files_, progress_.say));
+    for (const RaceArm* arm : arms())
+      for (const int64_t workers : arm->workers)
+        ranks_[{arm->name, static_cast<int>(workers)}] =
+            ranks_for_workers(race_config(r_, {arm, static_cast<int>(workers), r_.seeds.front(), arm->rates.front(), "", false}),
+                              vocabularies_->sizes(), static_cast<int>(workers));
     store_.emplace(
         TokenStore::open_or_build(*files_, join_path(r_.output, "data"), config.data, vocabularies_->source(), vocabularies_->target(), 1));
     refuse_other_data(config);
@@ -184,9 +203,8 @@ class Race {
                       r_.file));
     gradient_bytes_ = gradient_bytes(config, vocabularies_->sizes());
     step_seconds_ = step_seconds(config, r_.cluster, *store_, vocabularies_->sizes(), std::min<int64_t>(200, config.train.max_steps));
-    progress_.say(fmt::format("one worker: {:.2f} M parameters, {} target tokens an update, {:.1f} virtual ms of computing; {} updates",
-                              static_cast<double>(gradient_bytes_) / 4e6, config.train.batch_tokens, 1e3 * step_seconds_,
-                              config.train.max_steps));
+    say(fmt::format("one worker: {:.2f} M parameters, {} target tokens an update, {:.1f} virtual ms of computing; {} updates",
+                    static_cast<double>(gradient_bytes_) / 4e6, config.train.batch_tokens, 1e3 * step_seconds_, config.train.max_steps));
     check_places();
     plan();
   }
@@ -243,13 +261,7 @@ class Race {
     return static_cast<int>(has ? r_.tuning_workers : arm.workers.front());
   }
 
-  RaceRanks ranks(const RaceArm& arm, int workers) const {
-    const auto [at, fresh] = ranks_.try_emplace({arm.name, workers});
-    if (fresh)
-      at->second = ranks_for_workers(race_config(r_, {&arm, workers, r_.seeds.front(), arm.rates.front(), "", false}),
-                                     vocabularies_->sizes(), workers);
-    return at->second;
-  }
+  RaceRanks ranks(const RaceArm& arm, int workers) const { return ranks_.at({arm.name, workers}); }
   // The networks that runs of the arm are for: "" = any.
   std::vector<std::string> networks_of(const RaceArm& arm, int workers) const {
     const RaceRanks its = ranks(arm, workers);
@@ -319,43 +331,89 @@ class Race {
 
   // ---- stages ----
 
-  // Every arm and candidate with the first seed; the best final loss chooses.
+  // Every arm and candidate with the first seed.
   void screen() {
+    std::vector<RaceRun> runs;
+    for (const RaceArm* arm : arms())
+      for (const RaceRun& run : candidates(*arm)) runs.push_back(run);
+    ensure_all(runs);
+  }
+
+  std::vector<RaceRun> candidates(const RaceArm& arm) const {
+    std::vector<RaceRun> runs;
+    if (!arm.trained_as.empty()) return runs;
+    for (const double rate : arm.rates) runs.push_back(first_run(arm)), runs.back().rate = rate;
+    return runs;
+  }
+
+  // The candidates that are done; the least loss chooses, once an arm's are all there.
+  void choose_rates() {
+    candidates_.clear();
     for (const RaceArm* arm : arms()) {
-      if (!arm->trained_as.empty()) continue;
-      RaceRun run = first_run(*arm);
-      size_t best = candidates_.size();
-      const size_t first = best;
-      for (const double rate : arm->rates) {
-        run.rate = rate;
-        candidates_.push_back({arm->name, run.workers, rate, ensure(run).loss(), false});
-        if (candidates_.back().loss < candidates_[best].loss) best = candidates_.size() - 1;
-      }
-      candidates_[best].chosen = true;
-      rates_[arm->name] = candidates_[best].rate;
-      if (candidates_.size() - first > 1)
-        progress_.say(
-            fmt::format("{}: learning rate {:g} is the best of {}", arm->name, candidates_[best].rate, candidates_.size() - first));
+      const std::vector<RaceRun> runs = candidates(*arm);
+      const size_t first = candidates_.size();
+      for (const RaceRun& run : runs)
+        if (const auto record = records_.find(run.name()); record != records_.end())
+          candidates_.push_back({arm->name, run.workers, run.rate, record->second.loss(), false});
+      if (runs.empty() || candidates_.size() - first < runs.size()) continue;
+      const auto best = std::min_element(candidates_.begin() + static_cast<ptrdiff_t>(first), candidates_.end(),
+                                         [](const Candidate& a, const Candidate& b) { return a.loss < b.loss; });
+      best->chosen = true;
+      if (rates_.emplace(arm->name, best->rate).second && runs.size() > 1)
+        say(fmt::format("{}: learning rate {:g} is the best of {}", arm->name, best->rate, runs.size()));
     }
-    for (const RaceArm& arm : r_.arms) rates_[arm.name] = rates_.at(runner(arm).name);
+    for (const RaceArm& arm : r_.arms)
+      if (const auto rate = rates_.find(runner(arm).name); rate != rates_.end()) rates_[arm.name] = rate->second;
   }
 
   void all_workers() {
+    std::vector<RaceRun> all;
     for (const RaceArm* arm : arms())
-      for (const RaceRun& run : runs(*arm, r_.seeds.front())) ensure(trained(run));
+      for (const RaceRun& run : runs(*arm, r_.seeds.front())) all.push_back(trained(run));
+    ensure_all(all);
   }
 
-  void repeat(const RaceResults& so_far) {
-    finalists_ = so_far.ranking(), ranked_ = true;
+  void repeat() {
+    finalists_ = results().ranking(), ranked_ = true;
     if (static_cast<int64_t>(finalists_.size()) > r_.finalists) finalists_.resize(static_cast<size_t>(r_.finalists));
     plan();
     if (r_.seeds.size() > 1 && !finalists_.empty())
-      progress_.say(fmt::format("all seeds for one worker, controls and {}", fmt::join(finalists_, ", ")));
+      say(fmt::format("all seeds for one worker, controls and {}", fmt::join(finalists_, ", ")));
+    std::vector<RaceRun> all;
     for (size_t s = 1; s < r_.seeds.size(); ++s)
-      for (const RaceArm* arm : arms()) {
-        if (!repeated(*arm)) continue;
-        for (const RaceRun& run : runs(*arm, r_.seeds[s])) ensure(trained(run));
+      for (const RaceArm* arm : arms())
+        if (repeated(*arm))
+          for (const RaceRun& run : runs(*arm, r_.seeds[s])) all.push_back(trained(run));
+    ensure_all(all);
+  }
+
+  // Sees to the records of all these runs, jobs_ at a time. The first thing that goes wrong ends it, when the runs under way have ended: a
+  // signal ends those too.
+  void ensure_all(const std::vector<RaceRun>& all) {
+    std::vector<RaceRun> runs;
+    std::set<std::string> names;
+    for (const RaceRun& run : all)
+      if (!records_.contains(run.name()) && names.insert(run.name()).second) runs.push_back(run);
+    std::atomic<size_t> next{0};
+    std::exception_ptr error;
+    const auto work = [&] {
+      try {
+        for (size_t i; (i = next++) < runs.size();) {
+          if (const int signal = StopSignals::received()) throw Interrupted{128 + signal};
+          ensure(runs[i]);
+        }
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        if (!error) error = std::current_exception();
+        next = runs.size();
       }
+    };
+    {
+      std::vector<std::jthread> others;
+      for (size_t i = 1; i < std::min<size_t>(static_cast<size_t>(jobs_), runs.size()); ++i) others.emplace_back(work);
+      work();
+    }
+    if (error) std::rethrow_exception(error);
   }
 
   // The run that is trained for this one.
@@ -392,6 +450,7 @@ class Race {
   std::string records_path() const { return join_path(r_.output, "records.json"); }
 
   void save(const RaceRun& run, const Record& record) {
+    const std::lock_guard lock(mutex_);
     kept_[run.name()] = to_json(record);
     std::string text;  // a line for each run
     for (const auto& [name, json] : kept_.items())
@@ -413,16 +472,12 @@ class Race {
                       (run.network.empty() ? "" : scenario_text(scenario(run))));
   }
 
-  // The record of a finished run; trains it if need be.
-  const Record& ensure(const RaceRun& run) {
-    const auto [at, fresh] = records_.try_emplace(run.name());
-    Record& record = at->second;
-    if (!fresh) return record;
+  // Puts the record of the finished run into records_; trains it if need be.
+  void ensure(const RaceRun& run) {
     const Config config = race_config(r_, run);
     const double tokens = static_cast<double>(planned_tokens(r_, run));
+    Record record = kept(run);
     const std::string configuration = configuration_of(run, config);
-    ++number_;
-    if (kept_.contains(run.name())) record = record_from(kept_[run.name()], records_path(), run.name());
     if (!record.configuration.empty() && record.configuration != configuration)
       throw ConfigError(
           fmt::format("{}: {} was trained with another recipe or configuration; restore that, remove its line and {}, or choose another "
@@ -430,16 +485,22 @@ class Race {
                       records_path(), run.name(), run_directory(r_, run.name())));
     record.configuration = configuration;
     const bool fresh_run = !record.done;
-    if (fresh_run) {
-      train(run, config, record);
-      trained_ += tokens;
-    }
-    passed_ += tokens;
+    if (fresh_run) train(run, config, record);
     if (!run.trial)
       for (const std::string& network : places_of(run)) times_of(run, network, record);  // replayed now, so that tables are quick
+    const std::lock_guard lock(mutex_);
+    ++number_, passed_ += tokens;
+    if (fresh_run) trained_ += tokens;
+    records_[run.name()] = record;
     report(run, record);
+    if (!ranked_) choose_rates();
     if (fresh_run && !run.trial) write(results(unfinished()));
-    return record;
+  }
+
+  // What is known of the run from before.
+  Record kept(const RaceRun& run) {
+    const std::lock_guard lock(mutex_);
+    return kept_.contains(run.name()) ? record_from(kept_[run.name()], records_path(), run.name()) : Record{};
   }
 
   void report(const RaceRun& run, const Record& record) const {
@@ -450,7 +511,7 @@ class Race {
     for (const auto& [metric, score] : record.finals) text += fmt::format(", {} {:.2f}", metric, score);
     if (trained_ > 0 && planned_ > passed_)
       text += fmt::format("; about {} left", duration_text((WallClock().seconds() - start_) / trained_ * (planned_ - passed_)));
-    progress_.say(text);
+    say(text);
   }
 
   // The tokens of the race, under a second name: every run finds them there.
@@ -480,13 +541,14 @@ class Race {
 
   void train_updates(const RaceRun& run, const Config& config, Record& record) {
     const std::string directory = config.train.output;
-    if (!progress_.updated) progress_.say(fmt::format("training {}: {} updates", run.name(), config.train.max_steps));
+    if (!progress_.updated) say(fmt::format("training {}: {} updates", run.name(), config.train.max_steps));
     files_->make_directories(directory);
     save(run, record);
     link_data(directory);
     Scenario cluster = scenario(run);
     const auto [ranks, alone] = this->ranks(*run.arm, run.workers);
     cluster.ranks = ranks;
+    if (jobs_ > 1 && cluster.threads == 0) cluster.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / jobs_);
     if (run.network.empty()) cluster.modelled_collectives = true;  // its times do not count, and the sums are the same
     TimesRecorder recorder(ranks, run.workers, alone, run.network.empty() ? "" : join_path(directory, "times.json"));
     if (!run.network.empty()) {
@@ -502,6 +564,7 @@ class Race {
         if (world.comm->rank() == 0 && progress_.updated)
           watch.updated = [&, record_times = watch.updated](int64_t step, int64_t tokens, int64_t aside) {
             if (record_times) record_times(step, tokens, aside);
+            const std::lock_guard lock(say_mutex_);
             progress_.updated(run.name(), step, config.train.max_steps);
           };
         const int mine = run_training(config, world, watch);
@@ -549,7 +612,7 @@ class Race {
     if (fs::exists(path)) times = read_times(path);
     if (std::all_of(record.validations.begin(), record.validations.end(), [&](const auto& v) { return times.contains(v.first); }))
       return times;
-    progress_.say(fmt::format("replaying {}{}", run.name(), network.empty() ? "" : " on " + network));
+    say(fmt::format("replaying {}{}", run.name(), network.empty() ? "" : " on " + network));
     const RaceTimes all = replay_times(config, cluster, *store_, vocabularies_->sizes(), run.workers, record.validations.back().first);
     for (const auto& [step, scores] : record.validations) times[step] = all.at(step);
     write_times(path, times);
@@ -612,6 +675,6 @@ class Race {
 
 }  // namespace
 
-int run_race(const RaceRecipe& recipe, const RaceProgress& progress) { return Race(recipe, progress).run(); }
+int run_race(const RaceRecipe& recipe, const RaceProgress& progress, int jobs) { return Race(recipe, progress, jobs).run(); }
 
 }  // namespace starling

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -24,29 +23,11 @@
 #include "data/batches.h"
 #include "train/progress.h"
 #include "train/rank_state.h"
+#include "train/stop_signals.h"
 #include "train/validation.h"
 
 namespace starling {
 namespace {
-
-std::atomic<int> stop_signal{0};
-
-// The first SIGINT or SIGTERM asks for a checkpoint and an orderly end; a second one kills.
-class SignalGuard {
- public:
-  SignalGuard() {
-    stop_signal = 0;
-    struct sigaction action {};
-    action.sa_handler = [](int signal) { stop_signal = signal; };
-    action.sa_flags = SA_RESETHAND;
-    sigaction(SIGINT, &action, &old_int_), sigaction(SIGTERM, &action, &old_term_);
-  }
-  ~SignalGuard() { sigaction(SIGINT, &old_int_, nullptr), sigaction(SIGTERM, &old_term_, nullptr); }
-
- private:
-  struct sigaction old_int_ {
-  }, old_term_{};
-};
 
 double now() { return WallClock().seconds(); }
 
@@ -158,7 +139,7 @@ class Trainer {
                       config_.valid.early_stopping));
       return 0;
     }
-    std::optional<SignalGuard> guard;
+    std::optional<StopSignals> guard;
     if (may_be_signalled()) guard.emplace();
     replica_->on_asked_to_stop([this] { return stop_asked(); });
     report_start_ = clock().seconds();
@@ -199,7 +180,7 @@ class Trainer {
   bool first() const { return world_.comm->rank() == 0; }
   // Simulated ranks share one process, whose signals are rank 0's.
   bool may_be_signalled() const { return first() || !world_.simulated; }
-  bool stop_asked() const { return may_be_signalled() && stop_signal != 0; }
+  bool stop_asked() const { return may_be_signalled() && StopSignals::received() != 0; }
   int64_t step() const { return replica_->steps(); }
   double elapsed() const { return earlier_seconds_ + clock().seconds() - start_; }
 
@@ -882,7 +863,7 @@ class Trainer {
 
   int conclude() {
     // A signal that another rank got counts as this rank's.
-    const int signal = !stopped_ ? 0 : stop_signal ? stop_signal.load() : SIGTERM;
+    const int received = StopSignals::received(), signal = !stopped_ ? 0 : received ? received : SIGTERM;
     progress_.end_live_line();
     const std::string why = signal == SIGINT ? "interrupted; the same command continues"
                             : signal         ? fmt::format("stopped by signal {}; the same command continues", signal)

@@ -132,6 +132,16 @@ TEST_F(WholeRace, IsRunContinuedAndConsistent) {
   for (const char* file : {"results.csv", "curves.csv", "table.md", "race.svg"})
     EXPECT_EQ(read(std::string("whole/") + file), read(std::string("parts/") + file)) << file;
 
+  // Several runs at a time, interrupted too.
+  const RaceProgress late{[](const std::string&) {},
+                          [&](const std::string& run, int64_t step, int64_t) {
+                            if (run.starts_with("plain-2w-seed2") && step == 5) std::raise(SIGINT);
+                          }};
+  EXPECT_EQ(run_race(load_recipe(recipe("together")), late, 3), 128 + SIGINT);
+  ASSERT_EQ(run_race(load_recipe(recipe("together")), progress, 3), 0);
+  for (const char* file : {"records.json", "results.csv", "curves.csv", "table.md", "race.svg"})
+    EXPECT_EQ(read(std::string("whole/") + file), read(std::string("together/") + file)) << file;
+
   // All is there: nothing is trained again, and other settings are refused.
   said.clear();
   const RaceProgress refusing{progress.say, [](const std::string& run, int64_t, int64_t) { FAIL() << run << " is trained again"; }};

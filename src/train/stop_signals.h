@@ -1,0 +1,19 @@
+// Signals that ask a program to end.
+#pragma once
+
+namespace starling {
+
+// While one of these lives, the first SIGINT or SIGTERM is remembered, and asks for a checkpoint and an orderly end; a second one kills.
+// They may be nested and live in several threads: the first forgets what was received before, the last restores the handlers.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  // Its number, or 0.
+  static int received();
+};
+
+}  // namespace starling
