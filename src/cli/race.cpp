@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <iostream>
-#include <thread>
 
+#include "base/affinity.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/cluster.h"
@@ -55,7 +55,7 @@ void run(const Arguments& arguments) {
       std::cout << fmt::format("\r\x1b[K{}: update {} of {}", run, step, steps) << std::flush;
     };
   set_rates(recipe, progress.say);
-  const int jobs = arguments.jobs > 0 ? arguments.jobs : std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 4);
+  const int jobs = arguments.jobs > 0 ? arguments.jobs : std::min(usable_cores(), 4);
   if (const int status = run_race(recipe, progress, jobs); status != 0) throw CLI::RuntimeError(status);
 }
 

@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 
+#include "base/affinity.h"
 #include "base/checkpoint.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -548,7 +549,7 @@ class Race {
     Scenario cluster = scenario(run);
     const auto [ranks, alone] = this->ranks(*run.arm, run.workers);
     cluster.ranks = ranks;
-    if (jobs_ > 1 && cluster.threads == 0) cluster.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / jobs_);
+    if (jobs_ > 1 && cluster.threads == 0) cluster.threads = std::max(1, usable_cores() / jobs_);
     if (run.network.empty()) cluster.modelled_collectives = true;  // its times do not count, and the sums are the same
     TimesRecorder recorder(ranks, run.workers, alone, run.network.empty() ? "" : join_path(directory, "times.json"));
     if (!run.network.empty()) {
@@ -576,10 +577,7 @@ class Race {
     recorder.keep();
     if (status != 0) throw Interrupted{status};
     record.validations = validations_of(directory);
-    if (!run.network.empty()) {
-      const RaceTimes times = recorder.times();
-      for (const auto& [step, scores] : record.validations) record.times[step] = times.at(step);
-    }
+    if (!run.network.empty()) record.times = at_validations(recorder.times(), record);
     save(run, record);
   }
 
@@ -613,9 +611,15 @@ class Race {
     if (std::all_of(record.validations.begin(), record.validations.end(), [&](const auto& v) { return times.contains(v.first); }))
       return times;
     say(fmt::format("replaying {}{}", run.name(), network.empty() ? "" : " on " + network));
-    const RaceTimes all = replay_times(config, cluster, *store_, vocabularies_->sizes(), run.workers, record.validations.back().first);
-    for (const auto& [step, scores] : record.validations) times[step] = all.at(step);
+    times = at_validations(replay_times(config, cluster, *store_, vocabularies_->sizes(), run.workers, record.validations.back().first),
+                           record);
     write_times(path, times);
+    return times;
+  }
+
+  static std::map<int64_t, RaceTimes::At> at_validations(const RaceTimes& all, const Record& record) {
+    std::map<int64_t, RaceTimes::At> times;
+    for (const auto& [step, scores] : record.validations) times[step] = all.at(step);
     return times;
   }
 

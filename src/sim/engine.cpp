@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/affinity.h"
 #include "base/random.h"
 #include "sim/group.h"
 
@@ -69,7 +70,7 @@ Engine::Engine(const Scenario& scenario, bool traced)
     : scenario_(scenario), cluster_(scenario), ranks_(static_cast<size_t>(scenario.ranks)) {
   trace.enabled = traced;
   core_ = std::max(0, sched_getcpu());
-  slots_ = scenario.threads > 0 ? scenario.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  slots_ = scenario.threads > 0 ? scenario.threads : usable_cores();
   out_free_.resize(static_cast<size_t>(cluster_.nodes()) + ranks_.size());
   in_free_.resize(out_free_.size());
   collective_free_.resize(static_cast<size_t>(cluster_.nodes()));
