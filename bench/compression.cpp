@@ -1,5 +1,5 @@
 // The cost of compression beside the memory's bandwidth, measured in the same run: GB of gradient (4 bytes an element) a second.
-//   bench_compression [elements, default 60 million] [threads, default all] [rounds, default 5]
+//   bench_compression [elements, default 60 million] [threads, default all] [rounds, default 5] [only rows with this in their names]
 // Each figure is the fastest of the rounds; the operations take turns, so that a busy machine disturbs all alike.
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <string>
 
 #include "backend/backend.h"
 #include "base/random.h"
@@ -44,7 +45,7 @@ struct Variant {
 
 }  // namespace
 
-void measure(int64_t n, int threads, int rounds) {
+void measure(int64_t n, int threads, int rounds, const std::string& only) {
   const auto backend = make_backend("cpu:f32", threads);
   const Tensor gradient({n}, DType::f32), x({n}, DType::f32), residual({n}, DType::f32), sum({n}, DType::f32);
   fill(gradient, 1), fill(residual, 2);
@@ -83,6 +84,7 @@ void measure(int64_t n, int threads, int rounds) {
     rows.push_back({fmt::format("decode and add, of {} ranks: {}", kRanks, v.name), 0, repeat,
                     [&, i] { backend->decompress(layouts[i], codes[i], 1, sum); }});
   }
+  std::erase_if(rows, [&](const Row& row) { return row.name.find(only) == std::string::npos; });
   for (int r = 0; r < rounds; ++r)
     for (Row& row : rows) {
       row.prepare();
@@ -104,9 +106,9 @@ void measure(int64_t n, int threads, int rounds) {
 int main(int argc, char** argv) {
   const auto number = [&](int i, int64_t otherwise) { return argc > i ? std::atoll(argv[i]) : otherwise; };
   if (number(1, 1) < 1 || number(2, 0) < 0 || number(3, 1) < 1) {
-    fmt::print(stderr, "usage: bench_compression [elements] [threads, 0 = all] [rounds]\n");
+    fmt::print(stderr, "usage: bench_compression [elements] [threads, 0 = all] [rounds] [only rows with this in their names]\n");
     return 2;
   }
-  starling::measure(number(1, 60'000'000), static_cast<int>(number(2, 0)), static_cast<int>(number(3, 5)));
+  starling::measure(number(1, 60'000'000), static_cast<int>(number(2, 0)), static_cast<int>(number(3, 5)), argc > 4 ? argv[4] : "");
   return 0;
 }

@@ -1,10 +1,15 @@
-// Compression in f32. The largest k of a chunk: its elements fall into groups (element i into group i mod G, so that the groups' maxima are
-// whole vectors); the k-th largest of the maxima is at most the k-th largest element, so all that are to be sent are in the few groups
-// whose maximum reaches it, and the exact choice is made among those.
+// Compression in f32. Residual and gradient are added up in the residual's place, and everything else is done there while the chunk is in
+// the first-level cache. The largest k of a chunk: elements fall into groups, of lanes of neighbouring vectors; the k-th largest of the
+// groups' maxima is at most the k-th largest element and not by much less, so few elements reach it, and the exact choice is made among
+// those.
 #include "backend/cpu/compression.h"
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <numeric>
+
+#include "backend/cpu/vectors.h"
 
 namespace starling::kernels::STARLING_ISA {
 namespace {
@@ -16,81 +21,115 @@ inline float positive(int32_t bits) { return std::bit_cast<float>(bits); }
 
 // What is to be sent of one chunk, and room to choose it.
 struct Chunk {
-  alignas(64) float a[kChunk];     // residual and gradient together; zeros behind its end up to a multiple of the groups
-  alignas(64) float sent[kChunk];  // of the entries, or of all elements
-  int32_t top[1024];               // of each group
-  int groups = 256;
-  int64_t n = 0;
+  float* a;  // residual and gradient together, in the residual's place
+  int64_t n;
+  const float *next_x, *next_residual;  // of the chunk that follows, or this one
 
+  int32_t top[1024];  // the largest magnitude of each group
   int64_t entries = 0;
-  uint16_t index[kChunk];
-  int32_t magnitudes[kChunk];  // of the entries
-  float gradient[kChunk];      // at the entries
+  int32_t index[kChunk], magnitudes[kChunk + L];  // of the entries, ascending by index
+  float gradient[kChunk];                         // at the entries
+  float sent[kChunk];                             // of the entries, or of all elements
 };
 
-void load(Chunk& c, const CompressionTask& t, const CodeChunk& at) {
-  c.n = at.count;
+void visit(Chunk& c, const CompressionTask& t, size_t chunk, size_t end) {
+  const CodeChunk &at = t.layout->chunks[chunk], &next = t.layout->chunks[chunk + 1 < end ? chunk + 1 : chunk];
+  c.a = t.residual + at.begin, c.n = at.count, c.next_residual = t.residual + next.begin, c.next_x = t.x + next.begin;
+}
+
+// Elements [i, i + 64) of the next chunk come from memory while this one is worked on. The last chunk's prefetches go past its end.
+inline void fetch_next(const Chunk& c, int64_t i) {
+  for (int line = 0; line < 64; line += 16)
+    __builtin_prefetch(c.next_x + i + line, 1, 2), __builtin_prefetch(c.next_residual + i + line, 1, 2);
+}
+
+// Returns the largest magnitude; at least kNotFinite where there is one that is not finite.
+int32_t add_up(const Chunk& c, const CompressionTask& t, const CodeChunk& at) {
   const float* x = t.x + at.begin;
-  const float* residual = t.residual + at.begin;
+  float* a = c.a;
+  int32_t largest = 0;
   if (t.velocity) {
     float* velocity = t.velocity + at.begin;
     for (int64_t i = 0; i < c.n; ++i) {
       velocity[i] = t.momentum * velocity[i] + x[i];
-      c.a[i] = t.decay * residual[i] + velocity[i];
+      a[i] = t.decay * a[i] + velocity[i];
+      largest = std::max(largest, magnitude(a[i]));
     }
   } else {
-    for (int64_t i = 0; i < c.n; ++i) c.a[i] = t.decay * residual[i] + x[i];
+    for (int64_t i = 0; i < c.n; ++i) {
+      a[i] = t.decay * a[i] + x[i];
+      largest = std::max(largest, magnitude(a[i]));
+    }
   }
+  return largest;
 }
 
-void reload(Chunk& c, const CompressionTask& t, const CodeChunk& at) {
-  c.n = at.count;
-  std::memcpy(c.a, t.residual + at.begin, static_cast<size_t>(c.n) * sizeof(float));
-}
-
-int64_t not_finite(const Chunk& c) {
-  int32_t largest = 0;
-  for (int64_t i = 0; i < c.n; ++i) largest = std::max(largest, magnitude(c.a[i]));
-  if (largest < kNotFinite) return -1;
+int64_t first_not_finite(const Chunk& c) {
   int64_t i = 0;
   while (magnitude(c.a[i]) < kNotFinite) ++i;
   return i;
 }
 
-// The k-th largest of n numbers that are not negative, 0 < k <= n: bit by bit, since counting is whole vectors and sorting is not.
-int32_t kth_largest(const int32_t* x, int64_t n, int64_t k) {
-  int32_t found = 0;
-  for (int32_t bit = 1 << 30; bit > 0; bit >>= 1) {
+int64_t count_at_least(const int32_t* x, int64_t n, int32_t least) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; i += L) count += std::popcount(at_least(load(x + i), least));
+  return count;
+}
+
+// A threshold > 0 that the k largest of n numbers reach and at most `more` others, or where equal numbers forbid that, the k-th largest.
+// No number is less than low >= 0, 0 < k <= n, and zeros follow them up to a whole vector. Bit by bit, since counting is whole vectors and
+// sorting is not.
+int32_t threshold_of(const int32_t* x, int64_t n, int64_t k, int64_t more, int32_t low) {
+  int32_t high = 0;
+  for (int64_t i = 0; i < n; ++i) high |= x[i];
+  auto bit = static_cast<int32_t>(std::bit_floor(static_cast<uint32_t>(low ^ high)));
+  int32_t found = bit == 0 ? low : low & -bit & ~bit;  // the leading bits that all numbers share
+  for (; bit > 0; bit >>= 1) {
     const int32_t least = found | bit;
-    int32_t reach = 0;
-    for (int64_t i = 0; i < n; ++i) reach += x[i] >= least;
+    const int64_t reach = count_at_least(x, n, least);
     if (reach >= k) found = least;
-    if (reach == k) break;  // the k-th is the least of those: any threshold between chooses the same
+    if (reach >= k && reach <= k + more) break;
   }
-  return found;
+  return std::max(found, 1);
 }
 
-// The maxima of the groups, and the padding that makes them whole.
+inline vi magnitudes(vf x) { return (vi)x & 0x7fffffff; }
+
+// The maxima of groups of G elements: of each lane of G vectors. Returns the number of groups.
 template <int G>
-void maxima(Chunk& c) {
-  const int64_t padded = round_up(c.n, G);
-  std::fill(c.a + c.n, c.a + padded, 0.0f);
-  for (int g = 0; g < G; ++g) c.top[g] = 0;
-  for (int64_t row = 0; row < padded; row += G)
-    for (int g = 0; g < G; ++g) c.top[g] = std::max(c.top[g], magnitude(c.a[row + g]));
-  c.groups = G;
+int64_t maxima(Chunk& c) {
+  int64_t groups = 0;
+  for (int64_t i = 0; i < c.n; groups += L) {
+    vi top{};
+    const auto raise = [&](vi m) { top = m > top ? m : top; };
+    const int64_t end = std::min(i + G * L, c.n);
+    for (; i + L <= end; i += L) raise(magnitudes(load(c.a + i)));
+    if (i < end) raise(magnitudes(load(c.a + i, end - i)));
+    std::memcpy(c.top + groups, &top, sizeof top);
+    i = end;
+  }
+  return groups;
 }
 
-// The elements of at least the threshold (> 0) become the entries, in a fixed order.
+// The elements of at least the threshold (> 0) become the entries.
 void choose(Chunk& c, int32_t threshold) {
+  uint64_t reached[kChunk / 64], some = 0;  // a bit for each element, for each 64 elements
+  float last[64] = {};
   int64_t n = 0;
-  for (int g = 0; g < c.groups; ++g) {
-    if (c.top[g] < threshold) continue;
-    for (int64_t i = g; i < c.n; i += c.groups) {
-      c.index[n] = static_cast<uint16_t>(i), c.magnitudes[n] = magnitude(c.a[i]);
-      n += c.magnitudes[n] >= threshold;
-    }
+  for (int64_t w = 0; 64 * w < c.n; ++w) {
+    const float* a = c.a + 64 * w;
+    if (64 * w + 64 > c.n) std::copy_n(a, c.n - 64 * w, last), a = last;
+    reached[w] = 0;
+    fetch_next(c, 64 * w);
+    for (int i = 0; i < 64; i += L) reached[w] |= static_cast<uint64_t>(at_least(magnitudes(load(a + i)), threshold)) << i;
+    some |= static_cast<uint64_t>(reached[w] != 0) << w;
   }
+  for (; some != 0; some &= some - 1) {
+    const int w = std::countr_zero(some);
+    for (uint64_t bits = reached[w]; bits != 0; bits &= bits - 1) c.index[n++] = 64 * w + std::countr_zero(bits);
+  }
+  for (int64_t i = 0; i < n; ++i) c.magnitudes[i] = magnitude(c.a[c.index[i]]);
+  std::fill_n(c.magnitudes + n, L, 0);
   c.entries = n;
 }
 
@@ -98,38 +137,27 @@ void choose(Chunk& c, int32_t threshold) {
 void truncate(Chunk& c, int32_t threshold, int64_t ties) {
   int64_t n = 0;
   for (int64_t i = 0; i < c.entries; ++i) {
-    const bool stays = c.magnitudes[i] > threshold || (c.magnitudes[i] == threshold && ties-- > 0);
+    const bool tie = c.magnitudes[i] == threshold, stays = (c.magnitudes[i] > threshold) | (tie & (ties > 0));
+    ties -= tie;
     c.index[n] = c.index[i];
     n += stays;
   }
   c.entries = n;
 }
 
-void choose_all(Chunk& c) {
-  int64_t n = 0;
-  for (int64_t i = 0; i < c.n; ++i) {
-    c.index[n] = static_cast<uint16_t>(i), c.magnitudes[n] = magnitude(c.a[i]);
-    n += c.magnitudes[n] > 0;
-  }
-  c.entries = n;
-}
-
 // The k largest that are not zero become the entries.
 void choose_largest(Chunk& c, int64_t k) {
-  if (k == 0) {
-    c.entries = 0;
-    return;
+  c.entries = 0;
+  if (k == 0) return;
+  int32_t least = 1;
+  if (k <= 512) {
+    const int64_t groups = k <= 96 ? maxima<16>(c) : maxima<4>(c);
+    if (groups >= k) least = threshold_of(c.top, groups, k, k / 4, std::accumulate(c.top, c.top + groups, INT32_MAX, std::bit_and<>()));
   }
-  const bool few = k <= 96, grouped = k <= 512;
-  if (grouped) {
-    few ? maxima<256>(c) : maxima<1024>(c);
-    choose(c, std::max(kth_largest(c.top, c.groups, k), 1));
-  } else {
-    choose_all(c);
-  }
+  choose(c, least);
   if (c.entries <= k) return;
-  const int32_t threshold = kth_largest(c.magnitudes, c.entries, k);
-  truncate(c, threshold, k - std::count_if(c.magnitudes, c.magnitudes + c.entries, [&](int32_t m) { return m > threshold; }));
+  const int32_t threshold = threshold_of(c.magnitudes, c.entries, k, 0, least);
+  truncate(c, threshold, k - count_at_least(c.magnitudes, c.entries, threshold + 1));
 }
 
 // -- entries ---------------------------------------------------------------------------------------------------------------------
@@ -157,7 +185,7 @@ void write_entries(const Chunk& c, Coding coding, const TwoLevels& levels, const
   const int64_t n = c.entries;
   int64_t i = 0;
   for (; i + 2 <= n; i += 2, to += 3) {
-    const uint32_t pair = c.index[i] | static_cast<uint32_t>(c.index[i + 1]) << 12;
+    const int32_t pair = c.index[i] | c.index[i + 1] << 12;
     to[0] = static_cast<uint8_t>(pair), to[1] = static_cast<uint8_t>(pair >> 8), to[2] = static_cast<uint8_t>(pair >> 16);
   }
   if (i < n) put_index(to, 0, c.index[i]), to += 2;
@@ -185,16 +213,14 @@ void scale_local(const Chunk& c, const CompressionTask& t, float* x) {
 // The residual, the local part and the velocity of a chunk of which the entries were sent.
 void settle_entries(Chunk& c, const CompressionTask& t, const CodeChunk& at) {
   float* x = t.x + at.begin;
-  float* residual = t.residual + at.begin;
   float* own = c.gradient;
   if (t.local == LocalPart::partial)
     for (int64_t i = 0; i < c.entries; ++i) own[i] = x[c.index[i]];
   scale_local(c, t, x);
-  std::memcpy(residual, c.a, static_cast<size_t>(c.n) * sizeof(float));
   for (int64_t i = 0; i < c.entries; ++i) {
     const int64_t e = c.index[i];
-    residual[e] = c.a[e] - c.sent[i];
-    if (t.local == LocalPart::error) x[e] = t.local_scale * residual[e];
+    c.a[e] -= c.sent[i];
+    if (t.local == LocalPart::error) x[e] = t.local_scale * c.a[e];
     if (c.sent[i] == 0) continue;
     if (t.local == LocalPart::partial) x[e] = own[i] - c.sent[i];
     if (t.velocity) t.velocity[at.begin + e] = 0;
@@ -265,10 +291,9 @@ void write_four_bit(Chunk& c, uint8_t* to) {
 }
 
 void settle_all(const Chunk& c, const CompressionTask& t, const CodeChunk& at) {
-  float* x = t.x + at.begin;
-  float* residual = t.residual + at.begin;
+  float *x = t.x + at.begin, *residual = c.a;
   const float scale = t.local_scale;
-  for (int64_t i = 0; i < c.n; ++i) residual[i] = c.a[i] - c.sent[i];
+  for (int64_t i = 0; i < c.n; ++i) residual[i] -= c.sent[i];
   if (t.local == LocalPart::partial)
     for (int64_t i = 0; i < c.n; ++i) x[i] = c.sent[i] != 0 ? x[i] - c.sent[i] : scale * x[i];
   else if (t.local == LocalPart::error)
@@ -286,8 +311,8 @@ int64_t compress(const CompressionTask& t, size_t begin, size_t end) {
   Chunk c;
   for (size_t i = begin; i < end; ++i) {
     const CodeChunk& at = t.layout->chunks[i];
-    load(c, t, at);
-    if (const int64_t bad = not_finite(c); bad >= 0) return at.begin + bad;
+    visit(c, t, i, end);
+    if (add_up(c, t, at) >= kNotFinite) return at.begin + first_not_finite(c);
     if (is_sparse(coding)) {
       choose_largest(c, at.keep);
       send_entries(c, t, at, at.place, chunk_bytes(coding, at.keep, sizeof(float)));
@@ -304,11 +329,9 @@ int64_t gather(const CompressionTask& t, size_t begin, size_t end, int32_t thres
   Chunk c;
   for (size_t i = begin; i < end; ++i) {
     const CodeChunk& at = t.layout->chunks[i];
-    again ? reload(c, t, at) : load(c, t, at);
-    if (const int64_t bad = not_finite(c); bad >= 0) return at.begin + bad;
-    maxima<256>(c);
+    visit(c, t, i, end);
+    if (!again && add_up(c, t, at) >= kNotFinite) return at.begin + first_not_finite(c);
     choose(c, threshold);
-    std::memcpy(t.residual + at.begin, c.a, static_cast<size_t>(c.n) * sizeof(float));
     magnitudes.insert(magnitudes.end(), c.magnitudes, c.magnitudes + c.entries);
     counts[i - begin] = static_cast<int32_t>(c.entries);
   }
@@ -319,8 +342,7 @@ void send(const CompressionTask& t, size_t begin, size_t end, int32_t threshold,
   Chunk c;
   for (size_t i = begin; i < end; ++i) {
     const CodeChunk& at = t.layout->chunks[i];
-    reload(c, t, at);
-    maxima<256>(c);
+    visit(c, t, i, end);
     choose(c, threshold);
     truncate(c, threshold, ties[i - begin]);
     send_entries(c, t, at, places[i - begin], chunk_bytes(t.layout->coding, c.entries, sizeof(float)));

@@ -2,85 +2,17 @@
 // f32 arithmetic throughout; bf16 is widened on load and rounded to nearest-even on store. Sums have a fixed order.
 #include "backend/cpu/kernels.h"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <string_view>
 
+#include "backend/cpu/vectors.h"
 #include "backend/dropout.h"
-
-#define STARLING_QUOTE(x) #x
-#define STARLING_STRING(x) STARLING_QUOTE(x)
 
 namespace starling::kernels::STARLING_ISA {
 namespace {
 
-// Guards against a build that loses the instruction set's flags: the loops would be right and slow.
-constexpr std::string_view kIsa = STARLING_STRING(STARLING_ISA);
-#if defined(__AVX512F__)
-static_assert(kIsa == "v4");
-constexpr int L = 16;
-constexpr int kMaxNV = 4;
-#elif defined(__AVX2__)
-static_assert(kIsa == "v3");
-constexpr int L = 8;
-constexpr int kMaxNV = 2;
-#else
-static_assert(kIsa == "v2");
-constexpr int L = 4;
-constexpr int kMaxNV = 2;
-#endif
-constexpr int kMaxMR = 6;
-
-typedef float vf __attribute__((vector_size(4 * L)));
-typedef int32_t vi __attribute__((vector_size(4 * L)));
-typedef uint32_t vu __attribute__((vector_size(4 * L)));
-typedef uint16_t vh __attribute__((vector_size(2 * L)));
-typedef int16_t vs __attribute__((vector_size(2 * L)));
-
-inline vf splat(float x) { return x - vf{}; }
-inline vu splat_u(uint32_t x) { return x - vu{}; }
-
-inline vf load(const float* p) {
-  vf x;
-  std::memcpy(&x, p, sizeof x);
-  return x;
-}
-inline vf load(const bf16* p) {
-  vh h;
-  std::memcpy(&h, p, sizeof h);
-  return (vf)(__builtin_convertvector(h, vu) << 16);
-}
-inline void store(float* p, vf x) { std::memcpy(p, &x, sizeof x); }
-inline void store(bf16* p, vf x) {
-  const vu u = (vu)x;
-  const vh h = __builtin_convertvector((u + 0x7fffu + ((u >> 16) & 1u)) >> 16, vh);
-  std::memcpy(p, &h, sizeof h);
-}
-inline vf load(const int16_t* p) {
-  vs h;
-  std::memcpy(&h, p, sizeof h);
-  return __builtin_convertvector(h, vf);
-}
-// To the nearest integer, ties to even; |x| <= 32767.
-inline void store(int16_t* p, vf x) {
-  const vs h = __builtin_convertvector((vi)(x + 12582912.0f) - 0x4B400000, vs);
-  std::memcpy(p, &h, sizeof h);
-}
-template <class T>
-inline vf load(const T* p, int64_t n) {
-  T part[L] = {};
-  std::memcpy(part, p, n * sizeof(T));
-  return load(part);
-}
-template <class T>
-inline void store(T* p, vf x, int64_t n) {
-  T part[L];
-  store(part, x);
-  std::memcpy(p, part, n * sizeof(T));
-}
+constexpr int kMaxNV = L == 16 ? 4 : 2, kMaxMR = 6;
 
 // A whole vector or the first n lanes: blocks(n, f) calls f(column, Full{} or Part{rest}) so that one body serves both.
 struct Full {};
