@@ -157,7 +157,8 @@ void add_translate(CLI::App& app) {
   sub->add_option("-m,--model", a->model, "run directory, checkpoint or model directory")->required();
   sub->add_option("-i,--input", a->inputs, "text to translate, one sentence a line (plain, .gz, .zst); - = standard input")
       ->capture_default_str();
-  sub->add_option("-o,--output", a->output, "where translations go; - = standard output")->capture_default_str();
+  sub->add_option("-o,--output", a->output, "where translations go; - = standard output; a file is FILE.partial until it is complete")
+      ->capture_default_str();
   add_search_options(*sub, a->search, true);
   sub->add_option("--n-best", a->n_best,
                   "translations a sentence (fewer where pruned); above 1 lines are: number ||| text ||| log-probability ||| score")

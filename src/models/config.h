@@ -50,7 +50,7 @@ void visit(Visitor& v, ModelConfig& c) {
            "gnmt: what the softmax reads: the top layer, or a linear layer over it and the attention's context, which aligns sooner on "
            "little data");
   v.field("tanh-output", c.tanh_output, "gnmt: an LSTM's output is o * tanh(c); false = o * c");
-  v.field("init-bound", c.init_bound, "gnmt: initial weights are uniform between minus and plus this", 0.0, 10.0);
+  v.field("init-bound", c.init_bound, "gnmt: initial weights are uniform between minus and plus this", 1e-6, 10.0);
   v.field("clip", c.clip, "gnmt: bound of cells and residual streams at the end of training, for 8-bit inference; 0 = none", 0.0, 1000.0);
   v.field("feed-forward-dropout", c.feed_forward_dropout, "dropout inside the feed-forward layers, probability", 0.0, 0.99);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "base/error.h"
 #include "decode/beam_search.h"
@@ -257,6 +258,34 @@ std::string dump_config(const Config& config, bool full) {
   // A named strategy is shown with everything it stands for.
   if (config.strategy.name != standard.strategy.name) std::erase_if(defaults, [](const ConfigSection& d) { return d.name == "strategy"; });
   return write_config(sections_of(copy, shorthand), {.defaults = defaults});
+}
+
+std::vector<std::string> config_lines(const Config& config) {
+  std::vector<std::string> all;
+  std::string section;
+  std::istringstream text(dump_config(config, true));
+  for (std::string line; std::getline(text, line);) {
+    line = line.substr(0, line.find("  #"));
+    if (line.empty() || line[0] == '#') continue;
+    if (line[0] != ' ')
+      section = line.substr(0, line.find(':'));
+    else
+      all.push_back(section + "." + line.substr(line.find_first_not_of(' ')));
+  }
+  return all;
+}
+
+std::vector<std::string> idle_keys(const Config& c) {
+  Config standard = c;
+  if (c.model.clip == 0) standard.train.clip_start = TrainConfig{}.clip_start, standard.train.clip_steps = TrainConfig{}.clip_steps;
+  if (c.train.objective != "mixed") standard.refine = {};
+  const std::vector<std::string> now = config_lines(c), then = config_lines(standard);
+  std::vector<std::string> idle;
+  for (size_t i = 0; i < now.size(); ++i)
+    if (now[i] != then[i])
+      idle.push_back(fmt::format("{} does nothing {}", now[i].substr(0, now[i].find(':')),
+                                 now[i].starts_with("refine.") ? "without train.objective: mixed" : "without model.clip"));
+  return idle;
 }
 
 double state_clip(const Config& c, int64_t step) {

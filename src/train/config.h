@@ -183,6 +183,12 @@ void require_data(const Config& config);
 // YAML that load_config reads back to the same Config: every key with its help as a comment, or only what differs from the defaults.
 std::string dump_config(const Config& config, bool full);
 
+// All keys, a line each: "section.key: value".
+std::vector<std::string> config_lines(const Config& config);
+
+// Keys that are set and do nothing beside the others, a sentence each.
+std::vector<std::string> idle_keys(const Config& config);
+
 // The bound of the model's states at an update (counted from 1), from train.clip-start to model.clip; 0: none.
 double state_clip(const Config& config, int64_t step);
 

@@ -219,17 +219,10 @@ class Trainer {
   void report_changes() {
     const std::string path = join_path(config_.train.output, "config.yml");
     if (!loaded_ || !files_->exists(path)) return;
-    const auto lines = [](const Config& c) {
-      std::vector<std::string> all;
-      std::istringstream text(dump_config(c, true));
-      for (std::string line; std::getline(text, line);) all.push_back(line.substr(0, line.find("  #")));
-      return all;
-    };
     try {
-      const std::vector<std::string> before = lines(load_config(path)), now = lines(config_);
+      const std::vector<std::string> before = config_lines(load_config(path)), now = config_lines(config_);
       for (const std::string& line : now)
-        if (std::find(before.begin(), before.end(), line) == before.end())
-          progress_.message("changed since the last start:" + (line[0] == ' ' ? line.substr(1) : " " + line));
+        if (std::find(before.begin(), before.end(), line) == before.end()) progress_.message("changed since the last start: " + line);
     } catch (const Error&) {
       // The file is only a record, and people may edit it.
     }
@@ -363,15 +356,16 @@ class Trainer {
     const ModelConfig& now = config_.model;
     then.dropout = now.dropout, then.attention_dropout = now.attention_dropout, then.feed_forward_dropout = now.feed_forward_dropout,
     then.clip = now.clip, then.init_bound = now.init_bound;  // may change
-    const std::string a = model_text(then), b = model_text(now);
-    if (a != b || then.preset.starts_with("gnmt") != now.preset.starts_with("gnmt"))
+    const std::string a = differences(then, now), b = differences(now, then);
+    if (!a.empty() || then.preset.starts_with("gnmt") != now.preset.starts_with("gnmt"))
       throw ConfigError(fmt::format("{}: {} another model. It was\npreset: {}\n{}now the configuration says\npreset: {}\n{}{}", where, what,
                                     then.preset, a, now.preset, b, remedy));
   }
 
-  static std::string model_text(ModelConfig model) {
-    const std::vector<ConfigSection> sections{config_section("model", "", model)};
-    return write_config(sections);
+  // What one model's configuration has otherwise than another's.
+  static std::string differences(ModelConfig model, ModelConfig other) {
+    const std::vector<ConfigSection> sections{config_section("model", "", model)}, others{config_section("model", "", other)};
+    return write_config(sections, {.defaults = others});
   }
 
   void announce() {
@@ -430,6 +424,7 @@ class Trainer {
           "warning: the states of train.initial-model are not bounded, but this run bounds them by {:g} from its first update on; "
           "what they exceed it by is lost at once: set model.clip to 0, or begin wide with train.clip-start",
           state_clip(config_, 1)));
+    for (const std::string& key : idle_keys(config_)) progress_.message("warning: " + key);
     if (t.optimizer.sgd_after > 0 && t.optimizer.sgd_after >= t.max_steps)
       progress_.message(fmt::format("train.sgd-after {} is not reached within train.max-steps {}", t.optimizer.sgd_after, t.max_steps));
   }

@@ -173,6 +173,24 @@ TEST(TrainConfig, KeysOfAnotherFamilyOfModelsAreRefused) {
   }
 }
 
+TEST(TrainConfig, KeysThatDoNothingAreNamed) {
+  using testing::ElementsAre, testing::IsEmpty;
+  const auto idle = [](const std::string& text) { return idle_keys(parse(text)); };
+  EXPECT_THAT(idle("model: {preset: gnmt-small}\n"), IsEmpty());
+  EXPECT_THAT(idle("train: {clip-start: 4}\nrefine: {samples: 3, baseline: mean}\n"),
+              ElementsAre("train.clip-start does nothing without model.clip", "refine.samples does nothing without train.objective: mixed",
+                          "refine.baseline does nothing without train.objective: mixed"));
+  EXPECT_THAT(idle("model: {preset: gnmt-small, clip: 1}\ntrain: {clip-start: 4, objective: mixed}\nrefine: {samples: 3}\n"), IsEmpty());
+}
+
+TEST(TrainConfig, LinesNameTheirSections) {
+  using testing::Contains;
+  const std::vector<std::string> lines = config_lines(parse("train: {batch-tokens: 123}\n", {{"data.source", "a"}, {"data.target", "b"}}));
+  EXPECT_THAT(lines, Contains("train.batch-tokens: 123"));
+  EXPECT_THAT(lines, Contains("valid.beam: 4"));
+  EXPECT_THAT(lines, testing::Each(testing::ContainsRegex("^[a-z]+\\.")));
+}
+
 TEST(TrainConfig, ClippedStatesNeedARecurrentModelAndAFallingBound) {
   EXPECT_THAT(message("model:\n  preset: transformer-tiny\n  clip: 1\n"), HasSubstr("model.clip bounds the states of recurrent models"));
   EXPECT_THAT(message("model:\n  preset: gnmt-small\n  clip: 9\n"), HasSubstr("train.clip-start 8 is below model.clip 9"));

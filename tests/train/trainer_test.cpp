@@ -213,20 +213,25 @@ TEST_F(TrainerTest, RefusesToContinueAsAnotherRun) {
   c.train.max_steps = 10;
   EXPECT_EQ(run_training(c), 0);
   c.train.max_steps = 20;
-  const auto refused = [&](const char* what, auto change) {
+  const auto refused = [&](const char* what, auto change) -> std::string {
     Config other = c;
     change(other);
     try {
       run_training(other);
       ADD_FAILURE() << what << " was accepted";
+      return "";
     } catch (const ConfigError& e) {
       EXPECT_NE(std::string(e.what()).find("started with"), std::string::npos) << e.what();
+      return e.what();
     }
   };
   refused("another seed", [](Config& o) { o.train.seed = 2; });
   refused("another batch", [](Config& o) { o.train.batch_tokens = 300; });
   refused("other heads of equal shape", [](Config& o) { o.model.heads = 2; });
-  refused("another norm", [](Config& o) { o.model.norm = "post"; });
+  const std::string norm = refused("another norm", [](Config& o) { o.model.norm = "post"; });
+  EXPECT_NE(norm.find("\n  norm: pre\n"), std::string::npos) << norm;
+  EXPECT_NE(norm.find("\n  norm: post\n"), std::string::npos) << norm;
+  EXPECT_EQ(norm.find("width"), std::string::npos) << "only what differs: " << norm;
   write_corpus(path("train.a"), path("train.b"), 600, 3);
   refused("other text of equal size", [](Config&) {});
   write_corpus(path("train.a"), path("train.b"), 600, 1);
