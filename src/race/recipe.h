@@ -45,7 +45,8 @@ void visit(Visitor& v, RaceArm& a) {
   v.field("control", a.control, "a control gets all seeds and is never recommended");
   v.field("timed", a.timed, "train once for each network, as is always done where timing alters the result: a check of the replays");
   v.field("trained-as", a.trained_as,
-          "the arm whose runs these are, timed with strategy.overlap and bucket-mib of this one; all else must be equal; empty = it has "
+          "the arm whose runs these are, timed with strategy.overlap, bucket-mib and embedding-gradients of this one; all else must be "
+          "equal; empty = it has "
           "its own");
   v.numbers("workers", a.workers, "in place of the race's", 1, 65536);
   v.numbers("learning-rates", a.rates, "candidates for train.learning-rate, in place of the race's", 1e-12, 1e6);

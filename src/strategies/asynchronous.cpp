@@ -154,7 +154,7 @@ class Asynchronous : public Strategy {
   }
 
   // Parameters are asked for an update before they are used, so that their transfer is hidden.
-  bool ahead() const { return options_.overlap && !o_.wait_for_step; }
+  bool ahead() const { return options_.overlap; }
   bool serving() const { return begun_ && !left_; }
   double patience(Worker& w) const { return o_.wait_for_step ? kPatience : w.comm().deadline(); }
 

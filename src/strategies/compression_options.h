@@ -35,8 +35,9 @@ void visit(Visitor& v, CompressionOptions& c) {
           0.0, 1.0);
   v.field("dense-below", c.dense_below, "tensors with fewer elements are sent whole", 0, 1000000000);
   v.field("keep-warmup", c.keep_warmup,
-          "updates W (of all, merged or not) until the dropped share 1 - keep is reached: (1 - keep)^(W / (t + 1)) at update t before", 0,
-          1000000000);
+          "updates W (after synchronous-steps; of all, merged or not) until the dropped share 1 - keep is reached: (1 - keep)^(W / (t + "
+          "1)) at update t before",
+          0, 1000000000);
   v.field("momentum-correction", c.momentum_correction,
           "momentum m of what is compressed, stopped where it was sent (Deep Gradient Compression); use with train.optimizer sgd; 0 = off",
           0.0, 0.9999);
@@ -56,7 +57,9 @@ void visit(Visitor& v, SparseOptions& c) {
   v.choice("local-gradients", c.local_gradients, {"none", "sum", "partial", "error"},
            "compressed gradients: what a worker adds of its own to the sum of what was sent: nothing; its gradient; the same where it has "
            "not sent, and what it could not send of it elsewhere; what it has not sent yet");
-  v.field("local-scale", c.local_scale, "factor on that; 0 = the root of the number of workers, -1 = their number", -1.0, 1e6);
+  v.field("local-scale", c.local_scale,
+          "factor on the local part, with partial where nothing was sent; 0 = the root of the number of workers, -1 = their number", -1.0,
+          1e6);
   v.field("average-interval", c.average_interval,
           "with local-gradients: updates between two averagings of the workers' parameters; 0 = never", 0, 1000000000);
   v.field("residual-reset", c.residual_reset, "averagings of parameters discard what was not sent");

@@ -149,6 +149,17 @@ void check_family(const StrategyOptions& o) {
     refuse("the keys of compressed gradients (local-gradients to residual-reset)", "gradient-dropping, sparse-local or cser");
   if (family != Family::asynchronous && !(o.asynchronous == AsynchronousOptions{}))
     refuse("the keys of asynchronous training (push-interval to delay-compensation)", "downpour or gnmt-downpour");
+  const bool parameter_server = o.name == "parameter-server";
+  if (o.servers > 0 && !parameter_server && family != Family::asynchronous)
+    refuse("servers", "parameter-server, downpour or gnmt-downpour");
+  if (o.server_placement != "own" && !parameter_server) refuse("places of servers", "parameter-server");
+}
+
+void check_asynchronous(const StrategyOptions& o) {
+  if (o.overlap && o.asynchronous.wait_for_step)
+    throw ConfigError(
+        "strategy.wait-for-step waits for parameters with the last push in them, which strategy.overlap would ask for too early; set one "
+        "of them to false");
 }
 
 void check_periodic(const StrategyOptions& o) {
@@ -193,6 +204,7 @@ void check_strategy(const StrategyOptions& o) {
     throw ConfigError(fmt::format("strategy.sharded-optimizer belongs to all-reduce, not to {}; set it to false", o.name));
   if (family_of(o) == Family::sparse) check_sparse(o);
   if (family_of(o) == Family::periodic) check_periodic(o);
+  if (family_of(o) == Family::asynchronous) check_asynchronous(o);
 }
 
 }  // namespace starling

@@ -262,15 +262,24 @@ std::string dump_config(const Config& config, bool full) {
 
 std::vector<std::string> config_lines(const Config& config) {
   std::vector<std::string> all;
-  std::string section;
+  std::string section, list;
+  int item = -1;
   std::istringstream text(dump_config(config, true));
   for (std::string line; std::getline(text, line);) {
     line = line.substr(0, line.find("  #"));
     if (line.empty() || line[0] == '#') continue;
-    if (line[0] != ' ')
-      section = line.substr(0, line.find(':'));
-    else
-      all.push_back(section + "." + line.substr(line.find_first_not_of(' ')));
+    const size_t indent = line.find_first_not_of(' ');
+    std::string setting = line.substr(indent);
+    if (indent == 0) {
+      section = setting.substr(0, setting.find(':'));
+    } else if (indent == 2 && setting.ends_with(':')) {
+      list = setting.substr(0, setting.size() - 1), item = -1;
+    } else if (indent == 2) {
+      all.push_back(section + "." + setting);
+    } else {
+      if (setting.starts_with("- ")) ++item, setting = setting.substr(2);
+      all.push_back(fmt::format("{}.{}.{}.{}", section, list, item, setting));
+    }
   }
   return all;
 }

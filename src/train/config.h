@@ -183,7 +183,7 @@ void require_data(const Config& config);
 // YAML that load_config reads back to the same Config: every key with its help as a comment, or only what differs from the defaults.
 std::string dump_config(const Config& config, bool full);
 
-// All keys, a line each: "section.key: value".
+// All keys, a line each: "section.key: value"; of lists "data.train.0.source: value".
 std::vector<std::string> config_lines(const Config& config);
 
 // Keys that are set and do nothing beside the others, a sentence each.

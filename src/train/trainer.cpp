@@ -12,7 +12,6 @@
 #include <cstring>
 #include <fstream>
 #include <numeric>
-#include <sstream>
 
 #include "base/affinity.h"
 #include "base/config.h"

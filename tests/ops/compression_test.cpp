@@ -207,25 +207,32 @@ TEST(Compression, AMisleadingSampleChangesNothing) {
       if ((i % 33 == 0) == large_in_sample) x[i] = 1 + 1e-6 * static_cast<double>(i % 1000);
     const Coded r = compress(*backend, {Coding::full, true, ""}, 0.05, {{0, n}}, x, Values(x.size()));
     EXPECT_EQ(nonzero(r.sent), std::llround(0.05 * static_cast<double>(n)));
+    const Values left = r.residual.to_doubles();
+    int64_t wrong = 0;
+    for (size_t i = 0; i < x.size(); ++i) wrong += !exactly(r.sent[i], left[i], double{static_cast<float>(x[i])});
+    EXPECT_EQ(wrong, 0);
   }
 }
 
 TEST(Compression, BackendsAndInstructionSetsAgree) {
-  const Values x = normal(30000, 4), residual = normal(30000, 5);
-  for (const Case& c : kCases) {
-    Values first;
-    std::vector<int8_t> bits;
-    for (const BackendCase& b : kBackends) {
-      const auto backend = make(b);
-      const Coded r = compress(*backend, c, 0.03, {{0, 20000}, {20000, 30000}}, x, residual, [](Compression& t) { t.decay = 0; });
-      if (first.empty()) first = r.sent;
-      EXPECT_EQ(r.sent, first) << c.name << " " << b.spec << b.isa;
-      if (b.spec == "reference") continue;
-      const std::vector<int8_t> code(r.code.data<int8_t>(), r.code.data<int8_t>() + r.code.count());
-      if (bits.empty()) bits = code;
-      EXPECT_EQ(code, bits) << c.name << " " << b.spec << b.isa;
-    }
-  }
+  const Values residual = normal(30000, 5);
+  for (const std::string kind : {"normal", "ties", "equal"})  // of equal ones the first are sent
+    for (const double keep : {0.01, 0.03, 0.3})
+      for (const Case& c : kCases) {
+        const Values x = hard(kind, 30000);
+        Values first;
+        std::vector<int8_t> bits;
+        for (const BackendCase& b : kBackends) {
+          const auto backend = make(b);
+          const Coded r = compress(*backend, c, keep, {{0, 20000}, {20000, 30000}}, x, residual, [](Compression& t) { t.decay = 0; });
+          if (first.empty()) first = r.sent;
+          EXPECT_EQ(r.sent, first) << c.name << " " << kind << " " << b.spec << b.isa;
+          if (b.spec == "reference") continue;
+          const std::vector<int8_t> code(r.code.data<int8_t>(), r.code.data<int8_t>() + r.code.count());
+          if (bits.empty()) bits = code;
+          EXPECT_EQ(code, bits) << c.name << " " << kind << " " << b.spec << b.isa;
+        }
+      }
 }
 
 TEST(Compression, LocalPartsAndVelocityFollowTheirFormulas) {

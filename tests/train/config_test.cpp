@@ -140,8 +140,28 @@ TEST(TrainConfig, DocumentationIsUpToDate) {
   std::ifstream file(STARLING_SOURCE_DIR "/docs/config.md");
   std::stringstream text;
   text << file.rdbuf();
-  EXPECT_THAT(text.str(), HasSubstr(config_reference_markdown()))
+  const std::string manual = text.str(), reference = config_reference_markdown();
+  std::istringstream lines(reference);
+  for (std::string line; std::getline(lines, line);) EXPECT_NE(manual.find(line), std::string::npos) << "docs/config.md lacks: " << line;
+  EXPECT_NE(manual.find(reference), std::string::npos)
       << "replace the tables of docs/config.md by the output of: starling train --help-markdown";
+}
+
+TEST(TrainConfig, TheManualSaysWhatNamesOfStrategiesStandFor) {
+  const std::string manual = read_text_file(std::string(STARLING_SOURCE_DIR) + "/docs/strategies.md");
+  const std::vector<std::string> standard = config_lines(parse(""));
+  for (const std::string& name : strategy_names()) {
+    const std::vector<std::string> lines = config_lines(parse("strategy: {name: " + name + "}"));
+    std::vector<std::string> keys;
+    for (size_t i = 0; i < lines.size(); ++i)
+      if (lines[i] != standard[i] && !lines[i].starts_with("strategy.name")) keys.push_back("`" + lines[i].substr(9) + "`");
+    if (keys.empty()) continue;  // all-reduce, parameter-server
+    const size_t row = manual.find("\n| `" + name + "` | `");
+    ASSERT_NE(row, std::string::npos) << name;
+    const std::string cell = manual.substr(row + 1, manual.find('\n', row + 1) - row - 1);
+    for (const std::string& key : keys) EXPECT_THAT(cell, HasSubstr(key)) << name;
+    EXPECT_EQ(std::count(cell.begin(), cell.end(), '`'), 2 * (static_cast<std::ptrdiff_t>(keys.size()) + 1)) << cell;
+  }
 }
 
 TEST(TrainConfig, TheBoundOfStatesFallsGeometrically) {
@@ -188,7 +208,9 @@ TEST(TrainConfig, LinesNameTheirSections) {
   const std::vector<std::string> lines = config_lines(parse("train: {batch-tokens: 123}\n", {{"data.source", "a"}, {"data.target", "b"}}));
   EXPECT_THAT(lines, Contains("train.batch-tokens: 123"));
   EXPECT_THAT(lines, Contains("valid.beam: 4"));
-  EXPECT_THAT(lines, testing::Each(testing::ContainsRegex("^[a-z]+\\.")));
+  EXPECT_THAT(lines, Contains("data.train.0.source: a"));
+  EXPECT_THAT(lines, Contains("data.train.0.target: b"));
+  EXPECT_THAT(lines, testing::Each(testing::ContainsRegex("^[a-z]+\\.[a-z]")));
 }
 
 TEST(TrainConfig, ClippedStatesNeedARecurrentModelAndAFallingBound) {

@@ -37,10 +37,11 @@ void visit(Chunk& c, const CompressionTask& t, size_t chunk, size_t end) {
   c.a = t.residual + at.begin, c.n = at.count, c.next_residual = t.residual + next.begin, c.next_x = t.x + next.begin;
 }
 
-// Elements [i, i + 64) of the next chunk come from memory while this one is worked on. The last chunk's prefetches go past its end.
+// Elements [i, i + 64) of the next chunk come from memory while this one is worked on; where it is shorter, what lies behind it.
 inline void fetch_next(const Chunk& c, int64_t i) {
-  for (int line = 0; line < 64; line += 16)
-    __builtin_prefetch(c.next_x + i + line, 1, 2), __builtin_prefetch(c.next_residual + i + line, 1, 2);
+  for (const float* next : {c.next_x, c.next_residual})
+    for (int64_t line = i; line < i + 64; line += 16)
+      __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(next) + sizeof(float) * line), 1, 2);
 }
 
 // Returns the largest magnitude; at least kNotFinite where there is one that is not finite.
@@ -76,9 +77,9 @@ int64_t count_at_least(const int32_t* x, int64_t n, int32_t least) {
   return count;
 }
 
-// A threshold > 0 that the k largest of n numbers reach and at most `more` others, or where equal numbers forbid that, the k-th largest.
-// No number is less than low >= 0, 0 < k <= n, and zeros follow them up to a whole vector. Bit by bit, since counting is whole vectors and
-// sorting is not.
+// A threshold > 0 that the k largest of n numbers reach and at most `more` others, or where equal numbers forbid that, the k-th largest; 1
+// where fewer than k are not zero. No number is less than low >= 0, 0 < k <= n, and zeros follow them up to a whole vector. Bit by bit,
+// since counting is whole vectors and sorting is not.
 int32_t threshold_of(const int32_t* x, int64_t n, int64_t k, int64_t more, int32_t low) {
   int32_t high = 0;
   for (int64_t i = 0; i < n; ++i) high |= x[i];
@@ -93,8 +94,6 @@ int32_t threshold_of(const int32_t* x, int64_t n, int64_t k, int64_t more, int32
   return std::max(found, 1);
 }
 
-inline vi magnitudes(vf x) { return (vi)x & 0x7fffffff; }
-
 // The maxima of groups of G elements: of each lane of G vectors. Returns the number of groups.
 template <int G>
 int64_t maxima(Chunk& c) {
@@ -103,8 +102,8 @@ int64_t maxima(Chunk& c) {
     vi top{};
     const auto raise = [&](vi m) { top = m > top ? m : top; };
     const int64_t end = std::min(i + G * L, c.n);
-    for (; i + L <= end; i += L) raise(magnitudes(load(c.a + i)));
-    if (i < end) raise(magnitudes(load(c.a + i, end - i)));
+    for (; i + L <= end; i += L) raise(magnitude_bits(load(c.a + i)));
+    if (i < end) raise(magnitude_bits(load(c.a + i, end - i)));
     std::memcpy(c.top + groups, &top, sizeof top);
     i = end;
   }
@@ -121,7 +120,7 @@ void choose(Chunk& c, int32_t threshold) {
     if (64 * w + 64 > c.n) std::copy_n(a, c.n - 64 * w, last), a = last;
     reached[w] = 0;
     fetch_next(c, 64 * w);
-    for (int i = 0; i < 64; i += L) reached[w] |= static_cast<uint64_t>(at_least(magnitudes(load(a + i)), threshold)) << i;
+    for (int i = 0; i < 64; i += L) reached[w] |= static_cast<uint64_t>(at_least(magnitude_bits(load(a + i)), threshold)) << i;
     some |= static_cast<uint64_t>(reached[w] != 0) << w;
   }
   for (; some != 0; some &= some - 1) {

@@ -82,6 +82,9 @@ inline vi load(const int32_t* p) {
   return x;
 }
 
+// As integers magnitudes compare as they do as numbers.
+inline vi magnitude_bits(vf x) { return (vi)x & 0x7fffffff; }
+
 // Which lanes of x are at least `least`: a bit each, lane 0 the lowest.
 inline uint32_t at_least(vi x, int32_t least) {
 #if defined(__AVX512F__)
