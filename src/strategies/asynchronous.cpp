@@ -367,8 +367,6 @@ std::unique_ptr<Strategy> make_asynchronous(const StrategyOptions& o, const Para
         fmt::format("strategy {} needs a rank for each of its {} servers and one worker at least, but there {} {}; start {} ranks "
                     "or more (starling launch, mpirun -n), or take another strategy",
                     o.name, servers, size == 1 ? "is" : "are", size, servers + 1));
-  if (o.server_placement != "own")
-    throw ConfigError(fmt::format("strategy {} has servers on ranks of their own; set strategy.server-placement to own", o.name));
   const int workers = size - static_cast<int>(servers);
   const AsynchronousOptions& a = o.asynchronous;
   if (a.wait_for_step && a.sum_pushes > workers)

@@ -151,8 +151,8 @@ void check_family(const StrategyOptions& o) {
     refuse("the keys of asynchronous training (push-interval to delay-compensation)", "downpour or gnmt-downpour");
   const bool parameter_server = o.name == "parameter-server";
   if (o.servers > 0 && !parameter_server && family != Family::asynchronous)
-    refuse("servers", "parameter-server, downpour or gnmt-downpour");
-  if (o.server_placement != "own" && !parameter_server) refuse("places of servers", "parameter-server");
+    refuse("strategy.servers", "parameter-server, downpour or gnmt-downpour");
+  if (o.server_placement != "own" && !parameter_server) refuse("values of strategy.server-placement", "parameter-server");
 }
 
 void check_asynchronous(const StrategyOptions& o) {

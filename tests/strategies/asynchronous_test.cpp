@@ -58,7 +58,8 @@ double distance(const std::vector<double>& a, const std::vector<double>& b) {
 
 AsynchronousRun in_step(int64_t servers) {
   AsynchronousRun run;
-  run.strategy.servers = servers, run.strategy.asynchronous.sum_pushes = 0, run.strategy.asynchronous.wait_for_step = true;
+  run.strategy.servers = servers, run.strategy.overlap = false;
+  run.strategy.asynchronous.sum_pushes = 0, run.strategy.asynchronous.wait_for_step = true;
   return run;
 }
 
@@ -297,7 +298,8 @@ TEST(Asynchronous, BytesFollowTheClosedForm) {
 
 TEST(Asynchronous, Bf16OnTheWireStaysNear) {
   AsynchronousRun run;
-  run.backend = "cpu:f32", run.strategy.asynchronous.sum_pushes = 3, run.strategy.asynchronous.wait_for_step = true;
+  run.backend = "cpu:f32", run.strategy.overlap = false, run.strategy.asynchronous.sum_pushes = 3,
+  run.strategy.asynchronous.wait_for_step = true;
   const Simulated wide = simulated(run, cluster(4));
   run.strategy.wire = "bf16";
   const Simulated narrow = simulated(run, cluster(4));
@@ -460,7 +462,9 @@ TEST(Asynchronous, WhatCannotBeIsRefused) {
   };
   EXPECT_THAT(refused(1, [](StrategyOptions&) {}), HasSubstr("strategy downpour needs a rank for each of its 1 servers and one worker"));
   EXPECT_THAT(refused(3, [](StrategyOptions& o) { o.servers = 3; }), HasSubstr("start 4 ranks"));
-  EXPECT_THAT(refused(3, [](StrategyOptions& o) { o.asynchronous.sum_pushes = 3, o.asynchronous.wait_for_step = true; }),
+  const auto waiting = [](StrategyOptions& o) { o.asynchronous.sum_pushes = 3, o.asynchronous.wait_for_step = true; };
+  EXPECT_THAT(refused(3, waiting), HasSubstr("strategy.overlap would ask for too early"));
+  EXPECT_THAT(refused(3, [&](StrategyOptions& o) { waiting(o), o.overlap = false; }),
               HasSubstr("strategy.sum-pushes 3 is more than the 2 workers"));
   EXPECT_THAT(refused(3, [](StrategyOptions& o) { o.server_placement = "shared"; }), HasSubstr("strategy.server-placement"));
 }
