@@ -162,6 +162,7 @@ class Race {
   int64_t gradient_bytes_ = 0;
   double step_seconds_ = 0;
   std::map<std::pair<std::string, int>, RaceRanks> ranks_;  // by arm and workers
+  mutable std::mutex replays_mutex_;                        // while a file of them is written
   mutable std::mutex say_mutex_;                            // of progress_
   std::mutex mutex_;                                        // of all that follows
   Json kept_ = Json::object();                              // records.json: those of other recipes too
@@ -614,6 +615,7 @@ class Race {
     say(fmt::format("replaying {}{}", run.name(), network.empty() ? "" : " on " + network));
     times = at_validations(replay_times(config, cluster, *store_, vocabularies_->sizes(), run.workers, record.validations.back().first),
                            record);
+    const std::lock_guard lock(replays_mutex_);  // runs that differ in their learning rates alone have one file
     write_times(path, times);
     return times;
   }

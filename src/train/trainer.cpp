@@ -130,7 +130,9 @@ class Trainer {
       files_->replace_file(join_path(config_.train.output, "config.yml"), dump_config(config_, true));
     }
     announce();
-    if (finished() || limits_reached()) {
+    // A signal that comes with the last update leaves this to the next start.
+    const bool owes_validation = !alone() && config_.valid.enabled() && step() > 0 && validated_ != step();
+    if ((finished() || limits_reached()) && !owes_validation) {
       progress_.message(
           fmt::format("already done: {} updates, {} of training; nothing to do (limits: train.max-steps {}, max-epochs {}, max-minutes {}, "
                       "valid.early-stopping {})",
@@ -151,7 +153,7 @@ class Trainer {
       if (update()) between_updates();
     if (watch_.paused) watch_.paused(!alone());
     if (!stopped_ && config_.valid.enabled() && validated_ != step()) validate();
-    if (saved_ != step()) save();
+    if (saved_ != step() || (owes_validation && validated_ == step())) save();
     if (alone()) report_strategy();
     return conclude();
   }

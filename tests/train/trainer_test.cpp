@@ -208,6 +208,36 @@ TEST_F(TrainerTest, ALossThatIsNotFiniteStopsBeforeTheUpdateAndNamesTheBatch) {
   EXPECT_EQ(hash("diverge", "00000010", "model.safetensors"), before);
 }
 
+TEST_F(TrainerTest, ASignalAtTheLastUpdateLeavesItsValidationToTheNextStart) {
+  Config c = config("whole");
+  c.train.max_steps = 10, c.valid.every = 4, c.checkpoint.every = 4, c.valid.metrics = {"cross-entropy"};
+  EXPECT_EQ(run_training(c), 0);
+  c.train.output = path("parts");
+  TrainingWatch watch;
+  watch.updated = [](int64_t step, int64_t, int64_t) {
+    if (step == 9) std::raise(SIGTERM);  // heeded with the next update
+  };
+  World world = make_local_world();
+  EXPECT_EQ(run_training(c, world, watch), 128 + SIGTERM);
+  const auto validations = [&](const std::string& run) {
+    std::ifstream events(path(run) + "/events.jsonl");
+    std::vector<std::string> all;
+    for (std::string line; std::getline(events, line);) {
+      const auto event = nlohmann::json::parse(line);
+      if (event.at("type") == "validation") all.push_back(fmt::format("{} {}", event.at("step").dump(), event.at("scores").dump()));
+    }
+    return all;
+  };
+  EXPECT_EQ(validations("parts").size(), 2u);
+  for (int start = 0; start < 2; ++start) {  // the second one finds nothing to do
+    EXPECT_EQ(run_training(c), 0);
+    EXPECT_EQ(validations("parts"), validations("whole"));
+    EXPECT_EQ(validations("parts").size(), 3u);
+  }
+  for (const char* file : {"model.safetensors", "training.safetensors"})
+    EXPECT_EQ(hash("whole", "00000010", file), hash("parts", "00000010", file)) << file;
+}
+
 TEST_F(TrainerTest, RefusesToContinueAsAnotherRun) {
   Config c = config("run");
   c.train.max_steps = 10;
