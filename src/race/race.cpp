@@ -154,8 +154,7 @@ class Race {
   const RaceProgress& progress_;
   const int jobs_;  // runs at a time
   std::unique_ptr<FileSystem> files_;
-  const std::string program_ = sha256_file(*files_, "/proc/self/exe");  // another one may charge other times
-  StopSignals signals_;                                                 // one that comes between two runs counts too
+  StopSignals signals_;  // one that comes between two runs counts too
   std::unique_ptr<FileLock> lock_;
   std::optional<Vocabularies> vocabularies_;
   std::optional<TokenStore> store_;
@@ -607,7 +606,8 @@ class Race {
     std::map<int64_t, RaceTimes::At> times;
     Config timed = without_places(config);  // what matters for the time
     timed.train.optimizer.learning_rate = 1, timed.valid = {}, timed.checkpoint = {};
-    const std::string key = sha256_hex(dump_config(timed, false) + scenario_text(cluster) + std::to_string(run.workers) + program_);
+    static const std::string program = sha256_file(*files_, "/proc/self/exe");  // another one may charge other times
+    const std::string key = sha256_hex(dump_config(timed, false) + scenario_text(cluster) + std::to_string(run.workers) + program);
     const std::string path = join_path(join_path(r_.output, "replays"), key.substr(0, 24) + ".json");
     if (fs::exists(path)) times = read_times(path);
     if (std::all_of(record.validations.begin(), record.validations.end(), [&](const auto& v) { return times.contains(v.first); }))

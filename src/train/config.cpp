@@ -260,11 +260,14 @@ std::string dump_config(const Config& config, bool full) {
   return write_config(sections_of(copy, shorthand), {.defaults = defaults});
 }
 
-std::vector<std::string> config_lines(const Config& config) {
+namespace {
+
+// Of a configuration as it is dumped: "section.key: value", of lists "section.list.0.key: value".
+std::vector<std::string> lines_of(const std::string& dump) {
   std::vector<std::string> all;
   std::string section, list;
   int item = -1;
-  std::istringstream text(dump_config(config, true));
+  std::istringstream text(dump);
   for (std::string line; std::getline(text, line);) {
     line = line.substr(0, line.find("  #"));
     if (line.empty() || line[0] == '#') continue;
@@ -284,16 +287,20 @@ std::vector<std::string> config_lines(const Config& config) {
   return all;
 }
 
+}  // namespace
+
+std::vector<std::string> config_lines(const Config& config) { return lines_of(dump_config(config, true)); }
+
 std::vector<std::string> idle_keys(const Config& c) {
-  Config standard = c;
+  Config copy = c, standard = c;
   if (c.model.clip == 0) standard.train.clip_start = TrainConfig{}.clip_start, standard.train.clip_steps = TrainConfig{}.clip_steps;
   if (c.train.objective != "mixed") standard.refine = {};
-  const std::vector<std::string> now = config_lines(c), then = config_lines(standard);
+  CorpusShorthand shorthand;
+  const std::vector<ConfigSection> sections = sections_of(copy, shorthand), defaults = sections_of(standard, shorthand);
   std::vector<std::string> idle;
-  for (size_t i = 0; i < now.size(); ++i)
-    if (now[i] != then[i])
-      idle.push_back(fmt::format("{} does nothing {}", now[i].substr(0, now[i].find(':')),
-                                 now[i].starts_with("refine.") ? "without train.objective: mixed" : "without model.clip"));
+  for (const std::string& line : lines_of(write_config(sections, {.defaults = defaults})))
+    idle.push_back(fmt::format("{} does nothing {}", line.substr(0, line.find(':')),
+                               line.starts_with("refine.") ? "without train.objective: mixed" : "without model.clip"));
   return idle;
 }
 

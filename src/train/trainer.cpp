@@ -152,8 +152,8 @@ class Trainer {
     while (!finished() && !stopped_)
       if (update()) between_updates();
     if (watch_.paused) watch_.paused(!alone());
-    if (!stopped_ && config_.valid.enabled() && validated_ != step()) validate();
-    if (saved_ != step() || (owes_validation && validated_ == step())) save();
+    if (!stopped_ && config_.valid.enabled() && validated_ != step()) validate(), saved_ = -1;  // a checkpoint tells what was validated
+    if (saved_ != step()) save();
     if (alone()) report_strategy();
     return conclude();
   }

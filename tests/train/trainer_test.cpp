@@ -210,8 +210,8 @@ TEST_F(TrainerTest, ALossThatIsNotFiniteStopsBeforeTheUpdateAndNamesTheBatch) {
 
 TEST_F(TrainerTest, ASignalAtTheLastUpdateLeavesItsValidationToTheNextStart) {
   Config c = config("whole");
-  c.train.max_steps = 10, c.valid.every = 4, c.checkpoint.every = 4, c.valid.metrics = {"cross-entropy"};
-  EXPECT_EQ(run_training(c), 0);
+  c.train.max_steps = 10, c.valid.every = 4, c.checkpoint.every = 5, c.valid.metrics = {"cross-entropy"};
+  for (int start = 0; start < 2; ++start) EXPECT_EQ(run_training(c), 0);  // the last checkpoint knows of the last validation
   c.train.output = path("parts");
   TrainingWatch watch;
   watch.updated = [](int64_t step, int64_t, int64_t) {
