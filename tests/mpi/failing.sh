@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# One rank ends early, by exit, by a signal or by an exception: the others must end too, soon, and the run must not count as a success.
+# One rank ends early, by exit, by a signal or by an exception, or is stopped while the others wait for it as long as it works: they must
+# end too, soon, and the run must not count as a success.
 # Usage: failing.sh TEST_PROGRAM MPIRUN [ARGUMENT...]
 set -u
 program=$1
 shift
-for how in exit kill throw; do
+for how in exit kill throw stop; do
   start=$SECONDS
   output=$(timeout 50 "$@" -n 3 "$program" "--end=$how" 2>&1)
   status=$?
@@ -19,6 +20,10 @@ for how in exit kill throw; do
   fi
   if [[ $how == throw && $output != *"rank 1 on "*": corpus.de:17: this line is a test"* ]]; then
     echo "FAILED: the error's text is missing"
+    exit 1
+  fi
+  if [[ $how == stop && $output != *"rank 1 on "*" has not been heard of for "* ]]; then
+    echo "FAILED: the stopped rank is not named"
     exit 1
   fi
 done

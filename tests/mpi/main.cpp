@@ -1,5 +1,5 @@
 // Runs the tests on all ranks. Rank 0 prints as usual, the others only failures. A failed test ends all ranks: they are no longer in step.
-// --end=exit|kill|throw instead ends rank 1 early, for failing.sh.
+// --end=exit|kill|throw|stop instead ends rank 1 early, or stops it, for failing.sh.
 // --measure=MB prints figures, --ring=MB exchanges so much once (measure.h).
 #include <unistd.h>
 
@@ -43,9 +43,13 @@ int run_tests() {
 int end_early(const std::string& how) {
   try {
     World world = make_mpi_world();
-    world.comm->set_deadline(60);
+    world.comm->set_deadline(how == "stop" ? 2 : 60);
     world.comm->barrier().wait();
     if (world.comm->rank() == 1 && how == "exit") _exit(7);
+    if (how == "stop") {
+      if (world.comm->rank() == 1) kill(getpid(), SIGSTOP);
+      world.comm->barrier().wait(kPatience);
+    }
     if (world.comm->rank() == 1 && how == "kill") kill(getpid(), SIGKILL);
     if (world.comm->rank() == 1) throw DataError("corpus.de:17: this line is a test");
     world.comm->barrier().wait();

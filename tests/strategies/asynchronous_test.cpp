@@ -413,6 +413,21 @@ TEST(Asynchronous, TheOthersGoOnWithoutACrashedWorker) {
   EXPECT_THAT(error, HasSubstr("it has crashed"));
 }
 
+TEST(Asynchronous, AWorkerThatAllOthersWaitForIsNamedAtTheDeadline) {
+  AsynchronousRun run;
+  run.strategy.overlap = false, run.strategy.asynchronous.wait_for_step = true, run.strategy.asynchronous.sum_pushes = 0;
+  run.max_steps = 20, run.strategy.deadline_seconds = 5;
+  Scenario scenario = cluster(4);
+  scenario.crashes = {{.rank = 1, .at_s = 0.05}};
+  std::string error;
+  try {
+    simulated(run, scenario);
+  } catch (const PeerError& e) {
+    error = e.what();
+  }
+  EXPECT_THAT(error, HasSubstr("rank 3 (node3): any of 1 operations waited 5 s; a message from rank 1"));
+}
+
 TEST(Asynchronous, ALossThatIsNotFiniteEndsTheRun) {
   AsynchronousRun run;
   run.optimizer = "sgd", run.rate = 1e200, run.max_steps = 50;

@@ -24,6 +24,8 @@ constexpr int64_t kBeatInterval = 500'000'000;  // ns
 constexpr int64_t kFastestBeat = 10'000'000;    // ns, while somebody waits with a short deadline
 constexpr size_t kPooled = 64;                  // free blocks of scratch memory that are kept
 constexpr int kHostName = 64;
+constexpr double kSilenceLook = 0.5;  // s, between looks at who is silent while somebody waits
+constexpr int kSilences = 4;          // looks in a row: a process that was stopped itself hears the others first
 
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / 1ns; }
 
@@ -52,13 +54,8 @@ void ScratchPool::give_back(std::shared_ptr<Storage> storage) {
 }
 
 void Task::wait(double deadline_s) {
-  if (!done()) {
-    std::unique_lock lock(engine_.mutex_);
-    const auto begin = std::chrono::steady_clock::now();
-    const Task* const self = this;
-    if (!engine_.wait(lock, deadline_s, [&] { return done(); }))
-      throw PeerError(engine_.lateness({&self, 1}, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()));
-  }
+  const Task* const self = this;
+  if (!done()) engine_.wait({&self, 1}, deadline_s, [&] { return done(); });
   if (error_) std::rethrow_exception(error_);
 }
 
@@ -66,30 +63,33 @@ size_t Task::wait_any(std::span<Operation* const> operations, double deadline_s)
   std::vector<const Task*> tasks;
   for (Operation* operation : operations) tasks.push_back(static_cast<const Task*>(operation));
   size_t first = tasks.size();
-  const auto ended = [&] {
+  engine_.wait(tasks, deadline_s, [&] {
     for (size_t i = 0; i < tasks.size(); ++i)
       if (tasks[i]->ended_ > 0 && (first == tasks.size() || tasks[i]->ended_ < tasks[first]->ended_)) first = i;
     return first < tasks.size();
-  };
-  std::unique_lock lock(engine_.mutex_);
-  const auto begin = std::chrono::steady_clock::now();
-  if (!ended() && !engine_.wait(lock, deadline_s, ended))
-    throw PeerError(engine_.lateness(tasks, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()));
+  });
   if (tasks[first]->error_) std::rethrow_exception(tasks[first]->error_);
   return first;
 }
 
-bool Engine::wait(std::unique_lock<std::mutex>& lock, double deadline_s, const std::function<bool()>& ended) {
-  const auto begin = std::chrono::steady_clock::now();
+void Engine::wait(std::span<const Task* const> tasks, double deadline_s, const std::function<bool()>& ended) {
+  std::unique_lock lock(mutex_);
+  if (ended()) return;
+  const int64_t begin = now_ns();
   ++waiting_;
   // Who is late must have got around when the deadline comes.
   beat_interval_ns_ = std::clamp(static_cast<int64_t>(1e9 / 20 * deadline_s), kFastestBeat, kBeatInterval);
   to_thread_.notify_one();
-  const auto deadline = begin + std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(deadline_s));
-  const bool in_time = from_thread_.wait_until(lock, deadline, ended);
+  bool in_time = false;
+  double waited_s = 0;
+  for (int silences = 0; !in_time && waited_s < deadline_s && silences < kSilences;) {
+    in_time = from_thread_.wait_for(lock, std::chrono::duration<double>(std::min(deadline_s - waited_s, kSilenceLook)), ended);
+    waited_s = 1e-9 * static_cast<double>(now_ns() - begin);
+    silences = somebody_is_silent(tasks) ? silences + 1 : 0;
+  }
   --waiting_;
-  waited_ns_ += (std::chrono::steady_clock::now() - begin) / 1ns;
-  return in_time;
+  waited_ns_ += now_ns() - begin;
+  if (!in_time) throw PeerError(lateness(tasks, waited_s));
 }
 
 Engine::Engine() : beat_interval_ns_(kBeatInterval) {
@@ -312,26 +312,52 @@ void Engine::pause(bool moved) {
 }
 
 void Engine::stop_mpi() {
-  while (!heartbeats_.stop()) {
+  const auto rest = [&] {
     if (abort_status_ >= 0) MPI_Abort(MPI_COMM_WORLD, abort_status_);
     std::this_thread::sleep_for(1ms);
-  }
+  };
+  for (; !heartbeats_.everybody_leaves(); rest()) beat(now_ns());
+  while (!heartbeats_.stop()) rest();
   MPI_Finalize();
   const std::lock_guard lock(mutex_);
   state_ = State::ended;
 }
 
-// Called with the mutex held.
+std::vector<int> Engine::waited_for(std::span<const Task* const> tasks) {
+  std::vector<int> ranks;
+  for (const Task* task : tasks)
+    if (task->peer_ >= 0)
+      ranks.push_back(task->peer_);
+    else
+      ranks.insert(ranks.end(), task->group_.members.begin(), task->group_.members.end());
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
+}
+
+// News needs up to 2 hops beats: each is sent to one distance, and distances take turns.
+double Engine::silent_s() const {
+  int hops = 1;
+  while ((1 << hops) < static_cast<int>(known_.size())) ++hops;
+  return 1e-9 * static_cast<double>(kBeatInterval) * (4 + 4 * hops);
+}
+
+bool Engine::somebody_is_silent(std::span<const Task* const> tasks) const {
+  const double allowed_s = std::max(tasks.front()->silence_s_, silent_s());
+  const int64_t now = now_ns();
+  const std::vector<int> ranks = waited_for(tasks);
+  return std::any_of(ranks.begin(), ranks.end(), [&](int r) {
+    return r != world_->rank && 1e-9 * static_cast<double>(now - known_[static_cast<size_t>(r)].heard_ns) > allowed_s;
+  });
+}
+
 std::string Engine::lateness(std::span<const Task* const> tasks, double waited_s) {
   const int64_t now = now_ns();
   enter_own_beat(now);
-  int hops = 1;
-  while ((1 << hops) < static_cast<int>(known_.size())) ++hops;
   Lateness l;
   l.waited_s = waited_s;
   l.self = world_->rank;
-  // News needs up to 2 hops beats: each is sent to one distance, and distances take turns.
-  l.silent_s = 1e-9 * static_cast<double>(kBeatInterval) * (4 + 4 * hops);
+  l.silent_s = silent_s();
   const Task& first = *tasks.front();
   l.operation = first.what_;
   l.any = tasks.size() > 1;
@@ -341,13 +367,7 @@ std::string Engine::lateness(std::span<const Task* const> tasks, double waited_s
     l.peer = first.peer_;
   } else {
     l.operation = fmt::format("any of {} operations, of which the first is {},", tasks.size(), first.what_);
-    for (const Task* task : tasks)
-      if (task->peer_ >= 0)
-        l.members.push_back(task->peer_);
-      else
-        l.members.insert(l.members.end(), task->group_.members.begin(), task->group_.members.end());
-    std::sort(l.members.begin(), l.members.end());
-    l.members.erase(std::unique(l.members.begin(), l.members.end()), l.members.end());
+    l.members = waited_for(tasks);
   }
   return describe_lateness(l, known_, hosts_, now);
 }

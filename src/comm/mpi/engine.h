@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -52,6 +53,8 @@ class Task : public Operation {
   virtual Progress advance() = 0;
   virtual void release() {}  // gives up what it holds, when it has ended, well or not
 
+  // A wait with a longer deadline is patient with ranks that work, not with those that have not been heard of for so long.
+  void set_silence(double seconds) { silence_s_ = seconds; }
   bool done() override { return done_.load(std::memory_order_acquire); }
   void wait(double deadline_s) override;
   size_t wait_any(std::span<Operation* const> operations, double deadline_s) override;
@@ -65,6 +68,7 @@ class Task : public Operation {
   const std::string what_;
   const int64_t collective_;
   const int peer_;
+  double silence_s_ = INFINITY;
   std::atomic<bool> done_ = false;
   int64_t ended_ = 0;  // when, counted in operations of this process that had ended; under the engine's mutex
   std::exception_ptr error_;
@@ -108,8 +112,12 @@ class Engine {
   void stop_mpi();
   const Group& add_group(MPI_Comm comm, bool world);
   void enter_own_beat(int64_t now);
-  // Until that is so: then true, false when the deadline comes first. Called with the mutex held.
-  bool wait(std::unique_lock<std::mutex>& lock, double deadline_s, const std::function<bool()>& ended);
+  // Until that is so; PeerError when the deadline comes first, or a rank that may be needed is silent.
+  void wait(std::span<const Task* const> tasks, double deadline_s, const std::function<bool()>& ended);
+  // The rest is called with the mutex held.
+  static std::vector<int> waited_for(std::span<const Task* const> tasks);  // world ranks, each once
+  double silent_s() const;                                                 // a rank unheard for longer than this counts as dead
+  bool somebody_is_silent(std::span<const Task* const> tasks) const;
   std::string lateness(std::span<const Task* const> tasks, double waited_s);
 
   // Written before the constructor returns, then constant.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "comm/mpi/mpi_call.h"
 
@@ -42,6 +43,11 @@ void Heartbeats::send(const std::vector<Known>& known) {
   for (size_t r = 0; r < known.size(); ++r) outgoing_[r] = known[r].beat;
   MPI_CALL(Isend, outgoing_.data(), bytes_of(outgoing_), MPI_BYTE, (rank_ + distance_) % size_, 0, comm_, &sending_);
   distance_ = 2 * distance_ < size_ ? 2 * distance_ : 1;
+}
+
+bool Heartbeats::everybody_leaves() {
+  if (!std::exchange(asked_, true)) MPI_CALL(Ibarrier, comm_, &leaving_);
+  return finished(leaving_);
 }
 
 bool Heartbeats::stop() {

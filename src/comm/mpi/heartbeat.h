@@ -31,7 +31,9 @@ class Heartbeats {
   const std::vector<Heartbeat>& news() const { return incoming_; }
   // Sends all of `known` on, unless the last beat is still under way.
   void send(const std::vector<Known>& known);
-  // Before MPI ends: send nothing any more, and call this until it is true. Then every rank has called it and no message is under way.
+  // Before MPI ends: go on, and call this until it is true. Then every rank has called it, and nobody waits for news any more.
+  bool everybody_leaves();
+  // After that: send nothing any more, and call this until it is true. Then every rank has called it and no message is under way.
   bool stop();
   int size() const { return size_; }
 
@@ -40,8 +42,8 @@ class Heartbeats {
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1, distance_ = 1;
   std::vector<Heartbeat> incoming_, next_, outgoing_;
-  MPI_Request receiving_ = MPI_REQUEST_NULL, sending_ = MPI_REQUEST_NULL, barrier_ = MPI_REQUEST_NULL;
-  bool stopping_ = false, stopped_ = false;
+  MPI_Request receiving_ = MPI_REQUEST_NULL, sending_ = MPI_REQUEST_NULL, leaving_ = MPI_REQUEST_NULL, barrier_ = MPI_REQUEST_NULL;
+  bool asked_ = false, stopping_ = false, stopped_ = false;
 };
 
 // Takes over what is newer than what is known.

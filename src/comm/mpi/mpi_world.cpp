@@ -274,6 +274,7 @@ class MpiCommunicator : public Communicator {
   }
 
   Pending start(const std::shared_ptr<Task>& task) {
+    task->set_silence(deadline());
     engine_->submit(task);
     return {task, deadline()};
   }
