@@ -1,5 +1,6 @@
 // Runs the tests on all ranks. Rank 0 prints as usual, the others only failures. A failed test ends all ranks: they are no longer in step.
-// --end=exit|kill|throw|stop instead ends rank 1 early, or stops it, for failing.sh.
+// --end=exit|kill|throw|stop|lost instead ends rank 1 early, or stops it (lost: while another one always has something to say), --end=leave
+// all but ranks 0 and 3 of six, which is no failure; for failing.sh.
 // --measure=MB prints figures, --ring=MB exchanges so much once (measure.h).
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "tests/mpi/fixture.h"
 #include "tests/mpi/measure.h"
@@ -39,20 +41,48 @@ int run_tests() {
   return 0;
 }
 
+// News of rank 0 reaches rank 3, which waits for its word longer than silence is allowed to last, by way of ranks that have left.
+int leave_two(Communicator& comm) {
+  const Tensor word({1}, DType::f64);
+  if (comm.rank() == 0) {
+    std::this_thread::sleep_for(std::chrono::seconds(14));
+    comm.send(word, 3, 1).wait();
+  }
+  if (comm.rank() == 3) comm.receive(word, 0, 1).wait(kPatience);
+  return 0;
+}
+
+// Rank 0 serves the others, of which one has stopped; the other never lets it wait.
+int lose_one_of_three(Communicator& comm) {
+  if (comm.rank() == 1) kill(getpid(), SIGSTOP);
+  const Tensor word({1}, DType::f64), silent({1}, DType::f64);
+  const Pending from_stopped = comm.rank() == 0 ? comm.receive(silent, 1, 1) : Pending();
+  for (;;) {
+    if (comm.rank() == 0) {
+      const std::vector<Pending> pending{from_stopped, comm.receive(word, 2, 1)};
+      wait_any(pending, kPatience);
+    } else {
+      comm.send(word, 0, 1).wait(60);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+}
+
 // What the program does when something goes wrong on one rank only; the others wait for it.
 int end_early(const std::string& how) {
   try {
     World world = make_mpi_world();
-    world.comm->set_deadline(how == "stop" ? 2 : 60);
-    world.comm->barrier().wait();
-    if (world.comm->rank() == 1 && how == "exit") _exit(7);
-    if (how == "stop") {
-      if (world.comm->rank() == 1) kill(getpid(), SIGSTOP);
-      world.comm->barrier().wait(kPatience);
-    }
-    if (world.comm->rank() == 1 && how == "kill") kill(getpid(), SIGKILL);
-    if (world.comm->rank() == 1) throw DataError("corpus.de:17: this line is a test");
-    world.comm->barrier().wait();
+    Communicator& comm = *world.comm;
+    comm.set_deadline(60);
+    comm.barrier().wait();
+    comm.set_deadline(2);
+    if (how == "leave") return leave_two(comm);
+    if (how == "lost") return lose_one_of_three(comm);
+    if (comm.rank() == 1 && how == "exit") _exit(7);
+    if (comm.rank() == 1 && how == "kill") kill(getpid(), SIGKILL);
+    if (comm.rank() == 1 && how == "stop") kill(getpid(), SIGSTOP);
+    if (comm.rank() == 1) throw DataError("corpus.de:17: this line is a test");
+    comm.barrier().wait(how == "stop" ? kPatience : 60);
     return 0;
   } catch (const Error& e) {
     fmt::print(stderr, "{}{}\n", rank_label(), e.what());

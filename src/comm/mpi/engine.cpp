@@ -24,8 +24,8 @@ constexpr int64_t kBeatInterval = 500'000'000;  // ns
 constexpr int64_t kFastestBeat = 10'000'000;    // ns, while somebody waits with a short deadline
 constexpr size_t kPooled = 64;                  // free blocks of scratch memory that are kept
 constexpr int kHostName = 64;
-constexpr double kSilenceLook = 0.5;  // s, between looks at who is silent while somebody waits
-constexpr int kSilences = 4;          // looks in a row: a process that was stopped itself hears the others first
+constexpr double kSilenceLook = 0.5;          // s, between looks at who is silent while somebody waits
+constexpr int64_t kAway = 4 * kBeatInterval;  // ns; a communication thread that was away for longer hears the others before it judges them
 
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / 1ns; }
 
@@ -74,18 +74,19 @@ size_t Task::wait_any(std::span<Operation* const> operations, double deadline_s)
 
 void Engine::wait(std::span<const Task* const> tasks, double deadline_s, const std::function<bool()>& ended) {
   std::unique_lock lock(mutex_);
-  if (ended()) return;
+  // Looked at first: who serves many ranks may never have to wait, as long as one of them lives.
+  bool lost = somebody_is_silent(tasks), in_time = !lost && ended();
+  if (in_time) return;
   const int64_t begin = now_ns();
   ++waiting_;
   // Who is late must have got around when the deadline comes.
   beat_interval_ns_ = std::clamp(static_cast<int64_t>(1e9 / 20 * deadline_s), kFastestBeat, kBeatInterval);
   to_thread_.notify_one();
-  bool in_time = false;
   double waited_s = 0;
-  for (int silences = 0; !in_time && waited_s < deadline_s && silences < kSilences;) {
+  while (!in_time && !lost && waited_s < deadline_s) {
     in_time = from_thread_.wait_for(lock, std::chrono::duration<double>(std::min(deadline_s - waited_s, kSilenceLook)), ended);
     waited_s = 1e-9 * static_cast<double>(now_ns() - begin);
-    silences = somebody_is_silent(tasks) ? silences + 1 : 0;
+    lost = somebody_is_silent(tasks);
   }
   --waiting_;
   waited_ns_ += now_ns() - begin;
@@ -115,6 +116,7 @@ Engine::~Engine() {
 void Engine::submit(const std::shared_ptr<Task>& task) {
   const std::lock_guard lock(mutex_);
   ++operations_;
+  last_silence_s_ = task->silence_s_;
   if (task->collective_ >= 0) collectives_ = task->collective_ + 1;
   queue_.push_back(task);
   to_thread_.notify_one();
@@ -278,9 +280,13 @@ void Engine::beat(int64_t now) {
     merge(known_, heartbeats_.news(), now);
   }
   std::unique_lock lock(mutex_);
+  if (now - looked_ns_ > kAway)
+    for (Heartbeats::Known& k : known_) k.heard_ns = now;
+  looked_ns_ = now;
   // A shorter interval counts from now on.
   if (now < next_beat_ns_ && next_beat_ns_ <= now + beat_interval_ns_) return;
   next_beat_ns_ = now + beat_interval_ns_;
+  all_heard_ = silence_s(longest_silent(world_->members)) <= silent_s();
   enter_own_beat(now);
   heartbeats_.send(known_);
 }
@@ -316,7 +322,15 @@ void Engine::stop_mpi() {
     if (abort_status_ >= 0) MPI_Abort(MPI_COMM_WORLD, abort_status_);
     std::this_thread::sleep_for(1ms);
   };
-  for (; !heartbeats_.everybody_leaves(); rest()) beat(now_ns());
+  for (; !heartbeats_.everybody_leaves(); rest()) {
+    beat(now_ns());
+    const std::lock_guard lock(mutex_);
+    if (const int lost = longest_silent(world_->members); silence_s(lost) > std::max(last_silence_s_, silent_s())) {
+      fmt::print(stderr, "starling: error: rank {} on {}: the run is over here, but rank {} on {} has not been heard of for {:.1f} s\n",
+                 world_->rank, hosts_[static_cast<size_t>(world_->rank)], lost, hosts_[static_cast<size_t>(lost)], silence_s(lost));
+      abort_status_ = 1;
+    }
+  }
   while (!heartbeats_.stop()) rest();
   MPI_Finalize();
   const std::lock_guard lock(mutex_);
@@ -342,13 +356,19 @@ double Engine::silent_s() const {
   return 1e-9 * static_cast<double>(kBeatInterval) * (4 + 4 * hops);
 }
 
+double Engine::silence_s(int rank) const {
+  const int64_t heard = known_[static_cast<size_t>(rank)].heard_ns;
+  return rank == world_->rank ? 0 : 1e-9 * static_cast<double>(now_ns() - heard);
+}
+
+int Engine::longest_silent(const std::vector<int>& ranks) const {
+  return *std::max_element(ranks.begin(), ranks.end(), [&](int a, int b) { return silence_s(a) < silence_s(b); });
+}
+
 bool Engine::somebody_is_silent(std::span<const Task* const> tasks) const {
+  if (all_heard_ || now_ns() - looked_ns_ > kAway) return false;
   const double allowed_s = std::max(tasks.front()->silence_s_, silent_s());
-  const int64_t now = now_ns();
-  const std::vector<int> ranks = waited_for(tasks);
-  return std::any_of(ranks.begin(), ranks.end(), [&](int r) {
-    return r != world_->rank && 1e-9 * static_cast<double>(now - known_[static_cast<size_t>(r)].heard_ns) > allowed_s;
-  });
+  return silence_s(longest_silent(waited_for(tasks))) > allowed_s;
 }
 
 std::string Engine::lateness(std::span<const Task* const> tasks, double waited_s) {

@@ -117,6 +117,8 @@ class Engine {
   // The rest is called with the mutex held.
   static std::vector<int> waited_for(std::span<const Task* const> tasks);  // world ranks, each once
   double silent_s() const;                                                 // a rank unheard for longer than this counts as dead
+  double silence_s(int rank) const;                                        // since it was heard of
+  int longest_silent(const std::vector<int>& ranks) const;
   bool somebody_is_silent(std::span<const Task* const> tasks) const;
   std::string lateness(std::span<const Task* const> tasks, double waited_s);
 
@@ -140,6 +142,9 @@ class Engine {
   Tasks queue_;
   std::vector<Heartbeats::Known> known_;  // by world rank
   int64_t beat_interval_ns_;
+  int64_t looked_ns_ = 0;             // when the communication thread last took in heartbeats
+  bool all_heard_ = true;             // lately, every rank
+  double last_silence_s_ = INFINITY;  // of the last operation started
   int64_t waited_ns_ = 0;
   int64_t collectives_ = 0, operations_ = 0;  // started
   int64_t ended_ = 0;                         // operations

@@ -25,7 +25,10 @@ void Heartbeats::start(MPI_Comm comm) {
   MPI_CALL(Comm_size, comm, &size_);
   incoming_.resize(static_cast<size_t>(size_));
   next_.resize(static_cast<size_t>(size_));
-  outgoing_.resize(static_cast<size_t>(size_));
+  for (int distance = 1; distance < size_; distance *= 2)
+    for (const int to : {(rank_ + distance) % size_, (rank_ - distance + size_) % size_})
+      if (std::none_of(outgoing_.begin(), outgoing_.end(), [&](const Outgoing& o) { return o.to == to; }))
+        outgoing_.push_back({to, std::vector<Heartbeat>(static_cast<size_t>(size_)), MPI_REQUEST_NULL});
   if (size_ > 1) post();
 }
 
@@ -39,10 +42,18 @@ bool Heartbeats::receive() {
 }
 
 void Heartbeats::send(const std::vector<Known>& known) {
-  if (size_ == 1 || stopping_ || !finished(sending_)) return;
-  for (size_t r = 0; r < known.size(); ++r) outgoing_[r] = known[r].beat;
-  MPI_CALL(Isend, outgoing_.data(), bytes_of(outgoing_), MPI_BYTE, (rank_ + distance_) % size_, 0, comm_, &sending_);
-  distance_ = 2 * distance_ < size_ ? 2 * distance_ : 1;
+  if (size_ == 1 || stopping_) return;
+  for (size_t side = 0; side < std::min<size_t>(2, outgoing_.size()); ++side) {
+    Outgoing& o = outgoing_[turn_];
+    turn_ = (turn_ + 1) % outgoing_.size();
+    if (!finished(o.request)) continue;
+    for (size_t r = 0; r < known.size(); ++r) o.beats[r] = known[r].beat;
+    MPI_CALL(Isend, o.beats.data(), bytes_of(o.beats), MPI_BYTE, o.to, 0, comm_, &o.request);
+  }
+}
+
+bool Heartbeats::all_sent() {
+  return std::all_of(outgoing_.begin(), outgoing_.end(), [](Outgoing& o) { return finished(o.request); });
 }
 
 bool Heartbeats::everybody_leaves() {
@@ -54,7 +65,7 @@ bool Heartbeats::stop() {
   if (stopped_) return true;
   receive();
   if (!stopping_) {
-    if (!finished(sending_)) return false;  // the barrier says: whatever I sent has arrived
+    if (!all_sent()) return false;  // the barrier says: whatever I sent has arrived
     stopping_ = true;
     MPI_CALL(Ibarrier, comm_, &barrier_);
   }
@@ -91,13 +102,21 @@ std::string describe_lateness(const Lateness& l, const std::vector<Heartbeats::K
   if (l.peer >= 0) others = {l.peer};
   std::erase(others, l.self);
 
+  const auto silence = [&](int oldest) {
+    std::string text = fmt::format("{} has not been heard of for {:.1f} s, {}: its process or its machine may have died", name(oldest),
+                                   age(oldest), doing(oldest));
+    std::vector<std::string> more;
+    for (const int r : others)
+      if (r != oldest && age(r) > l.silent_s) more.push_back(name(r));
+    return more.empty() ? text : text + fmt::format(" (nor has {})", fmt::join(more, ", "));
+  };
+
   std::string text = fmt::format("{} waited {:.1f} s; ", l.operation, l.waited_s);
   if (others.empty()) return text + "no other rank takes part in it";
   const int oldest = *std::max_element(others.begin(), others.end(), [&](int a, int b) { return age(a) < age(b); });
   const int slowest = *std::min_element(others.begin(), others.end(), [&](int a, int b) { return progress(a) < progress(b); });
   if (age(oldest) > l.silent_s)
-    text += fmt::format("{} has not been heard of for {:.1f} s, {}: its process or its machine may have died", name(oldest), age(oldest),
-                        doing(oldest));
+    text += silence(oldest);
   else if (l.peer >= 0)
     text += fmt::format("{} did not do its part: {} and was last heard of {:.1f} s ago", name(l.peer), doing(l.peer), age(l.peer));
   else if (l.any)

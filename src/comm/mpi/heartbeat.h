@@ -1,5 +1,5 @@
-// What each rank is doing, known to every rank within about log2 N beats: once in a while a rank sends everything it knows to the rank
-// 2^k further on, with k rotating. So a rank that waits too long can say for whom.
+// What each rank is doing, known to every rank within about log2 N beats: once in a while a rank sends everything it knows to the ranks
+// 2^k further on and further back, with k rotating. So a rank that waits too long can say for whom.
 #pragma once
 
 #include <mpi.h>
@@ -29,7 +29,7 @@ class Heartbeats {
   // True if something has come: then news() has an entry for each rank.
   bool receive();
   const std::vector<Heartbeat>& news() const { return incoming_; }
-  // Sends all of `known` on, unless the last beat is still under way.
+  // Sends all of `known` on, except to ranks that have not taken what they were sent before.
   void send(const std::vector<Known>& known);
   // Before MPI ends: go on, and call this until it is true. Then every rank has called it, and nobody waits for news any more.
   bool everybody_leaves();
@@ -38,11 +38,19 @@ class Heartbeats {
   int size() const { return size_; }
 
  private:
+  struct Outgoing {
+    int to;
+    std::vector<Heartbeat> beats;
+    MPI_Request request;
+  };
   void post();
+  bool all_sent();
   MPI_Comm comm_ = MPI_COMM_NULL;
-  int rank_ = 0, size_ = 1, distance_ = 1;
-  std::vector<Heartbeat> incoming_, next_, outgoing_;
-  MPI_Request receiving_ = MPI_REQUEST_NULL, sending_ = MPI_REQUEST_NULL, leaving_ = MPI_REQUEST_NULL, barrier_ = MPI_REQUEST_NULL;
+  int rank_ = 0, size_ = 1;
+  std::vector<Heartbeat> incoming_, next_;
+  std::vector<Outgoing> outgoing_;  // on and back by 1, on and back by 2, by 4, ...
+  size_t turn_ = 0;
+  MPI_Request receiving_ = MPI_REQUEST_NULL, leaving_ = MPI_REQUEST_NULL, barrier_ = MPI_REQUEST_NULL;
   bool asked_ = false, stopping_ = false, stopped_ = false;
 };
 
