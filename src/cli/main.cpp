@@ -75,9 +75,25 @@ int give_up(int status) {
   return status;
 }
 
+// What CLI11 is given, last one first. It would take the argument behind --key= for the value, which is empty.
+std::vector<std::string> reversed_arguments(int argc, char** argv) {
+  std::vector<std::string> arguments;
+  bool options = true;  // until "--"
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    options = options && argument != "--";
+    if (options && argument.starts_with("--") && argument.find('=') == argument.size() - 1)
+      arguments.insert(arguments.end(), {argument.substr(0, argument.size() - 1), ""});
+    else
+      arguments.push_back(argument);
+  }
+  std::reverse(arguments.begin(), arguments.end());
+  return arguments;
+}
+
 int run(CLI::App& app, int argc, char** argv) {
   try {
-    app.parse(argc, argv);
+    app.parse(reversed_arguments(argc, argv));
   } catch (const CLI::Success& e) {  // --help and --version
     app.exit(e);
   } catch (const CLI::RuntimeError& e) {

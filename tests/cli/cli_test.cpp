@@ -179,6 +179,25 @@ TEST_F(CliTest, DumpsReadBack) {
   EXPECT_EQ(whole.out, content(path("full.yml")));
 }
 
+TEST_F(CliTest, ListsAreWrittenInBracketsOrWithout) {
+  const auto metrics = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "train");
+    arguments.insert(arguments.end(),
+                     {"--data.source", "a", "--data.target", "b", "--valid.source", "v", "--valid.target", "w", "--dump-config", "full"});
+    const Outcome o = run(arguments);
+    const size_t at = o.out.find("metrics: ");
+    return at == std::string::npos ? o.err : o.out.substr(at, o.out.find_first_of("\n#", at) - at);
+  };
+  for (const std::string list : {"[]", ""}) {
+    EXPECT_THAT(metrics({"--valid.metrics", list}), StartsWith("metrics: []"));
+    EXPECT_THAT(metrics({"--valid.metrics=" + list}), StartsWith("metrics: []"));
+  }
+  for (const std::string list : {"[bleu, ter]", "[bleu,ter]", "bleu,ter"}) {
+    EXPECT_THAT(metrics({"--valid.metrics", list}), StartsWith("metrics: [bleu, ter]"));
+    EXPECT_THAT(metrics({"--valid.metrics=" + list}), StartsWith("metrics: [bleu, ter]"));
+  }
+}
+
 const std::string odd_values[] = {"",
                                   "-1",
                                   "99999999999999999999999",
