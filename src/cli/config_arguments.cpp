@@ -36,7 +36,7 @@ std::shared_ptr<ConfigArguments> ConfigArguments::add_to(CLI::App& verb) {
   for (const std::string& name : all_config_names()) {
     const bool short_form = name == "train.precision" || name == "train.threads" || name == "train.seed";
     const std::string option = "--" + name + (short_form ? ",--" + name.substr(name.find('.') + 1) : "");
-    a->keys_.emplace_back(name, verb.add_option(option)->expected(1)->allow_extra_args(false)->take_last()->group(kKeysGroup));
+    a->keys_.emplace_back(name, verb.add_option(option)->expected(1)->take_last()->group(kKeysGroup));
   }
   verb.allow_extras();
   verb.formatter(std::make_shared<HelpWithoutKeys>());

@@ -27,7 +27,8 @@ namespace {
 struct LaunchArguments {
   int ranks = 0;
   std::string hosts, hostfile, bind, mpirun_args;
-  std::vector<std::string> program;  // what came behind "--"
+  std::vector<std::string> program;   // what came behind "--"
+  std::vector<std::string> unmarked;  // what CLI11 takes for that: also what came before, and lists taken apart
   bool dry_run = false;
 };
 
@@ -150,14 +151,16 @@ std::string shell_quoted(const std::string& word) {
   return quoted + "'";
 }
 
-// The verb for the ranks, with its arguments. CLI11 keeps what is behind "--" in its order, and "--" among what it does not know.
+// The verb for the ranks, with its arguments. CLI11 keeps "--" among what it does not know.
 std::vector<std::string> program_of(const CLI::App& verb, const LaunchArguments& a) {
   std::vector<std::string> unknown = verb.remaining();
   const bool marked = std::erase(unknown, "--") > 0;
-  if (!marked && !a.program.empty())
-    throw ConfigError(fmt::format("write -- before the verb that the ranks are to run: starling launch [OPTIONS] -- {} ...", a.program[0]));
+  if (!marked && !a.unmarked.empty())
+    throw ConfigError(
+        fmt::format("write -- before the verb that the ranks are to run: starling launch [OPTIONS] -- {} ...", a.unmarked[0]));
   if (!unknown.empty()) unknown_argument(verb, unknown.front());
   const std::vector<std::string>& rest = a.program;
+  if (!a.unmarked.empty() && (rest.empty() || a.unmarked.front() != rest.front())) unknown_argument(verb, a.unmarked.front());
   if (rest.empty()) throw ConfigError("launch what? Write for example: starling launch -n 2 -- train -c run.yml");
   std::vector<std::string> verbs;
   for (const CLI::App* other : verb.get_parent()->get_subcommands([](const CLI::App*) { return true; })) verbs.push_back(other->get_name());
@@ -243,9 +246,10 @@ void run_launch(const CLI::App& verb, const LaunchArguments& a) {
 
 }  // namespace
 
-void add_launch(CLI::App& app) {
+void add_launch(CLI::App& app, std::vector<std::string> behind_dashes) {
   auto* verb = app.add_subcommand("launch", "Run a verb as several processes (ranks), on this host or on several, with mpirun");
   auto a = std::make_shared<LaunchArguments>();
+  a->program = std::move(behind_dashes);
   verb->add_option("-n,--ranks", a->ranks,
                    "Number of ranks; default: what --hosts or --hostfile has room for, in a Slurm job its tasks, else one for each core")
       ->check(CLI::Range(1, 100000))
@@ -266,7 +270,7 @@ void add_launch(CLI::App& app) {
   verb->add_option("--mpirun-args", a->mpirun_args, "More arguments for mpirun, separated by blanks; they come last and win")
       ->type_name("TEXT");
   verb->add_flag("--dry-run", a->dry_run, "Print the command instead of running it");
-  verb->add_option("verb", a->program, "The verb that every rank runs, and its arguments")->type_name("-- VERB ARGUMENT...");
+  verb->add_option("verb", a->unmarked, "The verb that every rank runs, and its arguments")->type_name("-- VERB ARGUMENT...");
   verb->allow_extras();
   verb->footer("Example: starling launch -n 2 -- train -c run.yml");
   verb->callback([verb, a] { run_launch(*verb, *a); });

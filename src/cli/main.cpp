@@ -11,6 +11,7 @@
 #include <cstring>
 #include <iostream>
 #include <new>
+#include <span>
 
 #include "base/error.h"
 #include "cli/verbs.h"
@@ -19,9 +20,9 @@
 namespace starling {
 namespace {
 
-void add_verbs(CLI::App& app) {
+void add_verbs(CLI::App& app, const std::vector<std::string>& behind_dashes) {
   add_train(app);
-  add_launch(app);
+  add_launch(app, behind_dashes);
   add_simulate(app);
   add_race(app);
   add_translate(app);
@@ -75,25 +76,25 @@ int give_up(int status) {
   return status;
 }
 
-// What CLI11 is given, last one first. It would take the argument behind --key= for the value, which is empty.
-std::vector<std::string> reversed_arguments(int argc, char** argv) {
-  std::vector<std::string> arguments;
+// What CLI11 is given, last one first. It would take the argument behind --section.key= for the value, which is empty.
+std::vector<std::string> reversed_arguments(std::span<char* const> arguments) {
+  std::vector<std::string> all;
   bool options = true;  // until "--"
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
+  for (const std::string argument : arguments) {
     options = options && argument != "--";
-    if (options && argument.starts_with("--") && argument.find('=') == argument.size() - 1)
-      arguments.insert(arguments.end(), {argument.substr(0, argument.size() - 1), ""});
+    const size_t equals = argument.find('=');
+    if (options && argument.starts_with("--") && argument.find('.') < equals && equals == argument.size() - 1)
+      all.insert(all.end(), {argument.substr(0, equals), ""});
     else
-      arguments.push_back(argument);
+      all.push_back(argument);
   }
-  std::reverse(arguments.begin(), arguments.end());
-  return arguments;
+  std::reverse(all.begin(), all.end());
+  return all;
 }
 
-int run(CLI::App& app, int argc, char** argv) {
+int run(CLI::App& app, std::span<char* const> arguments) {
   try {
-    app.parse(reversed_arguments(argc, argv));
+    app.parse(reversed_arguments(arguments));
   } catch (const CLI::Success& e) {  // --help and --version
     app.exit(e);
   } catch (const CLI::RuntimeError& e) {
@@ -118,18 +119,19 @@ int fail(int status, std::string_view message) {
   return give_up(status);
 }
 
-int guarded_main(int argc, char** argv) {
+int guarded_main(std::span<char* const> arguments) {
   try {
     CLI::App app("Starling trains neural machine translation models and translates with them.", "starling");
     app.set_version_flag("--version", version_text, "Print version, processor and libraries");
     app.require_subcommand(0, 1);
     app.failure_message([](const CLI::App*, const CLI::Error&) { return std::string(); });
-    add_verbs(app);
-    if (argc < 2) {
+    const auto dashes = std::find(arguments.begin(), arguments.end(), std::string_view("--"));
+    add_verbs(app, {dashes == arguments.end() ? dashes : dashes + 1, arguments.end()});
+    if (arguments.empty()) {
       fmt::print(stderr, "{}", app.help());
       return 2;
     }
-    return run(app, argc, argv);
+    return run(app, arguments);
   } catch (const ConfigError& e) {
     return fail(2, e.what());
   } catch (const DataError& e) {
@@ -150,5 +152,5 @@ int main(int argc, char** argv) {
   starling::limit_spinning(argv);
   starling::fill_standard_streams();
   std::signal(SIGPIPE, starling::leave_quietly);
-  return starling::guarded_main(argc, argv);
+  return starling::guarded_main({argv + std::min(argc, 1), argv + argc});
 }

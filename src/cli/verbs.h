@@ -4,11 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 namespace starling {
 
 void add_train(CLI::App& app);
-void add_launch(CLI::App& app);
+void add_launch(CLI::App& app, std::vector<std::string> behind_dashes);  // the arguments behind "--", of which CLI11 takes lists apart
 void add_translate(CLI::App& app);
 void add_tune_search(CLI::App& app);
 void add_score(CLI::App& app);

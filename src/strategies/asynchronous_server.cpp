@@ -34,13 +34,13 @@ Tensor AsynchronousServer::buffer(Worker& w) {
 void AsynchronousServer::serve(Worker& w, const Tensor& progress) {
   start(w, progress);
   while (present_ > 0) {
+    // The first worker takes its time to validate. If it waits like the others or has gone, somebody who says nothing is lost.
+    const bool patient = !clients_[0].gone && !clients_[0].waiting;
     std::vector<Pending> open;
     std::vector<Client*> whose;
     for (Client& c : clients_)
-      if (!c.gone && !c.waiting) open.push_back(c.incoming), whose.push_back(&c);
+      if (!c.gone && (patient || !c.waiting)) open.push_back(c.incoming), whose.push_back(&c);
     w.comm().note("serving", version_);
-    // The first worker takes its time to validate. If it waits like the others or has gone, somebody who says nothing is lost.
-    const bool patient = !clients_[0].gone && !clients_[0].waiting;
     Client& c = *whose[wait_any(open, patient ? kPatience : w.comm().deadline())];
     if (!stop_ && w.asked_to_stop()) {
       stop_ = true;

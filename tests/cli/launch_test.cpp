@@ -34,6 +34,12 @@ TEST(Launch, KeepsTheProgramsArgumentsInOrder) {
   EXPECT_EQ(o.text.find("--allow-run-as-root") != std::string::npos, geteuid() == 0) << o.text;
 }
 
+TEST(Launch, GivesListsAndEmptyValuesOnAsTheyAre) {
+  EXPECT_THAT(launch("-n 2 -- train --valid.metrics '[bleu, ter]' --a '[]' --b= --c ''").text,
+              EndsWith(kProgram + " train --valid.metrics '[bleu, ter]' --a '[]' --b= --c ''\n"));
+  EXPECT_THAT(launch("-n 2 other -- train").text, HasSubstr("unexpected argument"));
+}
+
 TEST(Launch, TakesARankForEachCore) {
   EXPECT_THAT(launch("-- train").text, StartsWith(fmt::format("mpirun -n {} --host localhost:{} ", usable_cores(), usable_cores())));
 }

@@ -5,7 +5,7 @@
 set -u
 program=$1
 shift
-for how in exit kill throw stop lost; do
+for how in exit kill throw stop lost late; do
   start=$SECONDS
   output=$(timeout 50 "$@" -n 3 "$program" "--end=$how" 2>&1)
   status=$?
@@ -22,7 +22,7 @@ for how in exit kill throw stop lost; do
     echo "FAILED: the error's text is missing"
     exit 1
   fi
-  if [[ ($how == stop || $how == lost) && $output != *"rank 1 on "*" has not been heard of for "* ]]; then
+  if [[ $how =~ stop|lost|late && $output != *"rank 1 on "*" has not been heard of for "* ]]; then
     echo "FAILED: the stopped rank is not named"
     exit 1
   fi

@@ -1,6 +1,6 @@
 // Runs the tests on all ranks. Rank 0 prints as usual, the others only failures. A failed test ends all ranks: they are no longer in step.
-// --end=exit|kill|throw|stop|lost instead ends rank 1 early, or stops it (lost: while another one always has something to say), --end=leave
-// all but ranks 0 and 3 of six, which is no failure; for failing.sh.
+// --end=exit|kill|throw|stop|lost|late instead ends rank 1 early, or stops it (lost: while another one always has something to say; late:
+// when the others are done), --end=leave ends all but ranks 0 and 3 of six, which is no failure; for failing.sh.
 // --measure=MB prints figures, --ring=MB exchanges so much once (measure.h).
 #include <unistd.h>
 
@@ -76,13 +76,14 @@ int end_early(const std::string& how) {
     comm.set_deadline(60);
     comm.barrier().wait();
     comm.set_deadline(2);
+    comm.barrier().wait(60);
     if (how == "leave") return leave_two(comm);
     if (how == "lost") return lose_one_of_three(comm);
     if (comm.rank() == 1 && how == "exit") _exit(7);
     if (comm.rank() == 1 && how == "kill") kill(getpid(), SIGKILL);
-    if (comm.rank() == 1 && how == "stop") kill(getpid(), SIGSTOP);
+    if (comm.rank() == 1 && (how == "stop" || how == "late")) kill(getpid(), SIGSTOP);
     if (comm.rank() == 1) throw DataError("corpus.de:17: this line is a test");
-    comm.barrier().wait(how == "stop" ? kPatience : 60);
+    if (how != "late") comm.barrier().wait(how == "stop" ? kPatience : 60);
     return 0;
   } catch (const Error& e) {
     fmt::print(stderr, "{}{}\n", rank_label(), e.what());

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 
 #include "comm/mpi/mpi_call.h"
@@ -35,6 +36,11 @@ std::string own_host() {
 }
 
 }  // namespace
+
+void let_output_out() {
+  std::fflush(nullptr);
+  std::this_thread::sleep_for(200ms);
+}
 
 std::shared_ptr<Storage> ScratchPool::take(int64_t bytes) {
   auto best = free_.end();
@@ -324,12 +330,15 @@ void Engine::stop_mpi() {
   };
   for (; !heartbeats_.everybody_leaves(); rest()) {
     beat(now_ns());
-    const std::lock_guard lock(mutex_);
-    if (const int lost = longest_silent(world_->members); silence_s(lost) > std::max(last_silence_s_, silent_s())) {
-      fmt::print(stderr, "starling: error: rank {} on {}: the run is over here, but rank {} on {} has not been heard of for {:.1f} s\n",
-                 world_->rank, hosts_[static_cast<size_t>(world_->rank)], lost, hosts_[static_cast<size_t>(lost)], silence_s(lost));
-      abort_status_ = 1;
-    }
+    std::unique_lock lock(mutex_);
+    const int lost = longest_silent(world_->members);
+    const double silence = silence_s(lost);
+    if (silence <= std::max(last_silence_s_, silent_s()) || now_ns() - looked_ns_ > kAway) continue;
+    lock.unlock();
+    fmt::print(stderr, "starling: error: rank {} on {}: the run is over here, but rank {} on {} has not been heard of for {:.1f} s\n",
+               world_->rank, hosts_[static_cast<size_t>(world_->rank)], lost, hosts_[static_cast<size_t>(lost)], silence);
+    let_output_out();
+    MPI_Abort(MPI_COMM_WORLD, 1);
   }
   while (!heartbeats_.stop()) rest();
   MPI_Finalize();
@@ -377,7 +386,7 @@ std::string Engine::lateness(std::span<const Task* const> tasks, double waited_s
   Lateness l;
   l.waited_s = waited_s;
   l.self = world_->rank;
-  l.silent_s = silent_s();
+  l.silent_s = now - looked_ns_ > kAway ? INFINITY : silent_s();  // who was away itself cannot say
   const Task& first = *tasks.front();
   l.operation = first.what_;
   l.any = tasks.size() > 1;

@@ -42,6 +42,9 @@ struct Group {
 
 class Engine;
 
+// Before MPI_Abort: mpirun must have read what was printed before it ends everything.
+void let_output_out();
+
 // Something that the thread does: begin() once, then advance() until it says done.
 class Task : public Operation {
  public:

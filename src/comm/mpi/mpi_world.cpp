@@ -338,12 +338,12 @@ std::string rank_label() {
 }
 
 void abort_run(int status) {
-  std::fflush(nullptr);
   if (joined) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // mpirun must have read what was printed before it ends everything
+    let_output_out();
     joined->abort(status);
     std::this_thread::sleep_for(std::chrono::seconds(5));
   }
+  std::fflush(nullptr);
   _exit(status);
 }
 
