@@ -42,7 +42,7 @@ int run_tests() {
 }
 
 // News of rank 0 reaches rank 3, which waits for its word longer than silence is allowed to last, by way of ranks that have left.
-int leave_two(Communicator& comm) {
+int leave_two_behind(Communicator& comm) {
   const Tensor word({1}, DType::f64);
   if (comm.rank() == 0) {
     std::this_thread::sleep_for(std::chrono::seconds(14));
@@ -77,7 +77,7 @@ int end_early(const std::string& how) {
     comm.barrier().wait();
     comm.set_deadline(2);
     comm.barrier().wait(60);
-    if (how == "leave") return leave_two(comm);
+    if (how == "leave") return leave_two_behind(comm);
     if (how == "lost") return lose_one_of_three(comm);
     if (comm.rank() == 1 && how == "exit") _exit(7);
     if (comm.rank() == 1 && how == "kill") kill(getpid(), SIGKILL);

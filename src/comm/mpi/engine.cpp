@@ -331,9 +331,9 @@ void Engine::stop_mpi() {
   for (; !heartbeats_.everybody_leaves(); rest()) {
     beat(now_ns());
     std::unique_lock lock(mutex_);
-    const int lost = longest_silent(world_->members);
+    const int lost = all_heard_ ? -1 : lost_rank(world_->members, last_silence_s_);
+    if (lost < 0) continue;
     const double silence = silence_s(lost);
-    if (silence <= std::max(last_silence_s_, silent_s()) || now_ns() - looked_ns_ > kAway) continue;
     lock.unlock();
     fmt::print(stderr, "starling: error: rank {} on {}: the run is over here, but rank {} on {} has not been heard of for {:.1f} s\n",
                world_->rank, hosts_[static_cast<size_t>(world_->rank)], lost, hosts_[static_cast<size_t>(lost)], silence);
@@ -374,10 +374,14 @@ int Engine::longest_silent(const std::vector<int>& ranks) const {
   return *std::max_element(ranks.begin(), ranks.end(), [&](int a, int b) { return silence_s(a) < silence_s(b); });
 }
 
+int Engine::lost_rank(const std::vector<int>& ranks, double allowed_s) const {
+  if (now_ns() - looked_ns_ > kAway) return -1;
+  const int rank = longest_silent(ranks);
+  return silence_s(rank) > std::max(allowed_s, silent_s()) ? rank : -1;
+}
+
 bool Engine::somebody_is_silent(std::span<const Task* const> tasks) const {
-  if (all_heard_ || now_ns() - looked_ns_ > kAway) return false;
-  const double allowed_s = std::max(tasks.front()->silence_s_, silent_s());
-  return silence_s(longest_silent(waited_for(tasks))) > allowed_s;
+  return !all_heard_ && lost_rank(waited_for(tasks), tasks.front()->silence_s_) >= 0;
 }
 
 std::string Engine::lateness(std::span<const Task* const> tasks, double waited_s) {

@@ -122,6 +122,7 @@ class Engine {
   double silent_s() const;                                                 // a rank unheard for longer than this counts as dead
   double silence_s(int rank) const;                                        // since it was heard of
   int longest_silent(const std::vector<int>& ranks) const;
+  int lost_rank(const std::vector<int>& ranks, double allowed_s) const;  // silent for longer than is allowed; -1: none
   bool somebody_is_silent(std::span<const Task* const> tasks) const;
   std::string lateness(std::span<const Task* const> tasks, double waited_s);
 
