@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <numeric>
 
 #include "base/affinity.h"
@@ -20,6 +19,7 @@
 #include "base/state.h"
 #include "comm/threads.h"
 #include "data/batches.h"
+#include "train/micro_batch.h"
 #include "train/progress.h"
 #include "train/rank_state.h"
 #include "train/stop_signals.h"
@@ -71,33 +71,6 @@ void adopt_vocabularies(const Config& c, FileSystem& files, const Vocabularies& 
   };
   adopt(source_path(c), initial.source());
   if (!initial.joint()) adopt(target_path(c), initial.target());
-}
-
-// Rough bytes of activations and their gradients per target token (with as many source tokens): what a micro-batch costs.
-double bytes_per_token(const ModelConfig& m, int64_t activation_bytes) {
-  // An LSTM keeps four gates, its input, output and, in f32, cell; the bottom encoder layer is two.
-  if (m.preset.starts_with("gnmt"))
-    return static_cast<double>((m.encoder_layers + m.decoder_layers + 1) * m.width * (20 * activation_bytes + 8));
-  const double encoder = 9.0 * static_cast<double>(m.width) + static_cast<double>(m.feed_forward);
-  const double decoder = 14.0 * static_cast<double>(m.width) + static_cast<double>(m.feed_forward);
-  return 2.0 * static_cast<double>(activation_bytes) *
-         (static_cast<double>(m.encoder_layers) * encoder + static_cast<double>(m.decoder_layers) * decoder);
-}
-
-// Memory that can be had without swapping, bytes; 1 GiB where /proc does not tell.
-double available_memory() {
-  std::ifstream info("/proc/meminfo");
-  for (std::string key, rest; info >> key && std::getline(info, rest);)
-    if (key == "MemAvailable:") return 1024 * std::strtod(rest.c_str(), nullptr);
-  return 1 << 30;
-}
-
-// The largest micro-batch that half of the free memory holds; above 4096 tokens nothing gets faster.
-int64_t micro_batch_tokens(const Config& c, const Backend& backend, int local_ranks) {
-  if (c.train.micro_batch_tokens > 0) return c.train.micro_batch_tokens;
-  const double free_bytes = available_memory() / local_ranks;
-  const double fits = 0.5 * free_bytes / bytes_per_token(c.model, size_of(backend.activation()));
-  return std::max<int64_t>(256, std::min<int64_t>(4096, static_cast<int64_t>(fits)));
 }
 
 class Trainer {
@@ -248,8 +221,10 @@ class Trainer {
     plan_steps();
     stream_.emplace(*store_, batch_options(config_, batch_tokens_));
     batches_per_epoch_ = stream_->count_batches(0);
-    micro_tokens_ = std::stoll(broadcast_text(
-        comm(), std::to_string(micro_batch_tokens(config_, *backend_, world_.simulated ? comm().size() : world_.local_size))));
+    const MicroBatchNeed need{size_of(backend_->activation()), model_->parameters().count(),
+                              world_.simulated ? comm().size() : world_.local_size};
+    const auto say = [&](const std::string& line) { progress_.message(line); };
+    micro_tokens_ = std::stoll(broadcast_text(comm(), std::to_string(micro_batch_tokens(config_, need, usable_memory(), say))));
   }
 
   // Ranks with unlike settings would meet in the wrong collectives. What may differ between hosts is left out.

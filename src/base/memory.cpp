@@ -1,0 +1,136 @@
+// Everything is read from /proc and the cgroup file systems, so that made-up trees can stand in for them. A file that is missing or holds
+// no number bounds nothing.
+#include "base/memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+namespace starling {
+namespace {
+
+constexpr int64_t kUnknown = int64_t{1} << 30;
+
+// The number behind `key` at the beginning of a line; numbers beyond the range and words ("max", "unlimited") are no bound.
+std::optional<int64_t> number_of(const std::string& path, std::string_view key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key)) continue;
+    std::istringstream rest(line.substr(key.size()));
+    if (int64_t value = 0; rest >> value) return value;
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::string mebibytes(int64_t bytes) { return fmt::format("{} MiB", bytes >> 20); }
+
+class Bounds {
+ public:
+  explicit Bounds(std::string root) : root_(std::move(root)) {
+    while (root_.ends_with('/')) root_.pop_back();
+  }
+
+  UsableMemory smallest() {
+    const std::optional<int64_t> free_kib = number_of(root_ + "/proc/meminfo", "MemAvailable:");
+    if (free_kib) found_ = true, smallest_ = {*free_kib << 10, ""};
+    cgroups();
+    process_limit("Max address space", "VmSize:", "address space (ulimit -v)");
+    process_limit("Max data size", "VmData:", "data (ulimit -d)");
+    return found_ ? smallest_ : UsableMemory{kUnknown, ""};
+  }
+
+ private:
+  void bound(int64_t bytes, const std::string& limit) {
+    bytes = std::max<int64_t>(bytes, 0);
+    if (found_ && bytes >= smallest_.bytes) return;
+    found_ = true, smallest_ = {bytes, limit};
+  }
+
+  // A line of /proc/self/limits: name, soft limit, hard limit, unit.
+  void process_limit(const char* line, const char* used_line, const char* name) {
+    const std::optional<int64_t> limit = number_of(root_ + "/proc/self/limits", line);
+    const std::optional<int64_t> used = number_of(root_ + "/proc/self/status", used_line);
+    if (limit) bound(*limit - used.value_or(0) * 1024, fmt::format("the limit of {} on {}", mebibytes(*limit), name));
+  }
+
+  // Where a hierarchy is mounted, and which part of it.
+  struct Mount {
+    std::string part, point;
+  };
+  // Lines of mountinfo: id, parent, device, root within the file system, mount point, options, optional fields, "-", type, source, options.
+  std::optional<Mount> mount_of(std::string_view type, std::string_view option) const {
+    std::ifstream file(root_ + "/proc/self/mountinfo");
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream words(line);
+      std::string skipped, word, found_type, source, options;
+      Mount mount;
+      words >> skipped >> skipped >> skipped >> mount.part >> mount.point;
+      while (words >> word && word != "-") continue;
+      words >> found_type >> source >> options;
+      if (found_type == type && ("," + options + ",").find(fmt::format(",{},", option)) != std::string::npos) return mount;
+    }
+    return std::nullopt;
+  }
+
+  // Lines of /proc/self/cgroup: number, controllers (none in version 2) and path, separated by colons.
+  void cgroups() {
+    std::ifstream file(root_ + "/proc/self/cgroup");
+    for (std::string line; std::getline(file, line);) {
+      const size_t first = line.find(':'), second = line.find(':', first + 1);
+      if (second == std::string::npos) continue;
+      const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",", path = line.substr(second + 1);
+      if (controllers == ",,")
+        hierarchy(mount_of("cgroup2", "rw"), path, {"memory.max", "memory.current", "inactive_file "});
+      else if (controllers.find(",memory,") != std::string::npos)
+        hierarchy(mount_of("cgroup", "memory"), path, {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "});
+    }
+  }
+
+  struct Names {
+    const char *limit, *used, *spare;  // two files, and a line of memory.stat: page cache that is given up first
+  };
+  // The group and all above it as far as they can be seen from here. A path outside what is mounted belongs to another name space: then
+  // the mount point is the nearest ancestor.
+  void hierarchy(const std::optional<Mount>& mount, std::string path, const Names& names) {
+    if (!mount) return;
+    const std::string part = mount->part == "/" ? "" : mount->part;
+    const bool inside = path.starts_with(part) && (path.size() == part.size() || path[part.size()] == '/');
+    path = inside ? path.substr(part.size()) : "";
+    while (path.ends_with('/')) path.pop_back();
+    for (;; path.resize(path.find_last_of('/'))) {
+      group(mount->point + path, names);
+      if (path.empty()) return;
+    }
+  }
+
+  void group(const std::string& directory, const Names& names) {
+    const std::string files = root_ + directory + "/";
+    const std::optional<int64_t> limit = number_of(files + names.limit, "");
+    if (!limit) return;
+    const int64_t used = number_of(files + names.used, "").value_or(0), spare = number_of(files + "memory.stat", names.spare).value_or(0);
+    bound(*limit - std::max<int64_t>(used - spare, 0),
+          fmt::format("the cgroup's limit of {} ({}/{})", mebibytes(*limit), directory, names.limit));
+  }
+
+  std::string root_;
+  bool found_ = false;
+  UsableMemory smallest_;
+};
+
+}  // namespace
+
+std::string UsableMemory::text() const {
+  return limit.empty() ? fmt::format("{}, which is free on this machine", mebibytes(bytes))
+                       : fmt::format("{}, which is what {} leaves", mebibytes(bytes), limit);
+}
+
+UsableMemory usable_memory(const std::string& root) { return Bounds(root).smallest(); }
+
+}  // namespace starling

@@ -1,0 +1,40 @@
+// Estimates, deliberately on the large side: a micro-batch half as large costs a few per cent of speed, one too large the run.
+#include "train/micro_batch.h"
+
+#include <algorithm>
+
+namespace starling {
+namespace {
+
+constexpr int64_t kLeast = 256, kMost = 4096;       // target tokens
+constexpr int64_t kStateBytes = 3 * sizeof(float);  // per parameter, not touched yet: the gradient and Adam's two moments
+
+// Rough bytes of activations and their gradients per target token (with as many source tokens): what a micro-batch costs.
+double bytes_per_token(const ModelConfig& m, int64_t activation_bytes) {
+  // An LSTM keeps four gates, its input, output and, in f32, cell; the bottom encoder layer is two.
+  if (m.preset.starts_with("gnmt"))
+    return static_cast<double>((m.encoder_layers + m.decoder_layers + 1) * m.width * (20 * activation_bytes + 8));
+  const double encoder = 9.0 * static_cast<double>(m.width) + static_cast<double>(m.feed_forward);
+  const double decoder = 14.0 * static_cast<double>(m.width) + static_cast<double>(m.feed_forward);
+  return 2.0 * static_cast<double>(activation_bytes) *
+         (static_cast<double>(m.encoder_layers) * encoder + static_cast<double>(m.decoder_layers) * decoder);
+}
+
+}  // namespace
+
+int64_t micro_batch_tokens(const Config& c, const MicroBatchNeed& need, const UsableMemory& memory,
+                           const std::function<void(const std::string&)>& say) {
+  if (c.train.micro_batch_tokens > 0) return c.train.micro_batch_tokens;
+  const double bytes = static_cast<double>(memory.bytes) / need.local_ranks - static_cast<double>(need.parameters * kStateBytes);
+  const double fits = std::max(0.5 * bytes / bytes_per_token(c.model, need.activation_bytes), 0.0);
+  const int64_t tokens = std::clamp(static_cast<int64_t>(std::min<double>(fits, kMost)), kLeast, kMost);
+  if (fits < kLeast)
+    say(fmt::format(
+        "warning: memory may not suffice, and the process may be killed for it: usable is {}; give it more, or train a smaller model",
+        memory.text()));
+  else if (tokens < std::min(kMost, c.train.batch_tokens))
+    say(fmt::format("micro-batches of {} target tokens, chosen by memory: usable is {}", tokens, memory.text()));
+  return tokens;
+}
+
+}  // namespace starling

@@ -1,0 +1,25 @@
+// How many target tokens are computed at once: as many as memory holds, which is chosen before anything large is taken, since a process
+// that outgrows its cgroup is killed without a word.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/memory.h"
+#include "train/config.h"
+
+namespace starling {
+
+// What the configuration alone does not tell.
+struct MicroBatchNeed {
+  int64_t activation_bytes = 4;  // of one activation
+  int64_t parameters = 0;
+  int local_ranks = 1;  // that share the memory
+};
+
+// train.micro-batch-tokens if that is set, else what half of the memory holds beside gradient and optimizer: 256 to 4096 target tokens,
+// above which nothing gets faster. `say` gets a line where memory made it fewer, and a warning where even 256 may be too many.
+int64_t micro_batch_tokens(const Config& config, const MicroBatchNeed& need, const UsableMemory& memory,
+                           const std::function<void(const std::string&)>& say);
+
+}  // namespace starling
