@@ -33,8 +33,16 @@ struct PairLengths {
   int32_t source = 0, target = 0;  // tokens, end of sentence included
 };
 
+// What a directory holds for given inputs: no finished store, one made from other files, vocabularies or filters, or theirs.
+enum class StoreState { missing, other, current };
+
 class TokenStore {
  public:
+  /// Whether `directory` has a store made from these inputs. Reads only, and only what tells that; throws IoError if an input file is
+  /// missing. A damaged store counts as missing: it is made again from the text.
+  static StoreState look(FileSystem& files, const std::string& directory, const DataOptions& data, const Vocabulary& source,
+                         const Vocabulary& target);
+
   /// The store in `directory` (<run>/data) if it was made from these very files, vocabularies and filters; else checks the corpora,
   /// tokenises them with `threads` threads and stores the result, which does not depend on the number of threads.
   /// Throws ConfigError, DataError (file:line) or IoError. `progress` is called with the number of pairs read so far.

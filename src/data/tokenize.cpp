@@ -180,6 +180,17 @@ uint64_t token_fingerprint(const DataOptions& data, const Vocabulary& source, co
   return vocabulary_format::hash(facts);
 }
 
+StoreState TokenStore::look(FileSystem& files, const std::string& directory, const DataOptions& data, const Vocabulary& source,
+                            const Vocabulary& target) {
+  const uint64_t fingerprint = token_fingerprint(data, source, target);
+  try {
+    return open(files, directory).fingerprint() == fingerprint ? StoreState::current : StoreState::other;
+  } catch (const DataError&) {
+  } catch (const IoError&) {
+  }
+  return StoreState::missing;
+}
+
 TokenStore TokenStore::open_or_build(FileSystem& files, const std::string& directory, const DataOptions& data, const Vocabulary& source,
                                      const Vocabulary& target, int threads, const std::function<void(int64_t pairs)>& progress) {
   check_options(data);

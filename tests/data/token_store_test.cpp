@@ -98,6 +98,23 @@ TEST_F(TokenStoreTest, IsReusedUntilSomethingChanges) {
   EXPECT_TRUE(build().reused());
 }
 
+TEST_F(TokenStoreTest, LooksWithoutBuilding) {
+  write_corpus("ka lo\n", "mi\n");
+  const auto look = [&] { return TokenStore::look(*files_, directory_.path("run/data"), options_, vocabulary_, vocabulary_); };
+  EXPECT_EQ(look(), StoreState::missing);
+  EXPECT_FALSE(std::filesystem::exists(directory_.path("run")));
+  build();
+  EXPECT_EQ(look(), StoreState::current);
+  options_.max_length = 100;
+  EXPECT_EQ(look(), StoreState::other);
+  options_.max_length = 256;
+  EXPECT_EQ(look(), StoreState::current);
+  directory_.write("run/data/train.index", "x");
+  EXPECT_EQ(look(), StoreState::missing);
+  options_.train[0].source = directory_.path("gone");
+  EXPECT_THAT(test::message_of<IoError>(look), HasSubstr("gone: cannot be opened"));
+}
+
 TEST_F(TokenStoreTest, IsRebuiltWhenDamaged) {
   write_corpus(test::sentences(5, 50), test::sentences(6, 50));
   build();
