@@ -71,6 +71,10 @@ void Replica::compute(const Batch& batch, bool counted, bool last, StepTotals& s
   arena_.release({});
   Tape tape(parameters(), arena_, true, options_.seed, static_cast<uint64_t>(optimizer_.updates() + 1));
   comm().note("forward pass", optimizer_.updates() + 1);
+  // A loss computes its own gradients on the way forward: an output table that nothing else uses is complete before the backward pass
+  // begins. Its bucket leaves as soon as that pass does.
+  std::vector<Parameter*> complete;
+  tape.on_gradient_ready = [&](Parameter& p) { complete.push_back(&p); };
   LossSums loss;
   clock().spend(cost_.forward(source, target), [&] { loss = model_.loss(tape, batch, options_.label_smoothing); });
   sums.clipped += static_cast<double>(loss.clipped), sums.clippable += static_cast<double>(loss.clippable);
@@ -84,6 +88,7 @@ void Replica::compute(const Batch& batch, bool counted, bool last, StepTotals& s
   if (last) calls.totals(sums);
   comm().note("backward pass", optimizer_.updates() + 1);
   if (!last) {
+    tape.on_gradient_ready = nullptr;
     clock().spend(cost_.backward(source, target), [&] { tape.backward(); });
   } else {
     // The pass is one call, but its time passes in pieces between the buckets' ends.
@@ -104,6 +109,7 @@ void Replica::compute(const Batch& batch, bool counted, bool last, StepTotals& s
     });
     tape.on_gradient_ready = [&](Parameter& p) { tracker_.complete(p); };
     begin_piece(0);
+    for (const Parameter* p : complete) tracker_.complete(*p);
     if (clock().timing_only())
       tracker_.complete_rest();
     else

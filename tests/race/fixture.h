@@ -21,18 +21,17 @@ class RaceTest : public testing::Test {
     std::filesystem::remove_all(directory_);
     std::filesystem::create_directories(directory_);
     write_demo_corpus(directory_, 1, 300, 24, 8);
-    write("train.yml", "data: {source: " + path("train.en") + ", target: " + path("train.de") +
-                           "}\n"
-                           "valid: {source: " +
-                           path("valid.en") + ", target: " + path("valid.de") +
-                           "}\n"
-                           "vocab: {size: 120, character-coverage: 1.0}\n"
-                           "model: {preset: transformer-tiny, width: 16, feed-forward: 32, heads: 2, encoder-layers: 1, decoder-layers: 1, "
-                           "dropout: 0.1}\n"
-                           "train: {batch-tokens: 200, precision: f32, warmup: 4}\n");
+    write_training("preset: transformer-tiny, width: 16, feed-forward: 32, heads: 2, encoder-layers: 1, decoder-layers: 1, dropout: 0.1");
   }
   ~RaceTest() override { std::filesystem::remove_all(directory_); }
 
+  // train.yml with these keys of the model.
+  void write_training(const std::string& model) const {
+    write("train.yml", "data: {source: " + path("train.en") + ", target: " + path("train.de") + "}\n" +
+                           "valid: {source: " + path("valid.en") + ", target: " + path("valid.de") + "}\n" +
+                           "vocab: {size: 120, character-coverage: 1.0}\nmodel: {" + model + "}\n" +
+                           "train: {batch-tokens: 200, precision: f32, warmup: 4}\n");
+  }
   std::string path(const std::string& name) const { return (directory_ / name).string(); }
   void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
   std::string read(const std::string& name) const {
