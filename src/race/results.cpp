@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "train/validation.h"
+#include "train/judge.h"
 
 namespace starling {
 namespace {
@@ -23,7 +23,7 @@ double t_quantile(size_t freedom) {
 }
 
 // At least as good.
-bool reaches(const std::string& metric, double score, double value) { return score == value || Validator::better(metric, score, value); }
+bool reaches(const std::string& metric, double score, double value) { return score == value || better_score(metric, score, value); }
 
 std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.6g}", value) : ""; }
 
@@ -120,7 +120,7 @@ double RaceResults::target_value(const RaceTarget& t, int64_t seed) const {
   if (t.value != 0) return t.value;
   const RaceResult* one = baseline(seed);
   if (!one) return kNone;
-  return one->final_score(t.metric) * (Validator::better(t.metric, 1, 2) ? 1 + t.margin : 1 - t.margin);
+  return one->final_score(t.metric) * (better_score(t.metric, 1, 2) ? 1 + t.margin : 1 - t.margin);
 }
 
 std::vector<int> RaceResults::worker_counts() const {

@@ -19,6 +19,7 @@
 #include "base/state.h"
 #include "comm/threads.h"
 #include "data/batches.h"
+#include "train/judge.h"
 #include "train/micro_batch.h"
 #include "train/progress.h"
 #include "train/rank_state.h"
@@ -601,23 +602,20 @@ class Trainer {
 
   // Rank 0: is it the best so far, and has it been for too long?
   void judge(const Validator::Result& result) {
-    ValidReport report;
-    report.step = step(), report.epoch = epoch_, report.scores = result.scores, report.metric = config_.valid.deciding_metric();
-    report.seconds = result.seconds, report.example = result.example;
-    for (const auto& [metric, score] : result.scores)
-      if (metric == report.metric) {
-        report.best = !has_best_ || Validator::better(metric, score, best_);
-        if (report.best) best_ = score, has_best_ = true, best_step_ = step();
-      }
-    stalled_ = report.best ? 0 : stalled_ + 1;
-    report.stalled = stalled_;
-    notice_early_stopping();
-    if (report.best)
+    const Judge::Verdict verdict = judge_.judge(step(), result.scores);
+    early_stopped_ = judge_.stops();
+    if (verdict.best)
       checkpoints_->save_best(step(), model_parts(*model_, model_->config(), *vocabularies_, search_options(config_.valid), step()));
-    progress_.validation(report);
+    progress_.validation({.step = step(),
+                          .epoch = epoch_,
+                          .scores = result.scores,
+                          .metric = config_.valid.deciding_metric(),
+                          .best = verdict.best,
+                          .stalled = judge_.stalled(),
+                          .seconds = result.seconds,
+                          .example = result.example});
+    for (const std::string& message : verdict.messages) progress_.message(message);
   }
-
-  void notice_early_stopping() { early_stopped_ = config_.valid.early_stopping > 0 && stalled_ >= config_.valid.early_stopping; }
 
   void save() {
     if (alone()) return save_alone();
@@ -715,11 +713,7 @@ class Trainer {
     s.put("source-vocabulary", vocabularies_->source().hash());
     s.put("target-vocabulary", vocabularies_->target().hash());
     s.put("seconds", elapsed());
-    s.put("has-best", has_best_);
-    s.put("best", best_);
-    s.put("best-metric", config_.valid.deciding_metric());
-    s.put("best-step", best_step_);
-    s.put("stalled", stalled_);
+    judge_.save(s);
     s.put("validated", validated_);
     return s;
   }
@@ -822,12 +816,9 @@ class Trainer {
     finished_ = config_.train.max_minutes > 0 && earlier_seconds_ >= 60 * config_.train.max_minutes;
     // The sum of a batch's gradient is cut into the same parts as before, whatever memory is free today: equal bits.
     if (config_.train.micro_batch_tokens == 0) micro_tokens_ = s.integer("micro-batch-tokens");
-    if (s.text("best-metric") == config_.valid.deciding_metric()) {  // scores of different metrics cannot be compared
-      has_best_ = s.flag("has-best"), best_ = s.real("best"), best_step_ = s.integer("best-step");
-      stalled_ = s.integer("stalled");
-    }
+    judge_.restore(s);
+    early_stopped_ = judge_.stops();
     validated_ = s.integer("validated");
-    notice_early_stopping();
     if (step() > 0) model_->set_clip(state_clip(config_, step()));
     saved_ = step();
   }
@@ -851,7 +842,8 @@ class Trainer {
           "; its states are bounded by {:.3g} and not yet by model.clip {:g}: train.clip-steps or max-steps is more than "
           "this run",
           bound, config_.model.clip);
-    if (has_best_) text += fmt::format("; best {} {:.4g} at update {}", config_.valid.deciding_metric(), best_, best_step_);
+    if (judge_.has_best())
+      text += fmt::format("; best {} {:.4g} at update {}", config_.valid.deciding_metric(), judge_.best(), judge_.best_step());
     progress_.message(text);
     return signal ? 128 + signal : 0;
   }
@@ -894,9 +886,9 @@ class Trainer {
   double window_loss_ = 0, window_clipped_ = 0, window_clippable_ = 0;
   double window_reward_ = 0, window_samples_ = 0, window_distinct_ = 0;
   int64_t window_target_ = 0, window_source_ = 0, window_sentences_ = 0;
-  bool has_best_ = false, early_stopped_ = false;
-  double best_ = 0;
-  int64_t best_step_ = 0, stalled_ = 0, validated_ = -1, saved_ = -1;
+  Judge judge_{config_.valid.metrics, config_.valid.deciding_metric(), config_.valid.early_stopping};
+  bool early_stopped_ = false;
+  int64_t validated_ = -1, saved_ = -1;
 };
 
 }  // namespace

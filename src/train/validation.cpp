@@ -109,8 +109,4 @@ Validator::Result Validator::run(Model& model, Communicator& comm) const {
   return result;
 }
 
-bool Validator::better(const std::string& metric, double a, double b) {
-  return metric == "cross-entropy" || metric == "ter" ? a < b : a > b;
-}
-
 }  // namespace starling

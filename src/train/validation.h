@@ -35,9 +35,6 @@ class Validator {
   Result run(Model& model, Communicator& comm) const;
   int64_t truncated() const { return truncated_; }  // sentences cut at 1,000 tokens
 
-  // Whether a is better than b under a metric.
-  static bool better(const std::string& metric, double a, double b);
-
  private:
   double cross_entropy(Model& model, Communicator& comm) const;
   std::vector<std::string> translate(Model& model, Communicator& comm) const;

@@ -302,13 +302,17 @@ TEST_F(TrainerTest, TheAverageMayBeTurnedOnAndOff) {
 }
 
 TEST_F(TrainerTest, EarlyStoppingStays) {
-  Config c = config("stop");
-  c.train.optimizer.learning_rate = 0, c.train.optimizer.ema = 0, c.valid.every = 2, c.valid.early_stopping = 2,
-  c.valid.metrics = {"cross-entropy"};
+  Config c = config("learned");
+  c.train.max_steps = 20, c.valid.metrics = {"cross-entropy"};
   EXPECT_EQ(run_training(c), 0);
-  EXPECT_EQ(latest_checkpoint(*real_file_system(), path("stop"))->step, 6);  // best at 2, stalled at 4 and 6
+  // A rate that only harms, and a model that is validated before it does.
+  c.train.output = path("stop"), c.train.initial_model = path("learned"), c.train.max_steps = 100;
+  c.train.optimizer.learning_rate = 1, c.train.optimizer.warmup = 1, c.train.optimizer.ema = 0;
+  c.valid.every = 2, c.valid.early_stopping = 2;
   EXPECT_EQ(run_training(c), 0);
-  EXPECT_EQ(latest_checkpoint(*real_file_system(), path("stop"))->step, 6);
+  EXPECT_EQ(latest_checkpoint(*real_file_system(), path("stop"))->step, 4);  // best at 0, stalled at 2 and 4
+  EXPECT_EQ(run_training(c), 0);
+  EXPECT_EQ(latest_checkpoint(*real_file_system(), path("stop"))->step, 4);
 }
 
 }  // namespace

@@ -1,0 +1,64 @@
+// What a run thinks of its validations: which model is the best so far, whether to stop early, and what to warn about. A metric that
+// never changes (BLEU of 0 where words cannot be told apart) must neither end a run nor keep an untrained model as the best, so a tie in
+// the deciding metric is left to the next ones of valid.metrics, and early stopping waits for all of them. Nothing here trains or saves.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/state.h"
+
+namespace starling {
+
+// Whether a is better than b under a metric of valid.metrics; a number that is not finite is worse than every other.
+bool better_score(const std::string& metric, double a, double b);
+
+// Rank 0's, for the whole run: its state is part of every checkpoint.
+class Judge {
+ public:
+  // The metrics of a run, the one of them that decides, and after how many validations without improvement to stop (0: never).
+  Judge(const std::vector<std::string>& metrics, const std::string& deciding, int64_t patience);
+
+  struct Verdict {
+    bool best = false;                  // the model just validated is the best so far
+    std::vector<std::string> messages;  // lines for people: constant metrics, and why the run does not stop
+  };
+  // Takes up the scores of the validation after an update, in any order; metrics without a score count as not improved.
+  Verdict judge(int64_t step, const std::vector<std::pair<std::string, double>>& scores);
+
+  // Patience is over: no metric has improved within it, and the deciding one did change.
+  bool stops() const;
+  bool has_best() const { return best_step_ >= 0; }
+  double best() const { return tracks_.front().at_best; }  // score of the deciding metric
+  int64_t best_step() const { return best_step_; }
+  int64_t stalled() const { return stalled_; }  // validations since the best one
+
+  void save(State& state) const;
+  // From a checkpoint, also of a version that knew the deciding metric only. Scores of another deciding metric than this run's are dropped:
+  // the next validation is the best again.
+  void restore(const State& state);
+
+ private:
+  static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  struct Track {
+    std::string metric;
+    double at_best = kNone;  // score of the best model
+    double top = kNone;      // best score of any model
+    double last = kNone;
+    int64_t since = 0;     // validations since `top`
+    int64_t repeated = 0;  // validations in a row with exactly the score `last`
+  };
+
+  bool is_best() const;
+  // All scores of the deciding metric since the best model, its own included, are the same.
+  bool constant() const;
+  void warn(std::vector<std::string>& messages) const;
+
+  std::vector<Track> tracks_;  // the deciding metric, then the others in their order
+  int64_t patience_, best_step_ = -1, stalled_ = 0, validations_ = 0;
+};
+
+}  // namespace starling
