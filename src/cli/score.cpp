@@ -1,4 +1,5 @@
 // The verb `starling score`: log-probabilities of given translations.
+#include <cmath>
 #include <iostream>
 
 #include "cli/verbs.h"
@@ -15,6 +16,15 @@ struct ScoreArguments {
   bool per_token = false;
 };
 
+// Weights that are finite can still be too large to compute with.
+void require_numbers(const std::vector<double>& log_probability, const std::string& path, int64_t first_line) {
+  for (size_t i = 0; i < log_probability.size(); ++i)
+    if (!std::isfinite(log_probability[i]))
+      throw DataError(fmt::format(
+          "{}:{}: the model gives this pair the log-probability {}: its weights are too large to compute with; use another checkpoint",
+          path, first_line + static_cast<int64_t>(i), log_probability[i]));
+}
+
 void run_score(const ScoreArguments& a) {
   const auto files = real_file_system();
   const LoadedModel loaded = load_model(*files, a.model, a.precision, a.threads);
@@ -27,6 +37,7 @@ void run_score(const ScoreArguments& a) {
   Arena arena;
   bool more = true;
   while (more) {
+    const int64_t first_line = reader.line_number() + 1;
     std::vector<EncodedPair> pairs;  // a window at a time, so that any size of file works
     while (pairs.size() < 4096 && (more = reader.next(source, target))) {
       pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), source, target));
@@ -44,6 +55,7 @@ void run_score(const ScoreArguments& a) {
       for (int64_t b = 0; b < batch.target.sentences(); ++b)
         for (int32_t i = batch.target.offsets[b]; i < batch.target.offsets[b + 1]; ++i) log_probability[batch.sample_ids[b]] -= nll[i];
     }
+    require_numbers(log_probability, a.tsv.empty() ? a.source : a.tsv, first_line);
     for (size_t i = 0; i < pairs.size(); ++i)
       std::cout << fmt::format("{:.6f}\n",
                                a.per_token ? log_probability[i] / static_cast<double>(pairs[i].target.size()) : log_probability[i]);

@@ -114,11 +114,21 @@ class Search {
     return logits;
   }
 
+  // Comparisons with NaN would end every hypothesis at once or never, and translate to nothing without a word.
+  [[noreturn]] static void not_a_number(int32_t sentence, int64_t position) {
+    throw DataError(
+        fmt::format("the model's scores for sentence {} of a batch, target token {}, are NaN: its weights are too large to compute with; "
+                    "use another checkpoint",
+                    sentence + 1, position));
+  }
+
   void expand(const Tensor& logits, int64_t length) {
     // Where the end of sentence is not allowed, one more.
     k_ = std::min(options_.beam + (options_.fixed_length ? 1 : 0), logits.columns());
     values_.resize(logits.rows() * k_), indices_.resize(logits.rows() * k_);
     model_.parameters().backend().log_softmax_top_k(logits, k_, values_, indices_);
+    for (int64_t r = 0; r < logits.rows(); ++r)
+      if (std::isnan(values_[static_cast<size_t>(r * k_)])) not_a_number(sentence_[static_cast<size_t>(r)], length);
     for (Sentence& s : sentences_) choose(s, length);
   }
 

@@ -5,6 +5,7 @@
 
 #include "base/config.h"
 #include "decode/quantization.h"
+#include "tensor/finite.h"
 
 namespace starling {
 namespace {
@@ -131,6 +132,19 @@ std::vector<float> read_integers(const SafetensorsFile& file, const NamedBytes& 
   return values;
 }
 
+// A single NaN spreads to every score, and nothing that compares scores would notice.
+void require_finite(const std::string& path, const Parameter& p, std::span<const float> values) {
+  const int64_t at = first_not_finite(values);
+  if (at < 0) return;
+  std::string place;
+  for (int64_t i = p.shape.rank() - 1, rest = at; i >= 0; rest /= p.shape[static_cast<int>(i)], --i)
+    place = fmt::format("{}{}{}", rest % p.shape[static_cast<int>(i)], place.empty() ? "" : ", ", place);
+  throw DataError(
+      fmt::format("{}: tensor {}: element [{}] of {} is {}, which is no number to compute with; the training diverged or the file was "
+                  "damaged: use another checkpoint or copy of the model",
+                  path, p.name, place, p.shape.text(), values[static_cast<size_t>(at)]));
+}
+
 }  // namespace
 
 void load_weights(FileSystem& files, const std::string& path, ParameterStore& parameters, bool keep_integers) {
@@ -139,6 +153,7 @@ void load_weights(FileSystem& files, const std::string& path, ParameterStore& pa
     const NamedBytes& tensor = file.at(p.name);
     const bool integers = tensor.dtype == "I8" && p.shape.rank() == 2;
     const std::vector<float> values = integers ? read_integers(file, tensor, p.shape) : read_floats(file, p.name, dimensions(p.shape));
+    require_finite(path, p, values);
     if (p.value.dtype() == DType::f32)
       std::memcpy(p.value.raw(), values.data(), values.size() * sizeof(float));
     else

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/ordering.h"
 #include "text/metrics.h"
 
 namespace starling {
@@ -55,7 +56,8 @@ std::vector<SearchTrial> sweep_search(Translator& translator, const SearchOption
 
 const SearchTrial& best_trial(std::span<const SearchTrial> trials, const std::string& metric) {
   CHECK(!trials.empty(), "no trials");
-  return *std::max_element(trials.begin(), trials.end(), [&](const auto& a, const auto& b) { return a.value(metric) < b.value(metric); });
+  return *std::max_element(trials.begin(), trials.end(),
+                           [&](const auto& a, const auto& b) { return less_nan_lowest(a.value(metric), b.value(metric)); });
 }
 
 std::string trial_table(std::span<const SearchTrial> trials, const std::string& metric) {

@@ -156,6 +156,10 @@ class Quantizer {
   QuantizeResult run(const std::function<void(const QuantizeResult&)>& measured) {
     probe();
     result_.scores.push_back(scores("f32", *loaded_.model, &float_hypotheses_));
+    if (!std::isfinite(result_.scores.back().log_perplexity))
+      throw DataError(
+          fmt::format("{}: as floats the model's log-perplexity on {} is {}, no number to measure against; use another checkpoint",
+                      loaded_.description.directory, o_.source, result_.scores.back().log_perplexity));
     if (cpu_has_bf16()) {
       const LoadedModel narrow = load_model(files_, loaded_.description.directory, "bf16", o_.threads);
       result_.scores.push_back(scores("bf16", *narrow.model, nullptr));
@@ -203,7 +207,8 @@ class Quantizer {
     const double floats = cross_entropy(candidate_.model(), part_).per_token();
     for (size_t i = 0; i < candidate_.count(); ++i) {
       candidate_.use_integers(i);
-      const double cost = cross_entropy(candidate_.model(), part_).per_token() - floats;
+      double cost = cross_entropy(candidate_.model(), part_).per_token() - floats;
+      if (std::isnan(cost)) cost = std::numeric_limits<double>::infinity();  // no matrix is worse than one that makes no numbers
       candidate_.use_floats(i);
       const Parameter& p = candidate_.parameter(i);
       result_.matrices.push_back({.name = p.name, .shape = p.shape, .cost = cost, .input_bound = p.input_bound});
@@ -293,7 +298,7 @@ size_t floats_of_step(std::span<const double> costs, double excess) {
   const size_t most = std::max<size_t>(1, costs.size() / 2);
   size_t n = 0;
   for (; n < most && excess > 0 && costs[n] > 0; ++n) excess -= costs[n];
-  return n;
+  return std::max<size_t>(n, 1);  // an excess that is no number too must not stop here
 }
 
 QuantizeResult quantize_model(FileSystem& files, const QuantizeOptions& options, const std::function<void(const std::string&)>& progress,

@@ -30,6 +30,11 @@ TEST(FloatsOfStep, TakesWhatIsNeededAndNeverAll) {
   EXPECT_EQ(floats_of_step(std::vector<double>(16, -0.1), 1), 2u);  // none costs anything
   EXPECT_EQ(floats_of_step(std::vector<double>(16, 0.1), -1), 2u);  // only BLEU is too low
   EXPECT_EQ(floats_of_step(std::vector<double>{0.1}, 1), 1u);
+  // A loop goes on only if something is taken, whatever the numbers are.
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(floats_of_step(std::vector<double>(16, 0.1), nan), 1u);
+  EXPECT_EQ(floats_of_step(std::vector<double>(16, nan), 1), 1u);
+  EXPECT_EQ(floats_of_step(std::vector<double>{infinite, 0.1, 0.1, 0.1}, infinite), 1u);
 }
 
 class QuantizeTest : public testing::Test {
