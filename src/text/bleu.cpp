@@ -1,5 +1,5 @@
-// BLEU and GLEU. A corpus' BLEU needs ten integers: the two lengths, and per order the n-grams that match and those there are;
-// they are summed over sentences, and all the floating point happens once at the end, in the order in which sacreBLEU does it.
+// BLEU and GLEU. A corpus' BLEU needs ten integers: per order the n-grams that match and those there are, and the two lengths; they are
+// summed over sentences, and all the floating point happens once at the end, in the order in which sacreBLEU does it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "base/random.h"
 #include "text/metrics.h"
 #include "text/metrics_common.h"
 #include "text/ngrams.h"
@@ -25,6 +24,22 @@ struct Counts {
   std::array<double, kOrder> correct{}, total{};  // whole numbers until smoothing adds to them
   std::int64_t hypothesis_length = 0, reference_length = 0;
 };
+constexpr std::size_t kBleuWidth = 2 * kOrder + 2;
+
+void append(const Counts& counts, std::vector<double>& rows) {
+  rows.insert(rows.end(), counts.correct.begin(), counts.correct.end());
+  rows.insert(rows.end(), counts.total.begin(), counts.total.end());
+  rows.push_back(static_cast<double>(counts.hypothesis_length));
+  rows.push_back(static_cast<double>(counts.reference_length));
+}
+
+Counts from_sums(std::span<const double> sums) {
+  Counts counts;
+  for (int n = 0; n < kOrder; ++n) counts.correct[n] = sums[n], counts.total[n] = sums[kOrder + n];
+  counts.hypothesis_length = static_cast<std::int64_t>(sums[2 * kOrder]);
+  counts.reference_length = static_cast<std::int64_t>(sums[2 * kOrder + 1]);
+  return counts;
+}
 
 Tokens fingerprints(std::string_view sentence, BleuTokenizer tokenizer) {
   const std::string text = tokenize_for_bleu(sentence, tokenizer);
@@ -49,7 +64,8 @@ std::int64_t closest_length(std::size_t hypothesis, std::span<const Tokens> refe
   return best;
 }
 
-void count_sentence(const Tokens& hypothesis, std::span<const Tokens> references, detail::ClippedCounts& allowed, Counts& counts) {
+Counts count_sentence(const Tokens& hypothesis, std::span<const Tokens> references, detail::ClippedCounts& allowed) {
+  Counts counts;
   std::size_t tokens = hypothesis.size();
   for (const Tokens& reference : references) tokens += reference.size();
   allowed.clear(tokens * kOrder);
@@ -61,8 +77,9 @@ void count_sentence(const Tokens& hypothesis, std::span<const Tokens> references
     counts.total[n - 1] += 1;
     counts.correct[n - 1] += allowed.take(ngram);
   });
-  counts.hypothesis_length += static_cast<std::int64_t>(hypothesis.size());
-  counts.reference_length += closest_length(hypothesis.size(), references);
+  counts.hypothesis_length = static_cast<std::int64_t>(hypothesis.size());
+  counts.reference_length = closest_length(hypothesis.size(), references);
+  return counts;
 }
 
 double brevity_penalty(const Counts& counts) {
@@ -131,48 +148,31 @@ std::string signature(std::size_t references, const BleuOptions& options) {
                      options.effective_order ? "yes" : "no", name_of(options.tokenizer), smoothing_part(options), detail::version_part());
 }
 
-MetricScore finish(const Counts& counts, std::size_t references, const BleuOptions& options) {
-  const double penalty = brevity_penalty(counts);
+struct Score {
+  double score = 0, penalty = 1;
+  std::array<double, kOrder> precisions{};  // percent
+};
+
+Score score_of(const Counts& counts, const BleuOptions& options) {
+  Score result{.penalty = brevity_penalty(counts)};
   // Without a single match the score is 0, however it would be smoothed.
   bool any = false;
   for (const double correct : counts.correct) any = any || correct > 0;
-  const Precisions precisions = any ? smoothed_precisions(counts, options) : Precisions{};
-  const double score = any ? penalty * geometric_mean(precisions) : 0.0;
-  const auto& p = precisions.percent;
+  if (!any) return result;
+  const Precisions precisions = smoothed_precisions(counts, options);
+  result.score = result.penalty * geometric_mean(precisions);
+  result.precisions = precisions.percent;
+  return result;
+}
+
+MetricScore report(const Counts& counts, std::size_t references, const BleuOptions& options) {
+  const Score score = score_of(counts, options);
+  const auto& p = score.precisions;
   const double hypothesis = static_cast<double>(counts.hypothesis_length), reference = static_cast<double>(counts.reference_length);
   const double ratio = counts.reference_length > 0 ? hypothesis / reference : 0.0;
   std::string verbose = fmt::format("{:.1f}/{:.1f}/{:.1f}/{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", p[0], p[1], p[2],
-                                    p[3], penalty, ratio, counts.hypothesis_length, counts.reference_length);
-  return {"BLEU", score, signature(references, options), std::move(verbose)};
-}
-
-MetricScore bleu(Sentences hypotheses, const detail::ReferenceLists& references, const BleuOptions& options) {
-  detail::check_corpus(hypotheses, references);
-  Counts counts;
-  detail::ClippedCounts allowed;
-  std::vector<Tokens> reference_tokens(references.size());
-  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
-    for (std::size_t r = 0; r < references.size(); ++r) reference_tokens[r] = prepare(references[r][i], options);
-    count_sentence(prepare(hypotheses[i], options), reference_tokens, allowed, counts);
-  }
-  return finish(counts, references.size(), options);
-}
-
-// The counts of each sentence alone; those of a corpus are their sums.
-std::vector<Counts> counts_by_sentence(Sentences hypotheses, Sentences references) {
-  detail::check_corpus(hypotheses, {references});
-  detail::ClippedCounts allowed;
-  std::vector<Counts> counts(hypotheses.size());
-  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
-    const Tokens reference = prepare(references[i], BleuOptions{});
-    count_sentence(prepare(hypotheses[i], BleuOptions{}), {&reference, 1}, allowed, counts[i]);
-  }
-  return counts;
-}
-
-void add(const Counts& from, Counts& to) {
-  for (int n = 0; n < kOrder; ++n) to.correct[n] += from.correct[n], to.total[n] += from.total[n];
-  to.hypothesis_length += from.hypothesis_length, to.reference_length += from.reference_length;
+                                    p[3], score.penalty, ratio, counts.hypothesis_length, counts.reference_length);
+  return {"BLEU", score.score, signature(references, options), std::move(verbose)};
 }
 
 double gleu(const Tokens& hypothesis, const Tokens& reference, detail::ClippedCounts& allowed) {
@@ -196,38 +196,55 @@ double gleu(const Tokens& hypothesis, const Tokens& reference) {
   return gleu(hypothesis, reference, allowed);
 }
 
-MetricScore mean_gleu(Sentences hypotheses, const detail::ReferenceLists& references, const GleuOptions& options) {
-  detail::check_corpus(hypotheses, references);
-  detail::ClippedCounts allowed;
-  double sum = 0;
+}  // namespace
+
+CountedMetric detail::count_bleu(Sentences hypotheses, const ReferenceLists& references, const BleuOptions& options) {
+  check_corpus(hypotheses, references);
+  CountedMetric counted{.width = kBleuWidth};
+  ClippedCounts allowed;
+  std::vector<Tokens> reference_tokens(references.size());
+  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
+    for (std::size_t r = 0; r < references.size(); ++r) reference_tokens[r] = prepare(references[r][i], options);
+    append(count_sentence(prepare(hypotheses[i], options), reference_tokens, allowed), counted.counts);
+  }
+  counted.score = [options](std::span<const double> sums) { return score_of(from_sums(sums), options).score; };
+  counted.corpus = report(from_sums(counted.sums()), references.size(), options);
+  return counted;
+}
+
+// Two numbers a sentence, its best GLEU and 1, so that a mean is a function of sums as every other score is.
+CountedMetric detail::count_gleu(Sentences hypotheses, const ReferenceLists& references, const GleuOptions& options) {
+  check_corpus(hypotheses, references);
+  CountedMetric counted{.width = 2};
+  ClippedCounts allowed;
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {
     const Tokens hypothesis = prepare(hypotheses[i], options);
     double best = 0;
     for (const Sentences& list : references) best = std::max(best, gleu(hypothesis, prepare(list[i], options), allowed));
-    sum += best;
+    counted.counts.insert(counted.counts.end(), {best, 1.0});
   }
-  return {"GLEU", 100 * sum / static_cast<double>(hypotheses.size()),
-          fmt::format("nrefs:{}|case:{}|tok:{}|{}", references.size(), options.lowercase ? "lc" : "mixed", name_of(options.tokenizer),
-                      detail::version_part()),
-          ""};
+  counted.score = [](std::span<const double> sums) { return 100 * sums[0] / sums[1]; };
+  counted.corpus = {"GLEU", counted.score(counted.sums()),
+                    fmt::format("nrefs:{}|case:{}|tok:{}|{}", references.size(), options.lowercase ? "lc" : "mixed",
+                                name_of(options.tokenizer), version_part()),
+                    ""};
+  return counted;
 }
 
-}  // namespace
-
 MetricScore corpus_bleu(Sentences hypotheses, Sentences references, const BleuOptions& options) {
-  return bleu(hypotheses, {references}, options);
+  return detail::count_bleu(hypotheses, {references}, options).corpus;
 }
 
 MetricScore corpus_bleu(Sentences hypotheses, References references, const BleuOptions& options) {
-  return bleu(hypotheses, detail::as_lists(references), options);
+  return detail::count_bleu(hypotheses, detail::as_lists(references), options).corpus;
 }
 
 MetricScore corpus_gleu(Sentences hypotheses, Sentences references, const GleuOptions& options) {
-  return mean_gleu(hypotheses, {references}, options);
+  return detail::count_gleu(hypotheses, {references}, options).corpus;
 }
 
 MetricScore corpus_gleu(Sentences hypotheses, References references, const GleuOptions& options) {
-  return mean_gleu(hypotheses, detail::as_lists(references), options);
+  return detail::count_gleu(hypotheses, detail::as_lists(references), options).corpus;
 }
 
 double sentence_gleu(std::string_view hypothesis, std::string_view reference, BleuTokenizer tokenizer) {
@@ -240,24 +257,6 @@ double sentence_gleu(std::string_view hypothesis, std::string_view reference, Bl
 
 double sentence_gleu(std::span<const std::int32_t> hypothesis, std::span<const std::int32_t> reference) {
   return gleu(Tokens(hypothesis.begin(), hypothesis.end()), Tokens(reference.begin(), reference.end()));
-}
-
-ScoreInterval bleu_difference_interval(Sentences a, Sentences b, Sentences references, int resamples, std::uint64_t seed) {
-  CHECK(resamples > 0, "{} resamples", resamples);
-  const std::vector<Counts> of_a = counts_by_sentence(a, references), of_b = counts_by_sentence(b, references);
-  Random random(seed, 0xB1E0);
-  std::vector<double> differences;
-  for (int r = 0; r < resamples; ++r) {
-    Counts sum_a, sum_b;
-    for (std::size_t i = 0; i < of_a.size(); ++i) {
-      const std::size_t drawn = random.below(of_a.size());
-      add(of_a[drawn], sum_a), add(of_b[drawn], sum_b);
-    }
-    differences.push_back(finish(sum_a, 1, {}).score - finish(sum_b, 1, {}).score);
-  }
-  std::sort(differences.begin(), differences.end());
-  const auto at = [&](double share) { return differences[static_cast<std::size_t>(share * static_cast<double>(resamples - 1) + 0.5)]; };
-  return {at(0.025), at(0.975)};
 }
 
 }  // namespace starling

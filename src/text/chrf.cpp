@@ -108,41 +108,58 @@ void check_options(const ChrfOptions& options) {
   if (options.beta < 1) throw ConfigError(fmt::format("chrF beta {}; give 1 or more", options.beta));
 }
 
-MetricScore chrf(Sentences hypotheses, const detail::ReferenceLists& references, const ChrfOptions& options) {
-  check_options(options);
-  detail::check_corpus(hypotheses, references);
-  detail::ClippedCounts allowed;
-  Counts total(options.character_order + options.word_order);
-  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
-    const Prepared hypothesis = prepare(hypotheses[i], options);
-    Counts best;
-    double best_score = -1;
-    for (const Sentences& list : references) {
-      Counts counts = count_sentence(hypothesis, prepare(list[i], options), options, allowed);
-      const double score = f_score(counts, options.beta);
-      if (score > best_score) {
-        best_score = score;
-        best = std::move(counts);
-      }
-    }
-    for (std::size_t n = 0; n < total.size(); ++n) {
-      total[n].hypothesis += best[n].hypothesis;
-      total[n].reference += best[n].reference;
-      total[n].matches += best[n].matches;
+void append(const Counts& counts, std::vector<double>& rows) {
+  for (const OrderCounts& order : counts) {
+    for (const std::int64_t n : {order.hypothesis, order.reference, order.matches}) rows.push_back(static_cast<double>(n));
+  }
+}
+
+Counts from_sums(std::span<const double> sums) {
+  Counts counts(sums.size() / 3);
+  for (std::size_t n = 0; n < counts.size(); ++n) {
+    const auto at = [&](std::size_t k) { return static_cast<std::int64_t>(sums[3 * n + k]); };
+    counts[n] = {at(0), at(1), at(2)};
+  }
+  return counts;
+}
+
+// The counts with the reference that suits the hypothesis best.
+Counts best_counts(const Prepared& hypothesis, std::size_t sentence, const detail::ReferenceLists& references, const ChrfOptions& options,
+                   detail::ClippedCounts& allowed) {
+  Counts best;
+  double best_score = -1;
+  for (const Sentences& list : references) {
+    Counts counts = count_sentence(hypothesis, prepare(list[sentence], options), options, allowed);
+    const double score = f_score(counts, options.beta);
+    if (score > best_score) {
+      best_score = score;
+      best = std::move(counts);
     }
   }
-  const std::string name = fmt::format("chrF{}{}", options.beta, std::string(options.word_order, '+'));
-  return {name, f_score(total, options.beta), signature(references.size(), options), ""};
+  return best;
 }
 
 }  // namespace
 
+CountedMetric detail::count_chrf(Sentences hypotheses, const ReferenceLists& references, const ChrfOptions& options) {
+  check_options(options);
+  check_corpus(hypotheses, references);
+  CountedMetric counted{.width = 3 * static_cast<std::size_t>(options.character_order + options.word_order)};
+  ClippedCounts allowed;
+  for (std::size_t i = 0; i < hypotheses.size(); ++i)
+    append(best_counts(prepare(hypotheses[i], options), i, references, options, allowed), counted.counts);
+  counted.score = [beta = options.beta](std::span<const double> sums) { return f_score(from_sums(sums), beta); };
+  counted.corpus = {fmt::format("chrF{}{}", options.beta, std::string(options.word_order, '+')), counted.score(counted.sums()),
+                    signature(references.size(), options), ""};
+  return counted;
+}
+
 MetricScore corpus_chrf(Sentences hypotheses, Sentences references, const ChrfOptions& options) {
-  return chrf(hypotheses, {references}, options);
+  return detail::count_chrf(hypotheses, {references}, options).corpus;
 }
 
 MetricScore corpus_chrf(Sentences hypotheses, References references, const ChrfOptions& options) {
-  return chrf(hypotheses, detail::as_lists(references), options);
+  return detail::count_chrf(hypotheses, detail::as_lists(references), options).corpus;
 }
 
 }  // namespace starling

@@ -69,13 +69,24 @@ nlohmann::ordered_json MetricScore::to_json() const {
   return json;
 }
 
-MetricScore evaluate(std::string_view metric, Sentences hypotheses, References references, const EvaluateOptions& options) {
-  if (metric == "bleu") return corpus_bleu(hypotheses, references, {.tokenizer = options.tokenizer, .lowercase = options.lowercase});
-  if (metric == "chrf") return corpus_chrf(hypotheses, references, {.lowercase = options.lowercase});
-  if (metric == "chrf++") return corpus_chrf(hypotheses, references, {.word_order = 2, .lowercase = options.lowercase});
-  if (metric == "ter") return corpus_ter(hypotheses, references);
-  if (metric == "gleu") return corpus_gleu(hypotheses, references, {.tokenizer = options.tokenizer, .lowercase = options.lowercase});
+std::vector<double> CountedMetric::sums() const {
+  std::vector<double> sums(width, 0.0);
+  for (std::size_t i = 0; i < counts.size(); ++i) sums[i % width] += counts[i];
+  return sums;
+}
+
+CountedMetric count_metric(std::string_view metric, Sentences hypotheses, References references, const EvaluateOptions& options) {
+  const detail::ReferenceLists lists = detail::as_lists(references);
+  if (metric == "bleu") return detail::count_bleu(hypotheses, lists, {.tokenizer = options.tokenizer, .lowercase = options.lowercase});
+  if (metric == "chrf") return detail::count_chrf(hypotheses, lists, {.lowercase = options.lowercase});
+  if (metric == "chrf++") return detail::count_chrf(hypotheses, lists, {.word_order = 2, .lowercase = options.lowercase});
+  if (metric == "ter") return detail::count_ter(hypotheses, lists, {});
+  if (metric == "gleu") return detail::count_gleu(hypotheses, lists, {.tokenizer = options.tokenizer, .lowercase = options.lowercase});
   throw ConfigError(fmt::format("unknown metric '{}'; choose from bleu, chrf, chrf++, ter, gleu", metric));
+}
+
+MetricScore evaluate(std::string_view metric, Sentences hypotheses, References references, const EvaluateOptions& options) {
+  return count_metric(metric, hypotheses, references, options).corpus;
 }
 
 }  // namespace starling

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -68,12 +69,6 @@ using References = std::span<const std::vector<std::string>>;
 MetricScore corpus_bleu(Sentences hypotheses, Sentences references, const BleuOptions& options = {});
 MetricScore corpus_bleu(Sentences hypotheses, References references, const BleuOptions& options = {});
 
-struct ScoreInterval {
-  double low = 0, high = 0;
-};
-/// Where BLEU(a) - BLEU(b) lies in 95 % of corpora drawn from these sentences with replacement: paired bootstrap (Koehn, 2004, section 4).
-ScoreInterval bleu_difference_interval(Sentences a, Sentences b, Sentences references, int resamples = 1000, std::uint64_t seed = 1);
-
 /// Corpus chrF and chrF++ (Popović, 2015 and 2017), 0 to 100; of several references the one that scores best counts.
 MetricScore corpus_chrf(Sentences hypotheses, Sentences references, const ChrfOptions& options = {});
 MetricScore corpus_chrf(Sentences hypotheses, References references, const ChrfOptions& options = {});
@@ -106,5 +101,22 @@ struct EvaluateOptions {
 
 /// The metric called "bleu", "chrf", "chrf++", "ter" or "gleu"; throws ConfigError for another name.
 MetricScore evaluate(std::string_view metric, Sentences hypotheses, References references, const EvaluateOptions& options = {});
+
+/// A metric counted by sentence. A corpus' score is a function of the sums of its sentences' counts, so that corpora that are drawn from
+/// these sentences are scored without looking at text again (text/significance.h).
+struct CountedMetric {
+  std::size_t width = 0;                                      // numbers a sentence
+  std::vector<double> counts;                                 // [sentences, width]; whole numbers, except for GLEU
+  std::function<double(std::span<const double> sums)> score;  // [width] sums over sentences to the score
+  MetricScore corpus;                                         // of all sentences together
+
+  std::size_t sentences() const { return counts.size() / width; }
+  std::span<const double> row(std::size_t sentence) const { return std::span(counts).subspan(sentence * width, width); }
+  /// [width] sums over all sentences.
+  std::vector<double> sums() const;
+};
+
+/// What `evaluate` scores, with its counts by sentence; the same errors.
+CountedMetric count_metric(std::string_view metric, Sentences hypotheses, References references, const EvaluateOptions& options = {});
 
 }  // namespace starling

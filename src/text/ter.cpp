@@ -242,10 +242,6 @@ class ShiftSearch {
   Shift best_;
 };
 
-struct SentenceEdits {
-  std::int64_t edits = 0, reference_words = 0;
-};
-
 Words numbered(const std::vector<std::string_view>& words, std::unordered_map<std::string_view, std::uint32_t>& numbers) {
   Words out;
   out.reserve(words.size());
@@ -258,30 +254,6 @@ Words numbered(const std::vector<std::string_view>& words, std::unordered_map<st
 
 std::string prepared(const std::string& sentence, const TerOptions& options) {
   return options.case_sensitive ? sentence : to_lower_utf8(sentence);
-}
-
-MetricScore ter(Sentences hypotheses, const detail::ReferenceLists& references, const TerOptions& options) {
-  detail::check_corpus(hypotheses, references);
-  double edits = 0, reference_words = 0;  // of several references: the fewest edits, and the mean length
-  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
-    std::unordered_map<std::string_view, std::uint32_t> numbers;
-    const std::string hypothesis = prepared(hypotheses[i], options);
-    const Words hypothesis_words = numbered(split_on_space(hypothesis), numbers);
-    std::int64_t fewest = std::numeric_limits<std::int64_t>::max(), words = 0;
-    std::vector<std::string> texts(references.size());  // the map's keys point into them
-    for (std::size_t r = 0; r < references.size(); ++r) {
-      texts[r] = prepared(references[r][i], options);
-      const Words reference = numbered(split_on_space(texts[r]), numbers);
-      fewest = std::min(fewest, translation_edits(hypothesis_words, reference));
-      words += static_cast<std::int64_t>(reference.size());
-    }
-    edits += static_cast<double>(fewest);
-    reference_words += static_cast<double>(words) / static_cast<double>(references.size());
-  }
-  const double rate = reference_words > 0 ? edits / reference_words : (edits > 0 ? 1.0 : 0.0);
-  std::string signature = fmt::format("nrefs:{}|case:{}|tok:tercom|norm:no|punct:yes|asian:no|{}", references.size(),
-                                      options.case_sensitive ? "mixed" : "lc", detail::version_part());
-  return {"TER", 100 * rate, std::move(signature), ""};
 }
 
 }  // namespace
@@ -303,12 +275,41 @@ std::int64_t translation_edits(std::span<const std::uint32_t> hypothesis, std::s
   return shifts + distance;
 }
 
+// Two whole numbers a sentence: of several references the fewest edits, and the words of all of them, whose mean is what counts.
+CountedMetric detail::count_ter(Sentences hypotheses, const ReferenceLists& references, const TerOptions& options) {
+  check_corpus(hypotheses, references);
+  CountedMetric counted{.width = 2};
+  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
+    std::unordered_map<std::string_view, std::uint32_t> numbers;
+    const std::string hypothesis = prepared(hypotheses[i], options);
+    const Words hypothesis_words = numbered(split_on_space(hypothesis), numbers);
+    std::int64_t fewest = std::numeric_limits<std::int64_t>::max(), words = 0;
+    std::vector<std::string> texts(references.size());  // the map's keys point into them
+    for (std::size_t r = 0; r < references.size(); ++r) {
+      texts[r] = prepared(references[r][i], options);
+      const Words reference = numbered(split_on_space(texts[r]), numbers);
+      fewest = std::min(fewest, translation_edits(hypothesis_words, reference));
+      words += static_cast<std::int64_t>(reference.size());
+    }
+    counted.counts.insert(counted.counts.end(), {static_cast<double>(fewest), static_cast<double>(words)});
+  }
+  counted.score = [lists = static_cast<double>(references.size())](std::span<const double> sums) {
+    if (sums[1] == 0) return sums[0] > 0 ? 100.0 : 0.0;
+    return 100 * (sums[0] / (sums[1] / lists));
+  };
+  counted.corpus = {"TER", counted.score(counted.sums()),
+                    fmt::format("nrefs:{}|case:{}|tok:tercom|norm:no|punct:yes|asian:no|{}", references.size(),
+                                options.case_sensitive ? "mixed" : "lc", version_part()),
+                    ""};
+  return counted;
+}
+
 MetricScore corpus_ter(Sentences hypotheses, Sentences references, const TerOptions& options) {
-  return ter(hypotheses, {references}, options);
+  return detail::count_ter(hypotheses, {references}, options).corpus;
 }
 
 MetricScore corpus_ter(Sentences hypotheses, References references, const TerOptions& options) {
-  return ter(hypotheses, detail::as_lists(references), options);
+  return detail::count_ter(hypotheses, detail::as_lists(references), options).corpus;
 }
 
 }  // namespace starling

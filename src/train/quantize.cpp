@@ -169,7 +169,9 @@ class Quantizer {
     result_.scores.push_back(scores("int8", *loaded_.model, &hypotheses_));
     if (!within(result_.scores.back())) choose_floats();
     result_.within_bounds = within(result_.scores.back());
-    result_.bleu_difference = bleu_difference_interval(hypotheses_, float_hypotheses_, sample_.references);
+    const References references(&sample_.references, 1);
+    result_.bleu_difference =
+        difference_interval(count_metric("bleu", hypotheses_, references), count_metric("bleu", float_hypotheses_, references));
     for (size_t i = 0; i < candidate_.count(); ++i) result_.matrices[i].quantized = candidate_.parameter(i).quantized;
     observe_inputs();
     if (measured) measured(result_);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "decode/model_directory.h"
-#include "text/metrics.h"
+#include "text/significance.h"
 
 namespace starling {
 

@@ -469,29 +469,6 @@ std::string data_error(const Corpus& hypotheses, const std::vector<Corpus>& refe
   return "no DataError";
 }
 
-TEST(Property, TheIntervalOfADifferenceHoldsTheDifference) {
-  const std::vector<std::string> references{"the cat sat on the mat today", "a dog runs in the big park", "we saw two red houses there",
-                                            "she reads a very old book", "they play by the river side"};
-  std::vector<std::string> worse = references;
-  worse[1] = "a dog runs in a park", worse[3] = "she has a very old book";
-  const double difference = corpus_bleu(references, references).score - corpus_bleu(worse, references).score;
-  const ScoreInterval i = bleu_difference_interval(references, worse, references),
-                      back = bleu_difference_interval(worse, references, references);
-  EXPECT_LT(i.low, difference);
-  EXPECT_GT(i.high, difference);
-  EXPECT_GE(i.low, 0);  // never better in any sample
-  EXPECT_NEAR(i.low, -back.high, 1e-9);
-  EXPECT_NEAR(i.high, -back.low, 1e-9);
-  const ScoreInterval none = bleu_difference_interval(worse, worse, references);
-  EXPECT_EQ(none.low, 0);
-  EXPECT_EQ(none.high, 0);
-  // One sentence can only be drawn as itself.
-  const auto one = [](const std::vector<std::string>& v) { return std::span(v).subspan(1, 1); };
-  const ScoreInterval exact = bleu_difference_interval(one(references), one(worse), one(references));
-  EXPECT_EQ(exact.low, exact.high);
-  EXPECT_NEAR(exact.low, corpus_bleu(one(references), one(references)).score - corpus_bleu(one(worse), one(references)).score, 1e-9);
-}
-
 TEST(Input, ErrorsNameCountsAndPlace) {
   EXPECT_EQ(data_error({"a", "b"}, {{"a", "b"}, {"a", "b", "c"}}),
             "2 hypotheses but 3 sentences in reference list 2; give one reference for each hypothesis");
