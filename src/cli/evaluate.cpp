@@ -1,9 +1,11 @@
 // The verb `starling evaluate`. It prints what sacreBLEU prints for the same files, so that either can check the other and scripts
-// that read sacreBLEU's JSON read this, too. One metric gives one JSON object, several give an array.
+// that read sacreBLEU's JSON read this, too. One metric gives one JSON object, several give an array; several systems give a table or an
+// array by system, with a test of each against the first on request.
 #include "cli/evaluate.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -13,7 +15,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "text/metrics.h"
+#include "cli/system_table.h"
+#include "text/significance.h"
 #include "text/unicode.h"
 
 namespace starling {
@@ -21,13 +24,15 @@ namespace starling {
 namespace {
 
 struct EvaluateArguments {
-  std::string hypotheses;
-  std::vector<std::string> references;
+  std::vector<std::string> hypotheses, references;
   std::vector<std::string> metrics{"bleu"};
   std::string tokenize = "13a";
   bool lowercase = false;
   std::string format = "text";
   int width = 2;
+  bool bootstrap = false, exchanges = false;
+  int resamples = 1000, trials = 10000;
+  std::uint64_t seed = 12345;
 };
 
 std::vector<std::string> read_lines(std::istream& in, const std::string& name) {
@@ -60,12 +65,65 @@ std::vector<std::string> read_hypotheses(const std::string& path) {
 
 using Corpora = std::vector<std::vector<std::string>>;
 
-void check_line_counts(const EvaluateArguments& arguments, std::size_t hypotheses, const Corpora& references) {
+void check_line_counts(const EvaluateArguments& arguments, const std::string& name, std::size_t hypotheses, const Corpora& references) {
   for (std::size_t r = 0; r < references.size(); ++r) {
     if (references[r].size() == hypotheses) continue;
-    const std::string name = arguments.hypotheses == "-" ? "standard input" : arguments.hypotheses;
-    throw DataError(fmt::format("{} has {} lines, but {} has {}; line n of the one must correspond to line n of the other", name,
-                                hypotheses, arguments.references[r], references[r].size()));
+    throw DataError(fmt::format("{} has {} lines, but {} has {}; line n of the one must correspond to line n of the other",
+                                name == "-" ? "standard input" : name, hypotheses, arguments.references[r], references[r].size()));
+  }
+}
+
+// A file that is named again, as by `--hypotheses base.txt *.txt`, counts once.
+std::vector<std::string> distinct(const std::vector<std::string>& names) {
+  std::vector<std::string> once;
+  for (const std::string& name : names) {
+    if (std::find(once.begin(), once.end(), name) == once.end()) once.push_back(name);
+  }
+  return once;
+}
+
+std::string about_test(const EvaluateArguments& a) {
+  if (!a.bootstrap && !a.exchanges) return "";
+  const std::string first =
+      a.bootstrap
+          ? fmt::format(
+                "Paired bootstrap resampling, {} resamples, seed {}. In brackets: the mean of the resampled corpora's scores and half of "
+                "the\ninterval that holds 95 % of them.\n",
+                a.resamples, a.seed)
+          : fmt::format("Paired approximate randomisation, {} trials, seed {}.\n", a.trials, a.seed);
+  return first +
+         "p: the probability of a difference to the baseline at least as large as the one seen, if only chance made it.\n"
+         "* marks p < 0.05: chance alone seldom makes such a difference. How much it matters is another question.";
+}
+
+// "nrefs:1|case:..." with the test's parameters where sacreBLEU has them: "nrefs:1|bs:1000|seed:12345|case:...".
+std::string tested_signature(const std::string& signature, const EvaluateArguments& a) {
+  if (!a.bootstrap && !a.exchanges) return signature;
+  const std::string test = a.bootstrap ? fmt::format("bs:{}", a.resamples) : fmt::format("ar:{}", a.trials);
+  return fmt::format("{}|{}|seed:{}{}", signature.substr(0, signature.find('|')), test, a.seed, signature.substr(signature.find('|')));
+}
+
+std::vector<TestedScore> tested(const std::vector<CountedMetric>& systems, const EvaluateArguments& a) {
+  if (a.bootstrap) return paired_bootstrap(systems, a.resamples, a.seed);
+  if (a.exchanges) return paired_randomization(systems, a.trials, a.seed);
+  std::vector<TestedScore> scores;
+  for (const CountedMetric& system : systems) scores.push_back({.score = system.corpus.score});
+  return scores;
+}
+
+void compare_systems(const EvaluateArguments& a, const std::vector<std::string>& names, const Corpora& hypotheses,
+                     const Corpora& references, const EvaluateOptions& options) {
+  ComparedSystems compared{.names = names, .about = about_test(a)};
+  for (const std::string& metric : a.metrics) {
+    std::vector<CountedMetric> systems;
+    for (const auto& lines : hypotheses) systems.push_back(count_metric(metric, lines, references, options));
+    const MetricScore& baseline = systems.front().corpus;
+    compared.metrics.push_back({baseline.name, tested_signature(baseline.signature, a), tested(systems, a)});
+  }
+  if (a.format == "json") {
+    std::cout << system_json(compared).dump(1) << "\n";
+  } else {
+    std::cout << system_table(compared, a.width);
   }
 }
 
@@ -77,14 +135,33 @@ void print_json(const std::vector<MetricScore>& scores) {
 
 void run_evaluate(const EvaluateArguments& arguments) {
   const EvaluateOptions options{.tokenizer = bleu_tokenizer_from(arguments.tokenize), .lowercase = arguments.lowercase};
-  const std::vector<std::string> hypotheses = read_hypotheses(arguments.hypotheses);
-  Corpora references;
+  const std::vector<std::string> names = distinct(arguments.hypotheses);
+  if (names.size() == 1 && (arguments.bootstrap || arguments.exchanges)) {
+    throw ConfigError(fmt::format(
+        "a paired test compares systems, but --hypotheses names only {}; give the baseline first, then the others", names.front()));
+  }
+  Corpora hypotheses, references;
   for (const std::string& path : arguments.references) references.push_back(read_file_lines(path));
-  check_line_counts(arguments, hypotheses.size(), references);
+  for (const std::string& name : names) {
+    hypotheses.push_back(read_hypotheses(name));
+    check_line_counts(arguments, name, hypotheses.back().size(), references);
+  }
+  if (names.size() > 1) return compare_systems(arguments, names, hypotheses, references, options);
   std::vector<MetricScore> scores;
-  for (const std::string& metric : arguments.metrics) scores.push_back(evaluate(metric, hypotheses, references, options));
+  for (const std::string& metric : arguments.metrics) scores.push_back(evaluate(metric, hypotheses.front(), references, options));
   if (arguments.format == "json") return print_json(scores);
   for (const MetricScore& score : scores) std::cout << score.signed_text(arguments.width) << "\n";
+}
+
+void add_test_options(CLI::App& sub, EvaluateArguments& a) {
+  auto* bootstrap = sub.add_flag("--paired-bs", a.bootstrap,
+                                 "With several systems: test each against the first by paired bootstrap resampling, with 95 % intervals");
+  auto* exchanges =
+      sub.add_flag("--paired-ar", a.exchanges, "With several systems: test each against the first by paired approximate randomisation");
+  exchanges->excludes(bootstrap);
+  sub.add_option("--paired-bs-n", a.resamples, "Corpora that --paired-bs draws")->check(CLI::Range(1, 10000000))->capture_default_str();
+  sub.add_option("--paired-ar-n", a.trials, "Trials of --paired-ar")->check(CLI::Range(1, 10000000))->capture_default_str();
+  sub.add_option("--seed", a.seed, "Seed of the draws; equal seeds give equal figures")->capture_default_str();
 }
 
 }  // namespace
@@ -92,7 +169,9 @@ void run_evaluate(const EvaluateArguments& arguments) {
 void add_evaluate(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("evaluate", "Score translations against references: BLEU, chrF, chrF++, TER as in sacreBLEU; GLEU");
   const auto arguments = std::make_shared<EvaluateArguments>();
-  sub->add_option("--hypotheses", arguments->hypotheses, "The translations, one a line, UTF-8; - reads standard input")->required();
+  sub->add_option("--hypotheses", arguments->hypotheses,
+                  "The translations, one a line, UTF-8; - reads standard input; several files are several systems, the first the baseline")
+      ->required();
   sub->add_option("--references", arguments->references, "The reference translations, line by line; repeat the option for more references")
       ->required()
       ->allow_extra_args(false);
@@ -109,6 +188,7 @@ void add_evaluate(CLI::App& app) {
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   sub->add_option("--width", arguments->width, "Decimals of the score in text output")->check(CLI::Range(0, 15))->capture_default_str();
+  add_test_options(*sub, *arguments);
   sub->callback([arguments] { run_evaluate(*arguments); });
 }
 

@@ -1,4 +1,5 @@
-// The verb `starling score`: log-probabilities of given translations.
+// The verb `starling score`: log-probabilities of given translations, and on request of each of their pieces. One line a sentence, so that
+// output and input can be pasted together; docs/formats.md.
 #include <cmath>
 #include <iostream>
 
@@ -13,16 +14,67 @@ struct ScoreArguments {
   std::string model, source, target, tsv, precision = "f32";
   int64_t batch_tokens = 4000, max_length = 2000;
   int threads = 0;
-  bool per_token = false;
+  bool per_token = false, tokens = false;
 };
 
+double sum_of(const std::vector<float>& scores) {
+  double sum = 0;
+  for (const float score : scores) sum += score;
+  return sum;
+}
+
 // Weights that are finite can still be too large to compute with.
-void require_numbers(const std::vector<double>& log_probability, const std::string& path, int64_t first_line) {
-  for (size_t i = 0; i < log_probability.size(); ++i)
-    if (!std::isfinite(log_probability[i]))
+void require_numbers(const std::vector<std::vector<float>>& scores, const std::string& path, int64_t first_line) {
+  for (size_t i = 0; i < scores.size(); ++i)
+    if (!std::isfinite(sum_of(scores[i])))
       throw DataError(fmt::format(
           "{}:{}: the model gives this pair the log-probability {}: its weights are too large to compute with; use another checkpoint",
-          path, first_line + static_cast<int64_t>(i), log_probability[i]));
+          path, first_line + static_cast<int64_t>(i), sum_of(scores[i])));
+}
+
+// A piece as one word: spaces and control characters, which a vocabulary may hold, are written as SentencePiece writes bytes.
+std::string printable(const std::string& piece) {
+  std::string out;
+  for (const char c : piece) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte <= 0x20 || byte == 0x7F) {
+      out += fmt::format("<0x{:02X}>", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+// The log-probabilities of each pair's target tokens, end of sentence included.
+std::vector<std::vector<float>> token_scores(Model& model, const std::vector<EncodedPair>& pairs, int64_t batch_tokens) {
+  std::vector<std::vector<float>> scores(pairs.size());
+  if (pairs.empty()) return scores;
+  Arena arena;
+  for (const Batch& batch : make_batches(pairs, batch_tokens)) {
+    arena.release({});
+    Tape tape(model.parameters(), arena, false);
+    std::vector<float> nll;
+    model.loss(tape, batch, 0.0, &nll);
+    for (int64_t b = 0; b < batch.target.sentences(); ++b) {
+      for (int32_t i = batch.target.offsets[b]; i < batch.target.offsets[b + 1]; ++i) scores[batch.sample_ids[b]].push_back(-nll[i]);
+    }
+  }
+  return scores;
+}
+
+void print_scores(const std::vector<float>& scores, const EncodedPair& pair, const Vocabulary& target, const ScoreArguments& a) {
+  const double sum = sum_of(scores);
+  std::string line = fmt::format("{:.6f}", a.per_token ? sum / static_cast<double>(scores.size()) : sum);
+  if (a.tokens) {
+    std::string pieces, numbers;
+    for (size_t i = 0; i < scores.size(); ++i) {
+      pieces += (i ? " " : "") + printable(target.piece(pair.target[i]));
+      numbers += fmt::format("{}{:.6f}", i ? " " : "", scores[i]);
+    }
+    line += "\t" + pieces + "\t" + numbers;
+  }
+  std::cout << line << '\n';
 }
 
 void run_score(const ScoreArguments& a) {
@@ -34,7 +86,6 @@ void run_score(const ScoreArguments& a) {
     throw ConfigError("name either --source and --target, or --tsv");
   PairReader reader(corpus);
   std::string_view source, target;
-  Arena arena;
   bool more = true;
   while (more) {
     const int64_t first_line = reader.line_number() + 1;
@@ -46,19 +97,9 @@ void run_score(const ScoreArguments& a) {
         throw DataError(fmt::format("{}:{}: a sentence of {} tokens; split it, or raise --max-length (now {})",
                                     a.tsv.empty() ? a.source : a.tsv, reader.line_number(), length, a.max_length));
     }
-    std::vector<double> log_probability(pairs.size(), 0.0);
-    for (const Batch& batch : pairs.empty() ? std::vector<Batch>() : make_batches(pairs, a.batch_tokens)) {
-      arena.release({});
-      Tape tape(loaded.model->parameters(), arena, false);
-      std::vector<float> nll;
-      loaded.model->loss(tape, batch, 0.0, &nll);
-      for (int64_t b = 0; b < batch.target.sentences(); ++b)
-        for (int32_t i = batch.target.offsets[b]; i < batch.target.offsets[b + 1]; ++i) log_probability[batch.sample_ids[b]] -= nll[i];
-    }
-    require_numbers(log_probability, a.tsv.empty() ? a.source : a.tsv, first_line);
-    for (size_t i = 0; i < pairs.size(); ++i)
-      std::cout << fmt::format("{:.6f}\n",
-                               a.per_token ? log_probability[i] / static_cast<double>(pairs[i].target.size()) : log_probability[i]);
+    const std::vector<std::vector<float>> scores = token_scores(*loaded.model, pairs, a.batch_tokens);
+    require_numbers(scores, a.tsv.empty() ? a.source : a.tsv, first_line);
+    for (size_t i = 0; i < pairs.size(); ++i) print_scores(scores[i], pairs[i], vocabularies.target(), a);
   }
   std::cout.flush();
 }
@@ -73,6 +114,7 @@ void add_score(CLI::App& app) {
   sub->add_option("--target", a->target, "its translation");
   sub->add_option("--tsv", a->tsv, "in place of both: one file, source and target separated by a tab");
   sub->add_flag("--per-token", a->per_token, "divide by the number of target tokens, end of sentence included");
+  sub->add_flag("--tokens", a->tokens, "after the score, separated by tabs: the target's pieces, and the log-probability of each");
   sub->add_option("--max-length", a->max_length, "longer sentences are an error, tokens a side")
       ->check(CLI::Range(1, 8192))
       ->capture_default_str();

@@ -1,0 +1,29 @@
+// Several systems side by side, as `starling evaluate` prints them: sacreBLEU's table with the tests' results, or its JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "text/significance.h"
+
+namespace starling {
+
+struct ComparedMetric {
+  std::string name, signature;      // "BLEU", "nrefs:1|bs:1000|seed:12345|..."
+  std::vector<TestedScore> scores;  // by system
+};
+
+struct ComparedSystems {
+  std::vector<std::string> names;  // the first is the baseline
+  std::vector<ComparedMetric> metrics;
+  std::string about;  // what was done and how to read it, lines; empty without a test
+};
+
+/// A table with one row for each system, what was tested, and the metrics' signatures. Scores have `width` decimals.
+std::string system_table(const ComparedSystems& compared, int width);
+
+/// [{"system": "Baseline: a", "BLEU": {"score", "p_value", "mean", "ci", "signature"}, ...}, ...]; what was not computed is null.
+nlohmann::ordered_json system_json(const ComparedSystems& compared);
+
+}  // namespace starling

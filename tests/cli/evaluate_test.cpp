@@ -1,0 +1,97 @@
+// `starling evaluate` with several systems: the table, the JSON and the tests' figures where they are known without computing them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+#include "text/unicode.h"
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class EvaluateTest : public ProgramTest {
+ protected:
+  // The reference, a system that is wrong in each line, the same under another name, and one without a fault.
+  void SetUp() override {
+    std::string reference, wrong;
+    for (int i = 0; i < 30; ++i) {
+      reference += fmt::format("this is line number {} of the text\n", i);
+      wrong += fmt::format("this is row number {} of text\n", i % 5);
+    }
+    write("reference", reference), write("base", wrong), write("same", wrong), write("right", reference);
+  }
+};
+
+TEST_F(EvaluateTest, TableWithBootstrap) {
+  const ShellOutcome o =
+      run("evaluate --hypotheses base --hypotheses same right --references reference --metrics bleu,ter --paired-bs --paired-bs-n 99");
+  ASSERT_EQ(o.status, 0) << o.text;
+  EXPECT_THAT(o.text, HasSubstr("│         System │   BLEU (μ ± 95% CI)    │   TER (μ ± 95% CI)   │\n"));
+  EXPECT_THAT(o.text, HasSubstr("│ Baseline: base │"));
+  EXPECT_THAT(o.text, HasSubstr("│           same │"));
+  EXPECT_THAT(o.text, HasSubstr("(p = 1.0000) "));                                                           // nothing differs
+  EXPECT_THAT(o.text, HasSubstr("│          right │ 100.00 (100.00 ± 0.00) │  0.00 (0.00 ± 0.00)  │\n"));  // each sample is right
+  EXPECT_THAT(o.text, HasSubstr("(p = 0.0100)*"));                                                           // 1 / (99 + 1)
+  EXPECT_THAT(o.text, HasSubstr("Paired bootstrap resampling, 99 resamples, seed 12345."));
+  EXPECT_THAT(o.text, HasSubstr("\nBLEU       nrefs:1|bs:99|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:starling-0.1.0\n"
+                                "TER        nrefs:1|bs:99|seed:12345|case:lc|tok:tercom|"));
+  // All lines of the table end in the same column.
+  std::size_t begin = 0, lines = 0;
+  for (std::size_t end; (end = o.text.find('\n', begin)) != std::string::npos && end > begin; begin = end + 1, ++lines)
+    EXPECT_EQ(decode_utf8(o.text.substr(begin, end - begin)).size(), decode_utf8(o.text.substr(0, o.text.find('\n'))).size());
+  EXPECT_EQ(lines, 11u);
+}
+
+TEST_F(EvaluateTest, JsonHasSacreBleusKeys) {
+  const std::string command = "evaluate --hypotheses base same right --references reference --metrics bleu,chrf++ --format json ";
+  const ShellOutcome o = run(command + "--paired-ar --paired-ar-n 199 --seed 7");
+  ASSERT_EQ(o.status, 0) << o.text;
+  const auto json = nlohmann::json::parse(o.text);
+  ASSERT_EQ(json.size(), 3u);
+  EXPECT_EQ(json[0]["system"], "Baseline: base");
+  EXPECT_EQ(json[0]["BLEU"]["p_value"], nullptr);
+  EXPECT_EQ(json[1]["BLEU"]["p_value"], 1.0);
+  EXPECT_EQ(json[1]["BLEU"]["score"], json[0]["BLEU"]["score"]);
+  EXPECT_EQ(json[2]["system"], "right");
+  EXPECT_EQ(json[2]["chrF2++"]["p_value"], 1 / 200.0);
+  EXPECT_EQ(json[2]["chrF2++"]["score"], 100.0);
+  EXPECT_EQ(json[2]["chrF2++"]["mean"], nullptr);
+  EXPECT_THAT(std::string(json[2]["BLEU"]["signature"]), HasSubstr("nrefs:1|ar:199|seed:7|case:mixed|"));
+
+  const auto bootstrap = nlohmann::json::parse(run(command + "--paired-bs").text);
+  EXPECT_NEAR(bootstrap[2]["BLEU"]["mean"], 100, 1e-9);
+  EXPECT_GT(bootstrap[0]["BLEU"]["ci"], 0);
+
+  const auto untested = nlohmann::json::parse(run(command).text);
+  EXPECT_EQ(untested[2]["BLEU"]["score"], json[2]["BLEU"]["score"]);
+  EXPECT_EQ(untested[2]["BLEU"]["p_value"], nullptr);
+  EXPECT_THAT(std::string(untested[0]["BLEU"]["signature"]), testing::StartsWith("nrefs:1|case:mixed|"));
+}
+
+TEST_F(EvaluateTest, OneSystemIsPrintedAsEver) {
+  const std::string one = run("evaluate --hypotheses base --references reference").text;
+  EXPECT_THAT(one, testing::StartsWith("BLEU|nrefs:1|case:mixed|"));
+  EXPECT_EQ(run("evaluate --hypotheses base base --references reference").text, one);  // named twice, counted once
+  EXPECT_THAT(run("evaluate --hypotheses base same --references reference").text, Not(HasSubstr("p =")));
+}
+
+TEST_F(EvaluateTest, WhatCannotBeTestedIsRefused) {
+  const ShellOutcome alone = run("evaluate --hypotheses base base --references reference --paired-bs");
+  EXPECT_EQ(alone.status, 2);
+  EXPECT_EQ(alone.text,
+            "starling: error: a paired test compares systems, but --hypotheses names only base; give the baseline first, "
+            "then the others\n");
+  EXPECT_EQ(run("evaluate --hypotheses base same --references reference --paired-bs --paired-ar").status, 2);
+  EXPECT_EQ(run("evaluate --hypotheses base same --references reference --paired-bs --paired-bs-n 0").status, 2);
+  write("short", "one line\n");
+  const ShellOutcome unequal = run("evaluate --hypotheses base short --references reference --paired-bs");
+  EXPECT_EQ(unequal.status, 3);
+  EXPECT_THAT(unequal.text, HasSubstr("short has 1 lines, but reference has 30"));
+}
+
+}  // namespace
+}  // namespace starling

@@ -1,0 +1,64 @@
+// `starling score --tokens`: the pieces spell the translation, and their log-probabilities sum up to the sentence's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tests/cli/program.h"
+
+namespace starling {
+namespace {
+
+std::vector<std::string> parts(const std::string& text, char separator) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, separator);) out.push_back(part);
+  return out;
+}
+
+class ScoreTest : public ProgramTest {
+ protected:
+  void SetUp() override {
+    write("a", seeing(200, true)), write("b", seeing(200, false));
+    ASSERT_EQ(run("train --data.source a --data.target b --train.output run --vocab.size 60 --model.preset transformer-tiny "
+                  "--model.width 32 --model.feed-forward 64 --model.heads 2 --train.batch-tokens 400 --train.threads 1 "
+                  "--train.precision f32 --train.warmup 5 --train.learning-rate 3e-3 --train.max-steps 20")
+                  .status,
+              0);
+    write("source", "see ab now\nsee xy now\n\nsee zz now\n"), write("target", "siehe ba jetzt\nsiehe 漢 jetzt\n\n\n");
+  }
+  std::vector<std::string> score(const std::string& options) const {
+    const ShellOutcome o = run("score --model run --source source --target target --threads 1 " + options);
+    EXPECT_EQ(o.status, 0) << o.text;
+    return parts(o.text, '\n');
+  }
+};
+
+TEST_F(ScoreTest, TokensSumUpToTheSentence) {
+  const auto plain = score(""), lines = score("--tokens"), means = score("--tokens --per-token");
+  ASSERT_EQ(plain.size(), 4u);
+  ASSERT_EQ(lines.size(), 4u);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const auto columns = parts(lines[i], '\t');
+    ASSERT_EQ(columns.size(), 3u) << lines[i];
+    EXPECT_EQ(columns[0], plain[i]);
+    const auto pieces = parts(columns[1], ' '), numbers = parts(columns[2], ' ');
+    ASSERT_EQ(pieces.size(), numbers.size());
+    double sum = 0;
+    for (const std::string& number : numbers) {
+      EXPECT_LT(std::stod(number), 0);
+      sum += std::stod(number);
+    }
+    EXPECT_NEAR(sum, std::stod(plain[i]), 1e-6 * static_cast<double>(numbers.size() + 1));  // six decimals each
+    EXPECT_NEAR(std::stod(parts(means[i], '\t')[0]), sum / static_cast<double>(numbers.size()), 2e-6);
+    EXPECT_EQ(pieces.back(), "</s>");
+  }
+  std::string text;
+  for (const std::string& piece : parts(parts(lines[0], '\t')[1], ' ')) text += piece;
+  EXPECT_EQ(text, "▁siehe▁ba▁jetzt</s>");
+  EXPECT_THAT(parts(lines[1], '\t')[1], testing::HasSubstr(" <unk> "));
+  EXPECT_EQ(parts(lines[2], '\t')[1], "</s>");  // a blank line has an end only
+}
+
+}  // namespace
+}  // namespace starling
