@@ -4,8 +4,6 @@
 #include <atomic>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -21,6 +19,7 @@
 #include "base/sha256.h"
 #include "decode/model_directory.h"
 #include "race/picture.h"
+#include "race/record.h"
 #include "race/results.h"
 #include "race/times.h"
 #include "train/progress.h"
@@ -39,91 +38,9 @@ struct Interrupted {
   int status;
 };
 
-// What is kept of a run, in <race>/records.json.
-struct Record {
-  std::string configuration;  // its digest
-  bool done = false, diverged = false;
-  std::vector<std::pair<int64_t, std::map<std::string, double>>> validations;  // update, scores
-  std::map<int64_t, RaceTimes::At> times;                                      // of these updates, where they are not replayed
-  std::map<std::string, double> finals;
-
-  // Of the last validation; infinite if the run diverged.
-  double loss() const {
-    if (diverged || validations.empty()) return std::numeric_limits<double>::infinity();
-    const double value = validations.back().second.at("cross-entropy");
-    return std::isfinite(value) ? value : std::numeric_limits<double>::infinity();
-  }
-};
-
 std::string scenario_text(Scenario scenario) {
   const std::vector<ConfigSection> sections{config_section("cluster", "", scenario)};
   return write_config(sections);
-}
-
-// JSON has no other numbers than finite ones: null stands for those.
-Json scores_to_json(const std::map<std::string, double>& scores) {
-  Json json = Json::object();
-  for (const auto& [metric, score] : scores) json[metric] = std::isfinite(score) ? Json(score) : Json();
-  return json;
-}
-
-std::map<std::string, double> scores_from(const Json& json) {
-  std::map<std::string, double> scores;
-  for (const auto& [metric, score] : json.items())
-    scores[metric] = score.is_null() ? std::numeric_limits<double>::quiet_NaN() : score.get<double>();
-  return scores;
-}
-
-Json times_to_json(const std::map<int64_t, RaceTimes::At>& times) {
-  Json updates = Json::array();
-  for (const auto& [step, at] : times) updates.push_back({{"step", step}, {"ns", at.ns}, {"tokens", at.tokens}, {"bytes", at.bytes}});
-  return updates;
-}
-
-std::map<int64_t, RaceTimes::At> times_from(const Json& updates) {
-  std::map<int64_t, RaceTimes::At> times;
-  for (const Json& t : updates)
-    times[t.at("step").get<int64_t>()] = {t.at("ns").get<int64_t>(), t.at("tokens").get<int64_t>(), t.at("bytes").get<int64_t>()};
-  return times;
-}
-
-Json to_json(const Record& r) {
-  Json validations = Json::array();
-  for (const auto& [step, scores] : r.validations) validations.push_back({{"step", step}, {"scores", scores_to_json(scores)}});
-  Json json{{"configuration", r.configuration},
-            {"done", r.done},
-            {"diverged", r.diverged},
-            {"validations", validations},
-            {"finals", scores_to_json(r.finals)}};
-  if (!r.times.empty()) json["times"] = times_to_json(r.times);
-  return json;
-}
-
-Record record_from(const Json& j, const std::string& path, const std::string& run) {
-  Record r;
-  try {
-    j.at("configuration").get_to(r.configuration), j.at("done").get_to(r.done), j.at("diverged").get_to(r.diverged);
-    for (const Json& v : j.at("validations")) r.validations.emplace_back(v.at("step").get<int64_t>(), scores_from(v.at("scores")));
-    r.finals = scores_from(j.at("finals"));
-    if (j.contains("times")) r.times = times_from(j.at("times"));
-  } catch (const Json::exception& e) {
-    throw DataError(fmt::format("{}: {} is not the record of a run ({}); remove it", path, run, e.what()));
-  }
-  return r;
-}
-
-// The validations of a run, from its events. A run that was continued did everything after its checkpoint again.
-std::vector<std::pair<int64_t, std::map<std::string, double>>> validations_of(const std::string& run) {
-  std::map<int64_t, std::map<std::string, double>> by_step;
-  std::ifstream events(join_path(run, "events.jsonl"));
-  for (std::string line; std::getline(events, line);) {
-    const Json event = Json::parse(line, nullptr, false);
-    if (event.is_discarded()) continue;
-    const std::string type = event.value("type", "");
-    if (type == "start") by_step.erase(by_step.upper_bound(event.at("step").get<int64_t>()), by_step.end());
-    if (type == "validation") by_step[event.at("step").get<int64_t>()] = scores_from(event.at("scores"));
-  }
-  return {by_step.begin(), by_step.end()};
 }
 
 class Race {
@@ -165,7 +82,7 @@ class Race {
   mutable std::mutex say_mutex_;                            // of progress_
   std::mutex mutex_;                                        // of all that follows
   Json kept_ = Json::object();                              // records.json: those of other recipes too
-  std::map<std::string, Record> records_;                   // of this race, by name of the run
+  std::map<std::string, RaceRecord> records_;               // of this race, by name of the run
   std::map<std::string, double> rates_;                     // chosen, by arm
   std::vector<Candidate> candidates_;
   std::vector<std::string> finalists_;
@@ -219,7 +136,7 @@ class Race {
     if (!fs::exists(path)) return files_->replace_file(path, now.dump() + "\n");
     const Json then = parse_json_object(read_text_file(path), path);
     for (const char* what : {"training", "validation"})
-      if (then.value(what, "") != now[what])
+      if (then.value(what, Json()) != now[what])
         throw ConfigError(fmt::format(
             "{}: this race began with other {} data than there is now; restore the files, or choose another race.output", r_.output, what));
   }
@@ -451,7 +368,7 @@ class Race {
 
   std::string records_path() const { return join_path(r_.output, "records.json"); }
 
-  void save(const RaceRun& run, const Record& record) {
+  void save(const RaceRun& run, const RaceRecord& record) {
     const std::lock_guard lock(mutex_);
     kept_[run.name()] = to_json(record);
     std::string text;  // a line for each run
@@ -478,7 +395,7 @@ class Race {
   void ensure(const RaceRun& run) {
     const Config config = race_config(r_, run);
     const double tokens = static_cast<double>(planned_tokens(r_, run));
-    Record record = kept(run);
+    RaceRecord record = kept(run, config);
     const std::string configuration = configuration_of(run, config);
     if (!record.configuration.empty() && record.configuration != configuration)
       throw ConfigError(
@@ -500,12 +417,13 @@ class Race {
   }
 
   // What is known of the run from before.
-  Record kept(const RaceRun& run) {
+  RaceRecord kept(const RaceRun& run, const Config& config) {
     const std::lock_guard lock(mutex_);
-    return kept_.contains(run.name()) ? record_from(kept_[run.name()], records_path(), run.name()) : Record{};
+    if (!kept_.contains(run.name())) return {};
+    return record_from(kept_[run.name()], fmt::format("{}: {}", records_path(), run.name()), config.train.max_steps, !run.network.empty());
   }
 
-  void report(const RaceRun& run, const Record& record) const {
+  void report(const RaceRun& run, const RaceRecord& record) const {
     std::string text =
         fmt::format("run {} of {}: {}, {} worker{}, seed {}, learning rate {:g}{}: ", number_, planned_runs_, run.arm->name, run.workers,
                     run.workers == 1 ? "" : "s", run.seed, run.rate, run.network.empty() ? "" : ", on " + run.network);
@@ -531,7 +449,7 @@ class Race {
   }
 
   // What an interruption leaves of the record: validations once all updates are done.
-  void train(const RaceRun& run, const Config& config, Record& record) {
+  void train(const RaceRun& run, const Config& config, RaceRecord& record) {
     const bool lost = !run.trial && !r_.final_metrics.empty() && !latest_checkpoint(*files_, config.train.output);
     if (!record.diverged && (record.validations.empty() || lost)) train_updates(run, config, record);
     if (std::isfinite(record.loss()) && !run.trial && !r_.final_metrics.empty()) record.finals = final_scores(config);
@@ -541,7 +459,7 @@ class Race {
     for (const char* name : {"checkpoints", "best", "data"}) fs::remove_all(fs::path(config.train.output) / name);
   }
 
-  void train_updates(const RaceRun& run, const Config& config, Record& record) {
+  void train_updates(const RaceRun& run, const Config& config, RaceRecord& record) {
     const std::string directory = config.train.output;
     if (!progress_.updated) say(fmt::format("training {}: {} updates", run.name(), config.train.max_steps));
     files_->make_directories(directory);
@@ -598,7 +516,7 @@ class Race {
   // ---- times ----
 
   // Times of the run's validations on a network, kept in <race>/replays.
-  std::map<int64_t, RaceTimes::At> times_of(const RaceRun& run, const std::string& network, const Record& record) const {
+  std::map<int64_t, RaceTimes::At> times_of(const RaceRun& run, const std::string& network, const RaceRecord& record) const {
     if (record.validations.empty()) return {};
     if (!run.network.empty()) return record.times;
     const Config config = race_config(r_, run);
@@ -620,18 +538,15 @@ class Race {
     return times;
   }
 
-  static std::map<int64_t, RaceTimes::At> at_validations(const RaceTimes& all, const Record& record) {
+  static std::map<int64_t, RaceTimes::At> at_validations(const RaceTimes& all, const RaceRecord& record) {
     std::map<int64_t, RaceTimes::At> times;
     for (const auto& [step, scores] : record.validations) times[step] = all.at(step);
     return times;
   }
 
   static std::map<int64_t, RaceTimes::At> read_times(const std::string& path) {
-    try {
-      return times_from(parse_json_object(read_text_file(path), path).at("updates"));
-    } catch (const Json::exception& e) {
-      throw DataError(fmt::format("{}: not the times of a replay ({}); remove the file", path, e.what()));
-    }
+    const Json json = parse_json_object(read_text_file(path), path);
+    return times_from(json.contains("updates") ? json.at("updates") : Json(), path);
   }
 
   void write_times(const std::string& path, const std::map<int64_t, RaceTimes::At>& times) const {
@@ -640,7 +555,7 @@ class Race {
 
   // ---- results ----
 
-  RaceResult result(const RaceRun& run, const std::string& network, const Record& record) const {
+  RaceResult result(const RaceRun& run, const std::string& network, const RaceRecord& record) const {
     const bool diverged = !std::isfinite(record.loss());
     RaceResult result{run.arm->name, network, run.arm->control, run.workers, 0, run.seed, run.rate, diverged, {}, record.finals};
     if (!network.empty()) result.bandwidth_gbit_s = resolved(scenario(*run.arm, run.workers, network).network).inter.bandwidth_gbit_s;

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "data/batches.h"
 #include "decode/model_directory.h"
+#include "race/record.h"
 #include "train/replica.h"
 #include "train/trainer.h"
 
@@ -221,7 +222,10 @@ void TimesRecorder::continue_from(int64_t updates) {
     RankTimes& t = rank.times;
     const auto by_then = static_cast<size_t>(std::upper_bound(t.ns.begin(), t.ns.end(), moment) - t.ns.begin());
     const size_t kept = alone_ && &rank != &ranks_[0] ? by_then : count;
-    CHECK(kept <= t.ns.size(), "{}: {} updates of a rank instead of {}", path_, t.ns.size(), kept);
+    if (t.ns.size() < kept)
+      throw DataError(
+          fmt::format("{}: times of {} updates of a rank are recorded, but the run continues after {}; remove the run's directory", path_,
+                      t.ns.size(), kept));
     for (auto* values : {&t.ns, &t.tokens, &t.bytes}) values->resize(kept);
     rank.first_bytes = kept > 0 ? t.bytes.back() : 0;
     if (!alone_ && kept > 0) first_ns_ = std::min(first_ns_, t.ns.back());
@@ -244,18 +248,28 @@ void TimesRecorder::keep() const {
 
 void TimesRecorder::load() {
   const nlohmann::json record = parse_json_object(read_text_file(path_), path_);
-  try {
-    const nlohmann::json& ranks = record.at("ranks");
-    if (ranks.size() != ranks_.size())
-      throw DataError(fmt::format("{}: times of {} ranks instead of {}; remove the run's directory", path_, ranks.size(), ranks_.size()));
-    for (size_t r = 0; r < ranks_.size(); ++r) {
-      RankTimes& t = ranks_[r].times;
-      ranks[r].at("ns").get_to(t.ns), ranks[r].at("tokens").get_to(t.tokens), ranks[r].at("bytes").get_to(t.bytes);
+  const auto refuse = [&](const std::string& what) {
+    throw DataError(fmt::format("{}: not a record of times: {}; remove the run's directory", path_, what));
+  };
+  if (!record.contains("ranks") || !record.at("ranks").is_array()) refuse("it has no list of ranks");
+  const nlohmann::json& ranks = record.at("ranks");
+  if (ranks.size() != ranks_.size()) refuse(fmt::format("it has {} ranks instead of {}", ranks.size(), ranks_.size()));
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    RankTimes& t = ranks_[r].times;
+    for (auto [key, values] : {std::pair("ns", &t.ns), {"tokens", &t.tokens}, {"bytes", &t.bytes}}) {
+      if (!ranks[r].is_object() || !ranks[r].contains(key)) refuse(fmt::format("rank {} has no {}", r, key));
+      *values = counts_from(ranks[r].at(key), path_, fmt::format("{} of rank {}", key, r));
     }
+    if (t.tokens.size() != t.ns.size() || t.bytes.size() != t.ns.size()) refuse(fmt::format("rank {} has lists of unequal length", r));
+    if (!std::is_sorted(t.ns.begin(), t.ns.end())) refuse(fmt::format("the times of rank {} run backwards", r));
+  }
+  try {
     if (record.contains("pauses")) record.at("pauses").get_to(pauses_);
   } catch (const nlohmann::json::exception& e) {
-    throw DataError(fmt::format("{}: not a record of times ({}); remove the run's directory", path_, e.what()));
+    refuse(e.what());
   }
+  for (const auto& [step, ns] : pauses_)
+    if (step < 0 || ns < 0) refuse(fmt::format("a pause after {} updates at {} ns", step, ns));
 }
 
 RaceTimes TimesRecorder::times() const {
