@@ -104,21 +104,13 @@ void PairReader::unequal_lines(bool first_longer) {
   std::string_view line;
   while (longer.next(line)) {
   }
-  throw DataError(fmt::format("{}:{}: has {} lines but {} has {}; the two sides must correspond line by line, align them again",
-                              shorter.path(), shorter.line_number(), shorter.line_number(), longer.path(), longer.line_number()));
+  throw starling::unequal_lines(shorter.path(), shorter.line_number(), longer.path(), longer.line_number());
 }
 
-std::vector<int64_t> check_corpora(const DataOptions& options) {
-  check_options(options);
-  for (const CorpusFiles& files : options.train) PairReader opened(files);  // a missing file is told before an hour of reading
-  std::vector<int64_t> pairs;
-  for (const CorpusFiles& files : options.train) {
-    PairReader reader(files);
-    std::string_view source, target;
-    pairs.push_back(0);
-    while (reader.next(source, target)) ++pairs.back();
-  }
-  return pairs;
+DataError unequal_lines(const std::string& a, int64_t a_lines, const std::string& b, int64_t b_lines) {
+  if (a_lines > b_lines) return unequal_lines(b, b_lines, a, a_lines);
+  return DataError(fmt::format("{}:{}: has {} lines but {} has {}; the two sides must correspond line by line, align them again", a,
+                               a_lines, a_lines, b, b_lines));
 }
 
 std::function<bool(std::string_view&)> corpus_lines(const DataOptions& options, Side side) {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+#include "base/task_progress.h"
 #include "data/line_reader.h"
 
 namespace starling {
@@ -40,6 +42,7 @@ class PairReader {
   bool next(std::string_view& source, std::string_view& target);
 
   int64_t line_number() const { return first_.line_number(); }
+  uint64_t bytes_read() const { return first_.bytes_read() + (second_ ? second_->bytes_read() : 0); }  // see LineReader
 
  private:
   bool next_columns(std::string_view& source, std::string_view& target);
@@ -49,8 +52,14 @@ class PairReader {
   std::optional<LineReader> second_;
 };
 
-/// Reads every corpus to its end and returns the number of pairs of each; throws at the first defect.
-std::vector<int64_t> check_corpora(const DataOptions& options);
+/// The error for sides with unequal numbers of lines; it begins with the end of the shorter.
+DataError unequal_lines(const std::string& a, int64_t a_lines, const std::string& b, int64_t b_lines);
+
+/// Bytes of all the files, as they are on the disk; a file that is not there counts as empty.
+uint64_t corpus_bytes(const DataOptions& options);
+
+/// Reads every corpus to its end, several files at a time, and returns the number of pairs of each; throws the first defect.
+std::vector<int64_t> check_corpora(const DataOptions& options, int threads = 1, const Say& say = {});
 
 enum class Side { source, target, both };
 

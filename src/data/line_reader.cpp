@@ -36,14 +36,17 @@ class RawFile : public ByteSource {
   size_t read(char* data, size_t capacity) override {
     while (true) {
       const ssize_t got = ::read(fd_, data, capacity);
-      if (got >= 0) return static_cast<size_t>(got);
+      if (got >= 0) return position_ += static_cast<uint64_t>(got), static_cast<size_t>(got);
       if (errno != EINTR) throw IoError(fmt::format("{}: cannot be read: {}", shown(path_), std::strerror(errno)));
     }
   }
 
+  uint64_t position() const override { return position_; }
+
  private:
   std::string path_;
   int fd_ = -1;
+  uint64_t position_ = 0;
 };
 
 // The first bytes of a file, looked at and then given out again.
@@ -65,6 +68,7 @@ class Peeked : public ByteSource {
     given_ += count;
     return count;
   }
+  uint64_t position() const override { return inner_->position(); }
 
  private:
   std::unique_ptr<ByteSource> inner_;
@@ -97,6 +101,7 @@ class GzipBytes : public ByteSource {
     }
     return capacity - stream_.avail_out;
   }
+  uint64_t position() const override { return inner_->position(); }
 
  private:
   bool refill() {
@@ -148,6 +153,7 @@ class ZstdBytes : public ByteSource {
     }
     return output.pos;
   }
+  uint64_t position() const override { return inner_->position(); }
 
  private:
   void step(ZSTD_outBuffer& output) {

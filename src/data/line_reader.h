@@ -16,6 +16,8 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual size_t read(char* data, size_t capacity) = 0;
+  /// Bytes of the file read so far, which for an archive are compressed ones.
+  virtual uint64_t position() const = 0;
 };
 
 /// Opens a file ("-" is standard input) and decompresses it if its first bytes say so; throws IoError or DataError.
@@ -35,6 +37,8 @@ class LineReader {
   /// 1-based number of the line last returned (0 before the first).
   int64_t line_number() const { return line_number_; }
   const std::string& path() const { return path_; }
+  /// Bytes of the file read so far, of an archive compressed ones; a little more than the lines that were given out.
+  uint64_t bytes_read() const { return bytes_->position(); }
 
  private:
   void fill();

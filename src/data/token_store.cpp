@@ -1,124 +1,173 @@
-// The two files: train.index (one 64-bit entry a pair, filter counts by corpus, trailer) and train.tokens (header, ids). A pair's entry
-// is the position of its first token (40 bits) and its source length (24 bits); the next entry's position is where it ends.
+// The index (train.index): a head, the filter counts of each corpus, the facts of each shard, a checksum of it all.
 #include "data/token_store.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <exception>
+#include <functional>
+#include <set>
+#include <thread>
 
 #include "base/error.h"
-#include "text/vocabulary_format.h"
+#include "base/hash64.h"
+#include "data/tokenize.h"
 
 namespace starling {
 namespace {
 
-constexpr char kIndexMagic[8] = {'S', 'T', 'A', 'R', 'L', 'I', 'D', 'X'};
-constexpr char kTokenMagic[8] = {'S', 'T', 'A', 'R', 'L', 'T', 'O', 'K'};
-constexpr uint32_t kVersion = 1;
-constexpr int kLengthBits = 24;
-constexpr size_t kBuffer = size_t{1} << 20;  // bytes a system call
-constexpr uint64_t kMaxTokens = uint64_t{1} << (64 - kLengthBits);
+constexpr char kMagic[8] = {'S', 'T', 'A', 'R', 'L', 'I', 'D', 'X'};
+constexpr const char* kIndexName = "train.index";
+constexpr uint64_t kMaxIndexBytes = uint64_t{1} << 30;  // ten million shards
 
-struct TokenHeader {  // at the beginning of train.tokens
+struct IndexHead {
   char magic[8];
-  uint32_t version, token_bytes;
-  uint64_t fingerprint;
+  uint64_t fingerprint, source_size, target_size, corpora, shards;
+  uint32_t version, unused;
 };
-static_assert(sizeof(TokenHeader) == 24);
+static_assert(sizeof(IndexHead) == 56 && sizeof(FilterCounts) == 40);
 
-struct IndexTrailer {  // at the end of train.index, so that both files are written from front to back
-  uint64_t corpora, pairs, tokens, source_size, target_size;
-  uint64_t fingerprint;
-  uint64_t checksum;  // of the filter counts and of this trailer with checksum 0
-  uint32_t version, token_bytes;
-  char magic[8];
+struct Index {
+  IndexHead head{};
+  std::vector<FilterCounts> counts;
+  std::vector<ShardFacts> shards;
 };
-static_assert(sizeof(IndexTrailer) == 72 && sizeof(FilterCounts) == 40);
 
-std::string index_path(const std::string& directory) { return directory + "/train.index"; }
-std::string token_path(const std::string& directory) { return directory + "/train.tokens"; }
+std::string index_path(const std::string& directory) { return join_path(directory, kIndexName); }
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
   throw DataError(fmt::format("{}: {}; delete the file, it is made again from the text", path, what));
 }
 
-uint64_t trailer_checksum(IndexTrailer trailer, std::string_view counts) {
-  trailer.checksum = 0;
-  return vocabulary_format::hash(std::string(counts).append(reinterpret_cast<const char*>(&trailer), sizeof trailer));
+uint64_t checksum(std::string_view bytes) { return hash64(std::as_bytes(std::span(bytes))); }
+
+template <class T>
+void put(std::string& bytes, const T* values, size_t count) {
+  bytes.append(reinterpret_cast<const char*>(values), count * sizeof(T));
 }
 
-int32_t token_bytes_for(int64_t source_size, int64_t target_size) { return std::max(source_size, target_size) <= 65536 ? 2 : 4; }
+std::string to_bytes(const Index& index) {
+  std::string bytes;
+  put(bytes, &index.head, 1);
+  put(bytes, index.counts.data(), index.counts.size());
+  put(bytes, index.shards.data(), index.shards.size());
+  const uint64_t sum = checksum(bytes);
+  put(bytes, &sum, 1);
+  return bytes;
+}
+
+template <class T>
+void get(std::string_view& bytes, std::vector<T>& values, uint64_t count) {
+  values.resize(count);
+  std::memcpy(values.data(), bytes.data(), count * sizeof(T));
+  bytes.remove_prefix(count * sizeof(T));
+}
+
+Index read_index(FileSystem& files, const std::string& directory) {
+  const std::string path = index_path(directory), content = files.read_file(path, kMaxIndexBytes);
+  Index index;
+  if (content.size() < sizeof index.head + sizeof(uint64_t)) damaged(path, "is cut short");
+  std::memcpy(&index.head, content.data(), sizeof index.head);
+  const bool ours = std::memcmp(index.head.magic, kMagic, sizeof kMagic) == 0;
+  if (!ours) damaged(path, "is not an index of tokens, or one of an older version");
+  if (index.head.version != kTokenStoreVersion)
+    damaged(path, fmt::format("has version {} instead of {}", index.head.version, kTokenStoreVersion));
+  std::string_view bytes(content);
+  uint64_t sum = 0;
+  std::memcpy(&sum, bytes.data() + bytes.size() - sizeof sum, sizeof sum);
+  bytes.remove_suffix(sizeof sum);
+  if (sum != checksum(bytes)) damaged(path, "its checksum is wrong");
+  bytes.remove_prefix(sizeof index.head);
+  const uint64_t corpora = index.head.corpora, shards = index.head.shards;
+  if (corpora > bytes.size() || shards > bytes.size() || bytes.size() != corpora * sizeof(FilterCounts) + shards * sizeof(ShardFacts))
+    damaged(path, "has a wrong size");
+  get(bytes, index.counts, corpora);
+  get(bytes, index.shards, shards);
+  return index;
+}
+
+// The first failure is the one of the lowest number, whatever the threads.
+void for_each_shard(uint64_t count, int threads, const std::function<void(uint64_t)>& task) {
+  std::atomic<uint64_t> next{0};
+  std::vector<std::exception_ptr> failures(count);
+  const auto work = [&] {
+    for (uint64_t i; (i = next++) < count;) {
+      try {
+        task(i);
+      } catch (...) {
+        failures[i] = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (uint64_t i = 1; i < std::min<uint64_t>(count, static_cast<uint64_t>(std::max(threads, 1))); ++i) helpers.emplace_back(work);
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+}
 
 }  // namespace
 
-FilterCounts& FilterCounts::operator+=(const FilterCounts& other) {
-  total += other.total;
-  kept += other.kept;
-  empty += other.empty;
-  too_long += other.too_long;
-  ratio += other.ratio;
-  return *this;
+std::vector<std::optional<ShardFacts>> verified_shards(FileSystem& files, const std::string& directory, uint64_t fingerprint, int threads) {
+  std::vector<std::string> names;
+  if (files.exists(directory)) names = files.list(directory);
+  std::vector<std::optional<ShardFacts>> shards(2 * names.size());  // half of them may be missing
+  for_each_shard(shards.size(), threads, [&](uint64_t i) {
+    if (!std::binary_search(names.begin(), names.end(), file_name(shard_path(directory, fingerprint, i)))) return;
+    try {
+      shards[i] = verify_shard(files, directory, fingerprint, i);
+    } catch (const DataError&) {  // damaged, so not there
+    }
+  });
+  return shards;
 }
 
 // ---- reading
-
-struct TokenStore::Entry {
-  uint64_t begin, source, target;  // position of the first token; lengths
-};
 
 TokenStore::TokenStore(TokenStore&&) noexcept = default;
 TokenStore& TokenStore::operator=(TokenStore&&) noexcept = default;
 TokenStore::~TokenStore() = default;
 
-TokenStore TokenStore::open(FileSystem& files, const std::string& directory) {
+TokenStore TokenStore::open(FileSystem& files, const std::string& directory, int threads) {
+  const Index index = read_index(files, directory);
+  for_each_shard(index.shards.size(), threads, [&](uint64_t i) {
+    if (verify_shard(files, directory, index.head.fingerprint, i) != index.shards[i])
+      damaged(shard_path(directory, index.head.fingerprint, i), "does not belong to the index");
+  });
   TokenStore store;
-  store.directory_ = directory;
-  store.index_file_ = files.map(index_path(directory));
-  store.token_file_ = files.map(token_path(directory));
-  store.read_index(store.index_file_->bytes());
-  store.read_token_header(store.token_file_->bytes());
+  store.source_size_ = static_cast<int32_t>(index.head.source_size);
+  store.target_size_ = static_cast<int32_t>(index.head.target_size);
+  store.fingerprint_ = index.head.fingerprint;
+  store.counts_ = index.counts;
+  for (const ShardFacts& facts : index.shards) {
+    if (facts.counts.kept > 0) {
+      store.shard_begins_.push_back(store.pairs_);
+      store.shards_.emplace_back(files, directory, facts);
+    }
+    store.pairs_ += facts.counts.kept;
+    store.tokens_ += static_cast<int64_t>(facts.tokens);
+  }
+  for (int64_t begin = 0; const FilterCounts& count : store.counts_) {
+    store.begins_.push_back(begin);
+    if (count.kept < 0 || count.kept > store.pairs_ - begin) damaged(index_path(directory), "its counts contradict each other");
+    begin += count.kept;
+  }
   return store;
 }
 
-void TokenStore::read_index(std::span<const std::byte> bytes) {
-  const std::string path = index_path(directory_);
-  IndexTrailer trailer;
-  if (bytes.size() < sizeof trailer) damaged(path, "is cut short");
-  const std::span<const std::byte> before = bytes.first(bytes.size() - sizeof trailer);
-  std::memcpy(&trailer, bytes.data() + before.size(), sizeof trailer);
-  if (std::memcmp(trailer.magic, kIndexMagic, sizeof kIndexMagic) != 0) damaged(path, "is not a complete index of tokens");
-  if (trailer.version != kVersion) damaged(path, fmt::format("has version {} instead of {}", trailer.version, kVersion));
-  if (trailer.corpora > before.size() / sizeof(FilterCounts)) damaged(path, "has a damaged trailer");
-  const std::span<const std::byte> counts = before.last(trailer.corpora * sizeof(FilterCounts));
-  if (trailer.checksum != trailer_checksum(trailer, {reinterpret_cast<const char*>(counts.data()), counts.size()}))
-    damaged(path, "has a damaged trailer");
-  const size_t entry_bytes = before.size() - counts.size();
-  if (entry_bytes % 8 != 0 || entry_bytes / 8 != trailer.pairs + 1) damaged(path, "has a wrong size");
-
-  entries_ = bytes.data();
-  pairs_ = static_cast<int64_t>(trailer.pairs);
-  tokens_ = static_cast<int64_t>(trailer.tokens);
-  token_bytes_ = static_cast<int32_t>(trailer.token_bytes);
-  source_size_ = static_cast<int32_t>(trailer.source_size);
-  target_size_ = static_cast<int32_t>(trailer.target_size);
-  fingerprint_ = trailer.fingerprint;
-  counts_.resize(trailer.corpora);
-  std::memcpy(counts_.data(), counts.data(), counts.size());
-  for (int64_t begin = 0; const FilterCounts& count : counts_) {
-    begins_.push_back(begin);
-    begin += count.kept;
+StoreState TokenStore::look(FileSystem& files, const std::string& directory, const DataOptions& data, const Vocabulary& source,
+                            const Vocabulary& target) {
+  const uint64_t fingerprint = token_fingerprint(data, source, target);
+  try {
+    const Index index = read_index(files, directory);
+    for (uint64_t i = 0; i < index.shards.size(); ++i)
+      if (!files.exists(shard_path(directory, index.head.fingerprint, i))) return StoreState::missing;
+    return index.head.fingerprint == fingerprint ? StoreState::current : StoreState::other;
+  } catch (const DataError&) {
+  } catch (const IoError&) {
   }
-}
-
-void TokenStore::read_token_header(std::span<const std::byte> bytes) {
-  const std::string path = token_path(directory_);
-  TokenHeader header;
-  if (bytes.size() < sizeof header) damaged(path, "is cut short");
-  std::memcpy(&header, bytes.data(), sizeof header);
-  const bool same =
-      header.version == kVersion && header.token_bytes == static_cast<uint32_t>(token_bytes_) && header.fingerprint == fingerprint_;
-  if (std::memcmp(header.magic, kTokenMagic, sizeof kTokenMagic) != 0 || !same) damaged(path, "does not belong to train.index");
-  if (bytes.size() != sizeof header + static_cast<size_t>(tokens_) * header.token_bytes) damaged(path, "has a wrong size");
-  token_data_ = bytes.data() + sizeof header;
+  return StoreState::missing;
 }
 
 FilterCounts TokenStore::counts() const {
@@ -127,163 +176,90 @@ FilterCounts TokenStore::counts() const {
   return sum;
 }
 
-TokenStore::Entry TokenStore::entry(int64_t i) const {
+const ShardReader& TokenStore::shard_of(int64_t& i) const {
   CHECK(i >= 0 && i < pairs_, "pair {} of {}", i, pairs_);
-  uint64_t words[2];
-  std::memcpy(words, entries_ + 8 * i, sizeof words);
-  const uint64_t begin = words[0] >> kLengthBits, end = words[1] >> kLengthBits;
-  const uint64_t source = words[0] & ((uint64_t{1} << kLengthBits) - 1);
-  if (begin > end || end > static_cast<uint64_t>(tokens_) || source == 0 || source >= end - begin ||
-      (end - begin - source) >> kLengthBits != 0)
-    damaged(index_path(directory_), fmt::format("the entry of pair {} is damaged", i));
-  return {begin, source, end - begin - source};
+  const auto after = std::upper_bound(shard_begins_.begin(), shard_begins_.end(), i);
+  const auto at = static_cast<size_t>(after - shard_begins_.begin()) - 1;
+  i -= shard_begins_[at];
+  return shards_[at];
 }
 
 PairLengths TokenStore::lengths(int64_t i) const {
-  const Entry at = entry(i);
-  return {static_cast<int32_t>(at.source), static_cast<int32_t>(at.target)};
-}
-
-template <class Token>
-void TokenStore::append_as(const Entry& at, int64_t i, PackedTokens& source, PackedTokens& target) const {
-  const std::byte* from = token_data_ + at.begin * sizeof(Token);
-  const auto copy = [&](PackedTokens& to, uint64_t count, int32_t vocabulary_size) {
-    const size_t old = to.tokens.size();
-    to.tokens.resize(old + count);
-    for (uint64_t k = 0; k < count; ++k, from += sizeof(Token)) {
-      Token token;
-      std::memcpy(&token, from, sizeof token);
-      if (token >= static_cast<uint32_t>(vocabulary_size))
-        damaged(token_path(directory_), fmt::format("pair {} has the id {} of a vocabulary of {} pieces", i, token, vocabulary_size));
-      to.tokens[old + k] = static_cast<int32_t>(token);
-    }
-    to.offsets.push_back(static_cast<int32_t>(to.tokens.size()));
-  };
-  copy(source, at.source, source_size_);
-  copy(target, at.target, target_size_);
+  const ShardReader::Pair pair = shard_of(i).pair(i);
+  return {static_cast<int32_t>(pair.source), static_cast<int32_t>(pair.target)};
 }
 
 void TokenStore::append(int64_t i, PackedTokens& source, PackedTokens& target) const {
-  const Entry at = entry(i);
-  token_bytes_ == 2 ? append_as<uint16_t>(at, i, source, target) : append_as<uint32_t>(at, i, source, target);
+  const ShardReader& shard = shard_of(i);
+  const ShardReader::Pair pair = shard.pair(i);
+  const auto copy = [&](PackedTokens& to, uint64_t begin, uint64_t count, int32_t vocabulary_size) {
+    shard.append(i, begin, count, vocabulary_size, to.tokens);
+    to.offsets.push_back(static_cast<int32_t>(to.tokens.size()));
+  };
+  copy(source, pair.begin, pair.source, source_size_);
+  copy(target, pair.begin + pair.source, pair.target, target_size_);
 }
 
 // ---- writing
-
-// A file under another name until committed, written in pieces of a megabyte.
-class TokenStoreWriter::File {
- public:
-  File(FileSystem& files, const std::string& path)
-      : files_(files), path_(path), temporary_(path + ".new"), file_(files.create(temporary_)) {
-    buffer_.reserve(kBuffer);
-  }
-  ~File() {
-    if (committed_) return;
-    file_.reset();
-    try {
-      files_.remove(temporary_);
-    } catch (...) {  // the error that brought us here matters more; the next build writes over the remains
-    }
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  void write(const void* bytes, size_t size) {
-    const auto* from = static_cast<const std::byte*>(bytes);
-    buffer_.insert(buffer_.end(), from, from + size);
-    if (buffer_.size() >= kBuffer) flush();
-  }
-  void close() {
-    flush();
-    file_->sync();
-    file_->close();
-  }
-  void commit() {
-    files_.rename(temporary_, path_);
-    committed_ = true;
-  }
-
- private:
-  void flush() {
-    file_->write(std::span<const std::byte>(buffer_));
-    buffer_.clear();
-  }
-
-  FileSystem& files_;
-  std::string path_, temporary_;
-  std::unique_ptr<OutputFile> file_;
-  std::vector<std::byte> buffer_;
-  bool committed_ = false;
-};
 
 TokenStoreWriter::TokenStoreWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, int64_t source_size,
                                    int64_t target_size)
     : files_(files),
       directory_(directory),
-      token_bytes_(token_bytes_for(source_size, target_size)),
       fingerprint_(fingerprint),
       source_size_(static_cast<uint64_t>(source_size)),
       target_size_(static_cast<uint64_t>(target_size)) {
   files.make_directories(directory);
-  tokens_ = std::make_unique<File>(files, token_path(directory));
-  index_ = std::make_unique<File>(files, index_path(directory));
-  TokenHeader header{{}, kVersion, static_cast<uint32_t>(token_bytes_), fingerprint};
-  std::memcpy(header.magic, kTokenMagic, sizeof kTokenMagic);
-  tokens_->write(&header, sizeof header);
 }
 
 TokenStoreWriter::~TokenStoreWriter() = default;
 
 void TokenStoreWriter::append(std::span<const int32_t> source, std::span<const int32_t> target) {
-  CHECK(!source.empty() && !target.empty() && source.size() >> kLengthBits == 0 && target.size() >> kLengthBits == 0, "lengths {} and {}",
-        source.size(), target.size());
-  CHECK(tokens_written_ + source.size() + target.size() < kMaxTokens, "{} tokens", tokens_written_);
-  const uint64_t entry = (tokens_written_ << kLengthBits) | source.size();
-  index_->write(&entry, sizeof entry);
-  for (const std::span<const int32_t> side : {source, target}) {
-    tokens_written_ += side.size();
-    if (token_bytes_ == 4) {
-      tokens_->write(side.data(), side.size_bytes());
-    } else {
-      narrow_.assign(side.begin(), side.end());
-      tokens_->write(narrow_.data(), narrow_.size() * sizeof(uint16_t));
-    }
+  if (!shard_) {
+    const int token_bytes = std::max(source_size_, target_size_) <= 65536 ? 2 : 4;
+    shard_ = std::make_unique<ShardWriter>(files_, directory_, fingerprint_, next_shard(), token_bytes);
   }
-  ++pairs_written_;
-  ++corpus_pairs_;
+  shard_->append(source, target);
 }
 
-void TokenStoreWriter::end_corpus(const FilterCounts& counts) {
-  CHECK(counts.kept == corpus_pairs_, "kept {} of {} pairs appended", counts.kept, corpus_pairs_);
-  counts_.push_back(counts);
-  corpus_pairs_ = 0;
+void TokenStoreWriter::end_shard(const FilterCounts& counts) {
+  if (counts.total == 0) return;
+  if (!shard_) shard_ = std::make_unique<ShardWriter>(files_, directory_, fingerprint_, next_shard(), 2);  // all its pairs were dropped
+  shards_.push_back(shard_->finish(counts));
+  shard_.reset();
+  corpus_counts_ += counts;
+}
+
+void TokenStoreWriter::keep_shard(const ShardFacts& facts) {
+  CHECK(!shard_ && facts.number == next_shard() && facts.fingerprint == fingerprint_, "shard {}", facts.number);
+  shards_.push_back(facts);
+  corpus_counts_ += facts.counts;
+}
+
+void TokenStoreWriter::end_corpus(const FilterCounts& counts_of_last_shard) {
+  end_shard(counts_of_last_shard);
+  counts_.push_back(corpus_counts_);
+  corpus_counts_ = {};
 }
 
 void TokenStoreWriter::finish() {
-  CHECK(corpus_pairs_ == 0, "{} pairs belong to no corpus", corpus_pairs_);
-  const uint64_t last = tokens_written_ << kLengthBits;
-  index_->write(&last, sizeof last);
-  const std::string_view counts(reinterpret_cast<const char*>(counts_.data()), counts_.size() * sizeof(FilterCounts));
-  index_->write(counts.data(), counts.size());
-  IndexTrailer trailer{counts_.size(),
-                       pairs_written_,
-                       tokens_written_,
-                       source_size_,
-                       target_size_,
-                       fingerprint_,
-                       0,
-                       kVersion,
-                       static_cast<uint32_t>(token_bytes_),
-                       {}};
-  std::memcpy(trailer.magic, kIndexMagic, sizeof kIndexMagic);
-  trailer.checksum = trailer_checksum(trailer, counts);
-  index_->write(&trailer, sizeof trailer);
-
-  tokens_->close();
-  index_->close();
-  tokens_->commit();
-  index_->commit();
-  files_.sync_directory(directory_);
+  CHECK(!shard_ && corpus_counts_.total == 0, "{} pairs belong to no corpus", corpus_counts_.total);
+  Index index;
+  std::memcpy(index.head.magic, kMagic, sizeof kMagic);
+  index.head.fingerprint = fingerprint_;
+  index.head.source_size = source_size_;
+  index.head.target_size = target_size_;
+  index.head.corpora = counts_.size();
+  index.head.shards = shards_.size();
+  index.head.version = kTokenStoreVersion;
+  index.counts = counts_;
+  index.shards = shards_;
+  files_.sync_directory(directory_);  // the shards are there before the index says so
+  files_.replace_file(index_path(directory_), to_bytes(index));
+  std::set<std::string> keep{kIndexName};
+  for (const ShardFacts& facts : shards_) keep.insert(file_name(shard_path(directory_, fingerprint_, facts.number)));
+  for (const std::string& name : files_.list(directory_))
+    if (name.starts_with("train.") && !keep.contains(name)) files_.remove(join_path(directory_, name));
 }
 
 }  // namespace starling

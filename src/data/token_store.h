@@ -1,11 +1,9 @@
-// The training data as token ids, in two memory-mapped files beside the run: text is cut into pieces once, and a corpus larger than
-// memory costs address space only. docs/data.md describes the bytes. Every access is checked, so that a damaged file is an error
-// and never a stray read.
+// The training data as token ids in memory-mapped files beside the run: text is cut into pieces once, and a corpus larger than memory
+// costs address space only. The pairs are in shards (token_shard.h) and an index names them; docs/data.md describes the bytes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,20 +12,12 @@
 
 #include "base/batch.h"
 #include "base/files.h"
+#include "base/task_progress.h"
 #include "data/corpus.h"
+#include "data/token_shard.h"
 #include "text/vocabulary.h"
 
 namespace starling {
-
-struct FilterCounts {
-  int64_t total = 0;  // pairs read
-  int64_t kept = 0;
-  int64_t empty = 0;     // dropped: a side without tokens
-  int64_t too_long = 0;  // dropped: a side longer than max_length
-  int64_t ratio = 0;     // dropped: sides of too different lengths
-  FilterCounts& operator+=(const FilterCounts& other);
-  bool operator==(const FilterCounts&) const = default;
-};
 
 struct PairLengths {
   int32_t source = 0, target = 0;  // tokens, end of sentence included
@@ -36,21 +26,29 @@ struct PairLengths {
 // What a directory holds for given inputs: no finished store, one made from other files, vocabularies or filters, or theirs.
 enum class StoreState { missing, other, current };
 
+// How a store is made; none of it changes the tokens.
+struct StoreBuild {
+  int threads = 1;
+  Say say;                       // what takes long, what was found damaged and what is used again; may be empty
+  bool checked = false;          // the corpora have just been read to their ends without a defect
+  int64_t shard_pairs = 131072;  // lines of a corpus that one shard covers; what a kill costs at most
+};
+
 class TokenStore {
  public:
   /// Whether `directory` has a store made from these inputs. Reads only, and only what tells that; throws IoError if an input file is
-  /// missing. A damaged store counts as missing: it is made again from the text.
+  /// missing. A store whose index is damaged, or that lacks a shard, counts as missing: it is made again from the text.
   static StoreState look(FileSystem& files, const std::string& directory, const DataOptions& data, const Vocabulary& source,
                          const Vocabulary& target);
 
-  /// The store in `directory` (<run>/data) if it was made from these very files, vocabularies and filters; else checks the corpora,
-  /// tokenises them with `threads` threads and stores the result, which does not depend on the number of threads.
-  /// Throws ConfigError, DataError (file:line) or IoError. `progress` is called with the number of pairs read so far.
+  /// The store in `directory` (<run>/data) if it was made from these very files, vocabularies and filters and nothing in it is damaged;
+  /// else checks the corpora and tokenises what is missing. Whole shards that an interrupted build left are used again. The result does
+  /// not depend on the number of threads. Throws ConfigError, DataError (file:line) or IoError.
   static TokenStore open_or_build(FileSystem& files, const std::string& directory, const DataOptions& data, const Vocabulary& source,
-                                  const Vocabulary& target, int threads, const std::function<void(int64_t pairs)>& progress = {});
+                                  const Vocabulary& target, const StoreBuild& build);
 
-  /// Opens a finished store; throws IoError if there is none, DataError if it is damaged.
-  static TokenStore open(FileSystem& files, const std::string& directory);
+  /// Opens a finished store and verifies every checksum; throws IoError if there is none, DataError if it is damaged.
+  static TokenStore open(FileSystem& files, const std::string& directory, int threads = 1);
 
   TokenStore(TokenStore&&) noexcept;
   TokenStore& operator=(TokenStore&&) noexcept;
@@ -74,51 +72,50 @@ class TokenStore {
 
  private:
   TokenStore() = default;
-  struct Entry;
-  void read_index(std::span<const std::byte> bytes);
-  void read_token_header(std::span<const std::byte> bytes);
-  Entry entry(int64_t i) const;
-  template <class Token>
-  void append_as(const Entry& entry, int64_t i, PackedTokens& source, PackedTokens& target) const;
+  const ShardReader& shard_of(int64_t& i) const;  // makes i the pair's number in it
 
-  std::string directory_;
-  std::unique_ptr<MappedFile> index_file_, token_file_;
-  const std::byte* entries_ = nullptr;     // [pairs_ + 1] uint64
-  const std::byte* token_data_ = nullptr;  // [tokens_] of token_bytes_
+  std::vector<ShardReader> shards_;    // those with pairs
+  std::vector<int64_t> shard_begins_;  // store's number of each one's first pair
   int64_t pairs_ = 0, tokens_ = 0;
-  int32_t token_bytes_ = 0, source_size_ = 0, target_size_ = 0;  // sizes: of the vocabularies
+  int32_t source_size_ = 0, target_size_ = 0;  // of the vocabularies
   uint64_t fingerprint_ = 0;
   bool reused_ = false;
   std::vector<FilterCounts> counts_;
   std::vector<int64_t> begins_;
 };
 
-// Writes a store pair by pair with constant memory; nothing is visible under the final names before finish(). Errors are IoError.
+// Writes a store pair by pair. Shards appear one by one; the store is there only after finish(). Errors are IoError.
 class TokenStoreWriter {
  public:
   /// Creates `directory` if need be; the sizes are those of the vocabularies.
   TokenStoreWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, int64_t source_size, int64_t target_size);
-  /// Removes what was written, unless finish() was reached.
+  /// Removes the shard that was not ended.
   ~TokenStoreWriter();
 
-  /// Appends a pair to the current corpus; both sides end with end of sentence and are at most 2^24 - 1 tokens long.
+  /// Appends a pair to the current shard; both sides end with end of sentence and are at most 2^24 - 1 tokens long.
   void append(std::span<const int32_t> source, std::span<const int32_t> target);
-  /// Ends the current corpus; `counts.kept` must be the number of pairs appended to it.
-  void end_corpus(const FilterCounts& counts);
-  /// Closes both files, syncs and renames them.
+  /// Ends the current shard, if pairs were read for it; `counts` is about them, and `counts.kept` is the number of pairs appended.
+  void end_shard(const FilterCounts& counts);
+  /// Takes a verified shard, which must be the next, as it is.
+  void keep_shard(const ShardFacts& facts);
+  /// Ends the current corpus, after ending its last shard.
+  void end_corpus(const FilterCounts& counts_of_last_shard = {});
+  /// Writes the index and removes what other stores left in the directory.
   void finish();
 
+  uint64_t next_shard() const { return shards_.size(); }
+
  private:
-  class File;
   FileSystem& files_;
   std::string directory_;
-  std::unique_ptr<File> tokens_, index_;
-  int32_t token_bytes_;
   uint64_t fingerprint_, source_size_, target_size_;
-  uint64_t tokens_written_ = 0, pairs_written_ = 0;
-  int64_t corpus_pairs_ = 0;  // in the current corpus
+  std::unique_ptr<ShardWriter> shard_;
+  std::vector<ShardFacts> shards_;
   std::vector<FilterCounts> counts_;
-  std::vector<uint16_t> narrow_;  // scratch of append
+  FilterCounts corpus_counts_;  // of the current corpus
 };
+
+/// Verifies the shards that there are of store `fingerprint`, several at a time; by number, the facts of those that are whole.
+std::vector<std::optional<ShardFacts>> verified_shards(FileSystem& files, const std::string& directory, uint64_t fingerprint, int threads);
 
 }  // namespace starling

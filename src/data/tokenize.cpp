@@ -1,72 +1,117 @@
-// Blocks of some thousand pairs are read by one thread, encoded in chunks by all, and written in order; encoding takes nearly all
-// of the time, so nothing more elaborate would be faster.
+// Blocks of some thousand pairs go through a pipeline of fixed size: one thread reads some million lines a second, each worker encodes
+// some ten thousand, and the caller's thread writes. A shard ends after a fixed number of lines, so that its content depends on nothing
+// else.
 #include "data/tokenize.h"
 
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <mutex>
-#include <thread>
+#include <utility>
 
 #include "base/error.h"
+#include "base/ordered_pipeline.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {
 namespace {
 
-constexpr size_t kBlockPairs = 16384;  // a block is cut by pairs or bytes, whatever comes first
-constexpr size_t kBlockBytes = size_t{8} << 20;
-constexpr size_t kChunkPairs = 256;  // pairs a thread takes at a time
+constexpr size_t kBlockPairs = 1024;  // a block is cut by pairs or bytes, whatever comes first
+constexpr size_t kBlockBytes = size_t{1} << 20;
 
 struct TextPair {
   size_t begin, source, target;  // in Block::text: first byte, lengths
 };
 
-struct Block {
+struct Block {  // some pairs of one shard, or a whole shard that is there already
   std::string text;
   std::vector<TextPair> pairs;
+  std::optional<ShardFacts> done;
+  bool ends_shard = false, ends_corpus = false;
+  uint64_t bytes_read = 0;  // of all text, so far
 
-  bool read(PairReader& reader) {
-    text.clear();
-    pairs.clear();
-    std::string_view source, target;
-    while (pairs.size() < kBlockPairs && text.size() < kBlockBytes && reader.next(source, target)) {
-      pairs.push_back({text.size(), source.size(), target.size()});
-      text.append(source).append(target);
-    }
-    return !pairs.empty();
+  std::vector<int32_t> tokens;  // what a worker makes of it: source and target of each pair kept
+  std::vector<PairLengths> lengths;
+  FilterCounts counts;
+
+  void clear() {
+    text.clear(), pairs.clear(), tokens.clear(), lengths.clear();
+    done.reset();
+    ends_shard = ends_corpus = false;
+    counts = {};
   }
 };
 
-struct Chunk {  // what one task makes of kChunkPairs pairs
-  std::vector<int32_t> tokens;
-  std::vector<PairLengths> lengths;  // of the pairs kept
-  FilterCounts counts;
+// Cuts the corpora into blocks; lines of shards that are there already are passed over.
+class BlockReader {
+ public:
+  BlockReader(const DataOptions& data, int64_t shard_pairs, const std::vector<std::optional<ShardFacts>>& done)
+      : data_(data), shard_pairs_(shard_pairs), done_(done) {}
+
+  // False: all corpora are at their ends.
+  bool read(Block& block) {
+    block.clear();
+    if (!reader_) {
+      if (corpus_ == data_.train.size()) return false;
+      reader_.emplace(data_.train[corpus_++]);
+    }
+    std::string_view source, target;
+    bool more = reader_->next(source, target);
+    if (more && in_shard_ == 0 && shard_ < done_.size() && done_[shard_]) {
+      pass_over(*done_[shard_]);
+      block.done = done_[shard_++];
+    } else {
+      while (more) {
+        block.pairs.push_back({block.text.size(), source.size(), target.size()});
+        block.text.append(source).append(target);
+        block.ends_shard = ++in_shard_ == shard_pairs_;
+        if (block.ends_shard || block.pairs.size() == kBlockPairs || block.text.size() >= kBlockBytes) break;
+        more = reader_->next(source, target);
+      }
+      block.ends_corpus = !more;
+      if (block.ends_shard || (block.ends_corpus && in_shard_ > 0)) ++shard_, in_shard_ = 0;
+    }
+    block.bytes_read = earlier_bytes_ + reader_->bytes_read();
+    if (block.ends_corpus) earlier_bytes_ = block.bytes_read, reader_.reset();
+    return true;
+  }
+
+ private:
+  // The first of its pairs has been read.
+  void pass_over(const ShardFacts& shard) {
+    std::string_view source, target;
+    for (int64_t i = 1; i < shard.counts.total; ++i)
+      if (!reader_->next(source, target))
+        throw DataError(fmt::format("{}:{}: the text ends here, but its tokens were made from more; delete the run's directory data",
+                                    data_.train[corpus_ - 1].name(), reader_->line_number()));
+  }
+
+  const DataOptions& data_;
+  int64_t shard_pairs_;
+  const std::vector<std::optional<ShardFacts>>& done_;
+  size_t corpus_ = 0;  // the next
+  std::optional<PairReader> reader_;
+  uint64_t earlier_bytes_ = 0;  // of the corpora before
+  size_t shard_ = 0;            // the current, or the next if in_shard_ is 0
+  int64_t in_shard_ = 0;        // pairs read
 };
 
 class Encoder {
  public:
   Encoder(const DataOptions& data, const Vocabulary& source, const Vocabulary& target) : data_(data), source_(source), target_(target) {}
 
-  void encode(const Block& block, size_t chunk_index, Chunk& chunk) const {
-    chunk.tokens.clear();
-    chunk.lengths.clear();
-    chunk.counts = {};
-    const size_t begin = chunk_index * kChunkPairs, end = std::min(begin + kChunkPairs, block.pairs.size());
-    for (size_t i = begin; i < end; ++i) {
-      const TextPair& at = block.pairs[i];
-      const std::string_view text(block.text);
+  void encode(Block& block) const {
+    const std::string_view text(block.text);
+    for (const TextPair& at : block.pairs) {
       const EncodedPair pair =
           encode_pair(source_, target_, text.substr(at.begin, at.source), text.substr(at.begin + at.source, at.target));
-      if (!passes(pair, chunk.counts)) continue;
-      chunk.tokens.insert(chunk.tokens.end(), pair.source.begin(), pair.source.end());
-      chunk.tokens.insert(chunk.tokens.end(), pair.target.begin(), pair.target.end());
-      chunk.lengths.push_back({static_cast<int32_t>(pair.source.size()), static_cast<int32_t>(pair.target.size())});
+      if (!passes(pair, block.counts)) continue;
+      block.tokens.insert(block.tokens.end(), pair.source.begin(), pair.source.end());
+      block.tokens.insert(block.tokens.end(), pair.target.begin(), pair.target.end());
+      block.lengths.push_back({static_cast<int32_t>(pair.source.size()), static_cast<int32_t>(pair.target.size())});
     }
   }
 
@@ -86,30 +131,9 @@ class Encoder {
   const Vocabulary &source_, &target_;
 };
 
-// Runs task(0..count-1) on up to `threads` threads; rethrows the first failure.
-void run_tasks(size_t count, int threads, const std::function<void(size_t)>& task) {
-  std::atomic<size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex failure_mutex;
-  const auto work = [&] {
-    try {
-      for (size_t i; (i = next++) < count;) task(i);
-    } catch (...) {
-      const std::lock_guard lock(failure_mutex);
-      if (!failure) failure = std::current_exception();
-      next = count;
-    }
-  };
-  std::vector<std::thread> helpers;
-  for (size_t i = 1; i < std::min(count, static_cast<size_t>(std::max(threads, 1))); ++i) helpers.emplace_back(work);
-  work();
-  for (std::thread& helper : helpers) helper.join();
-  if (failure) std::rethrow_exception(failure);
-}
-
-void write_chunk(const Chunk& chunk, TokenStoreWriter& writer) {
-  const int32_t* at = chunk.tokens.data();
-  for (const PairLengths& lengths : chunk.lengths) {
+void write_pairs(const Block& block, TokenStoreWriter& writer) {
+  const int32_t* at = block.tokens.data();
+  for (const PairLengths& lengths : block.lengths) {
     const std::span<const int32_t> source(at, lengths.source), target(at + lengths.source, lengths.target);
     writer.append(source, target);
     at += lengths.source + lengths.target;
@@ -143,33 +167,40 @@ std::vector<EncodedPair> encode_corpus(const CorpusFiles& files, const Vocabular
   return pairs;
 }
 
-void tokenize(const DataOptions& data, const Vocabulary& source, const Vocabulary& target, int threads, TokenStoreWriter& writer,
-              const std::function<void(int64_t pairs)>& progress) {
+void tokenize(const DataOptions& data, const Vocabulary& source, const Vocabulary& target, const StoreBuild& build,
+              const std::vector<std::optional<ShardFacts>>& done, TokenStoreWriter& writer) {
+  BlockReader reader(data, build.shard_pairs, done);
   const Encoder encoder(data, source, target);
-  Block block;
-  std::vector<Chunk> chunks;
+  TaskProgress progress("data", build.say);
+  const auto all_bytes = static_cast<double>(std::max<uint64_t>(1, corpus_bytes(data)));
+  FilterCounts shard;
   int64_t pairs = 0;
-  for (const CorpusFiles& files : data.train) {
-    PairReader reader(files);
-    FilterCounts counts;
-    while (block.read(reader)) {
-      chunks.resize((block.pairs.size() + kChunkPairs - 1) / kChunkPairs);
-      run_tasks(chunks.size(), threads, [&](size_t i) { encoder.encode(block, i, chunks[i]); });
-      for (const Chunk& chunk : chunks) {
-        write_chunk(chunk, writer);
-        counts += chunk.counts;
-      }
-      pairs += static_cast<int64_t>(block.pairs.size());
-      if (progress) progress(pairs);
+  const auto take = [&](Block& block) {
+    const double fraction = static_cast<double>(block.bytes_read) / all_bytes;
+    if (block.done) {
+      writer.keep_shard(*block.done);
+      pairs += block.done->counts.total;
+      progress.estimate_from(fraction);
+    } else {
+      write_pairs(block, writer);
+      shard += block.counts;
+      pairs += block.counts.total;
+      if (block.ends_corpus) writer.end_corpus(std::exchange(shard, {}));
+      if (block.ends_shard) writer.end_shard(std::exchange(shard, {}));
     }
-    writer.end_corpus(counts);
-  }
+    if (progress.due()) progress.tell(fraction, fmt::format("{} pairs tokenised", pairs));
+  };
+  const size_t blocks = 4 + 2 * static_cast<size_t>(std::max(build.threads, 1));  // under way; each some MB at most
+  run_in_order<Block>({.make = [&](Block& block) { return reader.read(block); },  //
+                       .work = [&](Block& block) { encoder.encode(block); },
+                       .take = take},
+                      build.threads, blocks);
   writer.finish();
 }
 
 uint64_t token_fingerprint(const DataOptions& data, const Vocabulary& source, const Vocabulary& target) {
   std::string facts =
-      fmt::format("starling tokens 1\n{:016x} {:016x}\n{} {}\n", source.hash(), target.hash(), data.max_length, data.max_ratio);
+      fmt::format("starling tokens 2\n{:016x} {:016x}\n{} {}\n", source.hash(), target.hash(), data.max_length, data.max_ratio);
   for (const CorpusFiles& files : data.train) {
     if (files.tsv.empty()) {
       facts += "pair\n" + facts_of_file(files.source) + facts_of_file(files.target);
@@ -180,34 +211,42 @@ uint64_t token_fingerprint(const DataOptions& data, const Vocabulary& source, co
   return vocabulary_format::hash(facts);
 }
 
-StoreState TokenStore::look(FileSystem& files, const std::string& directory, const DataOptions& data, const Vocabulary& source,
-                            const Vocabulary& target) {
-  const uint64_t fingerprint = token_fingerprint(data, source, target);
-  try {
-    return open(files, directory).fingerprint() == fingerprint ? StoreState::current : StoreState::other;
-  } catch (const DataError&) {
-  } catch (const IoError&) {
-  }
-  return StoreState::missing;
+namespace {
+
+// The error's text without its advice, which is for people who meet it elsewhere.
+std::string cause(const std::exception& error) {
+  const std::string what = error.what();
+  return what.substr(0, what.find(';'));
 }
 
+}  // namespace
+
 TokenStore TokenStore::open_or_build(FileSystem& files, const std::string& directory, const DataOptions& data, const Vocabulary& source,
-                                     const Vocabulary& target, int threads, const std::function<void(int64_t pairs)>& progress) {
+                                     const Vocabulary& target, const StoreBuild& build) {
   check_options(data);
   const uint64_t fingerprint = token_fingerprint(data, source, target);
+  std::string defect;
   try {
-    TokenStore store = open(files, directory);
-    store.reused_ = true;
-    if (store.fingerprint() == fingerprint) return store;
-  } catch (const DataError&) {  // damaged or of another version: made again
-  } catch (const IoError&) {    // not there
+    if (look(files, directory, data, source, target) != StoreState::other) {
+      TokenStore store = open(files, directory, build.threads);
+      store.reused_ = store.fingerprint() == fingerprint;
+      if (store.reused_) return store;
+    }
+  } catch (const DataError& error) {
+    defect = cause(error);
+  } catch (const IoError&) {  // not there
   }
-  check_corpora(data);
+  if (!build.checked) check_corpora(data, build.threads, build.say);
+  if (!defect.empty() && build.say) build.say(fmt::format("data: {}; what is damaged is made again from the text", defect));
+  const auto done = verified_shards(files, directory, fingerprint, build.threads);
+  int64_t pairs = 0;
+  for (const auto& shard : done) pairs += shard ? shard->counts.total : 0;
+  if (pairs > 0 && build.say) build.say(fmt::format("data: the tokens of {} pairs are there already and whole; the rest follows", pairs));
   {
     TokenStoreWriter writer(files, directory, fingerprint, source.size(), target.size());
-    tokenize(data, source, target, threads, writer, progress);
+    tokenize(data, source, target, build, done, writer);
   }
-  return open(files, directory);
+  return open(files, directory, build.threads);
 }
 
 }  // namespace starling

@@ -1,8 +1,8 @@
-// From text to a token store: reading, cutting into pieces on several threads, filtering, writing in the order of the text.
+// From text to a token store: one thread reads, several cut into pieces and filter, the caller's writes in the order of the text.
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,9 +24,10 @@ EncodedPair encode_pair(const Vocabulary& source_vocabulary, const Vocabulary& t
 /// All pairs of a corpus, unfiltered and in order: for validation sets. Throws like PairReader.
 std::vector<EncodedPair> encode_corpus(const CorpusFiles& files, const Vocabulary& source, const Vocabulary& target);
 
-/// Tokenises all corpora into `writer` and finishes it; the bytes do not depend on `threads`.
-void tokenize(const DataOptions& data, const Vocabulary& source, const Vocabulary& target, int threads, TokenStoreWriter& writer,
-              const std::function<void(int64_t pairs)>& progress = {});
+/// Tokenises all corpora into `writer` and finishes it; the bytes do not depend on the threads. Shards in `done`, by number, are taken
+/// as they are.
+void tokenize(const DataOptions& data, const Vocabulary& source, const Vocabulary& target, const StoreBuild& build,
+              const std::vector<std::optional<ShardFacts>>& done, TokenStoreWriter& writer);
 
 /// What a token store depends on, as a hash: the files' paths, sizes and times of change, the vocabularies, the filters.
 uint64_t token_fingerprint(const DataOptions& data, const Vocabulary& source, const Vocabulary& target);

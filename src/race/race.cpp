@@ -113,7 +113,7 @@ class Race {
             ranks_for_workers(race_config(r_, {arm, static_cast<int>(workers), r_.seeds.front(), arm->rates.front(), "", false}),
                               vocabularies_->sizes(), static_cast<int>(workers));
     store_.emplace(
-        TokenStore::open_or_build(*files_, join_path(r_.output, "data"), config.data, vocabularies_->source(), vocabularies_->target(), 1));
+        TokenStore::open_or_build(*files_, join_path(r_.output, "data"), config.data, vocabularies_->source(), vocabularies_->target(), {}));
     refuse_other_data(config);
     if (ranks(r_.baseline, 1).count > 1)
       throw ConfigError(

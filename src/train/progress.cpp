@@ -104,15 +104,6 @@ std::string iso_time(ProgressOptions::Time time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
 }
 
-std::string duration_text(double seconds) {
-  if (!(seconds >= 0 && seconds < 1e10)) return "?";
-  const auto total = static_cast<int64_t>(std::llround(seconds));
-  const int64_t days = total / 86400, hours = total / 3600 % 24, minutes = total / 60 % 60;
-  if (days > 0) return fmt::format("{}d {:02}:{:02}", days, hours, minutes);
-  if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, total % 60);
-  return fmt::format("{}:{:02}", minutes, total % 60);
-}
-
 ProgressOptions console_progress(std::string directory, const std::string& mode) {
   ProgressOptions options;
   options.directory = std::move(directory);

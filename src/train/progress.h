@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/task_progress.h"
+
 namespace starling {
 
 struct ProgressOptions {
@@ -98,7 +100,5 @@ class Progress {
 
 // "2026-11-21T07:05:09Z".
 std::string iso_time(ProgressOptions::Time time);
-// Seconds as "0:05", "12:05", "3:12:05" or "2d 03:12".
-std::string duration_text(double seconds);
 
 }  // namespace starling

@@ -278,7 +278,8 @@ class Trainer {
     const auto open = [&] {
       const double start = now();
       store_.emplace(TokenStore::open_or_build(*files_, join_path(config_.train.output, "data"), config_.data, vocabularies_->source(),
-                                               vocabularies_->target(), backend_->threads()));
+                                               vocabularies_->target(),
+                                               {.threads = backend_->threads(), .say = [&](const std::string& line) { progress_.message(line); }}));
       const FilterCounts counts = store_->counts();
       progress_.message(fmt::format("data: {} pairs, {} kept ({} empty, {} longer than {} tokens, {} of unequal length){}", counts.total,
                                     counts.kept, counts.empty, counts.too_long, config_.data.max_length, counts.ratio,

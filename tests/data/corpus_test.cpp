@@ -45,6 +45,27 @@ TEST(Corpus, NamesBothCountsOfUnequalSides) {
   EXPECT_THAT(refusal({{{three, directory.write("none", ""), ""}}}), HasSubstr("has 0 lines but"));
 }
 
+// Files are read side by side; the defect that is told is the one that a reader of pairs would meet first.
+TEST(Corpus, TellsTheFirstDefectWhateverTheThreads) {
+  const TemporaryDirectory directory;
+  const auto text = [](int64_t lines, int64_t bad) {
+    std::string bytes;
+    for (int64_t i = 1; i <= lines; ++i) bytes += i == bad ? "\xff\n" : "line\n";
+    return bytes;
+  };
+  const std::string good = directory.write("good", text(100000, 0)), late = directory.write("late", text(100000, 90000)),
+                    early = directory.write("early", text(20, 10)), longer = directory.write("longer", text(100001, 0));
+  const std::string tsv = directory.write("tsv", "a\tb\nc\n");
+  for (const int threads : {1, 2, 8}) {
+    const auto told = [&](const DataOptions& options) { return test::message_of<DataError>([&] { check_corpora(options, threads); }); };
+    EXPECT_THAT(told({{{good, late, ""}, {early, early, ""}, {"", "", tsv}}}), HasSubstr("late:90000: invalid UTF-8"));
+    EXPECT_THAT(told({{{late, early, ""}}}), HasSubstr("early:10: invalid UTF-8"));
+    EXPECT_THAT(told({{{good, good, ""}, {longer, good, ""}, {"", "", tsv}}}), HasSubstr("good:100000: has 100000 lines but"));
+    EXPECT_THAT(told({{{good, good, ""}, {"", "", tsv}}}), HasSubstr("tsv:2: no tab"));
+    EXPECT_THAT(check_corpora({{{good, good, ""}, {longer, longer, ""}}}, threads), ElementsAre(100000, 100001));
+  }
+}
+
 TEST(Corpus, AsksForTwoColumns) {
   const TemporaryDirectory directory;
   EXPECT_THAT(refusal({{{"", "", directory.write("a", "x\ty\nxy\n")}}}), HasSubstr("a:2: no tab"));

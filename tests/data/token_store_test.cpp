@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "base/memory_files.h"
 #include "data/tokenize.h"
 #include "tests/data/fixtures.h"
@@ -12,12 +15,30 @@ namespace starling {
 namespace {
 
 using test::TemporaryDirectory;
+using ::testing::_;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class TokenStoreTest : public ::testing::Test {
  protected:
   TokenStore build(int threads = 1, const std::string& where = "run/data") {
-    return TokenStore::open_or_build(*files_, directory_.path(where), options_, vocabulary_, vocabulary_, threads);
+    return TokenStore::open_or_build(*files_, directory_.path(where), options_, vocabulary_, vocabulary_, {.threads = threads});
+  }
+  // Every file below `where`: name and content.
+  std::map<std::string, std::string> contents(const std::string& where = "run/data") const {
+    std::map<std::string, std::string> result;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_.path(where)))
+      result[entry.path().filename()] = test::read_all(entry.path());
+    return result;
+  }
+  // The store in shards of `lines` lines, and what was said meanwhile.
+  std::vector<std::string> build_shards(int64_t lines, int threads = 1, const std::string& where = "run/data") {
+    std::vector<std::string> said;
+    StoreBuild how{.threads = threads, .say = [&](const std::string& line) { said.push_back(line); }, .shard_pairs = lines};
+    TokenStore::open_or_build(*files_, directory_.path(where), options_, vocabulary_, vocabulary_, how);
+    return said;
   }
   void write_corpus(const std::string& source, const std::string& target) {
     options_.train = {{directory_.write("s", source), directory_.write("t", target), ""}};
@@ -56,10 +77,38 @@ TEST_F(TokenStoreTest, HoldsTheTokensOfEveryPairInOrder) {
 
 TEST_F(TokenStoreTest, DoesNotDependOnThreads) {
   write_corpus(test::sentences(3, 40000), test::sentences(4, 40000));  // more than two blocks
-  build(1, "one");
-  build(5, "five");
-  for (const char* name : {"/train.tokens", "/train.index"})
-    EXPECT_EQ(test::read_all(directory_.path("one") + name), test::read_all(directory_.path("five") + name));
+  for (const int threads : {1, 2, 5}) build_shards(7000, threads, std::to_string(threads));
+  const auto one = contents("1");
+  EXPECT_EQ(one.size(), 7u);  // six shards and the index
+  EXPECT_EQ(contents("2"), one);
+  EXPECT_EQ(contents("5"), one);
+}
+
+// Shards end where a corpus ends; a shard may hold nothing, and a corpus may end with a shard.
+TEST_F(TokenStoreTest, ShardsHoldTheSamePairs) {
+  write_corpus(test::sentences(1, 300), test::sentences(2, 300));
+  options_.train.push_back({directory_.write("blank", std::string(50, '\n')), directory_.write("blank2", std::string(50, '\n')), ""});
+  options_.train.push_back({directory_.write("none", ""), directory_.write("none2", ""), ""});
+  options_.train.push_back({"", "", directory_.write("x.tsv", "ka lo\tmi tür\nka\tmi\n"), 2});
+  const TokenStore whole = build();
+  for (const int64_t lines : {7, 50, 299, 300}) {
+    const std::string where = "shards" + std::to_string(lines);
+    build_shards(lines, 2, where);
+    const TokenStore store = TokenStore::open(*files_, directory_.path(where));
+    ASSERT_EQ(store.size(), 302);
+    ASSERT_EQ(store.tokens(), whole.tokens());
+    for (int64_t corpus = 0; corpus < 4; ++corpus) {
+      EXPECT_EQ(store.counts(corpus), whole.counts(corpus));
+      EXPECT_EQ(store.corpus_begin(corpus), whole.corpus_begin(corpus));
+    }
+    for (int64_t i = 0; i < store.size(); ++i) {
+      PackedTokens source, target, whole_source, whole_target;
+      store.append(i, source, target);
+      whole.append(i, whole_source, whole_target);
+      EXPECT_EQ(source.tokens, whole_source.tokens);
+      EXPECT_EQ(target.tokens, whole_target.tokens);
+    }
+  }
 }
 
 TEST_F(TokenStoreTest, CountsWhatEachFilterDrops) {
@@ -115,18 +164,96 @@ TEST_F(TokenStoreTest, LooksWithoutBuilding) {
   EXPECT_THAT(test::message_of<IoError>(look), HasSubstr("gone: cannot be opened"));
 }
 
-TEST_F(TokenStoreTest, IsRebuiltWhenDamaged) {
+// The finding: one flipped bit gives another valid id, and trains in silence.
+TEST_F(TokenStoreTest, OneFlippedBitIsFoundAndMended) {
   write_corpus(test::sentences(5, 50), test::sentences(6, 50));
-  build();
-  for (const char* name : {"run/data/train.index", "run/data/train.tokens"}) {
-    const std::string good = test::read_all(directory_.path(name));
-    for (const std::string& bad :
-         {std::string(), good.substr(0, 10), good.substr(0, good.size() - 1), good + "x", "y" + good.substr(1, good.size() - 9)}) {
-      directory_.write(name, bad);
-      EXPECT_FALSE(build().reused()) << name << " with " << bad.size() << " bytes";
-      EXPECT_EQ(test::read_all(directory_.path(name)), good);
+  build_shards(20);
+  const auto good = contents();
+  ASSERT_EQ(good.size(), 4u);
+  Random random(1, 1);
+  for (const auto& [name, bytes] : good) {
+    for (int round = 0; round < 6; ++round) {
+      const size_t at = round == 0 ? 0 : random.below(bytes.size());
+      std::string flipped = bytes;
+      flipped[at] = static_cast<char>(flipped[at] ^ (1 << random.below(8)));
+      directory_.write("run/data/" + name, flipped);
+      EXPECT_THAT(test::message_of<DataError>([&] { TokenStore::open(*files_, directory_.path("run/data")); }),
+                  AllOf(HasSubstr(name), HasSubstr("delete the file, it is made again from the text")));
+      const std::vector<std::string> said = build_shards(20);
+      ASSERT_EQ(said.size(), 2u);
+      EXPECT_THAT(said[0], AllOf(HasSubstr(name), HasSubstr("what is damaged is made again from the text")));
+      EXPECT_THAT(said[1], HasSubstr("data: the tokens of " + std::string(name == "train.index" ? "50" : "")));
+      EXPECT_EQ(contents(), good);
+      EXPECT_THAT(build_shards(20), IsEmpty());
     }
   }
+}
+
+TEST_F(TokenStoreTest, IsRebuiltWhenDamaged) {
+  write_corpus(test::sentences(5, 50), test::sentences(6, 50));
+  build_shards(20);
+  const auto good = contents();
+  for (const auto& [name, bytes] : good) {
+    for (const std::string& bad : {std::string(), bytes.substr(0, 10), bytes.substr(0, bytes.size() - 1), bytes + "x",
+                                   bytes.substr(0, bytes.size() / 2), good.rbegin()->second, good.begin()->second}) {
+      if (bad == bytes) continue;
+      directory_.write("run/data/" + name, bad);
+      build_shards(20);
+      EXPECT_EQ(contents(), good) << name << " with " << bad.size() << " bytes";
+    }
+    std::filesystem::remove(directory_.path("run/data/" + name));
+    build_shards(20);
+    EXPECT_EQ(contents(), good) << name;
+  }
+}
+
+// Files of version 1 lay beside the index under other names.
+TEST_F(TokenStoreTest, ReplacesAStoreOfAnOlderVersion) {
+  write_corpus("ka lo\n", "mi\n");
+  build();
+  const auto good = contents();
+  directory_.write("run/data/train.tokens", "STARLTOK\1");
+  std::string old = good.at("train.index");
+  old[48] = 1;
+  directory_.write("run/data/train.index", old);
+  EXPECT_THAT(build_shards(131072), ElementsAre(HasSubstr("train.index: has version 1 instead of 2; what is damaged"), _));
+  EXPECT_EQ(contents(), good);
+}
+
+// Killed at any operation on the disk, a build continues behind the last whole shard, and ends with the same bytes.
+TEST_F(TokenStoreTest, ContinuesAnInterruptedBuild) {
+  write_corpus(test::sentences(7, 100), test::sentences(8, 100));
+  build_shards(10);
+  const auto good = contents();
+  int continued = 0;
+  for (int64_t at = 1;; ++at) {
+    MemoryFileSystem disk;
+    std::vector<std::string> said;
+    const StoreBuild how{.threads = 2, .say = [&](const std::string& line) { said.push_back(line); }, .shard_pairs = 10};
+    disk.set_faults({.at = at, .fault = Fault::crash, .surviving = Surviving::everything});
+    try {
+      TokenStore::open_or_build(disk, "/run/data", options_, vocabulary_, vocabulary_, how);
+    } catch (const SimulatedCrash&) {
+    }
+    const bool ended = !disk.crashed();
+    disk.restart_program();
+    const std::vector<std::string> names = disk.exists("/run/data") ? disk.list("/run/data") : std::vector<std::string>();
+    const auto whole = std::count_if(names.begin(), names.end(), [&](const std::string& name) {
+      return name != "train.index" && good.contains(name) && disk.read_file("/run/data/" + name) == good.at(name);
+    });
+    said.clear();
+    const TokenStore store = TokenStore::open_or_build(disk, "/run/data", options_, vocabulary_, vocabulary_, how);
+    if (!store.reused() && whole > 0) {
+      ++continued;
+      EXPECT_THAT(said, ElementsAre(fmt::format("data: the tokens of {} pairs are there already and whole; the rest follows", 10 * whole)));
+    }
+    std::map<std::string, std::string> now;
+    for (const std::string& name : disk.list("/run/data")) now[name] = disk.read_file("/run/data/" + name);
+    EXPECT_EQ(now, good) << "operation " << at;
+    if (ended) break;
+    ASSERT_LT(at, 1000);
+  }
+  EXPECT_GT(continued, 30);
 }
 
 TEST_F(TokenStoreTest, TellsDefectsOfTheTextAndLeavesTheOldStore) {
@@ -174,7 +301,7 @@ TEST_F(TokenStoreTest, SurvivesEveryFailureOfTheDisk) {
       disk.set_faults({.at = at, .fault = fault, .surviving = Surviving::random, .seed = static_cast<uint64_t>(at)});
       bool failed = false;
       try {
-        TokenStore::open_or_build(disk, "/run/data", options_, vocabulary_, vocabulary_, 1);
+        TokenStore::open_or_build(disk, "/run/data", options_, vocabulary_, vocabulary_, {});
       } catch (const IoError&) {
         failed = true;
       } catch (const SimulatedCrash&) {
@@ -182,7 +309,7 @@ TEST_F(TokenStoreTest, SurvivesEveryFailureOfTheDisk) {
       }
       const bool beyond_the_end = disk.operations() < at;
       disk.reboot();
-      EXPECT_EQ(TokenStore::open_or_build(disk, "/run/data", options_, vocabulary_, vocabulary_, 1).size(), 5) << "operation " << at;
+      EXPECT_EQ(TokenStore::open_or_build(disk, "/run/data", options_, vocabulary_, vocabulary_, {}).size(), 5) << "operation " << at;
       if (beyond_the_end) {
         EXPECT_FALSE(failed);
         break;

@@ -1,0 +1,116 @@
+// The checking pass: every file is read once to its end, several at a time, before anything is made of the text.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <limits>
+#include <thread>
+
+#include "base/error.h"
+#include "data/corpus.h"
+
+namespace starling {
+namespace {
+
+constexpr int64_t kReportLines = 65536;  // lines between two looks at the clock
+
+struct CheckedFile {
+  const CorpusFiles* corpus = nullptr;
+  std::string path;  // of one side; empty: the corpus is a tsv
+  int64_t lines = 0;
+  std::exception_ptr failure;
+};
+
+// What all threads have read, for the line that one of them writes.
+struct CheckProgress {
+  TaskProgress task;
+  uint64_t all_bytes;
+  std::atomic<uint64_t> bytes{0};
+  void add(uint64_t& counted, uint64_t now, bool speaks) {
+    bytes += now - counted;
+    counted = now;
+    if (speaks && task.due())
+      task.tell(static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(all_bytes, 1)), "checking the text");
+  }
+};
+
+template <class Next, class Read>
+void read_to_end(const Next& next, const Read& bytes_read, int64_t& lines, bool speaks, CheckProgress& progress) {
+  uint64_t counted = 0;
+  while (next())
+    if (++lines % kReportLines == 0) progress.add(counted, bytes_read(), speaks);
+  progress.add(counted, bytes_read(), speaks);
+}
+
+void check(CheckedFile& file, bool speaks, CheckProgress& progress) {
+  std::string_view line, other;
+  try {
+    if (file.path.empty()) {
+      PairReader reader(*file.corpus);
+      read_to_end([&] { return reader.next(line, other); }, [&] { return reader.bytes_read(); }, file.lines, speaks, progress);
+    } else {
+      LineReader reader(file.path);
+      read_to_end([&] { return reader.next(line); }, [&] { return reader.bytes_read(); }, file.lines, speaks, progress);
+    }
+  } catch (...) {
+    file.failure = std::current_exception();
+  }
+}
+
+// As a reader of pairs would meet them: the defect on the earlier line, on the source side if they are on the same, then the lengths.
+void require_whole(const CheckedFile& source, const CheckedFile& target) {
+  const auto line = [](const CheckedFile& file) { return file.failure ? file.lines : std::numeric_limits<int64_t>::max(); };
+  const CheckedFile& first = line(source) <= line(target) ? source : target;
+  if (first.failure) std::rethrow_exception(first.failure);
+  if (source.lines != target.lines) throw unequal_lines(source.path, source.lines, target.path, target.lines);
+}
+
+}  // namespace
+
+uint64_t corpus_bytes(const DataOptions& options) {
+  uint64_t bytes = 0;
+  for (const CorpusFiles& files : options.train)
+    for (const std::string& path : {files.source, files.target, files.tsv})
+      if (struct stat info{}; !path.empty() && ::stat(path.c_str(), &info) == 0) bytes += static_cast<uint64_t>(info.st_size);
+  return bytes;
+}
+
+std::vector<int64_t> check_corpora(const DataOptions& options, int threads, const Say& say) {
+  check_options(options);
+  std::vector<CheckedFile> files;
+  for (const CorpusFiles& corpus : options.train) {
+    PairReader opened(corpus);  // a missing file is told before an hour of reading
+    files.push_back({&corpus, corpus.source});
+    if (corpus.tsv.empty()) files.push_back({&corpus, corpus.target});
+  }
+  CheckProgress progress{TaskProgress("data", say), corpus_bytes(options)};
+  std::atomic<size_t> next{0};
+  std::atomic<bool> failed{false};
+  const auto work = [&](bool speaks) {
+    for (size_t i; (i = next++) < files.size();) {
+      const bool begins_corpus = i == 0 || files[i].corpus != files[i - 1].corpus;
+      if (begins_corpus && failed) continue;  // an earlier corpus has the defect that is told
+      check(files[i], speaks, progress);
+      if (files[i].failure) failed = true;
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (size_t i = 1; i < std::min(files.size(), static_cast<size_t>(std::max(threads, 1))); ++i) helpers.emplace_back(work, false);
+  work(true);
+  for (std::thread& helper : helpers) helper.join();
+
+  std::vector<int64_t> pairs;
+  for (size_t i = 0; i < files.size(); ++i) {
+    pairs.push_back(files[i].lines);
+    if (files[i].path.empty()) {
+      if (files[i].failure) std::rethrow_exception(files[i].failure);
+    } else {
+      require_whole(files[i], files[i + 1]);
+      ++i;
+    }
+  }
+  return pairs;
+}
+
+}  // namespace starling

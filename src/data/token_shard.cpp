@@ -1,0 +1,224 @@
+// The file: ids, zeros up to a multiple of eight bytes, one 64-bit entry a pair and one more, ShardFacts. A pair's entry is the
+// position of its first id (40 bits) and its source length (24 bits); the next entry's position is where it ends.
+#include "data/token_shard.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/hash64.h"
+
+namespace starling {
+namespace {
+
+constexpr char kMagic[8] = {'S', 'T', 'A', 'R', 'L', 'T', 'O', 'K'};  // ends the file
+constexpr int kLengthBits = 24;
+constexpr uint64_t kMaxTokens = uint64_t{1} << (64 - kLengthBits);
+constexpr size_t kBuffer = size_t{1} << 20;  // bytes a system call
+constexpr size_t kEnd = sizeof(ShardFacts) + sizeof kMagic;
+constexpr size_t kUnsummed = sizeof(uint64_t) + sizeof kMagic;  // the checksum and what follows
+
+[[noreturn]] void damaged(const std::string& path, const std::string& what) {
+  throw DataError(fmt::format("{}: {}; delete the file, it is made again from the text", path, what));
+}
+
+uint64_t rounded_up(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
+
+uint64_t file_bytes(const ShardFacts& facts) {
+  return rounded_up(facts.tokens * facts.token_bytes) + 8 * (static_cast<uint64_t>(facts.counts.kept) + 1) + kEnd;
+}
+
+// Hashes all bytes but the last kUnsummed and keeps the last kEnd, while a file passes by in pieces.
+class PassingFile {
+ public:
+  void add(std::span<const std::byte> bytes) {
+    size_ += bytes.size();
+    tail_.insert(tail_.end(), bytes.begin(), bytes.end());
+    if (tail_.size() <= kEnd) return;
+    const size_t ready = tail_.size() - kEnd;
+    hash_.update(std::span(tail_).first(ready));
+    tail_.erase(tail_.begin(), tail_.begin() + static_cast<std::ptrdiff_t>(ready));
+  }
+  uint64_t size() const { return size_; }
+  std::span<const std::byte> tail() const { return tail_; }
+  uint64_t checksum() {
+    hash_.update(std::span(tail_).first(kEnd - kUnsummed));
+    return hash_.digest();
+  }
+
+ private:
+  Hash64 hash_;
+  std::vector<std::byte> tail_;
+  uint64_t size_ = 0;
+};
+
+}  // namespace
+
+FilterCounts& FilterCounts::operator+=(const FilterCounts& other) {
+  total += other.total;
+  kept += other.kept;
+  empty += other.empty;
+  too_long += other.too_long;
+  ratio += other.ratio;
+  return *this;
+}
+
+std::string shard_path(const std::string& directory, uint64_t fingerprint, uint64_t number) {
+  return join_path(directory, fmt::format("train.{:016x}.{:05}", fingerprint, number));
+}
+
+ShardFacts verify_shard(FileSystem& files, const std::string& directory, uint64_t fingerprint, uint64_t number) {
+  const std::string path = shard_path(directory, fingerprint, number);
+  PassingFile file;
+  files.read_pieces(path, [&](std::span<const std::byte> bytes) { file.add(bytes); });
+  if (file.size() < kEnd) damaged(path, "is cut short");
+  ShardFacts facts;
+  std::memcpy(&facts, file.tail().data(), sizeof facts);
+  if (std::memcmp(file.tail().data() + sizeof facts, kMagic, sizeof kMagic) != 0) damaged(path, "is not a whole shard of tokens");
+  if (facts.version != kTokenStoreVersion) damaged(path, fmt::format("has version {} instead of {}", facts.version, kTokenStoreVersion));
+  if (facts.checksum != file.checksum()) damaged(path, "its checksum is wrong");
+  if (facts.fingerprint != fingerprint || facts.number != number) damaged(path, "is another shard, renamed");
+  const bool possible = (facts.token_bytes == 2 || facts.token_bytes == 4) && facts.tokens <= file.size() && facts.counts.kept >= 0 &&
+                        static_cast<uint64_t>(facts.counts.kept) <= file.size();
+  if (!possible || file_bytes(facts) != file.size()) damaged(path, "has a wrong size");
+  return facts;
+}
+
+// ---- writing
+
+// A file under another name until committed, written in pieces of a megabyte.
+class ShardWriter::File {
+ public:
+  File(FileSystem& files, const std::string& path)
+      : files_(files), path_(path), temporary_(path + ".new"), file_(files.create(temporary_)) {
+    buffer_.reserve(kBuffer);
+  }
+  ~File() {
+    if (committed_) return;
+    file_.reset();
+    try {
+      files_.remove(temporary_);
+    } catch (...) {  // the error that brought us here matters more; the next build writes over the remains
+    }
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  void write(const void* bytes, size_t size) {
+    const auto* from = static_cast<const std::byte*>(bytes);
+    buffer_.insert(buffer_.end(), from, from + size);
+    if (buffer_.size() >= kBuffer) flush();
+  }
+  uint64_t checksum() {
+    flush();
+    return hash_.digest();
+  }
+  void commit() {
+    flush();
+    file_->sync();
+    file_->close();
+    files_.rename(temporary_, path_);
+    committed_ = true;
+  }
+
+ private:
+  void flush() {
+    hash_.update(buffer_);
+    file_->write(std::span<const std::byte>(buffer_));
+    buffer_.clear();
+  }
+
+  FileSystem& files_;
+  std::string path_, temporary_;
+  std::unique_ptr<OutputFile> file_;
+  std::vector<std::byte> buffer_;
+  Hash64 hash_;
+  bool committed_ = false;
+};
+
+ShardWriter::ShardWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, uint64_t number, int token_bytes)
+    : file_(std::make_unique<File>(files, shard_path(directory, fingerprint, number))) {
+  facts_.number = number;
+  facts_.fingerprint = fingerprint;
+  facts_.token_bytes = static_cast<uint32_t>(token_bytes);
+}
+
+ShardWriter::~ShardWriter() = default;
+
+void ShardWriter::append(std::span<const int32_t> source, std::span<const int32_t> target) {
+  CHECK(!source.empty() && !target.empty() && source.size() >> kLengthBits == 0 && target.size() >> kLengthBits == 0, "lengths {} and {}",
+        source.size(), target.size());
+  CHECK(facts_.tokens + source.size() + target.size() < kMaxTokens, "{} tokens", facts_.tokens);
+  entries_.push_back((facts_.tokens << kLengthBits) | source.size());
+  for (const std::span<const int32_t> side : {source, target}) {
+    facts_.tokens += side.size();
+    if (facts_.token_bytes == 4) {
+      file_->write(side.data(), side.size_bytes());
+    } else {
+      narrow_.assign(side.begin(), side.end());
+      file_->write(narrow_.data(), narrow_.size() * sizeof(uint16_t));
+    }
+  }
+}
+
+ShardFacts ShardWriter::finish(const FilterCounts& counts) {
+  CHECK(counts.kept == static_cast<int64_t>(entries_.size()), "kept {} of {} pairs appended", counts.kept, entries_.size());
+  facts_.counts = counts;
+  entries_.push_back(facts_.tokens << kLengthBits);
+  const uint64_t zeros = 0, bytes = facts_.tokens * facts_.token_bytes;
+  file_->write(&zeros, rounded_up(bytes) - bytes);
+  file_->write(entries_.data(), 8 * entries_.size());
+  file_->write(&facts_, sizeof facts_ - sizeof facts_.checksum);
+  facts_.checksum = file_->checksum();
+  file_->write(&facts_.checksum, sizeof facts_.checksum);
+  file_->write(kMagic, sizeof kMagic);
+  file_->commit();
+  return facts_;
+}
+
+// ---- reading
+
+ShardReader::ShardReader(FileSystem& files, const std::string& directory, const ShardFacts& facts)
+    : path_(shard_path(directory, facts.fingerprint, facts.number)), facts_(facts), file_(files.map(path_)) {
+  if (file_->bytes().size() != file_bytes(facts)) damaged(path_, "has a wrong size");
+  tokens_ = file_->bytes().data();
+  entries_ = tokens_ + rounded_up(facts.tokens * facts.token_bytes);
+}
+
+ShardReader::Pair ShardReader::pair(int64_t i) const {
+  CHECK(i >= 0 && i < pairs(), "pair {} of {}", i, pairs());
+  uint64_t words[2];
+  std::memcpy(words, entries_ + 8 * i, sizeof words);
+  const uint64_t begin = words[0] >> kLengthBits, end = words[1] >> kLengthBits;
+  const uint64_t source = words[0] & ((uint64_t{1} << kLengthBits) - 1);
+  if (begin > end || end > facts_.tokens || source == 0 || source >= end - begin || (end - begin - source) >> kLengthBits != 0)
+    damaged(path_, fmt::format("the entry of pair {} is damaged", i));
+  return {begin, source, end - begin - source};
+}
+
+namespace {
+
+// Copies ids; the first that is too large, or nothing (-1).
+template <class Token>
+int64_t widen(const std::byte* from, uint64_t count, uint32_t limit, std::vector<int32_t>& to) {
+  const size_t old = to.size();
+  to.resize(old + count);
+  for (uint64_t k = 0; k < count; ++k) {
+    Token token;
+    std::memcpy(&token, from + k * sizeof token, sizeof token);
+    if (token >= limit) return token;
+    to[old + k] = static_cast<int32_t>(token);
+  }
+  return -1;
+}
+
+}  // namespace
+
+void ShardReader::append(int64_t i, uint64_t begin, uint64_t count, int32_t vocabulary_size, std::vector<int32_t>& to) const {
+  const std::byte* from = tokens_ + begin * facts_.token_bytes;
+  const auto limit = static_cast<uint32_t>(vocabulary_size);
+  const int64_t wrong = facts_.token_bytes == 2 ? widen<uint16_t>(from, count, limit, to) : widen<uint32_t>(from, count, limit, to);
+  if (wrong >= 0) damaged(path_, fmt::format("pair {} has the id {} of a vocabulary of {} pieces", i, wrong, vocabulary_size));
+}
+
+}  // namespace starling

@@ -1,0 +1,88 @@
+// One file of a token store: the pairs that some hundred thousand lines of a corpus gave. It describes and checks itself, so that a
+// store whose making was interrupted is continued behind its last whole shard, and damage costs one shard, not the store.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+
+namespace starling {
+
+struct FilterCounts {
+  int64_t total = 0;  // pairs read
+  int64_t kept = 0;
+  int64_t empty = 0;     // dropped: a side without tokens
+  int64_t too_long = 0;  // dropped: a side longer than max_length
+  int64_t ratio = 0;     // dropped: sides of too different lengths
+  FilterCounts& operator+=(const FilterCounts& other);
+  bool operator==(const FilterCounts&) const = default;
+};
+
+constexpr uint32_t kTokenStoreVersion = 2;
+
+// What a store's index says of a shard, and its file at the end about itself.
+struct ShardFacts {
+  FilterCounts counts;
+  uint64_t number = 0;       // of the shard in its store, from 0
+  uint64_t fingerprint = 0;  // of the store
+  uint64_t tokens = 0;       // both sides
+  uint32_t token_bytes = 0, version = kTokenStoreVersion;
+  uint64_t checksum = 0;  // of the whole file but this number and what follows
+  bool operator==(const ShardFacts&) const = default;
+};
+static_assert(sizeof(ShardFacts) == 80);
+
+/// The file of shard `number` in `directory`.
+std::string shard_path(const std::string& directory, uint64_t fingerprint, uint64_t number);
+
+/// Reads the file once and checks it; throws IoError if it cannot be read, DataError naming the file if it is damaged or another's.
+ShardFacts verify_shard(FileSystem& files, const std::string& directory, uint64_t fingerprint, uint64_t number);
+
+// A shard that is being written; it has its name only after finish(). Errors are IoError.
+class ShardWriter {
+ public:
+  ShardWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, uint64_t number, int token_bytes);
+  /// Removes what was written, unless finish() was reached.
+  ~ShardWriter();
+
+  /// Appends a pair; both sides end with end of sentence and are at most 2^24 - 1 tokens long.
+  void append(std::span<const int32_t> source, std::span<const int32_t> target);
+  /// Writes the rest, syncs and renames; `counts.kept` must be the number of pairs appended.
+  ShardFacts finish(const FilterCounts& counts);
+
+ private:
+  class File;
+  std::unique_ptr<File> file_;
+  ShardFacts facts_;
+  std::vector<uint64_t> entries_;
+  std::vector<uint16_t> narrow_;  // scratch of append
+};
+
+// A shard in use, memory-mapped. Each access checks what it reads, so that a file damaged later is an error and never a stray read.
+class ShardReader {
+ public:
+  struct Pair {
+    uint64_t begin, source, target;  // position of the first token; lengths
+  };
+
+  /// Throws DataError unless the file has the size that `facts` (of verify_shard) tell.
+  ShardReader(FileSystem& files, const std::string& directory, const ShardFacts& facts);
+
+  int64_t pairs() const { return facts_.counts.kept; }
+  Pair pair(int64_t i) const;
+  /// Appends `count` ids from position `begin`; DataError if one is not below `vocabulary_size`. `i` is the pair, for the message.
+  void append(int64_t i, uint64_t begin, uint64_t count, int32_t vocabulary_size, std::vector<int32_t>& to) const;
+
+ private:
+  std::string path_;
+  ShardFacts facts_;
+  std::unique_ptr<MappedFile> file_;
+  const std::byte *tokens_ = nullptr, *entries_ = nullptr;
+};
+
+}  // namespace starling
