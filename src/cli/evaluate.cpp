@@ -6,9 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -16,8 +13,8 @@
 
 #include "base/error.h"
 #include "cli/system_table.h"
+#include "data/line_reader.h"
 #include "text/significance.h"
-#include "text/unicode.h"
 
 namespace starling {
 
@@ -35,32 +32,11 @@ struct EvaluateArguments {
   std::uint64_t seed = 12345;
 };
 
-std::vector<std::string> read_lines(std::istream& in, const std::string& name) {
+std::vector<std::string> read_lines(const std::string& path) {
+  LineReader reader(path);
   std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) {
-    if (const auto offset = invalid_utf8_offset(line)) {
-      const std::size_t number = lines.size() + 1;
-      throw DataError(fmt::format("{}:{}: invalid UTF-8 at byte {} of the line; convert the file to UTF-8", name, number, *offset));
-    }
-    lines.push_back(std::move(line));
-  }
-  if (in.bad()) throw IoError(fmt::format("{}: reading failed after {} lines; check the device", name, lines.size()));
+  for (std::string_view line; reader.next(line);) lines.emplace_back(line);
   return lines;
-}
-
-std::vector<std::string> read_file_lines(const std::string& path) {
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  // A directory opens, and fails at the first byte.
-  if (!in || (in.peek() == std::ifstream::traits_type::eof() && in.bad())) {
-    throw IoError(fmt::format("{}: cannot be read: {}; check the path", path, errno != 0 ? std::strerror(errno) : "unknown reason"));
-  }
-  in.clear();
-  return read_lines(in, path);
-}
-
-std::vector<std::string> read_hypotheses(const std::string& path) {
-  return path == "-" ? read_lines(std::cin, "standard input") : read_file_lines(path);
 }
 
 using Corpora = std::vector<std::vector<std::string>>;
@@ -141,9 +117,9 @@ void run_evaluate(const EvaluateArguments& arguments) {
         "a paired test compares systems, but --hypotheses names only {}; give the baseline first, then the others", names.front()));
   }
   Corpora hypotheses, references;
-  for (const std::string& path : arguments.references) references.push_back(read_file_lines(path));
+  for (const std::string& path : arguments.references) references.push_back(read_lines(path));
   for (const std::string& name : names) {
-    hypotheses.push_back(read_hypotheses(name));
+    hypotheses.push_back(read_lines(name));
     check_line_counts(arguments, name, hypotheses.back().size(), references);
   }
   if (names.size() > 1) return compare_systems(arguments, names, hypotheses, references, options);
@@ -170,7 +146,8 @@ void add_evaluate(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("evaluate", "Score translations against references: BLEU, chrF, chrF++, TER as in sacreBLEU; GLEU");
   const auto arguments = std::make_shared<EvaluateArguments>();
   sub->add_option("--hypotheses", arguments->hypotheses,
-                  "The translations, one a line, UTF-8; - reads standard input; several files are several systems, the first the baseline")
+                  "The translations, one a line (plain, .gz, .zst); - reads standard input; several files are several systems, the first "
+                  "the baseline")
       ->required();
   sub->add_option("--references", arguments->references, "The reference translations, line by line; repeat the option for more references")
       ->required()

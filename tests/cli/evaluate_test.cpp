@@ -79,6 +79,14 @@ TEST_F(EvaluateTest, OneSystemIsPrintedAsEver) {
   EXPECT_THAT(run("evaluate --hypotheses base same --references reference").text, Not(HasSubstr("p =")));
 }
 
+TEST_F(EvaluateTest, FilesMayBeCompressedOrHaveWindowsLineEnds) {
+  ASSERT_EQ(run_shell("cd " + directory_ + " && gzip --keep base && sed 's/$/\\r/' reference > windows").status, 0);
+  const std::string plain = run("evaluate --hypotheses base --references reference --metrics bleu,chrf,ter").text;
+  EXPECT_EQ(run("evaluate --hypotheses base.gz --references windows --metrics bleu,chrf,ter").text, plain);
+  write("latin1", "gr\xFC\xDF dich\n");
+  EXPECT_THAT(run("evaluate --hypotheses latin1 --references reference").text, HasSubstr("latin1:1: invalid UTF-8 at byte 2"));
+}
+
 TEST_F(EvaluateTest, WhatCannotBeTestedIsRefused) {
   const ShellOutcome alone = run("evaluate --hypotheses base base --references reference --paired-bs");
   EXPECT_EQ(alone.status, 2);

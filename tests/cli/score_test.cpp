@@ -1,7 +1,9 @@
-// `starling score --tokens`: the pieces spell the translation, and their log-probabilities sum up to the sentence's.
+// `starling score --tokens`: the pieces spell the translation, and their log-probabilities sum up to the sentence's. And the examples in
+// docs/formats.md have the form of what the program prints.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <sstream>
 
 #include "tests/cli/program.h"
@@ -58,6 +60,32 @@ TEST_F(ScoreTest, TokensSumUpToTheSentence) {
   EXPECT_EQ(text, "▁siehe▁ba▁jetzt</s>");
   EXPECT_THAT(parts(lines[1], '\t')[1], testing::HasSubstr(" <unk> "));
   EXPECT_EQ(parts(lines[2], '\t')[1], "</s>");  // a blank line has an end only
+}
+
+// The lines of the fenced block of docs/formats.md that is called so.
+std::vector<std::string> documented(const std::string& block) {
+  std::ifstream file(STARLING_SOURCE_DIR "/docs/formats.md");
+  std::vector<std::string> lines;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (inside && line == "```") break;
+    if (inside) lines.push_back(line);
+    inside = inside || line == "```" + block;
+  }
+  EXPECT_FALSE(lines.empty()) << block;
+  return lines;
+}
+
+TEST_F(ScoreTest, LinesHaveTheDocumentedForm) {
+  const std::regex list(R"(\d+ \|\|\| .* \|\|\| -?\d+\.\d{6} \|\|\| -?\d+\.\d{6})");
+  const std::regex tokens("-\\d+\\.\\d{6}\t([^ \t]+ )*</s>\t(-\\d+\\.\\d{6} ?)+");
+  const ShellOutcome o = run("translate --model run --input source --n-best 2 --threads 1 --quiet");
+  ASSERT_EQ(o.status, 0) << o.text;
+  for (const std::string& line : parts(o.text, '\n')) EXPECT_TRUE(std::regex_match(line, list)) << line;
+  EXPECT_THAT(o.text, testing::HasSubstr("\n2 |||  ||| 0.000000 ||| 0.000000\n3 ||| "));  // the blank line's only entry
+  for (const std::string& line : documented("n-best")) EXPECT_TRUE(std::regex_match(line, list)) << line;
+  for (const std::string& line : score("--tokens")) EXPECT_TRUE(std::regex_match(line, tokens)) << line;
+  for (const std::string& line : documented("tokens")) EXPECT_TRUE(std::regex_match(line, tokens)) << line;
 }
 
 }  // namespace
