@@ -135,8 +135,14 @@ void add_test_options(CLI::App& sub, EvaluateArguments& a) {
   auto* exchanges =
       sub.add_flag("--paired-ar", a.exchanges, "With several systems: test each against the first by paired approximate randomisation");
   exchanges->excludes(bootstrap);
-  sub.add_option("--paired-bs-n", a.resamples, "Corpora that --paired-bs draws")->check(CLI::Range(1, 10000000))->capture_default_str();
-  sub.add_option("--paired-ar-n", a.trials, "Trials of --paired-ar")->check(CLI::Range(1, 10000000))->capture_default_str();
+  sub.add_option("--paired-bs-n", a.resamples, "Corpora that --paired-bs draws")
+      ->check(CLI::Range(1, 10000000))
+      ->needs(bootstrap)
+      ->capture_default_str();
+  sub.add_option("--paired-ar-n", a.trials, "Trials of --paired-ar")
+      ->check(CLI::Range(1, 10000000))
+      ->needs(exchanges)
+      ->capture_default_str();
   sub.add_option("--seed", a.seed, "Seed of the draws; equal seeds give equal figures")->capture_default_str();
 }
 

@@ -95,6 +95,9 @@ TEST_F(EvaluateTest, WhatCannotBeTestedIsRefused) {
             "then the others\n");
   EXPECT_EQ(run("evaluate --hypotheses base same --references reference --paired-bs --paired-ar").status, 2);
   EXPECT_EQ(run("evaluate --hypotheses base same --references reference --paired-bs --paired-bs-n 0").status, 2);
+  const ShellOutcome idle = run("evaluate --hypotheses base same --references reference --paired-bs --paired-ar-n 5");
+  EXPECT_EQ(idle.status, 2);  // it would have no effect
+  EXPECT_EQ(idle.text, "starling: error: --paired-ar-n requires --paired-ar; see 'starling evaluate --help'\n");
   write("short", "one line\n");
   const ShellOutcome unequal = run("evaluate --hypotheses base short --references reference --paired-bs");
   EXPECT_EQ(unequal.status, 3);
