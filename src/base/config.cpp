@@ -23,28 +23,6 @@ constexpr size_t maximum_records = 10000;  // a list of corpora; stops a chain o
 
 // ---- text helpers ----
 
-std::string folded(std::string_view name) {
-  std::string s(name);
-  for (char& c : s) c = c == '_' ? '-' : (c >= 'A' && c <= 'Z') ? static_cast<char>(c + 32) : c;
-  return s;
-}
-
-// Edit distance with swaps of neighbours (optimal string alignment).
-size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> before, last(b.size() + 1), row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
-    }
-    before = last;
-    last = row;
-  }
-  return last[b.size()];
-}
-
 // Length of the valid UTF-8 sequence at `at`; 0 if it is not valid (overlong forms, surrogates, above U+10FFFF).
 size_t utf8_length(std::string_view s, size_t at) {
   const auto byte = [&](size_t i) -> unsigned { return at + i < s.size() ? static_cast<unsigned char>(s[at + i]) : 0u; };
@@ -213,7 +191,8 @@ std::vector<std::string> names_of(std::span<const ConfigSection> sections) {
 
 class Reader {
  public:
-  Reader(const std::string& file, std::span<const ConfigSection> sections) : file_(file), sections_(sections) {}
+  Reader(const std::string& file, std::span<const ConfigSection> sections, const KeyAdvice& advice)
+      : file_(file), sections_(sections), advice_(advice) {}
 
   void document(const YAML::Node& root) const {
     if (root.IsNull()) return;
@@ -241,13 +220,16 @@ class Reader {
     const std::string name = key_text(key, seen);
     const ConfigSection* found = find_section(sections_, name);
     if (!found) {
+      if (const std::string advice = advice_on(name); !advice.empty())
+        fail(key, fmt::format("there is no section {}{}", in_quotes(name), advice));
       std::string hint = did_you_mean(name, names_of(sections_));
       if (hint.empty()) hint = did_you_mean(name, config_names(sections_));
       fail(key, fmt::format("there is no section {}{} The sections are {}", in_quotes(name), hint.empty() ? "." : hint,
                             joined(names_of(sections_))));
     }
     if (body.IsNull()) return;
-    if (!body.IsMap()) fail(key, fmt::format("the section {} must hold 'key: value' lines, indented by two blanks", in_quotes(name)));
+    if (!body.IsMap())
+      fail(key, fmt::format("the section {} must hold 'key: value' lines, indented by two blanks{}", in_quotes(name), advice_on(name)));
     map(body, name, found->fields);
   }
 
@@ -287,7 +269,10 @@ class Reader {
 
   [[noreturn]] void unknown_key(const YAML::Node& node, const std::string& prefix, const std::string& key,
                                 const std::vector<ConfigField>& fields) const {
-    std::string hint = did_you_mean(key, keys_of(fields));
+    std::vector<std::string> here;
+    for (const std::string& other : keys_of(fields)) here.push_back(prefix + "." + other);
+    std::string hint = advice_on(prefix + "." + key, here);
+    if (hint.empty()) hint = did_you_mean(key, keys_of(fields));
     if (hint.empty()) hint = did_you_mean(key, config_names(sections_));
     if (hint.empty()) hint = fmt::format("; remove it, or use one of {}", joined(keys_of(fields)));
     fail(node, fmt::format("there is no key {} in {}{}", in_quotes(key), prefix, hint));
@@ -342,8 +327,17 @@ class Reader {
     }
   }
 
+  // What the advice says of a name that is none here; "" = nothing.
+  std::string advice_on(const std::string& name, const std::vector<std::string>& more = {}) const {
+    if (!advice_) return "";
+    std::vector<std::string> known = config_names(sections_);
+    known.insert(known.end(), more.begin(), more.end());
+    return advice_(name, known);
+  }
+
   const std::string& file_;
   std::span<const ConfigSection> sections_;
+  const KeyAdvice& advice_;
 };
 
 void check_text(std::string_view text, const std::string& file) {
@@ -491,28 +485,13 @@ std::string default_text(const ConfigField& field) {
   return value == "\"\"" ? "" : value;
 }
 
+std::string field_help(const std::string& option, const ConfigField& field) {
+  const std::string value = default_text(field);
+  return fmt::format("  --{:<32} {}\n  {:<34} {}{}\n", option, field.help, "", allowed_text(field),
+                     value.empty() ? "" : fmt::format(" (default {})", value));
+}
+
 }  // namespace
-
-std::string closest(std::string_view name, const std::vector<std::string>& candidates) {
-  if (name.empty() || name.size() > 100) return "";
-  const std::string wanted = folded(name);
-  std::string best;
-  size_t best_distance = std::max<size_t>(1, wanted.size() / 3) + 1;
-  for (const auto& candidate : candidates) {
-    const std::string other = folded(candidate);
-    size_t distance = edit_distance(wanted, other);
-    if (const size_t dot = other.rfind('.'); dot != std::string::npos && wanted.find('.') == std::string::npos) {
-      distance = std::min(distance, edit_distance(wanted, other.substr(dot + 1)));
-    }
-    if (distance < best_distance) best = candidate, best_distance = distance;
-  }
-  return best;
-}
-
-std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates) {
-  const std::string best = closest(name, candidates);
-  return best.empty() ? "" : fmt::format("; did you mean '{}'?", best);
-}
 
 std::string in_quotes(std::string_view text) {
   constexpr size_t longest = 80;
@@ -563,7 +542,9 @@ bool ConfigDocument::has(const std::string& section, const std::string& key) con
   return body.IsDefined() && body.IsMap() && body[key].IsDefined();
 }
 
-void ConfigDocument::read(std::span<const ConfigSection> sections) const { Reader(file_, sections).document(*root_); }
+void ConfigDocument::read(std::span<const ConfigSection> sections, const KeyAdvice& advice) const {
+  Reader(file_, sections, advice).document(*root_);
+}
 
 std::string read_text_file(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
@@ -579,10 +560,11 @@ std::string read_text_file(const std::string& path) {
   return text;
 }
 
-void apply_override(std::span<const ConfigSection> sections, const std::string& name, const std::string& text) {
+void apply_override(std::span<const ConfigSection> sections, const std::string& name, const std::string& text, const KeyAdvice& advice) {
   const std::string place = "command line";
   const auto unknown = [&](const std::vector<std::string>& candidates) {
-    const std::string hint = did_you_mean(name, candidates);
+    std::string hint = advice ? advice(name, candidates) : "";
+    if (hint.empty()) hint = did_you_mean(name, candidates);
     throw ConfigError(
         fmt::format("{}: there is no key {}{}", place, in_quotes(name), hint.empty() ? "; 'starling train --help' lists all keys" : hint));
   };
@@ -641,11 +623,19 @@ std::string config_help(std::span<const ConfigSection> sections) {
   std::string out;
   for (const auto& section : sections) {
     out += fmt::format("\n{}: {}\n", section.name, section.help);
-    for (const auto& field : section.fields) {
-      const std::string value = default_text(field);
-      out += fmt::format("  --{:<30} {}\n  {:<32} {}{}\n", section.name + "." + field.key, field.help, "", allowed_text(field),
-                         value.empty() ? "" : fmt::format(" (default {})", value));
-    }
+    for (const auto& field : section.fields) out += field_help(section.name + "." + field.key, field);
+  }
+  return out;
+}
+
+std::string config_help(std::span<const ConfigSection> sections, std::span<const KeyExample> keys) {
+  std::string out;
+  for (const auto& [name, example] : keys) {
+    const size_t dot = name.find('.');
+    const ConfigSection* section = find_section(sections, name.substr(0, dot));
+    const ConfigField* field = section ? find_field(section->fields, name.substr(dot + 1)) : nullptr;
+    CHECK(field, "there is no key {}", name);
+    out += field_help(fmt::format("{} {}", name, example), *field);
   }
   return out;
 }

@@ -16,17 +16,13 @@
 #include <variant>
 #include <vector>
 
+#include "base/suggestion.h"
+
 namespace YAML {
 class Node;
 }
 
 namespace starling {
-
-// The candidate nearest to `name` by edit distance ('_' equals '-', case ignored, "key" matches "section.key"); "" if none is near.
-std::string closest(std::string_view name, const std::vector<std::string>& candidates);
-
-// "; did you mean 'x'?" for the closest candidate, or "".
-std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 
 // The text in single quotes, control bytes escaped and long text shortened: safe to print in a message.
 std::string in_quotes(std::string_view text);
@@ -135,6 +131,10 @@ ConfigSection config_section(std::string name, std::string help, Struct& target)
   return {std::move(name), std::move(help), std::move(list.fields())};
 }
 
+// Says more of a name that none of the `known` ones is, as the rest of a message that begins "; "; "" if there is nothing to say. It is
+// asked before a similar name is looked for.
+using KeyAdvice = std::function<std::string(const std::string& name, const std::vector<std::string>& known)>;
+
 // A parsed YAML file: a map of sections, each a map of keys. Bad YAML, NUL bytes, invalid UTF-8 and more than a megabyte are
 // ConfigErrors with file:line.
 class ConfigDocument {
@@ -149,7 +149,7 @@ class ConfigDocument {
   // Whether the file has a value of any kind there.
   bool has(const std::string& section, const std::string& key) const;
   // Assigns every key of the file to its field; ConfigError for unknown or repeated keys and for wrong types and values.
-  void read(std::span<const ConfigSection> sections) const;
+  void read(std::span<const ConfigSection> sections, const KeyAdvice& advice = {}) const;
 
  private:
   std::string file_;
@@ -161,7 +161,8 @@ std::string read_text_file(const std::string& path);
 
 // Assigns `text` to the field named "section.key", or "section.list.0.key" within a list of structs (0 to the present size, which appends);
 // lists of strings are given comma-separated. ConfigError as for files, with "command line" as the place.
-void apply_override(std::span<const ConfigSection> sections, const std::string& name, const std::string& text);
+void apply_override(std::span<const ConfigSection> sections, const std::string& name, const std::string& text,
+                    const KeyAdvice& advice = {});
 
 struct WriteOptions {
   bool comments = false;                         // the help text behind each key
@@ -175,6 +176,12 @@ std::vector<std::string> config_names(std::span<const ConfigSection> sections);
 
 // For a terminal: every key as --section.key with help, allowed values and the present value as default.
 std::string config_help(std::span<const ConfigSection> sections);
+
+// Some of the keys, in the given order, each with a value as an example.
+struct KeyExample {
+  std::string_view name, example;
+};
+std::string config_help(std::span<const ConfigSection> sections, std::span<const KeyExample> keys);
 
 // The same as Markdown, one table per section.
 std::string config_markdown(std::span<const ConfigSection> sections);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "cli/verbs.h"
 #include "comm/world.h"
+#include "train/peer_names.h"
 
 namespace starling {
 namespace {
@@ -19,12 +20,6 @@ std::vector<std::string> option_names(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     for (const auto& name : option->get_lnames()) names.push_back("--" + name);
   }
-  return names;
-}
-
-std::vector<std::string> verb_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(verb->get_name());
   return names;
 }
 
@@ -44,21 +39,35 @@ std::string compiler_text() {
 
 }  // namespace
 
+std::vector<std::string> verb_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(verb->get_name());
+  return names;
+}
+
 std::string command_name(const CLI::App& app) { return (app.get_parent() ? command_name(*app.get_parent()) + " " : "") + app.get_name(); }
 
 void unknown_argument(const CLI::App& app, const std::string& argument) {
   const std::string fix = fmt::format("see '{} --help'", command_name(app));
   if (argument.starts_with('-')) {
     const std::string name = argument.substr(0, argument.find('='));
-    const std::string hint = did_you_mean(name, option_names(app));
+    const std::vector<std::string> known = option_names(app);
+    if (const std::string advice = peer_name_advice(name, known); !advice.empty())
+      throw ConfigError(fmt::format("there is no option {}{}", in_quotes(name), advice));
+    const std::string hint = did_you_mean(name, known);
     throw ConfigError(fmt::format("there is no option {}{}{}{}", in_quotes(name), hint, hint.empty() ? "; " : " Or ", fix));
   }
   const std::vector<std::string> verbs = verb_names(app);
   if (verbs.empty() || !app.get_subcommands().empty())
     throw ConfigError(fmt::format("unexpected argument {}; {}", in_quotes(argument), fix));
-  const std::string hint = did_you_mean(argument, verbs);
+  no_verb(argument, verbs);
+}
+
+void no_verb(const std::string& word, const std::vector<std::string>& verbs) {
+  std::string hint = peer_verb_advice(word);
+  hint = hint.empty() ? did_you_mean(word, verbs) : hint + ".";
   throw ConfigError(
-      fmt::format("there is no verb {}{} The verbs are {}", in_quotes(argument), hint.empty() ? "." : hint, fmt::join(verbs, ", ")));
+      fmt::format("there is no verb {}{} The verbs are {}", in_quotes(word), hint.empty() ? "." : hint, fmt::join(verbs, ", ")));
 }
 
 std::string version_text() {

@@ -7,6 +7,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "cli/cluster.h"
+#include "cli/help.h"
 
 namespace starling {
 namespace {
@@ -156,8 +157,10 @@ void add_bench_distributed(CLI::App& bench) {
   StrategyOptions standard;
   const std::vector<ConfigSection> sections = sections_of(standard);
   for (const ConfigField& field : sections.front().fields)
-    a->strategy.emplace_back("strategy." + field.key,
-                             verb->add_option("--strategy." + field.key, field.help)->expected(1)->take_last()->group("Strategy"));
+    a->strategy.emplace_back("strategy." + field.key, verb->add_option("--strategy." + field.key, field.help)
+                                                          ->expected(1)
+                                                          ->take_last()
+                                                          ->group(field.key == "name" ? "Options" : kStrategyGroup));
   const auto cluster = ClusterArguments::add_to(*verb);
   verb->callback([=] { run(*a, *cluster); });
 }

@@ -6,6 +6,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "cli/help.h"
 
 namespace starling {
 namespace {
@@ -24,9 +25,10 @@ std::shared_ptr<ClusterArguments> ClusterArguments::add_to(CLI::App& verb) {
   const std::vector<ConfigSection> sections = sections_of(scenario);
   for (const ConfigField& field : sections.front().fields) {
     const char* shorthand = field.key == "ranks" ? ",--workers" : field.key == "network" ? ",--network" : "";
-    a->keys_.emplace_back(
-        "cluster." + field.key,
-        verb.add_option("--cluster." + field.key + shorthand, field.help)->expected(1)->take_last()->group("Simulated cluster"));
+    a->keys_.emplace_back("cluster." + field.key, verb.add_option("--cluster." + field.key + shorthand, field.help)
+                                                      ->expected(1)
+                                                      ->take_last()
+                                                      ->group(*shorthand ? "Options" : kClusterGroup));
   }
   return a;
 }

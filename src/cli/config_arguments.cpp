@@ -1,24 +1,27 @@
 #include "cli/config_arguments.h"
 
 #include "base/error.h"
+#include "cli/help.h"
 
 namespace starling {
 namespace {
 
-constexpr const char* kKeysGroup = "Configuration keys";
+bool is_configuration(const std::string& argument) {
+  return !argument.starts_with('-') && (argument.ends_with(".yml") || argument.ends_with(".yaml"));
+}
 
-// Leaves the keys out of the list of options: the footer describes them, by section.
-class HelpWithoutKeys : public CLI::Formatter {
- public:
-  std::string make_group(std::string group, bool positional, std::vector<const CLI::Option*> options) const override {
-    return group == kKeysGroup ? "" : CLI::Formatter::make_group(group, positional, options);
-  }
-};
-
-// --data.train.N.KEY cannot be registered beforehand: these arguments arrive unparsed.
-void take_corpus_overrides(const CLI::App& verb, std::vector<Override>& overrides) {
+// What cannot be registered beforehand arrives unparsed: --data.train.N.KEY, and a configuration without -c, which as a positional argument
+// would swallow the values of those.
+void take_unparsed(const CLI::App& verb, std::vector<Override>& overrides, std::string& file) {
   const std::vector<std::string> rest = verb.remaining();
   for (size_t i = 0; i < rest.size(); ++i) {
+    if (is_configuration(rest[i])) {
+      if (!file.empty())
+        throw ConfigError(fmt::format("two configurations, {} and {}; give one, and change keys with --section.key VALUE", in_quotes(file),
+                                      in_quotes(rest[i])));
+      file = rest[i];
+      continue;
+    }
     if (!rest[i].starts_with("--data.train.")) unknown_argument(verb, rest[i]);
     const size_t equals = rest[i].find('=');
     const std::string name = rest[i].substr(2, equals == std::string::npos ? equals : equals - 2);
@@ -32,29 +35,26 @@ void take_corpus_overrides(const CLI::App& verb, std::vector<Override>& override
 
 std::shared_ptr<ConfigArguments> ConfigArguments::add_to(CLI::App& verb) {
   auto a = std::make_shared<ConfigArguments>();
-  verb.add_option("-c,--config", a->file_, "Configuration file, YAML; see docs/config.md")->type_name("FILE");
+  verb.add_option("-c,--config", a->file_,
+                  "Configuration file, YAML (docs/config.md); its name alone, if it ends in .yml or .yaml, is enough")
+      ->type_name("FILE");
   for (const std::string& name : all_config_names()) {
     const bool short_form = name == "train.precision" || name == "train.threads" || name == "train.seed";
     const std::string option = "--" + name + (short_form ? ",--" + name.substr(name.find('.') + 1) : "");
     a->keys_.emplace_back(name, verb.add_option(option)->expected(1)->take_last()->group(kKeysGroup));
   }
   verb.allow_extras();
-  verb.formatter(std::make_shared<HelpWithoutKeys>());
-  verb.footer([] {
-    return "Every key of the configuration is an option, --section.key VALUE or --section.key=VALUE;\n"
-           "--precision, --threads and --seed are short for those of the section train.\n" +
-           config_reference();
-  });
   return a;
 }
 
-std::vector<Override> ConfigArguments::overrides(const CLI::App& verb) const {
+Config ConfigArguments::load(const CLI::App& verb) const {
   std::vector<Override> overrides;
   for (const auto& [name, option] : keys_) {
     if (option->count() > 0) overrides.emplace_back(name, option->results().back());
   }
-  take_corpus_overrides(verb, overrides);
-  return overrides;
+  std::string file = file_;
+  take_unparsed(verb, overrides, file);
+  return load_config(file, overrides);
 }
 
 }  // namespace starling

@@ -12,11 +12,10 @@ namespace starling {
 
 class ConfigArguments {
  public:
-  // Adds -c and all keys to the verb, which must allow extras; the footer of its help describes the keys.
+  // Adds -c and all keys to the verb, which then takes a configuration's name without -c too.
   static std::shared_ptr<ConfigArguments> add_to(CLI::App& verb);
-  // The command line's values, in the order of the keys. Throws ConfigError for arguments nobody knows.
-  std::vector<Override> overrides(const CLI::App& verb) const;
-  Config load(const CLI::App& verb) const { return load_config(file_, overrides(verb)); }
+  // The configuration, with the command line's values in the order of the keys. Throws ConfigError for arguments nobody knows.
+  Config load(const CLI::App& verb) const;
 
  private:
   std::string file_;

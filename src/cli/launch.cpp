@@ -162,13 +162,8 @@ std::vector<std::string> program_of(const CLI::App& verb, const LaunchArguments&
   const std::vector<std::string>& rest = a.program;
   if (!a.unmarked.empty() && (rest.empty() || a.unmarked.front() != rest.front())) unknown_argument(verb, a.unmarked.front());
   if (rest.empty()) throw ConfigError("launch what? Write for example: starling launch -n 2 -- train -c run.yml");
-  std::vector<std::string> verbs;
-  for (const CLI::App* other : verb.get_parent()->get_subcommands([](const CLI::App*) { return true; })) verbs.push_back(other->get_name());
-  if (std::find(verbs.begin(), verbs.end(), rest.front()) == verbs.end()) {
-    const std::string hint = did_you_mean(rest.front(), verbs);
-    throw ConfigError(
-        fmt::format("there is no verb {}{} The verbs are {}", in_quotes(rest.front()), hint.empty() ? "." : hint, fmt::join(verbs, ", ")));
-  }
+  const std::vector<std::string> verbs = verb_names(*verb.get_parent());
+  if (std::find(verbs.begin(), verbs.end(), rest.front()) == verbs.end()) no_verb(rest.front(), verbs);
   if (rest.front() == "launch") throw ConfigError("launch does not launch itself; write the verb that the ranks are to run");
   return rest;
 }

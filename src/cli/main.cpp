@@ -1,6 +1,7 @@
 // The program `starling`: finds the verb, runs it, and is one of the three places where errors are caught. Exit status: 0 done, 1 a defect
 // or no memory, 2 wrong usage or configuration, 3 wrong data or a refused file operation; a verb may return others.
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "cli/help.h"
 #include "cli/verbs.h"
 #include "comm/world.h"
 
@@ -76,11 +78,22 @@ int give_up(int status) {
   return status;
 }
 
+// CLI11 would answer --help before it looks at words that are no verbs.
+void check_verbs(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::App* verb = &app;
+  for (const std::string& word : arguments) {
+    const std::vector<std::string> verbs = verb_names(*verb);
+    if (verbs.empty() || word.starts_with('-')) return;
+    if (std::find(verbs.begin(), verbs.end(), word) == verbs.end()) no_verb(word, verbs);
+    verb = verb->get_subcommand(word);
+  }
+}
+
 // What CLI11 is given, last one first. It would take the argument behind --section.key= for the value, which is empty.
-std::vector<std::string> reversed_arguments(std::span<char* const> arguments) {
+std::vector<std::string> reversed_arguments(const std::vector<std::string>& arguments) {
   std::vector<std::string> all;
   bool options = true;  // until "--"
-  for (const std::string argument : arguments) {
+  for (const std::string& argument : arguments) {
     options = options && argument != "--";
     const size_t equals = argument.find('=');
     if (options && argument.starts_with("--") && argument.find('.') < equals && equals == argument.size() - 1)
@@ -92,7 +105,8 @@ std::vector<std::string> reversed_arguments(std::span<char* const> arguments) {
   return all;
 }
 
-int run(CLI::App& app, std::span<char* const> arguments) {
+int run(CLI::App& app, const std::vector<std::string>& arguments) {
+  check_verbs(app, arguments);
   try {
     app.parse(reversed_arguments(arguments));
   } catch (const CLI::Success& e) {  // --help and --version
@@ -124,14 +138,16 @@ int guarded_main(std::span<char* const> arguments) {
     CLI::App app("Starling trains neural machine translation models and translates with them.", "starling");
     app.set_version_flag("--version", version_text, "Print version, processor and libraries");
     app.require_subcommand(0, 1);
+    add_help(app);
     app.failure_message([](const CLI::App*, const CLI::Error&) { return std::string(); });
     const auto dashes = std::find(arguments.begin(), arguments.end(), std::string_view("--"));
     add_verbs(app, {dashes == arguments.end() ? dashes : dashes + 1, arguments.end()});
+    app.footer("'starling help VERB' explains a verb, 'starling help VERB --all' everything that it knows.");
     if (arguments.empty()) {
       fmt::print(stderr, "{}", app.help());
       return 2;
     }
-    return run(app, arguments);
+    return run(app, help_as_option({arguments.begin(), arguments.end()}));
   } catch (const ConfigError& e) {
     return fail(2, e.what());
   } catch (const DataError& e) {
@@ -150,6 +166,7 @@ int guarded_main(std::span<char* const> arguments) {
 
 int main(int argc, char** argv) {
   starling::limit_spinning(argv);
+  prctl(PR_SET_NAME, "starling");  // what ps and top show: after the second start it would be "exe"
   starling::fill_standard_streams();
   std::signal(SIGPIPE, starling::leave_quietly);
   return starling::guarded_main({argv + std::min(argc, 1), argv + argc});

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/help.h"
+
 namespace starling {
 
 CLI::Validator real_range(double low, double high) {
@@ -20,14 +22,19 @@ void add_search_options(CLI::App& verb, SearchArguments& a, bool penalties) {
     verb.add_option("--length-penalty", a.length_penalty, "alpha of ((5+|Y|)/6)^alpha; default: the model's")->check(real_range(0, 10));
     verb.add_option("--coverage-penalty", a.coverage_penalty,
                     "beta of what source tokens with less than 1 of attention in all cost; 0 = off; default: the model's")
-        ->check(real_range(0, 10));
+        ->check(real_range(0, 10))
+        ->group(kFurtherGroup);
   }
   verb.add_option("--prune-threshold", a.prune_threshold,
                   "hypotheses so many nats below the best are given up; 0 = never; default: the model's")
-      ->check(real_range(0, 1000));
+      ->check(real_range(0, 1000))
+      ->group(kFurtherGroup);
   verb.add_option("--max-length-factor", a.max_length_factor, "at most factor * source tokens + offset; default: the model's")
-      ->check(real_range(0, 100));
-  verb.add_option("--max-length-offset", a.max_length_offset, "the offset, tokens; default: the model's")->check(CLI::Range(1, 100000));
+      ->check(real_range(0, 100))
+      ->group(kFurtherGroup);
+  verb.add_option("--max-length-offset", a.max_length_offset, "the offset, tokens; default: the model's")
+      ->check(CLI::Range(1, 100000))
+      ->group(kFurtherGroup);
 }
 
 SearchOptions apply_search_arguments(SearchOptions o, const SearchArguments& a) {

@@ -35,6 +35,12 @@ std::string command_name(const CLI::App& app);
 // Throws the ConfigError for an argument that `app` does not know, naming the nearest option or verb.
 [[noreturn]] void unknown_argument(const CLI::App& app, const std::string& argument);
 
+// Throws the ConfigError for a word that is none of the verbs, naming the nearest one or what another program's verb is called here.
+[[noreturn]] void no_verb(const std::string& word, const std::vector<std::string>& verbs);
+
+// Names of the verbs directly below `app`.
+std::vector<std::string> verb_names(const CLI::App& app);
+
 // What `starling --version` prints: version, build, processor, libraries.
 std::string version_text();
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "decode/beam_search.h"
+#include "train/peer_names.h"
 
 namespace starling {
 
@@ -23,9 +24,11 @@ struct DataSection {
 template <class Visitor>
 void visit(Visitor& v, DataSection& s) {
   v.records("train", s.options.train, "training corpora, a list of maps; on the command line --data.train.0.source and so on");
-  v.shorthand("source", s.shorthand.source, "short for train.0.source when there is one corpus");
-  v.shorthand("target", s.shorthand.target, "short for train.0.target when there is one corpus");
-  v.shorthand("tsv", s.shorthand.tsv, "short for train.0.tsv when there is one corpus");
+  v.shorthand("source", s.shorthand.source,
+              "source text, one sentence a line (plain, .gz, .zst); short for train.0.source when there is one corpus");
+  v.shorthand("target", s.shorthand.target, "its translation, line by line; short for train.0.target when there is one corpus");
+  v.shorthand("tsv", s.shorthand.tsv,
+              "in place of both: source and target separated by a tab; short for train.0.tsv when there is one corpus");
   v.field("max-length", s.options.max_length, "tokens a side, end of sentence included; longer pairs are dropped", 2, 8192);
   v.field("max-ratio", s.options.max_ratio, "longer over shorter side in tokens; pairs above it are dropped; 0 = off, else at least 1", 0.0,
           1e6);
@@ -222,10 +225,10 @@ Config parse_config(std::string_view text, const std::string& file, const std::v
   CorpusShorthand shorthand;
   const std::vector<ConfigSection> sections = sections_of(config, shorthand);
   apply_presets(document, overrides, config);
-  document.read(sections);
+  document.read(sections, peer_name_advice);
   fold_shorthand(config.data, shorthand, true);
   for (const auto& [name, value] : overrides) {
-    apply_override(sections, name, value);
+    apply_override(sections, name, value, peer_name_advice);
     fold_shorthand(config.data, shorthand, false);
   }
   // Without validation files the default metrics are not asked for.
@@ -318,7 +321,21 @@ std::vector<std::string> all_config_names() {
   return config_names(sections_of(config, shorthand));
 }
 
-std::string config_reference() { return described_defaults(config_help); }
+std::string config_reference() {
+  return described_defaults([](std::span<const ConfigSection> all) { return config_help(all); });
+}
+
+std::string everyday_reference() {
+  static constexpr KeyExample kKeys[] = {
+      {"data.source", "train.en.gz"},  {"data.target", "train.de.gz"},        {"valid.source", "valid.en"},   {"valid.target", "valid.de"},
+      {"train.output", "my-model"},    {"model.preset", "transformer-small"}, {"model.dropout", "0.3"},       {"vocab.size", "16000"},
+      {"train.batch-tokens", "25000"}, {"train.learning-rate", "0.0007"},     {"train.warmup", "1000"},       {"train.max-steps", "20000"},
+      {"train.max-minutes", "60"},     {"valid.metrics", "bleu,chrf"},        {"valid.early-stopping", "10"}, {"checkpoint.every", "500"}};
+  Config config;
+  CorpusShorthand shorthand;
+  return config_help(sections_of(config, shorthand), kKeys);
+}
+
 std::string config_reference_markdown() { return described_defaults(config_markdown); }
 
 }  // namespace starling

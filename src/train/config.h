@@ -195,8 +195,10 @@ double state_clip(const Config& config, int64_t step);
 // Every "section.key".
 std::vector<std::string> all_config_names();
 
-// All keys with help, allowed values and defaults: for `starling train --help`, and as the tables of docs/config.md.
+// All keys with help, allowed values and defaults: for `starling train --help-all`, and as the tables of docs/config.md.
 std::string config_reference();
+// Those that most people set, with examples: for `starling train --help`.
+std::string everyday_reference();
 std::string config_reference_markdown();
 
 }  // namespace starling

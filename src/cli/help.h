@@ -1,0 +1,29 @@
+// What `--help` and `--help-all` print. A verb's help begins with what most people need; options of the groups below, and most keys of the
+// configuration, are left to --help-all.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace starling {
+
+// Groups of options that --help leaves out. Those of kKeysGroup are described as configuration keys, by section.
+constexpr const char* kKeysGroup = "Configuration keys";
+constexpr const char* kStrategyGroup = "Strategy";
+constexpr const char* kClusterGroup = "Simulated cluster";
+constexpr const char* kFurtherGroup = "Further options";
+
+class VerbHelp : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
+  std::string make_group(std::string group, bool positional, std::vector<const CLI::Option*> options) const override;
+};
+
+// Gives the program, and so every verb that is added to it later, this help.
+void add_help(CLI::App& app);
+
+// `help [VERB...] [--all]` as the verb's --help or --help-all; other arguments as they are.
+std::vector<std::string> help_as_option(std::vector<std::string> arguments);
+
+}  // namespace starling
