@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cli/config_arguments.h"
+#include "train/peer_names.h"
 #include "train/trainer.h"
 
 namespace starling {
@@ -16,12 +17,16 @@ std::string check_dump_kind(const std::string& kind) {
 
 struct TrainArguments {
   std::string dump;
-  bool markdown = false;
+  bool markdown = false, names = false;
 };
 
 void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArguments& a, const ConfigArguments& arguments) {
   if (a.markdown) {
     std::cout << config_reference_markdown();
+    return;
+  }
+  if (a.names) {
+    std::cout << peer_names_markdown();
     return;
   }
   const Config config = arguments.load(verb);
@@ -51,6 +56,7 @@ void add_train(CLI::App& app) {
           ->type_name("[minimal|full]")
           ->check(check_dump_kind, "");
   verb->add_flag("--help-markdown", a->markdown, "Print the reference of all keys as Markdown")->group("");
+  verb->add_flag("--names", a->names, "Print what Marian, OpenNMT-py, fairseq and Sockeye call the keys and options, and exit");
   verb->callback([verb, dump, a, arguments] { run_train(*verb, *dump, *a, *arguments); });
 }
 

@@ -233,14 +233,6 @@ TEST(Config, ScalarLooksAhead) {
   EXPECT_FALSE(d.scalar("none", "size"));
 }
 
-TEST(Closest, SuggestsOnlyWhatIsNear) {
-  EXPECT_EQ(closest("batch_tokens", {"batch-tokens", "micro-batch-tokens"}), "batch-tokens");
-  EXPECT_EQ(closest("tarin", {"train", "translate"}), "train");
-  EXPECT_EQ(closest("xyz", {"train", "translate"}), "");
-  EXPECT_EQ(closest("", {"a"}), "");
-  EXPECT_EQ(closest(std::string(1 << 20, 'a'), {"a"}), "");
-}
-
 // Mutates a good file at random: it either loads or throws ConfigError; nothing else may happen.
 TEST(Config, FuzzedFilesThrowOrLoad) {
   const std::string good =

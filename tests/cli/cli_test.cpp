@@ -111,7 +111,7 @@ TEST_F(CliTest, MistypedArgumentsAreNamed) {
   expect({"quantize", "--model", "x", "--source", "a", "--target", "b"}, "--output is required");
   expect({"quantize", "--model", "nowhere", "--output", "x", "--source", "a", "--target", "b"}, "neither a model directory");
   expect({"train", "--train.batch-token", "3"}, "did you mean '--train.batch-tokens'?");
-  expect({"train", "--batch-tokens=3"}, "did you mean '--train.batch-tokens'?");
+  expect({"train", "--batch-tokens=3"}, "did you mean '--train.batch-tokens' or '--valid.batch-tokens'?");
   expect({"train", "--train.batch-tokens"}, "--train.batch-tokens");
   expect({"train", "--train.batch-tokens", "-1"}, "train.batch-tokens: '-1' is out of range; give a whole number from 1 to 100000000");
   expect({"train", "--train.output", "train", "stray"}, "unexpected argument 'stray'");

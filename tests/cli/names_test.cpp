@@ -1,0 +1,173 @@
+// Names that people bring from elsewhere, mistyped names, and the help that shows ours.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "base/config.h"
+#include "cli/verbs.h"
+#include "tests/cli/program.h"
+#include "train/peer_names.h"
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class NamesTest : public ProgramTest {
+ protected:
+  // What the program says of wrong usage; it ends with status 2.
+  std::string refused(const std::string& arguments) const {
+    const ShellOutcome outcome = run(arguments);
+    EXPECT_EQ(outcome.status, 2) << arguments << ": " << outcome.text;
+    return outcome.text;
+  }
+};
+
+TEST_F(NamesTest, EveryOptionOfTheTableExists) {
+  CLI::App app;
+  add_translate(app), add_score(app), add_evaluate(app);
+  for (const PeerName& row : peer_names()) {
+    if (row.option.empty()) continue;
+    const std::string option(row.option);
+    const size_t blank = option.find(' ');
+    const CLI::App* verb = app.get_subcommand(option.substr(0, blank));
+    EXPECT_NE(verb->get_option_no_throw(option.substr(blank + 1)), nullptr) << option;
+  }
+}
+
+TEST_F(NamesTest, OtherProgramsNamesAreAnsweredWithOurs) {
+  const struct {
+    const char *arguments, *answer;
+  } misses[] = {
+      {"train --lr 1e-3", "there is no option '--lr'; fairseq's --lr is --train.learning-rate here"},
+      {"train --train.lr 1e-3", "there is no option '--train.lr'; fairseq's --lr is --train.learning-rate here"},
+      {"train --batch-size 64", "is --train.batch-tokens here (target tokens of a whole update"},
+      {"train --epochs 10", "there is no option '--epochs'; it is --train.max-epochs here"},
+      {"train --max-updates 10", "Sockeye's --max-updates is --train.max-steps here"},
+      {"train --beam-size 4", "--beam-size is --valid.beam here (the same number)"},
+      {"train --normalize 0.6", "Marian's --normalize is --valid.length-penalty here (another formula"},
+      {"train --gpu 0", "is --train.threads here (this version computes on the CPU"},
+      {"train --devices 0 1", "Marian's --devices is --train.threads here (this version computes on the CPU"},
+      {"train --workspace 9000", "Marian's --workspace has no counterpart here: what fits into memory is found out"},
+      {"train --train-sets a b", "Marian's --train-sets are --data.source and --data.target here (a file a side)"},
+      {"train --model.dim 512", "there is no option '--model.dim'; it is --model.width here"},
+      {"train --mini-batch 64", "Marian's --mini-batch is --train.batch-tokens here (target tokens, not sentences"},
+      {"train --Update_Freq 4", "fairseq's --update-freq is --train.batch-tokens here"},
+      {"train --n-best 4", "--n-best is --n-best of 'starling translate' here"},
+      {"simulate --lr 1e-3", "fairseq's --lr is --train.learning-rate here"},
+      {"translate --beam-size 4",
+       "there is no option '--beam-size'; Marian's, OpenNMT-py's and Sockeye's --beam-size is --beam here (the same number)"},
+      {"translate --normalize 0.6", "Marian's --normalize is --length-penalty here (another formula"},
+      {"translate --batch_size 4", "--batch_size is --batch-size here (sentences)"},
+      {"translate --mini-batch 4", "Marian's --mini-batch is --batch-size here (sentences)"},
+      {"translate --devices 0", "Marian's --devices is --threads here"},
+      {"translate --gpu 0", "is --threads here"},
+      {"translate --lr 1", "fairseq's --lr is train.learning-rate of 'starling train' here"},
+      {"tune-search --beam-size 4", "is --beam here (the same number)"},
+      {"decode", "there is no verb 'decode'; Marian's decode is translate here."},
+      {"sockeye-train", "Sockeye's sockeye-train is train here."},
+      {"preprocess", "preprocess is not needed here: 'train' reads raw text"},
+  };
+  for (const auto& miss : misses) EXPECT_THAT(refused(miss.arguments), HasSubstr(miss.answer)) << miss.arguments;
+}
+
+TEST_F(NamesTest, NearMissesOfKeysAndOfWordsInThem) {
+  const struct {
+    const char *arguments, *answer;
+  } misses[] = {
+      {"train --train.batch-token 3", "; did you mean '--train.batch-tokens'? Or see 'starling train --help'"},
+      {"train --model.encoder-layer 3", "; did you mean '--model.encoder-layers'?"},
+      {"train --valid.metric bleu", "; did you mean '--valid.metrics'?"},
+      {"train --every 3", "; did you mean '--valid.every', '--checkpoint.every' or '--log.every'?"},
+      {"train --train.preset x", "; did you mean '--model.preset'?"},
+      {"train --smoothing 0.1", "; did you mean '--train.label-smoothing'?"},
+      {"train --train-max-steps 3", "; did you mean '--train.max-steps'?"},
+      {"train --precison f32", "; did you mean '--precision'?"},
+  };
+  for (const auto& miss : misses) EXPECT_THAT(refused(miss.arguments), HasSubstr(miss.answer)) << miss.arguments;
+  for (const char* far : {"train --train.xy 3", "train --train.foo 3", "train --zzz 3", "translate --frobnicate"})
+    EXPECT_THAT(refused(far), Not(HasSubstr("did you mean"))) << far;
+}
+
+TEST_F(NamesTest, HelpBeginsWithWhatMostPeopleNeed) {
+  const std::string some = run("help train").text, all = run("help train --all").text;
+  EXPECT_EQ(some, run("train --help").text);
+  EXPECT_EQ(all, run("train --help-all").text);
+  EXPECT_THAT(some, HasSubstr("--train.warmup 1000"));
+  EXPECT_THAT(some, Not(HasSubstr("--train.beta1")));
+  EXPECT_THAT(some, HasSubstr("'starling train --help-all' lists all"));
+  EXPECT_LT(std::count(some.begin(), some.end(), '\n'), 60);
+  for (const char* key : {"--train.warmup", "--train.beta1", "--strategy.outer-momentum"}) EXPECT_THAT(all, HasSubstr(key));
+  EXPECT_THAT(run("help translate").text, Not(HasSubstr("--prune-threshold")));
+  EXPECT_THAT(run("translate --help-all").text, HasSubstr("--prune-threshold"));
+  EXPECT_THAT(run("help bench distributed").text, HasSubstr("Usage: starling bench distributed"));
+  EXPECT_EQ(run("help").text, run("--help").text);
+}
+
+TEST_F(NamesTest, HelpOnNoVerbIsWrongUsage) {
+  EXPECT_THAT(refused("nonsense --help"), HasSubstr("there is no verb 'nonsense'. The verbs are train, "));
+  EXPECT_THAT(refused("trian --help"), HasSubstr("there is no verb 'trian'; did you mean 'train'?"));
+  EXPECT_THAT(refused("help trian"), HasSubstr("did you mean 'train'?"));
+  EXPECT_THAT(refused("bench trian --help"), HasSubstr("did you mean 'train'? The verbs are train, translate, distributed"));
+}
+
+TEST_F(NamesTest, AConfigurationNeedsNoOption) {
+  write("my.yml", "train: {seed: 7}\n");
+  const std::string with = run("train -c my.yml --dump-config").text;
+  EXPECT_THAT(with, HasSubstr("seed: 7"));
+  EXPECT_EQ(run("train my.yml --dump-config").text, with);
+  EXPECT_EQ(run("train --data.train.0.source a.yml --data.train.0.target b.yml my.yml --dump-config").text,
+            run("train -c my.yml --data.train.0.source a.yml --data.train.0.target b.yml --dump-config").text);
+  EXPECT_THAT(refused("train my.yml -c my.yml"), HasSubstr("two configurations, 'my.yml' and 'my.yml'; give one"));
+  EXPECT_THAT(refused("simulate my.yml"), HasSubstr("no training corpus"));
+  EXPECT_EQ(run("train none.yml").status, 3);
+  EXPECT_THAT(refused("train my.txt"), HasSubstr("unexpected argument 'my.txt'"));
+}
+
+// docs/coming-from.md shows a command of Marian's and ours.
+TEST_F(NamesTest, TheExampleOfThePageIsUnderstood) {
+  const std::string page = read_text_file(STARLING_SOURCE_DIR "/docs/coming-from.md");
+  const size_t begin = page.find("\nstarling train --model.preset"), end = page.find("\nstarling translate", begin);
+  ASSERT_NE(end, std::string::npos);
+  const ShellOutcome dump = run(page.substr(begin + 10, end - begin - 10) + " --dump-config");
+  EXPECT_EQ(dump.status, 0) << dump.text;
+  EXPECT_THAT(dump.text, HasSubstr("ema: 0.9999"));
+  EXPECT_THAT(dump.text, HasSubstr("batch-tokens: 25000"));
+}
+
+TEST_F(NamesTest, TheProcessIsCalledStarling) {
+  write("references", "a\n");
+  const std::string fifo = path("hypotheses");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    unsetenv("GOMP_SPINCOUNT"), unsetenv("OMP_WAIT_POLICY");
+    dup2(open("/dev/null", O_WRONLY), 1), dup2(1, 2);
+    execl(STARLING_BINARY, STARLING_BINARY, "evaluate", "--hypotheses", fifo.c_str(), "--references", path("references").c_str(), nullptr);
+    _exit(98);
+  }
+  int file = -1;  // somebody reads the other end: the program has passed its second start
+  for (int i = 0; i < 2000 && (file = open(fifo.c_str(), O_WRONLY | O_NONBLOCK)) < 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_GE(file, 0);
+  EXPECT_EQ(read_text_file(fmt::format("/proc/{}/comm", pid)), "starling\n");
+  EXPECT_EQ(::write(file, "a\n", 2), 2);
+  close(file);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace starling

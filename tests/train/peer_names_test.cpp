@@ -1,0 +1,98 @@
+// The table of other programs' names: everything that it answers with exists, every row is found, and the page of names has it.
+#include "train/peer_names.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/suggestion.h"
+#include "train/config.h"
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::vector<std::string> keys_of(const PeerName& row) {
+  std::vector<std::string> keys;
+  std::string_view text = row.key;
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(", "), text.size());
+    keys.emplace_back(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 2, text.size()));
+  }
+  return keys;
+}
+
+TEST(PeerNames, EveryKeyExists) {
+  const std::vector<std::string> all = all_config_names();
+  for (const PeerName& row : peer_names())
+    for (const std::string& key : keys_of(row))
+      EXPECT_NE(std::find(all.begin(), all.end(), key), all.end()) << row.name << " is answered with " << key;
+}
+
+TEST(PeerNames, EveryRowIsFoundAndSaysSomething) {
+  const std::vector<std::string> all = all_config_names();
+  for (const PeerName& row : peer_names()) {
+    EXPECT_EQ(row.peers.find_first_not_of("MOFS"), std::string::npos) << row.name;
+    EXPECT_TRUE(!row.key.empty() || !row.option.empty() || !row.note.empty()) << row.name;
+    if (row.key.empty() && !row.option.empty()) continue;  // the other row of its name may answer
+    const std::string advice = peer_name_advice(std::string(row.name), all);
+    EXPECT_THAT(advice, StartsWith("; ")) << row.name;
+    EXPECT_THAT(advice, HasSubstr(std::string(row.note))) << row.name;
+    for (const std::string& key : keys_of(row)) EXPECT_THAT(advice, HasSubstr(key)) << row.name;
+  }
+}
+
+TEST(PeerNames, NoNameOfOursIsAnsweredWithAnotherOne) {
+  for (const std::string& name : all_config_names()) {
+    const std::string key = name.substr(name.find('.') + 1), advice = peer_name_advice(name, all_config_names());
+    EXPECT_TRUE(advice.empty() || advice.find(key) != std::string::npos) << name << advice;
+  }
+}
+
+TEST(PeerNames, CaseDashesAndSectionsDoNotMatter) {
+  const std::vector<std::string> keys = all_config_names();
+  const std::string rate = "; fairseq's lr is train.learning-rate here (the peak, after the warm-up)";
+  for (const char* name : {"lr", "LR", "train.lr", "optim.Lr"}) EXPECT_EQ(peer_name_advice(name, keys), rate) << name;
+  EXPECT_EQ(peer_name_advice("Save-Checkpoint-Steps", keys), "; OpenNMT-py's save_checkpoint_steps is checkpoint.every here");
+  EXPECT_EQ(peer_name_advice("dim_emb", keys), "; Marian's dim-emb is model.width here (one width for embeddings and layers)");
+  EXPECT_THAT(peer_name_advice("valid.batch_size", keys), HasSubstr("valid.batch-tokens"));
+  EXPECT_EQ(peer_name_advice("xyzzy", keys), "");
+  EXPECT_EQ(peer_name_advice("", keys), "");
+  EXPECT_EQ(peer_name_advice("--", keys), "");
+  EXPECT_EQ(peer_name_advice(std::string(1 << 20, '.'), keys), "");
+}
+
+std::string message_of(const std::string& yaml) {
+  try {
+    parse_config(yaml, "c.yml");
+  } catch (const ConfigError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(PeerNames, FilesAreAnsweredWithTheirLine) {
+  EXPECT_EQ(message_of("train:\n  seed: 1\n  lr: 1\n"),
+            "c.yml:3: there is no key 'lr' in train; fairseq's lr is train.learning-rate here (the peak, after the warm-up)");
+  EXPECT_EQ(message_of("# Marian's\nafter-epochs: 10\n"),
+            "c.yml:2: there is no section 'after-epochs'; Marian's after-epochs is train.max-epochs here");
+  EXPECT_EQ(message_of("model: model.npz\n"),
+            "c.yml:1: the section 'model' must hold 'key: value' lines, indented by two blanks; Marian's model is train.output here (a "
+            "directory: checkpoints, vocabulary, logs, model)");
+  EXPECT_THAT(message_of("data:\n  train:\n    - {path_src: a}\n"),
+              HasSubstr("c.yml:3: there is no key 'path_src' in data.train.0; OpenNMT-py's path_src is data.train.0.source here"));
+}
+
+TEST(PeerNames, ThePageHasTheTable) {
+  const std::string page = read_text_file(STARLING_SOURCE_DIR "/docs/coming-from.md");
+  EXPECT_NE(page.find(peer_names_markdown()), std::string::npos)
+      << "replace the table of docs/coming-from.md by the output of: starling train --names";
+}
+
+}  // namespace
+}  // namespace starling
