@@ -14,6 +14,7 @@ packages=(
   zlib1g-dev libzstd-dev  # .gz and .zst corpora
   libgtest-dev libgmock-dev  # tests
   libopenmpi-dev openmpi-bin  # training with several processes
+  libmecab2 mecab-ipadic-utf8  # tests of the tokenizer ja-mecab; not needed to build
   iproute2                # the test between network namespaces (tools/network.sh)
   libbenchmark-dev        # micro-benchmarks (cmake -DSTARLING_BENCH=ON)
 )

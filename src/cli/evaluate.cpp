@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "cli/system_table.h"
+#include "cli/tokenize_option.h"
 #include "data/line_reader.h"
 #include "text/significance.h"
 
@@ -23,8 +24,9 @@ namespace {
 struct EvaluateArguments {
   std::vector<std::string> hypotheses, references;
   std::vector<std::string> metrics{"bleu"};
-  std::string tokenize = "13a";
+  std::string tokenize = "auto";
   bool lowercase = false;
+  TerOptions ter;
   std::string format = "text";
   int width = 2;
   bool bootstrap = false, exchanges = false;
@@ -110,7 +112,6 @@ void print_json(const std::vector<MetricScore>& scores) {
 }
 
 void run_evaluate(const EvaluateArguments& arguments) {
-  const EvaluateOptions options{.tokenizer = bleu_tokenizer_from(arguments.tokenize), .lowercase = arguments.lowercase};
   const std::vector<std::string> names = distinct(arguments.hypotheses);
   if (names.size() == 1 && (arguments.bootstrap || arguments.exchanges)) {
     throw ConfigError(fmt::format(
@@ -121,6 +122,12 @@ void run_evaluate(const EvaluateArguments& arguments) {
   for (const std::string& name : names) {
     hypotheses.push_back(read_lines(name));
     check_line_counts(arguments, name, hypotheses.back().size(), references);
+  }
+  EvaluateOptions options{.lowercase = arguments.lowercase, .ter = arguments.ter};
+  if (std::any_of(arguments.metrics.begin(), arguments.metrics.end(), is_tokenized)) {
+    const TokenizerChoice choice = choose_tokenizer(arguments.tokenize, references);
+    tell(choice);
+    options.tokenizer = choice.tokenizer;
   }
   if (names.size() > 1) return compare_systems(arguments, names, hypotheses, references, options);
   std::vector<MetricScore> scores;
@@ -163,10 +170,11 @@ void add_evaluate(CLI::App& app) {
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"bleu", "chrf", "chrf++", "ter", "gleu"}))
       ->capture_default_str();
-  sub->add_option("--tokenize", arguments->tokenize, "Tokenizer of BLEU and GLEU; char and zh for Chinese, none for text that is tokenized")
-      ->check(CLI::IsMember({"13a", "none", "char", "zh"}))
-      ->capture_default_str();
+  add_tokenize_option(*sub, arguments->tokenize);
   sub->add_flag("--lowercase", arguments->lowercase, "Ignore case in BLEU, GLEU and chrF (TER always does); off by default");
+  sub->add_flag("--ter-normalized", arguments->ter.normalized, "TER: decode entities and set punctuation apart; off by default");
+  sub->add_flag("--ter-asian-support", arguments->ter.asian_support,
+                "TER: with --ter-normalized, set Chinese characters and CJK punctuation apart; off by default");
   sub->add_option("--format", arguments->format, "Output: text gives a line for each metric; json gives the score unrounded")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "cli/tokenize_option.h"
 #include "cli/verbs.h"
 
 namespace starling {
@@ -59,6 +60,7 @@ void add_quantize(CLI::App& app) {
   sub->add_option("--matrix-sentences", o->matrix_sentences, "sentences on which each matrix is measured alone")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
+  add_tokenize_option(*sub, o->tokenize);
   add_threads_option(*sub, o->threads);
   sub->add_flag("--force", o->force, "write all matrices in int8 when nothing meets the bounds");
   sub->callback([o] { run_quantize(*o); });

@@ -12,6 +12,7 @@
 
 #include "base/lock.h"
 #include "cli/search_arguments.h"
+#include "cli/tokenize_option.h"
 #include "cli/verbs.h"
 #include "data/corpus.h"
 #include "train/progress.h"
@@ -20,7 +21,7 @@ namespace starling {
 namespace {
 
 struct TuneArguments {
-  std::string model, source, target, precision = "auto";
+  std::string model, source, target, precision = "auto", tokenize = "auto";
   TuneOptions tune;
   SearchArguments search;
   int64_t batch_sentences = 64, max_source_tokens = 1000;
@@ -105,6 +106,7 @@ Part report_part(const TuneArguments& a, const SearchOptions& search, size_t sen
                                          {"target", a.target},
                                          {"sentences", sentences},
                                          {"metric", a.tune.metric},
+                                         {"tokenizer", a.tune.tokenizer.name()},
                                          {"beam", search.beam},
                                          {"prune_threshold", search.prune_threshold},
                                          {"max_length_factor", search.max_length_factor},
@@ -114,13 +116,16 @@ Part report_part(const TuneArguments& a, const SearchOptions& search, size_t sen
   return text_part("search.json", report.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
-void run_tune_search(const TuneArguments& a) {
+void run_tune_search(TuneArguments& a) {
   const auto files = real_file_system();
   const LoadedModel loaded = load_model(*files, a.model, a.precision, a.threads);
   const ModelDescription& d = loaded.description;
   const std::string directory = std::filesystem::canonical(d.directory).string();  // never the link that leads to it
   const auto lock = a.dry_run ? nullptr : reserve(*files, directory);
   const Text text = read_text(a);
+  const TokenizerChoice choice = choose_tokenizer(a.tokenize, {&text.references, 1});
+  tell(choice);
+  a.tune.tokenizer = choice.tokenizer;
 
   SearchOptions search = apply_search_arguments(d.search, a.search);
   Translator translator(*loaded.model, d.vocabularies, search, a.batch_sentences, a.max_source_tokens);
@@ -163,6 +168,7 @@ void add_tune_search(CLI::App& app) {
                                     {"--coverage-penalties", &a->tune.coverage_penalties, "values of beta, comma-separated"}})
     sub->add_option(name, *values, help)->delimiter(',')->allow_extra_args(false)->check(real_range(0, 10))->capture_default_str();
   sub->add_option("--metric", a->tune.metric, "what is best: bleu or chrf")->check(CLI::IsMember({"bleu", "chrf"}))->capture_default_str();
+  add_tokenize_option(*sub, a->tokenize);
   add_search_options(*sub, a->search, false);
   sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")
       ->check(CLI::Range(1, 8192))

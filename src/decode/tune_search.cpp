@@ -9,10 +9,10 @@
 namespace starling {
 namespace {
 
-int64_t words(std::span<const std::string> sentences) {
+int64_t words(std::span<const std::string> sentences, const BleuTokenizer& tokenizer) {
   int64_t count = 0;
   for (const std::string& s : sentences) {
-    std::istringstream tokens(tokenize_for_bleu(s, BleuTokenizer::mteval_13a));
+    std::istringstream tokens(tokenizer(s));
     for (std::string word; tokens >> word;) ++count;
   }
   return count;
@@ -33,7 +33,7 @@ std::vector<SearchTrial> sweep_search(Translator& translator, const SearchOption
                                       std::span<const std::string> references, const TuneOptions& options,
                                       const std::function<double()>& seconds, const std::function<void(const SearchTrial&)>& done) {
   const std::vector<std::vector<int32_t>> encoded = translator.encode(sources);
-  const double reference_words = static_cast<double>(words(references));
+  const double reference_words = static_cast<double>(words(references, options.tokenizer));
   std::vector<SearchTrial> trials;
   for (const auto& [alpha, beta] : sweep_settings(base, options)) {
     SearchOptions search = base;
@@ -45,9 +45,9 @@ std::vector<SearchTrial> sweep_search(Translator& translator, const SearchOption
     for (auto& n_best : translator.translate_encoded(encoded)) hypotheses.push_back(std::move(n_best.front().text));
     SearchTrial t{.length_penalty = alpha, .coverage_penalty = beta, .seconds = seconds() - start};
     t.work = {translator.work().steps - before.steps, translator.work().rows - before.rows};
-    t.bleu = corpus_bleu(hypotheses, references).score;
+    t.bleu = corpus_bleu(hypotheses, references, {.tokenizer = options.tokenizer}).score;
     t.chrf = corpus_chrf(hypotheses, references).score;
-    t.length_ratio = reference_words > 0 ? static_cast<double>(words(hypotheses)) / reference_words : 0;
+    t.length_ratio = reference_words > 0 ? static_cast<double>(words(hypotheses, options.tokenizer)) / reference_words : 0;
     trials.push_back(t);
     if (done) done(t);
   }

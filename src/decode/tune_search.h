@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "decode/translator.h"
+#include "text/tokenizers.h"
 
 namespace starling {
 
 struct TuneOptions {
   std::vector<double> length_penalties{0, 0.2, 0.4, 0.6, 0.8, 1}, coverage_penalties{0, 0.2, 0.4, 0.6, 0.8, 1};
   std::string metric = "bleu";  // bleu | chrf: what is best
+  BleuTokenizer tokenizer;      // of BLEU and of the length ratio
 };
 
 // One setting and what it gave.

@@ -41,8 +41,8 @@ Counts from_sums(std::span<const double> sums) {
   return counts;
 }
 
-Tokens fingerprints(std::string_view sentence, BleuTokenizer tokenizer) {
-  const std::string text = tokenize_for_bleu(sentence, tokenizer);
+Tokens fingerprints(std::string_view sentence, const BleuTokenizer& tokenizer) {
+  const std::string text = tokenizer(sentence);
   Tokens tokens;
   for (const std::string_view word : split_on_space(text)) tokens.push_back(std::hash<std::string_view>{}(word));
   return tokens;
@@ -145,7 +145,7 @@ std::string smoothing_part(const BleuOptions& options) {
 
 std::string signature(std::size_t references, const BleuOptions& options) {
   return fmt::format("nrefs:{}|case:{}|eff:{}|tok:{}|smooth:{}|{}", references, options.lowercase ? "lc" : "mixed",
-                     options.effective_order ? "yes" : "no", name_of(options.tokenizer), smoothing_part(options), detail::version_part());
+                     options.effective_order ? "yes" : "no", options.tokenizer.name(), smoothing_part(options), detail::version_part());
 }
 
 struct Score {
@@ -226,7 +226,7 @@ CountedMetric detail::count_gleu(Sentences hypotheses, const ReferenceLists& ref
   counted.score = [](std::span<const double> sums) { return 100 * sums[0] / sums[1]; };
   counted.corpus = {"GLEU", counted.score(counted.sums()),
                     fmt::format("nrefs:{}|case:{}|tok:{}|{}", references.size(), options.lowercase ? "lc" : "mixed",
-                                name_of(options.tokenizer), version_part()),
+                                options.tokenizer.name(), version_part()),
                     ""};
   return counted;
 }
@@ -247,7 +247,7 @@ MetricScore corpus_gleu(Sentences hypotheses, References references, const GleuO
   return detail::count_gleu(hypotheses, detail::as_lists(references), options).corpus;
 }
 
-double sentence_gleu(std::string_view hypothesis, std::string_view reference, BleuTokenizer tokenizer) {
+double sentence_gleu(std::string_view hypothesis, std::string_view reference, const BleuTokenizer& tokenizer) {
   for (const std::string_view text : {hypothesis, reference}) {
     const auto offset = invalid_utf8_offset(text);
     if (offset) throw DataError(fmt::format("GLEU: invalid UTF-8 at byte {}; convert the text to UTF-8", *offset));

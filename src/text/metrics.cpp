@@ -80,7 +80,7 @@ CountedMetric count_metric(std::string_view metric, Sentences hypotheses, Refere
   if (metric == "bleu") return detail::count_bleu(hypotheses, lists, {.tokenizer = options.tokenizer, .lowercase = options.lowercase});
   if (metric == "chrf") return detail::count_chrf(hypotheses, lists, {.lowercase = options.lowercase});
   if (metric == "chrf++") return detail::count_chrf(hypotheses, lists, {.word_order = 2, .lowercase = options.lowercase});
-  if (metric == "ter") return detail::count_ter(hypotheses, lists, {});
+  if (metric == "ter") return detail::count_ter(hypotheses, lists, options.ter);
   if (metric == "gleu") return detail::count_gleu(hypotheses, lists, {.tokenizer = options.tokenizer, .lowercase = options.lowercase});
   throw ConfigError(fmt::format("unknown metric '{}'; choose from bleu, chrf, chrf++, ter, gleu", metric));
 }

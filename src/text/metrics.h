@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/tokenizers.h"
+
 namespace starling {
 
 /// One score with all that is needed to report it.
@@ -30,19 +32,10 @@ struct MetricScore {
   nlohmann::ordered_json to_json() const;
 };
 
-enum class BleuTokenizer { mteval_13a, none, character, chinese };
 enum class BleuSmoothing { exponential, none, floor, add_k };
 
-/// The tokenizer called "13a", "none", "char" or "zh"; throws ConfigError for another name.
-BleuTokenizer bleu_tokenizer_from(std::string_view name);
-/// The name that stands in signatures.
-std::string_view name_of(BleuTokenizer tokenizer);
-
-/// The sentence (valid UTF-8) with its tokens separated by white space, which is what BLEU counts.
-std::string tokenize_for_bleu(std::string_view sentence, BleuTokenizer tokenizer);
-
 struct BleuOptions {
-  BleuTokenizer tokenizer = BleuTokenizer::mteval_13a;
+  BleuTokenizer tokenizer;
   bool lowercase = false;
   BleuSmoothing smoothing = BleuSmoothing::exponential;
   std::optional<double> smoothing_value;  // floor: 0.1 when absent; add_k: 1 when absent; the others take none
@@ -59,6 +52,8 @@ struct ChrfOptions {
 
 struct TerOptions {
   bool case_sensitive = false;
+  bool normalized = false;     // entities decoded, ASCII punctuation set apart
+  bool asian_support = false;  // with `normalized`: Chinese characters and CJK punctuation set apart too
 };
 
 /// One string a sentence; several reference translations are several such lists of equal length.
@@ -81,7 +76,7 @@ MetricScore corpus_ter(Sentences hypotheses, References references, const TerOpt
 std::int64_t translation_edits(std::span<const std::uint32_t> hypothesis, std::span<const std::uint32_t> reference);
 
 struct GleuOptions {
-  BleuTokenizer tokenizer = BleuTokenizer::mteval_13a;
+  BleuTokenizer tokenizer;
   bool lowercase = false;
 };
 
@@ -90,13 +85,14 @@ MetricScore corpus_gleu(Sentences hypotheses, Sentences references, const GleuOp
 MetricScore corpus_gleu(Sentences hypotheses, References references, const GleuOptions& options = {});
 
 /// Sentence GLEU (Wu et al., 2016), 0 to 1: the smaller of precision and recall over all 1- to 4-grams; 0 when both are empty.
-double sentence_gleu(std::string_view hypothesis, std::string_view reference, BleuTokenizer tokenizer = BleuTokenizer::mteval_13a);
+double sentence_gleu(std::string_view hypothesis, std::string_view reference, const BleuTokenizer& tokenizer = {});
 /// The same on token numbers.
 double sentence_gleu(std::span<const std::int32_t> hypothesis, std::span<const std::int32_t> reference);
 
 struct EvaluateOptions {
-  BleuTokenizer tokenizer = BleuTokenizer::mteval_13a;  // BLEU and GLEU
-  bool lowercase = false;                               // BLEU, GLEU and chrF; TER always ignores case
+  BleuTokenizer tokenizer;  // BLEU and GLEU
+  bool lowercase = false;   // BLEU, GLEU and chrF; TER always ignores case
+  TerOptions ter;
 };
 
 /// The metric called "bleu", "chrf", "chrf++", "ter" or "gleu"; throws ConfigError for another name.

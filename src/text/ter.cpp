@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "text/metrics.h"
 #include "text/metrics_common.h"
+#include "text/ter_normalization.h"
 #include "text/unicode.h"
 
 namespace starling {
@@ -253,7 +254,8 @@ Words numbered(const std::vector<std::string_view>& words, std::unordered_map<st
 }
 
 std::string prepared(const std::string& sentence, const TerOptions& options) {
-  return options.case_sensitive ? sentence : to_lower_utf8(sentence);
+  std::string text = options.case_sensitive ? sentence : to_lower_utf8(sentence);
+  return options.normalized ? detail::normalize_for_ter(std::move(text), options.asian_support) : text;
 }
 
 }  // namespace
@@ -297,10 +299,11 @@ CountedMetric detail::count_ter(Sentences hypotheses, const ReferenceLists& refe
     if (sums[1] == 0) return sums[0] > 0 ? 100.0 : 0.0;
     return 100 * (sums[0] / (sums[1] / lists));
   };
-  counted.corpus = {"TER", counted.score(counted.sums()),
-                    fmt::format("nrefs:{}|case:{}|tok:tercom|norm:no|punct:yes|asian:no|{}", references.size(),
-                                options.case_sensitive ? "mixed" : "lc", version_part()),
-                    ""};
+  counted.corpus = {
+      "TER", counted.score(counted.sums()),
+      fmt::format("nrefs:{}|case:{}|tok:tercom|norm:{}|punct:yes|asian:{}|{}", references.size(), options.case_sensitive ? "mixed" : "lc",
+                  options.normalized ? "yes" : "no", options.asian_support ? "yes" : "no", version_part()),
+      ""};
   return counted;
 }
 

@@ -1,84 +1,31 @@
-// BLEU's tokenizers. 13a is the one of the script mteval-v13a, a chain of rewriting passes; the order of the passes and the
-// fact that a pass never looks again at what it has consumed are part of its definition, so each pass is one function here.
-// The passes work on bytes: every character they look for is ASCII, and no byte of a longer UTF-8 sequence is.
+// BLEU's tokenizers that need nothing but the text, and the table of names. 13a is the one of the script mteval-v13a, intl that of
+// mteval-v14.
+#include "text/tokenizers.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "text/metrics.h"
+#include "text/mecab.h"
+#include "text/sentencepiece_tokenizer.h"
 #include "text/unicode.h"
+#include "text/western_tokenizer.h"
 
 namespace starling {
 
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_period_or_comma(char c) { return c == '.' || c == ','; }
-
-// ASCII punctuation that always stands alone: all but apostrophe, comma, hyphen and period. (The space is in the set, too.)
-bool is_separate(char c) {
-  return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
-         (c >= '{' && c <= '~');
-}
-
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
-}
-
-std::string isolate_punctuation(std::string_view in) {
-  std::string out;
-  out.reserve(2 * in.size());
-  for (const char c : in) {
-    if (is_separate(c)) {
-      out += {' ', c, ' '};
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-// A pass over pairs of neighbours: a pair that matches is rewritten and consumed, otherwise one byte is copied.
-template <typename Matches, typename Rewrite>
-std::string rewrite_pairs(std::string_view in, Matches matches, Rewrite rewrite) {
-  std::string out;
-  out.reserve(in.size() + in.size() / 2);
-  std::size_t i = 0;
-  while (i < in.size()) {
-    if (i + 1 < in.size() && matches(in[i], in[i + 1])) {
-      rewrite(out, in[i], in[i + 1]);
-      i += 2;
-    } else {
-      out += in[i++];
-    }
-  }
-  return out;
-}
-
-// What 13a and zh share. Periods and commas stay inside numbers only; a hyphen leaves the digit before it.
-std::string split_western(std::string_view sentence) {
-  std::string text = isolate_punctuation(sentence);
-  const auto second_alone = [](std::string& out, char a, char b) { out += {a, ' ', b, ' '}; };
-  const auto first_alone = [](std::string& out, char a, char b) { out += {' ', a, ' ', b}; };
-  text = rewrite_pairs(
-      text, [](char a, char b) { return !is_digit(a) && is_period_or_comma(b); }, second_alone);
-  text = rewrite_pairs(
-      text, [](char a, char b) { return is_period_or_comma(a) && !is_digit(b); }, first_alone);
-  return rewrite_pairs(
-      text, [](char a, char b) { return is_digit(a) && b == '-'; }, second_alone);
-}
+using detail::decode_entities;
+using detail::replace_all;
+using detail::split_western;
 
 std::string tokenize_13a(std::string_view sentence) {
   std::string text(sentence);
   replace_all(text, "<skipped>", "");
   replace_all(text, "-\n", "");
   replace_all(text, "\n", " ");
-  // One after the other, so "&amp;lt;" ends as "<".
-  replace_all(text, "&quot;", "\"");
-  replace_all(text, "&amp;", "&");
-  replace_all(text, "&lt;", "<");
-  replace_all(text, "&gt;", ">");
+  decode_entities(text);
   return split_western(" " + text + " ");
 }
 
@@ -149,42 +96,82 @@ std::string tokenize_chinese(std::string_view sentence) {
   return split_western(out);
 }
 
+// Passes over pairs of neighbours: a pair that matches is rewritten and consumed, otherwise one character is copied.
+template <typename Matches, typename Rewrite>
+std::u32string rewrite_pairs(std::u32string_view in, Matches matches, Rewrite rewrite) {
+  std::u32string out;
+  out.reserve(in.size() + in.size() / 2);
+  for (std::size_t i = 0; i < in.size();) {
+    if (i + 1 < in.size() && matches(character_class(in[i]), character_class(in[i + 1]))) {
+      rewrite(out, in[i], in[i + 1]);
+      i += 2;
+    } else {
+      out += in[i++];
+    }
+  }
+  return out;
+}
+
+// Punctuation stands alone unless there are numbers (of any script) on both sides, or a number before it at the end; symbols always do.
+// Entities are left as they are.
+std::string tokenize_international(std::string_view sentence) {
+  constexpr CharacterClass kNumber = CharacterClass::number, kPunctuation = CharacterClass::punctuation;
+  std::u32string text = rewrite_pairs(
+      decode_utf8(sentence), [](CharacterClass a, CharacterClass b) { return a != kNumber && b == kPunctuation; },
+      [](std::u32string& out, char32_t a, char32_t b) {
+        out += {a, U' ', b, U' '};
+      });
+  text = rewrite_pairs(
+      text, [](CharacterClass a, CharacterClass b) { return a == kPunctuation && b != kNumber; },
+      [](std::u32string& out, char32_t a, char32_t b) {
+        out += {U' ', a, U' ', b};
+      });
+  std::string out;
+  out.reserve(2 * sentence.size());
+  for (const char32_t c : text) {
+    const bool apart = character_class(c) == CharacterClass::symbol;
+    if (apart) out += ' ';
+    append_utf8(out, c);
+    if (apart) out += ' ';
+  }
+  return out;
+}
+
+struct Named {
+  const char* name;
+  std::string (*split)(std::string_view);
+};
+constexpr Named kPlain[] = {{"13a", tokenize_13a},
+                            {"intl", tokenize_international},
+                            {"char", tokenize_characters},
+                            {"zh", tokenize_chinese},
+                            {"none", [](std::string_view sentence) { return std::string(sentence); }}};
+
+constexpr std::string_view kSentencePiece = "spm:";
+
 }  // namespace
 
+BleuTokenizer::BleuTokenizer() : BleuTokenizer("13a", tokenize_13a) {}
+
+BleuTokenizer::BleuTokenizer(std::string name, Function split) : name_(std::move(name)), split_(std::move(split)) {}
+
+std::string BleuTokenizer::operator()(std::string_view sentence) const { return split_(without_trailing_space(sentence)); }
+
 BleuTokenizer bleu_tokenizer_from(std::string_view name) {
-  for (const auto tokenizer : {BleuTokenizer::mteval_13a, BleuTokenizer::none, BleuTokenizer::character, BleuTokenizer::chinese}) {
-    if (name == name_of(tokenizer)) return tokenizer;
+  for (const Named& plain : kPlain) {
+    if (name == plain.name) return {plain.name, plain.split};
   }
-  throw ConfigError(fmt::format("unknown BLEU tokenizer '{}'; choose from 13a, none, char, zh", name));
+  if (name == "ja-mecab") return mecab_tokenizer();
+  if (name.starts_with(kSentencePiece)) return sentencepiece_tokenizer(std::string(name.substr(kSentencePiece.size())));
+  throw ConfigError(fmt::format("unknown tokenizer '{}'; choose from 13a, intl, char, zh, ja-mecab, none, spm:FILE", name));
 }
 
-std::string_view name_of(BleuTokenizer tokenizer) {
-  switch (tokenizer) {
-    case BleuTokenizer::mteval_13a:
-      return "13a";
-    case BleuTokenizer::none:
-      return "none";
-    case BleuTokenizer::character:
-      return "char";
-    case BleuTokenizer::chinese:
-      return "zh";
-  }
-  CHECK(false, "tokenizer {}", static_cast<int>(tokenizer));
-}
-
-std::string tokenize_for_bleu(std::string_view sentence, BleuTokenizer tokenizer) {
-  const std::string_view text = without_trailing_space(sentence);
-  switch (tokenizer) {
-    case BleuTokenizer::mteval_13a:
-      return tokenize_13a(text);
-    case BleuTokenizer::none:
-      return std::string(text);
-    case BleuTokenizer::character:
-      return tokenize_characters(text);
-    case BleuTokenizer::chinese:
-      return tokenize_chinese(text);
-  }
-  CHECK(false, "tokenizer {}", static_cast<int>(tokenizer));
+void check_tokenizer_name(std::string_view name, std::string_view option) {
+  const bool plain = std::any_of(std::begin(kPlain), std::end(kPlain), [&](const Named& n) { return name == n.name; });
+  const bool model = name.starts_with(kSentencePiece) && name.size() > kSentencePiece.size();
+  if (name == "auto" || name == "ja-mecab" || plain || model) return;
+  throw ConfigError(
+      fmt::format("{} is '{}'; choose auto, 13a, intl, char, zh, ja-mecab, none, or spm:FILE with a SentencePiece model", option, name));
 }
 
 }  // namespace starling

@@ -44,6 +44,11 @@ std::string to_lower_utf8(std::string_view text);
 /// True for the code points at which Python's str.split() and str.strip() cut.
 bool is_unicode_space(char32_t code_point);
 
+enum class CharacterClass { other, punctuation, symbol, number };
+
+/// The general category of a code point in Unicode 15: P, S, N, or another (letters, marks, spaces, controls).
+CharacterClass character_class(char32_t code_point);
+
 /// The maximal runs of non-space code points, as str.split() gives them; the views point into `text`.
 std::vector<std::u32string_view> split_on_space(std::u32string_view text);
 

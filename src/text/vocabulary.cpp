@@ -66,18 +66,21 @@ Vocabulary::Vocabulary(Vocabulary&&) noexcept = default;
 Vocabulary& Vocabulary::operator=(Vocabulary&&) noexcept = default;
 Vocabulary::~Vocabulary() = default;
 
-std::vector<int32_t> Vocabulary::encode(std::string_view text) const {
-  std::vector<int32_t> ids;
-  std::vector<int> part_ids;
+template <typename Piece>
+std::vector<Piece> Vocabulary::cut(std::string_view text) const {
+  std::vector<Piece> pieces, of_part;
   while (!text.empty()) {
     const std::string_view part = text.substr(0, first_part(text));
     text.remove_prefix(part.size());
-    const auto status = processor_->Encode(part, &part_ids);
+    const auto status = processor_->Encode(part, &of_part);
     if (!status.ok()) throw DataError(fmt::format("a line of {} bytes could not be cut into pieces: {}", part.size(), status.ToString()));
-    ids.insert(ids.end(), part_ids.begin(), part_ids.end());
+    pieces.insert(pieces.end(), of_part.begin(), of_part.end());
   }
-  return ids;
+  return pieces;
 }
+
+std::vector<int32_t> Vocabulary::encode(std::string_view text) const { return cut<int>(text); }
+std::vector<std::string> Vocabulary::pieces(std::string_view text) const { return cut<std::string>(text); }
 
 std::string Vocabulary::decode(std::span<const int32_t> ids) const {
   for (const int32_t id : ids)

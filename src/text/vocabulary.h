@@ -32,6 +32,8 @@ class Vocabulary {
   std::vector<int32_t> encode(std::string_view text) const;
   /// Text of ids; control symbols (bos, eos) vanish, unknown pieces become " ⁇ ". Throws DataError on ids outside the vocabulary.
   std::string decode(std::span<const int32_t> ids) const;
+  /// The pieces of a line as text; what the vocabulary does not know stands as in the line.
+  std::vector<std::string> pieces(std::string_view text) const;
   /// The text of one piece, for logs and tests.
   std::string piece(int32_t id) const;
 
@@ -45,6 +47,8 @@ class Vocabulary {
   uint64_t hash() const { return hash_; }  // of bytes()
 
  private:
+  template <typename Piece>  // a number, or its text
+  std::vector<Piece> cut(std::string_view text) const;
   Vocabulary(std::unique_ptr<sentencepiece::SentencePieceProcessor> processor, std::string bytes, const std::string& name);
 
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;

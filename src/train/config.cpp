@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "decode/beam_search.h"
+#include "text/tokenizers.h"
 #include "train/peer_names.h"
 
 namespace starling {
@@ -175,6 +176,7 @@ void check_train(const TrainConfig& c) {
 }
 
 void check_valid(const ValidConfig& c) {
+  check_tokenizer_name(c.tokenize, "valid.tokenize");
   if (c.source.empty() != c.target.empty()) {
     throw ConfigError(fmt::format("valid.{} is set, but valid.{} is not; name both files, or none for no validation",
                                   c.source.empty() ? "target" : "source", c.source.empty() ? "source" : "target"));

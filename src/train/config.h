@@ -92,6 +92,7 @@ struct ValidConfig {
   std::string source, target;  // both empty: no validation
   int64_t every = 1000;        // updates
   std::vector<std::string> metrics = {"cross-entropy", "bleu", "chrf"};
+  std::string tokenize = "auto";  // see text/tokenizer_choice.h
   int64_t beam = 4;
   double length_penalty = 0.6;  // this and the next two: search_defaults() of the preset
   double coverage_penalty = 0;
@@ -117,6 +118,10 @@ void visit(Visitor& v, ValidConfig& c) {
   v.field("every", c.every, "updates between two validations", 1, 1000000000);
   v.choice("metrics", c.metrics, {"cross-entropy", "bleu", "chrf", "chrf++", "ter", "gleu"},
            "what is measured: cross-entropy per target token (nats), the others on one decoding, as raw text");
+  v.field(
+      "tokenize", c.tokenize,
+      "tokenizer of bleu and gleu: 13a, intl, char, zh, ja-mecab, none, spm:FILE (a SentencePiece model); auto = by the references, 13a "
+      "where words have spaces between them");
   v.field("beam", c.beam, "beam width of that decoding", 1, 1024);
   v.field("length-penalty", c.length_penalty,
           "alpha of ((5+|Y|)/6)^alpha, which a hypothesis' log-probability is divided by; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
@@ -126,9 +131,11 @@ void visit(Visitor& v, ValidConfig& c) {
           1000.0);
   v.field("max-length-factor", c.max_length_factor, "a translation has at most factor * source tokens + offset tokens", 0.0, 100.0);
   v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
-  v.field("early-stopping", c.early_stopping, "stop after so many validations in a row without improvement; 0 = off", 0, 1000000);
+  v.field("early-stopping", c.early_stopping,
+          "stop after so many validations in a row in which none of metrics has improved; 0 = off; a constant metric stops nothing", 0,
+          1000000);
   v.choice("early-stopping-metric", c.early_stopping_metric, {"first", "cross-entropy", "bleu", "chrf", "chrf++", "ter", "gleu"},
-           "metric that decides about the best checkpoint and early stopping; first = the first of metrics");
+           "metric that decides about the best checkpoint, ties are left to the others in their order; first = the first of metrics");
   v.field("batch-tokens", c.batch_tokens, "target tokens computed at once in validation", 1, 100000000);
 }
 

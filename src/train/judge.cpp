@@ -101,14 +101,17 @@ void Judge::save(State& state) const {
   }
 }
 
-void Judge::restore(const State& state) {
-  if (state.text("best-metric") != tracks_.front().metric) return;  // scores of different metrics cannot be compared
+void Judge::restore(const State& state, std::span<const std::string> measured_otherwise) {
+  const auto comparable = [&](const std::string& metric) {
+    return std::find(measured_otherwise.begin(), measured_otherwise.end(), metric) == measured_otherwise.end();
+  };
+  if (state.text("best-metric") != tracks_.front().metric || !comparable(tracks_.front().metric)) return;
   stalled_ = state.integer("stalled");
   validations_ = state.has("validations") ? state.integer("validations") : stalled_ + 1;
   if (state.flag("has-best")) best_step_ = state.integer("best-step"), tracks_.front().at_best = tracks_.front().top = state.real("best");
   for (Track& t : tracks_) {
     t.since = stalled_;  // of a metric that was not watched so far: it does not keep the run from stopping
-    if (!state.has("scores-" + t.metric)) continue;
+    if (!state.has("scores-" + t.metric) || !comparable(t.metric)) continue;
     const std::vector<double> scores = state.reals("scores-" + t.metric);
     const std::vector<int64_t> counts = state.integers("counts-" + t.metric);
     if (scores.size() != 3 || counts.size() != 2)

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,8 +39,8 @@ class Judge {
 
   void save(State& state) const;
   // From a checkpoint, also of a version that knew the deciding metric only. Scores of another deciding metric than this run's are dropped:
-  // the next validation is the best again.
-  void restore(const State& state);
+  // the next validation is the best again. So are those of metrics that are `measured_otherwise` since then (another tokenizer).
+  void restore(const State& state, std::span<const std::string> measured_otherwise = {});
 
  private:
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();

@@ -208,14 +208,10 @@ void Progress::validation(const ValidReport& r) {
     text += r.best ? fmt::format(" | new best {}", r.metric) : fmt::format(" | {} stalled {} times", r.metric, r.stalled);
   message(text + " | took " + (r.seconds < 60 ? fmt::format("{:.1f} s", r.seconds) : duration_text(r.seconds)));
   if (!r.example.empty()) message("[valid] example: " + r.example);
-  event({{"type", "validation"},
-         {"step", r.step},
-         {"epoch", r.epoch},
-         {"scores", scores},
-         {"metric", r.metric},
-         {"best", r.best},
-         {"stalled", r.stalled},
-         {"seconds", r.seconds}});
+  Json record{{"type", "validation"}, {"step", r.step}, {"epoch", r.epoch},     {"scores", scores},
+              {"metric", r.metric},   {"best", r.best}, {"stalled", r.stalled}, {"seconds", r.seconds}};
+  if (!r.tokenizer.empty()) record["tokenizer"] = r.tokenizer;
+  event(record);
 }
 
 void Progress::message(std::string_view text) {

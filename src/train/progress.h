@@ -58,6 +58,7 @@ struct ValidReport {
   bool best = false;                                   // the best so far
   int64_t stalled = 0;                                 // validations without improvement
   double seconds = 0;                                  // it took
+  std::string tokenizer;                               // of BLEU and GLEU; "": neither is measured
   std::string example;                                 // a translation to look at, may be ""
 };
 

@@ -151,6 +151,9 @@ class Quantizer {
     result_.truncated = sample_.truncated;
     result_.source = file_name(o_.source), result_.target = file_name(o_.target);
     result_.sentences = static_cast<int64_t>(sample_.pairs.size()), result_.beam = search_.beam;
+    const TokenizerChoice choice = choose_tokenizer(o_.tokenize, {&sample_.references, 1});
+    evaluation_.tokenizer = choice.tokenizer, result_.tokenizer = choice.tokenizer.name();
+    if (!choice.notice().empty()) progress_(choice.notice());
   }
 
   QuantizeResult run(const std::function<void(const QuantizeResult&)>& measured) {
@@ -170,8 +173,8 @@ class Quantizer {
     if (!within(result_.scores.back())) choose_floats();
     result_.within_bounds = within(result_.scores.back());
     const References references(&sample_.references, 1);
-    result_.bleu_difference =
-        difference_interval(count_metric("bleu", hypotheses_, references), count_metric("bleu", float_hypotheses_, references));
+    result_.bleu_difference = difference_interval(count_metric("bleu", hypotheses_, references, evaluation_),
+                                                  count_metric("bleu", float_hypotheses_, references, evaluation_));
     for (size_t i = 0; i < candidate_.count(); ++i) result_.matrices[i].quantized = candidate_.parameter(i).quantized;
     observe_inputs();
     if (measured) measured(result_);
@@ -192,7 +195,7 @@ class Quantizer {
     std::vector<std::string> translations;
     for (auto& n_best : translator.translate(sample_.sources)) translations.push_back(std::move(n_best.front().text));
     s.tokens_per_second = static_cast<double>(translator.output_tokens() - before) / (now() - start);
-    s.bleu = corpus_bleu(translations, sample_.references).score;
+    s.bleu = evaluate("bleu", translations, {&sample_.references, 1}, evaluation_).score;
     if (hypotheses) *hypotheses = std::move(translations);
     return s;
   }
@@ -289,6 +292,7 @@ class Quantizer {
   std::vector<Batch> batches_, part_;
   Candidate candidate_;
   SearchOptions search_;
+  EvaluateOptions evaluation_;
   std::vector<std::string> float_hypotheses_, hypotheses_;
   QuantizeResult result_;
 };
@@ -338,6 +342,7 @@ nlohmann::ordered_json quantization_report(const QuantizeOptions& o, const Quant
           {"target_tokens", r.target_tokens},
           {"truncated", r.truncated},
           {"beam", r.beam},
+          {"tokenizer", r.tokenizer},
           {"matrix_sentences", std::min(o.matrix_sentences, r.sentences)},
           {"max_bleu_loss", o.max_bleu_loss},
           {"max_log_perplexity_loss", o.max_log_perplexity_loss},

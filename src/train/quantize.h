@@ -17,6 +17,7 @@ namespace starling {
 struct QuantizeOptions {
   std::string model, output;              // model to read, model directory to write
   std::string source, target;             // sentences to measure on
+  std::string tokenize = "auto";          // of BLEU: see text/tokenizer_choice.h
   double max_bleu_loss = 0.2;             // points
   double max_log_perplexity_loss = 0.01;  // nats per target token
   int64_t beam = 0;                       // 0: the model's
@@ -28,7 +29,7 @@ struct QuantizeOptions {
 
 struct PrecisionScores {
   std::string name;              // "f32", "bf16", "int8", or "int8, all" when some matrices had to stay floats
-  double bleu = 0;               // 13a, 0 to 100
+  double bleu = 0;               // 0 to 100
   double log_perplexity = 0;     // cross-entropy of the references, nats per target token
   double tokens_per_second = 0;  // translating
 };
@@ -44,8 +45,9 @@ struct MatrixReport {
 
 struct QuantizeResult {
   std::string machine, source, target;
-  std::string model;  // name of the directory it came from, below that of its run
-  int64_t step = 0;   // its updates of training
+  std::string tokenizer;  // of BLEU, as in signatures
+  std::string model;      // name of the directory it came from, below that of its run
+  int64_t step = 0;       // its updates of training
   int64_t sentences = 0, target_tokens = 0, beam = 0;
   int64_t truncated = 0;                // sides cut at 1,000 tokens
   std::vector<PrecisionScores> scores;  // "f32" first, "int8" last

@@ -212,11 +212,7 @@ class Trainer {
     if (first()) prepare_run_directory();
     share_vocabularies();
     open_store();
-    if (config_.valid.enabled()) {
-      validator_.emplace(config_.valid, *vocabularies_);
-      if (validator_->truncated() > 0)
-        progress_.message(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
-    }
+    if (config_.valid.enabled()) open_validation();
     model_ = make_model(config_.model, vocabularies_->sizes(), *backend_, config_.train.seed, true);
     take_initial_weights();
     plan_steps();
@@ -226,6 +222,23 @@ class Trainer {
                               world_.simulated ? comm().size() : world_.local_size};
     const auto say = [&](const std::string& line) { progress_.message(line); };
     micro_tokens_ = std::stoll(broadcast_text(comm(), std::to_string(micro_batch_tokens(config_, need, usable_memory(), say))));
+  }
+
+  // Rank 0 scores. What auto chose for Japanese stays for the whole run, also where MeCab comes or goes.
+  void open_validation() {
+    std::string japanese;
+    if (loaded_) {
+      const State s = State::from_json(files_->read_file(loaded_->path("state.json")), loaded_->path("state.json"));
+      if (s.has("tokenizer") && s.text("tokenize") == "auto") japanese = s.text("tokenizer");
+    }
+    validator_.emplace(config_.valid, *vocabularies_, first(), japanese);
+    if (validator_->truncated() > 0)
+      progress_.message(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
+    if (const auto& choice = validator_->tokenizer()) {
+      tokenizer_ = choice->tokenizer.name();
+      if (!choice->notice().empty()) progress_.message(choice->notice());
+    }
+    tokenizer_ = broadcast_text(comm(), tokenizer_);
   }
 
   // Ranks with unlike settings would meet in the wrong collectives. What may differ between hosts is left out.
@@ -614,6 +627,7 @@ class Trainer {
                           .best = verdict.best,
                           .stalled = judge_.stalled(),
                           .seconds = result.seconds,
+                          .tokenizer = tokenizer_,
                           .example = result.example});
     for (const std::string& message : verdict.messages) progress_.message(message);
   }
@@ -715,6 +729,8 @@ class Trainer {
     s.put("target-vocabulary", vocabularies_->target().hash());
     s.put("seconds", elapsed());
     judge_.save(s);
+    s.put("tokenize", config_.valid.tokenize);
+    s.put("tokenizer", tokenizer_);
     s.put("validated", validated_);
     return s;
   }
@@ -817,11 +833,22 @@ class Trainer {
     finished_ = config_.train.max_minutes > 0 && earlier_seconds_ >= 60 * config_.train.max_minutes;
     // The sum of a batch's gradient is cut into the same parts as before, whatever memory is free today: equal bits.
     if (config_.train.micro_batch_tokens == 0) micro_tokens_ = s.integer("micro-batch-tokens");
-    judge_.restore(s);
-    early_stopped_ = judge_.stops();
+    take_up_judgement(s);
     validated_ = s.integer("validated");
     if (step() > 0) model_->set_clip(state_clip(config_, step()));
     saved_ = step();
+  }
+
+  void take_up_judgement(const State& s) {
+    const std::string before = s.has("tokenizer") ? s.text("tokenizer") : "13a";  // the only one of older versions
+    std::vector<std::string> otherwise;
+    if (!before.empty() && !tokenizer_.empty() && before != tokenizer_) {
+      std::copy_if(config_.valid.metrics.begin(), config_.valid.metrics.end(), std::back_inserter(otherwise), is_tokenized);
+      progress_.message(fmt::format("{} had the tokenizer {} so far and has {} from here on: the earlier scores do not count any more",
+                                    fmt::join(otherwise, ", "), before, tokenizer_));
+    }
+    judge_.restore(s, otherwise);
+    early_stopped_ = judge_.stops();
   }
 
   int conclude() {
@@ -887,6 +914,7 @@ class Trainer {
   double window_loss_ = 0, window_clipped_ = 0, window_clippable_ = 0;
   double window_reward_ = 0, window_samples_ = 0, window_distinct_ = 0;
   int64_t window_target_ = 0, window_source_ = 0, window_sentences_ = 0;
+  std::string tokenizer_;  // of BLEU and GLEU, as in signatures; "": neither is measured
   Judge judge_{config_.valid.metrics, config_.valid.deciding_metric(), config_.valid.early_stopping};
   bool early_stopped_ = false;
   int64_t validated_ = -1, saved_ = -1;

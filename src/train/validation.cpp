@@ -43,12 +43,15 @@ SearchOptions search_options(const ValidConfig& c) {
           .max_length_offset = c.max_length_offset};
 }
 
-Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies) : config_(config), vocabularies_(vocabularies) {
+Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies, bool scores, std::string_view japanese)
+    : config_(config), vocabularies_(vocabularies) {
   ParallelSentences s = read_sentences(config.source, config.target, vocabularies);
   sources_ = std::move(s.sources), references_ = std::move(s.references), truncated_ = s.truncated;
   if (s.pairs.empty())
     throw DataError(fmt::format("{}: no sentences to validate on; give another file or remove valid.source", config.source));
   batches_ = make_batches(s.pairs, config.batch_tokens);
+  if (scores && std::any_of(config.metrics.begin(), config.metrics.end(), is_tokenized))
+    tokenizer_ = choose_tokenizer(config.tokenize, {&references_, 1}, japanese);
 }
 
 double Validator::cross_entropy(Model& model, Communicator& comm) const {
@@ -92,7 +95,8 @@ Validator::Result Validator::run(Model& model, Communicator& comm) const {
   const auto start = std::chrono::steady_clock::now();
   Result result;
   std::vector<std::string> hypotheses;
-  const std::vector<std::vector<std::string>> references{references_};
+  EvaluateOptions options;
+  if (tokenizer_) options.tokenizer = tokenizer_->tokenizer;
   for (const std::string& metric : config_.metrics) {
     if (metric == "cross-entropy") {
       result.scores.emplace_back(metric, cross_entropy(model, comm));
@@ -103,7 +107,7 @@ Validator::Result Validator::run(Model& model, Communicator& comm) const {
       const size_t at = hypotheses.size() / 3;
       result.example = fmt::format("{} => {} (reference: {})", sources_[at], hypotheses[at], references_[at]);
     }
-    if (comm.rank() == 0) result.scores.emplace_back(metric, evaluate(metric, hypotheses, references).score);
+    if (comm.rank() == 0) result.scores.emplace_back(metric, evaluate(metric, hypotheses, {&references_, 1}, options).score);
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;

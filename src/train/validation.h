@@ -1,6 +1,7 @@
 // Validation: cross-entropy of the references, and text metrics of one decoding; several ranks share the work.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "comm/communicator.h"
 #include "data/tokenize.h"
 #include "decode/translator.h"
+#include "text/tokenizer_choice.h"
 #include "train/config.h"
 
 namespace starling {
@@ -23,8 +25,9 @@ ParallelSentences read_sentences(const std::string& source, const std::string& t
 
 class Validator {
  public:
-  // Reads and encodes the validation files; DataError with file:line when they are unfit.
-  Validator(const ValidConfig& config, const Vocabularies& vocabularies);
+  // Reads and encodes the validation files; DataError with file:line when they are unfit. A rank that does not score (all but rank 0)
+  // chooses no tokenizer. `japanese`: see choose_tokenizer, which throws as it does.
+  Validator(const ValidConfig& config, const Vocabularies& vocabularies, bool scores = true, std::string_view japanese = {});
 
   struct Result {
     std::vector<std::pair<std::string, double>> scores;  // in the order of config.metrics
@@ -34,6 +37,8 @@ class Validator {
   // All ranks of a run call it with equal models; each scores and translates its share of the sentences, rank 0 gets the result.
   Result run(Model& model, Communicator& comm) const;
   int64_t truncated() const { return truncated_; }  // sentences cut at 1,000 tokens
+  // Nothing when no metric depends on it.
+  const std::optional<TokenizerChoice>& tokenizer() const { return tokenizer_; }
 
  private:
   double cross_entropy(Model& model, Communicator& comm) const;
@@ -43,6 +48,7 @@ class Validator {
   const Vocabularies& vocabularies_;
   std::vector<std::string> sources_, references_;
   std::vector<Batch> batches_;
+  std::optional<TokenizerChoice> tokenizer_;
   int64_t truncated_ = 0;
 };
 

@@ -1,0 +1,115 @@
+#include "text/tokenizer_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "text/mecab.h"
+#include "text/unicode.h"
+
+namespace starling {
+
+namespace {
+
+enum Script { kana, han, thai, lao, tibetan, burmese, khmer, kScripts };
+constexpr const char* kNames[kScripts] = {"Japanese", "Chinese", "Thai", "Lao", "Tibetan", "Burmese", "Khmer"};
+
+struct Block {
+  char32_t first, last;
+  Script script;
+};
+constexpr Block kBlocks[] = {{0x0E00, 0x0E7F, thai},  {0x0E80, 0x0EFF, lao},   {0x0F00, 0x0FFF, tibetan}, {0x1000, 0x109F, burmese},
+                             {0x1780, 0x17FF, khmer}, {0x19E0, 0x19FF, khmer}, {0x3040, 0x30FF, kana},    {0x31F0, 0x31FF, kana},
+                             {0x3400, 0x4DBF, han},   {0x4E00, 0x9FFF, han},   {0xA9E0, 0xA9FF, burmese}, {0xAA60, 0xAA7F, burmese},
+                             {0xF900, 0xFAFF, han},   {0xFF66, 0xFF9F, kana},  {0x20000, 0x3FFFF, han}};
+constexpr char32_t kAfterEuropean = 0x0530;  // Latin, Greek and Cyrillic are below: their long runs without spaces are no sentences
+
+// What a text consists of. Letters are code points that are neither punctuation, symbols, numbers nor spaces.
+struct Look {
+  std::array<std::int64_t, kScripts> of{};
+  std::int64_t letters = 0, beyond_europe = 0, lines = 0, lines_with_spaces = 0, words = 0;  // words: runs between spaces
+
+  void add(const std::string& line) {
+    std::int64_t runs = 0;
+    const std::u32string text = decode_utf8(line);
+    for (const std::u32string_view run : split_on_space(text)) {
+      ++runs;
+      for (const char32_t c : run) count(c);
+    }
+    lines += runs > 0, lines_with_spaces += runs > 1, words += runs;
+  }
+
+  void count(char32_t c) {
+    if (character_class(c) != CharacterClass::other) return;
+    ++letters, beyond_europe += c >= kAfterEuropean;
+    for (const Block& block : kBlocks)
+      if (c >= block.first && c <= block.last) ++of[block.script];
+  }
+
+  std::int64_t percent(Script script) const { return letters > 0 ? (100 * of[script] + letters / 2) / letters : 0; }
+};
+
+struct Finding {
+  const char* tokenizer;  // "" for Japanese: two are possible
+  std::string what;       // "the references are ..."
+};
+
+bool spaced(const Look& look, double longest_word) {
+  return 2 * look.lines_with_spaces > look.lines && static_cast<double>(look.letters) < longest_word * static_cast<double>(look.words);
+}
+
+Finding find(const Look& look) {
+  const Finding words{"13a", "the references have spaces between words"};
+  if (look.letters == 0) return words;
+  const std::int64_t cjk = look.of[kana] + look.of[han];
+  std::int64_t south_east = 0;
+  for (int s = thai; s < kScripts; ++s) south_east += look.of[static_cast<std::size_t>(s)];
+  if (2 * (cjk + south_east) > look.letters) {
+    // Japanese and Chinese words have 1 to 2 letters on average, Thai and Burmese ones 4 to 7 with their marks.
+    if (spaced(look, cjk > south_east ? 3 : 8)) return {"13a", "the references have spaces between words, though their script has none"};
+    if (south_east > cjk) {
+      const auto most = std::max_element(look.of.begin() + thai, look.of.end()) - look.of.begin();
+      return {"char", fmt::format("the references are {}, which has no spaces between words", kNames[most])};
+    }
+    // Japanese is about half kana; Chinese text has a stray one in a name.
+    if (20 * look.of[kana] >= cjk)
+      return {"", fmt::format("the references are Japanese ({} % of their letters are kana)", look.percent(kana))};
+    return {"zh", fmt::format("the references are Chinese ({} % of their letters are Han characters)", look.percent(han))};
+  }
+  constexpr std::int64_t kNoWord = 20;  // letters between spaces, on average
+  if (2 * look.beyond_europe > look.letters && look.letters >= kNoWord * look.words)
+    return {"char", "the references have hardly any spaces"};
+  return words;
+}
+
+}  // namespace
+
+bool is_tokenized(std::string_view metric) { return metric == "bleu" || metric == "gleu"; }
+
+std::string TokenizerChoice::notice() const {
+  if (!warning.empty()) return "warning: " + warning;
+  return reason.empty() ? "" : fmt::format("tokenizer of BLEU and GLEU: {}, since {}", tokenizer.name(), reason);
+}
+
+TokenizerChoice choose_tokenizer(std::string_view name, References references, std::string_view japanese) {
+  Look look;
+  for (const auto& list : references)
+    for (const std::string& line : list) look.add(line);
+  const Finding found = find(look);
+  std::string suited = found.tokenizer, reason = found.what;
+  if (suited.empty() && !japanese.empty()) {
+    suited = japanese.starts_with("ja-mecab") ? "ja-mecab" : "char";
+  } else if (suited.empty()) {
+    suited = mecab_is_installed() ? "ja-mecab" : "char";
+    if (suited == "char") reason += "; MeCab, which finds their words, is not installed (Debian packages libmecab2 and mecab-ipadic-utf8)";
+  }
+  if (name == "auto") return {bleu_tokenizer_from(suited), std::move(reason), ""};
+  TokenizerChoice choice{bleu_tokenizer_from(name), "", ""};
+  if (suited != "13a" && (name == "13a" || name == "intl" || name == "none"))
+    choice.warning =
+        fmt::format("{}, but the tokenizer {} counts what stands between spaces as words; choose auto or {}", found.what, name, suited);
+  return choice;
+}
+
+}  // namespace starling
