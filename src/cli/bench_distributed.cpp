@@ -115,8 +115,10 @@ void run(Arguments a, const ClusterArguments& cluster) {
       throw ConfigError("strategy.algorithm library is MPI's own and is not simulated; choose auto, ring, tree or halving-doubling");
     if (o.train.threads == 0) o.train.threads = 1;
     if (o.steps == 0) o.steps = 16;
+    o.say = [](const std::string& line) { std::cerr << line << std::endl; };
     const auto say = [&](const std::string& line) { (a.format == "json" ? std::cerr : std::cout) << line << std::endl; };
     const Scenario scenario = cluster.load(o.train, "", say);
+    o.say(fmt::format("simulating {} ranks with {}: making models and batches", scenario.ranks, a.preset));
     BenchDistributedResult result;
     const SimulationResult simulation = simulate(scenario, [&](World& world) {
       const BenchDistributedResult mine = bench_distributed(o, world);

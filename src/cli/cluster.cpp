@@ -72,6 +72,8 @@ ComputeModel measured_rates(const BenchTrainOptions& model, const std::string& f
     say(fmt::format("computing rates: those of {}", frozen));
     return kept.compute;
   }
+  say(fmt::format("measuring computing rates with {} thread{} of this machine, about {:.0f} s", model.threads,
+                  model.threads == 1 ? "" : "s", model.seconds));
   const Calibration c = calibrate(model);
   ComputeModel& to = kept.compute;
   to.forward_gflops = c.forward_gflops, to.backward_gflops = c.backward_gflops, to.update_gb_s = c.update_gb_s,

@@ -7,10 +7,23 @@
 #include "base/files.h"
 #include "cli/cluster.h"
 #include "cli/config_arguments.h"
+#include "race/throughput.h"
 #include "train/trainer.h"
 
 namespace starling {
 namespace {
+
+// What the workers bring; "" if nothing was trained.
+std::string comparison(const Throughput& throughput, const Config& config, const Scenario& scenario) {
+  const double rate = throughput.tokens_per_second();
+  if (rate <= 0) return "";
+  const double alone = one_worker_tokens_per_second(config, scenario);
+  const int workers = throughput.workers();
+  return fmt::format(
+      "throughput: {:.0f} target tokens a virtual second; one worker alone, by the same model of computing, {:.0f}: {:.2f}x "
+      "with {} worker{}\n",
+      rate, alone, rate / alone, workers, workers == 1 ? "" : "s");
+}
 
 void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const ClusterArguments& cluster, const std::string& trace) {
   Config config = arguments.load(verb);
@@ -24,14 +37,15 @@ void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const 
     throw ConfigError("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
   std::signal(SIGPIPE, SIG_IGN);
   std::atomic<int> status{0};
+  Throughput throughput(scenario.ranks);
   const SimulationResult result = simulate(
       scenario,
       [&](World& world) {
-        const int mine = run_training(config, world);
+        const int mine = run_training(config, world, throughput.watch(world));
         if (world.comm->rank() == 0) status = mine;
       },
       trace);
-  say(simulation_text(result, scenario));
+  say(simulation_text(result, scenario) + comparison(throughput, config, scenario));
   if (status != 0) throw CLI::RuntimeError(status);
 }
 

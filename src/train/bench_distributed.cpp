@@ -102,6 +102,7 @@ class Bench {
       r_.strategy = overlapped->strategy().describe();
     }
 
+    say("each kind of step once, to warm up");
     // Everything once, which also tells how many rounds fit; then rounds of everything in turn, so that a machine whose speed drifts is
     // equally fast for all. Of each kind the fastest round counts: other programs only ever add time.
     const double first = world_.clock->seconds();
@@ -110,7 +111,10 @@ class Bench {
     int64_t count = o_.steps > 0 ? (o_.steps + size() - 1) / size() : std::max<int64_t>(1, std::llround(4 * o_.train.seconds / took));
     count = std::stoll(broadcast_text(comm_, std::to_string(count)));
     rounds.clear();
-    for (int64_t i = 0; i < count; ++i) rounds.push_back(round(alone, blocking, overlapped));
+    for (int64_t i = 0; i < count; ++i) {
+      say(fmt::format("round {} of {}: {} steps of each kind", i + 1, count, size()));
+      rounds.push_back(round(alone, blocking, overlapped));
+    }
     r_.steps = count * size();
     const auto best = [&](double Round::*of, bool largest = false) {
       double value = rounds.front().*of;
@@ -129,7 +133,7 @@ class Bench {
       }
       r_.rates = rates_of(alone, r_.local, r_.forward, r_.backward, forward_flops, backward_flops);
     }
-    if (several) exchange();
+    if (several) say("the link, and the exchange without computing"), exchange();
     return r_;
   }
 
@@ -153,6 +157,9 @@ class Bench {
     double alone = 0, local = 0, forward = 0, backward = 0, blocking = 0, overlapped = 0, product_alone = 0, product_together = 0;
   };
 
+  void say(const std::string& line) const {
+    if (comm_.rank() == 0) o_.say(line);
+  }
   int64_t size() const { return static_cast<int64_t>(shares_.size()); }
   void barrier() { comm_.barrier().wait(kPatience); }
 

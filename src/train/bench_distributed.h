@@ -2,6 +2,7 @@
 // call it; over MPI it measures, in the simulator it predicts.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,9 @@ namespace starling {
 struct BenchDistributedOptions {
   BenchTrainOptions train;  // batch_tokens: of each worker
   StrategyOptions strategy;
-  int64_t batches = 8;  // distinct global batches, taken in turn
-  int64_t steps = 0;    // measured steps of each kind; 0: as many as train.seconds hold
+  int64_t batches = 8;                                                      // distinct global batches, taken in turn
+  int64_t steps = 0;                                                        // measured steps of each kind; 0: as many as train.seconds hold
+  std::function<void(const std::string&)> say = [](const std::string&) {};  // told on rank 0 what begins
 };
 
 // What a model of a machine's computing time needs (sim/scenario.h).
