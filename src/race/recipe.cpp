@@ -111,13 +111,21 @@ void check(const RaceRecipe& r) {
   throw ConfigError(fmt::format("{}: arm {}: {}", recipe.file, arm.name, message));
 }
 
+// Where keys that all arms share are set.
+std::string place_of_keys(const RaceRecipe& r) {
+  return r.train.empty() ? fmt::format("{}, in the section race", r.file) : fmt::format("{}, which race.train names", r.train);
+}
+
 Config shared_config(const RaceRecipe& recipe, const RaceArm& arm) {
-  std::vector<Override> overrides{{"strategy.batch", "per-worker"}, {"valid.metrics", "cross-entropy"}};
+  std::vector<Override> overrides{{"strategy.batch", "per-worker"}};
   for (const auto* keys : {&recipe.keys, &arm.keys})
     for (const ForeignKey& key : *keys) overrides.emplace_back(key.name, key.text);
   try {
     Config c = load_config(recipe.train, overrides);
+    if (c.data.train.empty())
+      throw ConfigError(fmt::format("there is no training text; set data.source and data.target in {}", place_of_keys(recipe)));
     require_data(c);
+    c.valid.metrics = {"cross-entropy"};
     return c;
   } catch (const ConfigError& e) {
     rethrow_with_place(e, recipe, arm);
@@ -127,7 +135,7 @@ Config shared_config(const RaceRecipe& recipe, const RaceArm& arm) {
 // What a race needs of the configuration that all arms share.
 void check_config(const RaceRecipe& r, const RaceArm& arm, const Config& c) {
   const auto fail = [&](const std::string& problem) { throw ConfigError(fmt::format("{}: arm {}: {}", r.file, arm.name, problem)); };
-  if (!c.valid.enabled()) fail("there is nothing to validate on; set valid.source and valid.target");
+  if (!c.valid.enabled()) fail(fmt::format("there is nothing to validate on; set valid.source and valid.target in {}", place_of_keys(r)));
   if (c.train.objective != "likelihood") fail("times of samples cannot be replayed; set train.objective to likelihood");
   if (c.strategy.algorithm == "library") fail("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
 }

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "race/target_check.h"
 #include "train/judge.h"
 
 namespace starling {
@@ -199,14 +200,16 @@ std::string RaceResults::recommendation(const Row& best) const {
 
 std::vector<std::string> RaceResults::recommendations() const {
   std::vector<std::string> lines;
+  const std::string meaningless = meaningless_target(*this);
   const bool measured = std::any_of(recipe_.seeds.begin(), recipe_.seeds.end(), [&](int64_t seed) { return baseline(seed) != nullptr; });
-  const std::string none = measured ? fmt::format("none reaches the target ({}) with a final loss within 1 % of one worker's",
-                                                  target_text(recipe_.targets.front()))
-                                    : "one worker, by which they are measured, diverged";
+  const std::string none = !meaningless.empty() ? meaningless
+                           : measured           ? fmt::format("none reaches the target ({}) with a final loss within 1 % of one worker's",
+                                                              target_text(recipe_.targets.front()))
+                                                : "one worker, by which they are measured, diverged";
   for (const RaceNetwork& network : recipe_.networks)
     for (const int workers : worker_counts()) {
       const std::string place = fmt::format("simulated: {} on {}: ", counted(workers, "worker"), network.name);
-      const auto best = recommended(network.name, workers);
+      const auto best = meaningless.empty() ? recommended(network.name, workers) : std::nullopt;
       lines.push_back(place + (best ? recommendation(*best) : "no arm to recommend: " + none));
     }
   return lines;

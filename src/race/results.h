@@ -86,7 +86,7 @@ class RaceResults {
 
   // The arm with the least time to the first target among those whose final loss is at most 1 % above one worker's; null if there is none.
   std::optional<Row> recommended(const std::string& network, int workers) const;
-  // One line for each network and number of workers.
+  // One line for each network and number of workers; of a target that means nothing (race/target_check.h) it says why in place of an arm.
   std::vector<std::string> recommendations() const;
   // The arms that are no controls, best first. A place is a network and a number of workers. Arms that reach the first target in a larger
   // share of their places come first, then those with the least time relative to the fastest one of each place (geometric mean), then by

@@ -23,6 +23,7 @@
 #include "train/micro_batch.h"
 #include "train/progress.h"
 #include "train/rank_state.h"
+#include "train/small_corpus.h"
 #include "train/stop_signals.h"
 #include "train/validation.h"
 
@@ -416,6 +417,8 @@ class Trainer {
           "what they exceed it by is lost at once: set model.clip to 0, or begin wide with train.clip-start",
           state_clip(config_, 1)));
     for (const std::string& key : idle_keys(config_)) progress_.message("warning: " + key);
+    if (const std::string advice = small_corpus_advice(config_, store_->size(), batches_per_epoch_); !advice.empty() && step() == 0)
+      progress_.message(advice);
     if (t.optimizer.sgd_after > 0 && t.optimizer.sgd_after >= t.max_steps)
       progress_.message(fmt::format("train.sgd-after {} is not reached within train.max-steps {}", t.optimizer.sgd_after, t.max_steps));
   }

@@ -40,6 +40,22 @@ TEST_F(RaceVerbTest, WritesTablesAndPictureAndContinues) {
   EXPECT_THAT(second.text, testing::Not(HasSubstr("training plain")));
 }
 
+TEST_F(RaceVerbTest, RecommendsNothingAfterFourUpdates) {
+  EXPECT_THAT(race("race.yml --output few --jobs 1").text,
+              HasSubstr("simulated: 2 workers on 10gbe: no arm to recommend: one worker made 4 updates, too few to tell strategies apart"));
+}
+
+TEST_F(RaceVerbTest, NamesTheKeysOfMissingText) {
+  write("empty.yml", "vocab: {size: 40}\n");
+  const ShellOutcome outcome = race("race.yml --set race.train=empty.yml");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.text, HasSubstr("there is no training text; set data.source and data.target in empty.yml, which race.train names"));
+  write("bare.yml", "race: {arms: [{name: plain}]}\n");
+  EXPECT_THAT(race("bare.yml").text, HasSubstr("set data.source and data.target in bare.yml, in the section race"));
+  write("unvalidated.yml", "data: {source: a, target: b}\n");
+  EXPECT_THAT(race("race.yml --set race.train=unvalidated.yml").text, HasSubstr("set valid.source and valid.target in unvalidated.yml"));
+}
+
 TEST_F(RaceVerbTest, SaysWhatIsWrong) {
   const ShellOutcome missing = race("no.yml");
   EXPECT_EQ(missing.status, 3);

@@ -42,6 +42,7 @@ TEST_F(SimulateTest, TrainsForRealAndTwoRunsAreEqual) {
   const ShellOutcome second = run("simulate -c c.yml --cluster cluster.yml --train.output y --cluster.threads 1");
   ASSERT_EQ(first.status, 0) << first.text;
   EXPECT_THAT(first.text, HasSubstr("simulated: 3 ranks, network 1gbe"));
+  EXPECT_THAT(first.text, HasSubstr("one worker alone, by the same model of computing"));
   EXPECT_NE(after(first.text, "trace ", 16), "missing");
   EXPECT_EQ(after(first.text, "trace ", 16), after(second.text, "trace ", 16));
   EXPECT_EQ(after(first.text, "step 4 | epoch 1 | loss ", 6), after(one.text, "step 4 | epoch 1 | loss ", 6)) << first.text << one.text;
@@ -53,6 +54,22 @@ TEST_F(SimulateTest, TrainsForRealAndTwoRunsAreEqual) {
     if (event.at("ph") == "X" && event.at("tid").get<int>() % 2 == 0 && !event.at("name").get<std::string>().starts_with("wait"))
       computing[event.at("pid").get<int>()] += event.at("dur").get<double>();
   EXPECT_NEAR(computing[1] / computing[0], 3, 0.6) << "rank 1 is the straggler";
+}
+
+// Three workers that share an update and wait for nothing are nearly three times as fast as one; a run of one is its own measure.
+TEST_F(SimulateTest, ComparesWithOneWorker) {
+  write("quick.yml",
+        "cluster: {ranks: 3, latency-us: 0, bandwidth-gbit-s: 10000, message-us: 0, piece-us: 0, forward-gflops: 1, backward-gflops: 1, "
+        "update-gb-s: 5, memory-gb-s: 5}\n");
+  const auto ratio = [&](const std::string& options) {
+    const ShellOutcome outcome =
+        run("simulate c.yml --cluster quick.yml --train.batch-tokens 3000 --train.max-steps 6 --train.output " + options);
+    EXPECT_EQ(outcome.status, 0) << outcome.text;
+    const std::string line = after(outcome.text, "one worker alone, by the same model of computing, ", 40);
+    return std::stod("0" + after(line, ": ", 8));
+  };
+  EXPECT_EQ(ratio("alone --workers 1"), 1);
+  EXPECT_NEAR(ratio("three"), 2.9, 0.15);
 }
 
 TEST_F(SimulateTest, MeasuresTheMachineOnceAndKeepsTheRates) {
@@ -86,7 +103,12 @@ TEST_F(SimulateTest, PredictsTheTimesOfManyRanks) {
       run("bench distributed --preset transformer-tiny --vocabulary 1000 --batch-tokens 500 --batches 2 --steps 2 --format json "
           "--cluster cluster.yml --workers 16 --cluster.timing-only true --cluster.forward-gflops 50 --cluster.backward-gflops 50");
   ASSERT_EQ(outcome.status, 0) << outcome.text;
-  const auto result = nlohmann::json::parse(outcome.text);
+  const size_t begin = outcome.text.find('{');  // before it, on standard error: what it is doing
+  ASSERT_NE(begin, std::string::npos);
+  EXPECT_THAT(outcome.text.substr(0, begin),
+              testing::MatchesRegex("simulating 16 ranks with transformer-tiny: making models and batches\neach kind of step once, to warm "
+                                    "up\nround 1 of 1: 2 steps of each kind\nthe link, and the exchange without computing\n"));
+  const auto result = nlohmann::json::parse(outcome.text.substr(begin));
   EXPECT_EQ(result.at("ranks"), 16);
   EXPECT_TRUE(result.at("simulated").get<bool>());
   const double blocking = result.at("blocking_ms"), overlapped = result.at("overlapped_ms"), local = result.at("local_ms");
