@@ -74,7 +74,7 @@ std::vector<Piece> pieces_of(const TrainReport& r, double fraction, double secon
   if (!std::isnan(r.reward)) pieces.push_back({1, fmt::format("reward {:.4f}", r.reward)});
   if (!std::isnan(r.distinct)) pieces.push_back({8, fmt::format("distinct {:.1f} %", 100 * r.distinct)});
   const double speed = rate(r.target_tokens, r.seconds);
-  if (!std::isnan(speed)) pieces.push_back({2, fmt::format("{:.0f} tok/s", speed)});
+  if (!std::isnan(speed)) pieces.push_back({2, fmt::format("{:.0f} tok/s{}", speed, r.virtual_time ? " virtual" : "")});
   if (!std::isnan(r.learning_rate)) pieces.push_back({6, fmt::format("lr {:.3e}", r.learning_rate)});
   if (!std::isnan(r.gradient_norm)) pieces.push_back({7, fmt::format("gnorm {:.3f}", r.gradient_norm)});
   if (!std::isnan(r.clipped)) pieces.push_back({8, fmt::format("clipped {:.2f} %", 100 * r.clipped)});

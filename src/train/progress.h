@@ -42,7 +42,8 @@ struct TrainReport {
   int64_t epoch = 1;      // counted from 1
   double loss = unknown;  // mean per target token, nats
   int64_t sentences = 0, source_tokens = 0, target_tokens = 0;
-  double seconds = 0;  // they took, validation and checkpoints left out
+  double seconds = 0;         // they took, validation and checkpoints left out
+  bool virtual_time = false;  // these seconds are of a simulated clock
   double learning_rate = unknown;
   double gradient_norm = unknown;  // before clipping
   double clipped = unknown;        // share of the model's clipped states, 0 to 1

@@ -531,7 +531,7 @@ class Trainer {
     r.step = step(), r.max_steps = config_.train.max_steps, r.epoch = epoch_;
     r.loss = window_target_ > 0 ? window_loss_ / static_cast<double>(window_target_) : reported_loss_;
     r.sentences = window_sentences_, r.source_tokens = window_source_, r.target_tokens = window_target_;
-    r.seconds = clock().seconds() - report_start_ - paused_;
+    r.seconds = clock().seconds() - report_start_ - paused_, r.virtual_time = world_.simulated;
     r.learning_rate = last_.learning_rate, r.gradient_norm = last_.gradient_norm;
     if (window_clippable_ > 0) r.clipped = window_clipped_ / window_clippable_;
     if (window_samples_ > 0) r.reward = window_reward_ / window_samples_, r.distinct = window_distinct_ / window_samples_;
@@ -866,7 +866,7 @@ class Trainer {
     getrusage(RUSAGE_SELF, &usage);
     progress_.event(
         {{"type", "stop"}, {"step", step()}, {"reason", why}, {"seconds", elapsed()}, {"peak_memory_mib", usage.ru_maxrss / 1024}});
-    std::string text = fmt::format("{}: {} updates in {}, peak memory {} MiB; everything is in {}", why, step(), duration_text(elapsed()),
+    std::string text = fmt::format("{}: {} updates in {}, peak memory {} MiB; everything is in {}", why, step(), duration_text(elapsed()) + (world_.simulated ? " virtual" : ""),
                                    usage.ru_maxrss / 1024, config_.train.output);
     if (const double bound = model_->config().clip; bound > config_.model.clip)
       text += fmt::format(

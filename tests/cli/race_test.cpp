@@ -49,11 +49,11 @@ TEST_F(RaceVerbTest, NamesTheKeysOfMissingText) {
   write("empty.yml", "vocab: {size: 40}\n");
   const ShellOutcome outcome = race("race.yml --set race.train=empty.yml");
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.text, HasSubstr("there is no training text; set data.source and data.target in empty.yml, which race.train names"));
+  EXPECT_THAT(outcome.text, HasSubstr("there is no training text; set data.source and data.target in ./empty.yml, which race.train names"));
   write("bare.yml", "race: {arms: [{name: plain}]}\n");
   EXPECT_THAT(race("bare.yml").text, HasSubstr("set data.source and data.target in bare.yml, in the section race"));
   write("unvalidated.yml", "data: {source: a, target: b}\n");
-  EXPECT_THAT(race("race.yml --set race.train=unvalidated.yml").text, HasSubstr("set valid.source and valid.target in unvalidated.yml"));
+  EXPECT_THAT(race("race.yml --set race.train=unvalidated.yml").text, HasSubstr("set valid.source and valid.target in ./unvalidated.yml"));
 }
 
 TEST_F(RaceVerbTest, SaysWhatIsWrong) {

@@ -43,6 +43,9 @@ TEST_F(SimulateTest, TrainsForRealAndTwoRunsAreEqual) {
   ASSERT_EQ(first.status, 0) << first.text;
   EXPECT_THAT(first.text, HasSubstr("simulated: 3 ranks, network 1gbe"));
   EXPECT_THAT(first.text, HasSubstr("one worker alone, by the same model of computing"));
+  EXPECT_THAT(first.text, HasSubstr(" tok/s virtual | "));
+  EXPECT_THAT(first.text, HasSubstr("4 updates in 0:00 virtual, "));
+  EXPECT_THAT(one.text, testing::Not(HasSubstr("virtual")));
   EXPECT_NE(after(first.text, "trace ", 16), "missing");
   EXPECT_EQ(after(first.text, "trace ", 16), after(second.text, "trace ", 16));
   EXPECT_EQ(after(first.text, "step 4 | epoch 1 | loss ", 6), after(one.text, "step 4 | epoch 1 | loss ", 6)) << first.text << one.text;
