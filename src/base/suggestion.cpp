@@ -74,7 +74,9 @@ size_t distance(const Name& wanted, const Name& candidate) {
 size_t missing_words(const Name& wanted, const Name& candidate) {
   const std::vector<std::string> words = words_of(wanted.key), there = words_of(candidate.key);
   const auto is_there = [&](const std::string& word) {
-    return std::any_of(there.begin(), there.end(), [&](const std::string& w) { return edit_distance(word, w) <= word.size() / 4; });
+    return std::any_of(there.begin(), there.end(), [&](const std::string& w) {
+      return edit_distance(word, w) <= word.size() / 4 || (word.size() > 2 && w.starts_with(word));
+    });
   };
   if (words.empty() || words.size() > there.size() || !std::all_of(words.begin(), words.end(), is_there)) return kFar;
   return there.size() - words.size() + (section_distance(wanted, candidate) == kFar ? kMost : 0);

@@ -12,7 +12,7 @@ namespace starling {
 // The name in lower case, with hyphens in place of underscores and without leading dashes: "--Beam_Size" is "beam-size".
 std::string folded_name(std::string_view name);
 
-// The candidates that `name` is nearest to, at most three and all equally near: by edit distance, else by containing all words of its key.
+// The candidates that `name` is nearest to, at most three and all equally near: by edit distance, else by containing all words of its key, or words that begin so.
 // Empty if none is near: a wrong suggestion is worse than none.
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& candidates);
 

@@ -94,10 +94,13 @@ class Answer {
     std::vector<std::string> names;
     for (const std::string& key : listed(row.key)) {
       const std::string same_section = section_ + key_of(key), name = (option_ ? "--" : "") + key;
+      const bool text = key.starts_with("data.") || key.starts_with("valid.");  // verbs that read text have such options too
       if (!section_.empty() && holds(known_, same_section))
         names.push_back(same_section);
       else if (holds(known_, name))
         names.push_back(name);
+      else if (option_ && text && holds(known_, "--" + key_of(key)))
+        names.push_back("--" + key_of(key));
     }
     if (names.empty() && option_ && !row.option.empty())
       if (const std::string name(row.option.substr(row.option.find('-'))); holds(known_, name)) names.push_back(name);

@@ -31,6 +31,8 @@ TEST(Closest, WordsOfTheKeyAreLookedFor) {
               ElementsAre("train.max-steps", "train.clip-steps"));
   EXPECT_THAT(nearest("smoothing", {"train.label-smoothing", "train.seed"}), ElementsAre("train.label-smoothing"));
   EXPECT_THAT(nearest("model.layer-encoder", {"model.encoder-layers", "model.decoder-layers"}), ElementsAre("model.encoder-layers"));
+  EXPECT_THAT(nearest("--ref", {"--references", "--hypotheses"}), ElementsAre("--references"));
+  EXPECT_THAT(nearest("--re", {"--references", "--hypotheses"}), IsEmpty());
   EXPECT_THAT(nearest("batch-size", {"vocab.size", "train.batch-tokens"}), IsEmpty());
 }
 

@@ -74,6 +74,8 @@ TEST_F(NamesTest, OtherProgramsNamesAreAnsweredWithOurs) {
       {"translate --devices 0", "Marian's --devices is --threads here"},
       {"translate --gpu 0", "is --threads here"},
       {"translate --lr 1", "fairseq's --lr is train.learning-rate of 'starling train' here"},
+      {"score --src a", "OpenNMT-py's --src is --source here"},
+      {"quantize --valid-sets a b", "Marian's --valid-sets are --source and --target here"},
       {"tune-search --beam-size 4", "is --beam here (the same number)"},
       {"decode", "there is no verb 'decode'; Marian's decode is translate here."},
       {"sockeye-train", "Sockeye's sockeye-train is train here."},
@@ -94,6 +96,7 @@ TEST_F(NamesTest, NearMissesOfKeysAndOfWordsInThem) {
       {"train --smoothing 0.1", "; did you mean '--train.label-smoothing'?"},
       {"train --train-max-steps 3", "; did you mean '--train.max-steps'?"},
       {"train --precison f32", "; did you mean '--precision'?"},
+      {"evaluate --hyp a", "; did you mean '--hypotheses'?"},
   };
   for (const auto& miss : misses) EXPECT_THAT(refused(miss.arguments), HasSubstr(miss.answer)) << miss.arguments;
   for (const char* far : {"train --train.xy 3", "train --train.foo 3", "train --zzz 3", "translate --frobnicate"})
