@@ -112,8 +112,8 @@ class Race {
         ranks_[{arm->name, static_cast<int>(workers)}] =
             ranks_for_workers(race_config(r_, {arm, static_cast<int>(workers), r_.seeds.front(), arm->rates.front(), "", false}),
                               vocabularies_->sizes(), static_cast<int>(workers));
-    store_.emplace(
-        TokenStore::open_or_build(*files_, join_path(r_.output, "data"), config.data, vocabularies_->source(), vocabularies_->target(), {}));
+    store_.emplace(TokenStore::open_or_build(*files_, join_path(r_.output, "data"), config.data, vocabularies_->source(),
+                                             vocabularies_->target(), {}));
     refuse_other_data(config);
     if (ranks(r_.baseline, 1).count > 1)
       throw ConfigError(
@@ -128,17 +128,25 @@ class Race {
     plan();
   }
 
-  // Runs of one race see the same text, whenever they are trained.
+  // Runs of one race see the same text and count the same words, whenever they are trained.
   void refuse_other_data(const Config& config) const {
+    const std::optional<TokenizerChoice> tokenizer = race_tokenizer(r_, config.valid);
+    if (tokenizer && !tokenizer->notice().empty()) say(tokenizer->notice());
     const std::string path = join_path(r_.output, "data.json");
     Json now{{"training", data_digest(*store_)}};
     now["validation"] = sha256_file(*files_, config.valid.source) + sha256_file(*files_, config.valid.target);
+    if (tokenizer) now["tokenizer"] = tokenizer->tokenizer.name();
     if (!fs::exists(path)) return files_->replace_file(path, now.dump() + "\n");
     const Json then = parse_json_object(read_text_file(path), path);
     for (const char* what : {"training", "validation"})
       if (then.value(what, Json()) != now[what])
         throw ConfigError(fmt::format(
             "{}: this race began with other {} data than there is now; restore the files, or choose another race.output", r_.output, what));
+    if (then.contains("tokenizer") && now.contains("tokenizer") && then["tokenizer"] != now["tokenizer"])
+      throw ConfigError(fmt::format(
+          "{}: this race began with the tokenizer {} of BLEU and now has {}; set valid.tokenize, install MeCab again if that is what is "
+          "missing, or choose another race.output",
+          r_.output, then["tokenizer"].dump(), now["tokenizer"].dump()));
   }
 
   // What would end the race later: networks that cannot be, and disturbances that cannot happen as they are given.

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/corpus.h"
 #include "strategies/strategy.h"
 
 namespace starling {
@@ -244,6 +245,16 @@ Config race_config(const RaceRecipe& recipe, const RaceRun& run) {
   if (c.vocab.source.empty()) c.vocab.source = join_path(recipe.output, c.vocab.joint ? "vocab.spm" : "source.spm");
   if (c.vocab.target.empty() && !c.vocab.joint) c.vocab.target = join_path(recipe.output, "target.spm");
   return c;
+}
+
+std::optional<TokenizerChoice> race_tokenizer(const RaceRecipe& recipe, const ValidConfig& valid) {
+  bool measured = std::any_of(recipe.final_metrics.begin(), recipe.final_metrics.end(), is_tokenized);
+  for (const RaceTarget& t : recipe.targets) measured = measured || is_tokenized(t.metric);
+  if (!measured) return std::nullopt;
+  std::vector<std::string> references;
+  PairReader reader({valid.source, valid.target, "", 1});
+  for (std::string_view source, target; reader.next(source, target);) references.emplace_back(target);
+  return choose_tokenizer(valid.tokenize, {&references, 1});
 }
 
 }  // namespace starling

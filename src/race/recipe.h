@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/config.h"
 #include "sim/scenario.h"
+#include "text/tokenizer_choice.h"
 #include "train/config.h"
 
 namespace starling {
@@ -132,6 +134,9 @@ struct RaceRun {
 
 // The configuration of a run, complete: arm, rate, seed, batch per worker, limits and validations counted in tokens.
 Config race_config(const RaceRecipe& recipe, const RaceRun& run);
+
+// The tokenizer of the BLEU and GLEU that the race measures, by its validation text and valid.tokenize; nothing if it measures neither.
+std::optional<TokenizerChoice> race_tokenizer(const RaceRecipe& recipe, const ValidConfig& valid);
 
 // Target tokens that the run trains on.
 int64_t planned_tokens(const RaceRecipe& recipe, const RaceRun& run);

@@ -239,7 +239,6 @@ class Trainer {
       tokenizer_ = choice->tokenizer.name();
       if (!choice->notice().empty()) progress_.message(choice->notice());
     }
-    tokenizer_ = broadcast_text(comm(), tokenizer_);
   }
 
   // Ranks with unlike settings would meet in the wrong collectives. What may differ between hosts is left out.
@@ -842,7 +841,13 @@ class Trainer {
     saved_ = step();
   }
 
+  // Rank 0 judges; the others need to know whether the run has ended.
   void take_up_judgement(const State& s) {
+    if (first()) restore_judge(s), early_stopped_ = judge_.stops();
+    early_stopped_ = broadcast_text(comm(), early_stopped_ ? "stop" : "") == "stop";
+  }
+
+  void restore_judge(const State& s) {
     const std::string before = s.has("tokenizer") ? s.text("tokenizer") : "13a";  // the only one of older versions
     std::vector<std::string> otherwise;
     if (!before.empty() && !tokenizer_.empty() && before != tokenizer_) {
@@ -851,7 +856,6 @@ class Trainer {
                                     fmt::join(otherwise, ", "), before, tokenizer_));
     }
     judge_.restore(s, otherwise);
-    early_stopped_ = judge_.stops();
   }
 
   int conclude() {
@@ -917,7 +921,7 @@ class Trainer {
   double window_loss_ = 0, window_clipped_ = 0, window_clippable_ = 0;
   double window_reward_ = 0, window_samples_ = 0, window_distinct_ = 0;
   int64_t window_target_ = 0, window_source_ = 0, window_sentences_ = 0;
-  std::string tokenizer_;  // of BLEU and GLEU, as in signatures; "": neither is measured
+  std::string tokenizer_;  // rank 0: of BLEU and GLEU, as in signatures; "": neither is measured
   Judge judge_{config_.valid.metrics, config_.valid.deciding_metric(), config_.valid.early_stopping};
   bool early_stopped_ = false;
   int64_t validated_ = -1, saved_ = -1;

@@ -33,9 +33,9 @@ TEST_F(EvaluateTest, TableWithBootstrap) {
   EXPECT_THAT(o.text, HasSubstr("│         System │   BLEU (μ ± 95% CI)    │   TER (μ ± 95% CI)   │\n"));
   EXPECT_THAT(o.text, HasSubstr("│ Baseline: base │"));
   EXPECT_THAT(o.text, HasSubstr("│           same │"));
-  EXPECT_THAT(o.text, HasSubstr("(p = 1.0000) "));                                                           // nothing differs
+  EXPECT_THAT(o.text, HasSubstr("(p = 1.0000) "));                                                         // nothing differs
   EXPECT_THAT(o.text, HasSubstr("│          right │ 100.00 (100.00 ± 0.00) │  0.00 (0.00 ± 0.00)  │\n"));  // each sample is right
-  EXPECT_THAT(o.text, HasSubstr("(p = 0.0100)*"));                                                           // 1 / (99 + 1)
+  EXPECT_THAT(o.text, HasSubstr("(p = 0.0100)*"));                                                         // 1 / (99 + 1)
   EXPECT_THAT(o.text, HasSubstr("Paired bootstrap resampling, 99 resamples, seed 12345."));
   EXPECT_THAT(o.text, HasSubstr("\nBLEU       nrefs:1|bs:99|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:starling-0.1.0\n"
                                 "TER        nrefs:1|bs:99|seed:12345|case:lc|tok:tercom|"));
@@ -44,6 +44,33 @@ TEST_F(EvaluateTest, TableWithBootstrap) {
   for (std::size_t end; (end = o.text.find('\n', begin)) != std::string::npos && end > begin; begin = end + 1, ++lines)
     EXPECT_EQ(decode_utf8(o.text.substr(begin, end - begin)).size(), decode_utf8(o.text.substr(0, o.text.find('\n'))).size());
   EXPECT_EQ(lines, 11u);
+}
+
+TEST_F(EvaluateTest, TheReferencesChooseTheTokenizer) {
+  write("zh.ref", "今天天气很好，我们去公园。\n他在家里看书。\n");
+  write("zh.hyp", "今天天气不好，我们去公园。\n他在家看书。\n");
+  const ShellOutcome chosen = run("evaluate --hypotheses zh.hyp --references zh.ref --metrics bleu,gleu");
+  EXPECT_EQ(chosen.status, 0);
+  EXPECT_THAT(chosen.text, HasSubstr("starling: tokenizer of BLEU and GLEU: zh, since the references are Chinese (100 % of their letters"));
+  EXPECT_THAT(chosen.text, HasSubstr("BLEU|nrefs:1|case:mixed|eff:no|tok:zh|"));
+  EXPECT_THAT(chosen.text, HasSubstr("GLEU|nrefs:1|case:mixed|tok:zh|"));
+  EXPECT_THAT(chosen.text, Not(HasSubstr("= 0.00")));
+  const ShellOutcome named = run("evaluate --hypotheses zh.hyp --references zh.ref --tokenize 13a");
+  EXPECT_THAT(named.text, HasSubstr("starling: warning: the references are Chinese (100 % of their letters are Han characters), but the "
+                                    "tokenizer 13a counts what stands between spaces as words; choose auto or zh\n"));
+  EXPECT_THAT(named.text, HasSubstr("|tok:13a|"));
+  EXPECT_THAT(run("evaluate --hypotheses zh.hyp --references zh.ref --tokenize zh").text, Not(HasSubstr("starling: ")));
+  EXPECT_THAT(run("evaluate --hypotheses base --references reference").text, Not(HasSubstr("starling: ")));  // 13a needs no word
+  EXPECT_THAT(run("evaluate --hypotheses zh.hyp --references zh.ref --metrics chrf").text, Not(HasSubstr("starling: ")));
+  const ShellOutcome wrong = run("evaluate --hypotheses zh.hyp --references zh.ref --tokenize chinese");
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(wrong.text, HasSubstr("choose auto, 13a, intl, char, zh, ja-mecab, none, or spm:FILE"));
+}
+
+TEST_F(EvaluateTest, TerWithAsianSupport) {
+  write("zh.ref", "猫在家。\n"), write("zh.hyp", "狗在家。\n");
+  const ShellOutcome o = run("evaluate --hypotheses zh.hyp --references zh.ref --metrics ter --ter-normalized --ter-asian-support");
+  EXPECT_THAT(o.text, HasSubstr("TER|nrefs:1|case:lc|tok:tercom|norm:yes|punct:yes|asian:yes|version:starling-0.1.0 = 25.00"));
 }
 
 TEST_F(EvaluateTest, JsonHasSacreBleusKeys) {

@@ -45,7 +45,8 @@ class TuneSearchTest : public ProgramTest {
 };
 
 TEST_F(TuneSearchTest, TheSweepIsWhatTranslateAndEvaluateGive) {
-  const ShellOutcome o = tune("--model run --length-penalties 1,0,1 --coverage-penalties 0,0.3,2 --beam 3 --prune-threshold 4");
+  const ShellOutcome o =
+      tune("--model run --length-penalties 1,0,1 --coverage-penalties 0,0.3,2 --beam 3 --prune-threshold 4 --tokenize char");
   ASSERT_EQ(o.status, 0) << o.text;
   EXPECT_THAT(o.text, HasSubstr("[6/7] alpha 1 beta 2: BLEU "));
   EXPECT_THAT(o.text, HasSubstr("[7/7] alpha 0.6 beta 0: BLEU "));  // the model's own
@@ -53,6 +54,7 @@ TEST_F(TuneSearchTest, TheSweepIsWhatTranslateAndEvaluateGive) {
   const auto report = nlohmann::json::parse(content(best() + "/search.json"));
   ASSERT_EQ(report["trials"].size(), 7u);
   EXPECT_EQ(report["beam"], 3);
+  EXPECT_EQ(report["tokenizer"], "char");
   EXPECT_EQ(report["prune_threshold"], 4);
   EXPECT_EQ(report["sentences"], 10);
   double highest = 0;
@@ -61,7 +63,7 @@ TEST_F(TuneSearchTest, TheSweepIsWhatTranslateAndEvaluateGive) {
     const ShellOutcome t = run("translate --model run --input dev.a --output out --quiet --threads 1 --precision f32 --beam 3" +
                                (" --prune-threshold 4 --length-penalty " + alpha) + " --coverage-penalty " + beta);
     ASSERT_EQ(t.status, 0) << t.text;
-    const ShellOutcome e = run("evaluate --hypotheses out --references dev.b --metrics bleu,chrf --format json");
+    const ShellOutcome e = run("evaluate --hypotheses out --references dev.b --metrics bleu,chrf --tokenize char --format json");
     const auto scores = nlohmann::json::parse(e.text);
     EXPECT_EQ(trial["bleu"], scores[0]["score"]) << alpha << " " << beta;
     EXPECT_EQ(trial["chrf"], scores[1]["score"]) << alpha << " " << beta;

@@ -325,6 +325,25 @@ TEST_F(WholeRace, OtherDataIsRefused) {
   EXPECT_EQ(run_race(load_recipe(recipe("race", kShort)), silent), 0) << "races without it go on";
 }
 
+TEST_F(WholeRace, ScoresOfAllRunsHaveOneTokenizer) {
+  std::vector<std::string> said;
+  const RaceProgress telling{[&](const std::string& line) { said.push_back(line); }, {}};
+  const std::vector<Override> scores{{"race.final-metrics", "bleu"}};
+  ASSERT_EQ(run_race(load_recipe(recipe("race", kShort), scores), telling), 0);
+  EXPECT_THAT(said, testing::Contains("tokenizer of BLEU and GLEU: 13a, since the references have spaces between words"));
+  const std::string by_words = csv("race/results.csv").front().at("final_bleu");
+  std::vector<Override> characters = scores;
+  characters.emplace_back("valid.tokenize", "char");
+  try {
+    run_race(load_recipe(recipe("race", kShort), characters), telling);
+    ADD_FAILURE() << "another tokenizer in a race";
+  } catch (const ConfigError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("this race began with the tokenizer \"13a\" of BLEU and now has \"char\"; set valid.tokenize"));
+  }
+  ASSERT_EQ(run_race(load_recipe(recipe("by-characters", kShort), characters), telling), 0);
+  EXPECT_NE(csv("by-characters/results.csv").front().at("final_bleu"), by_words);
+}
+
 TEST_F(WholeRace, WhatWouldEndARaceLaterIsRefusedBeforeIt) {
   const auto says = [&](const std::string& text, const std::vector<Override>& settings, const std::string& expected) {
     const RaceProgress refusing{[](const std::string&) {},

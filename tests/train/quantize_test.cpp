@@ -106,12 +106,24 @@ class QuantizeTest : public testing::Test {
     return nll / tokens;
   }
 
+  // With a beam of 2, as options() has it.
+  static double bleu_of_characters(const LoadedModel& loaded) {
+    SearchOptions search = loaded.description.search;
+    search.beam = 2;
+    Translator translator(*loaded.model, loaded.description.vocabularies, search, 64);
+    const ParallelSentences text = read_sentences(path("valid.a"), path("valid.b"), loaded.description.vocabularies);
+    std::vector<std::string> hypotheses;
+    for (auto& n_best : translator.translate(text.sources)) hypotheses.push_back(n_best.front().text);
+    return corpus_bleu(hypotheses, text.references, {.tokenizer = bleu_tokenizer_from("char")}).score;
+  }
+
   static inline fs::path directory_;
   std::unique_ptr<FileSystem> files_ = real_file_system();
 };
 
 TEST_F(QuantizeTest, TheReportHoldsForTheDirectoryThatIsWritten) {
-  const QuantizeOptions o = options("int8");
+  QuantizeOptions o = options("int8");
+  o.tokenize = "char";
   const QuantizeResult r = quantize_model(o);
   EXPECT_TRUE(r.within_bounds && r.written);
   EXPECT_EQ(r.sentences, 40);
@@ -128,6 +140,7 @@ TEST_F(QuantizeTest, TheReportHoldsForTheDirectoryThatIsWritten) {
   EXPECT_NEAR(log_perplexity(floats), r.scores.front().log_perplexity, 1e-5);
   EXPECT_NEAR(log_perplexity(integers), r.scores.back().log_perplexity, 1e-5);
   EXPECT_NE(r.scores.front().log_perplexity, r.scores.back().log_perplexity);
+  EXPECT_EQ(r.scores.front().bleu, bleu_of_characters(floats));
 
   const auto json = nlohmann::json::parse(read_text_file(o.output + "/quantization.json"));
   EXPECT_EQ(json["scores"][0]["precision"], "f32");
@@ -136,6 +149,7 @@ TEST_F(QuantizeTest, TheReportHoldsForTheDirectoryThatIsWritten) {
   EXPECT_EQ(json["matrices"][0]["stored"], "int8");
   EXPECT_EQ(json["sentences"], 40);
   EXPECT_TRUE(json["within_bounds"].get<bool>());
+  EXPECT_EQ(json["tokenizer"], "char");
   for (const char* key : {"machine", "source", "target", "target_tokens", "beam", "bleu_difference", "matrix_sentences"})
     EXPECT_TRUE(json.contains(key)) << key;
   EXPECT_THAT(json["model"].get<std::string>(), HasSubstr("run/"));
