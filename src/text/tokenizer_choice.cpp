@@ -23,12 +23,12 @@ constexpr Block kBlocks[] = {{0x0E00, 0x0E7F, thai},  {0x0E80, 0x0EFF, lao},   {
                              {0x1780, 0x17FF, khmer}, {0x19E0, 0x19FF, khmer}, {0x3040, 0x30FF, kana},    {0x31F0, 0x31FF, kana},
                              {0x3400, 0x4DBF, han},   {0x4E00, 0x9FFF, han},   {0xA9E0, 0xA9FF, burmese}, {0xAA60, 0xAA7F, burmese},
                              {0xF900, 0xFAFF, han},   {0xFF66, 0xFF9F, kana},  {0x20000, 0x3FFFF, han}};
-constexpr char32_t kAfterEuropean = 0x0530;  // Latin, Greek and Cyrillic are below: their long runs without spaces are no sentences
+constexpr char32_t kFirst = kBlocks[0].first;
 
 // What a text consists of. Letters are code points that are neither punctuation, symbols, numbers nor spaces.
 struct Look {
   std::array<std::int64_t, kScripts> of{};
-  std::int64_t letters = 0, beyond_europe = 0, lines = 0, lines_with_spaces = 0, words = 0;  // words: runs between spaces
+  std::int64_t letters = 0, lines = 0, lines_with_spaces = 0, words = 0;  // words: runs between spaces
 
   void add(const std::string& line) {
     std::int64_t runs = 0;
@@ -42,7 +42,8 @@ struct Look {
 
   void count(char32_t c) {
     if (character_class(c) != CharacterClass::other) return;
-    ++letters, beyond_europe += c >= kAfterEuropean;
+    ++letters;
+    if (c < kFirst) return;
     for (const Block& block : kBlocks)
       if (c >= block.first && c <= block.last) ++of[block.script];
   }
@@ -77,9 +78,9 @@ Finding find(const Look& look) {
       return {"", fmt::format("the references are Japanese ({} % of their letters are kana)", look.percent(kana))};
     return {"zh", fmt::format("the references are Chinese ({} % of their letters are Han characters)", look.percent(han))};
   }
-  constexpr std::int64_t kNoWord = 20;  // letters between spaces, on average
-  if (2 * look.beyond_europe > look.letters && look.letters >= kNoWord * look.words)
-    return {"char", "the references have hardly any spaces"};
+  // No language has words of 20 letters on average; but a line or two may be a single long one.
+  constexpr std::int64_t kNoWord = 20, kManyLines = 10;
+  if (look.letters >= kNoWord * look.words && look.lines >= kManyLines) return {"char", "the references have hardly any spaces"};
   return words;
 }
 

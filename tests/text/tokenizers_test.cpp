@@ -295,13 +295,21 @@ TEST(TokenizerChoice, ByWhatTheReferencesAre) {
       {"char", "ថ្ងៃនេះអាកាសធាតុល្អណាស់"},
       {"char", "ဒီနေ့ရာသီဥတုကောင်းတယ်"},
       {"char", "དེ་རིང་གནམ་གཤིས་ཡག་པོ་འདུག"},
-      {"char", "ꀋꁱꂷꃀꄈꅪꆀꇐꈎꉬꊒꋌꌠꍏꎭꏦꐥꑌꒉꀑꀒ"},  // Yi, for which there is no rule of its own
   };
   for (const auto& c : cases) {
     const TokenizerChoice choice = choose({c.text, c.text});
     EXPECT_EQ(choice.tokenizer.name(), c.tokenizer) << c.text << ": " << choice.reason;
     EXPECT_EQ(choice.warning, "");
   }
+}
+
+TEST(TokenizerChoice, OtherTextWithoutSpaces) {
+  for (const char* text : {"ꀋꁱꂷꃀꄈꅪꆀꇐꈎꉬꊒꋌꌠꍏꎭꏦꐥꑌꒉꀑꀒ", "zweijungeweißemännersindimfreien."}) {
+    EXPECT_EQ(choose(Words(10, text)).tokenizer.name(), "char") << text;
+    EXPECT_EQ(choose(Words(10, text)).reason, "the references have hardly any spaces");
+    EXPECT_EQ(choose(Words(9, text)).tokenizer.name(), "13a") << text;  // may be a word
+  }
+  EXPECT_EQ(choose(Words(10, "Donaudampfschiff Fahrtsgesellschaft")).tokenizer.name(), "13a");
 }
 
 TEST(TokenizerChoice, SaysWhy) {

@@ -89,6 +89,19 @@ TEST_F(UnspacedTest, BleuRisesAndTheBestModelIsATrainedOne) {
   EXPECT_GT(best_step(), 20);
 }
 
+// A run that began without MeCab, here one whose text was Thai at first, goes on with characters for Japanese, whatever is installed now.
+TEST_F(UnspacedTest, WhatAutoChoseIsKept) {
+  Config c = config();
+  c.train.max_steps = 2, c.valid.every = c.checkpoint.every = 2;
+  std::ofstream(path("valid.zh")) << "หมาเห็นแมว\nแมวเห็นหมา\n", std::ofstream(path("valid.en")) << "dog sees cat\ncat sees dog\n";
+  EXPECT_EQ(run_training(c), 0);
+  std::ofstream(path("valid.zh")) << "犬は猫を見る。\n猫は犬を見る。\n";
+  c.train.max_steps = 4;
+  EXPECT_EQ(run_training(c), 0);
+  EXPECT_EQ(validations().back()["tokenizer"], "char");
+  EXPECT_THAT(log(), HasSubstr("tokenizer of BLEU and GLEU: char, since the references are Japanese (50 % of their letters are kana)\n"));
+}
+
 TEST_F(UnspacedTest, ATokenizerThatSeesNoWordsIsToldAndDoesNoHarm) {
   Config c = config();
   c.valid.tokenize = "13a", c.valid.every = c.checkpoint.every = 5;
