@@ -374,10 +374,14 @@ TEST_F(DistributedTrainer, AsynchronousRunsContinue) {
 }
 
 TEST_F(DistributedTrainer, AnAsynchronousRunStopsEarly) {
-  Config c = config("early");
+  Config c = config("learned");
+  c.valid.metrics = {"cross-entropy"}, c.train.optimizer.ema = 0, c.train.max_steps = 20;
+  EXPECT_EQ(run_training(c), 0);
+  // A rate that only harms, and a model that is validated before it does.
+  c.train.output = path("early"), c.train.initial_model = path("learned");
   c.strategy = strategy_preset("downpour");
-  c.train.optimizer.learning_rate = 0, c.train.max_steps = 1000, c.valid.every = 2, c.valid.early_stopping = 2;
-  c.valid.metrics = {"cross-entropy"}, c.train.optimizer.ema = 0;
+  c.train.optimizer.learning_rate = 1, c.train.optimizer.warmup = 1, c.train.max_steps = 1000;
+  c.valid.every = 2, c.valid.early_stopping = 2;
   EXPECT_EQ(run(c, 3), 0);
   std::ifstream log(path("early") + "/train.log");
   const std::string text((std::istreambuf_iterator<char>(log)), {});
