@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,12 +14,23 @@
 namespace starling {
 
 std::unique_ptr<FileLock> FileLock::try_acquire(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor < 0) throw IoError(fmt::format("{}: cannot be opened: {}; is the directory writable?", path, std::strerror(errno)));
-  std::unique_ptr<FileLock> lock(new FileLock(descriptor));
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return lock;
-  if (errno == EWOULDBLOCK) return nullptr;
-  throw IoError(fmt::format("{}: cannot be locked: {}; choose a directory whose file system knows locks", path, std::strerror(errno)));
+  for (;;) {
+    const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor < 0) throw IoError(fmt::format("{}: cannot be opened: {}; is the directory writable?", path, std::strerror(errno)));
+    std::unique_ptr<FileLock> lock(new FileLock(descriptor, path));
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) return nullptr;
+      throw IoError(fmt::format("{}: cannot be locked: {}; choose a directory whose file system knows locks", path, std::strerror(errno)));
+    }
+    if (lock->in_place()) return lock;  // else it was removed between opening and locking
+  }
+}
+
+bool FileLock::in_place() const {
+  struct stat mine {
+  }, named{};
+  return ::fstat(descriptor_, &mine) == 0 && ::stat(path_.c_str(), &named) == 0 && mine.st_dev == named.st_dev &&
+         mine.st_ino == named.st_ino;
 }
 
 FileLock::~FileLock() { ::close(descriptor_); }
