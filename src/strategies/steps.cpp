@@ -37,10 +37,12 @@ StepTotals& operator+=(StepTotals& a, const StepTotals& b) {
 }
 
 void refuse_step(Worker& worker, const std::string& what) {
+  const bool narrow = worker.parameters().backend().activation() == DType::bf16;
   throw DivergedError(
-      fmt::format("{} is not finite in {}; no parameter was updated. The latest checkpoint is intact: continue from it with a lower "
-                  "train.learning-rate or longer train.warmup, or with --train.precision f32",
-                  what, worker.step_name()));
+      fmt::format("{} is not finite in {}; no parameter was updated, and the checkpoints are as they were. Continue with a lower "
+                  "train.learning-rate, a longer train.warmup or with train.clip-norm 1{}; if this very batch fails again, look at its "
+                  "lines in the training data",
+                  what, worker.step_name(), narrow ? ", or with train.precision f32 in place of bf16" : ""));
 }
 
 Tensor working_tensor(Worker& w, int64_t count, DType type) {
