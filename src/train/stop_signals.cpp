@@ -11,7 +11,12 @@ namespace {
 std::atomic<int> signal_received{0};
 std::mutex mutex;
 int alive = 0;
-struct sigaction old_int, old_term;
+
+struct Handled {
+  int signal, flags;
+  struct sigaction before;
+};
+Handled handled[] = {{SIGINT, static_cast<int>(SA_RESETHAND), {}}, {SIGTERM, static_cast<int>(SA_RESETHAND), {}}, {SIGHUP, SA_RESTART, {}}};
 
 }  // namespace
 
@@ -19,16 +24,19 @@ StopSignals::StopSignals() {
   const std::lock_guard lock(mutex);
   if (alive++ > 0) return;
   signal_received = 0;
-  struct sigaction action {};
-  action.sa_handler = [](int signal) { signal_received = signal; };
-  action.sa_flags = SA_RESETHAND;
-  sigaction(SIGINT, &action, &old_int), sigaction(SIGTERM, &action, &old_term);
+  for (Handled& h : handled) {
+    struct sigaction action {};
+    action.sa_handler = [](int signal) { signal_received = signal; };
+    action.sa_flags = h.flags;
+    sigaction(h.signal, nullptr, &h.before);
+    if (h.before.sa_handler != SIG_IGN) sigaction(h.signal, &action, nullptr);
+  }
 }
 
 StopSignals::~StopSignals() {
   const std::lock_guard lock(mutex);
   if (--alive > 0) return;
-  sigaction(SIGINT, &old_int, nullptr), sigaction(SIGTERM, &old_term, nullptr);
+  for (const Handled& h : handled) sigaction(h.signal, &h.before, nullptr);
 }
 
 int StopSignals::received() { return signal_received; }

@@ -3,7 +3,8 @@
 
 namespace starling {
 
-// While one of these lives, the first SIGINT or SIGTERM is remembered, and asks for a checkpoint and an orderly end; a second one kills.
+// While one of these lives, the first SIGINT, SIGTERM or SIGHUP is remembered, and asks for a checkpoint and an orderly end; a second one
+// kills, except SIGHUP, which a closing terminal sends more than once. A signal that was ignored before stays ignored (nohup).
 // They may be nested and live in several threads: the first forgets what was received before, the last restores the handlers.
 class StopSignals {
  public:
