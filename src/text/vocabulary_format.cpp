@@ -8,14 +8,19 @@
 namespace starling::vocabulary_format {
 namespace {
 
-constexpr uint32_t kNormalizer = 3, kDenormalizer = 5, kCharsMap = 2;
+constexpr uint32_t kTrainer = 2, kNormalizer = 3, kDenormalizer = 5, kCharsMap = 2;
+constexpr uint32_t kModelType = 3, kVocabularySize = 4, kCharacterCoverage = 10;  // of TrainerSpec
+constexpr uint32_t kAskedSize = 7302;                                             // ours, in the range for extensions, as the checksum
+constexpr std::string_view kAskedSizeTag = "\xb0\xc8\x03";                        // field 7302, a varint
+static_assert((kAskedSize << 3) == (0x30 | (0x48 << 7) | (0x03 << 14)));
 constexpr uint32_t kChecksum = 7301;                           // ours, in the range for extensions
 constexpr std::string_view kChecksumTag = "\xaa\xc8\x03\x08";  // field 7301, length-delimited, 8 bytes
 static_assert(((kChecksum << 3) | 2) == (0x2a | (0x48 << 7) | (0x03 << 14)));
 
 struct Field {
   uint32_t number = 0;
-  std::string_view bytes;  // of length-delimited fields, else empty
+  std::string_view bytes;  // of length-delimited fields and of 4-byte ones, else empty
+  uint64_t value = 0;      // of varints
 };
 
 // Takes fields off the front of a message; next is false at the end and when the bytes are no message (then ok() is false).
@@ -27,16 +32,16 @@ class Fields {
     uint64_t tag = 0, size = 0;
     if (!ok_ || rest_.empty()) return false;
     if (!varint(tag) || tag >> 32 || tag >> 3 == 0) return ok_ = false;
-    field = {static_cast<uint32_t>(tag >> 3), {}};
+    field = {static_cast<uint32_t>(tag >> 3), {}, 0};
     switch (tag & 7) {
       case 0:
-        return ok_ = varint(size);
+        return ok_ = varint(field.value);
       case 1:
         return ok_ = take(8);
       case 2:
         return ok_ = varint(size) && take(size, &field.bytes);
       case 5:
-        return ok_ = take(4);
+        return ok_ = take(4, &field.bytes);
       default:
         return ok_ = false;
     }
@@ -110,7 +115,11 @@ uint64_t hash(std::string_view bytes) {
   return h;
 }
 
-std::string with_checksum(std::string model) {
+std::string sealed(std::string model, int64_t size) {
+  model.append(kAskedSizeTag);
+  auto rest = static_cast<uint64_t>(size);
+  for (; rest >= 0x80; rest >>= 7) model.push_back(static_cast<char>(rest | 0x80));
+  model.push_back(static_cast<char>(rest));
   const std::string sum = little_endian(hash(model));
   return model.append(kChecksumTag).append(sum);
 }
@@ -131,6 +140,31 @@ std::optional<std::string> defect(std::string_view model) {
   }
   if (!fields.ok()) return "it is not a protocol buffer, or is cut short";
   return std::nullopt;
+}
+
+std::optional<Settings> settings(std::string_view model) {
+  std::optional<Settings> found;
+  int64_t asked = 0;
+  Fields fields(model);
+  Field field;
+  while (fields.next(field)) {
+    if (field.number == kAskedSize) asked = static_cast<int64_t>(field.value);
+    if (field.number != kTrainer) continue;
+    found.emplace();
+    Fields inner(field.bytes);
+    while (inner.next(field)) {
+      constexpr const char* types[] = {"", "unigram", "bpe", "word", "char"};
+      if (field.number == kModelType && field.value >= 1 && field.value <= 4) found->type = types[field.value];
+      if (field.number == kVocabularySize) found->size = static_cast<int64_t>(field.value);
+      if (field.number == kCharacterCoverage && field.bytes.size() == sizeof(float)) {
+        float coverage = 0;
+        std::memcpy(&coverage, field.bytes.data(), sizeof coverage);
+        found->character_coverage = coverage;
+      }
+    }
+  }
+  if (found) found->asked_size = asked;
+  return found;
 }
 
 }  // namespace starling::vocabulary_format

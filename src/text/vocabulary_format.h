@@ -12,10 +12,20 @@ namespace starling::vocabulary_format {
 /// FNV-1a, 64 bits.
 uint64_t hash(std::string_view bytes);
 
-/// Appends the checksum field to a serialized model.
-std::string with_checksum(std::string model);
+/// Appends how many pieces were asked for (the model says how many there are) and the checksum to a serialized model.
+std::string sealed(std::string model, int64_t size);
 
 /// Why the bytes must not be given to SentencePiece, or nothing. A model without our checksum is examined more closely.
 std::optional<std::string> defect(std::string_view model);
+
+/// What a vocabulary was trained with; defaults are those of the format.
+struct Settings {
+  std::string type = "unigram";        // unigram | bpe | word | char
+  int64_t size = 8000;                 // pieces
+  int64_t asked_size = 0;              // pieces that were asked for, of which the text may have held fewer; 0: not told
+  double character_coverage = 0.9995;  // to the precision of a float
+};
+/// Of sound bytes; nothing if they do not say.
+std::optional<Settings> settings(std::string_view model);
 
 }  // namespace starling::vocabulary_format

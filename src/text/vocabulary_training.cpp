@@ -207,7 +207,7 @@ VocabularyReport train_vocabulary(const LineSource& lines, const VocabularyOptio
   if (sample.lines.empty())
     throw DataError(fmt::format("no usable line among the {} read to train a vocabulary; is the training text empty?", sample.seen));
   VocabularyReport report{sample.seen, static_cast<int64_t>(sample.lines.size()), 0};
-  std::string model = vocabulary_format::with_checksum(train_model(sample.lines, options));
+  std::string model = vocabulary_format::sealed(train_model(sample.lines, options), options.size);
   report.size = Vocabulary::from_bytes(model, path).size();
   if (report.size <= 3) training_failed(options, "it found no pieces");  // <unk>, <s>, </s> alone
   real_file_system()->replace_file(path, model);
