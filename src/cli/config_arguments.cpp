@@ -41,20 +41,33 @@ std::shared_ptr<ConfigArguments> ConfigArguments::add_to(CLI::App& verb) {
   for (const std::string& name : all_config_names()) {
     const bool short_form = name == "train.precision" || name == "train.threads" || name == "train.seed";
     const std::string option = "--" + name + (short_form ? ",--" + name.substr(name.find('.') + 1) : "");
-    a->keys_.emplace_back(name, verb.add_option(option)->expected(1)->take_last()->group(kKeysGroup));
+    const int fewest = name == "train.restart" ? 0 : 1;  // --train.restart alone means true
+    a->keys_.emplace_back(name, verb.add_option(option)->expected(fewest, 1)->take_last()->group(kKeysGroup));
   }
   verb.allow_extras();
   return a;
 }
 
-Config ConfigArguments::load(const CLI::App& verb) const {
+std::pair<std::string, std::vector<Override>> ConfigArguments::given(const CLI::App& verb) const {
   std::vector<Override> overrides;
   for (const auto& [name, option] : keys_) {
-    if (option->count() > 0) overrides.emplace_back(name, option->results().back());
+    if (option->count() == 0) continue;
+    const std::string value = option->results().empty() ? "" : option->results().back();
+    overrides.emplace_back(name, value.empty() && option->get_expected_min() == 0 ? "true" : value);
   }
   std::string file = file_;
   take_unparsed(verb, overrides, file);
+  return {file, overrides};
+}
+
+Config ConfigArguments::load(const CLI::App& verb) const {
+  const auto [file, overrides] = given(verb);
   return load_config(file, overrides);
+}
+
+Config ConfigArguments::load_run(const CLI::App& verb) const {
+  const auto [file, overrides] = given(verb);
+  return load_run_config(file, overrides);
 }
 
 }  // namespace starling

@@ -7,6 +7,7 @@
 
 #include "cli/verbs.h"
 #include "train/config.h"
+#include "train/fine_tuning.h"
 
 namespace starling {
 
@@ -16,8 +17,13 @@ class ConfigArguments {
   static std::shared_ptr<ConfigArguments> add_to(CLI::App& verb);
   // The configuration, with the command line's values in the order of the keys. Throws ConfigError for arguments nobody knows.
   Config load(const CLI::App& verb) const;
+  // For a verb that trains: what is not given comes from the run or the model that it begins with.
+  Config load_run(const CLI::App& verb) const;
 
  private:
+  // The file and the values.
+  std::pair<std::string, std::vector<Override>> given(const CLI::App& verb) const;
+
   std::string file_;
   std::vector<std::pair<std::string, CLI::Option*>> keys_;
 };

@@ -8,6 +8,7 @@
 #include "cli/cluster.h"
 #include "cli/config_arguments.h"
 #include "race/throughput.h"
+#include "train/run_directory.h"
 #include "train/trainer.h"
 
 namespace starling {
@@ -26,11 +27,16 @@ std::string comparison(const Throughput& throughput, const Config& config, const
 }
 
 void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const ClusterArguments& cluster, const std::string& trace) {
-  Config config = arguments.load(verb);
+  Config config = arguments.load_run(verb);
   require_data(config);
   if (config.train.threads == 0) config.train.threads = 1;  // ranks are computed side by side
   const auto say = [](const std::string& line) { std::cout << line << std::endl; };
-  const Scenario scenario = cluster.load(calibration_model(config), join_path(config.train.output, "cluster.yml"), say);
+  const auto files = real_file_system();
+  { const RunDirectory look(*files, config, config.train.threads, {}); }  // what is refused is so before the machine is measured
+  const std::string rates = join_path(config.train.output, "cluster.yml");
+  MadePaths made(*files);  // a start that fails leaves no rates either
+  made.note(rates);
+  const Scenario scenario = cluster.load(calibration_model(config), rates, say);
   if (scenario.timing_only)
     throw ConfigError("simulate trains for real; for times alone use 'starling bench distributed' with the same cluster options");
   if (config.strategy.algorithm == "library")
@@ -42,8 +48,14 @@ void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const 
   const SimulationResult result = simulate(
       scenario,
       [&](World& world) {
-        const int mine = run_training(config, world, throughput.watch(world));
-        if (world.comm->rank() == 0) status = mine;
+        TrainingWatch watch = throughput.watch(world);
+        if (world.comm->rank() == 0)
+          watch.resumed = [&, resumed = watch.resumed](bool together) {  // training has begun
+            made.keep();
+            if (resumed) resumed(together);
+          };
+        const int mine = run_training(config, world, watch);
+        if (world.comm->rank() == 0) status = mine, made.keep();
       },
       trace);
   say(simulation_text(result, scenario) + comparison(throughput, config, scenario));

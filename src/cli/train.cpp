@@ -29,7 +29,7 @@ void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArgumen
     std::cout << peer_names_markdown();
     return;
   }
-  const Config config = arguments.load(verb);
+  const Config config = arguments.load_run(verb);
   if (dump.count() > 0) {
     std::cout << dump_config(config, a.dump == "full");
     return;

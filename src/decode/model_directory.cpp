@@ -181,6 +181,10 @@ ModelDescription describe_model(FileSystem& files, const std::string& path) {
   } else if (files.exists(join_path(directory, "manifest.json"))) {
     verify_directory(files, directory);  // a damaged copy must not translate with other settings than it was made with
   }
+  return read_description(files, directory);
+}
+
+ModelDescription read_description(FileSystem& files, const std::string& directory) {
   const auto file = [&](const char* name) { return join_path(directory, name); };
   ModelConfig config;
   Identity identity;

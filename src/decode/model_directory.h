@@ -62,6 +62,8 @@ struct ModelDescription {
   int64_t step = 0;        // updates of training
 };
 ModelDescription describe_model(FileSystem& files, const std::string& path);
+// Of the directory itself, without comparing its files with the manifest: for one that was verified, or to look what it is.
+ModelDescription read_description(FileSystem& files, const std::string& directory);
 
 // Ready to translate.
 struct LoadedModel {

@@ -23,6 +23,8 @@
 #include "race/results.h"
 #include "race/times.h"
 #include "train/progress.h"
+#include "train/run_directory.h"
+#include "train/run_vocabulary.h"
 #include "train/stop_signals.h"
 #include "train/trainer.h"
 #include "train/validation.h"
@@ -467,8 +469,10 @@ class Race {
     for (const char* name : {"checkpoints", "best", "data"}) fs::remove_all(fs::path(config.train.output) / name);
   }
 
-  void train_updates(const RaceRun& run, const Config& config, RaceRecord& record) {
+  void train_updates(const RaceRun& run, Config config, RaceRecord& record) {
     const std::string directory = config.train.output;
+    const auto checkpoint = latest_checkpoint(*files_, directory);
+    config.train.restart = !checkpoint;  // a run that was stopped before its first checkpoint, or whose models were not kept
     if (!progress_.updated) say(fmt::format("training {}: {} updates", run.name(), config.train.max_steps));
     files_->make_directories(directory);
     save(run, record);
@@ -479,10 +483,7 @@ class Race {
     if (jobs_ > 1 && cluster.threads == 0) cluster.threads = std::max(1, usable_cores() / jobs_);
     if (run.network.empty()) cluster.modelled_collectives = true;  // its times do not count, and the sums are the same
     TimesRecorder recorder(ranks, run.workers, alone, run.network.empty() ? "" : join_path(directory, "times.json"));
-    if (!run.network.empty()) {
-      const auto checkpoint = latest_checkpoint(*files_, directory);
-      recorder.continue_from(checkpoint ? checkpoint->step : 0);
-    }
+    if (!run.network.empty()) recorder.continue_from(checkpoint ? checkpoint->step : 0);
     std::atomic<int> status{0};
     try {
       simulate(cluster, [&](World& world) {

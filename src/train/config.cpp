@@ -60,14 +60,6 @@ std::vector<ConfigSection> sections_of(Config& c, CorpusShorthand& shorthand) {
           config_section("log", "Reports", c.log)};
 }
 
-// The model of a preset and the search that was published with its family.
-void set_preset(const std::string& name, Config& c) {
-  c.model = model_preset(name);
-  const SearchOptions search = search_defaults(name);
-  c.valid.length_penalty = search.length_penalty, c.valid.coverage_penalty = search.coverage_penalty;
-  c.valid.prune_threshold = search.prune_threshold;
-}
-
 // Sets the model's preset and the strategy that the file or the command line names, before anything else is read.
 void apply_presets(const ConfigDocument& document, const std::vector<Override>& overrides, Config& config) {
   const auto apply = [&](const std::string& section, const std::string& key, const auto& set) {
@@ -208,9 +200,37 @@ void check(const Config& c) {
   check_valid(c.valid);
 }
 
-bool names_metrics(const ConfigDocument& document, const std::vector<Override>& overrides) {
-  return document.has("valid", "metrics") ||
-         std::any_of(overrides.begin(), overrides.end(), [](const Override& o) { return o.first == "valid.metrics"; });
+std::optional<std::string> given_text(const ConfigDocument& document, const std::vector<Override>& overrides, const std::string& section,
+                                      const std::string& key) {
+  std::optional<std::string> text;
+  if (const auto scalar = document.scalar(section, key)) text = scalar->text;
+  for (const auto& [name, value] : overrides)
+    if (name == section + "." + key) text = value;
+  return text;
+}
+
+// A dump gives every key. Emptying one of them must not leave others, which the dump gave only because of it, in the way; nor must filling
+// it have no effect. What is told at a later place than the emptied key stays, and is refused if it makes no sense.
+void follow_what_was_emptied(const ConfigDocument& document, const std::vector<Override>& overrides, Config& c) {
+  enum Place { nowhere, file, command_line };
+  const auto place = [&](const char* section, const char* key) {
+    const std::string name = fmt::format("{}.{}", section, key);
+    const bool overridden = std::any_of(overrides.begin(), overrides.end(), [&](const Override& o) { return o.first == name; });
+    return overridden ? command_line : document.has(section, key) ? file : nowhere;
+  };
+  const Place source = place("valid", "source"), metrics = place("valid", "metrics");
+  if (c.valid.source.empty()) {
+    if (source > nowhere && place("valid", "target") <= source) c.valid.target.clear();
+    if (c.valid.target.empty() && (metrics == nowhere || (source > nowhere && metrics == file))) c.valid.metrics.clear();
+    if (source == command_line && place("valid", "early-stopping") < command_line) c.valid.early_stopping = 0;
+  } else if (c.valid.metrics.empty() && source == command_line && metrics == file &&
+             document.scalar("valid", "source").value_or(ConfigDocument::Scalar{}).text.empty()) {
+    c.valid.metrics = ValidConfig{}.metrics;  // the list was empty since there was nothing to validate on
+  }
+  // One vocabulary may be named for both sides.
+  if (c.vocab.joint && place("vocab", "source") == command_line && place("vocab", "target") == file &&
+      given_text(document, {}, "vocab", "source") == c.vocab.target)
+    c.vocab.target.clear();
 }
 
 std::string described_defaults(std::string (*describe)(std::span<const ConfigSection>)) {
@@ -221,27 +241,35 @@ std::string described_defaults(std::string (*describe)(std::span<const ConfigSec
 
 }  // namespace
 
-Config parse_config(std::string_view text, const std::string& file, const std::vector<Override>& overrides) {
+void set_preset(const std::string& name, Config& c) {
+  c.model = model_preset(name);
+  const SearchOptions search = search_defaults(name);
+  c.valid.length_penalty = search.length_penalty, c.valid.coverage_penalty = search.coverage_penalty;
+  c.valid.prune_threshold = search.prune_threshold;
+}
+
+Config parse_config(std::string_view text, const std::string& file, const std::vector<Override>& overrides, const Basis& basis) {
   const ConfigDocument document(text, file);
   Config config;
   CorpusShorthand shorthand;
   const std::vector<ConfigSection> sections = sections_of(config, shorthand);
   apply_presets(document, overrides, config);
+  if (basis)
+    basis([&](const std::string& section, const std::string& key) { return given_text(document, overrides, section, key); }, config);
   document.read(sections, peer_name_advice);
   fold_shorthand(config.data, shorthand, true);
   for (const auto& [name, value] : overrides) {
     apply_override(sections, name, value, peer_name_advice);
     fold_shorthand(config.data, shorthand, false);
   }
-  // Without validation files the default metrics are not asked for.
-  if (config.valid.source.empty() && config.valid.target.empty() && !names_metrics(document, overrides)) config.valid.metrics.clear();
+  follow_what_was_emptied(document, overrides, config);
   config.vocab.training.seed = config.train.seed;
   check(config);
   return config;
 }
 
-Config load_config(const std::string& path, const std::vector<Override>& overrides) {
-  return parse_config(path.empty() ? "" : read_text_file(path), path, overrides);
+Config load_config(const std::string& path, const std::vector<Override>& overrides, const Basis& basis) {
+  return parse_config(path.empty() ? "" : read_text_file(path), path, overrides, basis);
 }
 
 void require_data(const Config& config) {
@@ -260,6 +288,8 @@ std::string dump_config(const Config& config, bool full) {
   set_preset(config.model.preset, standard);
   standard.model.preset = standard_preset;
   std::vector<ConfigSection> defaults = sections_of(standard, shorthand);
+  // What is taken over from the initial model would stand in the place of a default that is left out.
+  if (!config.train.initial_model.empty()) std::erase_if(defaults, [](const ConfigSection& d) { return d.name == "model"; });
   // A named strategy is shown with everything it stands for.
   if (config.strategy.name != standard.strategy.name) std::erase_if(defaults, [](const ConfigSection& d) { return d.name == "strategy"; });
   return write_config(sections_of(copy, shorthand), {.defaults = defaults});

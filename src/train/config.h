@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +48,7 @@ void visit(Visitor& v, VocabConfig& c) {
 struct TrainConfig {
   std::string output = "run";
   std::string initial_model;             // that a new run starts from; empty: random weights
+  bool restart = false;                  // for one start: what cannot be continued is set aside
   std::string objective = "likelihood";  // likelihood | mixed
   uint64_t seed = 1;
   int64_t batch_tokens = 4000;     // target tokens an update, over all micro-batches
@@ -65,7 +68,11 @@ template <class Visitor>
 void visit(Visitor& v, TrainConfig& c) {
   v.field("output", c.output, "run directory: checkpoints, vocabulary, logs, model");
   v.field("initial-model", c.initial_model,
-          "a model or run directory whose weights and vocabulary a new run starts from; a run that has a checkpoint continues that");
+          "a model or run directory that a new run starts from: weights, architecture and vocabulary (docs/fine-tuning.md); a run that has a "
+          "checkpoint continues that");
+  v.field("restart", c.restart,
+          "for one start: a run directory with a best model or a record of updates but no usable checkpoint begins anew, and what is there "
+          "is kept in before-restart");
   v.choice("objective", c.objective, {"likelihood", "mixed"},
            "what is maximised: the likelihood of the references, or a mixture of it with the expected GLEU of sampled translations "
            "(section refine), without label smoothing");
@@ -176,13 +183,21 @@ struct Config {
 // One command-line override: "section.key" and the text of its value.
 using Override = std::pair<std::string, std::string>;
 
+// The text that the file or the overrides give a key, if they do.
+using GivenText = std::function<std::optional<std::string>(const std::string& section, const std::string& key)>;
+// Sets what the values begin with before any is read; may be empty.
+using Basis = std::function<void(const GivenText& given, Config& config)>;
+
 // Defaults, then model.preset with the search of its family, then the file (none if `path` is ""), then the overrides. Throws IoError when
 // the file cannot be read and ConfigError for everything wrong in it or in the combination of values. A configuration without training data
-// passes: see require_data.
-Config load_config(const std::string& path, const std::vector<Override>& overrides = {});
+// passes: see require_data. `basis` comes after the presets.
+Config load_config(const std::string& path, const std::vector<Override>& overrides = {}, const Basis& basis = {});
 
 // The same from text; `file` is the name used in messages.
-Config parse_config(std::string_view text, const std::string& file, const std::vector<Override>& overrides = {});
+Config parse_config(std::string_view text, const std::string& file, const std::vector<Override>& overrides = {}, const Basis& basis = {});
+
+// Sets the model of a preset, and the search that was published with its family.
+void set_preset(const std::string& name, Config& config);
 
 // ConfigError unless the configuration names training data that can be meant.
 void require_data(const Config& config);

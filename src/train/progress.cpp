@@ -19,6 +19,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr int schema_version = 1;
 constexpr std::chrono::milliseconds draw_interval{200};
+constexpr int64_t enough_updates = 3;  // and seconds, to tell the time left from: the first updates also generate code and fill caches
+constexpr double enough_seconds = 2;
 
 int close_file(std::FILE* file) { return std::fclose(file); }
 
@@ -40,7 +42,6 @@ void append(std::FILE* file, const std::string& path, const std::string& text) {
 }
 
 std::unique_ptr<std::FILE, int (*)(std::FILE*)> open_log(const std::string& directory, const char* name) {
-  if (directory.empty()) return {nullptr, close_file};
   const std::string path = directory + "/" + name;
   const bool broken = ends_within_line(path);
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "ab"), close_file);
@@ -104,9 +105,8 @@ std::string iso_time(ProgressOptions::Time time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
 }
 
-ProgressOptions console_progress(std::string directory, const std::string& mode) {
+ProgressOptions console_progress(const std::string& mode) {
   ProgressOptions options;
-  options.directory = std::move(directory);
   options.live = mode == "always" || (mode == "auto" && smart_terminal());
   options.width = terminal_width;
   options.console = [](std::string_view text) {
@@ -117,10 +117,16 @@ ProgressOptions console_progress(std::string directory, const std::string& mode)
   return options;
 }
 
-Progress::Progress(ProgressOptions options)
-    : options_(std::move(options)),
-      log_(open_log(options_.directory, "train.log")),
-      events_(open_log(options_.directory, "events.jsonl")) {}
+Progress::Progress(ProgressOptions options) : options_(std::move(options)), log_(nullptr, close_file), events_(nullptr, close_file) {
+  if (!options_.directory.empty()) open_files(options_.directory);
+}
+
+void Progress::open_files(const std::string& directory) {
+  options_.directory = directory;
+  log_ = open_log(directory, "train.log"), events_ = open_log(directory, "events.jsonl");
+  append(log_.get(), directory + "/train.log", early_log_), append(events_.get(), directory + "/events.jsonl", early_events_);
+  early_log_.clear(), early_events_.clear();
+}
 
 Progress::~Progress() {
   if (drawn_ > 0) show("\n");
@@ -147,7 +153,10 @@ void Progress::draw(const TrainReport& r) {
 
 void Progress::line(const std::string& text) {
   const std::string stamped = fmt::format("[{}] {}\n", iso_time(options_.now()), text);
-  if (log_) append(log_.get(), options_.directory + "/train.log", stamped);
+  if (log_)
+    append(log_.get(), options_.directory + "/train.log", stamped);
+  else if (options_.files_later)
+    early_log_ += stamped;
   if (!options_.live) return show(stamped);
 }
 
@@ -156,17 +165,19 @@ double Progress::fraction(const TrainReport& r) const {
   return r.max_steps > 0 ? std::min(1.0, static_cast<double>(r.step) / static_cast<double>(r.max_steps)) : TrainReport::unknown;
 }
 
-// The time so far, stretched by what is left of the run; a resumed run counts from where it resumed.
+// The pace since `from_`, applied to what is left of the run. That is the first report at first (the part of the run before it is unknown,
+// and its updates were slow) and moves on, so that it lies between a half and all of the time back: a slow beginning is forgotten, while
+// validations and checkpoints, which come now and then, stay in. A resumed run counts from where it resumed.
 double Progress::seconds_left(const TrainReport& r) {
-  const double done = fraction(r);
-  if (std::isnan(done)) return TrainReport::unknown;
-  if (!started_) {
-    // The first report covers r.seconds that lie behind us, and an unknown part of the run: counting begins here.
-    started_ = true, start_time_ = options_.now(), start_fraction_ = done;
+  const Mark now{options_.now(), r.step, fraction(r)};
+  if (std::isnan(now.fraction)) return TrainReport::unknown;
+  if (!from_) from_ = later_ = now;
+  if (now.step - later_->step >= enough_updates &&
+      seconds_between(*later_, now) >= std::max(enough_seconds, seconds_between(*from_, *later_)))
+    from_ = later_, later_ = now;
+  if (now.step - from_->step < enough_updates || seconds_between(*from_, now) < enough_seconds || now.fraction <= from_->fraction)
     return TrainReport::unknown;
-  }
-  if (done <= start_fraction_) return TrainReport::unknown;
-  return std::chrono::duration<double>(options_.now() - start_time_).count() * (1 - done) / (done - start_fraction_);
+  return seconds_between(*from_, now) * (1 - now.fraction) / (now.fraction - from_->fraction);
 }
 
 void Progress::tick(const TrainReport& r) {
@@ -226,10 +237,14 @@ void Progress::message(std::string_view text) {
 void Progress::event(const Json& record) {
   CHECK(record.contains("type") && record.contains("step"), "an event needs type and step: {}",
         record.dump(-1, ' ', false, Json::error_handler_t::replace));
-  if (!events_) return;
+  if (!events_ && !options_.files_later) return;
   Json whole = {{"schema", schema_version}, {"type", record["type"]}, {"time", iso_time(options_.now())}};
   for (const auto& [key, value] : record.items()) whole[key] = value;
-  append(events_.get(), options_.directory + "/events.jsonl", whole.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  const std::string text = whole.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (events_)
+    append(events_.get(), options_.directory + "/events.jsonl", text);
+  else if (options_.files_later)
+    early_events_ += text;
 }
 
 }  // namespace starling

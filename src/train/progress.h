@@ -11,6 +11,7 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,15 +25,16 @@ struct ProgressOptions {
   using Time = std::chrono::system_clock::time_point;
 
   std::string directory;                           // the run directory, which must exist; "" = no files
+  bool files_later = false;                        // with "": what is told is kept for open_files()
   bool live = false;                               // draw the live line
   std::function<void(std::string_view)> console;   // writes to the screen; empty = nowhere
   std::function<int()> width = [] { return 80; };  // columns of the screen
   std::function<Time()> now = [] { return std::chrono::system_clock::now(); };
 };
 
-// Options for this process: standard output, live if it is a terminal (`mode` auto) or by force (always, never).
+// Options for this process, without files: standard output, live if it is a terminal (`mode` auto) or by force (always, never).
 // The console goes silent when standard output is closed; training goes on.
-ProgressOptions console_progress(std::string directory, const std::string& mode);
+ProgressOptions console_progress(const std::string& mode);
 
 // What happened since the last report. NaN and 0 stand for unknown and are left out of the lines.
 struct TrainReport {
@@ -65,8 +67,10 @@ struct ValidReport {
 
 class Progress {
  public:
-  // Opens the files for appending; IoError when that fails.
+  // Opens the files for appending, unless the directory is ""; IoError when that fails.
   explicit Progress(ProgressOptions options);
+  // Opens them later, and writes what was told until then: a start that is refused leaves no line.
+  void open_files(const std::string& directory);
   ~Progress();  // ends the live line
 
   // Redraws the live line, at most five times a second; nothing off a terminal. Cheap enough for every update.
@@ -95,9 +99,16 @@ class Progress {
   size_t drawn_ = 0;  // columns of the live line on the screen
   std::string live_;
   ProgressOptions::Time last_draw_{};
-  bool started_ = false;  // the first report sets the zero of the estimate
-  ProgressOptions::Time start_time_{};
-  double start_fraction_ = 0;
+  std::string early_log_, early_events_;  // of the time before the files are open
+
+  // A point of the run that the time left can be reckoned from.
+  struct Mark {
+    ProgressOptions::Time time;
+    int64_t step;
+    double fraction;
+  };
+  static double seconds_between(const Mark& a, const Mark& b) { return std::chrono::duration<double>(b.time - a.time).count(); }
+  std::optional<Mark> from_, later_;  // see seconds_left
 };
 
 // "2026-11-21T07:05:09Z".

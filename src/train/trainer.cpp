@@ -14,7 +14,6 @@
 
 #include "base/affinity.h"
 #include "base/config.h"
-#include "base/lock.h"
 #include "base/sha256.h"
 #include "base/state.h"
 #include "comm/threads.h"
@@ -23,6 +22,7 @@
 #include "train/micro_batch.h"
 #include "train/progress.h"
 #include "train/rank_state.h"
+#include "train/run_directory.h"
 #include "train/small_corpus.h"
 #include "train/stop_signals.h"
 #include "train/validation.h"
@@ -31,49 +31,6 @@ namespace starling {
 namespace {
 
 double now() { return WallClock().seconds(); }
-
-using Say = std::function<void(const std::string&)>;
-
-// Vocabularies are trained when their file is missing.
-Vocabulary vocabulary(const Config& c, FileSystem& files, const std::string& path, Side side, const Say& say) {
-  if (!files.exists(path)) {
-    const double start = now();
-    say(fmt::format("vocabulary {}: training {} with {} pieces", path, c.vocab.training.type, c.vocab.training.size));
-    files.make_directories(parent_path(path));
-    VocabularyOptions options = c.vocab.training;
-    options.seed = c.train.seed;
-    const VocabularyReport report = train_vocabulary(corpus_lines(c.data, side), options, path);
-    say(fmt::format("vocabulary {}: {} pieces{} from {} of {} lines in {:.1f} s", path, report.size,
-                    report.size < options.size ? " (the text holds no more)" : "", report.sampled, report.lines, now() - start));
-  }
-  return Vocabulary::load(path);
-}
-
-// The files of the vocabulary, or of the two.
-std::string source_path(const Config& c) {
-  return c.vocab.source.empty() ? join_path(c.train.output, c.vocab.joint ? "vocab.spm" : "source.spm") : c.vocab.source;
-}
-std::string target_path(const Config& c) { return c.vocab.target.empty() ? join_path(c.train.output, "target.spm") : c.vocab.target; }
-
-// Makes the vocabulary of the initial model the run's, unless it has the same already.
-void adopt_vocabularies(const Config& c, FileSystem& files, const Vocabularies& initial) {
-  if (c.vocab.joint != initial.joint())
-    throw ConfigError(fmt::format("train.initial-model {} has {}; set vocab.joint to {}", c.train.initial_model,
-                                  initial.joint() ? "one vocabulary for both sides" : "a vocabulary for each side", initial.joint()));
-  const auto adopt = [&](const std::string& path, const Vocabulary& vocabulary) {
-    if (!files.exists(path)) {
-      files.make_directories(parent_path(path));
-      files.replace_file(path, vocabulary.bytes());
-    } else if (Vocabulary::load(path).hash() != vocabulary.hash()) {
-      throw ConfigError(
-          fmt::format("{} is not the vocabulary of train.initial-model {}; leave vocab.source and vocab.target empty, or "
-                      "choose another train.output",
-                      path, c.train.initial_model));
-    }
-  };
-  adopt(source_path(c), initial.source());
-  if (!initial.joint()) adopt(target_path(c), initial.target());
-}
 
 class Trainer {
  public:
@@ -100,19 +57,17 @@ class Trainer {
   int run_to_the_end() {
     prepare();
     resume();
-    if (first()) {
-      report_changes();
-      files_->replace_file(join_path(config_.train.output, "config.yml"), dump_config(config_, true));
+    if (first()) {  // nothing that can be refused is left
+      directory_->begin();
+      progress_.open_files(config_.train.output);
+      directory_->keep();
     }
     announce();
     // A signal that comes with the last update leaves this to the next start.
     const bool owes_validation = !alone() && config_.valid.enabled() && step() > 0 && validated_ != step();
     if ((finished() || limits_reached()) && !owes_validation) {
-      progress_.message(
-          fmt::format("already done: {} updates, {} of training; nothing to do (limits: train.max-steps {}, max-epochs {}, max-minutes {}, "
-                      "valid.early-stopping {})",
-                      step(), duration_text(earlier_seconds_), config_.train.max_steps, config_.train.max_epochs, config_.train.max_minutes,
-                      config_.valid.early_stopping));
+      progress_.message(fmt::format("already done: {} updates in {}, {}; to go on, raise that limit", step(),
+                                    duration_text(earlier_seconds_), limit_reached()));
       return 0;
     }
     std::optional<StopSignals> guard;
@@ -160,48 +115,15 @@ class Trainer {
   int64_t step() const { return replica_->steps(); }
   double elapsed() const { return earlier_seconds_ + clock().seconds() - start_; }
 
-  // Rank 0 tells; the others are silent.
-  // Before anything is written there.
-  void refuse_model_directory() const {
-    if (!files_->exists(join_path(config_.train.output, "manifest.json"))) return;
-    throw ConfigError(fmt::format(
-        "train.output {0}: this is the directory of a model (it has a manifest.json), which files of a run would damage; choose "
-        "another train.output, and to begin with this model's weights set train.initial-model to {0}",
-        config_.train.output));
-  }
-
+  // Rank 0 tells; the others are silent. Its files come with RunDirectory::begin.
   ProgressOptions progress_options() const {
     if (!first()) return {};
-    refuse_model_directory();
-    files_->make_directories(config_.train.output);
     // mpirun puts its own terminal in front of every process: what stands behind it cannot be seen from here.
     const bool mpi = comm().size() > 1 && !world_.simulated;
-    ProgressOptions options =
-        console_progress(config_.train.output, mpi && config_.log.progress == "auto" ? "never" : config_.log.progress);
+    ProgressOptions options = console_progress(mpi && config_.log.progress == "auto" ? "never" : config_.log.progress);
+    options.files_later = true;
     if (watch_.silent) options.console = {}, options.live = false;
     return options;
-  }
-
-  // One process trains in a run directory at a time.
-  void lock() {
-    lock_ = FileLock::try_acquire(join_path(config_.train.output, "lock"));
-    if (!lock_)
-      throw ConfigError(
-          fmt::format("{}: another process (training or tune-search) uses this directory; wait for it, or choose another train.output",
-                      config_.train.output));
-  }
-
-  // Says which settings differ from those of the run so far.
-  void report_changes() {
-    const std::string path = join_path(config_.train.output, "config.yml");
-    if (!loaded_ || !files_->exists(path)) return;
-    try {
-      const std::vector<std::string> before = config_lines(load_config(path)), now = config_lines(config_);
-      for (const std::string& line : now)
-        if (std::find(before.begin(), before.end(), line) == before.end()) progress_.message("changed since the last start: " + line);
-    } catch (const Error&) {
-      // The file is only a record, and people may edit it.
-    }
   }
 
   void prepare() {
@@ -210,13 +132,17 @@ class Trainer {
     require_one_configuration();
     const bool divide = config_.train.threads == 0 && comm().size() > 1 && !world_.simulated;
     backend_ = backend_for_precision(config_.train.precision, divide ? threads_for_rank(comm()) : config_.train.threads);
-    if (first()) prepare_run_directory();
+    if (first()) {
+      directory_.emplace(*files_, config_, backend_->threads(), [&](const std::string& line) { progress_.message(line); });
+      vocabularies_.emplace(directory_->vocabularies());
+    }
     share_vocabularies();
-    open_store();
-    if (config_.valid.enabled()) open_validation();
     model_ = make_model(config_.model, vocabularies_->sizes(), *backend_, config_.train.seed, true);
     take_initial_weights();
     plan_steps();
+    if (first()) directory_->require_same_run(batch_tokens_, worker_batch_tokens());
+    open_store();
+    if (config_.valid.enabled()) open_validation();
     stream_.emplace(*store_, batch_options(config_, batch_tokens_));
     batches_per_epoch_ = stream_->count_batches(0);
     const MicroBatchNeed need{size_of(backend_->activation()), model_->parameters().count(),
@@ -228,8 +154,8 @@ class Trainer {
   // Rank 0 scores. What auto chose for Japanese stays for the whole run, also where MeCab comes or goes.
   void open_validation() {
     std::string japanese;
-    if (loaded_) {
-      const State s = State::from_json(files_->read_file(loaded_->path("state.json")), loaded_->path("state.json"));
+    if (directory_ && directory_->state()) {
+      const State& s = *directory_->state();
       if (s.has("tokenizer") && s.text("tokenize") == "auto") japanese = s.text("tokenizer");
     }
     validator_.emplace(config_.valid, *vocabularies_, first(), japanese);
@@ -253,26 +179,6 @@ class Trainer {
             comm().host(r), comm().host(0), all[static_cast<size_t>(r)], all[0]));
   }
 
-  void prepare_run_directory() {
-    lock();
-    checkpoints_.emplace(*files_, config_.train.output, static_cast<int>(config_.checkpoint.keep),
-                         [&](const std::string& line) { progress_.message(line); });
-    if (config_.valid.enabled()) check_corpora({{{config_.valid.source, config_.valid.target, "", 1}}, config_.data.max_length, 0});
-    // Everything is read once before anything is made of it; the token store repeats this only when it has to be built anew.
-    if (!files_->exists(join_path(config_.train.output, "data"))) check_corpora(config_.data);
-    loaded_ = checkpoints_->latest();
-    if (loaded_) {
-      refuse_another_model(describe_model(*files_, loaded_->directory).config, config_.train.output, "this run was started with",
-                           "restore it, or start afresh with another train.output");
-    } else if (!config_.train.initial_model.empty()) {
-      initial_.emplace(describe_model(*files_, config_.train.initial_model));
-      refuse_another_model(initial_->config, initial_->directory, "train.initial-model names",
-                           "give the model section the values of that model, or name another one");
-      adopt_vocabularies(config_, *files_, initial_->vocabularies);
-    }
-    vocabularies_.emplace(open_vocabularies(config_, *files_, [&](const std::string& line) { progress_.message(line); }));
-  }
-
   // Rank 0 has trained or loaded them.
   void share_vocabularies() {
     if (comm().size() == 1) return;
@@ -286,13 +192,14 @@ class Trainer {
     vocabularies_.emplace(Vocabulary::from_bytes(source, "vocabulary of rank 0"), std::move(second));
   }
 
-  // One rank builds the store, one of every other host that does not see it builds its own, then all have it.
+  // Rank 0 builds the store, one of every other host that does not see it builds its own, then all have it.
   void open_store() {
     const auto open = [&] {
       const double start = now();
-      store_.emplace(TokenStore::open_or_build(*files_, join_path(config_.train.output, "data"), config_.data, vocabularies_->source(),
-                                               vocabularies_->target(),
-                                               {.threads = backend_->threads(), .say = [&](const std::string& line) { progress_.message(line); }}));
+      const StoreBuild build{.threads = backend_->threads(), .say = [&](const std::string& line) { progress_.message(line); }};
+      store_.emplace(first() ? directory_->open_store(*vocabularies_, build)
+                             : TokenStore::open_or_build(*files_, join_path(config_.train.output, "data"), config_.data,
+                                                         vocabularies_->source(), vocabularies_->target(), build));
       const FilterCounts counts = store_->counts();
       progress_.message(fmt::format("data: {} pairs, {} kept ({} empty, {} longer than {} tokens, {} of unequal length){}", counts.total,
                                     counts.kept, counts.empty, counts.too_long, config_.data.max_length, counts.ratio,
@@ -328,35 +235,22 @@ class Trainer {
     replica_.emplace(*model_, options, world_);
   }
 
+  // Of rank 0, in a new run with train.initial-model; else null.
+  const ModelDescription* initial() const { return directory_ && directory_->initial() ? &*directory_->initial() : nullptr; }
+
   // A new run with train.initial-model has the weights from there; the optimizer begins anew.
   void take_initial_weights() {
     if (config_.train.initial_model.empty()) return;
-    if (initial_) {
-      load_weights(*files_, join_path(initial_->directory, "model.safetensors"), model_->parameters());
-      progress_.message(fmt::format("weights and vocabulary from {}", initial_->directory));
+    const ModelDescription* initial = this->initial();
+    if (initial) {
+      load_weights(*files_, join_path(initial->directory, "model.safetensors"), model_->parameters());
+      progress_.message(fmt::format("weights and vocabulary from {}", initial->directory));
     }
     wait_for_first();
-    const std::string clip = broadcast_text(comm(), initial_ ? fmt::format("{}", initial_->config.clip) : "");
+    const std::string clip = broadcast_text(comm(), initial ? fmt::format("{}", initial->config.clip) : "");
     if (!clip.empty()) model_->set_clip(std::stod(clip));  // until the first update: it is validated as it is
     comm().broadcast(model_->parameters().values(), 0).wait(kPatience);
     model_->parameters().changed();
-  }
-
-  // A run goes on with the model it was started with, and starts with the one it is given.
-  void refuse_another_model(ModelConfig then, const std::string& where, const char* what, const char* remedy) const {
-    const ModelConfig& now = config_.model;
-    then.dropout = now.dropout, then.attention_dropout = now.attention_dropout, then.feed_forward_dropout = now.feed_forward_dropout,
-    then.clip = now.clip, then.init_bound = now.init_bound;  // may change
-    const std::string a = differences(then, now), b = differences(now, then);
-    if (!a.empty() || then.preset.starts_with("gnmt") != now.preset.starts_with("gnmt"))
-      throw ConfigError(fmt::format("{}: {} another model. It was\npreset: {}\n{}now the configuration says\npreset: {}\n{}{}", where, what,
-                                    then.preset, a, now.preset, b, remedy));
-  }
-
-  // What one model's configuration has otherwise than another's.
-  static std::string differences(ModelConfig model, ModelConfig other) {
-    const std::vector<ConfigSection> sections{config_section("model", "", model)}, others{config_section("model", "", other)};
-    return write_config(sections, {.defaults = others});
   }
 
   void announce() {
@@ -405,12 +299,13 @@ class Trainer {
       progress_.message(
           "warning: train.objective is mixed from random weights on, whose samples teach nothing; name a converged model in "
           "train.initial-model");
-    if (initial_ && initial_->config.clip > 0 && std::abs(state_clip(config_, 1) / initial_->config.clip - 1) > 1e-6)
+    const ModelDescription* initial = this->initial();
+    if (initial && initial->config.clip > 0 && std::abs(state_clip(config_, 1) / initial->config.clip - 1) > 1e-6)
       progress_.message(
           fmt::format("warning: train.initial-model bounds its states by {0:g}, but this run begins with {1:g} (0 = none); to go "
                       "on as it ended, set train.clip-start and model.clip to {0:g}",
-                      initial_->config.clip, state_clip(config_, 1)));
-    if (initial_ && initial_->config.clip == 0 && state_clip(config_, 1) > 0)
+                      initial->config.clip, state_clip(config_, 1)));
+    if (initial && initial->config.clip == 0 && state_clip(config_, 1) > 0)
       progress_.message(fmt::format(
           "warning: the states of train.initial-model are not bounded, but this run bounds them by {:g} from its first update on; "
           "what they exceed it by is lost at once: set model.clip to 0, or begin wide with train.clip-start",
@@ -433,6 +328,17 @@ class Trainer {
   bool limits_reached() const {
     const TrainConfig& t = config_.train;
     return early_stopped_ || (t.max_epochs > 0 && stream_->position().epoch >= t.max_epochs);
+  }
+
+  // Which of them ended the run.
+  std::string limit_reached() const {
+    const TrainConfig& t = config_.train;
+    if (early_stopped_)
+      return fmt::format("early stopping: {} not better in {} validations", config_.valid.deciding_metric(), judge_.stalled());
+    if (step() >= t.max_steps) return fmt::format("complete: train.max-steps {}", t.max_steps);
+    if (limits_reached()) return fmt::format("complete: train.max-epochs {}", t.max_epochs);
+    if (time_is_up()) return fmt::format("complete: train.max-minutes {:g}", t.max_minutes);
+    return "complete";
   }
 
   double fraction() const {
@@ -620,8 +526,10 @@ class Trainer {
   void judge(const Validator::Result& result) {
     const Judge::Verdict verdict = judge_.judge(step(), result.scores);
     early_stopped_ = judge_.stops();
+    if (verdict.best) directory_->require_owned();
     if (verdict.best)
-      checkpoints_->save_best(step(), model_parts(*model_, model_->config(), *vocabularies_, search_options(config_.valid), step()));
+      directory_->checkpoints().save_best(step(),
+                                          model_parts(*model_, model_->config(), *vocabularies_, search_options(config_.valid), step()));
     progress_.validation({.step = step(),
                           .epoch = epoch_,
                           .scores = result.scores,
@@ -696,6 +604,7 @@ class Trainer {
   }
 
   void save_here(const NamedTensors& optimizer, const NamedTensors& of_ranks) {
+    directory_->require_owned();
     const double start = now();
     const SwappedParameters averaged(model_->parameters(), replica_->average());
     std::vector<Part> parts = model_parts(*model_, model_->config(), *vocabularies_, search_options(config_.valid), step());
@@ -710,8 +619,9 @@ class Trainer {
     if (replica_->average()) add("parameters", replica_->average());  // swapped: the raw values
     parts.push_back(safetensors_part("training.safetensors", std::move(tensors)));
     parts.push_back(text_part("state.json", state().to_json()));
-    checkpoints_->save(step(), parts);
-    progress_.event({{"type", "checkpoint"}, {"step", step()}, {"directory", checkpoints_->directory(step())}, {"seconds", now() - start}});
+    directory_->checkpoints().save(step(), parts);
+    progress_.event(
+        {{"type", "checkpoint"}, {"step", step()}, {"directory", directory_->checkpoints().directory(step())}, {"seconds", now() - start}});
   }
 
   State state() const {
@@ -740,11 +650,8 @@ class Trainer {
   void resume() {
     NamedTensors optimizer;
     std::string text;
-    if (loaded_) {
-      const std::string path = loaded_->path("state.json");
-      text = files_->read_file(path);
-      optimizer = load_checkpoint(State::from_json(text, path));
-    }
+    const Loaded* loaded = directory_ && directory_->checkpoint() ? &*directory_->checkpoint() : nullptr;  // rank 0
+    if (loaded) text = directory_->state()->to_json(), optimizer = load_checkpoint(*loaded);
     wait_for_first();
     text = broadcast_text(comm(), text);
     if (text.empty()) return;
@@ -755,8 +662,8 @@ class Trainer {
     replica_->begin();
     RankState ranks(*replica_, comm());
     std::optional<SafetensorsFile> training, own;
-    if (first()) training.emplace(*files_, loaded_->path("training.safetensors"));
-    if (first() && has_ranks_file()) own.emplace(*files_, loaded_->path("ranks.safetensors"));
+    if (first()) training.emplace(*files_, loaded->path("training.safetensors"));
+    if (first() && loaded->has("ranks.safetensors")) own.emplace(*files_, loaded->path("ranks.safetensors"));
     const bool each_its_own = !alone() && resume_own(ranks, own, state);
     // Without the replicas that it belongs to, what the strategy was about to do is worth nothing.
     if (each_its_own || alone() || !diverges()) ranks.scatter_shared(training ? &*training : nullptr);
@@ -764,7 +671,7 @@ class Trainer {
       if (own) add_mean_moments(*own, state.integer("ranks"), optimizer);
       ranks.scatter_optimizer(optimizer);
     }
-    if (first()) progress_.message(fmt::format("continuing after update {} from {}", step(), loaded_->directory));
+    if (first()) progress_.message(fmt::format("continuing after update {} from {}", step(), loaded->directory));
   }
 
   // Each rank takes up what it had for itself. False if there is no such thing, or the checkpoint is not of so many ranks and this
@@ -780,26 +687,10 @@ class Trainer {
     return false;
   }
 
-  bool has_ranks_file() const { return files_->exists(join_path(loaded_->directory, "ranks.safetensors")); }
-
-  // Rank 0: checks that the checkpoint belongs to this run, loads parameters and average, and returns the optimizer's state.
-  NamedTensors load_checkpoint(const State& s) {
-    const auto refuse = [&](const std::string& what) {
-      throw ConfigError(fmt::format("{}: this run was started with {}; restore that, or start afresh with another train.output",
-                                    config_.train.output, what));
-    };
-    if (s.unsigned_integer("seed") != config_.train.seed)
-      refuse(fmt::format("train.seed {}, not {}", s.unsigned_integer("seed"), config_.train.seed));
-    const bool worker_keeps =
-        config_.strategy.batch == "per-worker" && s.has("worker-batch-tokens") && s.integer("worker-batch-tokens") == worker_batch_tokens();
-    if (s.integer("batch-tokens") != batch_tokens_ && !worker_keeps)
-      refuse(fmt::format("a global batch of {} target tokens, not {}", s.integer("batch-tokens"), batch_tokens_));
-    if (s.unsigned_integer("source-vocabulary") != vocabularies_->source().hash() ||
-        s.unsigned_integer("target-vocabulary") != vocabularies_->target().hash())
-      refuse("another vocabulary (the checkpoint has a copy of it)");
-    if (s.text("data") != data_digest_) refuse("other training data, or other filters of it");
-    load_weights(*files_, loaded_->path("model.safetensors"), model_->parameters());
-    const SafetensorsFile training(*files_, loaded_->path("training.safetensors"));
+  // Rank 0: loads parameters and average, and returns the optimizer's state.
+  NamedTensors load_checkpoint(const Loaded& loaded) {
+    load_weights(*files_, loaded.path("model.safetensors"), model_->parameters());
+    const SafetensorsFile training(*files_, loaded.path("training.safetensors"));
     const auto restore = [&](const std::string& name, const Tensor& t) {
       const NamedBytes& saved = training.at(name);
       if (static_cast<int64_t>(saved.data.size()) != t.bytes())
@@ -864,8 +755,7 @@ class Trainer {
     progress_.end_live_line();
     const std::string why = signal == SIGINT ? "interrupted; the same command continues"
                             : signal         ? fmt::format("stopped by signal {}; the same command continues", signal)
-                            : early_stopped_ ? "early stopping"
-                                             : "complete";
+                                             : limit_reached();
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     progress_.event(
@@ -889,10 +779,7 @@ class Trainer {
   double start_;  // by the world's clock, s
   std::unique_ptr<FileSystem> files_;
   Progress progress_;
-  std::optional<CheckpointStore> checkpoints_;
-  std::unique_ptr<FileLock> lock_;
-  std::optional<Loaded> loaded_;             // the checkpoint that is continued
-  std::optional<ModelDescription> initial_;  // of rank 0, in a new run with train.initial-model
+  std::optional<RunDirectory> directory_;  // of rank 0
   std::string data_digest_;
   std::unique_ptr<Backend> backend_;
   std::optional<Vocabularies> vocabularies_;
@@ -929,30 +816,11 @@ class Trainer {
 
 }  // namespace
 
-Vocabularies open_vocabularies(const Config& c, FileSystem& files, const std::function<void(const std::string&)>& say) {
-  if (c.vocab.joint) return {vocabulary(c, files, source_path(c), Side::both, say), std::nullopt};
-  Vocabulary source = vocabulary(c, files, source_path(c), Side::source, say);
-  return {std::move(source), vocabulary(c, files, target_path(c), Side::target, say)};
-}
-
 BatchOptions batch_options(const Config& config, int64_t batch_tokens) {
   BatchOptions options;
   options.batch_tokens = batch_tokens, options.seed = config.train.seed;
   for (const CorpusFiles& corpus : config.data.train) options.weights.push_back(corpus.weight);
   return options;
-}
-
-std::string data_digest(const TokenStore& store) {
-  Sha256 hash;
-  const auto add = [&](const auto& values) { hash.update(std::as_bytes(std::span(values))); };
-  add(std::vector<int64_t>{store.size(), store.tokens()});
-  const int64_t count = std::min<int64_t>(store.size(), 4096);
-  for (int64_t i = 0; i < count; ++i) {
-    PackedTokens source, target;
-    store.append(store.size() * i / count, source, target);
-    add(source.tokens), add(target.tokens);
-  }
-  return to_hex(hash.digest());
 }
 
 int run_training(const Config& config, World& world, const TrainingWatch& watch) { return Trainer(config, world, watch).run(); }

@@ -22,15 +22,9 @@ struct TrainingWatch {
   std::function<void(int64_t step, int64_t tokens, int64_t aside)> updated;
 };
 
-// Returns the exit status: 0 when training is complete, 128 + signal after SIGINT or SIGTERM (everything is saved then). Every rank of the
+// Returns the exit status: 0 when training is complete, 128 + signal after SIGINT, SIGTERM or SIGHUP (everything is saved then). Every rank of the
 // world calls it with the same configuration; rank 0 writes the run directory.
 int run_training(const Config& config, World& world, const TrainingWatch& watch = {});
-// The vocabularies of a run; trained, and `say` told so, if their files are missing.
-Vocabularies open_vocabularies(const Config& config, FileSystem& files, const std::function<void(const std::string&)>& say);
-
-// Tells one training set from another, whatever its files are called: sizes, and tokens of up to 4,096 pairs spread evenly.
-std::string data_digest(const TokenStore& store);
-
 // How a run cuts its data into batches of so many target tokens of all workers.
 BatchOptions batch_options(const Config& config, int64_t batch_tokens);
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "tests/race/fixture.h"
+#include "train/run_vocabulary.h"
 
 namespace starling {
 namespace {

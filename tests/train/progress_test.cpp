@@ -69,6 +69,47 @@ TEST_F(ProgressTest, LinesOnScreenAndInTheLog) {
   EXPECT_THAT(screen_, Not(HasSubstr("\r")));
 }
 
+// The first updates generate code and are slow: nothing is told from fewer than three updates or two seconds behind the first report, and
+// what was slow at the beginning is forgotten.
+TEST_F(ProgressTest, TheTimeLeftIsToldFromEnoughAndForgetsASlowBeginning) {
+  Progress p(options());
+  const auto left = [&](int64_t step, int64_t milliseconds) {
+    now_ms_ += milliseconds;
+    p.report(sample(step));
+    return nlohmann::json::parse(lines("events.jsonl").back())["seconds_left"];
+  };
+  EXPECT_TRUE(left(1, 0).is_null());
+  EXPECT_TRUE(left(2, 20000).is_null()) << "one update";
+  EXPECT_TRUE(left(3, 100).is_null()) << "two updates";
+  EXPECT_NEAR(left(4, 100).get<double>(), 20.2 / 3 * 996, 1e-6);  // slow so far
+  EXPECT_NEAR(left(104, 10000).get<double>(), 30.2 / 103 * 896, 1e-6);
+  EXPECT_NEAR(left(304, 20000).get<double>(), 30.0 / 300 * 696, 1e-6) << "0.1 s an update since update 4";
+  Progress quick(options());
+  now_ms_ += 1;
+  quick.report(sample(1));
+  now_ms_ += 1900;
+  quick.report(sample(900));
+  EXPECT_TRUE(nlohmann::json::parse(lines("events.jsonl").back())["seconds_left"].is_null()) << "less than two seconds";
+}
+
+// What is told before the directory may be touched comes first in its files, with the time at which it was told.
+TEST_F(ProgressTest, FilesMayBeOpenedLater) {
+  ProgressOptions o = options();
+  o.directory = "", o.files_later = true;
+  {
+    Progress p(o);
+    p.message("early");
+    p.event({{"type", "start"}, {"step", 0}});
+    EXPECT_FALSE(std::filesystem::exists(directory_ + "/train.log"));
+    now_ms_ += 10000;
+    p.open_files(directory_);
+    p.message("late");
+  }
+  EXPECT_THAT(lines("train.log"), ElementsAre("[2026-11-21T07:05:09Z] early", "[2026-11-21T07:05:19Z] late"));
+  EXPECT_EQ(lines("events.jsonl").size(), 1u);
+  EXPECT_THAT(screen_, HasSubstr("early"));
+}
+
 TEST_F(ProgressTest, Records) {
   Progress p(options());
   p.report(sample(100));

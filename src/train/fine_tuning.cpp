@@ -1,0 +1,102 @@
+#include "train/fine_tuning.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "decode/model_directory.h"
+#include "train/run_vocabulary.h"
+
+namespace starling {
+namespace {
+
+// The newest checkpoint of a run, complete or not: it is only looked at, and the start verifies it.
+std::optional<ModelDescription> newest_checkpoint(FileSystem& files, const std::string& run) {
+  const std::string directory = join_path(run, "checkpoints");
+  if (files.info(directory).kind != FileKind::directory) return std::nullopt;
+  const std::vector<std::string> names = files.list(directory);  // sorted
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    if (!name->starts_with("step-")) continue;
+    try {
+      return read_description(files, join_path(directory, *name));
+    } catch (const Error&) {  // damaged: the start says so
+    }
+  }
+  return std::nullopt;
+}
+
+// What no start but the first heeds, as the run has it.
+void take_record(const std::string& path, FileSystem& files, Config& config) {
+  if (!files.exists(path)) return;
+  try {
+    const Config record = load_config(path);
+    config.vocab.training.sample_lines = record.vocab.training.sample_lines;
+    config.train.initial_model = record.train.initial_model;
+    config.model.init_bound = record.model.init_bound;
+  } catch (const Error&) {  // the file is only a record, and people may edit it
+  }
+}
+
+void take_model(const GivenText& given, const ModelConfig& model, Config& config) {
+  if (given("model", "preset")) return;  // then the architecture is told, and compared at the start
+  set_preset(model.preset, config);
+  config.model = model;
+  // To go on as it ended.
+  if (model.clip > 0 && !given("model", "clip")) config.train.clip_start = model.clip;
+}
+
+void take_vocabularies(const Vocabularies& vocabularies, Config& config) {
+  config.vocab.joint = vocabularies.joint();
+  copy_settings(vocabularies.source(), config.vocab);
+}
+
+// Of the files of a run without a checkpoint, trained before or named by the configuration.
+void take_vocabulary_file(const GivenText& given, FileSystem& files, Config& config) {
+  Config c = config;
+  c.vocab.source = given("vocab", "source").value_or(""), c.vocab.target = given("vocab", "target").value_or("");
+  if (const auto joint = given("vocab", "joint")) c.vocab.joint = *joint != "false" && *joint != "no" && *joint != "off";
+  const std::string path = vocabulary_paths(c).front();
+  if (files.info(path).kind == FileKind::file) copy_settings(Vocabulary::load(path), config.vocab);
+}
+
+void take_over(const GivenText& given, Config& config) {
+  const auto files = real_file_system();
+  config.train.output = given("train", "output").value_or(config.train.output);
+  const auto run = newest_checkpoint(*files, config.train.output);
+  if (run) take_record(join_path(config.train.output, "config.yml"), *files, config);
+  const std::string initial = given("train", "initial-model").value_or(config.train.initial_model);
+  if (run) {
+    if (!initial.empty()) take_model(given, run->config, config);
+    take_vocabularies(run->vocabularies, config);
+  } else if (!initial.empty() && files->exists(initial)) {
+    const ModelDescription model = describe_model(*files, initial);
+    take_model(given, model.config, config);
+    take_vocabularies(model.vocabularies, config);
+  } else {
+    take_vocabulary_file(given, *files, config);
+  }
+}
+
+// What one model's configuration has otherwise than another's.
+std::string differences(ModelConfig model, ModelConfig other) {
+  const std::vector<ConfigSection> sections{config_section("model", "", model)}, others{config_section("model", "", other)};
+  return write_config(sections, {.defaults = others});
+}
+
+}  // namespace
+
+Config load_run_config(const std::string& path, const std::vector<Override>& overrides) { return load_config(path, overrides, take_over); }
+
+void require_same_model(const Config& config, ModelConfig then, const std::string& where, const char* what, const char* remedy) {
+  const ModelConfig& now = config.model;
+  then.dropout = now.dropout, then.attention_dropout = now.attention_dropout, then.feed_forward_dropout = now.feed_forward_dropout,
+  then.clip = now.clip, then.init_bound = now.init_bound;  // may change
+  const std::string a = differences(then, now), b = differences(now, then);
+  if (!a.empty() || then.preset.starts_with("gnmt") != now.preset.starts_with("gnmt"))
+    throw ConfigError(fmt::format("{}: {} another model. It was\npreset: {}\n{}now the configuration says\npreset: {}\n{}{}", where, what,
+                                  then.preset, a, now.preset, b, remedy));
+}
+
+}  // namespace starling

@@ -1,0 +1,21 @@
+// What a run takes over from the model that it begins with (train.initial-model) or goes on from, so that a configuration need not
+// repeat it: architecture and vocabulary. What is given all the same must agree. docs/fine-tuning.md
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/config.h"
+
+namespace starling {
+
+// Like load_config, for a run: what the file and the overrides leave open is that of the run's newest checkpoint in train.output, else of
+// train.initial-model, else of the vocabularies that are there; the presets' defaults come after that. Also throws what reading
+// train.initial-model throws, if there is such a path.
+Config load_run_config(const std::string& path, const std::vector<Override>& overrides = {});
+
+// ConfigError that shows both, unless `then` is the configuration's model; dropout, clip and init-bound may differ. The message begins
+// with `where` and `what` (of `then`) and ends with `remedy`.
+void require_same_model(const Config& config, ModelConfig then, const std::string& where, const char* what, const char* remedy);
+
+}  // namespace starling

@@ -1,0 +1,226 @@
+// How a run starts, goes on and ends: what it takes over from a model, what it refuses to write over, and what it says at its end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "base/checkpoint.h"
+#include "tests/cli/directory_hash.h"
+#include "tests/train/word_pairs.h"
+#include "train/fine_tuning.h"
+#include "train/trainer.h"
+
+namespace starling {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+class StartTest : public testing::Test {
+ protected:
+  StartTest()
+      : directory_(fs::temp_directory_path() /
+                   ("starling-start-" + std::to_string(::getpid()) + "-" + testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    fs::create_directories(directory_);
+    write_word_pairs(path("a"), path("b"), 60, 8, 2, 3);
+  }
+  ~StartTest() override { fs::remove_all(directory_); }
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+
+  // A run of a few updates on the command line's terms; more overrides come last and count.
+  Config config(const std::string& run, std::vector<Override> more = {}) const {
+    std::vector<Override> all = given(run);
+    const std::vector<Override> shape = {{"model.preset", "transformer-tiny"},
+                                         {"model.width", "16"},
+                                         {"model.feed-forward", "16"},
+                                         {"model.heads", "2"},
+                                         {"vocab.size", "40"}};
+    all.insert(all.end(), shape.begin(), shape.end());
+    all.insert(all.end(), more.begin(), more.end());
+    return load_run_config("", all);
+  }
+  // The same without architecture and vocabulary.
+  std::vector<Override> given(const std::string& run) const {
+    return {{"data.source", path("a")},         {"data.target", path("b")},  {"train.output", path(run)},
+            {"train.batch-tokens", "60"},       {"train.max-steps", "4"},    {"train.threads", "1"},
+            {"train.precision", "f32"},         {"valid.source", path("a")}, {"valid.target", path("b")},
+            {"valid.metrics", "cross-entropy"}, {"valid.every", "2"},        {"checkpoint.every", "2"},
+            {"log.progress", "never"}};
+  }
+  std::string log(const std::string& run) const {
+    std::ifstream file(path(run) + "/train.log");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  template <class E>
+  static std::string error(const Config& c) {
+    try {
+      run_training(c);
+    } catch (const E& e) {
+      return e.what();
+    }
+    return "no error";
+  }
+
+  fs::path directory_;
+};
+
+TEST_F(StartTest, TheEndNamesTheLimitThatWasReached) {
+  EXPECT_EQ(run_training(config("steps")), 0);
+  EXPECT_THAT(log("steps"), HasSubstr("] complete: train.max-steps 4: 4 updates in "));
+  EXPECT_EQ(run_training(config("steps")), 0);
+  EXPECT_THAT(log("steps"), HasSubstr("already done: 4 updates in "));
+  EXPECT_THAT(log("steps"), HasSubstr(", complete: train.max-steps 4; to go on, raise that limit"));
+  EXPECT_EQ(run_training(config("epochs", {{"train.max-epochs", "1"}, {"train.batch-tokens", "100000"}})), 0);
+  EXPECT_THAT(log("epochs"), HasSubstr("] complete: train.max-epochs 1: 1 updates in "));
+  EXPECT_EQ(
+      run_training(config(
+          "minutes",
+          {{"train.max-minutes", "0.02"}, {"train.max-steps", "1000000"}, {"valid.every", "1000000"}, {"checkpoint.every", "1000000"}})),
+      0);
+  EXPECT_THAT(log("minutes"), HasSubstr("] complete: train.max-minutes 0.02: "));
+  EXPECT_EQ(run_training(config("early", {{"train.learning-rate", "1"},
+                                          {"train.warmup", "0"},
+                                          {"train.ema", "0"},
+                                          {"train.max-steps", "50"},
+                                          {"valid.every", "1"},
+                                          {"valid.early-stopping", "2"}})),
+            0);
+  EXPECT_THAT(log("early"), HasSubstr("] early stopping: cross-entropy not better in 2 validations: "));
+}
+
+TEST_F(StartTest, AHangUpSavesAndStopsUnlessItIsIgnored) {
+  TrainingWatch watch;
+  watch.updated = [](int64_t step, int64_t, int64_t) {
+    if (step == 1) std::raise(SIGHUP), std::raise(SIGHUP);  // terminals send it more than once
+  };
+  World world = make_local_world();
+  EXPECT_EQ(run_training(config("run", {{"train.max-steps", "100"}}), world, watch), 128 + SIGHUP);
+  EXPECT_EQ(latest_checkpoint(*real_file_system(), path("run"))->step, 2);
+  EXPECT_THAT(log("run"), HasSubstr("stopped by signal 1; the same command continues"));
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  EXPECT_EQ(run_training(config("nohup"), world, watch), 0);
+  EXPECT_EQ(std::signal(SIGHUP, before), SIG_IGN);
+}
+
+TEST_F(StartTest, NothingIsSavedInADirectoryThatWasMadeAgain) {
+  std::string made;
+  TrainingWatch watch;
+  watch.updated = [&](int64_t step, int64_t, int64_t) {
+    if (step != 3) return;
+    fs::remove_all(path("run"));
+    fs::create_directories(path("run"));
+    std::ofstream(path("run/lock")) << "";
+    made = directory_hash(path("run"));
+  };
+  World world = make_local_world();
+  try {
+    run_training(config("run"), world, watch);
+    ADD_FAILURE() << "saved in another run's directory";
+  } catch (const IoError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("this directory was removed, or made again for another run, since this training began"));
+  }
+  EXPECT_EQ(directory_hash(path("run")), made);
+  // The lock file alone may be removed: the directory is still this run's.
+  watch.updated = [&](int64_t step, int64_t, int64_t) {
+    if (step == 3) fs::remove(path("other/lock"));
+  };
+  EXPECT_EQ(run_training(config("other"), world, watch), 0);
+  EXPECT_TRUE(fs::exists(path("other/lock")));
+}
+
+TEST_F(StartTest, ARunThatCannotBeContinuedIsRefusedOrSetAside) {
+  EXPECT_EQ(run_training(config("run")), 0);
+  EXPECT_THAT(error<ConfigError>(config("run", {{"train.restart", "true"}})), HasSubstr("can, after update 4; leave train.restart out"));
+  for (const char* step : {"2", "4"})  // one byte of each
+    std::fstream(path("run/checkpoints/step-0000000") + step + "/model.safetensors", std::ios::in | std::ios::out | std::ios::binary)
+        .seekp(200)
+        .put('x');
+  const std::string before = directory_hash(path("run")), best = directory_hash(path("run/best"));
+  EXPECT_THAT(error<ConfigError>(config("run")),
+              HasSubstr("a run has been here (best/, 2 damaged checkpoints, updates in events.jsonl), but "
+                        "there is no usable checkpoint to continue from"));
+  EXPECT_EQ(directory_hash(path("run")), before);
+  EXPECT_EQ(run_training(config("run", {{"train.restart", "true"}, {"train.max-steps", "2"}})), 0);
+  EXPECT_EQ(directory_hash(path("run/before-restart/best")), best);
+  EXPECT_TRUE(fs::exists(path("run/before-restart/checkpoints/step-00000004")));
+  EXPECT_THAT(log("run"), HasSubstr("this run begins anew; models and logs of the one before are in " + path("run/before-restart")));
+  EXPECT_FALSE(load_config(path("run/config.yml")).train.restart);
+
+  // Without checkpoints/, and with nothing but the record of updates.
+  fs::remove_all(path("run/checkpoints"));
+  EXPECT_THAT(error<ConfigError>(config("run")), HasSubstr("a run has been here (best/, updates in events.jsonl)"));
+  fs::remove_all(path("run/best"));
+  EXPECT_THAT(error<ConfigError>(config("run")), HasSubstr("a run has been here (updates in events.jsonl)"));
+  fs::remove(path("run/events.jsonl"));
+  EXPECT_THAT(error<ConfigError>(config("run")), HasSubstr("a run has been here (updates in train.log)"));
+  fs::remove(path("run/train.log"));
+  EXPECT_EQ(run_training(config("run")), 0);
+}
+
+TEST_F(StartTest, FineTuningTakesArchitectureAndVocabularyFromTheInitialModel) {
+  EXPECT_EQ(run_training(config("first", {{"model.dropout", "0.2"}, {"vocab.type", "bpe"}, {"model.norm", "post"}})), 0);
+  const auto tuned = [&](std::vector<Override> more = {}) {
+    std::vector<Override> all = given("tuned");
+    all.emplace_back("train.initial-model", path("first"));
+    all.insert(all.end(), more.begin(), more.end());
+    return load_run_config("", all);
+  };
+  const Config c = tuned();
+  EXPECT_EQ(c.model.preset, "transformer-tiny");
+  EXPECT_EQ(c.model.width, 16);
+  EXPECT_EQ(c.model.norm, "post");
+  EXPECT_EQ(c.model.dropout, 0.2);
+  EXPECT_EQ(c.vocab.training.size, 40);
+  EXPECT_EQ(c.vocab.training.type, "bpe");
+  // What is told besides has to agree, and the message names both.
+  EXPECT_THAT(error<ConfigError>(tuned({{"model.width", "32"}})), testing::AllOf(HasSubstr("  width: 16\n"), HasSubstr("  width: 32\n")));
+  EXPECT_THAT(error<ConfigError>(tuned({{"model.preset", "transformer-base"}})), HasSubstr("  width: 512\n"));
+  EXPECT_THAT(error<ConfigError>(tuned({{"vocab.size", "50"}})),
+              HasSubstr("vocab.size is 50, but the vocabulary of train.initial-model " + path("first") + " was made with vocab.size 40"));
+  EXPECT_THAT(error<ConfigError>(tuned({{"vocab.type", "unigram"}})), HasSubstr("was made with vocab.type bpe"));
+  EXPECT_THAT(error<ConfigError>(tuned({{"vocab.joint", "false"}, {"model.tied-embeddings", "decoder"}})), HasSubstr("tied-embeddings"));
+  EXPECT_FALSE(fs::exists(path("tuned")));
+  // A dump has it all, and reads back to the same.
+  for (const bool full : {false, true}) {
+    std::ofstream(path("dump.yml")) << dump_config(tuned({{"model.dropout", "0.1"}}), full);
+    EXPECT_EQ(dump_config(load_run_config(path("dump.yml")), true), dump_config(tuned({{"model.dropout", "0.1"}}), true));
+  }
+  EXPECT_EQ(run_training(c), 0);
+  // The run goes on without the model it came from, and without being told what it is.
+  fs::remove_all(path("first"));
+  EXPECT_EQ(run_training(tuned({{"train.max-steps", "5"}})), 0);
+  EXPECT_EQ(latest_checkpoint(*real_file_system(), path("tuned"))->step, 5);
+}
+
+TEST_F(StartTest, WhatARunCannotChangeIsRefusedOrKept) {
+  EXPECT_EQ(run_training(config("run", {{"vocab.sample-lines", "50"}})), 0);
+  const std::string before = directory_hash(path("run"));
+  const auto again = [&](std::vector<Override> more) {
+    std::vector<Override> all = given("run");
+    all.insert(all.end(),
+               {{"model.preset", "transformer-tiny"}, {"model.width", "16"}, {"model.feed-forward", "16"}, {"model.heads", "2"}});
+    all.insert(all.end(), more.begin(), more.end());
+    return load_run_config("", all);
+  };
+  EXPECT_THAT(error<ConfigError>(again({{"vocab.size", "50"}})), HasSubstr("vocab.size is 50, but the vocabulary of the run "));
+  EXPECT_THAT(error<ConfigError>(again({{"vocab.character-coverage", "1"}})), HasSubstr("was made with vocab.character-coverage 0.9999"));
+  EXPECT_THAT(error<ConfigError>(again({{"vocab.sample-lines", "60"}})),
+              HasSubstr("this run was started with vocab.sample-lines 50, and another one (60)"));
+  EXPECT_THAT(error<ConfigError>(again({{"train.initial-model", path("run")}})),
+              HasSubstr("this run was started with train.initial-model \"\", and another"));
+  EXPECT_EQ(directory_hash(path("run")), before);
+  EXPECT_EQ(run_training(again({{"train.max-steps", "5"}})), 0);  // not told: as it was
+  EXPECT_EQ(load_config(path("run/config.yml")).vocab.training.size, 40);
+  EXPECT_EQ(load_config(path("run/config.yml")).vocab.training.sample_lines, 50);
+  // A vocabulary that is there already.
+  EXPECT_THAT(error<ConfigError>(config("new", {{"vocab.source", path("run/vocab.spm")}, {"vocab.size", "50"}})),
+              HasSubstr("but " + path("run/vocab.spm") + " was made with vocab.size 40"));
+  EXPECT_FALSE(fs::exists(path("new")));
+}
+
+}  // namespace
+}  // namespace starling
