@@ -220,7 +220,7 @@ void follow_what_was_emptied(const ConfigDocument& document, const std::vector<O
   };
   const Place source = place("valid", "source"), metrics = place("valid", "metrics");
   if (c.valid.source.empty()) {
-    if (source > nowhere && place("valid", "target") <= source) c.valid.target.clear();
+    if (source > nowhere && place("valid", "target") < command_line) c.valid.target.clear();
     if (c.valid.target.empty() && (metrics == nowhere || (source > nowhere && metrics == file))) c.valid.metrics.clear();
     if (source == command_line && place("valid", "early-stopping") < command_line) c.valid.early_stopping = 0;
   } else if (c.valid.metrics.empty() && source == command_line && metrics == file &&

@@ -18,6 +18,7 @@
 #include "base/state.h"
 #include "comm/threads.h"
 #include "data/batches.h"
+#include "train/best_model.h"
 #include "train/judge.h"
 #include "train/micro_batch.h"
 #include "train/progress.h"
@@ -161,6 +162,7 @@ class Trainer {
     validator_.emplace(config_.valid, *vocabularies_, first(), japanese);
     if (validator_->truncated() > 0)
       progress_.message(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
+    if (first()) validation_ = sha256_hex(sha256_file(*files_, config_.valid.source) + sha256_file(*files_, config_.valid.target));
     if (const auto& choice = validator_->tokenizer()) {
       tokenizer_ = choice->tokenizer.name();
       if (!choice->notice().empty()) progress_.message(choice->notice());
@@ -524,12 +526,19 @@ class Trainer {
 
   // Rank 0: is it the best so far, and has it been for too long?
   void judge(const Validator::Result& result) {
+    const int64_t known = judge_.best_step();
     const Judge::Verdict verdict = judge_.judge(step(), result.scores);
     early_stopped_ = judge_.stops();
-    if (verdict.best) directory_->require_owned();
-    if (verdict.best)
-      directory_->checkpoints().save_best(step(),
-                                          model_parts(*model_, model_->config(), *vocabularies_, search_options(config_.valid), step()));
+    if (verdict.best) {
+      directory_->require_owned();
+      if (!best_model_) {
+        const std::string metric = config_.valid.deciding_metric();
+        best_model_.emplace(*files_, config_.train.output, metric, validation_ + (is_tokenized(metric) ? " " + tokenizer_ : ""),
+                            [&](const std::string& line) { progress_.message(line); });
+      }
+      best_model_->save(directory_->checkpoints(), step(), judge_.best(), known,
+                        model_parts(*model_, model_->config(), *vocabularies_, search_options(config_.valid), step()));
+    }
     progress_.validation({.step = step(),
                           .epoch = epoch_,
                           .scores = result.scores,
@@ -643,6 +652,7 @@ class Trainer {
     judge_.save(s);
     s.put("tokenize", config_.valid.tokenize);
     s.put("tokenizer", tokenizer_);
+    s.put("validation", validation_);
     s.put("validated", validated_);
     return s;
   }
@@ -746,6 +756,10 @@ class Trainer {
       progress_.message(fmt::format("{} had the tokenizer {} so far and has {} from here on: the earlier scores do not count any more",
                                     fmt::join(otherwise, ", "), before, tokenizer_));
     }
+    if (s.has("validation") && !s.text("validation").empty() && !validation_.empty() && s.text("validation") != validation_) {
+      otherwise = config_.valid.metrics;
+      progress_.message("the validation text is another one than so far: the earlier scores do not count any more");
+    }
     judge_.restore(s, otherwise);
   }
 
@@ -760,8 +774,9 @@ class Trainer {
     getrusage(RUSAGE_SELF, &usage);
     progress_.event(
         {{"type", "stop"}, {"step", step()}, {"reason", why}, {"seconds", elapsed()}, {"peak_memory_mib", usage.ru_maxrss / 1024}});
-    std::string text = fmt::format("{}: {} updates in {}, peak memory {} MiB; everything is in {}", why, step(), duration_text(elapsed()) + (world_.simulated ? " virtual" : ""),
-                                   usage.ru_maxrss / 1024, config_.train.output);
+    std::string text =
+        fmt::format("{}: {} updates in {}, peak memory {} MiB; everything is in {}", why, step(),
+                    duration_text(elapsed()) + (world_.simulated ? " virtual" : ""), usage.ru_maxrss / 1024, config_.train.output);
     if (const double bound = model_->config().clip; bound > config_.model.clip)
       text += fmt::format(
           "; its states are bounded by {:.3g} and not yet by model.clip {:g}: train.clip-steps or max-steps is more than "
@@ -808,7 +823,9 @@ class Trainer {
   double window_loss_ = 0, window_clipped_ = 0, window_clippable_ = 0;
   double window_reward_ = 0, window_samples_ = 0, window_distinct_ = 0;
   int64_t window_target_ = 0, window_source_ = 0, window_sentences_ = 0;
-  std::string tokenizer_;  // rank 0: of BLEU and GLEU, as in signatures; "": neither is measured
+  std::optional<BestModel> best_model_;  // of rank 0, once there is one
+  std::string validation_;               // of rank 0: digest of the validation text; "": there is none
+  std::string tokenizer_;                // rank 0: of BLEU and GLEU, as in signatures; "": neither is measured
   Judge judge_{config_.valid.metrics, config_.valid.deciding_metric(), config_.valid.early_stopping};
   bool early_stopped_ = false;
   int64_t validated_ = -1, saved_ = -1;

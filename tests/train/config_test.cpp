@@ -218,5 +218,27 @@ TEST(TrainConfig, ClippedStatesNeedARecurrentModelAndAFallingBound) {
   EXPECT_THAT(message("model:\n  preset: gnmt-small\n  clip: 9\n"), HasSubstr("train.clip-start 8 is below model.clip 9"));
 }
 
+// A dump gives every key, so that emptying one must take along what was given only because of it.
+TEST(TrainConfig, ADumpCanBeChangedInTheKeysThatTurnThingsOnAndOff) {
+  const std::string text = "data: {source: a, target: b}\nvalid: {source: v, target: w, metrics: [bleu], early-stopping: 5}\n";
+  for (const bool full : {false, true}) {
+    const std::string on = dump_config(parse(text), full);
+    const Config without = parse(on, {{"valid.source", ""}});
+    EXPECT_FALSE(without.valid.enabled());
+    EXPECT_EQ(without.valid.target, "");
+    const std::string off = dump_config(without, full);
+    EXPECT_FALSE(parse(off).valid.enabled());
+    EXPECT_TRUE(parse(off, {{"valid.source", "v"}, {"valid.target", "w"}}).valid.enabled());
+    EXPECT_THAT(message(off, {{"valid.target", "w"}}), HasSubstr("valid.target is set, but valid.source is not"));
+    EXPECT_THAT(message(on, {{"valid.source", ""}, {"valid.target", "x"}}), HasSubstr("valid.target is set, but valid.source is not"));
+    const std::string named = dump_config(parse("vocab: {source: s.spm, target: s.spm}\ntrain: {initial-model: m}\n"), full);
+    EXPECT_EQ(parse(named, {{"vocab.source", ""}}).vocab.target, "");
+    EXPECT_EQ(parse(named, {{"vocab.source", "other.spm"}}).vocab.target, "");
+    EXPECT_EQ(parse(named, {{"train.initial-model", ""}}).train.initial_model, "");
+  }
+  EXPECT_FALSE(parse("valid: {source: '', target: w}\n").valid.enabled()) << "a dump that was emptied by hand";
+  EXPECT_THAT(message("valid: {target: w}\n"), HasSubstr("valid.target is set, but valid.source is not"));
+}
+
 }  // namespace
 }  // namespace starling

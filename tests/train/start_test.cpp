@@ -161,6 +161,32 @@ TEST_F(StartTest, ARunThatCannotBeContinuedIsRefusedOrSetAside) {
   EXPECT_EQ(run_training(config("run")), 0);
 }
 
+TEST_F(StartTest, TheBestModelIsReplacedOnlyByABetterOne) {
+  const std::vector<Override> often = {{"valid.every", "1"}, {"train.learning-rate", "1e-2"}, {"train.warmup", "0"}, {"train.ema", "0"}};
+  const auto with = [&](std::vector<Override> more) {
+    more.insert(more.begin(), often.begin(), often.end());
+    return config("run", more);
+  };
+  EXPECT_EQ(run_training(with({})), 0);
+  const auto files = real_file_system();
+  ASSERT_EQ(best_checkpoint(*files, path("run"))->step, 4);
+  const std::string best = directory_hash(path("run/best"));
+  // From update 2 on, slower: better than update 2, and worse than what lies there.
+  fs::remove_all(path("run/checkpoints/step-00000004"));
+  EXPECT_EQ(run_training(with({{"train.learning-rate", "1e-5"}})), 0);
+  EXPECT_THAT(log("run"), HasSubstr("run/best stays the model of update 4: its cross-entropy of "));
+  EXPECT_EQ(directory_hash(path("run/best")), best);
+  // Faster again: what comes out is better in the end.
+  EXPECT_EQ(run_training(with({{"train.max-steps", "12"}})), 0);
+  EXPECT_EQ(best_checkpoint(*files, path("run"))->step, 12);
+  const std::string second = directory_hash(path("run/best"));
+  // By another text nothing can be compared.
+  write_word_pairs(path("c"), path("d"), 20, 4, 2, 3);
+  EXPECT_EQ(run_training(with({{"train.max-steps", "13"}, {"valid.source", path("c")}, {"valid.target", path("d")}})), 0);
+  EXPECT_EQ(directory_hash(path("run/best-before-13")), second);
+  EXPECT_EQ(best_checkpoint(*files, path("run"))->step, 13);
+}
+
 TEST_F(StartTest, FineTuningTakesArchitectureAndVocabularyFromTheInitialModel) {
   EXPECT_EQ(run_training(config("first", {{"model.dropout", "0.2"}, {"vocab.type", "bpe"}, {"model.norm", "post"}})), 0);
   const auto tuned = [&](std::vector<Override> more = {}) {

@@ -1,0 +1,54 @@
+#include "train/best_model.h"
+
+#include <fmt/format.h>
+
+#include "base/state.h"
+#include "train/judge.h"
+
+namespace starling {
+namespace {
+
+constexpr const char* kScore = "score.json";
+
+}  // namespace
+
+BestModel::BestModel(FileSystem& files, std::string run_directory, std::string metric, std::string measure, Say say)
+    : files_(files), run_(std::move(run_directory)), metric_(std::move(metric)), measure_(std::move(measure)), say_(std::move(say)) {}
+
+void BestModel::save(CheckpointStore& checkpoints, int64_t step, double score, int64_t known, std::vector<Part> parts) {
+  if (!ours_ && !gives_way(step, score, known)) return;
+  State record;
+  record.put("metric", metric_), record.put("score", score), record.put("measure", measure_);
+  parts.push_back(text_part(kScore, record.to_json()));
+  checkpoints.save_best(step, parts);
+  ours_ = true;
+}
+
+bool BestModel::gives_way(int64_t step, double score, int64_t known) {
+  const std::string best = join_path(run_, "best");
+  const auto there = best_checkpoint(files_, run_, say_);
+  if (!there) return true;
+  if (there->has(kScore)) {
+    const State record = State::from_json(files_.read_file(there->path(kScore)), there->path(kScore));
+    const double old = record.real("score");
+    if (record.text("metric") == metric_ && record.text("measure") == measure_) {
+      if (!better_score(metric_, old, score)) return true;
+      say_(fmt::format("{} stays the model of update {}: its {} of {:.4g} is better than {:.4g} after update {}", best, there->step,
+                       metric_, old, score, step));
+      return false;
+    }
+  } else if (there->step == known) {
+    return true;  // saved by a version that wrote no score
+  }
+  std::string aside = fmt::format("{}-before-{}", best, step);
+  for (int n = 2; files_.exists(aside); ++n) aside = fmt::format("{}-before-{}-{}", best, step, n);
+  files_.rename(best, aside);
+  files_.sync_directory(run_);
+  say_(
+      fmt::format("the best model so far, of update {}, was chosen by another measure than {} on the present validation text: it is kept "
+                  "in {}",
+                  there->step, metric_, aside));
+  return true;
+}
+
+}  // namespace starling
