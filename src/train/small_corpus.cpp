@@ -16,10 +16,12 @@ std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t upd
   if (!config.model.preset.starts_with("transformer") || !t.optimizer.optimizer.starts_with("adam")) return "";
   const double epochs = static_cast<double>(t.optimizer.warmup) / static_cast<double>(updates_an_epoch);
   if (epochs <= kEpochs) return "";
+  const bool large = config.model.preset == "transformer-base" || config.model.preset == "transformer-big";
   return fmt::format(
       "{} pairs are few: about {} updates an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; to see it "
-      "learn sooner, try --model.preset transformer-small --train.batch-tokens 2000 --train.warmup 400 --train.learning-rate 2e-3",
-      pairs, updates_an_epoch, t.optimizer.warmup, epochs);
+      "learn sooner, try {}{}--train.warmup 400 --train.learning-rate 2e-3",
+      pairs, updates_an_epoch, t.optimizer.warmup, epochs, large ? "--model.preset transformer-small " : "",
+      t.batch_tokens > 2000 ? "--train.batch-tokens 2000 " : "");
 }
 
 }  // namespace starling

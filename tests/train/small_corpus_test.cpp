@@ -14,7 +14,14 @@ TEST(SmallCorpus, AWarmUpOfManyEpochsIsNamed) {
   config.train.optimizer.warmup = 1000;
   const std::string advice = small_corpus_advice(config, 29000, 238);
   EXPECT_THAT(advice, HasSubstr("29000 pairs are few: about 238 updates an epoch, so that the warm-up of 1000 updates is 4.2 epochs"));
-  EXPECT_THAT(advice, HasSubstr("--train.warmup 400 --train.learning-rate 2e-3"));
+  EXPECT_THAT(advice,
+              HasSubstr("try --model.preset transformer-small --train.batch-tokens 2000 --train.warmup 400 --train.learning-rate 2e-3"));
+}
+
+TEST(SmallCorpus, WhatIsSmallAlreadyStaysAsItIs) {
+  Config config;
+  config.model = model_preset("transformer-tiny"), config.train.batch_tokens = 1000, config.train.optimizer.warmup = 4000;
+  EXPECT_THAT(small_corpus_advice(config, 29000, 476), HasSubstr("try --train.warmup 400 --train.learning-rate 2e-3"));
 }
 
 TEST(SmallCorpus, WhatIsAdvisedIsNotAdvisedAgain) {
