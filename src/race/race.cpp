@@ -16,6 +16,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/lock.h"
+#include "base/made_paths.h"
 #include "base/sha256.h"
 #include "decode/model_directory.h"
 #include "race/picture.h"
@@ -101,11 +102,15 @@ class Race {
   // ---- preparation ----
 
   void prepare() {
-    files_->make_directories(join_path(r_.output, "runs"));
-    files_->make_directories(join_path(r_.output, "replays"));
+    MadePaths made(*files_);  // a race that is refused leaves nothing behind
+    for (const char* name : {"lock", "runs", "replays", "vocab.spm", "source.spm", "target.spm", "data", "data.json"})
+      made.note(join_path(r_.output, name));
+    files_->make_directories(r_.output);
     lock_ = FileLock::try_acquire(join_path(r_.output, "lock"));
+    if (!lock_) made.keep();  // it is the other's
     if (!lock_)
       throw ConfigError(fmt::format("{}: another race uses this directory; wait for it, or choose another race.output", r_.output));
+    for (const char* name : {"runs", "replays"}) files_->make_directories(join_path(r_.output, name));
     if (fs::exists(records_path())) kept_ = parse_json_object(read_text_file(records_path()), records_path());
     const Config config = race_config(r_, {&r_.baseline, 1, r_.seeds.front(), r_.baseline.rates.front(), "", false});
     vocabularies_.emplace(open_vocabularies(config, *files_, progress_.say));
@@ -114,9 +119,8 @@ class Race {
         ranks_[{arm->name, static_cast<int>(workers)}] =
             ranks_for_workers(race_config(r_, {arm, static_cast<int>(workers), r_.seeds.front(), arm->rates.front(), "", false}),
                               vocabularies_->sizes(), static_cast<int>(workers));
-    store_.emplace(TokenStore::open_or_build(*files_, join_path(r_.output, "data"), config.data, vocabularies_->source(),
-                                             vocabularies_->target(), {}));
-    refuse_other_data(config);
+    store_.emplace(open_run_tokens(*files_, r_.output, config.data, *vocabularies_, {}, fs::exists(join_path(r_.output, "data.json")),
+                                   [&](const TokenStore& store) { refuse_other_data(config, store); }));
     if (ranks(r_.baseline, 1).count > 1)
       throw ConfigError(
           fmt::format("{}: one worker, by which all arms are measured, has a server with the strategy that all arms share; set "
@@ -128,14 +132,15 @@ class Race {
                     static_cast<double>(gradient_bytes_) / 4e6, config.train.batch_tokens, 1e3 * step_seconds_, config.train.max_steps));
     check_places();
     plan();
+    made.keep();
   }
 
   // Runs of one race see the same text and count the same words, whenever they are trained.
-  void refuse_other_data(const Config& config) const {
+  void refuse_other_data(const Config& config, const TokenStore& store) const {
     const std::optional<TokenizerChoice> tokenizer = race_tokenizer(r_, config.valid);
     if (tokenizer && !tokenizer->notice().empty()) say(tokenizer->notice());
     const std::string path = join_path(r_.output, "data.json");
-    Json now{{"training", data_digest(*store_)}};
+    Json now{{"training", data_digest(store)}};
     now["validation"] = sha256_file(*files_, config.valid.source) + sha256_file(*files_, config.valid.target);
     if (tokenizer) now["tokenizer"] = tokenizer->tokenizer.name();
     if (!fs::exists(path)) return files_->replace_file(path, now.dump() + "\n");

@@ -168,33 +168,15 @@ void RunDirectory::require_same_run(int64_t batch_tokens, int64_t worker_batch_t
 
 TokenStore RunDirectory::open_store(const Vocabularies& v, StoreBuild build) {
   build.checked = texts_checked_;
-  const std::string data = path("data"), aside = path("data.new");
-  const auto open = [&](const std::string& directory) {
-    return TokenStore::open_or_build(files_, directory, config_.data, v.source(), v.target(), build);
-  };
-  const auto check = [&](const TokenStore& store) {
+  lock();
+  made_.note(path("data"));
+  return open_run_tokens(files_, config_.train.output, config_.data, v, build, state_.has_value(), [&](const TokenStore& store) {
     if (state_ && state_->text("data") != data_digest(store))
       throw ConfigError(
           fmt::format("{}: this run was started with other training data, or other filters of it; restore that, or start afresh with "
                       "another train.output",
                       config_.train.output));
-  };
-  lock();
-  if (!state_ || TokenStore::look(files_, data, config_.data, v.source(), v.target()) == StoreState::current) {
-    made_.note(data);
-    TokenStore store = open(data);
-    check(store);
-    return store;
-  }
-  // The text may be the same in new files, or another one, whose run this is not: that is known once it is tokenised.
-  {
-    MadePaths made(files_);
-    made.note(aside);
-    check(open(aside));
-    files_.remove_all(data);
-    files_.rename(aside, data);
-  }
-  return TokenStore::open(files_, data, build.threads);
+  });
 }
 
 void RunDirectory::begin() {
@@ -246,6 +228,26 @@ void RunDirectory::require_owned() {
       fmt::format("{0}: this directory was removed, or made again for another run, since this training began; nothing more is saved "
                   "there, and this training ends: let one training at a time use {0}, and give others a train.output of their own",
                   config_.train.output));
+}
+
+TokenStore open_run_tokens(FileSystem& files, const std::string& run, const DataOptions& data, const Vocabularies& v,
+                           const StoreBuild& build, bool begun, const std::function<void(const TokenStore&)>& check) {
+  const std::string place = join_path(run, "data"), aside = join_path(run, "data.new");
+  const auto open = [&](const std::string& directory) {
+    return TokenStore::open_or_build(files, directory, data, v.source(), v.target(), build);
+  };
+  if (!begun || TokenStore::look(files, place, data, v.source(), v.target()) == StoreState::current) {
+    TokenStore store = open(place);
+    check(store);
+    return store;
+  }
+  // The text may be the same in new files, or another one, whose run this is not: that is known once it is tokenised.
+  MadePaths made(files);
+  made.note(aside);
+  check(open(aside));
+  files.remove_all(place);
+  files.rename(aside, place);
+  return TokenStore::open(files, place, build.threads);
 }
 
 std::string data_digest(const TokenStore& store) {

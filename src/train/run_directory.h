@@ -3,6 +3,7 @@
 // made. What holds models is never written over: a run that cannot be continued is refused, or set aside when train.restart says so.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,6 +73,11 @@ class RunDirectory {
   std::optional<CheckpointStore> checkpoints_;
   bool texts_checked_ = false, restarts_ = false;
 };
+
+// The tokens of a text in <run>/data. Where the run has begun, those of other files are made in <run>/data.new, and take that place when
+// `check` does not throw, as it does if they are not the run's: then <run>/data is as it was.
+TokenStore open_run_tokens(FileSystem& files, const std::string& run, const DataOptions& data, const Vocabularies& vocabularies,
+                           const StoreBuild& build, bool begun, const std::function<void(const TokenStore&)>& check);
 
 // Tells one training set from another, whatever its files are called: sizes, and tokens of up to 4,096 pairs spread evenly.
 std::string data_digest(const TokenStore& store);

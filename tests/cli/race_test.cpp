@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/cli/directory_hash.h"
 #include "tests/cli/program.h"
 
 namespace starling {
@@ -38,6 +39,22 @@ TEST_F(RaceVerbTest, WritesTablesAndPictureAndContinues) {
   const ShellOutcome second = race("race.yml --output out --set race.seeds=1,2 --set train.label-smoothing=0");
   EXPECT_EQ(second.status, 0);
   EXPECT_THAT(second.text, testing::Not(HasSubstr("training plain")));
+  // Other text is refused, and nothing is touched.
+  write("a", seeing(300, true)), write("b", seeing(300, false));
+  const std::string before = directory_hash(path("out"));
+  const ShellOutcome other = race("race.yml --output out --set race.seeds=1,2 --set train.label-smoothing=0");
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.text, HasSubstr("this race began with other training data than there is now"));
+  EXPECT_EQ(directory_hash(path("out")), before);
+}
+
+TEST_F(RaceVerbTest, ARefusedRaceLeavesNothingBehind) {
+  const ShellOutcome small = race("race.yml --output deep/new --set vocab.size=16");
+  EXPECT_EQ(small.status, 2) << small.text;
+  EXPECT_THAT(small.text, HasSubstr("a vocabulary of 16 pieces cannot hold the text's characters"));
+  write("b", "one\n");
+  EXPECT_EQ(race("race.yml --output deep/new").status, 3);
+  EXPECT_FALSE(std::filesystem::exists(path("deep")));
 }
 
 TEST_F(RaceVerbTest, RecommendsNothingAfterFourUpdates) {
