@@ -1,6 +1,7 @@
 // Reading and checking parallel text; the rules are described in docs/data.md.
 #include "data/corpus.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -24,40 +25,6 @@ const CorpusFiles& check_files(const CorpusFiles& files) {
     throw ConfigError("training data is read more than once and cannot come from standard input; store it in a file");
   return files;
 }
-
-// Walks over the corpora and hands out one line at a time.
-class LineWalk {
- public:
-  LineWalk(const DataOptions& options, Side side) : corpora_(options.train), side_(side) {}
-
-  bool next(std::string_view& line) {
-    if (target_waits_) {
-      target_waits_ = false;
-      line = target_;
-      return true;
-    }
-    if (!next_pair()) return false;
-    line = side_ == Side::target ? target_ : source_;
-    target_waits_ = side_ == Side::both;
-    return true;
-  }
-
- private:
-  bool next_pair() {
-    while (true) {
-      if (reader_ && reader_->next(source_, target_)) return true;
-      if (corpus_ == corpora_.size()) return false;
-      reader_.emplace(corpora_[corpus_++]);
-    }
-  }
-
-  std::vector<CorpusFiles> corpora_;
-  Side side_;
-  size_t corpus_ = 0;
-  std::optional<PairReader> reader_;
-  std::string_view source_, target_;
-  bool target_waits_ = false;
-};
 
 }  // namespace
 
@@ -113,10 +80,52 @@ DataError unequal_lines(const std::string& a, int64_t a_lines, const std::string
                                a_lines, a_lines, b, b_lines));
 }
 
-std::function<bool(std::string_view&)> corpus_lines(const DataOptions& options, Side side) {
+// Walks over the corpora and hands out one line at a time.
+class CorpusLines::LineWalk {
+ public:
+  LineWalk(const DataOptions& options, Side side) : corpora_(options.train), side_(side) {}
+
+  bool next(std::string_view& line) {
+    if (target_waits_) {
+      target_waits_ = false;
+      line = target_;
+      return true;
+    }
+    if (!next_pair()) return false;
+    line = side_ == Side::target ? target_ : source_;
+    target_waits_ = side_ == Side::both;
+    return true;
+  }
+  uint64_t bytes_read() const { return earlier_bytes_ + (reader_ ? reader_->bytes_read() : 0); }
+
+ private:
+  bool next_pair() {
+    while (true) {
+      if (reader_ && reader_->next(source_, target_)) return true;
+      if (corpus_ == corpora_.size()) return false;
+      earlier_bytes_ = bytes_read();
+      reader_.emplace(corpora_[corpus_++]);
+    }
+  }
+
+  std::vector<CorpusFiles> corpora_;
+  Side side_;
+  size_t corpus_ = 0;
+  uint64_t earlier_bytes_ = 0;
+  std::optional<PairReader> reader_;
+  std::string_view source_, target_;
+  bool target_waits_ = false;
+};
+
+CorpusLines::CorpusLines(const DataOptions& options, Side side) : bytes_(corpus_bytes(options)) {
   check_options(options);
-  auto walk = std::make_shared<LineWalk>(options, side);
-  return [walk](std::string_view& line) { return walk->next(line); };
+  walk_ = std::make_shared<LineWalk>(options, side);
+}
+
+bool CorpusLines::operator()(std::string_view& line) const { return walk_->next(line); }
+
+double CorpusLines::fraction() const {
+  return static_cast<double>(walk_->bytes_read()) / static_cast<double>(std::max<uint64_t>(bytes_, 1));
 }
 
 }  // namespace starling

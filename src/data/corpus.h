@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,8 +63,21 @@ std::vector<int64_t> check_corpora(const DataOptions& options, int threads = 1, 
 
 enum class Side { source, target, both };
 
-/// The lines of all corpora, one after the other (both: source, target, source, ...), as train_vocabulary wants them:
-/// false at the end; a view is valid until the next call.
-std::function<bool(std::string_view& line)> corpus_lines(const DataOptions& options, Side side);
+// The lines of all corpora, one after the other (both: source, target, source, ...), as train_vocabulary wants them: a call gives the
+// next line, valid until the next call, or returns false at the end. Copies walk together. Throws like PairReader.
+class CorpusLines {
+ public:
+  CorpusLines(const DataOptions& options, Side side);
+  bool operator()(std::string_view& line) const;
+  /// Share of the text that has been read.
+  double fraction() const;
+
+ private:
+  class LineWalk;
+  std::shared_ptr<LineWalk> walk_;
+  uint64_t bytes_;  // of all files
+};
+
+inline CorpusLines corpus_lines(const DataOptions& options, Side side) { return {options, side}; }
 
 }  // namespace starling

@@ -59,18 +59,28 @@ class Vocabulary {
 };
 
 struct VocabularyOptions {
-  std::string type = "unigram";        // or "bpe"
-  int64_t size = 8000;                 // pieces; fewer if the text does not hold so many
-  int64_t sample_lines = 2'000'000;    // SentencePiece holds its input in memory; more lines hardly change the result
-  double character_coverage = 0.9999;  // share of characters with a piece of their own; the rest becomes <unk>
-  uint64_t seed = 1;                   // of the sample
-  int threads = 16;                    // fixed, not the machine's: unigram training adds up floats per thread, so the result depends on it
+  std::string type = "unigram";          // or "bpe"
+  int64_t size = 8000;                   // pieces; fewer if the text does not hold so many
+  std::string normalization = "spaces";  // one of kNormalizations (text/normalization.h)
+  int64_t sample_lines = 0;              // different lines; 0: what memory and time allow
+  double character_coverage = 0.9999;    // share of characters with a piece of their own; the rest becomes <unk>
+  uint64_t seed = 1;                     // of the sample
+  int threads = 16;          // fixed, not the machine's: unigram training adds up floats per thread, so the result depends on it
+  int64_t memory_bytes = 0;  // that is there; 0: what the machine, cgroup and ulimit leave
 };
 
 struct VocabularyReport {
-  int64_t lines = 0;    // read
-  int64_t sampled = 0;  // used for training
-  int64_t size = 0;     // pieces obtained, at most VocabularyOptions::size
+  int64_t lines = 0;       // read
+  int64_t sampled = 0;     // different ones used for training
+  int64_t size = 0;        // pieces obtained, at most VocabularyOptions::size
+  int64_t stands_for = 0;  // lines that were like one of those used
+};
+
+// Who watches the training, and what helps to tell the time left. All may be empty.
+struct VocabularyWatch {
+  std::function<void(const std::string& line)> say;
+  std::function<double()> fraction;  // of the lines, given so far
+  std::function<double()> now;       // seconds; for tests
 };
 
 /// Gives the next line, valid until the next call, or returns false at the end.
@@ -78,6 +88,7 @@ using LineSource = std::function<bool(std::string_view& line)>;
 
 /// Trains a vocabulary on a seeded sample of the lines and writes it to `path` in one step (no half-written file is ever seen).
 /// Throws ConfigError for options that cannot work (the message names a size that does), DataError without any text, IoError.
-VocabularyReport train_vocabulary(const LineSource& lines, const VocabularyOptions& options, const std::string& path);
+VocabularyReport train_vocabulary(const LineSource& lines, const VocabularyOptions& options, const std::string& path,
+                                  const VocabularyWatch& watch = {});
 
 }  // namespace starling

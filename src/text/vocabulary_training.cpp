@@ -1,37 +1,45 @@
-// Training a vocabulary: a seeded reservoir sample (Vitter's algorithm R) of the lines, given to SentencePiece's trainer.
-// It runs in a child process, because it ends the process on text it does not like, and because its memory (some twenty bytes a
-// character) is then given back to the system.
+// Training a vocabulary: a sample of the lines (vocabulary_sample.h), weighted by how often each came, given to SentencePiece's trainer.
+// It runs in a child process, because it ends the process on text it does not like, and because its memory (some twenty-five bytes
+// a byte of the sample) is then given back to the system.
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <sentencepiece_trainer.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <thread>
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/random.h"
+#include "base/memory.h"
+#include "base/task_progress.h"
+#include "text/normalization.h"
 #include "text/unicode.h"
 #include "text/vocabulary.h"
 #include "text/vocabulary_format.h"
+#include "text/vocabulary_log.h"
+#include "text/vocabulary_sample.h"
 
 namespace starling {
 namespace {
 
 constexpr size_t kMaxLineBytes = 4192;            // SentencePiece leaves out longer lines (its max_sentence_length), so the sample does too
-constexpr uint64_t kSampleStream = 0x766f636162;  // the sample's own random stream
-
-struct Sample {
-  std::vector<std::string> lines;
-  int64_t seen = 0;  // lines read
-};
+constexpr uint64_t kSampleStream = 0x766f636162;  // the sample's own seed
+constexpr int64_t kSampleBytes = 40'000'000;      // of text; SentencePiece takes about a second a megabyte
+constexpr int64_t kMinSampleBytes = 1'000'000;
+constexpr int64_t kMemoryFactor = 25;  // SentencePiece's bytes for a byte of text
+constexpr int kRulesFd = 900;
+constexpr const char* kRulesPath = "/proc/self/fd/900";  // the child's; always the same, because SentencePiece writes it into the model
 
 bool is_blank(std::string_view line) {
   while (!line.empty()) {
@@ -42,37 +50,71 @@ bool is_blank(std::string_view line) {
   return true;
 }
 
-Sample sample_lines(const LineSource& lines, const VocabularyOptions& options) {
+struct Bounds {
+  int64_t lines, bytes;
+  std::string reason;  // of the bound on bytes
+};
+
+// Memory is a hard bound. Time is one unless the number of lines was asked for: the pieces hardly change with more (docs/data.md).
+Bounds sample_bounds(const VocabularyOptions& options) {
+  const UsableMemory memory = options.memory_bytes > 0 ? UsableMemory{options.memory_bytes, ""} : usable_memory();
+  const int64_t fits = std::max(kMinSampleBytes, memory.bytes / 2 / kMemoryFactor);
+  if (options.sample_lines > 0) return {options.sample_lines, fits, "more does not fit in half of " + memory.text()};
+  if (fits < kSampleBytes) return {INT64_MAX, fits, "more does not fit in half of " + memory.text()};
+  return {INT64_MAX, kSampleBytes, "more hardly changes the pieces"};
+}
+
+struct Sample {
+  std::vector<SampledLine> lines;
+  int64_t seen = 0;  // lines read
+  bool partial = false;
+};
+
+Sample sample_lines(const LineSource& lines, const VocabularyOptions& options, const Bounds& bounds, const VocabularyWatch& watch,
+                    TaskProgress& progress) {
   Sample sample;
-  Random random(options.seed, kSampleStream);
-  const auto capacity = static_cast<uint64_t>(options.sample_lines);
-  uint64_t usable = 0;
+  LineSampler sampler(options.seed ^ kSampleStream, bounds.lines, bounds.bytes);
   std::string_view line;
+  std::string spaced;
   while (lines(line)) {
-    ++sample.seen;
+    if (++sample.seen % 4096 == 0 && progress.due())
+      progress.tell(watch.fraction ? watch.fraction() : -1, fmt::format("{} lines read", sample.seen));
     if (line.size() > kMaxLineBytes || is_blank(line)) continue;
-    ++usable;
-    if (sample.lines.size() < capacity) {
-      sample.lines.emplace_back(line);
-    } else if (const uint64_t at = random.below(usable); at < capacity) {
-      sample.lines[at].assign(line);
+    if (line.find('\t') != std::string_view::npos) {  // separates line and count; every rule but identity makes it a space anyway
+      spaced.assign(line);
+      std::replace(spaced.begin(), spaced.end(), '\t', ' ');
+      line = spaced;
     }
+    sampler.add(line);
   }
+  sample.partial = sampler.full();
+  sample.lines = sampler.take();
   return sample;
 }
 
-// Hands the sample over line by line and frees what the trainer has copied.
+// Hands the sample over line by line, with counts if there are any, and frees what the trainer has copied.
 class SampleIterator : public sentencepiece::SentenceIterator {
  public:
-  explicit SampleIterator(std::vector<std::string>& lines) : lines_(lines) {}
+  SampleIterator(std::vector<SampledLine>& lines, bool counts) : lines_(lines), counts_(counts) { prepare(); }
   bool done() const override { return at_ >= lines_.size(); }
-  void Next() override { std::string().swap(lines_[at_++]); }
-  const std::string& value() const override { return lines_[at_]; }
+  void Next() override {
+    std::string().swap(lines_[at_++].text);
+    prepare();
+  }
+  const std::string& value() const override { return value_; }
   sentencepiece::util::Status status() const override { return {}; }
 
  private:
-  std::vector<std::string>& lines_;
+  void prepare() {
+    if (done()) return;
+    value_ = lines_[at_].text;
+    if (counts_) value_ += "\t" + std::to_string(lines_[at_].count);
+  }
+
+  std::vector<SampledLine>& lines_;
+  bool counts_;
   size_t at_ = 0;
+  std::string value_;
 };
 
 using TrainerArguments = std::unordered_map<std::string, std::string>;
@@ -81,23 +123,28 @@ void check_options(const VocabularyOptions& options) {
     throw ConfigError(fmt::format("the vocabulary type is \"{}\"; choose unigram or bpe", options.type));
   if (options.size < 8 || options.size > 1'000'000)
     throw ConfigError(fmt::format("the vocabulary size is {}; choose 8 to 1000000 pieces, e.g. 8000", options.size));
-  if (options.sample_lines < 1 || options.sample_lines > 100'000'000)
-    throw ConfigError(fmt::format("the vocabulary's sample is {} lines; choose 1 to 100000000, e.g. 2000000", options.sample_lines));
+  check_normalization(options.normalization);
+  if (options.sample_lines < 0 || options.sample_lines > 1'000'000'000)
+    throw ConfigError(fmt::format("the vocabulary's sample is {} lines; choose 1 to 1000000000, or 0 for what memory and time allow",
+                                  options.sample_lines));
   if (!(options.character_coverage >= 0.98 && options.character_coverage <= 1))
     throw ConfigError(fmt::format("the character coverage is {}; choose 0.98 to 1, e.g. 0.9999", options.character_coverage));
   if (options.threads < 1 || options.threads > 128)
     throw ConfigError(fmt::format("the vocabulary's threads are {}; choose 1 to 128", options.threads));
 }
 
-TrainerArguments trainer_arguments(const VocabularyOptions& options) {
+TrainerArguments trainer_arguments(const VocabularyOptions& options, bool counts) {
+  const bool spaces = options.normalization == kSpaces;
   return {{"model_type", options.type},
+          {"input_format", counts ? "tsv" : "text"},
+          {spaces ? "normalization_rule_tsv" : "normalization_rule_name", spaces ? kRulesPath : options.normalization},
           {"vocab_size", std::to_string(options.size)},
           {"hard_vocab_limit", "false"},  // fewer pieces if the text does not hold so many
           {"character_coverage", fmt::format("{}", options.character_coverage)},
           {"num_threads", std::to_string(options.threads)},
           {"max_sentence_length", std::to_string(kMaxLineBytes)},
           {"shuffle_input_sentence", "false"},
-          {"minloglevel", "2"},
+          {"minloglevel", "0"},
           {"unk_id", "0"},
           {"bos_id", "1"},
           {"eos_id", "2"},
@@ -135,11 +182,14 @@ class SharedFile {
     }
     return true;
   }
-  std::string content() const {
-    std::string bytes(static_cast<size_t>(std::max<off_t>(0, ::lseek(fd_, 0, SEEK_END))), '\0');
+  // From byte `begin` to the end. The size is asked for without moving the position, at which the child writes.
+  std::string content(size_t begin = 0) const {
+    struct stat info {};
+    if (::fstat(fd_, &info) != 0 || static_cast<size_t>(info.st_size) <= begin) return "";
+    std::string bytes(static_cast<size_t>(info.st_size) - begin, '\0');
     size_t have = 0;
     for (ssize_t count;
-         have < bytes.size() && (count = ::pread(fd_, bytes.data() + have, bytes.size() - have, static_cast<off_t>(have))) > 0;)
+         have < bytes.size() && (count = ::pread(fd_, bytes.data() + have, bytes.size() - have, static_cast<off_t>(begin + have))) > 0;)
       have += static_cast<size_t>(count);
     bytes.resize(have);
     return bytes;
@@ -152,16 +202,18 @@ class SharedFile {
 constexpr int kTrained = 0, kRefused = 3;  // the child's exit codes: the result is a model, or a message
 
 // The child: trains and leaves the result; never returns. What the trainer prints goes to `printed`, an interrupt ends it at once.
-[[noreturn]] void train_and_exit(std::vector<std::string>& lines, const TrainerArguments& arguments, SharedFile& result,
-                                 const SharedFile& printed) {
+[[noreturn]] void train_and_exit(std::vector<SampledLine>& lines, const VocabularyOptions& options, SharedFile& result,
+                                 const SharedFile& printed, const SharedFile& rules) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
   ::dup2(printed.fd(), STDERR_FILENO);
+  ::dup2(rules.fd(), kRulesFd);
   int code = kRefused;
   try {
-    SampleIterator iterator(lines);
+    const bool counts = std::any_of(lines.begin(), lines.end(), [](const SampledLine& line) { return line.count > 1; });
+    SampleIterator iterator(lines, counts);
     std::string model;
-    const auto status = sentencepiece::SentencePieceTrainer::Train(arguments, &iterator, &model);
+    const auto status = sentencepiece::SentencePieceTrainer::Train(trainer_arguments(options, counts), &iterator, &model);
     if (result.write(status.ok() ? model : status.ToString()) && status.ok()) code = kTrained;
   } catch (const std::exception& error) {
     result.write(error.what());
@@ -169,11 +221,16 @@ constexpr int kTrained = 0, kRefused = 3;  // the child's exit codes: the result
   ::_exit(code);
 }
 
-// What became of the child, or nothing if it ended by exit code.
-std::optional<std::string> wait_for(pid_t child, int& code) {
+// What became of the child, or nothing if it ended by exit code. Meanwhile `look` is called now and then.
+std::optional<std::string> wait_for(pid_t child, int& code, const std::function<void()>& look) {
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return fmt::format("waiting for it failed: {}", std::strerror(errno));
+  for (int pause_ms = 1;; pause_ms = std::min(2 * pause_ms, 100)) {
+    const pid_t ended = ::waitpid(child, &status, WNOHANG);
+    if (ended == child) break;
+    if (ended < 0 && errno != EINTR) return fmt::format("waiting for it failed: {}", std::strerror(errno));
+    look();
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
+  }
   code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   if (WIFSIGNALED(status) && WTERMSIG(status) != SIGABRT)
     return fmt::format("stopped by signal {}, {}", WTERMSIG(status),
@@ -181,33 +238,47 @@ std::optional<std::string> wait_for(pid_t child, int& code) {
   return std::nullopt;
 }
 
-std::string last_lines(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  if (text.size() > 400) text.erase(0, text.size() - 400);
-  return text.empty() ? "it gave no reason" : text;
-}
-
-std::string train_model(std::vector<std::string>& lines, const VocabularyOptions& options) {
-  const TrainerArguments arguments = trainer_arguments(options);
-  SharedFile result, printed;
+// The lines are freed as soon as the child has its copy.
+std::string train_model(std::vector<SampledLine> lines, const VocabularyOptions& options, TaskProgress& progress) {
+  SharedFile result, printed, rules;
+  if (!rules.write(space_rules())) throw IoError("no memory for a shared file");
   const pid_t child = ::fork();
   if (child < 0) throw IoError(fmt::format("no process to train the vocabulary in: {}; free some memory", std::strerror(errno)));
-  if (child == 0) train_and_exit(lines, arguments, result, printed);
+  if (child == 0) train_and_exit(lines, options, result, printed, rules);
+  std::vector<SampledLine>().swap(lines);
+  TrainerLog log(options.size);
+  size_t read = 0;
+  const auto look = [&] {
+    const std::string more = printed.content(read);
+    read += more.size();
+    const bool counted = log.fraction() >= 0;
+    log.add(more);
+    if (!counted && log.fraction() >= 0) progress.estimate_from(log.fraction());
+    if (progress.due()) progress.tell(log.fraction(), log.stage());
+  };
   int code = -1;
-  if (const auto stopped = wait_for(child, code)) training_failed(options, *stopped);
+  if (const auto stopped = wait_for(child, code, look)) training_failed(options, *stopped);
   if (code == kTrained) return result.content();
-  training_failed(options, last_lines(code == kRefused ? result.content() : printed.content()));
+  look();
+  training_failed(options, code == kRefused ? result.content() : log.errors());
 }
 
 }  // namespace
 
-VocabularyReport train_vocabulary(const LineSource& lines, const VocabularyOptions& options, const std::string& path) {
+VocabularyReport train_vocabulary(const LineSource& lines, const VocabularyOptions& options, const std::string& path,
+                                  const VocabularyWatch& watch) {
   check_options(options);
-  Sample sample = sample_lines(lines, options);
+  TaskProgress progress("vocabulary", watch.say, watch.now ? watch.now : steady_seconds);
+  const Bounds bounds = sample_bounds(options);
+  Sample sample = sample_lines(lines, options, bounds, watch, progress);
   if (sample.lines.empty())
     throw DataError(fmt::format("no usable line among the {} read to train a vocabulary; is the training text empty?", sample.seen));
-  VocabularyReport report{sample.seen, static_cast<int64_t>(sample.lines.size()), 0};
-  std::string model = vocabulary_format::sealed(train_model(sample.lines, options), options.size);
+  VocabularyReport report{sample.seen, static_cast<int64_t>(sample.lines.size()), 0, 0};
+  for (const SampledLine& line : sample.lines) report.stands_for += line.count;
+  if (sample.partial && watch.say && report.sampled < bounds.lines)
+    watch.say(
+        fmt::format("vocabulary: a sample of {} different lines, {} MB; {}", report.sampled, bounds.bytes / 1'000'000, bounds.reason));
+  std::string model = vocabulary_format::sealed(train_model(std::move(sample.lines), options, progress), options.size);
   report.size = Vocabulary::from_bytes(model, path).size();
   if (report.size <= 3) training_failed(options, "it found no pieces");  // <unk>, <s>, </s> alone
   real_file_system()->replace_file(path, model);

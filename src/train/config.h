@@ -40,8 +40,13 @@ void visit(Visitor& v, VocabConfig& c) {
   v.field("joint", c.joint, "one vocabulary for both sides");
   v.field("size", c.training.size, "pieces", 16, 1000000);
   v.choice("type", c.training.type, {"unigram", "bpe"}, "kind of subword model");
-  v.field("sample-lines", c.training.sample_lines, "lines that the vocabulary is trained on, a seeded sample; held in memory", 1,
-          1000000000);
+  v.choice("normalization", c.training.normalization, {"spaces", "identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"},
+           "what happens to text, also of translations, before it is cut into pieces: spaces = odd spaces and control characters only, "
+           "the others are SentencePiece's; decided when the vocabulary is trained");
+  v.field("sample-lines", c.training.sample_lines,
+          "different lines that the vocabulary is trained on, a seeded sample weighted by their counts; 0 = 40 MB of text, or less where "
+          "memory is short",
+          0, 1000000000);
   v.field("character-coverage", c.training.character_coverage, "share of the characters that get a piece of their own", 0.98, 1.0);
 }
 

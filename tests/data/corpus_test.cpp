@@ -27,13 +27,13 @@ TEST(Corpus, CountsThePairsOfEveryForm) {
 
   std::vector<std::string> lines;
   std::string_view line;
-  for (auto next = corpus_lines(options, Side::both); next(line);) lines.emplace_back(line);
+  for (CorpusLines next(options, Side::both); next(line);) lines.emplace_back(line);
   EXPECT_THAT(lines, ElementsAre("a", "A", "b", "B", "c", "C", "a", "A", "", "B"));
   lines.clear();
-  for (auto next = corpus_lines(options, Side::target); next(line);) lines.emplace_back(line);
+  for (CorpusLines next(options, Side::target); next(line);) lines.emplace_back(line);
   EXPECT_THAT(lines, ElementsAre("A", "B", "C", "A", "B"));
   lines.clear();
-  for (auto next = corpus_lines(options, Side::source); next(line);) lines.emplace_back(line);
+  for (CorpusLines next(options, Side::source); next(line);) lines.emplace_back(line);
   EXPECT_THAT(lines, ElementsAre("a", "b", "c", "a", ""));
 }
 

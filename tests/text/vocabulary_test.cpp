@@ -7,15 +7,18 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/random.h"
+#include "text/normalization.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -142,6 +145,95 @@ TEST_F(VocabularyTest, TravelsAsBytes) {
   EXPECT_EQ(copy.encode("running über"), loaded.encode("running über"));
 }
 
+// The finding: SentencePiece's own rule makes full-width and compatibility forms ordinary ones, so they can never be produced.
+TEST_F(VocabularyTest, KeepsEveryVisibleCharacter) {
+  const std::string wide = "\uff11\uff12\uff13\uff21\uff22\uff1f \u2460 \ufb01n \u00bd m\u00b2 \u2122 \u2026 \uff76\uff9e e\u0301 \u212b";
+  const std::string joined = "\u0646\u200c\u0645 \u0915\u094d\u200d\u0937 \u0e01\u200b\u0e02";  // joiners and breaks that writing needs
+  std::vector<std::string> lines = nonsense(200);
+  for (int i = 0; i < 20; ++i) lines.push_back(wide), lines.push_back(joined);
+  options_.size = 200;
+  options_.character_coverage = 1;
+  const auto back = [&](const std::string& text) {
+    const Vocabulary vocabulary = Vocabulary::load(path());
+    return vocabulary.decode(vocabulary.encode(text));
+  };
+  for (const char* type : {"unigram", "bpe"}) {
+    options_.type = type;
+    train(lines);
+    EXPECT_EQ(back(wide), wide);
+    EXPECT_EQ(back(joined), joined);
+    EXPECT_EQ(back("\u3000blue\u00a0\u202f\tHaus \u2009\x01wa\x7flks\u0085\ufeff\u2581"), "blue Haus walks");
+  }
+  options_.normalization = "nmt_nfkc";
+  train(lines);
+  EXPECT_EQ(back("\uff11\uff12\uff13 \u00bd"), "123 1\u20442");
+  options_.normalization = "nfkc_cf";
+  train(lines);
+  EXPECT_EQ(back("\uff21 BLUE"), "a blue");
+  options_.normalization = "identity";
+  train(lines);
+  EXPECT_EQ(back(wide), wide);
+}
+
+TEST_F(VocabularyTest, DescribesEveryNormalization) {
+  std::set<std::string> seen;
+  for (const char* name : kNormalizations) seen.insert(describe_normalization(name));
+  EXPECT_EQ(seen.size(), std::size(kNormalizations));
+}
+
+// Repeated lines are taken once and counted.
+TEST_F(VocabularyTest, WeighsRepeatedLines) {
+  std::vector<std::string> lines = nonsense(50), repeated;
+  for (int64_t i = 0; i < 300; ++i) repeated.push_back(lines[static_cast<size_t>(i * i) % lines.size()]);
+  const VocabularyReport report = train(repeated);
+  EXPECT_EQ(report.lines, 300);
+  EXPECT_EQ(report.stands_for, 300);
+  EXPECT_EQ(report.sampled, std::set<std::string>(repeated.begin(), repeated.end()).size());
+  // Counts weigh: a word of one line that comes ten thousand times gets a piece of its own before all others.
+  options_.size = 40;
+  lines.push_back("zyx\tzyx");
+  train(lines, "once");
+  for (int i = 0; i < 10000; ++i) lines.push_back("zyx\tzyx");
+  train(lines, "often");
+  EXPECT_GT(Vocabulary::load(path("once")).encode("zyx zyx").size(), 2u);
+  EXPECT_EQ(Vocabulary::load(path("often")).encode("zyx zyx").size(), 2u);
+}
+
+// A machine with little memory takes less, and says so; the same vocabulary comes out wherever that is the bound.
+TEST_F(VocabularyTest, TakesASampleThatFitsInMemory) {
+  std::vector<std::string> lines = nonsense(20000);  // 1.3 MB
+  for (size_t i = 0; i < lines.size(); ++i) lines[i] += std::to_string(i);
+  std::vector<std::string> said;
+  VocabularyWatch watch;
+  watch.say = [&](const std::string& line) { said.push_back(line); };
+  watch.now = [] { return 0.0; };
+  options_.type = "bpe";
+  options_.memory_bytes = 50 << 20;  // half of it, by 25 bytes a byte: 1.05 MB
+  const VocabularyReport report = train_vocabulary(lines_of(lines), options_, path(), watch);
+  EXPECT_EQ(report.lines, 20000);
+  EXPECT_GT(report.sampled, 14000);
+  EXPECT_LT(report.sampled, 19500);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_THAT(said[0], HasSubstr("different lines, 1 MB; more does not fit in half of 50 MiB"));
+}
+
+// The clock of the test runs a second a look, so that a short training has much to tell.
+TEST_F(VocabularyTest, TellsHowFarItIs) {
+  const std::vector<std::string> lines = nonsense(8192);
+  for (const std::string type : {"unigram", "bpe"}) {
+    options_.type = type;
+    double time = 0;
+    std::vector<std::string> said;
+    VocabularyWatch watch;
+    watch.say = [&](const std::string& line) { said.push_back(line); };
+    watch.fraction = [] { return 0.5; };
+    watch.now = [&] { return time += 1; };
+    train_vocabulary(lines_of(lines), options_, path(), watch);
+    EXPECT_THAT(said, Contains(HasSubstr(" lines read, 50 %, 0:0"))) << type;
+    EXPECT_THAT(said, Contains(HasSubstr("vocabulary: SentencePiece ")));
+  }
+}
+
 TEST_F(VocabularyTest, IsAPureFunctionOfTheSeed) {
   const std::vector<std::string> lines = nonsense(3000);
   options_.sample_lines = 40;
@@ -180,7 +272,8 @@ TEST_F(VocabularyTest, RefusesOptionsThatCannotBeMeant) {
   };
   EXPECT_THAT(refusal({.type = "word"}), HasSubstr("choose unigram or bpe"));
   EXPECT_THAT(refusal({.size = -1}), HasSubstr("size is -1"));
-  EXPECT_THAT(refusal({.sample_lines = 0}), HasSubstr("sample is 0 lines"));
+  EXPECT_THAT(refusal({.normalization = "nfd"}), HasSubstr("normalization is \"nfd\"; choose spaces, identity, nfkc, nmt_nfkc, "));
+  EXPECT_THAT(refusal({.sample_lines = -1}), HasSubstr("sample is -1 lines"));
   EXPECT_THAT(refusal({.character_coverage = 2}), HasSubstr("coverage is 2"));
   EXPECT_THAT(refusal({.threads = 0}), HasSubstr("threads are 0"));
   EXPECT_FALSE(std::filesystem::exists(path()));
@@ -196,7 +289,7 @@ TEST_F(VocabularyTest, OutlivesItsTrainer) {
   // Nothing is left of these characters after normalisation, which the trainer answers by ending its process.
   for (const char* type : {"unigram", "bpe"}) {
     options_.type = type;
-    const std::string message = message_of<DataError>([&] { train({"\x01\x02", "\u200b\u200b"}); });
+    const std::string message = message_of<DataError>([&] { train({"\x01\x02", "\ufeff\x7f"}); });
     EXPECT_THAT(message, HasSubstr("SentencePiece could not train a vocabulary (")) << type;
   }
 }
