@@ -3,6 +3,7 @@
 #include "base/memory.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <fstream>
@@ -132,5 +133,12 @@ std::string UsableMemory::text() const {
 }
 
 UsableMemory usable_memory(const std::string& root) { return Bounds(root).smallest(); }
+
+PeakMemory peak_memory() {
+  rusage own{}, children{};
+  getrusage(RUSAGE_SELF, &own);
+  getrusage(RUSAGE_CHILDREN, &children);
+  return {int64_t{own.ru_maxrss} * 1024, int64_t{children.ru_maxrss} * 1024};
+}
 
 }  // namespace starling

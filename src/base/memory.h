@@ -19,4 +19,10 @@ struct UsableMemory {
 // can be found out. `root` is the directory that holds proc/ and the cgroups' mount points: other than "/" for tests.
 UsableMemory usable_memory(const std::string& root = "/");
 
+struct PeakMemory {
+  int64_t own = 0;       // bytes resident at once: this process
+  int64_t children = 0;  // the largest of its children that have ended
+};
+PeakMemory peak_memory();
+
 }  // namespace starling

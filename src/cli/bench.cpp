@@ -140,7 +140,7 @@ void add_common(CLI::App* sub, BenchArguments& a) {
 }  // namespace
 
 void add_bench(CLI::App& app) {
-  auto* bench = app.add_subcommand("bench", "measure training or translating against the machine's own limits");
+  auto* bench = app.add_subcommand("bench", "measure training, translating or preparing data against the machine's own limits");
   bench->require_subcommand(1);
   auto a = std::make_shared<BenchArguments>();
   auto* train = bench->add_subcommand("train", "throughput and efficiency of training on synthetic sentences, with a profile by operation");
@@ -175,6 +175,7 @@ void add_bench(CLI::App& app) {
       ->capture_default_str();
   translate->callback([a] { run_translate_bench(*a); });
   add_bench_distributed(*bench);
+  add_bench_data(*bench);
 }
 
 }  // namespace starling

@@ -74,6 +74,7 @@ struct VocabularyReport {
   int64_t sampled = 0;     // different ones used for training
   int64_t size = 0;        // pieces obtained, at most VocabularyOptions::size
   int64_t stands_for = 0;  // lines that were like one of those used
+  int64_t sampled_bytes = 0;
 };
 
 // Who watches the training, and what helps to tell the time left. All may be empty.

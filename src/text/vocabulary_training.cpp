@@ -273,11 +273,14 @@ VocabularyReport train_vocabulary(const LineSource& lines, const VocabularyOptio
   Sample sample = sample_lines(lines, options, bounds, watch, progress);
   if (sample.lines.empty())
     throw DataError(fmt::format("no usable line among the {} read to train a vocabulary; is the training text empty?", sample.seen));
-  VocabularyReport report{sample.seen, static_cast<int64_t>(sample.lines.size()), 0, 0};
-  for (const SampledLine& line : sample.lines) report.stands_for += line.count;
+  VocabularyReport report{sample.seen, static_cast<int64_t>(sample.lines.size())};
+  for (const SampledLine& line : sample.lines) {
+    report.stands_for += line.count;
+    report.sampled_bytes += static_cast<int64_t>(line.text.size());
+  }
   if (sample.partial && watch.say && report.sampled < bounds.lines)
-    watch.say(
-        fmt::format("vocabulary: a sample of {} different lines, {} MB; {}", report.sampled, bounds.bytes / 1'000'000, bounds.reason));
+    watch.say(fmt::format("vocabulary: a sample of {} different lines, {} MB; {}", report.sampled, report.sampled_bytes / 1'000'000,
+                          bounds.reason));
   std::string model = vocabulary_format::sealed(train_model(std::move(sample.lines), options, progress), options.size);
   report.size = Vocabulary::from_bytes(model, path).size();
   if (report.size <= 3) training_failed(options, "it found no pieces");  // <unk>, <s>, </s> alone

@@ -1,12 +1,11 @@
 #include "train/bench.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 
 #include "backend/cpu/product_times.h"
+#include "base/memory.h"
 #include "base/random.h"
 #include "train/replica.h"
 
@@ -14,12 +13,6 @@ namespace starling {
 namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-int64_t peak_memory() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return int64_t{usage.ru_maxrss} * 1024;
-}
 
 }  // namespace
 
@@ -88,7 +81,7 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
     result.target_tokens_per_second = static_cast<double>(target) / elapsed;
     result.source_tokens_per_second = static_cast<double>(source) / elapsed;
   }
-  result.peak_bytes = peak_memory();
+  result.peak_bytes = peak_memory().own;
   double attention_flops = 0;
   {
     ProfiledBackend profiled(*backend);
