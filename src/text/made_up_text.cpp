@@ -10,7 +10,7 @@
 namespace starling {
 namespace {
 
-constexpr uint64_t kStems = 500'000;
+constexpr uint64_t kStems = 200'000;
 constexpr double kMeanWords = 21, kSpread = 0.6;  // of a sentence: log-normal
 constexpr int64_t kMostWords = 80;
 
@@ -38,7 +38,7 @@ std::vector<std::string> stems(uint64_t seed, bool target) {
   const Sounds& sounds = sounds_of(target);
   std::vector<std::string> words(kStems);
   for (uint64_t rank = 0; rank < kStems; ++rank) {
-    const uint64_t least = rank < 100 ? 1 : rank < 10000 ? 2 : 3;
+    const uint64_t least = rank < 2000 ? 1 : 2;
     for (uint64_t parts = least + random.below(2); parts > 0; --parts)
       words[rank].append(one_of(sounds.onsets, random)).append(one_of(sounds.vowels, random)).append(one_of(sounds.codas, random));
   }

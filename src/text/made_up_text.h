@@ -1,5 +1,5 @@
 // Parallel text of made-up words for measurements of data preparation, where the demo corpus with its some hundred words would flatter:
-// half a million stems with endings, frequencies by Zipf's law, lengths as in news text, some numbers and punctuation. The "translation"
+// 200,000 stems with endings, frequencies by Zipf's law, lengths as in news text, some numbers and punctuation. The "translation"
 // has other words for the same stems in nearly the same order. Nobody should judge a model by it.
 #pragma once
 

@@ -7,6 +7,8 @@
 namespace starling {
 
 constexpr const char* kSpaces = "spaces";  // ours; the others are SentencePiece's names
+constexpr int kSpaceRulesFd = 900;         // where SentencePiece finds our rule; always the same, because it writes the path into the model
+constexpr const char* kSpaceRulesPath = "/proc/self/fd/900";
 constexpr const char* kNormalizations[] = {kSpaces, "identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"};
 
 /// Throws ConfigError unless `name` is one of them.

@@ -1,14 +1,16 @@
 // Numbers of fields are those of sentencepiece_model.proto: ModelProto {1 pieces, 2 trainer_spec, 3 normalizer_spec, 5 denormalizer_spec,
-// 200 and above for extensions}, NormalizerSpec {2 precompiled_charsmap}.
+// 200 and above for extensions}, NormalizerSpec {1 name, 2 precompiled_charsmap, 6 normalization_rule_tsv}.
 #include "text/vocabulary_format.h"
 
 #include <cstring>
 #include <vector>
 
+#include "text/normalization.h"
+
 namespace starling::vocabulary_format {
 namespace {
 
-constexpr uint32_t kTrainer = 2, kNormalizer = 3, kDenormalizer = 5, kCharsMap = 2;
+constexpr uint32_t kTrainer = 2, kNormalizer = 3, kDenormalizer = 5, kCharsMap = 2, kRuleName = 1, kRulesFrom = 6;
 constexpr uint32_t kModelType = 3, kVocabularySize = 4, kCharacterCoverage = 10;  // of TrainerSpec
 constexpr uint32_t kAskedSize = 7302;                                             // ours, in the range for extensions, as the checksum
 constexpr std::string_view kAskedSizeTag = "\xb0\xc8\x03";                        // field 7302, a varint
@@ -101,6 +103,18 @@ bool safe_normalizer(std::string_view spec) {
   return fields.ok();
 }
 
+// A model does not name our rule, but it keeps the path that the rule was read from, which is always the same.
+std::string normalization_of(std::string_view spec) {
+  std::string name;
+  Fields fields(spec);
+  Field field;
+  while (fields.next(field)) {
+    if (field.number == kRuleName) name = field.bytes;
+    if (field.number == kRulesFrom && field.bytes == kSpaceRulesPath) return kSpaces;
+  }
+  return name;
+}
+
 std::string little_endian(uint64_t value) {
   std::string bytes;
   for (int i = 0; i < 8; ++i) bytes += static_cast<char>(value >> (8 * i));
@@ -145,10 +159,12 @@ std::optional<std::string> defect(std::string_view model) {
 std::optional<Settings> settings(std::string_view model) {
   std::optional<Settings> found;
   int64_t asked = 0;
+  std::string normalization;
   Fields fields(model);
   Field field;
   while (fields.next(field)) {
     if (field.number == kAskedSize) asked = static_cast<int64_t>(field.value);
+    if (field.number == kNormalizer) normalization = normalization_of(field.bytes);
     if (field.number != kTrainer) continue;
     found.emplace();
     Fields inner(field.bytes);
@@ -163,7 +179,7 @@ std::optional<Settings> settings(std::string_view model) {
       }
     }
   }
-  if (found) found->asked_size = asked;
+  if (found) found->asked_size = asked, found->normalization = normalization;
   return found;
 }
 

@@ -24,6 +24,7 @@ struct Settings {
   int64_t size = 8000;                 // pieces
   int64_t asked_size = 0;              // pieces that were asked for, of which the text may have held fewer; 0: not told
   double character_coverage = 0.9995;  // to the precision of a float
+  std::string normalization;           // SentencePiece's name of the rule; "spaces" for ours
 };
 /// Of sound bytes; nothing if they do not say.
 std::optional<Settings> settings(std::string_view model);

@@ -38,8 +38,6 @@ constexpr uint64_t kSampleStream = 0x766f636162;  // the sample's own seed
 constexpr int64_t kSampleBytes = 40'000'000;      // of text; SentencePiece takes about a second a megabyte
 constexpr int64_t kMinSampleBytes = 1'000'000;
 constexpr int64_t kMemoryFactor = 25;  // SentencePiece's bytes for a byte of text
-constexpr int kRulesFd = 900;
-constexpr const char* kRulesPath = "/proc/self/fd/900";  // the child's; always the same, because SentencePiece writes it into the model
 
 bool is_blank(std::string_view line) {
   while (!line.empty()) {
@@ -137,7 +135,7 @@ TrainerArguments trainer_arguments(const VocabularyOptions& options, bool counts
   const bool spaces = options.normalization == kSpaces;
   return {{"model_type", options.type},
           {"input_format", counts ? "tsv" : "text"},
-          {spaces ? "normalization_rule_tsv" : "normalization_rule_name", spaces ? kRulesPath : options.normalization},
+          {spaces ? "normalization_rule_tsv" : "normalization_rule_name", spaces ? kSpaceRulesPath : options.normalization},
           {"vocab_size", std::to_string(options.size)},
           {"hard_vocab_limit", "false"},  // fewer pieces if the text does not hold so many
           {"character_coverage", fmt::format("{}", options.character_coverage)},
@@ -207,7 +205,7 @@ constexpr int kTrained = 0, kRefused = 3;  // the child's exit codes: the result
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
   ::dup2(printed.fd(), STDERR_FILENO);
-  ::dup2(rules.fd(), kRulesFd);
+  ::dup2(rules.fd(), kSpaceRulesFd);
   int code = kRefused;
   try {
     const bool counts = std::any_of(lines.begin(), lines.end(), [](const SampledLine& line) { return line.count > 1; });

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "text/normalization.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {
@@ -29,16 +30,26 @@ Vocabulary open_vocabulary(const Config& c, FileSystem& files, const std::string
   if (files.exists(path)) {
     Vocabulary vocabulary = Vocabulary::load(path);
     require_settings(c.vocab.training, vocabulary, path, fmt::format(", or remove {} to have another one trained", path));
+    const auto made = vocabulary_format::settings(vocabulary.bytes());
+    if (made && !made->normalization.empty() && made->normalization != c.vocab.training.normalization)
+      say(fmt::format("vocabulary {}: keeps its own normalization {}; vocab.normalization {} is for vocabularies that are trained", path,
+                      made->normalization, c.vocab.training.normalization));
     return vocabulary;
   }
   const double start = steady_seconds();
-  say(fmt::format("vocabulary {}: training {} with {} pieces", path, c.vocab.training.type, c.vocab.training.size));
+  say(fmt::format("vocabulary {}: training {} with {} pieces; normalization {}", path, c.vocab.training.type, c.vocab.training.size,
+                  describe_normalization(c.vocab.training.normalization)));
   files.make_directories(parent_path(path));
   VocabularyOptions options = c.vocab.training;
   options.seed = c.train.seed;
-  const VocabularyReport report = train_vocabulary(corpus_lines(c.data, side), options, path);
-  say(fmt::format("vocabulary {}: {} pieces{} from {} of {} lines in {:.1f} s", path, report.size,
-                  report.size < options.size ? " (the text holds no more)" : "", report.sampled, report.lines, steady_seconds() - start));
+  const CorpusLines lines(c.data, side);
+  VocabularyWatch watch;
+  watch.say = say;
+  watch.fraction = [&] { return lines.fraction(); };
+  const VocabularyReport report = train_vocabulary(lines, options, path, watch);
+  say(fmt::format("vocabulary {}: {} pieces{} from {} different lines, {} of {} read, in {:.1f} s", path, report.size,
+                  report.size < options.size ? " (the text holds no more)" : "", report.sampled, report.stands_for, report.lines,
+                  steady_seconds() - start));
   return Vocabulary::load(path);
 }
 
@@ -86,6 +97,8 @@ void copy_settings(const Vocabulary& vocabulary, VocabConfig& to) {
   if (!made) return;
   to.training.size = made->asked_size > 0 ? made->asked_size : made->size;
   if (made->type == "unigram" || made->type == "bpe") to.training.type = made->type;
+  for (const char* name : kNormalizations)
+    if (made->normalization == name) to.training.normalization = name;
   if (static_cast<float>(to.training.character_coverage) != static_cast<float>(made->character_coverage))
     to.training.character_coverage = made->character_coverage;
 }

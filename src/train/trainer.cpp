@@ -1,6 +1,5 @@
 #include "train/trainer.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 
 #include "base/affinity.h"
 #include "base/config.h"
+#include "base/memory.h"
 #include "base/sha256.h"
 #include "base/state.h"
 #include "comm/threads.h"
@@ -770,13 +770,17 @@ class Trainer {
     const std::string why = signal == SIGINT ? "interrupted; the same command continues"
                             : signal         ? fmt::format("stopped by signal {}; the same command continues", signal)
                                              : limit_reached();
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    progress_.event(
-        {{"type", "stop"}, {"step", step()}, {"reason", why}, {"seconds", elapsed()}, {"peak_memory_mib", usage.ru_maxrss / 1024}});
+    const PeakMemory peak = peak_memory();
+    const std::string child = peak.children > 0 ? fmt::format(", vocabulary training {} MiB", peak.children >> 20) : "";
+    progress_.event({{"type", "stop"},
+                     {"step", step()},
+                     {"reason", why},
+                     {"seconds", elapsed()},
+                     {"peak_memory_mib", peak.own >> 20},
+                     {"peak_child_memory_mib", peak.children >> 20}});
     std::string text =
-        fmt::format("{}: {} updates in {}, peak memory {} MiB; everything is in {}", why, step(),
-                    duration_text(elapsed()) + (world_.simulated ? " virtual" : ""), usage.ru_maxrss / 1024, config_.train.output);
+        fmt::format("{}: {} updates in {}, peak memory {} MiB{}; everything is in {}", why, step(),
+                    duration_text(elapsed()) + (world_.simulated ? " virtual" : ""), peak.own >> 20, child, config_.train.output);
     if (const double bound = model_->config().clip; bound > config_.model.clip)
       text += fmt::format(
           "; its states are bounded by {:.3g} and not yet by model.clip {:g}: train.clip-steps or max-steps is more than "

@@ -173,6 +173,10 @@ TEST_F(VocabularyTest, KeepsEveryVisibleCharacter) {
   options_.normalization = "identity";
   train(lines);
   EXPECT_EQ(back(wide), wide);
+  EXPECT_EQ(vocabulary_format::settings(bytes())->normalization, "identity");
+  options_.normalization = "spaces";
+  train(lines);
+  EXPECT_EQ(vocabulary_format::settings(bytes())->normalization, "spaces");
 }
 
 TEST_F(VocabularyTest, DescribesEveryNormalization) {
