@@ -129,6 +129,7 @@ class Trainer {
 
   void prepare() {
     require_data(config_);
+    if (first()) require_tokenizer(config_.valid);
     comm_settings(config_.strategy, comm());
     require_one_configuration();
     const bool divide = config_.train.threads == 0 && comm().size() > 1 && !world_.simulated;

@@ -43,6 +43,11 @@ SearchOptions search_options(const ValidConfig& c) {
           .max_length_offset = c.max_length_offset};
 }
 
+void require_tokenizer(const ValidConfig& c) {
+  const bool needed = c.enabled() && std::any_of(c.metrics.begin(), c.metrics.end(), is_tokenized);
+  if (needed && c.tokenize != "auto") bleu_tokenizer_from(c.tokenize);
+}
+
 Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies, bool scores, std::string_view japanese)
     : config_(config), vocabularies_(vocabularies) {
   ParallelSentences s = read_sentences(config.source, config.target, vocabularies);

@@ -52,6 +52,10 @@ class Validator {
   int64_t truncated_ = 0;
 };
 
+// Throws as bleu_tokenizer_from does when valid.tokenize names what cannot be opened and a metric needs it: long before there is a
+// Validator.
+void require_tokenizer(const ValidConfig& config);
+
 // The search that validation uses and that the model directory records.
 SearchOptions search_options(const ValidConfig& config);
 

@@ -89,6 +89,17 @@ TEST_F(UnspacedTest, BleuRisesAndTheBestModelIsATrainedOne) {
   EXPECT_GT(best_step(), 20);
 }
 
+TEST_F(UnspacedTest, AMissingModelOfTheTokenizerIsRefusedBeforeAnythingIsMade) {
+  Config c = config();
+  c.valid.tokenize = "spm:" + path("no.model");
+  testing::internal::CaptureStdout();
+  EXPECT_THROW(run_training(c), IoError);
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), Not(HasSubstr("vocabulary")));
+  EXPECT_FALSE(fs::exists(path("run/data")));
+  c.valid.metrics = {"cross-entropy"}, c.train.max_steps = 1;  // which needs no tokenizer
+  EXPECT_EQ(run_training(c), 0);
+}
+
 // A run that began without MeCab, here one whose text was Thai at first, goes on with characters for Japanese, whatever is installed now.
 TEST_F(UnspacedTest, WhatAutoChoseIsKept) {
   Config c = config();
