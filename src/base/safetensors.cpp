@@ -55,20 +55,23 @@ std::vector<const NamedBytes*> in_file_order(std::span<const NamedBytes> tensors
 
 // The header's text, padded with spaces so that the data is aligned.
 std::string make_header(const std::vector<const NamedBytes*>& order, const SafetensorsMetadata& metadata) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
-  uint64_t at = 0;
-  for (const NamedBytes* tensor : order) {
-    const uint64_t end = at + tensor->data.size();
-    header.push_back({tensor->name, {{"dtype", tensor->dtype}, {"shape", tensor->shape}, {"data_offsets", {at, end}}}});
-    at = end;
-  }
-  std::string text;
+  std::string text = "{";  // put together here, since ordered_json looks through all entries before it adds one
+  const auto add = [&](const std::string& name, const nlohmann::ordered_json& value) {
+    text += text.size() > 1 ? "," : "";
+    text += Json(name).dump() + ":" + value.dump();
+  };
   try {
-    text = header.dump();
-  } catch (const nlohmann::ordered_json::exception& error) {
+    if (!metadata.empty()) add("__metadata__", metadata);
+    uint64_t at = 0;
+    for (const NamedBytes* tensor : order) {
+      const uint64_t end = at + tensor->data.size();
+      add(tensor->name, {{"dtype", tensor->dtype}, {"shape", tensor->shape}, {"data_offsets", {at, end}}});
+      at = end;
+    }
+  } catch (const Json::exception& error) {
     CHECK(false, "a tensor's name or the metadata is not UTF-8: {}", error.what());
   }
+  text += "}";
   const uint64_t used = prefix_bytes + text.size();
   text.append((data_alignment - used % data_alignment) % data_alignment, ' ');
   CHECK(text.size() <= header_limit_bytes, "a safetensors header of {} bytes", text.size());
