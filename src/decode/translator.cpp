@@ -5,6 +5,9 @@
 #include <exception>
 #include <thread>
 
+#include "base/memory.h"
+#include "decode/search_need.h"
+
 namespace starling {
 
 Translator::Translator(Model& model, const Vocabularies& vocabularies, const SearchOptions& options, int64_t batch_sentences,
@@ -33,6 +36,28 @@ void Translator::translate_batch(Worker& worker, std::span<const size_t> which, 
     result.clear();
     for (const Hypothesis& h : found[i]) result.push_back({vocabularies_.target().decode(h.tokens), h.log_probability, h.score, h.length});
   }
+}
+
+void Translator::require_memory_for(std::span<const std::span<const size_t>> batches, std::span<const std::vector<int32_t>> sources) {
+  std::vector<SearchNeed> needs;
+  int64_t sentences = 0, sum = 0;
+  Model& model = *workers_.front().model;
+  for (const auto& batch : batches) {
+    int64_t tokens = 0;
+    for (const size_t i : batch) tokens += static_cast<int64_t>(sources[i].size());
+    needs.push_back(search_need(model.config(), model.vocabulary(), options_, static_cast<int64_t>(batch.size()), tokens,
+                                size_of(model.parameters().backend().activation())));
+    sentences = std::max(sentences, static_cast<int64_t>(batch.size()));
+  }
+  const size_t together = std::min(workers_.size(), needs.size());
+  std::partial_sort(needs.begin(), needs.begin() + static_cast<ptrdiff_t>(together), needs.end(),
+                    [](const SearchNeed& a, const SearchNeed& b) { return a.total() > b.total(); });
+  for (size_t i = 0; i < together; ++i) sum += needs[i].total();
+  if (sum <= granted_) return;
+  UsableMemory memory = usable_memory();
+  memory.bytes += granted_;
+  require_memory(std::span(needs).first(together), options_, sentences, memory);
+  granted_ = sum;
 }
 
 std::vector<std::vector<int32_t>> Translator::encode(std::span<const std::string> lines) {
@@ -73,6 +98,7 @@ std::vector<std::vector<Translation>> Translator::translate_encoded(std::span<co
     begin = end;
   }
 
+  require_memory_for(batches, sources);
   std::atomic<size_t> next{0};
   std::vector<std::exception_ptr> errors(workers_.size());
   const auto work = [&](size_t worker) {

@@ -26,7 +26,7 @@ class Translator {
              int64_t max_source_tokens = 1000);
 
   // The n_best translations of each line, best first; an empty line gives an empty translation. Longer sources than
-  // max_source_tokens are cut there, and counted.
+  // max_source_tokens are cut there, and counted. ConfigError when beam and batches need more memory than there is.
   std::vector<std::vector<Translation>> translate(std::span<const std::string> lines) { return translate_encoded(encode(lines)); }
 
   // The two halves of that, to translate the same text several times. Sources end with end of sentence; that of an empty line is empty.
@@ -46,6 +46,8 @@ class Translator {
     std::unique_ptr<Model> model;
     SearchWork work;
   };
+  // ConfigError, before anything is computed, when the largest batches side by side need more memory than may be used.
+  void require_memory_for(std::span<const std::span<const size_t>> batches, std::span<const std::vector<int32_t>> sources);
   void translate_batch(Worker& worker, std::span<const size_t> which, std::span<const std::vector<int32_t>> sources,
                        std::vector<std::vector<Translation>>& results) const;
 
@@ -54,6 +56,7 @@ class Translator {
   SearchOptions options_;
   int64_t batch_sentences_, max_source_tokens_;
   int64_t truncated_ = 0, output_tokens_ = 0;
+  int64_t granted_ = 0;  // bytes that searches have had and that the workers keep for the next
 };
 
 }  // namespace starling

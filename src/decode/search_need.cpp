@@ -1,0 +1,58 @@
+// Counted from what models/transformer.cpp and models/gnmt.cpp allocate in next_logits and what beam_search.cpp keeps; the tests compare
+// with what a process really takes.
+#include "decode/search_need.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace starling {
+namespace {
+
+int64_t limit_of(const SearchOptions& o, double source_tokens) {
+  return std::max<int64_t>(1, static_cast<int64_t>(o.max_length_factor * source_tokens) + o.max_length_offset);
+}
+
+// What every decoder row takes during a step, elements of activations: three sub-layers of a Transformer's layer one after the other.
+int64_t transformer_row(const ModelConfig& c) { return c.decoder_layers * (14 * c.width + c.feed_forward) + 2 * c.width; }
+
+}  // namespace
+
+SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabulary, const SearchOptions& options, int64_t sentences,
+                       int64_t tokens, int64_t activation_bytes) {
+  const int64_t D = config.width, V = vocabulary.target_size, wide = options.beam;
+  const double mean = static_cast<double>(tokens) / static_cast<double>(std::max<int64_t>(sentences, 1));
+  const int64_t limit = limit_of(options, mean);
+  const int64_t length = options.fixed_length ? limit : std::min(limit, static_cast<int64_t>(mean) + 1);
+  SearchNeed need;
+  need.rows = sentences * wide;
+  const int64_t continuations = std::min(options.beam + (options.fixed_length ? 1 : 0), V);
+  need.scores = need.rows * (V * 4 + continuations * 8);
+  const int64_t looked_at = wide * tokens;  // pairs of a hypothesis and a source token
+  if (config.preset.starts_with("gnmt")) {
+    need.activations = need.rows * config.decoder_layers * D * (14 * activation_bytes + 32) + looked_at * 4;
+    need.states = need.rows * config.decoder_layers * D * (activation_bytes + 4) + tokens * 2 * D * activation_bytes;
+  } else {
+    const int64_t pair = 2 * D * activation_bytes;  // key and value
+    need.activations = (need.rows * transformer_row(config) + tokens * (9 * D + config.feed_forward)) * activation_bytes;
+    need.states = (need.rows * length + tokens) * config.decoder_layers * pair + need.rows * length * 12 + looked_at * 4;
+  }
+  need.states += need.rows * length * 8;  // the tree of prefixes
+  if (options.coverage_penalty > 0) need.states += looked_at * 8;
+  return need;
+}
+
+void require_memory(std::span<const SearchNeed> needs, const SearchOptions& options, int64_t sentences, const UsableMemory& memory) {
+  SearchNeed sum;
+  for (const SearchNeed& n : needs) sum.rows += n.rows, sum.scores += n.scores, sum.activations += n.activations, sum.states += n.states;
+  if (sum.total() <= memory.bytes) return;
+  const auto mebibytes = [](int64_t bytes) { return bytes >> 20; };
+  throw ConfigError(
+      fmt::format("a beam of {} for {} sentence{} at a time on {} thread{} needs about {} MiB ({} hypotheses: scores of all pieces {} MiB, "
+                  "activations {} "
+                  "MiB, caches {} MiB), but usable is {}; lower the beam (--beam, valid.beam), --batch-size or --threads",
+                  options.beam, sentences, sentences == 1 ? "" : "s", needs.size(), needs.size() == 1 ? "" : "s", mebibytes(sum.total()),
+                  sum.rows, mebibytes(sum.scores), mebibytes(sum.activations), mebibytes(sum.states), memory.text()));
+}
+
+}  // namespace starling

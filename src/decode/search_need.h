@@ -1,0 +1,31 @@
+// The memory that a beam search takes, known before it starts: a wide beam times a large batch is easily more than there is, and a process
+// that asks for more than its share is killed without a word.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/memory.h"
+#include "decode/beam_search.h"
+
+namespace starling {
+
+// Bytes at the peak of one beam_search, without the weights.
+struct SearchNeed {
+  int64_t rows = 0;         // hypotheses extended at once
+  int64_t scores = 0;       // their scores of all target pieces, and the best of them
+  int64_t activations = 0;  // of one step, and of encoding the sources
+  int64_t states = 0;       // caches of prefixes and sources, and which rows they are
+  int64_t total() const { return scores + activations + states; }
+};
+
+// Of a batch of sources with `tokens` tokens in all. Translations are taken to be as long as their sources on average (`options` may fix
+// their length or limit it to less); `activation_bytes` is the size of one activation.
+SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabulary, const SearchOptions& options, int64_t sentences,
+                       int64_t tokens, int64_t activation_bytes);
+
+// ConfigError with all numbers when searches that run side by side (`needs`, largest first) take more than `memory`. `sentences`: of one.
+void require_memory(std::span<const SearchNeed> needs, const SearchOptions& options, int64_t sentences, const UsableMemory& memory);
+
+}  // namespace starling

@@ -1,0 +1,138 @@
+// What a search is said to need is what a process takes for it, and more than there is is refused with the numbers before it is taken.
+#include "decode/search_need.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "base/error.h"
+#include "models/model.h"
+
+namespace starling {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int64_t kMiB = 1 << 20;
+
+struct Case {
+  std::string name;
+  ModelConfig config;
+  int64_t vocabulary, sentences, source_tokens;
+  SearchOptions options;
+};
+
+int64_t status_line(const std::string& key) {  // KiB
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(key)) return std::stoll(line.substr(key.size()));
+  return 0;
+}
+
+class SearchNeedIs : public testing::TestWithParam<Case> {};
+
+// In a process of its own, whose peak is that of the search.
+TEST_P(SearchNeedIs, WhatAProcessTakes) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  const Case& c = GetParam();
+  const ModelVocabulary vocabulary{c.vocabulary, c.vocabulary};
+  const std::vector<std::vector<int32_t>> sources(static_cast<size_t>(c.sentences), [&] {
+    std::vector<int32_t> source(static_cast<size_t>(c.source_tokens), 5);
+    source.back() = 2;
+    return source;
+  }());
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto backend = make_backend("cpu:f32", 1);
+    const auto model = make_model(c.config, vocabulary, *backend, 1, false);
+    SearchOptions small = c.options;
+    small.beam = 2;
+    beam_search(*model, vocabulary, std::span(sources).first(1), small);  // packs the weights, makes code
+    const int64_t before = status_line("VmRSS:");
+    beam_search(*model, vocabulary, sources, c.options);
+    const int64_t taken = (status_line("VmHWM:") - before) * 1024;
+    _exit(write(ends[1], &taken, sizeof taken) == sizeof taken ? 0 : 1);
+  }
+  int64_t taken = 0;
+  EXPECT_EQ(read(ends[0], &taken, sizeof taken), static_cast<ssize_t>(sizeof taken));
+  int status = 0;
+  waitpid(child, &status, 0);
+  close(ends[0]), close(ends[1]);
+  ASSERT_EQ(status, 0);
+  const SearchNeed need = search_need(c.config, vocabulary, c.options, c.sentences, c.sentences * c.source_tokens, 4);
+  RecordProperty("taken_mib", static_cast<int>(taken / kMiB));
+  EXPECT_GT(taken, 40 * kMiB) << "too small to tell";
+  EXPECT_GT(need.total(), taken * 2 / 3) << taken / kMiB << " MiB taken";
+  EXPECT_LT(need.total(), taken * 3 / 2) << taken / kMiB << " MiB taken";
+}
+
+ModelConfig small_model(const std::string& preset, int64_t width, int64_t layers) {
+  ModelConfig c = model_preset(preset);
+  c.width = width, c.feed_forward = 2 * width, c.heads = 4, c.encoder_layers = c.decoder_layers = layers;
+  return c;
+}
+
+const Case kCases[] = {
+    {"ManyPieces",
+     small_model("transformer-tiny", 64, 2),
+     16000,
+     8,
+     12,
+     {.beam = 128, .max_length_factor = 0, .max_length_offset = 3, .fixed_length = true}},
+    {"LongTargets",
+     small_model("transformer-tiny", 64, 4),
+     300,
+     8,
+     12,
+     {.beam = 64, .max_length_factor = 0, .max_length_offset = 70, .fixed_length = true}},
+    {"ManyActivations",
+     small_model("transformer-tiny", 256, 4),
+     500,
+     8,
+     12,
+     {.beam = 128, .max_length_factor = 0, .max_length_offset = 4, .fixed_length = true}},
+    {"Recurrent",
+     small_model("gnmt-small", 128, 3),
+     16000,
+     8,
+     12,
+     {.beam = 128, .max_length_factor = 0, .max_length_offset = 3, .fixed_length = true}},
+};
+INSTANTIATE_TEST_SUITE_P(All, SearchNeedIs, testing::ValuesIn(kCases), [](const auto& info) { return info.param.name; });
+
+TEST(SearchNeed, IsRefusedWithItsNumbers) {
+  const ModelConfig base = model_preset("transformer-base");
+  const SearchOptions options{.beam = 1024};
+  const SearchNeed one = search_need(base, {32000, 32000}, options, 64, 64 * 30, 2);
+  EXPECT_EQ(one.rows, 65536);
+  EXPECT_EQ(one.scores, 65536ll * (32000 * 4 + 1024 * 8));
+  EXPECT_GT(one.total(), int64_t{15} << 30) << "this took 17 GB once";
+  const std::vector<SearchNeed> two{one, one};
+  EXPECT_NO_THROW(require_memory(two, options, 64, {2 * one.total(), ""}));
+  try {
+    require_memory(two, options, 64, {12000 * kMiB, "the cgroup's limit of 16000 MiB (/x/memory.max)"});
+    FAIL();
+  } catch (const ConfigError& e) {
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("a beam of 1024 for 64 sentences at a time on 2 threads"), HasSubstr("131072 hypotheses"),
+                                HasSubstr(fmt::format("about {} MiB", 2 * one.total() / kMiB)), HasSubstr("usable is 12000 MiB"),
+                                HasSubstr("/x/memory.max"), HasSubstr("--beam"), HasSubstr("--batch-size")));
+  }
+}
+
+// Ordinary settings must never be refused on an ordinary machine: 4 of 16 GiB for a base model, beam 4, batches of 64 on 8 threads.
+TEST(SearchNeed, OrdinarySearchesFit) {
+  const std::vector<SearchNeed> needs(8, search_need(model_preset("transformer-base"), {32000, 32000}, {}, 64, 64 * 40, 4));
+  EXPECT_NO_THROW(require_memory(needs, {}, 64, {4096 * kMiB, ""}));
+}
+
+}  // namespace
+}  // namespace starling
