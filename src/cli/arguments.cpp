@@ -6,6 +6,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "backend/backend.h"
+#include "base/affinity.h"
 #include "base/config.h"
 #include "base/error.h"
 #include "cli/verbs.h"
@@ -14,6 +15,8 @@
 
 namespace starling {
 namespace {
+
+constexpr int kMostThreads = 4096;
 
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -87,8 +90,17 @@ void add_precision_option(CLI::App& verb, std::string& precision) {
 }
 
 void add_threads_option(CLI::App& verb, int& threads) {
-  verb.add_option("--threads", threads, "computing threads; 0 = all cores this process may use")
-      ->check(CLI::Range(0, 4096))
+  // What is out of range is left to the check.
+  const auto fit = [](std::string& text) {
+    int asked = 0;
+    if (CLI::detail::lexical_cast(text, asked) && asked > 0 && asked <= kMostThreads)
+      text = std::to_string(threads_to_use(
+          asked, usable_core_list(), [](const std::string& line) { fmt::print(stderr, "starling: warning: --threads: {}\n", line); }));
+    return std::string();
+  };
+  verb.add_option("--threads", threads, "computing threads, at most the cores this process may use; 0 = all of them")
+      ->check(CLI::Range(0, kMostThreads))
+      ->transform(CLI::Validator(fit, "", "cores"))
       ->capture_default_str();
 }
 

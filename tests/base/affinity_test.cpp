@@ -27,6 +27,21 @@ TEST(Affinity, FollowsANarrowerMask) {
   }).join();
 }
 
+TEST(Affinity, ThreadsAreNeverMoreThanCores) {
+  std::vector<std::string> warnings;
+  const auto warn = [&](const std::string& line) { warnings.push_back(line); };
+  const std::vector<int> cores{0, 1, 2, 5};
+  EXPECT_EQ(threads_to_use(0, cores, warn), 4);
+  EXPECT_EQ(threads_to_use(3, cores, warn), 3);
+  EXPECT_EQ(threads_to_use(4, cores, warn), 4);
+  EXPECT_TRUE(warnings.empty());
+  EXPECT_EQ(threads_to_use(64, cores, warn), 4);
+  EXPECT_EQ(threads_to_use(2, {7}, warn), 1);
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_EQ(warnings[0], "64 threads were asked for, but this process may use cores 0-2, 5 only: computing with 4 threads");
+  EXPECT_EQ(warnings[1], "2 threads were asked for, but this process may use core 7 only: computing with 1 thread");
+}
+
 TEST(Affinity, Text) {
   EXPECT_EQ(cores_text({3}), "core 3");
   EXPECT_EQ(cores_text({0, 1}), "cores 0-1");
