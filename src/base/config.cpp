@@ -6,11 +6,8 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
 #include <set>
 
 #include "base/error.h"
@@ -544,20 +541,6 @@ bool ConfigDocument::has(const std::string& section, const std::string& key) con
 
 void ConfigDocument::read(std::span<const ConfigSection> sections, const KeyAdvice& advice) const {
   Reader(file_, sections, advice).document(*root_);
-}
-
-std::string read_text_file(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
-  std::string text;
-  char chunk[1 << 16];
-  errno = file ? 0 : errno;
-  while (file && errno == 0) {
-    const size_t n = std::fread(chunk, 1, sizeof chunk, file.get());
-    text.append(chunk, n);
-    if (n == 0) break;
-  }
-  if (!file || std::ferror(file.get())) throw IoError(fmt::format("cannot read {}: {}", in_quotes(path), std::strerror(errno)));
-  return text;
 }
 
 void apply_override(std::span<const ConfigSection> sections, const std::string& name, const std::string& text, const KeyAdvice& advice) {

@@ -156,9 +156,6 @@ class ConfigDocument {
   std::shared_ptr<const YAML::Node> root_;
 };
 
-// The bytes of a file; IoError when it cannot be read.
-std::string read_text_file(const std::string& path);
-
 // Assigns `text` to the field named "section.key", or "section.list.0.key" within a list of structs (0 to the present size, which appends);
 // lists of strings are given comma-separated. ConfigError as for files, with "command line" as the place.
 void apply_override(std::span<const ConfigSection> sections, const std::string& name, const std::string& text,

@@ -13,36 +13,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <utility>
+
+#include "base/system_reason.h"
 
 namespace starling {
 namespace {
 
 constexpr size_t piece_bytes = 1 << 20;  // fits the second-level cache, so that hashing and copying a piece touch memory once
 
-std::string hint(int error) {
-  switch (error) {
-    case EACCES:
-    case EPERM:
-      return "; check the permissions, or choose another directory";
-    case ENOENT:
-      return "; check the path";
-    case EROFS:
-      return "; the file system is read-only: choose another directory";
-    case ENOSPC:
-    case EDQUOT:
-      return "; the disk or the quota is used up: free some space or choose another directory";
-    case EMFILE:
-    case ENFILE:
-      return "; too many files are open: raise the limit (ulimit -n)";
-    default:
-      return "";
-  }
-}
-
 [[noreturn]] void fail(const std::string& what, const std::string& path, int error) {
-  throw IoError(fmt::format("{}: cannot {}: {}{}", path, what, std::strerror(error), hint(error)));
+  throw IoError(fmt::format("{}: cannot {}: {}", path, what, system_reason(error)));
 }
 
 void require(bool fine, const char* what, const std::string& path) {
@@ -79,6 +60,22 @@ int fsync_retrying(int number) {
   return result;
 }
 
+// A file that is read as a whole must have an end. A named pipe would even keep open() waiting, hence O_NONBLOCK, which regular files
+// ignore.
+int open_regular(const std::string& path, uint64_t& size) {
+  Handle handle(open_retrying(path, O_RDONLY | O_NONBLOCK));
+  require(handle.get() >= 0, "open the file", path);
+  struct stat status;
+  require(::fstat(handle.get(), &status) == 0, "inspect the file", path);
+  if (!S_ISREG(status.st_mode))
+    throw IoError(fmt::format("{}: is not a regular file but {}; name a file", path,
+                              S_ISDIR(status.st_mode)    ? "a directory"
+                              : S_ISFIFO(status.st_mode) ? "a pipe"
+                                                         : "a device"));
+  size = static_cast<uint64_t>(status.st_size);
+  return handle.release();
+}
+
 class PosixOutputFile final : public OutputFile {
  public:
   PosixOutputFile(const std::string& path, uint64_t expected_bytes)
@@ -113,12 +110,7 @@ class PosixOutputFile final : public OutputFile {
 class PosixMappedFile final : public MappedFile {
  public:
   explicit PosixMappedFile(const std::string& path) {
-    const Handle handle(open_retrying(path, O_RDONLY));
-    require(handle.get() >= 0, "open the file", path);
-    struct stat status;
-    require(::fstat(handle.get(), &status) == 0, "inspect the file", path);
-    if (!S_ISREG(status.st_mode)) throw IoError(fmt::format("{}: is not a regular file", path));
-    size_ = static_cast<size_t>(status.st_size);
+    const Handle handle(open_regular(path, size_));
     if (size_ == 0) return;
     address_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, handle.get(), 0);
     require(address_ != MAP_FAILED, "map the file into memory", path);
@@ -130,7 +122,7 @@ class PosixMappedFile final : public MappedFile {
 
  private:
   void* address_ = nullptr;
-  size_t size_ = 0;
+  uint64_t size_ = 0;
 };
 
 class PosixFileSystem final : public FileSystem {
@@ -140,8 +132,8 @@ class PosixFileSystem final : public FileSystem {
   }
 
   void read_pieces(const std::string& path, const std::function<void(std::span<const std::byte>)>& take) override {
-    const Handle handle(open_retrying(path, O_RDONLY));
-    require(handle.get() >= 0, "open the file", path);
+    uint64_t size = 0;
+    const Handle handle(open_regular(path, size));
     std::vector<std::byte> piece(piece_bytes);
     for (;;) {
       const ssize_t count = ::read(handle.get(), piece.data(), piece.size());
@@ -234,10 +226,26 @@ void FileSystem::write_file(const std::string& path, std::string_view content) {
   file->close();
 }
 
+namespace {
+
+void remove_quietly(FileSystem& files, const std::string& path) {
+  try {
+    files.remove(path);
+  } catch (const IoError&) {  // what went wrong before is what matters
+  }
+}
+
+}  // namespace
+
 void FileSystem::replace_file(const std::string& path, std::string_view content) {
   const std::string parent = parent_path(path), aside = join_path(parent, ".tmp-" + file_name(path));
-  write_file(aside, content);
-  rename(aside, path);
+  try {
+    write_file(aside, content);
+    rename(aside, path);
+  } catch (...) {
+    remove_quietly(*this, aside);
+    throw;
+  }
   sync_directory(parent);
 }
 
@@ -295,7 +303,7 @@ IoError detail::write_error(const std::string& path, int error, uint64_t written
                     "free some space or choose another directory",
                     path, expected, written));
   }
-  return IoError(fmt::format("{}: writing failed after {} bytes: {}{}", path, written, std::strerror(error), hint(error)));
+  return IoError(fmt::format("{}: writing failed after {} bytes: {}", path, written, system_reason(error)));
 }
 
 }  // namespace starling

@@ -57,7 +57,7 @@ class FileSystem {
 
   // Opens a file for writing, empty. `expected_bytes` (0: unknown) only serves the message when the disk is full.
   virtual std::unique_ptr<OutputFile> create(const std::string& path, uint64_t expected_bytes = 0) = 0;
-  // Hands over the content in order, in pieces of at most 1 MiB.
+  // Hands over the content of a regular file in order, in pieces of at most 1 MiB.
   virtual void read_pieces(const std::string& path, const std::function<void(std::span<const std::byte>)>& take) = 0;
   virtual std::unique_ptr<MappedFile> map(const std::string& path) = 0;
   // Moves `from` to `to` in one indivisible act; a file at `to` is replaced, a directory there must be empty.
@@ -80,7 +80,7 @@ class FileSystem {
   std::string read_file(const std::string& path, uint64_t limit_bytes = uint64_t{1} << 40);
   // Creates or overwrites the file and syncs it. Not indivisible: see replace_file.
   void write_file(const std::string& path, std::string_view content);
-  // Like write_file, but after a crash the path holds either the old content or the new, whole.
+  // Like write_file, but after a crash or failure the path holds either the old content or the new, whole.
   void replace_file(const std::string& path, std::string_view content);
   // Makes a directory and whatever is missing above it, durably.
   void make_directories(const std::string& path);

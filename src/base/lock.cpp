@@ -10,13 +10,14 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/system_reason.h"
 
 namespace starling {
 
 std::unique_ptr<FileLock> FileLock::try_acquire(const std::string& path) {
   for (;;) {
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (descriptor < 0) throw IoError(fmt::format("{}: cannot be opened: {}; is the directory writable?", path, std::strerror(errno)));
+    if (descriptor < 0) throw IoError(fmt::format("{}: cannot be opened: {}", path, system_reason(errno)));
     std::unique_ptr<FileLock> lock(new FileLock(descriptor, path));
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) return nullptr;

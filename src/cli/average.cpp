@@ -1,6 +1,7 @@
 // The verb `starling average`: the mean of the weights of several checkpoints, as a model directory.
 #include <algorithm>
 
+#include "base/outputs.h"
 #include "cli/verbs.h"
 #include "decode/model_directory.h"
 
@@ -32,6 +33,7 @@ void run_average(const AverageArguments& a) {
   if (a.models.empty() && a.run.empty()) throw ConfigError("name the checkpoints to average, or a run with --run");
   if (!a.models.empty() && !a.run.empty()) throw ConfigError("name either checkpoints or --run, not both");
   if (a.last > 0 && a.run.empty()) throw ConfigError("--last needs --run RUN_DIRECTORY");
+  if (files->exists(a.output)) throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", a.output));
   const std::vector<std::string> paths = a.models.empty() ? checkpoints_of(*files, a.run, a.last) : a.models;
   const auto backend = make_backend("cpu:f32", 1);
   LoadedModel result = load_model(*files, paths.back(), *backend);  // the newest: its description is what training came to
@@ -46,6 +48,9 @@ void run_average(const AverageArguments& a) {
     const std::vector<double> values = next.model->parameters().values().to_doubles();
     for (size_t k = 0; k < sum.size(); ++k) sum[k] += values[k];
   }
+  std::vector<NamedPath> inputs;
+  for (const std::string& path : paths) inputs.push_back({"the checkpoint", describe_model(*files, path).directory});
+  refuse_own_input({"--output", a.output}, inputs);
   for (double& v : sum) v /= static_cast<double>(paths.size());
   result.model->parameters().values().from_doubles(sum);
   files->make_directories(parent_path(a.output));
@@ -62,7 +67,7 @@ void add_average(CLI::App& app) {
   sub->add_option("checkpoints", a->models, "checkpoints or model directories; the last one gives the settings");
   sub->add_option("--run", a->run, "run directory whose last checkpoints are taken");
   sub->add_option("--last", a->last, "how many of them; default: all that are kept")->check(CLI::Range(1, 100000));
-  sub->add_option("-o,--output", a->output, "model directory to write")->required();
+  sub->add_option("-o,--output", a->output, "model directory to write; must not exist")->required();
   sub->callback([a] { run_average(*a); });
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/outputs.h"
 #include "cli/cluster.h"
 #include "cli/help.h"
 
@@ -104,6 +105,7 @@ void run(Arguments a, const ClusterArguments& cluster) {
         "bench distributed measures updates that all ranks make together, and {} has none; 'starling simulate' shows what a run "
         "of it takes",
         o.strategy.name));
+  if (!a.write_cluster.empty()) refuse_own_input({"--write-cluster", a.write_cluster}, {{"--cluster", cluster.file()}});
   const auto show = [&](const BenchDistributedResult& r, bool simulated) {
     if (a.format == "json")
       std::cout << to_json(r, simulated).dump(1) << "\n";
@@ -117,7 +119,8 @@ void run(Arguments a, const ClusterArguments& cluster) {
     if (o.steps == 0) o.steps = 16;
     o.say = [](const std::string& line) { std::cerr << line << std::endl; };
     const auto say = [&](const std::string& line) { (a.format == "json" ? std::cerr : std::cout) << line << std::endl; };
-    const Scenario scenario = cluster.load(o.train, "", say);
+    std::optional<ComputeModel> measured;
+    const Scenario scenario = cluster.load(o.train, "", say, measured);
     o.say(fmt::format("simulating {} ranks with {}: making models and batches", scenario.ranks, a.preset));
     BenchDistributedResult result;
     const SimulationResult simulation = simulate(scenario, [&](World& world) {
@@ -146,7 +149,7 @@ void add_bench_distributed(CLI::App& bench) {
   verb->add_option("--precision", a->train.precision, "auto, bf16 or f32")
       ->check(CLI::IsMember({"auto", "bf16", "f32"}))
       ->capture_default_str();
-  verb->add_option("--threads", a->train.threads, "computing threads of a rank; 0 = all cores it may use")->check(CLI::Range(0, 4096));
+  add_threads_option(*verb, a->train.threads);  // of a rank
   verb->add_option("--batch-tokens", a->train.batch_tokens, "target tokens of a worker and step")
       ->check(CLI::Range(16, 1000000))
       ->capture_default_str();

@@ -6,6 +6,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text_files.h"
 #include "cli/help.h"
 
 namespace starling {
@@ -38,7 +39,7 @@ bool ClusterArguments::given() const {
 }
 
 Scenario ClusterArguments::load(const BenchTrainOptions& model, const std::string& frozen,
-                                const std::function<void(const std::string&)>& say) const {
+                                const std::function<void(const std::string&)>& say, std::optional<ComputeModel>& measured) const {
   Scenario scenario;
   const std::vector<ConfigSection> sections = sections_of(scenario);
   const auto given = [&](const std::string& key, const ConfigDocument* document) {
@@ -47,10 +48,10 @@ Scenario ClusterArguments::load(const BenchTrainOptions& model, const std::strin
                        [&](const auto& option) { return option.first == "cluster." + key && option.second->count() > 0; });
   };
   std::optional<ConfigDocument> document;
-  if (!file_.empty()) document.emplace(read_text_file(file_), file_), document->read(sections);
+  if (!file_.empty()) document.emplace(read_config_file(file_), file_), document->read(sections);
   bool rates = true;
   for (const char* key : kRates) rates = rates && given(key, document ? &*document : nullptr);
-  if (!rates) scenario.compute = measured_rates(model, frozen, say);
+  if (!rates) scenario.compute = measured_rates(model, frozen, say), measured = scenario.compute;
   if (document) document->read(sections);
   for (const auto& [name, option] : keys_)
     if (option->count() > 0) apply_override(sections, name, option->results().back());
@@ -65,10 +66,10 @@ BenchTrainOptions calibration_model(const Config& c) {
 }
 
 ComputeModel measured_rates(const BenchTrainOptions& model, const std::string& frozen, const std::function<void(const std::string&)>& say) {
-  Scenario kept, standard;
+  Scenario kept;
   if (!frozen.empty() && std::filesystem::exists(frozen)) {
     const std::vector<ConfigSection> sections = sections_of(kept);
-    ConfigDocument(read_text_file(frozen), frozen).read(sections);
+    ConfigDocument(read_config_file(frozen), frozen).read(sections);
     say(fmt::format("computing rates: those of {}", frozen));
     return kept.compute;
   }
@@ -83,13 +84,19 @@ ComputeModel measured_rates(const BenchTrainOptions& model, const std::string& f
       "memory {:.1f} GB/s{}",
       model.threads, model.threads == 1 ? "" : "s", c.forward_gflops, c.backward_gflops, c.update_gb_s, c.memory_gb_s,
       frozen.empty() ? "" : "; kept in " + frozen));
-  if (!frozen.empty()) {
-    const std::vector<ConfigSection> defaults = sections_of(standard);
-    const auto files = real_file_system();
-    files->make_directories(parent_path(frozen));
-    files->replace_file(frozen, write_config(sections_of(kept), {.defaults = defaults}));
-  }
   return to;
+}
+
+void keep_rates(const ComputeModel& rates, const std::string& frozen) {
+  if (frozen.empty() || std::filesystem::exists(frozen)) return;
+  Scenario kept, standard;
+  ComputeModel& to = kept.compute;
+  to.forward_gflops = rates.forward_gflops, to.backward_gflops = rates.backward_gflops, to.update_gb_s = rates.update_gb_s,
+  to.memory_gb_s = rates.memory_gb_s;
+  const std::vector<ConfigSection> defaults = sections_of(standard);
+  const auto files = real_file_system();
+  files->make_directories(parent_path(frozen));
+  files->replace_file(frozen, write_config(sections_of(kept), {.defaults = defaults}));
 }
 
 void write_cluster(const std::string& path, const BenchDistributedResult& r) {

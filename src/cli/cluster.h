@@ -2,6 +2,7 @@
 // of computing that are not given are measured on this machine once and written down.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,11 @@ class ClusterArguments {
   static std::shared_ptr<ClusterArguments> add_to(CLI::App& verb);
   // Whether any of them is given.
   bool given() const;
+  const std::string& file() const { return file_; }
   // The scenario. Rates of computing come from the file or the command line; else from `frozen`, if that file exists; else they are
-  // measured with `model` and written to `frozen` ("" = nowhere). `say` gets a line about it.
-  Scenario load(const BenchTrainOptions& model, const std::string& frozen, const std::function<void(const std::string&)>& say) const;
+  // measured with `model`, and are `measured`, to be kept there with keep_rates. `say` gets a line about it.
+  Scenario load(const BenchTrainOptions& model, const std::string& frozen, const std::function<void(const std::string&)>& say,
+                std::optional<ComputeModel>& measured) const;
 
  private:
   std::string file_;
@@ -29,8 +32,11 @@ class ClusterArguments {
 // What is measured for a training configuration.
 BenchTrainOptions calibration_model(const Config& config);
 
-// Rates of computing: from `frozen` if that file exists, else measured with `model` and written there ("" = nowhere). `say` gets a line.
+// Rates of computing: from `frozen` if that file exists, else measured with `model`. `say` gets a line.
 ComputeModel measured_rates(const BenchTrainOptions& model, const std::string& frozen, const std::function<void(const std::string&)>& say);
+
+// Writes rates to `frozen`, unless that file exists: once nothing can be refused any more. "" = nowhere.
+void keep_rates(const ComputeModel& rates, const std::string& frozen);
 
 // Writes a measured run as a cluster that can be simulated: rates of computing, latency and bandwidth.
 void write_cluster(const std::string& path, const BenchDistributedResult& measured);

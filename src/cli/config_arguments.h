@@ -19,6 +19,7 @@ class ConfigArguments {
   Config load(const CLI::App& verb) const;
   // For a verb that trains: what is not given comes from the run or the model that it begins with.
   Config load_run(const CLI::App& verb) const;
+  const std::string& file() const { return file_; }  // of -c; empty without it
 
  private:
   // The file and the values.

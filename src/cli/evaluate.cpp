@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/outputs.h"
 #include "cli/system_table.h"
 #include "cli/tokenize_option.h"
 #include "data/line_reader.h"
@@ -112,6 +113,10 @@ void print_json(const std::vector<MetricScore>& scores) {
 }
 
 void run_evaluate(const EvaluateArguments& arguments) {
+  std::vector<NamedPath> inputs;
+  for (const std::string& path : arguments.hypotheses) inputs.push_back({"--hypotheses", path});
+  for (const std::string& path : arguments.references) inputs.push_back({"--references", path});
+  refuse_own_input({"standard output", "-"}, inputs);
   const std::vector<std::string> names = distinct(arguments.hypotheses);
   if (names.size() == 1 && (arguments.bootstrap || arguments.exchanges)) {
     throw ConfigError(fmt::format(

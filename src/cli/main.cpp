@@ -9,12 +9,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <iostream>
 #include <new>
 #include <span>
 
 #include "base/error.h"
+#include "base/system_reason.h"
 #include "cli/help.h"
 #include "cli/verbs.h"
 #include "comm/world.h"
@@ -67,8 +67,7 @@ void finish_output() {
   errno = 0;
   std::cout.flush();
   if (!std::cout || std::fflush(stdout) != 0) {
-    throw IoError(
-        fmt::format("standard output: writing failed{}; is the disk full?", errno ? fmt::format(": {}", std::strerror(errno)) : ""));
+    throw IoError(fmt::format("standard output: writing failed: {}", system_reason(errno)));
   }
 }
 
@@ -169,5 +168,6 @@ int main(int argc, char** argv) {
   prctl(PR_SET_NAME, "starling");  // what ps and top show: after the second start it would be "exe"
   starling::fill_standard_streams();
   std::signal(SIGPIPE, starling::leave_quietly);
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f then fails with a reason, in place of a death without one
   return starling::guarded_main({argv + std::min(argc, 1), argv + argc});
 }

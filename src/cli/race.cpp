@@ -32,12 +32,14 @@ std::vector<Override> settings_of(const Arguments& a) {
   return settings;
 }
 
-// Rates of computing that the recipe does not give are measured once and kept with the race.
+std::string rates_path(const RaceRecipe& recipe) { return join_path(recipe.output, "cluster.yml"); }
+
+// Rates of computing that the recipe does not give are measured once, to be kept with the race.
 void set_rates(RaceRecipe& recipe, const std::function<void(const std::string&)>& say) {
   if (recipe.rates_given) return;
   const RaceRun one{&recipe.baseline, 1, recipe.seeds.front(), recipe.baseline.rates.front(), ""};
   const double piece = recipe.cluster.compute.piece_us;
-  recipe.cluster.compute = measured_rates(calibration_model(race_config(recipe, one)), join_path(recipe.output, "cluster.yml"), say);
+  recipe.cluster.compute = measured_rates(calibration_model(race_config(recipe, one)), rates_path(recipe), say);
   recipe.cluster.compute.piece_us = piece;
 }
 
@@ -55,6 +57,7 @@ void run(const Arguments& arguments) {
       std::cout << fmt::format("\r\x1b[K{}: update {} of {}", run, step, steps) << std::flush;
     };
   set_rates(recipe, progress.say);
+  if (!recipe.rates_given) progress.prepared = [&] { keep_rates(recipe.cluster.compute, rates_path(recipe)); };
   const int jobs = arguments.jobs > 0 ? arguments.jobs : std::min(usable_cores(), 4);
   if (const int status = run_race(recipe, progress, jobs); status != 0) throw CLI::RuntimeError(status);
 }

@@ -2,9 +2,12 @@
 #include <atomic>
 #include <csignal>
 #include <iostream>
+#include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/outputs.h"
 #include "cli/cluster.h"
 #include "cli/config_arguments.h"
 #include "race/throughput.h"
@@ -13,6 +16,17 @@
 
 namespace starling {
 namespace {
+
+void refuse_own_trace(const Config& config, const ConfigArguments& arguments, const ClusterArguments& cluster, const std::string& trace) {
+  if (trace.empty()) return;
+  std::vector<NamedPath> inputs{{"--config", arguments.file()},
+                                {"--cluster", cluster.file()},
+                                {"valid.source", config.valid.source},
+                                {"valid.target", config.valid.target}};
+  for (const CorpusFiles& c : config.data.train)
+    inputs.insert(inputs.end(), {{"data.source", c.source}, {"data.target", c.target}, {"data.tsv", c.tsv}});
+  refuse_own_input({"--trace", trace}, inputs);
+}
 
 // What the workers bring; "" if nothing was trained.
 std::string comparison(const Throughput& throughput, const Config& config, const Scenario& scenario) {
@@ -33,10 +47,10 @@ void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const 
   const auto say = [](const std::string& line) { std::cout << line << std::endl; };
   const auto files = real_file_system();
   { const RunDirectory look(*files, config, config.train.threads, {}); }  // what is refused is so before the machine is measured
+  refuse_own_trace(config, arguments, cluster, trace);
   const std::string rates = join_path(config.train.output, "cluster.yml");
-  MadePaths made(*files);  // a start that fails leaves no rates either
-  made.note(rates);
-  const Scenario scenario = cluster.load(calibration_model(config), rates, say);
+  std::optional<ComputeModel> measured;
+  const Scenario scenario = cluster.load(calibration_model(config), rates, say, measured);
   if (scenario.timing_only)
     throw ConfigError("simulate trains for real; for times alone use 'starling bench distributed' with the same cluster options");
   if (config.strategy.algorithm == "library")
@@ -50,12 +64,12 @@ void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const 
       [&](World& world) {
         TrainingWatch watch = throughput.watch(world);
         if (world.comm->rank() == 0)
-          watch.resumed = [&, resumed = watch.resumed](bool together) {  // training has begun
-            made.keep();
-            if (resumed) resumed(together);
+          watch.updated = [&, count = watch.updated](int64_t step, int64_t tokens, int64_t aside) {
+            if (count) count(step, tokens, aside);
+            if (measured) keep_rates(*std::exchange(measured, std::nullopt), rates);  // the first update: nothing was refused
           };
         const int mine = run_training(config, world, watch);
-        if (world.comm->rank() == 0) status = mine, made.keep();
+        if (world.comm->rank() == 0) status = mine;
       },
       trace);
   say(simulation_text(result, scenario) + comparison(throughput, config, scenario));

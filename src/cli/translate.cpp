@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <exception>
 #include <filesystem>
@@ -14,6 +13,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/outputs.h"
+#include "base/system_reason.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "data/line_reader.h"
@@ -91,50 +92,91 @@ class LineQueue {
   std::shared_ptr<Shared> shared_;
 };
 
+// Where translations go. A file is written beside and renamed when it is complete, so that a failure leaves an earlier translation as it
+// was; it is opened with the first translation, so that what is refused before that leaves nothing.
+class Output {
+ public:
+  explicit Output(const std::string& path) : path_(path) {
+    std::error_code none;
+    aside_ = path != "-" && (!std::filesystem::exists(path, none) || std::filesystem::is_regular_file(path, none));
+  }
+  std::string written_path() const { return aside_ ? path_ + ".partial" : path_; }
+  void write(const std::vector<std::vector<Translation>>& translations, int64_t n_best) {
+    std::ostream& out = stream();
+    errno = 0;
+    for (const auto& list : translations) {
+      if (n_best == 1) {
+        out << list.front().text << '\n';
+      } else {
+        for (const Translation& t : list)
+          out << fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n", count_, t.text, t.log_probability, t.score);
+      }
+      ++count_;
+    }
+    out.flush();
+    if (!out) throw IoError(fmt::format("{}: writing failed after {} lines: {}", path_, count_, system_reason(errno)));
+  }
+  void close() {
+    stream();  // of no lines an empty file
+    if (!aside_) return;
+    errno = 0;
+    file_.close();
+    if (!file_) throw IoError(fmt::format("{}: writing failed: {}", written_path(), system_reason(errno)));
+    std::filesystem::rename(written_path(), path_);
+  }
+  int64_t count() const { return count_; }
+  // What became of the translations when there is no end to them.
+  std::string left() const {
+    return aside_ && file_.is_open() ? fmt::format("; the translations of {} lines before it are in {}", count_, written_path()) : "";
+  }
+
+ private:
+  std::ostream& stream() {
+    if (path_ == "-") return std::cout;
+    if (file_.is_open()) return file_;
+    errno = 0;
+    file_.open(written_path(), std::ios::binary);
+    if (!file_) throw IoError(fmt::format("{}: cannot be written: {}", written_path(), system_reason(errno)));
+    return file_;
+  }
+
+  std::string path_;
+  bool aside_ = false;
+  std::ofstream file_;
+  int64_t count_ = 0;
+};
+
+// Before anything is loaded, and again when it is known which directory the model is.
+void refuse_own_inputs(const TranslateArguments& a, const std::string& written, const std::string& model) {
+  std::vector<NamedPath> inputs;
+  for (const std::string& input : a.inputs) inputs.push_back({input == "-" ? "standard input" : "--input", input});
+  if (!model.empty()) inputs.push_back({"--model", model});
+  for (const std::string& path : {a.output, written}) refuse_own_input({path == "-" ? "standard output" : "--output", path}, inputs);
+}
+
 void run_translate(const TranslateArguments& a) {
   const auto files = real_file_system();
+  Output output(a.output);
+  refuse_own_inputs(a, output.written_path(), "");
   const LoadedModel loaded = load_model(*files, a.model, a.precision, a.threads);
+  refuse_own_inputs(a, output.written_path(), loaded.description.directory);
   SearchOptions search = apply_search_arguments(loaded.description.search, a.search);
   if (a.n_best > search.beam && a.search.beam == 0) search.beam = a.n_best;
   if (a.n_best > search.beam)
     throw ConfigError(fmt::format("--n-best {} is more than the beam of {}; raise --beam", a.n_best, search.beam));
   search.n_best = a.n_best;
 
-  // A file is written beside and renamed at the end, so that a failure leaves an earlier translation as it was and a file can be its own
-  // input.
-  std::error_code none;
-  const bool aside = a.output != "-" && (!std::filesystem::exists(a.output, none) || std::filesystem::is_regular_file(a.output, none));
-  const std::string path = aside ? a.output + ".partial" : a.output;
-  std::ofstream file;
-  if (a.output != "-") {
-    file.open(path, std::ios::binary);
-    if (!file) throw IoError(fmt::format("{}: cannot be written: {}; check the path", path, std::strerror(errno)));
-  }
-  std::ostream& out = a.output == "-" ? std::cout : file;
-
   const auto start = std::chrono::steady_clock::now();
   Translator translator(*loaded.model, loaded.description.vocabularies, search, a.batch_sentences, a.max_source_tokens);
   const size_t window = static_cast<size_t>(16 * a.batch_sentences);
   LineQueue queue(a.inputs, window);
-  int64_t count = 0;
-  for (std::vector<std::string> lines = queue.take(window); !lines.empty(); lines = queue.take(window)) {
-    for (const auto& n_best : translator.translate(lines)) {
-      if (a.n_best == 1) {
-        out << n_best.front().text << '\n';
-      } else {
-        for (const Translation& t : n_best)
-          out << fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n", count, t.text, t.log_probability, t.score);
-      }
-      ++count;
-    }
-    out.flush();
-    if (!out) throw IoError(fmt::format("{}: writing failed after {} lines; is the disk full or the reader gone?", a.output, count));
+  try {
+    for (std::vector<std::string> lines = queue.take(window); !lines.empty(); lines = queue.take(window))
+      output.write(translator.translate(lines), a.n_best);
+  } catch (const DataError& e) {
+    throw DataError(e.what() + output.left());
   }
-  if (aside) {
-    file.close();
-    if (!file) throw IoError(fmt::format("{}: writing failed; is the disk full?", path));
-    std::filesystem::rename(path, a.output);
-  }
+  output.close();
   if (translator.truncated() > 0)
     fmt::print(stderr, "warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(),
                a.max_source_tokens);
@@ -144,8 +186,8 @@ void run_translate(const TranslateArguments& a) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   fmt::print(stderr,
              "{} sentences, {} tokens in {:.2f} s: {:.0f} tokens/s, {:.1f} sentences/s (beam {}, {} rows, {} on {}, peak memory {} MiB)\n",
-             count, translator.output_tokens(), seconds, static_cast<double>(translator.output_tokens()) / seconds,
-             static_cast<double>(count) / seconds, search.beam, translator.work().rows, loaded.precision,
+             output.count(), translator.output_tokens(), seconds, static_cast<double>(translator.output_tokens()) / seconds,
+             static_cast<double>(output.count()) / seconds, search.beam, translator.work().rows, loaded.precision,
              machine_text(*loaded.backend, loaded.precision == "int8"), usage.ru_maxrss / 1024);
 }
 

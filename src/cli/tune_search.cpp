@@ -11,6 +11,7 @@
 #include <iostream>
 
 #include "base/lock.h"
+#include "base/outputs.h"
 #include "cli/search_arguments.h"
 #include "cli/tokenize_option.h"
 #include "cli/verbs.h"
@@ -121,6 +122,9 @@ void run_tune_search(TuneArguments& a) {
   const LoadedModel loaded = load_model(*files, a.model, a.precision, a.threads);
   const ModelDescription& d = loaded.description;
   const std::string directory = std::filesystem::canonical(d.directory).string();  // never the link that leads to it
+  const std::vector<NamedPath> inputs{{"--source", a.source}, {"--target", a.target}};
+  for (const char* name : {"decode.yml", "search.json", "manifest.json"})
+    if (!a.dry_run) refuse_own_input({"what is written", join_path(directory, name)}, inputs);
   const auto lock = a.dry_run ? nullptr : reserve(*files, directory);
   const Text text = read_text(a);
   const TokenizerChoice choice = choose_tokenizer(a.tokenize, {&text.references, 1});

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "base/config.h"
+#include "base/text_files.h"
 #include "decode/quantization.h"
 #include "tensor/finite.h"
 

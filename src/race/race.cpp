@@ -17,7 +17,10 @@
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/made_paths.h"
+#include "base/outputs.h"
 #include "base/sha256.h"
+#include "base/text_files.h"
+#include "data/corpus.h"
 #include "decode/model_directory.h"
 #include "race/picture.h"
 #include "race/record.h"
@@ -53,6 +56,7 @@ class Race {
 
   int run() {
     prepare();
+    if (progress_.prepared) progress_.prepared();
     try {
       screen();
       all_workers();
@@ -102,9 +106,11 @@ class Race {
   // ---- preparation ----
 
   void prepare() {
+    refuse_own_inputs();
     MadePaths made(*files_);  // a race that is refused leaves nothing behind
     for (const char* name : {"lock", "runs", "replays", "vocab.spm", "source.spm", "target.spm", "data", "data.json"})
       made.note(join_path(r_.output, name));
+    const Config config = race_config(r_, {&r_.baseline, 1, r_.seeds.front(), r_.baseline.rates.front(), "", false});
     files_->make_directories(r_.output);
     lock_ = FileLock::try_acquire(join_path(r_.output, "lock"));
     if (!lock_) made.keep();  // it is the other's
@@ -112,14 +118,13 @@ class Race {
       throw ConfigError(fmt::format("{}: another race uses this directory; wait for it, or choose another race.output", r_.output));
     for (const char* name : {"runs", "replays"}) files_->make_directories(join_path(r_.output, name));
     if (fs::exists(records_path())) kept_ = parse_json_object(read_text_file(records_path()), records_path());
-    const Config config = race_config(r_, {&r_.baseline, 1, r_.seeds.front(), r_.baseline.rates.front(), "", false});
     vocabularies_.emplace(open_vocabularies(config, *files_, progress_.say));
     for (const RaceArm* arm : arms())
       for (const int64_t workers : arm->workers)
         ranks_[{arm->name, static_cast<int>(workers)}] =
             ranks_for_workers(race_config(r_, {arm, static_cast<int>(workers), r_.seeds.front(), arm->rates.front(), "", false}),
                               vocabularies_->sizes(), static_cast<int>(workers));
-    store_.emplace(open_run_tokens(*files_, r_.output, config.data, *vocabularies_, {}, fs::exists(join_path(r_.output, "data.json")),
+    store_.emplace(open_run_tokens(*files_, r_.output, config.data, *vocabularies_, {}, fs::exists(data_path()),
                                    [&](const TokenStore& store) { refuse_other_data(config, store); }));
     if (ranks(r_.baseline, 1).count > 1)
       throw ConfigError(
@@ -135,11 +140,21 @@ class Race {
     made.keep();
   }
 
+  // None of the files that a race writes may be one that it reads.
+  void refuse_own_inputs() const {
+    const Config config = race_config(r_, {&r_.baseline, 1, r_.seeds.front(), r_.baseline.rates.front(), "", false});
+    std::vector<NamedPath> inputs{{"the recipe", r_.file}, {"valid.source", config.valid.source}, {"valid.target", config.valid.target}};
+    for (const CorpusFiles& c : config.data.train)
+      inputs.insert(inputs.end(), {{"data.source", c.source}, {"data.target", c.target}, {"data.tsv", c.tsv}});
+    for (const char* name : {"records.json", "data.json", "cluster.yml", "results.csv", "curves.csv", "table.md", "race.svg"})
+      refuse_own_input({"race.output's", join_path(r_.output, name)}, inputs);
+  }
+
   // Runs of one race see the same text and count the same words, whenever they are trained.
   void refuse_other_data(const Config& config, const TokenStore& store) const {
     const std::optional<TokenizerChoice> tokenizer = race_tokenizer(r_, config.valid);
     if (tokenizer && !tokenizer->notice().empty()) say(tokenizer->notice());
-    const std::string path = join_path(r_.output, "data.json");
+    const std::string path = data_path();
     Json now{{"training", data_digest(store)}};
     now["validation"] = sha256_file(*files_, config.valid.source) + sha256_file(*files_, config.valid.target);
     if (tokenizer) now["tokenizer"] = tokenizer->tokenizer.name();
@@ -381,6 +396,7 @@ class Race {
   }
   Scenario scenario(const RaceRun& run) const { return scenario(*run.arm, run.workers, run.network); }
 
+  std::string data_path() const { return join_path(r_.output, "data.json"); }
   std::string records_path() const { return join_path(r_.output, "records.json"); }
 
   void save(const RaceRun& run, const RaceRecord& record) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text_files.h"
 #include "data/corpus.h"
 #include "strategies/strategy.h"
 
@@ -185,7 +186,7 @@ RaceRecipe load_recipe(const std::string& path, const std::vector<Override>& set
   r.file = path;
   r.cluster.ranks = 1;
   const std::vector<ConfigSection> sections = sections_of(r);
-  const ConfigDocument document(read_text_file(path), path);
+  const ConfigDocument document(read_config_file(path), path);
   document.read(sections);
   refuse_overridden(document, settings);
   apply_settings(r, sections, settings);

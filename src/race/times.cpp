@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/text_files.h"
 #include "data/batches.h"
 #include "decode/model_directory.h"
 #include "race/record.h"

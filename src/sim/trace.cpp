@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <map>
 
 #include "base/error.h"
+#include "base/system_reason.h"
 
 namespace starling::sim {
 
@@ -43,7 +43,7 @@ void Trace::write(const std::string& path, const std::vector<int>& node_of) cons
   std::FILE* file = std::fopen(path.c_str(), "wb");
   bool good = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   if (file) good = std::fclose(file) == 0 && good;
-  if (!good) throw IoError(fmt::format("cannot write the trace {}: {}", path, std::strerror(errno)));
+  if (!good) throw IoError(fmt::format("cannot write the trace {}: {}", path, system_reason(errno)));
 }
 
 }  // namespace starling::sim

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/system_reason.h"
 #include "text/demo_clauses.h"
 
 namespace starling {
@@ -624,31 +624,48 @@ DemoSplit demo_split(std::string_view source) {
 namespace {
 
 // One split's two files.
-class SplitFiles {
+// One side of a split, written aside until it is whole.
+class SideFile {
  public:
-  SplitFiles(const std::filesystem::path& directory, const std::string& stem, int64_t wanted) : left_(wanted) {
-    open(source_, directory / (stem + ".en"));
-    open(target_, directory / (stem + ".de"));
+  explicit SideFile(const std::filesystem::path& path) : path_(path), aside_(path.string() + ".partial"), file_(aside_, std::ios::binary) {
+    if (!file_) throw IoError(fmt::format("{}: cannot be written: {}", aside_.string(), system_reason(errno)));
   }
-  bool full() const { return left_ == 0; }
-  void add(const SentencePair& pair) {
-    source_ << pair.source << '\n';
-    target_ << pair.target << '\n';
-    --left_;
+  ~SideFile() {
+    std::error_code none;
+    std::filesystem::remove(aside_, none);  // unless it has its name
+  }
+  void add(const std::string& line) {
+    file_ << line << '\n';
+    if (!file_) failed();
   }
   void close() {
-    source_.close();
-    target_.close();
-    if (!source_ || !target_) throw IoError("the demo corpus could not be written whole; is the disk full?");
+    file_.close();
+    if (!file_) failed();
   }
+  void take_name() { std::filesystem::rename(aside_, path_); }
 
  private:
-  static void open(std::ofstream& file, const std::filesystem::path& path) {
-    file.open(path, std::ios::binary);
-    if (!file) throw IoError(fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
+  [[noreturn]] void failed() const {
+    throw IoError(fmt::format("{}: could not be written whole: {}", path_.string(), system_reason(errno)));
   }
+  std::filesystem::path path_, aside_;
+  std::ofstream file_;
+};
 
-  std::ofstream source_, target_;
+class SplitFiles {
+ public:
+  SplitFiles(const std::filesystem::path& directory, const std::string& stem, int64_t wanted)
+      : source_(directory / (stem + ".en")), target_(directory / (stem + ".de")), left_(wanted) {}
+  bool full() const { return left_ == 0; }
+  void add(const SentencePair& pair) {
+    source_.add(pair.source), target_.add(pair.target);
+    --left_;
+  }
+  void close() { source_.close(), target_.close(); }
+  void take_names() { source_.take_name(), target_.take_name(); }
+
+ private:
+  SideFile source_, target_;
   int64_t left_;
 };
 
@@ -668,6 +685,7 @@ void write_demo_corpus(const std::filesystem::path& directory, uint64_t seed, in
     if (!split.full() && seen.insert(pair.source).second) split.add(pair);
   }
   for (SplitFiles& split : files) split.close();
+  for (SplitFiles& split : files) split.take_names();
 }
 
 }  // namespace starling

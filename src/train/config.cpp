@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/text_files.h"
 #include "decode/beam_search.h"
 #include "text/tokenizers.h"
 #include "train/peer_names.h"
@@ -269,7 +270,7 @@ Config parse_config(std::string_view text, const std::string& file, const std::v
 }
 
 Config load_config(const std::string& path, const std::vector<Override>& overrides, const Basis& basis) {
-  return parse_config(path.empty() ? "" : read_text_file(path), path, overrides, basis);
+  return parse_config(path.empty() ? "" : read_config_file(path), path, overrides, basis);
 }
 
 void require_data(const Config& config) {

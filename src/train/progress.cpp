@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include "base/error.h"
+#include "base/system_reason.h"
 
 namespace starling {
 namespace {
@@ -24,9 +24,7 @@ constexpr double enough_seconds = 2;
 
 int close_file(std::FILE* file) { return std::fclose(file); }
 
-[[noreturn]] void write_failed(const std::string& path) {
-  throw IoError(fmt::format("cannot write {}: {}; free space there or choose another train.output", path, std::strerror(errno)));
-}
+[[noreturn]] void write_failed(const std::string& path) { throw IoError(fmt::format("cannot write {}: {}", path, system_reason(errno))); }
 
 // Whether the file ends within a line, as after a crash.
 bool ends_within_line(const std::string& path) {

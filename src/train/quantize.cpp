@@ -8,6 +8,7 @@
 #include <map>
 
 #include "backend/profiled.h"
+#include "base/outputs.h"
 #include "data/batches.h"
 #include "decode/quantization.h"
 #include "decode/translator.h"
@@ -268,17 +269,20 @@ class Quantizer {
     }
   }
 
-  // Before hours of measuring.
+  // Before hours of measuring: whether the directory can be made. Nothing of it stays, for nothing may come of them.
   void probe() {
+    std::vector<std::string> made{o_.output + ".probe"};
+    for (std::string path = parent_path(o_.output); !files_.exists(path); path = parent_path(path)) made.push_back(path);
     files_.make_directories(parent_path(o_.output));
-    const std::string name = o_.output + ".probe";
-    if (files_.make_directory(name)) files_.remove(name);
+    if (!files_.make_directory(made.front())) made.erase(made.begin());
+    for (const std::string& path : made) files_.remove(path);
   }
 
   void write() {
     progress_("writing " + o_.output);
     const ModelDescription& d = loaded_.description;
     result_.written = true;
+    files_.make_directories(parent_path(o_.output));
     std::vector<Part> parts = model_parts(*loaded_.model, d.config, d.vocabularies, d.search, d.step);
     parts.push_back(text_part("quantization.json", quantization_report(o_, result_).dump(2) + "\n"));
     publish_directory(files_, o_.output, d.step, parts);
@@ -312,6 +316,7 @@ QuantizeResult quantize_model(FileSystem& files, const QuantizeOptions& options,
   if (files.exists(options.output))
     throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", options.output));
   ModelDescription description = describe_model(files, options.model);
+  refuse_own_input({"--output", options.output}, {{"--model", description.directory}});
   if (description.quantized)
     throw ConfigError(fmt::format("{}: is quantised already; quantise the model that it was made from", options.model));
   return Quantizer(files, options, std::move(description), progress).run(measured);

@@ -133,7 +133,9 @@ class Trainer {
     comm_settings(config_.strategy, comm());
     require_one_configuration();
     const bool divide = config_.train.threads == 0 && comm().size() > 1 && !world_.simulated;
-    backend_ = backend_for_precision(config_.train.precision, divide ? threads_for_rank(comm()) : config_.train.threads);
+    const auto warn = [&](const std::string& line) { progress_.message("warning: train.threads: " + line); };
+    const int threads = divide ? threads_for_rank(comm()) : threads_to_use(config_.train.threads, usable_core_list(), warn);
+    backend_ = backend_for_precision(config_.train.precision, threads);
     if (first()) {
       directory_.emplace(*files_, config_, backend_->threads(), [&](const std::string& line) { progress_.message(line); });
       vocabularies_.emplace(directory_->vocabularies());

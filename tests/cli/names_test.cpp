@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/config.h"
+#include "base/text_files.h"
 #include "cli/verbs.h"
 #include "tests/cli/program.h"
 #include "train/peer_names.h"

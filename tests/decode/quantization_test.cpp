@@ -10,6 +10,7 @@
 
 #include "base/config.h"
 #include "base/random.h"
+#include "base/text_files.h"
 #include "decode/translator.h"
 #include "tests/models/common.h"
 

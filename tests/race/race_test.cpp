@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/text_files.h"
 #include "tests/race/fixture.h"
 
 namespace starling {

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/text_files.h"
 
 namespace starling {
 namespace {

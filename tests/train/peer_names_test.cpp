@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/suggestion.h"
+#include "base/text_files.h"
 #include "train/config.h"
 
 namespace starling {

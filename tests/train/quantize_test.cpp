@@ -11,6 +11,7 @@
 
 #include "base/config.h"
 #include "base/random.h"
+#include "base/text_files.h"
 #include "data/batches.h"
 #include "train/trainer.h"
 #include "train/validation.h"
@@ -196,11 +197,11 @@ TEST_F(QuantizeTest, AMatrixThatCostsTooMuchStaysFloats) {
 }
 
 TEST_F(QuantizeTest, BoundsThatNothingMeetsWriteNothingUnlessForced) {
-  QuantizeOptions o = options("never");
+  QuantizeOptions o = options("deep/never");
   o.max_bleu_loss = -1000;  // not to be had
   QuantizeResult r = quantize_model(o);
   EXPECT_FALSE(r.within_bounds || r.written);
-  EXPECT_FALSE(fs::exists(o.output));
+  EXPECT_FALSE(fs::exists(path("deep"))) << "a directory is left of a model that was not written";
   o.force = true;
   r = quantize_model(o);
   EXPECT_FALSE(r.within_bounds);

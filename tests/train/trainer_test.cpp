@@ -15,6 +15,7 @@
 #include "base/checkpoint.h"
 #include "base/random.h"
 #include "base/sha256.h"
+#include "base/text_files.h"
 #include "decode/translator.h"
 
 namespace starling {

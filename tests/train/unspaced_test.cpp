@@ -10,6 +10,7 @@
 
 #include "base/checkpoint.h"
 #include "base/random.h"
+#include "base/text_files.h"
 #include "train/trainer.h"
 
 namespace starling {
