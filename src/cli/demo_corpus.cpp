@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
+#include "base/error.h"
 #include "text/demo_corpus.h"
 
 namespace starling {
@@ -24,6 +26,10 @@ constexpr const char* kWhatItIs =
     "translating real text. No sentence of valid or test occurs in train, under any seed.";
 
 void run(const DemoCorpusArguments& arguments) {
+  for (const char* part : {"train", "valid", "test"})
+    for (const char* language : {"en", "de"})
+      if (const std::string path = fmt::format("{}/{}.{}", arguments.output, part, language); std::filesystem::exists(path))
+        throw ConfigError(fmt::format("{} exists already; give --output a new name or remove it", path));
   write_demo_corpus(arguments.output, arguments.seed, arguments.train, arguments.valid, arguments.test);
   fmt::print(
       "{}: {} training, {} validation and {} test pairs of an artificial corpus made by a grammar (English train.en, German train.de, "

@@ -35,7 +35,7 @@ namespace {
 
 constexpr size_t kMaxLineBytes = 4192;            // SentencePiece leaves out longer lines (its max_sentence_length), so the sample does too
 constexpr uint64_t kSampleStream = 0x766f636162;  // the sample's own seed
-constexpr int64_t kSampleBytes = 40'000'000;      // of text; SentencePiece takes about a second a megabyte
+constexpr int64_t kSampleBytes = 40'000'000;      // of text: some minutes at most on the texts that were measured
 constexpr int64_t kMinSampleBytes = 1'000'000;
 constexpr int64_t kMemoryFactor = 25;  // SentencePiece's bytes for a byte of text
 
@@ -53,13 +53,13 @@ struct Bounds {
   std::string reason;  // of the bound on bytes
 };
 
-// Memory is a hard bound. Time is one unless the number of lines was asked for: the pieces hardly change with more (docs/data.md).
+// Memory is a hard bound. Time is one unless the number of lines was asked for (docs/data.md).
 Bounds sample_bounds(const VocabularyOptions& options) {
   const UsableMemory memory = options.memory_bytes > 0 ? UsableMemory{options.memory_bytes, ""} : usable_memory();
   const int64_t fits = std::max(kMinSampleBytes, memory.bytes / 2 / kMemoryFactor);
   if (options.sample_lines > 0) return {options.sample_lines, fits, "more does not fit in half of " + memory.text()};
   if (fits < kSampleBytes) return {INT64_MAX, fits, "more does not fit in half of " + memory.text()};
-  return {INT64_MAX, kSampleBytes, "more hardly changes the pieces"};
+  return {INT64_MAX, kSampleBytes, "more takes long; vocab.sample-lines asks for another number of lines"};
 }
 
 struct Sample {

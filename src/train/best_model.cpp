@@ -27,8 +27,8 @@ void BestModel::save(CheckpointStore& checkpoints, int64_t step, double score, i
 bool BestModel::gives_way(int64_t step, double score, int64_t known) {
   const std::string best = join_path(run_, "best");
   const auto there = best_checkpoint(files_, run_, say_);
-  if (!there) return true;
-  if (there->has(kScore)) {
+  if (!there && !files_.exists(best)) return true;
+  if (there && there->has(kScore)) {
     const State record = State::from_json(files_.read_file(there->path(kScore)), there->path(kScore));
     const double old = record.real("score");
     if (record.text("metric") == metric_ && record.text("measure") == measure_) {
@@ -37,17 +37,17 @@ bool BestModel::gives_way(int64_t step, double score, int64_t known) {
                        metric_, old, score, step));
       return false;
     }
-  } else if (there->step == known) {
+  } else if (there && there->step == known) {
     return true;  // saved by a version that wrote no score
   }
   std::string aside = fmt::format("{}-before-{}", best, step);
   for (int n = 2; files_.exists(aside); ++n) aside = fmt::format("{}-before-{}-{}", best, step, n);
   files_.rename(best, aside);
   files_.sync_directory(run_);
-  say_(
-      fmt::format("the best model so far, of update {}, was chosen by another measure than {} on the present validation text: it is kept "
-                  "in {}",
-                  there->step, metric_, aside));
+  say_(there ? fmt::format("the best model so far, of update {}, was chosen by another measure than {} on the present validation text: "
+                           "it is kept in {}",
+                           there->step, metric_, aside)
+             : fmt::format("{} is not a whole model as it was saved: it is kept in {}", best, aside));
   return true;
 }
 

@@ -27,16 +27,22 @@ std::optional<ModelDescription> newest_checkpoint(FileSystem& files, const std::
   return std::nullopt;
 }
 
-// What no start but the first heeds, as the run has it.
-void take_record(const std::string& path, FileSystem& files, Config& config) {
-  if (!files.exists(path)) return;
+// The configuration that a run was started with; it is only a record, and people may edit it.
+std::optional<Config> record_of(FileSystem& files, const std::string& run) {
+  const std::string path = join_path(run, "config.yml");
+  if (!files.exists(path)) return std::nullopt;
   try {
-    const Config record = load_config(path);
-    config.vocab.training.sample_lines = record.vocab.training.sample_lines;
-    config.train.initial_model = record.train.initial_model;
-    config.model.init_bound = record.model.init_bound;
-  } catch (const Error&) {  // the file is only a record, and people may edit it
+    return load_config(path);
+  } catch (const Error&) {
+    return std::nullopt;
   }
+}
+
+// What no start but the first heeds, and the bounds of the states, of which a checkpoint has only the one of its update.
+void take_record(const Config& record, Config& config) {
+  config.vocab.training.sample_lines = record.vocab.training.sample_lines;
+  config.model.init_bound = record.model.init_bound, config.model.clip = record.model.clip;
+  config.train.clip_start = record.train.clip_start;
 }
 
 void take_model(const GivenText& given, const ModelConfig& model, Config& config) {
@@ -65,11 +71,13 @@ void take_over(const GivenText& given, Config& config) {
   const auto files = real_file_system();
   config.train.output = given("train", "output").value_or(config.train.output);
   const auto run = newest_checkpoint(*files, config.train.output);
-  if (run) take_record(join_path(config.train.output, "config.yml"), *files, config);
+  const auto record = run ? record_of(*files, config.train.output) : std::nullopt;
+  if (record) config.train.initial_model = record->train.initial_model;
   const std::string initial = given("train", "initial-model").value_or(config.train.initial_model);
   if (run) {
     if (!initial.empty()) take_model(given, run->config, config);
     take_vocabularies(run->vocabularies, config);
+    if (record) take_record(*record, config);
   } else if (!initial.empty() && files->exists(initial)) {
     const ModelDescription model = describe_model(*files, initial);
     take_model(given, model.config, config);

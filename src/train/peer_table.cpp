@@ -78,7 +78,7 @@ constexpr PeerName kNames[] = {
     {"vocab-size", "", "vocab.size", "", ""},
     {"sentencepiece-max-lines", "M", "vocab.sample-lines", "", ""},
     {"sentencepiece-alphas", "M", "", "", "text is always cut in the one best way"},
-    {"sentencepiece-options", "M", "vocab.type, vocab.character-coverage", "", "each option of the trainer that there is, is a key"},
+    {"sentencepiece-options", "M", "vocab.type, vocab.character-coverage, vocab.normalization", "", "each option of the trainer that there is, is a key"},
     {"remove-bpe", "F", "", "", kRaw},
     {"post-process", "F", "", "", kRaw},
     {"tokenizer", "F", "", "", kRaw},
@@ -333,6 +333,8 @@ constexpr PeerName kNames[] = {
     // Search.
     {"beam-size", "MOS", "valid.beam", "translate --beam", "the same number"},
     {"b", "M", "valid.beam", "translate --beam", "the same number"},
+    {"normalize", "M", "", "score --per-token", "the mean over the tokens"},
+    {"n", "M", "", "score --per-token", "the mean over the tokens"},
     {"normalize", "M", "valid.length-penalty", "translate --length-penalty", kPower},
     {"n", "M", "valid.length-penalty", "translate --length-penalty", kPower},
     {"lenpen", "F", "valid.length-penalty", "translate --length-penalty", kPower},
@@ -369,6 +371,7 @@ constexpr PeerName kNames[] = {
     {"gen-subset", "F", "", "translate --input", "the text itself"},
     {"hypotheses", "S", "", "evaluate --hypotheses", ""},
     {"references", "S", "", "evaluate --references", ""},
+    {"word-scores", "M", "", "score --tokens", "pieces and the log-probability of each"},
     {"word-scores", "M", "", "translate --n-best",
      "2 or more prints the log-probability of each translation; 'starling score' prints those of given ones"},
 };

@@ -107,8 +107,9 @@ std::string RunDirectory::remains() const {
 
 // Everything is read once before anything is made of it; the token store repeats this only when it has to be built anew.
 void RunDirectory::check_texts() {
-  if (config_.valid.enabled())
-    check_corpora({{{config_.valid.source, config_.valid.target, "", 1}}, config_.data.max_length, 0}, threads_, say_);
+  if (config_.valid.enabled() &&
+      check_corpora({{{config_.valid.source, config_.valid.target, "", 1}}, config_.data.max_length, 0}, threads_, say_).front() == 0)
+    throw DataError(fmt::format("{}: no sentences to validate on; give another file or remove valid.source", config_.valid.source));
   texts_checked_ = !files_.exists(path("data"));
   if (texts_checked_) check_corpora(config_.data, threads_, say_);
 }

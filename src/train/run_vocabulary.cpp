@@ -9,27 +9,35 @@ namespace starling {
 namespace {
 
 // What has no effect on a vocabulary that exists must not stand in config.yml as if it had.
-void require_settings(const VocabularyOptions& options, const Vocabulary& vocabulary, const std::string& of, const std::string& otherwise) {
+// `source`: of the target side, the other vocabulary; a setting in which the two differ cannot be told by one key and is not compared.
+void require_settings(const VocabularyOptions& options, const Vocabulary& vocabulary, const std::string& of, const std::string& otherwise,
+                      const Vocabulary* source = nullptr) {
   const auto made = vocabulary_format::settings(vocabulary.bytes());
   if (!made) return;
+  const auto other = source ? vocabulary_format::settings(source->bytes()) : made;
+  if (!other) return;
   const auto differs = [&](const char* key, const auto& now, const auto& then) {
     throw ConfigError(
         fmt::format("vocab.{0} is {1}, but {2} was made with vocab.{0} {3}, and stays as it is; set it to {3} or leave it out{4}", key, now,
                     of, then, otherwise));
   };
   // Older vocabularies do not tell how many pieces were asked for, only how many they have.
-  const int64_t size = made->asked_size > 0 ? made->asked_size : std::min(options.size, made->size);
-  if (options.size != size) differs("size", options.size, made->asked_size > 0 ? size : made->size);
-  if (options.type != made->type && (made->type == "unigram" || made->type == "bpe")) differs("type", options.type, made->type);
-  if (static_cast<float>(options.character_coverage) != static_cast<float>(made->character_coverage))
+  const int64_t size = made->asked_size > 0 ? made->asked_size : std::max(options.size, made->size);
+  const bool one_size = made->asked_size == other->asked_size && (made->asked_size > 0 || made->size == other->size);
+  if (one_size && options.size != size) differs("size", options.size, made->asked_size > 0 ? size : made->size);
+  if (options.type != made->type && made->type == other->type && (made->type == "unigram" || made->type == "bpe"))
+    differs("type", options.type, made->type);
+  const auto coverage = static_cast<float>(made->character_coverage);
+  if (static_cast<float>(options.character_coverage) != coverage && static_cast<float>(other->character_coverage) == coverage)
     differs("character-coverage", fmt::format("{:g}", options.character_coverage), fmt::format("{:g}", made->character_coverage));
 }
 
 // Vocabularies are trained when their file is missing.
-Vocabulary open_vocabulary(const Config& c, FileSystem& files, const std::string& path, Side side, const Say& say) {
+Vocabulary open_vocabulary(const Config& c, FileSystem& files, const std::string& path, Side side, const Say& say,
+                           const Vocabulary* source = nullptr) {
   if (files.exists(path)) {
     Vocabulary vocabulary = Vocabulary::load(path);
-    require_settings(c.vocab.training, vocabulary, path, fmt::format(", or remove {} to have another one trained", path));
+    require_settings(c.vocab.training, vocabulary, path, fmt::format(", or remove {} to have another one trained", path), source);
     const auto made = vocabulary_format::settings(vocabulary.bytes());
     if (made && !made->normalization.empty() && made->normalization != c.vocab.training.normalization)
       say(fmt::format("vocabulary {}: keeps its own normalization {}; vocab.normalization {} is for vocabularies that are trained", path,
@@ -68,7 +76,8 @@ std::vector<std::string> vocabulary_paths(const Config& c) {
 Vocabularies open_vocabularies(const Config& c, FileSystem& files, const Say& say) {
   if (c.vocab.joint) return {open_vocabulary(c, files, source_path(c), Side::both, say), std::nullopt};
   Vocabulary source = open_vocabulary(c, files, source_path(c), Side::source, say);
-  return {std::move(source), open_vocabulary(c, files, target_path(c), Side::target, say)};
+  Vocabulary target = open_vocabulary(c, files, target_path(c), Side::target, say, &source);
+  return {std::move(source), std::move(target)};
 }
 
 void adopt_vocabularies(const Config& c, FileSystem& files, const Vocabularies& vocabularies, const std::string& owner) {
@@ -76,8 +85,8 @@ void adopt_vocabularies(const Config& c, FileSystem& files, const Vocabularies& 
     throw ConfigError(fmt::format("{} has {}; set vocab.joint to {} or leave it out", owner,
                                   vocabularies.joint() ? "one vocabulary for both sides" : "a vocabulary for each side",
                                   vocabularies.joint()));
-  const auto adopt = [&](const std::string& path, const Vocabulary& vocabulary) {
-    require_settings(c.vocab.training, vocabulary, "the vocabulary of " + owner, "");
+  const auto adopt = [&](const std::string& path, const Vocabulary& vocabulary, const Vocabulary* source) {
+    require_settings(c.vocab.training, vocabulary, "the vocabulary of " + owner, "", source);
     if (!files.exists(path)) {
       files.make_directories(parent_path(path));
       files.replace_file(path, vocabulary.bytes());
@@ -88,8 +97,8 @@ void adopt_vocabularies(const Config& c, FileSystem& files, const Vocabularies& 
                       path, owner));
     }
   };
-  adopt(source_path(c), vocabularies.source());
-  if (!vocabularies.joint()) adopt(target_path(c), vocabularies.target());
+  adopt(source_path(c), vocabularies.source(), nullptr);
+  if (!vocabularies.joint()) adopt(target_path(c), vocabularies.target(), &vocabularies.source());
 }
 
 void copy_settings(const Vocabulary& vocabulary, VocabConfig& to) {

@@ -12,10 +12,15 @@ constexpr double kEpochs = 3;       // of warm-up; more is much of a run of some
 
 std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t updates_an_epoch) {
   const TrainConfig& t = config.train;
-  if (pairs >= kSmall || updates_an_epoch < 1 || t.warmup_tokens > 0 || !t.initial_model.empty()) return "";
+  if (pairs >= kSmall || updates_an_epoch < 1 || t.warmup_tokens > 0) return "";
   if (!config.model.preset.starts_with("transformer") || !t.optimizer.optimizer.starts_with("adam")) return "";
   const double epochs = static_cast<double>(t.optimizer.warmup) / static_cast<double>(updates_an_epoch);
   if (epochs <= kEpochs) return "";
+  if (!t.initial_model.empty())
+    return fmt::format(
+        "{} pairs are few: about {} updates an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; for "
+        "fine-tuning try --train.warmup 200 --train.learning-rate 1e-4",
+        pairs, updates_an_epoch, t.optimizer.warmup, epochs);
   const bool large = config.model.preset == "transformer-base" || config.model.preset == "transformer-big";
   return fmt::format(
       "{} pairs are few: about {} updates an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; to see it "

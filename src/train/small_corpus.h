@@ -8,7 +8,7 @@
 namespace starling {
 
 // What to try where a corpus of fewer than 100,000 pairs is passed more than three times before the warm-up of a Transformer ends; "" where
-// that is not so, and for runs that begin with a trained model.
+// that is not so.
 std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t updates_an_epoch);
 
 }  // namespace starling

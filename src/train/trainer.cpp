@@ -215,6 +215,7 @@ class Trainer {
     if (!first() && world_.local_rank == 0) files_->make_directories(config_.train.output), open();
     wait_for_first();
     if (!store_) open();
+    wait_for_first();  // a large store takes long to verify; the gather below has the usual deadline
     data_digest_ = data_digest(*store_);
     const std::vector<std::string> digests = gather_texts(comm(), data_digest_);
     for (int r = 0; r < comm().size(); ++r)

@@ -72,6 +72,17 @@ double Validator::cross_entropy(Model& model, Communicator& comm) const {
   return total.data<double>()[0] / std::max(total.data<double>()[1], 1.0);
 }
 
+// Memory that others took since the start must not end a run: fewer sentences at a time are slower, but give the same.
+std::vector<std::vector<Translation>> Validator::translate_as_fits(Model& model, std::span<const std::string> sources) const {
+  for (int64_t sentences = 128;; sentences /= 2) {
+    try {
+      return Translator(model, vocabularies_, search_options(config_), sentences).translate(sources);
+    } catch (const ConfigError&) {  // a search that does not fit into memory is refused before it begins
+      if (sentences == 1) throw;
+    }
+  }
+}
+
 std::vector<std::string> Validator::translate(Model& model, Communicator& comm) const {
   // Sentence i is rank i % size's.
   const auto ranks = static_cast<size_t>(comm.size());
@@ -79,10 +90,8 @@ std::vector<std::string> Validator::translate(Model& model, Communicator& comm) 
   for (size_t i = static_cast<size_t>(comm.rank()); i < sources_.size(); i += ranks) own.push_back(sources_[i]);
   std::vector<std::string> hypotheses(sources_.size());
   std::string text;
-  if (!own.empty()) {
-    Translator translator(model, vocabularies_, search_options(config_), 128);
-    for (auto& n_best : translator.translate(own)) text += n_best.front().text + "\n";
-  }
+  if (!own.empty())
+    for (auto& n_best : translate_as_fits(model, own)) text += n_best.front().text + "\n";
   comm.barrier().wait(kPatience);  // the gather below has the usual deadline
   const std::vector<std::string> texts = gather_texts(comm, text);
   for (size_t r = 0; r < ranks; ++r) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,7 @@ class Validator {
  private:
   double cross_entropy(Model& model, Communicator& comm) const;
   std::vector<std::string> translate(Model& model, Communicator& comm) const;
+  std::vector<std::vector<Translation>> translate_as_fits(Model& model, std::span<const std::string> sources) const;
 
   ValidConfig config_;
   const Vocabularies& vocabularies_;

@@ -30,7 +30,8 @@ class Refusals : public testing::Test {
     fs::create_hard_link(path("a"), path("hard"));
     fs::create_symlink("a", path("soft"));
     write("x.partial", a);
-    fs::create_directories(path("directory"));
+    fs::create_directories(path("directory")), fs::create_directories(path("corpus"));
+    write("corpus/valid.en", a);
     ASSERT_EQ(shell("mkfifo pipe").status, 0);
     const ShellOutcome trained =
         run("train --data.source a --data.target b --train.output run --vocab.size 40 --model.preset transformer-tiny --model.width 16 "
@@ -188,6 +189,7 @@ TEST_F(Refusals, TuneSearchDemoCorpusAndBench) {
       {"tune-search -m model --source a --target b --length-penalties nan", 2, {"--length-penalties"}},
       {"demo-corpus --output a", 3, {"a"}},
       {"demo-corpus --output a/new", 3, {"a/new"}},
+      {"demo-corpus --output corpus", 2, {"corpus/valid.en exists already"}},
       {"demo-corpus --output new --train -1", 2, {"--train"}},
       {"bench translate -m nan -i a", 3, {"nan/model.safetensors: tensor embedding"}},
       {"bench translate -i empty", 3, {"empty"}},

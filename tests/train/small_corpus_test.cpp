@@ -36,7 +36,7 @@ TEST(SmallCorpus, OtherRunsAreLeftInPeace) {
   EXPECT_EQ(small_corpus_advice(config, 100000, 238), "") << "not small";
   Config tuned = config;
   tuned.train.initial_model = "model";
-  EXPECT_EQ(small_corpus_advice(tuned, 29000, 238), "");
+  EXPECT_THAT(small_corpus_advice(tuned, 29000, 238), HasSubstr("for fine-tuning try --train.warmup 200 --train.learning-rate 1e-4"));
   Config recurrent = config;
   recurrent.model = model_preset("gnmt-small");
   EXPECT_EQ(small_corpus_advice(recurrent, 29000, 238), "");

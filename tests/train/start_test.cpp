@@ -248,5 +248,58 @@ TEST_F(StartTest, WhatARunCannotChangeIsRefusedOrKept) {
   EXPECT_FALSE(fs::exists(path("new")));
 }
 
+// One key for the size of two vocabularies: where they differ, neither can be told by it.
+TEST_F(StartTest, VocabulariesOfUnlikeSizesAreUsedTogether) {
+  const std::vector<Override> two{{"vocab.joint", "false"}, {"model.tied-embeddings", "none"}, {"train.max-steps", "2"}};
+  const auto with = [&](std::vector<Override> more) {
+    more.insert(more.end(), two.begin(), two.end());
+    return more;
+  };
+  EXPECT_EQ(run_training(config("forty", with({}))), 0);
+  EXPECT_EQ(run_training(config("thirty", with({{"vocab.size", "30"}}))), 0);
+  std::vector<Override> all = given("both");
+  for (const Override& o : with({{"vocab.source", path("forty/source.spm")},
+                                 {"vocab.target", path("thirty/target.spm")},
+                                 {"model.preset", "transformer-tiny"},
+                                 {"model.width", "16"},
+                                 {"model.feed-forward", "16"},
+                                 {"model.heads", "2"}}))
+    all.push_back(o);
+  EXPECT_EQ(run_training(load_run_config("", all)), 0);
+  all.emplace_back("train.max-steps", "4");
+  EXPECT_EQ(run_training(load_run_config("", all)), 0);
+  EXPECT_EQ(latest_checkpoint(*real_file_system(), path("both"))->step, 4);
+}
+
+TEST_F(StartTest, AnEmptyValidationTextIsFoundBeforeAnythingIsMade) {
+  std::ofstream(path("none"));
+  EXPECT_THAT(error<DataError>(config("run", {{"valid.source", path("none")}, {"valid.target", path("none")}})),
+              HasSubstr("none: no sentences to validate on"));
+  EXPECT_FALSE(fs::exists(path("run")));
+}
+
+TEST_F(StartTest, ADamagedBestModelIsKeptAside) {
+  EXPECT_EQ(run_training(config("run")), 0);
+  std::ofstream(path("run/best/decode.yml"), std::ios::app) << "# by hand\n";
+  EXPECT_EQ(run_training(config("run", {{"train.max-steps", "12"}})), 0);
+  EXPECT_THAT(log("run"), HasSubstr("is not a whole model as it was saved: it is kept in " + path("run/best-before-")));
+}
+
+// The bound falls from clip-start to clip over the run; a checkpoint has the bound of its own update only.
+TEST_F(StartTest, AContinuedFineTuningFallsToTheSameBound) {
+  std::vector<Override> shape = given("first");
+  for (const Override& o :
+       std::vector<Override>{{"model.preset", "gnmt-small"}, {"model.width", "16"}, {"model.clip", "1"}, {"vocab.size", "40"}})
+    shape.push_back(o);
+  EXPECT_EQ(run_training(load_run_config("", shape)), 0);
+  std::vector<Override> tuned = given("tuned");
+  for (const Override& o : std::vector<Override>{
+           {"train.initial-model", path("first")}, {"train.clip-start", "8"}, {"train.clip-steps", "8"}, {"train.max-steps", "4"}})
+    tuned.push_back(o);
+  EXPECT_EQ(load_run_config("", tuned).model.clip, 1);
+  EXPECT_EQ(run_training(load_run_config("", tuned)), 0);
+  EXPECT_EQ(load_run_config("", tuned).model.clip, 1);
+}
+
 }  // namespace
 }  // namespace starling
