@@ -38,11 +38,12 @@ std::optional<Config> record_of(FileSystem& files, const std::string& run) {
   }
 }
 
-// What no start but the first heeds, and the bounds of the states, of which a checkpoint has only the one of its update.
-void take_record(const Config& record, Config& config) {
+// What no start but the first heeds; and of a run that took its model over the bounds of the states, of which a checkpoint has only the
+// one of its update.
+void take_record(const Config& record, bool took_over, Config& config) {
   config.vocab.training.sample_lines = record.vocab.training.sample_lines;
-  config.model.init_bound = record.model.init_bound, config.model.clip = record.model.clip;
-  config.train.clip_start = record.train.clip_start;
+  config.model.init_bound = record.model.init_bound;
+  if (took_over) config.model.clip = record.model.clip, config.train.clip_start = record.train.clip_start;
 }
 
 void take_model(const GivenText& given, const ModelConfig& model, Config& config) {
@@ -77,7 +78,7 @@ void take_over(const GivenText& given, Config& config) {
   if (run) {
     if (!initial.empty()) take_model(given, run->config, config);
     take_vocabularies(run->vocabularies, config);
-    if (record) take_record(*record, config);
+    if (record) take_record(*record, !initial.empty(), config);
   } else if (!initial.empty() && files->exists(initial)) {
     const ModelDescription model = describe_model(*files, initial);
     take_model(given, model.config, config);

@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "train/fine_tuning.h"
 #include "train/run_vocabulary.h"
+#include "train/validation.h"
 
 namespace starling {
 namespace {
@@ -107,9 +108,10 @@ std::string RunDirectory::remains() const {
 
 // Everything is read once before anything is made of it; the token store repeats this only when it has to be built anew.
 void RunDirectory::check_texts() {
-  if (config_.valid.enabled() &&
-      check_corpora({{{config_.valid.source, config_.valid.target, "", 1}}, config_.data.max_length, 0}, threads_, say_).front() == 0)
-    throw DataError(fmt::format("{}: no sentences to validate on; give another file or remove valid.source", config_.valid.source));
+  if (config_.valid.enabled()) {
+    const DataOptions text{{{config_.valid.source, config_.valid.target, "", 1}}, config_.data.max_length, 0};
+    require_sentences(config_.valid, check_corpora(text, threads_, say_).front());
+  }
   texts_checked_ = !files_.exists(path("data"));
   if (texts_checked_) check_corpora(config_.data, threads_, say_);
 }

@@ -48,12 +48,15 @@ void require_tokenizer(const ValidConfig& c) {
   if (needed && c.tokenize != "auto") bleu_tokenizer_from(c.tokenize);
 }
 
+void require_sentences(const ValidConfig& c, int64_t sentences) {
+  if (sentences == 0) throw DataError(fmt::format("{}: no sentences to validate on; give another file or remove valid.source", c.source));
+}
+
 Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies, bool scores, std::string_view japanese)
     : config_(config), vocabularies_(vocabularies) {
   ParallelSentences s = read_sentences(config.source, config.target, vocabularies);
   sources_ = std::move(s.sources), references_ = std::move(s.references), truncated_ = s.truncated;
-  if (s.pairs.empty())
-    throw DataError(fmt::format("{}: no sentences to validate on; give another file or remove valid.source", config.source));
+  require_sentences(config, static_cast<int64_t>(s.pairs.size()));
   batches_ = make_batches(s.pairs, config.batch_tokens);
   if (scores && std::any_of(config.metrics.begin(), config.metrics.end(), is_tokenized))
     tokenizer_ = choose_tokenizer(config.tokenize, {&references_, 1}, japanese);

@@ -299,6 +299,9 @@ TEST_F(StartTest, AContinuedFineTuningFallsToTheSameBound) {
   EXPECT_EQ(load_run_config("", tuned).model.clip, 1);
   EXPECT_EQ(run_training(load_run_config("", tuned)), 0);
   EXPECT_EQ(load_run_config("", tuned).model.clip, 1);
+  // A run that was told its model is told its bound too: left out, it is off.
+  std::erase_if(shape, [](const Override& o) { return o.first == "model.clip"; });
+  EXPECT_EQ(load_run_config("", shape).model.clip, 0);
 }
 
 }  // namespace
