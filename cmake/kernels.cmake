@@ -1,11 +1,12 @@
-# The backend: src/backend/cpu/{kernels,compression}.cpp are compiled once per instruction set and chosen at run time (backend/cpu/dispatch.cpp).
+# The backend: src/backend/cpu/kernels/*.cpp are compiled once per instruction set and chosen at run time (backend/cpu/dispatch.cpp).
 file(GLOB_RECURSE backend_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/backend/*.cpp)
-list(FILTER backend_sources EXCLUDE REGEX "/cpu/(kernels|compression)\\.cpp$")
+file(GLOB kernel_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/backend/cpu/kernels/*.cpp)
+list(REMOVE_ITEM backend_sources ${kernel_sources})
 if(backend_sources)
   add_library(starling_backend STATIC ${backend_sources})
   target_link_libraries(starling_backend PUBLIC starling_flags starling_tensor ${DNNL_LIBRARY} OpenMP::OpenMP_CXX)
   foreach(isa v2 v3 v4)
-    add_library(starling_kernels_${isa} OBJECT ${CMAKE_SOURCE_DIR}/src/backend/cpu/kernels.cpp ${CMAKE_SOURCE_DIR}/src/backend/cpu/compression.cpp)
+    add_library(starling_kernels_${isa} OBJECT ${kernel_sources})
     target_link_libraries(starling_kernels_${isa} PRIVATE starling_flags starling_tensor OpenMP::OpenMP_CXX)
     target_compile_definitions(starling_kernels_${isa} PRIVATE STARLING_ISA=${isa})
     target_compile_options(starling_kernels_${isa} PRIVATE -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast -Wno-psabi -Wno-maybe-uninitialized)

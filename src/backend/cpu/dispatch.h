@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "backend/cpu/compression.h"
-#include "backend/cpu/kernels.h"
+#include "backend/cpu/kernels/compression.h"
+#include "backend/cpu/kernels/kernels.h"
 
 namespace starling {
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <numeric>
 
-#include "backend/reference/reference.h"
+#include "backend/reference/reference_backend.h"
 
 namespace starling {
 namespace {
@@ -148,7 +148,7 @@ double read_element(Coding coding, const uint8_t* from, int64_t count, int64_t i
 
 }  // namespace
 
-int64_t reference_compress(const Compression& c) {
+int64_t ReferenceBackend::compress(const Compression& c) {
   const CodeLayout& layout = *c.layout;
   auto* x = c.x.data<double>();
   auto* residual = c.residual.data<double>();
@@ -176,7 +176,7 @@ int64_t reference_compress(const Compression& c) {
   return -1;
 }
 
-void reference_decompress(const CodeLayout& layout, const Tensor& codes, double scale, const Tensor& sum) {
+void ReferenceBackend::decompress(const CodeLayout& layout, const Tensor& codes, double scale, const Tensor& sum) {
   const auto* code = reinterpret_cast<const uint8_t*>(codes.data<int8_t>());
   for (int64_t start = 0; layout.bytes > 0 && start + layout.bytes <= codes.count(); start += layout.bytes, code += layout.bytes) {
     const std::vector<int64_t> places = code_places(layout, code);

@@ -10,10 +10,6 @@ namespace starling {
 
 std::unique_ptr<Backend> make_reference_backend();
 
-// Backend::compress and decompress in double.
-int64_t reference_compress(const Compression&);
-void reference_decompress(const CodeLayout& layout, const Tensor& codes, double scale, const Tensor& sum);
-
 // Position signal: sines in the first half of the columns, cosines in the second, wavelengths from 2 pi to 10000 * 2 pi
 // (the arrangement of tensor2tensor, which Marian shares).
 double sinusoid(int64_t position, int64_t column, int64_t width);

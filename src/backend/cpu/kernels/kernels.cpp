@@ -1,12 +1,12 @@
 // Vectorised loops over rows, written once with the compiler's vector types and compiled for each instruction set (STARLING_ISA).
 // f32 arithmetic throughout; bf16 is widened on load and rounded to nearest-even on store. Sums have a fixed order.
-#include "backend/cpu/kernels.h"
+#include "backend/cpu/kernels/kernels.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "backend/cpu/vectors.h"
+#include "backend/cpu/kernels/vectors.h"
 #include "backend/dropout.h"
 
 namespace starling::kernels::STARLING_ISA {

@@ -1,0 +1,89 @@
+// Attention with heads: by sentence and head in training, by row over cached keys in decoding.
+#include <cmath>
+#include <cstring>
+
+#include "backend/cpu/cpu_backend.h"
+#include "backend/dropout.h"
+
+namespace starling {
+namespace {
+
+void clear_idle(const Tensor& t, int64_t first, int64_t column, int64_t D) {
+  const int64_t element = size_of(t.dtype());
+  for (int64_t n = first; n < t.rows(); ++n) std::memset(t.raw() + (n * t.columns() + column) * element, 0, D * element);
+}
+
+}  // namespace
+
+// One task per sentence and head; tasks write disjoint memory, so their order does not matter.
+template <class F>
+void CpuBackend::each_head(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, int64_t D, F f) {
+  const int64_t sentences = static_cast<int64_t>(layout.query.size()) - 1, heads = layout.heads;
+  int64_t largest = 0;
+  for (int64_t b = 0; b < sentences; ++b)
+    largest =
+        std::max(largest, kernels_.attention_scratch(layout.query[b + 1] - layout.query[b], layout.key[b + 1] - layout.key[b], D / heads));
+  reserve_scratch(largest);
+#pragma omp parallel for schedule(dynamic, 8) num_threads(threads_)
+  for (int64_t task = 0; task < sentences * heads; ++task) {
+    const int64_t b = task / heads, h = task % heads, first = layout.query[b];
+    kernels::AttentionTask t{};
+    t.queries = layout.query[b + 1] - first, t.keys = layout.key[b + 1] - layout.key[b], t.head_width = D / heads;
+    if (t.queries == 0 || t.keys == 0) continue;
+    t.causal = layout.causal;
+    t.scale = 1.0f / std::sqrt(static_cast<float>(t.head_width));
+    t.q = element(in.q, first, in.q_column + h * t.head_width), t.ldq = in.q.columns();
+    t.k = element(in.kv, layout.key[b], in.k_column + h * t.head_width);
+    t.v = element(in.kv, layout.key[b], in.v_column + h * t.head_width), t.ldkv = in.kv.columns();
+    t.lse_stride = heads;
+    t.mask = mask_of(d);
+    if (d.active()) t.mask.key = dropout_head_key(d.key, h), t.mask.sentence += first, t.mask.position += first;
+    f(t, first, h, scratch(omp_get_thread_num()));
+  }
+}
+
+void CpuBackend::attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y, const Tensor& lse) {
+  const int64_t D = y.columns();
+  const int64_t used = layout.query.back();
+  std::memset(y.raw() + used * D * size_of(activation_), 0, (y.rows() - used) * D * size_of(activation_));
+  each_head(in, layout, d, D, [&](kernels::AttentionTask& t, int64_t first, int64_t head, float* scratch) {
+    t.lse = lse.data<float>() + first * layout.heads + head;
+    t.y = element(y, first, head * t.head_width), t.ldy = D;
+    kernels_.attention(t, scratch);
+  });
+}
+
+void CpuBackend::attention_backward(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& lse,
+                                    const Tensor& dy, const Tensor& dq, const Tensor& dkv) {
+  const int64_t D = dy.columns();
+  clear_idle(dq, layout.query.back(), in.q_column, D);
+  clear_idle(dkv, layout.key.back(), in.k_column, D);
+  clear_idle(dkv, layout.key.back(), in.v_column, D);
+  each_head(in, layout, d, D, [&](kernels::AttentionTask& t, int64_t first, int64_t head, float* scratch) {
+    const int64_t first_key = (static_cast<const std::byte*>(t.k) - in.kv.raw()) / size_of(activation_) / in.kv.columns();
+    const int64_t column = head * t.head_width;
+    t.lse = lse.data<float>() + first * layout.heads + head;
+    t.dy = element(dy, first, column), t.ldy = D;
+    t.dq = element(dq, first, in.q_column + column), t.ld_dq = dq.columns();
+    t.dk = element(dkv, first_key, in.k_column + column), t.dv = element(dkv, first_key, in.v_column + column), t.ld_dkv = dkv.columns();
+    kernels_.attention_backward(t, scratch);
+  });
+}
+
+void CpuBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
+                               std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
+                               std::span<float> weights) {
+  const int64_t D = y.columns();
+  int32_t longest = 0;
+  for (size_t r = 0; r + 1 < offsets.size(); ++r) longest = std::max(longest, offsets[r + 1] - offsets[r]);
+  reserve_scratch(heads * longest + 64);
+  ranges(static_cast<int64_t>(offsets.size()) - 1, 1, [&](int64_t begin, int64_t end, int thread) {
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t length = offsets[r + 1] - offsets[r];
+      kernels_.attend_cached(element(q, r, q_column), kv.raw(), kv.columns(), k_column, v_column, index.data() + offsets[r], length,
+                             D / heads, heads, element(y, r, 0), weights.empty() ? nullptr : weights.data() + offsets[r], scratch(thread));
+    }
+  });
+}
+
+}  // namespace starling

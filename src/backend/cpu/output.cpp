@@ -1,0 +1,34 @@
+// What is done with logits: losses with their gradients, the best tokens, samples.
+#include "backend/cpu/cpu_backend.h"
+
+namespace starling {
+
+void CpuBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) {
+  const int64_t V = logits.columns();
+  ranges(rows.targets.size(), 1, [&](int64_t begin, int64_t end, int) {
+    kernels::LossTask t{};
+    t.smoothing = static_cast<float>(rows.smoothing), t.bound = static_cast<float>(rows.logit_bound);
+    for (int64_t n = begin; n < end; ++n) {
+      t.logits = logits.data<float>() + n * V, t.target = rows.targets[n], t.weight = rows.weights.empty() ? 1.0f : rows.weights[n];
+      t.out = row_loss.data<float>() + 3 * n, t.dlogits = dlogits ? element(dlogits, n, 0) : nullptr;
+      kernels_.smoothed_loss(t, V);
+    }
+  });
+}
+
+void CpuBackend::log_softmax_top_k(const Tensor& logits, int64_t k, std::span<float> values, std::span<int32_t> indices) {
+  const int64_t V = logits.columns();
+  ranges(logits.rows(), 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t r = begin; r < end; ++r)
+      kernels_.log_softmax_top_k(logits.data<float>() + r * V, V, k, values.data() + r * k, indices.data() + r * k);
+  });
+}
+
+void CpuBackend::sample(const Tensor& logits, std::span<const double> uniform, std::span<int32_t> tokens) {
+  const int64_t V = logits.columns();
+  ranges(logits.rows(), 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t r = begin; r < end; ++r) tokens[r] = kernels_.sample(logits.data<float>() + r * V, V, uniform[r]);
+  });
+}
+
+}  // namespace starling

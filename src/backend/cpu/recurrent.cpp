@@ -1,0 +1,110 @@
+// What recurrent models need: steps of LSTM layers and attention with one head.
+#include <cstring>
+
+#include "backend/cpu/cpu_backend.h"
+
+namespace starling {
+namespace {
+
+// Work of a few microseconds each: less is not worth a second thread.
+constexpr int64_t kCells = 2048;   // of an LSTM step
+constexpr int64_t kPairs = 65536;  // elements of queries with those of keys
+
+void clear_rows(const Tensor& t, int64_t begin, int64_t end) {
+  const int64_t row = t.columns() * size_of(t.dtype());
+  std::memset(t.raw() + begin * row, 0, (end - begin) * row);
+}
+
+// Rows of no sentence.
+void clear_outside(const Tensor& t, std::span<const int32_t> offsets) {
+  clear_rows(t, 0, offsets.front()), clear_rows(t, offsets.back(), t.rows());
+}
+
+}  // namespace
+
+int64_t CpuBackend::lstm_step(const LstmStep& s) {
+  CHECK(s.past == 0 || s.cell.dtype() == s.cell_before.dtype(), "cells of {} after {}", name_of(s.cell.dtype()),
+        name_of(s.cell_before.dtype()));
+  kernels::LstmTask t{};
+  t.gates = s.gates.raw(), t.recurrent = s.past > 0 ? s.recurrent.data<float>() : nullptr, t.cell_before = s.cell_before.raw();
+  t.cell = s.cell.raw(), t.hidden = s.hidden.raw();
+  t.width = s.hidden.columns(), t.past = s.past;
+  t.narrow_cell = s.cell.dtype() == DType::i16, t.tanh_output = s.tanh_output, t.bound = static_cast<float>(s.bound);
+  return counted(s.hidden.count(), kCells, [&](int64_t begin, int64_t end) { return kernels_.lstm_step(t, begin, end); });
+}
+
+void CpuBackend::lstm_step_backward(const LstmStepBackward& s) {
+  kernels::LstmBackwardTask t{};
+  t.gates = s.gates.raw(), t.cell_before = s.past > 0 ? s.cell_before.data<float>() : nullptr, t.cell = s.cell.data<float>();
+  t.dhidden = s.dhidden.raw(), t.drecurrent = s.next > 0 ? s.drecurrent.data<float>() : nullptr, t.dcell = s.dcell.data<float>();
+  t.width = s.dhidden.columns(), t.past = s.past, t.next = s.next;
+  t.tanh_output = s.tanh_output, t.bound = static_cast<float>(s.bound);
+  ranges(s.dhidden.count(), kCells, [&](int64_t begin, int64_t end, int) { kernels_.lstm_step_backward(t, begin, end); });
+}
+
+// One task per sentence of global attention; f also gets those without queries or keys.
+template <class F>
+void CpuBackend::each_sentence(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& weights, F f) {
+  const int64_t sentences = static_cast<int64_t>(layout.query.size()) - 1, A = in.q.columns(), D = in.memory.columns();
+  int64_t largest = 0;
+  first_weight_.assign(1, 0);
+  for (int64_t b = 0; b < sentences; ++b) {
+    const int64_t queries = layout.query[b + 1] - layout.query[b], keys = layout.key[b + 1] - layout.key[b];
+    largest = std::max(largest, kernels_.global_attention_scratch(queries, keys, A, D));
+    first_weight_.push_back(first_weight_.back() + queries * keys);
+  }
+  CHECK(weights.count() >= first_weight_.back() && in.k.columns() == A && in.q.dtype() == activation_ && in.k.dtype() == activation_ &&
+            in.memory.dtype() == activation_,
+        "global attention of {} {} to {} {} over {} {} with {} weights for {}", name_of(in.q.dtype()), in.q.shape().text(),
+        name_of(in.k.dtype()), in.k.shape().text(), name_of(in.memory.dtype()), in.memory.shape().text(), weights.count(),
+        first_weight_.back());
+  reserve_scratch(largest);
+  float* const p = weights.data<float>();
+  const float* const v = in.v ? in.v.data<float>() : nullptr;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads_) if (first_weight_.back() * (A + D) > kPairs)
+  for (int64_t b = 0; b < sentences; ++b) {
+    kernels::GlobalAttentionTask t{};
+    t.q = element(in.q, layout.query[b], 0), t.k = element(in.k, layout.key[b], 0), t.v = v,
+    t.memory = element(in.memory, layout.key[b], 0);
+    t.queries = layout.query[b + 1] - layout.query[b], t.keys = layout.key[b + 1] - layout.key[b], t.width = A, t.values = D;
+    t.weights = p + first_weight_[b];
+    f(t, b, scratch(omp_get_thread_num()));
+  }
+}
+
+void CpuBackend::global_attention(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& y, const Tensor& weights) {
+  clear_outside(y, layout.query);
+  each_sentence(in, layout, weights, [&](kernels::GlobalAttentionTask& t, int64_t b, float* scratch) {
+    if (t.queries == 0) return;  // a sentence that is finished while others are decoded
+    if (t.keys == 0) return clear_rows(y, layout.query[b], layout.query[b + 1]);
+    t.y = element(y, layout.query[b], 0);
+    kernels_.global_attention(t, scratch);
+  });
+}
+
+void CpuBackend::global_attention_backward(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& weights,
+                                           const Tensor& dy, const Tensor& dq, const Tensor& dk, const Tensor& dmemory, Write dmemory_write,
+                                           const Tensor& dv, Write dv_write) {
+  CHECK(bool(in.v) == bool(dv), "global attention {} v and {} its gradient", in.v ? "with" : "without", dv ? "with" : "without");
+  const int64_t sentences = static_cast<int64_t>(layout.query.size()) - 1, A = in.q.columns();
+  clear_outside(dq, layout.query), clear_outside(dk, layout.key);
+  if (dmemory_write == Write::overwrite) clear_outside(dmemory, layout.key);
+  partial_.assign(static_cast<size_t>(dv ? sentences * A : 0), 0.0f);  // dv of each sentence, summed below in their order
+  each_sentence(in, layout, weights, [&](kernels::GlobalAttentionTask& t, int64_t b, float* scratch) {
+    const int64_t query = layout.query[b], key = layout.key[b];
+    if (t.queries == 0 || t.keys == 0) {
+      clear_rows(dq, query, layout.query[b + 1]), clear_rows(dk, key, layout.key[b + 1]);
+      if (dmemory_write == Write::overwrite) clear_rows(dmemory, key, layout.key[b + 1]);
+      return;
+    }
+    t.dy = element(dy, query, 0), t.dq = element(dq, query, 0), t.dk = element(dk, key, 0), t.dmemory = element(dmemory, key, 0);
+    t.accumulate = dmemory_write == Write::accumulate;
+    t.dv = dv ? partial_.data() + b * A : nullptr;
+    kernels_.global_attention_backward(t, scratch);
+  });
+  if (!dv) return;
+  if (dv_write == Write::overwrite) dv.zero();
+  ranges(A, 64, [&](int64_t begin, int64_t end, int) { wide_.column_sums(partial_.data(), dv.data<float>(), sentences, A, begin, end); });
+}
+
+}  // namespace starling

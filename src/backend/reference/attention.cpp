@@ -1,0 +1,105 @@
+// Attention with heads: by sentence and head in training, by row over cached keys in decoding.
+#include <algorithm>
+#include <cmath>
+
+#include "backend/reference/reference_backend.h"
+
+namespace starling {
+
+void ReferenceBackend::clear(const Tensor& t, int64_t column, int64_t D) {
+  for (int64_t n = 0; n < t.rows(); ++n)
+    for (int64_t c = 0; c < D; ++c) at(t, n, column + c) = 0;
+}
+
+std::vector<double> ReferenceBackend::probabilities(const AttentionInput& in, const AttentionLayout& layout, size_t b, int64_t h, int64_t i,
+                                                    int64_t dh, const Tensor& lse, bool store) {
+  int64_t length = layout.key[b + 1] - layout.key[b];
+  if (layout.causal) length = std::min<int64_t>(length, i - layout.query[b] + 1);
+  std::vector<double> p(length, 0.0);
+  double sum = 0;
+  for (int64_t j = 0; j < length; ++j) {
+    for (int64_t c = 0; c < dh; ++c) p[j] += at(in.q, i, in.q_column + h * dh + c) * at(in.kv, layout.key[b] + j, in.k_column + h * dh + c);
+    p[j] /= std::sqrt(static_cast<double>(dh));
+  }
+  const double top = *std::max_element(p.begin(), p.end());
+  for (double v : p) sum += std::exp(v - top);
+  const double log_sum = store ? top + std::log(sum) : at(lse, i, h);
+  if (store) at(lse, i, h) = log_sum;
+  for (double& v : p) v = std::exp(v - log_sum);
+  return p;
+}
+
+void ReferenceBackend::attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y,
+                                 const Tensor& lse) {
+  const int64_t D = y.columns(), dh = D / layout.heads;
+  for (size_t b = 0; b + 1 < layout.query.size(); ++b)
+    for (int64_t h = 0; h < layout.heads; ++h)
+      for (int64_t i = layout.query[b]; i < layout.query[b + 1]; ++i) {
+        const std::vector<double> p = probabilities(in, layout, b, h, i, dh, lse, true);
+        Dropout masks = d;
+        masks.key = dropout_head_key(d.key, h);
+        for (int64_t c = 0; c < dh; ++c) {
+          double sum = 0;
+          for (size_t j = 0; j < p.size(); ++j) sum += p[j] * keep(masks, i, j) * at(in.kv, layout.key[b] + j, in.v_column + h * dh + c);
+          y.data<double>()[i * D + h * dh + c] = sum;
+        }
+      }
+}
+
+void ReferenceBackend::attention_backward(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& lse,
+                                          const Tensor& dy, const Tensor& dq, const Tensor& dkv) {
+  const int64_t D = dy.columns(), dh = D / layout.heads;
+  const double scale = 1 / std::sqrt(static_cast<double>(dh));
+  clear(dq, in.q_column, D), clear(dkv, in.k_column, D), clear(dkv, in.v_column, D);
+  for (size_t b = 0; b + 1 < layout.query.size(); ++b)
+    for (int64_t h = 0; h < layout.heads; ++h)
+      for (int64_t i = layout.query[b]; i < layout.query[b + 1]; ++i) {
+        const std::vector<double> p = probabilities(in, layout, b, h, i, dh, lse, false);
+        Dropout masks = d;
+        masks.key = dropout_head_key(d.key, h);
+        std::vector<double> dp(p.size(), 0.0);
+        double dot = 0;
+        for (size_t j = 0; j < p.size(); ++j) {
+          for (int64_t c = 0; c < dh; ++c) dp[j] += at(dy, i, h * dh + c) * at(in.kv, layout.key[b] + j, in.v_column + h * dh + c);
+          dp[j] *= keep(masks, i, j);
+          dot += p[j] * dp[j];
+        }
+        for (size_t j = 0; j < p.size(); ++j) {
+          const int64_t key = layout.key[b] + j;
+          const double ds = p[j] * (dp[j] - dot) * scale;
+          for (int64_t c = 0; c < dh; ++c) {
+            at(dq, i, in.q_column + h * dh + c) += ds * at(in.kv, key, in.k_column + h * dh + c);
+            at(dkv, key, in.k_column + h * dh + c) += ds * at(in.q, i, in.q_column + h * dh + c);
+            at(dkv, key, in.v_column + h * dh + c) += p[j] * keep(masks, i, j) * at(dy, i, h * dh + c);
+          }
+        }
+      }
+}
+
+void ReferenceBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
+                                     std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
+                                     std::span<float> weights) {
+  std::fill(weights.begin(), weights.end(), 0.0f);
+  const int64_t D = y.columns(), dh = D / heads;
+  for (size_t r = 0; r + 1 < offsets.size(); ++r)
+    for (int64_t h = 0; h < heads; ++h) {
+      const int64_t length = offsets[r + 1] - offsets[r];
+      std::vector<double> p(length, 0.0);
+      double top = -INFINITY, sum = 0;
+      for (int64_t j = 0; j < length; ++j) {
+        for (int64_t c = 0; c < dh; ++c) p[j] += at(q, r, q_column + h * dh + c) * at(kv, index[offsets[r] + j], k_column + h * dh + c);
+        p[j] /= std::sqrt(static_cast<double>(dh));
+        top = std::max(top, p[j]);
+      }
+      for (double& v : p) sum += v = std::exp(v - top);
+      for (int64_t j = 0; j < length && !weights.empty(); ++j)
+        weights[offsets[r] + j] += static_cast<float>(p[j] / sum / static_cast<double>(heads));
+      for (int64_t c = 0; c < dh; ++c) {
+        double out = 0;
+        for (int64_t j = 0; j < length; ++j) out += p[j] / sum * at(kv, index[offsets[r] + j], v_column + h * dh + c);
+        at(y, r, h * dh + c) = out;
+      }
+    }
+}
+
+}  // namespace starling

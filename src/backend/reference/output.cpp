@@ -1,0 +1,70 @@
+// What is done with logits: losses with their gradients, the best tokens, samples.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "backend/reference/reference_backend.h"
+
+namespace starling {
+
+void ReferenceBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) {
+  const int64_t V = logits.columns();
+  const auto targets = rows.targets;
+  const double smoothing = rows.smoothing;
+  for (size_t n = 0; n < targets.size(); ++n) {
+    const double* raw = logits.data<double>() + n * V;
+    std::vector<double> clamped(raw, raw + V);
+    for (double& v : clamped) v = rows.logit_bound > 0 ? std::clamp(v, -rows.logit_bound, rows.logit_bound) : v;
+    const double* z = clamped.data();
+    double* out = row_loss.data<double>() + 3 * n;
+    if (targets[n] < 0) {
+      std::fill(out, out + 3, 0.0);
+      if (dlogits) std::fill_n(dlogits.data<double>() + n * V, V, 0.0);
+      continue;
+    }
+    const double top = *std::max_element(z, z + V);
+    double sum = 0, mean = 0;
+    for (int64_t v = 0; v < V; ++v) sum += std::exp(z[v] - top), mean += z[v] / V;
+    const double log_sum = top + std::log(sum), nll = log_sum - z[targets[n]];
+    out[0] = (1 - smoothing) * nll + smoothing * (log_sum - mean), out[1] = nll, out[2] = z[targets[n]] == top;
+    for (int64_t v = 0; dlogits && v < V; ++v)
+      dlogits.data<double>()[n * V + v] = z[v] != raw[v]
+                                              ? 0
+                                              : (rows.weights.empty() ? 1.0 : rows.weights[n]) *
+                                                    (std::exp(z[v] - log_sum) - (v == targets[n] ? 1 - smoothing : 0) - smoothing / V);
+  }
+}
+
+void ReferenceBackend::log_softmax_top_k(const Tensor& logits, int64_t k, std::span<float> values, std::span<int32_t> indices) {
+  const int64_t V = logits.columns();
+  for (int64_t r = 0; r < logits.rows(); ++r) {
+    const double* z = logits.data<double>() + r * V;
+    const double top = *std::max_element(z, z + V);
+    double sum = 0;
+    for (int64_t v = 0; v < V; ++v) sum += std::exp(z[v] - top);
+    std::vector<int32_t> order(V);
+    std::iota(order.begin(), order.end(), 0);
+    std::partial_sort(order.begin(), order.begin() + k, order.end(),
+                      [&](int32_t a, int32_t b) { return z[a] != z[b] ? z[a] > z[b] : a < b; });
+    for (int64_t i = 0; i < k; ++i)
+      indices[r * k + i] = order[i], values[r * k + i] = static_cast<float>(z[order[i]] - top - std::log(sum));
+  }
+}
+
+void ReferenceBackend::sample(const Tensor& logits, std::span<const double> uniform, std::span<int32_t> tokens) {
+  const int64_t V = logits.columns();
+  for (int64_t r = 0; r < logits.rows(); ++r) {
+    const double* z = logits.data<double>() + r * V;
+    const double top = *std::max_element(z, z + V);
+    double total = 0, before = 0;
+    for (int64_t v = 0; v < V; ++v) total += std::exp(z[v] - top);
+    tokens[r] = 0;
+    for (int64_t v = 0; v < V && before <= uniform[r] * total; ++v) {
+      const double p = std::exp(z[v] - top);
+      if (p > 0) tokens[r] = static_cast<int32_t>(v);
+      before += p;
+    }
+  }
+}
+
+}  // namespace starling
