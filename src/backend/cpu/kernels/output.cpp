@@ -1,0 +1,149 @@
+// The loss of a row of logits with its gradient, its best tokens, a sample.
+#include <cstring>
+
+#include "backend/cpu/kernels/arithmetic.h"
+#include "backend/cpu/kernels/table_parts.h"
+
+namespace starling::kernels::STARLING_ISA {
+namespace {
+
+// With a bound the exponentials of clamped logits get a minus sign, by which the gradient's pass knows them.
+template <class T, bool Bounded>
+void smoothed_loss_row(const LossTask& t, int64_t V) {
+  float* z = t.logits;
+  const auto clamped = [&](vf x) {
+    if constexpr (!Bounded) return x;
+    const vf low = x < splat(-t.bound) ? splat(-t.bound) : x;
+    return low > splat(t.bound) ? splat(t.bound) : low;
+  };
+  const auto marked = [&](vf x, vf e) {
+    if constexpr (!Bounded) return e;
+    return (x < splat(-t.bound)) | (x > splat(t.bound)) ? -e : e;
+  };
+  const int64_t whole = V / L * L;
+  const vf last = clamped(load(z + whole, V - whole));
+  vf top = splat(-INFINITY), total{}, exps{};
+  for (int64_t c = 0; c < whole; c += L) {
+    const vf x = clamped(load(z + c));
+    top = max(top, x), total += x;
+  }
+  float m = maximum(top), sum_z = sum(total);
+  for (int64_t i = 0; i < V - whole; ++i) m = std::max(m, last[i]), sum_z += last[i];
+  const float at_target = Bounded ? std::clamp(z[t.target], -t.bound, t.bound) : z[t.target];
+  for (int64_t c = 0; c < whole; c += L) {
+    const vf x = load(z + c), e = exponential(clamped(x) - m);
+    exps += e;
+    store(z + c, marked(x, e));
+  }
+  float denominator = sum(exps);
+  if (whole < V) {
+    const vf e = exponential(last - m);
+    for (int64_t i = 0; i < V - whole; ++i) denominator += e[i];
+    store(z + whole, marked(load(z + whole, V - whole), e), V - whole);
+  }
+  const float log_sum = m + std::log(denominator), nll = log_sum - at_target;
+  t.out[0] = (1 - t.smoothing) * nll + t.smoothing * (log_sum - sum_z / static_cast<float>(V));
+  t.out[1] = nll;
+  t.out[2] = at_target == m ? 1.0f : 0.0f;
+  T* dz = static_cast<T*>(t.dlogits);
+  if (!dz) return;
+  const float scale = t.weight / denominator, uniform = t.weight * t.smoothing / static_cast<float>(V), at = z[t.target];
+  blocks(0, V, [&](int64_t c, auto w) {
+    const vf e = load(z + c, w), g = e * scale - uniform;
+    if constexpr (Bounded)
+      store(dz + c, e < vf{} ? vf{} : g, w);
+    else
+      store(dz + c, g, w);
+  });
+  const float exact = at < 0 ? 0.0f : at * scale - uniform - t.weight * (1 - t.smoothing);
+  if constexpr (sizeof(T) == 2)
+    dz[t.target] = round_to_bf16(exact);
+  else
+    dz[t.target] = exact;
+}
+
+template <class T>
+void smoothed_loss(const LossTask& t, int64_t V) {
+  if (t.target < 0) {
+    t.out[0] = t.out[1] = t.out[2] = 0;
+    if (t.dlogits) std::memset(t.dlogits, 0, V * sizeof(T));
+  } else if (t.bound > 0) {
+    smoothed_loss_row<T, true>(t, V);
+  } else {
+    smoothed_loss_row<T, false>(t, V);
+  }
+}
+
+void log_softmax_top_k(const float* z, int64_t V, int64_t k, float* values, int32_t* indices) {
+  vf top = splat(-INFINITY), exps{};
+  for (int64_t c = 0; c + L <= V; c += L) top = max(top, load(z + c));
+  float m = maximum(top);
+  for (int64_t c = V / L * L; c < V; ++c) m = std::max(m, z[c]);
+  for (int64_t c = 0; c + L <= V; c += L) exps += exponential(load(z + c) - m);
+  float denominator = sum(exps);
+  for (int64_t c = V / L * L; c < V; ++c) denominator += std::exp(z[c] - m);
+  const float log_sum = m + std::log(denominator);
+  int64_t found = 0;
+  float least = -INFINITY;
+  const auto consider = [&](int64_t c) {
+    if (found == k && !(z[c] > least)) return;
+    int64_t at = found < k ? found++ : k - 1;
+    for (; at > 0 && z[indices[at - 1]] < z[c]; --at) indices[at] = indices[at - 1];
+    indices[at] = static_cast<int32_t>(c);
+    if (found == k) least = z[indices[k - 1]];
+  };
+  constexpr int64_t stride = 8 * L;
+  int64_t c = 0;
+  for (; c + stride <= V; c += stride) {
+    if (found == k) {
+      vf best = load(z + c);
+      for (int64_t i = L; i < stride; i += L) best = max(best, load(z + c + i));
+      if (!(maximum(best) > least)) continue;
+    }
+    for (int64_t i = 0; i < stride; ++i) consider(c + i);
+  }
+  for (; c < V; ++c) consider(c);
+  for (int64_t i = 0; i < k; ++i) values[i] = z[indices[i]] - log_sum;
+}
+
+// The sums of up to 64 stretches of exponentials first, then a scan of the one stretch that the threshold lies in.
+int32_t sample(const float* z, int64_t V, double uniform) {
+  vf top = splat(-INFINITY);
+  for (int64_t c = 0; c + L <= V; c += L) top = max(top, load(z + c));
+  float m = maximum(top);
+  for (int64_t c = V / L * L; c < V; ++c) m = std::max(m, z[c]);
+  const int64_t stretch = std::max<int64_t>(256, (V / 64 / L + 1) * L);
+  double sums[64], total = 0;
+  for (int64_t begin = 0, i = 0; begin < V; begin += stretch, ++i) {
+    const int64_t end = std::min(V, begin + stretch);
+    vf exps{};
+    int64_t c = begin;
+    for (; c + L <= end; c += L) exps += exponential(load(z + c) - m);
+    sums[i] = sum(exps);
+    for (; c < end; ++c) sums[i] += std::exp(z[c] - m);
+    total += sums[i];
+  }
+  const double threshold = uniform * total;
+  double before = 0;
+  int64_t begin = 0;
+  for (int64_t i = 0; begin + stretch < V && before + sums[i] <= threshold; ++i) before += sums[i], begin += stretch;
+  int32_t token = -1;
+  // Rounding may leave the stretch a little short of the threshold: then its last possible token is taken, or the row's best.
+  for (int64_t c = begin; c < std::min(V, begin + stretch) && before <= threshold; ++c) {
+    const float p = std::exp(z[c] - m);
+    if (p > 0) token = static_cast<int32_t>(c);
+    before += p;
+  }
+  return token >= 0 ? token : static_cast<int32_t>(std::find(z, z + V, m) - z) % V;
+}
+
+}  // namespace
+
+template <class T>
+void set_output(Table& t) {
+  t.smoothed_loss = smoothed_loss<T>, t.log_softmax_top_k = log_softmax_top_k, t.sample = sample;
+}
+template void set_output<float>(Table&);
+template void set_output<bf16>(Table&);
+
+}  // namespace starling::kernels::STARLING_ISA
