@@ -1,0 +1,97 @@
+// The class behind run_race: what a race knows, in race.cpp its stages and results, in preparation.cpp what comes before the first run,
+// in training.cpp one run, in replays.cpp its virtual times.
+#pragma once
+
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/lock.h"
+#include "race/plan.h"
+#include "race/race.h"
+#include "race/record.h"
+#include "race/results.h"
+#include "train/run_vocabulary.h"
+#include "train/stop_signals.h"
+
+namespace starling {
+
+// Ends the race: a run was ended by a signal.
+struct RaceInterrupted {
+  int status;
+};
+
+class RaceRunner {
+ public:
+  RaceRunner(const RaceRecipe& recipe, const RaceProgress& progress, int jobs)
+      : r_(recipe), progress_(progress), jobs_(std::max(1, jobs)), files_(real_file_system()), plan_(recipe) {}
+  int run();
+
+ private:
+  using Json = nlohmann::json;
+  using Times = std::map<int64_t, RaceTimes::At>;  // by update
+
+  void prepare();
+  void refuse_own_inputs() const;
+  void refuse_other_data(const Config& config, const TokenStore& store) const;
+  void check_places() const;
+
+  void count_planned();
+  bool repeated(const RaceArm& arm) const;
+  void screen();
+  void choose_rates();
+  void all_workers();
+  void repeat();
+  void ensure_all(const std::vector<RaceRun>& all);
+  void ensure(const RaceRun& run);
+  void report(const RaceRun& run, const RaceRecord& record) const;
+
+  RaceRecord kept(const RaceRun& run, const Config& config);
+  void save(const RaceRun& run, const RaceRecord& record);
+  std::string configuration_of(const RaceRun& run, const Config& config) const;
+  void link_data(const std::string& directory) const;
+  void train(const RaceRun& run, const Config& config, RaceRecord& record);
+  void train_updates(const RaceRun& run, Config config, RaceRecord& record);
+  std::map<std::string, double> final_scores(const Config& config) const;
+
+  Scenario scenario(const RaceArm& arm, int workers, const std::string& network) const;
+  Scenario scenario(const RaceRun& run) const { return scenario(*run.arm, run.workers, run.network); }
+  static Times at_validations(const RaceTimes& all, const RaceRecord& record);
+  // Of the run's validations on a network, kept in <race>/replays.
+  Times times_of(const RaceRun& run, const std::string& network, const RaceRecord& record) const;
+
+  RaceResult result(const RaceRun& run, const std::string& network, const RaceRecord& record) const;
+  RaceResults results(const std::string& unfinished = "") const;
+  std::string unfinished() const;
+  void write(const RaceResults& results) const;
+
+  void say(const std::string& line) const;
+  std::string data_path() const { return join_path(r_.output, "data.json"); }
+  std::string records_path() const { return join_path(r_.output, "records.json"); }
+
+  const RaceRecipe& r_;
+  const RaceProgress& progress_;
+  const int jobs_;  // runs at a time
+  std::unique_ptr<FileSystem> files_;
+  RacePlan plan_;
+  StopSignals signals_;  // one that comes between two runs counts too
+  std::unique_ptr<FileLock> lock_;
+  std::optional<Vocabularies> vocabularies_;
+  std::optional<TokenStore> store_;
+  int64_t gradient_bytes_ = 0;
+  double step_seconds_ = 0;
+  mutable std::mutex replays_mutex_;           // while a file of them is written
+  mutable std::mutex say_mutex_;               // of progress_
+  std::mutex mutex_;                           // of all that follows
+  Json kept_ = Json::object();                 // records.json: those of other recipes too
+  std::map<std::string, RaceRecord> records_;  // of this race, by name of the run
+  std::map<std::string, double> rates_;        // chosen, by arm
+  std::vector<Candidate> candidates_;
+  std::vector<std::string> finalists_;
+  bool ranked_ = false;                            // finalists_ are known
+  int64_t number_ = 0, planned_runs_ = 0;          // runs so far, in all
+  double passed_ = 0, planned_ = 0, trained_ = 0;  // target tokens of them; those trained by this process
+  const double start_ = WallClock().seconds();
+};
+
+}  // namespace starling
