@@ -1,38 +1,15 @@
-// UTF-8 and the few Unicode facts the project needs: validation, decoding, lower case, white space.
+// The few Unicode facts the project needs: lower case, white space, classes of characters.
 // It is written here, and not taken from the C library, because towlower and iswspace depend on the process's locale,
 // and scores must not.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.h"
+
 namespace starling {
-
-/// The byte offset of the first malformed UTF-8 sequence (stray or missing continuation byte, overlong form, surrogate,
-/// above U+10FFFF), or nothing when the text is valid.
-std::optional<std::size_t> invalid_utf8_offset(std::string_view text);
-
-/// One decoded code point and the number of bytes it took; length 0 means that the bytes are malformed.
-struct DecodedCodePoint {
-  char32_t value = 0;
-  int length = 0;
-};
-
-/// Decodes the code point at the beginning of a non-empty text.
-DecodedCodePoint decode_utf8_at(std::string_view text);
-
-/// All code points of a text; throws DataError with the byte offset when the text is not valid UTF-8.
-std::u32string decode_utf8(std::string_view text);
-
-/// Appends one code point as UTF-8; a surrogate or a value above U+10FFFF is an InternalError.
-void append_utf8(std::string& out, char32_t code_point);
-
-/// Code points as UTF-8.
-std::string encode_utf8(std::u32string_view code_points);
 
 /// Lower case by Unicode's full mapping, as Python's str.lower(): one to one, except for the dotted capital I (two code points)
 /// and capital sigma (final form at the end of a word).

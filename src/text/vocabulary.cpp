@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/utf8.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {
@@ -29,7 +30,7 @@ size_t first_part(std::string_view text) {
   const size_t space = text.rfind(' ', kPartBytes);
   if (space != std::string_view::npos && space > 0) return space;
   size_t end = kPartBytes;
-  while (end > 1 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  while (end > 1 && is_continuation(text[end])) --end;
   return end;
 }
 
