@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "text/demo_corpus.h"
+#include "demo/corpus.h"
 
 namespace starling {
 

@@ -20,6 +20,7 @@ using Folders = std::set<std::string>;
 const std::map<std::string, Folders>& arrows() {
   static const std::map<std::string, Folders> kArrows = {
       {"base", {}},
+      {"demo", {"base"}},
       {"text", {"base"}},
       {"data", {"text"}},
       {"tensor", {"base"}},
@@ -34,7 +35,7 @@ const std::map<std::string, Folders>& arrows() {
       {"strategies", {"comm", "optim", "autograd"}},
       {"train", {"data", "models", "optim", "decode", "strategies"}},
       {"race", {"train", "sim"}},
-      {"cli", {"race"}},
+      {"cli", {"demo", "race"}},
   };
   return kArrows;
 }

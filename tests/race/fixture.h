@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "text/demo_corpus.h"
+#include "demo/corpus.h"
 
 namespace starling {
 

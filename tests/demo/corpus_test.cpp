@@ -1,6 +1,6 @@
 // The demo corpus: hand-written gold pairs for each phenomenon of German that the grammar claims, and the properties that make the
 // corpus a fair demonstration (pure, unambiguous, no test sentence in train).
-#include "text/demo_corpus.h"
+#include "demo/corpus.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "text/demo_grammar.h"
+#include "demo/grammar.h"
 
 namespace starling {
 namespace {

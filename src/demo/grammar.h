@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "text/demo_lexicon.h"
-#include "text/demo_numbers.h"
+#include "demo/lexicon.h"
+#include "demo/numbers.h"
 
 namespace starling::demo {
 

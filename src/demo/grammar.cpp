@@ -1,6 +1,6 @@
 // Declension, conjugation and word order. The German middle field always has one fixed order, so that a sentence has one translation:
 // pronouns, definite objects, time, frequency, indefinite objects, "nicht", company, place, predicate.
-#include "text/demo_grammar.h"
+#include "demo/grammar.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// Random phrases and clauses: what the demo corpus's templates are made of. Everything is drawn from one Draw, whose stream is
-// keyed by (seed, sentence number), so a sentence is a pure function of both.
+// Random phrases and clauses (times.cpp, phrases.cpp, clauses.cpp): what the demo corpus's templates are made of. Everything is drawn from
+// one Draw, whose stream is keyed by (seed, sentence number), so a sentence is a pure function of both.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "text/demo_grammar.h"
+#include "demo/grammar.h"
 
 namespace starling::demo {
 
@@ -60,7 +60,11 @@ Pair clock_time(Draw& d);  // "half past three", "3:45 pm"
 Pair at_time(Draw& d);     // "at half past three"
 Pair date(Draw& d);        // "the third of May", "3 May 1998"
 Pair on_date(Draw& d);     // "on the third of May"
-int any_number(Draw& d);   // 2..9999, small ones more often
+Pair weekday(Draw& d);     // "on Monday"
+Pair with_clock(Draw& d, const Pair& day);
+Pair future_time(Draw& d);
+Pair past_time(Draw& d);
+int any_number(Draw& d);  // 2..9999, small ones more often
 
 // ---- Phrases ----
 
@@ -79,6 +83,7 @@ Phrase a_person(Draw& d);  // definite, with a noun: "my brother", "these old st
 Phrase subject(Draw& d);   // any person: pronoun, name or noun
 // A person as an object: never the subject's own pronoun ("I call me").
 Phrase person_object(Draw& d, const Phrase& subject);
+Phrase thing(Draw& d, uint32_t kinds);
 Phrase definite_thing(Draw& d, uint32_t kinds);
 Pair degree(Draw& d);  // "", "very " or "too "
 // An adjective that the subject does not carry already: no "the red hat is red".
@@ -86,6 +91,8 @@ Pair predicate(Draw& d, uint32_t kinds, const Phrase& subject);
 
 // ---- Clauses ----
 
+// At the front of the clause in `fronted` of 100 cases.
+void put_time(Draw& d, Clause& clause, const Pair& time, int fronted = 35);
 bool can_be_negated(const Clause& clause);
 // Tense, modal, negation and time. A past clause always names its time: "I put" and "I read" are otherwise present too.
 void give_tense(Draw& d, Clause& clause);

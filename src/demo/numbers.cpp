@@ -1,5 +1,5 @@
 // Number words by table and composition: English reads tens before ones, German ones before tens in one word.
-#include "text/demo_numbers.h"
+#include "demo/numbers.h"
 
 #include <fmt/format.h>
 

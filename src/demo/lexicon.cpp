@@ -1,5 +1,5 @@
 // The demo corpus's word tables as plain data, one row a word. To add a word, add a row: the grammar needs no change.
-#include "text/demo_lexicon.h"
+#include "demo/lexicon.h"
 
 namespace starling::demo {
 namespace {
