@@ -153,6 +153,7 @@ class Engine {
 
  private:
   enum Kind : uint8_t { wake, enter_link, left, enter_receiver, arrived, arithmetic_done, complete_op };
+  enum Hashed : uint8_t { piece_event = 32, wait_event, failure_event, crash_event };  // of the trace's hash, besides kinds
   struct Event {
     Time time;
     uint64_t number;

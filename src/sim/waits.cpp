@@ -1,0 +1,147 @@
+// Ranks that wait: for an operation, for any of several, until a deadline.
+#include <algorithm>
+#include <utility>
+
+#include "sim/group.h"
+
+namespace starling::sim {
+namespace {
+
+constexpr Time kPoll = 1000;  // ns that a look at an operation which is not done costs, so that polling ends
+
+// What a rank waits for that waits for any of several operations: it lives as long as this wait, and is woken by the first of them.
+class AnyOperation : public SimOperation {
+ public:
+  AnyOperation(Engine& engine, std::span<SimOperation* const> parts)
+      : SimOperation(engine, parts.front()->rank), parts_(parts.begin(), parts.end()) {
+    for (SimOperation* part : parts_) {
+      CHECK(part->rank == rank, "rank {} waits for an operation of rank {}", rank, part->rank);
+      part->watcher = this;
+    }
+  }
+  ~AnyOperation() override {
+    for (SimOperation* part : parts_) part->watcher = nullptr;
+  }
+  std::string name() const override { return fmt::format("any of {} operations", parts_.size()); }
+  std::string late() const override {
+    constexpr size_t kNamed = 4;
+    std::vector<std::string> texts;
+    for (size_t i = 0; i < std::min(kNamed, parts_.size()); ++i) texts.push_back(parts_[i]->name() + ": " + parts_[i]->late());
+    if (parts_.size() > kNamed) texts.push_back(fmt::format("and {} more", parts_.size() - kNamed));
+    return fmt::format("{}", fmt::join(texts, ", "));
+  }
+
+ private:
+  std::vector<SimOperation*> parts_;
+};
+
+}  // namespace
+
+// Ends the wait whose deadline is next, if that is before `before`.
+bool Engine::next_deadline(Time before) {
+  while (!deadlines_.empty() && deadlines_.top().first < before) {
+    Rank& r = rank(deadlines_.top().second);
+    const Time at = deadlines_.top().first;
+    deadlines_.pop();
+    if (r.armed == at) r.armed = INT64_MAX;
+    if (!r.waits_for) continue;
+    if (r.deadline > at) {
+      arm_deadline(r);  // the entry was of an earlier wait
+      continue;
+    }
+    now_ = std::max(now_, at);
+    const SimOperation& op = *r.waits_for;
+    end_wait(r, fmt::format("rank {} ({}): {} waited {} s; {}", r.id, host_name(r.node), op.name(),
+                            1e-9 * static_cast<double>(now_ - r.wait_began), op.late()));
+    return true;
+  }
+  return false;
+}
+
+void Engine::arm_deadline(Rank& r) {
+  if (r.armed <= r.deadline) return;
+  r.armed = r.deadline;
+  deadlines_.emplace(r.deadline, r.id);
+}
+
+void Engine::complete(SimOperation& op) {
+  op.complete = true;
+  op.ended = ++ended_;
+  Rank& r = rank(op.rank);
+  if (r.waits_for && (r.waits_for == &op || r.waits_for == op.watcher)) end_wait(r, "");
+}
+
+void Engine::end_wait(Rank& r, std::string error) {
+  r.waits_for = nullptr;
+  r.peer_error = std::move(error);
+  make_ready(r, now_);
+}
+
+bool Engine::done(SimOperation& op) {
+  Lock lock = enter(op.rank);
+  if (op.complete) return true;
+  if (first_error_) throw PeerError(failure_);
+  Rank& r = rank(op.rank);
+  make_ready(r, now_ + kPoll);
+  give_away(lock, r);
+  return op.complete;
+}
+
+void Engine::wait(SimOperation& op, double deadline_s) {
+  Lock lock = enter(op.rank);
+  if (!op.complete) wait(lock, op, deadline_s);
+}
+
+size_t Engine::wait_any(std::span<SimOperation* const> parts, double deadline_s) {
+  Lock lock = enter(parts.front()->rank);
+  const auto first = [&] {
+    size_t best = parts.size();
+    for (size_t i = 0; i < parts.size(); ++i)
+      if (parts[i]->ended > 0 && (best == parts.size() || parts[i]->ended < parts[best]->ended)) best = i;
+    return best;
+  };
+  if (const size_t i = first(); i < parts.size()) return i;
+  const auto any = std::make_shared<AnyOperation>(*this, parts);
+  wait(lock, *any, deadline_s);
+  return first();
+}
+
+// Until op has ended, which it has not yet, or one of its parts.
+void Engine::wait(Lock& lock, SimOperation& op, double deadline_s) {
+  if (first_error_) throw PeerError(failure_);
+  Rank& r = rank(op.rank);
+  const Time began = now_;
+  r.state = Rank::waiting;
+  r.waits_for = &op;
+  r.wait_began = now_;
+  r.deadline = now_ + at_seconds(deadline_s);
+  arm_deadline(r);
+  const auto keep = op.shared_from_this();
+  give_away(lock, r);
+  r.report.waited_ns += now_ - began;
+  hash(wait_event, r.id, began, 0);
+  trace.add(r.id, Trace::compute, "wait", began, now_);
+  if (!r.peer_error.empty()) throw PeerError(std::exchange(r.peer_error, ""));
+}
+
+std::string Engine::lateness(int id, const std::string& has_not) const {
+  const Rank& r = ranks_[static_cast<size_t>(id)];
+  std::string text = fmt::format("rank {} ({}) {}", id, host_name(r.node), has_not);
+  if (r.crashed)
+    text += ": it has crashed";
+  else if (r.state == Rank::finished)
+    text += ": it has ended";
+  else if (r.phase)
+    text += fmt::format(": it is in '{}' at update {}", r.phase, r.step);
+  return text;
+}
+
+bool SimOperation::done() { return engine.done(*this); }
+void SimOperation::wait(double deadline_s) { engine.wait(*this, deadline_s); }
+size_t SimOperation::wait_any(std::span<Operation* const> operations, double deadline_s) {
+  std::vector<SimOperation*> parts;
+  for (Operation* operation : operations) parts.push_back(static_cast<SimOperation*>(operation));
+  return engine.wait_any(parts, deadline_s);
+}
+
+}  // namespace starling::sim
