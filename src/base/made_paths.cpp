@@ -21,4 +21,24 @@ void MadePaths::note(const std::string& path) {
   paths_.push_back({path, true});
 }
 
+void MadePaths::note_work(const std::string& path) {
+  const size_t before = paths_.size();
+  note(path);
+  if (paths_.size() > before) paths_.back().work = true;
+}
+
+void MadePaths::keep_work_unless_refused(const std::exception& error) {
+  if (dynamic_cast<const ConfigError*>(&error) || dynamic_cast<const DataError*>(&error)) return;
+  std::erase_if(paths_, [&](const Path& made) { return made.work && !empty(made.path); });
+}
+
+bool MadePaths::empty(const std::string& path) const {
+  try {
+    const FileInfo info = files_.info(path);
+    return info.kind == FileKind::directory ? files_.list(path).empty() : info.size == 0;
+  } catch (const IoError&) {
+    return false;
+  }
+}
+
 }  // namespace starling

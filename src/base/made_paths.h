@@ -1,6 +1,8 @@
-// Paths that a command makes on its way: taken back when it fails, so that a refused command leaves nothing behind.
+// Paths that a command makes on its way: taken back when it fails, so that a refused command leaves nothing behind. What took long to make
+// stays where nothing was wrong with it: a full disk or a lost machine is no reason to begin at zero.
 #pragma once
 
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -19,14 +21,22 @@ class MadePaths {
 
   // Before the path is made: notes it, and what is missing above it; nothing if it is there already.
   void note(const std::string& path);
+  // The same for what takes long to make and can be used again though it is not finished.
+  void note_work(const std::string& path);
   // What was noted so far stays.
   void keep() { paths_.clear(); }
+  // What note_work noted stays, unless it is empty, or unless the error is that of a refusal (ConfigError, DataError): then the work was
+  // done for something that is not meant.
+  void keep_work_unless_refused(const std::exception& error);
 
  private:
   struct Path {
     std::string path;
     bool whole;  // with everything in it
+    bool work = false;
   };
+  bool empty(const std::string& path) const;
+
   FileSystem& files_;
   std::vector<Path> paths_;
 };

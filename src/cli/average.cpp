@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/outputs.h"
+#include "base/run_files.h"
 #include "cli/verbs.h"
 #include "decode/model_directory.h"
 
@@ -34,6 +35,7 @@ void run_average(const AverageArguments& a) {
   if (!a.models.empty() && !a.run.empty()) throw ConfigError("name either checkpoints or --run, not both");
   if (a.last > 0 && a.run.empty()) throw ConfigError("--last needs --run RUN_DIRECTORY");
   if (files->exists(a.output)) throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", a.output));
+  refuse_run_files({"--output", a.output});
   const std::vector<std::string> paths = a.models.empty() ? checkpoints_of(*files, a.run, a.last) : a.models;
   const auto backend = make_backend("cpu:f32", 1);
   LoadedModel result = load_model(*files, paths.back(), *backend);  // the newest: its description is what training came to

@@ -7,6 +7,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/outputs.h"
+#include "base/run_files.h"
 #include "cli/cluster.h"
 #include "cli/help.h"
 
@@ -105,7 +106,10 @@ void run(Arguments a, const ClusterArguments& cluster) {
         "bench distributed measures updates that all ranks make together, and {} has none; 'starling simulate' shows what a run "
         "of it takes",
         o.strategy.name));
-  if (!a.write_cluster.empty()) refuse_own_input({"--write-cluster", a.write_cluster}, {{"--cluster", cluster.file()}});
+  if (!a.write_cluster.empty()) {
+    refuse_own_input({"--write-cluster", a.write_cluster}, {{"--cluster", cluster.file()}});
+    refuse_run_files({"--write-cluster", a.write_cluster});
+  }
   const auto show = [&](const BenchDistributedResult& r, bool simulated) {
     if (a.format == "json")
       std::cout << to_json(r, simulated).dump(1) << "\n";

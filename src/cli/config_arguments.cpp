@@ -70,4 +70,9 @@ Config ConfigArguments::load_run(const CLI::App& verb) const {
   return load_run_config(file, overrides);
 }
 
+Config ConfigArguments::load_run(const CLI::App& verb, Communicator& comm) const {
+  const auto [file, overrides] = given(verb);
+  return load_run_config(file, overrides, comm);
+}
+
 }  // namespace starling

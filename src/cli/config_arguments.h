@@ -19,6 +19,8 @@ class ConfigArguments {
   Config load(const CLI::App& verb) const;
   // For a verb that trains: what is not given comes from the run or the model that it begins with.
   Config load_run(const CLI::App& verb) const;
+  // The same on every rank: as rank 0 finds it.
+  Config load_run(const CLI::App& verb, Communicator& comm) const;
   const std::string& file() const { return file_; }  // of -c; empty without it
 
  private:

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/run_files.h"
 #include "demo/corpus.h"
 
 namespace starling {
@@ -26,6 +27,7 @@ constexpr const char* kWhatItIs =
     "translating real text. No sentence of valid or test occurs in train, under any seed.";
 
 void run(const DemoCorpusArguments& arguments) {
+  refuse_run_files({"--output", arguments.output});
   for (const char* part : {"train", "valid", "test"})
     for (const char* language : {"en", "de"})
       if (const std::string path = fmt::format("{}/{}.{}", arguments.output, part, language); std::filesystem::exists(path))

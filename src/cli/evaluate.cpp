@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/outputs.h"
+#include "base/run_files.h"
 #include "cli/system_table.h"
 #include "cli/tokenize_option.h"
 #include "data/line_reader.h"
@@ -117,6 +118,7 @@ void run_evaluate(const EvaluateArguments& arguments) {
   for (const std::string& path : arguments.hypotheses) inputs.push_back({"--hypotheses", path});
   for (const std::string& path : arguments.references) inputs.push_back({"--references", path});
   refuse_own_input({"standard output", "-"}, inputs);
+  refuse_run_files({"standard output", "-"});
   const std::vector<std::string> names = distinct(arguments.hypotheses);
   if (names.size() == 1 && (arguments.bootstrap || arguments.exchanges)) {
     throw ConfigError(fmt::format(

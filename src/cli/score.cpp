@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "base/outputs.h"
+#include "base/run_files.h"
 #include "cli/verbs.h"
 #include "data/batches.h"
 #include "decode/model_directory.h"
@@ -83,6 +84,7 @@ void run_score(const ScoreArguments& a) {
   const LoadedModel loaded = load_model(*files, a.model, a.precision, a.threads);
   const Vocabularies& vocabularies = loaded.description.vocabularies;
   refuse_own_input({"standard output", "-"}, {{"--source", a.source}, {"--target", a.target}, {"--tsv", a.tsv}});
+  refuse_run_files({"standard output", "-"});
   const CorpusFiles corpus{a.source, a.target, a.tsv, 1};
   if (a.tsv.empty() ? a.source.empty() || a.target.empty() : !a.source.empty() || !a.target.empty())
     throw ConfigError("name either --source and --target, or --tsv");

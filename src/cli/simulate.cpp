@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/outputs.h"
+#include "base/run_files.h"
 #include "cli/cluster.h"
 #include "cli/config_arguments.h"
 #include "race/throughput.h"
@@ -26,6 +27,7 @@ void refuse_own_trace(const Config& config, const ConfigArguments& arguments, co
   for (const CorpusFiles& c : config.data.train)
     inputs.insert(inputs.end(), {{"data.source", c.source}, {"data.target", c.target}, {"data.tsv", c.tsv}});
   refuse_own_input({"--trace", trace}, inputs);
+  refuse_run_files({"--trace", trace});
 }
 
 // What the workers bring; "" if nothing was trained.

@@ -29,16 +29,16 @@ void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArgumen
     std::cout << peer_names_markdown();
     return;
   }
-  const Config config = arguments.load_run(verb);
   if (dump.count() > 0) {
-    std::cout << dump_config(config, a.dump == "full");
+    std::cout << dump_config(arguments.load_run(verb), a.dump == "full");
     return;
   }
-  require_data(config);
   std::signal(SIGPIPE, SIG_IGN);  // training outlives its terminal; the log files tell the rest
   int status = 0;
   {
     World world = started_by_mpi() ? make_mpi_world() : make_local_world();
+    const Config config = arguments.load_run(verb, *world.comm);
+    require_data(config);
     status = run_training(config, world);
   }  // the ranks part here: an exception would end the others
   if (status != 0) throw CLI::RuntimeError(status);

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/outputs.h"
+#include "base/run_files.h"
 #include "base/system_reason.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
@@ -152,6 +153,7 @@ void refuse_own_inputs(const TranslateArguments& a, const std::string& written, 
   for (const std::string& input : a.inputs) inputs.push_back({input == "-" ? "standard input" : "--input", input});
   if (!model.empty()) inputs.push_back({"--model", model});
   for (const std::string& path : {a.output, written}) refuse_own_input({path == "-" ? "standard output" : "--output", path}, inputs);
+  refuse_run_files({a.output == "-" ? "standard output" : "--output", a.output});
 }
 
 void run_translate(const TranslateArguments& a) {

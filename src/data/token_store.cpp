@@ -39,6 +39,18 @@ std::string index_path(const std::string& directory) { return join_path(director
   throw DataError(fmt::format("{}: {}; delete the file, it is made again from the text", path, what));
 }
 
+// Whether a name is of a store's file, whole or being written, of this or the first version: shard_path, the index, the tokens.
+bool is_of_store(std::string_view name) {
+  if (name.ends_with(".new")) name.remove_suffix(4);
+  if (name == kIndexName || name == "train.tokens" || name == ".tmp-train.index") return true;
+  constexpr std::string_view kBegin = "train.";
+  constexpr size_t kFingerprint = 16;
+  if (!name.starts_with(kBegin) || name.size() < kBegin.size() + kFingerprint + 6 || name[kBegin.size() + kFingerprint] != '.')
+    return false;
+  const std::string_view fingerprint = name.substr(kBegin.size(), kFingerprint), number = name.substr(kBegin.size() + kFingerprint + 1);
+  return fingerprint.find_first_not_of("0123456789abcdef") == fingerprint.npos && number.find_first_not_of("0123456789") == number.npos;
+}
+
 uint64_t checksum(std::string_view bytes) { return hash64(std::as_bytes(std::span(bytes))); }
 
 template <class T>
@@ -170,6 +182,23 @@ StoreState TokenStore::look(FileSystem& files, const std::string& directory, con
   return StoreState::missing;
 }
 
+void TokenStore::require_own(FileSystem& files, const std::string& directory) {
+  if (!files.exists(directory)) return;
+  for (const std::string& name : files.list(directory))
+    if (!is_of_store(name))
+      throw ConfigError(
+          fmt::format("{}: has {} in it, but this is where the tokens of the training text are kept; move that elsewhere, or choose "
+                      "another train.output",
+                      directory, name));
+}
+
+void TokenStore::remove(FileSystem& files, const std::string& directory) {
+  if (!files.exists(directory)) return;
+  for (const std::string& name : files.list(directory))
+    if (is_of_store(name)) files.remove(join_path(directory, name));
+  files.remove(directory);
+}
+
 FilterCounts TokenStore::counts() const {
   FilterCounts sum;
   for (const FilterCounts& counts : counts_) sum += counts;
@@ -259,7 +288,7 @@ void TokenStoreWriter::finish() {
   std::set<std::string> keep{kIndexName};
   for (const ShardFacts& facts : shards_) keep.insert(file_name(shard_path(directory_, fingerprint_, facts.number)));
   for (const std::string& name : files_.list(directory_))
-    if (name.starts_with("train.") && !keep.contains(name)) files_.remove(join_path(directory_, name));
+    if (is_of_store(name) && !keep.contains(name)) files_.remove(join_path(directory_, name));
 }
 
 }  // namespace starling

@@ -43,9 +43,15 @@ class TokenStore {
 
   /// The store in `directory` (<run>/data) if it was made from these very files, vocabularies and filters and nothing in it is damaged;
   /// else checks the corpora and tokenises what is missing. Whole shards that an interrupted build left are used again. The result does
-  /// not depend on the number of threads. Throws ConfigError, DataError (file:line) or IoError.
+  /// not depend on the number of threads. Throws ConfigError (also as require_own), DataError (file:line) or IoError.
   static TokenStore open_or_build(FileSystem& files, const std::string& directory, const DataOptions& data, const Vocabulary& source,
                                   const Vocabulary& target, const StoreBuild& build);
+
+  /// ConfigError, for a directory that is there, if it has anything else in it than tokens: what is made there anew takes its place.
+  static void require_own(FileSystem& files, const std::string& directory);
+
+  /// Removes the tokens, finished or not, and the directory unless there is something else in it.
+  static void remove(FileSystem& files, const std::string& directory);
 
   /// Opens a finished store and verifies every checksum; throws IoError if there is none, DataError if it is damaged.
   static TokenStore open(FileSystem& files, const std::string& directory, int threads = 1);

@@ -236,6 +236,7 @@ TokenStore TokenStore::open_or_build(FileSystem& files, const std::string& direc
     defect = cause(error);
   } catch (const IoError&) {  // not there
   }
+  require_own(files, directory);
   if (!build.checked) check_corpora(data, build.threads, build.say);
   if (!defect.empty() && build.say) build.say(fmt::format("data: {}; what is damaged is made again from the text", defect));
   const auto done = verified_shards(files, directory, fingerprint, build.threads);

@@ -3,29 +3,30 @@
 #include <filesystem>
 
 #include "base/json.h"
-#include "base/made_paths.h"
-#include "base/outputs.h"
 #include "base/sha256.h"
 #include "base/text_files.h"
 #include "data/corpus.h"
 #include "race/race_runner.h"
-#include "train/run_directory.h"
+#include "train/run_tokens.h"
 
 namespace starling {
 
 namespace fs = std::filesystem;
 
 void RaceRunner::prepare() {
-  refuse_own_inputs();
-  MadePaths made(*files_);  // a race that is refused leaves nothing behind
-  for (const char* name : {"lock", "runs", "replays", "vocab.spm", "source.spm", "target.spm", "data", "data.json"})
-    made.note(join_path(r_.output, name));
-  const Config config = race_config(r_, {&r_.baseline, 1, r_.seeds.front(), r_.baseline.rates.front(), "", false});
-  files_->make_directories(r_.output);
-  lock_ = FileLock::try_acquire(join_path(r_.output, "lock"));
-  if (!lock_) made.keep();  // it is the other's
-  if (!lock_) throw ConfigError(fmt::format("{}: another race uses this directory; wait for it, or choose another race.output", r_.output));
-  for (const char* name : {"runs", "replays"}) files_->make_directories(join_path(r_.output, name));
+  directory_.emplace(*files_, r_);
+  try {
+    prepare_runs();
+  } catch (const std::exception& e) {
+    directory_->failed(e);
+    throw;
+  }
+  directory_->keep();
+}
+
+void RaceRunner::prepare_runs() {
+  Config config = race_config(r_, {&r_.baseline, 1, r_.seeds.front(), r_.baseline.rates.front(), "", false});
+  config.train.output = r_.output;  // where the vocabularies of all runs are made
   if (fs::exists(records_path())) kept_ = parse_json_object(read_text_file(records_path()), records_path());
   vocabularies_.emplace(open_vocabularies(config, *files_, progress_.say));
   plan_.count_ranks(vocabularies_->sizes());
@@ -42,17 +43,7 @@ void RaceRunner::prepare() {
                   static_cast<double>(gradient_bytes_) / 4e6, config.train.batch_tokens, 1e3 * step_seconds_, config.train.max_steps));
   check_places();
   count_planned();
-  made.keep();
-}
-
-// None of the files that a race writes may be one that it reads.
-void RaceRunner::refuse_own_inputs() const {
-  const Config config = race_config(r_, {&r_.baseline, 1, r_.seeds.front(), r_.baseline.rates.front(), "", false});
-  std::vector<NamedPath> inputs{{"the recipe", r_.file}, {"valid.source", config.valid.source}, {"valid.target", config.valid.target}};
-  for (const CorpusFiles& c : config.data.train)
-    inputs.insert(inputs.end(), {{"data.source", c.source}, {"data.target", c.target}, {"data.tsv", c.tsv}});
-  for (const char* name : {"records.json", "data.json", "cluster.yml", "results.csv", "curves.csv", "table.md", "race.svg"})
-    refuse_own_input({"race.output's", join_path(r_.output, name)}, inputs);
+  publish_vocabularies(config, *files_, *vocabularies_);
 }
 
 // Runs of one race see the same text and count the same words, whenever they are trained.

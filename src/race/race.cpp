@@ -155,7 +155,7 @@ void RaceRunner::ensure(const RaceRun& run) {
   const double tokens = static_cast<double>(planned_tokens(r_, run));
   RaceRecord record = kept(run, config);
   const std::string configuration = configuration_of(run, config);
-  if (!record.configuration.empty() && record.configuration != configuration)
+  if (!record.configuration.empty() && record.configuration != configuration && record.configuration != configuration_of(run, config, true))
     throw ConfigError(
         fmt::format("{}: {} was trained with another recipe or configuration; restore that, remove its line and {}, or choose another "
                     "race.output",

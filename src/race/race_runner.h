@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/lock.h"
 #include "race/plan.h"
 #include "race/race.h"
+#include "race/race_directory.h"
 #include "race/record.h"
 #include "race/results.h"
 #include "train/run_vocabulary.h"
@@ -32,7 +32,7 @@ class RaceRunner {
   using Times = std::map<int64_t, RaceTimes::At>;  // by update
 
   void prepare();
-  void refuse_own_inputs() const;
+  void prepare_runs();
   void refuse_other_data(const Config& config, const TokenStore& store) const;
   void check_places() const;
 
@@ -48,7 +48,8 @@ class RaceRunner {
 
   RaceRecord kept(const RaceRun& run, const Config& config);
   void save(const RaceRun& run, const RaceRecord& record);
-  std::string configuration_of(const RaceRun& run, const Config& config) const;
+  // The digest of everything that a run's result depends on. Earlier versions counted the vocabulary's normalization too.
+  std::string configuration_of(const RaceRun& run, const Config& config, bool with_normalization = false) const;
   void link_data(const std::string& directory) const;
   void train(const RaceRun& run, const Config& config, RaceRecord& record);
   void train_updates(const RaceRun& run, Config config, RaceRecord& record);
@@ -75,7 +76,7 @@ class RaceRunner {
   std::unique_ptr<FileSystem> files_;
   RacePlan plan_;
   StopSignals signals_;  // one that comes between two runs counts too
-  std::unique_ptr<FileLock> lock_;
+  std::optional<RaceDirectory> directory_;
   std::optional<Vocabularies> vocabularies_;
   std::optional<TokenStore> store_;
   int64_t gradient_bytes_ = 0;

@@ -10,6 +10,7 @@
 #include "base/text_files.h"
 #include "data/corpus.h"
 #include "strategies/strategy.h"
+#include "train/fine_tuning.h"
 
 namespace starling {
 namespace {
@@ -123,7 +124,9 @@ Config shared_config(const RaceRecipe& recipe, const RaceArm& arm) {
   for (const auto* keys : {&recipe.keys, &arm.keys})
     for (const ForeignKey& key : *keys) overrides.emplace_back(key.name, key.text);
   try {
-    Config c = load_config(recipe.train, overrides);
+    // A race that was begun with a vocabulary of another rule goes on with it, unless a rule is given.
+    Config c = load_config(recipe.train, overrides,
+                           [&](const GivenText& given, Config& basis) { take_normalization(given, recipe.output, basis); });
     if (c.data.train.empty())
       throw ConfigError(fmt::format("there is no training text; set data.source and data.target in {}", place_of_keys(recipe)));
     require_data(c);

@@ -19,10 +19,12 @@ std::string scenario_text(Scenario scenario) {
   return write_config(sections);
 }
 
-// Without what a result does not depend on. What the files have in them is checked by data.json, wherever they are.
+// Without what a result does not depend on. What the files have in them is checked by data.json, wherever they are, and so is what the
+// vocabulary makes of it.
 Config without_places(Config config) {
   config.train.output = "run", config.log = {};
   for (CorpusFiles& corpus : config.data.train) corpus = {"", "", "", corpus.weight};
+  config.vocab.training.normalization = VocabularyOptions().normalization;
   for (std::string* path : {&config.valid.source, &config.valid.target, &config.vocab.source, &config.vocab.target}) path->clear();
   return config;
 }
@@ -47,9 +49,10 @@ Scenario RaceRunner::scenario(const RaceArm& arm, int workers, const std::string
   return s;
 }
 
-// The digest of everything that a run's result depends on.
-std::string RaceRunner::configuration_of(const RaceRun& run, const Config& config) const {
-  return sha256_hex(dump_config(without_places(config), false) + fmt::format("{}\n{}\n", run.workers, fmt::join(r_.final_metrics, " ")) +
+std::string RaceRunner::configuration_of(const RaceRun& run, const Config& config, bool with_normalization) const {
+  Config counted = without_places(config);
+  if (with_normalization) counted.vocab.training.normalization = config.vocab.training.normalization;
+  return sha256_hex(dump_config(counted, false) + fmt::format("{}\n{}\n", run.workers, fmt::join(r_.final_metrics, " ")) +
                     (run.network.empty() ? "" : scenario_text(scenario(run))));
 }
 

@@ -10,6 +10,7 @@
 #include "base/affinity.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/run_files.h"
 #include "data/corpus.h"
 #include "data/token_store.h"
 #include "data/tokenize.h"
@@ -77,6 +78,10 @@ BenchDataResult bench_data(const BenchDataOptions& options, const Say& say) {
   BenchDataOptions o = options;
   if (o.threads == 0) o.threads = usable_cores();
   const auto files = real_file_system();
+  refuse_run_files({"--output", o.output});
+  if (is_run_directory(o.output) || is_race_directory(o.output))
+    throw ConfigError(
+        fmt::format("--output {}: is the directory of a run or a race, whose tokens would be removed; name another", o.output));
   files->make_directories(o.output);
   DataOptions data;
   data.train = {{join_path(o.output, "train.source"), join_path(o.output, "train.target"), "", 1}};
@@ -114,7 +119,7 @@ BenchDataResult bench_data(const BenchDataOptions& options, const Say& say) {
   }
   const Vocabulary vocabulary = Vocabulary::load(path);
   r.encode_lines = encode_alone(vocabulary, first_lines(data, kAlone));
-  if (TokenStore::look(*files, store_path, data, vocabulary, vocabulary) == StoreState::current) files->remove_all(store_path);
+  if (TokenStore::look(*files, store_path, data, vocabulary, vocabulary) == StoreState::current) TokenStore::remove(*files, store_path);
   for (const auto& shard : verified_shards(*files, store_path, token_fingerprint(data, vocabulary, vocabulary), o.threads))
     r.kept_pairs += shard ? shard->counts.total : 0;
   {

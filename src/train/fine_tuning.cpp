@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "decode/model_directory.h"
+#include "text/vocabulary_format.h"
 #include "train/run_vocabulary.h"
 
 namespace starling {
@@ -59,13 +60,12 @@ void take_vocabularies(const Vocabularies& vocabularies, Config& config) {
   copy_settings(vocabularies.source(), config.vocab);
 }
 
-// Of the files of a run without a checkpoint, trained before or named by the configuration.
-void take_vocabulary_file(const GivenText& given, FileSystem& files, Config& config) {
-  Config c = config;
+// Of a run without a checkpoint the first file of its vocabularies, trained before or named by the configuration; "" if it is not there.
+std::string vocabulary_file(const GivenText& given, FileSystem& files, Config c) {
   c.vocab.source = given("vocab", "source").value_or(""), c.vocab.target = given("vocab", "target").value_or("");
   if (const auto joint = given("vocab", "joint")) c.vocab.joint = *joint != "false" && *joint != "no" && *joint != "off";
   const std::string path = vocabulary_paths(c).front();
-  if (files.info(path).kind == FileKind::file) copy_settings(Vocabulary::load(path), config.vocab);
+  return files.info(path).kind == FileKind::file ? path : "";
 }
 
 void take_over(const GivenText& given, Config& config) {
@@ -83,8 +83,8 @@ void take_over(const GivenText& given, Config& config) {
     const ModelDescription model = describe_model(*files, initial);
     take_model(given, model.config, config);
     take_vocabularies(model.vocabularies, config);
-  } else {
-    take_vocabulary_file(given, *files, config);
+  } else if (const std::string path = vocabulary_file(given, *files, config); !path.empty()) {
+    copy_settings(Vocabulary::load(path), config.vocab);
   }
 }
 
@@ -97,6 +97,30 @@ std::string differences(ModelConfig model, ModelConfig other) {
 }  // namespace
 
 Config load_run_config(const std::string& path, const std::vector<Override>& overrides) { return load_config(path, overrides, take_over); }
+
+Config load_run_config(const std::string& path, const std::vector<Override>& overrides, Communicator& comm) {
+  std::optional<Config> mine;
+  if (comm.rank() == 0) mine = load_run_config(path, overrides);
+  comm.barrier().wait(kPatience);  // a model that is looked into may be large
+  const std::string found = broadcast_text(comm, mine ? dump_config(*mine, true) : "");
+  if (mine) return *mine;
+  const Config first = parse_config(found, "the configuration of rank 0");
+  return load_config(path, overrides, [&](const GivenText&, Config& config) {
+    set_preset(first.model.preset, config);
+    config.model = first.model, config.vocab = first.vocab;
+    config.train.initial_model = first.train.initial_model, config.train.clip_start = first.train.clip_start;
+  });
+}
+
+void take_normalization(const GivenText& given, const std::string& run, Config& config) {
+  const auto files = real_file_system();
+  Config c = config;
+  c.train.output = run;
+  const std::string path = vocabulary_file(given, *files, c);
+  if (path.empty()) return;
+  const std::string bytes = files->read_file(path);
+  if (!vocabulary_format::defect(bytes)) copy_normalization(bytes, config.vocab);
+}
 
 void require_same_model(const Config& config, ModelConfig then, const std::string& where, const char* what, const char* remedy) {
   const ModelConfig& now = config.model;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/communicator.h"
 #include "train/config.h"
 
 namespace starling {
@@ -13,6 +14,13 @@ namespace starling {
 // train.initial-model, else of the vocabularies that are there; the presets' defaults come after that. Also throws what reading
 // train.initial-model throws, if there is such a path.
 Config load_run_config(const std::string& path, const std::vector<Override>& overrides = {});
+
+// The same for every rank of a run, each with the file and the overrides of its host; collective. What they leave open is what rank 0 finds
+// on its disk, since others may have a disk of their own without the run and the model.
+Config load_run_config(const std::string& path, const std::vector<Override>& overrides, Communicator& comm);
+
+// Sets vocab.normalization to that of the vocabulary that a run in this directory would find; nothing if there is none.
+void take_normalization(const GivenText& given, const std::string& run, Config& config);
 
 // ConfigError that shows both, unless `then` is the configuration's model; dropout, clip and init-bound may differ. The message begins
 // with `where` and `what` (of `then`) and ends with `remedy`.

@@ -9,6 +9,7 @@
 
 #include "backend/profiled.h"
 #include "base/outputs.h"
+#include "base/run_files.h"
 #include "data/batches.h"
 #include "decode/quantization.h"
 #include "decode/translator.h"
@@ -315,6 +316,7 @@ QuantizeResult quantize_model(FileSystem& files, const QuantizeOptions& options,
                               const std::function<void(const QuantizeResult&)>& measured) {
   if (files.exists(options.output))
     throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", options.output));
+  refuse_run_files({"--output", options.output});
   ModelDescription description = describe_model(files, options.model);
   refuse_own_input({"--output", options.output}, {{"--model", description.directory}});
   if (description.quantized)

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <fstream>
 
-#include "base/sha256.h"
+#include "base/run_files.h"
 #include "train/fine_tuning.h"
+#include "train/run_tokens.h"
 #include "train/run_vocabulary.h"
 #include "train/validation.h"
 
@@ -39,7 +40,7 @@ std::vector<std::string> names_in(FileSystem& files, const std::string& director
 
 RunDirectory::RunDirectory(FileSystem& files, const Config& config, int threads, Say say)
     : files_(files), config_(config), threads_(threads), say_(std::move(say)) {
-  refuse_model_directory();
+  refuse_foreign_directory();
   if (files_.exists(path("lock"))) lock();
   find_checkpoint();
   check_texts();
@@ -49,12 +50,17 @@ RunDirectory::RunDirectory(FileSystem& files, const Config& config, int threads,
 
 std::string RunDirectory::path(const std::string& name) const { return join_path(config_.train.output, name); }
 
-void RunDirectory::refuse_model_directory() const {
-  if (!files_.exists(path("manifest.json"))) return;
-  throw ConfigError(
-      fmt::format("train.output {0}: this is the directory of a model (it has a manifest.json), which files of a run would damage; choose "
-                  "another train.output, and to begin with this model's weights set train.initial-model to {0}",
-                  config_.train.output));
+void RunDirectory::refuse_foreign_directory() const {
+  const std::string& output = config_.train.output;
+  if (files_.exists(path("manifest.json")))
+    throw ConfigError(fmt::format(
+        "train.output {0}: this is the directory of a model (it has a manifest.json), which files of a run would damage; choose "
+        "another train.output, and to begin with this model's weights set train.initial-model to {0}",
+        output));
+  if (is_race_directory(output))
+    throw ConfigError(
+        fmt::format("train.output {}: this is the directory of a race, which files of a run would damage; choose another", output));
+  if (!is_run_directory(output)) refuse_run_files({"train.output", output});
 }
 
 // One process trains in a run directory at a time.
@@ -112,6 +118,7 @@ void RunDirectory::check_texts() {
     const DataOptions text{{{config_.valid.source, config_.valid.target, "", 1}}, config_.data.max_length, 0};
     require_sentences(config_.valid, check_corpora(text, threads_, say_).front());
   }
+  if (!checkpoint_) TokenStore::require_own(files_, path("data"));
   texts_checked_ = !files_.exists(path("data"));
   if (texts_checked_) check_corpora(config_.data, threads_, say_);
 }
@@ -147,10 +154,9 @@ void RunDirectory::refuse_fixed_settings() const {
 }
 
 Vocabularies RunDirectory::vocabularies() {
-  for (const std::string& file : vocabulary_paths(config_))
-    if (!files_.exists(file)) lock(), made_.note(file);
-  if (model_) adopt_vocabularies(config_, files_, model_->vocabularies, "the run " + config_.train.output);
-  if (initial_) adopt_vocabularies(config_, files_, initial_->vocabularies, "train.initial-model " + config_.train.initial_model);
+  if (model_) return adopt_vocabularies(config_, files_, model_->vocabularies, "the run " + config_.train.output);
+  if (initial_) return adopt_vocabularies(config_, files_, initial_->vocabularies, "train.initial-model " + config_.train.initial_model);
+  for (const std::string& file : vocabularies_to_train(config_, files_)) lock(), made_.note_work(file);
   return open_vocabularies(config_, files_, say_);
 }
 
@@ -172,7 +178,7 @@ void RunDirectory::require_same_run(int64_t batch_tokens, int64_t worker_batch_t
 TokenStore RunDirectory::open_store(const Vocabularies& v, StoreBuild build) {
   build.checked = texts_checked_;
   lock();
-  made_.note(path("data"));
+  made_.note_work(path("data"));
   return open_run_tokens(files_, config_.train.output, config_.data, v, build, state_.has_value(), [&](const TokenStore& store) {
     if (state_ && state_->text("data") != data_digest(store))
       throw ConfigError(
@@ -182,10 +188,12 @@ TokenStore RunDirectory::open_store(const Vocabularies& v, StoreBuild build) {
   });
 }
 
-void RunDirectory::begin() {
+void RunDirectory::begin(const Vocabularies& vocabularies) {
   lock();
   if (names_in(files_, path("checkpoints")) != found_)
     throw ConfigError(fmt::format("{}: another process has trained here since this one began to look; start again", config_.train.output));
+  for (const char* name : {"vocab.spm", "source.spm", "target.spm"}) made_.note(path(name));
+  publish_vocabularies(config_, files_, vocabularies);
   if (restarts_) set_aside();
   if (checkpoint_) report_changes();
   for (const char* name : {"checkpoints", "train.log", "events.jsonl", "config.yml"}) made_.note(path(name));
@@ -231,39 +239,6 @@ void RunDirectory::require_owned() {
       fmt::format("{0}: this directory was removed, or made again for another run, since this training began; nothing more is saved "
                   "there, and this training ends: let one training at a time use {0}, and give others a train.output of their own",
                   config_.train.output));
-}
-
-TokenStore open_run_tokens(FileSystem& files, const std::string& run, const DataOptions& data, const Vocabularies& v,
-                           const StoreBuild& build, bool begun, const std::function<void(const TokenStore&)>& check) {
-  const std::string place = join_path(run, "data"), aside = join_path(run, "data.new");
-  const auto open = [&](const std::string& directory) {
-    return TokenStore::open_or_build(files, directory, data, v.source(), v.target(), build);
-  };
-  if (!begun || TokenStore::look(files, place, data, v.source(), v.target()) == StoreState::current) {
-    TokenStore store = open(place);
-    check(store);
-    return store;
-  }
-  // The text may be the same in new files, or another one, whose run this is not: that is known once it is tokenised.
-  MadePaths made(files);
-  made.note(aside);
-  check(open(aside));
-  files.remove_all(place);
-  files.rename(aside, place);
-  return TokenStore::open(files, place, build.threads);
-}
-
-std::string data_digest(const TokenStore& store) {
-  Sha256 hash;
-  const auto add = [&](const auto& values) { hash.update(std::as_bytes(std::span(values))); };
-  add(std::vector<int64_t>{store.size(), store.tokens()});
-  const int64_t count = std::min<int64_t>(store.size(), 4096);
-  for (int64_t i = 0; i < count; ++i) {
-    PackedTokens source, target;
-    store.append(store.size() * i / count, source, target);
-    add(source.tokens), add(target.tokens);
-  }
-  return to_hex(hash.digest());
 }
 
 }  // namespace starling

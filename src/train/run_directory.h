@@ -3,7 +3,6 @@
 // made. What holds models is never written over: a run that cannot be continued is refused, or set aside when train.restart says so.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,10 +37,13 @@ class RunDirectory {
   void require_same_run(int64_t batch_tokens, int64_t worker_batch_tokens) const;
   // The tokens of the training text; ConfigError, with <run>/data as it was, if the checkpoint is of another text.
   TokenStore open_store(const Vocabularies& vocabularies, StoreBuild build);
-  // Sets aside what train.restart gives up, clears away what a crash left, and says which settings differ from the last start.
-  void begin();
+  // Sets aside what train.restart gives up, clears away what a crash left, writes the vocabularies that are missing, and says which
+  // settings differ from the last start.
+  void begin(const Vocabularies& vocabularies);
   // Writes config.yml: the start has succeeded.
   void keep();
+  // The start has failed. Vocabulary and tokens stay for the next one, unless this one was refused (ConfigError, DataError).
+  void failed(const std::exception& error) { made_.keep_work_unless_refused(error); }
 
   CheckpointStore& checkpoints() { return *checkpoints_; }
   // IoError if this directory was removed, or made again by somebody else, since the run began: nothing must be saved there.
@@ -49,7 +51,7 @@ class RunDirectory {
 
  private:
   std::string path(const std::string& name) const;
-  void refuse_model_directory() const;
+  void refuse_foreign_directory() const;
   void lock();
   void find_checkpoint();
   // Best model, checkpoints or updates of a run that cannot be continued, in words; "" if there are none.
@@ -73,13 +75,5 @@ class RunDirectory {
   std::optional<CheckpointStore> checkpoints_;
   bool texts_checked_ = false, restarts_ = false;
 };
-
-// The tokens of a text in <run>/data. Where the run has begun, those of other files are made in <run>/data.new, and take that place when
-// `check` does not throw, as it does if they are not the run's: then <run>/data is as it was.
-TokenStore open_run_tokens(FileSystem& files, const std::string& run, const DataOptions& data, const Vocabularies& vocabularies,
-                           const StoreBuild& build, bool begun, const std::function<void(const TokenStore&)>& check);
-
-// Tells one training set from another, whatever its files are called: sizes, and tokens of up to 4,096 pairs spread evenly.
-std::string data_digest(const TokenStore& store);
 
 }  // namespace starling

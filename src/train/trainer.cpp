@@ -24,6 +24,7 @@
 #include "train/progress.h"
 #include "train/rank_state.h"
 #include "train/run_directory.h"
+#include "train/run_tokens.h"
 #include "train/small_corpus.h"
 #include "train/stop_signals.h"
 #include "train/validation.h"
@@ -48,6 +49,7 @@ class Trainer {
     try {
       return run_to_the_end();
     } catch (const std::exception& e) {
+      if (directory_) directory_->failed(e);
       progress_.event(
           {{"type", "stop"}, {"step", replica_ ? step() : 0}, {"reason", std::string("error: ") + e.what()}, {"seconds", elapsed()}});
       throw;
@@ -59,7 +61,7 @@ class Trainer {
     prepare();
     resume();
     if (first()) {  // nothing that can be refused is left
-      directory_->begin();
+      directory_->begin(*vocabularies_);
       progress_.open_files(config_.train.output);
       directory_->keep();
     }
@@ -197,31 +199,20 @@ class Trainer {
     vocabularies_.emplace(Vocabulary::from_bytes(source, "vocabulary of rank 0"), std::move(second));
   }
 
-  // Rank 0 builds the store, one of every other host that does not see it builds its own, then all have it.
+  // The tokens of the training text, on every host.
   void open_store() {
-    const auto open = [&] {
-      const double start = now();
-      const StoreBuild build{.threads = backend_->threads(), .say = [&](const std::string& line) { progress_.message(line); }};
-      store_.emplace(first() ? directory_->open_store(*vocabularies_, build)
-                             : TokenStore::open_or_build(*files_, join_path(config_.train.output, "data"), config_.data,
-                                                         vocabularies_->source(), vocabularies_->target(), build));
-      const FilterCounts counts = store_->counts();
+    const double start = now();
+    const StoreBuild build{.threads = backend_->threads(), .say = [&](const std::string& line) { progress_.message(line); }};
+    const auto of_first = [&] {
+      TokenStore store = directory_->open_store(*vocabularies_, build);
+      const FilterCounts counts = store.counts();
       progress_.message(fmt::format("data: {} pairs, {} kept ({} empty, {} longer than {} tokens, {} of unequal length){}", counts.total,
                                     counts.kept, counts.empty, counts.too_long, config_.data.max_length, counts.ratio,
-                                    store_->reused() ? ", tokens reused" : fmt::format(", tokenised in {:.1f} s", now() - start)));
+                                    store.reused() ? ", tokens reused" : fmt::format(", tokenised in {:.1f} s", now() - start)));
+      return store;
     };
-    if (first()) open();
-    wait_for_first();
-    if (!first() && world_.local_rank == 0) files_->make_directories(config_.train.output), open();
-    wait_for_first();
-    if (!store_) open();
-    wait_for_first();  // a large store takes long to verify; the gather below has the usual deadline
-    data_digest_ = data_digest(*store_);
-    const std::vector<std::string> digests = gather_texts(comm(), data_digest_);
-    for (int r = 0; r < comm().size(); ++r)
-      if (digests[static_cast<size_t>(r)] != digests[0])
-        throw DataError(fmt::format("rank {} on {} reads other training data than rank 0 on {}; give every host the same files", r,
-                                    comm().host(r), comm().host(0)));
+    store_.emplace(
+        open_tokens_together(*files_, config_.train.output, config_.data, *vocabularies_, build, world_, of_first, data_digest_));
   }
 
   void wait_for_first() { comm().barrier().wait(kPatience); }

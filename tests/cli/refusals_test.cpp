@@ -112,7 +112,7 @@ TEST_F(Refusals, Translate) {
       {"translate -m run -o a <a", 2, {"same file as standard input"}},
       {"translate -m run -i a >>a", 2, {"standard output is the same file as --input a"}},
       {"translate -m run -i x.partial -o x", 2, {"--output x.partial is the same file"}},
-      {"translate -m model -i a -o model/decode.yml", 2, {"lies in --model model"}},
+      {"translate -m model -i a -o model/decode.yml", 2, {"lies in the model directory"}},
       {"translate -m run -i a -o run/best/new", 2, {"lies in"}},
       {"translate -m run -i missing -o new", 3, {"missing"}},
       {"translate -m run -i broken -o new", 3, {"broken:1"}},
@@ -163,14 +163,14 @@ TEST_F(Refusals, AverageAndQuantize) {
       {"average model -o model", 2, {"model: exists already"}},
       {"average run/checkpoints/step-00000002 run/checkpoints/step-00000004 -o run/checkpoints/step-00000002", 2, {"exists already"}},
       {"average run -o run/checkpoints/../best", 2, {"exists already"}},
-      {"average model -o model/average", 2, {"lies in the checkpoint model"}},
+      {"average model -o model/average", 2, {"lies in the model directory"}},
       {"average model nan -o new/average", 3, {"nan/model.safetensors: tensor embedding"}},
       {"average model infinite -o new/average", 3, {"infinite/model.safetensors: tensor embedding"}},
       {"average model -o a", 2, {"a: exists already"}},
       {"average model -o directory/../run", 2, {"exists already"}},
       {"quantize -m model -o model" + q, 2, {"exists already"}},
-      {"quantize -m model -o model/small" + q, 2, {"lies in --model"}},
-      {"quantize -m run -o run/best/small" + q, 2, {"lies in --model"}},
+      {"quantize -m model -o model/small" + q, 2, {"lies in the model directory"}},
+      {"quantize -m run -o run/best/small" + q, 2, {"lies in the model directory"}},
       {"quantize -m nan -o new/small" + q, 3, {"nan/model.safetensors: tensor embedding"}},
       {"quantize -m infinite -o new/small" + q, 3, {"infinite/model.safetensors: tensor embedding"}},
       {"quantize -m model -o new/small --source a --target short", 3, {"short"}},
@@ -225,6 +225,43 @@ TEST_F(Refusals, RaceSimulateAndConfigurations) {
       {"launch -n 2", 2, {"launch"}},
       {"launch --hosts :4 -- train -c train.yml", 2, {"--hosts"}},
   });
+}
+
+// What the run of a model, any run or a race goes on from is nobody's output; other names beside it are free.
+TEST_F(Refusals, WhatBelongsToARun) {
+  const std::string race = "race/runs/" + fs::directory_iterator(path("race/runs"))->path().filename().string();
+  const std::string q = " --source a --target b --threads 1 --beam 1";
+  expect_refused({
+      {"translate -m run -i a -o run/vocab.spm", 2, {"--output run/vocab.spm belongs to the run in ", "choose another output"}},
+      {"translate -m run -i a -o run/config.yml", 2, {"belongs to the run"}},
+      {"translate -m run/best -i a -o run/events.jsonl", 2, {"belongs to the run"}},
+      {"translate -m run -i a -o run/checkpoints/new", 2, {"belongs to the run"}},
+      {"translate -m run -i a -o run/checkpoints/step-00000004/decode.yml", 2, {"lies in the model directory"}},
+      {"translate -m model -i a -o run/train.log", 2, {"belongs to the run"}},
+      {"translate -m model -i a >>run/train.log", 2, {"standard output belongs to the run"}},
+      {"translate -m " + race + " -i a -o " + race + "/config.yml", 2, {"belongs to the run"}},
+      {"translate -m " + race + " -i a -o race/records.json", 2, {"belongs to the race"}},
+      {"score -m run --source a --target b >>run/vocab.spm", 2, {"standard output belongs to the run"}},
+      {"evaluate --hypotheses a --references b >>run/config.yml", 2, {"standard output belongs to the run"}},
+      {"average --run run -o run/checkpoints/step-00000009", 2, {"belongs to the run"}},
+      {"quantize -m run -o run/before-restart" + q, 2, {"belongs to the run"}},
+      {"simulate -c train.yml --cluster cluster.yml --workers 2 --train.output new/run --train.max-steps 2 --trace run/config.yml",
+       2,
+       {"--trace run/config.yml belongs to the run"}},
+      {"bench distributed --cluster cluster.yml --write-cluster run/config.yml", 2, {"--write-cluster run/config.yml belongs to the run"}},
+      {"bench data --pairs 1000 --output run", 2, {"--output run: is the directory of a run or a race"}},
+      {"demo-corpus --output run/data", 2, {"belongs to the run"}},
+      {"train -c train.yml --train.output run/data", 2, {"train.output run/data belongs to the run"}},
+      {"train -c train.yml --train.output race", 2, {"train.output race: this is the directory of a race"}},
+      {"race recipe.yml -o run", 2, {"race.output run: this is the directory of a run"}},
+      {"race recipe.yml -o run/data", 2, {"race.output run/data belongs to the run"}},
+  });
+  for (const char* name : {"run/test.translated", "run/test.translated", "run/checkpoints.de"}) {  // the first twice, as recipes do
+    const ShellOutcome o = run(std::string("translate -m run -i a --threads 1 -o ") + name);
+    EXPECT_EQ(o.status, 0) << name << "\n" << o.text;
+  }
+  EXPECT_EQ(run("average --run run -o run/average").status, 0);
+  fs::remove(path("run/test.translated")), fs::remove(path("run/checkpoints.de")), fs::remove_all(path("run/average"));
 }
 
 // Limits of the process are told, not died of.

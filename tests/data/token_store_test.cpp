@@ -319,5 +319,25 @@ TEST_F(TokenStoreTest, SurvivesEveryFailureOfTheDisk) {
   }
 }
 
+// A directory that is named data may hold other things than tokens.
+TEST_F(TokenStoreTest, SparesWhatIsNotItsOwn) {
+  write_corpus(test::sentences(1, 50), test::sentences(2, 50));
+  build();
+  for (const char* name : {"train.en", "train.0123456789abcdef.txt", "notes"}) directory_.write("run/data/" + std::string(name), "mine");
+  EXPECT_TRUE(build().reused());
+  write_corpus(test::sentences(3, 50), test::sentences(4, 50));
+  try {
+    build();
+    ADD_FAILURE() << "made anew beside other files";
+  } catch (const ConfigError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("run/data: has notes in it, but this is where the tokens of the training text are kept"));
+  }
+  EXPECT_EQ(contents().size(), 5);
+  TokenStore::remove(*files_, directory_.path("run/data"));
+  EXPECT_THAT(contents(), ElementsAre(std::pair<const std::string, std::string>("notes", "mine"),
+                                      std::pair<const std::string, std::string>("train.0123456789abcdef.txt", "mine"),
+                                      std::pair<const std::string, std::string>("train.en", "mine")));
+}
+
 }  // namespace
 }  // namespace starling

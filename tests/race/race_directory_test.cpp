@@ -1,0 +1,94 @@
+// The directory of a race belongs to one process at a time: what another has made in it is never taken back, nor is what took long.
+#include "race/race_directory.h"
+
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "race/race.h"
+#include "tests/race/fixture.h"
+
+namespace starling {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class RaceDirectoryTest : public RaceTest {
+ protected:
+  // One arm, this many seeds and these lines more in the section race.
+  RaceRecipe recipe(const std::string& seeds = "1", const std::string& more = "") const {
+    write("recipe.yml", "race:\n  train: train.yml\n  output: " + path("race") + "\n  workers: [2]\n  seeds: [" + seeds +
+                            "]\n  finalists: 1\n  tokens: 400\n  validate-every: 400\n  learning-rates: [0.003]\n" + more +
+                            "  networks:\n    - {name: net, network: 10gbe}\n  arms:\n    - name: plain\n" + kTestCluster);
+    return load_recipe(path("recipe.yml"));
+  }
+  static int run(const RaceRecipe& recipe) {
+    RaceProgress progress;
+    progress.say = [](const std::string&) {};
+    return run_race(recipe, progress, 1);
+  }
+};
+
+// While this process was about to lock the directory, another one ran the whole race in it.
+class Overtaken : public FileSystem {
+ public:
+  explicit Overtaken(std::string directory) : directory_(std::move(directory)) {}
+  bool make_directory(const std::string& path) override {
+    const bool made = real_->make_directory(path);
+    if (path == directory_) fs::create_directories(directory_ + "/runs/one"), std::ofstream(directory_ + "/vocab.spm") << "theirs";
+    return made;
+  }
+  std::unique_ptr<OutputFile> create(const std::string& path, uint64_t expected) override { return real_->create(path, expected); }
+  void read_pieces(const std::string& path, const std::function<void(std::span<const std::byte>)>& take) override {
+    real_->read_pieces(path, take);
+  }
+  std::unique_ptr<MappedFile> map(const std::string& path) override { return real_->map(path); }
+  void rename(const std::string& from, const std::string& to) override { real_->rename(from, to); }
+  bool exchange(const std::string& a, const std::string& b) override { return real_->exchange(a, b); }
+  bool remove(const std::string& path) override { return real_->remove(path); }
+  void sync_directory(const std::string& path) override { real_->sync_directory(path); }
+  std::vector<std::string> list(const std::string& path) override { return real_->list(path); }
+  FileInfo info(const std::string& path) override { return real_->info(path); }
+
+ private:
+  std::string directory_;
+  std::unique_ptr<FileSystem> real_ = real_file_system();
+};
+
+TEST_F(RaceDirectoryTest, WhatAnotherRaceMadeBeforeTheLockIsNotTakenBack) {
+  Overtaken files(path("race"));
+  { const RaceDirectory directory(files, recipe()); }  // refused
+  EXPECT_TRUE(fs::exists(path("race/runs/one")));
+  EXPECT_EQ(read("race/vocab.spm"), "theirs");
+  EXPECT_FALSE(fs::exists(path("race/replays")));
+}
+
+TEST_F(RaceDirectoryTest, OneProcessAtATime) {
+  const auto files = real_file_system();
+  const RaceRecipe one = recipe();
+  const RaceDirectory first(*files, one);
+  EXPECT_THROW(RaceDirectory(*files, one), ConfigError);
+  EXPECT_TRUE(fs::exists(path("race/runs")) && fs::exists(path("race/lock")));
+}
+
+// A vocabulary of an earlier version has another rule than the default of today; a rule that is given is meant.
+TEST_F(RaceDirectoryTest, ARaceGoesOnWithTheRuleOfItsVocabulary) {
+  EXPECT_EQ(run(recipe("1", "  vocab.normalization: nmt_nfkc\n")), 0);
+  const std::string records = read("race/records.json");
+  EXPECT_EQ(run(recipe("1, 2")), 0);
+  const std::string more = read("race/records.json");
+  EXPECT_GT(more.size(), records.size());
+  for (const auto& entry : fs::directory_iterator(path("race/runs")))
+    EXPECT_THAT(read("race/runs/" + entry.path().filename().string() + "/config.yml"), HasSubstr("  normalization: nmt_nfkc ")) << entry;
+  try {
+    run(recipe("1, 2", "  vocab.normalization: nfkc\n"));
+    ADD_FAILURE() << "another rule than the vocabulary's";
+  } catch (const ConfigError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("vocab.normalization is nfkc, but " + path("race/vocab.spm") +
+                                    " was made with vocab.normalization nmt_nfkc, and stays as it is"));
+  }
+  EXPECT_EQ(read("race/records.json"), more);
+}
+
+}  // namespace
+}  // namespace starling
