@@ -93,5 +93,24 @@ TEST_F(TrainRefusals, OfASimulationLeaveNothingBehind) {
                  {{"--data.target short", "short:1: has 1 lines", 3}, {"--data.target b --vocab.size 16", "cannot hold"}});
 }
 
+// Not refused but stopped: nothing was wrong with what took long, so the next start uses it.
+TEST_F(TrainRefusals, AFullDiskAtTheFirstStartKeepsTheVocabulary) {
+  write_texts();
+  std::string a, b;
+  for (int i = 0; i < 20000; ++i) a += fmt::format("one two three {}\n", i % 7), b += fmt::format("{} three two one\n", i % 7);
+  write("a", a), write("b", b);
+  const std::string train = std::string(kTrain) + kText + "--train.output run";
+  const ShellOutcome full = run_shell("cd '" + directory_ + "' && ulimit -f 200 && '" STARLING_BINARY "' " + train);
+  EXPECT_EQ(full.status, 3) << full.text;
+  EXPECT_THAT(full.text, HasSubstr("run/data/train."));
+  EXPECT_THAT(full.text, HasSubstr("vocabulary run/vocab.spm: training"));
+  EXPECT_TRUE(std::filesystem::exists(path("run/vocab.spm")));
+  EXPECT_FALSE(std::filesystem::exists(path("run/data")));  // not one shard was whole
+  EXPECT_FALSE(std::filesystem::exists(path("run/lock")));
+  const ShellOutcome next = run(train);
+  EXPECT_EQ(next.status, 0) << next.text;
+  EXPECT_THAT(next.text, testing::Not(HasSubstr("vocabulary run/vocab.spm: training")));
+}
+
 }  // namespace
 }  // namespace starling
