@@ -1,4 +1,4 @@
-// The word tables of the demo corpus: what the grammar in demo_grammar.h inflects and puts in order.
+// The word tables of the demo corpus: what the grammar in grammar.h inflects and puts in order.
 // Every English entry has exactly one German counterpart (given its class), which is what makes the corpus a function from
 // English to German: "you" is always "Sie", "teacher" is always "Lehrer".
 #pragma once

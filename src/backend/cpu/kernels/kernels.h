@@ -1,5 +1,5 @@
-// The vectorised loops, as a table of functions for one instruction set and one activation type. kernels.cpp is compiled once per
-// instruction set; dispatch.cpp picks the best at run time. A kernel works on a range and knows nothing of threads.
+// The vectorised loops, as a table of functions for one instruction set and one activation type. The files of this folder are compiled
+// once per instruction set; dispatch.cpp picks the best at run time. A kernel works on a range and knows nothing of threads.
 #pragma once
 
 #include <cstdint>
