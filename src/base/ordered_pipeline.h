@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/start_threads.h"
+
 namespace starling {
 
 template <class Item>
@@ -25,18 +27,18 @@ struct PipelineSteps {
 template <class Item>
 class OrderedPipeline {
  public:
+  // ConfigError when the system does not give the two threads that are the least; fewer than asked for are no failure.
   OrderedPipeline(PipelineSteps<Item> steps, int threads, size_t items) : steps_(std::move(steps)), slots_(items) {
-    threads_.emplace_back([this] { make_all(); });
-    for (int i = 0; i < std::max(threads, 1); ++i) threads_.emplace_back([this] { work_all(); });
-  }
-  ~OrderedPipeline() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopped_ = true;
+    try {
+      threads_.push_back(start_thread("reading", [this] { make_all(); }));
+      for (int i = 0; i < std::max(threads, 1); ++i) threads_.push_back(start_thread("working on what is read", [this] { work_all(); }));
+    } catch (...) {
+      if (threads_.size() >= 2) return;
+      stop();
+      throw;
     }
-    changed_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
   }
+  ~OrderedPipeline() { stop(); }
   OrderedPipeline(const OrderedPipeline&) = delete;
   OrderedPipeline& operator=(const OrderedPipeline&) = delete;
 
@@ -60,6 +62,14 @@ class OrderedPipeline {
     std::exception_ptr failure;
   };
 
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
   // False: the pipeline was stopped.
   bool wait(const Slot& slot, State state) {
     std::unique_lock lock(mutex_);

@@ -11,10 +11,10 @@
 #include <fstream>
 #include <iostream>
 #include <mutex>
-#include <thread>
 
 #include "base/outputs.h"
 #include "base/run_files.h"
+#include "base/start_threads.h"
 #include "base/system_reason.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
@@ -38,7 +38,7 @@ struct TranslateArguments {
 class LineQueue {
  public:
   LineQueue(std::vector<std::string> paths, size_t capacity) : shared_(std::make_shared<Shared>()) {
-    std::thread([shared = shared_, paths = std::move(paths), capacity] { shared->read(paths, capacity); }).detach();
+    start_thread("reading lines", [shared = shared_, paths = std::move(paths), capacity] { shared->read(paths, capacity); }).detach();
   }
   ~LineQueue() {
     const std::lock_guard lock(shared_->mutex);

@@ -5,9 +5,9 @@
 #include <atomic>
 #include <exception>
 #include <limits>
-#include <thread>
 
 #include "base/error.h"
+#include "base/start_threads.h"
 #include "data/corpus.h"
 
 namespace starling {
@@ -87,18 +87,15 @@ std::vector<int64_t> check_corpora(const DataOptions& options, int threads, cons
   CheckProgress progress{TaskProgress("data", say), corpus_bytes(options)};
   std::atomic<size_t> next{0};
   std::atomic<bool> failed{false};
-  const auto work = [&](bool speaks) {
+  work_side_by_side(std::min(files.size(), static_cast<size_t>(std::max(threads, 1))), [&](size_t worker) {
+    const bool speaks = worker == 0;
     for (size_t i; (i = next++) < files.size();) {
       const bool begins_corpus = i == 0 || files[i].corpus != files[i - 1].corpus;
       if (begins_corpus && failed) continue;  // an earlier corpus has the defect that is told
       check(files[i], speaks, progress);
       if (files[i].failure) failed = true;
     }
-  };
-  std::vector<std::thread> helpers;
-  for (size_t i = 1; i < std::min(files.size(), static_cast<size_t>(std::max(threads, 1))); ++i) helpers.emplace_back(work, false);
-  work(true);
-  for (std::thread& helper : helpers) helper.join();
+  });
 
   std::vector<int64_t> pairs;
   for (size_t i = 0; i < files.size(); ++i) {

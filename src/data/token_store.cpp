@@ -7,10 +7,10 @@
 #include <exception>
 #include <functional>
 #include <set>
-#include <thread>
 
 #include "base/error.h"
 #include "base/hash64.h"
+#include "base/start_threads.h"
 #include "data/tokenize.h"
 
 namespace starling {
@@ -102,7 +102,7 @@ Index read_index(FileSystem& files, const std::string& directory) {
 void for_each_shard(uint64_t count, int threads, const std::function<void(uint64_t)>& task) {
   std::atomic<uint64_t> next{0};
   std::vector<std::exception_ptr> failures(count);
-  const auto work = [&] {
+  work_side_by_side(std::min<uint64_t>(count, static_cast<uint64_t>(std::max(threads, 1))), [&](size_t) {
     for (uint64_t i; (i = next++) < count;) {
       try {
         task(i);
@@ -110,11 +110,7 @@ void for_each_shard(uint64_t count, int threads, const std::function<void(uint64
         failures[i] = std::current_exception();
       }
     }
-  };
-  std::vector<std::thread> helpers;
-  for (uint64_t i = 1; i < std::min<uint64_t>(count, static_cast<uint64_t>(std::max(threads, 1))); ++i) helpers.emplace_back(work);
-  work();
-  for (std::thread& helper : helpers) helper.join();
+  });
   for (const std::exception_ptr& failure : failures)
     if (failure) std::rethrow_exception(failure);
 }

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cmath>
 #include <set>
-#include <thread>
 
+#include "base/start_threads.h"
 #include "race/picture.h"
 #include "race/race_runner.h"
 #include "train/progress.h"
@@ -129,7 +129,7 @@ void RaceRunner::ensure_all(const std::vector<RaceRun>& all) {
     if (!records_.contains(run.name()) && names.insert(run.name()).second) runs.push_back(run);
   std::atomic<size_t> next{0};
   std::exception_ptr error;
-  const auto work = [&] {
+  const auto work = [&](size_t) {
     try {
       for (size_t i; (i = next++) < runs.size();) {
         if (const int signal = StopSignals::received()) throw RaceInterrupted{128 + signal};
@@ -141,11 +141,7 @@ void RaceRunner::ensure_all(const std::vector<RaceRun>& all) {
       next = runs.size();
     }
   };
-  {
-    std::vector<std::jthread> others;
-    for (size_t i = 1; i < std::min<size_t>(static_cast<size_t>(jobs_), runs.size()); ++i) others.emplace_back(work);
-    work();
-  }
+  work_side_by_side(std::min<size_t>(static_cast<size_t>(jobs_), runs.size()), work);
   if (error) std::rethrow_exception(error);
 }
 

@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/memory.h"
+#include "base/start_threads.h"
 #include "base/task_progress.h"
 #include "text/normalization.h"
 #include "text/unicode.h"
@@ -266,6 +267,7 @@ std::string train_model(std::vector<SampledLine> lines, const VocabularyOptions&
 VocabularyReport train_vocabulary(const LineSource& lines, const VocabularyOptions& options, const std::string& path,
                                   const VocabularyWatch& watch) {
   check_options(options);
+  require_threads(options.threads);  // SentencePiece would blame the text, after all of it was read
   TaskProgress progress("vocabulary", watch.say, watch.now ? watch.now : steady_seconds);
   const Bounds bounds = sample_bounds(options);
   Sample sample = sample_lines(lines, options, bounds, watch, progress);

@@ -2,6 +2,7 @@
 #include "backend/cpu/cpu.h"
 
 #include "backend/cpu/cpu_backend.h"
+#include "base/start_threads.h"
 
 namespace starling {
 
@@ -72,6 +73,7 @@ void CpuBackend::linear_int8(const Tensor& x, const PackedInt8& w, const Tensor&
 
 std::unique_ptr<Backend> make_cpu_backend(DType activation, int threads) {
   if (threads <= 0) threads = omp_get_num_procs();
+  require_threads(threads - 1);  // OpenMP's runtime would end the program
   omp_set_num_threads(threads);
   omp_set_dynamic(0);
   return std::make_unique<CpuBackend>(activation, threads);

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/start_threads.h"
 #include "comm/mpi/mpi_call.h"
 
 namespace starling {
@@ -100,7 +101,7 @@ void Engine::wait(std::span<const Task* const> tasks, double deadline_s, const s
 }
 
 Engine::Engine() : beat_interval_ns_(kBeatInterval) {
-  thread_ = std::thread([this] { main(); });
+  thread_ = start_thread("communication", [this] { main(); });
   std::unique_lock lock(mutex_);
   from_thread_.wait(lock, [&] { return state_ != State::starting; });
   if (start_error_) {
