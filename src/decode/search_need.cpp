@@ -18,6 +18,12 @@ int64_t transformer_row(const ModelConfig& c) { return c.decoder_layers * (14 * 
 
 }  // namespace
 
+SearchNeed sum_of(std::span<const SearchNeed> needs) {
+  SearchNeed sum;
+  for (const SearchNeed& n : needs) sum.rows += n.rows, sum.scores += n.scores, sum.activations += n.activations, sum.states += n.states;
+  return sum;
+}
+
 SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabulary, const SearchOptions& options, int64_t sentences,
                        int64_t tokens, int64_t activation_bytes) {
   const int64_t D = config.width, V = vocabulary.target_size, wide = options.beam;
@@ -42,17 +48,18 @@ SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabul
   return need;
 }
 
-void require_memory(std::span<const SearchNeed> needs, const SearchOptions& options, int64_t sentences, const UsableMemory& memory) {
-  SearchNeed sum;
-  for (const SearchNeed& n : needs) sum.rows += n.rows, sum.scores += n.scores, sum.activations += n.activations, sum.states += n.states;
-  if (sum.total() <= memory.bytes) return;
+void require_memory(std::span<const SearchNeed> needs, const SearchOptions& options, int64_t sentences, const UsableMemory& memory,
+                    int processes) {
+  const SearchNeed sum = sum_of(needs);
+  if (sum.total() <= memory.bytes / processes) return;
   const auto mebibytes = [](int64_t bytes) { return bytes >> 20; };
-  throw ConfigError(
-      fmt::format("a beam of {} for {} sentence{} at a time on {} thread{} needs about {} MiB ({} hypotheses: scores of all pieces {} MiB, "
-                  "activations {} "
-                  "MiB, caches {} MiB), but usable is {}; lower the beam (--beam, valid.beam), --batch-size or --threads",
-                  options.beam, sentences, sentences == 1 ? "" : "s", needs.size(), needs.size() == 1 ? "" : "s", mebibytes(sum.total()),
-                  sum.rows, mebibytes(sum.scores), mebibytes(sum.activations), mebibytes(sum.states), memory.text()));
+  const auto counted = [](int64_t n, const char* one, const char* more) { return fmt::format("{} {}", n, n == 1 ? one : more); };
+  throw ConfigError(fmt::format(
+      "a beam of {} for {} at a time on {} needs about {} MiB ({} hypotheses: scores of all pieces {} MiB, activations {} MiB, caches {} "
+      "MiB), but usable is {}{}; lower the beam (--beam, valid.beam), --batch-size or --threads",
+      options.beam, counted(sentences, "sentence", "sentences"), counted(static_cast<int64_t>(needs.size()), "thread", "threads"),
+      mebibytes(sum.total()), sum.rows, mebibytes(sum.scores), mebibytes(sum.activations), mebibytes(sum.states), memory.text(),
+      processes == 1 ? "" : fmt::format(", for {} ranks on this host", processes)));
 }
 
 }  // namespace starling

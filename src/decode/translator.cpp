@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
-#include <thread>
+#include <optional>
 
-#include "base/memory.h"
-#include "decode/search_need.h"
+#include "base/start_threads.h"
 
 namespace starling {
 
@@ -38,26 +36,50 @@ void Translator::translate_batch(Worker& worker, std::span<const size_t> which, 
   }
 }
 
-void Translator::require_memory_for(std::span<const std::span<const size_t>> batches, std::span<const std::vector<int32_t>> sources) {
+Translator::Batches Translator::cut(std::span<const size_t> order, std::span<const std::vector<int32_t>> sources, int64_t most) {
+  Batches batches;
+  for (size_t begin = 0; begin < order.size();) {
+    // A batch is bounded in tokens too, so that a few very long sentences do not cost the memory of many.
+    size_t end = begin;
+    const size_t longest = sources[order[begin]].size();
+    while (end < order.size() && end - begin < static_cast<size_t>(most) && (end == begin || (end - begin + 1) * longest <= 16384)) ++end;
+    batches.push_back(order.subspan(begin, end - begin));
+    begin = end;
+  }
+  return batches;
+}
+
+std::vector<SearchNeed> Translator::largest_needs(const Batches& batches, std::span<const std::vector<int32_t>> sources) {
   std::vector<SearchNeed> needs;
-  int64_t sentences = 0, sum = 0;
   Model& model = *workers_.front().model;
   for (const auto& batch : batches) {
     int64_t tokens = 0;
     for (const size_t i : batch) tokens += static_cast<int64_t>(sources[i].size());
     needs.push_back(search_need(model.config(), model.vocabulary(), options_, static_cast<int64_t>(batch.size()), tokens,
                                 size_of(model.parameters().backend().activation())));
-    sentences = std::max(sentences, static_cast<int64_t>(batch.size()));
   }
   const size_t together = std::min(workers_.size(), needs.size());
   std::partial_sort(needs.begin(), needs.begin() + static_cast<ptrdiff_t>(together), needs.end(),
                     [](const SearchNeed& a, const SearchNeed& b) { return a.total() > b.total(); });
-  for (size_t i = 0; i < together; ++i) sum += needs[i].total();
-  if (sum <= granted_) return;
-  UsableMemory memory = usable_memory();
-  memory.bytes += granted_;
-  require_memory(std::span(needs).first(together), options_, sentences, memory);
-  granted_ = sum;
+  needs.resize(together);
+  return needs;
+}
+
+Translator::Batches Translator::batches_that_fit(std::span<const size_t> order, std::span<const std::vector<int32_t>> sources) {
+  std::optional<UsableMemory> memory;
+  for (int64_t most = batch_sentences_;; most = (most + 1) / 2) {
+    Batches batches = cut(order, sources, most);
+    const std::vector<SearchNeed> needs = largest_needs(batches, sources);
+    const int64_t need = sum_of(needs).total();
+    if (need <= granted_) return batches;
+    if (!memory) memory = memory_.usable(), memory->bytes += granted_ * memory_.processes;
+    if (need > memory->bytes / memory_.processes && memory_.fewer_at_once && most > 1) continue;
+    size_t sentences = 0;
+    for (const auto& batch : batches) sentences = std::max(sentences, batch.size());
+    require_memory(needs, options_, static_cast<int64_t>(sentences), *memory, memory_.processes);
+    granted_ = need;
+    return batches;
+  }
 }
 
 std::vector<std::vector<int32_t>> Translator::encode(std::span<const std::string> lines) {
@@ -86,34 +108,11 @@ std::vector<std::vector<Translation>> Translator::translate_encoded(std::span<co
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
 
   std::vector<std::vector<Translation>> results(sources.size(), std::vector<Translation>(1));
-  std::vector<std::span<const size_t>> batches;
-  for (size_t begin = 0; begin < order.size();) {
-    // A batch is bounded in tokens too, so that a few very long sentences do not cost the memory of many.
-    size_t end = begin;
-    const size_t longest = sources[order[begin]].size();
-    while (end < order.size() && end - begin < static_cast<size_t>(batch_sentences_) &&
-           (end == begin || (end - begin + 1) * longest <= 16384))
-      ++end;
-    batches.push_back(std::span(order).subspan(begin, end - begin));
-    begin = end;
-  }
-
-  require_memory_for(batches, sources);
+  const Batches batches = batches_that_fit(order, sources);
   std::atomic<size_t> next{0};
-  std::vector<std::exception_ptr> errors(workers_.size());
-  const auto work = [&](size_t worker) {
-    try {
-      for (size_t b = next++; b < batches.size(); b = next++) translate_batch(workers_[worker], batches[b], sources, results);
-    } catch (...) {
-      errors[worker] = std::current_exception();
-    }
-  };
-  std::vector<std::thread> threads;
-  for (size_t w = 1; w < std::min(workers_.size(), batches.size()); ++w) threads.emplace_back(work, w);
-  work(0);
-  for (std::thread& t : threads) t.join();
-  for (const auto& error : errors)
-    if (error) std::rethrow_exception(error);
+  work_side_by_side(std::min(workers_.size(), batches.size()), [&](size_t worker) {
+    for (size_t b; (b = next++) < batches.size();) translate_batch(workers_[worker], batches[b], sources, results);
+  });
   for (size_t i : order) output_tokens_ += results[i].front().tokens;
   return results;
 }

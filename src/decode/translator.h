@@ -4,9 +4,12 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/memory.h"
 #include "decode/model_directory.h"
+#include "decode/search_need.h"
 
 namespace starling {
 
@@ -15,6 +18,13 @@ struct Translation {
   double log_probability = 0;  // nats
   double score = 0;            // with the penalties
   int64_t tokens = 0;          // produced, end of sentence included
+};
+
+// What searches may take of the memory that this host has left.
+struct SearchMemory {
+  int processes = 1;           // that translate at the same time on this host, and each take as much
+  bool fewer_at_once = false;  // batches are halved until they fit: slower, but the same; else what does not fit is refused
+  std::function<UsableMemory()> usable = [] { return usable_memory(); };
 };
 
 class Translator {
@@ -26,7 +36,8 @@ class Translator {
              int64_t max_source_tokens = 1000);
 
   // The n_best translations of each line, best first; an empty line gives an empty translation. Longer sources than
-  // max_source_tokens are cut there, and counted. ConfigError when beam and batches need more memory than there is.
+  // max_source_tokens are cut there, and counted. ConfigError, before anything is computed, when beam and batches need more memory than
+  // set_memory allows.
   std::vector<std::vector<Translation>> translate(std::span<const std::string> lines) { return translate_encoded(encode(lines)); }
 
   // The two halves of that, to translate the same text several times. Sources end with end of sentence; that of an empty line is empty.
@@ -35,6 +46,7 @@ class Translator {
 
   // How it searches from here on.
   void set_search(const SearchOptions& options) { options_ = options; }
+  void set_memory(SearchMemory memory) { memory_ = std::move(memory); }
 
   int64_t truncated() const { return truncated_; }          // lines cut so far
   int64_t output_tokens() const { return output_tokens_; }  // of the best translations so far, ends of sentences included
@@ -46,14 +58,19 @@ class Translator {
     std::unique_ptr<Model> model;
     SearchWork work;
   };
-  // ConfigError, before anything is computed, when the largest batches side by side need more memory than may be used.
-  void require_memory_for(std::span<const std::span<const size_t>> batches, std::span<const std::vector<int32_t>> sources);
+  using Batches = std::vector<std::span<const size_t>>;
+  // Of at most so many sentences; `order`: which sources, longest first.
+  static Batches cut(std::span<const size_t> order, std::span<const std::vector<int32_t>> sources, int64_t most);
+  Batches batches_that_fit(std::span<const size_t> order, std::span<const std::vector<int32_t>> sources);
+  // Of those batches that may be under way at the same time, at the most.
+  std::vector<SearchNeed> largest_needs(const Batches& batches, std::span<const std::vector<int32_t>> sources);
   void translate_batch(Worker& worker, std::span<const size_t> which, std::span<const std::vector<int32_t>> sources,
                        std::vector<std::vector<Translation>>& results) const;
 
   std::vector<Worker> workers_;
   const Vocabularies& vocabularies_;
   SearchOptions options_;
+  SearchMemory memory_;
   int64_t batch_sentences_, max_source_tokens_;
   int64_t truncated_ = 0, output_tokens_ = 0;
   int64_t granted_ = 0;  // bytes that searches have had and that the workers keep for the next

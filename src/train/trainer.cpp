@@ -112,6 +112,7 @@ class Trainer {
   Communicator& comm() const { return *world_.comm; }
   Clock& clock() const { return *world_.clock; }
   bool first() const { return world_.comm->rank() == 0; }
+  int ranks_here() const { return world_.simulated ? comm().size() : world_.local_size; }  // that share this host's memory
   // Simulated ranks share one process, whose signals are rank 0's.
   bool may_be_signalled() const { return first() || !world_.simulated; }
   bool stop_asked() const { return may_be_signalled() && StopSignals::received() != 0; }
@@ -151,8 +152,7 @@ class Trainer {
     if (config_.valid.enabled()) open_validation();
     stream_.emplace(*store_, batch_options(config_, batch_tokens_));
     batches_per_epoch_ = stream_->count_batches(0);
-    const MicroBatchNeed need{size_of(backend_->activation()), model_->parameters().count(),
-                              world_.simulated ? comm().size() : world_.local_size};
+    const MicroBatchNeed need{size_of(backend_->activation()), model_->parameters().count(), ranks_here()};
     const auto say = [&](const std::string& line) { progress_.message(line); };
     micro_tokens_ = std::stoll(broadcast_text(comm(), std::to_string(micro_batch_tokens(config_, need, usable_memory(), say))));
   }
@@ -164,7 +164,7 @@ class Trainer {
       const State& s = *directory_->state();
       if (s.has("tokenizer") && s.text("tokenize") == "auto") japanese = s.text("tokenizer");
     }
-    validator_.emplace(config_.valid, *vocabularies_, first(), japanese);
+    validator_.emplace(config_.valid, *vocabularies_, ValidatorRank{first(), japanese, ranks_here()});
     if (validator_->truncated() > 0)
       progress_.message(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
     if (first()) validation_ = sha256_hex(sha256_file(*files_, config_.valid.source) + sha256_file(*files_, config_.valid.target));

@@ -52,14 +52,14 @@ void require_sentences(const ValidConfig& c, int64_t sentences) {
   if (sentences == 0) throw DataError(fmt::format("{}: no sentences to validate on; give another file or remove valid.source", c.source));
 }
 
-Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies, bool scores, std::string_view japanese)
-    : config_(config), vocabularies_(vocabularies) {
+Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies, const ValidatorRank& rank)
+    : config_(config), vocabularies_(vocabularies), processes_(rank.processes) {
   ParallelSentences s = read_sentences(config.source, config.target, vocabularies);
   sources_ = std::move(s.sources), references_ = std::move(s.references), truncated_ = s.truncated;
   require_sentences(config, static_cast<int64_t>(s.pairs.size()));
   batches_ = make_batches(s.pairs, config.batch_tokens);
-  if (scores && std::any_of(config.metrics.begin(), config.metrics.end(), is_tokenized))
-    tokenizer_ = choose_tokenizer(config.tokenize, {&references_, 1}, japanese);
+  if (rank.scores && std::any_of(config.metrics.begin(), config.metrics.end(), is_tokenized))
+    tokenizer_ = choose_tokenizer(config.tokenize, {&references_, 1}, rank.japanese);
 }
 
 double Validator::cross_entropy(Model& model, Communicator& comm) const {
@@ -75,17 +75,6 @@ double Validator::cross_entropy(Model& model, Communicator& comm) const {
   return total.data<double>()[0] / std::max(total.data<double>()[1], 1.0);
 }
 
-// Memory that others took since the start must not end a run: fewer sentences at a time are slower, but give the same.
-std::vector<std::vector<Translation>> Validator::translate_as_fits(Model& model, std::span<const std::string> sources) const {
-  for (int64_t sentences = 128;; sentences /= 2) {
-    try {
-      return Translator(model, vocabularies_, search_options(config_), sentences).translate(sources);
-    } catch (const ConfigError&) {  // a search that does not fit into memory is refused before it begins
-      if (sentences == 1) throw;
-    }
-  }
-}
-
 std::vector<std::string> Validator::translate(Model& model, Communicator& comm) const {
   // Sentence i is rank i % size's.
   const auto ranks = static_cast<size_t>(comm.size());
@@ -93,8 +82,12 @@ std::vector<std::string> Validator::translate(Model& model, Communicator& comm) 
   for (size_t i = static_cast<size_t>(comm.rank()); i < sources_.size(); i += ranks) own.push_back(sources_[i]);
   std::vector<std::string> hypotheses(sources_.size());
   std::string text;
-  if (!own.empty())
-    for (auto& n_best : translate_as_fits(model, own)) text += n_best.front().text + "\n";
+  if (!own.empty()) {
+    Translator translator(model, vocabularies_, search_options(config_), 128);
+    // Memory that others took since the start must not end a run.
+    translator.set_memory({.processes = processes_, .fewer_at_once = true});
+    for (auto& n_best : translator.translate(own)) text += n_best.front().text + "\n";
+  }
   comm.barrier().wait(kPatience);  // the gather below has the usual deadline
   const std::vector<std::string> texts = gather_texts(comm, text);
   for (size_t r = 0; r < ranks; ++r) {

@@ -24,11 +24,17 @@ struct ParallelSentences {
 };
 ParallelSentences read_sentences(const std::string& source, const std::string& target, const Vocabularies& vocabularies);
 
+// What a rank of a run is to validation.
+struct ValidatorRank {
+  bool scores = true;              // rank 0; the others choose no tokenizer
+  std::string_view japanese = {};  // see choose_tokenizer
+  int processes = 1;               // of the run on this host, which translate at the same time
+};
+
 class Validator {
  public:
-  // Reads and encodes the validation files; DataError with file:line when they are unfit. A rank that does not score (all but rank 0)
-  // chooses no tokenizer. `japanese`: see choose_tokenizer, which throws as it does.
-  Validator(const ValidConfig& config, const Vocabularies& vocabularies, bool scores = true, std::string_view japanese = {});
+  // Reads and encodes the validation files; DataError with file:line when they are unfit, and what choose_tokenizer throws.
+  Validator(const ValidConfig& config, const Vocabularies& vocabularies, const ValidatorRank& rank = {});
 
   struct Result {
     std::vector<std::pair<std::string, double>> scores;  // in the order of config.metrics
@@ -44,10 +50,10 @@ class Validator {
  private:
   double cross_entropy(Model& model, Communicator& comm) const;
   std::vector<std::string> translate(Model& model, Communicator& comm) const;
-  std::vector<std::vector<Translation>> translate_as_fits(Model& model, std::span<const std::string> sources) const;
 
   ValidConfig config_;
   const Vocabularies& vocabularies_;
+  int processes_;
   std::vector<std::string> sources_, references_;
   std::vector<Batch> batches_;
   std::optional<TokenizerChoice> tokenizer_;

@@ -1,0 +1,125 @@
+// How many sentences a translator works on at once: as many as asked for, fewer where memory is short and it may choose, never more than
+// the ranks of a host can each have. How many there were is told by the decoder's steps: each batch takes as many as its translations.
+#include "decode/translator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "models/model.h"
+
+namespace starling {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int64_t kLength = 5;  // tokens of each translation
+
+Vocabularies small_vocabulary() {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("starling-translator-" + std::to_string(::getpid()) + ".spm");
+  int next = 0;
+  train_vocabulary(
+      [&](std::string_view& line) {
+        line = next % 2 ? "ab ba abba" : "baab ab aa";
+        return next++ < 200;
+      },
+      {.size = 20}, path.string());
+  Vocabularies result(Vocabulary::load(path.string()), std::nullopt);
+  std::filesystem::remove(path);
+  return result;
+}
+
+class TranslatorMemory : public testing::Test {
+ protected:
+  TranslatorMemory() {
+    ModelConfig config = model_preset("transformer-tiny");
+    config.width = 16, config.feed_forward = 32, config.heads = 2, config.encoder_layers = config.decoder_layers = 1;
+    model_ = make_model(config, vocabularies_.sizes(), *backend_, 1, true);
+  }
+  Translator translator(int64_t batch, SearchMemory memory) const {
+    Translator t(*model_, vocabularies_, search_, batch);
+    t.set_memory(std::move(memory));
+    return t;
+  }
+  // Bytes that searches of so many sentences at once take.
+  int64_t need(int64_t sentences) const {
+    const auto tokens = static_cast<int64_t>(vocabularies_.source().encode(lines_[0]).size()) + 1;
+    return search_need(model_->config(), model_->vocabulary(), search_, sentences, sentences * tokens, 4).total();
+  }
+  static SearchMemory memory(int64_t bytes, int processes, bool fewer) {
+    return {.processes = processes, .fewer_at_once = fewer, .usable = [bytes] { return UsableMemory{bytes, "the test's bound"}; }};
+  }
+  static std::vector<std::string> texts(const std::vector<std::vector<Translation>>& translations) {
+    std::vector<std::string> all;
+    for (const auto& list : translations) all.push_back(list.front().text);
+    return all;
+  }
+
+  const Vocabularies vocabularies_ = small_vocabulary();
+  const std::unique_ptr<Backend> backend_ = make_backend("cpu:f32", 1);
+  std::unique_ptr<Model> model_;
+  const SearchOptions search_{.beam = 3, .max_length_factor = 0, .max_length_offset = kLength, .fixed_length = true};
+  const std::vector<std::string> lines_ = std::vector<std::string>(16, "abba baab ab");
+};
+
+TEST_F(TranslatorMemory, BatchesAreHalvedUntilTheyFit) {
+  Translator ample = translator(16, memory(need(16), 1, true));
+  const auto expected = texts(ample.translate(lines_));
+  EXPECT_EQ(ample.work().steps, kLength) << "all at once";
+  for (const auto& [bytes, batches] : {std::pair(need(16) - 1, 2), {need(8) - 1, 4}, {need(4), 4}, {need(2) - 1, 16}, {need(1), 16}}) {
+    Translator t = translator(16, memory(bytes, 1, true));
+    EXPECT_EQ(texts(t.translate(lines_)), expected) << bytes;
+    EXPECT_EQ(t.work().steps, batches * kLength) << bytes;
+  }
+}
+
+TEST_F(TranslatorMemory, WhatDoesNotFitIsRefusedWithoutComputing) {
+  Translator asked_for = translator(16, memory(need(16) - 1, 1, false));
+  try {
+    asked_for.translate(lines_);
+    FAIL();
+  } catch (const ConfigError& e) {
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("a beam of 3 for 16 sentences at a time on 1 thread needs"), HasSubstr("the test's bound")));
+  }
+  EXPECT_EQ(asked_for.work().steps, 0);
+  Translator smallest = translator(16, memory(need(1) - 1, 1, true));
+  try {
+    smallest.translate(lines_);
+    FAIL();
+  } catch (const ConfigError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("a beam of 3 for 1 sentence at a time on 1 thread needs"));
+  }
+}
+
+// Each of the ranks on a host translates its part of the validation text at the same time.
+TEST_F(TranslatorMemory, RanksOfAHostShareIt) {
+  const int64_t four = 4 * need(16);
+  EXPECT_NO_THROW(translator(16, memory(four, 4, false)).translate(lines_));
+  try {
+    translator(16, memory(four, 5, false)).translate(lines_);
+    FAIL();
+  } catch (const ConfigError& e) {
+    EXPECT_THAT(e.what(), HasSubstr(", for 5 ranks on this host; lower the beam"));
+  }
+  Translator fifth = translator(16, memory(four, 5, true));
+  fifth.translate(lines_);
+  EXPECT_EQ(fifth.work().steps, 2 * kLength);
+}
+
+// What a translator has taken it keeps for the next text: it must not ask for it twice.
+TEST_F(TranslatorMemory, WhatItHasIsNotCountedAsTaken) {
+  int64_t left = need(16);
+  Translator t = translator(16, {.usable = [&] { return UsableMemory{left, ""}; }});
+  t.translate(lines_);
+  left = 0;
+  EXPECT_NO_THROW(t.translate(lines_));
+  EXPECT_THROW(t.translate(std::vector<std::string>(16, "abba baab ab aa baab")), ConfigError);
+}
+
+}  // namespace
+}  // namespace starling
