@@ -245,4 +245,11 @@ void Progress::event(const Json& record) {
     early_events_ += text;
 }
 
+void Progress::failure(int64_t step, const std::string& error, double seconds) noexcept {
+  try {
+    event({{"type", "stop"}, {"step", step}, {"reason", "error: " + error}, {"seconds", seconds}});
+  } catch (const std::exception&) {  // often for the same reason
+  }
+}
+
 }  // namespace starling

@@ -84,6 +84,8 @@ class Progress {
   void message(std::string_view text);
   // A record of another type: an object with "type" and "step"; "schema" and "time" are added. Numbers that are not finite become null.
   void event(const nlohmann::ordered_json& record);
+  // The record of a run that ends with an error. Where it cannot be written, that error is still what there is to tell: nothing is thrown.
+  void failure(int64_t step, const std::string& error, double seconds) noexcept;
 
  private:
   void line(const std::string& text);

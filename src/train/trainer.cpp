@@ -50,8 +50,7 @@ class Trainer {
       return run_to_the_end();
     } catch (const std::exception& e) {
       if (directory_) directory_->failed(e);
-      progress_.event(
-          {{"type", "stop"}, {"step", replica_ ? step() : 0}, {"reason", std::string("error: ") + e.what()}, {"seconds", elapsed()}});
+      progress_.failure(replica_ ? step() : 0, e.what(), elapsed());
       throw;
     }
   }

@@ -10,6 +10,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <vector>
 
 namespace starling {
 namespace {
@@ -127,6 +129,38 @@ TEST(Memory, ALoweredUlimitIsSeen) {
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
+}
+
+// In a process of its own: what this one's children took stays on its account.
+TEST(Memory, ThePeakOfChildrenIsThatOfTheLargestAndNotOfTheParent) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  const auto ended = [](const std::function<int()>& body) {
+    const pid_t child = fork();
+    if (child == 0) _exit(body());
+    int status = -1;
+    waitpid(child, &status, 0);
+    return status;
+  };
+  const auto take = [](int64_t bytes) {
+    std::vector<char> memory(static_cast<size_t>(bytes));
+    for (size_t i = 0; i < memory.size(); i += 4096) memory[i] = 1;
+    return memory.back();
+  };
+  EXPECT_EQ(ended([&] {
+              if (peak_memory().children != 0) return 1;
+              const int64_t own = peak_memory().own;
+              for (const int64_t size : {100, 200, 50})
+                if (ended([&] { return int{take(size * kMiB)}; }) != 0) return 2;
+              const PeakMemory peak = peak_memory();
+              if (peak.children < 200 * kMiB || peak.children > 200 * kMiB + own + 20 * kMiB) return 3;
+              if (peak.own > own + 20 * kMiB) return 4;
+              take(300 * kMiB);
+              return peak_memory().own >= 300 * kMiB && peak_memory().children == peak.children ? 0 : 5;
+            }),
+            0)
+      << "the status is 256 times the number of what is wrong";
 }
 
 }  // namespace

@@ -238,5 +238,13 @@ TEST(Duration, Text) {
   EXPECT_EQ(duration_text(1e300), "?");
 }
 
+TEST_F(ProgressTest, AFailureIsARecordOfTheEnd) {
+  Progress p(options());
+  p.failure(7, "corpus.de:3: is wrong", 2);
+  ASSERT_EQ(lines("events.jsonl").size(), 1u);
+  EXPECT_THAT(lines("events.jsonl")[0],
+              HasSubstr(R"("type":"stop","time":"2026-11-21T07:05:09Z","step":7,"reason":"error: corpus.de:3: is wrong","seconds":2.0)"));
+}
+
 }  // namespace
 }  // namespace starling

@@ -3,6 +3,7 @@
 #include "train/trainer.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -24,14 +25,14 @@ namespace {
 namespace fs = std::filesystem;
 
 // "Translation": each word has its counterpart, the order is reversed.
-void write_corpus(const std::string& source, const std::string& target, int lines, uint64_t seed) {
+void write_corpus(const std::string& source, const std::string& target, int lines, uint64_t seed, int longest = 6) {
   const std::vector<std::string> a{"red", "blue", "green", "dog", "cat", "house", "tree", "runs", "sees", "big"};
   const std::vector<std::string> b{"rot", "blau", "gruen", "Hund", "Katze", "Haus", "Baum", "rennt", "sieht", "gross"};
   Random random(seed, 1);
   std::ofstream s(source), t(target);
   for (int i = 0; i < lines; ++i) {
     std::string from, to;
-    for (int n = 2 + static_cast<int>(random.below(5)); n > 0; --n) {
+    for (int n = 2 + static_cast<int>(random.below(static_cast<uint64_t>(longest) - 1)); n > 0; --n) {
       const size_t w = random.below(a.size());
       from += (from.empty() ? "" : " ") + a[w];
       to = b[w] + (to.empty() ? "" : " ") + to;
@@ -179,8 +180,11 @@ TEST_F(TrainerTest, ASignalSavesAndTheSameCommandContinues) {
 
 TEST_F(TrainerTest, LearnsATaskAndTheBestCheckpointTranslatesIt) {
   Config c = config("learn");
+  write_corpus(path("train.a"), path("train.b"), 2000, 1, 4);
+  write_corpus(path("valid.a"), path("valid.b"), 20, 2, 4);
   c.model.width = 64, c.model.feed_forward = 256, c.model.dropout = c.model.attention_dropout = c.model.feed_forward_dropout = 0;
-  c.train.max_steps = 600, c.train.batch_tokens = 400, c.train.optimizer.warmup = 100, c.train.optimizer.ema = 0, c.valid.every = 200;
+  c.train.max_steps = 250, c.train.batch_tokens = 400, c.train.threads = 1, c.train.optimizer.warmup = 50, c.train.optimizer.ema = 0;
+  c.valid.every = c.checkpoint.every = 125;
   EXPECT_EQ(run_training(c), 0);
   const auto files = real_file_system();
   const auto backend = make_backend("cpu:f32", 2);
@@ -318,6 +322,43 @@ TEST_F(TrainerTest, EarlyStoppingStays) {
   EXPECT_EQ(latest_checkpoint(*real_file_system(), path("stop"))->step, 4);  // best at 0, stalled at 2 and 4
   EXPECT_EQ(run_training(c), 0);
   EXPECT_EQ(latest_checkpoint(*real_file_system(), path("stop"))->step, 4);
+}
+
+TEST_F(TrainerTest, ThePeakOfVocabularyTrainingIsTold) {
+  Config c = config("run");
+  c.train.max_steps = 1;
+  EXPECT_EQ(run_training(c), 0);
+  rusage children{};  // this process's only child trained the vocabulary
+  getrusage(RUSAGE_CHILDREN, &children);
+  const int64_t mib = children.ru_maxrss >> 10;
+  EXPECT_GT(mib, 0);
+  EXPECT_NE(read_text_file(path("run/train.log")).find(fmt::format(" MiB, vocabulary training {} MiB; ", mib)), std::string::npos);
+  EXPECT_NE(read_text_file(path("run/events.jsonl")).find(fmt::format(R"("peak_child_memory_mib":{}}})", mib)), std::string::npos);
+}
+
+// Whatever keeps the record of the failure from being written (here: no file may grow any more), the failure itself is told.
+TEST_F(TrainerTest, AFailureIsToldThoughItsRecordCannotBeWritten) {
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  TrainingWatch watch;
+  watch.updated = [&](int64_t step, int64_t, int64_t) {
+    if (step < 3) return;
+    const rlimit none{1, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &none);
+    throw DataError("corpus.de:17: this line is a test");
+  };
+  World world = make_local_world();
+  std::string error;
+  try {
+    run_training(config("run"), world, watch);
+  } catch (const std::exception& e) {
+    error = e.what();
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(error, "corpus.de:17: this line is a test");
+  EXPECT_EQ(read_text_file(path("run/events.jsonl")).find(R"("type":"stop")"), std::string::npos) << "it could be written";
 }
 
 }  // namespace
