@@ -159,25 +159,34 @@ std::string message_of(const std::function<void()>& body) {
   return "";
 }
 
+// A late rank does its part when it is told that the others have missed their deadlines.
+constexpr Tag kGo = 9;
+Pending told_to_go(int from) { return test_comm().receive(Tensor({1}, DType::i32), from, kGo); }
+void tell_to_go(int to) { test_comm().send(Tensor({1}, DType::i32), to, kGo).wait(); }
+
 TEST(Deadline, NamesTheRankThatIsLate) {
   Communicator& comm = test_comm();
   for (const int late : {0, comm.size() - 1}) {
     comm.barrier().wait();
+    comm.barrier().wait(1.5);  // heartbeats keep the pace of the last wait: fast ones tell soon where the late rank is
     comm.note("exchange", 119);
     const Tensor x = filled(1000, DType::f32, [&](int64_t i) { return element(comm.rank(), i); });
-    comm.set_algorithm(Algorithm::ring);
     if (comm.rank() == late) {
       comm.note("validation", 120);
-      sleep_s(3.5);
+      for (int r = 0; r < comm.size(); ++r)
+        if (r != late)
+          for (const Pending go = told_to_go(r); !go.done();) sleep_s(0.005);  // no wait, which would change the pace
     }
+    comm.set_algorithm(Algorithm::ring);
     const Pending pending = comm.all_reduce(x);
     comm.set_algorithm(Algorithm::automatic);
     if (comm.rank() != late) {
-      const std::string message = message_of([&] { pending.wait(2); });
+      const std::string message = message_of([&] { pending.wait(0.8); });
       EXPECT_THAT(message,
-                  HasSubstr(fmt::format("all-reduce (ring) waited 2.0 s; rank {} on {} is behind: it is in 'validation' at update 120",
+                  HasSubstr(fmt::format("all-reduce (ring) waited 0.8 s; rank {} on {} is behind: it is in 'validation' at update 120",
                                         late, comm.host(late))));
       EXPECT_THAT(message, HasSubstr("strategy.deadline-seconds"));
+      tell_to_go(late);
     }
     pending.wait();  // a missed deadline leaves the operation as it is
     double sum = 0;
@@ -195,10 +204,11 @@ TEST(Deadline, NamesTheOtherSideOfAMessage) {
     EXPECT_THAT(message_of([&] { pending.wait(0.2); }),
                 HasSubstr(fmt::format("a message from rank 1 of 40 bytes with tag 5 waited 0.2 s; rank 1 on {} did not do its part",
                                       comm.host(1))));
+    tell_to_go(1);
     pending.wait();
   }
   if (comm.rank() == 1) {
-    sleep_s(0.5);
+    told_to_go(0).wait();
     comm.send(x, 0, 5).wait();
   }
   comm.barrier().wait();
@@ -269,16 +279,18 @@ TEST(WaitAny, DeadlineNamesThoseWaitedFor) {
         HasSubstr(fmt::format("any of 2 operations, of which the first is a message from rank 1 of 4 bytes with tag 5, waited 0.2 s; none "
                               "of {} did its part",
                               who)));
+    tell_to_go(last);
     EXPECT_EQ(wait_any(open), 1u);
+    tell_to_go(1);
     open[0].wait();
     open[1].wait();
   }
   if (comm.rank() == last) {
-    sleep_s(0.5);
+    told_to_go(0).wait();
     comm.send(x, 0, 6).wait();
   }
   if (comm.rank() == 1) {
-    sleep_s(1);
+    told_to_go(0).wait();
     comm.send(x, 0, 5).wait();
   }
   comm.barrier().wait();

@@ -31,6 +31,7 @@ class DistributedTrainer : public testing::Test {
                                                 testing::UnitTest::GetInstance()->current_test_info()->name())) {
     fs::create_directories(directory_);
     write_word_pairs(path("a"), path("b"), 400, 8, 2, 6);
+    write_word_pairs(path("valid.a"), path("valid.b"), 30, 8, 2, 6);
   }
   ~DistributedTrainer() override { fs::remove_all(directory_); }
   std::string path(const std::string& name) const { return (directory_ / name).string(); }
@@ -43,7 +44,7 @@ class DistributedTrainer : public testing::Test {
     c.train.batch_tokens = 200, c.train.max_steps = 20, c.train.threads = 1, c.train.precision = "f32";
     c.train.optimizer.warmup = 10, c.train.optimizer.learning_rate = 3e-3, c.train.optimizer.ema = 0.9;
     c.strategy.bucket_mib = 0.02, c.strategy.check_every = 5;
-    c.checkpoint.every = 10, c.valid.every = 10, c.valid.source = path("a"), c.valid.target = path("b");
+    c.checkpoint.every = 10, c.valid.every = 10, c.valid.source = path("valid.a"), c.valid.target = path("valid.b");
     c.valid.metrics = {"cross-entropy", "bleu"}, c.valid.beam = 1;
     c.log.progress = "never", c.log.every = 5;
     return c;
