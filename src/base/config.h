@@ -134,6 +134,12 @@ ConfigSection config_section(std::string name, std::string help, Struct& target)
 // Says more of a name that none of the `known` ones is, as the rest of a message that begins "; "; "" if there is nothing to say. It is
 // asked before a similar name is looked for.
 using KeyAdvice = std::function<std::string(const std::string& name, const std::vector<std::string>& known)>;
+// The same of a value that the key "section.key" does not allow.
+using ValueAdvice = std::function<std::string(const std::string& key, const std::string& text)>;
+struct ConfigAdvice {
+  KeyAdvice key;
+  ValueAdvice value;
+};
 
 // A parsed YAML file: a map of sections, each a map of keys. Bad YAML, NUL bytes, invalid UTF-8 and more than a megabyte are
 // ConfigErrors with file:line.
@@ -149,7 +155,7 @@ class ConfigDocument {
   // Whether the file has a value of any kind there.
   bool has(const std::string& section, const std::string& key) const;
   // Assigns every key of the file to its field; ConfigError for unknown or repeated keys and for wrong types and values.
-  void read(std::span<const ConfigSection> sections, const KeyAdvice& advice = {}) const;
+  void read(std::span<const ConfigSection> sections, const ConfigAdvice& advice = {}) const;
 
  private:
   std::string file_;
@@ -159,7 +165,7 @@ class ConfigDocument {
 // Assigns `text` to the field named "section.key", or "section.list.0.key" within a list of structs (0 to the present size, which appends);
 // lists of strings are given comma-separated. ConfigError as for files, with "command line" as the place.
 void apply_override(std::span<const ConfigSection> sections, const std::string& name, const std::string& text,
-                    const KeyAdvice& advice = {});
+                    const ConfigAdvice& advice = {});
 
 struct WriteOptions {
   bool comments = false;                         // the help text behind each key

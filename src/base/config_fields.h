@@ -10,7 +10,10 @@ struct ConfigTarget {
   std::string where;  // "file:line" or "command line"
   std::string name;   // "section.key"
   const ConfigField& field;
+  const ConfigAdvice& advice;
 
+  // What is known of a value that is not allowed, as the rest of a message; "" = nothing.
+  std::string meant(std::string_view text) const { return advice.value ? advice.value(name, std::string(text)) : ""; }
   [[noreturn]] void fail(const std::string& problem) const { throw ConfigError(fmt::format("{}: {}: {}", where, name, problem)); }
 };
 

@@ -16,7 +16,7 @@ constexpr size_t maximum_records = 10000;  // a list of corpora; stops a chain o
 
 class Reader {
  public:
-  Reader(const std::string& file, std::span<const ConfigSection> sections, const KeyAdvice& advice)
+  Reader(const std::string& file, std::span<const ConfigSection> sections, const ConfigAdvice& advice)
       : file_(file), sections_(sections), advice_(advice) {}
 
   void document(const YAML::Node& root) const {
@@ -65,7 +65,7 @@ class Reader {
       const ConfigField* field = find_field(fields, key);
       if (!field && foreign(entry.first, key, entry.second, fields)) continue;
       if (!field) unknown_key(entry.first, prefix, key, fields);
-      value({where(entry.first), prefix + "." + key, *field}, entry.second);
+      value({where(entry.first), prefix + "." + key, *field, advice_}, entry.second);
     }
   }
 
@@ -74,7 +74,7 @@ class Reader {
     if (key.find('.') == std::string::npos) return false;
     for (const ConfigField& field : fields)
       if (const auto keys = std::get_if<std::vector<ForeignKey>*>(&field.value)) {
-        (*keys)->push_back({key, foreign_text({where(node), key, field}, body), where(node)});
+        (*keys)->push_back({key, foreign_text({where(node), key, field, advice_}, body), where(node)});
         return true;
       }
     return false;
@@ -154,15 +154,15 @@ class Reader {
 
   // What the advice says of a name that is none here; "" = nothing.
   std::string advice_on(const std::string& name, const std::vector<std::string>& more = {}) const {
-    if (!advice_) return "";
+    if (!advice_.key) return "";
     std::vector<std::string> known = config_names(sections_);
     known.insert(known.end(), more.begin(), more.end());
-    return advice_(name, known);
+    return advice_.key(name, known);
   }
 
   const std::string& file_;
   std::span<const ConfigSection> sections_;
-  const KeyAdvice& advice_;
+  const ConfigAdvice& advice_;
 };
 
 void check_text(std::string_view text, const std::string& file) {
@@ -217,14 +217,14 @@ bool ConfigDocument::has(const std::string& section, const std::string& key) con
   return body.IsDefined() && body.IsMap() && body[key].IsDefined();
 }
 
-void ConfigDocument::read(std::span<const ConfigSection> sections, const KeyAdvice& advice) const {
+void ConfigDocument::read(std::span<const ConfigSection> sections, const ConfigAdvice& advice) const {
   Reader(file_, sections, advice).document(*root_);
 }
 
-void apply_override(std::span<const ConfigSection> sections, const std::string& name, const std::string& text, const KeyAdvice& advice) {
+void apply_override(std::span<const ConfigSection> sections, const std::string& name, const std::string& text, const ConfigAdvice& advice) {
   const std::string place = "command line";
   const auto unknown = [&](const std::vector<std::string>& candidates) {
-    std::string hint = advice ? advice(name, candidates) : "";
+    std::string hint = advice.key ? advice.key(name, candidates) : "";
     if (hint.empty()) hint = did_you_mean(name, candidates);
     throw ConfigError(
         fmt::format("{}: there is no key {}{}", place, in_quotes(name), hint.empty() ? "; 'starling train --help' lists all keys" : hint));
@@ -234,7 +234,7 @@ void apply_override(std::span<const ConfigSection> sections, const std::string& 
   if (!section || dot == std::string::npos) unknown(config_names(sections));
   const ConfigField* field = find_field(section->fields, name.substr(dot + 1, next == std::string::npos ? next : next - dot - 1));
   if (!field) unknown(config_names(sections));
-  if (next == std::string::npos) return assign_text({place, name, *field}, text);
+  if (next == std::string::npos) return assign_text({place, name, *field, advice}, text);
 
   const auto* list = std::get_if<RecordList>(&field->value);
   if (!list) unknown(config_names(sections));
@@ -255,7 +255,7 @@ void apply_override(std::span<const ConfigSection> sections, const std::string& 
     for (const auto& f : fields) candidates.push_back(prefix + index_text + "." + f.key);
     unknown(candidates);
   }
-  assign_text({place, name, *inner}, text);
+  assign_text({place, name, *inner, advice}, text);
 }
 
 }  // namespace starling

@@ -79,7 +79,8 @@ std::string version_text() {
       "starling 0.1.0\n"
       "build      {}\n"
       "processor  {} loops, {} matrix products\n"
-      "libraries  oneDNN {}.{}.{}, zlib {}, zstd {}, fmt {}.{}.{}, nlohmann-json {}.{}.{}, MPI: {}, CLI11 " CLI11_VERSION,
+      "libraries  oneDNN {}.{}.{}, SentencePiece " STARLING_SENTENCEPIECE_VERSION
+      ", zlib {}, zstd {}, fmt {}.{}.{}, nlohmann-json {}.{}.{}, MPI: {}, CLI11 " CLI11_VERSION,
       compiler_text(), cpu_instruction_set(), cpu_has_bf16() ? "bf16 and f32" : "f32", dnnl->major, dnnl->minor, dnnl->patch, zlibVersion(),
       ZSTD_versionString(), FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100, NLOHMANN_JSON_VERSION_MAJOR,
       NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, mpi_version());

@@ -1,6 +1,7 @@
 // The verb `starling average`: the mean of the weights of several checkpoints, as a model directory.
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/outputs.h"
 #include "base/run_files.h"
 #include "cli/verbs.h"
@@ -24,8 +25,8 @@ std::vector<std::string> checkpoints_of(FileSystem& files, const std::string& ru
     if (name.rfind("step-", 0) == 0) paths.push_back(join_path(directory, name));  // names sort by step
   if (last == 0) last = static_cast<int64_t>(paths.size());
   if (paths.empty() || static_cast<int64_t>(paths.size()) < last)
-    throw ConfigError(fmt::format("{} has {} checkpoints, --last asks for {}; lower it, or train with a larger checkpoint.keep", run,
-                                  paths.size(), last));
+    throw ConfigError(fmt::format("{} has {}, --last asks for {}; lower it, or train with a larger checkpoint.keep", run,
+                                  counted(paths.size(), "checkpoint"), last));
   return {paths.end() - last, paths.end()};
 }
 
@@ -58,7 +59,7 @@ void run_average(const AverageArguments& a) {
   files->make_directories(parent_path(a.output));
   const auto& d = result.description;
   publish_directory(*files, a.output, 0, model_parts(*result.model, d.config, d.vocabularies, d.search, 0));
-  fmt::print(stderr, "the mean of {} checkpoints is in {}\n", paths.size(), a.output);
+  fmt::print(stderr, "the mean of {} is in {}\n", counted(paths.size(), "checkpoint"), a.output);
 }
 
 }  // namespace
@@ -66,7 +67,7 @@ void run_average(const AverageArguments& a) {
 void add_average(CLI::App& app) {
   auto* sub = app.add_subcommand("average", "average the weights of several checkpoints into one model directory");
   auto a = std::make_shared<AverageArguments>();
-  sub->add_option("checkpoints", a->models, "checkpoints or model directories; the last one gives the settings");
+  sub->add_option("-m,--model,checkpoints", a->models, "checkpoints or model directories; the last one gives the settings");
   sub->add_option("--run", a->run, "run directory whose last checkpoints are taken");
   sub->add_option("--last", a->last, "how many of them; default: all that are kept")->check(CLI::Range(1, 100000));
   sub->add_option("-o,--output", a->output, "model directory to write; must not exist")->required();

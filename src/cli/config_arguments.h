@@ -23,10 +23,10 @@ class ConfigArguments {
   Config load_run(const CLI::App& verb, Communicator& comm) const;
   const std::string& file() const { return file_; }  // of -c; empty without it
 
- private:
-  // The file and the values.
+  // The file and the values; ConfigError for arguments nobody knows.
   std::pair<std::string, std::vector<Override>> given(const CLI::App& verb) const;
 
+ private:
   std::string file_;
   std::vector<std::pair<std::string, CLI::Option*>> keys_;
 };

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/outputs.h"
 #include "base/run_files.h"
@@ -48,8 +49,9 @@ using Corpora = std::vector<std::vector<std::string>>;
 void check_line_counts(const EvaluateArguments& arguments, const std::string& name, std::size_t hypotheses, const Corpora& references) {
   for (std::size_t r = 0; r < references.size(); ++r) {
     if (references[r].size() == hypotheses) continue;
-    throw DataError(fmt::format("{} has {} lines, but {} has {}; line n of the one must correspond to line n of the other",
-                                name == "-" ? "standard input" : name, hypotheses, arguments.references[r], references[r].size()));
+    throw DataError(fmt::format("{} has {}, but {} has {}; line n of the one must correspond to line n of the other",
+                                name == "-" ? "standard input" : name, counted(hypotheses, "line"), arguments.references[r],
+                                references[r].size()));
   }
 }
 
@@ -57,9 +59,16 @@ void check_line_counts(const EvaluateArguments& arguments, const std::string& na
 std::vector<std::string> distinct(const std::vector<std::string>& names) {
   std::vector<std::string> once;
   for (const std::string& name : names) {
-    if (std::find(once.begin(), once.end(), name) == once.end()) once.push_back(name);
+    if (std::find(once.begin(), once.end(), name) == once.end())
+      once.push_back(name);
+    else
+      fmt::print(stderr, "starling: --hypotheses names {} again, which counts as one system\n", name);
   }
   return once;
+}
+
+bool measures(const EvaluateArguments& a, const char* metric) {
+  return std::find(a.metrics.begin(), a.metrics.end(), metric) != a.metrics.end();
 }
 
 std::string about_test(const EvaluateArguments& a) {
@@ -136,6 +145,8 @@ void run_evaluate(const EvaluateArguments& arguments) {
     tell(choice);
     options.tokenizer = choice.tokenizer;
   }
+  if (const std::string warning = ter_warning(references, arguments.ter); !warning.empty() && measures(arguments, "ter"))
+    fmt::print(stderr, "starling: warning: {}\n", warning);
   if (names.size() > 1) return compare_systems(arguments, names, hypotheses, references, options);
   std::vector<MetricScore> scores;
   for (const std::string& metric : arguments.metrics) scores.push_back(evaluate(metric, hypotheses.front(), references, options));
@@ -172,10 +183,9 @@ void add_evaluate(CLI::App& app) {
   sub->add_option("--references", arguments->references, "The reference translations, line by line; repeat the option for more references")
       ->required()
       ->allow_extra_args(false);
-  sub->add_option("--metrics", arguments->metrics, "Comma-separated list of metrics, printed in this order")
+  sub->add_option("--metrics", arguments->metrics, "Metrics, with commas or blanks between them, printed in this order")
       ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember({"bleu", "chrf", "chrf++", "ter", "gleu"}))
+      ->transform(CLI::IsMember({"bleu", "chrf", "chrf++", "ter", "gleu"}, CLI::ignore_case))
       ->capture_default_str();
   add_tokenize_option(*sub, arguments->tokenize);
   sub->add_flag("--lowercase", arguments->lowercase, "Ignore case in BLEU, GLEU and chrF (TER always does); off by default");

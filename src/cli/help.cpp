@@ -1,6 +1,7 @@
 #include "cli/help.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -16,10 +17,45 @@ bool has_keys(const CLI::App& app) {
   return std::find(groups.begin(), groups.end(), kKeysGroup) != groups.end();
 }
 
+std::string without_brackets(const std::string& text) {
+  return text.size() > 1 && text.front() == '[' && text.back() == ']' ? text.substr(1, text.size() - 2) : text;
+}
+
+// Of ":INT in [0 - 15]" "0 to 15", of ":{auto,bf16}" "auto, bf16".
+std::string allowed_text(const std::string& check) {
+  const size_t begin = check.find_first_of("[{"), end = check.find_last_of("]}");
+  if (begin == std::string::npos || end == std::string::npos) return "";
+  const bool range = check[begin] == '[';
+  const std::string separator = range ? " - " : ",";
+  std::string text = check.substr(begin + 1, end - begin - 1);
+  for (size_t at = 0; (at = text.find(separator, at)) != std::string::npos; at += 2)
+    text.replace(at, separator.size(), range ? " to " : ", ");
+  return text;
+}
+
 }  // namespace
 
 std::string VerbHelp::make_group(std::string group, bool positional, std::vector<const CLI::Option*> options) const {
   return group == kKeysGroup ? "" : CLI::Formatter::make_group(group, positional, options);
+}
+
+std::string VerbHelp::make_option_opts(const CLI::Option* option) const {
+  std::vector<std::string> remarks;
+  std::string value;
+  if (option->get_type_size() != 0) {
+    const std::string type = option->get_type_name();  // "INT:INT in [0 - 15]", "TEXT:{auto,bf16}", "FILE"
+    const size_t colon = std::min(type.find(':'), type.size());
+    value = type.substr(0, colon);
+    if (value == "INT" || value == "UINT" || value == "FLOAT") value = "NUMBER";
+    if (option->get_expected_max() == CLI::detail::expected_max_vector_size) value += " ...";
+    if (option->get_required()) remarks.push_back("required");
+    if (const std::string allowed = allowed_text(type.substr(colon)); !allowed.empty()) remarks.push_back(allowed);
+    if (const std::string value_text = without_brackets(option->get_default_str()); !value_text.empty())
+      remarks.push_back("default " + value_text);
+  }
+  for (const CLI::Option* other : option->get_needs()) remarks.push_back("with " + other->get_name());
+  for (const CLI::Option* other : option->get_excludes()) remarks.push_back("not with " + other->get_name());
+  return (value.empty() ? "" : " " + value) + (remarks.empty() ? "" : fmt::format(" ({})", fmt::join(remarks, "; ")));
 }
 
 std::string VerbHelp::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
@@ -47,13 +83,18 @@ std::string VerbHelp::make_help(const CLI::App* app, std::string name, CLI::AppF
 }
 
 void add_help(CLI::App& app) {
-  app.formatter(std::make_shared<VerbHelp>());
+  const auto help = std::make_shared<VerbHelp>();
+  help->label("Positionals", "Arguments");
+  help->label("SUBCOMMAND", "VERB");
+  app.formatter(help);
+  app.group("Verbs");  // those that are added to it are listed so
   app.set_help_all_flag("--help-all", "Print all options and exit");
 }
 
 std::vector<std::string> help_as_option(std::vector<std::string> arguments) {
+  if (arguments == std::vector<std::string>{"version"}) return {"--version"};
   if (arguments.empty() || arguments.front() != "help") return arguments;
-  arguments.erase(arguments.begin());
+  while (!arguments.empty() && arguments.front() == "help") arguments.erase(arguments.begin());  // `help help` too
   const bool all = std::erase(arguments, "--all") + std::erase(arguments, "--help-all") > 0;
   arguments.push_back(all ? "--help-all" : "--help");
   return arguments;

@@ -18,12 +18,14 @@ class VerbHelp : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
   std::string make_group(std::string group, bool positional, std::vector<const CLI::Option*> options) const override;
+  // What stands behind an option's name: "NUMBER (0 to 15, default 2)".
+  std::string make_option_opts(const CLI::Option* option) const override;
 };
 
-// Gives the program, and so every verb that is added to it later, this help.
+// Gives the program, before it has verbs, and so every verb that is added to it later, this help.
 void add_help(CLI::App& app);
 
-// `help [VERB...] [--all]` as the verb's --help or --help-all; other arguments as they are.
+// `help [VERB...] [--all]` as the verb's --help or --help-all, `version` as --version; other arguments as they are.
 std::vector<std::string> help_as_option(std::vector<std::string> arguments);
 
 }  // namespace starling

@@ -126,7 +126,15 @@ int run(CLI::App& app, const std::vector<std::string>& arguments) {
   return 0;
 }
 
+// Ranks of one host fail alike before they have met: the first of them tells, and then mpirun ends the others. Should it have nothing to
+// tell, they do.
+void leave_it_to_the_first() {
+  const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+  if (rank_label().empty() && local && std::string_view(local) != "0") sleep(5);
+}
+
 int fail(int status, std::string_view message) {
+  leave_it_to_the_first();
   std::cout.flush();
   fmt::print(stderr, "starling: error: {}{}\n", rank_label(), message);
   return give_up(status);
@@ -135,7 +143,7 @@ int fail(int status, std::string_view message) {
 int guarded_main(std::span<char* const> arguments) {
   try {
     CLI::App app("Starling trains neural machine translation models and translates with them.", "starling");
-    app.set_version_flag("--version", version_text, "Print version, processor and libraries");
+    app.set_version_flag("-V,-v,--version", version_text, "Print version, processor and libraries");
     app.require_subcommand(0, 1);
     add_help(app);
     app.failure_message([](const CLI::App*, const CLI::Error&) { return std::string(); });

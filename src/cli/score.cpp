@@ -1,10 +1,10 @@
 // The verb `starling score`: log-probabilities of given translations, and on request of each of their pieces. One line a sentence, so that
 // output and input can be pasted together; docs/formats.md.
 #include <cmath>
-#include <iostream>
 
 #include "base/outputs.h"
 #include "base/run_files.h"
+#include "cli/result_file.h"
 #include "cli/verbs.h"
 #include "data/batches.h"
 #include "decode/model_directory.h"
@@ -13,7 +13,7 @@ namespace starling {
 namespace {
 
 struct ScoreArguments {
-  std::string model, source, target, tsv, precision = "f32";
+  std::string model, source, target, tsv, output = "-", precision = "f32";
   int64_t batch_tokens = 4000, max_length = 2000;
   int threads = 0;
   bool per_token = false, tokens = false;
@@ -65,7 +65,8 @@ std::vector<std::vector<float>> token_scores(Model& model, const std::vector<Enc
   return scores;
 }
 
-void print_scores(const std::vector<float>& scores, const EncodedPair& pair, const Vocabulary& target, const ScoreArguments& a) {
+void print_scores(const std::vector<float>& scores, const EncodedPair& pair, const Vocabulary& target, const ScoreArguments& a,
+                  std::ostream& out) {
   const double sum = sum_of(scores);
   std::string line = fmt::format("{:.6f}", a.per_token ? sum / static_cast<double>(scores.size()) : sum);
   if (a.tokens) {
@@ -76,36 +77,52 @@ void print_scores(const std::vector<float>& scores, const EncodedPair& pair, con
     }
     line += "\t" + pieces + "\t" + numbers;
   }
-  std::cout << line << '\n';
+  out << line << '\n';
+}
+
+// Some thousand pairs, so that any size of file works; false at the end.
+bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader& reader, ResultFile& output) {
+  const Vocabularies& vocabularies = loaded.description.vocabularies;
+  const std::string& path = a.tsv.empty() ? a.source : a.tsv;
+  const int64_t first_line = reader.line_number() + 1;
+  std::vector<EncodedPair> pairs;
+  std::string_view source, target;
+  bool more = true;
+  while (pairs.size() < 4096 && (more = reader.next(source, target))) {
+    pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), source, target));
+    const size_t length = std::max(pairs.back().source.size(), pairs.back().target.size());
+    if (length > static_cast<size_t>(a.max_length))
+      throw DataError(fmt::format("{}:{}: a sentence of {} tokens; split it, or raise --max-length (now {})", path, reader.line_number(),
+                                  length, a.max_length));
+  }
+  const std::vector<std::vector<float>> scores = token_scores(*loaded.model, pairs, a.batch_tokens);
+  require_numbers(scores, path, first_line);
+  std::ostream& out = output.stream();
+  for (size_t i = 0; i < pairs.size(); ++i) print_scores(scores[i], pairs[i], vocabularies.target(), a, out);
+  output.flush(reader.line_number());
+  return more;
 }
 
 void run_score(const ScoreArguments& a) {
   const auto files = real_file_system();
   const LoadedModel loaded = load_model(*files, a.model, a.precision, a.threads);
-  const Vocabularies& vocabularies = loaded.description.vocabularies;
-  refuse_own_input({"standard output", "-"}, {{"--source", a.source}, {"--target", a.target}, {"--tsv", a.tsv}});
-  refuse_run_files({"standard output", "-"});
+  ResultFile output(a.output);
+  const std::string name = a.output == "-" ? "standard output" : "--output";
+  for (const std::string& path : {a.output, output.written_path()})
+    refuse_own_input({name, path},
+                     {{"--source", a.source}, {"--target", a.target}, {"--tsv", a.tsv}, {"--model", loaded.description.directory}});
+  refuse_run_files({name, a.output});
   const CorpusFiles corpus{a.source, a.target, a.tsv, 1};
   if (a.tsv.empty() ? a.source.empty() || a.target.empty() : !a.source.empty() || !a.target.empty())
     throw ConfigError("name either --source and --target, or --tsv");
   PairReader reader(corpus);
-  std::string_view source, target;
-  bool more = true;
-  while (more) {
-    const int64_t first_line = reader.line_number() + 1;
-    std::vector<EncodedPair> pairs;  // a window at a time, so that any size of file works
-    while (pairs.size() < 4096 && (more = reader.next(source, target))) {
-      pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), source, target));
-      const size_t length = std::max(pairs.back().source.size(), pairs.back().target.size());
-      if (length > static_cast<size_t>(a.max_length))
-        throw DataError(fmt::format("{}:{}: a sentence of {} tokens; split it, or raise --max-length (now {})",
-                                    a.tsv.empty() ? a.source : a.tsv, reader.line_number(), length, a.max_length));
-    }
-    const std::vector<std::vector<float>> scores = token_scores(*loaded.model, pairs, a.batch_tokens);
-    require_numbers(scores, a.tsv.empty() ? a.source : a.tsv, first_line);
-    for (size_t i = 0; i < pairs.size(); ++i) print_scores(scores[i], pairs[i], vocabularies.target(), a);
+  int64_t scored = 0;
+  try {
+    for (bool more = true; more; scored = reader.line_number()) more = score_window(a, loaded, reader, output);
+  } catch (const DataError& e) {
+    throw DataError(e.what() + output.left("scores", scored));
   }
-  std::cout.flush();
+  output.close();
 }
 
 }  // namespace
@@ -117,6 +134,8 @@ void add_score(CLI::App& app) {
   sub->add_option("--source", a->source, "source text, one sentence a line (plain, .gz, .zst)");
   sub->add_option("--target", a->target, "its translation");
   sub->add_option("--tsv", a->tsv, "in place of both: one file, source and target separated by a tab");
+  sub->add_option("-o,--output", a->output, "where scores go; - = standard output; a file is FILE.partial until it is complete")
+      ->capture_default_str();
   sub->add_flag("--per-token", a->per_token, "divide by the number of target tokens, end of sentence included");
   sub->add_flag("--tokens", a->tokens, "after the score, separated by tabs: the target's pieces, and the log-probability of each");
   sub->add_option("--max-length", a->max_length, "longer sentences are an error, tokens a side")

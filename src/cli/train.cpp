@@ -1,5 +1,6 @@
 // The verb `starling train`: one process, or one of several that mpirun or srun started.
 #include <csignal>
+#include <filesystem>
 #include <iostream>
 
 #include "base/error.h"
@@ -26,7 +27,7 @@ void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArgumen
     return;
   }
   if (a.names) {
-    std::cout << peer_names_markdown();
+    std::cout << peer_names_markdown() << "\n" << peer_values_markdown();
     return;
   }
   if (dump.count() > 0) {
@@ -34,10 +35,14 @@ void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArgumen
     return;
   }
   std::signal(SIGPIPE, SIG_IGN);  // training outlives its terminal; the log files tell the rest
+  arguments.given(verb);  // what is mistyped is told before the ranks meet, and once
   int status = 0;
   {
     World world = started_by_mpi() ? make_mpi_world() : make_local_world();
     const Config config = arguments.load_run(verb, *world.comm);
+    if (const std::string record = config.train.output + "/config.yml"; config.data.train.empty() && std::filesystem::exists(record))
+      throw ConfigError(
+          fmt::format("no training corpus is named; to continue the run in {}: starling train {}", config.train.output, record));
     require_data(config);
     status = run_training(config, world);
   }  // the ranks part here: an exception would end the others

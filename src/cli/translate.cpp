@@ -2,20 +2,16 @@
 // answered as soon as a line is there while a file is translated in large batches.
 #include <sys/resource.h>
 
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
-#include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <mutex>
 
 #include "base/outputs.h"
 #include "base/run_files.h"
 #include "base/start_threads.h"
-#include "base/system_reason.h"
+#include "cli/result_file.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "data/line_reader.h"
@@ -93,18 +89,12 @@ class LineQueue {
   std::shared_ptr<Shared> shared_;
 };
 
-// Where translations go. A file is written beside and renamed when it is complete, so that a failure leaves an earlier translation as it
-// was; it is opened with the first translation, so that what is refused before that leaves nothing.
-class Output {
+// Where translations go: lines of text, or n-best lists.
+class Output : public ResultFile {
  public:
-  explicit Output(const std::string& path) : path_(path) {
-    std::error_code none;
-    aside_ = path != "-" && (!std::filesystem::exists(path, none) || std::filesystem::is_regular_file(path, none));
-  }
-  std::string written_path() const { return aside_ ? path_ + ".partial" : path_; }
+  using ResultFile::ResultFile;
   void write(const std::vector<std::vector<Translation>>& translations, int64_t n_best) {
     std::ostream& out = stream();
-    errno = 0;
     for (const auto& list : translations) {
       if (n_best == 1) {
         out << list.front().text << '\n';
@@ -114,36 +104,11 @@ class Output {
       }
       ++count_;
     }
-    out.flush();
-    if (!out) throw IoError(fmt::format("{}: writing failed after {} lines: {}", path_, count_, system_reason(errno)));
-  }
-  void close() {
-    stream();  // of no lines an empty file
-    if (!aside_) return;
-    errno = 0;
-    file_.close();
-    if (!file_) throw IoError(fmt::format("{}: writing failed: {}", written_path(), system_reason(errno)));
-    std::filesystem::rename(written_path(), path_);
+    flush(count_);
   }
   int64_t count() const { return count_; }
-  // What became of the translations when there is no end to them.
-  std::string left() const {
-    return aside_ && file_.is_open() ? fmt::format("; the translations of {} lines before it are in {}", count_, written_path()) : "";
-  }
 
  private:
-  std::ostream& stream() {
-    if (path_ == "-") return std::cout;
-    if (file_.is_open()) return file_;
-    errno = 0;
-    file_.open(written_path(), std::ios::binary);
-    if (!file_) throw IoError(fmt::format("{}: cannot be written: {}", written_path(), system_reason(errno)));
-    return file_;
-  }
-
-  std::string path_;
-  bool aside_ = false;
-  std::ofstream file_;
   int64_t count_ = 0;
 };
 
@@ -176,7 +141,7 @@ void run_translate(const TranslateArguments& a) {
     for (std::vector<std::string> lines = queue.take(window); !lines.empty(); lines = queue.take(window))
       output.write(translator.translate(lines), a.n_best);
   } catch (const DataError& e) {
-    throw DataError(e.what() + output.left());
+    throw DataError(e.what() + output.left("translations", output.count()));
   }
   output.close();
   if (translator.truncated() > 0)

@@ -142,9 +142,7 @@ void run_tune_search(TuneArguments& a) {
     fmt::print(stderr, "warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(),
                a.max_source_tokens);
   const SearchTrial& best = best_trial(trials, a.tune.metric);
-  const SearchTrial& own = *std::find_if(trials.begin(), trials.end(), [&](const SearchTrial& t) {
-    return t.length_penalty == search.length_penalty && t.coverage_penalty == search.coverage_penalty;
-  });
+  const SearchTrial& own = *std::find_if(trials.begin(), trials.end(), [](const SearchTrial& t) { return t.own; });
   const size_t listed = a.tune.length_penalties.size() * a.tune.coverage_penalties.size();
   std::cout << trial_table(std::span(trials).first(listed), a.tune.metric);
   const auto told = [](const SearchTrial& t) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 
+#include "base/counted.h"
 #include "base/error.h"
 
 namespace starling {
@@ -22,7 +23,8 @@ const CorpusFiles& check_files(const CorpusFiles& files) {
                                   files.source.empty() ? "target" : "source", files.source.empty() ? files.target : files.source,
                                   files.source.empty() ? "source" : "target"));
   if (files.source == "-" || files.target == "-" || files.tsv == "-")
-    throw ConfigError("training data is read more than once and cannot come from standard input; store it in a file");
+    throw ConfigError(
+        "parallel text cannot come from standard input (-), as it may be read more than once; store it in a file and name that");
   return files;
 }
 
@@ -76,8 +78,8 @@ void PairReader::unequal_lines(bool first_longer) {
 
 DataError unequal_lines(const std::string& a, int64_t a_lines, const std::string& b, int64_t b_lines) {
   if (a_lines > b_lines) return unequal_lines(b, b_lines, a, a_lines);
-  return DataError(fmt::format("{}:{}: has {} lines but {} has {}; the two sides must correspond line by line, align them again", a,
-                               a_lines, a_lines, b, b_lines));
+  return DataError(fmt::format("{}:{}: has {} but {} has {}; the two sides must correspond line by line, align them again", a, a_lines,
+                               counted(a_lines, "line"), b, b_lines));
 }
 
 // Walks over the corpora and hands out one line at a time.

@@ -44,6 +44,7 @@ std::vector<SearchTrial> sweep_search(Translator& translator, const SearchOption
     std::vector<std::string> hypotheses;
     for (auto& n_best : translator.translate_encoded(encoded)) hypotheses.push_back(std::move(n_best.front().text));
     SearchTrial t{.length_penalty = alpha, .coverage_penalty = beta, .seconds = seconds() - start};
+    t.own = alpha == base.length_penalty && beta == base.coverage_penalty;
     t.work = {translator.work().steps - before.steps, translator.work().rows - before.rows};
     t.bleu = corpus_bleu(hypotheses, references, {.tokenizer = options.tokenizer}).score;
     t.chrf = corpus_chrf(hypotheses, references).score;
@@ -56,8 +57,13 @@ std::vector<SearchTrial> sweep_search(Translator& translator, const SearchOption
 
 const SearchTrial& best_trial(std::span<const SearchTrial> trials, const std::string& metric) {
   CHECK(!trials.empty(), "no trials");
-  return *std::max_element(trials.begin(), trials.end(),
-                           [&](const auto& a, const auto& b) { return less_nan_lowest(a.value(metric), b.value(metric)); });
+  const std::string other = metric == "chrf" ? "bleu" : "chrf";
+  return *std::max_element(trials.begin(), trials.end(), [&](const SearchTrial& a, const SearchTrial& b) {
+    for (const std::string& m : {metric, other})
+      if (less_nan_lowest(a.value(m), b.value(m)) || less_nan_lowest(b.value(m), a.value(m)))
+        return less_nan_lowest(a.value(m), b.value(m));
+    return !a.own && b.own;
+  });
 }
 
 std::string trial_table(std::span<const SearchTrial> trials, const std::string& metric) {

@@ -26,6 +26,7 @@ struct SearchTrial {
   double length_ratio = 0;    // words of the translations over words of the references, as BLEU counts them
   double seconds = 0;         // of decoding
   SearchWork work;
+  bool own = false;  // the setting that the model had
 
   double value(const std::string& metric) const { return metric == "chrf" ? chrf : bleu; }
 };

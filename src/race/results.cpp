@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "race/target_check.h"
 #include "train/judge.h"
@@ -27,8 +28,6 @@ double t_quantile(size_t freedom) {
 bool reaches(const std::string& metric, double score, double value) { return score == value || better_score(metric, score, value); }
 
 std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.6g}", value) : ""; }
-
-std::string counted(int64_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
 
 void add_finite(std::vector<double>& values, double value) {
   if (std::isfinite(value)) values.push_back(value);

@@ -84,6 +84,13 @@ Finding find(const Look& look) {
   return words;
 }
 
+Look look_at(References references) {
+  Look look;
+  for (const auto& list : references)
+    for (const std::string& line : list) look.add(line);
+  return look;
+}
+
 }  // namespace
 
 bool is_tokenized(std::string_view metric) { return metric == "bleu" || metric == "gleu"; }
@@ -93,11 +100,17 @@ std::string TokenizerChoice::notice() const {
   return reason.empty() ? "" : fmt::format("tokenizer of BLEU and GLEU: {}, since {}", tokenizer.name(), reason);
 }
 
+std::string ter_warning(References references, const TerOptions& options) {
+  const Finding found = find(look_at(references));
+  if (found.tokenizer == std::string_view("13a") || (options.normalized && options.asian_support)) return "";
+  return fmt::format(
+      "{}, but TER counts what stands between spaces as words; choose chrf, or for Chinese --ter-normalized "
+      "--ter-asian-support",
+      found.what);
+}
+
 TokenizerChoice choose_tokenizer(std::string_view name, References references, std::string_view japanese) {
-  Look look;
-  for (const auto& list : references)
-    for (const std::string& line : list) look.add(line);
-  const Finding found = find(look);
+  const Finding found = find(look_at(references));
   std::string suited = found.tokenizer, reason = found.what;
   if (suited.empty() && !japanese.empty()) {
     suited = japanese.starts_with("ja-mecab") ? "ja-mecab" : "char";

@@ -25,6 +25,9 @@ struct TokenizerChoice {
 /// the name of a tokenizer or "": it is kept. Throws as bleu_tokenizer_from does.
 TokenizerChoice choose_tokenizer(std::string_view name, References references, std::string_view japanese = {});
 
+/// Why TER says little about these references, and what to do; "" where words have spaces between them.
+std::string ter_warning(References references, const TerOptions& options);
+
 /// Whether a metric depends on the tokenizer: bleu and gleu.
 bool is_tokenized(std::string_view metric);
 

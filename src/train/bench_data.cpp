@@ -16,6 +16,7 @@
 #include "data/tokenize.h"
 #include "text/made_up_text.h"
 #include "text/vocabulary.h"
+#include "text/vocabulary_format.h"
 
 namespace starling {
 namespace {
@@ -72,6 +73,14 @@ double encode_alone(const Vocabulary& vocabulary, const std::vector<std::string>
   return static_cast<double>(lines.size()) / watch.seconds();
 }
 
+// What is there is used, and so must be what is asked for.
+void require_size(FileSystem& files, const BenchDataOptions& o, const std::string& path) {
+  const auto made = files.exists(path) ? vocabulary_format::settings(Vocabulary::load(path).bytes()) : std::nullopt;
+  if (made && made->asked_size > 0 && made->asked_size != o.vocabulary)
+    throw ConfigError(fmt::format("{} has a vocabulary of {} pieces; ask for --vocabulary {}, or name another directory", o.output,
+                                  made->asked_size, made->asked_size));
+}
+
 }  // namespace
 
 BenchDataResult bench_data(const BenchDataOptions& options, const Say& say) {
@@ -83,6 +92,8 @@ BenchDataResult bench_data(const BenchDataOptions& options, const Say& say) {
     throw ConfigError(
         fmt::format("--output {}: is the directory of a run or a race, whose tokens would be removed; name another", o.output));
   files->make_directories(o.output);
+  const std::string path = join_path(o.output, "vocab.spm"), store_path = join_path(o.output, "data");
+  require_size(*files, o, path);
   DataOptions data;
   data.train = {{join_path(o.output, "train.source"), join_path(o.output, "train.target"), "", 1}};
   BenchDataResult r;
@@ -105,7 +116,6 @@ BenchDataResult bench_data(const BenchDataOptions& options, const Say& say) {
     check_corpora(data, o.threads, say);
     r.read_lines_together = 2 * static_cast<double>(r.pairs) / watch.seconds();
   }
-  const std::string path = join_path(o.output, "vocab.spm"), store_path = join_path(o.output, "data");
   if (!files->exists(path)) {
     const Stopwatch watch;
     VocabularyOptions options;

@@ -18,7 +18,7 @@ BestModel::BestModel(FileSystem& files, std::string run_directory, std::string m
 void BestModel::save(CheckpointStore& checkpoints, int64_t step, double score, int64_t known, std::vector<Part> parts) {
   if (!ours_ && !gives_way(step, score, known)) return;
   State record;
-  record.put("metric", metric_), record.put("score", score), record.put("measure", measure_);
+  record.put("metric", metric_), record.put("score", score), record.put("measure", measure_), record.put("step", step);
   parts.push_back(text_part(kScore, record.to_json()));
   checkpoints.save_best(step, parts);
   ours_ = true;
@@ -49,6 +49,18 @@ bool BestModel::gives_way(int64_t step, double score, int64_t known) {
                            there->step, metric_, aside)
              : fmt::format("{} is not a whole model as it was saved: it is kept in {}", best, aside));
   return true;
+}
+
+std::string kept_best(FileSystem& files, const std::string& run_directory, int64_t step, double score) {
+  const std::string path = join_path(join_path(run_directory, "best"), kScore);
+  try {
+    const State record = State::from_json(files.read_file(path), path);
+    if (record.integer("step") == step && record.real("score") == score) return "";
+    return fmt::format(", but best/ stays the model of update {} with {} {:.4g}", record.integer("step"), record.text("metric"),
+                       record.real("score"));
+  } catch (const Error&) {  // there is none, or one of an older version: this is only for people
+    return "";
+  }
 }
 
 }  // namespace starling

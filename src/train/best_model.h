@@ -32,4 +32,8 @@ class BestModel {
   bool ours_ = false;  // what is there was saved by this object
 };
 
+// What a run's last line adds when <run>/best is not the model of `step` with this score, the best that the run itself knows of; "" if it
+// is.
+std::string kept_best(FileSystem& files, const std::string& run_directory, int64_t step, double score);
+
 }  // namespace starling

@@ -72,7 +72,7 @@ void apply_presets(const ConfigDocument& document, const std::vector<Override>& 
     try {
       set(preset.text);
     } catch (const ConfigError& e) {
-      throw ConfigError(fmt::format("{}: {}", preset.where, e.what()));
+      throw ConfigError(fmt::format("{}: {}{}", preset.where, e.what(), peer_value_advice(section + "." + key, preset.text)));
     }
   };
   apply("model", "preset", [&](const std::string& name) { set_preset(name, config); });
@@ -257,10 +257,11 @@ Config parse_config(std::string_view text, const std::string& file, const std::v
   apply_presets(document, overrides, config);
   if (basis)
     basis([&](const std::string& section, const std::string& key) { return given_text(document, overrides, section, key); }, config);
-  document.read(sections, peer_name_advice);
+  const ConfigAdvice advice{peer_name_advice, peer_value_advice};
+  document.read(sections, advice);
   fold_shorthand(config.data, shorthand, true);
   for (const auto& [name, value] : overrides) {
-    apply_override(sections, name, value, peer_name_advice);
+    apply_override(sections, name, value, advice);
     fold_shorthand(config.data, shorthand, false);
   }
   follow_what_was_emptied(document, overrides, config);

@@ -36,10 +36,11 @@ Judge::Verdict Judge::judge(int64_t step, const std::vector<std::pair<std::strin
     if (t.since == 0) t.top = score;
   }
   Verdict verdict;
-  verdict.best = is_best();
+  const std::optional<std::string> by = best_by();
+  verdict.best = by.has_value();
   stalled_ = verdict.best ? 0 : stalled_ + 1;
   if (verdict.best) {
-    best_step_ = step;
+    best_step_ = step, verdict.by = best_by_ = *by;
     for (Track& t : tracks_) t.at_best = t.last;
   }
   warn(verdict.messages);
@@ -48,13 +49,23 @@ Judge::Verdict Judge::judge(int64_t step, const std::vector<std::pair<std::strin
 
 // The first metric that tells the two models apart decides. If none does, the later model is taken for as long as the deciding metric
 // has never had another score: then nothing speaks for the one with the least training.
-bool Judge::is_best() const {
-  if (!std::isfinite(tracks_.front().last)) return false;
+std::optional<std::string> Judge::best_by() const {
+  if (!std::isfinite(tracks_.front().last)) return std::nullopt;
   for (const Track& t : tracks_) {
-    if (better_score(t.metric, t.last, t.at_best)) return true;
-    if (better_score(t.metric, t.at_best, t.last)) return false;
+    if (better_score(t.metric, t.last, t.at_best)) return t.metric;
+    if (better_score(t.metric, t.at_best, t.last)) return std::nullopt;
   }
-  return tracks_.front().repeated == validations_;
+  if (tracks_.front().repeated == validations_) return "";
+  return std::nullopt;
+}
+
+std::string Judge::told() const {
+  const Track& deciding = tracks_.front();
+  const auto by = std::find_if(tracks_.begin(), tracks_.end(), [&](const Track& t) { return t.metric == best_by_; });
+  const std::string why = by == tracks_.begin() ? ""
+                          : by == tracks_.end() ? ", the latest of equals"
+                                                : fmt::format(", by {} {:.4g} among equals", by->metric, by->at_best);
+  return fmt::format("best {} {:.4g} at update {}{}", deciding.metric, deciding.at_best, best_step_, why);
 }
 
 bool Judge::constant() const { return tracks_.front().repeated > stalled_; }
@@ -74,7 +85,8 @@ void Judge::warn(std::vector<std::string>& messages) const {
                                    t.last, t.repeated);
     if (&t == &tracks_.front())
       text += others.empty() ? "; the latest model counts as the best and nothing stops early; add cross-entropy to valid.metrics"
-                             : fmt::format("; meanwhile {} decides about the best model, and nothing stops early", list_of(others));
+                             : fmt::format("; meanwhile {} decide{} about the best model, and nothing stops early", list_of(others),
+                                           others.size() == 1 ? "s" : "");
     messages.push_back(text);
   }
   if (patience_ == 0 || stalled_ != patience_ || stops()) return;
@@ -82,16 +94,17 @@ void Judge::warn(std::vector<std::string>& messages) const {
   std::vector<std::string> improving;
   for (const Track& t : tracks_)
     if (t.since < patience_) improving.push_back(t.metric);
-  messages.push_back(
-      constant()
-          ? fmt::format("{} has not changed in {} validations, which is no reason to stop early: training goes on", deciding, stalled_ + 1)
-          : fmt::format("{} has not improved in {} validations, but {} has: training goes on", deciding, stalled_, list_of(improving)));
+  messages.push_back(constant() ? fmt::format("{} has not changed in {} validations, which is no reason to stop early: training goes on",
+                                              deciding, stalled_ + 1)
+                                : fmt::format("{} has not improved in {} validations, but {} {}: training goes on", deciding, stalled_,
+                                              list_of(improving), improving.size() == 1 ? "has" : "have"));
 }
 
 void Judge::save(State& state) const {
   state.put("has-best", has_best());
   state.put("best", has_best() ? best() : 0.0);
   state.put("best-metric", tracks_.front().metric);
+  state.put("best-by", best_by_);
   state.put("best-step", std::max<int64_t>(best_step_, 0));
   state.put("stalled", stalled_);
   state.put("validations", validations_);
@@ -108,6 +121,7 @@ void Judge::restore(const State& state, std::span<const std::string> measured_ot
   if (state.text("best-metric") != tracks_.front().metric || !comparable(tracks_.front().metric)) return;
   stalled_ = state.integer("stalled");
   validations_ = state.has("validations") ? state.integer("validations") : stalled_ + 1;
+  best_by_ = state.has("best-by") ? state.text("best-by") : tracks_.front().metric;
   if (state.flag("has-best")) best_step_ = state.integer("best-step"), tracks_.front().at_best = tracks_.front().top = state.real("best");
   for (Track& t : tracks_) {
     t.since = stalled_;  // of a metric that was not watched so far: it does not keep the run from stopping

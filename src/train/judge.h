@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@ class Judge {
 
   struct Verdict {
     bool best = false;                  // the model just validated is the best so far
+    std::string by;                     // the metric that says so; "": none does, and it is the latest of equals
     std::vector<std::string> messages;  // lines for people: constant metrics, and why the run does not stop
   };
   // Takes up the scores of the validation after an update, in any order; metrics without a score count as not improved.
@@ -35,6 +37,8 @@ class Judge {
   bool has_best() const { return best_step_ >= 0; }
   double best() const { return tracks_.front().at_best; }  // score of the deciding metric
   int64_t best_step() const { return best_step_; }
+  // "best bleu 31.2 at update 400", and which metric decided if bleu was equal.
+  std::string told() const;
   int64_t stalled() const { return stalled_; }  // validations since the best one
 
   void save(State& state) const;
@@ -53,11 +57,13 @@ class Judge {
     int64_t repeated = 0;  // validations in a row with exactly the score `last`
   };
 
-  bool is_best() const;
+  // The metric that makes the last model the best, "" if none speaks against it; nothing if it is not the best.
+  std::optional<std::string> best_by() const;
   // All scores of the deciding metric since the best model, its own included, are the same.
   bool constant() const;
   void warn(std::vector<std::string>& messages) const;
 
+  std::string best_by_;        // of the best model
   std::vector<Track> tracks_;  // the deciding metric, then the others in their order
   int64_t patience_, best_step_ = -1, stalled_ = 0, validations_ = 0;
 };

@@ -22,6 +22,14 @@ constexpr PeerVerb kVerbs[] = {
     {"marian-scorer", "M", "score", ""},
     {"vocab", "MS", "", "'train' makes the vocabulary when its file is missing"},
     {"marian-vocab", "M", "", "'train' makes the vocabulary when its file is missing"},
+    {"marian-train", "M", "train", ""},
+    {"server", "M", "translate", "of files and of a pipe, whose lines it answers as they come; there is no network server yet"},
+    {"marian-server", "M", "translate", "of files and of a pipe, whose lines it answers as they come; there is no network server yet"},
+    {"spm-train", "", "", "'train' makes the vocabulary when its file is missing"},
+    {"spm-encode", "", "", "raw text comes in and goes out"},
+    {"spm-decode", "", "", "raw text comes in and goes out"},
+    {"spm-normalize", "", "", "vocab.normalization is part of the vocabulary"},
+    {"subword-nmt", "", "", "'train' makes the vocabulary, and raw text comes in and goes out"},
     {"conv", "M", "quantize", ""},
     {"marian-conv", "M", "quantize", ""},
     {"evaluator", "M", "evaluate", ""},
@@ -57,12 +65,19 @@ constexpr PeerVerb kVerbs[] = {
     {"resume", "", "train", "the same command continues a run"},
 };
 
+std::vector<std::string> names_of(std::string_view peers) {
+  std::vector<std::string> names;
+  for (const char c : peers)
+    names.push_back(c == 'M' ? "Marian" : c == 'O' ? "OpenNMT-py" : c == 'F' ? "fairseq" : c == 'B' ? "sacreBLEU" : "Sockeye");
+  return names;
+}
+
 // "Marian's, OpenNMT-py's and Sockeye's".
 std::string owners(std::string_view peers) {
-  std::vector<std::string_view> names;
-  for (const char c : peers) names.push_back(c == 'M' ? "Marian's" : c == 'O' ? "OpenNMT-py's" : c == 'F' ? "fairseq's" : "Sockeye's");
+  std::vector<std::string> names = names_of(peers);
   if (names.empty()) return "";
-  const std::string_view last = names.back();
+  for (std::string& name : names) name += "'s";
+  const std::string last = names.back();
   names.pop_back();
   return fmt::format("{}{}{}", fmt::join(names, ", "), names.empty() ? "" : " and ", last);
 }
@@ -81,13 +96,21 @@ bool holds(const std::vector<std::string>& known, const std::string& name) {
   return std::find(known.begin(), known.end(), name) != known.end();
 }
 
+// Of options of one letter case tells them apart.
+bool is_called(std::string_view name, const std::string& wanted) {
+  return name.size() == 1 ? name == wanted : folded_name(name) == folded_name(wanted);
+}
+
 std::string key_of(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 
 // What a row says to somebody who wrote `written`.
 class Answer {
  public:
   Answer(const std::string& written, const std::vector<std::string>& known)
-      : known_(known), option_(written.starts_with('-')), section_(written.substr(0, written.rfind('.') + 1)) {}
+      : known_(known),
+        dashes_(written.substr(0, written.find_first_not_of('-'))),
+        option_(!dashes_.empty()),
+        section_(written.substr(0, written.rfind('.') + 1)) {}
 
   // Our names where it was written; empty if the row's are not known there.
   std::vector<std::string> here(const PeerName& row) const {
@@ -108,8 +131,7 @@ class Answer {
   }
 
   std::string text(const PeerName& row) const {
-    const std::string dashes = !option_ ? "" : row.name.size() == 1 ? "-" : "--";
-    const std::string who = row.peers.empty() ? "it" : fmt::format("{} {}{}", owners(row.peers), dashes, row.name);
+    const std::string who = row.peers.empty() ? "it" : fmt::format("{} {}{}", owners(row.peers), dashes_, row.name);
     const std::string note = row.note.empty() ? "" : fmt::format(" ({})", row.note);
     std::vector<std::string> names = here(row);
     if (!names.empty()) return fmt::format("; {} {} {} here{}", who, names.size() > 1 ? "are" : "is", fmt::join(names, " and "), note);
@@ -123,6 +145,7 @@ class Answer {
 
  private:
   const std::vector<std::string>& known_;
+  const std::string dashes_;
   const bool option_;
   const std::string section_;  // with its dot and dashes; "" = none
 };
@@ -130,7 +153,7 @@ class Answer {
 std::string advice(const std::string& wanted, const Answer& answer) {
   const PeerName* found = nullptr;
   for (const PeerName& row : peer_names()) {
-    if (folded_name(row.name) != wanted) continue;
+    if (!is_called(row.name, wanted)) continue;
     if (!answer.here(row).empty()) return answer.text(row);
     if (!found) found = &row;
   }
@@ -142,7 +165,7 @@ std::string advice(const std::string& wanted, const Answer& answer) {
 std::string peer_name_advice(const std::string& name, const std::vector<std::string>& known) {
   if (name.size() > 100) return "";
   const Answer answer(name, known);
-  const std::string whole = folded_name(name);
+  const std::string whole = name.substr(std::min(name.find_first_not_of('-'), name.size()));
   const std::string text = advice(whole, answer);
   return text.empty() && whole.find('.') != std::string::npos ? advice(key_of(whole), answer) : text;
 }
@@ -161,8 +184,8 @@ std::string peer_verb_advice(std::string_view verb) {
 std::string peer_names_markdown() {
   std::string out = "| there | whose | here | how the value converts |\n|---|---|---|---|\n";
   for (const PeerName& row : peer_names()) {
-    std::vector<std::string> whose, names;
-    for (const char c : row.peers) whose.push_back(c == 'M' ? "Marian" : c == 'O' ? "OpenNMT-py" : c == 'F' ? "fairseq" : "Sockeye");
+    const std::vector<std::string> whose = names_of(row.peers);
+    std::vector<std::string> names;
     for (const std::string& key : listed(row.key)) names.push_back("`" + key + "`");
     if (!row.option.empty()) names.push_back(fmt::format("`{}`", row.option));
     out += fmt::format("| `{}` | {} | {} | {} |\n", row.name, whose.empty() ? "many" : fmt::format("{}", fmt::join(whose, ", ")),

@@ -214,11 +214,15 @@ void Progress::validation(const ValidReport& r) {
     scores[metric] = value;
   }
   if (!r.metric.empty())
-    text += r.best ? fmt::format(" | new best {}", r.metric) : fmt::format(" | {} stalled {} times", r.metric, r.stalled);
+    text += !r.best            ? fmt::format(" | {} stalled {} time{}", r.metric, r.stalled, r.stalled == 1 ? "" : "s")
+            : r.by == r.metric ? " | new best " + r.metric
+            : r.by.empty()     ? fmt::format(" | taken as the best, {} being equal", r.metric)
+                               : fmt::format(" | new best by {}, {} being equal", r.by, r.metric);
   message(text + " | took " + (r.seconds < 60 ? fmt::format("{:.1f} s", r.seconds) : duration_text(r.seconds)));
   if (!r.example.empty()) message("[valid] example: " + r.example);
   Json record{{"type", "validation"}, {"step", r.step}, {"epoch", r.epoch},     {"scores", scores},
               {"metric", r.metric},   {"best", r.best}, {"stalled", r.stalled}, {"seconds", r.seconds}};
+  if (r.best && r.by != r.metric) record["decided_by"] = r.by;
   if (!r.tokenizer.empty()) record["tokenizer"] = r.tokenizer;
   event(record);
 }

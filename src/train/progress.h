@@ -59,6 +59,7 @@ struct ValidReport {
   std::vector<std::pair<std::string, double>> scores;  // metric, value
   std::string metric;                                  // the one that decides about "best"
   bool best = false;                                   // the best so far
+  std::string by;                                      // the metric that says so where `metric` is equal; "": none, it is the latest
   int64_t stalled = 0;                                 // validations without improvement
   double seconds = 0;                                  // it took
   std::string tokenizer;                               // of BLEU and GLEU; "": neither is measured

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "base/run_files.h"
 #include "train/fine_tuning.h"
 #include "train/run_tokens.h"
 #include "train/run_vocabulary.h"
+#include "train/same_texts.h"
 #include "train/validation.h"
 
 namespace starling {
@@ -39,8 +41,9 @@ std::vector<std::string> names_in(FileSystem& files, const std::string& director
 }  // namespace
 
 RunDirectory::RunDirectory(FileSystem& files, const Config& config, int threads, Say say)
-    : files_(files), config_(config), threads_(threads), say_(std::move(say)) {
+    : files_(files), config_(config), threads_(threads), say_(say ? std::move(say) : [](const std::string&) {}) {
   refuse_foreign_directory();
+  refuse_own_model();
   if (files_.exists(path("lock"))) lock();
   find_checkpoint();
   check_texts();
@@ -61,6 +64,20 @@ void RunDirectory::refuse_foreign_directory() const {
     throw ConfigError(
         fmt::format("train.output {}: this is the directory of a race, which files of a run would damage; choose another", output));
   if (!is_run_directory(output)) refuse_run_files({"train.output", output});
+}
+
+// Fine-tuning makes a new run; a run that is continued has its model anyway.
+void RunDirectory::refuse_own_model() const {
+  namespace fs = std::filesystem;
+  if (config_.train.initial_model.empty()) return;
+  std::error_code error;
+  const fs::path run = fs::weakly_canonical(fs::absolute(config_.train.output, error), error);
+  const fs::path model = fs::weakly_canonical(fs::absolute(config_.train.initial_model, error), error);
+  if (const fs::path inside = model.lexically_relative(run); error || inside.empty() || *inside.begin() == "..") return;
+  throw ConfigError(
+      fmt::format("train.initial-model {} is the model of the run that train.output names, {}: leave it out to continue that run, or to "
+                  "fine-tune its model into a new run choose another train.output",
+                  config_.train.initial_model, config_.train.output));
 }
 
 // One process trains in a run directory at a time.
@@ -119,6 +136,7 @@ void RunDirectory::check_texts() {
     require_sentences(config_.valid, check_corpora(text, threads_, say_).front());
   }
   if (!checkpoint_) TokenStore::require_own(files_, path("data"));
+  for (const std::string& line : same_texts(config_)) say_("warning: " + line);
   texts_checked_ = !files_.exists(path("data"));
   if (texts_checked_) check_corpora(config_.data, threads_, say_);
 }
@@ -132,6 +150,9 @@ void RunDirectory::describe_models() {
     initial_.emplace(describe_model(files_, config_.train.initial_model));
     require_same_model(config_, initial_->config, initial_->directory, "train.initial-model names",
                        "leave the model section out, give it the values of that model, or name another one");
+    if (initial_->quantized)
+      say_(fmt::format("warning: the weights of train.initial-model {} are rounded to 8 bits; begin with the model that it was made of",
+                       config_.train.initial_model));
   }
 }
 
@@ -154,7 +175,7 @@ void RunDirectory::refuse_fixed_settings() const {
 }
 
 Vocabularies RunDirectory::vocabularies() {
-  if (model_) return adopt_vocabularies(config_, files_, model_->vocabularies, "the run " + config_.train.output);
+  if (model_) return adopt_vocabularies(config_, files_, model_->vocabularies, "the run in " + config_.train.output);
   if (initial_) return adopt_vocabularies(config_, files_, initial_->vocabularies, "train.initial-model " + config_.train.initial_model);
   for (const std::string& file : vocabularies_to_train(config_, files_)) lock(), made_.note_work(file);
   return open_vocabularies(config_, files_, say_);
@@ -182,10 +203,25 @@ TokenStore RunDirectory::open_store(const Vocabularies& v, StoreBuild build) {
   return open_run_tokens(files_, config_.train.output, config_.data, v, build, state_.has_value(), [&](const TokenStore& store) {
     if (state_ && state_->text("data") != data_digest(store))
       throw ConfigError(
-          fmt::format("{}: this run was started with other training data, or other filters of it; restore that, or start afresh with "
+          fmt::format("{}: this run was started with other training data, or other filters of it ({}); restore that, or start afresh with "
                       "another train.output",
-                      config_.train.output));
+                      config_.train.output, data_changes()));
   });
+}
+
+// What differs in the section data since the last start, in words.
+std::string RunDirectory::data_changes() const {
+  std::vector<std::string> changes, names;
+  try {
+    const std::vector<std::string> before = config_lines(load_config(path("config.yml"))), now = config_lines(config_);
+    for (const auto& [lines, others, when] : {std::tuple(&before, &now, "then "), {&now, &before, "now "}})
+      for (const std::string& line : *lines)
+        if (line.starts_with("data.") && std::find(others->begin(), others->end(), line) == others->end()) changes.push_back(when + line);
+  } catch (const Error&) {  // the file is only a record, and people may edit it
+  }
+  for (const CorpusFiles& corpus : config_.data.train) names.push_back(corpus.name());
+  return changes.empty() ? fmt::format("the text in {} is not the same", fmt::join(names, ", "))
+                         : fmt::format("{}", fmt::join(changes, ", "));
 }
 
 void RunDirectory::begin(const Vocabularies& vocabularies) {

@@ -52,6 +52,7 @@ class RunDirectory {
  private:
   std::string path(const std::string& name) const;
   void refuse_foreign_directory() const;
+  void refuse_own_model() const;
   void lock();
   void find_checkpoint();
   // Best model, checkpoints or updates of a run that cannot be continued, in words; "" if there are none.
@@ -61,6 +62,7 @@ class RunDirectory {
   void refuse_fixed_settings() const;
   void set_aside();
   void report_changes() const;
+  std::string data_changes() const;
 
   FileSystem& files_;
   const Config& config_;

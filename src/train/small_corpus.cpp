@@ -1,5 +1,6 @@
 #include "train/small_corpus.h"
 
+#include "base/counted.h"
 #include "base/error.h"
 
 namespace starling {
@@ -18,14 +19,14 @@ std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t upd
   if (epochs <= kEpochs) return "";
   if (!t.initial_model.empty())
     return fmt::format(
-        "{} pairs are few: about {} updates an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; for "
+        "{} pairs are few: about {} an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; for "
         "fine-tuning try --train.warmup 200 --train.learning-rate 1e-4",
-        pairs, updates_an_epoch, t.optimizer.warmup, epochs);
+        pairs, counted(updates_an_epoch, "update"), t.optimizer.warmup, epochs);
   const bool large = config.model.preset == "transformer-base" || config.model.preset == "transformer-big";
   return fmt::format(
-      "{} pairs are few: about {} updates an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; to see it "
+      "{} pairs are few: about {} an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; to see it "
       "learn sooner, try {}{}--train.warmup 400 --train.learning-rate 2e-3",
-      pairs, updates_an_epoch, t.optimizer.warmup, epochs, large ? "--model.preset transformer-small " : "",
+      pairs, counted(updates_an_epoch, "update"), t.optimizer.warmup, epochs, large ? "--model.preset transformer-small " : "",
       t.batch_tokens > 2000 ? "--train.batch-tokens 2000 " : "");
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/affinity.h"
 #include "base/config.h"
+#include "base/counted.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "base/state.h"
@@ -68,7 +69,7 @@ class Trainer {
     // A signal that comes with the last update leaves this to the next start.
     const bool owes_validation = !alone() && config_.valid.enabled() && step() > 0 && validated_ != step();
     if ((finished() || limits_reached()) && !owes_validation) {
-      progress_.message(fmt::format("already done: {} updates in {}, {}; to go on, raise that limit", step(),
+      progress_.message(fmt::format("already done: {} in {}, {}; to go on, raise that limit", counted(step(), "update"),
                                     duration_text(earlier_seconds_), limit_reached()));
       return 0;
     }
@@ -251,9 +252,9 @@ class Trainer {
 
   void announce() {
     progress_.message(
-        fmt::format("model: {}, {:.2f} M parameters; {}; {} target tokens an update, computed {} at a time; about {} updates an epoch",
+        fmt::format("model: {}, {:.2f} M parameters; {}; {} target tokens an update, computed {} at a time; about {} an epoch",
                     config_.model.preset, static_cast<double>(model_->parameters().count()) / 1e6, backend_->describe(), batch_tokens_,
-                    std::min(micro_tokens_, batch_tokens_), batches_per_epoch_));
+                    std::min(micro_tokens_, batch_tokens_), counted(batches_per_epoch_, "update")));
     if (mixed())
       progress_.message(
           fmt::format("objective: expected GLEU of {} samples a source (baseline {}) + {:g} x likelihood without label smoothing",
@@ -538,6 +539,7 @@ class Trainer {
                           .scores = result.scores,
                           .metric = config_.valid.deciding_metric(),
                           .best = verdict.best,
+                          .by = verdict.by,
                           .stalled = judge_.stalled(),
                           .seconds = result.seconds,
                           .tokenizer = tokenizer_,
@@ -747,7 +749,7 @@ class Trainer {
     std::vector<std::string> otherwise;
     if (!before.empty() && !tokenizer_.empty() && before != tokenizer_) {
       std::copy_if(config_.valid.metrics.begin(), config_.valid.metrics.end(), std::back_inserter(otherwise), is_tokenized);
-      progress_.message(fmt::format("{} had the tokenizer {} so far and has {} from here on: the earlier scores do not count any more",
+      progress_.message(fmt::format("{} had the tokenizer {} so far, and it is {} from here on: the earlier scores do not count any more",
                                     fmt::join(otherwise, ", "), before, tokenizer_));
     }
     if (s.has("validation") && !s.text("validation").empty() && !validation_.empty() && s.text("validation") != validation_) {
@@ -773,15 +775,14 @@ class Trainer {
                      {"peak_memory_mib", peak.own >> 20},
                      {"peak_child_memory_mib", peak.children >> 20}});
     std::string text =
-        fmt::format("{}: {} updates in {}, peak memory {} MiB{}; everything is in {}", why, step(),
+        fmt::format("{}: {} in {}, peak memory {} MiB{}; everything is in {}", why, counted(step(), "update"),
                     duration_text(elapsed()) + (world_.simulated ? " virtual" : ""), peak.own >> 20, child, config_.train.output);
     if (const double bound = model_->config().clip; bound > config_.model.clip)
       text += fmt::format(
           "; its states are bounded by {:.3g} and not yet by model.clip {:g}: train.clip-steps or max-steps is more than "
           "this run",
           bound, config_.model.clip);
-    if (judge_.has_best())
-      text += fmt::format("; best {} {:.4g} at update {}", config_.valid.deciding_metric(), judge_.best(), judge_.best_step());
+    if (judge_.has_best()) text += "; " + judge_.told() + kept_best(*files_, config_.train.output, judge_.best_step(), judge_.best());
     progress_.message(text);
     return signal ? 128 + signal : 0;
   }

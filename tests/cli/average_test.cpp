@@ -26,6 +26,11 @@ TEST_F(Average, TakesTheMeanOfTheWeightsAndTheSettingsOfTheLast) {
   ASSERT_EQ(o.status, 0) << o.text;
   o = run("average --run run -o mean");
   ASSERT_EQ(o.status, 0) << o.text;
+  o = run("average -m run -o one");  // the best or the latest
+  EXPECT_EQ(o.status, 0) << o.text;
+  EXPECT_THAT(o.text, testing::HasSubstr("the mean of 1 checkpoint is in one"));
+  EXPECT_EQ(run("average -m run/checkpoints/step-00000002 run/checkpoints/step-00000004 -o two").text,
+            "the mean of 2 checkpoints is in two\n");
   const auto files = real_file_system();
   EXPECT_THAT(files->read_file(directory_ + "/mean/config.yml"), testing::HasSubstr("  clip: 1 "));
   EXPECT_THAT(files->read_file(directory_ + "/run/checkpoints/step-00000002/config.yml"), testing::Not(testing::HasSubstr("  clip: 1 ")));

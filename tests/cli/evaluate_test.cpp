@@ -102,8 +102,26 @@ TEST_F(EvaluateTest, JsonHasSacreBleusKeys) {
 TEST_F(EvaluateTest, OneSystemIsPrintedAsEver) {
   const std::string one = run("evaluate --hypotheses base --references reference").text;
   EXPECT_THAT(one, testing::StartsWith("BLEU|nrefs:1|case:mixed|"));
-  EXPECT_EQ(run("evaluate --hypotheses base base --references reference").text, one);  // named twice, counted once
+  EXPECT_EQ(run("evaluate --hypotheses base base --references reference").text,
+            "starling: --hypotheses names base again, which counts as one system\n" + one);
   EXPECT_THAT(run("evaluate --hypotheses base same --references reference").text, Not(HasSubstr("p =")));
+}
+
+TEST_F(EvaluateTest, MetricsAreNamedAsPeopleWriteThem) {
+  const std::string both = run("evaluate --hypotheses base --references reference --metrics bleu,chrf++").text;
+  for (const char* metrics : {"--metrics bleu chrf++", "--metrics BLEU chrF++", "--metrics BLEU,chrF++"})
+    EXPECT_EQ(run(std::string("evaluate ") + metrics + " --hypotheses base --references reference").text, both) << metrics;
+}
+
+TEST_F(EvaluateTest, TerWarnsWhereWordsHaveNoSpaces) {
+  write("ja", "これはテストです\n新しい行はここにあります\n");
+  const std::string ter = "evaluate --hypotheses ja --references ja --metrics ter";
+  EXPECT_THAT(run(ter).text, HasSubstr("starling: warning: the references are Japanese"));
+  EXPECT_THAT(run(ter).text, HasSubstr("but TER counts what stands between spaces as words; choose chrf, or for Chinese "
+                                       "--ter-normalized --ter-asian-support\n"));
+  EXPECT_THAT(run(ter + " --ter-normalized --ter-asian-support").text, Not(HasSubstr("warning")));
+  EXPECT_THAT(run("evaluate --hypotheses ja --references ja --metrics chrf").text, Not(HasSubstr("warning")));
+  EXPECT_THAT(run("evaluate --hypotheses base --references reference --metrics ter").text, Not(HasSubstr("warning")));
 }
 
 TEST_F(EvaluateTest, FilesMayBeCompressedOrHaveWindowsLineEnds) {
@@ -118,6 +136,7 @@ TEST_F(EvaluateTest, WhatCannotBeTestedIsRefused) {
   const ShellOutcome alone = run("evaluate --hypotheses base base --references reference --paired-bs");
   EXPECT_EQ(alone.status, 2);
   EXPECT_EQ(alone.text,
+            "starling: --hypotheses names base again, which counts as one system\n"
             "starling: error: a paired test compares systems, but --hypotheses names only base; give the baseline first, "
             "then the others\n");
   EXPECT_EQ(run("evaluate --hypotheses base same --references reference --paired-bs --paired-ar").status, 2);
@@ -128,7 +147,7 @@ TEST_F(EvaluateTest, WhatCannotBeTestedIsRefused) {
   write("short", "one line\n");
   const ShellOutcome unequal = run("evaluate --hypotheses base short --references reference --paired-bs");
   EXPECT_EQ(unequal.status, 3);
-  EXPECT_THAT(unequal.text, HasSubstr("short has 1 lines, but reference has 30"));
+  EXPECT_THAT(unequal.text, HasSubstr("short has 1 line, but reference has 30"));
 }
 
 }  // namespace

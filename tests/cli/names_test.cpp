@@ -75,6 +75,27 @@ TEST_F(NamesTest, OtherProgramsNamesAreAnsweredWithOurs) {
       {"translate --devices 0", "Marian's --devices is --threads here"},
       {"translate --gpu 0", "is --threads here"},
       {"translate --lr 1", "fairseq's --lr is train.learning-rate of 'starling train' here"},
+      {"train -T /tmp", "Marian's -T has no counterpart here: everything is in the run directory"},
+      {"train -t a b", "Marian's -t are --data.source and --data.target here"},
+      {"translate -c decoder.yml", "Marian's -c has no counterpart here: a model directory has what is the model's"},
+      {"score --summary", "Marian's --summary has no counterpart here: 'starling score' prints a line a sentence"},
+      {"evaluate -m bleu", "sacreBLEU's -m is --metrics here (bleu, chrf, chrf++, ter, gleu)"},
+      {"evaluate -b", "sacreBLEU's -b is --format here (json; its score is the number alone)"},
+      {"evaluate -w 4", "sacreBLEU's -w is --width here"},
+      {"evaluate -t wmt20", "sacreBLEU's -t is --references here (the file; no test sets are fetched)"},
+      {"evaluate -l en-de", "sacreBLEU's -l is --tokenize here (languages are not named"},
+      {"evaluate -lc", "sacreBLEU's -lc is --lowercase here"},
+      {"evaluate -tok 13a", "sacreBLEU's -tok is --tokenize here"},
+      {"evaluate -i out.txt", "sacreBLEU's -i is --hypotheses here"},
+      {"evaluate --confidence", "sacreBLEU's --confidence is --paired-bs here"},
+      {"evaluate --smooth-method exp", "has no counterpart here: BLEU is smoothed as by sacreBLEU's default, exp"},
+      {"train --valid.metrics bleu-detok", "; did you mean bleu?"},
+      {"train --model.preset tiny", "; did you mean transformer-tiny?"},
+      {"train --valid.every 10u", "; did you mean 10?"},
+      {"marian-train", "Marian's marian-train is train here."},
+      {"marian-server", "Marian's marian-server is translate here (of files and of a pipe"},
+      {"spm_train", "it is not needed here: 'train' makes the vocabulary when its file is missing."},
+      {"spm_encode", "it is not needed here: raw text comes in and goes out."},
       {"score --src a", "OpenNMT-py's --src is --source here"},
       {"quantize --valid-sets a b", "Marian's --valid-sets are --source and --target here"},
       {"tune-search --beam-size 4", "is --beam here (the same number)"},
@@ -117,6 +138,30 @@ TEST_F(NamesTest, HelpBeginsWithWhatMostPeopleNeed) {
   EXPECT_THAT(run("translate --help-all").text, HasSubstr("--prune-threshold"));
   EXPECT_THAT(run("help bench distributed").text, HasSubstr("Usage: starling bench distributed"));
   EXPECT_EQ(run("help").text, run("--help").text);
+  EXPECT_EQ(run("help help").text, run("--help").text);
+}
+
+// Not the words of the library that reads the arguments.
+TEST_F(NamesTest, HelpIsPlain) {
+  const std::string evaluate = run("help evaluate").text;
+  for (const char* part : {"--hypotheses TEXT ... (required)", "--format TEXT (text, json; default text)",
+                           "--width NUMBER (0 to 15; default 2)", "--paired-bs-n NUMBER (1 to 10000000; default 1000; with --paired-bs)",
+                           "--paired-ar (not with --paired-bs)", "--seed NUMBER (default 12345)"})
+    EXPECT_THAT(evaluate, HasSubstr(part));
+  EXPECT_THAT(run("help").text, HasSubstr("Usage: starling [OPTIONS] [VERB]"));
+  EXPECT_THAT(run("help").text, HasSubstr("\nVerbs:\n"));
+  for (const char* verb :
+       {"", "train", "translate", "tune-search", "score", "evaluate", "average", "quantize", "bench", "bench data", "launch"}) {
+    const std::string text = run(std::string("help ") + verb + " --all").text;
+    for (const char* remnant : {"INT", "TEXT:", "FLOAT", "REQUIRED", "Excludes", "Needs", "ubcommand", "SUBCOMMAND", "Positionals", "=["})
+      EXPECT_THAT(text, Not(HasSubstr(remnant))) << verb;
+  }
+}
+
+TEST_F(NamesTest, TheVersionIsToldUnderEveryName) {
+  const std::string version = run("--version").text;
+  EXPECT_THAT(version, testing::ContainsRegex("SentencePiece [0-9]+[.][0-9]"));
+  for (const char* name : {"version", "-v", "-V"}) EXPECT_EQ(run(name).text, version) << name;
 }
 
 TEST_F(NamesTest, HelpOnNoVerbIsWrongUsage) {

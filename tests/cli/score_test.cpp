@@ -6,6 +6,7 @@
 #include <regex>
 #include <sstream>
 
+#include "base/text_files.h"
 #include "tests/cli/program.h"
 
 namespace starling {
@@ -35,6 +36,24 @@ class ScoreTest : public ProgramTest {
     return parts(o.text, '\n');
   }
 };
+
+TEST_F(ScoreTest, AFileTakesTheScores) {
+  const std::string text = run("score --model run --source source --target target --threads 1").text;
+  EXPECT_EQ(run("score --model run --source source --target target --threads 1 -o scores").text, "");
+  EXPECT_EQ(read_text_file(path("scores")), text);
+  EXPECT_FALSE(std::filesystem::exists(path("scores.partial")));
+  for (const char* place : {"source", "run/best/model.safetensors"})
+    EXPECT_EQ(run(std::string("score --model run/best --source source --target target -o ") + place).status, 2) << place;
+  ShellOutcome o = run("score --model run --source source --target target -o none/scores");
+  EXPECT_EQ(o.status, 3);
+  EXPECT_EQ(o.text, "starling: error: none/scores: cannot be written: the directory none does not exist; make it, or name another\n");
+  o = run("translate --model run -i source -o none/out");
+  EXPECT_EQ(o.status, 3);
+  EXPECT_EQ(o.text, "starling: error: none/out: cannot be written: the directory none does not exist; make it, or name another\n");
+  o = run("score --model run --source - --target target");
+  EXPECT_EQ(o.status, 2);
+  EXPECT_THAT(o.text, testing::HasSubstr("parallel text cannot come from standard input (-)"));
+}
 
 TEST_F(ScoreTest, TokensSumUpToTheSentence) {
   const auto plain = score(""), lines = score("--tokens"), means = score("--tokens --per-token");

@@ -42,22 +42,29 @@ TEST_F(TrainRefusals, OfARunThatIsThereChangeNothing) {
   write_texts();
   ASSERT_EQ(run(std::string(kTrain) + kText + "--train.output run").status, 0);
   const std::string model = path("run/checkpoints/step-00000002");
-  expect_refused("train -c run/config.yml --train.max-steps 3 ",
-                 {{"--data.source other", "started with other training data"},
-                  {"--data.target short", "short:1: has 1 lines but a has 300", 3},
-                  {"--data.max-length 3", "started with other training data, or other filters"},
-                  {"--data.source missing", "missing", 3},
-                  {"--valid.source missing", "missing", 3},
-                  {"--valid.source short --valid.target other", "short:1: has 1 lines but other has 300", 3},
-                  {"--train.seed 2", "started with train.seed 1, not 2"},
-                  {"--train.batch-tokens 150", "started with a global batch of 100 target tokens, not 150"},
-                  {"--model.width 32", "started with another model"},
-                  {"--vocab.size 50", "vocab.size is 50, but the vocabulary of the run run was made with vocab.size 40"},
-                  {"--vocab.joint false --model.tied-embeddings decoder", "started with another model"},
-                  {"--vocab.source other", "other", 3},
-                  {"--train.restart", "can, after update 2; leave train.restart out"},
-                  {"--train.output " + model, "this is the directory of a model"},
-                  {"--train.lerning-rate 1", "learning-rate"}});
+  std::filesystem::create_directory(path("made"));
+  std::filesystem::copy(path("run/vocab.spm"), path("made/vocab.spm"));
+  expect_refused(
+      "", {{"train --train.output run", "to continue the run in run: starling train run/config.yml"},
+           {"bench data --output made --pairs 1000 --vocabulary 1000", "made has a vocabulary of 40 pieces; ask for --vocabulary 40"}});
+  expect_refused(
+      "train -c run/config.yml --train.max-steps 3 ",
+      {{"--data.source other", "or other filters of it (then data.train.0.source: a, now data.train.0.source: other); restore"},
+       {"--train.initial-model run/best", "train.initial-model run/best is the model of the run that train.output names, run: leave"},
+       {"--data.target short", "short:1: has 1 line but a has 300", 3},
+       {"--data.max-length 3", "(then data.max-length: 256, now data.max-length: 3)"},
+       {"--data.source missing", "missing", 3},
+       {"--valid.source missing", "missing", 3},
+       {"--valid.source short --valid.target other", "short:1: has 1 line but other has 300", 3},
+       {"--train.seed 2", "started with train.seed 1, not 2"},
+       {"--train.batch-tokens 150", "started with a global batch of 100 target tokens, not 150"},
+       {"--model.width 32", "started with another model"},
+       {"--vocab.size 50", "vocab.size is 50, but the vocabulary of the run in run was made with vocab.size 40"},
+       {"--vocab.joint false --model.tied-embeddings decoder", "started with another model"},
+       {"--vocab.source other", "other", 3},
+       {"--train.restart", "can, after update 2; leave train.restart out"},
+       {"--train.output " + model, "this is the directory of a model"},
+       {"--train.lerning-rate 1", "learning-rate"}});
 }
 
 TEST_F(TrainRefusals, OfANewRunLeaveNothingBehind) {
@@ -69,7 +76,7 @@ TEST_F(TrainRefusals, OfANewRunLeaveNothingBehind) {
   const std::string fresh = std::string(kTrain) + "--data.source a --data.target b --valid.source va --valid.target vb ";
   const std::vector<Refusal> table = {
       {"--data.source broken", "broken:1: ", 3},
-      {"--data.target short", "short:1: has 1 lines", 3},
+      {"--data.target short", "short:1: has 1 line", 3},
       {"--valid.target missing", "missing", 3},
       {"--vocab.size 16", "a vocabulary of 16 pieces cannot hold the text's characters"},
       {"--vocab.source vocab/new.spm --vocab.size 16", "a vocabulary of 16 pieces cannot hold the text's characters"},
@@ -90,7 +97,7 @@ TEST_F(TrainRefusals, OfASimulationLeaveNothingBehind) {
   std::string simulate = std::string(kTrain) + "--valid.source va --valid.target vb --train.output new/run --workers 2 ";
   simulate.replace(0, 5, "simulate");
   expect_refused(simulate + "--data.source a ",
-                 {{"--data.target short", "short:1: has 1 lines", 3}, {"--data.target b --vocab.size 16", "cannot hold"}});
+                 {{"--data.target short", "short:1: has 1 line", 3}, {"--data.target b --vocab.size 16", "cannot hold"}});
 }
 
 // Not refused but stopped: nothing was wrong with what took long, so the next start uses it.

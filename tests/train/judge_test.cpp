@@ -116,6 +116,35 @@ TEST(Judge, WarnsOnceWhenAMetricIsConstant) {
   EXPECT_THAT(judge.judge(4, both(0, 6)).messages, IsEmpty());
 }
 
+Judge again(const Judge& judge, Judge fresh) {
+  State state;
+  judge.save(state);
+  fresh.restore(State::from_json(state.to_json(), "state.json"));
+  return fresh;
+}
+
+TEST(Judge, TellsWhichMetricDecided) {
+  Judge judge = judge_of_both(0);
+  EXPECT_EQ(judge.judge(1, both(0, 9)).by, "bleu");  // the first
+  EXPECT_EQ(judge.told(), "best bleu 0 at update 1");
+  EXPECT_EQ(judge.judge(2, both(0, 8)).by, "cross-entropy");
+  EXPECT_EQ(judge.told(), "best bleu 0 at update 2, by cross-entropy 8 among equals");
+  EXPECT_EQ(judge.judge(3, both(0, 8)).by, "");
+  EXPECT_EQ(judge.told(), "best bleu 0 at update 3, the latest of equals");
+  EXPECT_FALSE(judge.judge(4, both(0, 8.5)).best);
+  EXPECT_EQ(judge.told(), "best bleu 0 at update 3, the latest of equals");
+  EXPECT_EQ(again(judge, judge_of_both(0)).told(), judge.told());
+  EXPECT_EQ(judge.judge(5, both(7, 9)).by, "bleu");
+  EXPECT_EQ(judge.told(), "best bleu 7 at update 5");
+}
+
+TEST(Judge, ManyMetricsTakeThePlural) {
+  Judge judge({"bleu", "chrf", "cross-entropy"}, "bleu", 0);
+  for (int64_t i = 1; i < 3; ++i) judge.judge(i, {{"bleu", 0}, {"chrf", i}, {"cross-entropy", 9}});
+  EXPECT_THAT(judge.judge(3, {{"bleu", 0}, {"chrf", 3}, {"cross-entropy", 8}}).messages,
+              ElementsAre(HasSubstr("meanwhile chrf, cross-entropy decide about the best model")));
+}
+
 TEST(Judge, SaysWhyTheRunDoesNotStop) {
   Judge judge = judge_of_both(2);
   judge.judge(1, both(9, 5)), judge.judge(2, both(8, 4));
@@ -128,13 +157,6 @@ TEST(Judge, SaysWhyTheRunDoesNotStop) {
   still.judge(1, both(8, 5)), still.judge(2, both(9, 5));
   EXPECT_THAT(still.judge(3, both(9, 6)).messages,
               ElementsAre("bleu has not changed in 2 validations, which is no reason to stop early: training goes on"));
-}
-
-Judge again(const Judge& judge, Judge fresh) {
-  State state;
-  judge.save(state);
-  fresh.restore(State::from_json(state.to_json(), "state.json"));
-  return fresh;
 }
 
 TEST(Judge, AResumedRunJudgesAsTheWholeOne) {

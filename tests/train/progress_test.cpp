@@ -118,7 +118,8 @@ TEST_F(ProgressTest, Records) {
   odd.seconds = 0;
   p.report(odd);
   ValidReport v;
-  v.step = 200, v.epoch = 2, v.scores = {{"cross-entropy", 2.5}, {"bleu", 12.345}}, v.metric = "bleu", v.best = true, v.seconds = 3;
+  v.step = 200, v.epoch = 2, v.scores = {{"cross-entropy", 2.5}, {"bleu", 12.345}}, v.metric = "bleu", v.best = true, v.by = "bleu",
+  v.seconds = 3;
   p.validation(v);
   p.event({{"type", "stop"}, {"step", 200}, {"reason", "bad byte \xFF"}});
   const auto text = lines("events.jsonl");
@@ -141,6 +142,15 @@ TEST_F(ProgressTest, Records) {
   EXPECT_EQ(records[2]["best"], true);
   EXPECT_THAT(lines("train.log").at(2),
               HasSubstr("[valid] step 200 | epoch 2 | cross-entropy 2.5000 | bleu 12.35 | new best bleu | took 3.0 s"));
+  v.by = "chrf";
+  p.validation(v);
+  EXPECT_THAT(lines("train.log").back(), HasSubstr(" | bleu 12.35 | new best by chrf, bleu being equal | took"));
+  v.by = "";
+  p.validation(v);
+  EXPECT_THAT(lines("train.log").back(), HasSubstr(" | taken as the best, bleu being equal | took"));
+  v.best = false, v.stalled = 1;
+  p.validation(v);
+  EXPECT_THAT(lines("train.log").back(), HasSubstr(" | bleu stalled 1 time | took"));
   EXPECT_THROW(p.event({{"step", 1}}), InternalError);
 }
 

@@ -8,9 +8,11 @@
 #include <fstream>
 
 #include "base/checkpoint.h"
+#include "decode/quantization.h"
 #include "tests/cli/directory_hash.h"
 #include "tests/train/word_pairs.h"
 #include "train/fine_tuning.h"
+#include "train/same_texts.h"
 #include "train/trainer.h"
 
 namespace starling {
@@ -75,7 +77,7 @@ TEST_F(StartTest, TheEndNamesTheLimitThatWasReached) {
   EXPECT_THAT(log("steps"), HasSubstr("already done: 4 updates in "));
   EXPECT_THAT(log("steps"), HasSubstr(", complete: train.max-steps 4; to go on, raise that limit"));
   EXPECT_EQ(run_training(config("epochs", {{"train.max-epochs", "1"}, {"train.batch-tokens", "100000"}})), 0);
-  EXPECT_THAT(log("epochs"), HasSubstr("] complete: train.max-epochs 1: 1 updates in "));
+  EXPECT_THAT(log("epochs"), HasSubstr("] complete: train.max-epochs 1: 1 update in "));
   EXPECT_EQ(
       run_training(config(
           "minutes",
@@ -175,6 +177,7 @@ TEST_F(StartTest, TheBestModelIsReplacedOnlyByABetterOne) {
   fs::remove_all(path("run/checkpoints/step-00000004"));
   EXPECT_EQ(run_training(with({{"train.learning-rate", "1e-5"}})), 0);
   EXPECT_THAT(log("run"), HasSubstr("run/best stays the model of update 4: its cross-entropy of "));
+  EXPECT_THAT(log("run"), HasSubstr(", but best/ stays the model of update 4 with cross-entropy "));
   EXPECT_EQ(directory_hash(path("run/best")), best);
   // Faster again: what comes out is better in the end.
   EXPECT_EQ(run_training(with({{"train.max-steps", "12"}})), 0);
@@ -236,8 +239,10 @@ TEST_F(StartTest, WhatARunCannotChangeIsRefusedOrKept) {
   EXPECT_THAT(error<ConfigError>(again({{"vocab.character-coverage", "1"}})), HasSubstr("was made with vocab.character-coverage 0.9999"));
   EXPECT_THAT(error<ConfigError>(again({{"vocab.sample-lines", "60"}})),
               HasSubstr("this run was started with vocab.sample-lines 50, and another one (60)"));
-  EXPECT_THAT(error<ConfigError>(again({{"train.initial-model", path("run")}})),
+  EXPECT_THAT(error<ConfigError>(again({{"train.initial-model", path("another")}})),
               HasSubstr("this run was started with train.initial-model \"\", and another"));
+  EXPECT_THAT(error<ConfigError>(again({{"train.initial-model", path("run")}})),
+              HasSubstr("is the model of the run that train.output names, " + path("run") + ": leave it out to continue that run"));
   EXPECT_EQ(directory_hash(path("run")), before);
   EXPECT_EQ(run_training(again({{"train.max-steps", "5"}})), 0);  // not told: as it was
   EXPECT_EQ(load_config(path("run/config.yml")).vocab.training.size, 40);
@@ -276,6 +281,36 @@ TEST_F(StartTest, AnEmptyValidationTextIsFoundBeforeAnythingIsMade) {
   EXPECT_THAT(error<DataError>(config("run", {{"valid.source", path("none")}, {"valid.target", path("none")}})),
               HasSubstr("none: no sentences to validate on"));
   EXPECT_FALSE(fs::exists(path("run")));
+}
+
+TEST_F(StartTest, OneTextInTwoRolesIsAWarning) {
+  write_word_pairs(path("c"), path("d"), 20, 4, 2, 3);
+  const std::vector<Override> apart = {{"valid.source", path("c")}, {"valid.target", path("d")}};
+  Config c = config("run", apart);
+  EXPECT_THAT(same_texts(c), testing::IsEmpty());
+  c.data.train[0].target = path("a");
+  c.valid.source = path("a");
+  EXPECT_THAT(same_texts(c),
+              testing::ElementsAre(path("a") + " is source and target of the training text, so the model learns to copy",
+                                   HasSubstr("the validation text " + path("a") + " is training text too: its scores do not tell")));
+  fs::create_symlink(path("d"), path("link"));
+  c = config("run", apart);
+  c.valid.source = path("link");
+  EXPECT_THAT(same_texts(c), testing::ElementsAre(path("link") + " is source and target of the validation text"));
+  EXPECT_EQ(run_training(config("run", {{"train.max-steps", "1"}})), 0);
+  EXPECT_THAT(log("run"), HasSubstr("warning: the validation text " + path("a") + " is training text too"));
+}
+
+TEST_F(StartTest, AnInitialModelOf8BitsIsAWarning) {
+  EXPECT_EQ(run_training(config("run", {{"train.max-steps", "1"}})), 0);
+  const auto files = real_file_system();
+  const auto backend = make_backend("cpu:f32", 1);
+  const LoadedModel loaded = load_model(*files, path("run"), *backend);
+  quantize_all(*loaded.model);
+  const ModelDescription& d = loaded.description;
+  publish_directory(*files, path("small"), 0, model_parts(*loaded.model, d.config, d.vocabularies, d.search, 0));
+  EXPECT_EQ(run_training(config("tuned", {{"train.initial-model", path("small")}, {"train.max-steps", "1"}})), 0);
+  EXPECT_THAT(log("tuned"), HasSubstr("warning: the weights of train.initial-model " + path("small") + " are rounded to 8 bits"));
 }
 
 TEST_F(StartTest, ADamagedBestModelIsKeptAside) {

@@ -1,0 +1,50 @@
+#include "cli/result_file.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <iostream>
+
+#include "base/counted.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/system_reason.h"
+
+namespace starling {
+
+ResultFile::ResultFile(const std::string& path) : path_(path) {
+  std::error_code none;
+  aside_ = path != "-" && (!std::filesystem::exists(path, none) || std::filesystem::is_regular_file(path, none));
+}
+
+std::ostream& ResultFile::stream() {
+  errno = 0;
+  if (path_ == "-") return std::cout;
+  if (file_.is_open()) return file_;
+  file_.open(written_path(), std::ios::binary);
+  if (file_) return file_;
+  const int reason = errno;
+  if (const std::string directory = parent_path(path_); !std::filesystem::exists(directory))
+    throw IoError(fmt::format("{}: cannot be written: the directory {} does not exist; make it, or name another", path_, directory));
+  throw IoError(fmt::format("{}: cannot be written: {}", written_path(), system_reason(reason)));
+}
+
+void ResultFile::flush(int64_t lines) {
+  std::ostream& out = path_ == "-" ? std::cout : file_;
+  out.flush();
+  if (!out) throw IoError(fmt::format("{}: writing failed after {}: {}", path_, counted(lines, "line"), system_reason(errno)));
+}
+
+void ResultFile::close() {
+  stream();
+  if (!aside_) return;
+  errno = 0;
+  file_.close();
+  if (!file_) throw IoError(fmt::format("{}: writing failed: {}", written_path(), system_reason(errno)));
+  std::filesystem::rename(written_path(), path_);
+}
+
+std::string ResultFile::left(const char* what, int64_t lines) const {
+  return aside_ && file_.is_open() ? fmt::format("; the {} of {} before it are in {}", what, counted(lines, "line"), written_path()) : "";
+}
+
+}  // namespace starling

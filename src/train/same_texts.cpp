@@ -1,0 +1,34 @@
+#include "train/same_texts.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace starling {
+namespace {
+
+bool same(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return !a.empty() && !b.empty() && std::filesystem::equivalent(a, b, error) && !error;
+}
+
+}  // namespace
+
+std::vector<std::string> same_texts(const Config& config) {
+  std::vector<std::string> lines;
+  const ValidConfig& valid = config.valid;
+  for (const CorpusFiles& corpus : config.data.train) {
+    if (same(corpus.source, corpus.target))
+      lines.push_back(fmt::format("{} is source and target of the training text, so the model learns to copy", corpus.source));
+    if (valid.enabled() && (same(valid.source, corpus.source) || same(valid.target, corpus.target)))
+      lines.push_back(
+          fmt::format("the validation text {} is training text too: its scores do not tell how the model translates anything else; keep "
+                      "some lines apart",
+                      same(valid.source, corpus.source) ? valid.source : valid.target));
+  }
+  if (valid.enabled() && same(valid.source, valid.target))
+    lines.push_back(fmt::format("{} is source and target of the validation text", valid.source));
+  return lines;
+}
+
+}  // namespace starling
