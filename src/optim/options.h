@@ -28,9 +28,9 @@ template <class Visitor>
 void visit(Visitor& v, OptimizerOptions& c) {
   v.choice("optimizer", c.optimizer, {"adam", "adamw", "adagrad", "sgd"},
            "optimizer; adamw decouples the weight decay; adagrad divides by the root of all squares so far; sgd keeps no state");
-  v.field("learning-rate", c.learning_rate, "peak learning rate", 0.0, 100.0);
+  v.field("learning-rate", c.learning_rate, "peak learning rate; a Transformer for which neither this nor warmup is given has those of its corpus (docs/first-project.md)", 0.0, 100.0);
   v.choice("schedule", c.schedule, {"inverse-sqrt", "constant", "cosine", "step"}, "learning rate after the linear warm-up");
-  v.field("warmup", c.warmup, "linear warm-up, updates", 0, 1000000000);
+  v.field("warmup", c.warmup, "linear warm-up, updates; see learning-rate", 0, 1000000000);
   v.field("decay-every", c.decay_every, "updates between two decays of schedule step", 1, 1000000000);
   v.field("decay-factor", c.decay_factor, "factor of each decay of schedule step", 0.0, 1.0);
   v.field("final-rate", c.final_rate, "fraction of the peak rate that schedule cosine ends at", 0.0, 1.0);

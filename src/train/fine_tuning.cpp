@@ -9,6 +9,7 @@
 #include "decode/model_directory.h"
 #include "text/vocabulary_format.h"
 #include "train/run_vocabulary.h"
+#include "train/small_corpus.h"
 
 namespace starling {
 namespace {
@@ -68,7 +69,8 @@ std::string vocabulary_file(const GivenText& given, FileSystem& files, Config c)
   return files.info(path).kind == FileKind::file ? path : "";
 }
 
-void take_over(const GivenText& given, Config& config) {
+// `open`: warm-up and learning rate are not given; true where they have been taken from the record of a run.
+bool take_over(const GivenText& given, Config& config, bool open) {
   const auto files = real_file_system();
   config.train.output = given("train", "output").value_or(config.train.output);
   const auto run = newest_checkpoint(*files, config.train.output);
@@ -86,6 +88,10 @@ void take_over(const GivenText& given, Config& config) {
   } else if (const std::string path = vocabulary_file(given, *files, config); !path.empty()) {
     copy_settings(Vocabulary::load(path), config.vocab);
   }
+  if (!open || !record) return false;
+  config.train.optimizer.learning_rate = record->train.optimizer.learning_rate,
+  config.train.optimizer.warmup = record->train.optimizer.warmup;
+  return true;
 }
 
 // What one model's configuration has otherwise than another's.
@@ -96,7 +102,15 @@ std::string differences(ModelConfig model, ModelConfig other) {
 
 }  // namespace
 
-Config load_run_config(const std::string& path, const std::vector<Override>& overrides) { return load_config(path, overrides, take_over); }
+Config load_run_config(const std::string& path, const std::vector<Override>& overrides) {
+  bool open = false;  // warm-up and learning rate, in a new run
+  Config config = load_config(path, overrides, [&](const GivenText& given, Config& basis) {
+    open = !given("train", "learning-rate") && !given("train", "warmup");
+    if (take_over(given, basis, open)) open = false;
+  });
+  if (open) warm_up_by_corpus(config);
+  return config;
+}
 
 Config load_run_config(const std::string& path, const std::vector<Override>& overrides, Communicator& comm) {
   std::optional<Config> mine;

@@ -1,4 +1,5 @@
-// A warm-up for millions of pairs is most of a run on few: then hardly anything is learned for minutes, and nothing says why.
+// A warm-up for millions of pairs is most of a run on few: then hardly anything is learned for minutes, and nothing says why. So a
+// Transformer whose warm-up and learning rate are left open gets those of its corpus, and others get advice.
 #pragma once
 
 #include <string>
@@ -6,6 +7,11 @@
 #include "train/config.h"
 
 namespace starling {
+
+// Sets train.warmup to one epoch of the training files, as their sizes let it be estimated, between 400 and 4,000 updates, and
+// train.learning-rate to where the schedule that is the default for 4,000 updates has then fallen to: after the warm-up all run alike. Leaves
+// alone what is no new Transformer with Adam and the schedule inverse-sqrt, and files that cannot be read.
+void warm_up_by_corpus(Config& config);
 
 // What to try where a corpus of fewer than 100,000 pairs is passed more than three times before the warm-up of a Transformer ends; "" where
 // that is not so.

@@ -259,6 +259,8 @@ class Trainer {
       progress_.message(
           fmt::format("objective: expected GLEU of {} samples a source (baseline {}) + {:g} x likelihood without label smoothing",
                       config_.refine.samples, config_.refine.baseline, config_.refine.likelihood_weight));
+    progress_.message(fmt::format("learning rate {:g} after {} updates of warm-up{}", rate_, warmup_,
+                                  batches_per_epoch_ > 0 ? fmt::format(", {:.1f} epochs", double(warmup_) / double(batches_per_epoch_)) : ""));
     warn();
     nlohmann::ordered_json event{{"type", "start"},
                                  {"step", step()},
@@ -276,8 +278,6 @@ class Trainer {
                                       texts[static_cast<size_t>(r)]));
       }
       progress_.message(fmt::format("strategy: {}", replica_->strategy().describe()));
-      if (rate_ != config_.train.optimizer.learning_rate || warmup_ != config_.train.optimizer.warmup)
-        progress_.message(fmt::format("learning rate {:g} after {} updates of warm-up", rate_, warmup_));
       event["ranks"] = comm().size();
       event["strategy"] = config_.strategy.name;
     }

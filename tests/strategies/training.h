@@ -25,7 +25,17 @@ struct TrainingRun {
   bool mixed = false;  // with sampled translations
   std::string optimizer = "adam";
   double clip = 0.5;
+  std::string model = "transformer-tiny";  // a preset, made small
 };
+
+// A preset's kind of model, as small as can be.
+inline ModelConfig small_model(const std::string& preset, const std::string& tied) {
+  ModelConfig config = model_preset(preset);
+  config.width = 16, config.feed_forward = 32, config.encoder_layers = 1, config.decoder_layers = 1;
+  config.dropout = 0.1, config.attention_dropout = 0.1, config.feed_forward_dropout = 0.1;
+  if (preset.starts_with("transformer")) config.heads = 2, config.tied_embeddings = tied;
+  return config;
+}
 
 struct TrainingTrace {
   std::vector<double> losses;  // smoothed, per token
@@ -54,10 +64,7 @@ inline Batch random_batch(uint64_t seed, int64_t index, int64_t sentences) {
 
 inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   const auto backend = make_backend(run.backend, 1);
-  ModelConfig config = model_preset("transformer-tiny");
-  config.width = 16, config.feed_forward = 32, config.heads = 2, config.encoder_layers = 1, config.decoder_layers = 1;
-  config.dropout = 0.1, config.attention_dropout = 0.1, config.feed_forward_dropout = 0.1, config.tied_embeddings = run.tied;
-  const auto model = make_model(config, {400, 400}, *backend, run.seed, true);
+  const auto model = make_model(small_model(run.model, run.tied), {400, 400}, *backend, run.seed, true);
   StepOptions options;
   options.strategy = run.strategy, options.optimizer.warmup = 5, options.optimizer.learning_rate = run.rate,
   options.optimizer.clip_norm = run.clip, options.optimizer.optimizer = run.optimizer,

@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "train/fine_tuning.h"
+
 namespace starling {
 namespace {
 
@@ -43,6 +48,49 @@ TEST(SmallCorpus, OtherRunsAreLeftInPeace) {
   Config counted = config;
   counted.train.warmup_tokens = 1000000;
   EXPECT_EQ(small_corpus_advice(counted, 29000, 238), "");
+}
+
+// Files of which only the sizes matter.
+class WarmUpByCorpus : public testing::Test {
+ protected:
+  WarmUpByCorpus() : directory_(testing::TempDir() + "starling_warm_up_" + std::to_string(::getpid())) {
+    std::filesystem::create_directories(directory_);
+  }
+  ~WarmUpByCorpus() override { std::filesystem::remove_all(directory_); }
+  std::string file(const std::string& name, uintmax_t bytes) const {
+    const std::string path = directory_ + "/" + name;
+    std::ofstream{path};
+    std::filesystem::resize_file(path, bytes);
+    return path;
+  }
+  // Warm-up and rate of a run of 4,000 tokens an update with that much target text.
+  std::pair<int64_t, double> chosen(uintmax_t bytes, std::vector<Override> more = {}, const std::string& name = "b") const {
+    std::vector<Override> all = {{"data.source", file("a", 1)}, {"data.target", file(name, bytes)}, {"train.output", directory_ + "/run"}};
+    all.insert(all.end(), more.begin(), more.end());
+    const OptimizerOptions o = load_run_config("", all).train.optimizer;
+    return {o.warmup, o.learning_rate};
+  }
+  std::string directory_;
+};
+
+// The rate after the warm-up is 5e-4 * sqrt(4000 / update) in each row.
+TEST_F(WarmUpByCorpus, IsOneEpochAndTheRateWhereTheDefaultScheduleIsThen) {
+  EXPECT_EQ(chosen(18'000'000), std::pair(int64_t{1000}, 1e-3)) << "18 MB are 4 million pieces, 1,000 updates";
+  EXPECT_EQ(chosen(6'000'000, {}, "b.gz"), std::pair(int64_t{1000}, 1e-3)) << "compressed to a third";
+  EXPECT_EQ(chosen(18'000'000, {{"train.batch-tokens", "2000"}}), std::pair(int64_t{2000}, 7.1e-4));
+  EXPECT_EQ(chosen(1'800'000), std::pair(int64_t{400}, 1.6e-3)) << "the shortest";
+  EXPECT_EQ(chosen(1'800'000'000), std::pair(int64_t{4000}, 5e-4)) << "the defaults";
+}
+
+TEST_F(WarmUpByCorpus, WhatIsGivenOrAnotherKindOfRunIsLeftAlone) {
+  const std::pair<int64_t, double> standard{4000, 5e-4};
+  EXPECT_EQ(chosen(1'800'000, {{"train.learning-rate", "0.002"}}), std::pair(int64_t{4000}, 2e-3));
+  EXPECT_EQ(chosen(1'800'000, {{"train.warmup", "300"}}), std::pair(int64_t{300}, 5e-4));
+  EXPECT_EQ(chosen(1'800'000, {{"train.warmup-tokens", "100000"}}), standard);
+  EXPECT_EQ(chosen(1'800'000, {{"model.preset", "gnmt-small"}}), standard);
+  EXPECT_EQ(chosen(1'800'000, {{"train.optimizer", "sgd"}}), standard);
+  EXPECT_EQ(chosen(1'800'000, {{"train.schedule", "cosine"}}), standard);
+  EXPECT_EQ(chosen(1'800'000, {{"data.target", directory_ + "/absent"}}), standard);
 }
 
 }  // namespace

@@ -339,5 +339,17 @@ TEST_F(StartTest, AContinuedFineTuningFallsToTheSameBound) {
   EXPECT_EQ(load_run_config("", shape).model.clip, 0);
 }
 
+// The training files may have grown or gone when a run goes on; its record tells what it began with.
+TEST_F(StartTest, ARunGoesOnWithTheWarmUpThatItsCorpusGaveIt) {
+  EXPECT_EQ(run_training(config("run")), 0);
+  EXPECT_NE(log("run").find("learning rate 0.0016 after 400 updates of warm-up"), std::string::npos) << log("run");
+  fs::resize_file(path("b"), fs::file_size(path("b")) + (int64_t{1} << 32));
+  const Config on = config("run");
+  EXPECT_EQ(on.train.optimizer.warmup, 400);
+  EXPECT_EQ(on.train.optimizer.learning_rate, 1.6e-3);
+  EXPECT_EQ(config("other").train.optimizer.warmup, 4000);
+  EXPECT_EQ(config("run", {{"train.warmup", "7"}}).train.optimizer.learning_rate, 5e-4) << "given";
+}
+
 }  // namespace
 }  // namespace starling
