@@ -1,8 +1,7 @@
-// The accumulation buffer of a shared embedding's gradient, as Cavdar et al. 2019 (Dell EMC) measured it: 82 times smaller at 64 workers once
-// the gradient is exchanged as the dense matrix it is. Here the closed form N (1 + T/V) (ratio of gathered rows to the table; with the 8-byte
-// index of each row a little more), the same exchange really made among up to 8 ranks of the simulator (real memory, real bytes), and one
-// rank's buffer really filled and added up for more.
-// Usage: bench_embedding_accumulation [V=33945] [D=1024] [T=9718]
+// The accumulation buffer of a shared embedding's gradient, as Cavdar et al. 2019 (Dell EMC) measured it: 82 times smaller at 64 workers
+// once the gradient is exchanged as the dense matrix it is. Here the closed form N (1 + T/V) (ratio of gathered rows to the table; with the
+// 8-byte index of each row a little more), the same exchange really made among up to 8 ranks of the simulator (real memory, real bytes),
+// and one rank's buffer really filled and added up for more. Usage: bench_embedding_accumulation [V=33945] [D=1024] [T=9718]
 #include <fmt/format.h>
 
 #include <chrono>
@@ -26,6 +25,7 @@ TokenGradients token_rows(int64_t tokens, int64_t V, int64_t D, int seed) {
 }
 
 void exchange(int N, int64_t V, int64_t D, int64_t T) {
+  const auto flat = make_host_flat_ops(1);
   Scenario scenario;
   scenario.ranks = N;
   double buffer = 0, sparse_bytes = 0, dense_bytes = 0, sparse_s = 0, dense_s = 0;
@@ -36,7 +36,8 @@ void exchange(int N, int64_t V, int64_t D, int64_t T) {
     const TokenGradients tokens = token_rows(T, V, D, comm.rank());
     const Traffic before = comm.traffic();
     const double start = world.clock->seconds();
-    RowExchange rows = RowExchange::start_assumed_sparse(comm, gradient, tokens, true, std::vector<int64_t>(static_cast<size_t>(N), V + T));
+    RowExchange rows =
+        RowExchange::start_assumed_sparse(comm, *flat, gradient, tokens, true, std::vector<int64_t>(static_cast<size_t>(N), V + T));
     const double bytes = static_cast<double>(rows.buffer_bytes());
     rows.wait();
     rows.add_up();
@@ -55,8 +56,8 @@ void exchange(int N, int64_t V, int64_t D, int64_t T) {
   });
   const double table = static_cast<double>(V * D * 4);
   fmt::print("{:7} {:11.1f} {:16.1f} {:9.1f} {:13.1f} {:12.1f} {:16.2f} {:13.2f}   exchanged among {} ranks\n", N,
-             static_cast<double>(N) * (1 + static_cast<double>(T) / static_cast<double>(V)), buffer / 1e6, buffer / table, sparse_bytes / 1e6,
-             dense_bytes / 1e6, sparse_s, dense_s, N);
+             static_cast<double>(N) * (1 + static_cast<double>(T) / static_cast<double>(V)), buffer / 1e6, buffer / table,
+             sparse_bytes / 1e6, dense_bytes / 1e6, sparse_s, dense_s, N);
 }
 
 // One rank's part of the work: the buffer that it would have gathered, added up into the table.
@@ -93,9 +94,11 @@ void one_rank(int N, int64_t V, int64_t D, int64_t T) {
 
 int main(int argc, char** argv) {
   using namespace starling;
-  const int64_t V = argc > 1 ? std::atoll(argv[1]) : 33945, D = argc > 2 ? std::atoll(argv[2]) : 1024, T = argc > 3 ? std::atoll(argv[3]) : 9718;
-  fmt::print("shared embedding of {} rows of {} (f32, {:.1f} MB), {} token rows a rank; times are virtual (10 Gbit/s, rates of a model)\n\n", V, D,
-             static_cast<double>(V * D * 4) / 1e6, T);
+  const int64_t V = argc > 1 ? std::atoll(argv[1]) : 33945, D = argc > 2 ? std::atoll(argv[2]) : 1024,
+                T = argc > 3 ? std::atoll(argv[3]) : 9718;
+  fmt::print(
+      "shared embedding of {} rows of {} (f32, {:.1f} MB), {} token rows a rank; times are virtual (10 Gbit/s, rates of a model)\n\n", V, D,
+      static_cast<double>(V * D * 4) / 1e6, T);
   fmt::print("workers  N (1 + T/V)  gathered MB   ratio  received MB  dense recv. MB  gather, s (sim.)  dense, s (sim.)\n");
   for (const int N : {2, 4, 8}) exchange(N, V, D, T);
   for (const int N : {16, 32, 64}) one_rank(N, V, D, T);

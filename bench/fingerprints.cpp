@@ -40,7 +40,7 @@ std::vector<Case> cases() {
   add("streaming", "mix", [](StrategyOptions& o) { o.periodic.late_merge = "mix"; });
   add("gradient-dropping", "2-bit", [](StrategyOptions& o) { o.compression.values = "2-bit"; });
   add("gradient-dropping", "bf16", [](StrategyOptions& o) { o.compression.values = "bf16"; });
-  add("gradient-dropping", "ternary", [](StrategyOptions& o) { o.compression.compressor = "ternary"; });
+  add("gradient-dropping", "ternary", [](StrategyOptions& o) { o.compression.compressor = "ternary", o.compression.keep_warmup = 0; });
   add("gradient-dropping", "momentum", [](StrategyOptions& o) { o.compression.momentum_correction = 0.9; });
   add("downpour", "compensated", [](StrategyOptions& o) { o.asynchronous.delay_compensation = 0.5; });
   add("downpour", "bf16", [](StrategyOptions& o) { o.wire = "bf16"; });

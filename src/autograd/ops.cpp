@@ -32,7 +32,7 @@ void add_token_gradients(Backend& backend, const std::vector<int32_t>& tokens, d
   int32_t count = 0;
   for (size_t i = 0; i < tokens.size(); ++i)
     if (tokens[i] >= 0) row[i] = count++, to.tokens.push_back(tokens[i]);
-  const Tensor rows({count, dy.columns()}, backend.parameter());
+  const Tensor rows({count, dy.columns()}, backend.parameter(), backend.memory());
   backend.embed_backward(row, scale, dropout, dy, rows);
   to.rows.push_back(rows);
 }

@@ -21,21 +21,16 @@ int64_t ParameterStore::flat_count() const {
   return parameters_.empty() ? 0 : (parameters_.back().offset + parameters_.back().shape.count() + 15) / 16 * 16;
 }
 
-void ParameterStore::allocate_phantom() {
-  values_ = Tensor::phantom({flat_count()}, backend_.parameter());
-  gradients_ = values_;
-}
-
 void ParameterStore::allocate(std::optional<uint64_t> seed, bool training) {
   const int64_t total = flat_count();
-  values_ = Tensor({total}, backend_.parameter());
-  if (training) gradients_ = Tensor({total}, backend_.parameter());
+  values_ = Tensor({total}, backend_.parameter(), backend_.memory());
+  if (training) gradients_ = Tensor({total}, backend_.parameter(), backend_.memory());
   for (size_t i = 0; i < parameters_.size(); ++i) {
     Parameter& p = parameters_[i];
     p.value = values_.slice(p.offset, p.shape);
     p.packed = std::make_shared<PackedForms>();
     if (training) p.gradient = gradients_.slice(p.offset, p.shape);
-    if (!seed) continue;
+    if (!seed || !p.value.has_elements()) continue;
     Random random(*seed, 0x1000 + i);
     const Initializer& init = initializers_[i];
     const double bound = p.shape.rank() == 2 ? init.scale * std::sqrt(6.0 / static_cast<double>(p.shape[0] + p.shape[1])) : 0;

@@ -60,9 +60,6 @@ class ParameterStore {
   // Creates the flat buffers; gradients only when `training`. Values are drawn from the seed, or zero without one (to be loaded).
   void allocate(std::optional<uint64_t> seed, bool training);
 
-  // In place of allocate(): flat buffers without storage, to time what would not fit.
-  void allocate_phantom();
-
   // In place of allocate(): the values and packed weights of a store with the same parameters, which must not change while both live.
   void share(const ParameterStore& other);
 

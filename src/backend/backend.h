@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "backend/compression.h"
+#include "backend/flat.h"
 #include "tensor/tensor.h"
 
 namespace starling {
 
-enum class Write : bool { overwrite, accumulate };
 enum class Activation : uint8_t { none, relu };
 
 // Which random mask a row gets: the pair (sentence, position) keys dropout, so masks depend neither on packing nor on the rank.
@@ -115,6 +115,8 @@ class Backend {
   virtual DType activation() const = 0;
   virtual DType parameter() const = 0;
   virtual int threads() const { return 1; }
+  // Where every tensor lies that its ops are given.
+  virtual Memory& memory() const { return host_memory(); }
   // False where products of 8-bit weights are computed as floats: the same results, but no faster.
   virtual bool multiplies_int8() const { return true; }
 
@@ -208,6 +210,7 @@ class Backend {
   virtual void sample(const Tensor& logits, std::span<const double> uniform, std::span<int32_t> tokens) = 0;
 
   // -- flat buffers (parameter type) -------------------------------------------------------------------------------------
+  virtual FlatOps& flat() = 0;
   virtual double sum_of_squares(const Tensor& x) = 0;
   virtual void adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep&) = 0;
   // v += g^2, value -= rate * g / (sqrt(v) + epsilon) with g = scale * gradient + weight_decay * value.

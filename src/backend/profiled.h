@@ -42,6 +42,8 @@ class ProfiledBackend : public Backend {
   DType activation() const override { return inner_.activation(); }
   DType parameter() const override { return inner_.parameter(); }
   int threads() const override { return inner_.threads(); }
+  Memory& memory() const override { return inner_.memory(); }
+  FlatOps& flat() override { return inner_.flat(); }
 
   std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) override;
   void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write) override;

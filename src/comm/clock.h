@@ -24,8 +24,6 @@ class Clock {
   // take its modelled time. Not nested.
   virtual void begin(const Work&) {}
   virtual void end() {}
-  // True when nothing is computed, only timed (tensors have no storage).
-  virtual bool timing_only() const { return false; }
   // Returns when now_ns() has reached the given time, which may lie behind already.
   virtual void sleep_until(int64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns - now_ns())); }
 
@@ -34,7 +32,7 @@ class Clock {
   void spend(const Work& work, const Body& body) {
     begin(work);
     try {
-      if (!timing_only()) body();
+      body();
     } catch (...) {
       end();
       throw;

@@ -2,7 +2,7 @@
 // that is late. Collectives are called by all ranks of the group in the same order. Tensors are flat and contiguous and must stay
 // untouched until the operation is done; a Pending keeps their memory alive.
 //
-// A tensor without storage (phantom()) stands for one of its size: only the simulator moves such, to time what would not fit.
+// A tensor without elements (no_memory) stands for one of its size: only the simulator moves such, to time what would not fit.
 #pragma once
 
 #include <functional>

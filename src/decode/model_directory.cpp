@@ -156,7 +156,7 @@ void load_weights(FileSystem& files, const std::string& path, ParameterStore& pa
     const std::vector<float> values = integers ? read_integers(file, tensor, p.shape) : read_floats(file, p.name, dimensions(p.shape));
     require_finite(path, p, values);
     if (p.value.dtype() == DType::f32)
-      std::memcpy(p.value.raw(), values.data(), values.size() * sizeof(float));
+      p.value.upload(std::as_bytes(std::span(values)));
     else
       p.value.from_doubles(std::vector<double>(values.begin(), values.end()));
     set_quantized(p, integers && keep_integers);

@@ -217,12 +217,7 @@ std::unique_ptr<DecodeState> Gnmt::encode(const PackedTokens& source) {
   const auto mark = decode_arena_.mark();
   Clipping clipping;
   const Var memory = encoder(tape, source, {}, 16, clipping);
-  const auto keep = [&](const Tensor& t) {
-    const Tensor copy(t.shape(), t.dtype());
-    std::memcpy(copy.raw(), t.raw(), t.bytes());
-    return copy;
-  };
-  state->memory = keep(memory.value), state->keys = keep(keys(memory).value);
+  state->memory = memory.value.clone(), state->keys = keys(memory).value.clone();
   state->source_offsets = source.offsets;
   state->hidden.resize(decoder_layers_.size()), state->cell.resize(decoder_layers_.size());
   decode_arena_.release(mark);
@@ -283,8 +278,8 @@ Tensor Gnmt::next_logits(DecodeState& abstract, std::span<const int32_t> token, 
       s.cell_before = parents(state.cell[i]), s.past = padded;
     }
     // Rows beyond R are computed too, from zero states; the next step forgets them.
-    s.cell = Tensor({padded, D}, layer.recurrent.quantized && config_.clip > 0 ? DType::i16 : backend.parameter());
-    s.hidden = Tensor({padded, D}, backend.activation());
+    s.cell = Tensor({padded, D}, layer.recurrent.quantized && config_.clip > 0 ? DType::i16 : backend.parameter(), backend.memory());
+    s.hidden = Tensor({padded, D}, backend.activation(), backend.memory());
     backend.lstm_step(s);
     state.hidden[i] = s.hidden, state.cell[i] = s.cell;
     return Var{&tape, -1, s.hidden};

@@ -72,7 +72,7 @@ class Gnmt : public Model {
   Parameter* readout_weight_ = nullptr;  // [D + memory width, D]; null: the softmax reads the top layer
   Parameter* readout_bias_ = nullptr;    // [D]
   Parameter* score_scale_ = nullptr;     // [1]; null: not normalised
-  Arena decode_arena_;
+  Arena decode_arena_{store_.backend().memory()};
 };
 
 }  // namespace starling

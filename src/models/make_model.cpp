@@ -20,12 +20,6 @@ std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabula
   return model;
 }
 
-std::unique_ptr<Model> make_phantom_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend) {
-  auto model = declare_model(config, vocabulary, backend);
-  model->parameters().allocate_phantom();
-  return model;
-}
-
 std::unique_ptr<Model> share_model(Model& model, Backend& backend) {
   auto view = declare_model(model.config(), model.vocabulary(), backend);
   view->parameters().share(model.parameters());

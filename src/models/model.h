@@ -59,9 +59,6 @@ class Model {
 // weights must not change while it lives.
 std::unique_ptr<Model> share_model(Model& model, Backend& backend);
 
-// The model's parameters and shapes without storage (ParameterStore::allocate_phantom), to time what would not fit.
-std::unique_ptr<Model> make_phantom_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend);
-
 // The model of the configuration with its parameters drawn from the seed (zero without one, to be loaded); gradients only when `training`.
 std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend,
                                   std::optional<uint64_t> seed, bool training);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -38,7 +37,7 @@ Var recycled(Tape& tape, const Shape& shape, F f) {
   const Tensor kept = tape.allocate(shape, tape.backend().activation());
   const auto mark = tape.arena().mark();
   const Var y = f();
-  std::memcpy(kept.raw(), y.value.raw(), kept.bytes());
+  kept.copy_from(y.value);
   tape.arena().release(mark);
   return {&tape, -1, kept};
 }

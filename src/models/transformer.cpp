@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "models/rows.h"
 
@@ -14,10 +13,10 @@ namespace {
 struct KeyValueCache {
   Tensor rows;
   // Makes room for `extra` rows behind the first `used`.
-  void reserve(int64_t used, int64_t extra, int64_t width, DType dtype) {
+  void reserve(int64_t used, int64_t extra, int64_t width, DType dtype, Memory& memory) {
     if (rows && used + extra <= rows.rows()) return;
-    const Tensor larger({std::max<int64_t>(3 * used / 2, 1024) + extra, width}, dtype);
-    if (used > 0) std::memcpy(larger.raw(), rows.raw(), used * width * size_of(dtype));
+    const Tensor larger({std::max<int64_t>(3 * used / 2, 1024) + extra, width}, dtype, memory);
+    if (used > 0) larger.rows(0, used).copy_from(rows.rows(0, used));
     rows = larger;
   }
 };
@@ -150,7 +149,7 @@ std::unique_ptr<DecodeState> Transformer::encode(const PackedTokens& source) {
   const Var memory = encoder(tape, rows.tokens, rows.positions, layout, {});
   state->source_offsets = source.offsets;
   for (const DecoderLayer& layer : decoder_layers_) {
-    const Tensor kv({memory.value.rows(), 2 * config_.width}, store_.backend().activation());
+    const Tensor kv({memory.value.rows(), 2 * config_.width}, store_.backend().activation(), store_.backend().memory());
     store_.backend().linear(memory.value, store_.packed(layer.cross.kv.w, false), layer.cross.kv.b.value, kv, Activation::none,
                             Write::overwrite);
     state->memory.push_back(kv);
@@ -204,10 +203,8 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
     x = sublayer(x, layer.attention_norm, {}, [&](const Var& h) {
       const Tensor qkv = layer.attention.qkv(h).value;
       KeyValueCache& cache = state.cache[i];
-      cache.reserve(state.used, R, 2 * D, qkv.dtype());
-      const int64_t bytes = 2 * D * size_of(qkv.dtype());
-      for (int64_t r = 0; r < R; ++r)
-        std::memcpy(cache.rows.raw() + (state.used + r) * bytes, qkv.raw() + r * 3 * bytes / 2 + bytes / 2, bytes);
+      cache.reserve(state.used, R, 2 * D, qkv.dtype(), backend.memory());
+      backend.copy_columns(qkv.rows(0, R), D, cache.rows.rows(state.used, state.used + R), 0, 2 * D, Write::overwrite);
       return layer.attention.out(attend(qkv, cache.rows, own_index, own_offsets, {}));
     });
     x = sublayer(x, layer.cross_norm, {}, [&](const Var& h) {

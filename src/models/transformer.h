@@ -53,7 +53,7 @@ class Transformer : public Model {
   std::vector<EncoderLayer> encoder_layers_;
   std::vector<DecoderLayer> decoder_layers_;
   std::unique_ptr<LayerNorm> encoder_norm_, decoder_norm_;  // pre-norm only
-  Arena decode_arena_;
+  Arena decode_arena_{store_.backend().memory()};
   std::shared_ptr<std::vector<Tensor>> spare_caches_ = std::make_shared<std::vector<Tensor>>();  // of earlier batches, to be used again
 };
 

@@ -8,8 +8,8 @@ namespace starling {
 Optimizer::Optimizer(Backend& backend, const OptimizerOptions& options, std::vector<Range> owned)
     : backend_(backend), options_(options), owned_(std::move(owned)) {
   if (options_.optimizer == "sgd") return;
-  if (options_.optimizer != "adagrad") first_ = Tensor({total(owned_)}, backend.parameter());
-  second_ = Tensor({total(owned_)}, backend.parameter());
+  if (options_.optimizer != "adagrad") first_ = Tensor({total(owned_)}, backend.parameter(), backend.memory());
+  second_ = Tensor({total(owned_)}, backend.parameter(), backend.memory());
 }
 
 std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "backend/idle.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text_files.h"
@@ -46,22 +47,22 @@ class SharedBatches {
   int64_t first_ = 0;
 };
 
-// The configuration's model without storage, on one thread.
-struct Phantom {
-  Phantom(const Config& config, const ModelVocabulary& vocabulary, const std::string& precision)
-      : backend(backend_for_precision(precision, 1)), model(make_phantom_model(config.model, vocabulary, *backend)) {}
-  std::unique_ptr<Backend> backend;
+// The configuration's model, to be timed.
+struct IdleModel {
+  IdleModel(const Config& config, const ModelVocabulary& vocabulary)
+      : model(make_model(config.model, vocabulary, backend, std::nullopt, true)) {}
+  IdleBackend backend{DType::f32, DType::f32};
   std::unique_ptr<Model> model;
 };
 
 // One rank's part of a replay.
 void replay_rank(const Config& config, const ModelVocabulary& vocabulary, SharedBatches& batches, int64_t steps, World& world,
                  RankTimes& times) {
-  const Phantom phantom(config, vocabulary, config.train.precision);
+  const IdleModel idle(config, vocabulary);
   const StepOptions options{config.train.optimizer, config.strategy, config.train.label_smoothing, config.train.seed,
                             config.train.max_steps};
   comm_settings(config.strategy, *world.comm);
-  Replica replica(*phantom.model, options, world);
+  Replica replica(*idle.model, options, world);
   CHECK(!replica.strategy().alone(), "times of {} depend on what is computed", config.strategy.name);
   const int rank = world.comm->rank(), workers = replica.strategy().workers();
   int64_t tokens = 0;
@@ -108,11 +109,11 @@ RaceTimes::At RaceTimes::at(int64_t step) const {
 }
 
 RaceRanks ranks_for_workers(const Config& config, const ModelVocabulary& vocabulary, int workers) {
-  const Phantom phantom(config, vocabulary, "f32");
+  const IdleModel idle(config, vocabulary);
   std::string problem = "its strategy has no such number of workers";
   for (int ranks = workers; ranks <= 4 * workers; ++ranks) {
     try {
-      const auto strategy = make_strategy(config.strategy, phantom.model->parameters(), {}, 0, ranks);
+      const auto strategy = make_strategy(config.strategy, idle.model->parameters(), {}, 0, ranks);
       if (strategy->workers() == workers) return {ranks, strategy->alone()};
     } catch (const ConfigError& e) {
       problem = e.what();

@@ -59,12 +59,12 @@ std::string GroupOperation::late() const {
 
 std::byte* GroupOperation::memory(Area area, int64_t offset) const {
   const Tensor& t = area == Area::data ? x : scratch;
-  return t ? t.raw() + offset : nullptr;
+  return t.has_elements() ? t.raw() + offset : nullptr;
 }
 
 void GroupOperation::start_messages() {
   bytes = schedule.bytes_sent();
-  if (x) scratch = Tensor({schedule.scratch_bytes}, DType::i8);
+  if (x.has_elements()) scratch = Tensor({schedule.scratch_bytes}, DType::i8);
   open_ = 0;
   advance();
 }
@@ -72,7 +72,7 @@ void GroupOperation::start_messages() {
 // True if it takes time, and will be reported.
 bool GroupOperation::start_arithmetic(const std::vector<Schedule::Local>& locals) {
   if (locals.empty()) return false;
-  if (x)
+  if (x.has_elements())
     for (const Schedule::Local& l : locals) apply(l, x.dtype(), x.raw(), scratch.raw());
   const double ns = engine.cluster().arithmetic_ns(rank, locals, x.dtype());
   if (ns <= 0) return false;

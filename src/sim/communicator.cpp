@@ -36,7 +36,6 @@ class SimClock : public Clock {
   int64_t now_ns() const override { return engine_.now(rank_); }
   void begin(const Work& work) override { engine_.begin(rank_, work); }
   void end() override { engine_.end(rank_); }
-  bool timing_only() const override { return engine_.scenario().timing_only; }
   void sleep_until(int64_t ns) override { engine_.sleep_until(rank_, ns); }
 
  private:
@@ -166,7 +165,7 @@ class SimCommunicator : public Communicator {
 
   void run_modelled(Meeting& meeting, DType type, const ScheduleMaker& schedule_of) {
     const Time begins = std::max(engine_.now(), engine_.network_free(group_->nodes));
-    const bool data = std::any_of(meeting.members.begin(), meeting.members.end(), [](const auto& m) { return static_cast<bool>(m->x); });
+    const bool data = std::any_of(meeting.members.begin(), meeting.members.end(), [](const auto& m) { return m->x.has_elements(); });
     const auto rehearsal = rehearsed(meeting, type, schedule_of, begins);
     if (data) move_data(meeting, type, schedule_of);
     engine_.occupy_network(group_->nodes, begins + rehearsal->longest);
@@ -206,7 +205,7 @@ class SimCommunicator : public Communicator {
     for (int r = 0; r < size(); ++r) {
       GroupOperation& member = *meeting.members[static_cast<size_t>(r)];
       schedules.push_back(schedule_of(r));
-      if (member.x) member.scratch = Tensor({schedules.back().scratch_bytes}, DType::i8);
+      if (member.x.has_elements()) member.scratch = Tensor({schedules.back().scratch_bytes}, DType::i8);
       parts.push_back({member.x.raw(), member.scratch.raw()});
     }
     execute(schedules, parts, type, [&](const std::byte* data, int64_t bytes) { engine_.hash_payload(data, bytes); });
@@ -240,6 +239,7 @@ World make_world(Engine& engine, int rank) {
   world.local_rank = rank - node * per_node;
   world.local_size = std::min(per_node, engine.scenario().ranks - node * per_node);
   world.simulated = true;
+  world.computes = !engine.scenario().timing_only;
   return world;
 }
 

@@ -2,33 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <deque>
 #include <optional>
 
 #include "base/config.h"
-#include "comm/schedule.h"
 #include "strategies/asynchronous_server.h"
 
 namespace starling {
 namespace {
-
-template <class T>
-void scaled(const T* from, T* to, double factor, bool add, int64_t n) {
-  const T f = static_cast<T>(factor);
-  if (add)
-    for (int64_t i = 0; i < n; ++i) to[i] += f * from[i];
-  else
-    for (int64_t i = 0; i < n; ++i) to[i] = f * from[i];
-}
-
-// to = factor * from, or added to it.
-void scaled(const Tensor& from, const Tensor& to, double factor, bool add) {
-  if (from.dtype() == DType::f64)
-    scaled(from.data<double>(), to.data<double>(), factor, add, from.count());
-  else
-    scaled(from.data<float>(), to.data<float>(), factor, add, from.count());
-}
 
 class Asynchronous : public Strategy {
  public:
@@ -163,14 +144,15 @@ class Asynchronous : public Strategy {
     o.pending.clear();
   }
 
-  Tensor flat(Worker& w, DType type) const { return working_tensor(w, flat_, type); }
+  Tensor whole(Worker& w, DType type) const { return working_tensor(w, flat_, type); }
+  static FlatOps& flat(Worker& w) { return w.parameters().backend().flat(); }
 
   void begin_worker(Worker& w) {
     if (std::exchange(begun_, true)) return;
     const DType type = w.parameters().values().dtype();
-    for (Outgoing& o : outgoing_) o.data = flat(w, narrow_ ? DType::bf16 : type);
-    if (narrow_) sum_ = flat(w, type);
-    if (ahead()) incoming_ = flat(w, type);
+    for (Outgoing& o : outgoing_) o.data = whole(w, narrow_ ? DType::bf16 : type);
+    if (narrow_) sum_ = whole(w, type);
+    if (ahead()) incoming_ = whole(w, type);
     answers_.resize(servers_.size()), bases_.resize(servers_.size());
     for (Tensor& a : answers_) a = Tensor({Answer::kNumbers}, DType::f64);
   }
@@ -213,9 +195,7 @@ class Asynchronous : public Strategy {
     fetching_ = false;
     ParameterStore& parameters = w.parameters();
     const Tensor& values = parameters.values();
-    if (apart_)
-      w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(values.bytes())},
-                      [&] { std::memcpy(values.raw(), incoming_.raw(), static_cast<size_t>(values.bytes())); });
+    if (apart_) w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(values.bytes())}, [&] { values.copy_from(incoming_); });
     parameters.changed();
     for (size_t i = 0; i < servers_.size(); ++i) bases_[i] = Answer::unpack(answers_[i]);
     answer_ = bases_[0];
@@ -257,7 +237,7 @@ class Asynchronous : public Strategy {
     const Tensor& gradients = w.parameters().gradients();
     if (!narrow_) wait(outgoing_[turn_]);
     w.clock().spend({Work::memory, 0, (summed_ > 0 ? 3.0 : 2.0) * static_cast<double>(gradients.bytes())},
-                    [&] { scaled(gradients, sum(), factor, summed_ > 0); });
+                    [&] { flat(w).scale(gradients, factor, sum(), summed_ > 0 ? Write::accumulate : Write::overwrite); });
     summed_totals_ += mine;
     ++summed_;
   }
@@ -277,9 +257,7 @@ class Asynchronous : public Strategy {
     turn_ = 1 - turn_;
     if (narrow_) {
       wait(o);
-      w.clock().spend({Work::memory, 0, 6.0 * static_cast<double>(flat_)}, [&] {
-        apply({Schedule::Local::narrow, Area::scratch, 0, Area::data, 0, flat_}, DType::f32, sum_.raw(), o.data.raw());
-      });
+      w.clock().spend({Work::memory, 0, 6.0 * static_cast<double>(flat_)}, [&] { flat(w).convert(sum_, o.data); });
     }
     Request request;
     request.kind = Request::push;
@@ -304,15 +282,15 @@ class Asynchronous : public Strategy {
     const double norm = summed_ == 1 ? single_norm_ : std::sqrt(sum_of_squares(w, sum())) / divisor;
     if (norm <= o_.push_clip) return;
     w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(flat_ * element_)},
-                    [&] { scaled(sum(), sum(), o_.push_clip / norm, false); });
+                    [&] { flat(w).scale(sum(), o_.push_clip / norm, sum(), Write::overwrite); });
   }
 
   // Parameters and, for save, the optimizer's state and the progress, each flat.
   std::vector<StateTensor> ask_for_whole(Worker& w, Request::Kind kind) {
     const DType type = w.parameters().values().dtype();
-    std::vector<StateTensor> all{{"parameters", flat(w, type), true}};
-    if (kind == Request::save && !w.clock().timing_only())
-      for (const auto& [name, tensor] : w.optimizer().state()) all.push_back({name, flat(w, tensor.dtype()), true});
+    std::vector<StateTensor> all{{"parameters", whole(w, type), true}};
+    if (kind == Request::save)
+      for (const auto& [name, tensor] : w.optimizer().state()) all.push_back({name, whole(w, tensor.dtype()), true});
     std::vector<Pending> pending;
     for (const StateTensor& t : all)
       for (const ServerPart& s : servers_) pending.push_back(w.comm().receive(view(t.tensor, s.part), s.rank, kWholeTag));

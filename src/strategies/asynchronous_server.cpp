@@ -2,20 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-
-#include "comm/schedule.h"
 
 namespace starling {
-namespace {
-
-template <class T>
-void add_compensation(T* g, const T* now, const T* then, double factor, int64_t n) {
-  const T f = static_cast<T>(factor);
-  for (int64_t i = 0; i < n; ++i) g[i] += f * g[i] * g[i] * (now[i] - then[i]);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 AsynchronousServer::AsynchronousServer(const StrategyOptions& options, int workers, Range part, bool first)
     : options_(options), workers_(workers), part_(part), first_(first) {
@@ -134,18 +123,15 @@ void AsynchronousServer::take(Worker& w, Client& c) {
 
 // The first push of a sum becomes it; nothing is copied.
 void AsynchronousServer::add_gradient(Worker& w, Client& c) {
-  const int64_t n = part_.count();
-  const double bytes = static_cast<double>(n * size_of(sum_.dtype()));
-  const auto arithmetic = [&](Schedule::Local::Op op, const Tensor& to, const Tensor& from, double moved) {
-    w.clock().spend({Work::memory, 0, moved}, [&] { apply({op, Area::data, 0, Area::scratch, 0, n}, sum_.dtype(), to.raw(), from.raw()); });
-  };
+  const double bytes = static_cast<double>(part_.count() * size_of(sum_.dtype()));
+  FlatOps& flat = w.parameters().backend().flat();
   Tensor& gradient = narrow_ ? widened_ : c.payload;
-  if (narrow_) arithmetic(Schedule::Local::widen, widened_, c.payload, 1.5 * bytes);
+  if (narrow_) w.clock().spend({Work::memory, 0, 1.5 * bytes}, [&] { flat.convert(c.payload, widened_); });
   compensate(w, c, gradient);
   if (summed_ == 0)
     std::swap(sum_, gradient);
   else
-    arithmetic(Schedule::Local::add, sum_, gradient, 3 * bytes);
+    w.clock().spend({Work::memory, 0, 3 * bytes}, [&] { flat.scale(gradient, 1, sum_, Write::accumulate); });
 }
 
 // g + lambda g^2 (p - p_fetched) for the mean gradient g; here it is a sum over tokens.
@@ -161,12 +147,8 @@ void AsynchronousServer::compensate(Worker& w, Client& c, const Tensor& gradient
         c.push.base_version);
   const double factor = lambda / w.gradient_divisor(c.push.totals);
   const Tensor now = values(w), &then = c.sent.front().values;
-  w.clock().spend({Work::memory, 0, 4.0 * static_cast<double>(gradient.bytes())}, [&] {
-    if (gradient.dtype() == DType::f64)
-      add_compensation(gradient.data<double>(), now.data<double>(), then.data<double>(), factor, now.count());
-    else
-      add_compensation(gradient.data<float>(), now.data<float>(), then.data<float>(), factor, now.count());
-  });
+  w.clock().spend({Work::memory, 0, 4.0 * static_cast<double>(gradient.bytes())},
+                  [&] { w.parameters().backend().flat().compensate(gradient, now, then, factor); });
 }
 
 void AsynchronousServer::step(Worker& w) {
@@ -208,8 +190,7 @@ void AsynchronousServer::answer(Worker& w, Client& c) {
   Sent& s = c.sent.emplace_back();
   s.version = version_;
   s.values = buffer(w);
-  w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(s.values.bytes())},
-                  [&] { std::memcpy(s.values.raw(), values(w).raw(), static_cast<size_t>(s.values.bytes())); });
+  w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(s.values.bytes())}, [&] { s.values.copy_from(values(w)); });
   Answer a;
   a.version = version_, a.pushes = pushes_, a.stop = stop_, a.finished = finished_, a.rate = rate_;
   a.fraction = static_cast<double>(updates_) / static_cast<double>(std::max<int64_t>(1, budget_));
@@ -225,8 +206,7 @@ void AsynchronousServer::answer(Worker& w, Client& c) {
 void AsynchronousServer::send_whole(Worker& w, const Client& c, bool state) const {
   std::vector<Tensor> parts{values(w)};
   if (state) {
-    if (!w.clock().timing_only())
-      for (const auto& [name, tensor] : w.optimizer().state()) parts.push_back(tensor);
+    for (const auto& [name, tensor] : w.optimizer().state()) parts.push_back(tensor);
     if (first_) {
       parts.emplace_back(Shape{kProgress}, DType::f64);
       double* x = parts.back().data<double>();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "base/error.h"
 #include "strategies/steps.h"
@@ -99,7 +98,7 @@ int64_t CompressedExchange::encode(Worker& w) {
                          in.local_scale,
                          codes_.slice(rank_ * layout_.bytes, Shape{layout_.bytes})};
   int64_t bad = -1;
-  w.clock().spend({Work::memory, 0, coding_bytes(layout_, element_, in.velocity.count() > 1)},
+  w.clock().spend({Work::memory, 0, coding_bytes(layout_, element_, static_cast<bool>(in.velocity))},
                   [&] { bad = w.parameters().backend().compress(task); });
   return bad;
 }
@@ -113,44 +112,33 @@ std::string CompressedExchange::name_of(int64_t element) const {
 int64_t CompressedExchange::pack(Worker& w) {
   int64_t bad = -1;
   w.clock().spend({Work::memory, 0, 4.0 * static_cast<double>(packed_.bytes())},
-                  [&] { bad = type_ == DType::f32 ? pack_elements<float>() : pack_elements<double>(); });
-  if (input_.remember && !w.clock().timing_only()) {
-    own_packed_ = Tensor(packed_.shape(), type_);
-    std::memcpy(own_packed_.raw(), packed_.raw(), static_cast<size_t>(packed_.bytes()));
+                  [&] { bad = pack_elements(w.parameters().backend().flat()); });
+  if (input_.remember) own_packed_ = packed_.clone();
+  return bad;
+}
+
+// All of x, residual and velocity is sent. Returns an element that is not finite, or -1.
+int64_t CompressedExchange::pack_elements(FlatOps& flat) {
+  int64_t bad = -1, at = 0;
+  for (const Range& r : whole_) {
+    const int64_t found = flat.collect(view(input_.x, r), view(input_.residual, r), options_.residual_decay,
+                                       input_.velocity ? view(input_.velocity, r) : Tensor(), options_.momentum_correction,
+                                       packed_.slice(at, Shape{r.count()}));
+    if (found >= 0) bad = r.begin + found;
+    at += r.count();
   }
   return bad;
 }
 
-// All of x, residual and velocity is sent. Returns the last element that is not finite, or -1.
-template <class T>
-int64_t CompressedExchange::pack_elements() {
-  int64_t bad = -1;
-  const T* x = input_.x.data<T>();
-  T *residual = input_.residual.data<T>(), *velocity = input_.velocity ? input_.velocity.data<T>() : nullptr, *to = packed_.data<T>();
-  const T decay = static_cast<T>(options_.residual_decay), momentum = static_cast<T>(options_.momentum_correction);
-  for (const Range& r : whole_)
-    for (int64_t i = r.begin; i < r.end; ++i, ++to) {
-      *to = decay * residual[i] + (velocity ? momentum * velocity[i] + x[i] : x[i]);
-      if (!std::isfinite(*to)) bad = i;
-      residual[i] = 0;
-      if (velocity) velocity[i] = 0;
-    }
-  return bad;
-}
-
-// y = keep * y + scale * packed, where tensors were sent whole.
-template <class T>
-void CompressedExchange::unpack_elements(const Tensor& packed, double scale, double keep, const Tensor& to) const {
-  T* y = to.data<T>();
-  const T *from = packed.data<T>(), factor = static_cast<T>(scale);
-  for (const Range& r : whole_)
-    for (int64_t i = r.begin; i < r.end; ++i) y[i] = (keep == 0 ? T{} : static_cast<T>(keep) * y[i]) + factor * *from++;
-}
-
-void CompressedExchange::unpack(Worker& w, const Tensor& packed, double scale, double keep, const Tensor& to) const {
+// to = or += scale * packed, where tensors were sent whole.
+void CompressedExchange::unpack(Worker& w, const Tensor& packed, double scale, Write write, const Tensor& to) const {
   if (whole_.empty()) return;
-  w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(packed_.bytes())}, [&] {
-    type_ == DType::f32 ? unpack_elements<float>(packed, scale, keep, to) : unpack_elements<double>(packed, scale, keep, to);
+  w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(packed.bytes())}, [&] {
+    int64_t at = 0;
+    for (const Range& r : whole_) {
+      w.parameters().backend().flat().scale(packed.slice(at, Shape{r.count()}), scale, view(to, r), write);
+      at += r.count();
+    }
   });
 }
 
@@ -160,7 +148,7 @@ void CompressedExchange::finish(Worker& w, double scale) {
   if (layout_.bytes > 0)
     w.clock().spend({Work::memory, 0, decoding_bytes(layout_, element_, ranks_)},
                     [&] { w.parameters().backend().decompress(layout_, codes_, scale, input_.x); });
-  unpack(w, packed_, scale, 0, input_.x);
+  unpack(w, packed_, scale, Write::overwrite, input_.x);
 }
 
 void CompressedExchange::add_sent(Worker& w, double scale, const Tensor& y) {
@@ -169,7 +157,7 @@ void CompressedExchange::add_sent(Worker& w, double scale, const Tensor& y) {
     w.clock().spend({Work::memory, 0, decoding_bytes(layout_, element_, 1)}, [&] {
       w.parameters().backend().decompress(layout_, codes_.slice(rank_ * layout_.bytes, Shape{layout_.bytes}), scale, y);
     });
-  unpack(w, own_packed_, scale, 1, y);
+  unpack(w, own_packed_, scale, Write::accumulate, y);
 }
 
 }  // namespace starling

@@ -41,7 +41,7 @@ class CompressedExchange {
   };
   // Compresses and starts the exchange; x must stay untouched until finish. Collective. Returns "", or, naming the tensor, a number of this
   // rank's that is not finite ("element 3 of bias"): the exchange is under way all the same, but what it brings is worth nothing, so that
-  // all ranks have to give up. Phantom tensors are only timed.
+  // all ranks have to give up.
   [[nodiscard]] std::string start(Worker& w, const Input& input);
   // Waits, then x += scale * sum over ranks of what was sent. Tensors that were sent whole have no local part: x = scale * sum.
   void finish(Worker& w, double scale = 1);
@@ -60,12 +60,9 @@ class CompressedExchange {
   void plan(double keep);
   int64_t encode(Worker& w);
   int64_t pack(Worker& w);
-  void unpack(Worker& w, const Tensor& packed, double scale, double keep, const Tensor& to) const;
+  void unpack(Worker& w, const Tensor& packed, double scale, Write write, const Tensor& to) const;
   std::string name_of(int64_t element) const;
-  template <class T>
-  int64_t pack_elements();
-  template <class T>
-  void unpack_elements(const Tensor& packed, double scale, double keep, const Tensor& to) const;
+  int64_t pack_elements(FlatOps& flat);
 
   CompressionOptions options_;
   std::vector<NamedRange> tensors_;

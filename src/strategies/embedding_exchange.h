@@ -24,29 +24,27 @@ double assumed_sparse_buffer_bytes(int64_t rows_per_rank, int64_t D, int64_t ele
 class RowExchange {
  public:
   // touched: rows of gradient to send, each once. counts: rows of every rank.
-  static RowExchange start_rows(Communicator& comm, const Tensor& gradient, const std::vector<int32_t>& touched,
+  static RowExchange start_rows(Communicator& comm, FlatOps& flat, const Tensor& gradient, const std::vector<int32_t>& touched,
                                 const std::vector<int64_t>& counts);
   // dense: whether all rows of the gradient go too.
-  static RowExchange start_assumed_sparse(Communicator& comm, const Tensor& gradient, const TokenGradients& tokens, bool dense,
-                                          const std::vector<int64_t>& counts);
+  static RowExchange start_assumed_sparse(Communicator& comm, FlatOps& flat, const Tensor& gradient, const TokenGradients& tokens,
+                                          bool dense, const std::vector<int64_t>& counts);
   // The look-ups' part alone, duplicates added up, on top of what the gradient holds at add_up(). touched: the tokens, each once.
-  static RowExchange start_lookups(Communicator& comm, const Tensor& gradient, const TokenGradients& tokens,
+  static RowExchange start_lookups(Communicator& comm, FlatOps& flat, const Tensor& gradient, const TokenGradients& tokens,
                                    const std::vector<int32_t>& touched, const std::vector<int64_t>& counts);
-  // The same with nothing in it, to be timed.
-  static RowExchange start_phantom(Communicator& comm, const Tensor& gradient, int64_t index_elements, const std::vector<int64_t>& counts);
   void wait() const { pending_.wait(); }
   void add_up();
   int64_t buffer_bytes() const { return all_.bytes(); }
 
  private:
-  // Memory for everybody's rows; without storage if the gradient has none.
-  RowExchange(Communicator& comm, const Tensor& gradient, int64_t index_elements, const std::vector<int64_t>& counts);
+  // With memory for everybody's rows, each with its number in the first of `front` elements.
+  RowExchange(Communicator& comm, FlatOps& flat, const Tensor& gradient, int64_t front, const std::vector<int64_t>& counts);
   // Where this rank's rows go, of which there must be as many as it announced.
-  template <class T>
-  T* own_rows(int64_t rows) const;
+  Tensor own_rows(size_t rows) const;
 
-  Tensor gradient_, all_;  // all_ [rows, index elements + D]
-  int64_t index_elements_;
+  FlatOps* flat_;
+  Tensor gradient_, all_;  // all_ [rows, front + D]
+  int64_t front_;
   size_t rank_;
   std::vector<int64_t> offsets_;  // of each rank's rows in all_, elements
   bool on_top_ = false;           // of what the gradient holds

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "base/error.h"
 #include "strategies/compressed_exchange.h"
@@ -97,8 +96,7 @@ class Periodic : public Strategy {
 
   Tensor deployed(Worker& w, bool final) override {
     if (w.optimizer().updates() < p_.synchronous_steps) copy_merged(w);
-    if (w.clock().timing_only()) return merged_;
-    if (!final) return copy(merged_);
+    if (!final) return merged_.clone();
     // Everything is merged, the result taken, and all put back.
     std::vector<Tensor> changed{merged_, counters_, w.parameters().values()};
     if (step_) changed.push_back(step_);
@@ -109,14 +107,14 @@ class Periodic : public Strategy {
       if (f.residual) changed.push_back(f.residual);
     }
     std::vector<Tensor> before;
-    for (const Tensor& t : changed) before.push_back(copy(t));
+    for (const Tensor& t : changed) before.push_back(t.clone());
     const int64_t t = w.optimizer().updates() - p_.synchronous_steps;
     for (size_t f = 0; f < fragments_.size(); ++f) {
       if (under_way(f) != 0) land(w, f);
       if (t > static_cast<int64_t>(last_sent(f))) send(w, f, t), land(w, f);
     }
-    const Tensor result = copy(merged_);
-    for (size_t i = 0; i < changed.size(); ++i) std::memcpy(changed[i].raw(), before[i].raw(), static_cast<size_t>(changed[i].bytes()));
+    const Tensor result = merged_.clone();
+    for (size_t i = 0; i < changed.size(); ++i) changed[i].copy_from(before[i]);
     w.parameters().changed();
     return result;
   }
@@ -187,12 +185,6 @@ class Periodic : public Strategy {
     write_totals(totals, numbers);
   }
 
-  static Tensor copy(const Tensor& t) {
-    const Tensor c(t.shape(), t.dtype());
-    std::memcpy(c.raw(), t.raw(), static_cast<size_t>(t.bytes()));
-    return c;
-  }
-
   // Each layer goes to the fragment that is smallest so far; in each fragment embedding tables come first.
   void divide(const ParameterStore& parameters, const std::vector<ExchangedTable>& tables) {
     fragments_.resize(static_cast<size_t>(p_.fragments));
@@ -221,9 +213,7 @@ class Periodic : public Strategy {
     }
   }
 
-  void copy_merged(Worker& w) {
-    if (!w.clock().timing_only()) std::memcpy(merged_.raw(), w.parameters().values().raw(), static_cast<size_t>(merged_.bytes()));
-  }
+  void copy_merged(Worker& w) { merged_.copy_from(w.parameters().values()); }
 
   StepResult local_update(Worker& w) {
     StepTotals mine;
@@ -246,8 +236,7 @@ class Periodic : public Strategy {
     write_totals({}, sums());
     tokens(index) = 0, under_way(index) = 1, last_sent(index) = static_cast<double>(t);
     const int passes = (momentum_ != 0 ? 4 : 3) + (p_.delay > 0 ? 1 : 0) + (weight != 1 ? 2 : 0) + (p_.merge == "radial" ? 1 : 0);
-    w.clock().spend({Work::memory, 0, static_cast<double>(passes * f.count * element_)},
-                    [&] { element_ == 4 ? displace<float>(w, f, weight) : displace<double>(w, f, weight); });
+    w.clock().spend({Work::memory, 0, static_cast<double>(passes * f.count * element_)}, [&] { displace(w, f, weight); });
     f.pending = {w.comm().all_reduce(f.numbers)};
     if (size_ == 1) return;
     if (compresses()) {
@@ -260,35 +249,36 @@ class Periodic : public Strategy {
     for (Pending& p : all_reduce_in_pieces(w.comm(), f.displacement, options_.bucket_mib, narrow())) f.pending.push_back(std::move(p));
   }
 
-  // Where a block starts, from the merged model and the outer step.
-  template <class T>
-  T start_of(T merged, T step) const {
-    return p_.outer_form == "nesterov" ? merged + static_cast<T>(momentum_) * step : merged;
+  // Blocks start at the merged model, or, in Nesterov's form, further along the outer step.
+  double ahead() const { return p_.outer_form == "nesterov" ? momentum_ : 0; }
+
+  // f(parameters' range of the flat buffer, its place in the fragment's tensors).
+  template <class F>
+  static void each_range(const Fragment& f, F visit) {
+    int64_t at = 0;
+    for (const auto& [name, r] : f.ranges) visit(r, Range{at, at + r.count()}), at += r.count();
   }
 
   // The replica's weighted displacement from the start of its block; with merge radial, of its direction.
-  template <class T>
   void displace(Worker& w, Fragment& f, double weight) {
-    const T *values = w.parameters().values().data<T>(), *merged = merged_.data<T>(), *step = momentum_ != 0 ? step_.data<T>() : nullptr;
-    T *out = f.displacement.data<T>(), *start = f.start ? f.start.data<T>() : nullptr;
-    for (const auto& [name, r] : f.ranges)
-      for (int64_t i = r.begin; i < r.end; ++i, ++out) {
-        *out = values[i] - start_of(merged[i], step ? step[i] : T{});
-        if (start) *start++ = values[i];
-      }
-    out = f.displacement.data<T>();
-    double scale = weight;
-    if (p_.merge == "radial") {
-      double squares = 0;
-      for (int64_t i = f.tables; i < f.count; ++i) squares += static_cast<double>(out[i]) * static_cast<double>(out[i]);
-      const double norm = std::sqrt(squares);
-      f.numbers.data<double>()[1] = weight * norm;
-      scale = norm > 0 ? weight / norm : 0;
-      for (int64_t i = 0; i < f.tables; ++i) out[i] *= static_cast<T>(weight);
-      for (int64_t i = f.tables; i < f.count; ++i) out[i] *= static_cast<T>(scale);
-    } else if (scale != 1) {
-      for (int64_t i = 0; i < f.count; ++i) out[i] *= static_cast<T>(scale);
-    }
+    Backend& backend = w.parameters().backend();
+    each_range(f, [&](const Range& r, const Range& at) {
+      backend.flat().displacement({.value = view(w.parameters().values(), r),
+                                   .merged = view(merged_, r),
+                                   .step = step_ ? view(step_, r) : Tensor(),
+                                   .momentum = ahead(),
+                                   .displacement = view(f.displacement, at),
+                                   .sent = f.start ? view(f.start, at) : Tensor()});
+    });
+    const auto scale = [&](const Range& r, double factor) {
+      if (r.count() > 0 && factor != 1) backend.flat().scale(view(f.displacement, r), factor, view(f.displacement, r), Write::overwrite);
+    };
+    if (p_.merge != "radial") return scale({0, f.count}, weight);
+    const Range directions{f.tables, f.count};
+    const double norm = std::sqrt(backend.sum_of_squares(view(f.displacement, directions)));
+    f.numbers.data<double>()[1] = weight * norm;
+    scale({0, f.tables}, weight);
+    scale(directions, norm > 0 ? weight / norm : 0);
   }
 
   // Waits until the displacement is the sum over the ranks.
@@ -308,52 +298,41 @@ class Periodic : public Strategy {
     if (size_ == 1 && plain())  // the mean of one, without rounding
       w.clock().spend({Work::memory, 0, static_cast<double>(2 * f.count * element_)}, [&] { take(w, f); });
     else
-      w.clock().spend({Work::memory, 0, static_cast<double>((momentum_ != 0 ? 7 : 5) * f.count * element_)},
-                      [&] { element_ == 4 ? merge<float>(w, f) : merge<double>(w, f); });
+      w.clock().spend({Work::memory, 0, static_cast<double>((momentum_ != 0 ? 7 : 5) * f.count * element_)}, [&] { merge(w, f); });
     w.parameters().changed();
     return read_totals({f.numbers.data<double>() + 2, kTotals});
   }
 
   // The merged model is what was sent.
   void take(Worker& w, const Fragment& f) {
-    int64_t at = 0;
-    for (const auto& [name, r] : f.ranges) {
-      const Tensor from = f.start ? f.start.slice(at, Shape{r.count()}) : w.parameters().values().slice(r.begin, Shape{r.count()});
-      std::memcpy(merged_.slice(r.begin, Shape{r.count()}).raw(), from.raw(), static_cast<size_t>(from.bytes()));
-      at += r.count();
-    }
+    each_range(f, [&](const Range& r, const Range& at) {
+      view(merged_, r).copy_from(f.start ? view(f.start, at) : view(w.parameters().values(), r));
+    });
   }
 
-  template <class T>
   void merge(Worker& w, const Fragment& f) {
-    T *values = w.parameters().values().data<T>(), *merged = merged_.data<T>(), *step = momentum_ != 0 ? step_.data<T>() : nullptr;
-    const T *sum = f.displacement.data<T>(), *sent = f.start ? f.start.data<T>() : nullptr;
+    Backend& backend = w.parameters().backend();
     const auto* numbers = f.numbers.data<double>();
     if (numbers[0] <= 0) return;  // nobody has seen a token
-    const double mean = p_.outer_rate / numbers[0], radial = p_.merge == "radial" ? radial_scale<T>(f) : mean;
-    const T eta = static_cast<T>(momentum_), keep = static_cast<T>(p_.late_mix);
-    const bool anchored = p_.outer_form == "anchored", corrected = p_.late_merge == "corrected";
-    int64_t k = 0;
-    for (const auto& [name, r] : f.ranges)
-      for (int64_t i = r.begin; i < r.end; ++i, ++k) {
-        T move = static_cast<T>(k < f.tables ? mean : radial) * sum[k], start;
-        if (step) move = step[i] = eta * step[i] + move;
-        merged[i] += move;
-        if (anchored) merged[i] += eta * move;
-        start = start_of(merged[i], move);
-        if (sent == nullptr)
-          values[i] = start;
-        else
-          values[i] = corrected ? start + (values[i] - sent[k]) : keep * values[i] + (1 - keep) * start;
-      }
+    const double mean = p_.outer_rate / numbers[0], radial = p_.merge == "radial" ? radial_scale(backend, f) : mean;
+    each_range(f, [&](const Range& r, const Range& at) {
+      backend.flat().outer_step({.sum = view(f.displacement, at),
+                                 .value = view(w.parameters().values(), r),
+                                 .merged = view(merged_, r),
+                                 .step = step_ ? view(step_, r) : Tensor(),
+                                 .sent = f.start ? view(f.start, at) : Tensor(),
+                                 .rate = at.begin < f.tables ? mean : radial,
+                                 .momentum = momentum_,
+                                 .anchor = p_.outer_form == "anchored" ? momentum_ : 0,
+                                 .ahead = ahead(),
+                                 .corrected = p_.late_merge == "corrected",
+                                 .keep = p_.late_mix});
+    });
   }
 
   // Outer rate times mean length over the length of the summed directions.
-  template <class T>
-  double radial_scale(const Fragment& f) const {
-    const T* sum = f.displacement.data<T>();
-    double squares = 0;
-    for (int64_t i = f.tables; i < f.count; ++i) squares += static_cast<double>(sum[i]) * static_cast<double>(sum[i]);
+  double radial_scale(Backend& backend, const Fragment& f) const {
+    const double squares = backend.sum_of_squares(view(f.displacement, {f.tables, f.count}));
     const auto* numbers = f.numbers.data<double>();
     return squares > 0 ? p_.outer_rate * numbers[1] / numbers[0] / std::sqrt(squares) : 0;
   }
@@ -364,9 +343,8 @@ class Periodic : public Strategy {
     for (size_t i = 0; i < state.size() && i < 2; ++i) {
       const int64_t every = intervals[i] > 0 ? intervals[i] : p_.interval;
       if (size_ == 1 || t % every != 0) continue;
-      const Tensor moments = w.clock().timing_only() ? working_tensor(w, flat_, w.parameters().values().dtype()) : state[i].second;
-      w.comm().all_reduce(moments).wait();
-      divide_by(w, moments, size_);
+      w.comm().all_reduce(state[i].second).wait();
+      divide_by(w, state[i].second, size_);
     }
   }
 

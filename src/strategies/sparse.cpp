@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "strategies/compressed_exchange.h"
 #include "strategies/steps.h"
@@ -69,11 +68,10 @@ class Sparse : public Strategy {
 
   // The mean of the replicas; nothing is charged, as later pieces of computing would last otherwise (jitter).
   Tensor deployed(Worker& w, bool) override {
-    if (!differ() || w.clock().timing_only()) return {};
-    const Tensor mean(w.parameters().values().shape(), type_);
-    std::memcpy(mean.raw(), w.parameters().values().raw(), static_cast<size_t>(mean.bytes()));
+    if (!differ()) return {};
+    const Tensor mean = w.parameters().values().clone();
     sum_up(w, mean);
-    divide_by(mean, size_);
+    w.parameters().backend().flat().divide(mean, size_);
     return mean;
   }
 

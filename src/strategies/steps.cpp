@@ -46,7 +46,7 @@ void refuse_step(Worker& worker, const std::string& what) {
 }
 
 Tensor working_tensor(Worker& w, int64_t count, DType type) {
-  return w.clock().timing_only() ? Tensor::phantom({count}, type) : Tensor({count}, type);
+  return Tensor({count}, type, w.parameters().backend().memory());
 }
 
 Tensor view(const Tensor& flat, const Range& r) { return flat.slice(r.begin, Shape{r.count()}); }
@@ -92,15 +92,8 @@ std::vector<Pending> all_reduce_in_pieces(Communicator& comm, const Tensor& x, d
   return pending;
 }
 
-void divide_by(const Tensor& x, int n) {
-  const auto divide = [&](auto* values) {
-    for (int64_t i = 0; i < x.count(); ++i) values[i] /= static_cast<std::remove_pointer_t<decltype(values)>>(n);
-  };
-  x.dtype() == DType::f32 ? divide(x.data<float>()) : divide(x.data<double>());
-}
-
 void divide_by(Worker& w, const Tensor& x, int n) {
-  w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(x.bytes())}, [&] { divide_by(x, n); });
+  w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(x.bytes())}, [&] { w.parameters().backend().flat().divide(x, n); });
 }
 
 }  // namespace starling

@@ -19,11 +19,11 @@ StepTotals& operator+=(StepTotals& a, const StepTotals& b);
 // The DivergedError of a step in which something (`what`: "the loss") is not finite: names the batch, and what to do.
 [[noreturn]] void refuse_step(Worker& worker, const std::string& what);
 
-// [count]; without storage where nothing is computed, only timed.
+// [count] in the memory of the worker's backend.
 Tensor working_tensor(Worker& worker, int64_t count, DType type);
 Tensor view(const Tensor& flat, const Range& range);
 
-// Of the elements of x (0 where nothing is computed); charged to the clock.
+// Of the elements of x; charged to the clock.
 double sum_of_squares(Worker& worker, const Tensor& x);
 // Norm of a gradient, whose squares add up to that, divided as the totals say; refuses the step if it is not finite.
 double gradient_norm(Worker& worker, double squares, const StepTotals& totals);
@@ -34,9 +34,7 @@ StepResult update_replica(Worker& worker, const StepTotals& totals, double norm)
 
 // Starts the sum of x over the ranks in pieces of so many MiB, which travel one behind the other; with bf16 on the wire when `narrow`.
 std::vector<Pending> all_reduce_in_pieces(Communicator& comm, const Tensor& x, double mib, bool narrow);
-// x /= n.
-void divide_by(const Tensor& x, int n);
-// The same, charged to the clock.
+// x /= n, charged to the clock.
 void divide_by(Worker& worker, const Tensor& x, int n);
 
 }  // namespace starling

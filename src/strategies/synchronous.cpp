@@ -220,15 +220,13 @@ class Synchronous : public Strategy {
     const double bytes = 3.0 * static_cast<double>(touched_[t].tokens * p.shape[1] * element_);
     w.clock().begin({Work::memory, 0, bytes});  // of making the rows, below
     w.clock().end();
-    if (w.clock().timing_only())
-      row_exchanges_[t] = RowExchange::start_phantom(w.comm(), Tensor::phantom(p.shape, w.parameters().values().dtype()),
-                                                     routes_[t] == Route::assumed_sparse ? 8 / element_ : 1, counts);
-    else if (routes_[t] == Route::rows)
-      row_exchanges_[t] = RowExchange::start_rows(w.comm(), p.gradient, touched_[t].touched, counts);
+    FlatOps& flat = w.parameters().backend().flat();
+    if (routes_[t] == Route::rows)
+      row_exchanges_[t] = RowExchange::start_rows(w.comm(), flat, p.gradient, touched_[t].touched, counts);
     else if (routes_[t] == Route::early)
-      row_exchanges_[t] = RowExchange::start_lookups(w.comm(), p.gradient, *p.token_gradients, touched_[t].touched, counts);
+      row_exchanges_[t] = RowExchange::start_lookups(w.comm(), flat, p.gradient, *p.token_gradients, touched_[t].touched, counts);
     else
-      row_exchanges_[t] = RowExchange::start_assumed_sparse(w.comm(), p.gradient, *p.token_gradients, tables_[t].output, counts);
+      row_exchanges_[t] = RowExchange::start_assumed_sparse(w.comm(), flat, p.gradient, *p.token_gradients, tables_[t].output, counts);
   }
 
   // Waits for bucket b; then its gradient is summed where it is owned.

@@ -1,9 +1,6 @@
 #include "tensor/tensor.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 namespace starling {
@@ -32,37 +29,8 @@ std::string Shape::text() const {
   return s + "]";
 }
 
-// Large blocks come straight from the system: zero without being touched, and given back when they are freed.
-constexpr int64_t kMapped = int64_t{1} << 20;
-
-Storage::Storage(int64_t bytes) : bytes_(bytes) {
-  void* memory = nullptr;
-  if (bytes >= kMapped) {
-    memory = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) memory = nullptr;
-    if (memory) madvise(memory, static_cast<size_t>(bytes), MADV_HUGEPAGE);  // a hint: failure changes nothing but speed
-  } else {
-    const size_t rounded = std::max<size_t>(static_cast<size_t>(bytes + 63) / 64 * 64, 64);
-    memory = std::aligned_alloc(64, rounded);
-    if (memory) std::memset(memory, 0, rounded);
-  }
-  if (memory == nullptr)
-    throw Error(
-        fmt::format("out of memory: {} MiB were asked for; use smaller batches (--batch-size, --batch-tokens, train.micro-batch-tokens), "
-                    "shorter sentences or a smaller model",
-                    bytes >> 20));
-  data_ = static_cast<std::byte*>(memory);
-}
-
-Storage::~Storage() {
-  if (bytes_ >= kMapped)
-    munmap(data_, static_cast<size_t>(bytes_));
-  else
-    std::free(data_);
-}
-
-Tensor::Tensor(const Shape& shape, DType dtype) : shape_(shape), dtype_(dtype) {
-  storage_ = std::make_shared<Storage>(shape.count() * size_of(dtype));
+Tensor::Tensor(const Shape& shape, DType dtype, Memory& memory) : shape_(shape), dtype_(dtype) {
+  storage_ = std::make_shared<Storage>(shape.count() * size_of(dtype), memory);
   data_ = storage_->data();
 }
 
@@ -92,10 +60,54 @@ Tensor Tensor::slice(int64_t begin, const Shape& shape) const {
   return Tensor(storage_, data_ ? data_ + begin * size_of(dtype_) : nullptr, shape, dtype_);
 }
 
-void Tensor::zero() const { std::memset(data_, 0, bytes()); }
+void Tensor::zero() const { memory().zero(data_, bytes()); }
+
+void Tensor::copy_from(const Tensor& x) const {
+  CHECK(x.dtype_ == dtype_ && x.count() == count(), "copy of {} {} to {} {}", name_of(x.dtype_), x.shape_.text(), name_of(dtype_),
+        shape_.text());
+  Memory &to = memory(), &from = x.memory();
+  if (&to == &from) return to.copy(data_, x.data_, bytes());
+  CHECK(to.host() || from.host(), "a copy of {} between two memories that are not the host's", shape_.text());
+  from.host() ? to.upload(data_, x.data_, bytes()) : from.download(data_, x.data_, bytes());
+}
+
+Tensor Tensor::clone() const {
+  Tensor copy(shape_, dtype_, memory());
+  copy.copy_from(*this);
+  return copy;
+}
+
+void Tensor::upload(std::span<const std::byte> all) const {
+  CHECK(static_cast<int64_t>(all.size()) == bytes(), "{} bytes for {} {}", all.size(), name_of(dtype_), shape_.text());
+  memory().upload(data_, all.data(), bytes());
+}
+
+std::vector<std::byte> Tensor::download() const {
+  std::vector<std::byte> all(static_cast<size_t>(bytes()));
+  memory().download(all.data(), data_, bytes());
+  return all;
+}
+
+void Tensor::swap_elements(const Tensor& x) const {
+  CHECK(x.dtype_ == dtype_ && x.count() == count() && &x.memory() == &memory(), "{} {} cannot be swapped with {} {}", name_of(dtype_),
+        shape_.text(), name_of(x.dtype_), x.shape_.text());
+  // In pieces, so that no second copy of a model is made.
+  constexpr int64_t kPiece = int64_t{1} << 18;
+  const Tensor spare({std::min(kPiece, count())}, dtype_, memory());
+  for (int64_t at = 0; at < count(); at += kPiece) {
+    const Shape piece{std::min(kPiece, count() - at)};
+    const Tensor a = slice(at, piece), b = x.slice(at, piece), c = spare.slice(0, piece);
+    c.copy_from(a), a.copy_from(b), b.copy_from(c);
+  }
+}
 
 std::vector<double> Tensor::to_doubles() const {
   std::vector<double> out(count());
+  if (!memory().host()) {
+    const Tensor here(shape_, dtype_);
+    here.copy_from(*this);
+    return here.to_doubles();
+  }
   for (int64_t i = 0; i < count(); ++i) {
     switch (dtype_) {
       case DType::f32:
@@ -123,6 +135,11 @@ std::vector<double> Tensor::to_doubles() const {
 
 void Tensor::from_doubles(std::span<const double> values) const {
   CHECK(static_cast<int64_t>(values.size()) == count(), "{} values for {}", values.size(), shape_.text());
+  if (!memory().host()) {
+    const Tensor here(shape_, dtype_);
+    here.from_doubles(values);
+    return copy_from(here);
+  }
   for (int64_t i = 0; i < count(); ++i) {
     switch (dtype_) {
       case DType::f32:
@@ -151,9 +168,9 @@ Tensor Arena::allocate(const Shape& shape, DType dtype) {
   constexpr int64_t chunk_bytes = int64_t{8} << 20;
   const int64_t bytes = (shape.count() * size_of(dtype) + 127) / 64 * 64;  // one spare cache line: kernels may read past a row
   while (at_.chunk < chunks_.size() && at_.offset + bytes > chunks_[at_.chunk]->bytes()) at_ = {at_.chunk + 1, 0};
-  if (at_.chunk == chunks_.size()) chunks_.push_back(std::make_shared<Storage>(std::max({chunk_bytes, bytes, capacity() / 8})));
+  if (at_.chunk == chunks_.size()) chunks_.push_back(std::make_shared<Storage>(std::max({chunk_bytes, bytes, capacity() / 8}), *memory_));
   const auto& storage = chunks_[at_.chunk];
-  std::byte* data = storage->data() + at_.offset;
+  std::byte* data = storage->data() ? storage->data() + at_.offset : nullptr;
   at_.offset += bytes;
   return Tensor(storage, data, shape, dtype);
 }
@@ -163,7 +180,7 @@ void Arena::release(Mark m) {
   if (m.chunk != 0 || m.offset != 0 || chunks_.size() < 2) return;
   const int64_t total = capacity();
   chunks_.clear();
-  chunks_.push_back(std::make_shared<Storage>(total));
+  chunks_.push_back(std::make_shared<Storage>(total, *memory_));
 }
 
 int64_t Arena::capacity() const {

@@ -1,5 +1,6 @@
 // Tensors: cheap handles on 64-byte aligned storage, rows contiguous, at most four dimensions. A Tensor never owns more than
-// a share of its storage, so views cost nothing; elements are reached through data<T>(), which checks the type.
+// a share of its storage, so views cost nothing. It knows the memory that it lies in; the elements of one in the host's are reached
+// through data<T>(), which checks type and memory.
 #pragma once
 
 #include <array>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "tensor/memory.h"
 
 namespace starling {
 
@@ -86,34 +88,37 @@ class Shape {
   int rank_ = 0;
 };
 
-// One aligned allocation, filled with zeros; large ones ask for huge pages.
+// One aligned allocation, filled with zeros.
 class Storage {
  public:
-  explicit Storage(int64_t bytes);
-  ~Storage();
+  explicit Storage(int64_t bytes, Memory& memory = host_memory()) : memory_(memory), data_(memory.allocate(bytes)), bytes_(bytes) {}
+  ~Storage() { memory_.release(data_, bytes_); }
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
   std::byte* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
+  Memory& memory() const { return memory_; }
 
  private:
-  std::byte* data_ = nullptr;
-  int64_t bytes_ = 0;
+  Memory& memory_;
+  std::byte* data_;
+  int64_t bytes_;
 };
 
 class Tensor {
  public:
   Tensor() = default;
   // Owned, zeroed.
-  Tensor(const Shape& shape, DType dtype);
+  Tensor(const Shape& shape, DType dtype, Memory& memory = host_memory());
   Tensor(std::shared_ptr<Storage> storage, std::byte* data, const Shape& shape, DType dtype)
       : storage_(std::move(storage)), data_(data), shape_(shape), dtype_(dtype) {}
 
-  // A tensor without storage, which stands for one of its size; views of it are phantoms too, and its elements must not be touched.
-  static Tensor phantom(const Shape& shape, DType dtype) { return Tensor(nullptr, nullptr, shape, dtype); }
-
-  // False for an empty handle and for a phantom.
-  explicit operator bool() const { return data_ != nullptr; }
+  // False for an empty handle.
+  explicit operator bool() const { return storage_ != nullptr; }
+  // Of a tensor that is no empty handle.
+  Memory& memory() const { return storage_->memory(); }
+  // Whether it has elements at all, or only stands for a tensor of its size (no_memory).
+  bool has_elements() const { return data_ != nullptr; }
   const Shape& shape() const { return shape_; }
   int64_t dim(int i) const { return shape_[i]; }
   int64_t rows() const { return shape_[0]; }
@@ -121,11 +126,13 @@ class Tensor {
   int64_t count() const { return shape_.count(); }
   int64_t bytes() const { return count() * size_of(dtype_); }
   DType dtype() const { return dtype_; }
+  // Its address in its memory; null without elements.
   std::byte* raw() const { return data_; }
 
   template <class T>
   T* data() const {
     CHECK(dtype_of<T>() == dtype_, "tensor is {}, asked for {}", name_of(dtype_), name_of(dtype_of<T>()));
+    CHECK(!storage_ || storage_->memory().host(), "the host asks for the elements of a tensor {} that lies elsewhere", shape_.text());
     return reinterpret_cast<T*>(data_);
   }
   // The same elements under another shape of equal count.
@@ -138,6 +145,15 @@ class Tensor {
   // Elements [begin, begin + shape.count()) of the flat buffer.
   Tensor slice(int64_t begin, const Shape& shape) const;
   void zero() const;
+  // The elements of another tensor of the same type and count, which may lie in another memory; one of the two is the host's then.
+  void copy_from(const Tensor& other) const;
+  // A tensor of its own with the same elements, in the same memory.
+  Tensor clone() const;
+  // The elements as bytes, in the host's order: from a file, to a file.
+  void upload(std::span<const std::byte> bytes) const;
+  std::vector<std::byte> download() const;
+  // Exchanges the elements of two tensors of the same type and count, in one memory.
+  void swap_elements(const Tensor& other) const;
   // Widening or rounding copies from and to double, for tests, files and initialisation.
   std::vector<double> to_doubles() const;
   void from_doubles(std::span<const double> values) const;
@@ -167,6 +183,7 @@ inline bf16 round_to_bf16(float f) {
 // Memory comes in chunks; releasing everything melts them into one, so that after a few steps nothing is lost between them.
 class Arena {
  public:
+  explicit Arena(Memory& memory = host_memory()) : memory_(&memory) {}
   Tensor allocate(const Shape& shape, DType dtype);
   struct Mark {
     size_t chunk = 0;
@@ -178,6 +195,7 @@ class Arena {
   int64_t capacity() const;
 
  private:
+  Memory* memory_;
   std::vector<std::shared_ptr<Storage>> chunks_;
   Mark at_;
 };

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "backend/cpu/product_times.h"
+#include "backend/idle.h"
 #include "comm/threads.h"
 #include "data/batches.h"
 #include "decode/model_directory.h"
@@ -66,12 +67,12 @@ Calibration rates_of(Replica& replica, double step, double forward, double backw
 class Bench {
  public:
   Bench(const BenchDistributedOptions& options, World& world)
-      : o_(options), world_(world), comm_(*world.comm), timing_only_(world.clock->timing_only()) {
+      : o_(options), world_(world), comm_(*world.comm) {
     const bool divide = o_.train.threads == 0 && comm_.size() > 1 && !world.simulated;
     backend_ = backend_for_precision(o_.train.precision, divide ? threads_for_rank(comm_) : o_.train.threads);
     const ModelVocabulary vocabulary{o_.train.vocabulary, o_.train.vocabulary};
-    model_ = timing_only_ ? make_phantom_model(o_.train.model, vocabulary, *backend_)
-                          : make_model(o_.train.model, vocabulary, *backend_, o_.train.seed, true);
+    if (!world.computes) backend_ = std::make_unique<IdleBackend>(backend_->activation(), backend_->parameter());
+    model_ = make_model(o_.train.model, vocabulary, *backend_, o_.train.seed, true);
     options_.optimizer.learning_rate = 1e-4;
     options_.strategy = o_.strategy;
     local_.comm = make_local_world().comm;
@@ -145,7 +146,6 @@ class Bench {
     int64_t now_ns() const override { return clock_.now_ns(); }
     void begin(const Work& work) override { clock_.begin(work); }
     void end() override { clock_.end(); }
-    bool timing_only() const override { return clock_.timing_only(); }
     void sleep_until(int64_t ns) override { clock_.sleep_until(ns); }
 
    private:
@@ -227,7 +227,7 @@ class Bench {
 
     const auto plan = make_strategy(o_.strategy, model_->parameters(), {}, comm_.rank(), comm_.size());
     const Tensor gradients = model_->parameters().gradients();
-    if (!timing_only_) gradients.zero();
+    gradients.zero();
     const int times = 3;
     for (int i = -1; i < times; ++i) {
       barrier();
@@ -261,7 +261,6 @@ class Bench {
   const BenchDistributedOptions& o_;
   World& world_;
   Communicator& comm_;
-  bool timing_only_;
   World local_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Model> model_;

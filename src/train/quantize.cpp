@@ -54,7 +54,7 @@ struct Entropy {
 
 Entropy cross_entropy(Model& model, const std::vector<Batch>& batches) {
   Entropy total;
-  Arena arena;
+  Arena arena(model.parameters().backend().memory());
   for (const Batch& batch : batches) {
     arena.release({});
     Tape tape(model.parameters(), arena, false);

@@ -1,6 +1,5 @@
 #include "train/rank_state.h"
 
-#include <cstring>
 
 #include "base/error.h"
 
@@ -14,7 +13,7 @@ void copy_ranges(const Tensor& part, const Tensor& whole, const std::vector<Rang
   int64_t at = 0;
   for (const Range& r : ranges) {
     const Tensor a = part.slice(at, Shape{r.count()}), b = whole.slice(r.begin, Shape{r.count()});
-    std::memcpy(to_part ? a.raw() : b.raw(), to_part ? b.raw() : a.raw(), static_cast<size_t>(a.bytes()));
+    to_part ? a.copy_from(b) : b.copy_from(a);
     at += r.count();
   }
 }
@@ -25,7 +24,7 @@ const NamedBytes* saved_as(const SafetensorsFile* file, const std::string& name,
   return saved && static_cast<int64_t>(saved->data.size()) == t.bytes() ? saved : nullptr;
 }
 
-void copy(const Tensor& to, const NamedBytes& from) { std::memcpy(to.raw(), from.data.data(), from.data.size()); }
+void copy(const Tensor& to, const NamedBytes& from) { to.upload(std::as_bytes(from.data)); }
 
 }  // namespace
 
@@ -62,7 +61,7 @@ void RankState::scatter_optimizer(const NamedTensors& all) {
   for (size_t i = 0; i < own.size(); ++i) {
     const Tensor& mine = own[i].second;
     if (!in_shards) {
-      if (first()) std::memcpy(mine.raw(), all[i].second.raw(), static_cast<size_t>(mine.bytes()));
+      if (first()) mine.copy_from(all[i].second);
       comm_.broadcast(mine, 0).wait(kPatience);
       continue;
     }
@@ -114,7 +113,7 @@ NamedTensors RankState::gather_own() {
     for (int r = 0; r < comm_.size(); ++r) {
       const Tensor& copy = all.emplace_back(fmt::format("rank{}.{}", r, name), Tensor(mine.shape(), mine.dtype())).second;
       if (r == 0)
-        std::memcpy(copy.raw(), mine.raw(), static_cast<size_t>(mine.bytes()));
+        copy.copy_from(mine);
       else
         comm_.receive(copy, r, kStateTag).wait(kPatience);
     }

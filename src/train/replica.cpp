@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace starling {
 namespace {
@@ -21,13 +20,10 @@ Replica::Replica(Model& model, const StepOptions& options, World& world)
       world_(world),
       strategy_(make_strategy(options.strategy, model.parameters(), exchanged_tables(model), world.comm->rank(), world.comm->size())),
       cost_(model, strategy_->buckets()),
-      optimizer_(model.parameters().backend(), options.optimizer,
-                 world.clock->timing_only() ? std::vector<Range>{} : strategy_->owned(world.comm->rank())),
+      optimizer_(model.parameters().backend(), options.optimizer, strategy_->owned(world.comm->rank())),
+      arena_(model.parameters().backend().memory()),
       tracker_(model.parameters(), strategy_->buckets()) {
-  if (options.optimizer.ema > 0 && comm().rank() == 0 && !clock().timing_only()) {
-    average_ = Tensor(model.parameters().values().shape(), model.parameters().values().dtype());
-    std::memcpy(average_.raw(), model.parameters().values().raw(), average_.bytes());
-  }
+  if (options.optimizer.ema > 0 && comm().rank() == 0) average_ = model.parameters().values().clone();
   begin();
 }
 
@@ -60,7 +56,7 @@ void Replica::gradients(const Calls& calls) {
   sums.reward = refinement_->reward, sums.samples = refinement_->samples, sums.distinct = refinement_->distinct;
   tracker_.restart([](size_t) {});
   for (size_t i = 0; i < share_.size(); ++i) compute(*share_[i], i < references_, i + 1 == share_.size(), sums, calls);
-  if (!clock().timing_only()) parameters().complete_gradients();  // before a strategy may begin to exchange them
+  parameters().complete_gradients();  // before a strategy may begin to exchange them
   if (share_.empty()) calls.totals(sums), tracker_.restart(calls.ready);
   tracker_.complete_rest();
 }
@@ -76,7 +72,10 @@ void Replica::compute(const Batch& batch, bool counted, bool last, StepTotals& s
   std::vector<Parameter*> complete;
   tape.on_gradient_ready = [&](Parameter& p) { complete.push_back(&p); };
   LossSums loss;
-  clock().spend(cost_.forward(source, target), [&] { loss = model_.loss(tape, batch, options_.label_smoothing); });
+  const bool computes = parameters().values().has_elements();
+  clock().spend(cost_.forward(source, target), [&] {
+    if (computes) loss = model_.loss(tape, batch, options_.label_smoothing);
+  });
   sums.clipped += static_cast<double>(loss.clipped), sums.clippable += static_cast<double>(loss.clippable);
   if (counted) {
     sums.smoothed += batch.weights.empty() ? loss.smoothed : loss.nll, sums.nll += loss.nll;
@@ -110,10 +109,10 @@ void Replica::compute(const Batch& batch, bool counted, bool last, StepTotals& s
     tape.on_gradient_ready = [&](Parameter& p) { tracker_.complete(p); };
     begin_piece(0);
     for (const Parameter* p : complete) tracker_.complete(*p);
-    if (clock().timing_only())
-      tracker_.complete_rest();
-    else
+    if (computes)
       tape.backward();
+    else
+      tracker_.complete_rest();
     end_piece();
     tracker_.set_ready(calls.ready);
   }
@@ -168,7 +167,7 @@ SwappedParameters::~SwappedParameters() {
   if (other_) swap();
 }
 void SwappedParameters::swap() {
-  std::swap_ranges(store_.values().raw(), store_.values().raw() + store_.values().bytes(), other_.raw());
+  store_.values().swap_elements(other_);
   store_.changed();
 }
 

@@ -27,7 +27,7 @@ struct StepOptions {
 
 class Replica : private Worker {
  public:
-  // world: one for all of this rank; a model without storage (make_phantom_model) is only timed.
+  // world: one for all of this rank; a model on an idle backend is only timed.
   Replica(Model& model, const StepOptions& options, World& world);
 
   // One update, of all ranks together: this rank's share of the global batch in micro-batches (possibly none); the gradient is the sum over

@@ -413,7 +413,7 @@ class Trainer {
 
   // Replicas must be equal bit for bit; a rank that computes wrongly shows here.
   void compare_replicas() {
-    if (comm().size() == 1 || world_.clock->timing_only() || diverges()) return;
+    if (comm().size() == 1 || diverges()) return;
     Sha256 hash;
     const Tensor& values = model_->parameters().values();
     // A rank that only serves has current values for its own part alone.
@@ -701,7 +701,7 @@ class Trainer {
       const NamedBytes& saved = training.at(name);
       if (static_cast<int64_t>(saved.data.size()) != t.bytes())
         throw DataError(fmt::format("{}: tensor {} has {} bytes instead of {}", training.path(), name, saved.data.size(), t.bytes()));
-      std::memcpy(t.raw(), saved.data.data(), saved.data.size());
+      t.upload(std::as_bytes(saved.data));
     };
     NamedTensors optimizer;
     for (const auto& [name, tensor] : replica_->optimizer().state()) {
@@ -710,11 +710,11 @@ class Trainer {
     }
     const Tensor& average = replica_->average();
     if (training.find("parameters")) {  // then the file of weights holds their moving average
-      if (average) std::memcpy(average.raw(), model_->parameters().values().raw(), average.bytes());
+      if (average) average.copy_from(model_->parameters().values());
       restore("parameters", model_->parameters().values());
       model_->parameters().changed();
     } else if (average) {  // train.ema was turned on since: the average begins here
-      std::memcpy(average.raw(), model_->parameters().values().raw(), average.bytes());
+      average.copy_from(model_->parameters().values());
     }
     return optimizer;
   }

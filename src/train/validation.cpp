@@ -64,7 +64,7 @@ Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies
 
 double Validator::cross_entropy(Model& model, Communicator& comm) const {
   const Tensor total({2}, DType::f64);  // negative log-likelihood, tokens
-  Arena arena;
+  Arena arena(model.parameters().backend().memory());
   for (size_t i = static_cast<size_t>(comm.rank()); i < batches_.size(); i += static_cast<size_t>(comm.size())) {
     arena.release({});
     Tape tape(model.parameters(), arena, false);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "backend/idle.h"
 #include "tests/strategies/training.h"
 
 namespace starling {
@@ -48,12 +49,13 @@ struct AsynchronousTrace {
 };
 
 inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
-  const auto backend = make_backend(run.backend, 1);
+  auto backend = make_backend(run.backend, 1);
   ModelConfig config = model_preset("transformer-tiny");
   config.width = 16, config.feed_forward = 32, config.heads = 2, config.encoder_layers = 1, config.decoder_layers = 1;
   config.dropout = 0.1, config.attention_dropout = 0.1, config.feed_forward_dropout = 0.1, config.tied_embeddings = "all";
-  const bool phantom = world.clock->timing_only();
-  const auto model = phantom ? make_phantom_model(config, {400, 400}, *backend) : make_model(config, {400, 400}, *backend, run.seed, true);
+  const bool idle = !world.computes;
+  if (idle) backend = std::make_unique<IdleBackend>(backend->activation(), backend->parameter());
+  const auto model = make_model(config, {400, 400}, *backend, run.seed, true);
   StepOptions options;
   options.strategy = run.strategy, options.optimizer.warmup = 5, options.optimizer.learning_rate = run.rate;
   options.optimizer.optimizer = run.optimizer, options.optimizer.clip_norm = run.clip, options.max_steps = run.max_steps;
@@ -89,7 +91,7 @@ inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
     Tape tape(model->parameters(), replica.arena(), false);
     return model->loss(tape, other, 0).nll / static_cast<double>(other.target.count());
   };
-  if (!phantom && rank == 0) trace.loss_before = loss_of_other();
+  if (!idle && rank == 0) trace.loss_before = loss_of_other();
   trace.flat = model->parameters().values().count();
   for (int64_t step = run.resume_updates;; ++step) {
     if (rank < workers && run.leave_after > 0 && step == run.leave_after) break;
@@ -118,9 +120,9 @@ inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
   }
   trace.updates = replica.steps();
   if (rank < workers && apart) {
-    if (!phantom) trace.looked = replica.deployed(false).to_doubles();
+    if (!idle) trace.looked = replica.deployed(false).to_doubles();
     if (rank == 0) trace.state = replica.strategy_state();
-    if (rank == 0 && !phantom) {
+    if (rank == 0 && !idle) {
       model->parameters().values().from_doubles(trace.looked);
       model->parameters().changed();
       trace.loss_after = loss_of_other();

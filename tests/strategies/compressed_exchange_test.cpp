@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 
+#include "backend/idle.h"
 #include "base/random.h"
 #include "sim/simulate.h"
 #include "tests/strategies/plain_worker.h"
@@ -20,6 +21,7 @@ using Values = std::vector<double>;
 class Exchanger : public PlainWorker {
  public:
   Exchanger(World& world, const std::string& backend) : PlainWorker(world, 0, 1, backend) {}
+  Exchanger(World& world, std::unique_ptr<Backend> backend) : PlainWorker(world, 0, 1, std::move(backend)) {}
 };
 
 const std::vector<NamedRange> kTensors = {{"embedding", {0, 20000}}, {"bias", {20000, 20100}}, {"weight", {20112, 29000}}};
@@ -232,10 +234,10 @@ TEST(CompressedExchange, IsChargedInVirtualTime) {
     on_ranks(
         4,
         [&](World& world) {
-          Exchanger w(world, "cpu:f32");
+          Exchanger w(world, timing_only ? std::make_unique<IdleBackend>(DType::f32, DType::f32) : make_backend("cpu:f32", 1));
           CompressedExchange e(options("top-k", "bf16"), kTensors, DType::f32, 4);
-          const Tensor x = timing_only ? Tensor::phantom({kFlat}, DType::f32) : random_tensor(0, 0, DType::f32);
-          const Tensor residual = timing_only ? Tensor::phantom({kFlat}, DType::f32) : Tensor({kFlat}, DType::f32);
+          const Tensor x = timing_only ? Tensor({kFlat}, DType::f32, no_memory()) : random_tensor(0, 0, DType::f32);
+          const Tensor residual = timing_only ? Tensor({kFlat}, DType::f32, no_memory()) : Tensor({kFlat}, DType::f32);
           EXPECT_EQ(e.start(w, {x, residual, {}, 0.02}), "");
           e.finish(w);
         },

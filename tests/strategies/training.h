@@ -33,7 +33,10 @@ inline ModelConfig small_model(const std::string& preset, const std::string& tie
   ModelConfig config = model_preset(preset);
   config.width = 16, config.feed_forward = 32, config.encoder_layers = 1, config.decoder_layers = 1;
   config.dropout = 0.1, config.attention_dropout = 0.1, config.feed_forward_dropout = 0.1;
-  if (preset.starts_with("transformer")) config.heads = 2, config.tied_embeddings = tied;
+  if (preset.starts_with("transformer"))
+    config.heads = 2, config.tied_embeddings = tied;
+  else
+    config.decoder_layers = 2;
   return config;
 }
 
@@ -92,6 +95,7 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
     trace.norms.push_back(result.gradient_norm), trace.rates.push_back(result.learning_rate);
     trace.tokens.push_back(result.totals.tokens);
   }
+  if (replica.strategy().alone()) replica.leave();
   const auto bytes = [](const Tensor& t) { return std::vector<std::byte>(t.raw(), t.raw() + t.bytes()); };
   trace.values = bytes(model->parameters().values());
   if (const auto state = replica.optimizer().state(); state.size() == 2)

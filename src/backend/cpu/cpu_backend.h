@@ -28,6 +28,7 @@ class CpuBackend final : public Backend {
   DType parameter() const override { return DType::f32; }
   int threads() const override { return threads_; }
   bool multiplies_int8() const override { return products_.multiplies_int8(); }
+  FlatOps& flat() override { return *flat_; }
 
   // cpu.cpp: matrix products
   std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) override;
@@ -141,6 +142,7 @@ class CpuBackend final : public Backend {
   const kernels::Table& wide_;     // for f32
   const kernels::CompressionTable& compression_ = compression_table();
   Products products_;
+  std::unique_ptr<FlatOps> flat_ = make_host_flat_ops(threads_);
   Arena int8_arena_;  // working memory of one 8-bit product
   std::vector<std::unique_ptr<Storage>> scratch_;
   std::vector<float> signal_, partial_;

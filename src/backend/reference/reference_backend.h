@@ -2,6 +2,7 @@
 // backend/backend.h.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "backend/backend.h"
@@ -14,6 +15,7 @@ class ReferenceBackend final : public Backend {
   std::string describe() const override { return "reference (f64, naive)"; }
   DType activation() const override { return DType::f64; }
   DType parameter() const override { return DType::f64; }
+  FlatOps& flat() override { return *flat_; }
 
   // reference.cpp: matrix products
   std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) override;
@@ -80,6 +82,7 @@ class ReferenceBackend final : public Backend {
   static void clear(const Tensor& t, int64_t column, int64_t D);
   static std::vector<double> probabilities(const AttentionInput&, const AttentionLayout&, size_t b, int64_t h, int64_t i, int64_t dh,
                                            const Tensor& lse, bool store);
+  std::unique_ptr<FlatOps> flat_ = make_host_flat_ops(1);
 };
 
 }  // namespace starling

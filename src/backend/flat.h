@@ -1,0 +1,69 @@
+// Arithmetic of strategies on flat buffers and on rows of gradients: merges, outer steps, residuals, divisions, rows on the wire. All
+// tensors of a call are of parameter type and in the backend's memory. Element by element without fused multiply-adds, so results depend
+// neither on threads nor on instructions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "tensor/tensor.h"
+
+namespace starling {
+
+enum class Write : bool { overwrite, accumulate };
+
+// Of the value of a replica from where its block began, merged + momentum * step: periodic merging (strategies/periodic.cpp).
+struct Displacement {
+  Tensor value, merged, step;  // step may be empty
+  double momentum = 0;         // 0: blocks begin at the merged model itself
+  Tensor displacement;         // out
+  Tensor sent;                 // out: a copy of value; may be empty
+};
+
+// The outer step of a merge: with move = rate * sum, and step = momentum * step + move taking its place where there is one,
+//   merged += move, then += anchor * move;  start = merged + ahead * move
+// and the replica goes on from start, or, where it has gone on since it sent: start + (value - sent), or the mixture
+// keep * value + (1 - keep) * start.
+struct OuterStep {
+  Tensor sum;            // of the displacements, over the ranks
+  Tensor value, merged;  // in and out
+  Tensor step;           // in and out; may be empty
+  Tensor sent;           // may be empty: value becomes start
+  double rate = 1, momentum = 0, anchor = 0, ahead = 0;
+  bool corrected = false;  // with sent: the first of the two
+  double keep = 0;
+};
+
+class FlatOps {
+ public:
+  virtual ~FlatOps() = default;
+  // x /= n.
+  virtual void divide(const Tensor& x, double n) = 0;
+  // y = factor * x, or y += factor * x; y may be x.
+  virtual void scale(const Tensor& x, double factor, const Tensor& y, Write) = 0;
+  // y = x, one of them f32 and the other bf16 (rounded to nearest even).
+  virtual void convert(const Tensor& x, const Tensor& y) = 0;
+  virtual void displacement(const Displacement&) = 0;
+  virtual void outer_step(const OuterStep&) = 0;
+  // gradient += factor * gradient^2 * (now - then): delay compensation (Zheng et al. 2017).
+  virtual void compensate(const Tensor& gradient, const Tensor& now, const Tensor& then, double factor) = 0;
+  // y = decay * residual + x, or, with a velocity, decay * residual + (momentum * velocity + x); both become zero. Returns the index of an
+  // element of y that is not finite, or -1.
+  virtual int64_t collect(const Tensor& x, const Tensor& residual, double decay, const Tensor& velocity, double momentum,
+                          const Tensor& y) = 0;
+
+  // Rows on the wire, y [n, front + D]: the row's number in the first of the `front` elements before its D values (exact up to 2^24 in
+  // f32). y[i] = (number[i], x[row[i]]), or x[i] where row is empty, or zeros where x is an empty handle.
+  virtual void pack_rows(const Tensor& x, std::span<const int32_t> row, std::span<const int32_t> number, int64_t front,
+                         const Tensor& y) = 0;
+  // The values of y[place[i]] += x[i], in order.
+  virtual void add_to_rows(const Tensor& x, std::span<const int32_t> place, int64_t front, const Tensor& y) = 0;
+  // x[number of y[i]] += the values of y[i], in order.
+  virtual void add_rows(const Tensor& y, int64_t front, const Tensor& x) = 0;
+};
+
+// For tensors in the host's memory, f32 or f64.
+std::unique_ptr<FlatOps> make_host_flat_ops(int threads);
+
+}  // namespace starling

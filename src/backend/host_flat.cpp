@@ -1,0 +1,185 @@
+// Compiled for the oldest instruction set alone: these loops wait for memory, and so no compiler contracts a product and a sum.
+#include <cmath>
+#include <cstring>
+
+#include "backend/flat.h"
+
+namespace starling {
+namespace {
+
+constexpr int64_t kFew = 16384;  // elements that are not worth a second thread
+
+template <class F>
+void by_type(DType type, F f) {
+  if (type == DType::f64) return f(double{});
+  CHECK(type == DType::f32, "flat buffers are {}", name_of(type));
+  f(float{});
+}
+
+template <class T>
+T* elements(const Tensor& t) {
+  return t ? t.data<T>() : nullptr;
+}
+
+class HostFlatOps : public FlatOps {
+ public:
+  explicit HostFlatOps(int threads) : threads_(threads) {}
+
+  void divide(const Tensor& x, double n) override {
+    by_type(x.dtype(), [&]<class T>(T) {
+      T* const p = x.data<T>();
+      const T divisor = static_cast<T>(n);
+      each(x.count(), [=](int64_t i) { p[i] /= divisor; });
+    });
+  }
+
+  void scale(const Tensor& x, double factor, const Tensor& y, Write write) override {
+    require(x, y);
+    by_type(x.dtype(), [&]<class T>(T) {
+      const T* const from = x.data<T>();
+      T* const to = y.data<T>();
+      const T f = static_cast<T>(factor);
+      if (write == Write::accumulate)
+        each(x.count(), [=](int64_t i) { to[i] += f * from[i]; });
+      else
+        each(x.count(), [=](int64_t i) { to[i] = f * from[i]; });
+    });
+  }
+
+  void convert(const Tensor& x, const Tensor& y) override {
+    CHECK(x.count() == y.count(), "conversion of {} to {}", x.shape().text(), y.shape().text());
+    if (y.dtype() == DType::bf16) {
+      const float* const from = x.data<float>();
+      bf16* const to = y.data<bf16>();
+      each(x.count(), [=](int64_t i) { to[i] = round_to_bf16(from[i]); });
+    } else {
+      const bf16* const from = x.data<bf16>();
+      float* const to = y.data<float>();
+      each(x.count(), [=](int64_t i) { to[i] = widen(from[i]); });
+    }
+  }
+
+  void displacement(const Displacement& d) override {
+    require(d.value, d.displacement), require(d.merged, d.displacement);
+    by_type(d.value.dtype(), [&]<class T>(T) {
+      const T *const value = d.value.data<T>(), *const merged = d.merged.data<T>(), *const step = elements<T>(d.step);
+      T *const out = d.displacement.data<T>(), *const sent = elements<T>(d.sent);
+      const T momentum = static_cast<T>(d.momentum);
+      if (step && d.momentum != 0)
+        each(d.value.count(), [=](int64_t i) { out[i] = value[i] - (merged[i] + momentum * step[i]); });
+      else
+        each(d.value.count(), [=](int64_t i) { out[i] = value[i] - merged[i]; });
+    });
+    if (d.sent) d.sent.copy_from(d.value);
+  }
+
+  void outer_step(const OuterStep& o) override {
+    require(o.sum, o.value), require(o.merged, o.value);
+    by_type(o.value.dtype(), [&]<class T>(T) {
+      const T* const sum = o.sum.data<T>();
+      T *const value = o.value.data<T>(), *const merged = o.merged.data<T>(), *const step = elements<T>(o.step);
+      const T *const sent = elements<T>(o.sent), rate = static_cast<T>(o.rate), momentum = static_cast<T>(o.momentum);
+      const T anchor = static_cast<T>(o.anchor), ahead = static_cast<T>(o.ahead), keep = static_cast<T>(o.keep);
+      const auto merge = [=](int64_t i) {  // returns where the replica would start
+        T move = rate * sum[i];
+        if (step) move = step[i] = momentum * step[i] + move;
+        merged[i] += move;
+        if (anchor != 0) merged[i] += anchor * move;
+        return ahead != 0 ? merged[i] + ahead * move : merged[i];
+      };
+      if (!sent)
+        each(o.value.count(), [=](int64_t i) { value[i] = merge(i); });
+      else if (o.corrected)
+        each(o.value.count(), [=](int64_t i) { value[i] = merge(i) + (value[i] - sent[i]); });
+      else
+        each(o.value.count(), [=](int64_t i) { value[i] = keep * value[i] + (1 - keep) * merge(i); });
+    });
+  }
+
+  void compensate(const Tensor& gradient, const Tensor& now, const Tensor& then, double factor) override {
+    require(now, gradient), require(then, gradient);
+    by_type(gradient.dtype(), [&]<class T>(T) {
+      T* const g = gradient.data<T>();
+      const T *const a = now.data<T>(), *const b = then.data<T>(), f = static_cast<T>(factor);
+      each(gradient.count(), [=](int64_t i) { g[i] += f * g[i] * g[i] * (a[i] - b[i]); });
+    });
+  }
+
+  int64_t collect(const Tensor& x, const Tensor& residual, double decay, const Tensor& velocity, double momentum,
+                  const Tensor& y) override {
+    require(x, y), require(residual, y);
+    int64_t bad = -1;
+    by_type(x.dtype(), [&]<class T>(T) {
+      const T* const from = x.data<T>();
+      T *const rest = residual.data<T>(), *const speed = elements<T>(velocity), *const to = y.data<T>();
+      const T d = static_cast<T>(decay), m = static_cast<T>(momentum);
+      const int64_t n = x.count();
+#pragma omp parallel for schedule(static) num_threads(threads_) reduction(max : bad) if (n > kFew)
+      for (int64_t i = 0; i < n; ++i) {
+        to[i] = d * rest[i] + (speed ? m * speed[i] + from[i] : from[i]);
+        if (!std::isfinite(to[i])) bad = i;
+        rest[i] = 0;
+        if (speed) speed[i] = 0;
+      }
+    });
+    return bad;
+  }
+
+  void pack_rows(const Tensor& x, std::span<const int32_t> row, std::span<const int32_t> number, int64_t front, const Tensor& y) override {
+    const int64_t width = y.columns(), D = width - front;
+    CHECK(y.rows() == static_cast<int64_t>(number.size()) && (!x || x.columns() == D), "{} rows of {} in {}", number.size(),
+          x ? x.shape().text() : "nothing", y.shape().text());
+    by_type(y.dtype(), [&]<class T>(T) {
+      for (size_t i = 0; i < number.size(); ++i) {
+        T* const to = y.data<T>() + static_cast<int64_t>(i) * width;
+        std::memset(to, 0, static_cast<size_t>(x ? front : width) * sizeof(T));
+        to[0] = static_cast<T>(number[i]);
+        if (x)
+          std::memcpy(to + front, x.data<T>() + (row.empty() ? static_cast<int64_t>(i) : row[i]) * D, static_cast<size_t>(D) * sizeof(T));
+      }
+    });
+  }
+
+  void add_to_rows(const Tensor& x, std::span<const int32_t> place, int64_t front, const Tensor& y) override {
+    by_type(y.dtype(), [&]<class T>(T) {
+      for (size_t i = 0; i < place.size(); ++i) add_row(x.data<T>() + static_cast<int64_t>(i) * x.columns(), place[i], front, y);
+    });
+  }
+
+  void add_rows(const Tensor& y, int64_t front, const Tensor& x) override {
+    by_type(y.dtype(), [&]<class T>(T) {
+      for (int64_t i = 0; i < y.rows(); ++i) {
+        const T* const from = y.data<T>() + i * y.columns();
+        add_row(from + front, static_cast<int64_t>(from[0]), 0, x);
+      }
+    });
+  }
+
+ private:
+  static void require(const Tensor& x, const Tensor& y) {
+    CHECK(x.dtype() == y.dtype() && x.count() == y.count(), "{} {} against {} {}", name_of(x.dtype()), x.shape().text(), name_of(y.dtype()),
+          y.shape().text());
+  }
+
+  // y[row] += values, behind the first `front` elements.
+  template <class T>
+  static void add_row(const T* values, int64_t row, int64_t front, const Tensor& y) {
+    CHECK(row >= 0 && row < y.rows(), "row {} of {}", row, y.rows());
+    T* const to = y.data<T>() + row * y.columns() + front;
+    for (int64_t i = 0; i < y.columns() - front; ++i) to[i] += values[i];
+  }
+
+  template <class F>
+  void each(int64_t n, F f) const {
+#pragma omp parallel for simd schedule(static) num_threads(threads_) if (n > kFew)
+    for (int64_t i = 0; i < n; ++i) f(i);
+  }
+
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<FlatOps> make_host_flat_ops(int threads) { return std::make_unique<HostFlatOps>(threads); }
+
+}  // namespace starling

@@ -1,0 +1,41 @@
+#include "backend/idle.h"
+
+namespace starling {
+namespace {
+
+class IdleFlatOps : public FlatOps {
+ public:
+  void divide(const Tensor&, double) override {}
+  void scale(const Tensor&, double, const Tensor&, Write) override {}
+  void convert(const Tensor&, const Tensor&) override {}
+  void displacement(const Displacement&) override {}
+  void outer_step(const OuterStep&) override {}
+  void compensate(const Tensor&, const Tensor&, const Tensor&, double) override {}
+  int64_t collect(const Tensor&, const Tensor&, double, const Tensor&, double, const Tensor&) override { return -1; }
+  void pack_rows(const Tensor&, std::span<const int32_t>, std::span<const int32_t>, int64_t, const Tensor&) override {}
+  void add_to_rows(const Tensor&, std::span<const int32_t>, int64_t, const Tensor&) override {}
+  void add_rows(const Tensor&, int64_t, const Tensor&) override {}
+};
+
+}  // namespace
+
+FlatOps& IdleBackend::flat() {
+  static IdleFlatOps ops;
+  return ops;
+}
+
+std::shared_ptr<Packed> IdleBackend::pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) {
+  if (!reuse) reuse = std::make_shared<Packed>();
+  reuse->in = transposed ? w.columns() : w.rows(), reuse->out = transposed ? w.rows() : w.columns();
+  return reuse;
+}
+
+void IdleBackend::linear(const Tensor& x, const Packed& w, const Tensor&, const Tensor&, Activation, Write) {
+  product_flops_ += 2.0 * static_cast<double>(x.rows() * w.in * w.out);
+}
+
+void IdleBackend::weight_gradient(const Tensor& a, const Tensor& c, const Tensor&, Write) {
+  product_flops_ += 2.0 * static_cast<double>(a.rows() * a.columns() * c.columns());
+}
+
+}  // namespace starling

@@ -1,0 +1,66 @@
+// A backend that computes nothing and keeps nothing: its ops do nothing, its tensors have no elements. With it the same code that trains is
+// only timed, at sizes that would not fit. It counts the operations of matrix products.
+#pragma once
+
+#include <memory>
+
+#include "backend/backend.h"
+
+namespace starling {
+
+class IdleBackend : public Backend {
+ public:
+  IdleBackend(DType activation, DType parameter) : activation_(activation), parameter_(parameter) {}
+  double product_flops() const { return product_flops_; }  // so far: two for each multiply-add
+
+  std::string describe() const override { return "idle: nothing is computed"; }
+  DType activation() const override { return activation_; }
+  DType parameter() const override { return parameter_; }
+  Memory& memory() const override { return no_memory(); }
+  FlatOps& flat() override;
+
+  std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) override;
+  void linear(const Tensor& x, const Packed& w, const Tensor&, const Tensor&, Activation, Write) override;
+  std::shared_ptr<Packed> pack_int8(const Tensor& w, bool transposed, double) override { return pack(w, transposed, nullptr); }
+  void weight_gradient(const Tensor& a, const Tensor& c, const Tensor&, Write) override;
+  void column_sums(const Tensor&, const Tensor&, Write) override {}
+  void embed(std::span<const int32_t>, std::span<const int32_t>, const Tensor&, double, const Dropout&, const Tensor&) override {}
+  void embed_backward(std::span<const int32_t>, double, const Dropout&, const Tensor&, const Tensor&) override {}
+  void layer_norm(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) override {}
+  void layer_norm_backward(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Write, const Tensor&, const Tensor&,
+                           Write) override {}
+  void add_dropout(const Tensor&, const Tensor&, const Dropout&, const Tensor&) override {}
+  void dropout_backward(const Tensor&, const Dropout&, const Tensor&, Write) override {}
+  void relu_dropout_backward(const Tensor&, double, const Tensor&) override {}
+  void add(const Tensor&, const Tensor&) override {}
+  void gather_rows(const Tensor&, std::span<const int32_t>, const Tensor&, Write) override {}
+  void copy_columns(const Tensor&, int64_t, const Tensor&, int64_t, int64_t, Write) override {}
+  int64_t clamp(const Tensor&, double, const Tensor&) override { return 0; }
+  void clamp_backward(const Tensor&, double, const Tensor&, const Tensor&, Write) override {}
+  int64_t lstm_step(const LstmStep&) override { return 0; }
+  void lstm_step_backward(const LstmStepBackward&) override {}
+  void attention(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor&, const Tensor&) override {}
+  void attention_backward(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor&, const Tensor&, const Tensor&,
+                          const Tensor&) override {}
+  void attend_cached(const Tensor&, int64_t, const Tensor&, int64_t, int64_t, std::span<const int32_t>, std::span<const int32_t>, int64_t,
+                     const Tensor&, std::span<float>) override {}
+  void global_attention(const GlobalAttention&, const AttentionLayout&, const Tensor&, const Tensor&) override {}
+  void global_attention_backward(const GlobalAttention&, const AttentionLayout&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                 const Tensor&, Write, const Tensor&, Write) override {}
+  void smoothed_loss(const Tensor&, const LossRows&, const Tensor&, const Tensor&) override {}
+  void log_softmax_top_k(const Tensor&, int64_t, std::span<float>, std::span<int32_t>) override {}
+  void sample(const Tensor&, std::span<const double>, std::span<int32_t>) override {}
+  double sum_of_squares(const Tensor&) override { return 0; }
+  void adam(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const AdamStep&) override {}
+  void adagrad(const Tensor&, const Tensor&, const Tensor&, const AdagradStep&) override {}
+  void sgd(const Tensor&, const Tensor&, const SgdStep&) override {}
+  void moving_average(const Tensor&, const Tensor&, double) override {}
+  int64_t compress(const Compression&) override { return -1; }
+  void decompress(const CodeLayout&, const Tensor&, double, const Tensor&) override {}
+
+ private:
+  DType activation_, parameter_;
+  double product_flops_ = 0;
+};
+
+}  // namespace starling
