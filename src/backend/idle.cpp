@@ -30,12 +30,4 @@ std::shared_ptr<Packed> IdleBackend::pack(const Tensor& w, bool transposed, std:
   return reuse;
 }
 
-void IdleBackend::linear(const Tensor& x, const Packed& w, const Tensor&, const Tensor&, Activation, Write) {
-  product_flops_ += 2.0 * static_cast<double>(x.rows() * w.in * w.out);
-}
-
-void IdleBackend::weight_gradient(const Tensor& a, const Tensor& c, const Tensor&, Write) {
-  product_flops_ += 2.0 * static_cast<double>(a.rows() * a.columns() * c.columns());
-}
-
 }  // namespace starling

@@ -1,5 +1,5 @@
 // A backend that computes nothing and keeps nothing: its ops do nothing, its tensors have no elements. With it the same code that trains is
-// only timed, at sizes that would not fit. It counts the operations of matrix products.
+// only timed, at sizes that would not fit; inside a ProfiledBackend its products are counted.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,6 @@ namespace starling {
 class IdleBackend : public Backend {
  public:
   IdleBackend(DType activation, DType parameter) : activation_(activation), parameter_(parameter) {}
-  double product_flops() const { return product_flops_; }  // so far: two for each multiply-add
 
   std::string describe() const override { return "idle: nothing is computed"; }
   DType activation() const override { return activation_; }
@@ -20,9 +19,9 @@ class IdleBackend : public Backend {
   FlatOps& flat() override;
 
   std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) override;
-  void linear(const Tensor& x, const Packed& w, const Tensor&, const Tensor&, Activation, Write) override;
+  void linear(const Tensor&, const Packed&, const Tensor&, const Tensor&, Activation, Write) override {}
   std::shared_ptr<Packed> pack_int8(const Tensor& w, bool transposed, double) override { return pack(w, transposed, nullptr); }
-  void weight_gradient(const Tensor& a, const Tensor& c, const Tensor&, Write) override;
+  void weight_gradient(const Tensor&, const Tensor&, const Tensor&, Write) override {}
   void column_sums(const Tensor&, const Tensor&, Write) override {}
   void embed(std::span<const int32_t>, std::span<const int32_t>, const Tensor&, double, const Dropout&, const Tensor&) override {}
   void embed_backward(std::span<const int32_t>, double, const Dropout&, const Tensor&, const Tensor&) override {}
@@ -60,7 +59,6 @@ class IdleBackend : public Backend {
 
  private:
   DType activation_, parameter_;
-  double product_flops_ = 0;
 };
 
 }  // namespace starling

@@ -144,7 +144,7 @@ double step_seconds(const Config& config, Scenario scenario, const TokenStore& s
 }
 
 int64_t gradient_bytes(const Config& config, const ModelVocabulary& vocabulary) {
-  return 4 * Phantom(config, vocabulary, "f32").model->parameters().count();
+  return 4 * IdleModel(config, vocabulary).model->parameters().count();
 }
 
 NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, int workers, int64_t bytes, double step) {

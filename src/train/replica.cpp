@@ -12,6 +12,18 @@ std::vector<ExchangedTable> exchanged_tables(Model& model) {
   return tables;
 }
 
+// What stands for a batch on an idle backend: the same ops in the same order, so that gradients become complete as they would, but a batch
+// that costs the host nothing. Time is charged for the whole batch.
+Batch one_token_each(const Batch& batch) {
+  Batch one;
+  one.epoch = batch.epoch, one.index = batch.index;
+  for (const auto& [from, to] : {std::pair(&batch.source, &one.source), std::pair(&batch.target, &one.target)})
+    to->append(from->tokens.data(), from->tokens.data() + 1);
+  one.sample_ids.assign(batch.sample_ids.begin(), batch.sample_ids.begin() + 1);
+  one.weights.assign(batch.weights.begin(), batch.weights.begin() + (batch.weights.empty() ? 0 : 1));
+  return one;
+}
+
 }  // namespace
 
 Replica::Replica(Model& model, const StepOptions& options, World& world)
@@ -72,10 +84,10 @@ void Replica::compute(const Batch& batch, bool counted, bool last, StepTotals& s
   std::vector<Parameter*> complete;
   tape.on_gradient_ready = [&](Parameter& p) { complete.push_back(&p); };
   LossSums loss;
-  const bool computes = parameters().values().has_elements();
-  clock().spend(cost_.forward(source, target), [&] {
-    if (computes) loss = model_.loss(tape, batch, options_.label_smoothing);
-  });
+  const bool idle = !parameters().values().has_elements();
+  const Batch one = idle ? one_token_each(batch) : Batch();
+  const Batch& computed = idle ? one : batch;
+  clock().spend(cost_.forward(source, target), [&] { loss = model_.loss(tape, computed, options_.label_smoothing); });
   sums.clipped += static_cast<double>(loss.clipped), sums.clippable += static_cast<double>(loss.clippable);
   if (counted) {
     sums.smoothed += batch.weights.empty() ? loss.smoothed : loss.nll, sums.nll += loss.nll;
@@ -109,10 +121,7 @@ void Replica::compute(const Batch& batch, bool counted, bool last, StepTotals& s
     tape.on_gradient_ready = [&](Parameter& p) { tracker_.complete(p); };
     begin_piece(0);
     for (const Parameter* p : complete) tracker_.complete(*p);
-    if (computes)
-      tape.backward();
-    else
-      tracker_.complete_rest();
+    tape.backward();
     end_piece();
     tracker_.set_ready(calls.ready);
   }
