@@ -123,6 +123,8 @@ Config load_run_config(const std::string& path, const std::vector<Override>& ove
     set_preset(first.model.preset, config);
     config.model = first.model, config.vocab = first.vocab;
     config.train.initial_model = first.train.initial_model, config.train.clip_start = first.train.clip_start;
+    config.train.optimizer.learning_rate = first.train.optimizer.learning_rate,
+    config.train.optimizer.warmup = first.train.optimizer.warmup;
   });
 }
 
