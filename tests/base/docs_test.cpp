@@ -29,7 +29,7 @@ std::vector<std::string> matches(const std::string& text, const std::string& pat
 
 std::vector<fs::path> pages() {
   std::vector<fs::path> pages{kRoot / "README.md", kRoot / "CONTRIBUTING.md"};
-  for (const auto& entry : fs::directory_iterator(kRoot / "docs"))
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "docs"))
     if (entry.path().extension() == ".md") pages.push_back(entry.path());
   return pages;
 }
@@ -54,7 +54,8 @@ TEST(Docs, EveryPageIsInTheIndex) {
   const std::string index = text_of(kRoot / "docs" / "README.md");
   for (const fs::path& page : pages()) {
     if (page.filename() == "README.md") continue;
-    EXPECT_NE(index.find(page.filename().string() + ")"), std::string::npos) << "docs/README.md does not name " << page.filename();
+    const std::string link = "(" + fs::relative(page, kRoot / "docs").string() + ")";
+    EXPECT_NE(index.find(link), std::string::npos) << "docs/README.md does not link to " << link;
   }
 }
 
