@@ -73,11 +73,12 @@ void MemoryFileSystem::set_faults(const FaultPlan& plan) {
 // Counts an operation and makes it fail if the plan says so. True: it is a write that must do half of its work first.
 bool MemoryFileSystem::hit(const std::string& path, bool writes) {
   if (crashed_) throw SimulatedCrash{};
-  if (++operations_ != plan_.at) return false;
+  const int64_t operation = ++operations_;
+  if (operation != plan_.at) return false;
   crashed_ = plan_.fault == Fault::crash;
   if (writes && plan_.fault != Fault::io_error) return true;
   if (crashed_) throw SimulatedCrash{};
-  throw IoError(fmt::format("{}: operation {} fails as planned", path, operations_));
+  throw IoError(fmt::format("{}: operation {} fails as planned", path, operation));
 }
 
 void MemoryFileSystem::reboot() {

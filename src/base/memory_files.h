@@ -2,6 +2,7 @@
 // a disk would still hold after a power cut (bytes only after sync, names only after sync_directory), and forgets the rest in reboot().
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -79,8 +80,8 @@ class MemoryFileSystem final : public FileSystem {
   NodePtr root_;
   FaultPlan plan_;
   Random random_{0, 0};
-  int64_t operations_ = 0;
-  bool crashed_ = false;
+  std::atomic<int64_t> operations_ = 0;  // several threads may read files
+  std::atomic<bool> crashed_ = false;
 };
 
 }  // namespace starling
