@@ -243,7 +243,7 @@ TEST_F(QuantizeTest, BadInputIsRefused) {
   o = options("refused");
   std::ofstream(path("short.b")) << "Hund\n";
   o.target = path("short.b");
-  expect_refused(o, "lines");
+  expect_refused(o, "has 1 line but");
   o = options("refused");
   o.source = o.target = path("empty");
   std::ofstream{path("empty")};

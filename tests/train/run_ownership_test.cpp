@@ -71,7 +71,7 @@ TEST_F(RunOwnership, AnotherNormalizationIsRefusedAndTheTruthIsWrittenDown) {
   };
   // The run itself, a vocabulary that is there, and fine-tuning.
   const std::string before = directory_hash(directory_);
-  EXPECT_THAT(refusal("first", {}), HasSubstr("vocab.normalization is nfkc, but the vocabulary of the run " + path("first") +
+  EXPECT_THAT(refusal("first", {}), HasSubstr("vocab.normalization is nfkc, but the vocabulary of the run in " + path("first") +
                                               " was made with vocab.normalization nmt_nfkc, and stays as it is; set it to nmt_nfkc or "
                                               "leave it out"));
   EXPECT_THAT(refusal("new", {{"vocab.source", path("first/vocab.spm")}}), HasSubstr("was made with vocab.normalization nmt_nfkc"));
