@@ -1,5 +1,6 @@
 // The program `starling`: finds the verb, runs it, and is one of the three places where errors are caught. Exit status: 0 done, 1 a defect
-// or no memory, 2 wrong usage or configuration, 3 wrong data or a refused file operation; a verb may return others.
+// or no memory, 2 wrong usage or configuration, 3 wrong data or a refused file operation, 5 another rank was lost; a verb may return
+// others.
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -161,6 +162,8 @@ int guarded_main(std::span<char* const> arguments) {
     return fail(3, e.what());
   } catch (const IoError& e) {
     return fail(3, e.what());
+  } catch (const PeerError& e) {
+    return fail(5, e.what());
   } catch (const std::bad_alloc&) {
     return fail(1, "not enough memory; use smaller batches (train.micro-batch-tokens, --batch-size) or a smaller model");
   } catch (const std::exception& e) {

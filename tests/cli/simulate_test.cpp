@@ -36,6 +36,15 @@ std::string after(const std::string& text, const std::string& key, size_t length
   return at == std::string::npos ? "missing" : text.substr(at + key.size(), length);
 }
 
+TEST_F(SimulateTest, ALostRankHasAnExitStatusOfItsOwn) {
+  write("lost.yml",
+        "cluster: {ranks: 3, network: 1gbe, forward-gflops: 1, backward-gflops: 1, update-gb-s: 5, memory-gb-s: 5, "
+        "crashes: [{rank: 2, at-s: 0.001}]}\n");
+  const ShellOutcome lost = run("simulate -c c.yml --cluster lost.yml --train.output lost --strategy.deadline-seconds 5");
+  EXPECT_EQ(lost.status, 5) << lost.text;
+  EXPECT_THAT(lost.text, HasSubstr("rank 2"));
+}
+
 TEST_F(SimulateTest, TrainsForRealAndTwoRunsAreEqual) {
   const ShellOutcome one = run("train -c c.yml --train.output one --threads 1");
   const ShellOutcome first = run("simulate -c c.yml --cluster cluster.yml --train.output x --trace x.json");

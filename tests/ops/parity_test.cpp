@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "backend/reference/reference.h"
 #include "tests/ops/cases.h"
 
 namespace starling {
@@ -46,6 +47,18 @@ TEST(Parity, OlderInstructionSetsMatchReference) {
     compare("cpu:f32", 2e-5);
   }
   unsetenv("STARLING_ISA");
+}
+
+// The table of positions grows as positions come; a row of it is whole or not there.
+TEST(Parity, EveryPositionHasItsSinusoid) {
+  const auto backend = make_backend("cpu:f32", 1);
+  const int64_t D = 16;
+  const Tensor table({1, D}, DType::f32), y({1, D}, DType::f32);
+  const std::vector<int32_t> token{0};
+  for (int32_t position = 0; position < 700; ++position) {
+    backend->embed(token, std::vector<int32_t>{position}, table, 1, {}, y);
+    for (int64_t c = 0; c < D; ++c) ASSERT_NEAR(y.data<float>()[c], sinusoid(position, c, D), 1e-6) << "position " << position;
+  }
 }
 
 TEST(Parity, CpuBf16MatchesReferenceToItsPrecision) {

@@ -147,7 +147,7 @@ class CpuBackend final : public Backend {
   std::vector<std::unique_ptr<Storage>> scratch_;
   std::vector<float> signal_, partial_;
   std::vector<int64_t> first_weight_;
-  int64_t signal_width_ = 0;
+  int64_t signal_width_ = 0, signal_rows_ = 0;
 };
 
 }  // namespace starling

@@ -12,10 +12,10 @@ constexpr int64_t kBytes = 32768;  // copied: a few microseconds, and less is no
 }  // namespace
 
 void CpuBackend::extend_signal(int64_t positions, int64_t D) {
-  if (signal_width_ == D && static_cast<int64_t>(signal_.size()) >= positions * D) return;
+  if (signal_width_ == D && signal_rows_ >= positions) return;
   positions = std::max<int64_t>(positions * 3 / 2, 256);
-  signal_.resize(static_cast<size_t>(positions * D + 64));
-  signal_width_ = D;
+  signal_.resize(static_cast<size_t>(positions * D + 64));  // kernels may read past the last row
+  signal_width_ = D, signal_rows_ = positions;
   for (int64_t p = 0; p < positions; ++p)
     for (int64_t c = 0; c < D; ++c) signal_[p * D + c] = static_cast<float>(sinusoid(p, c, D));
 }
