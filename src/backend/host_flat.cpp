@@ -75,25 +75,7 @@ class HostFlatOps : public FlatOps {
 
   void outer_step(const OuterStep& o) override {
     require(o.sum, o.value), require(o.merged, o.value);
-    by_type(o.value.dtype(), [&]<class T>(T) {
-      const T* const sum = o.sum.data<T>();
-      T *const value = o.value.data<T>(), *const merged = o.merged.data<T>(), *const step = elements<T>(o.step);
-      const T *const sent = elements<T>(o.sent), rate = static_cast<T>(o.rate), momentum = static_cast<T>(o.momentum);
-      const T anchor = static_cast<T>(o.anchor), ahead = static_cast<T>(o.ahead), keep = static_cast<T>(o.keep);
-      const auto merge = [=](int64_t i) {  // returns where the replica would start
-        T move = rate * sum[i];
-        if (step) move = step[i] = momentum * step[i] + move;
-        merged[i] += move;
-        if (anchor != 0) merged[i] += anchor * move;
-        return ahead != 0 ? merged[i] + ahead * move : merged[i];
-      };
-      if (!sent)
-        each(o.value.count(), [=](int64_t i) { value[i] = merge(i); });
-      else if (o.corrected)
-        each(o.value.count(), [=](int64_t i) { value[i] = merge(i) + (value[i] - sent[i]); });
-      else
-        each(o.value.count(), [=](int64_t i) { value[i] = keep * value[i] + (1 - keep) * merge(i); });
-    });
+    by_type(o.value.dtype(), [&]<class T>(T) { o.step ? outer_step<T, true>(o) : outer_step<T, false>(o); });
   }
 
   void compensate(const Tensor& gradient, const Tensor& now, const Tensor& then, double factor) override {
@@ -167,6 +149,29 @@ class HostFlatOps : public FlatOps {
     CHECK(row >= 0 && row < y.rows(), "row {} of {}", row, y.rows());
     T* const to = y.data<T>() + row * y.columns() + front;
     for (int64_t i = 0; i < y.columns() - front; ++i) to[i] += values[i];
+  }
+
+  // One loop for each form, so that none branches.
+  template <class T, bool kStep>
+  void outer_step(const OuterStep& o) const {
+    const T* const sum = o.sum.data<T>();
+    T *const value = o.value.data<T>(), *const merged = o.merged.data<T>(), *const step = elements<T>(o.step);
+    const T *const sent = elements<T>(o.sent), rate = static_cast<T>(o.rate), momentum = static_cast<T>(o.momentum);
+    const T anchor = static_cast<T>(o.anchor), ahead = static_cast<T>(o.ahead), keep = static_cast<T>(o.keep);
+    const auto merge = [=](int64_t i) {  // returns where the replica would start
+      T move = rate * sum[i];
+      if constexpr (kStep) move = step[i] = momentum * step[i] + move;
+      const T now = merged[i] + move, anchored = anchor != 0 ? now + anchor * move : now;
+      merged[i] = anchored;
+      return ahead != 0 ? anchored + ahead * move : anchored;
+    };
+    const int64_t n = o.value.count();
+    if (!sent)
+      each(n, [=](int64_t i) { value[i] = merge(i); });
+    else if (o.corrected)
+      each(n, [=](int64_t i) { value[i] = merge(i) + (value[i] - sent[i]); });
+    else
+      each(n, [=](int64_t i) { value[i] = keep * value[i] + (1 - keep) * merge(i); });
   }
 
   template <class F>
