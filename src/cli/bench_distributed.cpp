@@ -10,6 +10,7 @@
 #include "base/run_files.h"
 #include "cli/cluster.h"
 #include "cli/help.h"
+#include "strategies/factory.h"
 
 namespace starling {
 namespace {

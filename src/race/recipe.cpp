@@ -9,7 +9,7 @@
 #include "base/files.h"
 #include "base/text_files.h"
 #include "data/corpus.h"
-#include "strategies/strategy.h"
+#include "strategies/factory.h"
 #include "train/fine_tuning.h"
 
 namespace starling {

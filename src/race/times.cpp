@@ -12,6 +12,7 @@
 #include "data/batches.h"
 #include "decode/model_directory.h"
 #include "race/record.h"
+#include "strategies/factory.h"
 #include "train/replica.h"
 #include "train/trainer.h"
 

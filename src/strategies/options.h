@@ -39,8 +39,6 @@ enum class Family : uint8_t { synchronous, periodic, asynchronous, sparse };
 Family family_of(const StrategyOptions& options);
 // Defaults and what the name changes; ConfigError, with the nearest name, for an unknown one.
 StrategyOptions strategy_preset(const std::string& name);
-// ConfigError for options that cannot be meant together.
-void check_strategy(const StrategyOptions& options);
 
 template <class Visitor>
 void visit(Visitor& v, StrategyOptions& c) {

@@ -69,18 +69,4 @@ class Strategy {
   virtual std::string embedding_report() const { return ""; }
 };
 
-// ConfigError if the options do not fit the number of ranks.
-std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, const ParameterStore& parameters,
-                                        const std::vector<ExchangedTable>& tables, int rank, int size);
-
-// Sets the options that concern the communicator itself: algorithm and deadline.
-void comm_settings(const StrategyOptions& options, Communicator& comm);
-
-// The global batch and the rate that follow from the options for so many workers.
-struct BatchPlan {
-  int64_t global_tokens;
-  double rate_factor;
-};
-BatchPlan plan_batch(const StrategyOptions& options, int64_t batch_tokens, int workers);
-
 }  // namespace starling

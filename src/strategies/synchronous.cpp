@@ -1,20 +1,12 @@
-// Synchronous data parallelism, one shape for three strategies: buckets of gradients are summed at their owners, owners update their
-// parameters, and what a rank does not own it gets back.
-//   all-reduce                    every rank owns everything: sums everywhere, nothing to get back
-//   all-reduce, sharded optimizer rank r owns part r of each bucket: reduce-scatter, update, all-gather (ZeRO-1)
-//   parameter-server              servers own the parts: push, update, pull
+#include "strategies/synchronous.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <optional>
 
-#include "base/config.h"
-#include "strategies/asynchronous.h"
 #include "strategies/embedding_exchange.h"
-#include "strategies/periodic.h"
-#include "strategies/sparse.h"
 #include "strategies/steps.h"
-#include "strategies/strategy.h"
 
 namespace starling {
 namespace {
@@ -296,35 +288,9 @@ class Synchronous : public Strategy {
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_strategy(const StrategyOptions& o, const ParameterStore& parameters,
-                                        const std::vector<ExchangedTable>& tables, int rank, int size) {
-  check_strategy(o);
-  if (family_of(o) == Family::asynchronous) return make_asynchronous(o, parameters, rank, size);
-  if (o.name == "parameter-server") {
-    if (o.sharded_optimizer)
-      throw ConfigError(
-          "strategy.sharded-optimizer belongs to all-reduce; a parameter server is sharded by strategy.servers (0 = on every rank)");
-    if (o.servers > 0 && o.server_placement == "own" && o.servers >= size && size > 1)
-      throw ConfigError(fmt::format(
-          "strategy.servers {} leaves no rank of {} to compute; start more ranks, or use server-placement: shared", o.servers, size));
-    if (o.servers > size)
-      throw ConfigError(fmt::format("strategy.servers is {}, but there are {} ranks; lower it, or set it to 0", o.servers, size));
-  }
-  auto synchronous = std::make_unique<Synchronous>(o, parameters, tables, rank, size);
-  if (family_of(o) == Family::periodic) return make_periodic(o, std::move(synchronous), parameters, tables, rank, size);
-  if (family_of(o) == Family::sparse) return make_sparse(o, std::move(synchronous), parameters, size);
-  return synchronous;
-}
-
-void comm_settings(const StrategyOptions& options, Communicator& comm) {
-  comm.set_algorithm(parse_algorithm(options.algorithm));
-  comm.set_deadline(options.deadline_seconds);
-}
-
-BatchPlan plan_batch(const StrategyOptions& o, int64_t batch_tokens, int workers) {
-  const int64_t global = o.batch == "per-worker" ? batch_tokens * workers : batch_tokens;
-  const double ratio = static_cast<double>(global) / static_cast<double>(o.base_batch_tokens > 0 ? o.base_batch_tokens : batch_tokens);
-  return {global, o.rate_scaling == "linear" ? ratio : o.rate_scaling == "sqrt" ? std::sqrt(ratio) : 1.0};
+std::unique_ptr<Strategy> make_synchronous(const StrategyOptions& options, const ParameterStore& parameters,
+                                           const std::vector<ExchangedTable>& tables, int rank, int size) {
+  return std::make_unique<Synchronous>(options, parameters, tables, rank, size);
 }
 
 }  // namespace starling

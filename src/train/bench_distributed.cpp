@@ -8,6 +8,7 @@
 #include "comm/threads.h"
 #include "data/batches.h"
 #include "decode/model_directory.h"
+#include "strategies/factory.h"
 #include "train/replica.h"
 
 namespace starling {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text_files.h"
 #include "decode/beam_search.h"
+#include "strategies/factory.h"
 #include "text/tokenizers.h"
 #include "train/peer_names.h"
 

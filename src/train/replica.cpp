@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "strategies/factory.h"
+
 namespace starling {
 namespace {
 

@@ -19,6 +19,7 @@
 #include "base/state.h"
 #include "comm/threads.h"
 #include "data/batches.h"
+#include "strategies/factory.h"
 #include "train/best_model.h"
 #include "train/judge.h"
 #include "train/micro_batch.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "sim/simulate.h"
-#include "strategies/strategy.h"
+#include "strategies/factory.h"
 #include "tests/strategies/plain_worker.h"
 #include "tests/strategies/training.h"
 

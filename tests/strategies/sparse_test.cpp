@@ -8,7 +8,7 @@
 
 #include "backend/profiled.h"
 #include "sim/simulate.h"
-#include "strategies/strategy.h"
+#include "strategies/factory.h"
 #include "tests/strategies/plain_worker.h"
 #include "tests/strategies/training.h"
 

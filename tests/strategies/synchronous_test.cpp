@@ -6,6 +6,7 @@
 #include "sim/simulate.h"
 #include "strategies/buckets.h"
 #include "strategies/embedding_exchange.h"
+#include "strategies/factory.h"
 #include "tests/strategies/training.h"
 
 namespace starling {

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "data/batches.h"
+#include "strategies/factory.h"
 #include "train/replica.h"
 
 namespace starling {

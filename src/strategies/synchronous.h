@@ -1,0 +1,19 @@
+// Synchronous data parallelism, one shape for three strategies: buckets of gradients are summed at their owners, owners update their
+// parameters, and what a rank does not own it gets back.
+//   all-reduce                    every rank owns everything: sums everywhere, nothing to get back
+//   all-reduce, sharded optimizer rank r owns part r of each bucket: reduce-scatter, update, all-gather (ZeRO-1)
+//   parameter-server              servers own the parts: push, update, pull
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "strategies/strategy.h"
+
+namespace starling {
+
+// Options and ranks that fit each other (strategies/factory.h).
+std::unique_ptr<Strategy> make_synchronous(const StrategyOptions& options, const ParameterStore& parameters,
+                                           const std::vector<ExchangedTable>& tables, int rank, int size);
+
+}  // namespace starling
