@@ -239,7 +239,7 @@ class Search {
 
 SearchOptions search_defaults(const std::string& preset) {
   SearchOptions o;
-  if (preset.starts_with("gnmt")) o.length_penalty = 0.2, o.coverage_penalty = 0.2, o.prune_threshold = 3.0;
+  if (architecture_of(preset) == Architecture::gnmt) o.length_penalty = 0.2, o.coverage_penalty = 0.2, o.prune_threshold = 3.0;
   return o;
 }
 

@@ -35,7 +35,7 @@ SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabul
   const int64_t continuations = std::min(options.beam + (options.fixed_length ? 1 : 0), V);
   need.scores = need.rows * (V * 4 + continuations * 8);
   const int64_t looked_at = wide * tokens;  // pairs of a hypothesis and a source token
-  if (config.preset.starts_with("gnmt")) {
+  if (architecture_of(config.preset) == Architecture::gnmt) {
     need.activations = need.rows * config.decoder_layers * D * (14 * activation_bytes + 32) + looked_at * 4;
     need.states = need.rows * config.decoder_layers * D * (activation_bytes + 4) + tokens * 2 * D * activation_bytes;
   } else {

@@ -33,4 +33,10 @@ ModelConfig model_preset(const std::string& name) {
                   name));
 }
 
+Architecture architecture_of(const std::string& preset) {
+  if (preset.starts_with("transformer")) return Architecture::transformer;
+  if (preset.starts_with("gnmt")) return Architecture::gnmt;
+  throw ConfigError(fmt::format("model.preset: there is no model '{}'", preset));
+}
+
 }  // namespace starling

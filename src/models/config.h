@@ -29,6 +29,10 @@ struct ModelConfig {
 // The preset's dimensions; ConfigError naming the presets when there is none of that name.
 ModelConfig model_preset(const std::string& name);
 
+// What the models of a preset are: other layers, keys and search. ConfigError when there is no model of that name.
+enum class Architecture : uint8_t { transformer, gnmt };
+Architecture architecture_of(const std::string& preset);
+
 // One visitor call per key: v.field(key, value, help, minimum, maximum) or v.choice(key, value, {allowed...}, help).
 template <class Visitor>
 void visit(Visitor& v, ModelConfig& c) {

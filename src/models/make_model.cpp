@@ -6,9 +6,8 @@ namespace starling {
 namespace {
 
 std::unique_ptr<Model> declare_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend) {
-  if (config.preset.rfind("transformer", 0) == 0) return std::make_unique<Transformer>(config, vocabulary, backend);
-  if (config.preset.rfind("gnmt", 0) == 0) return std::make_unique<Gnmt>(config, vocabulary, backend);
-  throw ConfigError(fmt::format("model.preset: there is no model '{}'", config.preset));
+  if (architecture_of(config.preset) == Architecture::gnmt) return std::make_unique<Gnmt>(config, vocabulary, backend);
+  return std::make_unique<Transformer>(config, vocabulary, backend);
 }
 
 }  // namespace
@@ -18,6 +17,11 @@ std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabula
   auto model = declare_model(config, vocabulary, backend);
   model->parameters().allocate(seed, training);
   return model;
+}
+
+// By the names that both models declare.
+bool multiplies_source(const Parameter& matrix) {
+  return matrix.name.starts_with("encoder.") || matrix.name.find(".kv.") != std::string::npos;
 }
 
 std::unique_ptr<Model> share_model(Model& model, Backend& backend) {

@@ -55,6 +55,9 @@ class Model {
   virtual void set_clip(double) {}
 };
 
+// Whether a model's matrix is multiplied with source tokens (the encoder, keys and values of its output), else with target tokens.
+bool multiplies_source(const Parameter& matrix);
+
 // A second view of a model for another thread: the same weights in memory, its own backend and working memory. For inference; the
 // weights must not change while it lives.
 std::unique_ptr<Model> share_model(Model& model, Backend& backend);

@@ -114,7 +114,7 @@ void check_model(const Config& c) {
 // Keys of the other family do nothing; who sets one means another model.
 void check_family(const ModelConfig& c) {
   const ModelConfig preset = model_preset(c.preset);
-  const bool recurrent = c.preset.starts_with("gnmt");
+  const bool recurrent = architecture_of(c.preset) == Architecture::gnmt;
   const auto idle = [&](const char* key, auto field) {
     if (c.*field != preset.*field)
       throw ConfigError(fmt::format("model.{} is of {} models and does nothing with the preset {}; leave it out, or choose another preset",
@@ -131,7 +131,7 @@ void check_family(const ModelConfig& c) {
 
 void check_clip(const Config& c) {
   if (c.model.clip <= 0) return;
-  if (!c.model.preset.starts_with("gnmt"))
+  if (architecture_of(c.model.preset) != Architecture::gnmt)
     throw ConfigError(fmt::format("model.clip bounds the states of recurrent models, and {} has none; set it to 0", c.model.preset));
   if (c.train.clip_start < c.model.clip)
     throw ConfigError(fmt::format("train.clip-start {} is below model.clip {}, but the bound falls; raise clip-start or lower clip",

@@ -15,8 +15,7 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
       if (table->output) forward_.target += 3 * product;
       continue;
     }
-    // Encoder weights, and keys and values of its output, see source tokens.
-    const bool source = p.name.starts_with("encoder.") || p.name.find(".kv.") != std::string::npos;
+    const bool source = multiplies_source(p);
     (source ? forward_.source : forward_.target) += product;
     (source ? backward_.source : backward_.target) += 2 * product;
     for (size_t b = 0; b < buckets.size(); ++b) {

@@ -143,7 +143,7 @@ void require_same_model(const Config& config, ModelConfig then, const std::strin
   then.dropout = now.dropout, then.attention_dropout = now.attention_dropout, then.feed_forward_dropout = now.feed_forward_dropout,
   then.clip = now.clip, then.init_bound = now.init_bound;  // may change
   const std::string a = differences(then, now), b = differences(now, then);
-  if (!a.empty() || then.preset.starts_with("gnmt") != now.preset.starts_with("gnmt"))
+  if (!a.empty() || architecture_of(then.preset) != architecture_of(now.preset))
     throw ConfigError(fmt::format("{}: {} another model. It was\npreset: {}\n{}now the configuration says\npreset: {}\n{}{}", where, what,
                                   then.preset, a, now.preset, b, remedy));
 }

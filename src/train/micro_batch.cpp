@@ -12,7 +12,7 @@ constexpr int64_t kStateBytes = 3 * sizeof(float);  // per parameter, not touche
 // Rough bytes of activations and their gradients per target token (with as many source tokens): what a micro-batch costs.
 double bytes_per_token(const ModelConfig& m, int64_t activation_bytes) {
   // An LSTM keeps four gates, its input, output and, in f32, cell; the bottom encoder layer is two.
-  if (m.preset.starts_with("gnmt"))
+  if (architecture_of(m.preset) == Architecture::gnmt)
     return static_cast<double>((m.encoder_layers + m.decoder_layers + 1) * m.width * (20 * activation_bytes + 8));
   const double encoder = 9.0 * static_cast<double>(m.width) + static_cast<double>(m.feed_forward);
   const double decoder = 14.0 * static_cast<double>(m.width) + static_cast<double>(m.feed_forward);
