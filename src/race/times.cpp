@@ -14,7 +14,7 @@
 #include "race/record.h"
 #include "strategies/factory.h"
 #include "train/replica.h"
-#include "train/trainer.h"
+#include "train/run_setup.h"
 
 namespace starling {
 namespace {

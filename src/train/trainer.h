@@ -6,7 +6,6 @@
 
 #include "base/files.h"
 #include "comm/world.h"
-#include "data/batches.h"
 #include "decode/model_directory.h"
 #include "train/config.h"
 
@@ -22,11 +21,9 @@ struct TrainingWatch {
   std::function<void(int64_t step, int64_t tokens, int64_t aside)> updated;
 };
 
-// Returns the exit status: 0 when training is complete, 128 + signal after SIGINT, SIGTERM or SIGHUP (everything is saved then). Every rank of the
-// world calls it with the same configuration; rank 0 writes the run directory.
+// Returns the exit status: 0 when training is complete, 128 + signal after SIGINT, SIGTERM or SIGHUP (everything is saved then). Every rank
+// of the world calls it with the same configuration; rank 0 writes the run directory.
 int run_training(const Config& config, World& world, const TrainingWatch& watch = {});
-// How a run cuts its data into batches of so many target tokens of all workers.
-BatchOptions batch_options(const Config& config, int64_t batch_tokens);
 
 // One rank.
 int run_training(const Config& config);

@@ -1,0 +1,42 @@
+// The checkpoints of a run: what is saved of model, ranks, data and judging, and how a start resumes from it. Rank 0 has the files.
+#pragma once
+
+#include <optional>
+
+#include "base/checkpoint.h"
+#include "base/state.h"
+#include "train/rank_state.h"
+#include "train/run_judging.h"
+#include "train/run_status.h"
+
+namespace starling {
+
+class RunCheckpoints {
+ public:
+  // They must live as long as this.
+  RunCheckpoints(RunParts& run, RunStatus& status, RunJudging& judging) : run_(run), status_(status), judging_(judging) {}
+
+  // Goes on from the checkpoint of the run directory, if there is one. Collective.
+  void resume();
+  // Saves the run as it is. Collective, unless ranks go their own ways: then rank 0's alone.
+  void save();
+  // Whether the newest checkpoint is of this update and nothing has changed since.
+  bool current() const { return saved_ == run_.step(); }
+  void outdated() { saved_ = -1; }
+
+ private:
+  void save_together();
+  void save_alone();
+  void write(const NamedTensors& optimizer, const NamedTensors& of_ranks);
+  State state() const;
+  NamedTensors load(const Loaded& loaded);
+  void restore(const State& state);
+  bool resume_own(RankState& ranks, const std::optional<SafetensorsFile>& file, const State& state);
+
+  RunParts& run_;
+  RunStatus& status_;
+  RunJudging& judging_;
+  int64_t saved_ = -1;  // update of the newest checkpoint
+};
+
+}  // namespace starling

@@ -1,0 +1,123 @@
+#include "train/run_judging.h"
+
+#include <algorithm>
+
+#include "base/sha256.h"
+
+namespace starling {
+
+void RunJudging::open() {
+  const ValidConfig& config = run_.config.valid;
+  if (!config.enabled()) return;
+  std::string japanese;
+  if (run_.directory && run_.directory->state()) {
+    const State& s = *run_.directory->state();
+    if (s.has("tokenizer") && s.text("tokenize") == "auto") japanese = s.text("tokenizer");
+  }
+  validator_.emplace(config, *run_.vocabularies, ValidatorRank{run_.first(), japanese, run_.ranks_here()});
+  if (validator_->truncated() > 0) run_.say(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
+  if (run_.first()) validation_ = sha256_hex(sha256_file(*run_.files, config.source) + sha256_file(*run_.files, config.target));
+  if (const auto& choice = validator_->tokenizer()) {
+    tokenizer_ = choice->tokenizer.name();
+    if (!choice->notice().empty()) run_.say(choice->notice());
+  }
+}
+
+void RunJudging::validate() {
+  validated_ = run_.step();
+  if (!run_.alone())
+    validate_together();
+  else if (run_.first())
+    validate_alone();
+}
+
+void RunJudging::validate_together() {
+  run_.comm().note("validation", run_.step());
+  ParameterStore& parameters = run_.model->parameters();
+  Tensor average = run_.replica->average();
+  if (run_.comm().size() > 1 && run_.config.train.optimizer.ema > 0) {  // rank 0 keeps it
+    if (!run_.first()) average = Tensor(parameters.values().shape(), parameters.values().dtype());
+    run_.comm().broadcast(average, 0).wait(kPatience);
+  }
+  if (run_.diverges()) average = run_.deployed.get(*run_.replica, status_.final());
+  if (run_.replica->strategy().workers() < run_.comm().size()) {  // ranks that only serve know their own part, but translate a share too
+    run_.comm().broadcast(parameters.values(), 0).wait(kPatience);
+    parameters.changed();
+  }
+  const SwappedParameters averaged(parameters, average);
+  const Validator::Result result = validator_->run(*run_.model, run_.comm());
+  if (run_.first()) judge(result);
+  if (run_.comm().size() == 1) return;
+  run_.wait_for_first();
+  tell_early_stop();
+}
+
+void RunJudging::validate_alone() {
+  const Tensor& average = run_.replica->average();
+  const SwappedParameters served(run_.model->parameters(), average ? average : run_.replica->deployed(false));
+  const World self = make_local_world();
+  judge(validator_->run(*run_.model, *self.comm));
+}
+
+// Rank 0: is it the best so far, and has it been for too long?
+void RunJudging::judge(const Validator::Result& result) {
+  const ValidConfig& config = run_.config.valid;
+  const int64_t known = judge_.best_step();
+  const Judge::Verdict verdict = judge_.judge(run_.step(), result.scores);
+  status_.early_stopped = judge_.stops();
+  if (verdict.best) {
+    run_.directory->require_owned();
+    if (!best_model_) {
+      const std::string metric = config.deciding_metric();
+      best_model_.emplace(*run_.files, run_.config.train.output, metric, validation_ + (is_tokenized(metric) ? " " + tokenizer_ : ""),
+                          run_.say);
+    }
+    best_model_->save(run_.directory->checkpoints(), run_.step(), judge_.best(), known,
+                      model_parts(*run_.model, run_.model->config(), *run_.vocabularies, search_options(config), run_.step()));
+  }
+  run_.progress.validation({.step = run_.step(),
+                            .epoch = status_.epoch,
+                            .scores = result.scores,
+                            .metric = config.deciding_metric(),
+                            .best = verdict.best,
+                            .by = verdict.by,
+                            .stalled = judge_.stalled(),
+                            .seconds = result.seconds,
+                            .tokenizer = tokenizer_,
+                            .example = result.example});
+  for (const std::string& message : verdict.messages) run_.say(message);
+}
+
+void RunJudging::tell_early_stop() { status_.early_stopped = broadcast_text(run_.comm(), status_.early_stopped ? "stop" : "") == "stop"; }
+
+void RunJudging::save(State& s) const {
+  judge_.save(s);
+  s.put("tokenize", run_.config.valid.tokenize);
+  s.put("tokenizer", tokenizer_);
+  s.put("validation", validation_);
+  s.put("validated", validated_);
+}
+
+void RunJudging::restore(const State& s) {
+  if (run_.first()) restore_judge(s), status_.early_stopped = judge_.stops();
+  tell_early_stop();
+  validated_ = s.integer("validated");
+}
+
+void RunJudging::restore_judge(const State& s) {
+  const std::vector<std::string>& metrics = run_.config.valid.metrics;
+  const std::string before = s.has("tokenizer") ? s.text("tokenizer") : "13a";  // the only one of older versions
+  std::vector<std::string> otherwise;
+  if (!before.empty() && !tokenizer_.empty() && before != tokenizer_) {
+    std::copy_if(metrics.begin(), metrics.end(), std::back_inserter(otherwise), is_tokenized);
+    run_.say(fmt::format("{} had the tokenizer {} so far, and it is {} from here on: the earlier scores do not count any more",
+                         fmt::join(otherwise, ", "), before, tokenizer_));
+  }
+  if (s.has("validation") && !s.text("validation").empty() && !validation_.empty() && s.text("validation") != validation_) {
+    otherwise = metrics;
+    run_.say("the validation text is another one than so far: the earlier scores do not count any more");
+  }
+  judge_.restore(s, otherwise);
+}
+
+}  // namespace starling

@@ -1,0 +1,50 @@
+// What a run does with its validation text: it measures the model, keeps the best one, and learns when to stop early. Rank 0 judges; where
+// all ranks take part, they translate a share each and are told whether the run ends.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/state.h"
+#include "train/best_model.h"
+#include "train/judge.h"
+#include "train/run_status.h"
+#include "train/validation.h"
+
+namespace starling {
+
+class RunJudging {
+ public:
+  // They must live as long as this.
+  RunJudging(RunParts& run, RunStatus& status) : run_(run), status_(status) {}
+
+  // Reads the validation text, once the vocabularies are there. What auto chose for Japanese stays for the whole run, also where MeCab
+  // comes or goes.
+  void open();
+  // Measures and judges the model as it would be deployed now. Collective, unless ranks go their own ways: then rank 0's alone.
+  void validate();
+
+  const Judge& judge() const { return judge_; }
+  int64_t validated() const { return validated_; }  // update of the last validation, -1: none yet
+  void save(State& state) const;
+  // What rank 0 thought at a checkpoint. Collective.
+  void restore(const State& state);
+
+ private:
+  void validate_together();
+  void validate_alone();
+  void judge(const Validator::Result& result);
+  void restore_judge(const State& state);
+  void tell_early_stop();
+
+  RunParts& run_;
+  RunStatus& status_;
+  std::optional<Validator> validator_;
+  std::optional<BestModel> best_model_;  // of rank 0, once there is one
+  std::string validation_;               // of rank 0: digest of the validation text; "": there is none
+  std::string tokenizer_;                // rank 0: of BLEU and GLEU, as in signatures; "": neither is measured
+  Judge judge_{run_.config.valid.metrics, run_.config.valid.deciding_metric(), run_.config.valid.early_stopping};
+  int64_t validated_ = -1;
+};
+
+}  // namespace starling

@@ -1,0 +1,75 @@
+// What a training run consists of on one rank. Set-up (run_setup.h) makes the parts once; reports, judging, checkpoints and the trainer
+// then work with them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/files.h"
+#include "comm/world.h"
+#include "data/batches.h"
+#include "train/config.h"
+#include "train/progress.h"
+#include "train/replica.h"
+#include "train/run_directory.h"
+
+namespace starling {
+
+// What replicas that differ validate and save; made once for an update.
+class Deployed {
+ public:
+  // Collective.
+  const Tensor& get(Replica& replica, bool final) {
+    if (!tensor_ || final_ != final) tensor_ = replica.deployed(final), final_ = final;
+    return tensor_;
+  }
+  void forget() { tensor_ = {}; }
+
+ private:
+  Tensor tensor_;
+  bool final_ = false;
+};
+
+struct RunParts {
+  RunParts(const RunParts&) = delete;
+  // The arguments must live as long as this.
+  RunParts(const Config& config, World& world, ProgressOptions options)
+      : config(config), world(world), files(real_file_system()), progress(std::move(options)) {}
+
+  const Config& config;
+  World& world;
+  std::unique_ptr<FileSystem> files;
+  Progress progress;
+  const Say say = [this](const std::string& line) { progress.message(line); };
+  std::optional<RunDirectory> directory;  // of rank 0
+  std::unique_ptr<Backend> backend;
+  std::optional<Vocabularies> vocabularies;
+  std::optional<TokenStore> store;
+  std::string data_digest;
+  std::optional<BatchStream> stream;
+  std::unique_ptr<Model> model;
+  std::optional<Replica> replica;
+  Deployed deployed;
+  OptimizerOptions optimizer;  // with scaled rates, and the warm-up in updates
+  int64_t batch_tokens = 0;    // of all workers together
+  int64_t micro_tokens = 0, batches_per_epoch = 0;
+
+  Communicator& comm() const { return *world.comm; }
+  Clock& clock() const { return *world.clock; }
+  bool first() const { return comm().rank() == 0; }
+  void wait_for_first() const { comm().barrier().wait(kPatience); }
+  int ranks_here() const { return world.simulated ? comm().size() : world.local_size; }  // that share this host's memory
+  int64_t step() const { return replica->steps(); }
+  // Ranks go their own ways: rank 0 validates and saves by itself, and others end the run.
+  bool alone() const { return replica->strategy().alone(); }
+  // Ranks have parameters and moments of their own.
+  bool diverges() const { return replica->strategy().diverges(); }
+  bool mixed() const { return config.train.objective == "mixed"; }
+  int64_t worker_batch_tokens() const { return batch_tokens / replica->strategy().workers(); }
+  // Of rank 0, in a new run with train.initial-model; else null.
+  const ModelDescription* initial() const { return directory && directory->initial() ? &*directory->initial() : nullptr; }
+};
+
+}  // namespace starling

@@ -1,0 +1,175 @@
+#include "train/run_reports.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/affinity.h"
+#include "base/counted.h"
+#include "train/small_corpus.h"
+
+namespace starling {
+
+void RunReports::announce() {
+  const auto model = static_cast<double>(run_.model->parameters().count());
+  const auto warmup = static_cast<double>(run_.optimizer.warmup), epoch = static_cast<double>(run_.batches_per_epoch);
+  run_.say(fmt::format("model: {}, {:.2f} M parameters; {}; {} target tokens an update, computed {} at a time; about {} an epoch",
+                       run_.config.model.preset, model / 1e6, run_.backend->describe(), run_.batch_tokens,
+                       std::min(run_.micro_tokens, run_.batch_tokens), counted(run_.batches_per_epoch, "update")));
+  if (run_.mixed())
+    run_.say(fmt::format("objective: expected GLEU of {} samples a source (baseline {}) + {:g} x likelihood without label smoothing",
+                         run_.config.refine.samples, run_.config.refine.baseline, run_.config.refine.likelihood_weight));
+  run_.say(fmt::format("learning rate {:g} after {} updates of warm-up{}", run_.optimizer.learning_rate, run_.optimizer.warmup,
+                       epoch > 0 ? fmt::format(", {:.1f} epochs", warmup / epoch) : ""));
+  warn();
+  nlohmann::ordered_json event{{"type", "start"},
+                               {"step", run_.step()},
+                               {"parameters", run_.model->parameters().count()},
+                               {"backend", run_.backend->describe()},
+                               {"pairs", run_.store->size()}};
+  if (run_.comm().size() > 1) announce_ranks(event);
+  run_.progress.event(event);
+}
+
+// Ranks that are alike share a line.
+void RunReports::announce_ranks(nlohmann::ordered_json& event) {
+  Communicator& comm = run_.comm();
+  const std::string cores = run_.world.simulated ? "" : ", " + cores_text(usable_core_list());
+  const std::vector<std::string> texts =
+      gather_texts(comm, fmt::format("{}{}: {}", comm.host(comm.rank()), cores, run_.backend->describe()));
+  for (int r = 0, last = 0; r < comm.size(); r = last + 1) {
+    for (last = r; last + 1 < comm.size() && texts[static_cast<size_t>(last) + 1] == texts[static_cast<size_t>(r)];) ++last;
+    run_.say(fmt::format("{} on {}", last > r ? fmt::format("ranks {} to {}", r, last) : fmt::format("rank {}", r),
+                         texts[static_cast<size_t>(r)]));
+  }
+  run_.say(fmt::format("strategy: {}", run_.replica->strategy().describe()));
+  event["ranks"] = comm.size();
+  event["strategy"] = run_.config.strategy.name;
+}
+
+void RunReports::warn() {
+  const TrainConfig& t = run_.config.train;
+  const ModelConfig& m = run_.config.model;
+  if (run_.mixed() && std::max({m.dropout, m.attention_dropout, m.feed_forward_dropout}) > 0)
+    run_.say(
+        "warning: train.objective is mixed and there is dropout, so the gradient is that of other models than the one that "
+        "is sampled from; set model.dropout, attention-dropout and feed-forward-dropout to 0");
+  if (run_.mixed() && t.initial_model.empty() && run_.step() == 0)
+    run_.say(
+        "warning: train.objective is mixed from random weights on, whose samples teach nothing; name a converged model in "
+        "train.initial-model");
+  const ModelDescription* initial = run_.initial();
+  const double clip = state_clip(run_.config, 1);
+  if (initial && initial->config.clip > 0 && std::abs(clip / initial->config.clip - 1) > 1e-6)
+    run_.say(
+        fmt::format("warning: train.initial-model bounds its states by {0:g}, but this run begins with {1:g} (0 = none); to go "
+                    "on as it ended, set train.clip-start and model.clip to {0:g}",
+                    initial->config.clip, clip));
+  if (initial && initial->config.clip == 0 && clip > 0)
+    run_.say(fmt::format(
+        "warning: the states of train.initial-model are not bounded, but this run bounds them by {:g} from its first update on; "
+        "what they exceed it by is lost at once: set model.clip to 0, or begin wide with train.clip-start",
+        clip));
+  for (const std::string& key : idle_keys(run_.config)) run_.say("warning: " + key);
+  if (const std::string advice = small_corpus_advice(run_.config, run_.store->size(), run_.batches_per_epoch);
+      !advice.empty() && run_.step() == 0)
+    run_.say(advice);
+  if (t.optimizer.sgd_after > 0 && t.optimizer.sgd_after >= t.max_steps)
+    run_.say(fmt::format("train.sgd-after {} is not reached within train.max-steps {}", t.optimizer.sgd_after, t.max_steps));
+}
+
+void RunReports::announce_sgd() {
+  const OptimizerOptions& o = run_.optimizer;
+  if (o.sgd_after == 0 || run_.step() != o.sgd_after) return;
+  const auto clipping = [](double norm) { return norm > 0 ? fmt::format("clipped to norm {:g}", norm) : std::string("not clipped"); };
+  run_.say(fmt::format("{} updates of {} done; from here on plain SGD: learning rate {:g}{}, gradient {}", run_.step(), o.optimizer,
+                       o.sgd_learning_rate, o.sgd_halve_every > 0 ? " with halvings" : "", clipping(o.sgd_clip_norm)));
+}
+
+void RunReports::begin() {
+  begun_ = run_.clock().seconds();
+  reported_ = run_.comm().traffic();
+  reported_step_ = run_.step();
+}
+
+void RunReports::add(const StepResult& result) {
+  last_ = result;
+  const StepTotals& t = result.totals;
+  Window& w = window_;
+  w.loss += t.smoothed;
+  w.target += static_cast<int64_t>(t.tokens), w.source += static_cast<int64_t>(t.source_tokens);
+  w.sentences += static_cast<int64_t>(t.sentences);
+  w.clipped += t.clipped, w.clippable += t.clippable;
+  w.reward += t.reward, w.samples += t.samples, w.distinct += t.distinct;
+  run_.progress.tick(make_report());
+}
+
+TrainReport RunReports::make_report() const {
+  const Window& w = window_;
+  TrainReport r;
+  r.step = run_.step(), r.max_steps = run_.config.train.max_steps, r.epoch = status_.epoch;
+  r.loss = w.target > 0 ? w.loss / static_cast<double>(w.target) : reported_loss_;
+  r.sentences = w.sentences, r.source_tokens = w.source, r.target_tokens = w.target;
+  r.seconds = run_.clock().seconds() - begun_ - paused_, r.virtual_time = run_.world.simulated;
+  r.learning_rate = last_.learning_rate, r.gradient_norm = last_.gradient_norm;
+  if (w.clippable > 0) r.clipped = w.clipped / w.clippable;
+  if (w.samples > 0) r.reward = w.reward / w.samples, r.distinct = w.distinct / w.samples;
+  r.fraction = status_.fraction(last_.fraction);
+  return r;
+}
+
+void RunReports::report() {
+  if (window_.target == 0) return;
+  const TrainReport line = make_report();
+  run_.progress.report(line);
+  reported_loss_ = line.loss;
+  report_communication();
+  window_ = {}, paused_ = 0;
+  begun_ = run_.clock().seconds();
+}
+
+// One small gather: what each rank sent and how long it waited since the last report.
+void RunReports::report_communication() {
+  Communicator& comm = run_.comm();
+  if (comm.size() == 1 || run_.alone()) return;
+  const Traffic now_sent = comm.traffic();
+  const double span = std::max(run_.clock().seconds() - begun_, 1e-9);
+  const Tensor all({2 * comm.size()}, DType::f64);
+  all.data<double>()[2 * comm.rank()] = 1e-9 * static_cast<double>(now_sent.waited_ns - reported_.waited_ns);
+  all.data<double>()[2 * comm.rank() + 1] = static_cast<double>(now_sent.bytes_sent - reported_.bytes_sent);
+  comm.all_reduce(all).wait();
+  reported_ = comm.traffic();
+  const int64_t updates = std::max<int64_t>(1, run_.step() - reported_step_);
+  reported_step_ = run_.step();
+  if (!run_.first()) return;
+  std::vector<double> waited, bytes;
+  for (int r = 0; r < comm.size(); ++r)
+    waited.push_back(all.data<double>()[2 * r]), bytes.push_back(all.data<double>()[2 * r + 1] / static_cast<double>(updates));
+  const auto least = std::min_element(waited.begin(), waited.end()) - waited.begin();
+  const double mean = std::accumulate(waited.begin(), waited.end(), 0.0) / static_cast<double>(waited.size());
+  const std::string rows = run_.replica->strategy().embedding_report();
+  run_.progress.event({{"type", "communication"},
+                       {"step", run_.step()},
+                       {"seconds", span},
+                       {"waited", waited},
+                       {"bytes_per_update", bytes},
+                       {"embeddings", rows}});
+  std::string text = fmt::format(
+      "communication: ranks waited {:.1f} % of the time (rank {} least, {:.1f} %), {:.2f} MiB sent per rank and update", 100 * mean / span,
+      least, 100 * waited[static_cast<size_t>(least)] / span, *std::max_element(bytes.begin(), bytes.end()) / (1 << 20));
+  if (!rows.empty() && run_.step() == 1) text += "; " + rows;
+  run_.say(text);
+}
+
+void RunReports::report_strategy() {
+  run_.comm().note("end", run_.step());
+  run_.replica->leave();
+  const Strategy::Report report = run_.replica->strategy().report();
+  if (!run_.first() || report.text.empty()) return;
+  run_.say(report.text);
+  nlohmann::ordered_json event{{"type", "strategy"}, {"step", run_.step()}};
+  for (const auto& [name, value] : report.figures) event[name] = value;
+  run_.progress.event(event);
+}
+
+}  // namespace starling

@@ -1,0 +1,125 @@
+#include "train/run_setup.h"
+
+#include <algorithm>
+
+#include "base/affinity.h"
+#include "base/memory.h"
+#include "comm/threads.h"
+#include "strategies/factory.h"
+#include "train/micro_batch.h"
+#include "train/run_tokens.h"
+#include "train/validation.h"
+
+namespace starling {
+namespace {
+
+// Ranks with unlike settings would meet in the wrong collectives. What may differ between hosts is left out.
+void require_one_configuration(const Config& config, Communicator& comm) {
+  Config mine = config;
+  mine.train.output = "run", mine.train.threads = 0, mine.log = {}, mine.log.every = config.log.every;
+  const std::vector<std::string> all = gather_texts(comm, dump_config(mine, false));
+  for (int r = 0; r < comm.size(); ++r)
+    if (all[static_cast<size_t>(r)] != all[0])
+      throw ConfigError(
+          fmt::format("rank {} on {} has another configuration than rank 0 on {}; give every host the same file. It has\n{}and rank 0\n{}",
+                      r, comm.host(r), comm.host(0), all[static_cast<size_t>(r)], all[0]));
+}
+
+// Rank 0 has trained or loaded them.
+void share_vocabularies(RunParts& run) {
+  if (run.comm().size() == 1) return;
+  run.comm().note("preparation", 0);
+  run.wait_for_first();
+  const std::string source = broadcast_text(run.comm(), run.first() ? run.vocabularies->source().bytes() : "");
+  const std::string target =
+      broadcast_text(run.comm(), run.first() && !run.vocabularies->joint() ? run.vocabularies->target().bytes() : "");
+  if (run.first()) return;
+  std::optional<Vocabulary> second;
+  if (!target.empty()) second = Vocabulary::from_bytes(target, "target vocabulary of rank 0");
+  run.vocabularies.emplace(Vocabulary::from_bytes(source, "vocabulary of rank 0"), std::move(second));
+}
+
+// A new run with train.initial-model has the weights from there; the optimizer begins anew.
+void take_initial_weights(RunParts& run) {
+  if (run.config.train.initial_model.empty()) return;
+  const ModelDescription* initial = run.initial();
+  if (initial) {
+    load_weights(*run.files, join_path(initial->directory, "model.safetensors"), run.model->parameters());
+    run.say(fmt::format("weights and vocabulary from {}", initial->directory));
+  }
+  run.wait_for_first();
+  const std::string clip = broadcast_text(run.comm(), initial ? fmt::format("{}", initial->config.clip) : "");
+  if (!clip.empty()) run.model->set_clip(std::stod(clip));  // until the first update: it is validated as it is
+  run.comm().broadcast(run.model->parameters().values(), 0).wait(kPatience);
+  run.model->parameters().changed();
+}
+
+// What the number of workers makes of batch, rate and warm-up; the replica follows.
+void plan_steps(RunParts& run) {
+  const TrainConfig& t = run.config.train;
+  const int workers = make_strategy(run.config.strategy, run.model->parameters(), {}, run.comm().rank(), run.comm().size())->workers();
+  const BatchPlan plan = plan_batch(run.config.strategy, t.batch_tokens, workers);
+  run.batch_tokens = plan.global_tokens;
+  run.optimizer = t.optimizer;
+  run.optimizer.learning_rate *= plan.rate_factor, run.optimizer.sgd_learning_rate *= plan.rate_factor;
+  if (t.warmup_tokens > 0) run.optimizer.warmup = std::max<int64_t>(1, (t.warmup_tokens + run.batch_tokens / 2) / run.batch_tokens);
+  run.replica.emplace(*run.model, StepOptions{run.optimizer, run.config.strategy, run.mixed() ? 0 : t.label_smoothing, t.seed, t.max_steps},
+                      run.world);
+}
+
+// The tokens of the training text, on every host.
+void open_store(RunParts& run) {
+  const WallClock wall;
+  const double start = wall.seconds();
+  const StoreBuild build{.threads = run.backend->threads(), .say = run.say};
+  const auto of_first = [&] {
+    TokenStore store = run.directory->open_store(*run.vocabularies, build);
+    const FilterCounts counts = store.counts();
+    run.say(fmt::format("data: {} pairs, {} kept ({} empty, {} longer than {} tokens, {} of unequal length){}", counts.total, counts.kept,
+                        counts.empty, counts.too_long, run.config.data.max_length, counts.ratio,
+                        store.reused() ? ", tokens reused" : fmt::format(", tokenised in {:.1f} s", wall.seconds() - start)));
+    return store;
+  };
+  run.store.emplace(open_tokens_together(*run.files, run.config.train.output, run.config.data, *run.vocabularies, build, run.world,
+                                         of_first, run.data_digest));
+}
+
+}  // namespace
+
+void set_up(RunParts& run) {
+  const Config& config = run.config;
+  require_data(config);
+  if (run.first()) require_tokenizer(config.valid);
+  comm_settings(config.strategy, run.comm());
+  require_one_configuration(config, run.comm());
+  const bool divide = config.train.threads == 0 && run.comm().size() > 1 && !run.world.simulated;
+  const auto warn = [&](const std::string& line) { run.say("warning: train.threads: " + line); };
+  const int threads = divide ? threads_for_rank(run.comm()) : threads_to_use(config.train.threads, usable_core_list(), warn);
+  run.backend = backend_for_precision(config.train.precision, threads);
+  if (run.first()) {
+    run.directory.emplace(*run.files, config, run.backend->threads(), run.say);
+    run.vocabularies.emplace(run.directory->vocabularies());
+  }
+  share_vocabularies(run);
+  run.model = make_model(config.model, run.vocabularies->sizes(), *run.backend, config.train.seed, true);
+  take_initial_weights(run);
+  plan_steps(run);
+  if (run.first()) run.directory->require_same_run(run.batch_tokens, run.worker_batch_tokens());
+  open_store(run);
+}
+
+void plan_batches(RunParts& run) {
+  run.stream.emplace(*run.store, batch_options(run.config, run.batch_tokens));
+  run.batches_per_epoch = run.stream->count_batches(0);
+  const MicroBatchNeed need{size_of(run.backend->activation()), run.model->parameters().count(), run.ranks_here()};
+  run.micro_tokens = std::stoll(broadcast_text(run.comm(), std::to_string(micro_batch_tokens(run.config, need, usable_memory(), run.say))));
+}
+
+BatchOptions batch_options(const Config& config, int64_t batch_tokens) {
+  BatchOptions options;
+  options.batch_tokens = batch_tokens, options.seed = config.train.seed;
+  for (const CorpusFiles& corpus : config.data.train) options.weights.push_back(corpus.weight);
+  return options;
+}
+
+}  // namespace starling

@@ -1,0 +1,43 @@
+#include "train/run_status.h"
+
+#include <algorithm>
+
+namespace starling {
+
+bool RunStatus::time_is_up() const {
+  const double minutes = run.config.train.max_minutes;
+  return minutes > 0 && elapsed() >= 60 * minutes;
+}
+
+bool RunStatus::limits_reached() const {
+  const int64_t epochs = run.config.train.max_epochs;
+  return early_stopped || (epochs > 0 && run.stream->position().epoch >= epochs);
+}
+
+bool RunStatus::finished() const {
+  if (run.alone()) return over;  // the servers count
+  return run.step() >= run.config.train.max_steps || limits_reached() || over || (run.comm().size() == 1 && time_is_up());
+}
+
+std::string RunStatus::limit_reached(int64_t stalled) const {
+  const TrainConfig& t = run.config.train;
+  if (early_stopped) return fmt::format("early stopping: {} not better in {} validations", run.config.valid.deciding_metric(), stalled);
+  if (run.step() >= t.max_steps) return fmt::format("complete: train.max-steps {}", t.max_steps);
+  if (limits_reached()) return fmt::format("complete: train.max-epochs {}", t.max_epochs);
+  if (time_is_up()) return fmt::format("complete: train.max-minutes {:g}", t.max_minutes);
+  return "complete";
+}
+
+double RunStatus::fraction(double counted) const {
+  const TrainConfig& t = run.config.train;
+  double f = run.alone() ? counted : static_cast<double>(run.step()) / static_cast<double>(t.max_steps);
+  const BatchPosition at = run.stream->position();
+  if (t.max_epochs > 0)
+    f = std::max(f, (static_cast<double>(at.epoch) +
+                     static_cast<double>(at.index) / static_cast<double>(std::max<int64_t>(run.batches_per_epoch, 1))) /
+                        static_cast<double>(t.max_epochs));
+  if (t.max_minutes > 0) f = std::max(f, elapsed() / (60 * t.max_minutes));
+  return std::min(f, 1.0);
+}
+
+}  // namespace starling

@@ -1,0 +1,37 @@
+// How far a run is, and what ends it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "train/run_parts.h"
+
+namespace starling {
+
+struct RunStatus {
+  explicit RunStatus(const RunParts& run) : run(run), start(run.clock().seconds()) {}
+
+  const RunParts& run;
+  double start;                // by the world's clock, s
+  double earlier_seconds = 0;  // of the runs before this one
+  int64_t epoch = 1;
+  bool stopped = false;  // by a signal
+  bool over = false;     // as the sums of an update, or the time of earlier runs, tell
+  bool early_stopped = false;
+
+  // All of the run's time, s.
+  double elapsed() const { return earlier_seconds + run.clock().seconds() - start; }
+  bool time_is_up() const;
+  // Limits that this rank knows of itself.
+  bool limits_reached() const;
+  // No update is to be made any more, though none was forbidden by a signal.
+  bool finished() const;
+  // Whether replicas that differ deploy what they will at the end.
+  bool final() const { return !stopped && finished(); }
+  // Which limit ended the run, in words; stalled: validations since the best one.
+  std::string limit_reached(int64_t stalled) const;
+  // Of the whole run, 0 to 1; counted: as the strategy has it, where ranks go their own ways.
+  double fraction(double counted) const;
+};
+
+}  // namespace starling
