@@ -178,7 +178,7 @@ Tensor score_vector(const Parameter* v, const Parameter* scale) {
   for (double x : values) squares += x * x;
   const double factor = scale->value.to_doubles()[0] / std::sqrt(std::max(squares, 1e-30));
   for (double& x : values) x *= factor;
-  const Tensor effective(v->shape, v->value.dtype());
+  const Tensor effective(v->shape, v->value.dtype(), v->value.memory());
   effective.from_doubles(values);
   return effective;
 }

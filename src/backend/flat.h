@@ -38,6 +38,9 @@ struct OuterStep {
 class FlatOps {
  public:
   virtual ~FlatOps() = default;
+  // The sum of x^2, added up in double one element after the other: the same number on ranks of unlike threads and instructions, as fast as
+  // one thread is.
+  virtual double squares_in_order(const Tensor& x) = 0;
   // x /= n.
   virtual void divide(const Tensor& x, double n) = 0;
   // y = factor * x, or y += factor * x; y may be x.

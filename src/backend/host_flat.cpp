@@ -1,4 +1,5 @@
-// Compiled for the oldest instruction set alone: these loops wait for memory, and so no compiler contracts a product and a sum.
+// Compiled without contraction of products and sums (cmake/kernels.cmake), and for the oldest instruction set alone: these loops wait for
+// memory.
 #include <cmath>
 #include <cstring>
 
@@ -24,6 +25,15 @@ T* elements(const Tensor& t) {
 class HostFlatOps : public FlatOps {
  public:
   explicit HostFlatOps(int threads) : threads_(threads) {}
+
+  double squares_in_order(const Tensor& x) override {
+    double squares = 0;
+    by_type(x.dtype(), [&]<class T>(T) {
+      const T* const p = x.data<T>();
+      for (int64_t i = 0; i < x.count(); ++i) squares += static_cast<double>(p[i]) * static_cast<double>(p[i]);
+    });
+    return squares;
+  }
 
   void divide(const Tensor& x, double n) override {
     by_type(x.dtype(), [&]<class T>(T) {

@@ -5,6 +5,7 @@ namespace {
 
 class IdleFlatOps : public FlatOps {
  public:
+  double squares_in_order(const Tensor&) override { return 0; }
   void divide(const Tensor&, double) override {}
   void scale(const Tensor&, double, const Tensor&, Write) override {}
   void convert(const Tensor&, const Tensor&) override {}

@@ -134,8 +134,9 @@ ConfigSection config_section(std::string name, std::string help, Struct& target)
 // Says more of a name that none of the `known` ones is, as the rest of a message that begins "; "; "" if there is nothing to say. It is
 // asked before a similar name is looked for.
 using KeyAdvice = std::function<std::string(const std::string& name, const std::vector<std::string>& known)>;
-// The same of a value that the key "section.key" does not allow.
-using ValueAdvice = std::function<std::string(const std::string& key, const std::string& text)>;
+// The same of a value that the key "section.key", of such a kind, does not allow.
+enum class ValueKind : uint8_t { word, whole_number, number };
+using ValueAdvice = std::function<std::string(const std::string& key, const std::string& text, ValueKind kind)>;
 struct ConfigAdvice {
   KeyAdvice key;
   ValueAdvice value;

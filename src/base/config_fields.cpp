@@ -45,7 +45,7 @@ void check_item(const ConfigTarget& t, const std::string& text) {
     t.fail(fmt::format("{} has a NUL byte or invalid UTF-8; give UTF-8 text", in_quotes(text)));
   const auto& allowed = t.field.choices;
   if (allowed.empty() || std::find(allowed.begin(), allowed.end(), text) != allowed.end()) return;
-  std::string hint = t.meant(text);
+  std::string hint = t.meant(text, ValueKind::word);
   if (hint.empty()) hint = did_you_mean(text, allowed);
   t.fail(fmt::format("{} is not allowed{} choose {} {}", in_quotes(text), hint.empty() ? ";" : hint, allowed.size() > 1 ? "one of" : "",
                      joined(allowed)));
@@ -76,7 +76,8 @@ void assign(const ConfigTarget& t, const Ranged<T>& range, std::string_view text
   const bool negative_unsigned = std::is_unsigned_v<T> && digits.size() > 1 && digits[0] == '-';
   const bool whole = error != std::errc::invalid_argument && end == digits.data() + digits.size();
   if (!whole && !negative_unsigned) {
-    const std::string meant = t.meant(text), allowed = range_text(range.minimum, range.maximum);
+    const auto kind = std::is_same_v<T, double> ? ValueKind::number : ValueKind::whole_number;
+    const std::string meant = t.meant(text, kind), allowed = range_text(range.minimum, range.maximum);
     t.fail(fmt::format("{} is not {}{}ive {}", in_quotes(text), number_word<T>(), meant.empty() ? "; g" : meant + " G", allowed));
   }
   bool inside = error == std::errc() && value >= range.minimum && value <= range.maximum;

@@ -13,7 +13,9 @@ struct ConfigTarget {
   const ConfigAdvice& advice;
 
   // What is known of a value that is not allowed, as the rest of a message; "" = nothing.
-  std::string meant(std::string_view text) const { return advice.value ? advice.value(name, std::string(text)) : ""; }
+  std::string meant(std::string_view text, ValueKind kind) const {
+    return advice.value ? advice.value(name, std::string(text), kind) : "";
+  }
   [[noreturn]] void fail(const std::string& problem) const { throw ConfigError(fmt::format("{}: {}: {}", where, name, problem)); }
 };
 

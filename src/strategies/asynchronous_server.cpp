@@ -4,8 +4,6 @@
 #include <cmath>
 
 namespace starling {
-namespace {}  // namespace
-
 AsynchronousServer::AsynchronousServer(const StrategyOptions& options, int workers, Range part, bool first)
     : options_(options), workers_(workers), part_(part), first_(first) {
   sum_pushes_ = options.asynchronous.sum_pushes > 0 ? options.asynchronous.sum_pushes : workers;

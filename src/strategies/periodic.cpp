@@ -275,7 +275,7 @@ class Periodic : public Strategy {
     };
     if (p_.merge != "radial") return scale({0, f.count}, weight);
     const Range directions{f.tables, f.count};
-    const double norm = std::sqrt(backend.sum_of_squares(view(f.displacement, directions)));
+    const double norm = std::sqrt(backend.flat().squares_in_order(view(f.displacement, directions)));
     f.numbers.data<double>()[1] = weight * norm;
     scale({0, f.tables}, weight);
     scale(directions, norm > 0 ? weight / norm : 0);
@@ -332,7 +332,7 @@ class Periodic : public Strategy {
 
   // Outer rate times mean length over the length of the summed directions.
   double radial_scale(Backend& backend, const Fragment& f) const {
-    const double squares = backend.sum_of_squares(view(f.displacement, {f.tables, f.count}));
+    const double squares = backend.flat().squares_in_order(view(f.displacement, {f.tables, f.count}));
     const auto* numbers = f.numbers.data<double>();
     return squares > 0 ? p_.outer_rate * numbers[1] / numbers[0] / std::sqrt(squares) : 0;
   }

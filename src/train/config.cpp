@@ -73,7 +73,7 @@ void apply_presets(const ConfigDocument& document, const std::vector<Override>& 
     try {
       set(preset.text);
     } catch (const ConfigError& e) {
-      throw ConfigError(fmt::format("{}: {}{}", preset.where, e.what(), peer_value_advice(section + "." + key, preset.text)));
+      throw ConfigError(fmt::format("{}: {}{}", preset.where, e.what(), peer_value_advice(section + "." + key, preset.text, ValueKind::word)));
     }
   };
   apply("model", "preset", [&](const std::string& name) { set_preset(name, config); });

@@ -69,8 +69,8 @@ std::string vocabulary_file(const GivenText& given, FileSystem& files, Config c)
   return files.info(path).kind == FileKind::file ? path : "";
 }
 
-// `open`: warm-up and learning rate are not given; true where they have been taken from the record of a run.
-bool take_over(const GivenText& given, Config& config, bool open) {
+// True where a run with a record goes on.
+bool take_over(const GivenText& given, Config& config) {
   const auto files = real_file_system();
   config.train.output = given("train", "output").value_or(config.train.output);
   const auto run = newest_checkpoint(*files, config.train.output);
@@ -88,7 +88,7 @@ bool take_over(const GivenText& given, Config& config, bool open) {
   } else if (const std::string path = vocabulary_file(given, *files, config); !path.empty()) {
     copy_settings(Vocabulary::load(path), config.vocab);
   }
-  if (!open || !record) return false;
+  if (!record) return false;
   config.train.optimizer.learning_rate = record->train.optimizer.learning_rate,
   config.train.optimizer.warmup = record->train.optimizer.warmup;
   return true;
@@ -105,8 +105,8 @@ std::string differences(ModelConfig model, ModelConfig other) {
 Config load_run_config(const std::string& path, const std::vector<Override>& overrides) {
   bool open = false;  // warm-up and learning rate, in a new run
   Config config = load_config(path, overrides, [&](const GivenText& given, Config& basis) {
-    open = !given("train", "learning-rate") && !given("train", "warmup");
-    if (take_over(given, basis, open)) open = false;
+    const bool goes_on = take_over(given, basis);
+    open = !goes_on && !given("train", "learning-rate") && !given("train", "warmup");
   });
   if (open) warm_up_by_corpus(config);
   return config;

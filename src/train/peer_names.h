@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/config.h"
+
 namespace starling {
 
 struct PeerName {
@@ -27,7 +29,7 @@ std::string peer_name_advice(const std::string& name, const std::vector<std::str
 
 // What another program's value of our key "section.key" is here, as the rest of a message: "; did you mean bleu?" of valid.metrics
 // bleu-detok, "; did you mean 10000?" of 10k; "" if nothing is known of it.
-std::string peer_value_advice(const std::string& key, const std::string& text);
+std::string peer_value_advice(const std::string& key, const std::string& text, ValueKind kind);
 
 // The same for a verb: "; Marian's decode is translate here", or "".
 std::string peer_verb_advice(std::string_view verb);

@@ -37,6 +37,8 @@ Replica::Replica(Model& model, const StepOptions& options, World& world)
       optimizer_(model.parameters().backend(), options.optimizer, strategy_->owned(world.comm->rank())),
       arena_(model.parameters().backend().memory()),
       tracker_(model.parameters(), strategy_->buckets()) {
+  CHECK(world.computes == model.parameters().values().has_elements(), "a model {} in a world that {}",
+        world.computes ? "without elements" : "with elements", world.computes ? "computes" : "only takes time");
   if (options.optimizer.ema > 0 && comm().rank() == 0) average_ = model.parameters().values().clone();
   begin();
 }

@@ -73,7 +73,8 @@ void RunDirectory::refuse_own_model() const {
   std::error_code error;
   const fs::path run = fs::weakly_canonical(fs::absolute(config_.train.output, error), error);
   const fs::path model = fs::weakly_canonical(fs::absolute(config_.train.initial_model, error), error);
-  if (const fs::path inside = model.lexically_relative(run); error || inside.empty() || *inside.begin() == "..") return;
+  const fs::path inside = model.lexically_relative(run);
+  if (error || inside.empty() || (inside != "." && *inside.begin() != "best" && *inside.begin() != "checkpoints")) return;
   throw ConfigError(
       fmt::format("train.initial-model {} is the model of the run that train.output names, {}: leave it out to continue that run, or to "
                   "fine-tune its model into a new run choose another train.output",

@@ -19,8 +19,9 @@ void RunReports::announce() {
   if (run_.mixed())
     run_.say(fmt::format("objective: expected GLEU of {} samples a source (baseline {}) + {:g} x likelihood without label smoothing",
                          run_.config.refine.samples, run_.config.refine.baseline, run_.config.refine.likelihood_weight));
-  run_.say(fmt::format("learning rate {:g} after {} updates of warm-up{}", run_.optimizer.learning_rate, run_.optimizer.warmup,
-                       epoch > 0 ? fmt::format(", {:.1f} epochs", warmup / epoch) : ""));
+  run_.say(fmt::format("learning rate {:g}{}{}", run_.optimizer.learning_rate,
+                       warmup > 0 ? fmt::format(" after {} of warm-up", counted(run_.optimizer.warmup, "update")) : ", no warm-up",
+                       warmup > 0 && epoch > 0 ? fmt::format(", {:.1f} epochs", warmup / epoch) : ""));
   warn();
   nlohmann::ordered_json event{{"type", "start"},
                                {"step", run_.step()},

@@ -30,11 +30,13 @@ void warm_up_by_corpus(Config& config) {
   TrainConfig& t = config.train;
   OptimizerOptions& o = t.optimizer;
   if (architecture_of(config.model.preset) != Architecture::transformer || !o.optimizer.starts_with("adam") ||
-      o.schedule != "inverse-sqrt" || t.warmup_tokens > 0 || !t.initial_model.empty() || t.objective != "likelihood")
+      o.schedule != "inverse-sqrt" || t.warmup_tokens > 0 || !t.initial_model.empty() || t.objective != "likelihood" ||
+      config.strategy.batch != "global" || config.strategy.rate_scaling != "none")
     return;
   const auto files = real_file_system();
   double bytes = 0;
-  for (const CorpusFiles& corpus : config.data.train) bytes += text_bytes(*files, corpus.target) + text_bytes(*files, corpus.tsv) / 2;
+  for (const CorpusFiles& corpus : config.data.train)
+    bytes += corpus.weight * (text_bytes(*files, corpus.target) + text_bytes(*files, corpus.tsv) / 2);
   if (bytes == 0) return;
   const OptimizerOptions standard;
   const double epoch = bytes / kBytesOfPiece / static_cast<double>(t.batch_tokens);
@@ -55,11 +57,12 @@ std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t upd
         "fine-tuning try --train.warmup 200 --train.learning-rate 1e-4",
         pairs, counted(updates_an_epoch, "update"), t.optimizer.warmup, epochs);
   const bool large = config.model.preset == "transformer-base" || config.model.preset == "transformer-big";
+  const std::string more =
+      fmt::format("{}{}", large ? " --model.preset transformer-small" : "", t.batch_tokens > 2000 ? " --train.batch-tokens 2000" : "");
   return fmt::format(
-      "{} pairs are few: about {} an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; to see it "
-      "learn sooner, try {}{}--train.warmup 400 --train.learning-rate 2e-3",
-      pairs, counted(updates_an_epoch, "update"), t.optimizer.warmup, epochs, large ? "--model.preset transformer-small " : "",
-      t.batch_tokens > 2000 ? "--train.batch-tokens 2000 " : "");
+      "{} pairs are few: about {} an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; to see it learn "
+      "sooner, leave train.warmup and train.learning-rate out{}{}",
+      pairs, counted(updates_an_epoch, "update"), t.optimizer.warmup, epochs, more.empty() ? "" : ", and try", more);
 }
 
 }  // namespace starling

@@ -149,6 +149,15 @@ TEST_P(Flat, RowsOnTheWire) {
 INSTANTIATE_TEST_SUITE_P(Types, Flat, testing::Values(DType::f32, DType::f64),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
+// Ranks of unlike hosts must come to the same number, to the last bit.
+TEST_P(Flat, SquaresAreAddedInOrderInDouble) {
+  const Tensor x = random(1);
+  double squares = 0;
+  for (const double v : x.to_doubles()) squares += v * v;
+  EXPECT_EQ(make_host_flat_ops(1)->squares_in_order(x), squares);
+  EXPECT_EQ(make_host_flat_ops(2)->squares_in_order(x), squares);
+}
+
 TEST(Flat, ConvertRoundsToNearestEven) {
   const auto flat = make_host_flat_ops(2);
   const Tensor x({3}, DType::f32), y({3}, DType::bf16), z({3}, DType::f32);

@@ -138,10 +138,13 @@ TEST(PeerNames, NumbersWithUnitsAreAnsweredWithoutThem) {
       {"train:\n  max-epochs: 10e\n", "did you mean 10?"},
       {"train:\n  max-steps: 10e\n", "epochs are counted by train.max-epochs alone. Give a whole number"},
       {"valid:\n  early-stopping-metric: ce-mean-words\n", "did you mean cross-entropy?"},
+      {"train:\n  label-smoothing: 0,1\n", "train.label-smoothing: '0,1' is not a number; did you mean 0.1? Give"},
+      {"train:\n  max-minutes: 1,5\n", "did you mean 1.5?"},
   };
   for (const auto& miss : misses) EXPECT_THAT(message_of(miss.yaml), HasSubstr(miss.answer)) << miss.yaml;
-  for (const char* far : {"ten", "u", "k", "1.5k", "1e", "e5", ",", "-10k", ""})
+  for (const char* far : {"ten", "u", "k", "1.5k", "1e", "e5", ",", "-10k", "10,5", "1,0000", ",000", "25,", ""})
     EXPECT_THAT(message_of(fmt::format("train:\n  max-steps: \"{}\"\n", far)), Not(HasSubstr("did you mean"))) << far;
+  EXPECT_THAT(message_of("train:\n  learning-rate: 5e\n"), Not(AnyOf(HasSubstr("did you mean"), HasSubstr("epochs"))));
 }
 
 TEST(PeerNames, ThePageHasTheTables) {

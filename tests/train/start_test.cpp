@@ -348,7 +348,19 @@ TEST_F(StartTest, ARunGoesOnWithTheWarmUpThatItsCorpusGaveIt) {
   EXPECT_EQ(on.train.optimizer.warmup, 400);
   EXPECT_EQ(on.train.optimizer.learning_rate, 1.6e-3);
   EXPECT_EQ(config("other").train.optimizer.warmup, 4000);
-  EXPECT_EQ(config("run", {{"train.warmup", "7"}}).train.optimizer.learning_rate, 5e-4) << "given";
+  EXPECT_EQ(config("run", {{"train.warmup", "7"}}).train.optimizer.learning_rate, 1.6e-3) << "each key by itself";
+}
+
+// A model that somebody put beside a run, or that a restart set aside, is no model of the run.
+TEST_F(StartTest, AModelThatLiesInTheRunsDirectoryCanBeTuned) {
+  EXPECT_EQ(run_training(config("first")), 0);
+  fs::create_directories(path("tuned"));
+  fs::copy(path("first/best"), path("tuned/pre"), fs::copy_options::recursive);
+  const std::vector<Override> tuned = {{"train.initial-model", path("tuned/pre")}};
+  EXPECT_EQ(run_training(config("tuned", tuned)), 0);
+  EXPECT_EQ(run_training(config("tuned", {{"train.initial-model", path("tuned/pre")}, {"train.max-steps", "6"}})), 0);
+  EXPECT_EQ(run_training(config("tuned", {{"train.max-steps", "8"}})), 0);
+  EXPECT_NE(log("tuned").find("8 updates"), std::string::npos) << log("tuned");
 }
 
 }  // namespace
