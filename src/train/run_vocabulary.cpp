@@ -85,7 +85,12 @@ Vocabulary use(const Config& c, const std::string& path, const Say& say, const V
 Vocabulary open_vocabulary(const Config& c, FileSystem& files, Side side, const Say& say, const Vocabulary* source = nullptr) {
   const std::string path = training_path(c, side);
   for (const std::string& there : {path_of(c, side), path})
-    if (files.exists(there)) return use(c, there, say, source);
+    if (files.exists(there)) {
+      Vocabulary vocabulary = use(c, there, say, source);
+      say(fmt::format("vocabulary {}: was there already, {} pieces; remove it to have another one trained on this text", there,
+                      vocabulary.size()));
+      return vocabulary;
+    }
   const double start = steady_seconds();
   const std::string name = path_of(c, side);
   say(fmt::format("vocabulary {}: training {} with {} pieces; normalization {}", name, c.vocab.training.type, c.vocab.training.size,

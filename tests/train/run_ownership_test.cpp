@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/run_files.h"
+#include "base/text_files.h"
 #include "tests/cli/directory_hash.h"
 #include "tests/train/word_run.h"
 #include "text/vocabulary_format.h"
@@ -80,6 +81,8 @@ TEST_F(RunOwnership, AnotherNormalizationIsRefusedAndTheTruthIsWrittenDown) {
   // Not told, it is what it is.
   EXPECT_EQ(run_training(config("first", {{"train.max-steps", "5"}})), 0);
   EXPECT_EQ(run_training(config("shared", {{"vocab.source", path("first/vocab.spm")}})), 0);
+  EXPECT_THAT(read_text_file(path("shared/train.log")), HasSubstr("vocabulary " + path("first/vocab.spm") + ": was there already, "));
+  EXPECT_THAT(read_text_file(path("first/train.log")), Not(HasSubstr("was there already")));
   EXPECT_EQ(run_training(config("tuned", {{"train.initial-model", path("first")}})), 0);
   for (const char* run : {"first", "shared", "tuned"})
     EXPECT_EQ(load_config(path(run) + "/config.yml").vocab.training.normalization, "nmt_nfkc") << run;
