@@ -127,15 +127,16 @@ int run(CLI::App& app, const std::vector<std::string>& arguments) {
   return 0;
 }
 
-// Ranks of one host fail alike before they have met: the first of them tells, and then mpirun ends the others. Should it have nothing to
-// tell, they do.
-void leave_it_to_the_first() {
-  const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
-  if (rank_label().empty() && local && std::string_view(local) != "0") sleep(5);
+// Ranks fail alike over a mistake in the configuration, and those of one host before they have met: the first of them tells, and then
+// mpirun ends the others. Should it have nothing to tell, they do.
+void leave_it_to_the_first(int status) {
+  const bool met = !rank_label().empty();
+  const char* rank = std::getenv(met ? "OMPI_COMM_WORLD_RANK" : "OMPI_COMM_WORLD_LOCAL_RANK");
+  if (rank && std::string_view(rank) != "0" && (!met || status == 2)) sleep(met ? 2 : 5);
 }
 
 int fail(int status, std::string_view message) {
-  leave_it_to_the_first();
+  leave_it_to_the_first(status);
   std::cout.flush();
   fmt::print(stderr, "starling: error: {}{}\n", rank_label(), message);
   return give_up(status);

@@ -107,11 +107,14 @@ TEST(Launch, NamesThePackageOfMpirun) {
 // All ranks of a host meet the same mistake.
 TEST(Launch, OneMistakeIsToldOnce) {
   if (run_shell("command -v mpirun").status != 0) GTEST_SKIP() << "mpirun is not installed (Debian package openmpi-bin)";
-  const ShellOutcome o = run_shell("'" STARLING_BINARY "' launch -n 2 -- train --lr 3");
-  EXPECT_EQ(o.status, 2) << o.text;
-  const size_t first = o.text.find("starling: error: there is no option '--lr'");
-  ASSERT_NE(first, std::string::npos) << o.text;
-  EXPECT_EQ(o.text.find("starling: error", first + 1), std::string::npos) << o.text;
+  // Found before the ranks have met, and after.
+  for (const auto& [arguments, message] : {std::pair("--lr 3", "there is no option '--lr'"), {"--train.output x", "no training corpus"}}) {
+    const ShellOutcome o = run_shell(fmt::format("'" STARLING_BINARY "' launch -n 2 -- train {}", arguments));
+    EXPECT_EQ(o.status, 2) << o.text;
+    const size_t first = o.text.find("starling: error: ");
+    ASSERT_NE(o.text.find(message), std::string::npos) << o.text;
+    EXPECT_EQ(o.text.find("starling: error", first + 1), std::string::npos) << o.text;
+  }
 }
 
 }  // namespace
