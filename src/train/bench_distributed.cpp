@@ -78,6 +78,7 @@ class Bench {
     options_.strategy = o_.strategy;
     local_.comm = make_local_world().comm;
     local_.clock = std::make_unique<Borrowed>(*world.clock);
+    local_.computes = world.computes;
   }
 
   BenchDistributedResult run() {
