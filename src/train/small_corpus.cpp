@@ -59,10 +59,13 @@ std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t upd
   const bool large = config.model.preset == "transformer-base" || config.model.preset == "transformer-big";
   const std::string more =
       fmt::format("{}{}", large ? " --model.preset transformer-small" : "", t.batch_tokens > 2000 ? " --train.batch-tokens 2000" : "");
+  const bool chosen = config.strategy.batch == "global" && config.strategy.rate_scaling == "none";  // when they are left out
   return fmt::format(
       "{} pairs are few: about {} an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; to see it learn "
-      "sooner, leave train.warmup and train.learning-rate out{}{}",
-      pairs, counted(updates_an_epoch, "update"), t.optimizer.warmup, epochs, more.empty() ? "" : ", and try", more);
+      "sooner, {}{}{}",
+      pairs, counted(updates_an_epoch, "update"), t.optimizer.warmup, epochs,
+      chosen ? "leave train.warmup and train.learning-rate out" : "set --train.warmup 400 --train.learning-rate 1.6e-3",
+      more.empty() ? "" : ", and try", more);
 }
 
 }  // namespace starling

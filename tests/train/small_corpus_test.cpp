@@ -30,6 +30,12 @@ TEST(SmallCorpus, WhatIsSmallAlreadyStaysAsItIs) {
   EXPECT_THAT(small_corpus_advice(config, 29000, 476), testing::EndsWith("leave train.warmup and train.learning-rate out"));
 }
 
+TEST(SmallCorpus, WhereNothingIsChosenByItselfValuesAreNamed) {
+  Config config;
+  config.model = model_preset("transformer-tiny"), config.train.batch_tokens = 1000, config.strategy = strategy_preset("bmuf");
+  EXPECT_THAT(small_corpus_advice(config, 29000, 476), testing::EndsWith("set --train.warmup 400 --train.learning-rate 1.6e-3"));
+}
+
 TEST(SmallCorpus, WhatIsAdvisedIsNotAdvisedAgain) {
   Config config;
   config.train.optimizer.warmup = 400;
