@@ -8,20 +8,22 @@
 
 namespace starling {
 
+WorkerBackends make_worker_backends(const Backend& backend) {
+  WorkerBackends all;
+  if (backend.activation() == DType::f64) return all;
+  for (int i = 0; i < backend.threads(); ++i) all.push_back(make_backend(backend.activation() == DType::bf16 ? "cpu:bf16" : "cpu:f32", 1));
+  return all;
+}
+
 Translator::Translator(Model& model, const Vocabularies& vocabularies, const SearchOptions& options, int64_t batch_sentences,
-                       int64_t max_source_tokens)
-    : vocabularies_(vocabularies), options_(options), batch_sentences_(batch_sentences), max_source_tokens_(max_source_tokens) {
-  Backend& backend = model.parameters().backend();
-  if (backend.activation() != DType::f64) {
-    for (int i = 0; i < backend.threads(); ++i) {
-      Worker w;
-      w.backend = make_backend(backend.activation() == DType::bf16 ? "cpu:bf16" : "cpu:f32", 1);
-      w.model = share_model(model, *w.backend);
-      workers_.push_back(std::move(w));
-    }
-  } else {
-    workers_.push_back({nullptr, share_model(model, backend), {}});
-  }
+                       int64_t max_source_tokens, const WorkerBackends* backends)
+    : own_(backends ? WorkerBackends() : make_worker_backends(model.parameters().backend())),
+      vocabularies_(vocabularies),
+      options_(options),
+      batch_sentences_(batch_sentences),
+      max_source_tokens_(max_source_tokens) {
+  for (const auto& backend : backends ? *backends : own_) workers_.push_back({share_model(model, *backend), {}});
+  if (workers_.empty()) workers_.push_back({share_model(model, model.parameters().backend()), {}});
 }
 
 void Translator::translate_batch(Worker& worker, std::span<const size_t> which, std::span<const std::vector<int32_t>> sources,

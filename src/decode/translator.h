@@ -27,13 +27,19 @@ struct SearchMemory {
   std::function<UsableMemory()> usable = [] { return usable_memory(); };
 };
 
+// The workers' backends, which keep the products that they have made: for translators that follow each other.
+using WorkerBackends = std::vector<std::unique_ptr<Backend>>;
+// As many as the backend has threads, of one thread each; none for a backend that is no cpu backend.
+WorkerBackends make_worker_backends(const Backend& backend);
+
 class Translator {
  public:
   // Batches are dealt to as many workers as the model's backend has threads, each with one thread and all with the same weights in
   // memory: small matrix products run better side by side than cut in two. The model, which must not change meanwhile, and the
-  // vocabularies must outlive the translator.
+  // vocabularies must outlive the translator; so must `backends`, made for the model's backend, which nobody else may use meanwhile
+  // (null: the translator makes them).
   Translator(Model& model, const Vocabularies& vocabularies, const SearchOptions& options, int64_t batch_sentences = 64,
-             int64_t max_source_tokens = 1000);
+             int64_t max_source_tokens = 1000, const WorkerBackends* backends = nullptr);
 
   // The n_best translations of each line, best first; an empty line gives an empty translation. Longer sources than
   // max_source_tokens are cut there, and counted. ConfigError, before anything is computed, when beam and batches need more memory than
@@ -54,7 +60,6 @@ class Translator {
 
  private:
   struct Worker {
-    std::unique_ptr<Backend> backend;
     std::unique_ptr<Model> model;
     SearchWork work;
   };
@@ -67,6 +72,7 @@ class Translator {
   void translate_batch(Worker& worker, std::span<const size_t> which, std::span<const std::vector<int32_t>> sources,
                        std::vector<std::vector<Translation>>& results) const;
 
+  WorkerBackends own_;  // unless they were given
   std::vector<Worker> workers_;
   const Vocabularies& vocabularies_;
   SearchOptions options_;

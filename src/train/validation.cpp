@@ -75,7 +75,7 @@ double Validator::cross_entropy(Model& model, Communicator& comm) const {
   return total.data<double>()[0] / std::max(total.data<double>()[1], 1.0);
 }
 
-std::vector<std::string> Validator::translate(Model& model, Communicator& comm) const {
+std::vector<std::string> Validator::translate(Model& model, Communicator& comm) {
   // Sentence i is rank i % size's.
   const auto ranks = static_cast<size_t>(comm.size());
   std::vector<std::string> own;
@@ -83,7 +83,10 @@ std::vector<std::string> Validator::translate(Model& model, Communicator& comm) 
   std::vector<std::string> hypotheses(sources_.size());
   std::string text;
   if (!own.empty()) {
-    Translator translator(model, vocabularies_, search_options(config_), 128);
+    const Backend& backend = model.parameters().backend();
+    if (const std::pair kind{backend.activation(), backend.threads()}; made_for_ != kind)
+      workers_ = make_worker_backends(backend), made_for_ = kind;
+    Translator translator(model, vocabularies_, search_options(config_), 128, 1000, &workers_);
     // Memory that others took since the start must not end a run.
     translator.set_memory({.processes = processes_, .fewer_at_once = true});
     for (auto& n_best : translator.translate(own)) text += n_best.front().text + "\n";
@@ -101,7 +104,7 @@ std::vector<std::string> Validator::translate(Model& model, Communicator& comm) 
   return hypotheses;
 }
 
-Validator::Result Validator::run(Model& model, Communicator& comm) const {
+Validator::Result Validator::run(Model& model, Communicator& comm) {
   const auto start = std::chrono::steady_clock::now();
   Result result;
   std::vector<std::string> hypotheses;

@@ -42,14 +42,15 @@ class Validator {
     std::string example;  // a source, its translation and the reference, to look at
   };
   // All ranks of a run call it with equal models; each scores and translates its share of the sentences, rank 0 gets the result.
-  Result run(Model& model, Communicator& comm) const;
+  // What the searches of one run made of matrix products, the next one uses.
+  Result run(Model& model, Communicator& comm);
   int64_t truncated() const { return truncated_; }  // sentences cut at 1,000 tokens
   // Nothing when no metric depends on it.
   const std::optional<TokenizerChoice>& tokenizer() const { return tokenizer_; }
 
  private:
   double cross_entropy(Model& model, Communicator& comm) const;
-  std::vector<std::string> translate(Model& model, Communicator& comm) const;
+  std::vector<std::string> translate(Model& model, Communicator& comm);
 
   ValidConfig config_;
   const Vocabularies& vocabularies_;
@@ -57,6 +58,8 @@ class Validator {
   std::vector<std::string> sources_, references_;
   std::vector<Batch> batches_;
   std::optional<TokenizerChoice> tokenizer_;
+  std::optional<std::pair<DType, int>> made_for_;  // activations and threads of the backend that workers_ are like
+  WorkerBackends workers_;
   int64_t truncated_ = 0;
 };
 

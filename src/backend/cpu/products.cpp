@@ -14,12 +14,13 @@ using Tag = memory::format_tag;
 
 Type type_of(DType t) { return t == DType::bf16 ? Type::bf16 : Type::f32; }
 
+// Has an engine of its own, so that every backend that shares the weight can pack it again after a change.
 struct CpuPacked : Packed {
+  dnnl::engine engine;
   memory packed;
   dnnl::reorder reorder;  // from the flat parameters; made once, since making it generates code
-  Type source_type = Type::undef;
+  Type source_type = Type::undef, type = Type::undef;
   bool transposed = false;
-  std::shared_ptr<void> owner;  // whose engine the reorder belongs to; kept alive so that its address stays its own
 };
 
 struct PackedIntegers : PackedInt8 {
@@ -94,7 +95,6 @@ struct Products::Implementation {
   }
 
   Type activation;
-  std::shared_ptr<void> identity = std::make_shared<char>();
   dnnl::engine engine;
   dnnl::stream stream;
   std::list<Entry> entries;
@@ -110,20 +110,21 @@ std::shared_ptr<Packed> Products::pack(const Tensor& w, bool transposed, std::sh
   const int64_t in = w.dim(transposed ? 1 : 0), out = w.dim(transposed ? 0 : 1);
   if (reuse && reuse->quantized) reuse = nullptr;  // of another class
   auto packed = std::static_pointer_cast<CpuPacked>(reuse);
-  if (!packed || packed->in != in || packed->out != out || packed->owner != im.identity) {
+  if (!packed || packed->in != in || packed->out != out || packed->type != im.activation) {
     packed = std::make_shared<CpuPacked>();
-    packed->in = in, packed->out = out, packed->owner = im.identity;
+    packed->in = in, packed->out = out, packed->engine = im.engine, packed->type = im.activation;
     const dnnl::matmul::primitive_desc any(
         {{{256, in}, im.activation, Tag::ab}, {{in, out}, im.activation, Tag::any}, {{256, out}, im.activation, Tag::ab}}, im.engine);
     packed->packed = memory(any.weights_desc(), im.engine);
   }
-  const memory source({{in, out}, type_of(w.dtype()), transposed ? Tag::ba : Tag::ab}, im.engine, w.raw());
+  const memory source({{in, out}, type_of(w.dtype()), transposed ? Tag::ba : Tag::ab}, packed->engine, w.raw());
   if (packed->source_type != type_of(w.dtype()) || packed->transposed != transposed) {
     packed->reorder = dnnl::reorder(dnnl::reorder::primitive_desc(source, packed->packed));
     packed->source_type = type_of(w.dtype()), packed->transposed = transposed;
   }
-  packed->reorder.execute(im.stream, {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, packed->packed}});
-  im.stream.wait();
+  dnnl::stream stream(packed->engine);
+  packed->reorder.execute(stream, {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, packed->packed}});
+  stream.wait();
   return packed;
 }
 
