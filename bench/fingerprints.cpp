@@ -26,24 +26,24 @@ std::vector<Case> cases() {
   const auto add = [&](const std::string& name, const std::string& preset, const std::function<void(StrategyOptions&)>& set) {
     all.push_back({name + "/" + preset, 3, set});
   };
-  add("all-reduce", "tree", [](StrategyOptions& o) { o.algorithm = "tree"; });
-  add("all-reduce", "halving-doubling", [](StrategyOptions& o) { o.algorithm = "halving-doubling"; });
+  add("all-reduce", "tree", [](StrategyOptions& o) { o.algorithm = Algorithm::tree; });
+  add("all-reduce", "halving-doubling", [](StrategyOptions& o) { o.algorithm = Algorithm::halving_doubling; });
   add("all-reduce", "blocking", [](StrategyOptions& o) { o.overlap = false; });
-  add("all-reduce", "bf16", [](StrategyOptions& o) { o.wire = "bf16"; });
+  add("all-reduce", "bf16", [](StrategyOptions& o) { o.wire = Wire::bf16; });
   add("all-reduce", "sharded", [](StrategyOptions& o) { o.sharded_optimizer = true; });
-  add("all-reduce", "dense", [](StrategyOptions& o) { o.embedding_gradients = "dense"; });
-  add("all-reduce", "assumed-sparse", [](StrategyOptions& o) { o.embedding_gradients = "assumed-sparse"; });
-  add("diloco", "radial", [](StrategyOptions& o) { o.periodic.merge = "radial"; });
-  add("diloco", "anchored", [](StrategyOptions& o) { o.periodic.outer_form = "anchored"; });
-  add("diloco", "classical", [](StrategyOptions& o) { o.periodic.outer_form = "classical"; });
-  add("diloco", "averaged", [](StrategyOptions& o) { o.periodic.inner_state = "average"; });
-  add("streaming", "mix", [](StrategyOptions& o) { o.periodic.late_merge = "mix"; });
-  add("gradient-dropping", "2-bit", [](StrategyOptions& o) { o.compression.values = "2-bit"; });
-  add("gradient-dropping", "bf16", [](StrategyOptions& o) { o.compression.values = "bf16"; });
-  add("gradient-dropping", "ternary", [](StrategyOptions& o) { o.compression.compressor = "ternary", o.compression.keep_warmup = 0; });
+  add("all-reduce", "dense", [](StrategyOptions& o) { o.embedding_gradients = EmbeddingGradients::dense; });
+  add("all-reduce", "assumed-sparse", [](StrategyOptions& o) { o.embedding_gradients = EmbeddingGradients::assumed_sparse; });
+  add("diloco", "radial", [](StrategyOptions& o) { o.periodic.merge = MergeRule::radial; });
+  add("diloco", "anchored", [](StrategyOptions& o) { o.periodic.outer_form = OuterForm::anchored; });
+  add("diloco", "classical", [](StrategyOptions& o) { o.periodic.outer_form = OuterForm::classical; });
+  add("diloco", "averaged", [](StrategyOptions& o) { o.periodic.inner_state = InnerState::average; });
+  add("streaming", "mix", [](StrategyOptions& o) { o.periodic.late_merge = LateMerge::mix; });
+  add("gradient-dropping", "2-bit", [](StrategyOptions& o) { o.compression.values = SentValues::two_bit; });
+  add("gradient-dropping", "bf16", [](StrategyOptions& o) { o.compression.values = SentValues::bf16; });
+  add("gradient-dropping", "ternary", [](StrategyOptions& o) { o.compression.compressor = Compressor::ternary, o.compression.keep_warmup = 0; });
   add("gradient-dropping", "momentum", [](StrategyOptions& o) { o.compression.momentum_correction = 0.9; });
   add("downpour", "compensated", [](StrategyOptions& o) { o.asynchronous.delay_compensation = 0.5; });
-  add("downpour", "bf16", [](StrategyOptions& o) { o.wire = "bf16"; });
+  add("downpour", "bf16", [](StrategyOptions& o) { o.wire = Wire::bf16; });
   return all;
 }
 
@@ -56,7 +56,7 @@ StrategyOptions strategy_of(const Case& c) {
   o.periodic.delay = std::min<int64_t>(o.periodic.delay, 2), o.periodic.fragments = std::min<int64_t>(o.periodic.fragments, 2);
   o.sparse.average_interval = std::min<int64_t>(o.sparse.average_interval, 5);
   o.compression.keep_warmup = std::min<int64_t>(o.compression.keep_warmup, 8);
-  if (o.compression.compressor != "none") o.compression.dense_below = 100;
+  if (o.compression.compressor != Compressor::none) o.compression.dense_below = 100;
   if (c.set) c.set(o);
   return o;
 }

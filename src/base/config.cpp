@@ -40,12 +40,15 @@ std::string string_text(const std::string& text) {
 }
 
 struct ValueText {
+  const ConfigField& field;
+
   template <class T>
   std::string operator()(const Ranged<T>& range) const {
     return number_text(*range.value);
   }
   std::string operator()(const bool* value) const { return *value ? "true" : "false"; }
   std::string operator()(const std::string* value) const { return string_text(*value); }
+  std::string operator()(const EnumValue& value) const { return field.choices[*value.value]; }
   std::string operator()(const std::vector<std::string>* value) const {
     std::vector<std::string> items;
     for (const auto& item : *value) items.push_back(string_text(item));
@@ -67,14 +70,14 @@ struct ValueText {
   static std::string record(const std::vector<ConfigField>& fields) {
     std::string out;
     for (const auto& field : fields) {
-      const std::string text = std::visit(ValueText{}, field.value);
+      const std::string text = std::visit(ValueText{field}, field.value);
       if (!field.shorthand && text != "\"\"") out += fmt::format("\n{}{}: {}", out.empty() ? "    - " : "      ", field.key, text);
     }
     return out.empty() ? "\n    - {}" : out;
   }
 };
 
-std::string value_text(const ConfigField& field) { return std::visit(ValueText{}, field.value); }
+std::string value_text(const ConfigField& field) { return std::visit(ValueText{field}, field.value); }
 
 bool is_default(const std::string& section, const ConfigField& field, std::span<const ConfigSection> defaults) {
   const ConfigSection* found = find_section(defaults, section);
@@ -108,6 +111,7 @@ struct Allowed {
   }
   std::string operator()(const bool*) const { return "true, false"; }
   std::string operator()(const std::string*) const { return "text"; }
+  std::string operator()(const EnumValue&) const { return ""; }
   std::string operator()(const std::vector<std::string>*) const { return "list"; }
   template <class T>
   std::string operator()(const RangedList<T>& list) const {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/suggestion.h"
+#include "base/words.h"
 
 namespace YAML {
 class Node;
@@ -47,6 +48,10 @@ struct RangedList {
   std::vector<T>* values;
   T minimum, maximum;
 };
+// An enum that has words; `value` is its place among the field's choices.
+struct EnumValue {
+  unsigned char* value;
+};
 // A key that another configuration knows, its value as text, and where it was found ("file:line").
 struct ForeignKey {
   std::string name, text, where;
@@ -54,10 +59,10 @@ struct ForeignKey {
 
 struct ConfigField {
   using Value = std::variant<Ranged<int64_t>, Ranged<uint64_t>, Ranged<int>, Ranged<double>, bool*, std::string*, std::vector<std::string>*,
-                             RecordList, RangedList<int64_t>, RangedList<double>, std::vector<ForeignKey>*>;
+                             EnumValue, RecordList, RangedList<int64_t>, RangedList<double>, std::vector<ForeignKey>*>;
   std::string key, help;
   Value value;
-  std::vector<std::string> choices;  // allowed values of a string or of the items of a list; empty = any
+  std::vector<std::string> choices;  // allowed values of an enum, a string or the items of a list; empty = any
   bool shorthand = false;            // read and documented, but never written: stands for another key
 };
 
@@ -75,6 +80,12 @@ class FieldList {
   template <class T, class Low, class High>
   void field(std::string key, T& value, std::string help, Low minimum, High maximum) {
     add(std::move(key), std::move(help), Ranged<T>{&value, static_cast<T>(minimum), static_cast<T>(maximum)}, {});
+  }
+  // One of the words of an enum.
+  template <Worded E>
+  void choice(std::string key, E& value, std::string help) {
+    constexpr auto all = words(E{});
+    add(std::move(key), std::move(help), EnumValue{reinterpret_cast<unsigned char*>(&value)}, {all.begin(), all.end()});
   }
   void choice(std::string key, std::string& value, std::vector<std::string> allowed, std::string help) {
     add(std::move(key), std::move(help), &value, std::move(allowed));

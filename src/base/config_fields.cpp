@@ -101,6 +101,12 @@ void assign(const ConfigTarget& t, std::string* value, std::string_view text) {
   *value = text;
 }
 
+void assign(const ConfigTarget& t, const EnumValue& value, std::string_view text) {
+  check_item(t, std::string(text));
+  const auto& all = t.field.choices;
+  *value.value = static_cast<unsigned char>(std::find(all.begin(), all.end(), text) - all.begin());
+}
+
 void assign(const ConfigTarget& t, std::vector<std::string>* value, std::string_view text) {
   if (text.size() >= 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
   std::vector<std::string> items;

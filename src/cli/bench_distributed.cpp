@@ -118,7 +118,7 @@ void run(Arguments a, const ClusterArguments& cluster) {
       print(r, simulated);
   };
   if (cluster.given()) {
-    if (o.strategy.algorithm == "library")
+    if (o.strategy.algorithm == Algorithm::library)
       throw ConfigError("strategy.algorithm library is MPI's own and is not simulated; choose auto, ring, tree or halving-doubling");
     if (o.train.threads == 0) o.train.threads = 1;
     if (o.steps == 0) o.steps = 16;

@@ -55,7 +55,7 @@ void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const 
   const Scenario scenario = cluster.load(calibration_model(config), rates, say, measured);
   if (scenario.timing_only)
     throw ConfigError("simulate trains for real; for times alone use 'starling bench distributed' with the same cluster options");
-  if (config.strategy.algorithm == "library")
+  if (config.strategy.algorithm == Algorithm::library)
     throw ConfigError("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
   say("times and speeds of training are virtual, those of the simulated cluster; what is left, and what validation takes, is in real time");
   std::signal(SIGPIPE, SIG_IGN);

@@ -5,17 +5,12 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/config.h"
+#include "base/error.h"
 
 namespace starling {
 namespace {
 
 constexpr int64_t kSmall = 64 << 10;  // bytes: below, latency decides (tree); above, bandwidth (ring)
-
-const std::vector<std::string>& algorithm_names() {
-  static const std::vector<std::string> kNames = {"auto", "ring", "tree", "halving-doubling", "library"};
-  return kNames;
-}
 
 CollectiveShape at(CollectiveShape shape, int rank) {
   shape.rank = rank;
@@ -23,13 +18,6 @@ CollectiveShape at(CollectiveShape shape, int rank) {
 }
 
 }  // namespace
-
-Algorithm parse_algorithm(const std::string& name) {
-  for (size_t i = 0; i < algorithm_names().size(); ++i)
-    if (algorithm_names()[i] == name) return static_cast<Algorithm>(i);
-  throw ConfigError(fmt::format("there is no collective algorithm {}{}; choose one of {}", in_quotes(name),
-                                did_you_mean(name, algorithm_names()), fmt::join(algorithm_names(), ", ")));
-}
 
 size_t wait_any(std::span<const Pending> pending, double deadline_s) {
   CHECK(!pending.empty(), "waiting for any of no operations");

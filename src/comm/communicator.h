@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/words.h"
 #include "comm/algorithms/algorithms.h"
 #include "comm/schedule.h"
 #include "tensor/tensor.h"
@@ -59,8 +60,7 @@ enum class Algorithm : uint8_t {
   halving_doubling,
   library  // the world's own collectives where it has them (MPI), else automatic
 };
-// "auto", "ring", "tree", "halving-doubling", "library"; ConfigError for another word.
-Algorithm parse_algorithm(const std::string& name);
+constexpr auto words(Algorithm) { return std::array{"auto", "ring", "tree", "halving-doubling", "library"}; }
 
 // What one rank has sent and received, headers not counted.
 struct Traffic {

@@ -142,7 +142,7 @@ void check_config(const RaceRecipe& r, const RaceArm& arm, const Config& c) {
   const auto fail = [&](const std::string& problem) { throw ConfigError(fmt::format("{}: arm {}: {}", r.file, arm.name, problem)); };
   if (!c.valid.enabled()) fail(fmt::format("there is nothing to validate on; set valid.source and valid.target in {}", place_of_keys(r)));
   if (c.train.objective != "likelihood") fail("times of samples cannot be replayed; set train.objective to likelihood");
-  if (c.strategy.algorithm == "library") fail("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
+  if (c.strategy.algorithm == Algorithm::library) fail("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
 }
 
 // Arms that take the runs of others may differ in nothing but what is exchanged when.
@@ -163,7 +163,7 @@ void check_trained_as(RaceRecipe& r) {
       fail(fmt::format("trained-as is for synchronous strategies without timed, where it alters rounding alone; {} is not so, remove it",
                        base->name));
     mine.strategy.overlap = its.strategy.overlap, mine.strategy.bucket_mib = its.strategy.bucket_mib;
-    if (its.strategy.wire == "f32") mine.strategy.embedding_gradients = its.strategy.embedding_gradients;  // rows are f32 in any case
+    if (its.strategy.wire == Wire::f32) mine.strategy.embedding_gradients = its.strategy.embedding_gradients;  // rows are f32 in any case
     if (dump_config(mine, false) != dump_config(its, false))
       fail(
           fmt::format("trained-as: its configuration differs from that of {} in more than strategy.overlap, bucket-mib and "

@@ -20,7 +20,7 @@ class Asynchronous : public Strategy {
         workers_(workers),
         flat_(parameters.values().count()),
         element_(size_of(parameters.values().dtype())),
-        narrow_(options.wire == "bf16" && element_ == 4) {
+        narrow_(options.wire == Wire::bf16 && element_ == 4) {
     for (int i = 0; i < servers; ++i) servers_.push_back({workers + i, part(flat_, i, servers)});
     buckets_ = make_buckets(parameters, flat_, {});
     progress_ = Tensor({AsynchronousServer::kProgress}, DType::f64);

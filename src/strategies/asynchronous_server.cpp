@@ -59,7 +59,7 @@ void AsynchronousServer::start(Worker& w, const Tensor& progress) {
   budget_ = workers_ * w.planned_updates();
   finished_ = updates_ >= budget_;
   const DType type = w.parameters().values().dtype();
-  narrow_ = options_.wire == "bf16" && type == DType::f32;
+  narrow_ = options_.wire == Wire::bf16 && type == DType::f32;
   sum_ = buffer(w);
   if (narrow_) widened_ = buffer(w);
   clients_.resize(static_cast<size_t>(workers_));

@@ -10,9 +10,9 @@ namespace starling {
 namespace {
 
 Coding coding_of(const CompressionOptions& o) {
-  if (o.compressor == "ternary") return Coding::ternary;
-  if (o.compressor == "4-bit") return Coding::four_bit;
-  return o.values == "f32" ? Coding::full : o.values == "bf16" ? Coding::bf16 : Coding::two_bit;
+  if (o.compressor == Compressor::ternary) return Coding::ternary;
+  if (o.compressor == Compressor::four_bit) return Coding::four_bit;
+  return o.values == SentValues::f32 ? Coding::full : o.values == SentValues::bf16 ? Coding::bf16 : Coding::two_bit;
 }
 
 // Coding and decoding are charged as bytes of memory that take as long: bench_compression on one thread, beside its moving average.
@@ -33,7 +33,7 @@ double decoding_bytes(const CodeLayout& layout, int64_t element, int ranks) {
 }  // namespace
 
 double keep_at(const CompressionOptions& o, int64_t update) {
-  if (o.compressor != "top-k") return 1;
+  if (o.compressor != Compressor::top_k) return 1;
   const double power = static_cast<double>(o.keep_warmup) / static_cast<double>(update + 1);
   if (power <= 1) return o.keep;
   return 1 - std::pow(1 - o.keep, power);
@@ -52,10 +52,10 @@ void CompressedExchange::plan(double keep) {
   if (keep == planned_keep_) return;
   planned_keep_ = keep;
   compressed_.clear(), whole_.clear();
-  const bool compresses = options_.compressor != "none" && ranks_ > 1;
+  const bool compresses = options_.compressor != Compressor::none && ranks_ > 1;
   for (const NamedRange& t : tensors_) (compresses && t.range.count() >= options_.dense_below ? compressed_ : whole_).push_back(t.range);
   const auto lay_out = [&] {
-    layout_ = make_layout(coding_of(options_), options_.compressor == "top-k" && options_.select == "tensor", compressed_, keep, type_);
+    layout_ = make_layout(coding_of(options_), options_.compressor == Compressor::top_k && options_.select == SelectFrom::tensor, compressed_, keep, type_);
   };
   lay_out();
   const auto dense = static_cast<double>(total(compressed_) * element_), code = static_cast<double>(layout_.bytes);

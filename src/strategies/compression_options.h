@@ -3,15 +3,25 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+
+#include "backend/compression.h"
+#include "base/words.h"
 
 namespace starling {
 
+enum class Compressor : uint8_t { none, top_k, ternary, four_bit };
+constexpr auto words(Compressor) { return std::array{"none", "top-k", "ternary", "4-bit"}; }
+enum class SelectFrom : uint8_t { chunk, tensor };
+constexpr auto words(SelectFrom) { return std::array{"chunk", "tensor"}; }
+enum class SentValues : uint8_t { f32, bf16, two_bit };
+constexpr auto words(SentValues) { return std::array{"f32", "bf16", "2-bit"}; }
+constexpr auto words(LocalPart) { return std::array{"none", "sum", "partial", "error"}; }
+
 struct CompressionOptions {
-  std::string compressor = "none";  // none | top-k | ternary | 4-bit
-  double keep = 0.01;               // density, top-k
-  std::string select = "chunk";     // chunk | tensor
-  std::string values = "bf16";      // f32 | bf16 | 2-bit
+  Compressor compressor = Compressor::none;
+  double keep = 0.01;  // density, top-k
+  SelectFrom select = SelectFrom::chunk;
+  SentValues values = SentValues::bf16;
   double residual_decay = 1;
   int64_t dense_below = 4096;      // elements of a tensor
   int64_t keep_warmup = 0;         // updates
@@ -23,12 +33,12 @@ struct CompressionOptions {
 template <class Visitor>
 void visit(Visitor& v, CompressionOptions& c) {
   v.choice(
-      "compressor", c.compressor, {"none", "top-k", "ternary", "4-bit"},
+      "compressor", c.compressor,
       "what is sent of gradients or displacements, the rest being kept for later: top-k = the largest elements; ternary = -level, 0 or "
       "level; 4-bit = 0 or a sign and one of seven powers of two");
   v.field("keep", c.keep, "top-k: share of the elements that is sent", 0.00025, 1.0);
-  v.choice("select", c.select, {"chunk", "tensor"}, "top-k: the largest of each chunk of 4096 elements, or of each tensor");
-  v.choice("values", c.values, {"f32", "bf16", "2-bit"},
+  v.choice("select", c.select, "top-k: the largest of each chunk of 4096 elements, or of each tensor");
+  v.choice("values", c.values,
            "top-k: number format of what is sent; rounding errors are kept for later; 2-bit = a sign and two levels a chunk (select chunk, "
            "keep up to a few %)");
   v.field("residual-decay", c.residual_decay, "factor on what was not sent, when the next is added; 1 = nothing is lost; 0 = all of it is",
@@ -44,9 +54,9 @@ void visit(Visitor& v, CompressionOptions& c) {
 }
 
 struct SparseOptions {
-  std::string local_gradients = "none";  // none | sum | partial | error
-  double local_scale = 0;                // 0: sqrt(workers); -1: workers
-  int64_t average_interval = 0;          // updates; 0: never
+  LocalPart local_gradients = LocalPart::none;
+  double local_scale = 0;        // 0: sqrt(workers); -1: workers
+  int64_t average_interval = 0;  // updates; 0: never
   bool residual_reset = false;
 
   bool operator==(const SparseOptions&) const = default;
@@ -54,7 +64,7 @@ struct SparseOptions {
 
 template <class Visitor>
 void visit(Visitor& v, SparseOptions& c) {
-  v.choice("local-gradients", c.local_gradients, {"none", "sum", "partial", "error"},
+  v.choice("local-gradients", c.local_gradients,
            "compressed gradients: what a worker adds of its own to the sum of what was sent: nothing; its gradient; the same where it has "
            "not sent, and what it could not send of it elsewhere; what it has not sent yet");
   v.field("local-scale", c.local_scale,

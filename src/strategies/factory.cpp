@@ -19,28 +19,28 @@ void check_effects(const StrategyOptions& o) {
       throw ConfigError(fmt::format("strategy.{} does nothing without {}; leave it out, or set that too", key, needed));
   };
   constexpr auto kCompression = &StrategyOptions::compression;
-  if (o.compression.compressor != "top-k") {
+  if (o.compression.compressor != Compressor::top_k) {
     const char* needed = "strategy.compressor top-k";
     idle("keep", kCompression, &CompressionOptions::keep, needed);
     idle("select", kCompression, &CompressionOptions::select, needed);
     idle("values", kCompression, &CompressionOptions::values, needed);
     idle("keep-warmup", kCompression, &CompressionOptions::keep_warmup, needed);
   }
-  if (o.compression.compressor == "none") {
+  if (o.compression.compressor == Compressor::none) {
     const char* needed = "a strategy.compressor";
     idle("residual-decay", kCompression, &CompressionOptions::residual_decay, needed);
     idle("dense-below", kCompression, &CompressionOptions::dense_below, needed);
     idle("momentum-correction", kCompression, &CompressionOptions::momentum_correction, needed);
   }
-  if (o.sparse.local_gradients == "none")
+  if (o.sparse.local_gradients == LocalPart::none)
     idle("local-scale", &StrategyOptions::sparse, &SparseOptions::local_scale, "strategy.local-gradients");
 }
 
 void check_compression(const StrategyOptions& o) {
   const CompressionOptions& c = o.compression;
-  if (c.compressor == "top-k" && c.values == "2-bit" && c.select == "tensor")
+  if (c.compressor == Compressor::top_k && c.values == SentValues::two_bit && c.select == SelectFrom::tensor)
     throw ConfigError("strategy.values 2-bit has levels for each chunk; set strategy.select to chunk, or values to bf16");
-  if (c.compressor != "none" && o.wire == "bf16")
+  if (c.compressor != Compressor::none && o.wire == Wire::bf16)
     throw ConfigError(fmt::format("strategy.wire bf16 is for whole gradients, but strategy.compressor is {}; leave wire out and see values",
                                   c.compressor));
 }
@@ -65,7 +65,7 @@ void check_family(const StrategyOptions& o) {
   const bool parameter_server = o.name == "parameter-server";
   if (o.servers > 0 && !parameter_server && family != Family::asynchronous)
     refuse("strategy.servers", "parameter-server, downpour or gnmt-downpour");
-  if (o.server_placement != "own" && !parameter_server) refuse("values of strategy.server-placement", "parameter-server");
+  if (o.server_placement != ServerPlacement::own && !parameter_server) refuse("values of strategy.server-placement", "parameter-server");
 }
 
 void check_asynchronous(const StrategyOptions& o) {
@@ -83,21 +83,21 @@ void check_periodic(const StrategyOptions& o) {
   if (p.fragments > p.interval)
     throw ConfigError(
         fmt::format("strategy.fragments {} are more than strategy.interval {} has updates; lower them", p.fragments, p.interval));
-  if (p.inner_state == "reset" && (p.fragments > 1 || p.delay > 0))
+  if (p.inner_state == InnerState::reset && (p.fragments > 1 || p.delay > 0))
     throw ConfigError("strategy.inner-state reset needs one fragment and no delay; choose keep or average");
   if (p.outer_momentum < 0 && p.outer_momentum != -1)
     throw ConfigError(fmt::format("strategy.outer-momentum {:g} is neither a share nor -1 (1 - 1/workers)", p.outer_momentum));
-  if (o.compression.compressor == "none") return;
-  if (p.merge == "radial")
+  if (o.compression.compressor == Compressor::none) return;
+  if (p.merge == MergeRule::radial)
     throw ConfigError("strategy.merge radial needs whole displacements; set strategy.compressor to none, or merge to mean");
-  if (p.merge_weights == "tokens")
+  if (p.merge_weights == MergeWeights::tokens)
     throw ConfigError("strategy.merge-weights tokens would weigh anew what was not sent before; with a compressor set it to equal");
   if (o.compression.momentum_correction > 0)
     throw ConfigError("strategy.momentum-correction is for gradients; with local updates set it to 0 and see outer-momentum");
 }
 
 void check_sparse(const StrategyOptions& o) {
-  if (o.sparse.local_gradients == "none" && o.sparse.average_interval > 0)
+  if (o.sparse.local_gradients == LocalPart::none && o.sparse.average_interval > 0)
     throw ConfigError(
         "strategy.average-interval averages parameters that differ, but without strategy.local-gradients they do not; set one of them");
   if (o.sparse.residual_reset && o.sparse.average_interval == 0)
@@ -128,7 +128,7 @@ std::unique_ptr<Strategy> make_strategy(const StrategyOptions& o, const Paramete
     if (o.sharded_optimizer)
       throw ConfigError(
           "strategy.sharded-optimizer belongs to all-reduce; a parameter server is sharded by strategy.servers (0 = on every rank)");
-    if (o.servers > 0 && o.server_placement == "own" && o.servers >= size && size > 1)
+    if (o.servers > 0 && o.server_placement == ServerPlacement::own && o.servers >= size && size > 1)
       throw ConfigError(fmt::format(
           "strategy.servers {} leaves no rank of {} to compute; start more ranks, or use server-placement: shared", o.servers, size));
     if (o.servers > size)
@@ -141,14 +141,14 @@ std::unique_ptr<Strategy> make_strategy(const StrategyOptions& o, const Paramete
 }
 
 void comm_settings(const StrategyOptions& options, Communicator& comm) {
-  comm.set_algorithm(parse_algorithm(options.algorithm));
+  comm.set_algorithm(options.algorithm);
   comm.set_deadline(options.deadline_seconds);
 }
 
 BatchPlan plan_batch(const StrategyOptions& o, int64_t batch_tokens, int workers) {
-  const int64_t global = o.batch == "per-worker" ? batch_tokens * workers : batch_tokens;
+  const int64_t global = o.batch == BatchScope::per_worker ? batch_tokens * workers : batch_tokens;
   const double ratio = static_cast<double>(global) / static_cast<double>(o.base_batch_tokens > 0 ? o.base_batch_tokens : batch_tokens);
-  return {global, o.rate_scaling == "linear" ? ratio : o.rate_scaling == "sqrt" ? std::sqrt(ratio) : 1.0};
+  return {global, o.rate_scaling == RateScaling::linear ? ratio : o.rate_scaling == RateScaling::sqrt ? std::sqrt(ratio) : 1.0};
 }
 
 }  // namespace starling

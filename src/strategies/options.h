@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/communicator.h"
 #include "strategies/asynchronous_options.h"
 #include "strategies/compression_options.h"
 #include "strategies/periodic_options.h"
@@ -14,21 +15,32 @@ namespace starling {
 // Names of strategies, in the order of the documentation; each stands for values of the options below (presets.cpp).
 std::vector<std::string> strategy_names();
 
+enum class Wire : uint8_t { f32, bf16 };
+constexpr auto words(Wire) { return std::array{"f32", "bf16"}; }
+enum class ServerPlacement : uint8_t { own, shared };  // ranks of their own, or ranks that also compute
+constexpr auto words(ServerPlacement) { return std::array{"own", "shared"}; }
+enum class EmbeddingGradients : uint8_t { automatic, dense, assumed_sparse };
+constexpr auto words(EmbeddingGradients) { return std::array{"auto", "dense", "assumed-sparse"}; }
+enum class BatchScope : uint8_t { global, per_worker };  // what train.batch-tokens counts
+constexpr auto words(BatchScope) { return std::array{"global", "per-worker"}; }
+enum class RateScaling : uint8_t { none, linear, sqrt };
+constexpr auto words(RateScaling) { return std::array{"none", "linear", "sqrt"}; }
+
 struct StrategyOptions {
-  std::string name = "all-reduce";           // one of strategy_names()
-  std::string algorithm = "auto";            // of collectives
-  std::string wire = "f32";                  // f32 | bf16, for gradients
-  double bucket_mib = 4;                     // MiB of gradient exchanged at once
-  bool overlap = true;                       // exchange while the backward pass runs
-  bool sharded_optimizer = false;            // each rank keeps and updates 1/N of the optimizer's state
-  int64_t servers = 0;                       // parameter-server: 0 = one on every rank
-  std::string server_placement = "own";      // own | shared: ranks of their own, or ranks that also compute
-  std::string embedding_gradients = "auto";  // auto | dense | assumed-sparse
-  std::string batch = "global";              // global | per-worker: what train.batch-tokens counts
-  std::string rate_scaling = "none";         // none | linear | sqrt
-  int64_t base_batch_tokens = 0;             // the batch that train.learning-rate was chosen for; 0: train.batch-tokens
-  double deadline_seconds = 300;             // a rank that is waited for longer counts as lost
-  int64_t check_every = 1000;                // updates between comparisons of the replicas; 0: never
+  std::string name = "all-reduce";             // one of strategy_names()
+  Algorithm algorithm = Algorithm::automatic;  // of collectives
+  Wire wire = Wire::f32;                       // number format of gradients
+  double bucket_mib = 4;                       // MiB of gradient exchanged at once
+  bool overlap = true;                         // exchange while the backward pass runs
+  bool sharded_optimizer = false;              // each rank keeps and updates 1/N of the optimizer's state
+  int64_t servers = 0;                         // parameter-server: 0 = one on every rank
+  ServerPlacement server_placement = ServerPlacement::own;
+  EmbeddingGradients embedding_gradients = EmbeddingGradients::automatic;
+  BatchScope batch = BatchScope::global;
+  RateScaling rate_scaling = RateScaling::none;
+  int64_t base_batch_tokens = 0;  // the batch that train.learning-rate was chosen for; 0: train.batch-tokens
+  double deadline_seconds = 300;  // a rank that is waited for longer counts as lost
+  int64_t check_every = 1000;     // updates between comparisons of the replicas; 0: never
   PeriodicOptions periodic;
   AsynchronousOptions asynchronous;
   CompressionOptions compression;
@@ -47,9 +59,9 @@ void visit(Visitor& v, StrategyOptions& c) {
            "servers sum and update, workers pull; model-average, bmuf, diloco, streaming, sparse-loco = local updates, merged from time to "
            "time; downpour, gnmt-downpour = workers send gradients to servers and fetch parameters, each at its own pace; "
            "gradient-dropping, sparse-local, cser = compressed gradients at every update");
-  v.choice("algorithm", c.algorithm, {"auto", "ring", "tree", "halving-doubling", "library"},
+  v.choice("algorithm", c.algorithm,
            "of collectives; auto = tree up to 64 KiB, ring above; library = those of MPI (not available in the simulator)");
-  v.choice("wire", c.wire, {"f32", "bf16"}, "number format of gradients on the wire; sums are f32 in both");
+  v.choice("wire", c.wire, "number format of gradients on the wire; sums are f32 in both");
   v.field("bucket-mib", c.bucket_mib, "gradient that is exchanged at once, MiB", 0.001, 4096.0);
   v.field("overlap", c.overlap,
           "exchange gradients while the backward pass still runs; asynchronous: use parameters an update after they are asked for");
@@ -57,15 +69,15 @@ void visit(Visitor& v, StrategyOptions& c) {
   v.field("servers", c.servers,
           "parameter-server: number of servers, the parameters are spread over them; 0 = one on every rank; asynchronous: 0 = one", 0,
           100000);
-  v.choice("server-placement", c.server_placement, {"own", "shared"},
+  v.choice("server-placement", c.server_placement,
            "parameter-server with servers > 0: on the last ranks, which then do not compute, or on ranks that compute too");
   v.choice(
-      "embedding-gradients", c.embedding_gradients, {"auto", "dense", "assumed-sparse"},
+      "embedding-gradients", c.embedding_gradients,
       "auto = whole table or touched rows, whichever is fewer bytes, and for a table that is the output projection too its part early, "
       "the look-ups' rows last; assumed-sparse = every token's row sent on its own, a known mistake, "
       "for comparison");
-  v.choice("batch", c.batch, {"global", "per-worker"}, "whether train.batch-tokens counts all workers together or each one");
-  v.choice("learning-rate-scaling", c.rate_scaling, {"none", "linear", "sqrt"},
+  v.choice("batch", c.batch, "whether train.batch-tokens counts all workers together or each one");
+  v.choice("learning-rate-scaling", c.rate_scaling,
            "multiplies train.learning-rate by the global batch over base-batch-tokens, or by its square root");
   v.field("base-batch-tokens", c.base_batch_tokens,
           "the batch that train.learning-rate was chosen for, target tokens; 0 = train.batch-tokens", 0, 1000000000);

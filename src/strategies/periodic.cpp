@@ -86,11 +86,11 @@ class Periodic : public Strategy {
       if (t % p_.interval == fragments_[f].offset) {
         send(w, f, t);
         if (p_.delay == 0) result.totals += land(w, f);
-        if (p_.inner_state == "reset")
+        if (p_.inner_state == InnerState::reset)
           w.clock().spend({Work::memory, 0, static_cast<double>(2 * flat_ * element_)}, [&] { w.optimizer().reset_moments(); });
       }
     }
-    if (p_.inner_state == "average") average_moments(w, t);
+    if (p_.inner_state == InnerState::average) average_moments(w, t);
     return result;
   }
 
@@ -154,8 +154,8 @@ class Periodic : public Strategy {
   }
 
  private:
-  bool compresses() const { return options_.compression.compressor != "none" && size_ > 1; }
-  bool narrow() const { return options_.wire == "bf16" && element_ == 4; }
+  bool compresses() const { return options_.compression.compressor != Compressor::none && size_ > 1; }
+  bool narrow() const { return options_.wire == Wire::bf16 && element_ == 4; }
   // Merges are means and nothing more.
   bool plain() const { return momentum_ == 0 && p_.outer_rate == 1; }
   double& under_way(size_t f) { return counters_.data<double>()[3 * f]; }      // 1: sent and not merged yet
@@ -229,13 +229,13 @@ class Periodic : public Strategy {
 
   void send(Worker& w, size_t index, int64_t t) {
     Fragment& f = fragments_[index];
-    const double weight = p_.merge_weights == "equal" ? 1 : tokens(index);
+    const double weight = p_.merge_weights == MergeWeights::equal ? 1 : tokens(index);
     auto* numbers = f.numbers.data<double>();
     numbers[0] = weight, numbers[1] = 0;
     write_totals(read_totals(sums()), {numbers + 2, kTotals});
     write_totals({}, sums());
     tokens(index) = 0, under_way(index) = 1, last_sent(index) = static_cast<double>(t);
-    const int passes = (momentum_ != 0 ? 4 : 3) + (p_.delay > 0 ? 1 : 0) + (weight != 1 ? 2 : 0) + (p_.merge == "radial" ? 1 : 0);
+    const int passes = (momentum_ != 0 ? 4 : 3) + (p_.delay > 0 ? 1 : 0) + (weight != 1 ? 2 : 0) + (p_.merge == MergeRule::radial ? 1 : 0);
     w.clock().spend({Work::memory, 0, static_cast<double>(passes * f.count * element_)}, [&] { displace(w, f, weight); });
     f.pending = {w.comm().all_reduce(f.numbers)};
     if (size_ == 1) return;
@@ -250,7 +250,7 @@ class Periodic : public Strategy {
   }
 
   // Blocks start at the merged model, or, in Nesterov's form, further along the outer step.
-  double ahead() const { return p_.outer_form == "nesterov" ? momentum_ : 0; }
+  double ahead() const { return p_.outer_form == OuterForm::nesterov ? momentum_ : 0; }
 
   // f(parameters' range of the flat buffer, its place in the fragment's tensors).
   template <class F>
@@ -273,7 +273,7 @@ class Periodic : public Strategy {
     const auto scale = [&](const Range& r, double factor) {
       if (r.count() > 0 && factor != 1) backend.flat().scale(view(f.displacement, r), factor, view(f.displacement, r), Write::overwrite);
     };
-    if (p_.merge != "radial") return scale({0, f.count}, weight);
+    if (p_.merge != MergeRule::radial) return scale({0, f.count}, weight);
     const Range directions{f.tables, f.count};
     const double norm = std::sqrt(backend.flat().squares_in_order(view(f.displacement, directions)));
     f.numbers.data<double>()[1] = weight * norm;
@@ -314,7 +314,7 @@ class Periodic : public Strategy {
     Backend& backend = w.parameters().backend();
     const auto* numbers = f.numbers.data<double>();
     if (numbers[0] <= 0) return;  // nobody has seen a token
-    const double mean = p_.outer_rate / numbers[0], radial = p_.merge == "radial" ? radial_scale(backend, f) : mean;
+    const double mean = p_.outer_rate / numbers[0], radial = p_.merge == MergeRule::radial ? radial_scale(backend, f) : mean;
     each_range(f, [&](const Range& r, const Range& at) {
       backend.flat().outer_step({.sum = view(f.displacement, at),
                                  .value = view(w.parameters().values(), r),
@@ -323,9 +323,9 @@ class Periodic : public Strategy {
                                  .sent = f.start ? view(f.start, at) : Tensor(),
                                  .rate = at.begin < f.tables ? mean : radial,
                                  .momentum = momentum_,
-                                 .anchor = p_.outer_form == "anchored" ? momentum_ : 0,
+                                 .anchor = p_.outer_form == OuterForm::anchored ? momentum_ : 0,
                                  .ahead = ahead(),
-                                 .corrected = p_.late_merge == "corrected",
+                                 .corrected = p_.late_merge == LateMerge::corrected,
                                  .keep = p_.late_mix});
     });
   }

@@ -13,7 +13,7 @@ struct Preset {
 };
 
 // Each worker has a batch of its own size, as alone: local updates see the batch that the learning rate was chosen for.
-void local_batches(StrategyOptions& o) { o.batch = "per-worker"; }
+void local_batches(StrategyOptions& o) { o.batch = BatchScope::per_worker; }
 
 const Preset kPresets[] = {
     {"all-reduce", Family::synchronous, [](StrategyOptions&) {}},
@@ -29,21 +29,21 @@ const Preset kPresets[] = {
     {"diloco", Family::periodic,
      [](StrategyOptions& o) {
        local_batches(o);
-       o.periodic.interval = 100, o.periodic.outer_rate = 0.7, o.periodic.outer_momentum = 0.9, o.periodic.merge_weights = "equal";
+       o.periodic.interval = 100, o.periodic.outer_rate = 0.7, o.periodic.outer_momentum = 0.9, o.periodic.merge_weights = MergeWeights::equal;
      }},
     // Douillard et al. 2025: displacements in 4 bits; the correction of late merges in place of their mixture.
     {"streaming", Family::periodic,
      [](StrategyOptions& o) {
        local_batches(o);
-       o.periodic.interval = 100, o.periodic.outer_rate = 0.4, o.periodic.outer_momentum = 0.9, o.periodic.merge_weights = "equal";
-       o.periodic.fragments = 4, o.periodic.delay = 5, o.compression.compressor = "4-bit";
+       o.periodic.interval = 100, o.periodic.outer_rate = 0.4, o.periodic.outer_momentum = 0.9, o.periodic.merge_weights = MergeWeights::equal;
+       o.periodic.fragments = 4, o.periodic.delay = 5, o.compression.compressor = Compressor::four_bit;
      }},
     // Sarfi et al. 2025: 64 of 4096 elements in 2 bits, and what was not sent fades in place of an outer momentum.
     {"sparse-loco", Family::periodic,
      [](StrategyOptions& o) {
        local_batches(o);
-       o.periodic.interval = 30, o.periodic.merge_weights = "equal";
-       o.compression.compressor = "top-k", o.compression.keep = 64.0 / 4096, o.compression.values = "2-bit",
+       o.periodic.interval = 30, o.periodic.merge_weights = MergeWeights::equal;
+       o.compression.compressor = Compressor::top_k, o.compression.keep = 64.0 / 4096, o.compression.values = SentValues::two_bit,
        o.compression.residual_decay = 0.95;
      }},
     // Dean et al. 2012. Parameters an update ahead would be twice as old.
@@ -55,18 +55,18 @@ const Preset kPresets[] = {
        o.asynchronous.push_clip = 5;
      }},
     // Aji and Heafield 2017; the rate warms up over as many updates as in their later work.
-    {"gradient-dropping", Family::sparse, [](StrategyOptions& o) { o.compression.compressor = "top-k", o.compression.keep_warmup = 1000; }},
+    {"gradient-dropping", Family::sparse, [](StrategyOptions& o) { o.compression.compressor = Compressor::top_k, o.compression.keep_warmup = 1000; }},
     // Aji, Heafield and Bogoychev 2019, with averagings every 100 updates in place of 500.
     {"sparse-local", Family::sparse,
      [](StrategyOptions& o) {
-       o.compression.compressor = "top-k", o.periodic.synchronous_steps = 500;
-       o.sparse.local_gradients = "partial", o.sparse.average_interval = 100;
+       o.compression.compressor = Compressor::top_k, o.periodic.synchronous_steps = 500;
+       o.sparse.local_gradients = LocalPart::partial, o.sparse.average_interval = 100;
      }},
     // Xie et al. 2020: what is not sent is applied here at once, and averaged with the parameters.
     {"cser", Family::sparse,
      [](StrategyOptions& o) {
-       o.compression.compressor = "top-k", o.compression.residual_decay = 0, o.periodic.synchronous_steps = 500;
-       o.sparse.local_gradients = "error", o.sparse.local_scale = -1, o.sparse.average_interval = 100;
+       o.compression.compressor = Compressor::top_k, o.compression.residual_decay = 0, o.periodic.synchronous_steps = 500;
+       o.sparse.local_gradients = LocalPart::error, o.sparse.local_scale = -1, o.sparse.average_interval = 100;
      }},
 };
 

@@ -14,10 +14,6 @@
 namespace starling {
 namespace {
 
-LocalPart local_part(const std::string& name) {
-  return name == "sum" ? LocalPart::sum : name == "partial" ? LocalPart::partial : name == "error" ? LocalPart::error : LocalPart::none;
-}
-
 class Sparse : public Strategy {
  public:
   Sparse(const StrategyOptions& options, std::unique_ptr<Strategy> synchronous, const ParameterStore& parameters, int size)
@@ -80,9 +76,10 @@ class Sparse : public Strategy {
     const CompressionOptions& c = options_.compression;
     const SparseOptions& s = options_.sparse;
     const std::string what =
-        c.compressor == "top-k" ? fmt::format("the largest {:g} % of each {} in {}", 100 * c.keep, c.select, c.values) : c.compressor;
+        c.compressor == Compressor::top_k ? fmt::format("the largest {:g} % of each {} in {}", 100 * c.keep, c.select, c.values)
+                                          : std::string(word(c.compressor));
     const std::string local =
-        s.local_gradients == "none"
+        s.local_gradients == LocalPart::none
             ? ""
             : fmt::format(", with local gradients ({}, scale {:.3g}){}", s.local_gradients, local_scale_,
                           s.average_interval > 0 ? fmt::format(", parameters averaged every {} updates", s.average_interval) : "");
@@ -96,7 +93,7 @@ class Sparse : public Strategy {
   }
 
  private:
-  bool differ() const { return size_ > 1 && options_.sparse.local_gradients != "none"; }
+  bool differ() const { return size_ > 1 && options_.sparse.local_gradients != LocalPart::none; }
 
   // The parameters in a bucket, or what of them lies in it; small ones are left for the exchange at the end.
   std::vector<NamedRange> pieces(const ParameterStore& parameters, const Range& bucket, std::vector<NamedRange>& small) const {
@@ -116,7 +113,7 @@ class Sparse : public Strategy {
     size_t started = 0;
     const auto start = [&](size_t bucket) {
       const std::string bad = exchanges_[bucket].start(
-          w, {w.parameters().gradients(), residual_, velocity_, keep, local_part(options_.sparse.local_gradients), local_scale_});
+          w, {w.parameters().gradients(), residual_, velocity_, keep, options_.sparse.local_gradients, local_scale_});
       if (bad_.empty()) bad_ = bad;
       ++started;
     };

@@ -18,7 +18,7 @@ class Synchronous : public Strategy {
     element_ = size_of(parameters.values().dtype());
     if (server()) {
       const int servers = options.servers == 0 ? size : static_cast<int>(options.servers);
-      const bool own = options.servers > 0 && options.server_placement == "own";
+      const bool own = options.servers > 0 && options.server_placement == ServerPlacement::own;
       workers_ = own ? size - servers : size;
       for (int i = 0; i < servers; ++i) servers_.push_back(own ? workers_ + i : static_cast<int>(int64_t{i} * size / servers));
     } else {
@@ -26,7 +26,7 @@ class Synchronous : public Strategy {
       for (int i = 0; i < size; ++i) servers_.push_back(i);
     }
     std::erase_if(tables_, [&](const ExchangedTable& t) { return !t.looked_up || (t.output && !assumed_sparse() && !options.overlap); });
-    if (size == 1 || server() || options.embedding_gradients == "dense") tables_.clear();
+    if (size == 1 || server() || options.embedding_gradients == EmbeddingGradients::dense) tables_.clear();
     std::vector<const Parameter*> whole;
     for (const ExchangedTable& t : tables_) whole.push_back(t.table);
     buckets_ = make_buckets(parameters, static_cast<int64_t>(options.bucket_mib * (1 << 20)) / element_, whole);
@@ -102,8 +102,8 @@ class Synchronous : public Strategy {
   bool sharded() const { return options_.sharded_optimizer && size_ > 1; }
   bool everything_everywhere() const { return !server() && !sharded(); }
   // bf16 on the wire; gradients in double, as on the reference backend, go as they are.
-  bool narrow() const { return options_.wire == "bf16" && element_ == 4; }
-  bool assumed_sparse() const { return options_.embedding_gradients == "assumed-sparse"; }
+  bool narrow() const { return options_.wire == Wire::bf16 && element_ == 4; }
+  bool assumed_sparse() const { return options_.embedding_gradients == EmbeddingGradients::assumed_sparse; }
 
   // What `rank` owns of a bucket.
   Range owned_part(const Range& bucket, int rank) const {

@@ -237,7 +237,7 @@ class Bench {
       std::vector<Pending> pending;
       for (const Bucket& b : plan->buckets()) {
         const Tensor x = gradients.slice(b.range.begin, Shape{b.range.count()});
-        pending.push_back(o_.strategy.wire == "bf16" ? comm_.all_reduce_bf16(x) : comm_.all_reduce(x));
+        pending.push_back(o_.strategy.wire == Wire::bf16 ? comm_.all_reduce_bf16(x) : comm_.all_reduce(x));
       }
       for (const Pending& p : pending) p.wait(kPatience);
       const double time = slowest(comm_, world_.clock->seconds() - start);

@@ -192,7 +192,7 @@ void RunDirectory::require_same_run(int64_t batch_tokens, int64_t worker_batch_t
   if (s.unsigned_integer("seed") != config_.train.seed)
     refuse(fmt::format("train.seed {}, not {}", s.unsigned_integer("seed"), config_.train.seed));
   const bool worker_keeps =
-      config_.strategy.batch == "per-worker" && s.has("worker-batch-tokens") && s.integer("worker-batch-tokens") == worker_batch_tokens;
+      config_.strategy.batch == BatchScope::per_worker && s.has("worker-batch-tokens") && s.integer("worker-batch-tokens") == worker_batch_tokens;
   if (s.integer("batch-tokens") != batch_tokens && !worker_keeps)
     refuse(fmt::format("a global batch of {} target tokens, not {}", s.integer("batch-tokens"), batch_tokens));
 }

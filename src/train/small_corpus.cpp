@@ -31,7 +31,7 @@ void warm_up_by_corpus(Config& config) {
   OptimizerOptions& o = t.optimizer;
   if (architecture_of(config.model.preset) != Architecture::transformer || !o.optimizer.starts_with("adam") ||
       o.schedule != "inverse-sqrt" || t.warmup_tokens > 0 || !t.initial_model.empty() || t.objective != "likelihood" ||
-      config.strategy.batch != "global" || config.strategy.rate_scaling != "none")
+      config.strategy.batch != BatchScope::global || config.strategy.rate_scaling != RateScaling::none)
     return;
   const auto files = real_file_system();
   double bytes = 0;
@@ -59,7 +59,7 @@ std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t upd
   const bool large = config.model.preset == "transformer-base" || config.model.preset == "transformer-big";
   const std::string more =
       fmt::format("{}{}", large ? " --model.preset transformer-small" : "", t.batch_tokens > 2000 ? " --train.batch-tokens 2000" : "");
-  const bool chosen = config.strategy.batch == "global" && config.strategy.rate_scaling == "none";  // when they are left out
+  const bool chosen = config.strategy.batch == BatchScope::global && config.strategy.rate_scaling == RateScaling::none;  // when they are left out
   return fmt::format(
       "{} pairs are few: about {} an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; to see it learn "
       "sooner, {}{}{}",

@@ -11,7 +11,7 @@ constexpr DType kTypes[] = {DType::f32, DType::f64, DType::i32};
 
 class Collectives : public testing::TestWithParam<const char*> {
  protected:
-  void SetUp() override { test_comm().set_algorithm(parse_algorithm(GetParam())); }
+  void SetUp() override { test_comm().set_algorithm(from_word<Algorithm>(GetParam())); }
   void TearDown() override { test_comm().set_algorithm(Algorithm::automatic); }
 
   static double sum(int64_t i) {

@@ -17,18 +17,18 @@ std::vector<std::pair<std::string, StrategyOptions>> strategies() {
   std::vector<std::pair<std::string, StrategyOptions>> all;
   const auto add = [&](const char* name, const std::function<void(StrategyOptions&)>& set) {
     StrategyOptions o;
-    o.bucket_mib = 0.004, o.algorithm = "ring", o.deadline_seconds = 60;
+    o.bucket_mib = 0.004, o.algorithm = Algorithm::ring, o.deadline_seconds = 60;
     set(o);
     all.emplace_back(name, o);
   };
   add("all-reduce", [](StrategyOptions&) {});
-  add("dense", [](StrategyOptions& o) { o.embedding_gradients = "dense"; });
-  add("halving-doubling", [](StrategyOptions& o) { o.algorithm = "halving-doubling"; });
-  add("bf16", [](StrategyOptions& o) { o.wire = "bf16"; });
+  add("dense", [](StrategyOptions& o) { o.embedding_gradients = EmbeddingGradients::dense; });
+  add("halving-doubling", [](StrategyOptions& o) { o.algorithm = Algorithm::halving_doubling; });
+  add("bf16", [](StrategyOptions& o) { o.wire = Wire::bf16; });
   add("sharded", [](StrategyOptions& o) { o.sharded_optimizer = true; });
   add("servers", [](StrategyOptions& o) { o.name = "parameter-server"; });
   add("one server", [](StrategyOptions& o) { o.name = "parameter-server", o.servers = 1; });
-  add("assumed sparse", [](StrategyOptions& o) { o.embedding_gradients = "assumed-sparse"; });
+  add("assumed sparse", [](StrategyOptions& o) { o.embedding_gradients = EmbeddingGradients::assumed_sparse; });
   return all;
 }
 
@@ -36,20 +36,20 @@ std::vector<std::pair<std::string, StrategyOptions>> local_strategies() {
   std::vector<std::pair<std::string, StrategyOptions>> all;
   for (const std::string name : {"model-average", "bmuf", "diloco", "streaming", "sparse-loco"}) {
     StrategyOptions o = strategy_preset(name);
-    o.bucket_mib = 0.004, o.algorithm = "ring", o.deadline_seconds = 60;
+    o.bucket_mib = 0.004, o.algorithm = Algorithm::ring, o.deadline_seconds = 60;
     o.periodic.interval = 6, o.periodic.synchronous_steps = name == "bmuf" ? 3 : 0, o.periodic.delay = name == "streaming" ? 2 : 0;
     if (name == "streaming") o.periodic.fragments = 2;  // sent last at update 18, so that nothing is under way when bytes are counted
-    if (o.compression.compressor != "none") o.compression.dense_below = 64;
-    if (name == "diloco") o.wire = "bf16", o.periodic.inner_state = "average";
+    if (o.compression.compressor != Compressor::none) o.compression.dense_below = 64;
+    if (name == "diloco") o.wire = Wire::bf16, o.periodic.inner_state = InnerState::average;
     all.emplace_back(name, o);
   }
   for (const std::string name : {"gradient-dropping", "sparse-local", "cser"}) {
     StrategyOptions o = strategy_preset(name);
-    o.bucket_mib = 0.004, o.algorithm = "ring", o.deadline_seconds = 60;
+    o.bucket_mib = 0.004, o.algorithm = Algorithm::ring, o.deadline_seconds = 60;
     o.compression.dense_below = 100, o.compression.keep = 0.05, o.compression.keep_warmup = 0;
     o.periodic.synchronous_steps = 3;
     if (name != "gradient-dropping") o.sparse.average_interval = 5;
-    if (name == "sparse-local") o.compression.values = "2-bit";
+    if (name == "sparse-local") o.compression.values = SentValues::two_bit;
     all.emplace_back(name, o);
   }
   return all;
@@ -116,7 +116,7 @@ TEST(Training, LosesNothingAgainstOneWorker) {
   std::vector<double> one(static_cast<size_t>(run.steps));
   ASSERT_EQ(bytes.size(), one.size() * sizeof one[0]);
   std::memcpy(one.data(), bytes.data(), bytes.size());
-  for (const std::string algorithm : {"auto", "library"})
+  for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::library})
     for (auto [name, options] : strategies()) {
       if (name == "bf16") continue;  // sums in double go as they are
       options.algorithm = algorithm;

@@ -231,7 +231,7 @@ TEST_F(TimesTest, ValidationsAndCheckpointsDoNotCountAsBytes) {
 TEST_F(TimesTest, ServersComeOnTopOfTheWorkers) {
   Config config = load_config(path("train.yml"), {{"strategy.name", "parameter-server"}, {"strategy.servers", "3"}});
   EXPECT_EQ(ranks_for_workers(config, {100, 100}, 4).count, 7);
-  config.strategy.server_placement = "shared";
+  config.strategy.server_placement = ServerPlacement::shared;
   EXPECT_EQ(ranks_for_workers(config, {100, 100}, 4).count, 4);
   config.strategy = {};
   EXPECT_EQ(ranks_for_workers(config, {100, 100}, 4).count, 4);

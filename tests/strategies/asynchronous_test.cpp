@@ -283,7 +283,7 @@ TEST(Asynchronous, BytesFollowTheClosedForm) {
   for (const bool narrow : {false, true}) {
     AsynchronousRun run;
     run.backend = "cpu:f32", run.leave_after = 6;
-    run.strategy.servers = 2, run.strategy.wire = narrow ? "bf16" : "f32";
+    run.strategy.servers = 2, run.strategy.wire = narrow ? Wire::bf16 : Wire::f32;
     run.strategy.asynchronous.push_interval = 2, run.strategy.asynchronous.fetch_interval = 3;
     const Simulated all = simulated(run, cluster(4));
     const int64_t request = 8 * (4 + 13), answer = 8 * (6 + 13), M = all.first().gradient_bytes;
@@ -301,7 +301,7 @@ TEST(Asynchronous, Bf16OnTheWireStaysNear) {
   run.backend = "cpu:f32", run.strategy.overlap = false, run.strategy.asynchronous.sum_pushes = 3,
   run.strategy.asynchronous.wait_for_step = true;
   const Simulated wide = simulated(run, cluster(4));
-  run.strategy.wire = "bf16";
+  run.strategy.wire = Wire::bf16;
   const Simulated narrow = simulated(run, cluster(4));
   EXPECT_LT(worst(narrow.first().told, wide.first().told), 0.1);
   EXPECT_NE(narrow.first().values(), wide.first().values());
@@ -436,7 +436,7 @@ TEST(Asynchronous, ALossThatIsNotFiniteEndsTheRun) {
 // What is only timed takes the same time and comes in the same order.
 TEST(Asynchronous, CanBeTimedWithoutComputing) {
   AsynchronousRun run;
-  run.backend = "cpu:f32", run.strategy.servers = 2, run.strategy.wire = "bf16", run.strategy.asynchronous.delay_compensation = 1;
+  run.backend = "cpu:f32", run.strategy.servers = 2, run.strategy.wire = Wire::bf16, run.strategy.asynchronous.delay_compensation = 1;
   Scenario scenario = cluster(5);
   scenario.jitter = 0.2;
   const Simulated computed = simulated(run, scenario);
@@ -454,7 +454,7 @@ TEST(Asynchronous, TheNameOfGnmtsRecipeStandsForItsOptions) {
   EXPECT_FALSE(o.overlap);
   EXPECT_EQ(o.asynchronous.push_interval, 1);
   EXPECT_EQ(o.asynchronous.fetch_interval, 1);
-  EXPECT_EQ(o.batch, "per-worker");
+  EXPECT_EQ(o.batch, BatchScope::per_worker);
 }
 
 TEST(Asynchronous, WhatCannotBeIsRefused) {
@@ -474,7 +474,7 @@ TEST(Asynchronous, WhatCannotBeIsRefused) {
   EXPECT_THAT(refused(3, waiting), HasSubstr("strategy.overlap would ask for too early"));
   EXPECT_THAT(refused(3, [&](StrategyOptions& o) { waiting(o), o.overlap = false; }),
               HasSubstr("strategy.sum-pushes 3 is more than the 2 workers"));
-  EXPECT_THAT(refused(3, [](StrategyOptions& o) { o.server_placement = "shared"; }), HasSubstr("strategy.server-placement"));
+  EXPECT_THAT(refused(3, [](StrategyOptions& o) { o.server_placement = ServerPlacement::shared; }), HasSubstr("strategy.server-placement"));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class Exchanger : public PlainWorker {
 const std::vector<NamedRange> kTensors = {{"embedding", {0, 20000}}, {"bias", {20000, 20100}}, {"weight", {20112, 29000}}};
 constexpr int64_t kFlat = 29008;
 
-CompressionOptions options(const std::string& compressor = "top-k", const std::string& values = "f32", double keep = 0.02) {
+CompressionOptions options(Compressor compressor = Compressor::top_k, SentValues values = SentValues::f32, double keep = 0.02) {
   CompressionOptions o;
   o.compressor = compressor, o.values = values, o.keep = keep;
   return o;
@@ -86,11 +86,11 @@ std::vector<Ends> exchange(int N, const CompressionOptions& o, const std::string
 TEST(CompressedExchange, AddsUpWhatEveryRankHasSent) {
   for (const std::string backend : {"reference", "cpu:f32"})
     for (const CompressionOptions& o :
-         {options(), options("top-k", "bf16"), options("top-k", "2-bit"), options("ternary"), options("4-bit")})
-      for (const std::string select : {"chunk", "tensor"})
+         {options(), options(Compressor::top_k, SentValues::bf16), options(Compressor::top_k, SentValues::two_bit), options(Compressor::ternary), options(Compressor::four_bit)})
+      for (const SelectFrom select : {SelectFrom::chunk, SelectFrom::tensor})
         for (const int N : {2, 3, 5}) {
           CompressionOptions selected = o;
-          if (o.values != "2-bit") selected.select = select;
+          if (o.values != SentValues::two_bit) selected.select = select;
           const auto ends = exchange(N, selected, backend);
           for (const Ends& rank : ends) EXPECT_EQ(rank.x, ends[0].x) << "ranks differ";
           int64_t unsent = 0;
@@ -115,13 +115,13 @@ TEST(CompressedExchange, AddsUpWhatEveryRankHasSent) {
 }
 
 TEST(CompressedExchange, SendsTheBytesOfItsClosedForm) {
-  for (const CompressionOptions& o : {options(), options("top-k", "bf16", 0.05), options("4-bit"), options("none")})
+  for (const CompressionOptions& o : {options(), options(Compressor::top_k, SentValues::bf16, 0.05), options(Compressor::four_bit), options(Compressor::none)})
     for (const int N : {2, 4}) {
       const auto ends = exchange(N, o, "cpu:f32");
       for (const Ends& rank : ends)
         EXPECT_NEAR(static_cast<double>(rank.traffic), rank.bytes, 64.0 * N);  // parts are cut at multiples of 16
       EXPECT_NEAR(ends[0].dense, 2.0 * (N - 1) / N * 4 * 28988, 1e-6);
-      if (o.compressor != "none") {
+      if (o.compressor != Compressor::none) {
         EXPECT_LT(ends[0].bytes, 0.5 * ends[0].dense);
       }
     }
@@ -130,7 +130,7 @@ TEST(CompressedExchange, SendsTheBytesOfItsClosedForm) {
 TEST(CompressedExchange, GoesWholeWhereCodesWouldBeMoreBytes) {
   for (const double keep : {0.1, 0.2, 0.4, 1.0})
     for (const int N : {1, 2, 4}) {
-      const auto ends = exchange(N, options("top-k", "f32", keep), "reference", LocalPart::sum);
+      const auto ends = exchange(N, options(Compressor::top_k, SentValues::f32, keep), "reference", LocalPart::sum);
       // 1.5 + 8 bytes an entry, gathered, against 8 an element, reduced
       const bool whole = N == 1 || N * 9.5 * keep >= 2 * 8;
       const bool nothing_left = std::all_of(ends[0].residual.begin(), ends[0].residual.end(), [](double e) { return e == 0; });
@@ -156,7 +156,7 @@ TEST(CompressedExchange, LeavesTheLocalPart) {
 // Over many steps: what all have sent is what all had, less what is left; with a warm-up.
 TEST(CompressedExchange, LosesNothingOverManySteps) {
   const int N = 3, steps = 25;
-  CompressionOptions o = options("top-k", "bf16");
+  CompressionOptions o = options(Compressor::top_k, SentValues::bf16);
   o.keep_warmup = 20;
   on_ranks(N, [&](World& world) {
     Exchanger w(world, "reference");
@@ -235,7 +235,7 @@ TEST(CompressedExchange, IsChargedInVirtualTime) {
         4,
         [&](World& world) {
           Exchanger w(world, timing_only ? std::make_unique<IdleBackend>(DType::f32, DType::f32) : make_backend("cpu:f32", 1));
-          CompressedExchange e(options("top-k", "bf16"), kTensors, DType::f32, 4);
+          CompressedExchange e(options(Compressor::top_k, SentValues::bf16), kTensors, DType::f32, 4);
           const Tensor x = timing_only ? Tensor({kFlat}, DType::f32, no_memory()) : random_tensor(0, 0, DType::f32);
           const Tensor residual = timing_only ? Tensor({kFlat}, DType::f32, no_memory()) : Tensor({kFlat}, DType::f32);
           EXPECT_EQ(e.start(w, {x, residual, {}, 0.02}), "");

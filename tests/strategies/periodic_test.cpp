@@ -135,7 +135,7 @@ TEST(Periodic, OuterFormsFollowTheirRecursions) {
   for (const std::string form : {"classical", "nesterov", "anchored"})
     for (const double eta : {0.0, 0.6, -1.0}) {
       StrategyOptions o = strategy("bmuf", H);
-      o.periodic.outer_form = form, o.periodic.outer_momentum = eta, o.periodic.outer_rate = zeta;
+      o.periodic.outer_form = from_word<OuterForm>(form), o.periodic.outer_momentum = eta, o.periodic.outer_rate = zeta;
       const double mu = eta < 0 ? 1 - 1.0 / ranks : eta;
       const auto ended = descend(o, ranks, blocks * static_cast<int>(H), rate);
       for (size_t i = 0; i < ended[0].values.size(); ++i) {
@@ -166,7 +166,7 @@ TEST(Periodic, WeightsAreTokensOrEqual) {
   const std::vector<double> tokens{10, 30};
   for (const std::string weights : {"tokens", "equal"}) {
     StrategyOptions o = strategy("model-average", 4);
-    o.periodic.merge_weights = weights;
+    o.periodic.merge_weights = from_word<MergeWeights>(weights);
     const auto ended = descend(o, 2, 4, rate, tokens);
     for (size_t i = 0; i < ended[0].values.size(); ++i) {
       const auto k = static_cast<int64_t>(i);
@@ -181,7 +181,7 @@ TEST(Periodic, RadialMergesKeepTheMeanLength) {
   const double rate = 0.2;
   const int ranks = 3;
   StrategyOptions o = strategy("model-average", 2);
-  o.periodic.merge = "radial";
+  o.periodic.merge = MergeRule::radial;
   const auto ended = descend(o, ranks, 2, rate);
   const size_t table = 16, n = ended[0].values.size();
   std::vector<std::vector<double>> d(ranks, std::vector<double>(n));
@@ -213,7 +213,7 @@ TEST(Periodic, LateFragmentsKeepWhatWasLearnedMeanwhile) {
   const int ranks = 2, steps = 23;
   for (const std::string late : {"corrected", "mix"}) {
     StrategyOptions o = strategy("streaming", 4);
-    o.periodic.fragments = 2, o.periodic.delay = 1, o.periodic.late_merge = late, o.periodic.late_mix = mix;
+    o.periodic.fragments = 2, o.periodic.delay = 1, o.periodic.late_merge = from_word<LateMerge>(late), o.periodic.late_mix = mix;
     o.periodic.outer_momentum = eta, o.periodic.outer_rate = zeta;
     const auto ended = descend(o, ranks, steps, rate);
     for (size_t i = 0; i < ended[0].values.size(); ++i) {
@@ -249,7 +249,7 @@ TEST(Periodic, CompressedDisplacementsFollowTheirRecursion) {
   const int ranks = 2, blocks = 9;
   for (const int64_t delay : {0, 1}) {
     StrategyOptions o = strategy("sparse-loco", H);
-    o.compression.values = "f32", o.compression.keep = 0.25, o.compression.residual_decay = beta, o.compression.dense_below = 0;
+    o.compression.values = SentValues::f32, o.compression.keep = 0.25, o.compression.residual_decay = beta, o.compression.dense_below = 0;
     o.periodic.delay = delay;
     // One update more than the blocks, so that the last has landed.
     const auto ended = descend(o, ranks, blocks * static_cast<int>(H) + static_cast<int>(delay), rate);
@@ -304,7 +304,7 @@ TEST(Periodic, TheFinalModelHasWhatWasNotMerged) {
 // A merge of nothing would still take a step along the momentum.
 TEST(Periodic, TheFinalModelIsTheMergedOneRightAfterAMerge) {
   StrategyOptions o = strategy("bmuf", 5);
-  o.periodic.merge_weights = "equal", o.periodic.outer_momentum = 0.5;
+  o.periodic.merge_weights = MergeWeights::equal, o.periodic.outer_momentum = 0.5;
   const auto merged = descend(o, 2, 15, 0.1), final = descend(o, 2, 15, 0.1, {}, true), later = descend(o, 2, 16, 0.1, {}, true);
   EXPECT_EQ(final[0].deployed, merged[0].deployed);
   EXPECT_NE(later[0].deployed, merged[0].deployed);
@@ -324,20 +324,20 @@ TEST(Periodic, MomentsAreAveragedAtTheirOwnTimesOrForgotten) {
   };
   const auto kept = train([](PeriodicOptions&) {});
   EXPECT_FALSE(kept[0].first == kept[1].first);
-  const auto averaged = train([](PeriodicOptions& p) { p.inner_state = "average"; });
+  const auto averaged = train([](PeriodicOptions& p) { p.inner_state = InnerState::average; });
   EXPECT_TRUE(averaged[0].first == averaged[1].first && averaged[0].second == averaged[1].second);
   const auto apart =
-      train([](PeriodicOptions& p) { p.inner_state = "average", p.first_moment_interval = 3, p.second_moment_interval = 4; });
+      train([](PeriodicOptions& p) { p.inner_state = InnerState::average, p.first_moment_interval = 3, p.second_moment_interval = 4; });
   EXPECT_TRUE(apart[0].first == apart[1].first);     // after update 6
   EXPECT_FALSE(apart[0].second == apart[1].second);  // after updates 4 only
-  const auto reset = train([](PeriodicOptions& p) { p.inner_state = "reset"; });
+  const auto reset = train([](PeriodicOptions& p) { p.inner_state = InnerState::reset; });
   for (const auto* moments : {&reset[0].first, &reset[0].second})
     for (const std::byte b : *moments) ASSERT_EQ(b, std::byte{0});
   // After a reset Adam's first step is the rate times the gradient's sign again: bias correction has begun anew, too.
   run.steps = 3, run.clip = 0;
-  const auto later = train([](PeriodicOptions& p) { p.inner_state = "reset"; });
+  const auto later = train([](PeriodicOptions& p) { p.inner_state = InnerState::reset; });
   run.steps = 2;
-  const auto merged = train([](PeriodicOptions& p) { p.inner_state = "reset"; });
+  const auto merged = train([](PeriodicOptions& p) { p.inner_state = InnerState::reset; });
   double largest = 0;
   for (size_t i = 0; i < later[0].values.size(); i += sizeof(double)) {
     double a, b;
@@ -352,7 +352,7 @@ TEST(Periodic, BytesOfAMergeFollowTheClosedForm) {
   run.backend = "cpu:f32", run.steps = 12;
   for (const std::string wire : {"f32", "bf16"}) {
     run.strategy = strategy("bmuf", 4);
-    run.strategy.algorithm = "ring", run.strategy.wire = wire;
+    run.strategy.algorithm = Algorithm::ring, run.strategy.wire = from_word<Wire>(wire);
     const int ranks = 4;
     std::vector<TrainingTrace> traces(ranks);
     Scenario scenario;
@@ -378,11 +378,11 @@ TEST(Periodic, ImpossibleOptionsAreNamed) {
   EXPECT_EQ(message([](StrategyOptions&) {}), "");
   EXPECT_NE(message([](StrategyOptions& o) { o.periodic.delay = 8; }).find("strategy.delay 8"), std::string::npos);
   EXPECT_NE(message([](StrategyOptions& o) { o.periodic.fragments = 9; }).find("strategy.fragments 9"), std::string::npos);
-  EXPECT_NE(message([](StrategyOptions& o) { o.periodic.inner_state = "reset"; }).find("inner-state"), std::string::npos);
+  EXPECT_NE(message([](StrategyOptions& o) { o.periodic.inner_state = InnerState::reset; }).find("inner-state"), std::string::npos);
   EXPECT_NE(message([](StrategyOptions& o) { o.sharded_optimizer = true; }).find("sharded-optimizer"), std::string::npos);
   EXPECT_NE(message([](StrategyOptions& o) { o.periodic.outer_momentum = -0.5; }).find("outer-momentum -0.5"), std::string::npos);
-  EXPECT_NE(message([](StrategyOptions& o) { o.periodic.merge = "radial"; }).find("radial"), std::string::npos);
-  EXPECT_NE(message([](StrategyOptions& o) { o.wire = "bf16"; }).find("wire bf16"), std::string::npos);
+  EXPECT_NE(message([](StrategyOptions& o) { o.periodic.merge = MergeRule::radial; }).find("radial"), std::string::npos);
+  EXPECT_NE(message([](StrategyOptions& o) { o.wire = Wire::bf16; }).find("wire bf16"), std::string::npos);
   EXPECT_NE(message([](StrategyOptions& o) { o.sparse.average_interval = 3; }).find("local-gradients to"), std::string::npos);
   EXPECT_NE(message([](StrategyOptions& o) { o.asynchronous.push_interval = 3; }).find("push-interval"), std::string::npos);
   EXPECT_NE(message([](StrategyOptions& o) { o.name = "all-reduce"; }).find("interval to second-moment-interval"), std::string::npos);

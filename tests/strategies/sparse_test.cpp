@@ -115,10 +115,10 @@ std::vector<Ended> computed(const StrategyOptions& o, int N, int steps) {
         for (auto i = static_cast<size_t>(tensor.begin); i < static_cast<size_t>(tensor.end); ++i) {
           double u = 0;
           for (const Rank& other : ranks) u += other.sent[i];
-          const std::string local = since <= 0 || tensor.count() < o.compression.dense_below ? "none" : o.sparse.local_gradients;
-          if (local == "sum") u += s * r.g[i];
-          if (local == "error") u += s * r.e[i];
-          if (local == "partial") u += r.sent[i] != 0 ? r.g[i] - r.sent[i] : s * r.g[i];
+          const LocalPart local = since <= 0 || tensor.count() < o.compression.dense_below ? LocalPart::none : o.sparse.local_gradients;
+          if (local == LocalPart::sum) u += s * r.g[i];
+          if (local == LocalPart::error) u += s * r.e[i];
+          if (local == LocalPart::partial) u += r.sent[i] != 0 ? r.g[i] - r.sent[i] : s * r.g[i];
           r.theta[i] -= kRate * u / (N * kTokens);
         }
     }
@@ -138,16 +138,16 @@ std::vector<Ended> computed(const StrategyOptions& o, int N, int steps) {
 
 StrategyOptions strategy(const std::string& name) {
   StrategyOptions o = strategy_preset(name);
-  o.compression.keep = 0.05, o.compression.dense_below = 16, o.compression.values = "f32", o.compression.keep_warmup = 0;
+  o.compression.keep = 0.05, o.compression.dense_below = 16, o.compression.values = SentValues::f32, o.compression.keep_warmup = 0;
   o.periodic.synchronous_steps = 0;
   return o;
 }
 
 // With values of top-k, and the density of strategy().
 void compress(StrategyOptions& o, const std::string& compressor, const std::string& values) {
-  o.compression.compressor = compressor;
+  o.compression.compressor = from_word<Compressor>(compressor);
   if (compressor == "top-k")
-    o.compression.values = values;
+    o.compression.values = from_word<SentValues>(values);
   else
     o.compression.values = CompressionOptions().values, o.compression.keep = CompressionOptions().keep;
 }
@@ -168,10 +168,10 @@ TEST(Sparse, FollowsItsEquations) {
   add("warm-up", "gradient-dropping", [](StrategyOptions& o) { o.compression.keep_warmup = 8, o.periodic.synchronous_steps = 2; });
   add("decay", "gradient-dropping", [](StrategyOptions& o) { o.compression.residual_decay = 0.9; });
   add("momentum", "gradient-dropping", [](StrategyOptions& o) { o.compression.momentum_correction = 0.5; });
-  add("by tensor", "gradient-dropping", [](StrategyOptions& o) { o.compression.select = "tensor", o.overlap = false; });
+  add("by tensor", "gradient-dropping", [](StrategyOptions& o) { o.compression.select = SelectFrom::tensor, o.overlap = false; });
   for (const std::string local : {"none", "sum", "partial", "error"})
     add("local " + local, "sparse-local", [&](StrategyOptions& o) {
-      o.sparse.local_gradients = local, o.sparse.average_interval = local == "none" ? 0 : 5,
+      o.sparse.local_gradients = from_word<LocalPart>(local), o.sparse.average_interval = local == "none" ? 0 : 5,
       o.sparse.local_scale = local == "sum" ? 0.7 : 0;
       o.periodic.synchronous_steps = 3;
     });
@@ -188,7 +188,7 @@ TEST(Sparse, FollowsItsEquations) {
         for (size_t i = 0; i < kFlat; ++i) mean[i] += mine.values[i] / N;
       }
       EXPECT_LT(distance(got[0].deployed, mean), 1e-14) << name;
-      EXPECT_EQ(options.sparse.local_gradients == "none", got[0].values == got[1].values) << name;
+      EXPECT_EQ(options.sparse.local_gradients == LocalPart::none, got[0].values == got[1].values) << name;
     }
 }
 
@@ -344,7 +344,7 @@ TEST(SparseTraining, ReplicasStayEqualWithoutLocalGradients) {
 TEST(SparseTraining, OverlapChangesNothing) {
   TrainingRun run;
   run.backend = "cpu:f32", run.strategy = strategy("sparse-local");
-  run.strategy.bucket_mib = 0.004, run.strategy.embedding_gradients = "dense";  // the same buckets
+  run.strategy.bucket_mib = 0.004, run.strategy.embedding_gradients = EmbeddingGradients::dense;  // the same buckets
   const auto overlapped = simulated(run, 3);
   run.strategy.overlap = false;
   const auto blocking = simulated(run, 3);
@@ -353,10 +353,10 @@ TEST(SparseTraining, OverlapChangesNothing) {
 
 TEST(SparseTraining, SendsAFractionOfTheBytes) {
   TrainingRun run;
-  run.backend = "cpu:f32", run.strategy.embedding_gradients = "dense";
+  run.backend = "cpu:f32", run.strategy.embedding_gradients = EmbeddingGradients::dense;
   const auto dense = simulated(run, 4);
   run.strategy = strategy("gradient-dropping");
-  run.strategy.compression.values = "bf16", run.strategy.compression.keep = 0.01;
+  run.strategy.compression.values = SentValues::bf16, run.strategy.compression.keep = 0.01;
   const auto sparse = simulated(run, 4);
   EXPECT_LT(static_cast<double>(sparse[0].traffic.bytes_sent), 0.2 * static_cast<double>(dense[0].traffic.bytes_sent));
 }
@@ -376,32 +376,32 @@ TEST(SparseOptions, ThatCannotBeMeantAreRefused) {
     EXPECT_NE(message(set, name), "");
   };
   refused([](StrategyOptions& o) { o.sharded_optimizer = true; });
-  refused([](StrategyOptions& o) { o.sparse.local_gradients = "none"; });
+  refused([](StrategyOptions& o) { o.sparse.local_gradients = LocalPart::none; });
   refused([](StrategyOptions& o) { o.sparse.local_scale = -2; });
-  refused([](StrategyOptions& o) { o.compression.values = "2-bit", o.compression.select = "tensor"; });
-  refused([](StrategyOptions& o) { o.compression.compressor = "top-k"; }, "all-reduce");
+  refused([](StrategyOptions& o) { o.compression.values = SentValues::two_bit, o.compression.select = SelectFrom::tensor; });
+  refused([](StrategyOptions& o) { o.compression.compressor = Compressor::top_k; }, "all-reduce");
   for (const std::string name : {"gradient-dropping", "sparse-local", "cser"}) check_strategy(strategy_preset(name));
   // What would do nothing, but for values of the name and of the defaults, which nobody has to take back.
   const auto idle = [&](const std::string& key, const std::function<void(StrategyOptions&)>& set, const std::string& name) {
     EXPECT_NE(message(set, name).find("strategy." + key + " does nothing without"), std::string::npos) << key << message(set, name);
   };
-  for (const std::string other : {"none", "ternary", "4-bit"}) {
+  for (const Compressor other : {Compressor::none, Compressor::ternary, Compressor::four_bit}) {
     const auto with = [&](const std::function<void(StrategyOptions&)>& set) {
       return [&, set](StrategyOptions& o) { o.compression.compressor = other, set(o); };
     };
     for (const std::string name : {"gradient-dropping", "sparse-loco"}) {
       EXPECT_EQ(message(with([](StrategyOptions&) {}), name), "") << name;
       idle("keep", with([](StrategyOptions& o) { o.compression.keep = 0.02; }), name);
-      idle("select", with([](StrategyOptions& o) { o.compression.select = "tensor"; }), name);
-      idle("values", with([](StrategyOptions& o) { o.compression.values = "f32"; }), name);
+      idle("select", with([](StrategyOptions& o) { o.compression.select = SelectFrom::tensor; }), name);
+      idle("values", with([](StrategyOptions& o) { o.compression.values = SentValues::f32; }), name);
       idle("keep-warmup", with([](StrategyOptions& o) { o.compression.keep_warmup = 7; }), name);
-      EXPECT_EQ(message(with([](StrategyOptions& o) { o.compression.residual_decay = 0.5; }), name) == "", other != "none");
-      EXPECT_EQ(message(with([](StrategyOptions& o) { o.compression.dense_below = 64; }), name) == "", other != "none");
+      EXPECT_EQ(message(with([](StrategyOptions& o) { o.compression.residual_decay = 0.5; }), name) == "", other != Compressor::none);
+      EXPECT_EQ(message(with([](StrategyOptions& o) { o.compression.dense_below = 64; }), name) == "", other != Compressor::none);
     }
   }
   idle(
       "local-scale", [](StrategyOptions& o) { o.sparse.local_scale = 2; }, "gradient-dropping");
-  EXPECT_EQ(message([](StrategyOptions& o) { o.sparse.local_gradients = "none", o.sparse.average_interval = 0; }, "cser"), "");
+  EXPECT_EQ(message([](StrategyOptions& o) { o.sparse.local_gradients = LocalPart::none, o.sparse.average_interval = 0; }, "cser"), "");
 }
 
 }  // namespace

@@ -53,9 +53,9 @@ std::vector<Variant> variants() {
     set(o);
     all.push_back({name, o, extra});
   };
-  add("ring", [](StrategyOptions& o) { o.algorithm = "ring"; });
-  add("tree", [](StrategyOptions& o) { o.algorithm = "tree"; });
-  add("halving_doubling", [](StrategyOptions& o) { o.algorithm = "halving-doubling"; });
+  add("ring", [](StrategyOptions& o) { o.algorithm = Algorithm::ring; });
+  add("tree", [](StrategyOptions& o) { o.algorithm = Algorithm::tree; });
+  add("halving_doubling", [](StrategyOptions& o) { o.algorithm = Algorithm::halving_doubling; });
   add("blocking", [](StrategyOptions& o) { o.overlap = false; });
   add("sharded", [](StrategyOptions& o) { o.sharded_optimizer = true; });
   add("servers_everywhere", [](StrategyOptions& o) { o.name = "parameter-server"; });
@@ -63,8 +63,8 @@ std::vector<Variant> variants() {
       "one_server", [](StrategyOptions& o) { o.name = "parameter-server", o.servers = 1; }, 1);
   add(
       "two_servers", [](StrategyOptions& o) { o.name = "parameter-server", o.servers = 2; }, 2);
-  add("shared_server", [](StrategyOptions& o) { o.name = "parameter-server", o.servers = 1, o.server_placement = "shared"; });
-  add("assumed_sparse", [](StrategyOptions& o) { o.embedding_gradients = "assumed-sparse"; });
+  add("shared_server", [](StrategyOptions& o) { o.name = "parameter-server", o.servers = 1, o.server_placement = ServerPlacement::shared; });
+  add("assumed_sparse", [](StrategyOptions& o) { o.embedding_gradients = EmbeddingGradients::assumed_sparse; });
   return all;
 }
 
@@ -149,7 +149,7 @@ TEST(SynchronousRefinement, WorkersSampleWhatOneSamples) {
     for (const std::string kind : {"all-reduce", "sharded", "assumed-sparse", "parameter-server"}) {
       run.strategy.name = kind == "parameter-server" ? kind : "all-reduce";
       run.strategy.sharded_optimizer = kind == "sharded";
-      run.strategy.embedding_gradients = kind == "assumed-sparse" ? kind : "auto";
+      run.strategy.embedding_gradients = kind == "assumed-sparse" ? EmbeddingGradients::assumed_sparse : EmbeddingGradients::automatic;
       const auto traces = simulated(run, 3);
       for (const TrainingTrace& trace : traces) {
         EXPECT_LT(worst(trace.losses, one.losses), 1e-9) << kind;
@@ -168,16 +168,16 @@ TEST(SynchronousEmbeddings, RowsAndWholeTablesGiveTheSame) {
   const TrainingTrace one = alone(run);
   for (const bool sharded : {false, true}) {
     run.strategy.sharded_optimizer = sharded;
-    run.strategy.embedding_gradients = "auto";
+    run.strategy.embedding_gradients = EmbeddingGradients::automatic;
     const auto rows = simulated(run, 2);
     EXPECT_NE(rows[0].embeddings.find("by rows"), std::string::npos) << rows[0].embeddings;
     EXPECT_LT(worst(rows[0].losses, one.losses), 1e-9);
     EXPECT_TRUE(rows[0].values == rows[1].values);
-    run.strategy.embedding_gradients = "dense";
+    run.strategy.embedding_gradients = EmbeddingGradients::dense;
     const auto dense = simulated(run, 2);
     EXPECT_LT(worst(dense[0].losses, one.losses), 1e-9);
     EXPECT_LT(rows[0].traffic.bytes_sent, dense[0].traffic.bytes_sent);
-    run.strategy.embedding_gradients = "auto";
+    run.strategy.embedding_gradients = EmbeddingGradients::automatic;
     run.sentences = 400;  // nearly every row on every rank: whole tables are cheaper
     run.steps = 2;
     const auto full = simulated(run, 8);
@@ -205,7 +205,7 @@ TEST(SynchronousEmbeddings, ARankWithoutSentencesSendsNothingOfTheStepBefore) {
   const TrainingTrace one = alone(run);
   for (const std::string variant : {"early", "dense", "sharded"}) {
     run.strategy = {};
-    run.strategy.embedding_gradients = variant == "dense" ? "dense" : "auto";
+    run.strategy.embedding_gradients = variant == "dense" ? EmbeddingGradients::dense : EmbeddingGradients::automatic;
     run.strategy.sharded_optimizer = variant == "sharded";
     const auto many = simulated(run, 8);
     if (variant == "early") {
@@ -224,11 +224,11 @@ TEST(SynchronousWire, Bf16HalvesTheBytesAndKeepsReplicasEqual) {
   const TrainingTrace one = alone(run);
   for (const std::string name : {"all-reduce", "sharded", "parameter-server"}) {
     run.strategy = {};
-    run.strategy.algorithm = "ring", run.strategy.embedding_gradients = "dense";
+    run.strategy.algorithm = Algorithm::ring, run.strategy.embedding_gradients = EmbeddingGradients::dense;
     if (name == "sharded") run.strategy.sharded_optimizer = true;
     if (name == "parameter-server") run.strategy.name = name;
     const auto wide = simulated(run, 4);
-    run.strategy.wire = "bf16";
+    run.strategy.wire = Wire::bf16;
     const auto narrow = simulated(run, 4);
     for (const TrainingTrace& trace : narrow) EXPECT_TRUE(trace.values == narrow[0].values);
     EXPECT_LT(worst(narrow[0].losses, one.losses), 2e-2) << name;
@@ -248,7 +248,7 @@ TEST(SynchronousBytes, FollowTheClosedForms) {
       return static_cast<double>(t[static_cast<size_t>(r)].traffic.bytes_sent) / run.steps;
     };
     run.strategy = {};
-    run.strategy.algorithm = "ring", run.strategy.embedding_gradients = "dense";
+    run.strategy.algorithm = Algorithm::ring, run.strategy.embedding_gradients = EmbeddingGradients::dense;
     const auto ring = simulated(run, N);
     const double M = static_cast<double>(ring[0].gradient_bytes), once = (N - 1.0) / N * M;
     for (int r = 0; r < N; ++r) EXPECT_NEAR(sent(ring, r) / (2 * once), 1, 0.01 + 0.01 * N / 16) << N;
@@ -274,14 +274,14 @@ TEST(SynchronousBytes, AssumedSparseGrowsWithTheRanks) {
   // Cavdar et al.: R = V + T rows on each rank, gathered: N R (4 D + 8) bytes against V D 4.
   TrainingRun run;
   run.backend = "cpu:f32", run.steps = 1;
-  run.strategy.embedding_gradients = "assumed-sparse", run.strategy.algorithm = "ring";
+  run.strategy.embedding_gradients = EmbeddingGradients::assumed_sparse, run.strategy.algorithm = Algorithm::ring;
   int64_t tokens = 0;
   const Batch batch = random_batch(run.seed, 0, run.sentences);
   tokens = batch.source.count() + batch.target.count();
   for (const int N : {2, 4, 8}) {
     const auto sparse = simulated(run, N);
     TrainingRun dense = run;
-    dense.strategy.embedding_gradients = "dense";
+    dense.strategy.embedding_gradients = EmbeddingGradients::dense;
     const auto whole = simulated(dense, N);
     const double rows = static_cast<double>(N * 400 + tokens), gathered = rows * (4 * 16 + 8);
     EXPECT_NE(sparse[0].embeddings.find(fmt::format("{} rows gathered", N * 400 + tokens)), std::string::npos) << sparse[0].embeddings;
@@ -321,7 +321,7 @@ TEST(SynchronousErrors, ImpossibleOptionsAreNamed) {
   ParameterStore store(*backend);
   store.allocate(1, true);
   EXPECT_THROW(make_strategy(o, store, {}, 0, 4), ConfigError);
-  o.servers = 8, o.server_placement = "shared";
+  o.servers = 8, o.server_placement = ServerPlacement::shared;
   EXPECT_THROW(make_strategy(o, store, {}, 0, 4), ConfigError);
   o.servers = 0, o.sharded_optimizer = true;
   EXPECT_THROW(make_strategy(o, store, {}, 0, 4), ConfigError);
@@ -331,12 +331,12 @@ TEST(PlanBatch, ScalesBatchAndRate) {
   StrategyOptions o;
   EXPECT_EQ(plan_batch(o, 4000, 8).global_tokens, 4000);
   EXPECT_DOUBLE_EQ(plan_batch(o, 4000, 8).rate_factor, 1);
-  o.batch = "per-worker", o.rate_scaling = "linear";
+  o.batch = BatchScope::per_worker, o.rate_scaling = RateScaling::linear;
   EXPECT_EQ(plan_batch(o, 4000, 8).global_tokens, 32000);
   EXPECT_DOUBLE_EQ(plan_batch(o, 4000, 8).rate_factor, 8);
-  o.rate_scaling = "sqrt";
+  o.rate_scaling = RateScaling::sqrt;
   EXPECT_DOUBLE_EQ(plan_batch(o, 4000, 4).rate_factor, 2);
-  o.batch = "global", o.base_batch_tokens = 1000;
+  o.batch = BatchScope::global, o.base_batch_tokens = 1000;
   EXPECT_DOUBLE_EQ(plan_batch(o, 4000, 4).rate_factor, 2);
 }
 

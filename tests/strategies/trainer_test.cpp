@@ -108,7 +108,7 @@ TEST_F(DistributedTrainer, EveryStrategyTrainsTheModelOfOneWorker) {
   EXPECT_EQ(run_training(config("one")), 0);
   const std::vector<float> one = weights("one", 20);
   const std::vector<std::pair<std::string, std::function<void(StrategyOptions&)>>> strategies = {
-      {"ring", [](StrategyOptions& o) { o.algorithm = "ring"; }},
+      {"ring", [](StrategyOptions& o) { o.algorithm = Algorithm::ring; }},
       {"sharded", [](StrategyOptions& o) { o.sharded_optimizer = true; }},
       {"servers", [](StrategyOptions& o) { o.name = "parameter-server"; }},
       {"server", [](StrategyOptions& o) { o.name = "parameter-server", o.servers = 1; }}};
@@ -143,7 +143,7 @@ TEST_F(DistributedTrainer, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
       if (strategy == "sharded") c.strategy.sharded_optimizer = true;
       if (strategy == "parameter-server") c.strategy.name = strategy, c.strategy.servers = 1;
       if (strategy == "shared-server")  // all state on one rank that computes too, in one bucket
-        c.strategy.name = "parameter-server", c.strategy.servers = 1, c.strategy.server_placement = "shared", c.strategy.bucket_mib = 64;
+        c.strategy.name = "parameter-server", c.strategy.servers = 1, c.strategy.server_placement = ServerPlacement::shared, c.strategy.bucket_mib = 64;
       return c;
     };
     run(with("whole", 20), 3);
@@ -159,13 +159,13 @@ TEST_F(DistributedTrainer, ReplicasThatDifferContinueBitForBit) {
       Config c = config(strategy + run);
       c.train.max_steps = steps, c.train.optimizer.ema = 0;
       c.strategy = strategy_preset(strategy);
-      c.strategy.batch = "global";
+      c.strategy.batch = BatchScope::global;
       if (family_of(c.strategy) == Family::periodic) {
         c.strategy.periodic.interval = 6, c.strategy.periodic.synchronous_steps = strategy == "bmuf" ? 4 : 0;
         c.strategy.periodic.delay = strategy == "streaming" ? 3 : 0;
       }
-      if (c.strategy.compression.compressor != "none") c.strategy.compression.dense_below = 64, c.strategy.compression.keep_warmup = 0;
-      if (c.strategy.compression.compressor == "top-k") c.strategy.compression.keep = 0.05;
+      if (c.strategy.compression.compressor != Compressor::none) c.strategy.compression.dense_below = 64, c.strategy.compression.keep_warmup = 0;
+      if (c.strategy.compression.compressor == Compressor::top_k) c.strategy.compression.keep = 0.05;
       if (strategy == "sparse-local") c.strategy.sparse.average_interval = 5;
       return c;
     };
@@ -198,7 +198,7 @@ TEST_F(DistributedTrainer, MoreWorkersOfTheSameBatchContinueReplicasThatDiffer) 
   EXPECT_EQ(run(c, 2), 0);
   c.train.max_steps = 14;
   EXPECT_EQ(run(c, 4), 0);
-  c.strategy.batch = "global";  // 60 tokens of all workers are another batch
+  c.strategy.batch = BatchScope::global;  // 60 tokens of all workers are another batch
   EXPECT_THROW(run(c, 4), ConfigError);
 }
 
@@ -212,16 +212,16 @@ TEST_F(DistributedTrainer, OtherRanksBeginWithTheDeployedModelAndTheMeanOfTheMom
       Config c = config(name);
       c.train.max_steps = 9, c.train.optimizer.ema = 0, c.train.batch_tokens = 60;
       c.strategy = strategy_preset(strategy);
-      c.strategy.batch = "per-worker", c.strategy.periodic.synchronous_steps = 0;
+      c.strategy.batch = BatchScope::per_worker, c.strategy.periodic.synchronous_steps = 0;
       if (strategy == "bmuf")
-        c.strategy.periodic.interval = 4, c.strategy.periodic.merge_weights = "equal", c.strategy.periodic.outer_momentum = 0.5;
+        c.strategy.periodic.interval = 4, c.strategy.periodic.merge_weights = MergeWeights::equal, c.strategy.periodic.outer_momentum = 0.5;
       else
         c.strategy.compression.dense_below = 64, c.strategy.compression.keep = 0.05, c.strategy.compression.keep_warmup = 0;
       if (strategy == "sparse-local") c.strategy.sparse.average_interval = 4;
       EXPECT_EQ(run(c, 2), 0);
       fs::copy(path(name), path(before), fs::copy_options::recursive);
       c.train.max_steps = 13, c.train.optimizer.learning_rate = 0, c.train.optimizer.clip_norm = 1e-30;
-      if (ranks == 1) c.strategy = {}, c.strategy.batch = "per-worker";
+      if (ranks == 1) c.strategy = {}, c.strategy.batch = BatchScope::per_worker;
       EXPECT_EQ(ranks == 1 ? run_training(c) : run(c, ranks), 0);
 
       const bool equal = strategy == "gradient-dropping";  // replicas, of which ranks.safetensors then has residuals only
@@ -255,7 +255,7 @@ TEST_F(DistributedTrainer, LookingAtTheMergedModelChangesNoCheckpoint) {
     Config c = config(name);
     c.train.optimizer.ema = 0, c.train.max_steps = steps, c.valid.every = every, c.checkpoint.every = every;
     c.strategy = strategy_preset("model-average");
-    c.strategy.periodic.interval = 5, c.strategy.batch = "global";
+    c.strategy.periodic.interval = 5, c.strategy.batch = BatchScope::global;
     c.valid.metrics = {"cross-entropy"}, c.valid.early_stopping = early_stopping, c.train.optimizer.learning_rate = rate;
     EXPECT_EQ(run(c, 2), 0);
   };
@@ -274,7 +274,7 @@ TEST_F(DistributedTrainer, ARequestToEndIsNotContinued) {
     Config c = config(run);
     c.train.optimizer.ema = 0;
     c.strategy = strategy_preset("streaming");
-    c.strategy.batch = "global", c.strategy.compression.dense_below = 64;
+    c.strategy.batch = BatchScope::global, c.strategy.compression.dense_below = 64;
     c.strategy.periodic.interval = 6, c.strategy.periodic.fragments = 3, c.strategy.periodic.delay = 3;
     return c;
   };
@@ -356,7 +356,7 @@ TEST_F(DistributedTrainer, AsynchronousRunsContinue) {
   const auto with = [&](const std::string& run, int64_t steps) {
     Config c = config(run);
     c.strategy = strategy_preset("downpour");
-    c.strategy.overlap = false, c.strategy.batch = "global", c.train.max_steps = steps;
+    c.strategy.overlap = false, c.strategy.batch = BatchScope::global, c.train.max_steps = steps;
     return c;
   };
   run(with("whole", 20), 2);
@@ -408,7 +408,7 @@ TEST_F(DistributedTrainer, RanksWithUnlikeConfigurationsAreTold) {
 
 TEST_F(DistributedTrainer, WorkersMayEachHaveTheBatch) {
   Config c = config("each");
-  c.strategy.batch = "per-worker", c.strategy.rate_scaling = "sqrt", c.train.warmup_tokens = 4000;
+  c.strategy.batch = BatchScope::per_worker, c.strategy.rate_scaling = RateScaling::sqrt, c.train.warmup_tokens = 4000;
   EXPECT_EQ(run(c, 4), 0);
   std::ifstream log(path("each") + "/train.log");
   const std::string text((std::istreambuf_iterator<char>(log)), {});

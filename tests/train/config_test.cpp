@@ -130,7 +130,7 @@ TEST(TrainConfig, AStrategysNameSetsTheKeysThatAreNotGiven) {
   const Config c = parse("strategy: {interval: 7, name: bmuf}");
   EXPECT_EQ(c.strategy.periodic.interval, 7);
   EXPECT_EQ(c.strategy.periodic.outer_momentum, -1);
-  EXPECT_EQ(c.strategy.batch, "per-worker");
+  EXPECT_EQ(c.strategy.batch, BatchScope::per_worker);
   EXPECT_THAT(dump_config(c, false), HasSubstr("outer-momentum: -1\n"));
   EXPECT_EQ(parse("", {{"strategy.name", "diloco"}}).strategy.periodic.outer_rate, 0.7);
   EXPECT_THAT(message("strategy: {name: bmfu}"), HasSubstr("did you mean 'bmuf'?"));
