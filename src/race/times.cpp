@@ -64,7 +64,7 @@ void replay_rank(const Config& config, const ModelVocabulary& vocabulary, Shared
                             config.train.max_steps};
   comm_settings(config.strategy, *world.comm);
   Replica replica(*idle.model, options, world);
-  CHECK(!replica.strategy().alone(), "times of {} depend on what is computed", config.strategy.name);
+  CHECK(replica.strategy().replicas() != Replicas::served, "times of {} depend on what is computed", config.strategy.name);
   const int rank = world.comm->rank(), workers = replica.strategy().workers();
   int64_t tokens = 0;
   for (int64_t step = 0; step < steps; ++step) {
@@ -115,7 +115,7 @@ RaceRanks ranks_for_workers(const Config& config, const ModelVocabulary& vocabul
   for (int ranks = workers; ranks <= 4 * workers; ++ranks) {
     try {
       const auto strategy = make_strategy(config.strategy, idle.model->parameters(), {}, 0, ranks);
-      if (strategy->workers() == workers) return {ranks, strategy->alone()};
+      if (strategy->workers() == workers) return {ranks, strategy->replicas() == Replicas::served};
     } catch (const ConfigError& e) {
       problem = e.what();
     }

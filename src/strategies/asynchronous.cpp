@@ -29,8 +29,7 @@ class Asynchronous : public Strategy {
 
   int workers() const override { return workers_; }
   const std::vector<Bucket>& buckets() const override { return buckets_; }
-  bool diverges() const override { return true; }
-  bool alone() const override { return true; }
+  Replicas replicas() const override { return Replicas::served; }
 
   std::vector<Range> owned(int rank) const override {
     if (rank < workers_) return {};

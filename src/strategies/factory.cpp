@@ -7,6 +7,7 @@
 #include "strategies/periodic.h"
 #include "strategies/sparse.h"
 #include "strategies/synchronous.h"
+#include "strategies/synchronous_start.h"
 
 namespace starling {
 namespace {
@@ -135,9 +136,12 @@ std::unique_ptr<Strategy> make_strategy(const StrategyOptions& o, const Paramete
       throw ConfigError(fmt::format("strategy.servers is {}, but there are {} ranks; lower it, or set it to 0", o.servers, size));
   }
   auto synchronous = make_synchronous(o, parameters, tables, rank, size);
-  if (family_of(o) == Family::periodic) return make_periodic(o, std::move(synchronous), parameters, tables, rank, size);
-  if (family_of(o) == Family::sparse) return make_sparse(o, std::move(synchronous), parameters, size);
-  return synchronous;
+  const bool periodic = family_of(o) == Family::periodic;
+  if (!periodic && (family_of(o) != Family::sparse || size == 1)) return synchronous;
+  auto strategy = periodic ? make_periodic(o, synchronous->buckets(), parameters, tables, size)
+                           : make_sparse(o, synchronous->buckets(), parameters, size);
+  const int64_t first = o.periodic.synchronous_steps;
+  return first > 0 ? make_synchronous_start(std::move(synchronous), std::move(strategy), first) : std::move(strategy);
 }
 
 void comm_settings(const StrategyOptions& options, Communicator& comm) {

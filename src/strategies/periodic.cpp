@@ -40,10 +40,10 @@ std::string layer_of(const std::string& name) {
 
 class Periodic : public Strategy {
  public:
-  Periodic(const StrategyOptions& options, std::unique_ptr<Strategy> synchronous, const ParameterStore& parameters,
-           const std::vector<ExchangedTable>& tables, int rank, int size)
-      : options_(options), synchronous_(std::move(synchronous)), rank_(rank), size_(size) {
-    flat_ = parameters.values().count(), element_ = size_of(parameters.values().dtype());
+  Periodic(const StrategyOptions& options, std::vector<Bucket> buckets, const ParameterStore& parameters,
+           const std::vector<ExchangedTable>& tables, int size)
+      : options_(options), size_(size), flat_(parameters.values().count()), buckets_(std::move(buckets)) {
+    element_ = size_of(parameters.values().dtype());
     momentum_ = p_.outer_momentum < 0 ? 1 - 1.0 / size : p_.outer_momentum;
     if (p_.outer_momentum_steps > 0) momentum_ = std::exp(-static_cast<double>(p_.interval) / static_cast<double>(p_.outer_momentum_steps));
     divide(parameters, tables);
@@ -51,9 +51,8 @@ class Periodic : public Strategy {
 
   int workers() const override { return size_; }
   std::vector<Range> owned(int) const override { return {{0, flat_}}; }
-  const std::vector<Bucket>& buckets() const override { return synchronous_->buckets(); }
-  bool diverges() const override { return size_ > 1 || !plain(); }
-  std::string embedding_report() const override { return synchronous_->embedding_report(); }
+  const std::vector<Bucket>& buckets() const override { return buckets_; }
+  Replicas replicas() const override { return size_ > 1 || !plain() ? Replicas::merged : Replicas::equal; }
 
   void begin(Worker& w) override {
     const Tensor& values = w.parameters().values();
@@ -70,17 +69,12 @@ class Periodic : public Strategy {
     }
     counters_ = Tensor({static_cast<int64_t>(3 * fragments_.size()) + kTotals}, DType::f64);
     for (Fragment& f : fragments_) f.compressing = false;
-    copy_merged(w);
+    merged_.copy_from(values);
   }
 
   StepResult step(Worker& w) override {
-    if (w.optimizer().updates() < p_.synchronous_steps) {
-      const StepResult result = synchronous_->step(w);
-      if (w.optimizer().updates() == p_.synchronous_steps) copy_merged(w);
-      return result;
-    }
     StepResult result = local_update(w);
-    const int64_t t = w.optimizer().updates() - p_.synchronous_steps;
+    const int64_t t = local_updates(w);
     for (size_t f = 0; f < fragments_.size(); ++f) {
       if (under_way(f) != 0 && t - static_cast<int64_t>(last_sent(f)) >= p_.delay) result.totals += land(w, f);
       if (t % p_.interval == fragments_[f].offset) {
@@ -95,7 +89,6 @@ class Periodic : public Strategy {
   }
 
   Tensor deployed(Worker& w, bool final) override {
-    if (w.optimizer().updates() < p_.synchronous_steps) copy_merged(w);
     if (!final) return merged_.clone();
     // Everything is merged, the result taken, and all put back.
     std::vector<Tensor> changed{merged_, counters_, w.parameters().values()};
@@ -108,7 +101,7 @@ class Periodic : public Strategy {
     }
     std::vector<Tensor> before;
     for (const Tensor& t : changed) before.push_back(t.clone());
-    const int64_t t = w.optimizer().updates() - p_.synchronous_steps;
+    const int64_t t = local_updates(w);
     for (size_t f = 0; f < fragments_.size(); ++f) {
       if (under_way(f) != 0) land(w, f);
       if (t > static_cast<int64_t>(last_sent(f))) send(w, f, t), land(w, f);
@@ -120,7 +113,6 @@ class Periodic : public Strategy {
   }
 
   std::vector<StateTensor> state(Worker& w) override {
-    if (w.optimizer().updates() < p_.synchronous_steps) copy_merged(w);
     forget_requests(sums());
     std::vector<StateTensor> all{{"outer.merged", merged_, true}, {"outer.counters", counters_, false}};
     if (momentum_ != 0) all.push_back({"outer.step", step_, true});
@@ -148,9 +140,8 @@ class Periodic : public Strategy {
       bytes = 0;
       for (const Fragment& f : fragments_) bytes += compressed_exchange(f).planned_bytes(keep_at(options_.compression, 1000000000));
     }
-    return fmt::format("{}: {}, {}{}; a rank sends {:.2f} MiB an update, {:.1f} MiB a merge{}", options_.name, local, outer,
-                       compresses() ? sent_text(bytes) : "", bytes / static_cast<double>(p_.interval) / (1 << 20), bytes / (1 << 20),
-                       p_.synchronous_steps > 0 ? fmt::format("; the first {} updates are synchronous", p_.synchronous_steps) : "");
+    return fmt::format("{}: {}, {}{}; a rank sends {:.2f} MiB an update, {:.1f} MiB a merge", options_.name, local, outer,
+                       compresses() ? sent_text(bytes) : "", bytes / static_cast<double>(p_.interval) / (1 << 20), bytes / (1 << 20));
   }
 
  private:
@@ -213,7 +204,8 @@ class Periodic : public Strategy {
     }
   }
 
-  void copy_merged(Worker& w) { merged_.copy_from(w.parameters().values()); }
+  // Those after the synchronous ones.
+  int64_t local_updates(Worker& w) const { return w.optimizer().updates() - p_.synchronous_steps; }
 
   StepResult local_update(Worker& w) {
     StepTotals mine;
@@ -350,9 +342,9 @@ class Periodic : public Strategy {
 
   StrategyOptions options_;
   const PeriodicOptions& p_ = options_.periodic;
-  std::unique_ptr<Strategy> synchronous_;  // of the first updates
-  int rank_, size_;
-  int64_t flat_ = 0, element_ = 4;
+  int size_;
+  int64_t flat_, element_ = 4;
+  std::vector<Bucket> buckets_;
   double momentum_ = 0;
   std::vector<Fragment> fragments_;
   Tensor merged_, step_;  // W, D; flat
@@ -361,9 +353,9 @@ class Periodic : public Strategy {
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_periodic(const StrategyOptions& options, std::unique_ptr<Strategy> synchronous,
-                                        const ParameterStore& parameters, const std::vector<ExchangedTable>& tables, int rank, int size) {
-  return std::make_unique<Periodic>(options, std::move(synchronous), parameters, tables, rank, size);
+std::unique_ptr<Strategy> make_periodic(const StrategyOptions& options, std::vector<Bucket> buckets, const ParameterStore& parameters,
+                                        const std::vector<ExchangedTable>& tables, int size) {
+  return std::make_unique<Periodic>(options, std::move(buckets), parameters, tables, size);
 }
 
 }  // namespace starling

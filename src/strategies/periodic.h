@@ -8,8 +8,8 @@
 
 namespace starling {
 
-// synchronous: the strategy of the first options.periodic.synchronous_steps updates.
-std::unique_ptr<Strategy> make_periodic(const StrategyOptions& options, std::unique_ptr<Strategy> synchronous,
-                                        const ParameterStore& parameters, const std::vector<ExchangedTable>& tables, int rank, int size);
+// buckets: the units in which the backward pass is timed.
+std::unique_ptr<Strategy> make_periodic(const StrategyOptions& options, std::vector<Bucket> buckets, const ParameterStore& parameters,
+                                        const std::vector<ExchangedTable>& tables, int size);
 
 }  // namespace starling

@@ -16,13 +16,13 @@ namespace {
 
 class Sparse : public Strategy {
  public:
-  Sparse(const StrategyOptions& options, std::unique_ptr<Strategy> synchronous, const ParameterStore& parameters, int size)
-      : options_(options), synchronous_(std::move(synchronous)), size_(size) {
+  Sparse(const StrategyOptions& options, std::vector<Bucket> buckets, const ParameterStore& parameters, int size)
+      : options_(options), buckets_(std::move(buckets)), size_(size) {
     flat_ = parameters.values().count(), type_ = parameters.values().dtype(), element_ = size_of(type_);
     const double asked = options.sparse.local_scale;
     local_scale_ = asked == 0 ? std::sqrt(static_cast<double>(size)) : asked < 0 ? size : asked;
     std::vector<NamedRange> small;
-    for (const Bucket& b : buckets()) exchanges_.emplace_back(options.compression, pieces(parameters, b.range, small), type_, size);
+    for (const Bucket& b : buckets_) exchanges_.emplace_back(options.compression, pieces(parameters, b.range, small), type_, size);
     std::sort(small.begin(), small.end(), [](const NamedRange& a, const NamedRange& b) { return a.range.begin < b.range.begin; });
     exchanges_.emplace_back(options.compression, small, type_, size);
     totals_ = Tensor({kTotals + 1}, DType::f64);
@@ -31,9 +31,8 @@ class Sparse : public Strategy {
 
   int workers() const override { return size_; }
   std::vector<Range> owned(int) const override { return {{0, flat_}}; }
-  const std::vector<Bucket>& buckets() const override { return synchronous_->buckets(); }
-  std::string embedding_report() const override { return compressing_ ? "" : synchronous_->embedding_report(); }
-  bool diverges() const override { return differ(); }
+  const std::vector<Bucket>& buckets() const override { return buckets_; }
+  Replicas replicas() const override { return differ() ? Replicas::merged : Replicas::equal; }
 
   void begin(Worker& w) override {
     residual_ = working_tensor(w, flat_, type_);
@@ -41,8 +40,6 @@ class Sparse : public Strategy {
   }
 
   StepResult step(Worker& w) override {
-    if (size_ == 1 || w.optimizer().updates() < options_.periodic.synchronous_steps) return synchronous_->step(w);
-    compressing_ = true;
     exchange(w);
     const StepTotals totals = read_totals({totals_.data<double>(), kTotals});
     if (!std::isfinite(totals.smoothed)) refuse_step(w, "the loss");
@@ -56,7 +53,6 @@ class Sparse : public Strategy {
   }
 
   std::vector<StateTensor> state(Worker&) override {
-    if (size_ == 1) return {};
     std::vector<StateTensor> all{{"sparse.residual", residual_, false}};
     if (velocity_) all.push_back({"sparse.velocity", velocity_, false});
     return all;
@@ -72,7 +68,6 @@ class Sparse : public Strategy {
   }
 
   std::string describe() const override {
-    if (size_ == 1) return fmt::format("{}: one worker, nothing is compressed", options_.name);
     const CompressionOptions& c = options_.compression;
     const SparseOptions& s = options_.sparse;
     const std::string what =
@@ -85,15 +80,12 @@ class Sparse : public Strategy {
                           s.average_interval > 0 ? fmt::format(", parameters averaged every {} updates", s.average_interval) : "");
     double bytes = 0, dense = 0;
     for (CompressedExchange e : exchanges_) bytes += e.planned_bytes(c.keep), dense += e.dense_bytes();
-    return fmt::format("{}: {} workers exchange compressed gradients: {}{}; a rank sends {:.2f} MiB an update, {:.1f} % of an all-reduce{}",
-                       options_.name, size_, what, local, bytes / (1 << 20), dense > 0 ? 100 * bytes / dense : 0,
-                       options_.periodic.synchronous_steps > 0
-                           ? fmt::format("; the first {} updates are synchronous", options_.periodic.synchronous_steps)
-                           : "");
+    return fmt::format("{}: {} workers exchange compressed gradients: {}{}; a rank sends {:.2f} MiB an update, {:.1f} % of an all-reduce",
+                       options_.name, size_, what, local, bytes / (1 << 20), dense > 0 ? 100 * bytes / dense : 0);
   }
 
  private:
-  bool differ() const { return size_ > 1 && options_.sparse.local_gradients != LocalPart::none; }
+  bool differ() const { return options_.sparse.local_gradients != LocalPart::none; }
 
   // The parameters in a bucket, or what of them lies in it; small ones are left for the exchange at the end.
   std::vector<NamedRange> pieces(const ParameterStore& parameters, const Range& bucket, std::vector<NamedRange>& small) const {
@@ -164,12 +156,11 @@ class Sparse : public Strategy {
   }
 
   StrategyOptions options_;
-  std::unique_ptr<Strategy> synchronous_;  // of the first updates
+  std::vector<Bucket> buckets_;
   int size_;
   int64_t flat_ = 0, element_ = 4;
   DType type_ = DType::f32;
   double local_scale_ = 1;
-  bool compressing_ = false;                   // the first updates are over
   std::vector<CompressedExchange> exchanges_;  // one a bucket, and that of all small tensors
   Tensor residual_, velocity_;                 // flat
   Tensor totals_;                              // and how many ranks have a number that cannot be sent
@@ -179,9 +170,9 @@ class Sparse : public Strategy {
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_sparse(const StrategyOptions& options, std::unique_ptr<Strategy> synchronous,
-                                      const ParameterStore& parameters, int size) {
-  return std::make_unique<Sparse>(options, std::move(synchronous), parameters, size);
+std::unique_ptr<Strategy> make_sparse(const StrategyOptions& options, std::vector<Bucket> buckets, const ParameterStore& parameters,
+                                      int size) {
+  return std::make_unique<Sparse>(options, std::move(buckets), parameters, size);
 }
 
 }  // namespace starling

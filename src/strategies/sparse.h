@@ -2,13 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "strategies/strategy.h"
 
 namespace starling {
 
-// synchronous: the strategy of the first options.periodic.synchronous_steps updates, and of all when there is one rank.
-std::unique_ptr<Strategy> make_sparse(const StrategyOptions& options, std::unique_ptr<Strategy> synchronous,
-                                      const ParameterStore& parameters, int size);
+// Among two ranks or more; buckets: the units of exchange.
+std::unique_ptr<Strategy> make_sparse(const StrategyOptions& options, std::vector<Bucket> buckets, const ParameterStore& parameters,
+                                      int size);
 
 }  // namespace starling

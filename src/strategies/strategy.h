@@ -2,6 +2,7 @@
 // and in the simulator.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,13 +16,20 @@ struct StepResult {
   StepTotals totals;         // over all ranks
   double gradient_norm = 0;  // of the mean gradient per token (train.loss-normalization: or sentence), before clipping
   double learning_rate = 0;
-  double fraction = 0;  // of the run's updates, where ranks go their own ways and the strategy counts them
+  double fraction = 0;  // of the run's updates, where replicas are served and the servers count them
 };
 
 // An embedding table of the model, as far as exchanging its gradient is concerned.
 struct ExchangedTable {
   Parameter* table = nullptr;
   bool looked_up = false, output = false;
+};
+
+// What the replicas of a run's ranks are to each other between updates.
+enum class Replicas : uint8_t {
+  equal,   // the same bit for bit, on every rank that computes
+  merged,  // unlike; deployed() makes the one that counts of them
+  served   // unlike, and at different updates: servers have the one that counts, rank 0 asks them for it and nothing is collective
 };
 
 class Strategy {
@@ -46,16 +54,13 @@ class Strategy {
     bool shared;
   };
   virtual std::vector<StateTensor> state(Worker&) { return {}; }
-  // Whether ranks may hold unlike parameters between steps.
-  virtual bool diverges() const { return false; }
+  virtual Replicas replicas() const { return Replicas::equal; }
   // The parameters to validate and to deploy (flat); an empty tensor: those of every rank are they. `final`: with everything that has not
   // been merged yet, as at the end of training. Nothing else changes by that, and before the end no computing is charged. Collective.
   virtual Tensor deployed(Worker&, bool /*final*/) { return {}; }
-  // Whether ranks go their own ways outside step(): then only rank 0 validates and saves, and nothing is collective.
-  virtual bool alone() const { return false; }
-  // Bytes that this rank has sent and received for deployed() and state() outside step(), where ranks go their own ways.
+  // Bytes that this rank has sent and received for deployed() and state() outside step(), where replicas are served.
   virtual int64_t aside_bytes() const { return 0; }
-  // This rank will make no further step; where ranks go their own ways, the others need not wait for it.
+  // This rank will make no further step; where replicas are served, the others need not wait for it.
   virtual void leave(Worker&) {}
   // What the run was like, once it is over: a line for the log, "" if there is nothing to say, and the numbers in it, for events.
   struct Report {

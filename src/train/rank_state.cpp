@@ -94,7 +94,7 @@ void RankState::scatter_shared(const SafetensorsFile* file) {
 
 NamedTensors RankState::own() {
   NamedTensors all;
-  if (replica_.strategy().diverges()) {
+  if (replica_.strategy().replicas() != Replicas::equal) {
     all.emplace_back("parameters", replica_.model().parameters().values());
     for (const auto& t : replica_.optimizer().state()) all.push_back(t);
   }

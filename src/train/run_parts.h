@@ -63,9 +63,9 @@ struct RunParts {
   int ranks_here() const { return world.simulated ? comm().size() : world.local_size; }  // that share this host's memory
   int64_t step() const { return replica->steps(); }
   // Ranks go their own ways: rank 0 validates and saves by itself, and others end the run.
-  bool alone() const { return replica->strategy().alone(); }
+  bool alone() const { return replica->strategy().replicas() == Replicas::served; }
   // Ranks have parameters and moments of their own.
-  bool diverges() const { return replica->strategy().diverges(); }
+  bool diverges() const { return replica->strategy().replicas() != Replicas::equal; }
   bool mixed() const { return config.train.objective == "mixed"; }
   int64_t worker_batch_tokens() const { return batch_tokens / replica->strategy().workers(); }
   // Of rank 0, in a new run with train.initial-model; else null.

@@ -64,7 +64,7 @@ inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
   int looks = 0;
   replica.on_asked_to_stop([&] { return world.comm->rank() == run.ask_server && ++looks > 20; });
   const int rank = world.comm->rank(), workers = replica.strategy().workers();
-  const bool apart = replica.strategy().alone();
+  const bool apart = replica.strategy().replicas() == Replicas::served;
   if (run.resume) {
     const auto saved = [&](const std::string& name) {
       return std::find_if(run.resume->begin(), run.resume->end(), [&](const auto& t) { return t.name == name; })->tensor;

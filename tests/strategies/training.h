@@ -96,7 +96,7 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
     trace.norms.push_back(result.gradient_norm), trace.rates.push_back(result.learning_rate);
     trace.tokens.push_back(result.totals.tokens);
   }
-  if (replica.strategy().alone()) replica.leave();
+  if (replica.strategy().replicas() == Replicas::served) replica.leave();
   const auto bytes = [](const Tensor& t) { return std::vector<std::byte>(t.raw(), t.raw() + t.bytes()); };
   trace.values = bytes(model->parameters().values());
   if (const auto state = replica.optimizer().state(); state.size() == 2)
