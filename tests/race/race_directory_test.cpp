@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "race/race.h"
+#include "tests/base/forwarding_files.h"
 #include "tests/race/fixture.h"
 
 namespace starling {
@@ -30,29 +31,17 @@ class RaceDirectoryTest : public RaceTest {
 };
 
 // While this process was about to lock the directory, another one ran the whole race in it.
-class Overtaken : public FileSystem {
+class Overtaken : public ForwardingFiles {
  public:
   explicit Overtaken(std::string directory) : directory_(std::move(directory)) {}
   bool make_directory(const std::string& path) override {
-    const bool made = real_->make_directory(path);
+    const bool made = ForwardingFiles::make_directory(path);
     if (path == directory_) fs::create_directories(directory_ + "/runs/one"), std::ofstream(directory_ + "/vocab.spm") << "theirs";
     return made;
   }
-  std::unique_ptr<OutputFile> create(const std::string& path, uint64_t expected) override { return real_->create(path, expected); }
-  void read_pieces(const std::string& path, const std::function<void(std::span<const std::byte>)>& take) override {
-    real_->read_pieces(path, take);
-  }
-  std::unique_ptr<MappedFile> map(const std::string& path) override { return real_->map(path); }
-  void rename(const std::string& from, const std::string& to) override { real_->rename(from, to); }
-  bool exchange(const std::string& a, const std::string& b) override { return real_->exchange(a, b); }
-  bool remove(const std::string& path) override { return real_->remove(path); }
-  void sync_directory(const std::string& path) override { real_->sync_directory(path); }
-  std::vector<std::string> list(const std::string& path) override { return real_->list(path); }
-  FileInfo info(const std::string& path) override { return real_->info(path); }
 
  private:
   std::string directory_;
-  std::unique_ptr<FileSystem> real_ = real_file_system();
 };
 
 TEST_F(RaceDirectoryTest, WhatAnotherRaceMadeBeforeTheLockIsNotTakenBack) {

@@ -4,6 +4,7 @@
 
 #include "base/run_files.h"
 #include "base/text_files.h"
+#include "tests/base/forwarding_files.h"
 #include "tests/cli/directory_hash.h"
 #include "tests/train/word_run.h"
 #include "text/vocabulary_format.h"
@@ -24,28 +25,16 @@ class RunOwnership : public WordRunTest {
 };
 
 // The real file system, whose disk is full when a file with this in its name is made.
-class FullDisk : public FileSystem {
+class FullDisk : public ForwardingFiles {
  public:
   explicit FullDisk(std::string name) : name_(std::move(name)) {}
   std::unique_ptr<OutputFile> create(const std::string& path, uint64_t expected) override {
     if (path.find(name_) != std::string::npos) throw IoError(path + ": the disk is full");
-    return real_->create(path, expected);
+    return ForwardingFiles::create(path, expected);
   }
-  void read_pieces(const std::string& path, const std::function<void(std::span<const std::byte>)>& take) override {
-    real_->read_pieces(path, take);
-  }
-  std::unique_ptr<MappedFile> map(const std::string& path) override { return real_->map(path); }
-  void rename(const std::string& from, const std::string& to) override { real_->rename(from, to); }
-  bool exchange(const std::string& a, const std::string& b) override { return real_->exchange(a, b); }
-  bool remove(const std::string& path) override { return real_->remove(path); }
-  bool make_directory(const std::string& path) override { return real_->make_directory(path); }
-  void sync_directory(const std::string& path) override { real_->sync_directory(path); }
-  std::vector<std::string> list(const std::string& path) override { return real_->list(path); }
-  FileInfo info(const std::string& path) override { return real_->info(path); }
 
  private:
   std::string name_;
-  std::unique_ptr<FileSystem> real_ = real_file_system();
 };
 
 TEST_F(RunOwnership, EveryNameThatTrainingMakesIsInTheList) {
