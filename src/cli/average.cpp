@@ -1,7 +1,10 @@
 // The verb `starling average`: the mean of the weights of several checkpoints, as a model directory.
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "base/counted.h"
+#include "base/hash64.h"
 #include "base/outputs.h"
 #include "base/run_files.h"
 #include "cli/verbs.h"
@@ -30,6 +33,17 @@ std::vector<std::string> checkpoints_of(FileSystem& files, const std::string& ru
   return {paths.end() - last, paths.end()};
 }
 
+// What two models must have in common for the mean of their weights to be a model: all that is computed, and with which pieces. Dropout,
+// initial weights and the bound of states, which falls in training, may differ.
+auto architecture(const ModelDescription& d) {
+  const ModelConfig& c = d.config;
+  return std::tuple(architecture_of(c.preset), c.encoder_layers, c.decoder_layers, c.width, c.feed_forward, c.heads, c.norm,
+                    c.tied_embeddings, c.attention, c.attention_query, c.readout, c.tanh_output, d.vocabularies.source().hash(),
+                    d.vocabularies.target().hash());
+}
+
+uint64_t hash_of(const LoadedModel& m) { return hash64(m.model->parameters().values().download()); }
+
 void run_average(const AverageArguments& a) {
   const auto files = real_file_system();
   if (a.models.empty() && a.run.empty()) throw ConfigError("name the checkpoints to average, or a run with --run");
@@ -40,14 +54,17 @@ void run_average(const AverageArguments& a) {
   const std::vector<std::string> paths = a.models.empty() ? checkpoints_of(*files, a.run, a.last) : a.models;
   const auto backend = make_backend("cpu:f32", 1);
   LoadedModel result = load_model(*files, paths.back(), *backend);  // the newest: its description is what training came to
+  std::map<uint64_t, std::string> seen{{hash_of(result), paths.back()}};
   std::vector<double> sum = result.model->parameters().values().to_doubles();
   for (size_t i = 0; i + 1 < paths.size(); ++i) {
     const LoadedModel next = load_model(*files, paths[i], *backend);
-    if (next.description.vocabularies.source().hash() != result.description.vocabularies.source().hash() ||
-        next.description.vocabularies.target().hash() != result.description.vocabularies.target().hash() ||
-        next.model->parameters().values().shape() != result.model->parameters().values().shape())
+    if (architecture(next.description) != architecture(result.description))
       throw ConfigError(fmt::format("{} and {} differ in architecture or vocabulary; only checkpoints of one run can be averaged",
                                     paths.back(), paths[i]));
+    if (const auto [twice, once] = seen.emplace(hash_of(next), paths[i]); !once)
+      throw ConfigError(
+          fmt::format("{} and {} have the same weights, which would count twice; name each checkpoint once (best is a copy of one)",
+                      paths[i], twice->second));
     const std::vector<double> values = next.model->parameters().values().to_doubles();
     for (size_t k = 0; k < sum.size(); ++k) sum[k] += values[k];
   }
@@ -67,7 +84,8 @@ void run_average(const AverageArguments& a) {
 void add_average(CLI::App& app) {
   auto* sub = app.add_subcommand("average", "average the weights of several checkpoints into one model directory");
   auto a = std::make_shared<AverageArguments>();
-  sub->add_option("-m,--model,checkpoints", a->models, "checkpoints or model directories; the last one gives the settings");
+  sub->add_option("-m,--model,checkpoints", a->models,
+                  "checkpoints, model directories, or runs (their best, else latest); the last one gives the settings");
   sub->add_option("--run", a->run, "run directory whose last checkpoints are taken");
   sub->add_option("--last", a->last, "how many of them; default: all that are kept")->check(CLI::Range(1, 100000));
   sub->add_option("-o,--output", a->output, "model directory to write; must not exist")->required();

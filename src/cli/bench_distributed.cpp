@@ -117,12 +117,12 @@ void run(Arguments a, const ClusterArguments& cluster) {
     else
       print(r, simulated);
   };
+  o.say = [](const std::string& line) { std::cerr << line << std::endl; };
   if (cluster.given()) {
     if (o.strategy.algorithm == Algorithm::library)
       throw ConfigError("strategy.algorithm library is MPI's own and is not simulated; choose auto, ring, tree or halving-doubling");
     if (o.train.threads == 0) o.train.threads = 1;
     if (o.steps == 0) o.steps = 16;
-    o.say = [](const std::string& line) { std::cerr << line << std::endl; };
     const auto say = [&](const std::string& line) { (a.format == "json" ? std::cerr : std::cout) << line << std::endl; };
     std::optional<ComputeModel> measured;
     const Scenario scenario = cluster.load(o.train, "", say, measured);

@@ -17,6 +17,7 @@
 #include "cli/verbs.h"
 #include "data/corpus.h"
 #include "train/progress.h"
+#include "train/text_sides.h"
 
 namespace starling {
 namespace {
@@ -130,6 +131,9 @@ void run_tune_search(TuneArguments& a) {
   const TokenizerChoice choice = choose_tokenizer(a.tokenize, {&text.references, 1});
   tell(choice);
   a.tune.tokenizer = choice.tokenizer;
+
+  const std::string doubt = doubt_about_sides(*loaded.model, d.vocabularies, a.source, a.target, text.sources, text.references);
+  if (!doubt.empty()) fmt::print(stderr, "starling: warning: {}\n", doubt);
 
   SearchOptions search = apply_search_arguments(d.search, a.search);
   Translator translator(*loaded.model, d.vocabularies, search, a.batch_sentences, a.max_source_tokens);

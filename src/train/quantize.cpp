@@ -13,6 +13,8 @@
 #include "data/batches.h"
 #include "decode/quantization.h"
 #include "decode/translator.h"
+#include "train/cross_entropy.h"
+#include "train/text_sides.h"
 #include "train/validation.h"
 
 namespace starling {
@@ -44,24 +46,6 @@ std::vector<T> spread(const std::vector<T>& all, size_t most) {
   std::vector<T> some;
   for (size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);
   return some;
-}
-
-struct Entropy {
-  double nll = 0;
-  int64_t tokens = 0;
-  double per_token() const { return nll / static_cast<double>(std::max<int64_t>(tokens, 1)); }
-};
-
-Entropy cross_entropy(Model& model, const std::vector<Batch>& batches) {
-  Entropy total;
-  Arena arena(model.parameters().backend().memory());
-  for (const Batch& batch : batches) {
-    arena.release({});
-    Tape tape(model.parameters(), arena, false);
-    const LossSums sums = model.loss(tape, batch, 0.0);
-    total.nll += sums.nll, total.tokens += sums.tokens;
-  }
-  return total;
 }
 
 // Looks at what goes into products on its way to another backend. Rows of zeros are idle and not counted, nor are the rows of a recurrent
@@ -156,6 +140,9 @@ class Quantizer {
     const TokenizerChoice choice = choose_tokenizer(o_.tokenize, {&sample_.references, 1});
     evaluation_.tokenizer = choice.tokenizer, result_.tokenizer = choice.tokenizer.name();
     if (!choice.notice().empty()) progress_(choice.notice());
+    const std::string doubt = doubt_about_sides(*loaded_.model, loaded_.description.vocabularies, o_.source, o_.target, sample_.sources,
+                                                sample_.references);
+    if (!doubt.empty()) progress_("starling: warning: " + doubt);
   }
 
   QuantizeResult run(const std::function<void(const QuantizeResult&)>& measured) {
@@ -188,7 +175,7 @@ class Quantizer {
   PrecisionScores scores(const std::string& name, Model& model, std::vector<std::string>* hypotheses) {
     progress_(fmt::format("measuring {}", name));
     PrecisionScores s{.name = name};
-    const Entropy entropy = cross_entropy(model, batches_);
+    const CrossEntropy entropy = cross_entropy(model, batches_);
     s.log_perplexity = entropy.per_token(), result_.target_tokens = entropy.tokens;
     Translator translator(model, loaded_.description.vocabularies, search_, o_.batch_sentences, kLongest);
     translator.translate(spread(sample_.sources, kWarmUp));  // makes the code of most shapes of matrix product

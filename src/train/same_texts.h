@@ -8,8 +8,10 @@
 
 namespace starling {
 
-// A sentence for each corpus whose sides are one file, and for validation text that is a file of the training text. Links are followed;
-// files that do not exist are equal to none.
+// Whether both are names of one file; files that do not exist are equal to none.
+bool same_file(const std::string& a, const std::string& b);
+
+// A sentence for each corpus whose sides are one file, and for validation text that is a file of the training text. Links are followed.
 std::vector<std::string> same_texts(const Config& config);
 
 }  // namespace starling

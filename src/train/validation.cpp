@@ -5,6 +5,7 @@
 
 #include "data/batches.h"
 #include "text/metrics.h"
+#include "train/cross_entropy.h"
 
 namespace starling {
 
@@ -63,14 +64,9 @@ Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies
 }
 
 double Validator::cross_entropy(Model& model, Communicator& comm) const {
+  const CrossEntropy own = starling::cross_entropy(model, batches_, static_cast<size_t>(comm.rank()), static_cast<size_t>(comm.size()));
   const Tensor total({2}, DType::f64);  // negative log-likelihood, tokens
-  Arena arena(model.parameters().backend().memory());
-  for (size_t i = static_cast<size_t>(comm.rank()); i < batches_.size(); i += static_cast<size_t>(comm.size())) {
-    arena.release({});
-    Tape tape(model.parameters(), arena, false);
-    const LossSums sums = model.loss(tape, batches_[i], 0.0);
-    total.data<double>()[0] += sums.nll, total.data<double>()[1] += static_cast<double>(sums.tokens);
-  }
+  total.data<double>()[0] = own.nll, total.data<double>()[1] = static_cast<double>(own.tokens);
   comm.all_reduce(total).wait(kPatience);
   return total.data<double>()[0] / std::max(total.data<double>()[1], 1.0);
 }

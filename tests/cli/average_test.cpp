@@ -44,6 +44,28 @@ TEST_F(Average, TakesTheMeanOfTheWeightsAndTheSettingsOfTheLast) {
   const std::vector<float> mean = weights("mean"), early = weights("run/checkpoints/step-00000002"),
                            late = weights("run/checkpoints/step-00000004");
   for (size_t i = 0; i < mean.size(); ++i) ASSERT_NEAR(mean[i], 0.5 * (early[i] + late[i]), 1e-6) << i;
+
+  // By whatever names: those of one checkpoint, and of a copy of it.
+  ASSERT_EQ(run_shell("cp -r " + directory_ + "/run/checkpoints/step-00000004 " + directory_ + "/copy").status, 0);
+  for (const std::string second : {"run/checkpoints/step-00000004", "run", "copy"}) {
+    o = run("average run/checkpoints/step-00000002 run/checkpoints/step-00000004 " + second + " -o three");
+    EXPECT_EQ(o.status, 2);
+    EXPECT_EQ(o.text, "starling: error: run/checkpoints/step-00000004 and " + second +
+                          " have the same weights, which would count twice; name each checkpoint once (best is a copy of one)\n");
+    EXPECT_FALSE(files->exists(directory_ + "/three"));
+  }
+}
+
+// As many weights, but what they are multiplied with differs.
+TEST_F(Average, RefusesModelsThatComputeSomethingElse) {
+  const std::string fixture = STARLING_SOURCE_DIR "/tests/fixtures/models/pre/model";
+  ASSERT_EQ(run_shell("cd " + directory_ + " && cp -r " + fixture + " two && rm two/manifest.json && sed 's/heads: 2/heads: 4/' " +
+                      fixture + "/config.yml > two/config.yml")
+                .status,
+            0);
+  const ShellOutcome o = run("average " + fixture + " two -o mean");
+  EXPECT_EQ(o.status, 2) << o.text;
+  EXPECT_THAT(o.text, testing::HasSubstr("differ in architecture or vocabulary; only checkpoints of one run can be averaged"));
 }
 
 }  // namespace

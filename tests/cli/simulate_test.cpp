@@ -131,5 +131,13 @@ TEST_F(SimulateTest, PredictsTheTimesOfManyRanks) {
   EXPECT_NEAR(result.at("exchange_ms").get<double>() / ring, 1.1, 0.25);
 }
 
+// A measurement takes minutes, and over MPI it was silent until its end.
+TEST_F(SimulateTest, BenchDistributedTellsWhatItIsAt) {
+  const ShellOutcome o = run(
+      "bench distributed --preset transformer-tiny --vocabulary 100 --batch-tokens 50 --batches 2 --steps 2 --threads 1 --format json");
+  EXPECT_EQ(o.status, 0) << o.text;
+  EXPECT_THAT(o.text, testing::StartsWith("each kind of step once, to warm up\nround 1 of 1: 2 steps of each kind\n{\n"));
+}
+
 }  // namespace
 }  // namespace starling

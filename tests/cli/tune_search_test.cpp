@@ -112,6 +112,19 @@ TEST_F(TuneSearchTest, TheBestBecomesTheModelsAndTheCheckpointStaysWhole) {
   EXPECT_EQ(latest_checkpoint(*files_, path("run"))->step, 30);
 }
 
+// Two languages that have letters in common but no words, and a model that has learnt the one direction.
+TEST_F(TuneSearchTest, DoubtsSidesThatAreSwappedOrOneFile) {
+  ASSERT_EQ(train(200).status, 0);
+  const std::string grid = "tune-search --model run --dry-run --threads 1 --precision f32 --length-penalties 0 --coverage-penalties 0";
+  EXPECT_THAT(run(grid + " --source dev.a --target dev.b").text, Not(HasSubstr("warning")));
+  ShellOutcome o = run(grid + " --source dev.b --target dev.a");
+  EXPECT_EQ(o.status, 0) << o.text;
+  EXPECT_THAT(o.text, HasSubstr("starling: warning: --source dev.b and --target dev.a seem to be swapped: the model's cross-entropy is "));
+  o = run(grid + " --source dev.a --target ./dev.a");
+  EXPECT_EQ(o.status, 0) << o.text;
+  EXPECT_THAT(o.text, HasSubstr("starling: warning: dev.a is --source and --target, so the scores tell how well the model copies\n"));
+}
+
 TEST_F(TuneSearchTest, RefusesWhatItCouldNotWriteBeforeItSearches) {
   const std::string grid = " --length-penalties 0 --coverage-penalties 0";
   {

@@ -270,5 +270,23 @@ TEST_F(QuantizeTest, LongSidesAreCutAndCounted) {
   EXPECT_LT(sentences.pairs[1].source.size(), 10u);
 }
 
+// Whoever measures the wrong direction is told before anything is measured.
+TEST_F(QuantizeTest, DoubtsSidesThatAreSwapped) {
+  QuantizeOptions swapped = options("swapped");
+  std::swap(swapped.source, swapped.target);
+  for (const QuantizeOptions& o : {options("as-given"), swapped}) {
+    std::string lines;
+    const auto until_measuring = [&](const std::string& line) {
+      if (line.starts_with("measuring")) throw ConfigError("enough");
+      lines += line + "\n";
+    };
+    EXPECT_THROW(starling::quantize_model(*files_, o, until_measuring), ConfigError);
+    if (o.source == swapped.source)
+      EXPECT_THAT(lines, HasSubstr("starling: warning: --source " + o.source + " and --target " + o.target + " seem to be swapped"));
+    else
+      EXPECT_THAT(lines, testing::Not(HasSubstr("warning")));
+  }
+}
+
 }  // namespace
 }  // namespace starling

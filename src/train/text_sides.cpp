@@ -1,0 +1,37 @@
+#include "train/text_sides.h"
+
+#include "data/batches.h"
+#include "train/cross_entropy.h"
+#include "train/same_texts.h"
+
+namespace starling {
+namespace {
+
+constexpr size_t kPairs = 20, kShortest = 3, kLongest = 100;  // tokens a side
+constexpr double kMargin = 0.5;                               // nats a token: a model that has learnt little is in no doubt
+
+}  // namespace
+
+std::string doubt_about_sides(Model& model, const Vocabularies& v, const std::string& source, const std::string& target,
+                              std::span<const std::string> sources, std::span<const std::string> targets) {
+  if (same_file(source, target)) return fmt::format("{} is --source and --target, so the scores tell how well the model copies", source);
+  std::vector<EncodedPair> given, swapped;
+  const auto usable = [](const EncodedPair& p) {
+    return std::min(p.source.size(), p.target.size()) >= kShortest && std::max(p.source.size(), p.target.size()) <= kLongest;
+  };
+  for (size_t i = 0; i < sources.size() && given.size() < kPairs; ++i) {
+    EncodedPair one = encode_pair(v.source(), v.target(), sources[i], targets[i]);
+    EncodedPair other = encode_pair(v.source(), v.target(), targets[i], sources[i]);
+    if (usable(one) && usable(other)) given.push_back(std::move(one)), swapped.push_back(std::move(other));
+  }
+  if (given.empty()) return "";
+  const auto nats = [&](const std::vector<EncodedPair>& pairs) { return cross_entropy(model, make_batches(pairs, 1000)).per_token(); };
+  const double as_given = nats(given), as_swapped = nats(swapped);
+  if (!(as_swapped < as_given - kMargin)) return "";
+  return fmt::format(
+      "--source {} and --target {} seem to be swapped: the model's cross-entropy is {:.2f} nats a token as given, {:.2f} the other way "
+      "round",
+      source, target, as_given, as_swapped);
+}
+
+}  // namespace starling
