@@ -133,10 +133,10 @@ TEST_F(SimulateTest, PredictsTheTimesOfManyRanks) {
 
 // A measurement takes minutes, and over MPI it was silent until its end.
 TEST_F(SimulateTest, BenchDistributedTellsWhatItIsAt) {
-  const ShellOutcome o = run(
-      "bench distributed --preset transformer-tiny --vocabulary 100 --batch-tokens 50 --batches 2 --steps 2 --threads 1 --format json");
+  const ShellOutcome o =
+      run("bench distributed --preset transformer-tiny --vocabulary 100 --batch-tokens 50 --batches 2 --steps 2 --threads 1 --format json");
   EXPECT_EQ(o.status, 0) << o.text;
-  EXPECT_THAT(o.text, testing::StartsWith("each kind of step once, to warm up\nround 1 of 1: 2 steps of each kind\n{\n"));
+  EXPECT_THAT(o.text, testing::StartsWith("each kind of step once, to warm up\nround 1 of 1: 3 steps of each kind\n{\n"));
 }
 
 }  // namespace
