@@ -48,12 +48,13 @@ struct Variant {
 void measure(int64_t n, int threads, int rounds, const std::string& only) {
   const auto backend = make_backend("cpu:f32", threads);
   const Tensor gradient({n}, DType::f32), x({n}, DType::f32), residual({n}, DType::f32), sum({n}, DType::f32);
+  const Tensor number({1}, DType::f64);
   fill(gradient, 1), fill(residual, 2);
   std::vector<Range> tensors;  // of a million elements
   for (int64_t at = 0; at < n; at += 1 << 20) tensors.push_back({at, std::min<int64_t>(n, at + (1 << 20))});
   const auto restore = [&] { backend->moving_average(gradient, x, 0); };
   std::vector<Row> rows;
-  rows.push_back({"read (sum of squares)", 4, [] {}, [&] { backend->sum_of_squares(gradient); }});
+  rows.push_back({"read (sum of squares)", 4, [] {}, [&] { number.zero(), backend->sum_of_squares(gradient, number); }});
   rows.push_back({"read two, write one (moving average)", 12, [] {}, [&] { backend->moving_average(gradient, sum, 0.5); }});
   std::vector<CodeLayout> layouts;
   std::vector<Tensor> codes;
@@ -76,8 +77,9 @@ void measure(int64_t n, int threads, int rounds, const std::string& only) {
       for (int r = 1; r < kRanks; ++r) std::memcpy(codes[i].data<int8_t>() + r * own.bytes(), own.raw(), static_cast<size_t>(own.bytes()));
     };
     rows.push_back({fmt::format("code: {}", v.name), 16, restore, [&, i, v, own] {
-                      const int64_t bad = backend->compress({&layouts[i], x, residual, {}, 1, 0, v.local, 2, own});
-                      CHECK(bad < 0, "element {}", bad);
+                      number.zero();
+                      backend->compress({&layouts[i], x, residual, {}, 1, 0, v.local, 2, own, number});
+                      CHECK(number.data<double>()[0] == 0, "element {}", number.data<double>()[0] - 1);
                     }});
     rows.push_back(
         {fmt::format("decode and add, of one rank: {}", v.name), 0, [] {}, [&, i, own] { backend->decompress(layouts[i], own, 1, sum); }});

@@ -1,6 +1,7 @@
 #include "autograd/ops.h"
 
 #include <algorithm>
+#include <array>
 
 namespace starling {
 
@@ -15,9 +16,9 @@ Var linear(const Var& x, Parameter& w, Parameter* b, Activation activation, cons
   if (b) tape.use(*b);
   return tape.record(y, [=, &tape, &backend, &w](const Tensor& dy) {
     if (activation == Activation::relu) backend.relu_dropout_backward(y, dropout.active() ? dropout.scale() : 1.0, dy);
-    backend.weight_gradient(x.value, dy, w.gradient, w.next_write());
+    backend.weight_gradient(x.value, dy, w.gradient, tape.gradients().next_write(w));
     tape.done(w);
-    if (b) backend.column_sums(dy, b->gradient, b->next_write()), tape.done(*b);
+    if (b) backend.column_sums(dy, b->gradient, tape.gradients().next_write(*b)), tape.done(*b);
     const auto dx = tape.gradient(x);
     backend.linear(dy, tape.parameters().packed(w, true), Tensor(), dx.tensor, Activation::none, dx.write);
   });
@@ -46,9 +47,9 @@ Var embedding(Tape& tape, const std::vector<int32_t>& tokens, const std::vector<
   backend.embed(tokens, positions, table.value, scale, dropout, y);
   tape.use(table);
   return tape.record(y, [&, scale, dropout](const Tensor& dy) {
-    if (table.next_write() == Write::overwrite) table.gradient.zero();
-    if (table.token_gradients)
-      add_token_gradients(backend, tokens, scale, dropout, dy, *table.token_gradients);
+    if (tape.gradients().next_write(table) == Write::overwrite) table.gradient.zero();
+    if (TokenGradients* kept = tape.gradients().tokens(table))
+      add_token_gradients(backend, tokens, scale, dropout, dy, *kept);
     else
       backend.embed_backward(tokens, scale, dropout, dy, table.gradient);
     tape.done(table);
@@ -63,9 +64,9 @@ Var layer_norm(const Var& x, Parameter& gamma, Parameter& beta) {
   tape.use(gamma), tape.use(beta);
   return tape.record(y, [=, &tape, &backend, &gamma, &beta](const Tensor& dy) {
     const auto dx = tape.gradient(x);
-    beta.next_write();  // both are always written together
+    tape.gradients().next_write(beta);  // both are always written together
     backend.layer_norm_backward(dy, x.value, gamma.value, statistics, dx.tensor, dx.write, gamma.gradient, beta.gradient,
-                                gamma.next_write());
+                                tape.gradients().next_write(gamma));
     tape.done(gamma), tape.done(beta);
   });
 }
@@ -110,45 +111,58 @@ Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, 
   });
 }
 
-LossSums projection_loss(const Var& h, Parameter& table, const LossRows& rows_of_loss, std::vector<float>* row_nll) {
-  const auto targets = rows_of_loss.targets;
+Loss::Loss(Tape& tape) : sums(tape.allocate({4}, DType::f64)) { sums.zero(); }
+
+LossSums Loss::read(const Tensor& from) const {
+  LossSums result;
+  result.tokens = tokens, result.clippable = clippable;
+  if (!from.has_elements()) return result;
+  std::array<double, 4> numbers;
+  from.read<double>(numbers);
+  result.smoothed = numbers[0], result.nll = numbers[1];
+  result.correct = static_cast<int64_t>(numbers[2]), result.clipped = static_cast<int64_t>(numbers[3]);
+  return result;
+}
+
+std::vector<float> Loss::read_nll() const {
+  const std::vector<double> numbers = rows.to_doubles();
+  std::vector<float> nll(static_cast<size_t>(tokens));
+  for (size_t i = 0; i < nll.size(); ++i) nll[i] = static_cast<float>(numbers[3 * (row_of.empty() ? i : static_cast<size_t>(row_of[i])) + 1]);
+  return nll;
+}
+
+void projection_loss(const Var& h, Parameter& table, const LossRows& all, Loss& loss) {
   Tape& tape = *h.tape;
   Backend& backend = tape.backend();
   const int64_t N = h.value.rows(), V = table.shape[0];
-  CHECK(static_cast<int64_t>(targets.size()) == N, "{} targets for {} rows", targets.size(), N);
+  CHECK(static_cast<int64_t>(all.targets.size()) == N, "{} targets for {} rows", all.targets.size(), N);
   // Chunks large enough that accumulating the table's gradient costs little, small enough that a chunk of logits stays near the caches.
   const int64_t chunk = std::clamp<int64_t>((int64_t{32} << 20) / (V * 4) / 64 * 64, 256, 2048);
   const Packed& forward = tape.parameters().packed(table, true);
   const bool training = tape.training();
   tape.use(table);
+  loss.rows = tape.allocate({N, 3}, backend.parameter());
+  loss.tokens = std::count_if(all.targets.begin(), all.targets.end(), [](int32_t target) { return target >= 0; });
   const Tensor dh = training ? tape.allocate_like(h.value) : Tensor();
   const auto mark = tape.arena().mark();
-  const int64_t rows = std::min(chunk, N);
-  const Tensor logits = tape.allocate({rows, V}, backend.parameter()), row_loss = tape.allocate({rows, 3}, backend.parameter());
-  const Tensor dlogits = training ? tape.allocate({rows, V}, backend.activation()) : Tensor();
-  LossSums sums;
+  const int64_t most = std::min(chunk, N);
+  const Tensor logits = tape.allocate({most, V}, backend.parameter());
+  const Tensor dlogits = training ? tape.allocate({most, V}, backend.activation()) : Tensor();
   for (int64_t begin = 0; begin < N; begin += chunk) {
     const int64_t end = std::min(N, begin + chunk), n = end - begin;
     const Tensor part = logits.rows(0, n), gradient = training ? dlogits.rows(0, n) : Tensor();
-    LossRows these = rows_of_loss;
-    these.targets = targets.subspan(begin, n);
+    LossRows these = all;
+    these.targets = all.targets.subspan(begin, n);
     if (!these.weights.empty()) these.weights = these.weights.subspan(begin, n);
     backend.linear(h.value.rows(begin, end), forward, Tensor(), part, Activation::none, Write::overwrite);
-    backend.smoothed_loss(part, these, row_loss.rows(0, n), gradient);
-    const std::vector<double> results = row_loss.rows(0, n).to_doubles();
-    for (int64_t i = 0; i < n; ++i) {
-      if (row_nll) row_nll->push_back(static_cast<float>(results[3 * i + 1]));
-      if (these.targets[i] < 0) continue;
-      sums.smoothed += results[3 * i] * (these.weights.empty() ? 1.0 : these.weights[i]), sums.nll += results[3 * i + 1],
-          sums.correct += results[3 * i + 2] > 0, ++sums.tokens;
-    }
+    backend.smoothed_loss(part, these, loss.rows.rows(begin, end), gradient);
     if (!training) continue;
     backend.linear(gradient, tape.parameters().packed(table, false), Tensor(), dh.rows(begin, end), Activation::none, Write::overwrite);
-    backend.weight_gradient(gradient, h.value.rows(begin, end), table.gradient, table.next_write());
+    backend.weight_gradient(gradient, h.value.rows(begin, end), table.gradient, tape.gradients().next_write(table));
   }
+  backend.loss_sums(loss.rows, all, loss.sums.slice(0, {3}));
   tape.arena().release(mark);
   if (training) tape.set_gradient(h, dh), tape.done(table);
-  return sums;
 }
 
 }  // namespace starling

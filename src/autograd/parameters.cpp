@@ -10,7 +10,7 @@ Parameter& ParameterStore::add(const std::string& name, const Shape& shape, cons
   CHECK(!values_, "parameter {} added after allocate()", name);
   CHECK(find(name) == nullptr, "two parameters named {}", name);
   Parameter p;
-  p.name = name, p.shape = shape;
+  p.name = name, p.shape = shape, p.index = parameters_.size();
   if (!parameters_.empty()) p.offset = (parameters_.back().offset + parameters_.back().shape.count() + 15) / 16 * 16;
   parameters_.push_back(std::move(p));
   initializers_.push_back(initializer);
@@ -88,15 +88,6 @@ int64_t ParameterStore::count() const {
   int64_t n = 0;
   for (const Parameter& p : parameters_) n += p.shape.count();
   return n;
-}
-
-void ParameterStore::begin_gradients() {
-  for (Parameter& p : parameters_) p.gradient_written = false;
-}
-
-void ParameterStore::complete_gradients() {
-  for (Parameter& p : parameters_)
-    if (!p.gradient_written) p.gradient.zero();
 }
 
 const Packed& ParameterStore::packed(Parameter& p, bool transposed) {

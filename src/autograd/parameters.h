@@ -3,12 +3,10 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "backend/backend.h"
@@ -22,26 +20,15 @@ struct PackedForms {
   uint64_t version[2] = {0, 0};
 };
 
-// Gradients of looked-up rows, one per token, as they came: for exchanging an embedding's gradient before it is added up.
-struct TokenGradients {
-  std::vector<int32_t> tokens;
-  std::vector<Tensor> rows;  // [n, D] each, n as in tokens, one tensor per lookup
-};
-
 struct Parameter {
   std::string name;
   Shape shape;
-  int64_t offset = 0;             // elements from the start of the flat buffers; a multiple of 16
-  Tensor value, gradient;         // views
-  bool gradient_written = false;  // false: the next backward pass overwrites
-  int uses = 0;                   // uses on the tape that the backward pass has not reached yet
+  size_t index = 0;        // in the store
+  int64_t offset = 0;      // elements from the start of the flat buffers; a multiple of 16
+  Tensor value, gradient;  // views
   std::shared_ptr<PackedForms> packed;
   bool quantized = false;  // matrix products in 8-bit integers: inference only
   double input_bound = 0;  // the largest magnitude of what the weight is multiplied with, where the model bounds it; 0: unknown
-  std::shared_ptr<TokenGradients> token_gradients;  // if set, lookups put their gradients here in place of adding them to `gradient`
-
-  // How the next gradient contribution is to be written.
-  Write next_write() { return std::exchange(gradient_written, true) ? Write::accumulate : Write::overwrite; }
 };
 
 struct Initializer {
@@ -72,9 +59,6 @@ class ParameterStore {
   const Tensor& gradients() const { return gradients_; }  // flat
   // To be called whenever values change: packed weights are stale from here on.
   void changed() { ++version_; }
-  // Between these two, backward passes add up their gradients; parameters that no pass reached get a zero gradient.
-  void begin_gradients();
-  void complete_gradients();
   // y = x W with W = value (in, out), or with W = value^T when transposed.
   const Packed& packed(Parameter& p, bool transposed);
 

@@ -1,8 +1,6 @@
 #include "autograd/recurrent.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "base/range.h"
@@ -60,7 +58,7 @@ TimeOrder time_order(const PackedTokens& sentences, int64_t multiple) {
   return order;
 }
 
-Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptions& o, int64_t* clipped) {
+Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptions& o, const Tensor& clipped) {
   Tape& tape = *gates.tape;
   Backend& backend = tape.backend();
   const int64_t N = gates.value.rows(), H = w.shape[0];
@@ -74,12 +72,11 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
   const int64_t most = order.steps() > 0 ? round_up(order.count(0), kStepMultiple) : 0;
   const auto mark = tape.arena().mark();
   const Tensor recurrent = tape.allocate({most, 4 * H}, backend.parameter());
-  int64_t beyond = 0;
   for (int64_t i = 0; i < order.steps(); ++i) {
     const int64_t t = walk.at(i), begin = order.step[t], end = order.step[t + 1], past = walk.past(t);
     LstmStep step;
     step.gates = gates.value.rows(begin, end), step.cell = cell.rows(begin, end), step.hidden = hidden.rows(begin, end);
-    step.past = past, step.tanh_output = o.tanh_output, step.bound = o.bound;
+    step.past = past, step.tanh_output = o.tanh_output, step.bound = o.bound, step.clipped = clipped;
     if (past > 0) {
       const int64_t before = walk.before(t), m = std::min(round_up(past, kStepMultiple), N - before);
       step.recurrent = recurrent.rows(0, m);
@@ -87,9 +84,8 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
                      Write::overwrite);
       step.cell_before = cell.rows(before, before + past);
     }
-    beyond += backend.lstm_step(step);
+    backend.lstm_step(step);
   }
-  if (clipped) *clipped += beyond;
   tape.arena().release(mark);
   tape.use(w);
   return tape.record(hidden, [=, &tape, &backend, &w, &order](const Tensor& dy) {
@@ -114,7 +110,7 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
     zero_idle(d, order.step.back());
     const Tensor hidden_before = tape.allocate({N, H}, backend.activation());
     backend.gather_rows(hidden, source, hidden_before, Write::overwrite);
-    backend.weight_gradient(hidden_before, d, w.gradient, w.next_write());
+    backend.weight_gradient(hidden_before, d, w.gradient, tape.gradients().next_write(w));
     tape.done(w);
     tape.arena().release(scratch);
     tape.set_gradient(gates, d);
@@ -159,52 +155,28 @@ Var gather_rows(const Var& x, const std::vector<int32_t>& index, const std::vect
   });
 }
 
-Var clamp(const Var& x, double bound, int64_t* clipped) {
+Var clamp(const Var& x, double bound, const Tensor& clipped) {
   Tape& tape = *x.tape;
   Backend& backend = tape.backend();
   const Tensor y = tape.allocate_like(x.value);
-  const int64_t beyond = backend.clamp(x.value, bound, y);
-  if (clipped) *clipped += beyond;
+  backend.clamp(x.value, bound, y, clipped);
   return tape.record(y, [=, &tape, &backend](const Tensor& dy) {
     const auto dx = tape.gradient(x);
     backend.clamp_backward(x.value, bound, dy, dx.tensor, dx.write);
   });
 }
 
-Tensor score_vector(const Parameter* v, const Parameter* scale) {
+Tensor score_vector(Tape& tape, const Parameter* v, const Parameter* scale) {
   if (!v || !scale) return v ? v->value : Tensor();
-  std::vector<double> values = v->value.to_doubles();
-  double squares = 0;
-  for (double x : values) squares += x * x;
-  const double factor = scale->value.to_doubles()[0] / std::sqrt(std::max(squares, 1e-30));
-  for (double& x : values) x *= factor;
-  const Tensor effective(v->shape, v->value.dtype(), v->value.memory());
-  effective.from_doubles(values);
-  return effective;
+  const Tensor y = tape.allocate(v->shape, v->value.dtype());
+  tape.backend().flat().rescale(v->value, scale->value, y);
+  return y;
 }
-
-namespace {
-
-// Of scale * v / |v|, a vector of a few hundred numbers: in double precision on the host.
-void add_score_gradients(const Tensor& d_effective, Parameter& v, Parameter& scale) {
-  const std::vector<double> d = d_effective.to_doubles(), values = v.value.to_doubles();
-  double squares = 0, along = 0;
-  for (size_t i = 0; i < d.size(); ++i) squares += values[i] * values[i], along += d[i] * values[i];
-  const double norm = std::sqrt(std::max(squares, 1e-30)), s = scale.value.to_doubles()[0];
-  const bool more = v.next_write() == Write::accumulate;
-  scale.next_write();
-  std::vector<double> dv = v.gradient.to_doubles(), ds = scale.gradient.to_doubles();
-  for (size_t i = 0; i < d.size(); ++i) dv[i] = (more ? dv[i] : 0) + s / norm * (d[i] - values[i] * along / (norm * norm));
-  ds[0] = (more ? ds[0] : 0) + along / norm;
-  v.gradient.from_doubles(dv), scale.gradient.from_doubles(ds);
-}
-
-}  // namespace
 
 Var global_attention(const Var& q, const Var& k, const Var& memory, Parameter* v, Parameter* scale, const AttentionLayout& layout) {
   Tape& tape = *q.tape;
   Backend& backend = tape.backend();
-  const Backend::GlobalAttention input{q.value, k.value, score_vector(v, scale), memory.value};
+  const Backend::GlobalAttention input{q.value, k.value, score_vector(tape, v, scale), memory.value};
   int64_t pairs = 0;
   for (size_t b = 0; b + 1 < layout.query.size(); ++b)
     pairs += int64_t{layout.query[b + 1] - layout.query[b]} * (layout.key[b + 1] - layout.key[b]);
@@ -218,9 +190,12 @@ Var global_attention(const Var& q, const Var& k, const Var& memory, Parameter* v
     CHECK(dq.write == Write::overwrite && dk.write == Write::overwrite, "queries and keys have one use");
     Tensor dv;
     if (v) dv = scale ? tape.allocate(v->shape, backend.parameter()) : v->gradient;
-    const Write dv_write = v && !scale ? v->next_write() : Write::overwrite;
+    const Write dv_write = v && !scale ? tape.gradients().next_write(*v) : Write::overwrite;
     backend.global_attention_backward(input, layout, weights, dy, dq.tensor, dk.tensor, dmemory.tensor, dmemory.write, dv, dv_write);
-    if (scale) add_score_gradients(dv, *v, *scale);
+    if (scale) {
+      tape.gradients().next_write(*scale);  // both are always written together
+      backend.flat().rescale_backward(dv, v->value, scale->value, v->gradient, scale->gradient, tape.gradients().next_write(*v));
+    }
     if (v) tape.done(*v);
     if (scale) tape.done(*scale);
   });

@@ -27,8 +27,9 @@ struct LstmOptions {
 };
 
 // y [N, H] of the gates' input x W + b [N, 4H] (order: input, forget, candidate, output), which it overwrites, and the recurrent weight
-// w [H, 4H]; zero initial state; idle rows become zero. order must outlive the tape. Adds the number of clipped cells to *clipped.
-Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptions& options, int64_t* clipped = nullptr);
+// w [H, 4H]; zero initial state; idle rows become zero. order must outlive the tape. The number of clipped cells is added to clipped, f64
+// [1] or empty.
+Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptions& options, const Tensor& clipped = {});
 
 // y [N, D] = dropout(x).
 Var dropout(const Var& x, const Dropout& dropout);
@@ -36,13 +37,13 @@ Var dropout(const Var& x, const Dropout& dropout);
 Var concat(const Var& a, const Var& b);
 // y[n] = x[index[n]], zeros where negative; inverse[m] is the n that reads row m, or negative. Both must outlive the tape.
 Var gather_rows(const Var& x, const std::vector<int32_t>& index, const std::vector<int32_t>& inverse);
-// y = x clamped to +-bound, whose gradient passes inside only. Adds the number of clamped elements to *clipped.
-Var clamp(const Var& x, double bound, int64_t* clipped = nullptr);
+// y = x clamped to +-bound, whose gradient passes inside only. The number of clamped elements is added to clipped, f64 [1] or empty.
+Var clamp(const Var& x, double bound, const Tensor& clipped = {});
 
 // Backend::global_attention: q [Nq, A], k [Nk, A] and memory [Nk, D] in packed order, to y [Nq, D]. v [A] null: dot product; with a scale
 // [1] the vector used is scale * v / |v| (normalised, Salimans & Kingma 2016). layout must outlive the tape.
 Var global_attention(const Var& q, const Var& k, const Var& memory, Parameter* v, Parameter* scale, const AttentionLayout& layout);
 // The vector of that attention's scores, in parameter type; empty without v.
-Tensor score_vector(const Parameter* v, const Parameter* scale);
+Tensor score_vector(Tape& tape, const Parameter* v, const Parameter* scale);
 
 }  // namespace starling

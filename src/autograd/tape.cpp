@@ -1,17 +1,26 @@
 #include "autograd/tape.h"
 
+#include <algorithm>
+
 #include "backend/dropout.h"
 
 namespace starling {
 
-Dropout Tape::dropout(double p, const RowKeys* rows) {
-  const uint64_t site = sites_++;
-  if (!training_ || p <= 0) return {};
-  return {p, dropout_key(seed_, step_, site), rows};
+// FNV-1a.
+DropoutSite::DropoutSite(std::string_view name) : key(0xcbf29ce484222325u) {
+  for (const char c : name) key = (key ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+}
+
+Dropout Tape::dropout(double p, const DropoutSite& site, const RowKeys* rows) {
+  if (!training()) return {};
+  CHECK(std::find(sites_.begin(), sites_.end(), site.key) == sites_.end(), "dropout site {:x} is used twice in a pass", site.key);
+  sites_.push_back(site.key);
+  if (p <= 0) return {};
+  return {p, dropout_key(seed_, step_, site.key), rows};
 }
 
 Var Tape::record(Tensor y, Backward backward) {
-  if (!training_) return {this, -1, std::move(y)};
+  if (!training()) return {this, -1, std::move(y)};
   nodes_.push_back({y, {}, std::move(backward)});
   return {this, static_cast<int32_t>(nodes_.size()) - 1, std::move(y)};
 }

@@ -1,16 +1,25 @@
-// The tape: eager reverse-mode differentiation. A Var is a value and its place on the tape; with recording off the same code is
-// inference. Gradients of activations live in the step's arena, those of parameters in the flat buffer of the ParameterStore.
+// The tape: one forward pass and the backward pass through it, by eager reverse-mode differentiation. A Var is a value and its place on
+// the tape; with recording off the same code is inference. Everything that belongs to one pass alone is here, so several can be alive at
+// once, each with an arena of its own. Gradients of activations live in that arena, those of parameters go to the update's GradientSum.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
-#include "autograd/parameters.h"
+#include "autograd/gradients.h"
 
 namespace starling {
 
 class Tape;
+
+// A place in a model where elements are dropped, by the name that the model declares for it: so that its masks depend neither on what else
+// is computed in a pass nor on the order.
+struct DropoutSite {
+  explicit DropoutSite(std::string_view name);
+  uint64_t key;
+};
 
 struct Var {
   Tape* tape = nullptr;
@@ -22,29 +31,36 @@ class Tape {
  public:
   using Backward = std::function<void(const Tensor& dy)>;
 
-  // seed and step key the dropout masks; `training` turns dropout on and recording with it.
-  Tape(ParameterStore& parameters, Arena& arena, bool training, uint64_t seed = 0, uint64_t step = 0)
-      : parameters_(parameters), arena_(arena), training_(training), seed_(seed), step_(step) {}
+  // Inference: nothing is recorded, nothing dropped.
+  Tape(ParameterStore& parameters, Arena& arena) : parameters_(parameters), arena_(arena) {}
+  // Training: seed and step key the dropout masks.
+  Tape(ParameterStore& parameters, Arena& arena, GradientSum& gradients, uint64_t seed, uint64_t step)
+      : parameters_(parameters), arena_(arena), gradients_(&gradients), seed_(seed), step_(step), uses_(parameters.all().size()) {}
 
   ParameterStore& parameters() { return parameters_; }
   Backend& backend() { return parameters_.backend(); }
-  bool training() const { return training_; }
+  bool training() const { return gradients_ != nullptr; }
+  // In training.
+  GradientSum& gradients() { return *gradients_; }
 
   Tensor allocate(const Shape& shape, DType dtype) { return arena_.allocate(shape, dtype); }
   Tensor allocate_like(const Tensor& t) { return arena_.allocate(t.shape(), t.dtype()); }
   Arena& arena() { return arena_; }
 
-  // Each call is one dropout site; sites are numbered in the order of the forward pass.
-  Dropout dropout(double p, const RowKeys* rows);
+  // A site has one use in a pass. Inactive in inference.
+  Dropout dropout(double p, const DropoutSite& site, const RowKeys* rows);
 
   // `backward` gets dy and adds to the gradients of the op's inputs.
   Var record(Tensor y, Backward backward);
   // Holds what the recorded closures refer to until backward() has run.
   void keep(std::shared_ptr<void> what) { kept_.push_back(std::move(what)); }
-  void use(Parameter& p) { p.uses += training_; }
+  // A use of a parameter, whose gradient the backward pass will add.
+  void use(const Parameter& p) {
+    if (training()) ++uses_[p.index];
+  }
   // To be called once for each use(), when the use's gradient has been added.
-  void done(Parameter& p) {
-    if (--p.uses == 0 && on_gradient_ready) on_gradient_ready(p);
+  void done(const Parameter& p) {
+    if (--uses_[p.index] == 0 && on_gradient_ready) on_gradient_ready(p);
   }
 
   struct Slot {
@@ -60,8 +76,8 @@ class Tape {
   void set_gradient(const Var& x, const Tensor& dx);
   void backward();
 
-  // Fired when a parameter's gradient is complete: an exchange of gradients can start while the pass goes on.
-  std::function<void(Parameter&)> on_gradient_ready;
+  // Fired when this pass has added all that it adds to a parameter's gradient: an exchange can start while the pass goes on.
+  std::function<void(const Parameter&)> on_gradient_ready;
 
  private:
   struct Node {
@@ -70,8 +86,10 @@ class Tape {
   };
   ParameterStore& parameters_;
   Arena& arena_;
-  bool training_;
-  uint64_t seed_, step_, sites_ = 0;
+  GradientSum* gradients_ = nullptr;  // null: inference
+  uint64_t seed_ = 0, step_ = 0;
+  std::vector<uint64_t> sites_;  // that were used
+  std::vector<int> uses_;  // by parameter: those that the backward pass has not reached yet
   std::vector<Node> nodes_;
   std::vector<std::shared_ptr<void>> kept_;
 };

@@ -1,5 +1,6 @@
 // The contract of the tensor operations. Each op writes into preallocated outputs, works on packed rows [N, D], and is specified by
 // its double-precision version in reference/; cpu/ is the fast one. Ops neither synchronise nor print, and reductions have a fixed order.
+// No op returns a number: numbers are written to tensors, and reading these (Tensor::read, download, to_doubles) is all that waits.
 //
 // Element types: activations are `activation()` (f32, bf16 or f64), parameters and their gradients `parameter()` (f32 or f64).
 // Weights are [in, out]: y = x W + b. The gradient of x is dx. "Idle rows" pad N to a multiple of 64; their gradients are zero.
@@ -60,6 +61,7 @@ struct LstmStep {
   Tensor hidden;            // [R, H] activations: o * tanh(cell), or o * cell
   bool tanh_output = true;  // false: GNMT's quantised form
   double bound = 0;         // 0: none
+  Tensor clipped;           // f64 [1], or empty: the number of cells beyond the bound is added
 };
 // Its gradient. Rows [0, next) also get what flows back from the step after.
 struct LstmStepBackward {
@@ -88,7 +90,7 @@ struct SgdStep {
   double scale;  // the gradient is multiplied by this first
 };
 
-// Sums over the target tokens of a batch.
+// Sums over the target tokens of a batch, read from tensors (autograd/ops.h).
 struct LossSums {
   double smoothed = 0;  // label-smoothed cross-entropy, nats: what is trained
   double nll = 0;       // negative log-likelihood, nats
@@ -159,14 +161,14 @@ class Backend {
   virtual void gather_rows(const Tensor& x, std::span<const int32_t> index, const Tensor& y, Write) = 0;
   // Columns [y_column, y_column + width) of y = columns [x_column, x_column + width) of x (or +=).
   virtual void copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write) = 0;
-  // y = x clamped to +-bound, which may be in place; x may also be of parameter type. Returns how many elements were beyond.
-  virtual int64_t clamp(const Tensor& x, double bound, const Tensor& y) = 0;
+  // y = x clamped to +-bound, which may be in place; x may also be of parameter type. How many elements were beyond is added to
+  // clipped, f64 [1] or empty.
+  virtual void clamp(const Tensor& x, double bound, const Tensor& y, const Tensor& clipped) = 0;
   // dx = dy where |x| <= bound, else 0 (or +=).
   virtual void clamp_backward(const Tensor& x, double bound, const Tensor& dy, const Tensor& dx, Write) = 0;
 
   // -- recurrence ------------------------------------------------------------------------------------------------------
-  // Returns how many cells were clipped.
-  virtual int64_t lstm_step(const LstmStep&) = 0;
+  virtual void lstm_step(const LstmStep&) = 0;
   virtual void lstm_step_backward(const LstmStepBackward&) = 0;
 
   // -- attention -------------------------------------------------------------------------------------------------------
@@ -181,10 +183,10 @@ class Backend {
   virtual void attention_backward(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& lse, const Tensor& dy,
                                   const Tensor& dq, const Tensor& dkv) = 0;
   // One query per row r over the cached rows index[offsets[r] .. offsets[r+1]) of k and v (activation type, column offsets as above).
-  // weights, if not empty, gets the mean over heads of the attention to each of these rows, [offsets.back()].
+  // weights, if not empty, gets the mean over heads of the attention to each of these rows, f32 [offsets.back()].
   virtual void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
                              std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
-                             std::span<float> weights = {}) = 0;
+                             const Tensor& weights) = 0;
   // Attention of recurrent models, one head whose values are the rows of memory: y_i = sum_j p_ij memory_j, p = softmax_j of the scores
   // v . tanh(q_i + k_j) (additive), or q_i . k_j / sqrt(A) when v is empty (dot product). q [Nq, A], k [Nk, A], v [A] parameter type,
   // memory [Nk, D], y [Nq, D]; layout.heads and causal are not used. weights: p in parameter type, sentence by sentence, query-major.
@@ -203,15 +205,19 @@ class Backend {
   // weight * (p - (1 - e) onehot - e / V), zero where a logit was clamped. Row results, unweighted, go to row_loss [N, 3] = smoothed,
   // nll, correct.
   virtual void smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) = 0;
-  // Per row: the k largest log-probabilities of softmax(logits [R, V]), descending, ties to the smaller index.
-  virtual void log_softmax_top_k(const Tensor& logits, int64_t k, std::span<float> values, std::span<int32_t> indices) = 0;
+  // sums += over the rows that are not idle: smoothed, times their weights; nll; correct. row_loss [N, 3] as above, sums f64 [3].
+  virtual void loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) = 0;
+  // Per row: the k largest log-probabilities of softmax(logits [R, V]), descending, ties to the smaller index; values f32 [R, k], indices
+  // i32 [R, k].
+  virtual void log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) = 0;
   // Per row: the first token up to which the probabilities softmax(logits [R, V]) sum to more than uniform[r], in [0, 1). With uniform
-  // random numbers these are samples. Tokens whose probability is zero in f32 are never taken.
-  virtual void sample(const Tensor& logits, std::span<const double> uniform, std::span<int32_t> tokens) = 0;
+  // random numbers these are samples, tokens i32 [R]. Tokens whose probability is zero in f32 are never taken.
+  virtual void sample(const Tensor& logits, std::span<const double> uniform, const Tensor& tokens) = 0;
 
   // -- flat buffers (parameter type) -------------------------------------------------------------------------------------
   virtual FlatOps& flat() = 0;
-  virtual double sum_of_squares(const Tensor& x) = 0;
+  // sum, f64 [1], += the squares of x.
+  virtual void sum_of_squares(const Tensor& x, const Tensor& sum) = 0;
   virtual void adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep&) = 0;
   // v += g^2, value -= rate * g / (sqrt(v) + epsilon) with g = scale * gradient + weight_decay * value.
   virtual void adagrad(const Tensor& value, const Tensor& gradient, const Tensor& v, const AdagradStep&) = 0;
@@ -219,9 +225,8 @@ class Backend {
   virtual void sgd(const Tensor& value, const Tensor& gradient, const SgdStep&) = 0;
   // average = decay * average + (1 - decay) * value.
   virtual void moving_average(const Tensor& value, const Tensor& average, double decay) = 0;
-  // Writes a code of what is sent (backend/compression.h). Returns the index of the first element that is not finite, or -1; then x,
-  // residual, velocity and code are undefined.
-  virtual int64_t compress(const Compression&) = 0;
+  // Writes a code of what is sent (backend/compression.h).
+  virtual void compress(const Compression&) = 0;
   // sum += scale * what the codes [n * layout.bytes] hold, in their order for each element.
   virtual void decompress(const CodeLayout& layout, const Tensor& codes, double scale, const Tensor& sum) = 0;
 };

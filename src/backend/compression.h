@@ -71,6 +71,7 @@ struct Compression {
   LocalPart local = LocalPart::none;
   double local_scale = 1;
   Tensor code;  // i8 [layout.bytes]
+  Tensor bad;   // f64 [1]: 1 + the index of an element that is not finite, if there is one; then all the other outputs are undefined
 };
 
 // -- for those who implement the ops -----------------------------------------------------------------------------------------------

@@ -38,9 +38,13 @@ struct OuterStep {
 class FlatOps {
  public:
   virtual ~FlatOps() = default;
-  // The sum of x^2, added up in double one element after the other: the same number on ranks of unlike threads and instructions, as fast as
-  // one thread is.
-  virtual double squares_in_order(const Tensor& x) = 0;
+  // sum, f64 [1] = the sum of x^2, added up in double one element after the other: the same number on ranks of unlike threads and
+  // instructions, as fast as one thread is.
+  virtual void squares_in_order(const Tensor& x, const Tensor& sum) = 0;
+  // y = scale * v / |v|, scale [1]: normalised vectors (Salimans and Kingma 2016). In double, whatever the type.
+  virtual void rescale(const Tensor& v, const Tensor& scale, const Tensor& y) = 0;
+  // Its gradients, written or added.
+  virtual void rescale_backward(const Tensor& dy, const Tensor& v, const Tensor& scale, const Tensor& dv, const Tensor& dscale, Write) = 0;
   // x /= n.
   virtual void divide(const Tensor& x, double n) = 0;
   // y = factor * x, or y += factor * x; y may be x.
@@ -51,10 +55,10 @@ class FlatOps {
   virtual void outer_step(const OuterStep&) = 0;
   // gradient += factor * gradient^2 * (now - then): delay compensation (Zheng et al. 2017).
   virtual void compensate(const Tensor& gradient, const Tensor& now, const Tensor& then, double factor) = 0;
-  // y = decay * residual + x, or, with a velocity, decay * residual + (momentum * velocity + x); both become zero. Returns the index of an
-  // element of y that is not finite, or -1.
-  virtual int64_t collect(const Tensor& x, const Tensor& residual, double decay, const Tensor& velocity, double momentum,
-                          const Tensor& y) = 0;
+  // y = decay * residual + x, or, with a velocity, decay * residual + (momentum * velocity + x); both become zero. bad, f64 [1]: first + 1 +
+  // the index of an element of y that is not finite, if there is one.
+  virtual void collect(const Tensor& x, const Tensor& residual, double decay, const Tensor& velocity, double momentum, const Tensor& y,
+                       int64_t first, const Tensor& bad) = 0;
 
   // Rows on the wire, y [n, front + D]: the row's number in the first of the `front` elements before its D values (exact up to 2^24 in
   // f32). y[i] = (number[i], x[row[i]]), or x[i] where row is empty, or zeros where x is an empty handle.

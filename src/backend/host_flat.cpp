@@ -1,9 +1,11 @@
 // Compiled without contraction of products and sums (cmake/kernels.cmake), and for the oldest instruction set alone: these loops wait for
 // memory.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "backend/flat.h"
+#include "backend/numbers.h"
 
 namespace starling {
 namespace {
@@ -26,13 +28,13 @@ class HostFlatOps : public FlatOps {
  public:
   explicit HostFlatOps(int threads) : threads_(threads) {}
 
-  double squares_in_order(const Tensor& x) override {
+  void squares_in_order(const Tensor& x, const Tensor& sum) override {
     double squares = 0;
     by_type(x.dtype(), [&]<class T>(T) {
       const T* const p = x.data<T>();
       for (int64_t i = 0; i < x.count(); ++i) squares += static_cast<double>(p[i]) * static_cast<double>(p[i]);
     });
-    return squares;
+    sum.data<double>()[0] = squares;
   }
 
   void divide(const Tensor& x, double n) override {
@@ -97,8 +99,8 @@ class HostFlatOps : public FlatOps {
     });
   }
 
-  int64_t collect(const Tensor& x, const Tensor& residual, double decay, const Tensor& velocity, double momentum,
-                  const Tensor& y) override {
+  void collect(const Tensor& x, const Tensor& residual, double decay, const Tensor& velocity, double momentum, const Tensor& y,
+               int64_t first, const Tensor& at) override {
     require(x, y), require(residual, y);
     int64_t bad = -1;
     by_type(x.dtype(), [&]<class T>(T) {
@@ -114,7 +116,33 @@ class HostFlatOps : public FlatOps {
         if (speed) speed[i] = 0;
       }
     });
-    return bad;
+    if (bad >= 0) note_bad(at, first + bad);
+  }
+
+  void rescale(const Tensor& v, const Tensor& scale, const Tensor& y) override {
+    require(v, y);
+    by_type(v.dtype(), [&]<class T>(T) {
+      const T* const from = v.data<T>();
+      const double factor = static_cast<double>(scale.data<T>()[0]) / length(from, v.count());
+      for (int64_t i = 0; i < v.count(); ++i) y.data<T>()[i] = static_cast<T>(static_cast<double>(from[i]) * factor);
+    });
+  }
+
+  void rescale_backward(const Tensor& dy, const Tensor& v, const Tensor& scale, const Tensor& dv, const Tensor& dscale,
+                        Write write) override {
+    require(dy, v), require(dv, v);
+    by_type(v.dtype(), [&]<class T>(T) {
+      const T *const d = dy.data<T>(), *const x = v.data<T>();
+      double along = 0;
+      for (int64_t i = 0; i < v.count(); ++i) along += static_cast<double>(d[i]) * static_cast<double>(x[i]);
+      const double norm = length(x, v.count()), s = static_cast<double>(scale.data<T>()[0]);
+      const auto put = [&](T& to, double g) {
+        to = static_cast<T>((write == Write::accumulate ? static_cast<double>(to) : 0) + g);
+      };
+      for (int64_t i = 0; i < v.count(); ++i)
+        put(dv.data<T>()[i], s / norm * (static_cast<double>(d[i]) - static_cast<double>(x[i]) * along / (norm * norm)));
+      put(dscale.data<T>()[0], along / norm);
+    });
   }
 
   void pack_rows(const Tensor& x, std::span<const int32_t> row, std::span<const int32_t> number, int64_t front, const Tensor& y) override {
@@ -148,6 +176,13 @@ class HostFlatOps : public FlatOps {
   }
 
  private:
+  // Of v; not zero.
+  template <class T>
+  static double length(const T* v, int64_t n) {
+    double squares = 0;
+    for (int64_t i = 0; i < n; ++i) squares += static_cast<double>(v[i]) * static_cast<double>(v[i]);
+    return std::sqrt(std::max(squares, 1e-30));
+  }
   static void require(const Tensor& x, const Tensor& y) {
     CHECK(x.dtype() == y.dtype() && x.count() == y.count(), "{} {} against {} {}", name_of(x.dtype()), x.shape().text(), name_of(y.dtype()),
           y.shape().text());

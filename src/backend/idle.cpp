@@ -5,14 +5,16 @@ namespace {
 
 class IdleFlatOps : public FlatOps {
  public:
-  double squares_in_order(const Tensor&) override { return 0; }
+  void squares_in_order(const Tensor&, const Tensor&) override {}
+  void rescale(const Tensor&, const Tensor&, const Tensor&) override {}
+  void rescale_backward(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Write) override {}
   void divide(const Tensor&, double) override {}
   void scale(const Tensor&, double, const Tensor&, Write) override {}
   void convert(const Tensor&, const Tensor&) override {}
   void displacement(const Displacement&) override {}
   void outer_step(const OuterStep&) override {}
   void compensate(const Tensor&, const Tensor&, const Tensor&, double) override {}
-  int64_t collect(const Tensor&, const Tensor&, double, const Tensor&, double, const Tensor&) override { return -1; }
+  void collect(const Tensor&, const Tensor&, double, const Tensor&, double, const Tensor&, int64_t, const Tensor&) override {}
   void pack_rows(const Tensor&, std::span<const int32_t>, std::span<const int32_t>, int64_t, const Tensor&) override {}
   void add_to_rows(const Tensor&, std::span<const int32_t>, int64_t, const Tensor&) override {}
   void add_rows(const Tensor&, int64_t, const Tensor&) override {}

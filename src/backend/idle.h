@@ -34,27 +34,28 @@ class IdleBackend : public Backend {
   void add(const Tensor&, const Tensor&) override {}
   void gather_rows(const Tensor&, std::span<const int32_t>, const Tensor&, Write) override {}
   void copy_columns(const Tensor&, int64_t, const Tensor&, int64_t, int64_t, Write) override {}
-  int64_t clamp(const Tensor&, double, const Tensor&) override { return 0; }
+  void clamp(const Tensor&, double, const Tensor&, const Tensor&) override {}
   void clamp_backward(const Tensor&, double, const Tensor&, const Tensor&, Write) override {}
-  int64_t lstm_step(const LstmStep&) override { return 0; }
+  void lstm_step(const LstmStep&) override {}
   void lstm_step_backward(const LstmStepBackward&) override {}
   void attention(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor&, const Tensor&) override {}
   void attention_backward(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor&, const Tensor&, const Tensor&,
                           const Tensor&) override {}
   void attend_cached(const Tensor&, int64_t, const Tensor&, int64_t, int64_t, std::span<const int32_t>, std::span<const int32_t>, int64_t,
-                     const Tensor&, std::span<float>) override {}
+                     const Tensor&, const Tensor&) override {}
   void global_attention(const GlobalAttention&, const AttentionLayout&, const Tensor&, const Tensor&) override {}
   void global_attention_backward(const GlobalAttention&, const AttentionLayout&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                                  const Tensor&, Write, const Tensor&, Write) override {}
   void smoothed_loss(const Tensor&, const LossRows&, const Tensor&, const Tensor&) override {}
-  void log_softmax_top_k(const Tensor&, int64_t, std::span<float>, std::span<int32_t>) override {}
-  void sample(const Tensor&, std::span<const double>, std::span<int32_t>) override {}
-  double sum_of_squares(const Tensor&) override { return 0; }
+  void loss_sums(const Tensor&, const LossRows&, const Tensor&) override {}
+  void log_softmax_top_k(const Tensor&, int64_t, const Tensor&, const Tensor&) override {}
+  void sample(const Tensor&, std::span<const double>, const Tensor&) override {}
+  void sum_of_squares(const Tensor&, const Tensor&) override {}
   void adam(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const AdamStep&) override {}
   void adagrad(const Tensor&, const Tensor&, const Tensor&, const AdagradStep&) override {}
   void sgd(const Tensor&, const Tensor&, const SgdStep&) override {}
   void moving_average(const Tensor&, const Tensor&, double) override {}
-  int64_t compress(const Compression&) override { return -1; }
+  void compress(const Compression&) override {}
   void decompress(const CodeLayout&, const Tensor&, double, const Tensor&) override {}
 
  private:

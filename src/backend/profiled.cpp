@@ -85,21 +85,21 @@ void ProfiledBackend::gather_rows(const Tensor& x, std::span<const int32_t> inde
 void ProfiledBackend::copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write write) {
   timed("copy_columns", [&] { inner_.copy_columns(x, x_column, y, y_column, width, write); });
 }
-int64_t ProfiledBackend::clamp(const Tensor& x, double bound, const Tensor& y) {
-  return timed("clamp", [&] { return inner_.clamp(x, bound, y); });
+void ProfiledBackend::clamp(const Tensor& x, double bound, const Tensor& y, const Tensor& clipped) {
+  timed("clamp", [&] { inner_.clamp(x, bound, y, clipped); });
 }
 void ProfiledBackend::clamp_backward(const Tensor& x, double bound, const Tensor& dy, const Tensor& dx, Write write) {
   timed("clamp_backward", [&] { inner_.clamp_backward(x, bound, dy, dx, write); });
 }
-int64_t ProfiledBackend::lstm_step(const LstmStep& s) {
-  return timed("lstm_step", [&] { return inner_.lstm_step(s); });
+void ProfiledBackend::lstm_step(const LstmStep& s) {
+  timed("lstm_step", [&] { inner_.lstm_step(s); });
 }
 void ProfiledBackend::lstm_step_backward(const LstmStepBackward& s) {
   timed("lstm_step_backward", [&] { inner_.lstm_step_backward(s); });
 }
 void ProfiledBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
                                     std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
-                                    std::span<float> weights) {
+                                    const Tensor& weights) {
   timed("attend_cached", [&] { inner_.attend_cached(q, q_column, kv, k_column, v_column, index, offsets, heads, y, weights); });
 }
 void ProfiledBackend::global_attention(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& y, const Tensor& weights) {
@@ -116,14 +116,17 @@ void ProfiledBackend::global_attention_backward(const GlobalAttention& in, const
 void ProfiledBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) {
   timed("smoothed_loss", [&] { inner_.smoothed_loss(logits, rows, row_loss, dlogits); });
 }
-void ProfiledBackend::log_softmax_top_k(const Tensor& logits, int64_t k, std::span<float> values, std::span<int32_t> indices) {
+void ProfiledBackend::loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) {
+  timed("loss_sums", [&] { inner_.loss_sums(row_loss, rows, sums); });
+}
+void ProfiledBackend::log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) {
   timed("log_softmax_top_k", [&] { inner_.log_softmax_top_k(logits, k, values, indices); });
 }
-void ProfiledBackend::sample(const Tensor& logits, std::span<const double> uniform, std::span<int32_t> tokens) {
+void ProfiledBackend::sample(const Tensor& logits, std::span<const double> uniform, const Tensor& tokens) {
   timed("sample", [&] { inner_.sample(logits, uniform, tokens); });
 }
-double ProfiledBackend::sum_of_squares(const Tensor& x) {
-  return timed("sum_of_squares", [&] { return inner_.sum_of_squares(x); });
+void ProfiledBackend::sum_of_squares(const Tensor& x, const Tensor& sum) {
+  timed("sum_of_squares", [&] { inner_.sum_of_squares(x, sum); });
 }
 void ProfiledBackend::adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep& s) {
   timed("adam", [&] { inner_.adam(value, gradient, m, v, s); });
@@ -137,8 +140,8 @@ void ProfiledBackend::sgd(const Tensor& value, const Tensor& gradient, const Sgd
 void ProfiledBackend::moving_average(const Tensor& value, const Tensor& average, double decay) {
   timed("moving_average", [&] { inner_.moving_average(value, average, decay); });
 }
-int64_t ProfiledBackend::compress(const Compression& c) {
-  return timed("compress", [&] { return inner_.compress(c); });
+void ProfiledBackend::compress(const Compression& c) {
+  timed("compress", [&] { inner_.compress(c); });
 }
 void ProfiledBackend::decompress(const CodeLayout& layout, const Tensor& codes, double scale, const Tensor& sum) {
   timed("decompress", [&] { inner_.decompress(layout, codes, scale, sum); });

@@ -55,9 +55,8 @@ std::vector<std::vector<float>> token_scores(Model& model, const std::vector<Enc
   Arena arena;
   for (const Batch& batch : make_batches(pairs, batch_tokens)) {
     arena.release({});
-    Tape tape(model.parameters(), arena, false);
-    std::vector<float> nll;
-    model.loss(tape, batch, 0.0, &nll);
+    Tape tape(model.parameters(), arena);
+    const std::vector<float> nll = model.loss(tape, batch, 0.0).read_nll();
     for (int64_t b = 0; b < batch.target.sentences(); ++b) {
       for (int32_t i = batch.target.offsets[b]; i < batch.target.offsets[b + 1]; ++i) scores[batch.sample_ids[b]].push_back(-nll[i]);
     }

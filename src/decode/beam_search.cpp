@@ -33,18 +33,18 @@ class Coverage {
   explicit Coverage(std::span<const std::vector<int32_t>> sources) {
     for (const auto& s : sources) source_tokens_.push_back(static_cast<int64_t>(s.size()));
   }
-  // Where the next step's attention is to be written.
-  std::vector<float>* attention() { return &next_; }
-  // Adds the coverage of each row's parent to that attention.
-  void add_step(std::span<const int32_t> sentence, std::span<const int32_t> parent) {
-    std::swap(sum_, next_), std::swap(offsets_, next_offsets_);
+  // Adds the coverage of each row's parent to the attention of a step.
+  void add_step(const Tensor& attention, std::span<const int32_t> sentence, std::span<const int32_t> parent) {
+    const std::vector<double> weights = attention.to_doubles();
+    std::swap(sum_, before_), std::swap(offsets_, offsets_before_);
+    sum_.assign(weights.begin(), weights.end());
     offsets_.clear();
     int64_t at = 0;
     for (size_t r = 0; r < sentence.size(); ++r) {
       const int64_t tokens = source_tokens_[sentence[r]];
       offsets_.push_back(at);
       if (!first_) {
-        const float* before = next_.data() + next_offsets_[parent[r]];
+        const float* before = before_.data() + offsets_before_[parent[r]];
         for (int64_t i = 0; i < tokens; ++i) sum_[at + i] += before[i];
       }
       at += tokens;
@@ -62,8 +62,8 @@ class Coverage {
 
  private:
   std::vector<int64_t> source_tokens_;
-  std::vector<float> sum_, next_;
-  std::vector<int64_t> offsets_, next_offsets_;
+  std::vector<float> sum_, before_;
+  std::vector<int64_t> offsets_, offsets_before_;
   bool first_ = true;
 };
 
@@ -109,8 +109,9 @@ class Search {
         l.row = static_cast<int32_t>(token_.size()) - 1;
       }
     const bool covers = options_.coverage_penalty > 0;
-    const Tensor logits = model_.next_logits(*state_, token_, sentence_, parent_, covers ? coverage_.attention() : nullptr);
-    if (covers) coverage_.add_step(sentence_, parent_);
+    Tensor attention;
+    const Tensor logits = model_.next_logits(*state_, token_, sentence_, parent_, covers ? &attention : nullptr);
+    if (covers) coverage_.add_step(attention, sentence_, parent_);
     return logits;
   }
 
@@ -125,8 +126,14 @@ class Search {
   void expand(const Tensor& logits, int64_t length) {
     // Where the end of sentence is not allowed, one more.
     k_ = std::min(options_.beam + (options_.fixed_length ? 1 : 0), logits.columns());
-    values_.resize(logits.rows() * k_), indices_.resize(logits.rows() * k_);
-    model_.parameters().backend().log_softmax_top_k(logits, k_, values_, indices_);
+    const int64_t rows = logits.rows();
+    if (!best_ || best_.rows() < rows) {
+      Memory& memory = model_.parameters().backend().memory();
+      best_ = Tensor({rows, k_}, DType::f32, memory), tokens_ = Tensor({rows, k_}, DType::i32, memory);
+    }
+    model_.parameters().backend().log_softmax_top_k(logits, k_, best_.rows(0, rows), tokens_.rows(0, rows));
+    values_.resize(static_cast<size_t>(rows * k_)), indices_.resize(values_.size());
+    best_.rows(0, rows).read<float>(values_), tokens_.rows(0, rows).read<int32_t>(indices_);
     for (int64_t r = 0; r < logits.rows(); ++r)
       if (std::isnan(values_[static_cast<size_t>(r * k_)])) not_a_number(sentence_[static_cast<size_t>(r)], length);
     for (Sentence& s : sentences_) choose(s, length);
@@ -229,6 +236,7 @@ class Search {
   std::vector<Prefix> prefixes_;
   std::vector<int32_t> token_, sentence_, parent_;  // of the step's rows
   int64_t k_ = 0;                                   // continuations of each row that are looked at
+  Tensor best_, tokens_;                            // of the last step, in the backend's memory
   std::vector<float> values_;                       // [rows, k], falling
   std::vector<int32_t> indices_;                    // [rows, k]
   std::vector<Candidate> heap_;

@@ -59,8 +59,10 @@ std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vo
       l.row = static_cast<int32_t>(step.tokens.size()) - 1;
     }
     const Tensor logits = model.next_logits(*state, step.tokens, step.sentences, step.parents);
+    const Tensor tokens({logits.rows()}, DType::i32, model.parameters().backend().memory());
+    model.parameters().backend().sample(logits, step.uniforms, tokens);
     drawn.resize(live.size());
-    model.parameters().backend().sample(logits, step.uniforms, drawn);
+    tokens.read<int32_t>(drawn);
     for (const Live& l : live) tokens_of(l).push_back(drawn[static_cast<size_t>(l.row)]);
     std::erase_if(live, [&](const Live& l) {
       return tokens_of(l).back() == vocabulary.end || position + 1 == limits[static_cast<size_t>(l.sentence)];

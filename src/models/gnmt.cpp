@@ -111,13 +111,13 @@ void Gnmt::set_clip(double bound) {
 
 Var Gnmt::run(const Layer& layer, const Var& x, const TimeOrder& order, bool reverse, Clipping& clipping) const {
   if (config_.clip > 0) clipping.values += clipping.rows * config_.width;
-  return lstm(linear(x, layer.input, &layer.bias), layer.recurrent, order, {reverse, config_.tanh_output, config_.clip}, &clipping.clipped);
+  return lstm(linear(x, layer.input, &layer.bias), layer.recurrent, order, {reverse, config_.tanh_output, config_.clip}, clipping.clipped);
 }
 
 Var Gnmt::bounded(const Var& x, Clipping& clipping) const {
   if (config_.clip <= 0) return x;
   clipping.values += clipping.rows * config_.width;
-  return clamp(x, config_.clip, &clipping.clipped);
+  return clamp(x, config_.clip, clipping.clipped);
 }
 
 Var Gnmt::add_residual(const Var& m, const Var& x, Clipping& clipping) const { return bounded(residual(x, m, {}), clipping); }
@@ -141,14 +141,15 @@ Var Gnmt::encoder(Tape& tape, const PackedTokens& source, const std::vector<int6
 
   clipping.rows = source.count();
   const auto bottom = [&] {
-    const Var x = embedding(tape, keep->rows.tokens, {}, *source_table_, 1, tape.dropout(config_.dropout, keys));
+    const Var x = embedding(tape, keep->rows.tokens, {}, *source_table_, 1, tape.dropout(config_.dropout, source_site_, keys));
     const Var forward = run(encoder_layers_[0], x, order, false, clipping);
     return concat(forward, run(encoder_layers_[1], x, order, true, clipping));
   };
   Var x = recycled(tape, {N, 2 * D}, bottom);
   for (size_t i = 1; i + 1 < encoder_layers_.size(); ++i)
     x = recycled(tape, {N, D}, [&] {
-      const Var m = run(encoder_layers_[i + 1], dropout(x, tape.dropout(config_.dropout, keys)), order, false, clipping);
+      const Layer& layer = encoder_layers_[i + 1];
+      const Var m = run(layer, dropout(x, tape.dropout(config_.dropout, layer.site, keys)), order, false, clipping);
       return residual_layer(i) ? add_residual(m, x, clipping) : m;
     });
   keep->packed = rows_of(order, static_cast<size_t>(N));
@@ -157,7 +158,7 @@ Var Gnmt::encoder(Tape& tape, const PackedTokens& source, const std::vector<int6
 
 Var Gnmt::keys(const Var& memory) const { return linear(memory, *key_weight_, key_bias_); }
 
-LossSums Gnmt::loss(Tape& tape, const Batch& batch, double label_smoothing, std::vector<float>* row_nll) {
+Loss Gnmt::loss(Tape& tape, const Batch& batch, double label_smoothing) {
   // The tape's closures refer to these until backward() has run.
   struct Keep {
     TimedRows rows;
@@ -184,13 +185,14 @@ LossSums Gnmt::loss(Tape& tape, const Batch& batch, double label_smoothing, std:
         keep->asks[i] = i == batch.target.offsets[b] ? -1 : keep->asks[i - 1];
   keep->asked = inverse_of(keep->asks, N);
 
-  Clipping clipping;
+  Loss loss(tape);
+  Clipping clipping{loss.clipped()};
   const Var memory = encoder(tape, batch.source, batch.sample_ids, kRowMultiple, clipping);
   const Var key = keys(memory);
   clipping.rows = batch.target.count();
-  const auto mask = [&] { return tape.dropout(config_.dropout, rows); };
+  const auto mask = [&](const DropoutSite& site) { return tape.dropout(config_.dropout, site, rows); };
   Var x = recycled(tape, {static_cast<int64_t>(N), D}, [&] {
-    return run(decoder_layers_[0], embedding(tape, keep->inputs, {}, *target_table_, 1, mask()), order, false, clipping);
+    return run(decoder_layers_[0], embedding(tape, keep->inputs, {}, *target_table_, 1, mask(target_site_)), order, false, clipping);
   });
   const Var context = recycled(tape, {static_cast<int64_t>(N), memory_width_}, [&] {
     const Var query = gather_rows(linear(x, *query_weight_, nullptr), keep->asks, keep->asked);
@@ -198,22 +200,20 @@ LossSums Gnmt::loss(Tape& tape, const Batch& batch, double label_smoothing, std:
   });
   for (size_t i = 1; i < decoder_layers_.size(); ++i)
     x = recycled(tape, {static_cast<int64_t>(N), D}, [&] {
-      const Var m = run(decoder_layers_[i], dropout(concat(x, context), mask()), order, false, clipping);
+      const Layer& layer = decoder_layers_[i];
+      const Var m = run(layer, dropout(concat(x, context), mask(layer.site)), order, false, clipping);
       return residual_layer(i) ? add_residual(m, x, clipping) : m;
     });
   const LossRows loss_rows{keep->rows.tokens, label_smoothing, config_.clip > 0 ? kLogitBound : 0.0, keep->weights};
-  std::vector<float> timed_nll;
-  const Var top = recycled(tape, {static_cast<int64_t>(N), D}, [&] { return readout(x, context, mask(), clipping); });
-  LossSums sums = projection_loss(top, *output_table_, loss_rows, row_nll ? &timed_nll : nullptr);
-  sums.clipped = clipping.clipped, sums.clippable = clipping.values;
-  if (row_nll)
-    for (int64_t i = 0; i < batch.target.count(); ++i) row_nll->push_back(timed_nll[order.row_of[i]]);
-  return sums;
+  const Var top = recycled(tape, {static_cast<int64_t>(N), D}, [&] { return readout(x, context, mask(readout_site_), clipping); });
+  projection_loss(top, *output_table_, loss_rows, loss);
+  loss.clippable = clipping.values, loss.row_of = order.row_of;
+  return loss;
 }
 
 std::unique_ptr<DecodeState> Gnmt::encode(const PackedTokens& source) {
   auto state = std::make_unique<GnmtState>();
-  Tape tape(store_, decode_arena_, false);
+  Tape tape(store_, decode_arena_);
   const auto mark = decode_arena_.mark();
   Clipping clipping;
   const Var memory = encoder(tape, source, {}, 16, clipping);
@@ -224,7 +224,7 @@ std::unique_ptr<DecodeState> Gnmt::encode(const PackedTokens& source) {
   return state;
 }
 
-Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& bottom, std::span<const int32_t> sentence, std::vector<float>* attention) {
+Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& bottom, std::span<const int32_t> sentence, Tensor* attention) {
   std::vector<int32_t> offsets{0};
   int64_t pairs = 0;
   size_t r = 0;
@@ -238,21 +238,18 @@ Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& bottom, std::spa
   const Var query = linear(bottom, *query_weight_, nullptr);
   const Tensor y = tape.allocate({bottom.value.rows(), memory_width_}, tape.backend().activation());
   const Tensor weights = tape.allocate({std::max<int64_t>(pairs, 1)}, tape.backend().parameter());
-  tape.backend().global_attention({query.value, state.keys, score_vector(score_, score_scale_), state.memory},
+  tape.backend().global_attention({query.value, state.keys, score_vector(tape, score_, score_scale_), state.memory},
                                   {offsets, state.source_offsets, 1, false}, y, weights);
-  if (attention) {
-    const std::vector<double> p = weights.rows(0, pairs).to_doubles();
-    attention->assign(p.begin(), p.end());
-  }
+  if (attention) *attention = weights.rows(0, pairs);
   return {&tape, -1, y};
 }
 
 Tensor Gnmt::next_logits(DecodeState& abstract, std::span<const int32_t> token, std::span<const int32_t> sentence,
-                         std::span<const int32_t> parent, std::vector<float>* attention) {
+                         std::span<const int32_t> parent, Tensor* attention) {
   auto& state = static_cast<GnmtState&>(abstract);
   const auto R = static_cast<int64_t>(token.size()), D = config_.width, padded = decoding_rows(R);
   decode_arena_.release({});
-  Tape tape(store_, decode_arena_, false);
+  Tape tape(store_, decode_arena_);
   Backend& backend = tape.backend();
 
   std::vector<int32_t> tokens(token.begin(), token.end()), from(parent.begin(), parent.end());
@@ -295,7 +292,7 @@ Tensor Gnmt::next_logits(DecodeState& abstract, std::span<const int32_t> token, 
   const Tensor logits = tape.allocate({padded, vocabulary_.target_size}, backend.parameter());
   backend.linear(readout(x, context, {}, clipping).value, store_.packed(*output_table_, true), Tensor(), logits, Activation::none,
                  Write::overwrite);
-  if (config_.clip > 0) backend.clamp(logits, kLogitBound, logits);
+  if (config_.clip > 0) backend.clamp(logits, kLogitBound, logits, {});
   state.started = true;
   return logits.rows(0, R);
 }

@@ -23,10 +23,10 @@ class Gnmt : public Model {
   const ModelConfig& config() const override { return config_; }
   const ModelVocabulary& vocabulary() const override { return vocabulary_; }
   std::vector<EmbeddingTable> embedding_tables() override;
-  LossSums loss(Tape& tape, const Batch& batch, double label_smoothing, std::vector<float>* row_nll) override;
+  Loss loss(Tape& tape, const Batch& batch, double label_smoothing) override;
   std::unique_ptr<DecodeState> encode(const PackedTokens& source) override;
   Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence, std::span<const int32_t> parent,
-                     std::vector<float>* attention) override;
+                     Tensor* attention) override;
   void set_clip(double bound) override;
 
  private:
@@ -34,12 +34,15 @@ class Gnmt : public Model {
     Layer(ParameterStore& store, const std::string& name, int64_t in, int64_t width, double init_bound)
         : input(store.add(name + ".input.weight", {in, 4 * width}, {Initializer::uniform, init_bound})),
           bias(store.add(name + ".input.bias", {4 * width}, {Initializer::forget, 1.0})),
-          recurrent(store.add(name + ".recurrent.weight", {width, 4 * width}, {Initializer::uniform, init_bound})) {}
+          recurrent(store.add(name + ".recurrent.weight", {width, 4 * width}, {Initializer::uniform, init_bound})),
+          site(name + ".input") {}
     Parameter &input, &bias, &recurrent;
+    DropoutSite site;  // of what the layer reads, but for the embeddings
   };
-  // Values beyond the bounds, and how many there are: of so many rows that are not idle.
+  // How many values are bounded, of so many rows that are not idle, and where those beyond are counted.
   struct Clipping {
-    int64_t rows = 0, clipped = 0, values = 0;
+    Tensor clipped = {};
+    int64_t rows = 0, values = 0;
   };
 
   Var run(const Layer& layer, const Var& x, const TimeOrder& order, bool reverse, Clipping& clipping) const;
@@ -53,7 +56,7 @@ class Gnmt : public Model {
   Var encoder(Tape& tape, const PackedTokens& source, const std::vector<int64_t>& ids, int64_t multiple, Clipping& clipping);
   Var keys(const Var& memory) const;
   // Context of one decoding step [rows, memory width], from the bottom layer's output that asks.
-  Var attend(Tape& tape, const GnmtState& state, const Var& bottom, std::span<const int32_t> sentence, std::vector<float>* attention);
+  Var attend(Tape& tape, const GnmtState& state, const Var& bottom, std::span<const int32_t> sentence, Tensor* attention);
   bool residual_layer(size_t i) const { return i >= 2; }
 
   ModelConfig config_;
@@ -63,6 +66,7 @@ class Gnmt : public Model {
   Parameter* source_table_ = nullptr;  // [source size, D]
   Parameter* target_table_ = nullptr;  // [target size, D]
   Parameter* output_table_ = nullptr;  // [target size, D]
+  DropoutSite source_site_{"encoder.embedding"}, target_site_{"decoder.embedding"}, readout_site_{"decoder.readout"};
   std::vector<Layer> encoder_layers_;  // the bottom layer twice: forwards, backwards
   std::vector<Layer> decoder_layers_;
   Parameter* key_weight_ = nullptr;      // [memory width, D]

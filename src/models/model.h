@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "autograd/tape.h"
+#include "autograd/ops.h"
 #include "base/batch.h"
 #include "models/config.h"
 
@@ -39,17 +39,17 @@ class Model {
   virtual std::vector<EmbeddingTable> embedding_tables() = 0;
 
   // Forward pass and, on a training tape, everything tape.backward() needs. Sums over target tokens; gradients are those of the SUM.
-  // row_nll, if given, receives one negative log-likelihood per target token, in the order of batch.target. batch.weights weigh the
-  // smoothed sum and the gradients.
-  virtual LossSums loss(Tape& tape, const Batch& batch, double label_smoothing, std::vector<float>* row_nll = nullptr) = 0;
+  // batch.weights weigh the smoothed sum and the gradients.
+  virtual Loss loss(Tape& tape, const Batch& batch, double label_smoothing) = 0;
 
   // Encodes sources for decoding.
   virtual std::unique_ptr<DecodeState> encode(const PackedTokens& source) = 0;
   // One decoding step for R rows: row r extends the row parent[r] of the step before (ignored in the first step) of sentence
   // sentence[r] by token[r]; sentences must not decrease from row to row. Returns logits [R, V], valid until the next call. attention, if
-  // given, receives row by row how this step's attention is spread over the source tokens of the row's sentence; each row sums to 1.
+  // given, becomes row by row how this step's attention is spread over the source tokens of the row's sentence, valid likewise; each row
+  // sums to 1.
   virtual Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,
-                             std::span<const int32_t> parent, std::vector<float>* attention = nullptr) = 0;
+                             std::span<const int32_t> parent, Tensor* attention = nullptr) = 0;
 
   // Training with clipped states (ModelConfig::clip): the bound from here on. Models without states ignore it.
   virtual void set_clip(double) {}

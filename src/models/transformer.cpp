@@ -51,20 +51,20 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
   source_table_ = &store_.add(all ? "embedding" : "encoder.embedding", {vocabulary.source_size, D}, table);
   for (int64_t i = 0; i < config.encoder_layers; ++i) {
     const std::string name = fmt::format("encoder.{}", i);
-    encoder_layers_.push_back({{store_, name + ".attention.norm", D},
+    encoder_layers_.push_back({{store_, name + ".attention", D},
                                {store_, name + ".attention", D},
-                               {store_, name + ".feed_forward.norm", D},
+                               {store_, name + ".feed_forward", D},
                                {store_, name + ".feed_forward", D, config.feed_forward}});
   }
   if (pre_norm_) encoder_norm_ = std::make_unique<LayerNorm>(store_, "encoder.norm", D);
   target_table_ = all ? source_table_ : &store_.add("decoder.embedding", {vocabulary.target_size, D}, table);
   for (int64_t i = 0; i < config.decoder_layers; ++i) {
     const std::string name = fmt::format("decoder.{}", i);
-    decoder_layers_.push_back({{store_, name + ".attention.norm", D},
+    decoder_layers_.push_back({{store_, name + ".attention", D},
                                {store_, name + ".attention", D},
-                               {store_, name + ".cross.norm", D},
                                {store_, name + ".cross", D},
-                               {store_, name + ".feed_forward.norm", D},
+                               {store_, name + ".cross", D},
+                               {store_, name + ".feed_forward", D},
                                {store_, name + ".feed_forward", D, config.feed_forward}});
   }
   if (pre_norm_) decoder_norm_ = std::make_unique<LayerNorm>(store_, "decoder.norm", D);
@@ -79,14 +79,10 @@ std::vector<EmbeddingTable> Transformer::embedding_tables() {
 }
 
 template <class F>
-Var Transformer::sublayer(const Var& x, const LayerNorm& norm, const Regularization& r, F f) const {
-  Tape& tape = *x.tape;
-  if (pre_norm_) {
-    const Var branch = f(norm(x));
-    return residual(x, branch, tape.dropout(r.residual, r.rows));
-  }
-  const Var branch = f(x);
-  return norm(residual(x, branch, tape.dropout(r.residual, r.rows)));
+Var Transformer::sublayer(const Var& x, const Sublayer& around, const Regularization& r, F f) const {
+  const Var branch = f(pre_norm_ ? around.norm(x) : x);
+  const Var sum = residual(x, branch, x.tape->dropout(r.residual, around.site, r.rows));
+  return pre_norm_ ? sum : around.norm(sum);
 }
 
 Regularization Transformer::regularization(const RowKeys& rows) const {
@@ -96,16 +92,17 @@ Regularization Transformer::regularization(const RowKeys& rows) const {
 Var Transformer::encoder(Tape& tape, const std::vector<int32_t>& tokens, const std::vector<int32_t>& positions,
                          const AttentionLayout& layout, const Regularization& r) {
   Var x =
-      embedding(tape, tokens, positions, *source_table_, std::sqrt(static_cast<double>(config_.width)), tape.dropout(r.residual, r.rows));
+      embedding(tape, tokens, positions, *source_table_, std::sqrt(static_cast<double>(config_.width)),
+                    tape.dropout(r.residual, source_site_, r.rows));
   for (const EncoderLayer& layer : encoder_layers_)
     x = recycled(tape, x.value.shape(), [&] {
-      const Var y = sublayer(x, layer.attention_norm, r, [&](const Var& h) { return layer.attention(h, layout, r); });
-      return sublayer(y, layer.feed_forward_norm, r, [&](const Var& h) { return layer.feed_forward(h, r); });
+      const Var y = sublayer(x, layer.attention_sublayer, r, [&](const Var& h) { return layer.attention(h, layout, r); });
+      return sublayer(y, layer.feed_forward_sublayer, r, [&](const Var& h) { return layer.feed_forward(h, r); });
     });
   return pre_norm_ ? (*encoder_norm_)(x) : x;
 }
 
-LossSums Transformer::loss(Tape& tape, const Batch& batch, double label_smoothing, std::vector<float>* row_nll) {
+Loss Transformer::loss(Tape& tape, const Batch& batch, double label_smoothing) {
   // The tape's closures refer to these rows until backward() has run, so they live on the tape's own time.
   struct Keep {
     Rows source, target;
@@ -127,22 +124,22 @@ LossSums Transformer::loss(Tape& tape, const Batch& batch, double label_smoothin
   const Regularization rs = regularization(keep->source.keys), rt = regularization(keep->target.keys);
   const Var memory = encoder(tape, keep->source.tokens, keep->source.positions, keep->encoder, rs);
   Var x = embedding(tape, keep->inputs, keep->target.positions, *target_table_, std::sqrt(static_cast<double>(config_.width)),
-                    tape.dropout(rt.residual, rt.rows));
+                    tape.dropout(rt.residual, target_site_, rt.rows));
   for (const DecoderLayer& layer : decoder_layers_)
     x = recycled(tape, x.value.shape(), [&] {
-      Var y = sublayer(x, layer.attention_norm, rt, [&](const Var& h) { return layer.attention(h, keep->decoder, rt); });
-      y = sublayer(y, layer.cross_norm, rt, [&](const Var& h) { return layer.cross(h, memory, keep->cross, rt); });
-      return sublayer(y, layer.feed_forward_norm, rt, [&](const Var& h) { return layer.feed_forward(h, rt); });
+      Var y = sublayer(x, layer.attention_sublayer, rt, [&](const Var& h) { return layer.attention(h, keep->decoder, rt); });
+      y = sublayer(y, layer.cross_sublayer, rt, [&](const Var& h) { return layer.cross(h, memory, keep->cross, rt); });
+      return sublayer(y, layer.feed_forward_sublayer, rt, [&](const Var& h) { return layer.feed_forward(h, rt); });
     });
   if (pre_norm_) x = (*decoder_norm_)(x);
-  const LossSums sums = projection_loss(x, *output_table_, {keep->target.tokens, label_smoothing, 0, keep->weights}, row_nll);
-  if (row_nll) row_nll->resize(batch.target.count());
-  return sums;
+  Loss loss(tape);
+  projection_loss(x, *output_table_, {keep->target.tokens, label_smoothing, 0, keep->weights}, loss);
+  return loss;
 }
 
 std::unique_ptr<DecodeState> Transformer::encode(const PackedTokens& source) {
   auto state = std::make_unique<TransformerState>(spare_caches_);
-  Tape tape(store_, decode_arena_, false);
+  Tape tape(store_, decode_arena_);
   const auto mark = decode_arena_.mark();
   const Rows rows = make_rows(source, {}, 16);
   const AttentionLayout layout{source.offsets, source.offsets, config_.heads, false};
@@ -164,7 +161,7 @@ std::unique_ptr<DecodeState> Transformer::encode(const PackedTokens& source) {
 }
 
 Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> token, std::span<const int32_t> sentence,
-                                std::span<const int32_t> parent, std::vector<float>* attention) {
+                                std::span<const int32_t> parent, Tensor* attention) {
   auto& state = static_cast<TransformerState&>(abstract);
   const int64_t R = static_cast<int64_t>(token.size()), D = config_.width, H = config_.heads;
   const int64_t padded = decoding_rows(R);
@@ -180,13 +177,13 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
     cross_offsets.push_back(static_cast<int32_t>(cross_index.size()));
   }
   state.history = std::move(history);
-  if (attention) attention->assign(cross_index.size(), 0.0f);
   // The last layer but one aligns source and target best (Garg et al. 2019, section 5.1).
   const size_t aligned = decoder_layers_.size() < 2 ? 0 : decoder_layers_.size() - 2;
 
   decode_arena_.release({});
-  Tape tape(store_, decode_arena_, false);
+  Tape tape(store_, decode_arena_);
   Backend& backend = tape.backend();
+  if (attention) *attention = tape.allocate({static_cast<int64_t>(cross_index.size())}, DType::f32);
   std::vector<int32_t> tokens(token.begin(), token.end());
   tokens.resize(padded, -1);
   const std::vector<int32_t> positions(padded, state.step);
@@ -194,24 +191,24 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
   for (size_t i = 0; i < decoder_layers_.size(); ++i) {
     const DecoderLayer& layer = decoder_layers_[i];
     const auto attend = [&](const Tensor& q, const Tensor& kv, std::span<const int32_t> index, std::span<const int32_t> offsets,
-                            std::span<float> weights) {
+                            const Tensor& weights) {
       const Tensor y = tape.allocate({padded, D}, backend.activation());
       if (padded > R) y.rows(R, padded).zero();
       backend.attend_cached(q, 0, kv, 0, D, index, offsets, H, y, weights);
       return tape.record(y, {});
     };
-    x = sublayer(x, layer.attention_norm, {}, [&](const Var& h) {
+    x = sublayer(x, layer.attention_sublayer, {}, [&](const Var& h) {
       const Tensor qkv = layer.attention.qkv(h).value;
       KeyValueCache& cache = state.cache[i];
       cache.reserve(state.used, R, 2 * D, qkv.dtype(), backend.memory());
       backend.copy_columns(qkv.rows(0, R), D, cache.rows.rows(state.used, state.used + R), 0, 2 * D, Write::overwrite);
       return layer.attention.out(attend(qkv, cache.rows, own_index, own_offsets, {}));
     });
-    x = sublayer(x, layer.cross_norm, {}, [&](const Var& h) {
+    x = sublayer(x, layer.cross_sublayer, {}, [&](const Var& h) {
       return layer.cross.out(attend(layer.cross.q(h).value, state.memory[i], cross_index, cross_offsets,
-                                    attention && i == aligned ? std::span(*attention) : std::span<float>()));
+                                    attention && i == aligned ? *attention : Tensor()));
     });
-    x = sublayer(x, layer.feed_forward_norm, {}, [&](const Var& h) { return layer.feed_forward(h, {}); });
+    x = sublayer(x, layer.feed_forward_sublayer, {}, [&](const Var& h) { return layer.feed_forward(h, {}); });
   }
   if (pre_norm_) x = (*decoder_norm_)(x);
   const Tensor logits = tape.allocate({padded, vocabulary_.target_size}, backend.parameter());

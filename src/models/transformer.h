@@ -15,30 +15,29 @@ class Transformer : public Model {
   const ModelConfig& config() const override { return config_; }
   const ModelVocabulary& vocabulary() const override { return vocabulary_; }
   std::vector<EmbeddingTable> embedding_tables() override;
-  LossSums loss(Tape& tape, const Batch& batch, double label_smoothing, std::vector<float>* row_nll) override;
+  Loss loss(Tape& tape, const Batch& batch, double label_smoothing) override;
   std::unique_ptr<DecodeState> encode(const PackedTokens& source) override;
   Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence, std::span<const int32_t> parent,
-                     std::vector<float>* attention) override;
+                     Tensor* attention) override;
 
  private:
   struct EncoderLayer {
-    LayerNorm attention_norm;
+    Sublayer attention_sublayer;
     SelfAttention attention;
-    LayerNorm feed_forward_norm;
+    Sublayer feed_forward_sublayer;
     FeedForward feed_forward;
   };
   struct DecoderLayer {
-    LayerNorm attention_norm;
+    Sublayer attention_sublayer;
     SelfAttention attention;
-    LayerNorm cross_norm;
+    Sublayer cross_sublayer;
     CrossAttention cross;
-    LayerNorm feed_forward_norm;
+    Sublayer feed_forward_sublayer;
     FeedForward feed_forward;
   };
 
-  // x + dropout(f(norm(x))) before, norm(x + dropout(f(x))) after.
   template <class F>
-  Var sublayer(const Var& x, const LayerNorm& norm, const Regularization& r, F f) const;
+  Var sublayer(const Var& x, const Sublayer& around, const Regularization& r, F f) const;
   Var encoder(Tape& tape, const std::vector<int32_t>& tokens, const std::vector<int32_t>& positions, const AttentionLayout& layout,
               const Regularization& r);
   Regularization regularization(const RowKeys& rows) const;
@@ -50,6 +49,7 @@ class Transformer : public Model {
   Parameter* source_table_ = nullptr;  // [source size, D]
   Parameter* target_table_ = nullptr;  // [target size, D]
   Parameter* output_table_ = nullptr;  // [target size, D]
+  DropoutSite source_site_{"encoder.embedding"}, target_site_{"decoder.embedding"};
   std::vector<EncoderLayer> encoder_layers_;
   std::vector<DecoderLayer> decoder_layers_;
   std::unique_ptr<LayerNorm> encoder_norm_, decoder_norm_;  // pre-norm only

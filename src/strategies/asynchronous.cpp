@@ -209,11 +209,8 @@ class Asynchronous : public Strategy {
   }
 
   StepTotals compute(Worker& w, StepResult& result) {
-    StepTotals mine;
-    Worker::Calls calls;
-    calls.totals = [&](const StepTotals& totals) { mine = totals; };
-    calls.ready = [](size_t) {};
-    w.gradients(calls);
+    w.gradients({{}, [](size_t) {}});
+    const StepTotals mine = w.totals();
     if (!std::isfinite(mine.smoothed)) refuse_step(w, "the loss");
     const double divisor = w.gradient_divisor(mine);
     result.gradient_norm = own_gradient_norm(w, mine);

@@ -50,10 +50,8 @@ void BucketTracker::restart(std::function<void(size_t)> ready) {
 }
 
 void BucketTracker::complete(const Parameter& parameter) {
-  size_t index = 0;
-  while (&parameters_.all()[index] != &parameter) ++index;
-  if (done_[index]) return;
-  done_[index] = true;
+  if (done_[parameter.index]) return;
+  done_[parameter.index] = true;
   for (size_t b = 0; b < buckets_.size(); ++b) open_[b] -= overlap(parameter, buckets_[b].range);
   advance();
 }

@@ -68,25 +68,24 @@ void CompressedExchange::plan(double keep) {
       gathered_bytes(static_cast<double>(layout_.bytes), ranks_) + all_reduced_bytes(static_cast<double>(total(whole_) * element_), ranks_);
 }
 
-std::string CompressedExchange::start(Worker& w, const Input& input) {
+void CompressedExchange::start(Worker& w, const Input& input) {
   plan(input.keep);
-  int64_t bad = -1;
+  if (!bad_) bad_ = working_tensor(w, 1, DType::f64);
+  bad_.zero();
   input_ = input, rank_ = w.comm().rank();
   if (layout_.bytes > 0) {
     if (codes_.shape() != Shape{ranks_ * layout_.bytes}) codes_ = working_tensor(w, ranks_ * layout_.bytes, DType::i8);
-    bad = encode(w);
+    encode(w);
     pending_codes_ = w.comm().all_gather(codes_);
   }
   if (const int64_t n = total(whole_); n > 0) {
     if (packed_.shape() != Shape{n}) packed_ = working_tensor(w, n, type_);
-    bad = std::max(bad, pack(w));
+    pack(w);
     if (ranks_ > 1) pending_whole_ = w.comm().all_reduce(packed_);
   }
-  return name_of(bad);
 }
 
-// Returns an element that is not finite (its index in the flat vector), or -1; so does pack.
-int64_t CompressedExchange::encode(Worker& w) {
+void CompressedExchange::encode(Worker& w) {
   const Input& in = input_;
   const Compression task{&layout_,
                          in.x,
@@ -96,38 +95,34 @@ int64_t CompressedExchange::encode(Worker& w) {
                          options_.momentum_correction,
                          in.local,
                          in.local_scale,
-                         codes_.slice(rank_ * layout_.bytes, Shape{layout_.bytes})};
-  int64_t bad = -1;
+                         codes_.slice(rank_ * layout_.bytes, Shape{layout_.bytes}),
+                         bad_};
   w.clock().spend({Work::memory, 0, coding_bytes(layout_, element_, static_cast<bool>(in.velocity))},
-                  [&] { bad = w.parameters().backend().compress(task); });
-  return bad;
+                  [&] { w.parameters().backend().compress(task); });
 }
 
-std::string CompressedExchange::name_of(int64_t element) const {
+std::string CompressedExchange::bad_element() const {
+  const auto element = static_cast<int64_t>(number(bad_)) - 1;
   for (const NamedRange& t : tensors_)
     if (element >= t.range.begin && element < t.range.end) return fmt::format("element {} of {}", element - t.range.begin, t.name);
   return "";
 }
 
-int64_t CompressedExchange::pack(Worker& w) {
-  int64_t bad = -1;
+void CompressedExchange::pack(Worker& w) {
   w.clock().spend({Work::memory, 0, 4.0 * static_cast<double>(packed_.bytes())},
-                  [&] { bad = pack_elements(w.parameters().backend().flat()); });
+                  [&] { pack_elements(w.parameters().backend().flat()); });
   if (input_.remember) own_packed_ = packed_.clone();
-  return bad;
 }
 
-// All of x, residual and velocity is sent. Returns an element that is not finite, or -1.
-int64_t CompressedExchange::pack_elements(FlatOps& flat) {
-  int64_t bad = -1, at = 0;
+// All of x, residual and velocity is sent.
+void CompressedExchange::pack_elements(FlatOps& flat) {
+  int64_t at = 0;
   for (const Range& r : whole_) {
-    const int64_t found = flat.collect(view(input_.x, r), view(input_.residual, r), options_.residual_decay,
+    flat.collect(view(input_.x, r), view(input_.residual, r), options_.residual_decay,
                                        input_.velocity ? view(input_.velocity, r) : Tensor(), options_.momentum_correction,
-                                       packed_.slice(at, Shape{r.count()}));
-    if (found >= 0) bad = r.begin + found;
+                                       packed_.slice(at, Shape{r.count()}), r.begin, bad_);
     at += r.count();
   }
-  return bad;
 }
 
 // to = or += scale * packed, where tensors were sent whole.

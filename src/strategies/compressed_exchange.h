@@ -39,10 +39,11 @@ class CompressedExchange {
     double local_scale = 1;
     bool remember = false;  // for add_sent
   };
-  // Compresses and starts the exchange; x must stay untouched until finish. Collective. Returns "", or, naming the tensor, a number of this
-  // rank's that is not finite ("element 3 of bias"): the exchange is under way all the same, but what it brings is worth nothing, so that
-  // all ranks have to give up.
-  [[nodiscard]] std::string start(Worker& w, const Input& input);
+  // Compresses and starts the exchange; x must stay untouched until finish. Collective.
+  void start(Worker& w, const Input& input);
+  // "", or, naming the tensor, a number of this rank's in what was started last that is not finite ("element 3 of bias"): the exchange is
+  // under way all the same, but what it brings is worth nothing, so that all ranks have to give up. Waits for the coding.
+  [[nodiscard]] std::string bad_element() const;
   // Waits, then x += scale * sum over ranks of what was sent. Tensors that were sent whole have no local part: x = scale * sum.
   void finish(Worker& w, double scale = 1);
   // y += scale * what this rank has sent in the exchange that was finished last, which was told to remember it.
@@ -58,11 +59,10 @@ class CompressedExchange {
 
  private:
   void plan(double keep);
-  int64_t encode(Worker& w);
-  int64_t pack(Worker& w);
+  void encode(Worker& w);
+  void pack(Worker& w);
   void unpack(Worker& w, const Tensor& packed, double scale, Write write, const Tensor& to) const;
-  std::string name_of(int64_t element) const;
-  int64_t pack_elements(FlatOps& flat);
+  void pack_elements(FlatOps& flat);
 
   CompressionOptions options_;
   std::vector<NamedRange> tensors_;
@@ -74,6 +74,7 @@ class CompressedExchange {
   std::vector<Range> compressed_, whole_;
   CodeLayout layout_;
   Tensor codes_;  // i8 [ranks * layout.bytes]
+  Tensor bad_;    // f64 [1], as in Compression
   Tensor packed_, own_packed_;
   Input input_;
   Pending pending_codes_, pending_whole_;

@@ -208,8 +208,8 @@ class Periodic : public Strategy {
   int64_t local_updates(Worker& w) const { return w.optimizer().updates() - p_.synchronous_steps; }
 
   StepResult local_update(Worker& w) {
-    StepTotals mine;
-    w.gradients({[&](const StepTotals& totals) { mine = totals; }, [](size_t) {}});
+    w.gradients({{}, [](size_t) {}});
+    const StepTotals mine = w.totals();
     if (!std::isfinite(mine.smoothed)) refuse_step(w, "the loss");
     const StepResult result = update_replica(w, mine, own_gradient_norm(w, mine));
     StepTotals all = read_totals(sums());
@@ -232,9 +232,8 @@ class Periodic : public Strategy {
     f.pending = {w.comm().all_reduce(f.numbers)};
     if (size_ == 1) return;
     if (compresses()) {
-      const std::string bad =
-          f.compressed->start(w, {.x = f.displacement, .residual = f.residual, .velocity = {}, .keep = keep_at(options_.compression, t)});
-      if (!bad.empty()) refuse_step(w, "the displacement, " + bad + ",");
+      f.compressed->start(w, {.x = f.displacement, .residual = f.residual, .velocity = {}, .keep = keep_at(options_.compression, t)});
+      if (const std::string bad = f.compressed->bad_element(); !bad.empty()) refuse_step(w, "the displacement, " + bad + ",");
       f.compressing = true;
       return;
     }
@@ -267,7 +266,7 @@ class Periodic : public Strategy {
     };
     if (p_.merge != MergeRule::radial) return scale({0, f.count}, weight);
     const Range directions{f.tables, f.count};
-    const double norm = std::sqrt(backend.flat().squares_in_order(view(f.displacement, directions)));
+    const double norm = std::sqrt(squares_in_order(w, view(f.displacement, directions)));
     f.numbers.data<double>()[1] = weight * norm;
     scale({0, f.tables}, weight);
     scale(directions, norm > 0 ? weight / norm : 0);
@@ -306,7 +305,7 @@ class Periodic : public Strategy {
     Backend& backend = w.parameters().backend();
     const auto* numbers = f.numbers.data<double>();
     if (numbers[0] <= 0) return;  // nobody has seen a token
-    const double mean = p_.outer_rate / numbers[0], radial = p_.merge == MergeRule::radial ? radial_scale(backend, f) : mean;
+    const double mean = p_.outer_rate / numbers[0], radial = p_.merge == MergeRule::radial ? radial_scale(w, f) : mean;
     each_range(f, [&](const Range& r, const Range& at) {
       backend.flat().outer_step({.sum = view(f.displacement, at),
                                  .value = view(w.parameters().values(), r),
@@ -322,9 +321,15 @@ class Periodic : public Strategy {
     });
   }
 
+  static double squares_in_order(Worker& w, const Tensor& x) {
+    const Tensor sum = working_tensor(w, 1, DType::f64);
+    w.parameters().backend().flat().squares_in_order(x, sum);
+    return number(sum);
+  }
+
   // Outer rate times mean length over the length of the summed directions.
-  double radial_scale(Backend& backend, const Fragment& f) const {
-    const double squares = backend.flat().squares_in_order(view(f.displacement, {f.tables, f.count}));
+  double radial_scale(Worker& w, const Fragment& f) const {
+    const double squares = squares_in_order(w, view(f.displacement, {f.tables, f.count}));
     const auto* numbers = f.numbers.data<double>();
     return squares > 0 ? p_.outer_rate * numbers[1] / numbers[0] / std::sqrt(squares) : 0;
   }

@@ -104,18 +104,19 @@ class Sparse : public Strategy {
     bad_.clear();
     size_t started = 0;
     const auto start = [&](size_t bucket) {
-      const std::string bad = exchanges_[bucket].start(
+      exchanges_[bucket].start(
           w, {w.parameters().gradients(), residual_, velocity_, keep, options_.sparse.local_gradients, local_scale_});
-      if (bad_.empty()) bad_ = bad;
       ++started;
     };
     Worker::Calls calls;
-    calls.totals = [&](const StepTotals& mine) { write_totals(mine, {totals_.data<double>(), kTotals}); };
     calls.ready = [&](size_t bucket) {
       if (options_.overlap) start(bucket);
     };
     w.gradients(calls);
     while (started < exchanges_.size()) start(started);
+    for (const CompressedExchange& e : exchanges_)
+      if (bad_.empty()) bad_ = e.bad_element();
+    write_totals(w.totals(), {totals_.data<double>(), kTotals});
     totals_.data<double>()[kTotals] = bad_.empty() ? 0 : 1;
     const Pending totals = w.comm().all_reduce(totals_);
     w.comm().note("exchange of compressed gradients", 0);

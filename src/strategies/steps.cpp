@@ -51,10 +51,20 @@ Tensor working_tensor(Worker& w, int64_t count, DType type) {
 
 Tensor view(const Tensor& flat, const Range& r) { return flat.slice(r.begin, Shape{r.count()}); }
 
+double number(const Tensor& x) {
+  double n = 0;
+  if (x.has_elements()) x.read<double>({&n, 1});
+  return n;
+}
+
+void add_squares(Worker& w, const Tensor& x, const Tensor& sum) {
+  w.clock().spend({Work::memory, 0, static_cast<double>(x.bytes())}, [&] { w.parameters().backend().sum_of_squares(x, sum); });
+}
+
 double sum_of_squares(Worker& w, const Tensor& x) {
-  double squares = 0;
-  w.clock().spend({Work::memory, 0, static_cast<double>(x.bytes())}, [&] { squares = w.parameters().backend().sum_of_squares(x); });
-  return squares;
+  const Tensor sum = working_tensor(w, 1, DType::f64);
+  add_squares(w, x, sum);
+  return number(sum);
 }
 
 double gradient_norm(Worker& w, double squares, const StepTotals& totals) {

@@ -23,7 +23,10 @@ StepTotals& operator+=(StepTotals& a, const StepTotals& b);
 Tensor working_tensor(Worker& worker, int64_t count, DType type);
 Tensor view(const Tensor& flat, const Range& range);
 
-// Of the elements of x; charged to the clock.
+// The only element of x, f64; waits. 0 where nothing is computed.
+double number(const Tensor& x);
+// sum, f64 [1], += the squares of x; charged to the clock.
+void add_squares(Worker& worker, const Tensor& x, const Tensor& sum);
 double sum_of_squares(Worker& worker, const Tensor& x);
 // Norm of a gradient, whose squares add up to that, divided as the totals say; refuses the step if it is not finite.
 double gradient_norm(Worker& worker, double squares, const StepTotals& totals);

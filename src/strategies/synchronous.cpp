@@ -31,9 +31,9 @@ class Synchronous : public Strategy {
     for (const ExchangedTable& t : tables_) whole.push_back(t.table);
     buckets_ = make_buckets(parameters, static_cast<int64_t>(options.bucket_mib * (1 << 20)) / element_, whole);
     row_exchanges_.resize(tables_.size()), routes_.resize(tables_.size()), touched_.resize(tables_.size());
-    totals_ = Tensor({kTotals}, DType::f64);
+    totals_ = Tensor({kTotals + 1}, DType::f64);
     counts_ = Tensor({std::max<int64_t>(1, static_cast<int64_t>(tables_.size()) * size)}, DType::f64);
-    norm_ = Tensor({1}, DType::f64);
+    squares_ = Tensor({1}, DType::f64, parameters.backend().memory());
   }
 
   int workers() const override { return workers_; }
@@ -51,10 +51,7 @@ class Synchronous : public Strategy {
     exchanges_.assign(buckets_.size(), {});
     announce_rows(w);
     Worker::Calls calls;
-    calls.totals = [&](const StepTotals& mine) {
-      send_totals(w, mine);
-      choose_routes(w);
-    };
+    calls.forward_done = [&] { choose_routes(w); };
     calls.ready = [&](size_t b) {
       if (options_.overlap) start(w, b);
     };
@@ -62,16 +59,16 @@ class Synchronous : public Strategy {
     if (computes)
       w.gradients(calls);
     else
-      calls.totals(w.idle_totals());
+      choose_routes(w);
     if (!computes || !options_.overlap)
       for (size_t b = 0; b < buckets_.size(); ++b) start(w, b);
 
-    for (const ExchangedTable& t : tables_) t.table->token_gradients.reset();
+    w.gradient_sum().drop_tokens();
     w.comm().note("exchange of gradients", 0);
     StepResult result;
-    result.totals = receive_totals();
+    const double squares = sum_up(w, result.totals);
     if (!std::isfinite(result.totals.smoothed)) refuse_step(w, "the loss");
-    result.gradient_norm = gradient_norm(w, all_squares(w), result.totals);
+    result.gradient_norm = gradient_norm(w, squares, result.totals);
     const Worker::UpdatePlan plan = w.plan_update(result.totals, result.gradient_norm);
     result.learning_rate = plan.rate;
     update(w, plan);
@@ -119,16 +116,6 @@ class Synchronous : public Strategy {
     return {rank_, size_, x.count(), x.dtype(), workers_, servers_, gradient && narrow()};
   }
 
-  void send_totals(Worker& w, const StepTotals& mine) {
-    write_totals(mine, {totals_.data<double>(), kTotals});
-    pending_totals_ = w.comm().all_reduce(totals_);
-  }
-
-  StepTotals receive_totals() {
-    pending_totals_.wait();
-    return read_totals({totals_.data<double>(), kTotals});
-  }
-
   // How many rows of each table every rank will send, if it goes by rows: exchanged during the forward pass.
   void announce_rows(Worker& w) {
     if (tables_.empty()) return;
@@ -139,7 +126,7 @@ class Synchronous : public Strategy {
       const int64_t rows = assumed_sparse() ? touched_[t].tokens + (table.output ? table.table->shape[0] : 0)
                                             : static_cast<int64_t>(touched_[t].touched.size());
       counts_.data<double>()[static_cast<int64_t>(t) * size_ + rank_] = static_cast<double>(rows);
-      if (assumed_sparse()) table.table->token_gradients = std::make_shared<TokenGradients>();
+      if (assumed_sparse()) w.gradient_sum().keep_tokens(*table.table);
     }
     pending_counts_ = w.comm().all_reduce(counts_);
   }
@@ -155,7 +142,7 @@ class Synchronous : public Strategy {
     pending_counts_.wait();
     std::vector<std::string> reports;
     for (size_t t = 0; t < tables_.size(); ++t) {
-      Parameter& table = *tables_[t].table;
+      const Parameter& table = *tables_[t].table;
       const std::vector<int64_t> counts = rows_by_rank(t);
       const int64_t V = table.shape[0], D = table.shape[1], rows = std::accumulate(counts.begin(), counts.end(), int64_t{0});
       const double wire = narrow() ? 0.5 : 1, passes = sharded() ? 0.5 : 1;
@@ -173,7 +160,7 @@ class Synchronous : public Strategy {
       // The rows of a table that is the output projection too come on top of the whole table, but its bytes move early, unseen.
       routes_[t] = tables_[t].output ? (sparse < 0.5 * dense ? Route::early : Route::dense) : (sparse < dense ? Route::rows : Route::dense);
       if (routes_[t] == Route::early) {
-        table.token_gradients = std::make_shared<TokenGradients>();
+        w.gradient_sum().keep_tokens(table);
         for (size_t b = 0; b < buckets_.size(); ++b)
           if (buckets_[b].table == &table) start_dense(w, b);
       }
@@ -216,9 +203,9 @@ class Synchronous : public Strategy {
     if (routes_[t] == Route::rows)
       row_exchanges_[t] = RowExchange::start_rows(w.comm(), flat, p.gradient, touched_[t].touched, counts);
     else if (routes_[t] == Route::early)
-      row_exchanges_[t] = RowExchange::start_lookups(w.comm(), flat, p.gradient, *p.token_gradients, touched_[t].touched, counts);
+      row_exchanges_[t] = RowExchange::start_lookups(w.comm(), flat, p.gradient, *w.gradient_sum().tokens(p), touched_[t].touched, counts);
     else
-      row_exchanges_[t] = RowExchange::start_assumed_sparse(w.comm(), flat, p.gradient, *p.token_gradients, tables_[t].output, counts);
+      row_exchanges_[t] = RowExchange::start_assumed_sparse(w.comm(), flat, p.gradient, *w.gradient_sum().tokens(p), tables_[t].output, counts);
   }
 
   // Waits for bucket b; then its gradient is summed where it is owned.
@@ -233,19 +220,21 @@ class Synchronous : public Strategy {
       }
   }
 
-  // Over all parameters, the same number on every rank: each adds up a part of its own, whatever it owns.
-  double all_squares(Worker& w) {
-    ParameterStore& parameters = w.parameters();
-    double squares = 0;
+  // Finishes the exchange. Sums over all ranks: the totals, and the squares of the gradient, which are returned, the same number on every
+  // rank: each adds up a part of its own, whatever it owns. All that the host asks of an update's passes is read here, at once.
+  double sum_up(Worker& w, StepTotals& totals) {
+    squares_.zero();
     for (size_t b = 0; b < buckets_.size(); ++b) {
       finish(w, b);
       const Range range = owned_part(buckets_[b].range, rank_);
-      if (range.count() == 0) continue;
-      squares += sum_of_squares(w, view(parameters.gradients(), range));
+      if (range.count() > 0) add_squares(w, view(w.parameters().gradients(), range), squares_);
     }
-    norm_.data<double>()[0] = squares;
-    w.comm().all_reduce(norm_).wait();
-    return norm_.data<double>()[0];
+    double* const numbers = totals_.data<double>();
+    write_totals(w.totals(), {numbers, kTotals});
+    numbers[kTotals] = number(squares_);
+    w.comm().all_reduce(totals_).wait();
+    totals = read_totals({numbers, kTotals});
+    return numbers[kTotals];
   }
 
   void update(Worker& w, const Worker::UpdatePlan& plan) {
@@ -278,8 +267,10 @@ class Synchronous : public Strategy {
 
   enum class Route : uint8_t { dense, rows, early, assumed_sparse };
   std::vector<Route> routes_;  // by table
-  Tensor totals_, norm_, counts_;
-  Pending pending_totals_, pending_counts_;
+  Tensor totals_;   // and the gradient's squares
+  Tensor squares_;  // of this rank's part, in the backend's memory
+  Tensor counts_;
+  Pending pending_counts_;
   std::vector<LookupRows> touched_;
   std::vector<std::vector<Pending>> exchanges_;            // by bucket
   std::vector<std::optional<RowExchange>> row_exchanges_;  // by table

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/parameters.h"
+#include "autograd/gradients.h"
 #include "comm/world.h"
 #include "optim/optimizer.h"
 #include "strategies/buckets.h"
@@ -35,17 +35,19 @@ class Worker {
   virtual Clock& clock() = 0;
   virtual ParameterStore& parameters() = 0;
   virtual Optimizer& optimizer() = 0;
+  // Of the step's backward passes here.
+  virtual GradientSum& gradient_sum() = 0;
 
   struct Calls {
-    // The rank's sums, once the last forward pass is over.
-    std::function<void(const StepTotals&)> totals;
+    // The last forward pass is over; may be empty.
+    std::function<void()> forward_done;
     // Bucket b of the gradient is complete; in the order of the buckets.
     std::function<void(size_t)> ready;
   };
   // Loss and gradients, sums over tokens, of this rank's share of the step's batch.
   virtual void gradients(const Calls& calls) = 0;
-  // For ranks that have no share: sums (a request to stop) and nothing else.
-  virtual StepTotals idle_totals() = 0;
+  // The rank's sums, after gradients(), for whose passes this waits; of a rank that has no share a request to stop and nothing else.
+  virtual StepTotals totals() = 0;
 
   // The rows of the table that look-ups of this step touch here; with last_only those of the last backward pass alone.
   virtual LookupRows lookup_rows(const Parameter& table, bool last_only) = 0;

@@ -152,6 +152,13 @@ class Tensor {
   // The elements as bytes, in the host's order: from a file, to a file.
   void upload(std::span<const std::byte> bytes) const;
   std::vector<std::byte> download() const;
+  // Its elements, into as many of the host's; waits for the ops that write them.
+  template <class T>
+  void read(std::span<T> to) const {
+    CHECK(dtype_of<T>() == dtype_ && static_cast<int64_t>(to.size()) == count(), "{} {} read as {} {}", count(), name_of(dtype_), to.size(),
+          name_of(dtype_of<T>()));
+    memory().download(reinterpret_cast<std::byte*>(to.data()), data_, bytes());
+  }
   // Exchanges the elements of two tensors of the same type and count, in one memory.
   void swap_elements(const Tensor& other) const;
   // Widening or rounding copies from and to double, for tests, files and initialisation.

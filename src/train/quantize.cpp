@@ -64,9 +64,9 @@ class ObservingBackend : public ProfiledBackend {
     if (const auto found = inputs.find(&w); found != inputs.end()) look(x, found->second), result_ = y.raw();
     ProfiledBackend::linear(x, w, b, y, a, write);
   }
-  int64_t lstm_step(const LstmStep& step) override {
+  void lstm_step(const LstmStep& step) override {
     if (step.recurrent && step.recurrent.raw() == result_) finish(step.past);
-    return ProfiledBackend::lstm_step(step);
+    ProfiledBackend::lstm_step(step);
   }
   // Adds what was seen last; so at the end once more.
   void finish(int64_t rows = std::numeric_limits<int64_t>::max()) {

@@ -36,7 +36,8 @@ Replica::Replica(Model& model, const StepOptions& options, World& world)
       cost_(model, strategy_->buckets()),
       optimizer_(model.parameters().backend(), options.optimizer, strategy_->owned(world.comm->rank())),
       arena_(model.parameters().backend().memory()),
-      tracker_(model.parameters(), strategy_->buckets()) {
+      tracker_(model.parameters(), strategy_->buckets()),
+      gradient_sum_(model.parameters()) {
   CHECK(world.computes == model.parameters().values().has_elements(), "a model {} in a world that {}",
         world.computes ? "without elements" : "with elements", world.computes ? "computes" : "only takes time");
   if (options.optimizer.ema > 0 && comm().rank() == 0) average_ = model.parameters().values().clone();
@@ -60,47 +61,65 @@ StepResult Replica::step(std::span<const Batch> share, End end, const Refinement
   return result;
 }
 
-StepTotals Replica::idle_totals() {
-  StepTotals sums;
-  sums.stop = end_.stop, sums.finished = end_.finished;
-  return sums;
-}
-
 void Replica::gradients(const Calls& calls) {
-  parameters().begin_gradients();
-  StepTotals sums = idle_totals();
-  sums.reward = refinement_->reward, sums.samples = refinement_->samples, sums.distinct = refinement_->distinct;
+  gradient_sum_.begin();
   tracker_.restart([](size_t) {});
-  for (size_t i = 0; i < share_.size(); ++i) compute(*share_[i], i < references_, i + 1 == share_.size(), sums, calls);
-  parameters().complete_gradients();  // before a strategy may begin to exchange them
-  if (share_.empty()) calls.totals(sums), tracker_.restart(calls.ready);
+  losses_.clear();
+  if (const auto n = static_cast<int64_t>(share_.size()); n > (loss_sums_ ? loss_sums_.rows() : 0))
+    loss_sums_ = Tensor({n, 4}, DType::f64, parameters().backend().memory());
+  for (size_t i = 0; i < share_.size(); ++i) compute(i, calls);
+  gradient_sum_.complete();  // before a strategy may begin to exchange them
+  if (share_.empty()) {
+    if (calls.forward_done) calls.forward_done();
+    tracker_.restart(calls.ready);
+  }
   tracker_.complete_rest();
 }
 
-void Replica::compute(const Batch& batch, bool counted, bool last, StepTotals& sums, const Calls& calls) {
+StepTotals Replica::totals() {
+  StepTotals sums;
+  sums.stop = end_.stop, sums.finished = end_.finished;
+  sums.reward = refinement_->reward, sums.samples = refinement_->samples, sums.distinct = refinement_->distinct;
+  if (losses_.empty()) return sums;
+  Tensor numbers(loss_sums_.shape(), DType::f64);  // here, so that one wait is enough
+  if (loss_sums_.has_elements()) numbers.copy_from(loss_sums_);
+  for (size_t i = 0; i < losses_.size(); ++i) {
+    const Batch& batch = *share_[i];
+    const auto at = static_cast<int64_t>(i);
+    const LossSums loss = losses_[i].read(numbers.rows(at, at + 1));
+    sums.clipped += static_cast<double>(loss.clipped), sums.clippable += static_cast<double>(loss.clippable);
+    if (i >= references_) continue;
+    sums.smoothed += batch.weights.empty() ? loss.smoothed : loss.nll, sums.nll += loss.nll;
+    sums.correct += static_cast<double>(loss.correct);
+    sums.tokens += static_cast<double>(batch.target.count()), sums.source_tokens += static_cast<double>(batch.source.count());
+    sums.sentences += static_cast<double>(batch.source.sentences());
+  }
+  return sums;
+}
+
+void Replica::compute(size_t index, const Calls& calls) {
+  const Batch& batch = *share_[index];
+  const bool last = index + 1 == share_.size();
   const int64_t source = batch.source.count(), target = batch.target.count();
   const double start = clock().seconds();
   arena_.release({});
-  Tape tape(parameters(), arena_, true, options_.seed, static_cast<uint64_t>(optimizer_.updates() + 1));
+  Tape tape(parameters(), arena_, gradient_sum_, options_.seed, static_cast<uint64_t>(optimizer_.updates() + 1));
   comm().note("forward pass", optimizer_.updates() + 1);
   // A loss computes its own gradients on the way forward: an output table that nothing else uses is complete before the backward pass
   // begins. Its bucket leaves as soon as that pass does.
-  std::vector<Parameter*> complete;
-  tape.on_gradient_ready = [&](Parameter& p) { complete.push_back(&p); };
-  LossSums loss;
+  std::vector<const Parameter*> complete;
+  tape.on_gradient_ready = [&](const Parameter& p) { complete.push_back(&p); };
   const bool idle = !parameters().values().has_elements();
   const Batch one = idle ? one_token_each(batch) : Batch();
-  const Batch& computed = idle ? one : batch;
-  clock().spend(cost_.forward(source, target), [&] { loss = model_.loss(tape, computed, options_.label_smoothing); });
-  sums.clipped += static_cast<double>(loss.clipped), sums.clippable += static_cast<double>(loss.clippable);
-  if (counted) {
-    sums.smoothed += batch.weights.empty() ? loss.smoothed : loss.nll, sums.nll += loss.nll;
-    sums.correct += static_cast<double>(loss.correct);
-    sums.tokens += static_cast<double>(target), sums.source_tokens += static_cast<double>(source);
-    sums.sentences += static_cast<double>(batch.source.sentences());
-  }
+  clock().spend(cost_.forward(source, target), [&] {
+    Loss loss = model_.loss(tape, idle ? one : batch, options_.label_smoothing);
+    const auto at = static_cast<int64_t>(index);
+    loss_sums_.rows(at, at + 1).copy_from(loss.sums);
+    loss.sums = {}, loss.rows = {};  // they lie in the arena
+    losses_.push_back(std::move(loss));
+  });
   const double middle = clock().seconds();
-  if (last) calls.totals(sums);
+  if (last && calls.forward_done) calls.forward_done();
   comm().note("backward pass", optimizer_.updates() + 1);
   if (!last) {
     tape.on_gradient_ready = nullptr;
@@ -122,7 +141,7 @@ void Replica::compute(const Batch& batch, bool counted, bool last, StepTotals& s
       calls.ready(b);
       begin_piece(b + 1);
     });
-    tape.on_gradient_ready = [&](Parameter& p) { tracker_.complete(p); };
+    tape.on_gradient_ready = [&](const Parameter& p) { tracker_.complete(p); };
     begin_piece(0);
     for (const Parameter* p : complete) tracker_.complete(*p);
     tape.backward();

@@ -72,8 +72,9 @@ class Replica : private Worker {
   Communicator& comm() override { return *world_.comm; }
   Clock& clock() override { return *world_.clock; }
   ParameterStore& parameters() override { return model_.parameters(); }
+  GradientSum& gradient_sum() override { return gradient_sum_; }
   void gradients(const Calls& calls) override;
-  StepTotals idle_totals() override;
+  StepTotals totals() override;
   LookupRows lookup_rows(const Parameter& table, bool last_only) override;
   double gradient_divisor(const StepTotals& totals) override;
   UpdatePlan plan_update(const StepTotals& totals, double gradient_norm) override;
@@ -81,7 +82,7 @@ class Replica : private Worker {
   double learning_rate(int64_t update) const override { return starling::learning_rate(options_.optimizer, update, options_.max_steps); }
   int64_t planned_updates() const override { return options_.max_steps; }
   std::string step_name() const override;
-  void compute(const Batch& batch, bool counted, bool last, StepTotals& sums, const Calls& calls);
+  void compute(size_t index, const Calls& calls);
 
   Model& model_;
   StepOptions options_;
@@ -92,9 +93,12 @@ class Replica : private Worker {
   Tensor average_;
   Arena arena_;
   BucketTracker tracker_;
+  GradientSum gradient_sum_;
   Times times_;
   std::vector<const Batch*> share_;  // the references' micro-batches, then the samples'
   size_t references_ = 0;
+  std::vector<Loss> losses_;         // of each, whose sums are in
+  Tensor loss_sums_;                 // [share, 4]
   const Refinement* refinement_ = nullptr;
   End end_;
   std::function<bool()> asked_;

@@ -37,8 +37,8 @@ class BeamSearchTest : public testing::Test {
     batch.target.append(target.data(), target.data() + target.size());
     batch.sample_ids = {0};
     Arena arena;
-    Tape tape(model_->parameters(), arena, false);
-    return -model_->loss(tape, batch, 0).nll;
+    Tape tape(model_->parameters(), arena);
+    return -model_->loss(tape, batch, 0).read().nll;
   }
 
   ModelVocabulary vocabulary_{kVocabulary, kVocabulary};
@@ -163,9 +163,10 @@ TEST_P(ModelCoverage, IsTheAttentionOfTheHypothesisItself) {
       inputs.insert(inputs.end(), h.tokens.begin(), h.tokens.end());
       inputs.resize(h.length);
       for (const int32_t token : inputs) {
-        std::vector<float> attention;
+        Tensor weights;
         const int32_t zero = 0;
-        model->next_logits(*state, {&token, 1}, {&zero, 1}, {&zero, 1}, &attention);
+        model->next_logits(*state, {&token, 1}, {&zero, 1}, {&zero, 1}, &weights);
+        const std::vector<double> attention = weights.to_doubles();
         double sum = 0;
         for (size_t i = 0; i < covered.size(); ++i) covered[i] += attention.at(i), sum += attention[i];
         EXPECT_NEAR(sum, 1, 1e-5);

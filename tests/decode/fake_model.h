@@ -23,15 +23,16 @@ class FakeModel : public Model {
   const ModelConfig& config() const override { return config_; }
   const ModelVocabulary& vocabulary() const override { return vocabulary_; }
   std::vector<EmbeddingTable> embedding_tables() override { return {}; }
-  LossSums loss(Tape&, const Batch&, double, std::vector<float>*) override { throw Error("not a model to train"); }
+  Loss loss(Tape&, const Batch&, double) override { throw Error("not a model to train"); }
   std::unique_ptr<DecodeState> encode(const PackedTokens&) override { return std::make_unique<State>(); }
 
   Tensor next_logits(DecodeState& abstract, std::span<const int32_t> token, std::span<const int32_t> sentence,
-                     std::span<const int32_t> parent, std::vector<float>* weights) override {
+                     std::span<const int32_t> parent, Tensor* attended) override {
     auto& state = static_cast<State&>(abstract);
     std::vector<Prefix> prefixes;
     std::vector<double> values;
-    if (weights) weights->clear(), ++attention_calls;
+    std::vector<double> weights;
+    if (attended) ++attention_calls;
     for (size_t r = 0; r < token.size(); ++r) {
       CHECK(r == 0 || sentence[r - 1] <= sentence[r], "sentences decrease");
       Prefix prefix;
@@ -44,15 +45,16 @@ class FakeModel : public Model {
       }
       const std::vector<double> row = logits(sentence[r], prefix);
       values.insert(values.end(), row.begin(), row.end());
-      if (weights) {
+      if (attended) {
         const std::vector<float> w = attention(sentence[r], prefix);
-        weights->insert(weights->end(), w.begin(), w.end());
+        weights.insert(weights.end(), w.begin(), w.end());
       }
       prefixes.push_back(std::move(prefix));
     }
     state.prefixes = std::move(prefixes);
     state.sentences.assign(sentence.begin(), sentence.end());
     state.first = false;
+    if (attended) *attended = Tensor({static_cast<int64_t>(weights.size())}, DType::f64), attended->from_doubles(weights);
     const Tensor y({static_cast<int64_t>(token.size()), vocabulary_.target_size}, DType::f64);
     y.from_doubles(values);
     return y;

@@ -22,10 +22,10 @@ class Markov : public Model {
   const ModelConfig& config() const override { return config_; }
   const ModelVocabulary& vocabulary() const override { return vocabulary_; }
   std::vector<EmbeddingTable> embedding_tables() override { return {}; }
-  LossSums loss(Tape&, const Batch&, double, std::vector<float>*) override { return {}; }
+  Loss loss(Tape&, const Batch&, double) override { return {}; }
   std::unique_ptr<DecodeState> encode(const PackedTokens&) override { return std::make_unique<DecodeState>(); }
   Tensor next_logits(DecodeState&, std::span<const int32_t> token, std::span<const int32_t> sentence, std::span<const int32_t>,
-                     std::vector<float>*) override {
+                     Tensor*) override {
     EXPECT_TRUE(std::is_sorted(sentence.begin(), sentence.end()));
     rows += static_cast<int64_t>(token.size());
     const Tensor logits({static_cast<int64_t>(token.size()), vocabulary_.target_size}, store_.backend().parameter());
@@ -157,8 +157,9 @@ TEST(Sampling, TheOpInvertsTheCumulativeDistribution) {
       for (int64_t v = 0; v < V - 1; ++v) values[static_cast<size_t>(2 * V + v)] = -200;  // impossible in f32, all but the last token
       while (uniforms.size() < 8) uniforms.push_back(random.uniform());
       logits.from_doubles(values);
-      std::vector<int32_t> tokens(8);
-      backend->sample(logits, uniforms, tokens);
+      const Tensor drawn({8}, DType::i32);
+      backend->sample(logits, uniforms, drawn);
+      const int32_t* const tokens = drawn.data<int32_t>();
       EXPECT_EQ(tokens[2], V - 1);
       for (size_t r = 0; r < 8; ++r) {
         const double* z = values.data() + static_cast<int64_t>(r) * V;

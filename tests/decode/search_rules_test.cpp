@@ -219,9 +219,10 @@ std::vector<Hypothesis> plain_search(FakeModel& m, int32_t sentence, int64_t sou
     for (const Open& h : open) {
       const Tensor z({1, static_cast<int64_t>(V)}, DType::f64);
       z.from_doubles(m.logits(sentence, h.prefix));
-      std::vector<float> values(V);
-      std::vector<int32_t> tokens(V);
-      m.parameters().backend().log_softmax_top_k(z, V, values, tokens);
+      const Tensor best({1, static_cast<int64_t>(V)}, DType::f32), order({1, static_cast<int64_t>(V)}, DType::i32);
+      m.parameters().backend().log_softmax_top_k(z, V, best, order);
+      const float* const values = best.data<float>();
+      const int32_t* const tokens = order.data<int32_t>();
       for (size_t i = 0; i < V; ++i) {
         if (o.fixed_length && tokens[i] == kEnd) continue;
         all.push_back({h.prefix, h.log_probability + values[i]});

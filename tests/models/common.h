@@ -28,11 +28,12 @@ inline Batch random_batch(int64_t sentences, int64_t vocabulary, uint64_t seed, 
 
 inline LossSums run(Model& model, const Batch& batch, bool training, std::vector<float>* nll = nullptr) {
   Arena arena;
-  Tape tape(model.parameters(), arena, training, 11, 5);
-  if (training) model.parameters().begin_gradients();
-  const LossSums sums = model.loss(tape, batch, 0.1, nll);
-  if (training) tape.backward(), model.parameters().complete_gradients();
-  return sums;
+  GradientSum sum(model.parameters());
+  Tape tape = training ? Tape(model.parameters(), arena, sum, 11, 5) : Tape(model.parameters(), arena);
+  const Loss loss = model.loss(tape, batch, 0.1);
+  if (training) tape.backward(), sum.complete();
+  if (nll) *nll = loss.read_nll();
+  return loss.read();
 }
 
 // A few elements of every parameter, in double precision. Dropout stays on: its masks depend on keys alone, so the loss is a smooth

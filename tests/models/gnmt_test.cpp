@@ -60,19 +60,18 @@ TEST_P(GnmtVariants, MixedLengthsEqualTheSentencesOneByOne) {
     run(*model, whole, true, &together);
     const std::vector<double> expected = model->parameters().gradients().to_doubles();
     Arena arena;
-    model->parameters().begin_gradients();
+    GradientSum sum(model->parameters());
     for (int64_t b = 0; b < whole.source.sentences(); ++b) {
       Batch part;
       for (auto [from, to] : {std::pair(&whole.source, &part.source), {&whole.target, &part.target}})
         to->append(from->tokens.data() + from->offsets[b], from->tokens.data() + from->offsets[b + 1]);
       part.sample_ids = {whole.sample_ids[b]};
-      Tape tape(model->parameters(), arena, true, 11, 5);
-      std::vector<float> nll;
-      model->loss(tape, part, 0.1, &nll);
+      Tape tape(model->parameters(), arena, sum, 11, 5);
+      const std::vector<float> nll = model->loss(tape, part, 0.1).read_nll();
       alone.insert(alone.end(), nll.begin(), nll.end());
       tape.backward();
     }
-    model->parameters().complete_gradients();
+    sum.complete();
     ASSERT_EQ(together.size(), alone.size());
     for (size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(together[i], alone[i], 1e-5) << spec << " token " << i;
     const std::vector<double> actual = model->parameters().gradients().to_doubles();
@@ -107,9 +106,10 @@ void expect_equal_decoding(Model& model_reference, double tolerance) {
   // Two rows a sentence that change places at every step. One of them reads the reference, the other strays; the reference's states must
   // follow it.
   std::vector<int32_t> token(6, 1), sentence{0, 0, 1, 1, 2, 2}, parent{1, 0, 3, 2, 5, 4};
-  std::vector<float> attention;
+  Tensor weights;
   for (int t = 0; t < 13; ++t) {
-    const Tensor logits = model->next_logits(*state, token, sentence, parent, &attention);
+    const Tensor logits = model->next_logits(*state, token, sentence, parent, &weights);
+    const std::vector<double> attention = weights.to_doubles();
     size_t at_weight = 0;
     for (int r = 0; r < 6; ++r) {
       const int b = sentence[r], keys = batch.source.offsets[b + 1] - batch.source.offsets[b];
@@ -189,7 +189,7 @@ TEST(Gnmt, AReversedLstmIsTheLstmOfReversedSentences) {
   }
   const auto hidden = [&](const PackedTokens& packed, bool reverse) {
     Arena arena;
-    Tape tape(store, arena, false);
+    Tape tape(store, arena);
     const TimeOrder order = time_order(packed, 64);
     const Tensor gates({static_cast<int64_t>(order.packed.size()), 12}, DType::f64);
     for (size_t n = 0; n < order.packed.size(); ++n)

@@ -39,17 +39,17 @@ TEST(Transformer, AccumulatedMicroBatchesGiveTheGradientOfTheWholeBatch) {
   const std::vector<double> expected = model->parameters().gradients().to_doubles();
 
   Arena arena;
-  model->parameters().begin_gradients();
+  GradientSum sum(model->parameters());
   for (int64_t b = 0; b < 5; ++b) {
     Batch part;
     for (auto [from, to] : {std::pair(&whole.source, &part.source), {&whole.target, &part.target}})
       to->append(from->tokens.data() + from->offsets[b], from->tokens.data() + from->offsets[b + 1]);
     part.sample_ids = {whole.sample_ids[b]};
-    Tape tape(model->parameters(), arena, true, 11, 5);
+    Tape tape(model->parameters(), arena, sum, 11, 5);
     model->loss(tape, part, 0.1);
     tape.backward();
   }
-  model->parameters().complete_gradients();
+  sum.complete();
   const std::vector<double> actual = model->parameters().gradients().to_doubles();
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(expected[i], actual[i], 1e-10);
 }

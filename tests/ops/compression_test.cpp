@@ -96,10 +96,12 @@ Coded compress(Backend& backend, const Case& c, double keep, const std::vector<R
   const DType type = backend.parameter();
   Coded r{make_layout(c.coding, c.by_tensor, tensors, keep, type), tensor(x, type), tensor(residual, type), {}, {}, {}};
   r.code = Tensor({r.layout.bytes}, DType::i8);
-  Compression task{&r.layout, r.x, r.residual, {}, 1, 0, LocalPart::none, 1, r.code};
+  const Tensor bad({1}, DType::f64);
+  Compression task{&r.layout, r.x, r.residual, {}, 1, 0, LocalPart::none, 1, r.code, bad};
   if (change) change(task);
   r.velocity = task.velocity;
-  r.bad = backend.compress(task);
+  backend.compress(task);
+  r.bad = static_cast<int64_t>(bad.data<double>()[0]) - 1;
   const Tensor sum(r.x.shape(), type);
   if (r.bad < 0) backend.decompress(r.layout, r.code, 1, sum);
   r.sent = sum.to_doubles();

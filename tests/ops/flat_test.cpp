@@ -114,17 +114,60 @@ TEST_P(Flat, DelayCompensation) {
 }
 
 TEST_P(Flat, CollectTakesEverythingAndNamesWhatIsNotFinite) {
+  const Tensor bad({1}, DType::f64);
   const Tensor x = random(1), residual = random(2), velocity = random(3), y = random(4);
   check(
-      {y, residual, velocity}, [&](FlatOps& f) { EXPECT_EQ(f.collect(x, residual, 0.5, velocity, 0.9, y), -1); },
+      {y, residual, velocity}, [&](FlatOps& f) { f.collect(x, residual, 0.5, velocity, 0.9, y, 0, bad); },
       [v = x.to_doubles()](size_t k, size_t i, const auto& b) { return k == 0 ? 0.5 * b[1][i] + 0.9 * b[2][i] + v[i] : 0; });
   check(
-      {y, residual}, [&](FlatOps& f) { EXPECT_EQ(f.collect(x, residual, 1, {}, 0.9, y), -1); },
+      {y, residual}, [&](FlatOps& f) { f.collect(x, residual, 1, {}, 0.9, y, 0, bad); },
       [v = x.to_doubles()](size_t k, size_t i, const auto& b) { return k == 0 ? b[1][i] + v[i] : 0; });
   Values values = x.to_doubles();
   values[17003] = INFINITY;
   x.from_doubles(values);
-  EXPECT_EQ(make_host_flat_ops(2)->collect(x, residual, 1, {}, 0, y), 17003);
+  EXPECT_EQ(bad.data<double>()[0], 0);
+  make_host_flat_ops(2)->collect(x, residual, 1, {}, 0, y, 500, bad);
+  EXPECT_EQ(bad.data<double>()[0], 500 + 17003 + 1);
+}
+
+TEST_P(Flat, VectorsOfAGivenLength) {
+  const Tensor v = random(1), y = random(2), scale({1}, GetParam());
+  scale.from_doubles(std::vector<double>{-3});
+  double squares = 0;
+  for (const double x : v.to_doubles()) squares += x * x;
+  check(
+      {y}, [&](FlatOps& f) { f.rescale(v, scale, y); },
+      [&, x = v.to_doubles()](size_t, size_t i, const auto&) { return -3 * x[i] / std::sqrt(squares); });
+}
+
+// Against central differences of the scalar sum of c_i y_i.
+TEST_P(Flat, GradientsOfVectorsOfAGivenLength) {
+  if (GetParam() != DType::f64) GTEST_SKIP() << "differences of f32 are too coarse";
+  const auto flat = make_host_flat_ops(1);
+  const Tensor v({5}, DType::f64), scale({1}, DType::f64), c({5}, DType::f64), y({5}, DType::f64), dv({5}, DType::f64), ds({1}, DType::f64);
+  v.from_doubles(std::vector<double>{0.3, -1.2, 0.7, 2, -0.1}), scale.from_doubles(std::vector<double>{1.7});
+  c.from_doubles(std::vector<double>{1, -2, 0.5, 0.25, 3});
+  const auto scalar = [&] {
+    flat->rescale(v, scale, y);
+    double sum = 0;
+    for (int i = 0; i < 5; ++i) sum += c.data<double>()[i] * y.data<double>()[i];
+    return sum;
+  };
+  const auto slope = [&](double& x) {
+    const double saved = x, h = 1e-6;
+    x = saved + h;
+    const double up = scalar();
+    x = saved - h;
+    const double down = scalar();
+    x = saved;
+    return (up - down) / (2 * h);
+  };
+  flat->rescale_backward(c, v, scale, dv, ds, Write::overwrite);
+  for (int i = 0; i < 5; ++i) EXPECT_NEAR(dv.data<double>()[i], slope(v.data<double>()[i]), 1e-8) << i;
+  EXPECT_NEAR(ds.data<double>()[0], slope(scale.data<double>()[0]), 1e-8);
+  const std::vector<double> once = dv.to_doubles();
+  flat->rescale_backward(c, v, scale, dv, ds, Write::accumulate);
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(dv.to_doubles()[i], 2 * once[i]);
 }
 
 TEST_P(Flat, RowsOnTheWire) {
@@ -154,8 +197,11 @@ TEST_P(Flat, SquaresAreAddedInOrderInDouble) {
   const Tensor x = random(1);
   double squares = 0;
   for (const double v : x.to_doubles()) squares += v * v;
-  EXPECT_EQ(make_host_flat_ops(1)->squares_in_order(x), squares);
-  EXPECT_EQ(make_host_flat_ops(2)->squares_in_order(x), squares);
+  const Tensor sum({1}, DType::f64);
+  make_host_flat_ops(1)->squares_in_order(x, sum);
+  EXPECT_EQ(sum.data<double>()[0], squares);
+  make_host_flat_ops(2)->squares_in_order(x, sum);
+  EXPECT_EQ(sum.data<double>()[0], squares);
 }
 
 TEST(Flat, ConvertRoundsToNearestEven) {

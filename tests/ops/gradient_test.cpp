@@ -39,8 +39,8 @@ class Harness {
   // The scalar; when `gradients` is given, also those of inputs and of the flat parameters.
   double run(std::vector<std::vector<double>>* gradients = nullptr) {
     arena_.release({});
-    Tape tape(store_, arena_, true, 5, 6);
-    store_.begin_gradients();
+    GradientSum sum(store_);
+    Tape tape(store_, arena_, sum, 5, 6);
     std::vector<Var> inputs;
     std::vector<Tensor> collected(inputs_.size());
     for (size_t i = 0; i < inputs_.size(); ++i)
@@ -56,7 +56,7 @@ class Harness {
       dy.from_doubles(weights);
       tape.set_gradient(y, dy);
       tape.backward();
-      store_.complete_gradients();
+      sum.complete();
       for (const Tensor& t : collected) gradients->push_back(t ? t.to_doubles() : std::vector<double>{});
       gradients->push_back(store_.gradients().to_doubles());
     }
@@ -115,7 +115,7 @@ std::vector<GradientCase> gradient_cases() {
                        {{5, 4}},
                        {{4, 3}, {3}},
                        [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {
-                         return linear(x[0], w[0], &w[1], a, t.dropout(p, &kKeys));
+                         return linear(x[0], w[0], &w[1], a, t.dropout(p, DropoutSite("here"), &kKeys));
                        }});
     }
   cases.push_back({"linear_used_twice", {{5, 4}}, {{4, 4}}, [](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) {
@@ -124,7 +124,7 @@ std::vector<GradientCase> gradient_cases() {
   for (double p : {0.0, 0.4})
     cases.push_back(
         {p > 0 ? "embedding_dropout" : "embedding", {}, {{5, 4}}, [=](Tape& t, const std::vector<Var>&, std::deque<Parameter>& w) {
-           return embedding(t, kTokens, kPositions, w[0], 1.7, t.dropout(p, &kKeys));
+           return embedding(t, kTokens, kPositions, w[0], 1.7, t.dropout(p, DropoutSite("here"), &kKeys));
          }});
   cases.push_back({"layer_norm", {{5, 6}}, {{6}, {6}}, [](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) {
                      return layer_norm(x[0], w[0], w[1]);
@@ -132,10 +132,10 @@ std::vector<GradientCase> gradient_cases() {
   for (double p : {0.0, 0.4})
     cases.push_back(
         {p > 0 ? "residual_dropout" : "residual", {{5, 6}, {5, 6}}, {}, [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) {
-           return residual(x[0], x[1], t.dropout(p, &kKeys));
+           return residual(x[0], x[1], t.dropout(p, DropoutSite("here"), &kKeys));
          }});
   cases.push_back({"residual_of_a_norm", {{5, 6}}, {{6}, {6}}, [](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {
-                     return residual(x[0], layer_norm(x[0], w[0], w[1]), t.dropout(0.2, &kKeys));
+                     return residual(x[0], layer_norm(x[0], w[0], w[1]), t.dropout(0.2, DropoutSite("here"), &kKeys));
                    }});
   static const AttentionLayout causal{kQueries, kQueries, 2, true}, cross{kQueries, kKeysOffsets, 2, false};
   for (double p : {0.0, 0.3}) {
@@ -143,12 +143,12 @@ std::vector<GradientCase> gradient_cases() {
         {p > 0 ? "self_attention_dropout" : "self_attention",
          {{9, 12}},
          {},
-         [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) { return self_attention(x[0], causal, t.dropout(p, &kKeys)); }});
+         [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) { return self_attention(x[0], causal, t.dropout(p, DropoutSite("here"), &kKeys)); }});
     cases.push_back({p > 0 ? "cross_attention_dropout" : "cross_attention",
                      {{9, 4}, {8, 8}},
                      {},
                      [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) {
-                       return cross_attention(x[0], x[1], cross, t.dropout(p, &kKeys));
+                       return cross_attention(x[0], x[1], cross, t.dropout(p, DropoutSite("here"), &kKeys));
                      }});
   }
   // Sentences of 2, 5 and 1 tokens and an idle row; a linear layer before the LSTM, which overwrites its input.
@@ -165,7 +165,7 @@ std::vector<GradientCase> gradient_cases() {
          [=](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) { return lstm(linear(x[0], w[0], &w[1]), w[2], order, o); }});
   cases.push_back({"clamp", {{5, 6}}, {}, [](Tape&, const std::vector<Var>& x, std::deque<Parameter>&) { return clamp(x[0], 0.7); }});
   cases.push_back({"concat_of_shared_input", {{5, 6}, {5, 2}}, {}, [](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) {
-                     return concat(concat(x[0], x[1]), dropout(x[0], t.dropout(0.3, &kKeys)));
+                     return concat(concat(x[0], x[1]), dropout(x[0], t.dropout(0.3, DropoutSite("here"), &kKeys)));
                    }});
   static const std::vector<int32_t> index{3, -1, 0, 4}, inverse{2, -1, -1, 0, 3};
   cases.push_back({"gather_rows", {{5, 3}}, {}, [](Tape&, const std::vector<Var>& x, std::deque<Parameter>&) {
@@ -203,10 +203,12 @@ TEST(Gradient, ProjectionLossMatchesCentralDifferences) {
   Arena arena;
   const auto loss = [&](bool collect) {
     arena.release({});
-    Tape tape(store, arena, true);
-    store.begin_gradients();
+    GradientSum sum(store);
+    Tape tape(store, arena, sum, 0, 0);
     const Var x = tape.record(h, [&](const Tensor& dy) { dh = dy.to_doubles(); });
-    const LossSums sums = projection_loss(x, table, {targets, 0.1});
+    Loss result(tape);
+    projection_loss(x, table, {targets, 0.1}, result);
+    const LossSums sums = result.read();
     EXPECT_EQ(sums.tokens, 4);
     if (collect) tape.backward();
     return sums.smoothed;

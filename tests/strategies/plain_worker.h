@@ -20,8 +20,12 @@ class PlainWorker : public Worker {
   Clock& clock() override { return *world_.clock; }
   ParameterStore& parameters() override { return store_; }
   Optimizer& optimizer() override { return optimizer_.value(); }
-  void gradients(const Calls& calls) override { calls.totals(idle_totals()), calls.ready(0); }
-  StepTotals idle_totals() override { return {.smoothed = tokens_, .tokens = tokens_}; }
+  GradientSum& gradient_sum() override { return gradient_sum_.value(); }
+  void gradients(const Calls& calls) override {
+    if (calls.forward_done) calls.forward_done();
+    calls.ready(0);
+  }
+  StepTotals totals() override { return {.smoothed = tokens_, .tokens = tokens_}; }
   LookupRows lookup_rows(const Parameter&, bool) override { return {}; }
   double gradient_divisor(const StepTotals& totals) override { return totals.tokens; }
   UpdatePlan plan_update(const StepTotals& totals, double) override { return {1 / totals.tokens, rate_}; }
@@ -36,6 +40,7 @@ class PlainWorker : public Worker {
     OptimizerOptions sgd;
     sgd.optimizer = "sgd";
     optimizer_.emplace(*backend_, sgd, store_.values().count());
+    gradient_sum_.emplace(store_);
   }
   double tokens() const { return tokens_; }
 
@@ -45,6 +50,7 @@ class PlainWorker : public Worker {
   std::unique_ptr<Backend> backend_;
   ParameterStore store_;
   std::optional<Optimizer> optimizer_;
+  std::optional<GradientSum> gradient_sum_;
 };
 
 }  // namespace starling

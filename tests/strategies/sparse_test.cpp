@@ -230,7 +230,11 @@ struct Reference {
 class Unlike : private Reference, public ProfiledBackend {
  public:
   explicit Unlike(double wrong) : ProfiledBackend(*reference), wrong_(wrong) {}
-  double sum_of_squares(const Tensor& x) override { return (1 + wrong_) * ProfiledBackend::sum_of_squares(x); }
+  void sum_of_squares(const Tensor& x, const Tensor& sum) override {
+    const Tensor right({1}, DType::f64);
+    ProfiledBackend::sum_of_squares(x, right);
+    sum.data<double>()[0] += (1 + wrong_) * right.data<double>()[0];
+  }
 
  private:
   double wrong_;

@@ -61,20 +61,19 @@ class IndependentValues : public testing::TestWithParam<Case> {
   // Of the batch's target tokens, in their order.
   std::vector<float> log_probabilities(const Batch& batch) {
     Arena arena;
-    Tape tape(model_->parameters(), arena, false);
-    std::vector<float> result;
-    model_->loss(tape, batch, 0, &result);
+    Tape tape(model_->parameters(), arena);
+    std::vector<float> result = model_->loss(tape, batch, 0).read_nll();
     for (float& x : result) x = -x;
     return result;
   }
   LossSums loss(double smoothing) {
     Arena arena;
-    Tape tape(model_->parameters(), arena, true, 1, 1);
-    model_->parameters().begin_gradients();
+    GradientSum gradient(model_->parameters());
+    Tape tape(model_->parameters(), arena, gradient, 1, 1);
     const Batch batch = all();  // the backward pass reads it
-    const LossSums sums = model_->loss(tape, batch, smoothing);
+    const LossSums sums = model_->loss(tape, batch, smoothing).read();
     tape.backward();
-    model_->parameters().complete_gradients();
+    gradient.complete();
     return sums;
   }
   double nll() const {

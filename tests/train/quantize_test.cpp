@@ -100,8 +100,8 @@ class QuantizeTest : public testing::Test {
       const Vocabularies& v = loaded.description.vocabularies;
       const std::vector<EncodedPair> pair{encode_pair(v.source(), v.target(), source, target)};
       arena.release({});
-      Tape tape(loaded.model->parameters(), arena, false);
-      const LossSums sums = loaded.model->loss(tape, make_batches(pair, 100).front(), 0.3);
+      Tape tape(loaded.model->parameters(), arena);
+      const LossSums sums = loaded.model->loss(tape, make_batches(pair, 100).front(), 0.3).read();
       nll += sums.nll, tokens += static_cast<double>(sums.tokens);
     }
     return nll / tokens;

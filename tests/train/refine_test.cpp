@@ -72,22 +72,22 @@ Batch two_pairs() {
 
 std::vector<double> gradient(Model& model, const std::vector<Batch>& batches) {
   Arena arena;
-  model.parameters().begin_gradients();
+  GradientSum sum(model.parameters());
   for (const Batch& batch : batches) {
     arena.release({});
-    Tape tape(model.parameters(), arena, true, 1, 1);
+    Tape tape(model.parameters(), arena, sum, 1, 1);
     model.loss(tape, batch, 0);
     tape.backward();
   }
-  model.parameters().complete_gradients();
+  sum.complete();
   return model.parameters().gradients().to_doubles();
 }
 
 // log P of the only pair of a batch.
 double log_probability(Model& model, const Batch& batch) {
   Arena arena;
-  Tape tape(model.parameters(), arena, false);
-  return -model.loss(tape, batch, 0).nll;
+  Tape tape(model.parameters(), arena);
+  return -model.loss(tape, batch, 0).read().nll;
 }
 
 // Minus the gradient of the expected reward, by enumeration: sum over all outputs of P(Y) r(Y) grad -log P(Y).

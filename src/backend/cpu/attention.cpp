@@ -72,7 +72,7 @@ void CpuBackend::attention_backward(const AttentionInput& in, const AttentionLay
 
 void CpuBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
                                std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
-                               std::span<float> weights) {
+                               const Tensor& weights) {
   const int64_t D = y.columns();
   int32_t longest = 0;
   for (size_t r = 0; r + 1 < offsets.size(); ++r) longest = std::max(longest, offsets[r + 1] - offsets[r]);
@@ -81,7 +81,7 @@ void CpuBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& 
     for (int64_t r = begin; r < end; ++r) {
       const int64_t length = offsets[r + 1] - offsets[r];
       kernels_.attend_cached(element(q, r, q_column), kv.raw(), kv.columns(), k_column, v_column, index.data() + offsets[r], length,
-                             D / heads, heads, element(y, r, 0), weights.empty() ? nullptr : weights.data() + offsets[r], scratch(thread));
+                             D / heads, heads, element(y, r, 0), weights ? weights.data<float>() + offsets[r] : nullptr, scratch(thread));
     }
   });
 }

@@ -90,7 +90,7 @@ int64_t CpuBackend::compress_tensor(const kernels::CompressionTask& task, const 
   return -1;
 }
 
-int64_t CpuBackend::compress(const Compression& c) {
+void CpuBackend::compress(const Compression& c) {
   const CodeLayout& layout = *c.layout;
   const kernels::CompressionTask task{c.layout,
                                       c.x.data<float>(),
@@ -102,10 +102,10 @@ int64_t CpuBackend::compress(const Compression& c) {
                                       static_cast<float>(c.local_scale),
                                       reinterpret_cast<uint8_t*>(c.code.data<int8_t>())};
   if (!layout.by_tensor)
-    return first_bad(0, layout.chunks.size(), [&](size_t begin, size_t end, int) { return compression_.compress(task, begin, end); });
+    return note_bad(c.bad, first_bad(0, layout.chunks.size(),
+                                     [&](size_t begin, size_t end, int) { return compression_.compress(task, begin, end); }));
   for (const CodePart& part : layout.parts)
-    if (const int64_t bad = compress_tensor(task, part); bad >= 0) return bad;
-  return -1;
+    if (const int64_t bad = compress_tensor(task, part); bad >= 0) return note_bad(c.bad, bad);
 }
 
 void CpuBackend::decompress(const CodeLayout& layout, const Tensor& codes, double scale, const Tensor& sum) {

@@ -16,18 +16,22 @@ void CpuBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, const
   });
 }
 
-void CpuBackend::log_softmax_top_k(const Tensor& logits, int64_t k, std::span<float> values, std::span<int32_t> indices) {
+void CpuBackend::loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) {
+  add_loss_sums(row_loss.data<float>(), rows, sums.data<double>());
+}
+
+void CpuBackend::log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) {
   const int64_t V = logits.columns();
   ranges(logits.rows(), 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t r = begin; r < end; ++r)
-      kernels_.log_softmax_top_k(logits.data<float>() + r * V, V, k, values.data() + r * k, indices.data() + r * k);
+      kernels_.log_softmax_top_k(logits.data<float>() + r * V, V, k, values.data<float>() + r * k, indices.data<int32_t>() + r * k);
   });
 }
 
-void CpuBackend::sample(const Tensor& logits, std::span<const double> uniform, std::span<int32_t> tokens) {
+void CpuBackend::sample(const Tensor& logits, std::span<const double> uniform, const Tensor& tokens) {
   const int64_t V = logits.columns();
   ranges(logits.rows(), 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t r = begin; r < end; ++r) tokens[r] = kernels_.sample(logits.data<float>() + r * V, V, uniform[r]);
+    for (int64_t r = begin; r < end; ++r) tokens.data<int32_t>()[r] = kernels_.sample(logits.data<float>() + r * V, V, uniform[r]);
   });
 }
 

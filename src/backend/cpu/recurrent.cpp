@@ -22,7 +22,7 @@ void clear_outside(const Tensor& t, std::span<const int32_t> offsets) {
 
 }  // namespace
 
-int64_t CpuBackend::lstm_step(const LstmStep& s) {
+void CpuBackend::lstm_step(const LstmStep& s) {
   CHECK(s.past == 0 || s.cell.dtype() == s.cell_before.dtype(), "cells of {} after {}", name_of(s.cell.dtype()),
         name_of(s.cell_before.dtype()));
   kernels::LstmTask t{};
@@ -30,7 +30,7 @@ int64_t CpuBackend::lstm_step(const LstmStep& s) {
   t.cell = s.cell.raw(), t.hidden = s.hidden.raw();
   t.width = s.hidden.columns(), t.past = s.past;
   t.narrow_cell = s.cell.dtype() == DType::i16, t.tanh_output = s.tanh_output, t.bound = static_cast<float>(s.bound);
-  return counted(s.hidden.count(), kCells, [&](int64_t begin, int64_t end) { return kernels_.lstm_step(t, begin, end); });
+  add_number(s.clipped, counted(s.hidden.count(), kCells, [&](int64_t begin, int64_t end) { return kernels_.lstm_step(t, begin, end); }));
 }
 
 void CpuBackend::lstm_step_backward(const LstmStepBackward& s) {

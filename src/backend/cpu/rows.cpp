@@ -114,11 +114,12 @@ void CpuBackend::copy_columns(const Tensor& x, int64_t x_column, const Tensor& y
   });
 }
 
-int64_t CpuBackend::clamp(const Tensor& x, double bound, const Tensor& y) {
+void CpuBackend::clamp(const Tensor& x, double bound, const Tensor& y, const Tensor& clipped) {
   CHECK(x.dtype() == y.dtype(), "clamp of {} into {}", name_of(x.dtype()), name_of(y.dtype()));
   const auto clamp = loops(x).clamp;
-  return counted(x.count(), 4096,
-                 [&](int64_t begin, int64_t end) { return clamp(x.raw(), static_cast<float>(bound), y.raw(), begin, end); });
+  add_number(clipped, counted(x.count(), 4096, [&](int64_t begin, int64_t end) {
+    return clamp(x.raw(), static_cast<float>(bound), y.raw(), begin, end);
+  }));
 }
 
 void CpuBackend::clamp_backward(const Tensor& x, double bound, const Tensor& dy, const Tensor& dx, Write write) {

@@ -78,8 +78,8 @@ void ReferenceBackend::attention_backward(const AttentionInput& in, const Attent
 
 void ReferenceBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
                                      std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
-                                     std::span<float> weights) {
-  std::fill(weights.begin(), weights.end(), 0.0f);
+                                     const Tensor& weights) {
+  if (weights) weights.zero();
   const int64_t D = y.columns(), dh = D / heads;
   for (size_t r = 0; r + 1 < offsets.size(); ++r)
     for (int64_t h = 0; h < heads; ++h) {
@@ -92,8 +92,8 @@ void ReferenceBackend::attend_cached(const Tensor& q, int64_t q_column, const Te
         top = std::max(top, p[j]);
       }
       for (double& v : p) sum += v = std::exp(v - top);
-      for (int64_t j = 0; j < length && !weights.empty(); ++j)
-        weights[offsets[r] + j] += static_cast<float>(p[j] / sum / static_cast<double>(heads));
+      for (int64_t j = 0; j < length && weights; ++j)
+        weights.data<float>()[offsets[r] + j] += static_cast<float>(p[j] / sum / static_cast<double>(heads));
       for (int64_t c = 0; c < dh; ++c) {
         double out = 0;
         for (int64_t j = 0; j < length; ++j) out += p[j] / sum * at(kv, index[offsets[r] + j], v_column + h * dh + c);

@@ -148,7 +148,7 @@ double read_element(Coding coding, const uint8_t* from, int64_t count, int64_t i
 
 }  // namespace
 
-int64_t ReferenceBackend::compress(const Compression& c) {
+void ReferenceBackend::compress(const Compression& c) {
   const CodeLayout& layout = *c.layout;
   auto* x = c.x.data<double>();
   auto* residual = c.residual.data<double>();
@@ -158,7 +158,7 @@ int64_t ReferenceBackend::compress(const Compression& c) {
     for (int64_t i = at.begin; i < at.begin + at.count; ++i) {
       if (velocity) velocity[i] = c.momentum * velocity[i] + x[i];
       a[static_cast<size_t>(i)] = c.decay * residual[i] + (velocity ? velocity[i] : x[i]);
-      if (!std::isfinite(a[static_cast<size_t>(i)])) return i;
+      if (!std::isfinite(a[static_cast<size_t>(i)])) return note_bad(c.bad, i);
     }
   c.code.zero();
   for (const CodePart& part : layout.parts)
@@ -173,7 +173,6 @@ int64_t ReferenceBackend::compress(const Compression& c) {
              : c.local == LocalPart::partial && s != 0 ? x[i] - s
                                                        : c.local_scale * x[i];
     }
-  return -1;
 }
 
 void ReferenceBackend::decompress(const CodeLayout& layout, const Tensor& codes, double scale, const Tensor& sum) {

@@ -5,10 +5,10 @@
 
 namespace starling {
 
-double ReferenceBackend::sum_of_squares(const Tensor& x) {
-  double sum = 0;
-  for (int64_t i = 0; i < x.count(); ++i) sum += x.data<double>()[i] * x.data<double>()[i];
-  return sum;
+void ReferenceBackend::sum_of_squares(const Tensor& x, const Tensor& sum) {
+  double squares = 0;
+  for (int64_t i = 0; i < x.count(); ++i) squares += x.data<double>()[i] * x.data<double>()[i];
+  add_number(sum, squares);
 }
 
 void ReferenceBackend::adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep& s) {

@@ -35,7 +35,11 @@ void ReferenceBackend::smoothed_loss(const Tensor& logits, const LossRows& rows,
   }
 }
 
-void ReferenceBackend::log_softmax_top_k(const Tensor& logits, int64_t k, std::span<float> values, std::span<int32_t> indices) {
+void ReferenceBackend::loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) {
+  add_loss_sums(row_loss.data<double>(), rows, sums.data<double>());
+}
+
+void ReferenceBackend::log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) {
   const int64_t V = logits.columns();
   for (int64_t r = 0; r < logits.rows(); ++r) {
     const double* z = logits.data<double>() + r * V;
@@ -47,21 +51,22 @@ void ReferenceBackend::log_softmax_top_k(const Tensor& logits, int64_t k, std::s
     std::partial_sort(order.begin(), order.begin() + k, order.end(),
                       [&](int32_t a, int32_t b) { return z[a] != z[b] ? z[a] > z[b] : a < b; });
     for (int64_t i = 0; i < k; ++i)
-      indices[r * k + i] = order[i], values[r * k + i] = static_cast<float>(z[order[i]] - top - std::log(sum));
+      indices.data<int32_t>()[r * k + i] = order[i], values.data<float>()[r * k + i] = static_cast<float>(z[order[i]] - top - std::log(sum));
   }
 }
 
-void ReferenceBackend::sample(const Tensor& logits, std::span<const double> uniform, std::span<int32_t> tokens) {
+void ReferenceBackend::sample(const Tensor& logits, std::span<const double> uniform, const Tensor& tokens) {
   const int64_t V = logits.columns();
   for (int64_t r = 0; r < logits.rows(); ++r) {
     const double* z = logits.data<double>() + r * V;
     const double top = *std::max_element(z, z + V);
     double total = 0, before = 0;
     for (int64_t v = 0; v < V; ++v) total += std::exp(z[v] - top);
-    tokens[r] = 0;
+    int32_t& token = tokens.data<int32_t>()[r];
+    token = 0;
     for (int64_t v = 0; v < V && before <= uniform[r] * total; ++v) {
       const double p = std::exp(z[v] - top);
-      if (p > 0) tokens[r] = static_cast<int32_t>(v);
+      if (p > 0) token = static_cast<int32_t>(v);
       before += p;
     }
   }

@@ -16,7 +16,7 @@ double cell_at(const Tensor& t, int64_t i, double bound) {
 
 }  // namespace
 
-int64_t ReferenceBackend::lstm_step(const LstmStep& s) {
+void ReferenceBackend::lstm_step(const LstmStep& s) {
   const int64_t R = s.hidden.rows(), H = s.hidden.columns();
   int64_t clipped = 0;
   for (int64_t r = 0; r < R; ++r)
@@ -34,7 +34,7 @@ int64_t ReferenceBackend::lstm_step(const LstmStep& s) {
         s.cell.data<double>()[r * H + c] = cell;
       at(s.hidden, r, c) = gate[3] * (s.tanh_output ? std::tanh(cell) : cell);
     }
-  return clipped;
+  add_number(s.clipped, static_cast<double>(clipped));
 }
 
 void ReferenceBackend::lstm_step_backward(const LstmStepBackward& s) {

@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "backend/dropout.h"
+#include "backend/numbers.h"
 
 namespace starling {
 
@@ -37,11 +38,11 @@ class ReferenceBackend final : public Backend {
   void add(const Tensor& x, const Tensor& y) override;
   void gather_rows(const Tensor& x, std::span<const int32_t> index, const Tensor& y, Write) override;
   void copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write) override;
-  int64_t clamp(const Tensor& x, double bound, const Tensor& y) override;
+  void clamp(const Tensor& x, double bound, const Tensor& y, const Tensor& clipped) override;
   void clamp_backward(const Tensor& x, double bound, const Tensor& dy, const Tensor& dx, Write) override;
 
   // recurrent.cpp
-  int64_t lstm_step(const LstmStep&) override;
+  void lstm_step(const LstmStep&) override;
   void lstm_step_backward(const LstmStepBackward&) override;
   void global_attention(const GlobalAttention&, const AttentionLayout&, const Tensor& y, const Tensor& weights) override;
   void global_attention_backward(const GlobalAttention&, const AttentionLayout&, const Tensor& weights, const Tensor& dy, const Tensor& dq,
@@ -53,22 +54,23 @@ class ReferenceBackend final : public Backend {
                           const Tensor& dq, const Tensor& dkv) override;
   void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
                      std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
-                     std::span<float> weights) override;
+                     const Tensor& weights) override;
 
   // output.cpp
   void smoothed_loss(const Tensor& logits, const LossRows&, const Tensor& row_loss, const Tensor& dlogits) override;
-  void log_softmax_top_k(const Tensor& logits, int64_t k, std::span<float> values, std::span<int32_t> indices) override;
-  void sample(const Tensor& logits, std::span<const double> uniform, std::span<int32_t> tokens) override;
+  void loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) override;
+  void log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) override;
+  void sample(const Tensor& logits, std::span<const double> uniform, const Tensor& tokens) override;
 
   // optimizer_steps.cpp
-  double sum_of_squares(const Tensor& x) override;
+  void sum_of_squares(const Tensor& x, const Tensor& sum) override;
   void adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep&) override;
   void adagrad(const Tensor& value, const Tensor& gradient, const Tensor& v, const AdagradStep&) override;
   void sgd(const Tensor& value, const Tensor& gradient, const SgdStep&) override;
   void moving_average(const Tensor& value, const Tensor& average, double decay) override;
 
   // compression.cpp
-  int64_t compress(const Compression&) override;
+  void compress(const Compression&) override;
   void decompress(const CodeLayout&, const Tensor& codes, double scale, const Tensor& sum) override;
 
  private:

@@ -111,14 +111,14 @@ void ReferenceBackend::copy_columns(const Tensor& x, int64_t x_column, const Ten
     }
 }
 
-int64_t ReferenceBackend::clamp(const Tensor& x, double bound, const Tensor& y) {
+void ReferenceBackend::clamp(const Tensor& x, double bound, const Tensor& y, const Tensor& clipped) {
   int64_t beyond = 0;
   for (int64_t i = 0; i < x.count(); ++i) {
     const double v = x.data<double>()[i];
     beyond += std::abs(v) > bound;
     y.data<double>()[i] = std::clamp(v, -bound, bound);
   }
-  return beyond;
+  add_number(clipped, static_cast<double>(beyond));
 }
 
 void ReferenceBackend::clamp_backward(const Tensor& x, double bound, const Tensor& dy, const Tensor& dx, Write write) {

@@ -1,0 +1,31 @@
+// For those who implement ops: numbers that are written to tensors in the host's memory.
+#pragma once
+
+#include "backend/backend.h"
+
+namespace starling {
+
+// to[0] += x, where a number is wanted.
+inline void add_number(const Tensor& to, double x) {
+  if (to) to.data<double>()[0] += x;
+}
+
+// What a search for elements that are not finite found: the index of one, or negative.
+inline void note_bad(const Tensor& bad, int64_t index) {
+  if (index >= 0) bad.data<double>()[0] = static_cast<double>(index + 1);
+}
+
+// Backend::loss_sums, in the order of the rows.
+template <class T>
+void add_loss_sums(const T* row_loss, const LossRows& rows, double* sums) {
+  double smoothed = 0, nll = 0, correct = 0;
+  for (size_t n = 0; n < rows.targets.size(); ++n) {
+    if (rows.targets[n] < 0) continue;
+    const T* const row = row_loss + 3 * n;
+    smoothed += static_cast<double>(row[0]) * (rows.weights.empty() ? 1.0 : static_cast<double>(rows.weights[n]));
+    nll += static_cast<double>(row[1]), correct += row[2] > 0;
+  }
+  sums[0] += smoothed, sums[1] += nll, sums[2] += correct;
+}
+
+}  // namespace starling
