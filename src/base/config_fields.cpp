@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/meant_number.h"
 #include "base/utf8.h"
 
 namespace starling {
@@ -76,8 +77,11 @@ void assign(const ConfigTarget& t, const Ranged<T>& range, std::string_view text
   const bool negative_unsigned = std::is_unsigned_v<T> && digits.size() > 1 && digits[0] == '-';
   const bool whole = error != std::errc::invalid_argument && end == digits.data() + digits.size();
   if (!whole && !negative_unsigned) {
-    const auto kind = std::is_same_v<T, double> ? ValueKind::number : ValueKind::whole_number;
-    const std::string meant = t.meant(text, kind), allowed = range_text(range.minimum, range.maximum);
+    constexpr bool real = std::is_same_v<T, double>;
+    std::string meant = t.meant(text, real ? ValueKind::number : ValueKind::whole_number);
+    if (const std::string number = meant_number(std::string(text), !real); meant.empty() && !number.empty())
+      meant = fmt::format("; did you mean {}?", number);
+    const std::string allowed = range_text(range.minimum, range.maximum);
     t.fail(fmt::format("{} is not {}{}ive {}", in_quotes(text), number_word<T>(), meant.empty() ? "; g" : meant + " G", allowed));
   }
   bool inside = error == std::errc() && value >= range.minimum && value <= range.maximum;

@@ -97,6 +97,8 @@ class Reader {
     std::vector<std::string> here;
     for (const std::string& other : keys_of(fields)) here.push_back(prefix + "." + other);
     std::string hint = advice_on(prefix + "." + key, here);
+    if (key.find_first_not_of("0123456789") == key.npos)
+      hint = "; within braces a comma ends the value: write 0.5 with a point, 25000 without separators";
     if (hint.empty()) hint = did_you_mean(key, keys_of(fields));
     if (hint.empty()) hint = did_you_mean(key, config_names(sections_));
     if (hint.empty()) hint = fmt::format("; remove it, or use one of {}", joined(keys_of(fields)));

@@ -2,6 +2,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -9,6 +10,7 @@
 #include "base/affinity.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "base/meant_number.h"
 #include "cli/verbs.h"
 #include "comm/world.h"
 #include "train/peer_names.h"
@@ -64,6 +66,18 @@ void unknown_argument(const CLI::App& app, const std::string& argument) {
   if (verbs.empty() || !app.get_subcommands().empty())
     throw ConfigError(fmt::format("unexpected argument {}; {}", in_quotes(argument), fix));
   no_verb(argument, verbs);
+}
+
+std::string number_advice(std::string_view message) {
+  // CLI11's "Value 0,6 not in range" and "Could not convert: --seed = 1,5".
+  for (const auto& [before, after] : {std::pair("Value ", " not in range"), {" = ", ""}}) {
+    const size_t begin = message.find(before) + std::strlen(before);
+    if (message.find(before) == message.npos) continue;
+    const std::string text(message.substr(begin, *after ? message.find(after, begin) - begin : message.npos));
+    for (const bool whole : {true, false})
+      if (const std::string number = meant_number(text, whole); !number.empty()) return fmt::format("; did you mean {}?", number);
+  }
+  return "";
 }
 
 void no_verb(const std::string& word, const std::vector<std::string>& verbs) {

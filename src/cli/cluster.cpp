@@ -48,13 +48,16 @@ Scenario ClusterArguments::load(const BenchTrainOptions& model, const std::strin
                        [&](const auto& option) { return option.first == "cluster." + key && option.second->count() > 0; });
   };
   std::optional<ConfigDocument> document;
-  if (!file_.empty()) document.emplace(read_config_file(file_), file_), document->read(sections);
+  if (!file_.empty()) document.emplace(read_config_file(file_), file_);
+  const auto read = [&] {
+    if (document) document->read(sections);
+    for (const auto& [name, option] : keys_)
+      if (option->count() > 0) apply_override(sections, name, option->results().back());
+  };
+  read();  // what is wrong is told before anything is measured
   bool rates = true;
   for (const char* key : kRates) rates = rates && given(key, document ? &*document : nullptr);
-  if (!rates) scenario.compute = measured_rates(model, frozen, say), measured = scenario.compute;
-  if (document) document->read(sections);
-  for (const auto& [name, option] : keys_)
-    if (option->count() > 0) apply_override(sections, name, option->results().back());
+  if (!rates) scenario.compute = measured_rates(model, frozen, say), measured = scenario.compute, read();
   return scenario;
 }
 
