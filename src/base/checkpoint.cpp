@@ -54,15 +54,6 @@ class HashingSink final : public ByteSink {
   uint64_t size_ = 0;
 };
 
-PartInfo write_part(FileSystem& files, const std::string& directory, const Part& part) {
-  const auto file = files.create(join_path(directory, part.name), part.expected_bytes);
-  HashingSink sink(*file);
-  part.write(sink);
-  file->sync();
-  file->close();
-  return {part.name, sink.size(), sink.sha256()};
-}
-
 // The manifest carries a hash of itself without that hash, so that no changed byte of it goes unnoticed.
 std::string manifest_digest(Json manifest) {
   manifest.erase("digest");
@@ -74,19 +65,6 @@ std::string manifest_text(int64_t step, const std::vector<PartInfo>& parts) {
   for (const PartInfo& part : parts) manifest["files"].push_back({{"name", part.name}, {"size", part.size}, {"sha256", part.sha256}});
   manifest["digest"] = manifest_digest(manifest);
   return manifest.dump(2) + "\n";
-}
-
-void write_aside(FileSystem& files, const std::string& aside, int64_t step, std::span<const Part> parts) {
-  files.make_directory(aside);
-  std::vector<PartInfo> written;
-  for (const Part& part : parts) written.push_back(write_part(files, aside, part));
-  files.write_file(join_path(aside, manifest_name), manifest_text(step, written));
-  files.sync_directory(aside);
-}
-
-void check_names(std::span<const Part> parts) {
-  std::set<std::string> names;
-  for (const Part& part : parts) CHECK(plain_name(part.name) && names.insert(part.name).second, "part '{}'", part.name);
 }
 
 // Moves the finished directory into place. Until the parent is synced, a crash may bring back the state before.
@@ -181,20 +159,9 @@ std::optional<Loaded> try_verify(FileSystem& files, const std::string& directory
 }
 
 void publish(FileSystem& files, const std::string& directory, int64_t step, std::span<const Part> parts) {
-  CHECK(step >= 0, "step {}", step);
-  check_names(parts);
-  recover_directory(files, directory);
-  const std::string aside = tmp_path(directory);
-  try {
-    write_aside(files, aside, step, parts);
-  } catch (const std::exception&) {
-    try {
-      files.remove_all(aside);  // give the space back; if even that fails, the next start does it
-    } catch (const IoError&) {
-    }
-    throw;
-  }
-  put_in_place(files, aside, directory);
+  Publication publication(files, directory, step);
+  for (const Part& part : parts) publication.add(write_part(files, publication.aside(), part));
+  publication.commit();
 }
 
 // Replacing a directory removes what is in it, so it must hold nothing but what was published there.
@@ -250,6 +217,44 @@ std::string Loaded::path(const std::string& name) const {
   return join_path(directory, name);
 }
 
+PartInfo write_part(FileSystem& files, const std::string& directory, const Part& part) {
+  CHECK(plain_name(part.name), "part '{}'", part.name);
+  const auto file = files.create(join_path(directory, part.name), part.expected_bytes);
+  HashingSink sink(*file);
+  part.write(sink);
+  file->sync();
+  file->close();
+  return {part.name, sink.size(), sink.sha256()};
+}
+
+Publication::Publication(FileSystem& files, std::string directory, int64_t step)
+    : files_(files), directory_(std::move(directory)), aside_(tmp_path(directory_)), step_(step) {
+  CHECK(step >= 0, "step {}", step);
+  recover_directory(files_, directory_);
+  files_.make_directory(aside_);
+}
+
+Publication::~Publication() {
+  if (committed_) return;
+  try {
+    files_.remove_all(aside_);  // gives the space back; if even that fails, the next start does it
+  } catch (...) {
+  }
+}
+
+void Publication::add(PartInfo part) {
+  const bool known = std::any_of(parts_.begin(), parts_.end(), [&](const PartInfo& p) { return p.name == part.name; });
+  CHECK(!known, "two parts '{}'", part.name);
+  parts_.push_back(std::move(part));
+}
+
+void Publication::commit() {
+  files_.write_file(join_path(aside_, manifest_name), manifest_text(step_, parts_));
+  files_.sync_directory(aside_);
+  committed_ = true;
+  put_in_place(files_, aside_, directory_);
+}
+
 void publish_directory(FileSystem& files, const std::string& directory, int64_t step, std::span<const Part> parts) {
   require_replaceable(files, directory);
   publish(files, directory, step, parts);
@@ -296,6 +301,10 @@ Loaded verify_directory(FileSystem& files, const std::string& directory) {
   return loaded;
 }
 
+std::string checkpoint_aside(const std::string& run_directory, int64_t step) {
+  return tmp_path(join_path(checkpoints_path(run_directory), step_name(step)));
+}
+
 std::optional<Loaded> latest_checkpoint(FileSystem& files, const std::string& run_directory, const Report& report) {
   const auto steps = list_steps(files, checkpoints_path(run_directory));
   for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
@@ -325,9 +334,17 @@ CheckpointStore::CheckpointStore(FileSystem& files, std::string run_directory, i
 std::string CheckpointStore::directory(int64_t step) const { return join_path(checkpoints_, step_name(step)); }
 
 void CheckpointStore::save(int64_t step, std::span<const Part> parts) {
-  publish(files_, directory(step), step, parts);
-  known_sound_.insert(step);
-  last_saved_ = step;
+  const auto publication = begin(step);
+  for (const Part& part : parts) publication->add(write_part(files_, publication->aside(), part));
+  commit(*publication);
+}
+
+std::unique_ptr<Publication> CheckpointStore::begin(int64_t step) { return std::make_unique<Publication>(files_, directory(step), step); }
+
+void CheckpointStore::commit(Publication& publication) {
+  publication.commit();
+  known_sound_.insert(publication.step());
+  last_saved_ = publication.step();
   try {
     prune();
   } catch (const IoError& error) {  // the new checkpoint is safe; an old one too many is no reason to stop

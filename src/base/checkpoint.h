@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -47,6 +48,29 @@ struct Loaded {
 // Told about broken checkpoints that were passed over; one line of text.
 using Report = std::function<void(const std::string&)>;
 
+// Writes one file of a directory, with fsync; IoError when the disk does not take it.
+PartInfo write_part(FileSystem& files, const std::string& directory, const Part& part);
+
+// A directory on its way to its place. Its files are written aside, by one process or by several that see it; commit() makes it whole and
+// puts it in the place of `directory`. Without that, nothing stays of it. Guarantees and errors are those of publish_directory.
+class Publication {
+ public:
+  Publication(FileSystem& files, std::string directory, int64_t step);
+  ~Publication();
+  Publication(const Publication&) = delete;
+  const std::string& aside() const { return aside_; }  // the directory to write into
+  int64_t step() const { return step_; }
+  void add(PartInfo part);  // that was written there
+  void commit();
+
+ private:
+  FileSystem& files_;
+  const std::string directory_, aside_;
+  const int64_t step_;
+  std::vector<PartInfo> parts_;
+  bool committed_ = false;
+};
+
 // Puts a directory with these parts and a manifest in the place of `directory`; after a failure or a crash there is either the old one
 // or the new one, whole. IoError when the disk does not take it; ConfigError when `directory` exists and holds files that were not
 // published there (they would be lost). The parent directory must exist.
@@ -61,6 +85,8 @@ void recover_directory(FileSystem& files, const std::string& directory);
 // Reads the manifest and checks every file's size and hash; DataError or IoError says what is wrong.
 Loaded verify_directory(FileSystem& files, const std::string& directory);
 
+// Where the checkpoint of a step is written aside (Publication::aside), for other processes than the one that began it.
+std::string checkpoint_aside(const std::string& run_directory, int64_t step);
 // The newest sound checkpoint of a run. Writes nothing, so it may look into a run that is being trained.
 std::optional<Loaded> latest_checkpoint(FileSystem& files, const std::string& run_directory, const Report& report = {});
 // The checkpoint <run>/best, if there is a sound one. Writes nothing.
@@ -75,6 +101,9 @@ class CheckpointStore {
   // Writes the checkpoint of a step (replacing one of that step), then prunes; IoError when the disk does not take it. Whatever happens,
   // the checkpoints before are intact. A failure to remove an old one is only reported.
   void save(int64_t step, std::span<const Part> parts);
+  // The same in two acts: what is written in between, by whoever sees the directory, is added to the publication.
+  std::unique_ptr<Publication> begin(int64_t step);
+  void commit(Publication& publication);
   // Replaces <run>/best, with the same guarantees.
   void save_best(int64_t step, std::span<const Part> parts);
   std::optional<Loaded> latest();

@@ -43,7 +43,7 @@ constexpr const char* kAbout =
     "  vocab.spm           SentencePiece vocabulary of both languages (or source.spm and target.spm)\n"
     "  model.safetensors   weights, {}\n"
     "  manifest.json       sizes and SHA-256 hashes of all files\n"
-    "A checkpoint also has the state of training: state.json and training.safetensors.\n"
+    "A checkpoint also has the state of training: state.json and the ranks' rank-0.safetensors and so on.\n"
     "\n"
     "Translate raw text with:  starling translate --model THIS_DIRECTORY < input.txt\n";
 

@@ -1,5 +1,6 @@
 #include "train/rank_state.h"
 
+#include <cstring>
 
 #include "base/error.h"
 
@@ -8,150 +9,133 @@ namespace {
 
 constexpr Tag kStateTag = 1;
 
-// Between the ranges of `whole` and `part`, which holds them one behind the other.
-void copy_ranges(const Tensor& part, const Tensor& whole, const std::vector<Range>& ranges, bool to_part) {
-  int64_t at = 0;
-  for (const Range& r : ranges) {
-    const Tensor a = part.slice(at, Shape{r.count()}), b = whole.slice(r.begin, Shape{r.count()});
-    to_part ? a.copy_from(b) : b.copy_from(a);
-    at += r.count();
+// sum += x / n, of elements that are T.
+template <class T>
+void add_share(std::span<std::byte> sum, std::span<const std::byte> x, int n) {
+  for (size_t at = 0; at < sum.size(); at += sizeof(T)) {
+    T a, b;
+    std::memcpy(&a, &sum[at], sizeof(T)), std::memcpy(&b, &x[at], sizeof(T));
+    a += b / static_cast<T>(n);
+    std::memcpy(&sum[at], &a, sizeof(T));
   }
 }
-
-// The tensor as the file has it; null if it is not there in the same size.
-const NamedBytes* saved_as(const SafetensorsFile* file, const std::string& name, const Tensor& t) {
-  const NamedBytes* saved = file ? file->find(name) : nullptr;
-  return saved && static_cast<int64_t>(saved->data.size()) == t.bytes() ? saved : nullptr;
-}
-
-void copy(const Tensor& to, const NamedBytes& from) { to.upload(std::as_bytes(from.data)); }
 
 }  // namespace
 
 bool RankState::sharded() const {
-  const std::vector<Range> everything{{0, replica_.model().parameters().values().count()}};
   for (int r = 0; r < comm_.size(); ++r)
-    if (replica_.strategy().owned(r) != everything) return true;
+    if (replica_.strategy().owned(r) != everything()) return true;
   return false;
 }
 
-NamedTensors RankState::gather_optimizer() {
-  NamedTensors own = replica_.optimizer().state();
-  if (!sharded()) return own;
-  NamedTensors all;
-  for (const auto& [name, mine] : own) {
-    if (!first()) {
-      if (mine.count() > 0) comm_.send(mine, 0, kStateTag).wait(kPatience);
-      continue;
-    }
-    const Tensor& whole = all.emplace_back(name, Tensor({replica_.model().parameters().values().count()}, mine.dtype())).second;
-    for (int r = 0; r < comm_.size(); ++r) {
-      const std::vector<Range> ranges = replica_.strategy().owned(r);
-      const Tensor part = r == 0 ? mine : Tensor({total(ranges)}, mine.dtype());
-      if (r > 0 && part.count() > 0) comm_.receive(part, r, kStateTag).wait(kPatience);
-      copy_ranges(part, whole, ranges, false);
-    }
+std::optional<Part> RankState::shard(const Tensor& values, const std::vector<Strategy::StateTensor>& strategy) {
+  const Replicas replicas = replica_.strategy().replicas();
+  Shard shard(replica_.model().parameters());
+  const auto optimizer = replica_.optimizer().state();
+  if (replicas == Replicas::merged) {
+    shard.add("replica.parameters", values, everything());
+    for (const auto& [name, tensor] : optimizer) shard.add("replica." + name, tensor, everything());
+  } else if (replicas == Replicas::equal && (first() || sharded())) {
+    for (const auto& [name, tensor] : optimizer) shard.add(name, tensor, replica_.strategy().owned(comm_.rank()));
   }
-  return all;
+  for (const Strategy::StateTensor& t : strategy) {
+    if (t.shared && !first()) continue;
+    const bool served = replicas == Replicas::served && t.tensor.count() == values.count();
+    if (!served)
+      shard.add(t.name, t.tensor);
+    else if (t.name != "parameters")  // they are the model's
+      shard.add(t.name, t.tensor, everything());
+  }
+  if (const Tensor& average = replica_.average()) shard.add("parameters", average, everything());  // swapped: the raw values
+  return shard.part(comm_.rank());
 }
 
-void RankState::scatter_optimizer(const NamedTensors& all) {
-  const NamedTensors own = replica_.optimizer().state();
+std::vector<std::byte> RankState::moments(const SavedShards* saved, const std::string& name, const std::vector<Range>& ranges,
+                                          DType type) const {
+  std::vector<std::byte> bytes(static_cast<size_t>(total(ranges) * size_of(type)));
+  if (!saved) return bytes;
+  if (saved->has(name)) {
+    saved->require(saved->read(name, std::nullopt, ranges, bytes), name);
+    return bytes;
+  }
+  std::vector<std::byte> one(bytes.size());
+  for (int r = 0; r < saved->ranks(); ++r)
+    if (saved->read("replica." + name, r, ranges, one))
+      type == DType::f64 ? add_share<double>(bytes, one, saved->ranks()) : add_share<float>(bytes, one, saved->ranks());
+  return bytes;
+}
+
+void RankState::scatter_optimizer(const SavedShards* saved) {
   const bool in_shards = sharded();
-  for (size_t i = 0; i < own.size(); ++i) {
-    const Tensor& mine = own[i].second;
+  for (const auto& [name, mine] : replica_.optimizer().state()) {
+    const auto of = [&](int rank) {
+      return moments(saved, name, in_shards ? replica_.strategy().owned(rank) : everything(), mine.dtype());
+    };
     if (!in_shards) {
-      if (first()) mine.copy_from(all[i].second);
+      if (first()) mine.upload(of(0));
       comm_.broadcast(mine, 0).wait(kPatience);
-      continue;
-    }
-    if (!first()) {
+    } else if (!first()) {
       if (mine.count() > 0) comm_.receive(mine, 0, kStateTag).wait(kPatience);
-      continue;
-    }
-    for (int r = 0; r < comm_.size(); ++r) {
-      const std::vector<Range> ranges = replica_.strategy().owned(r);
-      const Tensor part = r == 0 ? mine : Tensor({total(ranges)}, mine.dtype());
-      copy_ranges(part, all[i].second, ranges, true);
-      if (r > 0 && part.count() > 0) comm_.send(part, r, kStateTag).wait(kPatience);
+    } else {
+      for (int r = 1; r < comm_.size(); ++r) {
+        const Tensor part({total(replica_.strategy().owned(r))}, mine.dtype());
+        if (part.count() == 0) continue;
+        part.upload(of(r));
+        comm_.send(part, r, kStateTag).wait(kPatience);
+      }
+      mine.upload(of(0));
     }
   }
 }
 
-NamedTensors RankState::shared() {
-  NamedTensors all;
-  for (const Strategy::StateTensor& t : replica_.strategy_state())
-    if (t.shared) all.emplace_back(t.name, t.tensor);
-  return all;
-}
-
-void RankState::scatter_shared(const SafetensorsFile* file) {
-  for (const auto& [name, tensor] : shared()) {
-    if (const NamedBytes* saved = saved_as(file, name, tensor)) copy(tensor, *saved);
-    comm_.broadcast(tensor, 0).wait(kPatience);
+void RankState::scatter_shared(const SavedShards* saved) {
+  for (const Strategy::StateTensor& t : replica_.strategy_state()) {
+    if (!t.shared) continue;
+    if (const NamedBytes* file = saved ? saved->find(0, t.name, t.tensor.bytes()) : nullptr) t.tensor.upload(file->data);
+    comm_.broadcast(t.tensor, 0).wait(kPatience);
   }
 }
 
-NamedTensors RankState::own() {
-  NamedTensors all;
-  if (replica_.strategy().replicas() != Replicas::equal) {
-    all.emplace_back("parameters", replica_.model().parameters().values());
-    for (const auto& t : replica_.optimizer().state()) all.push_back(t);
+std::vector<RankState::Own> RankState::own() {
+  std::vector<Own> all;
+  if (replica_.strategy().replicas() == Replicas::merged) {
+    all.push_back({"replica.parameters", replica_.model().parameters().values(), true});
+    for (const auto& [name, tensor] : replica_.optimizer().state()) all.push_back({"replica." + name, tensor, true});
   }
   for (const Strategy::StateTensor& t : replica_.strategy_state())
-    if (!t.shared) all.emplace_back(t.name, t.tensor);
+    if (!t.shared) all.push_back({t.name, t.tensor, false});
   return all;
 }
 
-NamedTensors RankState::gather_own() {
-  NamedTensors all;
-  for (const auto& [name, mine] : own()) {
-    if (!first()) {
-      comm_.send(mine, 0, kStateTag).wait(kPatience);
-      continue;
-    }
-    for (int r = 0; r < comm_.size(); ++r) {
-      const Tensor& copy = all.emplace_back(fmt::format("rank{}.{}", r, name), Tensor(mine.shape(), mine.dtype())).second;
-      if (r == 0)
-        copy.copy_from(mine);
-      else
-        comm_.receive(copy, r, kStateTag).wait(kPatience);
-    }
-  }
-  return all;
+bool RankState::read(const SavedShards& saved, const Own& own, int rank, std::vector<std::byte>& bytes) const {
+  bytes.resize(static_cast<size_t>(own.tensor.bytes()));
+  if (own.of_parameters) return saved.read(own.name, rank, everything(), bytes);
+  const NamedBytes* found = saved.find(rank, own.name, own.tensor.bytes());
+  if (found) bytes.assign(found->data.begin(), found->data.end());
+  return found != nullptr;
 }
 
-bool RankState::scatter_own(const SafetensorsFile* file) {
-  const NamedTensors all = own();
-  const auto name_of = [](int rank, const std::string& name) { return fmt::format("rank{}.{}", rank, name); };
-  bool whole = file && !all.empty();
+bool RankState::scatter_own(const SavedShards* saved) {
+  const std::vector<Own> all = own();
+  std::vector<std::byte> bytes;
+  bool whole = saved && !all.empty();
   for (int r = 0; whole && r < comm_.size(); ++r)
-    for (const auto& [name, mine] : all) whole = whole && saved_as(file, name_of(r, name), mine);
+    for (const Own& o : all) whole = whole && read(*saved, o, r, bytes);
   if (broadcast_text(comm_, whole ? "whole" : "") != "whole") return false;
-  for (const auto& [name, mine] : all) {
+  for (const Own& o : all) {
     if (!first()) {
-      comm_.receive(mine, 0, kStateTag).wait(kPatience);
+      comm_.receive(o.tensor, 0, kStateTag).wait(kPatience);
       continue;
     }
     for (int r = comm_.size() - 1; r >= 0; --r) {
-      const Tensor part = r == 0 ? mine : Tensor(mine.shape(), mine.dtype());
-      copy(part, file->at(name_of(r, name)));
+      const Tensor part = r == 0 ? o.tensor : Tensor(o.tensor.shape(), o.tensor.dtype());
+      read(*saved, o, r, bytes);
+      part.upload(bytes);
       if (r > 0) comm_.send(part, r, kStateTag).wait(kPatience);
     }
   }
   replica_.model().parameters().changed();
   return true;
-}
-
-void add_mean_moments(const SafetensorsFile& file, int64_t ranks, const NamedTensors& optimizer) {
-  for (const auto& [name, mean] : optimizer)
-    for (int64_t r = 0; r < ranks; ++r) {
-      const NamedBytes* saved = saved_as(&file, fmt::format("rank{}.{}", r, name), mean);
-      if (!saved) continue;
-      const Tensor one(mean.shape(), mean.dtype());
-      copy(one, *saved);
-      for (int64_t i = 0; i < mean.count(); ++i) mean.data<float>()[i] += one.data<float>()[i] / static_cast<float>(ranks);
-    }
 }
 
 }  // namespace starling

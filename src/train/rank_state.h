@@ -1,49 +1,52 @@
-// What a run's ranks have for themselves, on its way between them and rank 0, which writes and reads checkpoints. All calls are collective:
-// every rank makes the same ones in the same order.
+// What a run's ranks have for themselves: each rank gives its own for a checkpoint, and gets it back from rank 0, which reads the files.
+// The calls of a resume are collective: every rank makes the same ones in the same order.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "base/safetensors.h"
 #include "train/replica.h"
+#include "train/shard.h"
 
 namespace starling {
-
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 class RankState {
  public:
   RankState(Replica& replica, Communicator& comm) : replica_(replica), comm_(comm) {}
 
-  // The optimizer's state for all parameters, on rank 0 (elsewhere worth nothing): ranks that own shards send them. Does not depend on the
-  // number of ranks.
-  NamedTensors gather_optimizer();
-  // The reverse: every rank gets the state of what it owns from rank 0, which has it for all parameters.
-  void scatter_optimizer(const NamedTensors& all);
+  // This rank's file; nothing if other ranks have all of it. Where replicas are merged: its own with its optimizer; else the optimizer's
+  // state for what this rank owns, and rank 0's raw parameters where the model has their average. Further what the strategy keeps. Where
+  // replicas are served, rank 0's is that of the servers. values: the replica's parameters, wherever they lie while others are deployed;
+  // strategy: strategy_state(). Tensors must stay unchanged until the part is written.
+  std::optional<Part> shard(const Tensor& values, const std::vector<Strategy::StateTensor>& strategy);
 
-  // The strategy's state that is the same on all ranks.
-  NamedTensors shared();
-  // Rank 0 has the file (others: null) and gives everybody what is in it of that state, in the same size.
-  void scatter_shared(const SafetensorsFile* file);
-
-  // What each rank has for itself, on rank 0 (elsewhere empty), named rank0.parameters and so on: replicas that differ with their
-  // optimizers, and what the strategy keeps for each rank.
-  NamedTensors gather_own();
-  // The reverse, from rank 0's file (null: there is none that fits). False, and nothing done, if not all of it is there.
-  bool scatter_own(const SafetensorsFile* file);
+  // Every rank gets the optimizer's state of what it owns; where replicas were merged, the mean of theirs. What the checkpoint lacks (it
+  // was trained by another optimizer) begins anew. saved: rank 0's, elsewhere null.
+  void scatter_optimizer(const SavedShards* saved);
+  // The strategy's state that is the same on all ranks, as far as the checkpoint has it in the same size.
+  void scatter_shared(const SavedShards* saved);
+  // What each rank had for itself, to that rank. saved: of as many ranks and this strategy, else null. False, and nothing done, if not all
+  // of it is there, or there is no such state.
+  bool scatter_own(const SavedShards* saved);
 
  private:
+  // A state of this rank's own: of the parameters, or a tensor of the strategy.
+  struct Own {
+    std::string name;
+    Tensor tensor;
+    bool of_parameters;
+  };
   bool first() const { return comm_.rank() == 0; }
   bool sharded() const;
-  NamedTensors own();
+  std::vector<Range> everything() const { return {{0, replica_.model().parameters().values().count()}}; }
+  std::vector<Own> own();
+  bool read(const SavedShards& saved, const Own& own, int rank, std::vector<std::byte>& bytes) const;
+  std::vector<std::byte> moments(const SavedShards* saved, const std::string& name, const std::vector<Range>& ranges, DType type) const;
 
   Replica& replica_;
   Communicator& comm_;
 };
-
-// Adds to the optimizer's state the mean over the ranks of a file of theirs, for ranks that cannot each take up one.
-void add_mean_moments(const SafetensorsFile& file, int64_t ranks, const NamedTensors& optimizer);
 
 }  // namespace starling

@@ -2,69 +2,38 @@
 
 #include <algorithm>
 
+#include "base/sha256.h"
+#include "train/save_by_ranks.h"
+
 namespace starling {
 
 void RunCheckpoints::save() {
-  if (!run_.alone()) return save_together();
-  saved_ = run_.step();
-  if (run_.first()) save_alone();
-}
-
-void RunCheckpoints::save_together() {
-  run_.comm().note("checkpoint", run_.step());
-  RankState ranks(*run_.replica, run_.comm());
-  NamedTensors tensors = ranks.shared();
-  const NamedTensors of_ranks = ranks.gather_own();
-  if (run_.diverges()) {
-    const SwappedParameters merged(run_.model->parameters(), run_.deployed.get(*run_.replica, status_.final()));
-    if (run_.first()) write(tensors, of_ranks);
-  } else {
-    const NamedTensors optimizer = ranks.gather_optimizer();
-    tensors.insert(tensors.end(), optimizer.begin(), optimizer.end());
-    if (run_.first()) write(tensors, of_ranks);
-  }
-  saved_ = run_.step();
-  if (run_.comm().size() > 1) run_.wait_for_first();
-}
-
-// The servers' parameters, optimizer and progress.
-void RunCheckpoints::save_alone() {
-  NamedTensors tensors;
-  Tensor parameters;
-  for (const Strategy::StateTensor& t : run_.replica->strategy_state())
-    if (t.name == "parameters")
-      parameters = t.tensor;
-    else
-      tensors.emplace_back(t.name, t.tensor);
-  const SwappedParameters served(run_.model->parameters(), parameters);
-  write(tensors, {});
-}
-
-// Rank 0's files; the optimizer with what else is of no rank.
-void RunCheckpoints::write(const NamedTensors& optimizer, const NamedTensors& of_ranks) {
-  run_.directory->require_owned();
+  if (run_.first()) run_.directory->require_owned();
   const WallClock wall;
   const double start = wall.seconds();
-  const Tensor& average = run_.replica->average();
-  const SwappedParameters averaged(run_.model->parameters(), average);
+  run_.driver->for_checkpoint([&](Communicator& comm, const Tensor& own, const std::vector<Strategy::StateTensor>& strategy) {
+    const SwappedParameters averaged(run_.model->parameters(), run_.replica->average());
+    std::vector<Part> parts;
+    std::string mark;
+    if (run_.first()) parts = parts_of_first(), mark = sha256_hex(state().to_json());
+    RankState ranks(*run_.replica, run_.comm());
+    if (auto shard = ranks.shard(own, strategy)) parts.push_back(std::move(*shard));
+    CheckpointStore* checkpoints = run_.first() ? &run_.directory->checkpoints() : nullptr;
+    save_by_ranks(*run_.files, run_.config.train.output, checkpoints, run_.step(), parts, mark, comm);
+    if (checkpoints)
+      run_.progress.event({{"type", "checkpoint"},
+                           {"step", run_.step()},
+                           {"directory", checkpoints->directory(run_.step())},
+                           {"seconds", wall.seconds() - start}});
+  });
+  saved_ = run_.step();
+}
+
+std::vector<Part> RunCheckpoints::parts_of_first() const {
   std::vector<Part> parts =
       model_parts(*run_.model, run_.model->config(), *run_.vocabularies, search_options(run_.config.valid), run_.step());
-  std::vector<NamedBytes> tensors, ranks;
-  const auto named = [](const std::string& name, const Tensor& t) {
-    return NamedBytes{name, t.dtype() == DType::f64 ? "F64" : "F32", {t.count()}, {t.raw(), static_cast<size_t>(t.bytes())}};
-  };
-  for (const auto& [name, tensor] : of_ranks) ranks.push_back(named(name, tensor));
-  if (!ranks.empty()) parts.push_back(safetensors_part("ranks.safetensors", std::move(ranks)));
-  for (const auto& [name, tensor] : optimizer) tensors.push_back(named(name, tensor));
-  if (average) tensors.push_back(named("parameters", average));  // swapped: the raw values
-  parts.push_back(safetensors_part("training.safetensors", std::move(tensors)));
   parts.push_back(text_part("state.json", state().to_json()));
-  CheckpointStore& checkpoints = run_.directory->checkpoints();
-  checkpoints.save(run_.step(), parts);
-  run_.progress.event({{"type", "checkpoint"},
-                       {"step", run_.step()},
-                       {"directory", checkpoints.directory(run_.step())},
-                       {"seconds", wall.seconds() - start}});
+  return parts;
 }
 
 State RunCheckpoints::state() const {
@@ -88,10 +57,14 @@ State RunCheckpoints::state() const {
 }
 
 void RunCheckpoints::resume() {
-  NamedTensors optimizer;
+  std::optional<SavedShards> shards;
   std::string text;
   const Loaded* loaded = run_.directory && run_.directory->checkpoint() ? &*run_.directory->checkpoint() : nullptr;  // rank 0
-  if (loaded) text = run_.directory->state()->to_json(), optimizer = load(*loaded);
+  if (loaded) {
+    text = run_.directory->state()->to_json();
+    load(*loaded, shards.emplace(*run_.files, *loaded, run_.model->parameters()));
+  }
+  const SavedShards* saved = shards ? &*shards : nullptr;
   run_.wait_for_first();
   text = broadcast_text(run_.comm(), text);
   if (text.empty()) return;
@@ -101,58 +74,40 @@ void RunCheckpoints::resume() {
   restore(state);
   run_.replica->begin();
   RankState ranks(*run_.replica, run_.comm());
-  std::optional<SafetensorsFile> training, own;
-  if (run_.first()) training.emplace(*run_.files, loaded->path("training.safetensors"));
-  if (run_.first() && loaded->has("ranks.safetensors")) own.emplace(*run_.files, loaded->path("ranks.safetensors"));
-  const bool each_its_own = !run_.alone() && resume_own(ranks, own, state);
+  const bool own = resume_own(ranks, saved, state), merged = run_.replicas() == Replicas::merged;
   // Without the replicas that it belongs to, what the strategy was about to do is of no use.
-  if (each_its_own || run_.alone() || !run_.diverges()) ranks.scatter_shared(training ? &*training : nullptr);
-  if (!each_its_own || !run_.diverges()) {
-    if (own) add_mean_moments(*own, state.integer("ranks"), optimizer);
-    ranks.scatter_optimizer(optimizer);
-  }
+  if (own || !merged) ranks.scatter_shared(saved);
+  if (!own || !merged) ranks.scatter_optimizer(saved);
   if (run_.first()) run_.say(fmt::format("continuing after update {} from {}", run_.step(), loaded->directory));
 }
 
 // Each rank resumes from what it had for itself. False if there is no such thing, or the checkpoint is not of so many ranks and this
 // strategy; replicas that differed then all begin with the deployed parameters and the mean of the moments.
-bool RunCheckpoints::resume_own(RankState& ranks, const std::optional<SafetensorsFile>& file, const State& state) {
+bool RunCheckpoints::resume_own(RankState& ranks, const SavedShards* saved, const State& state) {
   const bool same =
       state.has("ranks") && state.integer("ranks") == run_.comm().size() && state.text("strategy") == run_.config.strategy.name;
-  if (ranks.scatter_own(file && same ? &*file : nullptr)) return true;
-  if (file && state.has("ranks"))
+  if (ranks.scatter_own(same ? saved : nullptr)) return true;
+  if (!saved || !state.has("ranks")) return false;
+  const bool replicas = saved->has("replica.parameters");
+  if (replicas || saved->has_own())
     run_.say(fmt::format("the checkpoint is of {} ranks with strategy {}{}", state.integer("ranks"), state.text("strategy"),
-                         file->find("rank0.parameters")
-                             ? ", whose replicas differed: all begin with its deployed model and the mean of its moments"
-                             : ": what each of them had for itself is dropped"));
+                         replicas ? ", whose replicas differed: all begin with its deployed model and the mean of its moments"
+                                  : ": what each of them had for itself is dropped"));
   return false;
 }
 
-// Rank 0: loads parameters and average, and returns the optimizer's state.
-NamedTensors RunCheckpoints::load(const Loaded& loaded) {
+// Rank 0: loads parameters and average.
+void RunCheckpoints::load(const Loaded& loaded, const SavedShards& saved) {
   ParameterStore& parameters = run_.model->parameters();
-  load_weights(*run_.files, loaded.path("model.safetensors"), parameters);
-  const SafetensorsFile training(*run_.files, loaded.path("training.safetensors"));
-  const auto restore = [&](const std::string& name, const Tensor& t) {
-    const NamedBytes& saved = training.at(name);
-    if (static_cast<int64_t>(saved.data.size()) != t.bytes())
-      throw DataError(fmt::format("{}: tensor {} has {} bytes instead of {}", training.path(), name, saved.data.size(), t.bytes()));
-    t.upload(std::as_bytes(saved.data));
-  };
-  NamedTensors optimizer;
-  for (const auto& [name, tensor] : run_.replica->optimizer().state()) {
-    optimizer.emplace_back(name, Tensor({parameters.values().count()}, tensor.dtype()));
-    if (training.find(name)) restore(name, optimizer.back().second);  // absent where train.optimizer was sgd: Adam begins anew
-  }
   const Tensor& average = run_.replica->average();
-  if (training.find("parameters")) {  // then the file of weights holds their moving average
-    if (average) average.copy_from(parameters.values());
-    restore("parameters", parameters.values());
-    parameters.changed();
-  } else if (average) {  // train.ema was turned on since: the average begins here
-    average.copy_from(parameters.values());
-  }
-  return optimizer;
+  load_weights(*run_.files, loaded.path("model.safetensors"), parameters);
+  if (average) average.copy_from(parameters.values());  // train.ema may have been turned on since: then the average begins here
+  if (!saved.has("parameters")) return;
+  const Range whole{0, parameters.values().count()};  // the file of weights holds their moving average
+  std::vector<std::byte> bytes(static_cast<size_t>(parameters.values().bytes()));
+  saved.require(saved.read("parameters", std::nullopt, {&whole, 1}, bytes), "parameters");
+  parameters.values().upload(bytes);
+  parameters.changed();
 }
 
 void RunCheckpoints::restore(const State& s) {

@@ -18,20 +18,18 @@ class RunCheckpoints {
 
   // Goes on from the checkpoint of the run directory, if there is one. Collective.
   void resume();
-  // Saves the run as it is. Collective, unless ranks go their own ways: then rank 0's alone.
+  // Saves the run as it is. Collective as RunDriver says.
   void save();
   // Whether the newest checkpoint is of this update and nothing has changed since.
   bool current() const { return saved_ == run_.step(); }
   void outdated() { saved_ = -1; }
 
  private:
-  void save_together();
-  void save_alone();
-  void write(const NamedTensors& optimizer, const NamedTensors& of_ranks);
+  std::vector<Part> parts_of_first() const;
   State state() const;
-  NamedTensors load(const Loaded& loaded);
+  void load(const Loaded& loaded, const SavedShards& saved);
   void restore(const State& state);
-  bool resume_own(RankState& ranks, const std::optional<SafetensorsFile>& file, const State& state);
+  bool resume_own(RankState& ranks, const SavedShards* saved, const State& state);
 
   RunParts& run_;
   RunStatus& status_;

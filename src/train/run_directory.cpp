@@ -191,8 +191,8 @@ void RunDirectory::require_same_run(int64_t batch_tokens, int64_t worker_batch_t
   const State& s = *state_;
   if (s.unsigned_integer("seed") != config_.train.seed)
     refuse(fmt::format("train.seed {}, not {}", s.unsigned_integer("seed"), config_.train.seed));
-  const bool worker_keeps =
-      config_.strategy.batch == BatchScope::per_worker && s.has("worker-batch-tokens") && s.integer("worker-batch-tokens") == worker_batch_tokens;
+  const bool worker_keeps = config_.strategy.batch == BatchScope::per_worker && s.has("worker-batch-tokens") &&
+                            s.integer("worker-batch-tokens") == worker_batch_tokens;
   if (s.integer("batch-tokens") != batch_tokens && !worker_keeps)
     refuse(fmt::format("a global batch of {} target tokens, not {}", s.integer("batch-tokens"), batch_tokens));
 }

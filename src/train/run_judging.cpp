@@ -25,38 +25,11 @@ void RunJudging::open() {
 
 void RunJudging::validate() {
   validated_ = run_.step();
-  if (!run_.alone())
-    validate_together();
-  else if (run_.first())
-    validate_alone();
-}
-
-void RunJudging::validate_together() {
-  run_.comm().note("validation", run_.step());
-  ParameterStore& parameters = run_.model->parameters();
-  Tensor average = run_.replica->average();
-  if (run_.comm().size() > 1 && run_.config.train.optimizer.ema > 0) {  // rank 0 keeps it
-    if (!run_.first()) average = Tensor(parameters.values().shape(), parameters.values().dtype());
-    run_.comm().broadcast(average, 0).wait(kPatience);
-  }
-  if (run_.diverges()) average = run_.deployed.get(*run_.replica, status_.final());
-  if (run_.replica->strategy().workers() < run_.comm().size()) {  // ranks that only serve know their own part, but translate a share too
-    run_.comm().broadcast(parameters.values(), 0).wait(kPatience);
-    parameters.changed();
-  }
-  const SwappedParameters averaged(parameters, average);
-  const Validator::Result result = validator_->run(*run_.model, run_.comm());
-  if (run_.first()) judge(result);
-  if (run_.comm().size() == 1) return;
-  run_.wait_for_first();
-  tell_early_stop();
-}
-
-void RunJudging::validate_alone() {
-  const Tensor& average = run_.replica->average();
-  const SwappedParameters served(run_.model->parameters(), average ? average : run_.replica->deployed(false));
-  const World self = make_local_world();
-  judge(validator_->run(*run_.model, *self.comm));
+  run_.driver->for_validation([&](Communicator& comm) {
+    const Validator::Result result = validator_->run(*run_.model, comm);
+    if (run_.first()) judge(result);
+  });
+  if (run_.driver->together()) tell_early_stop();
 }
 
 // Rank 0: is it the best so far, and has it been for too long?

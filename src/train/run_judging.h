@@ -21,7 +21,7 @@ class RunJudging {
   // Reads the validation text, once the vocabularies are there. What auto chose for Japanese stays for the whole run, also where MeCab
   // comes or goes.
   void open();
-  // Measures and judges the model as it would be deployed now. Collective, unless ranks go their own ways: then rank 0's alone.
+  // Measures and judges the model as it would be deployed now. Collective as RunDriver says.
   void validate();
 
   const Judge& judge() const { return judge_; }
@@ -31,8 +31,6 @@ class RunJudging {
   void restore(const State& state);
 
  private:
-  void validate_together();
-  void validate_alone();
   void judge(const Validator::Result& result);
   void restore_judge(const State& state);
   void tell_early_stop();

@@ -14,23 +14,9 @@
 #include "train/progress.h"
 #include "train/replica.h"
 #include "train/run_directory.h"
+#include "train/run_driver.h"
 
 namespace starling {
-
-// What replicas that differ validate and save; made once for an update.
-class Deployed {
- public:
-  // Collective.
-  const Tensor& get(Replica& replica, bool final) {
-    if (!tensor_ || final_ != final) tensor_ = replica.deployed(final), final_ = final;
-    return tensor_;
-  }
-  void forget() { tensor_ = {}; }
-
- private:
-  Tensor tensor_;
-  bool final_ = false;
-};
 
 struct RunParts {
   RunParts(const RunParts&) = delete;
@@ -51,7 +37,7 @@ struct RunParts {
   std::optional<BatchStream> stream;
   std::unique_ptr<Model> model;
   std::optional<Replica> replica;
-  Deployed deployed;
+  std::unique_ptr<RunDriver> driver;
   OptimizerOptions optimizer;  // with scaled rates, and the warm-up in updates
   int64_t batch_tokens = 0;    // of all workers together
   int64_t micro_tokens = 0, batches_per_epoch = 0;
@@ -62,10 +48,7 @@ struct RunParts {
   void wait_for_first() const { comm().barrier().wait(kPatience); }
   int ranks_here() const { return world.simulated ? comm().size() : world.local_size; }  // that share this host's memory
   int64_t step() const { return replica->steps(); }
-  // Ranks go their own ways: rank 0 validates and saves by itself, and others end the run.
-  bool alone() const { return replica->strategy().replicas() == Replicas::served; }
-  // Ranks have parameters and moments of their own.
-  bool diverges() const { return replica->strategy().replicas() != Replicas::equal; }
+  Replicas replicas() const { return replica->strategy().replicas(); }
   bool mixed() const { return config.train.objective == "mixed"; }
   int64_t worker_batch_tokens() const { return batch_tokens / replica->strategy().workers(); }
   // Of rank 0, in a new run with train.initial-model; else null.

@@ -132,7 +132,7 @@ void RunReports::report() {
 // One small gather: what each rank sent and how long it waited since the last report.
 void RunReports::report_communication() {
   Communicator& comm = run_.comm();
-  if (comm.size() == 1 || run_.alone()) return;
+  if (comm.size() == 1 || !run_.driver->together()) return;
   const Traffic now_sent = comm.traffic();
   const double span = std::max(run_.clock().seconds() - begun_, 1e-9);
   const Tensor all({2 * comm.size()}, DType::f64);
@@ -162,7 +162,7 @@ void RunReports::report_communication() {
   run_.say(text);
 }
 
-void RunReports::report_strategy() {
+void RunReports::end() {
   run_.comm().note("end", run_.step());
   run_.replica->leave();
   const Strategy::Report report = run_.replica->strategy().report();

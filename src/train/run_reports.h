@@ -26,8 +26,8 @@ class RunReports {
   void pause(double seconds) { paused_ += seconds; }
   // The line of the updates since the last report, and how ranks communicated, unless no sums have been exchanged since then. Collective.
   void report();
-  // Where ranks go their own ways: leaves the others, and says what the run was like.
-  void report_strategy();
+  // This rank makes no further update: it leaves the others, and rank 0 says what the strategy has to tell of the run.
+  void end();
 
  private:
   void announce_ranks(nlohmann::ordered_json& event);

@@ -14,11 +14,6 @@ bool RunStatus::limits_reached() const {
   return early_stopped || (epochs > 0 && run.stream->position().epoch >= epochs);
 }
 
-bool RunStatus::finished() const {
-  if (run.alone()) return over;  // the servers count
-  return run.step() >= run.config.train.max_steps || limits_reached() || over || (run.comm().size() == 1 && time_is_up());
-}
-
 std::string RunStatus::limit_reached(int64_t stalled) const {
   const TrainConfig& t = run.config.train;
   if (early_stopped) return fmt::format("early stopping: {} not better in {} validations", run.config.valid.deciding_metric(), stalled);
@@ -30,7 +25,7 @@ std::string RunStatus::limit_reached(int64_t stalled) const {
 
 double RunStatus::fraction(double counted) const {
   const TrainConfig& t = run.config.train;
-  double f = run.alone() ? counted : static_cast<double>(run.step()) / static_cast<double>(t.max_steps);
+  double f = run.driver->fraction(counted);
   const BatchPosition at = run.stream->position();
   if (t.max_epochs > 0)
     f = std::max(f, (static_cast<double>(at.epoch) +

@@ -24,13 +24,9 @@ struct RunStatus {
   bool time_is_up() const;
   // Limits that this rank knows of itself.
   bool limits_reached() const;
-  // No update is to be made any more, though none was forbidden by a signal.
-  bool finished() const;
-  // Whether replicas that differ deploy what they will at the end.
-  bool final() const { return !stopped && finished(); }
   // Which limit ended the run, in words; stalled: validations since the best one.
   std::string limit_reached(int64_t stalled) const;
-  // Of the whole run, 0 to 1; counted: as the strategy has it, where ranks go their own ways.
+  // Of the whole run, 0 to 1; counted: as in RunDriver.
   double fraction(double counted) const;
 };
 

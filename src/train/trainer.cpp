@@ -45,6 +45,7 @@ class Trainer {
  private:
   int run_to_the_end() {
     set_up(run_);
+    run_.driver = make_run_driver(run_, status_);
     judging_.open();
     plan_batches(run_);
     checkpoints_.resume();
@@ -55,8 +56,8 @@ class Trainer {
     }
     reports_.announce();
     // A signal that comes with the last update leaves this to the next start.
-    const bool owes_validation = !run_.alone() && validates() && run_.step() > 0 && judging_.validated() != run_.step();
-    if ((status_.finished() || status_.limits_reached()) && !owes_validation) {
+    const bool owes_validation = run_.driver->together() && validates() && run_.step() > 0 && judging_.validated() != run_.step();
+    if ((run_.driver->finished() || status_.limits_reached()) && !owes_validation) {
       run_.say(fmt::format("already done: {} in {}, {}; to go on, raise that limit", counted(run_.step(), "update"),
                            duration_text(status_.earlier_seconds), limit_reached()));
       return 0;
@@ -68,13 +69,13 @@ class Trainer {
     // What the initial model is worth: updates that only harm it must not become the best.
     if (!config_.train.initial_model.empty() && validates() && run_.step() == 0 && judging_.validated() < 0) validate();
     if (watch_.resumed) watch_.resumed(true);
-    while (!status_.finished() && !status_.stopped)
+    while (!run_.driver->finished() && !status_.stopped)
       if (update()) between_updates();
-    if (watch_.paused) watch_.paused(!run_.alone());
+    if (watch_.paused) watch_.paused(run_.driver->together());
     // A checkpoint tells what was validated.
     if (!status_.stopped && validates() && judging_.validated() != run_.step()) validate(), checkpoints_.outdated();
     if (!checkpoints_.current()) save();
-    if (run_.alone()) reports_.report_strategy();
+    reports_.end();
     return conclude();
   }
 
@@ -91,12 +92,12 @@ class Trainer {
     const bool judges = validates() && every(config_.valid.every);
     const bool compares = every(config_.strategy.check_every), saves = every(config_.checkpoint.every);
     if (!(reports || judges || compares || saves)) return;
-    if (watch_.paused) watch_.paused(!run_.alone());
+    if (watch_.paused) watch_.paused(run_.driver->together());
     if (reports) reports_.report();
     if (judges) validate();
     if (compares) compare_replicas();
     if (saves) save();
-    if (watch_.resumed) watch_.resumed(!run_.alone());
+    if (watch_.resumed) watch_.resumed(run_.driver->together());
   }
 
   void validate() {
@@ -127,7 +128,6 @@ class Trainer {
   // False if the strategy had no update to be made any more.
   bool update() {
     reports_.announce_sgd();
-    run_.deployed.forget();
     const int64_t before = run_.step();
     const BatchPosition position = run_.stream->position();
     run_.model->set_clip(state_clip(config_, before + 1));
@@ -142,12 +142,11 @@ class Trainer {
       if (own.target.count() > 0) parts = split(own, run_.micro_tokens);
     }
     // Ranks stop together: what one of them knows, all learn with the sums of this step.
-    const bool last = run_.first() && (status_.time_is_up() || (run_.alone() && status_.limits_reached()));
-    const StepResult result = run_.replica->step(parts, {stop_asked(), last}, refinement);
+    const StepResult result = run_.replica->step(parts, {stop_asked(), run_.driver->last_update()}, refinement);
     status_.stopped = result.totals.stop > 0, status_.over = result.totals.finished > 0;
     status_.epoch = batch.epoch + 1;
     reports_.add(result);
-    if (!run_.alone() || (run_.step() > before && rank < workers)) {
+    if (run_.driver->updated(before)) {
       int64_t own = 0;
       for (const Batch& part : parts) own += part.target.count();
       if (watch_.updated) watch_.updated(run_.step(), own, run_.replica->strategy().aside_bytes());
@@ -161,7 +160,7 @@ class Trainer {
   // Replicas must be equal bit for bit; a rank that computes wrongly shows here.
   void compare_replicas() {
     Communicator& comm = run_.comm();
-    if (comm.size() == 1 || run_.diverges()) return;
+    if (comm.size() == 1 || run_.replicas() != Replicas::equal) return;
     Sha256 hash;
     const Tensor& values = run_.model->parameters().values();
     // A rank that only serves has current values for its own part alone.

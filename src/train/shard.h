@@ -1,0 +1,78 @@
+// rank-R.safetensors: what one rank of a run keeps beside the model. A state that has an element for each parameter (moments, raw weights)
+// is saved by the parameters' names, "adam.m/encoder.0.norm.bias"; where a rank has only ranges of one, the file's "layout" says which. So
+// any other number of ranks, and any other division of the parameters among them, can read it.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/parameters.h"
+#include "base/checkpoint.h"
+#include "base/json.h"
+#include "base/range.h"
+
+namespace starling {
+
+class Shard {
+ public:
+  // The parameters must live as long as this.
+  explicit Shard(const ParameterStore& parameters) : parameters_(parameters) {}
+  // Elements `ranges` (ascending) of a flat state, one behind the other. Tensors must stay unchanged until the part is written.
+  void add(const std::string& state, const Tensor& elements, std::span<const Range> ranges);
+  // A tensor as it is.
+  void add(const std::string& name, const Tensor& tensor);
+  // The file; nothing if nothing was added.
+  std::optional<Part> part(int rank);
+
+ private:
+  void add(const std::string& name, std::vector<int64_t> shape, const Tensor& tensor);
+
+  const ParameterStore& parameters_;
+  std::vector<NamedBytes> tensors_;
+  std::deque<std::vector<std::byte>> downloaded_;  // of tensors that do not lie in the host's memory
+  nlohmann::json layout_ = nlohmann::json::object();
+};
+
+// The shards of a checkpoint, mapped; also training.safetensors and ranks.safetensors of older versions, which had the flat states.
+class SavedShards {
+ public:
+  // DataError for a layout that does not fit its tensors or the parameters.
+  SavedShards(FileSystem& files, const Loaded& checkpoint, const ParameterStore& parameters);
+
+  // Elements `ranges` of a flat state, one behind the other, from the shard of a rank (nothing: from those of all ranks together). False,
+  // with zeros in between, if not all of them are there in elements of this size; padding between parameters is zero.
+  bool read(const std::string& state, std::optional<int> rank, std::span<const Range> ranges, std::span<std::byte> to) const;
+  // Whether any shard has some of the state.
+  bool has(const std::string& state) const { return pieces_.contains(state); }
+  // A tensor as it was added; null if there is none of that name and size.
+  const NamedBytes* find(int rank, const std::string& name, int64_t bytes) const;
+  // Whether ranks have tensors that are not of the parameters: what a strategy keeps for each.
+  bool has_own() const;
+  int ranks() const { return ranks_; }  // that have shards
+  // DataError, naming the checkpoint, unless a state is whole.
+  void require(bool whole, const std::string& state) const;
+
+ private:
+  struct Piece {
+    int rank;
+    Range range;  // of the flat state
+    std::span<const std::byte> bytes;
+  };
+  void open(FileSystem& files, const std::string& path, int rank);
+  void open_older(FileSystem& files, const Loaded& checkpoint);
+  void add_older(int rank, const std::string& name, const NamedBytes& flat, const std::string& prefix);
+
+  const ParameterStore& parameters_;
+  const std::string directory_;
+  std::deque<SafetensorsFile> files_;
+  std::map<std::string, std::vector<Piece>> pieces_;
+  std::map<std::pair<int, std::string>, const NamedBytes*> whole_;
+  int ranks_ = 0;
+};
+
+}  // namespace starling
