@@ -63,7 +63,8 @@ std::string Judge::told() const {
   const Track& deciding = tracks_.front();
   const auto by = std::find_if(tracks_.begin(), tracks_.end(), [&](const Track& t) { return t.metric == best_by_; });
   const std::string why = by == tracks_.begin() ? ""
-                          : by == tracks_.end() ? ", the latest of equals"
+                          : best_by_.empty()    ? ", the latest of equals"
+                          : by == tracks_.end() ? fmt::format(", by {} among equals", best_by_)  // it is not measured any more
                                                 : fmt::format(", by {} {:.4g} among equals", by->metric, by->at_best);
   return fmt::format("best {} {:.4g} at update {}{}", deciding.metric, deciding.at_best, best_step_, why);
 }

@@ -129,6 +129,7 @@ TEST(Judge, TellsWhichMetricDecided) {
   EXPECT_EQ(judge.told(), "best bleu 0 at update 1");
   EXPECT_EQ(judge.judge(2, both(0, 8)).by, "cross-entropy");
   EXPECT_EQ(judge.told(), "best bleu 0 at update 2, by cross-entropy 8 among equals");
+  EXPECT_EQ(again(judge, Judge({"bleu"}, "bleu", 0)).told(), "best bleu 0 at update 2, by cross-entropy among equals");
   EXPECT_EQ(judge.judge(3, both(0, 8)).by, "");
   EXPECT_EQ(judge.told(), "best bleu 0 at update 3, the latest of equals");
   EXPECT_FALSE(judge.judge(4, both(0, 8.5)).best);
