@@ -181,7 +181,7 @@ StoreState TokenStore::look(FileSystem& files, const std::string& directory, con
 void TokenStore::require_own(FileSystem& files, const std::string& directory) {
   if (!files.exists(directory)) return;
   for (const std::string& name : files.list(directory))
-    if (!is_of_store(name))
+    if (!is_of_store(name) && !name.starts_with(".nfs"))  // NFS: a removed file that a process still has open
       throw ConfigError(
           fmt::format("{}: has {} in it, but this is where the tokens of the training text are kept; move that elsewhere, or choose "
                       "another train.output",

@@ -333,6 +333,8 @@ TEST_F(TokenStoreTest, SparesWhatIsNotItsOwn) {
     EXPECT_THAT(e.what(), HasSubstr("run/data: has notes in it, but this is where the tokens of the training text are kept"));
   }
   EXPECT_EQ(contents().size(), 5);
+  directory_.write("run/nfs/.nfs000000000a1b2c3d00000001", "a removed shard that another process still reads");
+  EXPECT_NO_THROW(TokenStore::require_own(*files_, directory_.path("run/nfs")));
   TokenStore::remove(*files_, directory_.path("run/data"));
   EXPECT_THAT(contents(), ElementsAre(std::pair<const std::string, std::string>("notes", "mine"),
                                       std::pair<const std::string, std::string>("train.0123456789abcdef.txt", "mine"),
