@@ -124,7 +124,7 @@ TEST(Training, LosesNothingAgainstOneWorker) {
       const TrainingTrace trace = train_together(run, world);
       ASSERT_EQ(trace.losses.size(), one.size());
       for (size_t i = 0; i < one.size(); ++i)
-        EXPECT_LT(std::abs(trace.losses[i] / one[i] - 1), 1e-9) << name << ", " << algorithm << ", step " << i;
+        EXPECT_LT(std::abs(trace.losses[i] / one[i] - 1), 1e-9) << name << ", " << static_cast<int>(algorithm) << ", step " << i;
     }
 }
 
