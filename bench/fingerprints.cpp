@@ -52,7 +52,7 @@ StrategyOptions strategy_of(const Case& c) {
   StrategyOptions o = strategy_preset(c.name == "alone" ? "all-reduce" : c.name.substr(0, c.name.find('/')));
   o.bucket_mib = 0.004;
   if (family_of(o) == Family::periodic) o.periodic.interval = 5;
-  o.periodic.synchronous_steps = std::min<int64_t>(o.periodic.synchronous_steps, 4);
+  o.synchronous_steps = std::min<int64_t>(o.synchronous_steps, 4);
   o.periodic.delay = std::min<int64_t>(o.periodic.delay, 2), o.periodic.fragments = std::min<int64_t>(o.periodic.fragments, 2);
   o.sparse.average_interval = std::min<int64_t>(o.sparse.average_interval, 5);
   o.compression.keep_warmup = std::min<int64_t>(o.compression.keep_warmup, 8);

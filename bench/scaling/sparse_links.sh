@@ -16,7 +16,7 @@ calc() { awk "BEGIN { printf \"%.${2:-4}f\", $1 }"; }
 
 common=(bench distributed --preset "$preset" --threads 1 --batches 2 --seconds 6 --format json)
 dense=(--strategy.name all-reduce)
-dropping=(--strategy.name gradient-dropping --strategy.keep-warmup 0)
+dropping=(--strategy.name gradient-dropping --strategy.compression.keep-warmup 0)
 partial=(--strategy.name sparse-local --strategy.synchronous-steps 0)
 
 mpirun --allow-run-as-root -n 2 --bind-to core "$starling" "${common[@]}" >"$out/loopback.json"

@@ -16,6 +16,9 @@ std::string number_text(T value) {
   return fmt::format("{}", value);
 }
 
+// Sections around it.
+size_t depth(const ConfigSection& section) { return static_cast<size_t>(std::count(section.name.begin(), section.name.end(), '.')); }
+
 bool plain(const std::string& text) {
   static const std::set<std::string> special = {"null", "Null", "NULL"};
   if (text.empty() || text[0] == '-' || special.contains(text)) return false;
@@ -70,25 +73,17 @@ struct ValueText {
   static std::string record(const std::vector<ConfigField>& fields) {
     std::string out;
     for (const auto& field : fields) {
-      const std::string text = std::visit(ValueText{field}, field.value);
+      const std::string text = value_text(field);
       if (!field.shorthand && text != "\"\"") out += fmt::format("\n{}{}: {}", out.empty() ? "    - " : "      ", field.key, text);
     }
     return out.empty() ? "\n    - {}" : out;
   }
 };
 
-std::string value_text(const ConfigField& field) { return std::visit(ValueText{field}, field.value); }
-
-bool is_default(const std::string& section, const ConfigField& field, std::span<const ConfigSection> defaults) {
-  const ConfigSection* found = find_section(defaults, section);
-  const ConfigField* other = found ? find_field(found->fields, field.key) : nullptr;
-  return other && value_text(*other) == value_text(field);
-}
-
-std::string written_field(const ConfigField& field, bool comments) {
-  const std::string value = value_text(field), comment = comments ? "  # " + field.help : "";
-  if (value.starts_with('\n')) return fmt::format("  {}:{}{}\n", field.key, comment, value);
-  return fmt::format("  {}: {}{}\n", field.key, value, comment);
+std::string written_field(const ConfigField& field, const std::string& indent, bool comments) {
+  const std::string value = value_text(field), comment = comments ? "  # " + described(field.help, field.needs) : "";
+  return fmt::format("{}{}:{}{}{}\n", indent, field.key, value.starts_with('\n') ? comment : "",
+                     value.starts_with('\n') ? value : " " + value, value.starts_with('\n') ? "" : comment);
 }
 
 // ---- help ----
@@ -140,24 +135,57 @@ std::string default_text(const ConfigField& field) {
 
 std::string field_help(const std::string& option, const ConfigField& field) {
   const std::string value = default_text(field);
-  return fmt::format("  --{:<32} {}\n  {:<34} {}{}\n", option, field.help, "", allowed_text(field),
+  return fmt::format("  --{:<32} {}\n  {:<34} {}{}\n", option, described(field.help, field.needs), "", allowed_text(field),
                      value.empty() ? "" : fmt::format(" (default {})", value));
 }
 
 }  // namespace
 
+std::string value_text(const ConfigField& field) { return std::visit(ValueText{field}, field.value); }
+
+bool is_default(const std::string& section, const ConfigField& field, std::span<const ConfigSection> defaults) {
+  const ConfigSection* found = find_section(defaults, section);
+  const ConfigField* other = found ? find_field(found->fields, field.key) : nullptr;
+  return other && value_text(*other) == value_text(field);
+}
+
 std::string write_config(std::span<const ConfigSection> sections, const WriteOptions& options) {
   std::string out;
+  std::vector<std::string> bodies;
   for (const auto& section : sections) {
-    std::string body;
-    for (const auto& field : section.fields) {
-      if (!field.shorthand && !is_default(section.name, field, options.defaults)) body += written_field(field, options.comments);
-    }
-    if (body.empty()) continue;
-    if (options.comments && !section.help.empty()) out += fmt::format("{}# {}\n", out.empty() ? "" : "\n", section.help);
-    out += section.name + ":\n" + body;
+    const std::string indent(2 * depth(section) + 2, ' ');
+    std::string& body = bodies.emplace_back();
+    for (const auto& field : section.fields)
+      if (!field.shorthand && !is_default(section.name, field, options.defaults)) body += written_field(field, indent, options.comments);
+  }
+  for (size_t i = 0; i < sections.size(); ++i) {
+    const ConfigSection& section = sections[i];
+    bool empty = bodies[i].empty();
+    for (size_t k = i + 1; k < sections.size() && sections[k].name.starts_with(section.name + "."); ++k) empty = empty && bodies[k].empty();
+    if (empty) continue;
+    const std::string indent(2 * depth(section), ' ');
+    if (options.comments && !section.help.empty())
+      out += fmt::format("{}{}# {}\n", out.empty() || !indent.empty() ? "" : "\n", indent, described(section.help, section.needs));
+    out += fmt::format("{}{}:\n{}", indent, section.name.substr(section.name.rfind('.') + 1), bodies[i]);
   }
   return out;
+}
+
+std::vector<std::string> config_lines(std::span<const ConfigSection> sections, std::span<const ConfigSection> defaults) {
+  std::vector<std::string> lines;
+  const auto add = [&](const std::string& prefix, const ConfigField& field) {
+    lines.push_back(fmt::format("{}.{}: {}", prefix, field.key, value_text(field)));
+  };
+  for (const auto& section : sections)
+    for (const auto& field : section.fields) {
+      if (field.shorthand || is_default(section.name, field, defaults)) continue;
+      const auto* list = std::get_if<RecordList>(&field.value);
+      if (!list || list->size() == 0) add(section.name, field);
+      for (size_t i = 0; list && i < list->size(); ++i)
+        for (const ConfigField& inner : list->fields(i))
+          if (!inner.shorthand && value_text(inner) != "\"\"") add(fmt::format("{}.{}.{}", section.name, field.key, i), inner);
+    }
+  return lines;
 }
 
 std::vector<std::string> config_names(std::span<const ConfigSection> sections) {
@@ -171,7 +199,7 @@ std::vector<std::string> config_names(std::span<const ConfigSection> sections) {
 std::string config_help(std::span<const ConfigSection> sections) {
   std::string out;
   for (const auto& section : sections) {
-    out += fmt::format("\n{}: {}\n", section.name, section.help);
+    out += fmt::format("\n{}: {}\n", section.name, described(section.help, section.needs));
     for (const auto& field : section.fields) out += field_help(section.name + "." + field.key, field);
   }
   return out;
@@ -180,9 +208,8 @@ std::string config_help(std::span<const ConfigSection> sections) {
 std::string config_help(std::span<const ConfigSection> sections, std::span<const KeyExample> keys) {
   std::string out;
   for (const auto& [name, example] : keys) {
-    const size_t dot = name.find('.');
-    const ConfigSection* section = find_section(sections, name.substr(0, dot));
-    const ConfigField* field = section ? find_field(section->fields, name.substr(dot + 1)) : nullptr;
+    const auto [section, key] = section_of(sections, std::string(name));
+    const ConfigField* field = section ? find_field(section->fields, key) : nullptr;
     CHECK(field, "there is no key {}", name);
     out += field_help(fmt::format("{} {}", name, example), *field);
   }
@@ -192,11 +219,12 @@ std::string config_help(std::span<const ConfigSection> sections, std::span<const
 std::string config_markdown(std::span<const ConfigSection> sections) {
   std::string out;
   for (const auto& section : sections) {
-    out += fmt::format("## {}\n\n{}.\n\n| Key | Default | Allowed | Meaning |\n|---|---|---|---|\n", section.name, section.help);
+    out += fmt::format("## {}\n\n{}.\n\n| Key | Default | Allowed | Meaning |\n|---|---|---|---|\n", section.name,
+                       described(section.help, section.needs));
     for (const auto& field : section.fields) {
       const std::string value = default_text(field);
       out += fmt::format("| `{}` | {} | {} | {} |\n", field.key, value.empty() ? "" : "`" + value + "`", allowed_text(field),
-                         table_cell(field.help));
+                         table_cell(described(field.help, field.needs)));
     }
     out += "\n";
   }

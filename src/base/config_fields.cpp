@@ -33,9 +33,17 @@ const ConfigSection* find_section(std::span<const ConfigSection> sections, std::
   return nullptr;
 }
 
+std::pair<const ConfigSection*, std::string> section_of(std::span<const ConfigSection> sections, const std::string& name) {
+  const ConfigSection* found = nullptr;
+  for (const auto& section : sections)
+    if (name.starts_with(section.name + ".") && (!found || section.name.size() > found->name.size())) found = &section;
+  return {found, found ? name.substr(found->name.size() + 1) : name};
+}
+
 std::vector<std::string> names_of(std::span<const ConfigSection> sections) {
   std::vector<std::string> names;
-  for (const auto& section : sections) names.push_back(section.name);
+  for (const auto& section : sections)
+    if (section.name.find('.') == std::string::npos) names.push_back(section.name);
   return names;
 }
 

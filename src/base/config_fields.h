@@ -25,6 +25,18 @@ std::vector<std::string> names_of(std::span<const ConfigSection> sections);
 const ConfigField* find_field(const std::vector<ConfigField>& fields, std::string_view key);  // null: none
 const ConfigSection* find_section(std::span<const ConfigSection> sections, std::string_view name);
 
+// The section that a name like "section.section.key" or "section.list.0.key" is of, and the rest of it; null: none has such a name.
+std::pair<const ConfigSection*, std::string> section_of(std::span<const ConfigSection> sections, const std::string& name);
+
+// The value as YAML.
+std::string value_text(const ConfigField& field);
+// Whether the defaults have such a field with this value.
+bool is_default(const std::string& section, const ConfigField& field, std::span<const ConfigSection> defaults);
+// "strategy.name bmuf, diloco or streaming".
+std::string need_text(const ConfigNeed& need);
+// The help, and what is needed.
+std::string described(const std::string& help, const std::vector<ConfigNeed>& needs);
+
 // The offset of the first byte that is NUL or not UTF-8; npos if there is none.
 size_t first_bad_byte(std::string_view text);
 

@@ -52,10 +52,15 @@ class Reader {
       fail(key, fmt::format("there is no section {}{} The sections are {}", in_quotes(name), hint.empty() ? "." : hint,
                             joined(names_of(sections_))));
     }
+    section(key, body, *found);
+  }
+
+  void section(const YAML::Node& key, const YAML::Node& body, const ConfigSection& found) const {
     if (body.IsNull()) return;
     if (!body.IsMap())
-      fail(key, fmt::format("the section {} must hold 'key: value' lines, indented by two blanks{}", in_quotes(name), advice_on(name)));
-    map(body, name, found->fields);
+      fail(key, fmt::format("the section {} must hold 'key: value' lines, indented by two blanks{}", in_quotes(found.name),
+                            advice_on(found.name)));
+    map(body, found.name, found.fields);
   }
 
   void map(const YAML::Node& body, const std::string& prefix, const std::vector<ConfigField>& fields) const {
@@ -64,8 +69,18 @@ class Reader {
       const std::string key = key_text(entry.first, seen);
       const ConfigField* field = find_field(fields, key);
       if (!field && foreign(entry.first, key, entry.second, fields)) continue;
+      std::string name = prefix + "." + key;
+      if (const ConfigSection* inner = find_section(sections_, name)) {
+        section(entry.first, entry.second, *inner);
+        continue;
+      }
+      if (!field && advice_.moved_keys) {
+        if (const std::string moved = moved_name(name, config_names(sections_)); !moved.empty()) name = moved;
+        const auto [place, own] = section_of(sections_, name);
+        field = place ? find_field(place->fields, own) : nullptr;
+      }
       if (!field) unknown_key(entry.first, prefix, key, fields);
-      value({where(entry.first), prefix + "." + key, *field, advice_}, entry.second);
+      value({where(entry.first), name, *field, advice_}, entry.second);
     }
   }
 
@@ -94,14 +109,17 @@ class Reader {
 
   [[noreturn]] void unknown_key(const YAML::Node& node, const std::string& prefix, const std::string& key,
                                 const std::vector<ConfigField>& fields) const {
-    std::vector<std::string> here;
-    for (const std::string& other : keys_of(fields)) here.push_back(prefix + "." + other);
-    std::string hint = advice_on(prefix + "." + key, here);
+    std::vector<std::string> keys = keys_of(fields), here;
+    for (const auto& section : sections_)
+      if (section.name.starts_with(prefix + ".")) keys.push_back(section.name.substr(prefix.size() + 1));
+    for (const std::string& other : keys) here.push_back(prefix + "." + other);
+    std::string hint = moved_hint(prefix + "." + key, config_names(sections_));
+    if (hint.empty()) hint = advice_on(prefix + "." + key, here);
     if (key.find_first_not_of("0123456789") == key.npos)
       hint = "; within braces a comma ends the value: write 0.5 with a point, 25000 without separators";
-    if (hint.empty()) hint = did_you_mean(key, keys_of(fields));
+    if (hint.empty()) hint = did_you_mean(key, keys);
     if (hint.empty()) hint = did_you_mean(key, config_names(sections_));
-    if (hint.empty()) hint = fmt::format("; remove it, or use one of {}", joined(keys_of(fields)));
+    if (hint.empty()) hint = fmt::format("; remove it, or use one of {}", joined(keys));
     fail(node, fmt::format("there is no key {} in {}{}", in_quotes(key), prefix, hint));
   }
 
@@ -226,15 +244,16 @@ void ConfigDocument::read(std::span<const ConfigSection> sections, const ConfigA
 void apply_override(std::span<const ConfigSection> sections, const std::string& name, const std::string& text, const ConfigAdvice& advice) {
   const std::string place = "command line";
   const auto unknown = [&](const std::vector<std::string>& candidates) {
-    std::string hint = advice.key ? advice.key(name, candidates) : "";
+    std::string hint = moved_hint(name, candidates);
+    if (hint.empty() && advice.key) hint = advice.key(name, candidates);
     if (hint.empty()) hint = did_you_mean(name, candidates);
     throw ConfigError(
         fmt::format("{}: there is no key {}{}", place, in_quotes(name), hint.empty() ? "; 'starling train --help' lists all keys" : hint));
   };
-  const size_t dot = name.find('.'), next = dot == std::string::npos ? dot : name.find('.', dot + 1);
-  const ConfigSection* section = find_section(sections, name.substr(0, dot));
-  if (!section || dot == std::string::npos) unknown(config_names(sections));
-  const ConfigField* field = find_field(section->fields, name.substr(dot + 1, next == std::string::npos ? next : next - dot - 1));
+  const auto [section, rest] = section_of(sections, name);
+  if (!section) unknown(config_names(sections));
+  const size_t dot = rest.find('.'), next = dot == std::string::npos ? dot : name.size() - rest.size() + dot;
+  const ConfigField* field = find_field(section->fields, rest.substr(0, dot));
   if (!field) unknown(config_names(sections));
   if (next == std::string::npos) return assign_text({place, name, *field, advice}, text);
 

@@ -107,6 +107,24 @@ std::vector<std::string> nearest(std::string_view name, const std::vector<std::s
   return {};
 }
 
+std::string moved_name(std::string_view name, const std::vector<std::string>& candidates) {
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return "";
+  const std::string_view section = name.substr(0, dot + 1), key = name.substr(dot);
+  std::string found;
+  for (const std::string& c : candidates) {
+    if (!c.starts_with(section) || !c.ends_with(key) || c.size() <= name.size()) continue;
+    if (!found.empty()) return "";
+    found = c;
+  }
+  return found;
+}
+
+std::string moved_hint(std::string_view name, const std::vector<std::string>& candidates) {
+  const std::string moved = moved_name(name, candidates);
+  return moved.empty() ? "" : fmt::format("; {} is now {}", name, moved);
+}
+
 std::string closest(std::string_view name, const std::vector<std::string>& candidates) {
   const std::vector<std::string> all = nearest(name, candidates);
   return all.empty() ? "" : all.front();

@@ -16,6 +16,11 @@ std::string folded_name(std::string_view name);
 // Empty if none is near: a wrong suggestion is worse than none.
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& candidates);
 
+// The one candidate that has the key of `name` in a section within its section: "a.b.key" of "a.key"; "" if there is none, or several.
+std::string moved_name(std::string_view name, const std::vector<std::string>& candidates);
+// "; a.key is now a.b.key", or "".
+std::string moved_hint(std::string_view name, const std::vector<std::string>& candidates);
+
 // The first of them, or "".
 std::string closest(std::string_view name, const std::vector<std::string>& candidates);
 

@@ -57,6 +57,8 @@ void unknown_argument(const CLI::App& app, const std::string& argument) {
   if (argument.starts_with('-')) {
     const std::string name = argument.substr(0, argument.find('='));
     const std::vector<std::string> known = option_names(app);
+    if (const std::string moved = moved_hint(name, known); !moved.empty())
+      throw ConfigError(fmt::format("there is no option {}{}", in_quotes(name), moved));
     if (const std::string advice = peer_name_advice(name, known); !advice.empty())
       throw ConfigError(fmt::format("there is no option {}{}", in_quotes(name), advice));
     const std::string hint = did_you_mean(name, known);

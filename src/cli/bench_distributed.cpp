@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<ConfigSection> sections_of(StrategyOptions& strategy) { return {config_section("strategy", "Several workers", strategy)}; }
+std::vector<ConfigSection> sections_of(StrategyOptions& strategy) { return config_sections("strategy", "Several workers", strategy); }
 
 Json to_json(const BenchDistributedResult& r, bool simulated) {
   return {{"simulated", simulated},

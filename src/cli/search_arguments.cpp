@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/config.h"
 #include "cli/help.h"
 
 namespace starling {
@@ -16,35 +19,29 @@ CLI::Validator real_range(double low, double high) {
           "FLOAT in " + range};
 }
 
-void add_search_options(CLI::App& verb, SearchArguments& a, bool penalties) {
-  verb.add_option("--beam", a.beam, "beam width; default: the model's")->check(CLI::Range(1, 1024));
-  if (penalties) {
-    verb.add_option("--length-penalty", a.length_penalty, "alpha of ((5+|Y|)/6)^alpha; default: the model's")->check(real_range(0, 10));
-    verb.add_option("--coverage-penalty", a.coverage_penalty,
-                    "beta of what source tokens with less than 1 of attention in all cost; 0 = off; default: the model's")
-        ->check(real_range(0, 10))
-        ->group(kFurtherGroup);
+void SearchArguments::add_to(CLI::App& verb, bool penalties) {
+  SearchOptions defaults;
+  for (const ConfigField& field : config_section("decode", "", defaults).fields) {
+    if (!penalties && field.key.ends_with("-penalty")) continue;
+    CLI::Option* option = verb.add_option("--" + field.key, field.help + "; default: the model's")->take_last();
+    if (const auto* whole = std::get_if<Ranged<int64_t>>(&field.value))
+      option->type_name("INT")->check(CLI::Range(whole->minimum, whole->maximum));
+    else if (const auto* real = std::get_if<Ranged<double>>(&field.value))
+      option->type_name("FLOAT")->check(real_range(real->minimum, real->maximum));
+    if (field.key != "beam" && field.key != "length-penalty") option->group(kFurtherGroup);
+    options_.emplace_back(field.key, option);
   }
-  verb.add_option("--prune-threshold", a.prune_threshold,
-                  "hypotheses so many nats below the best are given up; 0 = never; default: the model's")
-      ->check(real_range(0, 1000))
-      ->group(kFurtherGroup);
-  verb.add_option("--max-length-factor", a.max_length_factor, "at most factor * source tokens + offset; default: the model's")
-      ->check(real_range(0, 100))
-      ->group(kFurtherGroup);
-  verb.add_option("--max-length-offset", a.max_length_offset, "the offset, tokens; default: the model's")
-      ->check(CLI::Range(1, 100000))
-      ->group(kFurtherGroup);
 }
 
-SearchOptions apply_search_arguments(SearchOptions o, const SearchArguments& a) {
-  if (a.beam > 0) o.beam = a.beam;
-  if (a.length_penalty >= 0) o.length_penalty = a.length_penalty;
-  if (a.coverage_penalty >= 0) o.coverage_penalty = a.coverage_penalty;
-  if (a.prune_threshold >= 0) o.prune_threshold = a.prune_threshold;
-  if (a.max_length_factor >= 0) o.max_length_factor = a.max_length_factor;
-  if (a.max_length_offset >= 0) o.max_length_offset = a.max_length_offset;
-  return o;
+bool SearchArguments::given(const std::string& key) const {
+  return std::any_of(options_.begin(), options_.end(), [&](const auto& o) { return o.first == key && o.second->count() > 0; });
+}
+
+SearchOptions SearchArguments::apply(SearchOptions options) const {
+  const std::vector<ConfigSection> sections{config_section("decode", "", options)};
+  for (const auto& [key, option] : options_)
+    if (option->count() > 0) apply_override(sections, "decode." + key, option->results().back());
+  return options;
 }
 
 }  // namespace starling

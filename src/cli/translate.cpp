@@ -127,8 +127,8 @@ void run_translate(const TranslateArguments& a) {
   refuse_own_inputs(a, output.written_path(), "");
   const LoadedModel loaded = load_model(*files, a.model, a.precision, a.threads);
   refuse_own_inputs(a, output.written_path(), loaded.description.directory);
-  SearchOptions search = apply_search_arguments(loaded.description.search, a.search);
-  if (a.n_best > search.beam && a.search.beam == 0) search.beam = a.n_best;
+  SearchOptions search = a.search.apply(loaded.description.search);
+  if (a.n_best > search.beam && !a.search.given("beam")) search.beam = a.n_best;
   if (a.n_best > search.beam)
     throw ConfigError(fmt::format("--n-best {} is more than the beam of {}; raise --beam", a.n_best, search.beam));
   search.n_best = a.n_best;
@@ -168,7 +168,7 @@ void add_translate(CLI::App& app) {
       ->capture_default_str();
   sub->add_option("-o,--output", a->output, "where translations go; - = standard output; a file is FILE.partial until it is complete")
       ->capture_default_str();
-  add_search_options(*sub, a->search, true);
+  a->search.add_to(*sub, true);
   sub->add_option("--n-best", a->n_best,
                   "translations a sentence (fewer where pruned); above 1 lines are: number ||| text ||| log-probability ||| score")
       ->check(CLI::Range(1, 1024))

@@ -135,7 +135,7 @@ void run_tune_search(TuneArguments& a) {
   const std::string doubt = doubt_about_sides(*loaded.model, d.vocabularies, a.source, a.target, text.sources, text.references);
   if (!doubt.empty()) fmt::print(stderr, "starling: warning: {}\n", doubt);
 
-  SearchOptions search = apply_search_arguments(d.search, a.search);
+  SearchOptions search = a.search.apply(d.search);
   Translator translator(*loaded.model, d.vocabularies, search, a.batch_sentences, a.max_source_tokens);
   std::vector<SearchTrial> trials;
   {
@@ -175,7 +175,7 @@ void add_tune_search(CLI::App& app) {
     sub->add_option(name, *values, help)->delimiter(',')->allow_extra_args(false)->check(real_range(0, 10))->capture_default_str();
   sub->add_option("--metric", a->tune.metric, "what is best: bleu or chrf")->check(CLI::IsMember({"bleu", "chrf"}))->capture_default_str();
   add_tokenize_option(*sub, a->tokenize);
-  add_search_options(*sub, a->search, false);
+  a->search.add_to(*sub, false);
   sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")
       ->check(CLI::Range(1, 8192))
       ->capture_default_str();

@@ -26,6 +26,19 @@ struct SearchOptions {
   bool fixed_length = false;  // never end before the limit: for benchmarks of speed
 };
 
+template <class Visitor>
+void visit(Visitor& v, SearchOptions& c) {
+  v.field("beam", c.beam, "beam width", 1, 1024);
+  v.field("length-penalty", c.length_penalty,
+          "alpha of ((5+|Y|)/6)^alpha, which a hypothesis' log-probability is divided by; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
+  v.field("coverage-penalty", c.coverage_penalty,
+          "beta of what source tokens with less than 1 of attention in all cost a hypothesis; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
+  v.field("prune-threshold", c.prune_threshold, "hypotheses so many nats below the best are given up; 0 = never (presets gnmt...: 3)", 0.0,
+          1000.0);
+  v.field("max-length-factor", c.max_length_factor, "a translation has at most factor * source tokens + offset tokens", 0.0, 100.0);
+  v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
+}
+
 // The published search of a model's family, by its preset: GNMT's alpha 0.2, beta 0.2, threshold 3 (Wu et al. 2016, section 7), else the
 // Transformer's alpha 0.6 without the others (Vaswani et al. 2017, section 6.1). The rest is as above.
 SearchOptions search_defaults(const std::string& preset);

@@ -14,17 +14,6 @@
 
 namespace starling {
 
-template <class Visitor>
-void visit(Visitor& v, SearchOptions& c) {
-  v.field("beam", c.beam, "beam width", 1, 1024);
-  v.field("length-penalty", c.length_penalty, "alpha of ((5+|Y|)/6)^alpha, which log-probabilities are divided by; 0 = off", 0.0, 10.0);
-  v.field("coverage-penalty", c.coverage_penalty, "beta of what source tokens with less than 1 of attention in all cost; 0 = off", 0.0,
-          10.0);
-  v.field("prune-threshold", c.prune_threshold, "hypotheses so many nats below the best are given up; 0 = never", 0.0, 1000.0);
-  v.field("max-length-factor", c.max_length_factor, "a translation has at most factor * source tokens + offset tokens", 0.0, 100.0);
-  v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
-}
-
 // The two vocabularies; target is source when they are joint.
 class Vocabularies {
  public:

@@ -27,10 +27,14 @@ ModelConfig model_preset(const std::string& name) {
     if (name == "gnmt") c.init_bound = 0.04;  // the paper's
     return c;
   }
-  throw ConfigError(
-      fmt::format("model.preset: there is no preset '{}'; choose transformer-base, transformer-big, transformer-small, transformer-tiny, "
-                  "gnmt, gnmt-4 or gnmt-small",
-                  name));
+  throw ConfigError(fmt::format("model.preset: there is no preset '{}'; choose {}, {}", name,
+                                fmt::join(model_presets(Architecture::transformer), ", "),
+                                fmt::join(model_presets(Architecture::gnmt), ", ")));
+}
+
+std::vector<std::string> model_presets(Architecture architecture) {
+  if (architecture == Architecture::gnmt) return {"gnmt", "gnmt-4", "gnmt-small"};
+  return {"transformer-base", "transformer-big", "transformer-small", "transformer-tiny"};
 }
 
 Architecture architecture_of(const std::string& preset) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace starling {
 
@@ -29,34 +30,44 @@ struct ModelConfig {
 // The preset's dimensions; ConfigError naming the presets when there is none of that name.
 ModelConfig model_preset(const std::string& name);
 
-// What the models of a preset are: other layers, keys and search. ConfigError when there is no model of that name.
+// Names of presets.
 enum class Architecture : uint8_t { transformer, gnmt };
+std::vector<std::string> model_presets(Architecture architecture);
+
+// What the models of a preset are: other layers, keys and search. ConfigError when there is no model of that name.
 Architecture architecture_of(const std::string& preset);
 
 // One visitor call per key: v.field(key, value, help, minimum, maximum) or v.choice(key, value, {allowed...}, help).
 template <class Visitor>
 void visit(Visitor& v, ModelConfig& c) {
+  const char* preset = "model.preset";
+  const auto transformers = model_presets(Architecture::transformer), recurrent = model_presets(Architecture::gnmt);
   v.field("encoder-layers", c.encoder_layers, "encoder layers", 1, 1000);
   v.field("decoder-layers", c.decoder_layers, "decoder layers", 1, 1000);
   v.field("width", c.width, "model width D; a multiple of heads", 8, 65536);
-  v.field("feed-forward", c.feed_forward, "width F of the feed-forward layers", 8, 1 << 20);
-  v.field("heads", c.heads, "attention heads H", 1, 1024);
-  v.choice("norm", c.norm, {"pre", "post"}, "layer normalisation before or after each sub-layer");
+  v.field("feed-forward", c.feed_forward, "width F of the feed-forward layers", 8, 1 << 20).needs(preset, transformers);
+  v.field("heads", c.heads, "attention heads H", 1, 1024).needs(preset, transformers);
+  v.choice("norm", c.norm, {"pre", "post"}, "layer normalisation before or after each sub-layer").needs(preset, transformers);
   v.choice("tied-embeddings", c.tied_embeddings, {"none", "decoder", "all"},
            "share the output projection with the target embedding (decoder) and the source embedding too (all; needs a joint vocabulary)");
   v.field("dropout", c.dropout, "dropout on embeddings and residual branches, probability", 0.0, 0.99);
-  v.field("attention-dropout", c.attention_dropout, "dropout on attention weights, probability", 0.0, 0.99);
+  v.field("attention-dropout", c.attention_dropout, "dropout on attention weights, probability", 0.0, 0.99).needs(preset, transformers);
   v.choice("attention", c.attention, {"additive", "normalized", "dot"},
-           "gnmt: how queries and keys are compared; normalized = additive with a normalised vector and a learnt scale");
+           "how queries and keys are compared; normalized = additive with a normalised vector and a learnt scale")
+      .needs(preset, recurrent);
   v.choice("attention-query", c.attention_query, {"current", "previous"},
-           "gnmt: whose output of the bottom decoder layer asks, this step's or, as in the paper, the step before's");
+           "whose output of the bottom decoder layer asks, this step's or, as in the paper, the step before's")
+      .needs(preset, recurrent);
   v.choice("readout", c.readout, {"state", "context"},
-           "gnmt: what the softmax reads: the top layer, or a linear layer over it and the attention's context, which aligns sooner on "
-           "little data");
-  v.field("tanh-output", c.tanh_output, "gnmt: an LSTM's output is o * tanh(c); false = o * c");
-  v.field("init-bound", c.init_bound, "gnmt: initial weights are uniform between minus and plus this", 1e-6, 10.0);
-  v.field("clip", c.clip, "gnmt: bound of cells and residual streams at the end of training, for 8-bit inference; 0 = none", 0.0, 1000.0);
-  v.field("feed-forward-dropout", c.feed_forward_dropout, "dropout inside the feed-forward layers, probability", 0.0, 0.99);
+           "what the softmax reads: the top layer, or a linear layer over it and the attention's context, which aligns sooner on "
+           "little data")
+      .needs(preset, recurrent);
+  v.field("tanh-output", c.tanh_output, "an LSTM's output is o * tanh(c); false = o * c").needs(preset, recurrent);
+  v.field("init-bound", c.init_bound, "initial weights are uniform between minus and plus this", 1e-6, 10.0).needs(preset, recurrent);
+  v.field("clip", c.clip, "bound of cells and residual streams at the end of training, for 8-bit inference; 0 = none", 0.0, 1000.0)
+      .needs(preset, recurrent);
+  v.field("feed-forward-dropout", c.feed_forward_dropout, "dropout inside the feed-forward layers, probability", 0.0, 0.99)
+      .needs(preset, transformers);
 }
 
 }  // namespace starling

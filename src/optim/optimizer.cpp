@@ -7,14 +7,14 @@ namespace starling {
 
 Optimizer::Optimizer(Backend& backend, const OptimizerOptions& options, std::vector<Range> owned)
     : backend_(backend), options_(options), owned_(std::move(owned)) {
-  if (options_.optimizer == "sgd") return;
-  if (options_.optimizer != "adagrad") first_ = Tensor({total(owned_)}, backend.parameter(), backend.memory());
+  if (options_.optimizer == OptimizerKind::sgd) return;
+  if (options_.optimizer != OptimizerKind::adagrad) first_ = Tensor({total(owned_)}, backend.parameter(), backend.memory());
   second_ = Tensor({total(owned_)}, backend.parameter(), backend.memory());
 }
 
 std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
-  if (options_.optimizer == "sgd") return {};
-  if (options_.optimizer == "adagrad") return {{"adagrad.v", second_}};
+  if (options_.optimizer == OptimizerKind::sgd) return {};
+  if (options_.optimizer == OptimizerKind::adagrad) return {{"adagrad.v", second_}};
   return {{"adam.m", first_}, {"adam.v", second_}};
 }
 
@@ -26,7 +26,7 @@ void Optimizer::reset_moments() {
 
 double Optimizer::elements_moved() const {
   if (is_sgd(options_, of_the_run_ + 1)) return 3;
-  return options_.optimizer == "adagrad" ? 5 : 7;
+  return options_.optimizer == OptimizerKind::adagrad ? 5 : 7;
 }
 
 void Optimizer::update(const Tensor& values, const Tensor& gradients, int64_t begin, int64_t end, double gradient_scale, double rate) {
@@ -44,14 +44,14 @@ void Optimizer::update_part(const Tensor& values, const Tensor& gradients, int64
   at += begin - range->begin;
   const Shape shape{end - begin};
   if (is_sgd(options_, of_the_run_)) return backend_.sgd(values, gradients, {rate, options_.weight_decay, gradient_scale});
-  if (options_.optimizer == "adagrad")
+  if (options_.optimizer == OptimizerKind::adagrad)
     return backend_.adagrad(values, gradients, second_.slice(at, shape), {rate, options_.epsilon, options_.weight_decay, gradient_scale});
   backend_.adam(values, gradients, first_.slice(at, shape), second_.slice(at, shape),
-                {rate, options_.beta1, options_.beta2, options_.epsilon, options_.weight_decay, options_.optimizer == "adamw",
+                {rate, options_.beta1, options_.beta2, options_.epsilon, options_.weight_decay, options_.optimizer == OptimizerKind::adamw,
                  gradient_scale, updates_ - moments_since_});
 }
 
-bool is_sgd(const OptimizerOptions& o, int64_t step) { return o.optimizer == "sgd" || (o.sgd_after > 0 && step > o.sgd_after); }
+bool is_sgd(const OptimizerOptions& o, int64_t step) { return o.optimizer == OptimizerKind::sgd || (o.sgd_after > 0 && step > o.sgd_after); }
 
 double clip_norm(const OptimizerOptions& o, int64_t step) { return o.sgd_after > 0 && step > o.sgd_after ? o.sgd_clip_norm : o.clip_norm; }
 
@@ -70,9 +70,9 @@ double learning_rate(const OptimizerOptions& o, int64_t step, int64_t max_steps)
   if (o.sgd_after > 0 && step > o.sgd_after) return rate_after_adam(o, step - o.sgd_after - 1);
   const double t = static_cast<double>(std::max<int64_t>(step, 1)), warmup = static_cast<double>(o.warmup);
   if (t < warmup) return o.learning_rate * t / warmup;
-  if (o.schedule == "constant") return o.learning_rate;
-  if (o.schedule == "inverse-sqrt") return o.learning_rate * std::sqrt(std::max(warmup, 1.0) / t);
-  if (o.schedule == "step")
+  if (o.schedule == RateSchedule::constant) return o.learning_rate;
+  if (o.schedule == RateSchedule::inverse_sqrt) return o.learning_rate * std::sqrt(std::max(warmup, 1.0) / t);
+  if (o.schedule == RateSchedule::step)
     return o.learning_rate * std::pow(o.decay_factor, std::floor((t - warmup) / static_cast<double>(o.decay_every)));
   const double span = std::max(1.0, static_cast<double>(max_steps) - warmup), done = std::min(1.0, (t - warmup) / span);
   const double cosine = 0.5 * (1 + std::cos(3.141592653589793 * done));

@@ -345,7 +345,7 @@ std::unique_ptr<Strategy> make_asynchronous(const StrategyOptions& o, const Para
   const AsynchronousOptions& a = o.asynchronous;
   if (a.wait_for_step && a.sum_pushes > workers)
     throw ConfigError(
-        fmt::format("strategy.sum-pushes {} is more than the {} workers, which with wait-for-step would all wait; lower it, or "
+        fmt::format("strategy.asynchronous.sum-pushes {} is more than the {} workers, which with wait-for-step would all wait; lower it, or "
                     "set it to 0 for one push of each",
                     a.sum_pushes, workers));
   return std::make_unique<Asynchronous>(o, parameters, rank, workers, static_cast<int>(servers));

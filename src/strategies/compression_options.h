@@ -26,31 +26,34 @@ struct CompressionOptions {
   int64_t dense_below = 4096;      // elements of a tensor
   int64_t keep_warmup = 0;         // updates
   double momentum_correction = 0;  // 0: off
-
-  bool operator==(const CompressionOptions&) const = default;
 };
 
 template <class Visitor>
 void visit(Visitor& v, CompressionOptions& c) {
-  v.choice(
-      "compressor", c.compressor,
-      "what is sent of gradients or displacements, the rest being kept for later: top-k = the largest elements; ternary = -level, 0 or "
-      "level; 4-bit = 0 or a sign and one of seven powers of two");
-  v.field("keep", c.keep, "top-k: share of the elements that is sent", 0.00025, 1.0);
-  v.choice("select", c.select, "top-k: the largest of each chunk of 4096 elements, or of each tensor");
+  const char* compressor = "strategy.compression.compressor";
+  const auto any = {Compressor::top_k, Compressor::ternary, Compressor::four_bit}, top_k = {Compressor::top_k};
+  v.choice("compressor", c.compressor,
+           "what is sent of gradients or displacements, the rest being kept for later: top-k = the largest elements; ternary = -level, 0 or "
+           "level; 4-bit = 0 or a sign and one of seven powers of two");
+  v.field("keep", c.keep, "share of the elements that is sent", 0.00025, 1.0).needs(compressor, top_k);
+  v.choice("select", c.select, "the largest of each chunk of 4096 elements, or of each tensor").needs(compressor, top_k);
   v.choice("values", c.values,
-           "top-k: number format of what is sent; rounding errors are kept for later; 2-bit = a sign and two levels a chunk (select chunk, "
-           "keep up to a few %)");
+           "number format of what is sent; rounding errors are kept for later; 2-bit = a sign and two levels a chunk (select chunk, keep up "
+           "to a few %)")
+      .needs(compressor, top_k);
   v.field("residual-decay", c.residual_decay, "factor on what was not sent, when the next is added; 1 = nothing is lost; 0 = all of it is",
-          0.0, 1.0);
-  v.field("dense-below", c.dense_below, "tensors with fewer elements are sent whole", 0, 1000000000);
+          0.0, 1.0)
+      .needs(compressor, any);
+  v.field("dense-below", c.dense_below, "tensors with fewer elements are sent whole", 0, 1000000000).needs(compressor, any);
   v.field("keep-warmup", c.keep_warmup,
           "updates W (after synchronous-steps; of all, merged or not) until the dropped share 1 - keep is reached: (1 - keep)^(W / (t + "
           "1)) at update t before",
-          0, 1000000000);
+          0, 1000000000)
+      .needs(compressor, top_k);
   v.field("momentum-correction", c.momentum_correction,
           "momentum m of what is compressed, stopped where it was sent (Deep Gradient Compression); use with train.optimizer sgd; 0 = off",
-          0.0, 0.9999);
+          0.0, 0.9999)
+      .needs(compressor, any);
 }
 
 struct SparseOptions {
@@ -58,21 +61,22 @@ struct SparseOptions {
   double local_scale = 0;        // 0: sqrt(workers); -1: workers
   int64_t average_interval = 0;  // updates; 0: never
   bool residual_reset = false;
-
-  bool operator==(const SparseOptions&) const = default;
 };
 
 template <class Visitor>
 void visit(Visitor& v, SparseOptions& c) {
+  const char* local = "strategy.sparse.local-gradients";
+  const auto any = {LocalPart::sum, LocalPart::partial, LocalPart::error};
   v.choice("local-gradients", c.local_gradients,
-           "compressed gradients: what a worker adds of its own to the sum of what was sent: nothing; its gradient; the same where it has "
-           "not sent, and what it could not send of it elsewhere; what it has not sent yet");
+           "what a worker adds of its own to the sum of what was sent: nothing; its gradient; the same where it has not sent, and what it "
+           "could not send of it elsewhere; what it has not sent yet");
   v.field("local-scale", c.local_scale,
           "factor on the local part, with partial where nothing was sent; 0 = the root of the number of workers, -1 = their number", -1.0,
-          1e6);
-  v.field("average-interval", c.average_interval,
-          "with local-gradients: updates between two averagings of the workers' parameters; 0 = never", 0, 1000000000);
-  v.field("residual-reset", c.residual_reset, "averagings of parameters discard what was not sent");
+          1e6)
+      .needs(local, any);
+  v.field("average-interval", c.average_interval, "updates between two averagings of the workers' parameters; 0 = never", 0, 1000000000)
+      .needs(local, any);
+  v.field("residual-reset", c.residual_reset, "averagings of parameters discard what was not sent").needs("strategy.sparse.average-interval");
 }
 
 }  // namespace starling

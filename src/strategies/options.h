@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/config.h"
 #include "comm/communicator.h"
 #include "strategies/asynchronous_options.h"
 #include "strategies/compression_options.h"
@@ -14,6 +15,10 @@ namespace starling {
 
 // Names of strategies, in the order of the documentation; each stands for values of the options below (presets.cpp).
 std::vector<std::string> strategy_names();
+
+enum class Family : uint8_t { synchronous, periodic, asynchronous, sparse };
+// Those of some families.
+std::vector<std::string> strategy_names(std::initializer_list<Family> families);
 
 enum class Wire : uint8_t { f32, bf16 };
 constexpr auto words(Wire) { return std::array{"f32", "bf16"}; }
@@ -38,6 +43,7 @@ struct StrategyOptions {
   EmbeddingGradients embedding_gradients = EmbeddingGradients::automatic;
   BatchScope batch = BatchScope::global;
   RateScaling rate_scaling = RateScaling::none;
+  int64_t synchronous_steps = 0;  // updates before the first local one
   int64_t base_batch_tokens = 0;  // the batch that train.learning-rate was chosen for; 0: train.batch-tokens
   double deadline_seconds = 300;  // a rank that is waited for longer counts as lost
   int64_t check_every = 1000;     // updates between comparisons of the replicas; 0: never
@@ -47,7 +53,6 @@ struct StrategyOptions {
   SparseOptions sparse;
 };
 
-enum class Family : uint8_t { synchronous, periodic, asynchronous, sparse };
 Family family_of(const StrategyOptions& options);
 // Defaults and what the name changes; ConfigError, with the nearest name, for an unknown one.
 StrategyOptions strategy_preset(const std::string& name);
@@ -64,13 +69,16 @@ void visit(Visitor& v, StrategyOptions& c) {
   v.choice("wire", c.wire, "number format of gradients on the wire; sums are f32 in both");
   v.field("bucket-mib", c.bucket_mib, "gradient that is exchanged at once, MiB", 0.001, 4096.0);
   v.field("overlap", c.overlap,
-          "exchange gradients while the backward pass still runs; asynchronous: use parameters an update after they are asked for");
-  v.field("sharded-optimizer", c.sharded_optimizer, "each rank keeps and updates one share of the optimizer's state (all-reduce only)");
+          "exchange gradients while the backward pass still runs; downpour: use parameters an update after they are asked for");
+  v.field("sharded-optimizer", c.sharded_optimizer, "each rank keeps and updates one share of the optimizer's state")
+      .needs("strategy.name", {"all-reduce"});
   v.field("servers", c.servers,
-          "parameter-server: number of servers, the parameters are spread over them; 0 = one on every rank; asynchronous: 0 = one", 0,
-          100000);
+          "number of servers, the parameters are spread over them; 0 = one on every rank with parameter-server, else one", 0, 100000)
+      .needs("strategy.name", {"parameter-server", "downpour", "gnmt-downpour"});
   v.choice("server-placement", c.server_placement,
-           "parameter-server with servers > 0: on the last ranks, which then do not compute, or on ranks that compute too");
+           "servers are on the last ranks, which then do not compute, or on ranks that compute too")
+      .needs("strategy.name", {"parameter-server"})
+      .needs("strategy.servers");
   v.choice(
       "embedding-gradients", c.embedding_gradients,
       "auto = whole table or touched rows, whichever is fewer bytes, and for a table that is the output projection too its part early, "
@@ -80,13 +88,20 @@ void visit(Visitor& v, StrategyOptions& c) {
   v.choice("learning-rate-scaling", c.rate_scaling,
            "multiplies train.learning-rate by the global batch over base-batch-tokens, or by its square root");
   v.field("base-batch-tokens", c.base_batch_tokens,
-          "the batch that train.learning-rate was chosen for, target tokens; 0 = train.batch-tokens", 0, 1000000000);
+          "the batch that train.learning-rate was chosen for, target tokens; 0 = train.batch-tokens", 0, 1000000000)
+      .needs("strategy.learning-rate-scaling", {RateScaling::linear, RateScaling::sqrt});
+  v.field("synchronous-steps", c.synchronous_steps,
+          "so many updates first with whole gradients summed at each; from random weights the first local blocks diverge easily", 0,
+          1000000000)
+      .needs("strategy.name", strategy_names({Family::periodic, Family::sparse}));
   v.field("deadline-seconds", c.deadline_seconds, "a rank that others wait for longer than this counts as lost", 0.01, 1e9);
   v.field("check-every", c.check_every, "updates between two comparisons of all replicas' parameters, by hash; 0 = never", 0, 1000000000);
-  visit(v, c.periodic);
-  visit(v, c.asynchronous);
-  visit(v, c.compression);
-  visit(v, c.sparse);
+  const auto with = [](std::initializer_list<Family> families) { return ConfigNeed{"strategy.name", strategy_names(families)}; };
+  v.section("periodic", c.periodic, "Local updates, merged from time to time", with({Family::periodic}));
+  v.section("asynchronous", c.asynchronous, "Workers that send gradients and fetch parameters, each at its own pace",
+            with({Family::asynchronous}));
+  v.section("compression", c.compression, "What is sent of gradients or displacements", with({Family::periodic, Family::sparse}));
+  v.section("sparse", c.sparse, "Compressed gradients at every update: what workers do by themselves", with({Family::sparse}));
 }
 
 }  // namespace starling

@@ -198,14 +198,14 @@ class Periodic : public Strategy {
     for (size_t f = 0; f < fragments_.size(); ++f) {
       if (fragments_[f].count == 0)
         throw ConfigError(
-            fmt::format("strategy.fragments {} are more than the model has layers, which is {}; lower them", p_.fragments, f));
+            fmt::format("strategy.periodic.fragments {} are more than the model has layers, which is {}; lower them", p_.fragments, f));
       fragments_[f].ranges.insert(fragments_[f].ranges.end(), others[f].begin(), others[f].end());
       fragments_[f].offset = static_cast<int64_t>(f) * p_.interval / p_.fragments;
     }
   }
 
   // Those after the synchronous ones.
-  int64_t local_updates(Worker& w) const { return w.optimizer().updates() - p_.synchronous_steps; }
+  int64_t local_updates(Worker& w) const { return w.optimizer().updates() - options_.synchronous_steps; }
 
   StepResult local_update(Worker& w) {
     w.gradients({{}, [](size_t) {}});

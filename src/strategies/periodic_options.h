@@ -20,46 +20,38 @@ enum class InnerState : uint8_t { keep, reset, average };
 constexpr auto words(InnerState) { return std::array{"keep", "reset", "average"}; }
 
 struct PeriodicOptions {
-  int64_t interval = 50;                 // H, local updates between two merges of one parameter
-  int64_t synchronous_steps = 0;         // updates before the first local one
-  int64_t fragments = 1;                 // P, merged one after the other
-  int64_t delay = 0;                     // updates between sending and merging
+  int64_t interval = 50;  // H, local updates between two merges of one parameter
+  int64_t fragments = 1;  // P, merged one after the other
+  int64_t delay = 0;      // updates between sending and merging
   LateMerge late_merge = LateMerge::corrected;
-  double late_mix = 0.5;                 // of the replica's own value
+  double late_mix = 0.5;  // of the replica's own value
   MergeRule merge = MergeRule::mean;
   MergeWeights merge_weights = MergeWeights::tokens;
   double outer_rate = 1, outer_momentum = 0;
-  int64_t outer_momentum_steps = 0;                               // time constant, updates; 0: outer_momentum as it is
+  int64_t outer_momentum_steps = 0;  // time constant, updates; 0: outer_momentum as it is
   OuterForm outer_form = OuterForm::nesterov;
   InnerState inner_state = InnerState::keep;
   int64_t first_moment_interval = 0, second_moment_interval = 0;  // updates; 0: with every merge
-
-  bool operator==(const PeriodicOptions&) const = default;
 };
 
 template <class Visitor>
 void visit(Visitor& v, PeriodicOptions& c) {
-  v.field("interval", c.interval, "periodic: local updates between two merges of a parameter", 1, 1000000000);
-  v.field(
-      "synchronous-steps", c.synchronous_steps,
-      "periodic, and compressed gradients: so many updates first with whole gradients summed at each; from random weights the first local "
-      "blocks diverge easily",
-      0, 1000000000);
-  v.field("fragments", c.fragments,
-          "periodic: the parameters are merged in so many parts, each at its own time; each layer to the smallest so far", 1, 1000);
-  v.field("delay", c.delay, "periodic: updates between sending a fragment and merging it, which hide the exchange", 0, 1000000);
+  v.field("interval", c.interval, "local updates between two merges of a parameter", 1, 1000000000);
+  v.field("fragments", c.fragments, "the parameters are merged in so many parts, each at its own time; each layer to the smallest so far", 1,
+          1000);
+  v.field("delay", c.delay, "updates between sending a fragment and merging it, which hide the exchange", 0, 1000000);
   v.choice("late-merge", c.late_merge,
-           "with delay: corrected = the merged value plus what the replica has moved by since it sent; mix = late-mix of the replica's own "
-           "value and the rest of the merged one");
-  v.field("late-mix", c.late_mix, "share of the replica's own value in late-merge mix", 0.0, 1.0);
+           "corrected = the merged value plus what the replica has moved by since it sent; mix = late-mix of the replica's own value and the "
+           "rest of the merged one")
+      .needs("strategy.periodic.delay");
+  v.field("late-mix", c.late_mix, "share of the replica's own value", 0.0, 1.0).needs("strategy.periodic.late-merge", {LateMerge::mix});
   v.choice("merge", c.merge,
-           "periodic: mean of the replicas' displacements; radial = mean of their directions with their mean length (tables of embeddings: "
-           "mean)");
-  v.choice("merge-weights", c.merge_weights, "periodic: weight of a replica: the target tokens it has seen, or 1");
-  v.field("outer-learning-rate", c.outer_rate, "periodic: factor on the merged displacement (block learning rate)", 0.0, 100.0);
+           "mean of the replicas' displacements; radial = mean of their directions with their mean length (tables of embeddings: mean)");
+  v.choice("merge-weights", c.merge_weights, "weight of a replica: the target tokens it has seen, or 1");
+  v.field("outer-learning-rate", c.outer_rate, "factor on the merged displacement (block learning rate)", 0.0, 100.0);
   v.field("outer-momentum", c.outer_momentum,
-          "periodic: share of the last outer step in the next (block momentum); -1 = 1 - 1/workers, with which merges move by the sum of "
-          "what the workers moved by",
+          "share of the last outer step in the next (block momentum); -1 = 1 - 1/workers, with which merges move by the sum of what the "
+          "workers moved by",
           -1.0, 0.9999);
   v.field("outer-momentum-steps", c.outer_momentum_steps,
           "in place of outer-momentum: updates after which an outer step has 1/e of its weight, whatever the interval; 0 = off", 0,
@@ -67,10 +59,12 @@ void visit(Visitor& v, PeriodicOptions& c) {
   v.choice("outer-form", c.outer_form,
            "of the outer momentum; nesterov: local updates start ahead of the merged model; anchored = as CNTK and fairseq have it, which "
            "takes the point ahead for the model and gains (1 + momentum) times as much");
-  v.choice("inner-state", c.inner_state, "periodic: what a merge does to the optimizers' moments");
-  v.field("first-moment-interval", c.first_moment_interval,
-          "with inner-state average: updates between two averagings of the first moments; 0 = with every merge", 0, 1000000000);
-  v.field("second-moment-interval", c.second_moment_interval, "the same for the second moments", 0, 1000000000);
+  v.choice("inner-state", c.inner_state, "what a merge does to the optimizers' moments");
+  v.field("first-moment-interval", c.first_moment_interval, "updates between two averagings of the first moments; 0 = with every merge", 0,
+          1000000000)
+      .needs("strategy.periodic.inner-state", {InnerState::average});
+  v.field("second-moment-interval", c.second_moment_interval, "the same for the second moments", 0, 1000000000)
+      .needs("strategy.periodic.inner-state", {InnerState::average});
 }
 
 }  // namespace starling

@@ -1,5 +1,6 @@
 // Named strategies: each name stands for a family and values of its options, which a configuration may then change one by one.
-#include "base/config.h"
+#include <algorithm>
+
 #include "base/error.h"
 #include "strategies/options.h"
 
@@ -23,7 +24,7 @@ const Preset kPresets[] = {
     {"bmuf", Family::periodic,
      [](StrategyOptions& o) {
        local_batches(o);
-       o.periodic.outer_momentum = -1, o.periodic.synchronous_steps = 500;
+       o.periodic.outer_momentum = -1, o.synchronous_steps = 500;
      }},
     // Douillard et al. 2023, with 100 local updates in place of 500: a training run of translation is shorter.
     {"diloco", Family::periodic,
@@ -59,13 +60,13 @@ const Preset kPresets[] = {
     // Aji, Heafield and Bogoychev 2019, with averagings every 100 updates in place of 500.
     {"sparse-local", Family::sparse,
      [](StrategyOptions& o) {
-       o.compression.compressor = Compressor::top_k, o.periodic.synchronous_steps = 500;
+       o.compression.compressor = Compressor::top_k, o.synchronous_steps = 500;
        o.sparse.local_gradients = LocalPart::partial, o.sparse.average_interval = 100;
      }},
     // Xie et al. 2020: what is not sent is applied here at once, and averaged with the parameters.
     {"cser", Family::sparse,
      [](StrategyOptions& o) {
-       o.compression.compressor = Compressor::top_k, o.compression.residual_decay = 0, o.periodic.synchronous_steps = 500;
+       o.compression.compressor = Compressor::top_k, o.compression.residual_decay = 0, o.synchronous_steps = 500;
        o.sparse.local_gradients = LocalPart::error, o.sparse.local_scale = -1, o.sparse.average_interval = 100;
      }},
 };
@@ -73,8 +74,13 @@ const Preset kPresets[] = {
 }  // namespace
 
 std::vector<std::string> strategy_names() {
+  return strategy_names({Family::synchronous, Family::periodic, Family::asynchronous, Family::sparse});
+}
+
+std::vector<std::string> strategy_names(std::initializer_list<Family> families) {
   std::vector<std::string> names;
-  for (const Preset& p : kPresets) names.emplace_back(p.name);
+  for (const Preset& p : kPresets)
+    if (std::find(families.begin(), families.end(), p.family) != families.end()) names.emplace_back(p.name);
   return names;
 }
 

@@ -100,7 +100,7 @@ class Sparse : public Strategy {
   // Starts everything; in each bucket when its gradient is complete. The sums go last: they tell whether a rank has a number that cannot
   // be sent.
   void exchange(Worker& w) {
-    const double keep = keep_at(options_.compression, w.optimizer().updates() - options_.periodic.synchronous_steps);
+    const double keep = keep_at(options_.compression, w.optimizer().updates() - options_.synchronous_steps);
     bad_.clear();
     size_t started = 0;
     const auto start = [&](size_t bucket) {

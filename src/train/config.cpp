@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "base/error.h"
 #include "base/text_files.h"
-#include "decode/beam_search.h"
 #include "strategies/factory.h"
 #include "text/tokenizers.h"
 #include "train/peer_names.h"
@@ -51,15 +49,20 @@ namespace {
 std::vector<ConfigSection> sections_of(Config& c, CorpusShorthand& shorthand) {
   DataSection data{c.data, shorthand};
   ModelSection model{c.model};
-  return {config_section("data", "Training text", data),
-          config_section("vocab", "Subword vocabulary (SentencePiece)", c.vocab),
-          config_section("model", "Architecture", model),
-          config_section("train", "Optimization, run directory and limits", c.train),
-          config_section("refine", "Refinement by sampled translations (train.objective mixed)", c.refine),
-          config_section("strategy", "Several workers", c.strategy),
-          config_section("valid", "Validation", c.valid),
-          config_section("checkpoint", "Checkpoints", c.checkpoint),
-          config_section("log", "Reports", c.log)};
+  std::vector<ConfigSection> all;
+  const auto add = [&](const char* name, const char* help, auto& part) {
+    for (ConfigSection& section : config_sections(name, help, part)) all.push_back(std::move(section));
+  };
+  add("data", "Training text", data);
+  add("vocab", "Subword vocabulary (SentencePiece)", c.vocab);
+  add("model", "Architecture", model);
+  add("train", "Optimization, run directory and limits", c.train);
+  add("refine", "Refinement by sampled translations", c.refine), all.back().needs = {{"train.objective", {"mixed"}}};
+  add("strategy", "Several workers", c.strategy);
+  add("valid", "Validation", c.valid);
+  add("checkpoint", "Checkpoints", c.checkpoint);
+  add("log", "Reports", c.log);
+  return all;
 }
 
 // Sets the model's preset and the strategy that the file or the command line names, before anything else is read.
@@ -113,27 +116,13 @@ void check_model(const Config& c) {
 
 // Keys of the other family do nothing; who sets one means another model.
 void check_family(const ModelConfig& c) {
-  const ModelConfig preset = model_preset(c.preset);
-  const bool recurrent = architecture_of(c.preset) == Architecture::gnmt;
-  const auto idle = [&](const char* key, auto field) {
-    if (c.*field != preset.*field)
-      throw ConfigError(fmt::format("model.{} is of {} models and does nothing with the preset {}; leave it out, or choose another preset",
-                                    key, recurrent ? "Transformer" : "recurrent", c.preset));
-  };
-  if (recurrent) {
-    idle("feed-forward", &ModelConfig::feed_forward), idle("heads", &ModelConfig::heads), idle("norm", &ModelConfig::norm);
-    idle("attention-dropout", &ModelConfig::attention_dropout), idle("feed-forward-dropout", &ModelConfig::feed_forward_dropout);
-  } else {
-    idle("attention", &ModelConfig::attention), idle("attention-query", &ModelConfig::attention_query);
-    idle("readout", &ModelConfig::readout), idle("tanh-output", &ModelConfig::tanh_output), idle("init-bound", &ModelConfig::init_bound);
-  }
+  ModelConfig asked = c, preset = model_preset(c.preset), defaults;
+  const auto sections = [](ModelSection section) { return config_sections("model", "", section); };
+  refuse_idle_keys(sections({asked}), std::vector{sections({preset}), sections({defaults})});
 }
 
 void check_clip(const Config& c) {
-  if (c.model.clip <= 0) return;
-  if (architecture_of(c.model.preset) != Architecture::gnmt)
-    throw ConfigError(fmt::format("model.clip bounds the states of recurrent models, and {} has none; set it to 0", c.model.preset));
-  if (c.train.clip_start < c.model.clip)
+  if (c.model.clip > 0 && c.train.clip_start < c.model.clip)
     throw ConfigError(fmt::format("train.clip-start {} is below model.clip {}, but the bound falls; raise clip-start or lower clip",
                                   c.train.clip_start, c.model.clip));
 }
@@ -150,7 +139,7 @@ void check_vocab(const VocabConfig& c) {
 
 void check_train(const TrainConfig& c) {
   if (c.output.empty()) throw ConfigError("train.output is empty; name the run directory, e.g. train.output: run");
-  if (c.optimizer.optimizer == "sgd" && c.optimizer.sgd_after > 0) {
+  if (c.optimizer.optimizer == OptimizerKind::sgd && c.optimizer.sgd_after > 0) {
     throw ConfigError("train.sgd-after is for a run that begins with Adam, but train.optimizer is sgd; set one of them back");
   }
   if (c.optimizer.sgd_after > 0 && c.optimizer.weight_decay > 0) {
@@ -158,10 +147,6 @@ void check_train(const TrainConfig& c) {
         fmt::format("train.weight-decay {:g} would act at the rate of train.sgd-after too, where it shrinks the weights by the factor "
                     "{:g} an update; set train.weight-decay to 0",
                     c.optimizer.weight_decay, 1 - c.optimizer.sgd_learning_rate * c.optimizer.weight_decay));
-  }
-  if (c.optimizer.sgd_halve_after > 0 && c.optimizer.sgd_halve_every == 0) {
-    throw ConfigError(
-        "train.sgd-halve-after is set, but train.sgd-halve-every is 0, which means never; set it too, or sgd-halve-after to 0");
   }
   if (c.micro_batch_tokens > c.batch_tokens) {
     throw ConfigError(fmt::format("train.micro-batch-tokens {} is larger than train.batch-tokens {}; lower it or set it to 0",
@@ -245,12 +230,12 @@ std::string described_defaults(std::string (*describe)(std::span<const ConfigSec
 
 void set_preset(const std::string& name, Config& c) {
   c.model = model_preset(name);
-  const SearchOptions search = search_defaults(name);
-  c.valid.length_penalty = search.length_penalty, c.valid.coverage_penalty = search.coverage_penalty;
-  c.valid.prune_threshold = search.prune_threshold;
+  c.valid.search = search_defaults(name);
 }
 
-Config parse_config(std::string_view text, const std::string& file, const std::vector<Override>& overrides, const Basis& basis) {
+namespace {
+
+Config parse(std::string_view text, const std::string& file, const std::vector<Override>& overrides, const Basis& basis, bool moved_keys) {
   const ConfigDocument document(text, file);
   Config config;
   CorpusShorthand shorthand;
@@ -258,7 +243,7 @@ Config parse_config(std::string_view text, const std::string& file, const std::v
   apply_presets(document, overrides, config);
   if (basis)
     basis([&](const std::string& section, const std::string& key) { return given_text(document, overrides, section, key); }, config);
-  const ConfigAdvice advice{peer_name_advice, peer_value_advice};
+  const ConfigAdvice advice{peer_name_advice, peer_value_advice, moved_keys};
   document.read(sections, advice);
   fold_shorthand(config.data, shorthand, true);
   for (const auto& [name, value] : overrides) {
@@ -270,6 +255,14 @@ Config parse_config(std::string_view text, const std::string& file, const std::v
   check(config);
   return config;
 }
+
+}  // namespace
+
+Config parse_config(std::string_view text, const std::string& file, const std::vector<Override>& overrides, const Basis& basis) {
+  return parse(text, file, overrides, basis, false);
+}
+
+Config load_record(const std::string& path) { return parse(read_config_file(path), path, {}, {}, true); }
 
 Config load_config(const std::string& path, const std::vector<Override>& overrides, const Basis& basis) {
   return parse_config(path.empty() ? "" : read_config_file(path), path, overrides, basis);
@@ -293,53 +286,25 @@ std::string dump_config(const Config& config, bool full) {
   std::vector<ConfigSection> defaults = sections_of(standard, shorthand);
   // What is taken over from the initial model would stand in the place of a default that is left out.
   if (!config.train.initial_model.empty()) std::erase_if(defaults, [](const ConfigSection& d) { return d.name == "model"; });
+  const std::vector<ConfigSection> sections = sections_of(copy, shorthand);
   // A named strategy is shown with everything it stands for.
-  if (config.strategy.name != standard.strategy.name) std::erase_if(defaults, [](const ConfigSection& d) { return d.name == "strategy"; });
-  return write_config(sections_of(copy, shorthand), {.defaults = defaults});
+  if (config.strategy.name != standard.strategy.name)
+    std::erase_if(defaults, [&](const ConfigSection& d) { return d.name.starts_with("strategy") && has_needs(d, sections); });
+  return write_config(sections, {.defaults = defaults});
 }
 
-namespace {
-
-// Of a configuration as it is dumped: "section.key: value", of lists "section.list.0.key: value".
-std::vector<std::string> lines_of(const std::string& dump) {
-  std::vector<std::string> all;
-  std::string section, list;
-  int item = -1;
-  std::istringstream text(dump);
-  for (std::string line; std::getline(text, line);) {
-    line = line.substr(0, line.find("  #"));
-    if (line.empty() || line[0] == '#') continue;
-    const size_t indent = line.find_first_not_of(' ');
-    std::string setting = line.substr(indent);
-    if (indent == 0) {
-      section = setting.substr(0, setting.find(':'));
-    } else if (indent == 2 && setting.ends_with(':')) {
-      list = setting.substr(0, setting.size() - 1), item = -1;
-    } else if (indent == 2) {
-      all.push_back(section + "." + setting);
-    } else {
-      if (setting.starts_with("- ")) ++item, setting = setting.substr(2);
-      all.push_back(fmt::format("{}.{}.{}.{}", section, list, item, setting));
-    }
-  }
-  return all;
+std::vector<std::string> config_lines(const Config& config) {
+  Config copy = config;
+  CorpusShorthand shorthand;
+  return config_lines(sections_of(copy, shorthand));
 }
-
-}  // namespace
-
-std::vector<std::string> config_lines(const Config& config) { return lines_of(dump_config(config, true)); }
 
 std::vector<std::string> idle_keys(const Config& c) {
-  Config copy = c, standard = c;
-  if (c.model.clip == 0) standard.train.clip_start = TrainConfig{}.clip_start, standard.train.clip_steps = TrainConfig{}.clip_steps;
-  if (c.train.objective != "mixed") standard.refine = {};
+  Config copy = c, standard;
+  set_preset(c.model.preset, standard);
+  standard.strategy = strategy_preset(c.strategy.name);
   CorpusShorthand shorthand;
-  const std::vector<ConfigSection> sections = sections_of(copy, shorthand), defaults = sections_of(standard, shorthand);
-  std::vector<std::string> idle;
-  for (const std::string& line : lines_of(write_config(sections, {.defaults = defaults})))
-    idle.push_back(fmt::format("{} does nothing {}", line.substr(0, line.find(':')),
-                               line.starts_with("refine.") ? "without train.objective: mixed" : "without model.clip"));
-  return idle;
+  return idle_keys(sections_of(copy, shorthand), std::vector<std::vector<ConfigSection>>{sections_of(standard, shorthand)});
 }
 
 double state_clip(const Config& c, int64_t step) {

@@ -11,6 +11,7 @@
 
 #include "base/config.h"
 #include "data/corpus.h"
+#include "decode/beam_search.h"
 #include "models/config.h"
 #include "optim/options.h"
 #include "strategies/options.h"
@@ -89,9 +90,9 @@ void visit(Visitor& v, TrainConfig& c) {
   visit(v, c.optimizer);
   v.field("warmup-tokens", c.warmup_tokens, "in place of warmup: linear warm-up, target tokens of all workers; 0 = off", 0, 1000000000000);
   v.field("label-smoothing", c.label_smoothing, "probability mass spread over the whole vocabulary", 0.0, 0.99);
-  v.field("clip-start", c.clip_start, "with model.clip: the bound at the first update, from where it falls geometrically to model.clip",
-          0.0, 1000.0);
-  v.field("clip-steps", c.clip_steps, "updates until the bound is model.clip; 0 = max-steps", 0, 1000000000000);
+  v.field("clip-start", c.clip_start, "the bound at the first update, from where it falls geometrically to model.clip", 0.0, 1000.0)
+      .needs("model.clip");
+  v.field("clip-steps", c.clip_steps, "updates until the bound is model.clip; 0 = max-steps", 0, 1000000000000).needs("model.clip");
   v.choice("precision", c.precision, {"auto", "bf16", "f32"},
            "of matrix products; weights are f32; auto = bf16 where the processor has it");
   v.field("threads", c.threads, "computing threads; 0 = all cores this process may use", 0, 4096);
@@ -105,12 +106,7 @@ struct ValidConfig {
   int64_t every = 1000;        // updates
   std::vector<std::string> metrics = {"cross-entropy", "bleu", "chrf"};
   std::string tokenize = "auto";  // see text/tokenizer_choice.h
-  int64_t beam = 4;
-  double length_penalty = 0.6;  // this and the next two: search_defaults() of the preset
-  double coverage_penalty = 0;
-  double prune_threshold = 0;  // nats
-  double max_length_factor = 2.0;
-  int64_t max_length_offset = 10;  // tokens
+  SearchOptions search;           // see search_defaults() for presets
   int64_t early_stopping = 0;      // validations without improvement, 0: off
   std::string early_stopping_metric = "first";
   int64_t batch_tokens = 4000;
@@ -134,15 +130,7 @@ void visit(Visitor& v, ValidConfig& c) {
       "tokenize", c.tokenize,
       "tokenizer of bleu and gleu: 13a, intl, char, zh, ja-mecab, none, spm:FILE (a SentencePiece model); auto = by the references, 13a "
       "where words have spaces between them");
-  v.field("beam", c.beam, "beam width of that decoding", 1, 1024);
-  v.field("length-penalty", c.length_penalty,
-          "alpha of ((5+|Y|)/6)^alpha, which a hypothesis' log-probability is divided by; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
-  v.field("coverage-penalty", c.coverage_penalty,
-          "beta of what source tokens with less than 1 of attention in all cost a hypothesis; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
-  v.field("prune-threshold", c.prune_threshold, "hypotheses so many nats below the best are given up; 0 = never (presets gnmt...: 3)", 0.0,
-          1000.0);
-  v.field("max-length-factor", c.max_length_factor, "a translation has at most factor * source tokens + offset tokens", 0.0, 100.0);
-  v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
+  visit(v, c.search);
   v.field("early-stopping", c.early_stopping,
           "stop after so many validations in a row in which none of metrics has improved; 0 = off; a constant metric stops nothing", 0,
           1000000);
@@ -201,6 +189,9 @@ Config load_config(const std::string& path, const std::vector<Override>& overrid
 // The same from text; `file` is the name used in messages.
 Config parse_config(std::string_view text, const std::string& file, const std::vector<Override>& overrides = {}, const Basis& basis = {});
 
+// The configuration that a run has written down; keys may be where an older version had them.
+Config load_record(const std::string& path);
+
 // Sets the model of a preset, and the search that was published with its family.
 void set_preset(const std::string& name, Config& config);
 
@@ -213,7 +204,7 @@ std::string dump_config(const Config& config, bool full);
 // All keys, a line each: "section.key: value"; of lists "data.train.0.source: value".
 std::vector<std::string> config_lines(const Config& config);
 
-// Keys that are set and do nothing beside the others, a sentence each.
+// Keys that are set and do nothing without another, a sentence each; those of sections model and strategy are refused before.
 std::vector<std::string> idle_keys(const Config& config);
 
 // The bound of the model's states at an update (counted from 1), from train.clip-start to model.clip; 0: none.

@@ -34,7 +34,7 @@ std::optional<Config> record_of(FileSystem& files, const std::string& run) {
   const std::string path = join_path(run, "config.yml");
   if (!files.exists(path)) return std::nullopt;
   try {
-    return load_config(path);
+    return load_record(path);
   } catch (const Error&) {
     return std::nullopt;
   }

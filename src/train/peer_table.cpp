@@ -244,10 +244,10 @@ constexpr PeerName kNames[] = {
     {"cost-scaling", "M", "train.precision", "", kBf16},
     {"sync-sgd", "M", "strategy.name", "", "all-reduce, which is the default"},
     {"sharding", "M", "strategy.sharded-optimizer", "", "global is true"},
-    {"sync-freq", "M", "strategy.interval", "", "with strategy.name model-average; updates"},
+    {"sync-freq", "M", "strategy.periodic.interval", "", "with strategy.name model-average; updates"},
     {"use-bmuf", "F", "strategy.name", "", "bmuf"},
-    {"global-sync-iter", "F", "strategy.interval", "", "with strategy.name bmuf"},
-    {"block-momentum", "F", "strategy.outer-momentum", "", "with strategy.name bmuf; -1 = 1 - 1/workers"},
+    {"global-sync-iter", "F", "strategy.periodic.interval", "", "with strategy.name bmuf"},
+    {"block-momentum", "F", "strategy.periodic.outer-momentum", "", "with strategy.name bmuf; -1 = 1 - 1/workers"},
     {"ddp-backend", "F", "strategy.name", "", "all-reduce, which is the default"},
 
     // Optimisation.

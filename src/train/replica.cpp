@@ -176,7 +176,7 @@ LookupRows Replica::lookup_rows(const Parameter& table, bool last_only) {
 }
 
 double Replica::gradient_divisor(const StepTotals& totals) {
-  return std::max(options_.optimizer.loss_normalization == "sentences" ? totals.sentences : totals.tokens, 1.0);
+  return std::max(options_.optimizer.loss_normalization == LossNormalization::sentences ? totals.sentences : totals.tokens, 1.0);
 }
 
 Worker::UpdatePlan Replica::plan_update(const StepTotals& totals, double gradient_norm) {

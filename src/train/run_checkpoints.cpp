@@ -31,7 +31,7 @@ void RunCheckpoints::save() {
 
 std::vector<Part> RunCheckpoints::parts_of_first() const {
   std::vector<Part> parts =
-      model_parts(*run_.model, run_.model->config(), *run_.vocabularies, search_options(run_.config.valid), run_.step());
+      model_parts(*run_.model, run_.model->config(), *run_.vocabularies, run_.config.valid.search, run_.step());
   parts.push_back(text_part("state.json", state().to_json()));
   return parts;
 }

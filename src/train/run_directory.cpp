@@ -162,7 +162,7 @@ void RunDirectory::refuse_fixed_settings() const {
   if (!checkpoint_ || !files_.exists(path("config.yml"))) return;
   std::vector<std::string> before;
   try {
-    before = config_lines(load_config(path("config.yml")));
+    before = config_lines(load_record(path("config.yml")));
   } catch (const Error&) {  // the file is only a record, and people may edit it
     return;
   }
@@ -214,7 +214,7 @@ TokenStore RunDirectory::open_store(const Vocabularies& v, StoreBuild build) {
 std::string RunDirectory::data_changes() const {
   std::vector<std::string> changes, names;
   try {
-    const std::vector<std::string> before = config_lines(load_config(path("config.yml"))), now = config_lines(config_);
+    const std::vector<std::string> before = config_lines(load_record(path("config.yml"))), now = config_lines(config_);
     for (const auto& [lines, others, when] : {std::tuple(&before, &now, "then "), {&now, &before, "now "}})
       for (const std::string& line : *lines)
         if (line.starts_with("data.") && std::find(others->begin(), others->end(), line) == others->end()) changes.push_back(when + line);
@@ -259,7 +259,7 @@ void RunDirectory::set_aside() {
 void RunDirectory::report_changes() const {
   if (!files_.exists(path("config.yml"))) return;
   try {
-    const std::vector<std::string> before = config_lines(load_config(path("config.yml"))), now = config_lines(config_);
+    const std::vector<std::string> before = config_lines(load_record(path("config.yml"))), now = config_lines(config_);
     for (const std::string& line : now)
       if (std::find(before.begin(), before.end(), line) == before.end()) say_("changed since the last start: " + line);
   } catch (const Error&) {

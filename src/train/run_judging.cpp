@@ -46,7 +46,7 @@ void RunJudging::judge(const Validator::Result& result) {
                           run_.say);
     }
     best_model_->save(run_.directory->checkpoints(), run_.step(), judge_.best(), known,
-                      model_parts(*run_.model, run_.model->config(), *run_.vocabularies, search_options(config), run_.step()));
+                      model_parts(*run_.model, run_.model->config(), *run_.vocabularies, config.search, run_.step()));
   }
   run_.progress.validation({.step = run_.step(),
                             .epoch = status_.epoch,

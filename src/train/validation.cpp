@@ -35,15 +35,6 @@ ParallelSentences read_sentences(const std::string& source, const std::string& t
   return s;
 }
 
-SearchOptions search_options(const ValidConfig& c) {
-  return {.beam = c.beam,
-          .length_penalty = c.length_penalty,
-          .coverage_penalty = c.coverage_penalty,
-          .prune_threshold = c.prune_threshold,
-          .max_length_factor = c.max_length_factor,
-          .max_length_offset = c.max_length_offset};
-}
-
 void require_tokenizer(const ValidConfig& c) {
   const bool needed = c.enabled() && std::any_of(c.metrics.begin(), c.metrics.end(), is_tokenized);
   if (needed && c.tokenize != "auto") bleu_tokenizer_from(c.tokenize);
@@ -82,7 +73,7 @@ std::vector<std::string> Validator::translate(Model& model, Communicator& comm) 
     const Backend& backend = model.parameters().backend();
     if (const std::pair kind{backend.activation(), backend.threads()}; made_for_ != kind)
       workers_ = make_worker_backends(backend), made_for_ = kind;
-    Translator translator(model, vocabularies_, search_options(config_), 128, 1000, &workers_);
+    Translator translator(model, vocabularies_, config_.search, 128, 1000, &workers_);
     // Memory that others took since the start must not end a run.
     translator.set_memory({.processes = processes_, .fewer_at_once = true});
     for (auto& n_best : translator.translate(own)) text += n_best.front().text + "\n";

@@ -70,7 +70,4 @@ void require_tokenizer(const ValidConfig& config);
 // DataError unless there are sentences to validate on.
 void require_sentences(const ValidConfig& config, int64_t sentences);
 
-// The search that validation uses and that the model directory records.
-SearchOptions search_options(const ValidConfig& config);
-
 }  // namespace starling

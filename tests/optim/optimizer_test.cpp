@@ -15,13 +15,13 @@ TEST(LearningRate, WarmsUpLinearlyThenFollowsItsSchedule) {
   EXPECT_DOUBLE_EQ(learning_rate(o, 50, 1000), 0.001);
   EXPECT_DOUBLE_EQ(learning_rate(o, 100, 1000), 0.002);
   EXPECT_DOUBLE_EQ(learning_rate(o, 400, 1000), 0.001);  // sqrt(100 / 400) = 1/2
-  o.schedule = "constant";
+  o.schedule = RateSchedule::constant;
   EXPECT_DOUBLE_EQ(learning_rate(o, 999, 1000), 0.002);
-  o.schedule = "step", o.decay_every = 200, o.decay_factor = 0.5;
+  o.schedule = RateSchedule::step, o.decay_every = 200, o.decay_factor = 0.5;
   EXPECT_DOUBLE_EQ(learning_rate(o, 299, 1000), 0.002);
   EXPECT_DOUBLE_EQ(learning_rate(o, 300, 1000), 0.001);
   EXPECT_DOUBLE_EQ(learning_rate(o, 500, 1000), 0.0005);
-  o.schedule = "cosine", o.final_rate = 0.1;
+  o.schedule = RateSchedule::cosine, o.final_rate = 0.1;
   EXPECT_NEAR(learning_rate(o, 550, 1000), 0.002 * (0.1 + 0.9 * 0.5), 1e-12);
   EXPECT_NEAR(learning_rate(o, 1000, 1000), 0.0002, 1e-12);
   EXPECT_NEAR(learning_rate(o, 5000, 1000), 0.0002, 1e-12);
@@ -31,14 +31,14 @@ TEST(LearningRate, WithoutWarmupStartsAtThePeak) {
   OptimizerOptions o;
   o.warmup = 0;
   for (const char* schedule : {"constant", "cosine", "step", "inverse-sqrt"}) {
-    o.schedule = schedule;
+    o.schedule = from_word<RateSchedule>(schedule);
     EXPECT_NEAR(learning_rate(o, 1, 1000000), o.learning_rate, 1e-6) << schedule;
   }
 }
 
 TEST(LearningRate, SgdAfterAdamHasARateOfItsOwnThatIsHalvedOnSchedule) {
   OptimizerOptions o;
-  o.learning_rate = 0.002, o.warmup = 10, o.schedule = "constant", o.clip_norm = 1;
+  o.learning_rate = 0.002, o.warmup = 10, o.schedule = RateSchedule::constant, o.clip_norm = 1;
   o.sgd_after = 60, o.sgd_learning_rate = 0.5, o.sgd_clip_norm = 5;
   EXPECT_FALSE(is_sgd(o, 60));
   EXPECT_TRUE(is_sgd(o, 61));
@@ -55,7 +55,7 @@ TEST(LearningRate, SgdAfterAdamHasARateOfItsOwnThatIsHalvedOnSchedule) {
   o.sgd_halve_after = 0;
   EXPECT_EQ(learning_rate(o, 80, 1000), 0.5);
   EXPECT_EQ(learning_rate(o, 81, 1000), 0.25);
-  o.optimizer = "sgd", o.sgd_after = 0;  // SGD alone has the usual schedule and clipping
+  o.optimizer = OptimizerKind::sgd, o.sgd_after = 0;  // SGD alone has the usual schedule and clipping
   EXPECT_TRUE(is_sgd(o, 1));
   EXPECT_EQ(clip_norm(o, 100), 1);
   EXPECT_DOUBLE_EQ(learning_rate(o, 5, 1000), 0.001);
@@ -66,7 +66,7 @@ class AdamTest : public testing::TestWithParam<const char*> {};
 TEST_P(AdamTest, FollowsItsEquationsAndUpdatesOnlyItsRange) {
   const auto backend = make_backend("cpu:f32", 2);
   OptimizerOptions o;
-  o.optimizer = GetParam(), o.weight_decay = 0.1, o.epsilon = 1e-8;
+  o.optimizer = from_word<OptimizerKind>(GetParam()), o.weight_decay = 0.1, o.epsilon = 1e-8;
   constexpr int64_t n = 40;
   const Tensor x({n}, DType::f32), g({n}, DType::f32);
   std::vector<double> value(n), m(n, 0.0), v(n, 0.0);
@@ -81,7 +81,7 @@ TEST_P(AdamTest, FollowsItsEquationsAndUpdatesOnlyItsRange) {
     optimizer.update(x, g, 0, 16, 0.5, 0.01);
     optimizer.update(x, g, 16, 32, 0.5, 0.01);
     for (int64_t i = 0; i < 32; ++i) {
-      const bool decoupled = o.optimizer == "adamw";
+      const bool decoupled = o.optimizer == OptimizerKind::adamw;
       const double d = 0.5 * gradient[i] + (decoupled ? 0 : 0.1 * value[i]);
       m[i] = 0.9 * m[i] + 0.1 * d, v[i] = 0.98 * v[i] + 0.02 * d * d;
       const double step = (m[i] / (1 - std::pow(0.9, t))) / (std::sqrt(v[i] / (1 - std::pow(0.98, t))) + 1e-8);
@@ -126,7 +126,7 @@ TEST(Sgd, FollowsAdamByItsEquationAndLeavesTheMomentsAlone) {
 TEST(Sgd, AloneKeepsNoState) {
   const auto backend = make_backend("reference", 1);
   OptimizerOptions o;
-  o.optimizer = "sgd";
+  o.optimizer = OptimizerKind::sgd;
   const Tensor x({2}, DType::f64), g({2}, DType::f64);
   x.from_doubles(std::vector<double>{1, -2}), g.from_doubles(std::vector<double>{0.5, 4});
   Optimizer optimizer(*backend, o, 2);
@@ -141,7 +141,7 @@ TEST(Adagrad, DividesByTheRootOfAllSquaresSoFar) {
   for (const char* backend_name : {"reference", "cpu:f32"}) {
     const auto backend = make_backend(backend_name, 2);
     OptimizerOptions o;
-    o.optimizer = "adagrad", o.weight_decay = 0.1, o.epsilon = 1e-8;
+    o.optimizer = OptimizerKind::adagrad, o.weight_decay = 0.1, o.epsilon = 1e-8;
     constexpr int64_t n = 40;
     const Tensor x({n}, backend->parameter()), g({n}, backend->parameter());
     std::vector<double> value(n), squares(n, 0.0);

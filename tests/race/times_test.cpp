@@ -87,25 +87,25 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"servers", 3, {{"strategy.name", "parameter-server"}, {"strategy.servers", "2"}}, 1000, 0.1},
         Case{"shared_servers", 3, {{"strategy.name", "parameter-server"}}, 1000, 0.1},
         Case{"global_batch", 3, {{"strategy.batch", "global"}}, 1000},
-        Case{"dropping", 3, {{"strategy.name", "gradient-dropping"}, {"strategy.keep-warmup", "5"}}, 1000, 0.1},
+        Case{"dropping", 3, {{"strategy.name", "gradient-dropping"}, {"strategy.compression.keep-warmup", "5"}}, 1000, 0.1},
         Case{"sparse_local",
              3,
-             {{"strategy.name", "sparse-local"}, {"strategy.synchronous-steps", "2"}, {"strategy.average-interval", "4"}},
+             {{"strategy.name", "sparse-local"}, {"strategy.synchronous-steps", "2"}, {"strategy.sparse.average-interval", "4"}},
              5,
              0.1},
-        Case{"cser", 2, {{"strategy.name", "cser"}, {"strategy.synchronous-steps", "1"}, {"strategy.average-interval", "3"}}, 4, 0.1},
-        Case{"averaging", 3, {{"strategy.name", "model-average"}, {"strategy.interval", "3"}}, 4, 0.2},
+        Case{"cser", 2, {{"strategy.name", "cser"}, {"strategy.synchronous-steps", "1"}, {"strategy.sparse.average-interval", "3"}}, 4, 0.1},
+        Case{"averaging", 3, {{"strategy.name", "model-average"}, {"strategy.periodic.interval", "3"}}, 4, 0.2},
         Case{"averaged_moments",
              2,
-             {{"strategy.name", "diloco"}, {"strategy.interval", "4"}, {"strategy.inner-state", "average"}},
+             {{"strategy.name", "diloco"}, {"strategy.periodic.interval", "4"}, {"strategy.periodic.inner-state", "average"}},
              1000,
              0.1},
         Case{"streaming",
              3,
              {{"strategy.name", "streaming"},
-              {"strategy.interval", "4"},
-              {"strategy.fragments", "2"},
-              {"strategy.delay", "2"},
+              {"strategy.periodic.interval", "4"},
+              {"strategy.periodic.fragments", "2"},
+              {"strategy.periodic.delay", "2"},
               {"log.every", "1000"}},
              1000,
              0.1}),
@@ -153,7 +153,7 @@ RaceTimes trained(Config config, const Scenario& scenario, int64_t steps, int64_
 }
 
 TEST_F(TimesTest, AContinuedRunHasTheTimesOfAnUninterruptedOne) {
-  const Config config = this->config({{"valid.every", "1000"}, {"strategy.name", "model-average"}, {"strategy.interval", "4"}});
+  const Config config = this->config({{"valid.every", "1000"}, {"strategy.name", "model-average"}, {"strategy.periodic.interval", "4"}});
   Scenario scenario;
   scenario.compute = {1, 2, 3, 5, 5};
   scenario.network.preset = "1gbe", scenario.ranks = 3, scenario.stragglers = {{.rank = 1, .factor = 2.5}};

@@ -473,7 +473,7 @@ TEST(Asynchronous, WhatCannotBeIsRefused) {
   const auto waiting = [](StrategyOptions& o) { o.asynchronous.sum_pushes = 3, o.asynchronous.wait_for_step = true; };
   EXPECT_THAT(refused(3, waiting), HasSubstr("strategy.overlap would ask for too early"));
   EXPECT_THAT(refused(3, [&](StrategyOptions& o) { waiting(o), o.overlap = false; }),
-              HasSubstr("strategy.sum-pushes 3 is more than the 2 workers"));
+              HasSubstr("strategy.asynchronous.sum-pushes 3 is more than the 2 workers"));
   EXPECT_THAT(refused(3, [](StrategyOptions& o) { o.server_placement = ServerPlacement::shared; }), HasSubstr("strategy.server-placement"));
 }
 

@@ -38,7 +38,7 @@ class PlainWorker : public Worker {
   void allocate() {
     store_.allocate(1, true);
     OptimizerOptions sgd;
-    sgd.optimizer = "sgd";
+    sgd.optimizer = OptimizerKind::sgd;
     optimizer_.emplace(*backend_, sgd, store_.values().count());
     gradient_sum_.emplace(store_);
   }

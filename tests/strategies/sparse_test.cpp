@@ -83,7 +83,7 @@ std::vector<Ended> computed(const StrategyOptions& o, int N, int steps) {
                                                           : o.sparse.local_scale < 0 ? N
                                                                                      : o.sparse.local_scale;
   for (int t = 0; t < steps; ++t) {
-    const auto since = static_cast<double>(t - o.periodic.synchronous_steps + 1);
+    const auto since = static_cast<double>(t - o.synchronous_steps + 1);
     const double keep = 1 - std::pow(1 - o.compression.keep, std::max(1.0, static_cast<double>(o.compression.keep_warmup) / since));
     for (int n = 0; n < N; ++n) {
       Rank& r = ranks[static_cast<size_t>(n)];
@@ -139,7 +139,7 @@ std::vector<Ended> computed(const StrategyOptions& o, int N, int steps) {
 StrategyOptions strategy(const std::string& name) {
   StrategyOptions o = strategy_preset(name);
   o.compression.keep = 0.05, o.compression.dense_below = 16, o.compression.values = SentValues::f32, o.compression.keep_warmup = 0;
-  o.periodic.synchronous_steps = 0;
+  o.synchronous_steps = 0;
   return o;
 }
 
@@ -165,7 +165,7 @@ TEST(Sparse, FollowsItsEquations) {
     set(cases.back().second);
   };
   add("dropping", "gradient-dropping", [](StrategyOptions&) {});
-  add("warm-up", "gradient-dropping", [](StrategyOptions& o) { o.compression.keep_warmup = 8, o.periodic.synchronous_steps = 2; });
+  add("warm-up", "gradient-dropping", [](StrategyOptions& o) { o.compression.keep_warmup = 8, o.synchronous_steps = 2; });
   add("decay", "gradient-dropping", [](StrategyOptions& o) { o.compression.residual_decay = 0.9; });
   add("momentum", "gradient-dropping", [](StrategyOptions& o) { o.compression.momentum_correction = 0.5; });
   add("by tensor", "gradient-dropping", [](StrategyOptions& o) { o.compression.select = SelectFrom::tensor, o.overlap = false; });
@@ -173,7 +173,7 @@ TEST(Sparse, FollowsItsEquations) {
     add("local " + local, "sparse-local", [&](StrategyOptions& o) {
       o.sparse.local_gradients = from_word<LocalPart>(local), o.sparse.average_interval = local == "none" ? 0 : 5,
       o.sparse.local_scale = local == "sum" ? 0.7 : 0;
-      o.periodic.synchronous_steps = 3;
+      o.synchronous_steps = 3;
     });
   add("reset", "sparse-local", [](StrategyOptions& o) { o.sparse.residual_reset = true, o.sparse.average_interval = 4; });
   add("cser", "cser", [](StrategyOptions& o) { o.sparse.average_interval = 4; });
@@ -395,16 +395,16 @@ TEST(SparseOptions, ThatCannotBeMeantAreRefused) {
     };
     for (const std::string name : {"gradient-dropping", "sparse-loco"}) {
       EXPECT_EQ(message(with([](StrategyOptions&) {}), name), "") << name;
-      idle("keep", with([](StrategyOptions& o) { o.compression.keep = 0.02; }), name);
-      idle("select", with([](StrategyOptions& o) { o.compression.select = SelectFrom::tensor; }), name);
-      idle("values", with([](StrategyOptions& o) { o.compression.values = SentValues::f32; }), name);
-      idle("keep-warmup", with([](StrategyOptions& o) { o.compression.keep_warmup = 7; }), name);
+      idle("compression.keep", with([](StrategyOptions& o) { o.compression.keep = 0.02; }), name);
+      idle("compression.select", with([](StrategyOptions& o) { o.compression.select = SelectFrom::tensor; }), name);
+      idle("compression.values", with([](StrategyOptions& o) { o.compression.values = SentValues::f32; }), name);
+      idle("compression.keep-warmup", with([](StrategyOptions& o) { o.compression.keep_warmup = 7; }), name);
       EXPECT_EQ(message(with([](StrategyOptions& o) { o.compression.residual_decay = 0.5; }), name) == "", other != Compressor::none);
       EXPECT_EQ(message(with([](StrategyOptions& o) { o.compression.dense_below = 64; }), name) == "", other != Compressor::none);
     }
   }
   idle(
-      "local-scale", [](StrategyOptions& o) { o.sparse.local_scale = 2; }, "gradient-dropping");
+      "sparse.local-scale", [](StrategyOptions& o) { o.sparse.local_scale = 2; }, "gradient-dropping");
   EXPECT_EQ(message([](StrategyOptions& o) { o.sparse.local_gradients = LocalPart::none, o.sparse.average_interval = 0; }, "cser"), "");
 }
 

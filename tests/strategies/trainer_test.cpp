@@ -47,7 +47,7 @@ class DistributedTrainer : public testing::Test {
     c.train.optimizer.warmup = 10, c.train.optimizer.learning_rate = 3e-3, c.train.optimizer.ema = 0.9;
     c.strategy.bucket_mib = 0.02, c.strategy.check_every = 5;
     c.checkpoint.every = 10, c.valid.every = 10, c.valid.source = path("valid.a"), c.valid.target = path("valid.b");
-    c.valid.metrics = {"cross-entropy", "bleu"}, c.valid.beam = 1;
+    c.valid.metrics = {"cross-entropy", "bleu"}, c.valid.search.beam = 1;
     c.log.progress = "never", c.log.every = 5;
     return c;
   }
@@ -176,7 +176,7 @@ TEST_F(DistributedTrainer, ReplicasThatDifferContinueBitForBit) {
       c.strategy = strategy_preset(strategy);
       c.strategy.batch = BatchScope::global;
       if (family_of(c.strategy) == Family::periodic) {
-        c.strategy.periodic.interval = 6, c.strategy.periodic.synchronous_steps = strategy == "bmuf" ? 4 : 0;
+        c.strategy.periodic.interval = 6, c.strategy.synchronous_steps = strategy == "bmuf" ? 4 : 0;
         c.strategy.periodic.delay = strategy == "streaming" ? 3 : 0;
       }
       if (c.strategy.compression.compressor != Compressor::none) c.strategy.compression.dense_below = 64, c.strategy.compression.keep_warmup = 0;
@@ -207,7 +207,7 @@ TEST_F(DistributedTrainer, MoreWorkersOfTheSameBatchContinueReplicasThatDiffer) 
   Config c = config("more");
   c.train.max_steps = 9, c.train.optimizer.ema = 0, c.train.batch_tokens = 60;
   c.strategy = strategy_preset("bmuf");
-  c.strategy.periodic.interval = 4, c.strategy.periodic.synchronous_steps = 0;
+  c.strategy.periodic.interval = 4, c.strategy.synchronous_steps = 0;
   EXPECT_EQ(run(c, 2), 0);
   c.train.max_steps = 14;
   EXPECT_EQ(run(c, 4), 0);
@@ -225,7 +225,7 @@ TEST_F(DistributedTrainer, OtherRanksBeginWithTheDeployedModelAndTheMeanOfTheMom
       Config c = config(name);
       c.train.max_steps = 9, c.train.optimizer.ema = 0, c.train.batch_tokens = 60;
       c.strategy = strategy_preset(strategy);
-      c.strategy.batch = BatchScope::per_worker, c.strategy.periodic.synchronous_steps = 0;
+      c.strategy.batch = BatchScope::per_worker, c.strategy.synchronous_steps = 0;
       if (strategy == "bmuf")
         c.strategy.periodic.interval = 4, c.strategy.periodic.merge_weights = MergeWeights::equal, c.strategy.periodic.outer_momentum = 0.5;
       else

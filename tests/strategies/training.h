@@ -71,8 +71,8 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   const auto model = make_model(small_model(run.model, run.tied), {400, 400}, *backend, run.seed, true);
   StepOptions options;
   options.strategy = run.strategy, options.optimizer.warmup = 5, options.optimizer.learning_rate = run.rate,
-  options.optimizer.clip_norm = run.clip, options.optimizer.optimizer = run.optimizer,
-  options.optimizer.loss_normalization = run.normalization;
+  options.optimizer.clip_norm = run.clip, options.optimizer.optimizer = from_word<OptimizerKind>(run.optimizer),
+  options.optimizer.loss_normalization = from_word<LossNormalization>(run.normalization);
   options.optimizer.sgd_after = run.sgd_after, options.optimizer.sgd_learning_rate = 0.05, options.optimizer.sgd_clip_norm = 2;
   comm_settings(options.strategy, *world.comm);
   Replica replica(*model, options, world);

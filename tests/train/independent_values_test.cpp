@@ -169,9 +169,9 @@ TEST_P(IndependentValues, UpdateByEitherNormalisation) {
     for (const double clip : {0.0, 0.25}) {
       load_weights(*files_, description_.directory + "/model.safetensors", model_->parameters());
       StepOptions options;
-      options.optimizer.optimizer = "sgd", options.optimizer.schedule = "constant", options.optimizer.warmup = 0;
+      options.optimizer.optimizer = OptimizerKind::sgd, options.optimizer.schedule = RateSchedule::constant, options.optimizer.warmup = 0;
       options.optimizer.learning_rate = 4, options.optimizer.clip_norm = clip;
-      options.optimizer.loss_normalization = normalisation;
+      options.optimizer.loss_normalization = from_word<LossNormalization>(normalisation);
       World world = make_local_world();
       Replica replica(*model_, options, world);
       std::vector<std::vector<double>> before;

@@ -243,8 +243,8 @@ TEST_P(RefineTraining, RaisesTheExpectedReward) {
   const auto model = tiny_model(*backend, 4, GetParam());
   World world = make_local_world();
   StepOptions options;
-  options.label_smoothing = 0, options.optimizer.warmup = 0, options.optimizer.schedule = "constant";
-  options.optimizer.learning_rate = 0.004, options.optimizer.loss_normalization = "sentences";
+  options.label_smoothing = 0, options.optimizer.warmup = 0, options.optimizer.schedule = RateSchedule::constant;
+  options.optimizer.learning_rate = 0.004, options.optimizer.loss_normalization = LossNormalization::sentences;
   Replica replica(*model, options, world);
   Batch pairs = two_pairs();
   pairs.weights = {0, 0};
@@ -348,7 +348,7 @@ TEST_F(RefineRun, TheInitialModelIsValidatedOnceAndIsTheFirstBest) {
   EXPECT_EQ(run_training(config("first")), 0);
   Config c = mixed("next");
   c.valid.source = path("a"), c.valid.target = path("b"), c.valid.metrics = {"cross-entropy"}, c.valid.every = 5;
-  c.train.optimizer.optimizer = "sgd", c.train.optimizer.warmup = 0, c.train.optimizer.schedule = "constant";
+  c.train.optimizer.optimizer = OptimizerKind::sgd, c.train.optimizer.warmup = 0, c.train.optimizer.schedule = RateSchedule::constant;
   c.train.optimizer.learning_rate = 50, c.train.max_steps = 5;  // does harm
   EXPECT_EQ(run_training(c), 0);
   const auto count = [&](const std::string& text) {

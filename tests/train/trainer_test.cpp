@@ -92,7 +92,7 @@ TEST_F(TrainerTest, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
 TEST_F(TrainerTest, TheChangeFromAdamToSgdIsContinuedBitForBit) {
   const auto with = [&](const std::string& run, int64_t steps) {
     Config c = config(run);
-    c.train.max_steps = steps, c.train.optimizer.loss_normalization = "sentences";
+    c.train.max_steps = steps, c.train.optimizer.loss_normalization = LossNormalization::sentences;
     c.train.optimizer.sgd_after = 13, c.train.optimizer.sgd_learning_rate = 0.05, c.train.optimizer.sgd_clip_norm = 1;
     c.train.optimizer.sgd_halve_after = 4, c.train.optimizer.sgd_halve_every = 3;
     return c;
@@ -146,11 +146,11 @@ TEST_F(TrainerTest, TheBoundOfStatesIsContinuedBitForBitAndLiesInTheCheckpoint) 
 
 TEST_F(TrainerTest, PlainSgdKeepsNoStateAndAdamMayFollowIt) {
   Config c = config("run");
-  c.train.max_steps = 10, c.train.optimizer.optimizer = "sgd", c.train.optimizer.learning_rate = 0.1, c.train.optimizer.ema = 0;
+  c.train.max_steps = 10, c.train.optimizer.optimizer = OptimizerKind::sgd, c.train.optimizer.learning_rate = 0.1, c.train.optimizer.ema = 0;
   EXPECT_EQ(run_training(c), 0);
   const auto shard = [&](const char* step) { return path("run") + "/checkpoints/step-" + step + "/rank-0.safetensors"; };
   EXPECT_FALSE(fs::exists(shard("00000010")));
-  c.train.max_steps = 20, c.train.optimizer.optimizer = "adam";
+  c.train.max_steps = 20, c.train.optimizer.optimizer = OptimizerKind::adam;
   EXPECT_EQ(run_training(c), 0);
   EXPECT_GT(fs::file_size(shard("00000020")), 10000u);
 }
