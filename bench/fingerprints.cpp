@@ -40,7 +40,8 @@ std::vector<Case> cases() {
   add("streaming", "mix", [](StrategyOptions& o) { o.periodic.late_merge = LateMerge::mix; });
   add("gradient-dropping", "2-bit", [](StrategyOptions& o) { o.compression.values = SentValues::two_bit; });
   add("gradient-dropping", "bf16", [](StrategyOptions& o) { o.compression.values = SentValues::bf16; });
-  add("gradient-dropping", "ternary", [](StrategyOptions& o) { o.compression.compressor = Compressor::ternary, o.compression.keep_warmup = 0; });
+  add("gradient-dropping", "ternary",
+      [](StrategyOptions& o) { o.compression.compressor = Compressor::ternary, o.compression.keep_warmup = 0; });
   add("gradient-dropping", "momentum", [](StrategyOptions& o) { o.compression.momentum_correction = 0.9; });
   add("downpour", "compensated", [](StrategyOptions& o) { o.asynchronous.delay_compensation = 0.5; });
   add("downpour", "bf16", [](StrategyOptions& o) { o.wire = Wire::bf16; });

@@ -212,8 +212,8 @@ class ConfigDocument {
   std::shared_ptr<const YAML::Node> root_;
 };
 
-// Assigns `text` to the field named "section.key" ("section.section.key"), or "section.list.0.key" within a list of structs (0 to the present size, which appends);
-// lists of strings are given comma-separated. ConfigError as for files, with "command line" as the place.
+// Assigns `text` to the field named "section.key" ("section.section.key"), or "section.list.0.key" within a list of structs (0 to the
+// present size, which appends); lists of strings are given comma-separated. ConfigError as for files, with "command line" as the place.
 void apply_override(std::span<const ConfigSection> sections, const std::string& name, const std::string& text,
                     const ConfigAdvice& advice = {});
 

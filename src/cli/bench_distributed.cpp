@@ -165,12 +165,12 @@ void add_bench_distributed(CLI::App& bench) {
   verb->add_option("--format", a->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   verb->add_option("--write-cluster", a->write_cluster, "keep what was measured as a cluster to simulate (--cluster)")->type_name("FILE");
   StrategyOptions standard;
-  const std::vector<ConfigSection> sections = sections_of(standard);
-  for (const ConfigField& field : sections.front().fields)
-    a->strategy.emplace_back("strategy." + field.key, verb->add_option("--strategy." + field.key, field.help)
-                                                          ->expected(1)
-                                                          ->take_last()
-                                                          ->group(field.key == "name" ? "Options" : kStrategyGroup));
+  for (const ConfigSection& section : sections_of(standard))
+    for (const ConfigField& field : section.fields) {
+      const std::string name = section.name + "." + field.key;
+      CLI::Option* option = verb->add_option("--" + name)->description(field.help)->expected(1)->take_last();
+      a->strategy.emplace_back(name, option->group(name == "strategy.name" ? "Options" : kStrategyGroup));
+    }
   const auto cluster = ClusterArguments::add_to(*verb);
   verb->callback([=] { run(*a, *cluster); });
 }

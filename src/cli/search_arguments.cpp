@@ -23,7 +23,7 @@ void SearchArguments::add_to(CLI::App& verb, bool penalties) {
   SearchOptions defaults;
   for (const ConfigField& field : config_section("decode", "", defaults).fields) {
     if (!penalties && field.key.ends_with("-penalty")) continue;
-    CLI::Option* option = verb.add_option("--" + field.key, field.help + "; default: the model's")->take_last();
+    CLI::Option* option = verb.add_option("--" + field.key)->description(field.help + "; default: the model's")->take_last();
     if (const auto* whole = std::get_if<Ranged<int64_t>>(&field.value))
       option->type_name("INT")->check(CLI::Range(whole->minimum, whole->maximum));
     else if (const auto* real = std::get_if<Ranged<double>>(&field.value))

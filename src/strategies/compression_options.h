@@ -32,14 +32,16 @@ template <class Visitor>
 void visit(Visitor& v, CompressionOptions& c) {
   const char* compressor = "strategy.compression.compressor";
   const auto any = {Compressor::top_k, Compressor::ternary, Compressor::four_bit}, top_k = {Compressor::top_k};
-  v.choice("compressor", c.compressor,
-           "what is sent of gradients or displacements, the rest being kept for later: top-k = the largest elements; ternary = -level, 0 or "
-           "level; 4-bit = 0 or a sign and one of seven powers of two");
+  v.choice(
+      "compressor", c.compressor,
+      "what is sent of gradients or displacements, the rest being kept for later: top-k = the largest elements; ternary = -level, 0 or "
+      "level; 4-bit = 0 or a sign and one of seven powers of two");
   v.field("keep", c.keep, "share of the elements that is sent", 0.00025, 1.0).needs(compressor, top_k);
   v.choice("select", c.select, "the largest of each chunk of 4096 elements, or of each tensor").needs(compressor, top_k);
-  v.choice("values", c.values,
-           "number format of what is sent; rounding errors are kept for later; 2-bit = a sign and two levels a chunk (select chunk, keep up "
-           "to a few %)")
+  v.choice(
+       "values", c.values,
+       "number format of what is sent; rounding errors are kept for later; 2-bit = a sign and two levels a chunk (select chunk, keep up "
+       "to a few %)")
       .needs(compressor, top_k);
   v.field("residual-decay", c.residual_decay, "factor on what was not sent, when the next is added; 1 = nothing is lost; 0 = all of it is",
           0.0, 1.0)
@@ -76,7 +78,8 @@ void visit(Visitor& v, SparseOptions& c) {
       .needs(local, any);
   v.field("average-interval", c.average_interval, "updates between two averagings of the workers' parameters; 0 = never", 0, 1000000000)
       .needs(local, any);
-  v.field("residual-reset", c.residual_reset, "averagings of parameters discard what was not sent").needs("strategy.sparse.average-interval");
+  v.field("residual-reset", c.residual_reset, "averagings of parameters discard what was not sent")
+      .needs("strategy.sparse.average-interval");
 }
 
 }  // namespace starling

@@ -75,8 +75,7 @@ void visit(Visitor& v, StrategyOptions& c) {
   v.field("servers", c.servers,
           "number of servers, the parameters are spread over them; 0 = one on every rank with parameter-server, else one", 0, 100000)
       .needs("strategy.name", {"parameter-server", "downpour", "gnmt-downpour"});
-  v.choice("server-placement", c.server_placement,
-           "servers are on the last ranks, which then do not compute, or on ranks that compute too")
+  v.choice("server-placement", c.server_placement, "servers are on the last ranks, which then do not compute, or on ranks that compute too")
       .needs("strategy.name", {"parameter-server"})
       .needs("strategy.servers");
   v.choice(

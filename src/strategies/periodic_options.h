@@ -37,12 +37,13 @@ struct PeriodicOptions {
 template <class Visitor>
 void visit(Visitor& v, PeriodicOptions& c) {
   v.field("interval", c.interval, "local updates between two merges of a parameter", 1, 1000000000);
-  v.field("fragments", c.fragments, "the parameters are merged in so many parts, each at its own time; each layer to the smallest so far", 1,
-          1000);
+  v.field("fragments", c.fragments, "the parameters are merged in so many parts, each at its own time; each layer to the smallest so far",
+          1, 1000);
   v.field("delay", c.delay, "updates between sending a fragment and merging it, which hide the exchange", 0, 1000000);
-  v.choice("late-merge", c.late_merge,
-           "corrected = the merged value plus what the replica has moved by since it sent; mix = late-mix of the replica's own value and the "
-           "rest of the merged one")
+  v.choice(
+       "late-merge", c.late_merge,
+       "corrected = the merged value plus what the replica has moved by since it sent; mix = late-mix of the replica's own value and the "
+       "rest of the merged one")
       .needs("strategy.periodic.delay");
   v.field("late-mix", c.late_mix, "share of the replica's own value", 0.0, 1.0).needs("strategy.periodic.late-merge", {LateMerge::mix});
   v.choice("merge", c.merge,

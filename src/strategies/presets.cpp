@@ -30,13 +30,15 @@ const Preset kPresets[] = {
     {"diloco", Family::periodic,
      [](StrategyOptions& o) {
        local_batches(o);
-       o.periodic.interval = 100, o.periodic.outer_rate = 0.7, o.periodic.outer_momentum = 0.9, o.periodic.merge_weights = MergeWeights::equal;
+       o.periodic.interval = 100, o.periodic.outer_rate = 0.7, o.periodic.outer_momentum = 0.9,
+       o.periodic.merge_weights = MergeWeights::equal;
      }},
     // Douillard et al. 2025: displacements in 4 bits; the correction of late merges in place of their mixture.
     {"streaming", Family::periodic,
      [](StrategyOptions& o) {
        local_batches(o);
-       o.periodic.interval = 100, o.periodic.outer_rate = 0.4, o.periodic.outer_momentum = 0.9, o.periodic.merge_weights = MergeWeights::equal;
+       o.periodic.interval = 100, o.periodic.outer_rate = 0.4, o.periodic.outer_momentum = 0.9,
+       o.periodic.merge_weights = MergeWeights::equal;
        o.periodic.fragments = 4, o.periodic.delay = 5, o.compression.compressor = Compressor::four_bit;
      }},
     // Sarfi et al. 2025: 64 of 4096 elements in 2 bits, and what was not sent fades in place of an outer momentum.
@@ -56,7 +58,8 @@ const Preset kPresets[] = {
        o.asynchronous.push_clip = 5;
      }},
     // Aji and Heafield 2017; the rate warms up over as many updates as in their later work.
-    {"gradient-dropping", Family::sparse, [](StrategyOptions& o) { o.compression.compressor = Compressor::top_k, o.compression.keep_warmup = 1000; }},
+    {"gradient-dropping", Family::sparse,
+     [](StrategyOptions& o) { o.compression.compressor = Compressor::top_k, o.compression.keep_warmup = 1000; }},
     // Aji, Heafield and Bogoychev 2019, with averagings every 100 updates in place of 500.
     {"sparse-local", Family::sparse,
      [](StrategyOptions& o) {

@@ -58,7 +58,8 @@ inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
   const auto model = make_model(config, {400, 400}, *backend, run.seed, true);
   StepOptions options;
   options.strategy = run.strategy, options.optimizer.warmup = 5, options.optimizer.learning_rate = run.rate;
-  options.optimizer.optimizer = from_word<OptimizerKind>(run.optimizer), options.optimizer.clip_norm = run.clip, options.max_steps = run.max_steps;
+  options.optimizer.optimizer = from_word<OptimizerKind>(run.optimizer), options.optimizer.clip_norm = run.clip,
+  options.max_steps = run.max_steps;
   comm_settings(options.strategy, *world.comm);
   Replica replica(*model, options, world);
   int looks = 0;

@@ -383,9 +383,15 @@ TEST(Periodic, ImpossibleOptionsAreNamed) {
   EXPECT_NE(message([](StrategyOptions& o) { o.periodic.outer_momentum = -0.5; }).find("outer-momentum -0.5"), std::string::npos);
   EXPECT_NE(message([](StrategyOptions& o) { o.periodic.merge = MergeRule::radial; }).find("radial"), std::string::npos);
   EXPECT_NE(message([](StrategyOptions& o) { o.wire = Wire::bf16; }).find("wire bf16"), std::string::npos);
-  EXPECT_NE(message([](StrategyOptions& o) { o.sparse.average_interval = 3; }).find("average-interval does nothing without strategy.name gradient-dropping, sparse-local or cser"), std::string::npos);
+  EXPECT_NE(message([](StrategyOptions& o) {
+              o.sparse.average_interval = 3;
+            }).find("average-interval does nothing without strategy.name gradient-dropping, sparse-local or cser"),
+            std::string::npos);
   EXPECT_NE(message([](StrategyOptions& o) { o.asynchronous.push_interval = 3; }).find("push-interval"), std::string::npos);
-  EXPECT_NE(message([](StrategyOptions& o) { o.name = "all-reduce"; }).find("strategy.periodic.interval does nothing without strategy.name model-average"), std::string::npos);
+  EXPECT_NE(message([](StrategyOptions& o) {
+              o.name = "all-reduce";
+            }).find("strategy.periodic.interval does nothing without strategy.name model-average"),
+            std::string::npos);
   EXPECT_THROW(strategy_preset("bmfu"), ConfigError);
 }
 
