@@ -50,6 +50,10 @@ void check_periodic(const StrategyOptions& o) {
 }
 
 void check_sparse(const StrategyOptions& o) {
+  if (o.sparse.local_gradients == LocalPart::none && o.sparse.average_interval > 0)  // as the name has it
+    throw ConfigError(
+        "strategy.sparse.average-interval averages parameters that differ, but without strategy.sparse.local-gradients they do not; set "
+        "average-interval to 0, or local-gradients too");
   if (o.sparse.local_scale < 0 && o.sparse.local_scale != -1)
     throw ConfigError(fmt::format("strategy.sparse.local-scale {:g} is neither a factor nor -1 (the number of workers)", o.sparse.local_scale));
 }

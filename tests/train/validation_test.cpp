@@ -22,7 +22,7 @@ class ValidationTest : public testing::Test {
     config_.source = (directory_ / "a").string(), config_.target = (directory_ / "b").string();
     write_word_pairs(config_.source, config_.target, 8, 8, 2, 6);
     config_.metrics = {"cross-entropy", "bleu"};
-    config_.beam = 2, config_.max_length_factor = 1, config_.max_length_offset = 2;
+    config_.search.beam = 2, config_.search.max_length_factor = 1, config_.search.max_length_offset = 2;
   }
   ~ValidationTest() override { fs::remove_all(directory_); }
 
