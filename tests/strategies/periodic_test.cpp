@@ -213,7 +213,8 @@ TEST(Periodic, LateFragmentsKeepWhatWasLearnedMeanwhile) {
   const int ranks = 2, steps = 23;
   for (const std::string late : {"corrected", "mix"}) {
     StrategyOptions o = strategy("streaming", 4);
-    o.periodic.fragments = 2, o.periodic.delay = 1, o.periodic.late_merge = from_word<LateMerge>(late), o.periodic.late_mix = mix;
+    o.periodic.fragments = 2, o.periodic.delay = 1, o.periodic.late_merge = from_word<LateMerge>(late);
+    if (o.periodic.late_merge == LateMerge::mix) o.periodic.late_mix = mix;
     o.periodic.outer_momentum = eta, o.periodic.outer_rate = zeta;
     const auto ended = descend(o, ranks, steps, rate);
     for (size_t i = 0; i < ended[0].values.size(); ++i) {

@@ -379,7 +379,7 @@ TEST_F(RefineRun, WhatIsRarelyMeantIsSaid) {
     EXPECT_NE(log("blind").find(text), std::string::npos) << text << " is not in\n" << log("blind");
   Config first = config("first");
   first.model = model_preset("gnmt-small");
-  first.model.width = 16, first.model.heads = 2, first.model.encoder_layers = first.model.decoder_layers = 2;
+  first.model.width = 16, first.model.encoder_layers = first.model.decoder_layers = 2;
   first.model.dropout = 0, first.model.clip = 1, first.train.clip_start = 2, first.train.max_steps = 2;
   EXPECT_EQ(run_training(first), 0);
   c = mixed("annealed");
