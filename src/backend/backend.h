@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -119,6 +120,8 @@ class Backend {
   virtual int threads() const { return 1; }
   // Where every tensor lies that its ops are given.
   virtual Memory& memory() const { return host_memory(); }
+  // A backend of one thread (or stream) for a worker of its own, whose ops take this one's weights and share its memory.
+  virtual std::unique_ptr<Backend> sibling() const = 0;
   // False where products of 8-bit weights are computed as floats: the same results, but no faster.
   virtual bool multiplies_int8() const { return true; }
 
@@ -173,7 +176,7 @@ class Backend {
 
   // -- attention -------------------------------------------------------------------------------------------------------
   // Scaled dot-product attention by sentence and head. q [Nq, >=D] starts at column q_column of its tensor, k and v likewise in kv;
-  // y [Nq, D]; lse [Nq, heads] keeps the log of each softmax's denominator. Dropout rows are the queries' keys.
+  // y [Nq, D], zero on idle rows; lse [Nq, heads] keeps the log of each softmax's denominator. Dropout rows are the queries' keys.
   struct AttentionInput {
     Tensor q, kv;
     int64_t q_column, k_column, v_column;
@@ -233,6 +236,10 @@ class Backend {
 
 // "reference" (f64), "cpu" or "cpu:f32" (f32), "cpu:bf16". threads 0 = one per core of the affinity mask.
 std::unique_ptr<Backend> make_backend(std::string_view spec, int threads = 0);
+
+// Puts another backend in the place of the one that make_backend gives for `spec`, or adds one. For tests, before other threads run.
+using BackendMaker = std::function<std::unique_ptr<Backend>(int threads)>;
+void register_backend(const std::string& spec, BackendMaker maker);
 
 // True where bf16 matrix products run natively (AVX512-BF16 or AMX).
 bool cpu_has_bf16();

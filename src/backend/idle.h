@@ -15,6 +15,7 @@ class IdleBackend : public Backend {
   std::string describe() const override { return "idle: nothing is computed"; }
   DType activation() const override { return activation_; }
   DType parameter() const override { return parameter_; }
+  std::unique_ptr<Backend> sibling() const override { return std::make_unique<IdleBackend>(activation_, parameter_); }
   Memory& memory() const override { return no_memory(); }
   FlatOps& flat() override;
 

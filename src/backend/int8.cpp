@@ -28,10 +28,11 @@ void round_values(const T* w, Int8Matrix& m) {
 Int8Matrix round_to_int8(const Tensor& w, bool by_row) {
   CHECK(w.shape().rank() == 2, "8-bit integers of {}", w.shape().text());
   Int8Matrix m{w.rows(), w.columns(), by_row, {}, {}};
+  const Tensor here = w.on_host();
   if (w.dtype() == DType::f64)
-    round_values(w.data<double>(), m);
+    round_values(here.data<double>(), m);
   else
-    round_values(w.data<float>(), m);
+    round_values(here.data<float>(), m);
   return m;
 }
 

@@ -42,6 +42,7 @@ class ProfiledBackend : public Backend {
   DType activation() const override { return inner_.activation(); }
   DType parameter() const override { return inner_.parameter(); }
   int threads() const override { return inner_.threads(); }
+  std::unique_ptr<Backend> sibling() const override { return inner_.sibling(); }  // whose work is not counted
   Memory& memory() const override { return inner_.memory(); }
   FlatOps& flat() override { return inner_.flat(); }
 

@@ -52,7 +52,7 @@ std::string printable(const std::string& piece) {
 std::vector<std::vector<float>> token_scores(Model& model, const std::vector<EncodedPair>& pairs, int64_t batch_tokens) {
   std::vector<std::vector<float>> scores(pairs.size());
   if (pairs.empty()) return scores;
-  Arena arena;
+  Arena arena(model.parameters().backend().memory());
   for (const Batch& batch : make_batches(pairs, batch_tokens)) {
     arena.release({});
     Tape tape(model.parameters(), arena);

@@ -17,16 +17,50 @@ CollectiveShape at(CollectiveShape shape, int rank) {
   return shape;
 }
 
+// begin(x), or, where x lies elsewhere, begin() of a tensor of the host's that has its elements first, if it is `read`, and whose elements
+// it gets in the end, if it is `written`.
+template <class Begin>
+Pending through_host(const Tensor& x, bool read, bool written, const Begin& begin) {
+  if (!x || !x.has_elements() || x.memory().host()) return begin(x);
+  const Tensor here = read ? x.on_host() : Tensor(x.shape(), x.dtype());
+  Pending pending = begin(here);
+  if (written) pending.then_copy(here, x);
+  return pending;
+}
+
 }  // namespace
+
+bool Pending::done() const {
+  if (operation_ && !operation_->done()) return false;
+  if (arrival_) arrival_->copy();
+  return true;
+}
+
+void Pending::wait(double deadline_s) const {
+  if (operation_) operation_->wait(deadline_s);
+  if (arrival_) arrival_->copy();
+}
+
+void Pending::then_copy(const Tensor& from, const Tensor& to) { arrival_ = std::make_shared<Arrival>(Arrival{from, to}); }
+
+void Pending::Arrival::copy() {
+  if (from) to.copy_from(from);
+  from = to = {};
+}
 
 size_t wait_any(std::span<const Pending> pending, double deadline_s) {
   CHECK(!pending.empty(), "waiting for any of no operations");
   std::vector<Operation*> operations;
   for (const Pending& p : pending) {
-    if (!p.operation_) return operations.size();
+    if (!p.operation_) {
+      p.wait();
+      return operations.size();
+    }
     operations.push_back(p.operation_.get());
   }
-  return operations.front()->wait_any(operations, deadline_s);
+  const size_t first = operations.front()->wait_any(operations, deadline_s);
+  if (pending[first].arrival_) pending[first].arrival_->copy();
+  return first;
 }
 
 size_t wait_any(std::span<const Pending> pending) {
@@ -36,47 +70,62 @@ size_t wait_any(std::span<const Pending> pending) {
   return wait_any(pending, deadline_s);
 }
 
+Pending Communicator::send(const Tensor& x, int to, Tag tag) {
+  return through_host(x, true, false, [&](const Tensor& here) { return start_send(here, to, tag); });
+}
+
+Pending Communicator::receive(const Tensor& x, int from, Tag tag) {
+  return through_host(x, false, true, [&](const Tensor& here) { return start_receive(here, from, tag); });
+}
+
+Pending Communicator::run(Schedule schedule, const Tensor& x, const char* what) {
+  return through_host(x, true, true, [&](const Tensor& here) { return start(std::move(schedule), here, what); });
+}
+
+Pending Communicator::collective(Collective kind, int root, const Tensor& x, const ScheduleMaker& make, const char* what) {
+  return through_host(x, true, true, [&](const Tensor& here) {
+    Pending pending;
+    if (algorithm_ == Algorithm::library && library_collective(kind, here, root, pending)) return pending;
+    return run_made(make, root, here, what);
+  });
+}
+
 Pending Communicator::all_reduce(const Tensor& x, Reduce reduce) {
   if (size() == 1) return {};
-  if (algorithm_ == Algorithm::library) {
-    Pending pending;
-    if (library_collective(reduce == Reduce::sum ? Collective::all_reduce_sum : Collective::all_reduce_maximum, x, 0, pending))
-      return pending;
-  }
   const CollectiveShape s = shape(x);
+  const Collective kind = reduce == Reduce::sum ? Collective::all_reduce_sum : Collective::all_reduce_maximum;
   const bool small = x.bytes() <= kSmall;
   if (algorithm_ == Algorithm::tree || ((algorithm_ == Algorithm::automatic || algorithm_ == Algorithm::library) && small))
-    return run_made([=](int r) { return tree_all_reduce(at(s, r), reduce); }, 0, x, "all-reduce (tree)");
+    return collective(kind, 0, x, [=](int r) { return tree_all_reduce(at(s, r), reduce); }, "all-reduce (tree)");
   if (algorithm_ == Algorithm::halving_doubling)
-    return run_made([=](int r) { return halving_doubling_all_reduce(at(s, r), reduce); }, 0, x, "all-reduce (halving-doubling)");
-  return run_made([=](int r) { return ring_all_reduce(at(s, r), reduce); }, 0, x, "all-reduce (ring)");
+    return collective(kind, 0, x, [=](int r) { return halving_doubling_all_reduce(at(s, r), reduce); }, "all-reduce (halving-doubling)");
+  return collective(kind, 0, x, [=](int r) { return ring_all_reduce(at(s, r), reduce); }, "all-reduce (ring)");
 }
 
 Pending Communicator::all_reduce_bf16(const Tensor& x) {
   if (size() == 1) return {};
   if (x.dtype() != DType::f32) return all_reduce(x);
-  const CollectiveShape s = shape(x);
-  return run_made([=](int r) { return bf16_all_reduce(at(s, r)); }, 0, x, "all-reduce (bf16)");
+  return through_host(x, true, true, [&, s = shape(x)](const Tensor& here) {
+    return run_made([=](int r) { return bf16_all_reduce(at(s, r)); }, 0, here, "all-reduce (bf16)");
+  });
 }
 
 Pending Communicator::reduce_scatter(const Tensor& x) {
   if (size() == 1) return {};
-  Pending pending;
-  if (algorithm_ == Algorithm::library && library_collective(Collective::reduce_scatter, x, 0, pending)) return pending;
   const CollectiveShape s = shape(x);
   if (algorithm_ == Algorithm::tree || algorithm_ == Algorithm::halving_doubling)
-    return run_made([=](int r) { return direct_reduce_scatter(at(s, r), Reduce::sum); }, 0, x, "reduce-scatter (direct)");
-  return run_made([=](int r) { return ring_reduce_scatter(at(s, r), Reduce::sum); }, 0, x, "reduce-scatter (ring)");
+    return collective(Collective::reduce_scatter, 0, x, [=](int r) { return direct_reduce_scatter(at(s, r), Reduce::sum); },
+                      "reduce-scatter (direct)");
+  return collective(Collective::reduce_scatter, 0, x, [=](int r) { return ring_reduce_scatter(at(s, r), Reduce::sum); },
+                    "reduce-scatter (ring)");
 }
 
 Pending Communicator::all_gather(const Tensor& x) {
   if (size() == 1) return {};
-  Pending pending;
-  if (algorithm_ == Algorithm::library && library_collective(Collective::all_gather, x, 0, pending)) return pending;
   const CollectiveShape s = shape(x);
   if (algorithm_ == Algorithm::tree || algorithm_ == Algorithm::halving_doubling)
-    return run_made([=](int r) { return direct_all_gather(at(s, r)); }, 0, x, "all-gather (direct)");
-  return run_made([=](int r) { return ring_all_gather(at(s, r)); }, 0, x, "all-gather (ring)");
+    return collective(Collective::all_gather, 0, x, [=](int r) { return direct_all_gather(at(s, r)); }, "all-gather (direct)");
+  return collective(Collective::all_gather, 0, x, [=](int r) { return ring_all_gather(at(s, r)); }, "all-gather (ring)");
 }
 
 Pending Communicator::all_gather_varying(const Tensor& x, std::span<const int64_t> offsets) {
@@ -87,10 +136,8 @@ Pending Communicator::all_gather_varying(const Tensor& x, std::span<const int64_
 Pending Communicator::broadcast(const Tensor& x, int root) {
   CHECK(root >= 0 && root < size(), "root {} of {} ranks", root, size());
   if (size() == 1) return {};
-  Pending pending;
-  if (algorithm_ == Algorithm::library && library_collective(Collective::broadcast, x, root, pending)) return pending;
   const CollectiveShape s = shape(x);
-  return run_made([=](int r) { return tree_broadcast(at(s, r), root); }, root, x, "broadcast");
+  return collective(Collective::broadcast, root, x, [=](int r) { return tree_broadcast(at(s, r), root); }, "broadcast");
 }
 
 Pending Communicator::barrier() {

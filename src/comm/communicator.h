@@ -2,7 +2,8 @@
 // that is late. Collectives are called by all ranks of the group in the same order. Tensors are flat and contiguous and must stay
 // untouched until the operation is done; a Pending keeps their memory alive.
 //
-// A tensor without elements (no_memory) stands for one of its size: only the simulator moves such, to time what would not fit.
+// A tensor without elements (no_memory) stands for one of its size: only the simulator moves such, to time what would not fit. Of a tensor
+// that lies in another memory than the host's, a copy travels: it is made when the operation begins, and put back by the Pending.
 #pragma once
 
 #include <functional>
@@ -33,17 +34,22 @@ class Pending {
  public:
   Pending() = default;  // of nothing: done
   Pending(std::shared_ptr<Operation> operation, double deadline_s) : operation_(std::move(operation)), deadline_s_(deadline_s) {}
-  bool done() const { return !operation_ || operation_->done(); }
+  bool done() const;
   // Until the operation has ended here; PeerError after the communicator's deadline, or the given one (seconds).
   void wait() const { wait(deadline_s_); }
-  void wait(double deadline_s) const {
-    if (operation_) operation_->wait(deadline_s);
-  }
+  void wait(double deadline_s) const;
+  // `to` gets the elements of `from` when the operation has ended and somebody has waited for it, or been told that it is done.
+  void then_copy(const Tensor& from, const Tensor& to);
 
  private:
   friend size_t wait_any(std::span<const Pending>, double);
   friend size_t wait_any(std::span<const Pending>);
+  struct Arrival {
+    Tensor from, to;  // empty handles once copied
+    void copy();
+  };
   std::shared_ptr<Operation> operation_;
+  std::shared_ptr<Arrival> arrival_;  // shared by copies: it happens once
   double deadline_s_ = 0;
 };
 
@@ -79,12 +85,12 @@ class Communicator {
   virtual Traffic traffic() const = 0;
 
   // Messages between two ranks with one tag arrive in the order they were sent. Both sides know the size.
-  virtual Pending send(const Tensor& x, int to, Tag tag) = 0;
-  virtual Pending receive(const Tensor& x, int from, Tag tag) = 0;
+  Pending send(const Tensor& x, int to, Tag tag);
+  Pending receive(const Tensor& x, int from, Tag tag);
 
   // Executes this rank's schedule on x; all ranks of the group call it in the same order with schedules of one algorithm. `what` is for
   // messages and traces, and must be a literal.
-  virtual Pending run(Schedule schedule, const Tensor& x, const char* what) = 0;
+  Pending run(Schedule schedule, const Tensor& x, const char* what);
 
   // The ranks that give the same color, in the order of their ranks here. Blocking, collective.
   virtual std::unique_ptr<Communicator> split(int color) = 0;
@@ -111,17 +117,24 @@ class Communicator {
   double deadline() const { return deadline_s_; }
 
  protected:
+  // What a world implements, as send, receive and run, for tensors that are the host's or have no elements.
+  virtual Pending start_send(const Tensor& x, int to, Tag tag) = 0;
+  virtual Pending start_receive(const Tensor& x, int from, Tag tag) = 0;
+  virtual Pending start(Schedule schedule, const Tensor& x, const char* what) = 0;
+
   enum class Collective : uint8_t { all_reduce_sum, all_reduce_maximum, reduce_scatter, all_gather, broadcast, barrier };
   // A world's own version of a collective, started; false when it has none. Sizes and types are as in the public calls.
   virtual bool library_collective(Collective, const Tensor&, int /*root*/, Pending&) { return false; }
-  // run() of a schedule that is made when it is needed, for any rank: a world that only times collectives need not make every one.
+  // start() of a schedule that is made when it is needed, for any rank: a world that only times collectives need not make every one.
   // `variant` tells schedules apart that are equal in `what` and x (the root of a broadcast).
   using ScheduleMaker = std::function<Schedule(int rank)>;
   virtual Pending run_made(const ScheduleMaker& make, int /*variant*/, const Tensor& x, const char* what) {
-    return run(make(rank()), x, what);
+    return start(make(rank()), x, what);
   }
 
  private:
+  // The world's own version, where that is asked for and there is one, or the schedule.
+  Pending collective(Collective kind, int root, const Tensor& x, const ScheduleMaker& make, const char* what);
   CollectiveShape shape(const Tensor& x) const { return {rank(), size(), x.count(), x.dtype()}; }
   Algorithm algorithm_ = Algorithm::automatic;
   double deadline_s_ = 300;

@@ -15,15 +15,15 @@ class LocalCommunicator : public Communicator {
     return gethostname(name, sizeof name - 1) == 0 ? name : "this host";
   }
   Traffic traffic() const override { return {}; }
-  Pending send(const Tensor&, int to, Tag) override {
+  Pending start_send(const Tensor&, int to, Tag) override {
     CHECK(false, "a message to rank {} in a run of one", to);
     return {};
   }
-  Pending receive(const Tensor&, int from, Tag) override {
+  Pending start_receive(const Tensor&, int from, Tag) override {
     CHECK(false, "a message from rank {} in a run of one", from);
     return {};
   }
-  Pending run(Schedule schedule, const Tensor&, const char* what) override {
+  Pending start(Schedule schedule, const Tensor&, const char* what) override {
     CHECK(schedule.rounds.empty(), "{} among one rank has {} rounds", what, schedule.rounds.size());
     return {};
   }

@@ -69,9 +69,11 @@ void append_integers(const std::string& name, const Int8Matrix& m, std::vector<N
   tensors.push_back({name + kScale, "F32", {m.by_row ? m.rows : 1, m.by_row ? 1 : m.columns}, std::as_bytes(std::span(m.scales))});
 }
 
-// The file of the weights; 8-bit integers are made here and live as long as the part, floats are written from where they lie.
+// The file of the weights; 8-bit integers are made here and live as long as the part, floats of the host's memory are written from where
+// they lie.
 Part weights_part(Model& model, SafetensorsMetadata metadata) {
   std::vector<NamedBytes> tensors;
+  std::vector<Tensor> floats;
   auto integers = std::make_shared<std::deque<Int8Matrix>>();
   for (const QuantizableMatrix& m : quantizable_matrices(model))
     if (m.parameter->quantized) {
@@ -79,9 +81,9 @@ Part weights_part(Model& model, SafetensorsMetadata metadata) {
       append_integers(m.parameter->name, integers->back(), tensors);
     }
   for (Parameter& p : model.parameters().all())
-    if (!p.quantized) tensors.push_back({p.name, "F32", dimensions(p.shape), {p.value.raw(), static_cast<size_t>(p.value.bytes())}});
+    if (!p.quantized) tensors.push_back({p.name, "F32", dimensions(p.shape), floats.emplace_back(p.value.on_host()).host_bytes()});
   Part part = safetensors_part(kWeights, std::move(tensors), std::move(metadata));
-  part.write = [write = std::move(part.write), integers](ByteSink& sink) { write(sink); };
+  part.write = [write = std::move(part.write), integers, floats](ByteSink& sink) { write(sink); };
   return part;
 }
 

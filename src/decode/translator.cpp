@@ -10,8 +10,7 @@ namespace starling {
 
 WorkerBackends make_worker_backends(const Backend& backend) {
   WorkerBackends all;
-  if (backend.activation() == DType::f64) return all;
-  for (int i = 0; i < backend.threads(); ++i) all.push_back(make_backend(backend.activation() == DType::bf16 ? "cpu:bf16" : "cpu:f32", 1));
+  for (int i = 0; i < backend.threads(); ++i) all.push_back(backend.sibling());
   return all;
 }
 
@@ -23,7 +22,6 @@ Translator::Translator(Model& model, const Vocabularies& vocabularies, const Sea
       batch_sentences_(batch_sentences),
       max_source_tokens_(max_source_tokens) {
   for (const auto& backend : backends ? *backends : own_) workers_.push_back({share_model(model, *backend), {}});
-  if (workers_.empty()) workers_.push_back({share_model(model, model.parameters().backend()), {}});
 }
 
 void Translator::translate_batch(Worker& worker, std::span<const size_t> which, std::span<const std::vector<int32_t>> sources,

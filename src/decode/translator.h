@@ -29,7 +29,7 @@ struct SearchMemory {
 
 // The workers' backends, which keep the products that they have made: for translators that follow each other.
 using WorkerBackends = std::vector<std::unique_ptr<Backend>>;
-// As many as the backend has threads, of one thread each; none for a backend that is no cpu backend.
+// As many siblings as the backend has threads.
 WorkerBackends make_worker_backends(const Backend& backend);
 
 class Translator {

@@ -191,9 +191,9 @@ void TimesRecorder::pause(World& world, Rank& rank, bool together) {
 void TimesRecorder::resume(World& world, Rank& rank, bool together) {
   if (together && world.comm->size() > 1) {
     const Tensor longest({1}, DType::f64);
-    longest.data<double>()[0] = static_cast<double>(world.clock->now_ns() - rank.paused_at);
+    doubles_of(longest)[0] = static_cast<double>(world.clock->now_ns() - rank.paused_at);
     world.comm->all_reduce(longest, Reduce::maximum).wait(kPatience);
-    world.clock->sleep_until(rank.paused_at + static_cast<int64_t>(longest.data<double>()[0]) + kBreath);
+    world.clock->sleep_until(rank.paused_at + static_cast<int64_t>(doubles_of(longest)[0]) + kBreath);
   }
   if (!together) return;  // meanwhile its pushes and fetches go on
   rank.paused_ns += world.clock->now_ns() - rank.paused_at;

@@ -73,10 +73,10 @@ class SimCommunicator : public Communicator {
     return traffic;
   }
 
-  Pending send(const Tensor& x, int to, Tag tag) override { return message(x, to, tag, true); }
-  Pending receive(const Tensor& x, int from, Tag tag) override { return message(x, from, tag, false); }
+  Pending start_send(const Tensor& x, int to, Tag tag) override { return message(x, to, tag, true); }
+  Pending start_receive(const Tensor& x, int from, Tag tag) override { return message(x, from, tag, false); }
 
-  Pending run(Schedule schedule, const Tensor& x, const char* what) override {
+  Pending start(Schedule schedule, const Tensor& x, const char* what) override {
     const auto lock = engine_.enter(rank_);
     const bool modelled = engine_.scenario().modelled_collectives;
     auto op = std::make_shared<GroupOperation>(engine_, group_, local_, what, x);
@@ -121,7 +121,7 @@ class SimCommunicator : public Communicator {
 
  protected:
   Pending run_made(const ScheduleMaker& make, int variant, const Tensor& x, const char* what) override {
-    if (!engine_.scenario().modelled_collectives) return run(make(local_), x, what);
+    if (!engine_.scenario().modelled_collectives) return start(make(local_), x, what);
     const auto lock = engine_.enter(rank_);
     auto op = std::make_shared<GroupOperation>(engine_, group_, local_, what, x);
     Meeting& meeting = op->join();

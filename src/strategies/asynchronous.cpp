@@ -170,7 +170,7 @@ class Asynchronous : public Strategy {
   void hear() {
     for (; !words_.empty() && words_.front().second.done(); words_.pop_front()) {
       words_.front().second.wait();
-      ending_ = ending_ || words_.front().first.data<double>()[0] > 0;
+      ending_ = ending_ || doubles_of(words_.front().first)[0] > 0;
     }
   }
 

@@ -8,8 +8,8 @@ namespace {
 Tensor numbers(std::initializer_list<double> first, const StepTotals* totals) {
   const auto n = static_cast<int64_t>(first.size());
   Tensor x({n + (totals ? kTotals : 0)}, DType::f64);
-  std::copy(first.begin(), first.end(), x.data<double>());
-  if (totals) write_totals(*totals, {x.data<double>() + n, kTotals});
+  std::copy(first.begin(), first.end(), doubles_of(x).begin());
+  if (totals) write_totals(*totals, doubles_of(x).last(kTotals));
   return x;
 }
 
@@ -24,10 +24,10 @@ Tensor Request::pack() const {
 }
 
 Request Request::unpack(const Tensor& numbers) {
-  const double* x = numbers.data<double>();
+  const std::span<const double> x = doubles_of(numbers);
   const int64_t kind = whole(x[0]);
   CHECK(kind >= push && kind <= leave, "a request of kind {}", kind);
-  return {static_cast<Kind>(kind), whole(x[1]), whole(x[2]), whole(x[3]), read_totals({x + 4, kTotals})};
+  return {static_cast<Kind>(kind), whole(x[1]), whole(x[2]), whole(x[3]), read_totals(x.last(kTotals))};
 }
 
 Tensor Answer::pack() const {
@@ -36,8 +36,8 @@ Tensor Answer::pack() const {
 }
 
 Answer Answer::unpack(const Tensor& numbers) {
-  const double* x = numbers.data<double>();
-  return {whole(x[0]), whole(x[1]), x[2] > 0, x[3] > 0, x[4], x[5], read_totals({x + 6, kTotals})};
+  const std::span<const double> x = doubles_of(numbers);
+  return {whole(x[0]), whole(x[1]), x[2] > 0, x[3] > 0, x[4], x[5], read_totals(x.last(kTotals))};
 }
 
 Tensor AsynchronousSummary::pack() const {
@@ -47,7 +47,7 @@ Tensor AsynchronousSummary::pack() const {
 }
 
 AsynchronousSummary AsynchronousSummary::unpack(const Tensor& numbers) {
-  const double* x = numbers.data<double>();
+  const std::span<const double> x = doubles_of(numbers);
   return {x[0], x[1], {x[2], x[3], x[4], x[5]}, {x[6], x[7], x[8], x[9]}, x[10], x[11], x[12], x[13]};
 }
 

@@ -48,7 +48,7 @@ void AsynchronousServer::serve(Worker& w, const Tensor& progress) {
 }
 
 void AsynchronousServer::start(Worker& w, const Tensor& progress) {
-  const double* x = progress.data<double>();
+  const std::span<const double> x = doubles_of(progress);
   // A checkpoint of a synchronous run knows its updates only.
   const bool known = x[2] > 0;
   version_ = known ? static_cast<int64_t>(x[0]) : w.optimizer().updates();
@@ -166,7 +166,7 @@ void AsynchronousServer::step(Worker& w) {
 void AsynchronousServer::send_word(Worker& w, Client& c) const {
   c.word.wait();  // the worker has been listening since it pushed
   const Tensor word({1}, DType::f64);
-  word.data<double>()[0] = stop_ || finished_ ? 1 : 0;
+  doubles_of(word)[0] = stop_ || finished_ ? 1 : 0;
   c.word = w.comm().send(word, c.rank, kWordTag);
 }
 
@@ -207,7 +207,7 @@ void AsynchronousServer::send_whole(Worker& w, const Client& c, bool state) cons
     for (const auto& [name, tensor] : w.optimizer().state()) parts.push_back(tensor);
     if (first_) {
       parts.emplace_back(Shape{kProgress}, DType::f64);
-      double* x = parts.back().data<double>();
+      const std::span<double> x = doubles_of(parts.back());
       x[0] = static_cast<double>(version_), x[1] = static_cast<double>(pushes_), x[2] = static_cast<double>(updates_) / workers_;
     }
   }

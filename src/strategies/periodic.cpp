@@ -120,7 +120,7 @@ class Periodic : public Strategy {
       if (compresses()) all.push_back({fmt::format("outer.{}.residual", f), fragments_[f].residual, false});
       if (p_.delay == 0) continue;  // nothing is under way between steps
       receive(w, fragments_[f]);
-      forget_requests({fragments_[f].numbers.data<double>() + 2, kTotals});
+      forget_requests(sums_of(fragments_[f]));
       all.push_back({fmt::format("outer.{}.displacement", f), fragments_[f].displacement, true});
       all.push_back({fmt::format("outer.{}.start", f), fragments_[f].start, false});
       all.push_back({fmt::format("outer.{}.numbers", f), fragments_[f].numbers, true});
@@ -149,10 +149,11 @@ class Periodic : public Strategy {
   bool narrow() const { return options_.wire == Wire::bf16 && element_ == 4; }
   // Merges are means and nothing more.
   bool plain() const { return momentum_ == 0 && p_.outer_rate == 1; }
-  double& under_way(size_t f) { return counters_.data<double>()[3 * f]; }      // 1: sent and not merged yet
-  double& tokens(size_t f) { return counters_.data<double>()[3 * f + 1]; }     // of this rank since the fragment was sent last
-  double& last_sent(size_t f) { return counters_.data<double>()[3 * f + 2]; }  // update; 0: never
-  std::span<double> sums() { return {counters_.data<double>() + 3 * fragments_.size(), kTotals}; }  // not yet exchanged
+  double& under_way(size_t f) { return doubles_of(counters_)[3 * f]; }          // 1: sent and not merged yet
+  double& tokens(size_t f) { return doubles_of(counters_)[3 * f + 1]; }         // of this rank since the fragment was sent last
+  double& last_sent(size_t f) { return doubles_of(counters_)[3 * f + 2]; }      // update; 0: never
+  std::span<double> sums() { return doubles_of(counters_).last(kTotals); }      // not yet exchanged
+  static std::span<double> sums_of(const Fragment& f) { return doubles_of(f.numbers).last(kTotals); }
 
   std::string sent_text(double bytes) const {
     const double whole = 2 * (size_ - 1.0) / size_ * static_cast<double>(flat_ * element_);
@@ -222,9 +223,9 @@ class Periodic : public Strategy {
   void send(Worker& w, size_t index, int64_t t) {
     Fragment& f = fragments_[index];
     const double weight = p_.merge_weights == MergeWeights::equal ? 1 : tokens(index);
-    auto* numbers = f.numbers.data<double>();
+    const std::span<double> numbers = doubles_of(f.numbers);
     numbers[0] = weight, numbers[1] = 0;
-    write_totals(read_totals(sums()), {numbers + 2, kTotals});
+    write_totals(read_totals(sums()), sums_of(f));
     write_totals({}, sums());
     tokens(index) = 0, under_way(index) = 1, last_sent(index) = static_cast<double>(t);
     const int passes = (momentum_ != 0 ? 4 : 3) + (p_.delay > 0 ? 1 : 0) + (weight != 1 ? 2 : 0) + (p_.merge == MergeRule::radial ? 1 : 0);
@@ -267,7 +268,7 @@ class Periodic : public Strategy {
     if (p_.merge != MergeRule::radial) return scale({0, f.count}, weight);
     const Range directions{f.tables, f.count};
     const double norm = std::sqrt(squares_in_order(w, view(f.displacement, directions)));
-    f.numbers.data<double>()[1] = weight * norm;
+    doubles_of(f.numbers)[1] = weight * norm;
     scale({0, f.tables}, weight);
     scale(directions, norm > 0 ? weight / norm : 0);
   }
@@ -291,7 +292,7 @@ class Periodic : public Strategy {
     else
       w.clock().spend({Work::memory, 0, static_cast<double>((momentum_ != 0 ? 7 : 5) * f.count * element_)}, [&] { merge(w, f); });
     w.parameters().changed();
-    return read_totals({f.numbers.data<double>() + 2, kTotals});
+    return read_totals(sums_of(f));
   }
 
   // The merged model is what was sent.
@@ -303,7 +304,7 @@ class Periodic : public Strategy {
 
   void merge(Worker& w, const Fragment& f) {
     Backend& backend = w.parameters().backend();
-    const auto* numbers = f.numbers.data<double>();
+    const std::span<double> numbers = doubles_of(f.numbers);
     if (numbers[0] <= 0) return;  // nobody has seen a token
     const double mean = p_.outer_rate / numbers[0], radial = p_.merge == MergeRule::radial ? radial_scale(w, f) : mean;
     each_range(f, [&](const Range& r, const Range& at) {
@@ -330,7 +331,7 @@ class Periodic : public Strategy {
   // Outer rate times mean length over the length of the summed directions.
   double radial_scale(Worker& w, const Fragment& f) const {
     const double squares = squares_in_order(w, view(f.displacement, {f.tables, f.count}));
-    const auto* numbers = f.numbers.data<double>();
+    const std::span<double> numbers = doubles_of(f.numbers);
     return squares > 0 ? p_.outer_rate * numbers[1] / numbers[0] / std::sqrt(squares) : 0;
   }
 

@@ -41,9 +41,9 @@ class Sparse : public Strategy {
 
   StepResult step(Worker& w) override {
     exchange(w);
-    const StepTotals totals = read_totals({totals_.data<double>(), kTotals});
+    const StepTotals totals = read_totals(doubles_of(totals_).first(kTotals));
     if (!std::isfinite(totals.smoothed)) refuse_step(w, "the loss");
-    if (totals_.data<double>()[kTotals] > 0) refuse_numbers(w);
+    if (doubles_of(totals_)[kTotals] > 0) refuse_numbers(w);
     for (CompressedExchange& e : exchanges_) e.finish(w);
     StepResult result = update_replica(w, totals, differ() ? own_gradient_norm(w, totals) : common_norm(w, totals));
     result.totals = totals;
@@ -116,8 +116,8 @@ class Sparse : public Strategy {
     while (started < exchanges_.size()) start(started);
     for (const CompressedExchange& e : exchanges_)
       if (bad_.empty()) bad_ = e.bad_element();
-    write_totals(w.totals(), {totals_.data<double>(), kTotals});
-    totals_.data<double>()[kTotals] = bad_.empty() ? 0 : 1;
+    write_totals(w.totals(), doubles_of(totals_).first(kTotals));
+    doubles_of(totals_)[kTotals] = bad_.empty() ? 0 : 1;
     const Pending totals = w.comm().all_reduce(totals_);
     w.comm().note("exchange of compressed gradients", 0);
     totals.wait();
@@ -134,9 +134,9 @@ class Sparse : public Strategy {
   // Of the gradient, which is the same on all ranks, as the same number: each adds up a part, so that neither threads nor processors of
   // unlike hosts let equal replicas drift apart.
   double common_norm(Worker& w, const StepTotals& totals) {
-    norm_.data<double>()[0] = sum_of_squares(w, view(w.parameters().gradients(), part(flat_, w.comm().rank(), size_)));
+    doubles_of(norm_)[0] = sum_of_squares(w, view(w.parameters().gradients(), part(flat_, w.comm().rank(), size_)));
     w.comm().all_reduce(norm_).wait();
-    return gradient_norm(w, norm_.data<double>()[0], totals);
+    return gradient_norm(w, doubles_of(norm_)[0], totals);
   }
 
   void average(Worker& w) {

@@ -125,15 +125,15 @@ class Synchronous : public Strategy {
       touched_[t] = w.lookup_rows(*table.table, table.output && !assumed_sparse());
       const int64_t rows = assumed_sparse() ? touched_[t].tokens + (table.output ? table.table->shape[0] : 0)
                                             : static_cast<int64_t>(touched_[t].touched.size());
-      counts_.data<double>()[static_cast<int64_t>(t) * size_ + rank_] = static_cast<double>(rows);
+      doubles_of(counts_)[static_cast<int64_t>(t) * size_ + rank_] = static_cast<double>(rows);
       if (assumed_sparse()) w.gradient_sum().keep_tokens(*table.table);
     }
     pending_counts_ = w.comm().all_reduce(counts_);
   }
 
   std::vector<int64_t> rows_by_rank(size_t t) const {
-    const double* x = counts_.data<double>() + static_cast<int64_t>(t) * size_;
-    return {x, x + size_};
+    const auto x = doubles_of(counts_).subspan(t * static_cast<size_t>(size_), static_cast<size_t>(size_));
+    return {x.begin(), x.end()};
   }
 
   // Before the last backward pass: which way each table's gradient goes, the same on all ranks.
@@ -229,11 +229,11 @@ class Synchronous : public Strategy {
       const Range range = owned_part(buckets_[b].range, rank_);
       if (range.count() > 0) add_squares(w, view(w.parameters().gradients(), range), squares_);
     }
-    double* const numbers = totals_.data<double>();
-    write_totals(w.totals(), {numbers, kTotals});
+    const std::span<double> numbers = doubles_of(totals_);
+    write_totals(w.totals(), numbers.first(kTotals));
     numbers[kTotals] = number(squares_);
     w.comm().all_reduce(totals_).wait();
-    totals = read_totals({numbers, kTotals});
+    totals = read_totals(numbers.first(kTotals));
     return numbers[kTotals];
   }
 

@@ -88,6 +88,18 @@ std::vector<std::byte> Tensor::download() const {
   return all;
 }
 
+Tensor Tensor::on_host() const {
+  if (memory().host()) return *this;
+  Tensor here(shape_, dtype_);
+  here.copy_from(*this);
+  return here;
+}
+
+std::span<std::byte> Tensor::host_bytes() const {
+  CHECK(memory().host(), "the host asks for the bytes of a tensor {} that lies elsewhere", shape_.text());
+  return {data_, static_cast<size_t>(bytes())};
+}
+
 void Tensor::swap_elements(const Tensor& x) const {
   CHECK(x.dtype_ == dtype_ && x.count() == count() && &x.memory() == &memory(), "{} {} cannot be swapped with {} {}", name_of(dtype_),
         shape_.text(), name_of(x.dtype_), x.shape_.text());
@@ -102,12 +114,8 @@ void Tensor::swap_elements(const Tensor& x) const {
 }
 
 std::vector<double> Tensor::to_doubles() const {
+  if (!memory().host()) return on_host().to_doubles();
   std::vector<double> out(count());
-  if (!memory().host()) {
-    const Tensor here(shape_, dtype_);
-    here.copy_from(*this);
-    return here.to_doubles();
-  }
   for (int64_t i = 0; i < count(); ++i) {
     switch (dtype_) {
       case DType::f32:
@@ -168,19 +176,28 @@ Tensor Arena::allocate(const Shape& shape, DType dtype) {
   constexpr int64_t chunk_bytes = int64_t{8} << 20;
   const int64_t bytes = (shape.count() * size_of(dtype) + 127) / 64 * 64;  // one spare cache line: kernels may read past a row
   while (at_.chunk < chunks_.size() && at_.offset + bytes > chunks_[at_.chunk]->bytes()) at_ = {at_.chunk + 1, 0};
-  if (at_.chunk == chunks_.size()) chunks_.push_back(std::make_shared<Storage>(std::max({chunk_bytes, bytes, capacity() / 8}), *memory_));
+  if (at_.chunk == chunks_.size()) add_chunk(std::max({chunk_bytes, bytes, capacity() / 8}));
   const auto& storage = chunks_[at_.chunk];
   std::byte* data = storage->data() ? storage->data() + at_.offset : nullptr;
   at_.offset += bytes;
   return Tensor(storage, data, shape, dtype);
 }
 
+void Arena::add_chunk(int64_t bytes) {
+  chunks_.push_back(std::make_shared<Storage>(bytes, *memory_));
+  memory_->discard(chunks_.back()->data(), bytes);  // what lies in an arena is not zeroed
+}
+
 void Arena::release(Mark m) {
+  for (size_t c = m.chunk; c < chunks_.size() && c <= at_.chunk; ++c) {
+    const int64_t begin = c == m.chunk ? m.offset : 0, end = c == at_.chunk ? at_.offset : chunks_[c]->bytes();
+    if (chunks_[c]->data() && begin < end) memory_->discard(chunks_[c]->data() + begin, end - begin);
+  }
   at_ = m;
   if (m.chunk != 0 || m.offset != 0 || chunks_.size() < 2) return;
   const int64_t total = capacity();
   chunks_.clear();
-  chunks_.push_back(std::make_shared<Storage>(total, *memory_));
+  add_chunk(total);
 }
 
 int64_t Arena::capacity() const {

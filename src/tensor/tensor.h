@@ -159,6 +159,12 @@ class Tensor {
           name_of(dtype_of<T>()));
     memory().download(reinterpret_cast<std::byte*>(to.data()), data_, bytes());
   }
+  // This tensor, or where it lies elsewhere a copy of it in the host's memory.
+  Tensor on_host() const;
+  // The elements of one in the host's memory, as bytes, where they lie.
+  std::span<std::byte> host_bytes() const;
+  // Whether both have the same first element.
+  bool starts_with(const Tensor& other) const { return data_ && data_ == other.data_; }
   // Exchanges the elements of two tensors of the same type and count, in one memory.
   void swap_elements(const Tensor& other) const;
   // Widening or rounding copies from and to double, for tests, files and initialisation.
@@ -171,6 +177,9 @@ class Tensor {
   Shape shape_;
   DType dtype_ = DType::f32;
 };
+
+// The elements of a small f64 tensor in the host's memory: sums, counts and flags that ranks exchange.
+inline std::span<double> doubles_of(const Tensor& x) { return {x.data<double>(), static_cast<size_t>(x.count())}; }
 
 inline float widen(bf16 x) {
   const uint32_t bits = uint32_t{x.bits} << 16;
@@ -190,18 +199,19 @@ inline bf16 round_to_bf16(float f) {
 // Memory comes in chunks; releasing everything melts them into one, so that after a few steps nothing is lost between them.
 class Arena {
  public:
-  explicit Arena(Memory& memory = host_memory()) : memory_(&memory) {}
+  explicit Arena(Memory& memory) : memory_(&memory) {}
   Tensor allocate(const Shape& shape, DType dtype);
   struct Mark {
     size_t chunk = 0;
     int64_t offset = 0;
   };
   Mark mark() const { return at_; }
-  // Tensors allocated since the mark are dead from here on; Mark{} is the very beginning.
+  // Tensors allocated since the mark are dead from here on, and their memory is told so (Memory::discard); Mark{} is the very beginning.
   void release(Mark m);
   int64_t capacity() const;
 
  private:
+  void add_chunk(int64_t bytes);
   Memory* memory_;
   std::vector<std::shared_ptr<Storage>> chunks_;
   Mark at_;

@@ -25,27 +25,27 @@ std::vector<Batch> shares_of(const std::vector<Batch>& batches, const ComputeCos
 
 double slowest(Communicator& comm, double value) {
   const Tensor x({1}, DType::f64);
-  x.data<double>()[0] = value;
+  doubles_of(x)[0] = value;
   comm.all_reduce(x, Reduce::maximum).wait(kPatience);
-  return x.data<double>()[0];
+  return doubles_of(x)[0];
 }
 
 std::vector<double> of_all(Communicator& comm, double value) {
   const Tensor x({comm.size()}, DType::f64);
-  x.data<double>()[comm.rank()] = value;
+  doubles_of(x)[comm.rank()] = value;
   comm.all_reduce(x).wait(kPatience);
-  return {x.data<double>(), x.data<double>() + comm.size()};
+  return {doubles_of(x).begin(), doubles_of(x).end()};
 }
 
 // Adding one gradient to another, as the communication thread does it, bytes/s.
 double adding_rate() {
   const int64_t count = 4 << 20;
-  const Tensor data({count}, DType::f32), scratch({count}, DType::f32);
+  const Storage data(4 * count), scratch(4 * count);
   const Schedule::Local add{Schedule::Local::add, Area::data, 0, Area::scratch, 0, count};
-  apply(add, DType::f32, data.raw(), scratch.raw());
+  apply(add, DType::f32, data.data(), scratch.data());
   const WallClock clock;
   const double start = clock.seconds();
-  for (int i = 0; i < 10; ++i) apply(add, DType::f32, data.raw(), scratch.raw());
+  for (int i = 0; i < 10; ++i) apply(add, DType::f32, data.data(), scratch.data());
   return 10 * static_cast<double>(bytes_touched(add, DType::f32)) / (clock.seconds() - start);
 }
 

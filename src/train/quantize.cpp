@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <map>
 
@@ -61,11 +60,11 @@ class ObservingBackend : public ProfiledBackend {
 
   void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation a, Write write) override {
     finish();
-    if (const auto found = inputs.find(&w); found != inputs.end()) look(x, found->second), result_ = y.raw();
+    if (const auto found = inputs.find(&w); found != inputs.end()) look(x, found->second), result_ = y;
     ProfiledBackend::linear(x, w, b, y, a, write);
   }
   void lstm_step(const LstmStep& step) override {
-    if (step.recurrent && step.recurrent.raw() == result_) finish(step.past);
+    if (step.recurrent && step.recurrent.starts_with(result_)) finish(step.past);
     ProfiledBackend::lstm_step(step);
   }
   // Adds what was seen last; so at the end once more.
@@ -74,40 +73,37 @@ class ObservingBackend : public ProfiledBackend {
       if (rows_[r].magnitudes == 0) continue;
       to_->magnitudes += rows_[r].magnitudes, to_->beyond += rows_[r].beyond, to_->count += rows_[r].count;
     }
-    to_ = nullptr, result_ = nullptr;
+    to_ = nullptr, result_ = {};
   }
 
  private:
   void look(const Tensor& x, Inputs& to) {
     rows_.assign(static_cast<size_t>(x.rows()), {});
     const double bound = to.bound * (1 + 1e-6);  // it is rounded to f32 where states are clipped
-    for (int64_t i = 0; i < x.count(); ++i) {
-      Inputs& row = rows_[static_cast<size_t>(i / x.columns())];
-      const double magnitude = std::abs(x.data<float>()[i]);
-      row.magnitudes += magnitude, row.beyond += magnitude > bound, ++row.count;
+    int64_t at = 0;
+    for (const double value : x.to_doubles()) {
+      Inputs& row = rows_[static_cast<size_t>(at++ / x.columns())];
+      row.magnitudes += std::abs(value), row.beyond += std::abs(value) > bound, ++row.count;
     }
     to_ = &to;
   }
   std::vector<Inputs> rows_;  // by row, of the product seen last
   Inputs* to_ = nullptr;
-  const std::byte* result_ = nullptr;
+  Tensor result_;
 };
 
 // The model, and its matrices as they were, to go back and forth.
 class Candidate {
  public:
   explicit Candidate(Model& model) : model_(model), matrices_(quantizable_matrices(model)) {
-    for (const QuantizableMatrix& m : matrices_) {
-      originals_.emplace_back(m.parameter->shape, m.parameter->value.dtype());
-      std::memcpy(originals_.back().raw(), m.parameter->value.raw(), originals_.back().bytes());
-    }
+    for (const QuantizableMatrix& m : matrices_) originals_.push_back(m.parameter->value.clone());
   }
   Model& model() { return model_; }
   size_t count() const { return matrices_.size(); }
   Parameter& parameter(size_t i) const { return *matrices_[i].parameter; }
   void use_integers(size_t i) { quantize(matrices_[i]); }
   void use_floats(size_t i) {
-    std::memcpy(parameter(i).value.raw(), originals_[i].raw(), originals_[i].bytes());
+    parameter(i).value.copy_from(originals_[i]);
     set_quantized(parameter(i), false);
   }
 

@@ -136,8 +136,8 @@ void RunReports::report_communication() {
   const Traffic now_sent = comm.traffic();
   const double span = std::max(run_.clock().seconds() - begun_, 1e-9);
   const Tensor all({2 * comm.size()}, DType::f64);
-  all.data<double>()[2 * comm.rank()] = 1e-9 * static_cast<double>(now_sent.waited_ns - reported_.waited_ns);
-  all.data<double>()[2 * comm.rank() + 1] = static_cast<double>(now_sent.bytes_sent - reported_.bytes_sent);
+  doubles_of(all)[2 * comm.rank()] = 1e-9 * static_cast<double>(now_sent.waited_ns - reported_.waited_ns);
+  doubles_of(all)[2 * comm.rank() + 1] = static_cast<double>(now_sent.bytes_sent - reported_.bytes_sent);
   comm.all_reduce(all).wait();
   reported_ = comm.traffic();
   const int64_t updates = std::max<int64_t>(1, run_.step() - reported_step_);
@@ -145,7 +145,7 @@ void RunReports::report_communication() {
   if (!run_.first()) return;
   std::vector<double> waited, bytes;
   for (int r = 0; r < comm.size(); ++r)
-    waited.push_back(all.data<double>()[2 * r]), bytes.push_back(all.data<double>()[2 * r + 1] / static_cast<double>(updates));
+    waited.push_back(doubles_of(all)[2 * r]), bytes.push_back(doubles_of(all)[2 * r + 1] / static_cast<double>(updates));
   const auto least = std::min_element(waited.begin(), waited.end()) - waited.begin();
   const double mean = std::accumulate(waited.begin(), waited.end(), 0.0) / static_cast<double>(waited.size());
   const std::string rows = run_.replica->strategy().embedding_report();

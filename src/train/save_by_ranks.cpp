@@ -22,7 +22,7 @@ class SendingSink final : public ByteSink {
   void write(std::span<const std::byte> bytes) override {
     while (!bytes.empty()) {
       const size_t n = std::min(bytes.size(), kPiece - filled_);
-      std::memcpy(piece_.data<int8_t>() + filled_, bytes.data(), n);
+      std::memcpy(piece_.host_bytes().data() + filled_, bytes.data(), n);
       bytes = bytes.subspan(n);
       if ((filled_ += n) == kPiece) send();
     }
@@ -45,7 +45,7 @@ Part received_part(Communicator& comm, int from, const std::string& name, uint64
     for (uint64_t left = size; left > 0;) {
       const auto n = std::min<uint64_t>(left, kPiece);
       comm.receive(piece.slice(0, Shape{static_cast<int64_t>(n)}), from, kPartTag).wait(kPatience);
-      sink.write(std::as_bytes(std::span(piece.data<int8_t>(), n)));
+      sink.write(piece.host_bytes().first(n));
       left -= n;
     }
   };

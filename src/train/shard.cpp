@@ -26,12 +26,8 @@ std::vector<int64_t> dimensions(const Shape& shape) {
 }  // namespace
 
 void Shard::add(const std::string& name, std::vector<int64_t> shape, const Tensor& tensor) {
-  std::span<const std::byte> bytes;
-  if (tensor.memory().host())
-    bytes = {tensor.raw(), static_cast<size_t>(tensor.bytes())};
-  else
-    bytes = downloaded_.emplace_back(tensor.download());
-  tensors_.push_back({name, tensor.dtype() == DType::f64 ? "F64" : "F32", std::move(shape), bytes});
+  const Tensor& here = here_.emplace_back(tensor.on_host());
+  tensors_.push_back({name, tensor.dtype() == DType::f64 ? "F64" : "F32", std::move(shape), here.host_bytes()});
 }
 
 void Shard::add(const std::string& name, const Tensor& tensor) { add(name, std::vector<int64_t>{tensor.count()}, tensor); }
@@ -58,9 +54,7 @@ void Shard::add(const std::string& state, const Tensor& elements, std::span<cons
 std::optional<Part> Shard::part(int rank) {
   if (tensors_.empty()) return std::nullopt;
   Part part = safetensors_part(shard_name(rank), std::move(tensors_), {{"layout", layout_.dump()}});
-  part.write = [write = std::move(part.write), kept = std::make_shared<decltype(downloaded_)>(std::move(downloaded_))](ByteSink& sink) {
-    write(sink);
-  };
+  part.write = [write = std::move(part.write), kept = std::move(here_)](ByteSink& sink) { write(sink); };
   return part;
 }
 

@@ -34,7 +34,7 @@ class Shard {
 
   const ParameterStore& parameters_;
   std::vector<NamedBytes> tensors_;
-  std::deque<std::vector<std::byte>> downloaded_;  // of tensors that do not lie in the host's memory
+  std::vector<Tensor> here_;  // in the host's memory: what the bytes of tensors_ belong to
   nlohmann::json layout_ = nlohmann::json::object();
 };
 

@@ -166,7 +166,7 @@ class Trainer {
     // A rank that only serves has current values for its own part alone.
     const int workers = run_.replica->strategy().workers();
     const bool whole = comm.rank() < workers;
-    if (whole) hash.update({values.raw(), static_cast<size_t>(values.bytes())});
+    if (whole) hash.update(values.on_host().host_bytes());
     const std::vector<std::string> hashes = gather_texts(comm, whole ? to_hex(hash.digest()) : "");
     for (int r = 0; r < workers; ++r)
       if (hashes[static_cast<size_t>(r)] != hashes[0])

@@ -57,9 +57,9 @@ Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies
 double Validator::cross_entropy(Model& model, Communicator& comm) const {
   const CrossEntropy own = starling::cross_entropy(model, batches_, static_cast<size_t>(comm.rank()), static_cast<size_t>(comm.size()));
   const Tensor total({2}, DType::f64);  // negative log-likelihood, tokens
-  total.data<double>()[0] = own.nll, total.data<double>()[1] = static_cast<double>(own.tokens);
+  doubles_of(total)[0] = own.nll, doubles_of(total)[1] = static_cast<double>(own.tokens);
   comm.all_reduce(total).wait(kPatience);
-  return total.data<double>()[0] / std::max(total.data<double>()[1], 1.0);
+  return doubles_of(total)[0] / std::max(doubles_of(total)[1], 1.0);
 }
 
 std::vector<std::string> Validator::translate(Model& model, Communicator& comm) {
@@ -71,7 +71,7 @@ std::vector<std::string> Validator::translate(Model& model, Communicator& comm) 
   std::string text;
   if (!own.empty()) {
     const Backend& backend = model.parameters().backend();
-    if (const std::pair kind{backend.activation(), backend.threads()}; made_for_ != kind)
+    if (const std::tuple kind{backend.activation(), backend.threads(), &backend.memory()}; made_for_ != kind)
       workers_ = make_worker_backends(backend), made_for_ = kind;
     Translator translator(model, vocabularies_, config_.search, 128, 1000, &workers_);
     // Memory that others took since the start must not end a run.

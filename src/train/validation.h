@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -58,7 +59,7 @@ class Validator {
   std::vector<std::string> sources_, references_;
   std::vector<Batch> batches_;
   std::optional<TokenizerChoice> tokenizer_;
-  std::optional<std::pair<DType, int>> made_for_;  // activations and threads of the backend that workers_ are like
+  std::optional<std::tuple<DType, int, const Memory*>> made_for_;  // activations, threads and memory of the backend of workers_
   WorkerBackends workers_;
   int64_t truncated_ = 0;
 };

@@ -36,7 +36,7 @@ class BeamSearchTest : public testing::Test {
     batch.source.append(source.data(), source.data() + source.size());
     batch.target.append(target.data(), target.data() + target.size());
     batch.sample_ids = {0};
-    Arena arena;
+    Arena arena(backend_->memory());
     Tape tape(model_->parameters(), arena);
     return -model_->loss(tape, batch, 0).read().nll;
   }

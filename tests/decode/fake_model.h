@@ -54,8 +54,9 @@ class FakeModel : public Model {
     state.prefixes = std::move(prefixes);
     state.sentences.assign(sentence.begin(), sentence.end());
     state.first = false;
-    if (attended) *attended = Tensor({static_cast<int64_t>(weights.size())}, DType::f64), attended->from_doubles(weights);
-    const Tensor y({static_cast<int64_t>(token.size()), vocabulary_.target_size}, DType::f64);
+    if (attended)
+      *attended = Tensor({static_cast<int64_t>(weights.size())}, DType::f64, backend_->memory()), attended->from_doubles(weights);
+    const Tensor y({static_cast<int64_t>(token.size()), vocabulary_.target_size}, DType::f64, backend_->memory());
     y.from_doubles(values);
     return y;
   }

@@ -28,7 +28,8 @@ class Markov : public Model {
                      Tensor*) override {
     EXPECT_TRUE(std::is_sorted(sentence.begin(), sentence.end()));
     rows += static_cast<int64_t>(token.size());
-    const Tensor logits({static_cast<int64_t>(token.size()), vocabulary_.target_size}, store_.backend().parameter());
+    const Tensor logits({static_cast<int64_t>(token.size()), vocabulary_.target_size}, store_.backend().parameter(),
+                        store_.backend().memory());
     std::vector<double> values;
     for (const int32_t t : token) values.insert(values.end(), table_[static_cast<size_t>(t)].begin(), table_[static_cast<size_t>(t)].end());
     logits.from_doubles(values);
@@ -151,15 +152,16 @@ TEST(Sampling, TheOpInvertsTheCumulativeDistribution) {
     const auto backend = make_backend("cpu:f32", 2);
     Random random(3, 3);
     for (const int64_t V : {1, 3, 17, 255, 256, 1000, 32003, 100001}) {
-      const Tensor logits({8, V}, DType::f32);
+      const Tensor logits({8, V}, DType::f32, backend->memory());
       std::vector<double> values(static_cast<size_t>(8 * V)), uniforms{0, 1 - 0x1.0p-53};
       for (double& z : values) z = static_cast<float>(4 * random.normal());
       for (int64_t v = 0; v < V - 1; ++v) values[static_cast<size_t>(2 * V + v)] = -200;  // impossible in f32, all but the last token
       while (uniforms.size() < 8) uniforms.push_back(random.uniform());
       logits.from_doubles(values);
-      const Tensor drawn({8}, DType::i32);
+      const Tensor drawn({8}, DType::i32, backend->memory());
       backend->sample(logits, uniforms, drawn);
-      const int32_t* const tokens = drawn.data<int32_t>();
+      std::vector<int32_t> tokens(8);
+      drawn.read<int32_t>(tokens);
       EXPECT_EQ(tokens[2], V - 1);
       for (size_t r = 0; r < 8; ++r) {
         const double* z = values.data() + static_cast<int64_t>(r) * V;

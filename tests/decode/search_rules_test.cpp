@@ -217,12 +217,14 @@ std::vector<Hypothesis> plain_search(FakeModel& m, int32_t sentence, int64_t sou
   for (int64_t length = 1; !open.empty(); ++length) {
     std::vector<Open> all;  // the last token is the continuation
     for (const Open& h : open) {
-      const Tensor z({1, static_cast<int64_t>(V)}, DType::f64);
+      Memory& memory = m.parameters().backend().memory();
+      const Shape row{1, static_cast<int64_t>(V)};
+      const Tensor z(row, DType::f64, memory), best(row, DType::f32, memory), order(row, DType::i32, memory);
       z.from_doubles(m.logits(sentence, h.prefix));
-      const Tensor best({1, static_cast<int64_t>(V)}, DType::f32), order({1, static_cast<int64_t>(V)}, DType::i32);
       m.parameters().backend().log_softmax_top_k(z, V, best, order);
-      const float* const values = best.data<float>();
-      const int32_t* const tokens = order.data<int32_t>();
+      std::vector<float> values(V);
+      std::vector<int32_t> tokens(V);
+      best.read<float>(values), order.read<int32_t>(tokens);
       for (size_t i = 0; i < V; ++i) {
         if (o.fixed_length && tokens[i] == kEnd) continue;
         all.push_back({h.prefix, h.log_probability + values[i]});

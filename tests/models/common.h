@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "models/model.h"
+#include "tests/elements.h"
 
 namespace starling {
 
@@ -27,7 +28,7 @@ inline Batch random_batch(int64_t sentences, int64_t vocabulary, uint64_t seed, 
 }
 
 inline LossSums run(Model& model, const Batch& batch, bool training, std::vector<float>* nll = nullptr) {
-  Arena arena;
+  Arena arena(model.parameters().backend().memory());
   GradientSum sum(model.parameters());
   Tape tape = training ? Tape(model.parameters(), arena, sum, 11, 5) : Tape(model.parameters(), arena);
   const Loss loss = model.loss(tape, batch, 0.1);
@@ -41,20 +42,20 @@ inline LossSums run(Model& model, const Batch& batch, bool training, std::vector
 inline void expect_gradients(Model& model, const Batch& batch, int minimum = 100) {
   run(model, batch, true);
   const std::vector<double> gradient = model.parameters().gradients().to_doubles();
-  double* values = model.parameters().values().data<double>();
+  const Tensor& values = model.parameters().values();
   Random random(5, 5);
   int checked = 0;
   for (Parameter& p : model.parameters().all()) {
     for (int trial = 0; trial < 6; ++trial) {
       const int64_t at = p.offset + static_cast<int64_t>(random.below(p.shape.count()));
-      const double saved = values[at], h = 1e-5;
+      const double saved = element(values, at), h = 1e-5;
       const auto loss_at = [&](double x) {
-        values[at] = x;
+        set_element(values, at, x);
         model.parameters().changed();
         return run(model, batch, true).smoothed;
       };
       const double numeric = (loss_at(saved + h) - loss_at(saved - h)) / (2 * h);
-      values[at] = saved;
+      set_element(values, at, saved);
       model.parameters().changed();
       EXPECT_NEAR(numeric, gradient[at], 1e-6 * std::max(1.0, std::abs(gradient[at]))) << p.name << " element " << at - p.offset;
       ++checked;

@@ -59,7 +59,7 @@ TEST_P(GnmtVariants, MixedLengthsEqualTheSentencesOneByOne) {
     std::vector<float> together, alone;
     run(*model, whole, true, &together);
     const std::vector<double> expected = model->parameters().gradients().to_doubles();
-    Arena arena;
+    Arena arena(backend->memory());
     GradientSum sum(model->parameters());
     for (int64_t b = 0; b < whole.source.sentences(); ++b) {
       Batch part;
@@ -108,7 +108,7 @@ void expect_equal_decoding(Model& model_reference, double tolerance) {
   std::vector<int32_t> token(6, 1), sentence{0, 0, 1, 1, 2, 2}, parent{1, 0, 3, 2, 5, 4};
   Tensor weights;
   for (int t = 0; t < 13; ++t) {
-    const Tensor logits = model->next_logits(*state, token, sentence, parent, &weights);
+    const std::vector<double> logits = model->next_logits(*state, token, sentence, parent, &weights).to_doubles();
     const std::vector<double> attention = weights.to_doubles();
     size_t at_weight = 0;
     for (int r = 0; r < 6; ++r) {
@@ -119,7 +119,7 @@ void expect_equal_decoding(Model& model_reference, double tolerance) {
       const int32_t at = batch.target.offsets[b] + t;
       const bool faithful = r % 2 == t % 2;  // in this step; it comes next at the other place
       if (at >= batch.target.offsets[b + 1]) continue;
-      const float* z = logits.data<float>() + r * 30;
+      const double* z = logits.data() + r * 30;
       double sum = 0;
       for (int i = 0; i < 30; ++i) sum += std::exp(z[i]);
       if (faithful) EXPECT_NEAR(std::log(sum) - z[batch.target.tokens[at]], nll[at], tolerance) << "sentence " << b << " position " << t;
@@ -180,6 +180,7 @@ TEST(Gnmt, AReversedLstmIsTheLstmOfReversedSentences) {
   Parameter& input = store.add("input", {13, 12}, {Initializer::uniform, 1.0});
   Parameter& recurrent = store.add("recurrent", {3, 12}, {Initializer::uniform, 1.0});
   store.allocate(5, false);
+  const std::vector<double> inputs = input.value.to_doubles();
   const PackedTokens sentences = random_batch(6, 13, 8, 9).source;
   PackedTokens mirrored;
   for (int64_t b = 0; b < sentences.sentences(); ++b) {
@@ -188,13 +189,15 @@ TEST(Gnmt, AReversedLstmIsTheLstmOfReversedSentences) {
     mirrored.append(tokens.data(), tokens.data() + tokens.size());
   }
   const auto hidden = [&](const PackedTokens& packed, bool reverse) {
-    Arena arena;
+    Arena arena(backend->memory());
     Tape tape(store, arena);
     const TimeOrder order = time_order(packed, 64);
-    const Tensor gates({static_cast<int64_t>(order.packed.size()), 12}, DType::f64);
+    const Tensor gates({static_cast<int64_t>(order.packed.size()), 12}, DType::f64, backend->memory());
+    std::vector<double> values(static_cast<size_t>(gates.count()));
     for (size_t n = 0; n < order.packed.size(); ++n)
       for (int c = 0; c < 12 && order.packed[n] >= 0; ++c)
-        gates.data<double>()[n * 12 + c] = input.value.data<double>()[packed.tokens[order.packed[n]] * 12 + c];
+        values[n * 12 + c] = inputs[packed.tokens[order.packed[n]] * 12 + c];
+    gates.from_doubles(values);
     LstmOptions options;
     options.reverse = reverse;
     const std::vector<double> rows = lstm({&tape, -1, gates}, recurrent, order, options).value.to_doubles();
@@ -208,7 +211,7 @@ TEST(Gnmt, AReversedLstmIsTheLstmOfReversedSentences) {
       for (int c = 0; c < 3; ++c) EXPECT_EQ(backward[3 * i + c], forward[3 * j + c]) << "sentence " << b;
   // The first state of a forward pass is that of the first token alone.
   const int32_t first = sentences.tokens[0];
-  const double* x = input.value.data<double>() + 12 * first;
+  const double* x = inputs.data() + 12 * first;
   const auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
   EXPECT_NEAR(hidden(sentences, false)[0], sigmoid(x[9]) * std::tanh(sigmoid(x[0]) * std::tanh(x[6])), 1e-12);
 }

@@ -30,7 +30,7 @@ TEST_P(Passes, TwoCanBeAliveAtOnce) {
   ParameterStore& parameters = model_->parameters();
   GradientSum sum(parameters);
   {
-    Arena arena;
+    Arena arena(parameters.backend().memory());
     for (const Batch& batch : batches) {
       Tape tape(parameters, arena, sum, 11, 5);
       model_->loss(tape, batch, 0.1);
@@ -41,7 +41,8 @@ TEST_P(Passes, TwoCanBeAliveAtOnce) {
   const std::vector<double> expected = gradient();
   for (const bool first_in_first_out : {true, false}) {
     sum.begin();
-    Arena arenas[2];
+    Memory& memory = parameters.backend().memory();
+    Arena arenas[] = {Arena(memory), Arena(memory)};
     std::vector<int> complete[2];
     std::vector<std::unique_ptr<Tape>> tapes;
     for (size_t i = 0; i < 2; ++i) {
@@ -67,7 +68,7 @@ TEST(DropoutSites, MasksDependOnTheNameAlone) {
   store.add("w", {2, 2}, {});
   store.allocate(1, true);
   GradientSum sum(store);
-  Arena arena;
+  Arena arena(backend->memory());
   RowKeys rows;
   Tape whole(store, arena, sum, 3, 4), part(store, arena, sum, 3, 4), next(store, arena, sum, 3, 5);
   const DropoutSite first("encoder.0.residual"), second("encoder.1.residual");

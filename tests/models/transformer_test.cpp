@@ -38,7 +38,7 @@ TEST(Transformer, AccumulatedMicroBatchesGiveTheGradientOfTheWholeBatch) {
   run(*model, whole, true);
   const std::vector<double> expected = model->parameters().gradients().to_doubles();
 
-  Arena arena;
+  Arena arena(backend->memory());
   GradientSum sum(model->parameters());
   for (int64_t b = 0; b < 5; ++b) {
     Batch part;
@@ -59,8 +59,7 @@ TEST(Transformer, BackendsAgreeOnTenTrainingLosses) {
   for (const char* spec : {"reference", "cpu:f32"}) {
     const auto backend = make_backend(spec, 2);
     const auto model = make_model(tiny("pre", "all"), {40, 40}, *backend, 3, true);
-    const Tensor m({model->parameters().values().count()}, backend->parameter()),
-        v({model->parameters().values().count()}, backend->parameter());
+    const Tensor m({model->parameters().values().count()}, backend->parameter(), backend->memory()), v = m.clone();
     losses.emplace_back();
     for (int step = 1; step <= 10; ++step) {
       const LossSums sums = run(*model, random_batch(6, 40, 100 + step), true);
@@ -85,11 +84,11 @@ TEST(Transformer, CachedDecodingGivesTheProbabilitiesOfTheForwardPass) {
     const auto state = model->encode(batch.source);
     std::vector<int32_t> token{1, 1, 1}, sentence{0, 1, 2}, parent{0, 1, 2};
     for (int t = 0; t < 13; ++t) {
-      const Tensor logits = model->next_logits(*state, token, sentence, parent);
+      const std::vector<double> logits = model->next_logits(*state, token, sentence, parent).to_doubles();
       for (int b = 0; b < 3; ++b) {
         const int32_t at = batch.target.offsets[b] + t;
         if (at >= batch.target.offsets[b + 1]) continue;
-        const float* z = logits.data<float>() + b * 30;
+        const double* z = logits.data() + b * 30;
         double sum = 0;
         for (int i = 0; i < 30; ++i) sum += std::exp(z[i]);
         EXPECT_NEAR(std::log(sum) - z[batch.target.tokens[at]], nll[at], 1e-4) << "sentence " << b << " position " << t;

@@ -69,7 +69,7 @@ void attention_case(CaseContext& c, int64_t heads, int64_t width, bool self, boo
 void lstm_case(CaseContext& c, int64_t R, int64_t H, int64_t past, int64_t next, bool tanh_output, double bound) {
   const Tensor z = c.activations({R, 4 * H}, 2), recurrent = c.parameters({past, 4 * H}), before = c.parameters({past + 1, H}, 0.7);
   const Tensor cell = c.empty_parameters({R, H}), hidden = c.empty({R, H});
-  const Tensor clipped({1}, DType::f64);
+  const Tensor clipped({1}, DType::f64, c.backend.memory());
   c.backend.lstm_step({z, recurrent, before, past, cell, hidden, tanh_output, bound, clipped});
   c.output(z), c.output(cell), c.output(hidden), c.output(clipped);
   const Tensor gates = c.activations({R, 4 * H}, 0.5), reached = c.parameters({R, H}, 0.7), dhidden = c.activations({R, H});
@@ -82,11 +82,11 @@ void lstm_case(CaseContext& c, int64_t R, int64_t H, int64_t past, int64_t next,
 // Cells of 16 bits; they are compared to the unit by a test of their own.
 void lstm_narrow_case(CaseContext& c, int64_t R, int64_t H) {
   const Tensor gates = c.activations({R, 4 * H}, 2), recurrent = c.parameters({R, 4 * H}), hidden = c.empty({R, H});
-  const Tensor before({R, H}, DType::i16), cell({R, H}, DType::i16);
+  const Tensor before({R, H}, DType::i16, c.backend.memory()), cell({R, H}, DType::i16, c.backend.memory());
   std::vector<double> units;
   for (int32_t u : c.integers(R * H, 65535)) units.push_back(u - 32767);
   before.from_doubles(units);
-  const Tensor clipped({1}, DType::f64);
+  const Tensor clipped({1}, DType::f64, c.backend.memory());
   c.backend.lstm_step({gates, recurrent, before, R, cell, hidden, false, 0.75, clipped});
   c.output(hidden), c.output(gates), c.output(clipped);
 }
@@ -219,7 +219,7 @@ std::vector<OpCase> op_cases() {
       add(with("clamp", {D}) + suffix, [=](CaseContext& c) {
         const Tensor x = c.activations({70, D}), y = c.empty({70, D}), wide = c.parameters({70, D});
         const Tensor dy = c.activations({70, D}), dx = c.activations({70, D});
-        const Tensor clipped({2}, DType::f64);
+        const Tensor clipped({2}, DType::f64, c.backend.memory());
         c.backend.clamp(x, 0.75, y, clipped.rows(0, 1)), c.backend.clamp(wide, 1.5, wide, clipped.rows(1, 2));
         c.output(clipped);
         c.backend.clamp_backward(x, 0.75, dy, dx, write);
@@ -249,7 +249,7 @@ std::vector<OpCase> op_cases() {
       const int64_t D = heads * width;
       const Tensor q = c.activations({3, 3 * D}, 0.7), kv = c.activations({50, 2 * D}, 0.7), y = c.empty({3, D});
       const std::vector<int32_t> index = c.integers(1 + 18 + 40, 50), offsets{0, 1, 19, 59};
-      const Tensor weights({static_cast<int64_t>(index.size())}, DType::f32);
+      const Tensor weights({static_cast<int64_t>(index.size())}, DType::f32, c.backend.memory());
       weights.from_doubles(std::vector<double>(index.size(), 7));
       c.backend.attend_cached(q, D, kv, 0, D, index, offsets, heads, y, weights);
       c.output(y), c.output(weights);
@@ -270,21 +270,21 @@ std::vector<OpCase> op_cases() {
       const Tensor logits = c.parameters({6, V}, 3), row_loss = c.empty_parameters({6, 3}), dlogits = c.empty({6, V});
       c.backend.smoothed_loss(logits, {targets, 0.1, 2.5, weights}, row_loss, dlogits);
       c.output(row_loss), c.output(dlogits);
-      const Tensor sums({3}, DType::f64), unweighted({3}, DType::f64);
+      const Tensor sums({3}, DType::f64, c.backend.memory()), unweighted({3}, DType::f64, c.backend.memory());
       c.backend.loss_sums(row_loss, {targets, 0.1, 2.5, weights}, sums), c.backend.loss_sums(row_loss, {targets}, unweighted);
       c.output(sums), c.output(unweighted);
     });
   for (int64_t V : {7, 64, 1003})
     add(with("log_softmax_top_k", {V}), [=](CaseContext& c) {
       const Tensor logits = c.parameters({6, V}, 3);
-      const Tensor values({6, 5}, DType::f32), indices({6, 5}, DType::i32);
+      const Tensor values({6, 5}, DType::f32, c.backend.memory()), indices({6, 5}, DType::i32, c.backend.memory());
       c.backend.log_softmax_top_k(logits, 5, values, indices);
       c.output(values), c.output(indices);
     });
   for (int64_t V : {7, 64, 1003, 40000})
     add(with("sample", {V}), [=](CaseContext& c) {
       const Tensor logits = c.parameters({6, V}, 3);
-      const Tensor tokens({6}, DType::i32);
+      const Tensor tokens({6}, DType::i32, c.backend.memory());
       c.backend.sample(logits, std::vector<double>{0, 0.111, 0.35, 0.5, 0.87, 0.9999}, tokens);
       c.output(tokens);
     });
@@ -298,7 +298,7 @@ std::vector<OpCase> op_cases() {
       c.backend.adam(value, g, m, v, {1e-2, 0.9, 0.98, 1e-9, 0.01, decoupled, 0.5, 3});
       c.backend.moving_average(value, average, 0.9);
       c.output(value), c.output(m), c.output(v), c.output(average);
-      const Tensor sum({1}, DType::f64);
+      const Tensor sum({1}, DType::f64, c.backend.memory());
       c.backend.sum_of_squares(g, sum);
       c.output(sum);
     });

@@ -18,8 +18,8 @@ class CaseContext {
 
   Tensor activations(const Shape& shape, double scale = 1) { return fill(shape, backend.activation(), scale); }
   Tensor parameters(const Shape& shape, double scale = 1) { return fill(shape, backend.parameter(), scale); }
-  Tensor empty(const Shape& shape) { return Tensor(shape, backend.activation()); }
-  Tensor empty_parameters(const Shape& shape) { return Tensor(shape, backend.parameter()); }
+  Tensor empty(const Shape& shape) { return Tensor(shape, backend.activation(), backend.memory()); }
+  Tensor empty_parameters(const Shape& shape) { return Tensor(shape, backend.parameter(), backend.memory()); }
   std::vector<int32_t> integers(int64_t n, int64_t below) {
     std::vector<int32_t> v(n);
     for (auto& x : v) x = static_cast<int32_t>(random_.below(below));
@@ -39,7 +39,7 @@ class CaseContext {
   Tensor fill(const Shape& shape, DType dtype, double scale) {
     std::vector<double> values(shape.count());
     for (double& v : values) v = widen(round_to_bf16(static_cast<float>(scale * random_.normal())));
-    Tensor t(shape, dtype);
+    Tensor t(shape, dtype, backend.memory());
     t.from_doubles(values);
     return t;
   }

@@ -41,8 +41,8 @@ std::unique_ptr<Backend> make(const BackendCase& b) {
   return backend;
 }
 
-Tensor tensor(const Values& values, DType type) {
-  const Tensor t({static_cast<int64_t>(values.size())}, type);
+Tensor tensor(Backend& backend, const Values& values) {
+  const Tensor t({static_cast<int64_t>(values.size())}, backend.parameter(), backend.memory());
   t.from_doubles(values);
   return t;
 }
@@ -94,15 +94,15 @@ struct Coded {
 Coded compress(Backend& backend, const Case& c, double keep, const std::vector<Range>& tensors, const Values& x, const Values& residual,
                const std::function<void(Compression&)>& change = {}) {
   const DType type = backend.parameter();
-  Coded r{make_layout(c.coding, c.by_tensor, tensors, keep, type), tensor(x, type), tensor(residual, type), {}, {}, {}};
-  r.code = Tensor({r.layout.bytes}, DType::i8);
-  const Tensor bad({1}, DType::f64);
+  Coded r{make_layout(c.coding, c.by_tensor, tensors, keep, type), tensor(backend, x), tensor(backend, residual), {}, {}, {}};
+  r.code = Tensor({r.layout.bytes}, DType::i8, backend.memory());
+  const Tensor bad({1}, DType::f64, backend.memory());
   Compression task{&r.layout, r.x, r.residual, {}, 1, 0, LocalPart::none, 1, r.code, bad};
   if (change) change(task);
   r.velocity = task.velocity;
   backend.compress(task);
-  r.bad = static_cast<int64_t>(bad.data<double>()[0]) - 1;
-  const Tensor sum(r.x.shape(), type);
+  r.bad = static_cast<int64_t>(bad.to_doubles()[0]) - 1;
+  const Tensor sum(r.x.shape(), type, backend.memory());
   if (r.bad < 0) backend.decompress(r.layout, r.code, 1, sum);
   r.sent = sum.to_doubles();
   return r;
@@ -223,14 +223,14 @@ TEST(Compression, BackendsAndInstructionSetsAgree) {
       for (const Case& c : kCases) {
         const Values x = hard(kind, 30000);
         Values first;
-        std::vector<int8_t> bits;
+        std::vector<std::byte> bits;
         for (const BackendCase& b : kBackends) {
           const auto backend = make(b);
           const Coded r = compress(*backend, c, keep, {{0, 20000}, {20000, 30000}}, x, residual, [](Compression& t) { t.decay = 0; });
           if (first.empty()) first = r.sent;
           EXPECT_EQ(r.sent, first) << c.name << " " << kind << " " << b.spec << b.isa;
           if (b.spec == "reference") continue;
-          const std::vector<int8_t> code(r.code.data<int8_t>(), r.code.data<int8_t>() + r.code.count());
+          const std::vector<std::byte> code = r.code.download();
           if (bits.empty()) bits = code;
           EXPECT_EQ(code, bits) << c.name << " " << kind << " " << b.spec << b.isa;
         }
@@ -247,7 +247,7 @@ TEST(Compression, LocalPartsAndVelocityFollowTheirFormulas) {
         for (const bool momentum : {false, true}) {
           const Coded r = compress(*backend, c, 0.02, {{0, n}}, g, e, [&](Compression& t) {
             t.local = local, t.local_scale = 2, t.decay = 0.25;
-            if (momentum) t.velocity = tensor(v, backend->parameter()), t.momentum = 0.5;
+            if (momentum) t.velocity = tensor(*backend, v), t.momentum = 0.5;
           });
           const Values x = r.x.to_doubles(), left = r.residual.to_doubles(), speed = momentum ? r.velocity.to_doubles() : Values{};
           int64_t sent = 0;
@@ -276,9 +276,9 @@ TEST(Compression, SumsOverRanksInTheirOrder) {
     for (const Case& c : kCases) {
       const Coded first = compress(*backend, c, 0.05, {{0, 5000}}, x, Values(5000)),
                   second = compress(*backend, c, 0.05, {{0, 5000}}, y, Values(5000));
-      const Tensor both({2 * first.layout.bytes}, DType::i8), sum = tensor(x, backend->parameter());
-      std::copy_n(first.code.data<int8_t>(), first.layout.bytes, both.data<int8_t>());
-      std::copy_n(second.code.data<int8_t>(), first.layout.bytes, both.data<int8_t>() + first.layout.bytes);
+      const int64_t bytes = first.layout.bytes;
+      const Tensor both({2 * bytes}, DType::i8, backend->memory()), sum = tensor(*backend, x);
+      both.rows(0, bytes).copy_from(first.code), both.rows(bytes, 2 * bytes).copy_from(second.code);
       backend->decompress(first.layout, both, 0.5, sum);
       const Values got = sum.to_doubles();
       for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(got[i], x[i] + 0.5 * first.sent[i] + 0.5 * second.sent[i], 1e-6) << c.name;

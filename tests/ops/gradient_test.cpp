@@ -8,6 +8,7 @@
 #include "autograd/ops.h"
 #include "autograd/recurrent.h"
 #include "base/random.h"
+#include "tests/elements.h"
 
 namespace starling {
 namespace {
@@ -31,7 +32,7 @@ class Harness {
     for (const Shape& shape : c.inputs) {
       std::vector<double> values(shape.count());
       for (double& v : values) v = random.normal();
-      inputs_.emplace_back(shape, DType::f64);
+      inputs_.emplace_back(shape, DType::f64, backend_->memory());
       inputs_.back().from_doubles(values);
     }
   }
@@ -71,16 +72,15 @@ class Harness {
     for (size_t p = 0; p < places.size(); ++p) {
       const std::vector<double>& analytic = gradients[p < inputs_.size() ? p : inputs_.size()];
       ASSERT_EQ(static_cast<int64_t>(analytic.size()), places[p].count()) << case_.name << " place " << p;
-      double* values = places[p].data<double>();
       for (int64_t i = 0; i < places[p].count(); ++i) {
-        const double saved = values[i];
+        const double saved = element(places[p], i);
         const auto at = [&](double x) {
-          values[i] = x;
+          set_element(places[p], i, x);
           store_.changed();
           return run();
         };
         const double numeric = (at(saved + kStep) - at(saved - kStep)) / (2 * kStep);
-        values[i] = saved;
+        set_element(places[p], i, saved);
         store_.changed();
         ASSERT_NEAR(numeric, analytic[i], kTolerance * std::max(1.0, std::abs(analytic[i]) * 10))
             << case_.name << " place " << p << " element " << i;
@@ -93,7 +93,7 @@ class Harness {
   std::unique_ptr<Backend> backend_;
   ParameterStore store_;
   std::vector<Tensor> inputs_;
-  Arena arena_;
+  Arena arena_{backend_->memory()};
 };
 
 RowKeys keys(int64_t n) {
@@ -193,14 +193,14 @@ TEST(Gradient, ProjectionLossMatchesCentralDifferences) {
   ParameterStore store(*backend);
   Parameter& table = store.add("table", {7, 4}, {Initializer::normal, 1});
   store.allocate(3, true);
-  Tensor h({6, 4}, DType::f64);
+  Tensor h({6, 4}, DType::f64, backend->memory());
   Random random(2, 2);
   std::vector<double> start(24);
   for (double& v : start) v = random.normal();
   h.from_doubles(start);
   const std::vector<int32_t> targets{3, 0, -1, 6, 2, -1};
   std::vector<double> dh;
-  Arena arena;
+  Arena arena(backend->memory());
   const auto loss = [&](bool collect) {
     arena.release({});
     GradientSum sum(store);
@@ -217,13 +217,12 @@ TEST(Gradient, ProjectionLossMatchesCentralDifferences) {
   const std::vector<double> dtable = table.gradient.to_doubles(), dh_analytic = dh;
   for (auto [tensor, analytic] : {std::pair(h, dh_analytic), {table.value, dtable}})
     for (int64_t i = 0; i < tensor.count(); ++i) {
-      double& v = tensor.data<double>()[i];
-      const double saved = v;
-      v = saved + kStep, store.changed();
+      const double saved = element(tensor, i);
+      set_element(tensor, i, saved + kStep), store.changed();
       const double up = loss(false);
-      v = saved - kStep, store.changed();
+      set_element(tensor, i, saved - kStep), store.changed();
       const double down = loss(false);
-      v = saved, store.changed();
+      set_element(tensor, i, saved), store.changed();
       EXPECT_NEAR((up - down) / (2 * kStep), analytic[i], 1e-7) << i;
     }
 }

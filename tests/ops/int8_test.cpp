@@ -10,8 +10,8 @@
 namespace starling {
 namespace {
 
-Tensor filled(const Shape& shape, double value) {
-  Tensor t(shape, DType::f32);
+Tensor filled(Backend& backend, const Shape& shape, double value) {
+  Tensor t(shape, DType::f32, backend.memory());
   t.from_doubles(std::vector<double>(static_cast<size_t>(shape.count()), value));
   return t;
 }
@@ -22,7 +22,7 @@ TEST(Int8, ProcessorsWithVnniMultiplyIntegers) {
   EXPECT_TRUE(backend->multiplies_int8());
   for (int64_t width : {8, 96, 512})
     for (bool transposed : {false, true}) {
-      const auto packed = backend->pack_int8(filled({width, width}, 0.5), transposed, 0);
+      const auto packed = backend->pack_int8(filled(*backend, {width, width}, 0.5), transposed, 0);
       EXPECT_TRUE(static_cast<const PackedInt8&>(*packed).integers) << width;
     }
 }
@@ -37,7 +37,9 @@ TEST(Int8, ARowWithANumberThatIsNoneGivesNone) {
       for (double bound : {0.0, 2.0})
         for (double rest : {0.0, 1.0})
           for (int64_t at : {0, 17, 36}) {
-            const Tensor w({37, 5}, backend->parameter()), x({3, 37}, backend->activation()), y({3, 5}, backend->activation());
+            Memory& memory = backend->memory();
+            const Tensor w({37, 5}, backend->parameter(), memory), x({3, 37}, backend->activation(), memory);
+            const Tensor y({3, 5}, backend->activation(), memory);
             w.from_doubles(std::vector<double>(37 * 5, 0.25));
             std::vector<double> values(3 * 37, rest);
             values[37 + at] = NAN;
@@ -54,7 +56,7 @@ TEST(Int8, ARowWithANumberThatIsNoneGivesNone) {
 
 TEST(Int8, FormsOfAnotherKindAreNotPackedInto) {
   const auto backend = make_backend("cpu:f32", 1);
-  const Tensor w = filled({16, 8}, 0.5), x = filled({2, 16}, 1), y({2, 8}, DType::f32);
+  const Tensor w = filled(*backend, {16, 8}, 0.5), x = filled(*backend, {2, 16}, 1), y({2, 8}, DType::f32, backend->memory());
   const auto packed = backend->pack(w, false, backend->pack_int8(w, false, 0));
   EXPECT_FALSE(packed->quantized);
   backend->linear(x, *packed, {}, y, Activation::none, Write::overwrite);

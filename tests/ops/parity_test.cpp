@@ -53,11 +53,12 @@ TEST(Parity, OlderInstructionSetsMatchReference) {
 TEST(Parity, EveryPositionHasItsSinusoid) {
   const auto backend = make_backend("cpu:f32", 1);
   const int64_t D = 16;
-  const Tensor table({1, D}, DType::f32), y({1, D}, DType::f32);
+  const Tensor table({1, D}, DType::f32, backend->memory()), y({1, D}, DType::f32, backend->memory());
   const std::vector<int32_t> token{0};
   for (int32_t position = 0; position < 700; ++position) {
     backend->embed(token, std::vector<int32_t>{position}, table, 1, {}, y);
-    for (int64_t c = 0; c < D; ++c) ASSERT_NEAR(y.data<float>()[c], sinusoid(position, c, D), 1e-6) << "position " << position;
+    const std::vector<double> row = y.to_doubles();
+    for (int64_t c = 0; c < D; ++c) ASSERT_NEAR(row[c], sinusoid(position, c, D), 1e-6) << "position " << position;
   }
 }
 
@@ -81,7 +82,7 @@ TEST(Parity, DropoutKeepsTheAskedForShareAndTheMean) {
   const auto backend = make_backend("cpu:f32", 1);
   CaseContext context(*backend, 1);
   const int64_t N = 512, D = 256;
-  Tensor ones({N, D}, DType::f32), y({N, D}, DType::f32);
+  Tensor ones({N, D}, DType::f32, backend->memory()), y({N, D}, DType::f32, backend->memory());
   ones.from_doubles(std::vector<double>(N * D, 1.0));
   backend->add_dropout(Tensor(), ones, {0.3, 99, context.keys(N)}, y);
   double kept = 0, sum = 0;

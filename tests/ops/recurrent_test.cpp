@@ -27,9 +27,9 @@ void each_instruction_set(const char* spec, F f) {
   unsetenv("STARLING_ISA");
 }
 
-Tensor f32(const Shape& shape, std::span<const double> values) {
-  Tensor t(shape, DType::f32);
-  t.from_doubles(values);
+Tensor f32(Backend& backend, const Shape& shape, std::span<const double> values = {}) {
+  Tensor t(shape, DType::f32, backend.memory());
+  if (!values.empty()) t.from_doubles(values);
   return t;
 }
 
@@ -40,7 +40,7 @@ TEST(Recurrent, SigmoidAndTanhAreExactToTheLastDigits) {
   each_instruction_set("cpu:f32", [&](Backend& backend) {
     std::vector<double> four;
     for (int gate = 0; gate < 4; ++gate) four.insert(four.end(), xs.begin(), xs.end());
-    const Tensor gates = f32({1, 4 * H}, four), cell({1, H}, DType::f32), hidden({1, H}, DType::f32);
+    const Tensor gates = f32(backend, {1, 4 * H}, four), cell = f32(backend, {1, H}), hidden = f32(backend, {1, H});
     backend.lstm_step({gates, Tensor(), Tensor(), 0, cell, hidden});
     const std::vector<double> out = gates.to_doubles();
     for (int64_t i = 0; i < H; ++i) {
@@ -57,7 +57,7 @@ TEST(Recurrent, NarrowCellsMatchReferenceToOneUnit) {
     CaseContext c(backend, 5);
     const int64_t R = 7, H = 37;
     const Tensor gates = c.activations({R, 4 * H}), recurrent = c.parameters({R, 4 * H}), hidden = c.empty({R, H});
-    const Tensor before({R, H}, DType::i16), cell({R, H}, DType::i16);
+    const Tensor before({R, H}, DType::i16, backend.memory()), cell({R, H}, DType::i16, backend.memory());
     std::vector<double> units;
     for (int32_t u : c.integers(R * H, 65535)) units.push_back(u - 32767);
     before.from_doubles(units);
@@ -85,16 +85,17 @@ TEST(Recurrent, NotANumberSurvives) {
     for (int64_t gate = 0; gate < 4; ++gate) {
       std::vector<double> values(4 * H, 0.5);
       values[gate * H + 2] = none;
-      const Tensor gates = f32({1, 4 * H}, values), before = f32({1, H}, std::vector<double>(H, 0.25));
-      const Tensor recurrent({1, 4 * H}, DType::f32), cell({1, H}, DType::f32), hidden({1, H}, DType::f32);
+      const Tensor gates = f32(backend, {1, 4 * H}, values), before = f32(backend, {1, H}, std::vector<double>(H, 0.25));
+      const Tensor recurrent = f32(backend, {1, 4 * H}), cell = f32(backend, {1, H}), hidden = f32(backend, {1, H});
       LstmStep step{gates, recurrent, before, 1, cell, hidden};
       step.bound = 1;
       backend.lstm_step(step);
       for (int64_t c = 0; c < H; ++c) EXPECT_EQ(std::isnan(hidden.to_doubles()[c]), c == 2) << gate << " " << c;
     }
     const std::vector<int32_t> queries{0, 2}, keys{0, 3};
-    const Tensor q = f32({2, 2}, std::vector<double>{0.5, none, 0.5, 0.5}), k({3, 2}, DType::f32), v = f32({2}, std::vector<double>{1, 1});
-    const Tensor memory = f32({3, 1}, std::vector<double>{1, 2, 3}), y({2, 1}, DType::f32), weights({6}, DType::f32);
+    const Tensor q = f32(backend, {2, 2}, std::vector<double>{0.5, none, 0.5, 0.5}), k = f32(backend, {3, 2});
+    const Tensor v = f32(backend, {2}, std::vector<double>{1, 1}), memory = f32(backend, {3, 1}, std::vector<double>{1, 2, 3});
+    const Tensor y = f32(backend, {2, 1}), weights = f32(backend, {6});
     backend.global_attention({q, k, v, memory}, {queries, keys}, y, weights);
     EXPECT_TRUE(std::isnan(y.to_doubles()[0]));
     EXPECT_NEAR(y.to_doubles()[1], 2, 1e-6);  // equal keys
@@ -106,8 +107,9 @@ TEST(Recurrent, AdditiveScoresOfLargeTerms) {
   const std::vector<double> q{-40, -3, 0, 20, 43}, k{39, -41.5, 2.5, -20.25, 0, 43, -43};
   const std::vector<int32_t> queries{0, 5}, keys{0, 7};
   each_instruction_set("cpu:f32", [&](Backend& backend) {
-    const Tensor y({5, 1}, DType::f32), weights({35}, DType::f32), v = f32({1}, std::vector<double>{1.5});
-    backend.global_attention({f32({5, 1}, q), f32({7, 1}, k), v, f32({7, 1}, k)}, {queries, keys}, y, weights);
+    const Tensor y = f32(backend, {5, 1}), weights = f32(backend, {35}), v = f32(backend, {1}, std::vector<double>{1.5});
+    const Tensor keyed = f32(backend, {7, 1}, k);
+    backend.global_attention({f32(backend, {5, 1}, q), keyed, v, keyed}, {queries, keys}, y, weights);
     for (size_t i = 0; i < q.size(); ++i) {
       double total = 0;
       for (double x : k) total += std::exp(1.5 * std::tanh(q[i] + x));

@@ -68,7 +68,7 @@ TEST_P(AdamTest, FollowsItsEquationsAndUpdatesOnlyItsRange) {
   OptimizerOptions o;
   o.optimizer = from_word<OptimizerKind>(GetParam()), o.weight_decay = 0.1, o.epsilon = 1e-8;
   constexpr int64_t n = 40;
-  const Tensor x({n}, DType::f32), g({n}, DType::f32);
+  const Tensor x({n}, DType::f32, backend->memory()), g({n}, DType::f32, backend->memory());
   std::vector<double> value(n), m(n, 0.0), v(n, 0.0);
   for (int64_t i = 0; i < n; ++i) value[i] = static_cast<float>(std::sin(static_cast<double>(i)));
   x.from_doubles(value);
@@ -98,11 +98,10 @@ TEST(Sgd, FollowsAdamByItsEquationAndLeavesTheMomentsAlone) {
   OptimizerOptions o;
   o.sgd_after = 3, o.weight_decay = 0.1;
   constexpr int64_t n = 24;
-  const Tensor x({n}, DType::f64), g({n}, DType::f64);
-  std::vector<double> gradient(n);
-  for (int64_t i = 0; i < n; ++i)
-    x.data<double>()[i] = std::sin(static_cast<double>(i)), gradient[i] = std::cos(static_cast<double>(3 * i));
-  g.from_doubles(gradient);
+  const Tensor x({n}, DType::f64, backend->memory()), g({n}, DType::f64, backend->memory());
+  std::vector<double> value(n), gradient(n);
+  for (int64_t i = 0; i < n; ++i) value[i] = std::sin(static_cast<double>(i)), gradient[i] = std::cos(static_cast<double>(3 * i));
+  x.from_doubles(value), g.from_doubles(gradient);
   Optimizer optimizer(*backend, o, {{0, 8}, {16, 24}});
   const auto update = [&] {
     optimizer.begin_update();
@@ -127,7 +126,7 @@ TEST(Sgd, AloneKeepsNoState) {
   const auto backend = make_backend("reference", 1);
   OptimizerOptions o;
   o.optimizer = OptimizerKind::sgd;
-  const Tensor x({2}, DType::f64), g({2}, DType::f64);
+  const Tensor x({2}, DType::f64, backend->memory()), g({2}, DType::f64, backend->memory());
   x.from_doubles(std::vector<double>{1, -2}), g.from_doubles(std::vector<double>{0.5, 4});
   Optimizer optimizer(*backend, o, 2);
   EXPECT_TRUE(optimizer.state().empty());
@@ -143,7 +142,7 @@ TEST(Adagrad, DividesByTheRootOfAllSquaresSoFar) {
     OptimizerOptions o;
     o.optimizer = OptimizerKind::adagrad, o.weight_decay = 0.1, o.epsilon = 1e-8;
     constexpr int64_t n = 40;
-    const Tensor x({n}, backend->parameter()), g({n}, backend->parameter());
+    const Tensor x({n}, backend->parameter(), backend->memory()), g({n}, backend->parameter(), backend->memory());
     std::vector<double> value(n), squares(n, 0.0);
     for (int64_t i = 0; i < n; ++i) value[i] = static_cast<float>(std::sin(static_cast<double>(i)));
     x.from_doubles(value);
@@ -176,7 +175,7 @@ TEST(Sgd, FollowsTheUpdatesOfTheRunWhereThoseAreCountedApart) {
   const auto backend = make_backend("reference", 1);
   OptimizerOptions o;
   o.sgd_after = 2;
-  const Tensor x({1}, DType::f64), g({1}, DType::f64);
+  const Tensor x({1}, DType::f64, backend->memory()), g({1}, DType::f64, backend->memory());
   g.from_doubles(std::vector<double>{1});
   Optimizer optimizer(*backend, o, 1);
   for (const int64_t of_the_run : {1, 1, 2, 2, 3}) {

@@ -123,14 +123,15 @@ inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
   if (rank < workers && apart) {
     if (!idle) trace.looked = replica.deployed(false).to_doubles();
     if (rank == 0) trace.state = replica.strategy_state();
+    for (Strategy::StateTensor& t : trace.state) t.tensor = t.tensor.on_host();
     if (rank == 0 && !idle) {
       model->parameters().values().from_doubles(trace.looked);
       model->parameters().changed();
       trace.loss_after = loss_of_other();
     }
   } else if (!apart) {
-    trace.state.push_back({"parameters", model->parameters().values(), true});
-    for (const auto& [name, tensor] : replica.optimizer().state()) trace.state.push_back({name, tensor, true});
+    trace.state.push_back({"parameters", model->parameters().values().on_host(), true});
+    for (const auto& [name, tensor] : replica.optimizer().state()) trace.state.push_back({name, tensor.on_host(), true});
   }
   replica.leave();
   const Strategy::Report report = replica.strategy().report();

@@ -10,6 +10,7 @@
 #include "backend/idle.h"
 #include "base/random.h"
 #include "sim/simulate.h"
+#include "tests/elements.h"
 #include "tests/strategies/plain_worker.h"
 
 namespace starling {
@@ -22,6 +23,7 @@ class Exchanger : public PlainWorker {
  public:
   Exchanger(World& world, const std::string& backend) : PlainWorker(world, 0, 1, backend) {}
   Exchanger(World& world, std::unique_ptr<Backend> backend) : PlainWorker(world, 0, 1, std::move(backend)) {}
+  Memory& memory() { return parameters().backend().memory(); }
 };
 
 const std::vector<NamedRange> kTensors = {{"embedding", {0, 20000}}, {"bias", {20000, 20100}}, {"weight", {20112, 29000}}};
@@ -33,12 +35,12 @@ CompressionOptions options(Compressor compressor = Compressor::top_k, SentValues
   return o;
 }
 
-Tensor random_tensor(int rank, int step, DType type) {
+Tensor random_tensor(int rank, int step, DType type, Memory& memory = host_memory()) {
   Random random(11, static_cast<uint64_t>(100 * step + rank));
   Values v(kFlat, 0.0);
   for (const NamedRange& t : kTensors)
     for (int64_t i = t.range.begin; i < t.range.end; ++i) v[static_cast<size_t>(i)] = random.normal();
-  const Tensor t({kFlat}, type);
+  const Tensor t({kFlat}, type, memory);
   t.from_doubles(v);
   return t;
 }
@@ -73,7 +75,7 @@ std::vector<Ends> exchange(int N, const CompressionOptions& o, const std::string
     Exchanger w(world, backend);
     const DType type = w.parameters().backend().parameter();
     CompressedExchange e(o, kTensors, type, N);
-    const Tensor x = random_tensor(w.comm().rank(), 0, type), residual({kFlat}, type), sent({kFlat}, type);
+    const Tensor x = random_tensor(w.comm().rank(), 0, type, w.memory()), residual({kFlat}, type, w.memory()), sent = residual.clone();
     e.start(w, {x, residual, {}, o.keep, local, 2, true});
     EXPECT_EQ(e.bad_element(), "");
     e.finish(w, 0.5);
@@ -162,17 +164,18 @@ TEST(CompressedExchange, LosesNothingOverManySteps) {
   on_ranks(N, [&](World& world) {
     Exchanger w(world, "reference");
     CompressedExchange e(o, kTensors, DType::f64, N);
-    const Tensor residual({kFlat}, DType::f64);
+    const Tensor residual({kFlat}, DType::f64, w.memory());
     Values sent(kFlat), given(kFlat);
     std::vector<double> bytes;
     for (int t = 0; t < steps; ++t) {
-      const Tensor x = random_tensor(w.comm().rank(), t, DType::f64);
+      const Tensor x = random_tensor(w.comm().rank(), t, DType::f64, w.memory());
       const Values all = sum_of_vectors(N, t);
       for (size_t i = 0; i < kFlat; ++i) given[i] += all[i];
       e.start(w, {x, residual, {}, keep_at(o, t)});
       EXPECT_EQ(e.bad_element(), "");
       e.finish(w);
-      for (size_t i = 0; i < kFlat; ++i) sent[i] += x.data<double>()[i];
+      const Values got = x.to_doubles();
+      for (size_t i = 0; i < kFlat; ++i) sent[i] += got[i];
       bytes.push_back(e.bytes());
     }
     const Tensor left({kFlat}, DType::f64);
@@ -191,20 +194,20 @@ TEST(CompressedExchange, WholeTensorsTakeTheResidualAlong) {
   on_ranks(2, [&](World& world) {
     Exchanger w(world, "reference");
     CompressedExchange e(o, kTensors, DType::f64, 2);
-    const Tensor residual({kFlat}, DType::f64), first = random_tensor(w.comm().rank(), 0, DType::f64);
+    const Tensor residual({kFlat}, DType::f64, w.memory()), first = random_tensor(w.comm().rank(), 0, DType::f64, w.memory());
     e.start(w, {first, residual, {}, 0.02});
     EXPECT_EQ(e.bad_element(), "");
     e.finish(w);
-    const Tensor left({kFlat}, DType::f64), second = random_tensor(w.comm().rank(), 1, DType::f64);
+    const Tensor left({kFlat}, DType::f64), second = random_tensor(w.comm().rank(), 1, DType::f64, w.memory());
     left.from_doubles(residual.to_doubles());
     w.comm().all_reduce(left).wait();
     e.start(w, {second, residual, {}, 1});
     EXPECT_EQ(e.bad_element(), "");
     e.finish(w);
-    const Values sum = sum_of_vectors(2, 1);
+    const Values sum = sum_of_vectors(2, 1), got = second.to_doubles(), rest = residual.to_doubles();
     for (size_t i = 0; i < kFlat; ++i) {
-      ASSERT_NEAR(second.data<double>()[i], sum[i] + 0.25 * left.data<double>()[i], 1e-12);
-      ASSERT_EQ(residual.data<double>()[i], 0);
+      ASSERT_NEAR(got[i], sum[i] + 0.25 * left.data<double>()[i], 1e-12);
+      ASSERT_EQ(rest[i], 0);
     }
   });
 }
@@ -225,8 +228,8 @@ TEST(CompressedExchange, NamesTheTensorThatIsNotFinite) {
     on_ranks(2, [&, at = at, name = name](World& world) {
       Exchanger w(world, "cpu:f32");
       CompressedExchange e(options(), kTensors, DType::f32, 2);
-      const Tensor x = random_tensor(0, 0, DType::f32), residual({kFlat}, DType::f32);
-      if (w.comm().rank() == 1) x.data<float>()[at] = NAN;
+      const Tensor x = random_tensor(0, 0, DType::f32, w.memory()), residual({kFlat}, DType::f32, w.memory());
+      if (w.comm().rank() == 1) set_element(x, at, NAN);
       e.start(w, {x, residual, {}, 0.01});
       EXPECT_EQ(e.bad_element(), w.comm().rank() == 1 ? name : "");
     });
@@ -241,8 +244,8 @@ TEST(CompressedExchange, IsChargedInVirtualTime) {
         [&](World& world) {
           Exchanger w(world, timing_only ? std::make_unique<IdleBackend>(DType::f32, DType::f32) : make_backend("cpu:f32", 1));
           CompressedExchange e(options(Compressor::top_k, SentValues::bf16), kTensors, DType::f32, 4);
-          const Tensor x = timing_only ? Tensor({kFlat}, DType::f32, no_memory()) : random_tensor(0, 0, DType::f32);
-          const Tensor residual = timing_only ? Tensor({kFlat}, DType::f32, no_memory()) : Tensor({kFlat}, DType::f32);
+          const Tensor x = timing_only ? Tensor({kFlat}, DType::f32, w.memory()) : random_tensor(0, 0, DType::f32, w.memory());
+          const Tensor residual({kFlat}, DType::f32, w.memory());
           e.start(w, {x, residual, {}, 0.02});
           EXPECT_EQ(e.bad_element(), "");
           e.finish(w);

@@ -19,15 +19,18 @@ class Quadratic : public PlainWorker {
   Quadratic(World& world, double rate, double tokens) : PlainWorker(world, rate, tokens) {
     for (const char* name : {"embedding", "encoder.0.w", "encoder.1.w", "decoder.0.w"}) parameters().add(name, {16}, {Initializer::zeros});
     allocate();
-    for (int64_t i = 0; i < count(); ++i) values()[i] = 0.1 * static_cast<double>(i % 7) - 0.2;
+    std::vector<double> start(static_cast<size_t>(count()));
+    for (size_t i = 0; i < start.size(); ++i) start[i] = 0.1 * static_cast<double>(i % 7) - 0.2;
+    parameters().values().from_doubles(start);
   }
   int64_t count() { return parameters().values().count(); }
-  double* values() { return parameters().values().data<double>(); }
+  std::vector<double> values() { return parameters().values().to_doubles(); }
   static double curvature(int64_t i) { return 0.2 + 0.05 * static_cast<double>(i % 5); }
   static double goal(int rank, int64_t i) { return std::sin(static_cast<double>(7 * rank + 3 * i + 1)); }
   void gradients(const Calls& calls) override {
-    auto* g = parameters().gradients().data<double>();
-    for (int64_t i = 0; i < count(); ++i) g[i] = tokens() * curvature(i) * (values()[i] - goal(comm().rank(), i));
+    std::vector<double> g = values();
+    for (int64_t i = 0; i < count(); ++i) g[i] = tokens() * curvature(i) * (g[i] - goal(comm().rank(), i));
+    parameters().gradients().from_doubles(g);
     PlainWorker::gradients(calls);
   }
 };
@@ -50,10 +53,8 @@ std::vector<Ended> descend(const StrategyOptions& options, int ranks, int steps,
     const auto strategy = make_strategy(options, worker.parameters(), tables, world.comm->rank(), ranks);
     strategy->begin(worker);
     for (int t = 0; t < steps; ++t) all[rank].tokens += strategy->step(worker).totals.tokens;
-    const Tensor model = strategy->deployed(worker, final);
-    const auto* merged = model.data<double>();
-    all[rank].values.assign(worker.values(), worker.values() + worker.count());
-    all[rank].deployed.assign(merged, merged + worker.count());
+    all[rank].deployed = strategy->deployed(worker, final).to_doubles();
+    all[rank].values = worker.values();
   });
   return all;
 }

@@ -34,12 +34,13 @@ class Descender : public PlainWorker {
   }
   Values values() { return parameters().values().to_doubles(); }
   void gradients(const Calls& calls) override {
-    auto* g = parameters().gradients().data<double>();
-    const auto* theta = parameters().values().data<double>();
+    Values g = parameters().gradients().to_doubles();
+    const Values theta = values();
     for (const Range& r : kTensors)
       for (auto i = static_cast<size_t>(r.begin); i < static_cast<size_t>(r.end); ++i)
         g[i] = kTokens * curvature(i) * (theta[i] - goal(comm().rank(), i));
     if (spoiled_ < kFlat) g[spoiled_] = NAN;
+    parameters().gradients().from_doubles(g);
     PlainWorker::gradients(calls);
   }
   // From now on this element of the gradient is not finite.
@@ -231,9 +232,9 @@ class Unlike : private Reference, public ProfiledBackend {
  public:
   explicit Unlike(double wrong) : ProfiledBackend(*reference), wrong_(wrong) {}
   void sum_of_squares(const Tensor& x, const Tensor& sum) override {
-    const Tensor right({1}, DType::f64);
+    const Tensor right({1}, DType::f64, memory());
     ProfiledBackend::sum_of_squares(x, right);
-    sum.data<double>()[0] += (1 + wrong_) * right.data<double>()[0];
+    flat().scale(right, 1 + wrong_, sum, Write::accumulate);
   }
 
  private:

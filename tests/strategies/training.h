@@ -97,10 +97,9 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
     trace.tokens.push_back(result.totals.tokens);
   }
   if (replica.strategy().replicas() == Replicas::served) replica.leave();
-  const auto bytes = [](const Tensor& t) { return std::vector<std::byte>(t.raw(), t.raw() + t.bytes()); };
-  trace.values = bytes(model->parameters().values());
+  trace.values = model->parameters().values().download();
   if (const auto state = replica.optimizer().state(); state.size() == 2)
-    trace.first = bytes(state[0].second), trace.second = bytes(state[1].second);
+    trace.first = state[0].second.download(), trace.second = state[1].second.download();
   trace.traffic = world.comm->traffic();
   trace.gradient_bytes = model->parameters().gradients().bytes();
   trace.strategy = replica.strategy().describe(), trace.embeddings = replica.strategy().embedding_report();

@@ -44,7 +44,7 @@ TEST(Tensor, ViewsShareMemoryAndKnowTheirBounds) {
 }
 
 TEST(Arena, ReleasedMemoryIsUsedAgainAndTensorsDoNotOverlap) {
-  Arena arena;
+  Arena arena(host_memory());
   const Tensor first = arena.allocate({100}, DType::f32);
   const auto mark = arena.mark();
   const Tensor second = arena.allocate({7, 3}, DType::bf16);

@@ -60,14 +60,14 @@ class IndependentValues : public testing::TestWithParam<Case> {
   }
   // Of the batch's target tokens, in their order.
   std::vector<float> log_probabilities(const Batch& batch) {
-    Arena arena;
+    Arena arena(model_->parameters().backend().memory());
     Tape tape(model_->parameters(), arena);
     std::vector<float> result = model_->loss(tape, batch, 0).read_nll();
     for (float& x : result) x = -x;
     return result;
   }
   LossSums loss(double smoothing) {
-    Arena arena;
+    Arena arena(model_->parameters().backend().memory());
     GradientSum gradient(model_->parameters());
     Tape tape(model_->parameters(), arena, gradient, 1, 1);
     const Batch batch = all();  // the backward pass reads it

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "base/text_files.h"
 #include "data/batches.h"
+#include "tests/elements.h"
 #include "train/trainer.h"
 #include "train/validation.h"
 
@@ -95,7 +96,7 @@ class QuantizeTest : public testing::Test {
   double log_perplexity(const LoadedModel& loaded) const {
     std::ifstream s(path("valid.a")), t(path("valid.b"));
     double nll = 0, tokens = 0;
-    Arena arena;
+    Arena arena(loaded.backend->memory());
     for (std::string source, target; std::getline(s, source) && std::getline(t, target);) {
       const Vocabularies& v = loaded.description.vocabularies;
       const std::vector<EncodedPair> pair{encode_pair(v.source(), v.target(), source, target)};
@@ -172,8 +173,8 @@ TEST_F(QuantizeTest, AMatrixThatCostsTooMuchStaysFloats) {
   const auto damage = [&](LoadedModel& m) {
     Parameter& bias = *m.model->parameters().find(layer + "inner.bias");
     Parameter& outer = *m.model->parameters().find(layer + "outer.weight");
-    bias.value.data<float>()[7] = -1000;
-    for (int64_t c = 0; c < outer.shape[1]; ++c) outer.value.data<float>()[7 * outer.shape[1] + c] = 1000;
+    set_element(bias.value, 7, -1000);
+    for (int64_t c = 0; c < outer.shape[1]; ++c) set_element(outer.value, 7 * outer.shape[1] + c, 1000);
     m.model->parameters().changed();
   };
   LoadedModel m = load_model(*files_, path("run"), "f32", 1);

@@ -71,7 +71,7 @@ Batch two_pairs() {
 }
 
 std::vector<double> gradient(Model& model, const std::vector<Batch>& batches) {
-  Arena arena;
+  Arena arena(model.parameters().backend().memory());
   GradientSum sum(model.parameters());
   for (const Batch& batch : batches) {
     arena.release({});
@@ -85,7 +85,7 @@ std::vector<double> gradient(Model& model, const std::vector<Batch>& batches) {
 
 // log P of the only pair of a batch.
 double log_probability(Model& model, const Batch& batch) {
-  Arena arena;
+  Arena arena(model.parameters().backend().memory());
   Tape tape(model.parameters(), arena);
   return -model.loss(tape, batch, 0).read().nll;
 }

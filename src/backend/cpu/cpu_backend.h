@@ -25,6 +25,7 @@ class CpuBackend final : public Backend {
  public:
   CpuBackend(DType activation, int threads);
   std::string describe() const override;
+  std::unique_ptr<Backend> sibling() const override { return std::make_unique<CpuBackend>(activation_, 1); }
   DType activation() const override { return activation_; }
   DType parameter() const override { return DType::f32; }
   int threads() const override { return threads_; }
@@ -145,7 +146,7 @@ class CpuBackend final : public Backend {
   const kernels::CompressionTable& compression_ = compression_table();
   Products products_;
   std::unique_ptr<FlatOps> flat_ = make_host_flat_ops(threads_);
-  Arena int8_arena_;  // working memory of one 8-bit product
+  Arena int8_arena_{host_memory()};  // working memory of one 8-bit product
   std::vector<std::unique_ptr<Storage>> scratch_;
   std::vector<float> signal_, partial_;
   std::vector<int64_t> first_weight_;

@@ -32,6 +32,7 @@ std::vector<double> ReferenceBackend::probabilities(const AttentionInput& in, co
 void ReferenceBackend::attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y,
                                  const Tensor& lse) {
   const int64_t D = y.columns(), dh = D / layout.heads;
+  clear(y.rows(layout.query.back(), y.rows()), 0, D);
   for (size_t b = 0; b + 1 < layout.query.size(); ++b)
     for (int64_t h = 0; h < layout.heads; ++h)
       for (int64_t i = layout.query[b]; i < layout.query[b + 1]; ++i) {

@@ -14,6 +14,7 @@ namespace starling {
 class ReferenceBackend final : public Backend {
  public:
   std::string describe() const override { return "reference (f64, naive)"; }
+  std::unique_ptr<Backend> sibling() const override { return std::make_unique<ReferenceBackend>(); }
   DType activation() const override { return DType::f64; }
   DType parameter() const override { return DType::f64; }
   FlatOps& flat() override { return *flat_; }

@@ -210,20 +210,20 @@ class MpiCommunicator : public Communicator {
   Traffic traffic() const override { return engine_->traffic(); }
   void note(const char* phase, int64_t step) override { engine_->note(phase, step); }
 
-  Pending send(const Tensor& x, int to, Tag tag) override { return message(true, x, to, tag); }
-  Pending receive(const Tensor& x, int from, Tag tag) override { return message(false, x, from, tag); }
+  Pending start_send(const Tensor& x, int to, Tag tag) override { return message(true, x, to, tag); }
+  Pending start_receive(const Tensor& x, int from, Tag tag) override { return message(false, x, from, tag); }
 
-  Pending run(Schedule schedule, const Tensor& x, const char* what) override {
+  Pending start(Schedule schedule, const Tensor& x, const char* what) override {
     const int64_t sequence = sequence_++;
     count(schedule);
-    return start(std::make_shared<ScheduleTask>(*engine_, group_, what, sequence, std::move(schedule), x));
+    return begin(std::make_shared<ScheduleTask>(*engine_, group_, what, sequence, std::move(schedule), x));
   }
 
   // All ranks have come when MPI_Comm_split begins, which would block the thread: so a late one is named, and heartbeats go on.
   std::unique_ptr<Communicator> split(int color) override {
     barrier().wait();
     const auto task = std::make_shared<SplitTask>(*engine_, group_, color);
-    start(task).wait();
+    begin(task).wait();
     auto part = std::make_unique<MpiCommunicator>(engine_, task->result());
     part->set_algorithm(algorithm());
     part->set_deadline(deadline());
@@ -263,7 +263,7 @@ class MpiCommunicator : public Communicator {
         count(dissemination_barrier(rank(), size()));
         break;
     }
-    pending = start(std::make_shared<LibraryTask>(*engine_, group_, what, sequence_++, kind, x, root));
+    pending = begin(std::make_shared<LibraryTask>(*engine_, group_, what, sequence_++, kind, x, root));
     return true;
   }
 
@@ -273,7 +273,7 @@ class MpiCommunicator : public Communicator {
     return group_.members[static_cast<size_t>(rank)];
   }
 
-  Pending start(const std::shared_ptr<Task>& task) {
+  Pending begin(const std::shared_ptr<Task>& task) {
     task->set_silence(deadline());
     engine_->submit(task);
     return {task, deadline()};
@@ -284,7 +284,7 @@ class MpiCommunicator : public Communicator {
     CHECK(tag >= 0 && tag < kTags, "tag {}", tag);
     if (x.bytes() == 0) return {};
     engine_->count(sends ? x.bytes() : 0, sends ? 0 : x.bytes(), sends);
-    return start(std::make_shared<MessageTask>(*engine_, group_, sends, x, other, tag));
+    return begin(std::make_shared<MessageTask>(*engine_, group_, sends, x, other, tag));
   }
 
   void count(const Schedule& schedule) {
