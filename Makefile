@@ -27,7 +27,7 @@ demo: build
 
 test: build
 	@cmake --build "$(BUILD)" --parallel $(JOBS)
-	@ctest --test-dir "$(BUILD)" --output-on-failure --no-tests=error --parallel 2 --label-regex "unit|slow|mpi|sim" </dev/null
+	@ctest --test-dir "$(BUILD)" --output-on-failure --no-tests=error --parallel 2 --label-regex "unit|slow|mpi|sim|queued" </dev/null
 
 clean:
 	rm -rf build run-demo

@@ -1,0 +1,272 @@
+#include "tests/queued/queued_backend.h"
+
+#include <optional>
+#include <utility>
+
+namespace starling {
+namespace {
+
+// A weight that is packed when its turn comes. In the next packing of it, the queue's, the form before is used again.
+struct QueuedPacked : Packed {
+  std::shared_ptr<std::shared_ptr<Packed>> form = std::make_shared<std::shared_ptr<Packed>>();
+};
+std::shared_ptr<std::shared_ptr<Packed>> form_of(const Packed& w) {
+  const auto* queued = dynamic_cast<const QueuedPacked*>(&w);
+  CHECK(queued, "a weight that another backend has packed");
+  return queued->form;
+}
+
+template <class T>
+std::vector<T> placed(std::span<const T> x) {
+  return {x.begin(), x.end()};
+}
+
+// With the keys of rows as they are now.
+class PlacedDropout {
+ public:
+  explicit PlacedDropout(const Dropout& d) : dropout_(d) {
+    if (d.rows) keys_ = std::make_shared<RowKeys>(*d.rows), dropout_.rows = keys_.get();
+  }
+  operator const Dropout&() const { return dropout_; }  // NOLINT(google-explicit-constructor)
+
+ private:
+  std::shared_ptr<RowKeys> keys_;
+  Dropout dropout_;
+};
+
+class PlacedLayout {
+ public:
+  explicit PlacedLayout(const AttentionLayout& l) : query_(placed(l.query)), key_(placed(l.key)), heads_(l.heads), causal_(l.causal) {}
+  operator AttentionLayout() const { return {query_, key_, heads_, causal_}; }  // NOLINT(google-explicit-constructor)
+
+ private:
+  std::vector<int32_t> query_, key_;
+  int64_t heads_;
+  bool causal_;
+};
+
+class PlacedRows {
+ public:
+  explicit PlacedRows(const LossRows& r) : rows_(r), targets_(placed(r.targets)), weights_(placed(r.weights)) {}
+  operator LossRows() const {  // NOLINT(google-explicit-constructor)
+    LossRows rows = rows_;
+    rows.targets = targets_, rows.weights = weights_;
+    return rows;
+  }
+
+ private:
+  LossRows rows_;
+  std::vector<int32_t> targets_;
+  std::vector<float> weights_;
+};
+
+}  // namespace
+
+Tensor QueuedDevice::inner(const Tensor& x) const {
+  if (!x) return {};
+  CHECK(&x.memory() == &memory, "an op gets a tensor {} that does not lie in its backend's memory", x.shape().text());
+  static const auto kHost = std::make_shared<Storage>(0);
+  return Tensor(kHost, x.raw(), x.shape(), x.dtype());
+}
+
+QueuedBackend::QueuedBackend(std::unique_ptr<Backend> inner, std::shared_ptr<QueuedDevice> device)
+    : device_(std::move(device)), inner_(std::move(inner)), flat_(make_queued_flat_ops(inner_->flat(), *device_)) {}
+
+// The inner backend must outlive its queued ops, whose failures nobody can wait for any more.
+QueuedBackend::~QueuedBackend() { device_->queue.finish(); }
+
+std::shared_ptr<Packed> QueuedBackend::pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) {
+  auto packed = reuse ? std::static_pointer_cast<QueuedPacked>(reuse) : std::make_shared<QueuedPacked>();
+  packed->in = transposed ? w.columns() : w.rows(), packed->out = transposed ? w.rows() : w.columns();
+  packed->quantized = false;
+  later([this, w = inner(w), transposed, form = packed->form] { *form = inner_->pack(w, transposed, std::move(*form)); });
+  return packed;
+}
+
+void QueuedBackend::linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation a, Write write) {
+  later([this, x = inner(x), form = form_of(w), b = inner(b), y = inner(y), a, write] { inner_->linear(x, **form, b, y, a, write); });
+}
+
+std::shared_ptr<Packed> QueuedBackend::pack_int8(const Tensor& w, bool transposed, double input_bound) {
+  auto packed = std::make_shared<QueuedPacked>();
+  device_->now([&, w = inner(w)] { *packed->form = inner_->pack_int8(w, transposed, input_bound); });
+  static_cast<Packed&>(*packed) = **packed->form;
+  return packed;
+}
+
+void QueuedBackend::weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write) {
+  later([this, a = inner(a), c = inner(c), dw = inner(dw), write] { inner_->weight_gradient(a, c, dw, write); });
+}
+
+void QueuedBackend::column_sums(const Tensor& dy, const Tensor& db, Write write) {
+  later([this, dy = inner(dy), db = inner(db), write] { inner_->column_sums(dy, db, write); });
+}
+
+void QueuedBackend::embed(std::span<const int32_t> tokens, std::span<const int32_t> positions, const Tensor& table, double scale,
+                          const Dropout& d, const Tensor& y) {
+  later([this, tokens = placed(tokens), positions = placed(positions), table = inner(table), scale, d = PlacedDropout(d), y = inner(y)] {
+    inner_->embed(tokens, positions, table, scale, d, y);
+  });
+}
+
+void QueuedBackend::embed_backward(std::span<const int32_t> tokens, double scale, const Dropout& d, const Tensor& dy,
+                                   const Tensor& dtable) {
+  later([this, tokens = placed(tokens), scale, d = PlacedDropout(d), dy = inner(dy), dtable = inner(dtable)] {
+    inner_->embed_backward(tokens, scale, d, dy, dtable);
+  });
+}
+
+void QueuedBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) {
+  later([this, x = inner(x), gamma = inner(gamma), beta = inner(beta), y = inner(y), statistics = inner(statistics)] {
+    inner_->layer_norm(x, gamma, beta, y, statistics);
+  });
+}
+
+void QueuedBackend::layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics, const Tensor& dx,
+                                        Write dx_write, const Tensor& dgamma, const Tensor& dbeta, Write parameter_write) {
+  later([this, dy = inner(dy), x = inner(x), gamma = inner(gamma), statistics = inner(statistics), dx = inner(dx), dx_write,
+         dgamma = inner(dgamma), dbeta = inner(dbeta),
+         parameter_write] { inner_->layer_norm_backward(dy, x, gamma, statistics, dx, dx_write, dgamma, dbeta, parameter_write); });
+}
+
+void QueuedBackend::add_dropout(const Tensor& x, const Tensor& s, const Dropout& d, const Tensor& y) {
+  later([this, x = inner(x), s = inner(s), d = PlacedDropout(d), y = inner(y)] { inner_->add_dropout(x, s, d, y); });
+}
+
+void QueuedBackend::dropout_backward(const Tensor& dy, const Dropout& d, const Tensor& ds, Write write) {
+  later([this, dy = inner(dy), d = PlacedDropout(d), ds = inner(ds), write] { inner_->dropout_backward(dy, d, ds, write); });
+}
+
+void QueuedBackend::relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) {
+  later([this, h = inner(h), scale, dh = inner(dh)] { inner_->relu_dropout_backward(h, scale, dh); });
+}
+
+void QueuedBackend::add(const Tensor& x, const Tensor& y) {
+  later([this, x = inner(x), y = inner(y)] { inner_->add(x, y); });
+}
+
+void QueuedBackend::gather_rows(const Tensor& x, std::span<const int32_t> index, const Tensor& y, Write write) {
+  later([this, x = inner(x), index = placed(index), y = inner(y), write] { inner_->gather_rows(x, index, y, write); });
+}
+
+void QueuedBackend::copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write write) {
+  later([this, x = inner(x), x_column, y = inner(y), y_column, width, write] {
+    inner_->copy_columns(x, x_column, y, y_column, width, write);
+  });
+}
+
+void QueuedBackend::clamp(const Tensor& x, double bound, const Tensor& y, const Tensor& clipped) {
+  later([this, x = inner(x), bound, y = inner(y), clipped = inner(clipped)] { inner_->clamp(x, bound, y, clipped); });
+}
+
+void QueuedBackend::clamp_backward(const Tensor& x, double bound, const Tensor& dy, const Tensor& dx, Write write) {
+  later([this, x = inner(x), bound, dy = inner(dy), dx = inner(dx), write] { inner_->clamp_backward(x, bound, dy, dx, write); });
+}
+
+void QueuedBackend::lstm_step(const LstmStep& s) {
+  LstmStep step = s;
+  for (Tensor* t : {&step.gates, &step.recurrent, &step.cell_before, &step.cell, &step.hidden, &step.clipped}) *t = inner(*t);
+  later([this, step] { inner_->lstm_step(step); });
+}
+
+void QueuedBackend::lstm_step_backward(const LstmStepBackward& s) {
+  LstmStepBackward step = s;
+  for (Tensor* t : {&step.gates, &step.cell_before, &step.cell, &step.dhidden, &step.drecurrent, &step.dcell}) *t = inner(*t);
+  later([this, step] { inner_->lstm_step_backward(step); });
+}
+
+void QueuedBackend::attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y,
+                              const Tensor& lse) {
+  const AttentionInput own{inner(in.q), inner(in.kv), in.q_column, in.k_column, in.v_column};
+  later([this, own, layout = PlacedLayout(layout), d = PlacedDropout(d), y = inner(y), lse = inner(lse)] {
+    inner_->attention(own, layout, d, y, lse);
+  });
+}
+
+void QueuedBackend::attention_backward(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& lse,
+                                       const Tensor& dy, const Tensor& dq, const Tensor& dkv) {
+  const AttentionInput own{inner(in.q), inner(in.kv), in.q_column, in.k_column, in.v_column};
+  later([this, own, layout = PlacedLayout(layout), d = PlacedDropout(d), lse = inner(lse), dy = inner(dy), dq = inner(dq),
+         dkv = inner(dkv)] { inner_->attention_backward(own, layout, d, lse, dy, dq, dkv); });
+}
+
+void QueuedBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
+                                  std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
+                                  const Tensor& weights) {
+  later([this, q = inner(q), q_column, kv = inner(kv), k_column, v_column, index = placed(index), offsets = placed(offsets), heads,
+         y = inner(y),
+         weights = inner(weights)] { inner_->attend_cached(q, q_column, kv, k_column, v_column, index, offsets, heads, y, weights); });
+}
+
+void QueuedBackend::global_attention(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& y, const Tensor& weights) {
+  const GlobalAttention own{inner(in.q), inner(in.k), inner(in.v), inner(in.memory)};
+  later([this, own, layout = PlacedLayout(layout), y = inner(y), weights = inner(weights)] {
+    inner_->global_attention(own, layout, y, weights);
+  });
+}
+
+void QueuedBackend::global_attention_backward(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& weights,
+                                              const Tensor& dy, const Tensor& dq, const Tensor& dk, const Tensor& dmemory,
+                                              Write dmemory_write, const Tensor& dv, Write dv_write) {
+  const GlobalAttention own{inner(in.q), inner(in.k), inner(in.v), inner(in.memory)};
+  later([this, own, layout = PlacedLayout(layout), weights = inner(weights), dy = inner(dy), dq = inner(dq), dk = inner(dk),
+         dmemory = inner(dmemory), dmemory_write, dv = inner(dv),
+         dv_write] { inner_->global_attention_backward(own, layout, weights, dy, dq, dk, dmemory, dmemory_write, dv, dv_write); });
+}
+
+void QueuedBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) {
+  later([this, logits = inner(logits), rows = PlacedRows(rows), row_loss = inner(row_loss), dlogits = inner(dlogits)] {
+    inner_->smoothed_loss(logits, rows, row_loss, dlogits);
+  });
+}
+
+void QueuedBackend::loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) {
+  later([this, row_loss = inner(row_loss), rows = PlacedRows(rows), sums = inner(sums)] { inner_->loss_sums(row_loss, rows, sums); });
+}
+
+void QueuedBackend::log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) {
+  later([this, logits = inner(logits), k, values = inner(values), indices = inner(indices)] {
+    inner_->log_softmax_top_k(logits, k, values, indices);
+  });
+}
+
+void QueuedBackend::sample(const Tensor& logits, std::span<const double> uniform, const Tensor& tokens) {
+  later([this, logits = inner(logits), uniform = placed(uniform), tokens = inner(tokens)] { inner_->sample(logits, uniform, tokens); });
+}
+
+void QueuedBackend::sum_of_squares(const Tensor& x, const Tensor& sum) {
+  later([this, x = inner(x), sum = inner(sum)] { inner_->sum_of_squares(x, sum); });
+}
+
+void QueuedBackend::adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep& step) {
+  later([this, value = inner(value), gradient = inner(gradient), m = inner(m), v = inner(v), step] {
+    inner_->adam(value, gradient, m, v, step);
+  });
+}
+
+void QueuedBackend::adagrad(const Tensor& value, const Tensor& gradient, const Tensor& v, const AdagradStep& step) {
+  later([this, value = inner(value), gradient = inner(gradient), v = inner(v), step] { inner_->adagrad(value, gradient, v, step); });
+}
+
+void QueuedBackend::sgd(const Tensor& value, const Tensor& gradient, const SgdStep& step) {
+  later([this, value = inner(value), gradient = inner(gradient), step] { inner_->sgd(value, gradient, step); });
+}
+
+void QueuedBackend::moving_average(const Tensor& value, const Tensor& average, double decay) {
+  later([this, value = inner(value), average = inner(average), decay] { inner_->moving_average(value, average, decay); });
+}
+
+void QueuedBackend::compress(const Compression& c) {
+  Compression task = c;
+  for (Tensor* t : {&task.x, &task.residual, &task.velocity, &task.code, &task.bad}) *t = inner(*t);
+  later([this, task, layout = *c.layout]() mutable {
+    task.layout = &layout;
+    inner_->compress(task);
+  });
+}
+
+void QueuedBackend::decompress(const CodeLayout& layout, const Tensor& codes, double scale, const Tensor& sum) {
+  later([this, layout, codes = inner(codes), scale, sum = inner(sum)] { inner_->decompress(layout, codes, scale, sum); });
+}
+
+}  // namespace starling
