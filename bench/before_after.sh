@@ -10,25 +10,25 @@ trap 'rm -f "$results"' EXIT
 
 # The number of a key in JSON, the first there is.
 number() { grep -m1 "\"$1\":" | sed 's/.*: *//; s/,$//'; }
-train() { "$1" bench train --preset "$2" --batch-tokens 2000 --seconds "$seconds" --format json | number target_tokens_per_second; }
+train() { "$1" bench train --preset "$2" --batch-tokens "$3" --seconds "$seconds" --format json | number target_tokens_per_second; }
 translate() { "$1" bench translate --preset "$2" --input "$text" --beam 4 --format json | number tokens_per_second; }
 
-benchmarks=("train transformer-small" "train transformer-base" "train gnmt-4" "translate transformer-base" "translate gnmt-small")
+benchmarks=("train transformer-small 2000" "train transformer-base 2000" "train gnmt-4 400" "translate transformer-base" "translate gnmt-small")
 
 for ((round = 1; round <= rounds; ++round)); do
   for what in "${benchmarks[@]}"; do
     first=$before second=$after
     if ((round % 2 == 0)); then first=$after second=$before; fi
-    a=$(${what%% *} "$first" "${what#* }")
-    b=$(${what%% *} "$second" "${what#* }")
+    a=$(${what%% *} "$first" ${what#* })  # split into words: preset and tokens of a batch
+    b=$(${what%% *} "$second" ${what#* })
     if ((round % 2 == 0)); then read -r a b <<< "$b $a"; fi
-    echo "$what $a $b" | tee -a "$results" >&2
+    echo "$what: $a $b" | tee -a "$results" >&2
   done
 done
 
-echo "benchmark                       before      after   after/before (median; least to most of $rounds rounds)"
+echo "benchmark                         before      after   after/before (median; least to most of $rounds rounds)"
 for what in "${benchmarks[@]}"; do
-  grep "^$what " "$results" | awk '{ print $4 / $3, $3, $4 }' | sort -n | awk -v name="$what" '
+  sed -n "s/^$what: //p" "$results" | awk '{ print $2 / $1, $1, $2 }' | sort -n | awk -v name="$what" '
     { ratio[NR] = $1; a[NR] = $2; b[NR] = $3 }
-    END { m = int((NR + 1) / 2); printf "%-27s %10.0f %10.0f   %.3f (%.3f to %.3f)\n", name, a[m], b[m], ratio[m], ratio[1], ratio[NR] }'
+    END { m = int((NR + 1) / 2); printf "%-29s %10.0f %10.0f   %.3f (%.3f to %.3f)\n", name, a[m], b[m], ratio[m], ratio[1], ratio[NR] }'
 done

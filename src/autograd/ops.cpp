@@ -27,29 +27,28 @@ Var linear(const Var& x, Parameter& w, Parameter* b, Activation activation, cons
 namespace {
 
 // One row per token that is not idle, duplicates as they are.
-void add_token_gradients(Backend& backend, const std::vector<int32_t>& tokens, double scale, const Dropout& dropout, const Tensor& dy,
-                         TokenGradients& to) {
+void add_token_gradients(Tape& tape, const Ints& tokens, double scale, const Dropout& dropout, const Tensor& dy, TokenGradients& to) {
+  Backend& backend = tape.backend();
   std::vector<int32_t> row(tokens.size(), -1);
   int32_t count = 0;
   for (size_t i = 0; i < tokens.size(); ++i)
     if (tokens[i] >= 0) row[i] = count++, to.tokens.push_back(tokens[i]);
   const Tensor rows({count, dy.columns()}, backend.parameter(), backend.memory());
-  backend.embed_backward(row, scale, dropout, dy, rows);
+  backend.embed_backward(tape.place(std::move(row)), scale, dropout, dy, rows);
   to.rows.push_back(rows);
 }
 
 }  // namespace
 
-Var embedding(Tape& tape, const std::vector<int32_t>& tokens, const std::vector<int32_t>& positions, Parameter& table, double scale,
-              const Dropout& dropout) {
+Var embedding(Tape& tape, const Ints& tokens, const Ints& positions, Parameter& table, double scale, const Dropout& dropout) {
   Backend& backend = tape.backend();
   const Tensor y = tape.allocate({static_cast<int64_t>(tokens.size()), table.shape[1]}, backend.activation());
   backend.embed(tokens, positions, table.value, scale, dropout, y);
   tape.use(table);
-  return tape.record(y, [&, scale, dropout](const Tensor& dy) {
+  return tape.record(y, [&tape, &backend, &table, tokens, scale, dropout](const Tensor& dy) {
     if (tape.gradients().next_write(table) == Write::overwrite) table.gradient.zero();
     if (TokenGradients* kept = tape.gradients().tokens(table))
-      add_token_gradients(backend, tokens, scale, dropout, dy, *kept);
+      add_token_gradients(tape, tokens, scale, dropout, dy, *kept);
     else
       backend.embed_backward(tokens, scale, dropout, dy, table.gradient);
     tape.done(table);
@@ -127,7 +126,8 @@ LossSums Loss::read(const Tensor& from) const {
 std::vector<float> Loss::read_nll() const {
   const std::vector<double> numbers = rows.to_doubles();
   std::vector<float> nll(static_cast<size_t>(tokens));
-  for (size_t i = 0; i < nll.size(); ++i) nll[i] = static_cast<float>(numbers[3 * (row_of.empty() ? i : static_cast<size_t>(row_of[i])) + 1]);
+  for (size_t i = 0; i < nll.size(); ++i)
+    nll[i] = static_cast<float>(numbers[3 * (row_of.empty() ? i : static_cast<size_t>(row_of[i])) + 1]);
   return nll;
 }
 
@@ -152,8 +152,8 @@ void projection_loss(const Var& h, Parameter& table, const LossRows& all, Loss& 
     const int64_t end = std::min(N, begin + chunk), n = end - begin;
     const Tensor part = logits.rows(0, n), gradient = training ? dlogits.rows(0, n) : Tensor();
     LossRows these = all;
-    these.targets = all.targets.subspan(begin, n);
-    if (!these.weights.empty()) these.weights = these.weights.subspan(begin, n);
+    these.targets = all.targets.part(begin, n);
+    if (!these.weights.empty()) these.weights = these.weights.part(begin, n);
     backend.linear(h.value.rows(begin, end), forward, Tensor(), part, Activation::none, Write::overwrite);
     backend.smoothed_loss(part, these, loss.rows.rows(begin, end), gradient);
     if (!training) continue;

@@ -11,26 +11,25 @@ namespace starling {
 // y [N, out] = dropout(activation(x [N, in] w + b)); b may be null; dropout only after relu.
 Var linear(const Var& x, Parameter& w, Parameter* b, Activation activation = Activation::none, const Dropout& dropout = {});
 
-// y [N, D] = dropout(scale * table[token] + sinusoid(position)). tokens and positions must outlive the tape.
-Var embedding(Tape& tape, const std::vector<int32_t>& tokens, const std::vector<int32_t>& positions, Parameter& table, double scale,
-              const Dropout& dropout);
+// y [N, D] = dropout(scale * table[token] + sinusoid(position)).
+Var embedding(Tape& tape, const Ints& tokens, const Ints& positions, Parameter& table, double scale, const Dropout& dropout);
 
 Var layer_norm(const Var& x, Parameter& gamma, Parameter& beta);
 
 // y = x + dropout(branch).
 Var residual(const Var& x, const Var& branch, const Dropout& dropout);
 
-// Self-attention over one [N, 3D] tensor of queries, keys and values side by side. layout must outlive the tape.
+// Self-attention over one [N, 3D] tensor of queries, keys and values side by side.
 Var self_attention(const Var& qkv, const AttentionLayout& layout, const Dropout& dropout);
 // Attention of q [N, D] over kv [M, 2D]: keys and values side by side.
 Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, const Dropout& dropout);
 
 // What a pass leaves of its loss in the backend's memory, as long as its arena lives: nothing waits until it is read.
 struct Loss {
-  Tensor sums;    // f64 [4]: smoothed, nll, correct as in LossSums, and clipped values
-  Tensor rows;    // [N, 3] as in Backend::smoothed_loss
+  Tensor sums;  // f64 [4]: smoothed, nll, correct as in LossSums, and clipped values
+  Tensor rows;  // [N, 3] as in Backend::smoothed_loss
   int64_t tokens = 0, clippable = 0;
-  std::vector<int32_t> row_of;  // of each target token: its row; empty: tokens lie in the order of the rows
+  Ints row_of;  // of each target token: its row; empty: tokens lie in the order of the rows
 
   Loss() = default;
   explicit Loss(Tape& tape);  // its sums are zero

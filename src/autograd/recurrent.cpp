@@ -13,7 +13,7 @@ constexpr int64_t kStepMultiple = 16;
 
 // The order in which an LSTM passes through the steps.
 struct Walk {
-  const TimeOrder& order;
+  TimeOrder order;
   bool reverse;
   int64_t at(int64_t i) const { return reverse ? order.steps() - 1 - i : i; }
   // Rows of step t whose sentence has been running before it.
@@ -35,26 +35,31 @@ void zero_idle(const Tensor& x, int64_t used) {
 
 }  // namespace
 
-TimeOrder time_order(const PackedTokens& sentences, int64_t multiple) {
+TimeOrder time_order(Tape& tape, const PackedTokens& sentences, int64_t multiple) {
   const int64_t B = sentences.sentences();
   const auto length = [&](int32_t b) { return sentences.offsets[b + 1] - sentences.offsets[b]; };
   std::vector<int32_t> by_length(B);
   std::iota(by_length.begin(), by_length.end(), 0);
   std::stable_sort(by_length.begin(), by_length.end(), [&](int32_t a, int32_t b) { return length(a) > length(b); });
+  const auto rows = static_cast<size_t>(round_up(std::max<int64_t>(sentences.count(), 1), multiple));
   TimeOrder order;
-  order.row_of.resize(sentences.count());
+  std::vector<int32_t> row_of(rows, -1), packed, earlier(rows, -1), later(rows, -1);
   order.step.push_back(0);
   for (int64_t running = B, t = 0;; ++t) {
     while (running > 0 && length(by_length[running - 1]) <= t) --running;
     if (running == 0) break;
     for (int64_t r = 0; r < running; ++r) {
       const int32_t from = sentences.offsets[by_length[r]] + static_cast<int32_t>(t);
-      order.row_of[from] = static_cast<int32_t>(order.packed.size());
-      order.packed.push_back(from);
+      const auto here = static_cast<int32_t>(packed.size());
+      row_of[from] = here;
+      if (t > 0) earlier[here] = row_of[from - 1], later[row_of[from - 1]] = here;
+      packed.push_back(from);
     }
-    order.step.push_back(static_cast<int32_t>(order.packed.size()));
+    order.step.push_back(static_cast<int32_t>(packed.size()));
   }
-  order.packed.resize(round_up(std::max<int64_t>(sentences.count(), 1), multiple), -1);
+  packed.resize(rows, -1);
+  order.row_of = tape.place(std::move(row_of)), order.packed = tape.place(std::move(packed));
+  if (tape.training()) order.earlier = tape.place(std::move(earlier)), order.later = tape.place(std::move(later));
   return order;
 }
 
@@ -88,13 +93,12 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
   }
   tape.arena().release(mark);
   tape.use(w);
-  return tape.record(hidden, [=, &tape, &backend, &w, &order](const Tensor& dy) {
+  return tape.record(hidden, [=, &tape, &backend, &w](const Tensor& dy) {
     const Tensor& d = gates.value;  // the activated gates become their own gradients
     const auto scratch = tape.arena().mark();
     const Tensor drecurrent = tape.allocate({most, H}, backend.parameter()), dcell = tape.allocate({most, H}, backend.parameter());
-    std::vector<int32_t> source(N, -1);  // of each row: the row of the step before
-    for (int64_t i = order.steps() - 1; i >= 0; --i) {
-      const int64_t t = walk.at(i), begin = order.step[t], end = order.step[t + 1], past = walk.past(t);
+    for (int64_t i = walk.order.steps() - 1; i >= 0; --i) {
+      const int64_t t = walk.at(i), begin = walk.order.step[t], end = walk.order.step[t + 1], past = walk.past(t);
       LstmStepBackward step;
       step.gates = d.rows(begin, end), step.cell = cell.rows(begin, end), step.dhidden = dy.rows(begin, end);
       step.past = past, step.next = walk.next(t), step.tanh_output = o.tanh_output, step.bound = o.bound;
@@ -105,11 +109,10 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
       const int64_t m = std::min(round_up(past, kStepMultiple), N - begin);
       backend.linear(d.rows(begin, begin + m), tape.parameters().packed(w, true), Tensor(), drecurrent.rows(0, m), Activation::none,
                      Write::overwrite);
-      for (int64_t r = 0; r < past; ++r) source[begin + r] = static_cast<int32_t>(walk.before(t) + r);
     }
-    zero_idle(d, order.step.back());
+    zero_idle(d, walk.order.step.back());
     const Tensor hidden_before = tape.allocate({N, H}, backend.activation());
-    backend.gather_rows(hidden, source, hidden_before, Write::overwrite);
+    backend.gather_rows(hidden, o.reverse ? walk.order.later : walk.order.earlier, hidden_before, Write::overwrite);
     backend.weight_gradient(hidden_before, d, w.gradient, tape.gradients().next_write(w));
     tape.done(w);
     tape.arena().release(scratch);
@@ -143,13 +146,13 @@ Var concat(const Var& a, const Var& b) {
   });
 }
 
-Var gather_rows(const Var& x, const std::vector<int32_t>& index, const std::vector<int32_t>& inverse) {
+Var gather_rows(const Var& x, const Ints& index, const Ints& inverse) {
   Tape& tape = *x.tape;
   Backend& backend = tape.backend();
   CHECK(static_cast<int64_t>(inverse.size()) == x.value.rows(), "{} inverse places for {} rows", inverse.size(), x.value.rows());
   const Tensor y = tape.allocate({static_cast<int64_t>(index.size()), x.value.columns()}, backend.activation());
   backend.gather_rows(x.value, index, y, Write::overwrite);
-  return tape.record(y, [=, &tape, &backend, &inverse](const Tensor& dy) {
+  return tape.record(y, [=, &tape, &backend](const Tensor& dy) {
     const auto dx = tape.gradient(x);
     backend.gather_rows(dy, inverse, dx.tensor, dx.write);
   });
@@ -185,7 +188,7 @@ Var global_attention(const Var& q, const Var& k, const Var& memory, Parameter* v
   backend.global_attention(input, layout, y, weights);
   if (v) tape.use(*v);
   if (scale) tape.use(*scale);
-  return tape.record(y, [=, &tape, &backend, &layout](const Tensor& dy) {
+  return tape.record(y, [=, &tape, &backend](const Tensor& dy) {
     const auto dq = tape.gradient(q), dk = tape.gradient(k), dmemory = tape.gradient(memory);
     CHECK(dq.write == Write::overwrite && dk.write == Write::overwrite, "queries and keys have one use");
     Tensor dv;

@@ -11,7 +11,7 @@ DropoutSite::DropoutSite(std::string_view name) : key(0xcbf29ce484222325u) {
   for (const char c : name) key = (key ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
 }
 
-Dropout Tape::dropout(double p, const DropoutSite& site, const RowKeys* rows) {
+Dropout Tape::dropout(double p, const DropoutSite& site, const RowKeys& rows) {
   if (!training()) return {};
   CHECK(std::find(sites_.begin(), sites_.end(), site.key) == sites_.end(), "dropout site {:x} is used twice in a pass", site.key);
   sites_.push_back(site.key);
@@ -53,7 +53,6 @@ void Tape::backward() {
     node->backward = nullptr;
   }
   nodes_.clear();
-  kept_.clear();
 }
 
 }  // namespace starling

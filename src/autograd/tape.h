@@ -46,14 +46,17 @@ class Tape {
   Tensor allocate(const Shape& shape, DType dtype) { return arena_.allocate(shape, dtype); }
   Tensor allocate_like(const Tensor& t) { return arena_.allocate(t.shape(), t.dtype()); }
   Arena& arena() { return arena_; }
+  // Numbers for this pass's ops, which are read where these run.
+  template <class T>
+  Placed<T> place(std::vector<T> numbers) {
+    return Placed<T>(std::move(numbers), arena_);
+  }
 
   // A site has one use in a pass. Inactive in inference.
-  Dropout dropout(double p, const DropoutSite& site, const RowKeys* rows);
+  Dropout dropout(double p, const DropoutSite& site, const RowKeys& rows);
 
   // `backward` gets dy and adds to the gradients of the op's inputs.
   Var record(Tensor y, Backward backward);
-  // Holds what the recorded closures refer to until backward() has run.
-  void keep(std::shared_ptr<void> what) { kept_.push_back(std::move(what)); }
   // A use of a parameter, whose gradient the backward pass will add.
   void use(const Parameter& p) {
     if (training()) ++uses_[p.index];
@@ -89,9 +92,8 @@ class Tape {
   GradientSum* gradients_ = nullptr;  // null: inference
   uint64_t seed_ = 0, step_ = 0;
   std::vector<uint64_t> sites_;  // that were used
-  std::vector<int> uses_;  // by parameter: those that the backward pass has not reached yet
+  std::vector<int> uses_;        // by parameter: those that the backward pass has not reached yet
   std::vector<Node> nodes_;
-  std::vector<std::shared_ptr<void>> kept_;
 };
 
 }  // namespace starling

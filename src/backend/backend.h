@@ -1,5 +1,6 @@
 // The contract of the tensor operations. Each op writes into preallocated outputs, works on packed rows [N, D], and is specified by
 // its double-precision version in reference/; cpu/ is the fast one. Ops neither synchronise nor print, and reductions have a fixed order.
+// Indices and other numbers that an op is told are Placed: once for all ops that are told the same.
 // No op returns a number: numbers are written to tensors, and reading these (Tensor::read, download, to_doubles) is all that waits.
 //
 // Element types: activations are `activation()` (f32, bf16 or f64), parameters and their gradients `parameter()` (f32 or f64).
@@ -9,14 +10,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "backend/compression.h"
 #include "backend/flat.h"
-#include "tensor/tensor.h"
+#include "tensor/placed.h"
 
 namespace starling {
 
@@ -24,14 +24,14 @@ enum class Activation : uint8_t { none, relu };
 
 // Which random mask a row gets: the pair (sentence, position) keys dropout, so masks depend neither on packing nor on the rank.
 struct RowKeys {
-  std::vector<uint32_t> sentence, position;  // [N]; idle rows have sentence 0xffffffff
+  Placed<uint32_t> sentence, position;  // [N]; idle rows have sentence 0xffffffff
 };
 
 // Dropout of probability p at one site; an element is dropped when its 16 random bits are below round(p * 65536).
 struct Dropout {
   double p = 0;
   uint64_t key = 0;  // hash of (seed, step, site)
-  const RowKeys* rows = nullptr;
+  RowKeys rows;
   bool active() const { return p > 0; }
   uint32_t threshold() const { return static_cast<uint32_t>(p * 65536 + 0.5); }
   float scale() const { return 65536.0f / static_cast<float>(65536 - threshold()); }
@@ -39,7 +39,7 @@ struct Dropout {
 
 // Sentences of packed rows for attention: queries of sentence b are rows [query[b], query[b+1]), keys likewise.
 struct AttentionLayout {
-  std::span<const int32_t> query, key;  // [B+1]
+  Ints query, key;  // [B+1]
   int64_t heads = 1;
   bool causal = false;
 };
@@ -80,10 +80,10 @@ struct LstmStepBackward {
 
 // What smoothed_loss computes for each row.
 struct LossRows {
-  std::span<const int32_t> targets;  // [N]; -1: idle row
+  Ints targets;  // [N]; -1: idle row
   double smoothing = 0;
-  double logit_bound = 0;            // logits are clamped to +-this first; 0: not
-  std::span<const float> weights{};  // [N] factor of each row's gradient; empty: 1
+  double logit_bound = 0;   // logits are clamped to +-this first; 0: not
+  Placed<float> weights{};  // [N] factor of each row's gradient; empty: 1
 };
 
 struct SgdStep {
@@ -142,10 +142,9 @@ class Backend {
   // -- embeddings ------------------------------------------------------------------------------------------------------
   // y [N, D] = dropout(scale * table[token] + sinusoid(position)); token -1 marks an idle row, which becomes zero. Without positions there
   // is no sinusoid.
-  virtual void embed(std::span<const int32_t> tokens, std::span<const int32_t> positions, const Tensor& table, double scale, const Dropout&,
-                     const Tensor& y) = 0;
+  virtual void embed(const Ints& tokens, const Ints& positions, const Tensor& table, double scale, const Dropout&, const Tensor& y) = 0;
   // dtable[token] += scale * dropout(dy).
-  virtual void embed_backward(std::span<const int32_t> tokens, double scale, const Dropout&, const Tensor& dy, const Tensor& dtable) = 0;
+  virtual void embed_backward(const Ints& tokens, double scale, const Dropout&, const Tensor& dy, const Tensor& dtable) = 0;
 
   // -- row-wise --------------------------------------------------------------------------------------------------------
   // y = (x - mean) * rstd * gamma + beta by row, variance + 1e-5; statistics [N, 2] = mean, rstd in f32 (f64 for reference).
@@ -161,7 +160,7 @@ class Backend {
   // y += x.
   virtual void add(const Tensor& x, const Tensor& y) = 0;
   // y[n] = x[index[n]] (or +=), rows of any element type when overwriting; a negative index means zeros.
-  virtual void gather_rows(const Tensor& x, std::span<const int32_t> index, const Tensor& y, Write) = 0;
+  virtual void gather_rows(const Tensor& x, const Ints& index, const Tensor& y, Write) = 0;
   // Columns [y_column, y_column + width) of y = columns [x_column, x_column + width) of x (or +=).
   virtual void copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write) = 0;
   // y = x clamped to +-bound, which may be in place; x may also be of parameter type. How many elements were beyond is added to
@@ -187,9 +186,8 @@ class Backend {
                                   const Tensor& dq, const Tensor& dkv) = 0;
   // One query per row r over the cached rows index[offsets[r] .. offsets[r+1]) of k and v (activation type, column offsets as above).
   // weights, if not empty, gets the mean over heads of the attention to each of these rows, f32 [offsets.back()].
-  virtual void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
-                             std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
-                             const Tensor& weights) = 0;
+  virtual void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column, const Ints& index,
+                             const Ints& offsets, int64_t heads, const Tensor& y, const Tensor& weights) = 0;
   // Attention of recurrent models, one head whose values are the rows of memory: y_i = sum_j p_ij memory_j, p = softmax_j of the scores
   // v . tanh(q_i + k_j) (additive), or q_i . k_j / sqrt(A) when v is empty (dot product). q [Nq, A], k [Nk, A], v [A] parameter type,
   // memory [Nk, D], y [Nq, D]; layout.heads and causal are not used. weights: p in parameter type, sentence by sentence, query-major.
@@ -215,7 +213,7 @@ class Backend {
   virtual void log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) = 0;
   // Per row: the first token up to which the probabilities softmax(logits [R, V]) sum to more than uniform[r], in [0, 1). With uniform
   // random numbers these are samples, tokens i32 [R]. Tokens whose probability is zero in f32 are never taken.
-  virtual void sample(const Tensor& logits, std::span<const double> uniform, const Tensor& tokens) = 0;
+  virtual void sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) = 0;
 
   // -- flat buffers (parameter type) -------------------------------------------------------------------------------------
   virtual FlatOps& flat() = 0;

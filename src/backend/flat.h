@@ -5,9 +5,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 
-#include "tensor/tensor.h"
+#include "tensor/placed.h"
 
 namespace starling {
 
@@ -55,17 +54,16 @@ class FlatOps {
   virtual void outer_step(const OuterStep&) = 0;
   // gradient += factor * gradient^2 * (now - then): delay compensation (Zheng et al. 2017).
   virtual void compensate(const Tensor& gradient, const Tensor& now, const Tensor& then, double factor) = 0;
-  // y = decay * residual + x, or, with a velocity, decay * residual + (momentum * velocity + x); both become zero. bad, f64 [1]: first + 1 +
-  // the index of an element of y that is not finite, if there is one.
+  // y = decay * residual + x, or, with a velocity, decay * residual + (momentum * velocity + x); both become zero. bad, f64 [1]: first + 1
+  // + the index of an element of y that is not finite, if there is one.
   virtual void collect(const Tensor& x, const Tensor& residual, double decay, const Tensor& velocity, double momentum, const Tensor& y,
                        int64_t first, const Tensor& bad) = 0;
 
   // Rows on the wire, y [n, front + D]: the row's number in the first of the `front` elements before its D values (exact up to 2^24 in
   // f32). y[i] = (number[i], x[row[i]]), or x[i] where row is empty, or zeros where x is an empty handle.
-  virtual void pack_rows(const Tensor& x, std::span<const int32_t> row, std::span<const int32_t> number, int64_t front,
-                         const Tensor& y) = 0;
+  virtual void pack_rows(const Tensor& x, const Ints& row, const Ints& number, int64_t front, const Tensor& y) = 0;
   // The values of y[place[i]] += x[i], in order.
-  virtual void add_to_rows(const Tensor& x, std::span<const int32_t> place, int64_t front, const Tensor& y) = 0;
+  virtual void add_to_rows(const Tensor& x, const Ints& place, int64_t front, const Tensor& y) = 0;
   // x[number of y[i]] += the values of y[i], in order.
   virtual void add_rows(const Tensor& y, int64_t front, const Tensor& x) = 0;
 };

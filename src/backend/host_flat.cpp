@@ -136,16 +136,14 @@ class HostFlatOps : public FlatOps {
       double along = 0;
       for (int64_t i = 0; i < v.count(); ++i) along += static_cast<double>(d[i]) * static_cast<double>(x[i]);
       const double norm = length(x, v.count()), s = static_cast<double>(scale.data<T>()[0]);
-      const auto put = [&](T& to, double g) {
-        to = static_cast<T>((write == Write::accumulate ? static_cast<double>(to) : 0) + g);
-      };
+      const auto put = [&](T& to, double g) { to = static_cast<T>((write == Write::accumulate ? static_cast<double>(to) : 0) + g); };
       for (int64_t i = 0; i < v.count(); ++i)
         put(dv.data<T>()[i], s / norm * (static_cast<double>(d[i]) - static_cast<double>(x[i]) * along / (norm * norm)));
       put(dscale.data<T>()[0], along / norm);
     });
   }
 
-  void pack_rows(const Tensor& x, std::span<const int32_t> row, std::span<const int32_t> number, int64_t front, const Tensor& y) override {
+  void pack_rows(const Tensor& x, const Ints& row, const Ints& number, int64_t front, const Tensor& y) override {
     const int64_t width = y.columns(), D = width - front;
     CHECK(y.rows() == static_cast<int64_t>(number.size()) && (!x || x.columns() == D), "{} rows of {} in {}", number.size(),
           x ? x.shape().text() : "nothing", y.shape().text());
@@ -160,7 +158,7 @@ class HostFlatOps : public FlatOps {
     });
   }
 
-  void add_to_rows(const Tensor& x, std::span<const int32_t> place, int64_t front, const Tensor& y) override {
+  void add_to_rows(const Tensor& x, const Ints& place, int64_t front, const Tensor& y) override {
     by_type(y.dtype(), [&]<class T>(T) {
       for (size_t i = 0; i < place.size(); ++i) add_row(x.data<T>() + static_cast<int64_t>(i) * x.columns(), place[i], front, y);
     });

@@ -24,8 +24,8 @@ class IdleBackend : public Backend {
   std::shared_ptr<Packed> pack_int8(const Tensor& w, bool transposed, double) override { return pack(w, transposed, nullptr); }
   void weight_gradient(const Tensor&, const Tensor&, const Tensor&, Write) override {}
   void column_sums(const Tensor&, const Tensor&, Write) override {}
-  void embed(std::span<const int32_t>, std::span<const int32_t>, const Tensor&, double, const Dropout&, const Tensor&) override {}
-  void embed_backward(std::span<const int32_t>, double, const Dropout&, const Tensor&, const Tensor&) override {}
+  void embed(const Ints&, const Ints&, const Tensor&, double, const Dropout&, const Tensor&) override {}
+  void embed_backward(const Ints&, double, const Dropout&, const Tensor&, const Tensor&) override {}
   void layer_norm(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) override {}
   void layer_norm_backward(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Write, const Tensor&, const Tensor&,
                            Write) override {}
@@ -33,7 +33,7 @@ class IdleBackend : public Backend {
   void dropout_backward(const Tensor&, const Dropout&, const Tensor&, Write) override {}
   void relu_dropout_backward(const Tensor&, double, const Tensor&) override {}
   void add(const Tensor&, const Tensor&) override {}
-  void gather_rows(const Tensor&, std::span<const int32_t>, const Tensor&, Write) override {}
+  void gather_rows(const Tensor&, const Ints&, const Tensor&, Write) override {}
   void copy_columns(const Tensor&, int64_t, const Tensor&, int64_t, int64_t, Write) override {}
   void clamp(const Tensor&, double, const Tensor&, const Tensor&) override {}
   void clamp_backward(const Tensor&, double, const Tensor&, const Tensor&, Write) override {}
@@ -42,15 +42,15 @@ class IdleBackend : public Backend {
   void attention(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor&, const Tensor&) override {}
   void attention_backward(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor&, const Tensor&, const Tensor&,
                           const Tensor&) override {}
-  void attend_cached(const Tensor&, int64_t, const Tensor&, int64_t, int64_t, std::span<const int32_t>, std::span<const int32_t>, int64_t,
-                     const Tensor&, const Tensor&) override {}
+  void attend_cached(const Tensor&, int64_t, const Tensor&, int64_t, int64_t, const Ints&, const Ints&, int64_t, const Tensor&,
+                     const Tensor&) override {}
   void global_attention(const GlobalAttention&, const AttentionLayout&, const Tensor&, const Tensor&) override {}
   void global_attention_backward(const GlobalAttention&, const AttentionLayout&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                                  const Tensor&, Write, const Tensor&, Write) override {}
   void smoothed_loss(const Tensor&, const LossRows&, const Tensor&, const Tensor&) override {}
   void loss_sums(const Tensor&, const LossRows&, const Tensor&) override {}
   void log_softmax_top_k(const Tensor&, int64_t, const Tensor&, const Tensor&) override {}
-  void sample(const Tensor&, std::span<const double>, const Tensor&) override {}
+  void sample(const Tensor&, const Placed<double>&, const Tensor&) override {}
   void sum_of_squares(const Tensor&, const Tensor&) override {}
   void adam(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const AdamStep&) override {}
   void adagrad(const Tensor&, const Tensor&, const Tensor&, const AdagradStep&) override {}

@@ -41,12 +41,11 @@ void ProfiledBackend::weight_gradient(const Tensor& a, const Tensor& c, const Te
 void ProfiledBackend::column_sums(const Tensor& dy, const Tensor& db, Write write) {
   timed("column_sums", [&] { inner_.column_sums(dy, db, write); });
 }
-void ProfiledBackend::embed(std::span<const int32_t> tokens, std::span<const int32_t> positions, const Tensor& table, double scale,
-                            const Dropout& d, const Tensor& y) {
+void ProfiledBackend::embed(const Ints& tokens, const Ints& positions, const Tensor& table, double scale, const Dropout& d,
+                            const Tensor& y) {
   timed("embed", [&] { inner_.embed(tokens, positions, table, scale, d, y); });
 }
-void ProfiledBackend::embed_backward(std::span<const int32_t> tokens, double scale, const Dropout& d, const Tensor& dy,
-                                     const Tensor& dtable) {
+void ProfiledBackend::embed_backward(const Ints& tokens, double scale, const Dropout& d, const Tensor& dy, const Tensor& dtable) {
   timed("embed_backward", [&] { inner_.embed_backward(tokens, scale, d, dy, dtable); });
 }
 void ProfiledBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) {
@@ -79,7 +78,7 @@ void ProfiledBackend::attention_backward(const AttentionInput& in, const Attenti
   note(layout, layout.heads, dy.columns() / layout.heads, 4);
   timed("attention_backward", [&] { inner_.attention_backward(in, layout, d, lse, dy, dq, dkv); });
 }
-void ProfiledBackend::gather_rows(const Tensor& x, std::span<const int32_t> index, const Tensor& y, Write write) {
+void ProfiledBackend::gather_rows(const Tensor& x, const Ints& index, const Tensor& y, Write write) {
   timed("gather_rows", [&] { inner_.gather_rows(x, index, y, write); });
 }
 void ProfiledBackend::copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write write) {
@@ -98,8 +97,7 @@ void ProfiledBackend::lstm_step_backward(const LstmStepBackward& s) {
   timed("lstm_step_backward", [&] { inner_.lstm_step_backward(s); });
 }
 void ProfiledBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
-                                    std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
-                                    const Tensor& weights) {
+                                    const Ints& index, const Ints& offsets, int64_t heads, const Tensor& y, const Tensor& weights) {
   timed("attend_cached", [&] { inner_.attend_cached(q, q_column, kv, k_column, v_column, index, offsets, heads, y, weights); });
 }
 void ProfiledBackend::global_attention(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& y, const Tensor& weights) {
@@ -122,7 +120,7 @@ void ProfiledBackend::loss_sums(const Tensor& row_loss, const LossRows& rows, co
 void ProfiledBackend::log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) {
   timed("log_softmax_top_k", [&] { inner_.log_softmax_top_k(logits, k, values, indices); });
 }
-void ProfiledBackend::sample(const Tensor& logits, std::span<const double> uniform, const Tensor& tokens) {
+void ProfiledBackend::sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) {
   timed("sample", [&] { inner_.sample(logits, uniform, tokens); });
 }
 void ProfiledBackend::sum_of_squares(const Tensor& x, const Tensor& sum) {

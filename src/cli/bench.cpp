@@ -67,7 +67,8 @@ struct BenchArguments {
   int64_t vocabulary = 0, batch_tokens = 4000, train_sentences = 0, mean_length = 28, batch_sentences = 64, output_length = 0;
   std::vector<int64_t> beams{1, 4};
   std::vector<std::string> precisions{"auto"};
-  double seconds = 10, coverage_penalty = -1, prune_threshold = -1, clip = 0;
+  double seconds = 10, clip = 0;
+  SearchArguments search;
   int threads = 0;
 };
 
@@ -93,7 +94,7 @@ void run_translate_bench(const BenchArguments& a) {
   o.model = a.model, o.config = model_preset(a.preset), o.vocabulary = vocabulary_of(a);
   if (a.clip > 0) o.config.clip = a.clip, o.config.tanh_output = false;
   o.beams = a.beams, o.batch_sentences = a.batch_sentences, o.output_length = a.output_length, o.precisions = a.precisions,
-  o.threads = a.threads, o.coverage_penalty = a.coverage_penalty, o.prune_threshold = a.prune_threshold;
+  o.threads = a.threads, o.search = [&](const SearchOptions& s) { return a.search.apply(s); };
   LineReader reader(a.input);
   for (std::string_view line; reader.next(line);) o.sources.emplace_back(line);
   if (o.sources.empty()) throw DataError(fmt::format("{}: no sentences; name a file of source text with --input", a.input));
@@ -165,10 +166,7 @@ void add_bench(CLI::App& app) {
   translate->add_option("--beam", a->beams, "beam widths")->delimiter(',')->check(CLI::Range(1, 1024))->capture_default_str();
   translate->add_option("--clip", a->clip, "untrained gnmt: as trained for 8-bit inference, states within +-this and outputs o * c; 0 = no")
       ->check(real_range(0, 1000));
-  translate->add_option("--coverage-penalty", a->coverage_penalty, "beta; default: the model's, untrained: its family's")
-      ->check(real_range(0, 10));
-  translate->add_option("--prune-threshold", a->prune_threshold, "nats, 0 = never; default: the model's, untrained: its family's")
-      ->check(real_range(0, 1000));
+  a->search.add_to(*translate, {"beam"});
   translate->add_option("--batch-size", a->batch_sentences, "sentences a batch")->check(CLI::Range(1, 4096))->capture_default_str();
   translate->add_option("--output-length", a->output_length, "exactly so many tokens a translation; 0 = as the model ends")
       ->check(CLI::Range(0, 10000))

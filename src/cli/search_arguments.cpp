@@ -19,10 +19,10 @@ CLI::Validator real_range(double low, double high) {
           "FLOAT in " + range};
 }
 
-void SearchArguments::add_to(CLI::App& verb, bool penalties) {
+void SearchArguments::add_to(CLI::App& verb, const std::vector<std::string>& without) {
   SearchOptions defaults;
   for (const ConfigField& field : config_section("decode", "", defaults).fields) {
-    if (!penalties && field.key.ends_with("-penalty")) continue;
+    if (std::find(without.begin(), without.end(), field.key) != without.end()) continue;
     CLI::Option* option = verb.add_option("--" + field.key)->description(field.help + "; default: the model's")->take_last();
     if (const auto* whole = std::get_if<Ranged<int64_t>>(&field.value))
       option->type_name("INT")->check(CLI::Range(whole->minimum, whole->maximum));

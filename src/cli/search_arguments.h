@@ -15,8 +15,8 @@ CLI::Validator real_range(double low, double high);
 
 class SearchArguments {
  public:
-  // An option for each key of SearchOptions, those of the penalties only with `penalties`.
-  void add_to(CLI::App& verb, bool penalties);
+  // An option for each key of SearchOptions but `without`.
+  void add_to(CLI::App& verb, const std::vector<std::string>& without = {});
   bool given(const std::string& key) const;
   // The model's options with those that were given in their place.
   SearchOptions apply(SearchOptions options) const;

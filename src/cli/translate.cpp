@@ -168,7 +168,7 @@ void add_translate(CLI::App& app) {
       ->capture_default_str();
   sub->add_option("-o,--output", a->output, "where translations go; - = standard output; a file is FILE.partial until it is complete")
       ->capture_default_str();
-  a->search.add_to(*sub, true);
+  a->search.add_to(*sub);
   sub->add_option("--n-best", a->n_best,
                   "translations a sentence (fewer where pruned); above 1 lines are: number ||| text ||| log-probability ||| score")
       ->check(CLI::Range(1, 1024))

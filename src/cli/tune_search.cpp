@@ -175,7 +175,7 @@ void add_tune_search(CLI::App& app) {
     sub->add_option(name, *values, help)->delimiter(',')->allow_extra_args(false)->check(real_range(0, 10))->capture_default_str();
   sub->add_option("--metric", a->tune.metric, "what is best: bleu or chrf")->check(CLI::IsMember({"bleu", "chrf"}))->capture_default_str();
   add_tokenize_option(*sub, a->tokenize);
-  a->search.add_to(*sub, false);
+  a->search.add_to(*sub, {"length-penalty", "coverage-penalty"});
   sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")
       ->check(CLI::Range(1, 8192))
       ->capture_default_str();

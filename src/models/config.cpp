@@ -23,7 +23,7 @@ ModelConfig model_preset(const std::string& name) {
   if (name == "gnmt" || name == "gnmt-4" || name == "gnmt-small") {
     c.encoder_layers = c.decoder_layers = name == "gnmt" ? 8 : name == "gnmt-4" ? 4 : 2;
     c.width = name == "gnmt-small" ? 256 : 1024, c.heads = 1;
-    c.tied_embeddings = "none", c.dropout = 0.2;
+    c.tied_embeddings = TiedEmbeddings::none, c.dropout = 0.2;
     if (name == "gnmt") c.init_bound = 0.04;  // the paper's
     return c;
   }

@@ -5,26 +5,39 @@
 #include <string>
 #include <vector>
 
+#include "base/words.h"
+
 namespace starling {
+
+enum class NormPlace : uint8_t { pre, post };
+constexpr auto words(NormPlace) { return std::array{"pre", "post"}; }
+enum class TiedEmbeddings : uint8_t { none, decoder, all };
+constexpr auto words(TiedEmbeddings) { return std::array{"none", "decoder", "all"}; }
+enum class AttentionScore : uint8_t { additive, normalized, dot };
+constexpr auto words(AttentionScore) { return std::array{"additive", "normalized", "dot"}; }
+enum class AttentionQuery : uint8_t { current, previous };
+constexpr auto words(AttentionQuery) { return std::array{"current", "previous"}; }
+enum class Readout : uint8_t { state, context };
+constexpr auto words(Readout) { return std::array{"state", "context"}; }
 
 struct ModelConfig {
   std::string preset = "transformer-base";
   int64_t encoder_layers = 6, decoder_layers = 6;
-  int64_t width = 512;                  // D
-  int64_t feed_forward = 2048;          // F
-  int64_t heads = 8;                    // H
-  std::string norm = "pre";             // pre | post
-  std::string tied_embeddings = "all";  // none | decoder | all
-  double dropout = 0.1;                 // on residual branches and embeddings
+  int64_t width = 512;          // D
+  int64_t feed_forward = 2048;  // F
+  int64_t heads = 8;            // H
+  NormPlace norm = NormPlace::pre;
+  TiedEmbeddings tied_embeddings = TiedEmbeddings::all;
+  double dropout = 0.1;  // on residual branches and embeddings
   double attention_dropout = 0.0;
   double feed_forward_dropout = 0.0;
   // Recurrent models (presets gnmt...).
-  std::string attention = "additive";       // additive | normalized | dot
-  std::string attention_query = "current";  // current | previous
-  std::string readout = "state";            // state | context
-  bool tanh_output = true;                  // false: cell times output gate, as when trained for 8-bit inference
-  double init_bound = 0.1;                  // parameters are drawn from +- this
-  double clip = 0;                          // bound of cell and residual states; 0: none. What it is in training: TrainConfig
+  AttentionScore attention = AttentionScore::additive;
+  AttentionQuery attention_query = AttentionQuery::current;
+  Readout readout = Readout::state;
+  bool tanh_output = true;  // false: cell times output gate, as when trained for 8-bit inference
+  double init_bound = 0.1;  // parameters are drawn from +- this
+  double clip = 0;          // bound of cell and residual states; 0: none. What it is in training: TrainConfig
 };
 
 // The preset's dimensions; ConfigError naming the presets when there is none of that name.
@@ -37,7 +50,7 @@ std::vector<std::string> model_presets(Architecture architecture);
 // What the models of a preset are: other layers, keys and search. ConfigError when there is no model of that name.
 Architecture architecture_of(const std::string& preset);
 
-// One visitor call per key: v.field(key, value, help, minimum, maximum) or v.choice(key, value, {allowed...}, help).
+// One visitor call per key: v.field(key, value, help, minimum, maximum) or v.choice(key, value, help).
 template <class Visitor>
 void visit(Visitor& v, ModelConfig& c) {
   const char* preset = "model.preset";
@@ -47,18 +60,17 @@ void visit(Visitor& v, ModelConfig& c) {
   v.field("width", c.width, "model width D; a multiple of heads", 8, 65536);
   v.field("feed-forward", c.feed_forward, "width F of the feed-forward layers", 8, 1 << 20).needs(preset, transformers);
   v.field("heads", c.heads, "attention heads H", 1, 1024).needs(preset, transformers);
-  v.choice("norm", c.norm, {"pre", "post"}, "layer normalisation before or after each sub-layer").needs(preset, transformers);
-  v.choice("tied-embeddings", c.tied_embeddings, {"none", "decoder", "all"},
+  v.choice("norm", c.norm, "layer normalisation before or after each sub-layer").needs(preset, transformers);
+  v.choice("tied-embeddings", c.tied_embeddings,
            "share the output projection with the target embedding (decoder) and the source embedding too (all; needs a joint vocabulary)");
   v.field("dropout", c.dropout, "dropout on embeddings and residual branches, probability", 0.0, 0.99);
   v.field("attention-dropout", c.attention_dropout, "dropout on attention weights, probability", 0.0, 0.99).needs(preset, transformers);
-  v.choice("attention", c.attention, {"additive", "normalized", "dot"},
-           "how queries and keys are compared; normalized = additive with a normalised vector and a learnt scale")
+  v.choice("attention", c.attention, "how queries and keys are compared; normalized = additive with a normalised vector and a learnt scale")
       .needs(preset, recurrent);
-  v.choice("attention-query", c.attention_query, {"current", "previous"},
+  v.choice("attention-query", c.attention_query,
            "whose output of the bottom decoder layer asks, this step's or, as in the paper, the step before's")
       .needs(preset, recurrent);
-  v.choice("readout", c.readout, {"state", "context"},
+  v.choice("readout", c.readout,
            "what the softmax reads: the top layer, or a linear layer over it and the attention's context, which aligns sooner on "
            "little data")
       .needs(preset, recurrent);

@@ -10,7 +10,7 @@ namespace {
 // Rows of one side in the order of time.
 struct TimedRows {
   TimeOrder order;
-  std::vector<int32_t> tokens;
+  Ints tokens;
   RowKeys keys;
 };
 
@@ -21,22 +21,15 @@ std::vector<T> reordered(const std::vector<T>& packed, const TimeOrder& order, T
   return rows;
 }
 
-TimedRows timed_rows(const PackedTokens& packed, const std::vector<int64_t>& ids, int64_t multiple) {
+TimedRows timed_rows(Tape& tape, const PackedTokens& packed, const std::vector<int64_t>& ids, int64_t multiple) {
   const Rows rows = make_rows(packed, ids, multiple);
-  TimedRows timed{time_order(packed, multiple), {}, {}};
-  timed.tokens = reordered(rows.tokens, timed.order, -1);
-  timed.keys = {reordered(rows.keys.sentence, timed.order, 0xffffffffu), reordered(rows.keys.position, timed.order, 0u)};
+  TimedRows timed{time_order(tape, packed, multiple), {}, {}};
+  timed.tokens = tape.place(reordered(rows.tokens, timed.order, -1));
+  timed.keys = place_keys(tape, reordered(rows.sentence, timed.order, 0xffffffffu), reordered(rows.position, timed.order, 0u));
   return timed;
 }
 
-// Where each of `rows` packed rows lies in the order of time; -1 on idle rows.
-std::vector<int32_t> rows_of(const TimeOrder& order, size_t rows) {
-  std::vector<int32_t> index = order.row_of;
-  index.resize(rows, -1);
-  return index;
-}
-
-std::vector<int32_t> inverse_of(const std::vector<int32_t>& index, size_t rows) {
+std::vector<int32_t> inverse_of(std::span<const int32_t> index, size_t rows) {
   std::vector<int32_t> inverse(rows, -1);
   for (size_t n = 0; n < index.size(); ++n)
     if (index[n] >= 0) inverse[index[n]] = static_cast<int32_t>(n);
@@ -47,7 +40,7 @@ std::vector<int32_t> inverse_of(const std::vector<int32_t>& index, size_t rows) 
 
 struct GnmtState : DecodeState {
   Tensor memory, keys;  // of all sources, packed
-  std::vector<int32_t> source_offsets;
+  Ints source_offsets;
   std::vector<Tensor> hidden, cell;  // per decoder layer, [rows of the last step, D]
   bool started = false;
 };
@@ -57,7 +50,7 @@ Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend
   const int64_t D = config.width;
   const double bound = config.init_bound;
   const Initializer uniform{Initializer::uniform, bound};
-  const bool all = config.tied_embeddings == "all";
+  const bool all = config.tied_embeddings == TiedEmbeddings::all;
   if (config.decoder_layers < 2)
     throw ConfigError("model.decoder-layers: attention feeds the layers above the bottom one, so gnmt needs at least 2");
   if (all && vocabulary.source_size != vocabulary.target_size)
@@ -74,16 +67,16 @@ Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend
   target_table_ = all ? source_table_ : &store_.add("decoder.embedding", {vocabulary.target_size, D}, uniform);
   decoder_layers_.emplace_back(store_, "decoder.0", D, D, bound);
   query_weight_ = &store_.add("attention.query.weight", {D, D}, uniform);
-  if (config.attention != "dot") score_ = &store_.add("attention.score", {D}, uniform);
+  if (config.attention != AttentionScore::dot) score_ = &store_.add("attention.score", {D}, uniform);
   // Scores begin as small as with an unnormalised vector.
-  if (config.attention == "normalized") score_scale_ = &store_.add("attention.scale", {1}, {Initializer::ones});
+  if (config.attention == AttentionScore::normalized) score_scale_ = &store_.add("attention.scale", {1}, {Initializer::ones});
   for (int64_t i = 1; i < config.decoder_layers; ++i)
     decoder_layers_.emplace_back(store_, fmt::format("decoder.{}", i), D + memory_width_, D, bound);
-  if (config.readout == "context") {
+  if (config.readout == Readout::context) {
     readout_weight_ = &store_.add("decoder.readout.weight", {D + memory_width_, D}, uniform);
     readout_bias_ = &store_.add("decoder.readout.bias", {D}, {});
   }
-  output_table_ = config.tied_embeddings == "none" ? &store_.add("decoder.output", {vocabulary.target_size, D}, uniform) : target_table_;
+  output_table_ = config.tied_embeddings == TiedEmbeddings::none ? &store_.add("decoder.output", {vocabulary.target_size, D}, uniform) : target_table_;
   set_clip(config.clip);
 }
 
@@ -128,20 +121,12 @@ Var Gnmt::readout(const Var& x, const Var& context, const Dropout& mask, Clippin
 }
 
 Var Gnmt::encoder(Tape& tape, const PackedTokens& source, const std::vector<int64_t>& ids, int64_t multiple, Clipping& clipping) {
-  struct Keep {
-    TimedRows rows;
-    std::vector<int32_t> packed;
-  };
-  const auto keep = std::make_shared<Keep>();
-  tape.keep(keep);
-  keep->rows = timed_rows(source, ids, multiple);
-  const TimeOrder& order = keep->rows.order;
-  const RowKeys* keys = &keep->rows.keys;
+  const auto [order, tokens, keys] = timed_rows(tape, source, ids, multiple);
   const auto N = static_cast<int64_t>(order.packed.size()), D = config_.width;
 
   clipping.rows = source.count();
   const auto bottom = [&] {
-    const Var x = embedding(tape, keep->rows.tokens, {}, *source_table_, 1, tape.dropout(config_.dropout, source_site_, keys));
+    const Var x = embedding(tape, tokens, {}, *source_table_, 1, tape.dropout(config_.dropout, source_site_, keys));
     const Var forward = run(encoder_layers_[0], x, order, false, clipping);
     return concat(forward, run(encoder_layers_[1], x, order, true, clipping));
   };
@@ -152,51 +137,38 @@ Var Gnmt::encoder(Tape& tape, const PackedTokens& source, const std::vector<int6
       const Var m = run(layer, dropout(x, tape.dropout(config_.dropout, layer.site, keys)), order, false, clipping);
       return residual_layer(i) ? add_residual(m, x, clipping) : m;
     });
-  keep->packed = rows_of(order, static_cast<size_t>(N));
-  return gather_rows(x, keep->packed, order.packed);
+  return gather_rows(x, order.row_of, order.packed);
 }
 
 Var Gnmt::keys(const Var& memory) const { return linear(memory, *key_weight_, key_bias_); }
 
 Loss Gnmt::loss(Tape& tape, const Batch& batch, double label_smoothing) {
-  // The tape's closures refer to these until backward() has run.
-  struct Keep {
-    TimedRows rows;
-    std::vector<int32_t> inputs, asks, asked, packed;
-    std::vector<float> weights;
-    AttentionLayout layout;
-  };
-  const auto keep = std::make_shared<Keep>();
-  tape.keep(keep);
-  keep->rows = timed_rows(batch.target, batch.sample_ids, kRowMultiple);
-  const TimeOrder& order = keep->rows.order;
-  const RowKeys* rows = &keep->rows.keys;
+  const auto [order, tokens, row_keys] = timed_rows(tape, batch.target, batch.sample_ids, kRowMultiple);
   const size_t N = order.packed.size();
   const int64_t D = config_.width;
-  keep->inputs = reordered(shifted(batch.target, vocabulary_.begin, N), order, -1);
-  if (!batch.weights.empty()) keep->weights = reordered(row_weights(batch, N), order, 0.0f);
-  keep->layout = {batch.target.offsets, batch.source.offsets, 1, false};
+  const Ints inputs = tape.place(reordered(shifted(batch.target, vocabulary_.begin, N), order, -1));
   // Attention runs in packed order; the query of a position is the bottom layer's output at it or just before.
-  keep->packed = rows_of(order, N);
-  keep->asks = keep->packed;
-  if (config_.attention_query == "previous")
-    for (int64_t b = batch.target.sentences() - 1; b >= 0; --b)
-      for (int32_t i = batch.target.offsets[b + 1] - 1; i >= batch.target.offsets[b]; --i)
-        keep->asks[i] = i == batch.target.offsets[b] ? -1 : keep->asks[i - 1];
-  keep->asked = inverse_of(keep->asks, N);
+  const AttentionLayout layout{tape.place(batch.target.offsets), tape.place(batch.source.offsets), 1, false};
+  Ints asks = order.row_of, asked = order.packed;
+  if (config_.attention_query == AttentionQuery::previous) {
+    std::vector<int32_t> before(N, -1);
+    for (int64_t b = 0; b < batch.target.sentences(); ++b)
+      for (int32_t i = batch.target.offsets[b] + 1; i < batch.target.offsets[b + 1]; ++i) before[i] = order.row_of[i - 1];
+    asked = tape.place(inverse_of(before, N)), asks = tape.place(std::move(before));
+  }
 
   Loss loss(tape);
   Clipping clipping{loss.clipped()};
   const Var memory = encoder(tape, batch.source, batch.sample_ids, kRowMultiple, clipping);
   const Var key = keys(memory);
   clipping.rows = batch.target.count();
-  const auto mask = [&](const DropoutSite& site) { return tape.dropout(config_.dropout, site, rows); };
+  const auto mask = [&](const DropoutSite& site) { return tape.dropout(config_.dropout, site, row_keys); };
   Var x = recycled(tape, {static_cast<int64_t>(N), D}, [&] {
-    return run(decoder_layers_[0], embedding(tape, keep->inputs, {}, *target_table_, 1, mask(target_site_)), order, false, clipping);
+    return run(decoder_layers_[0], embedding(tape, inputs, {}, *target_table_, 1, mask(target_site_)), order, false, clipping);
   });
   const Var context = recycled(tape, {static_cast<int64_t>(N), memory_width_}, [&] {
-    const Var query = gather_rows(linear(x, *query_weight_, nullptr), keep->asks, keep->asked);
-    return gather_rows(global_attention(query, key, memory, score_, score_scale_, keep->layout), order.packed, keep->packed);
+    const Var query = gather_rows(linear(x, *query_weight_, nullptr), asks, asked);
+    return gather_rows(global_attention(query, key, memory, score_, score_scale_, layout), order.packed, order.row_of);
   });
   for (size_t i = 1; i < decoder_layers_.size(); ++i)
     x = recycled(tape, {static_cast<int64_t>(N), D}, [&] {
@@ -204,7 +176,9 @@ Loss Gnmt::loss(Tape& tape, const Batch& batch, double label_smoothing) {
       const Var m = run(layer, dropout(concat(x, context), mask(layer.site)), order, false, clipping);
       return residual_layer(i) ? add_residual(m, x, clipping) : m;
     });
-  const LossRows loss_rows{keep->rows.tokens, label_smoothing, config_.clip > 0 ? kLogitBound : 0.0, keep->weights};
+  std::vector<float> weights = row_weights(batch, N);
+  if (!weights.empty()) weights = reordered(weights, order, 0.0f);
+  const LossRows loss_rows{tokens, label_smoothing, config_.clip > 0 ? kLogitBound : 0.0, tape.place(std::move(weights))};
   const Var top = recycled(tape, {static_cast<int64_t>(N), D}, [&] { return readout(x, context, mask(readout_site_), clipping); });
   projection_loss(top, *output_table_, loss_rows, loss);
   loss.clippable = clipping.values, loss.row_of = order.row_of;
@@ -218,7 +192,7 @@ std::unique_ptr<DecodeState> Gnmt::encode(const PackedTokens& source) {
   Clipping clipping;
   const Var memory = encoder(tape, source, {}, 16, clipping);
   state->memory = memory.value.clone(), state->keys = keys(memory).value.clone();
-  state->source_offsets = source.offsets;
+  state->source_offsets = Ints(source.offsets, store_.backend().memory());
   state->hidden.resize(decoder_layers_.size()), state->cell.resize(decoder_layers_.size());
   decode_arena_.release(mark);
   return state;
@@ -239,7 +213,7 @@ Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& bottom, std::spa
   const Tensor y = tape.allocate({bottom.value.rows(), memory_width_}, tape.backend().activation());
   const Tensor weights = tape.allocate({std::max<int64_t>(pairs, 1)}, tape.backend().parameter());
   tape.backend().global_attention({query.value, state.keys, score_vector(tape, score_, score_scale_), state.memory},
-                                  {offsets, state.source_offsets, 1, false}, y, weights);
+                                  {tape.place(std::move(offsets)), state.source_offsets, 1, false}, y, weights);
   if (attention) *attention = weights.rows(0, pairs);
   return {&tape, -1, y};
 }
@@ -254,10 +228,11 @@ Tensor Gnmt::next_logits(DecodeState& abstract, std::span<const int32_t> token, 
 
   std::vector<int32_t> tokens(token.begin(), token.end()), from(parent.begin(), parent.end());
   tokens.resize(padded, -1), from.resize(padded, -1);
+  const Ints from_rows = tape.place(std::move(from));
   // The states that the rows go on from.
   const auto parents = [&](const Tensor& t) {
     const Tensor y = tape.allocate({padded, D}, t.dtype());
-    backend.gather_rows(t, from, y, Write::overwrite);
+    backend.gather_rows(t, from_rows, y, Write::overwrite);
     return y;
   };
   Var last_query{&tape, -1, tape.allocate({padded, D}, backend.activation())};  // the bottom layer's output of the step before
@@ -282,8 +257,8 @@ Tensor Gnmt::next_logits(DecodeState& abstract, std::span<const int32_t> token, 
     return Var{&tape, -1, s.hidden};
   };
 
-  Var x = step(0, embedding(tape, tokens, {}, *target_table_, 1, {}));
-  const Var context = attend(tape, state, config_.attention_query == "previous" ? last_query : x, sentence, attention);
+  Var x = step(0, embedding(tape, tape.place(std::move(tokens)), {}, *target_table_, 1, {}));
+  const Var context = attend(tape, state, config_.attention_query == AttentionQuery::previous ? last_query : x, sentence, attention);
   Clipping clipping;
   for (size_t i = 1; i < decoder_layers_.size(); ++i) {
     const Var m = step(i, concat(x, context));

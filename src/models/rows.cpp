@@ -8,13 +8,13 @@ Rows make_rows(const PackedTokens& packed, const std::vector<int64_t>& ids, int6
   rows.tokens = packed.tokens;
   rows.tokens.resize(padded, -1);
   rows.positions.resize(padded, 0);
-  rows.keys.sentence.resize(padded, 0xffffffffu);
-  rows.keys.position.resize(padded, 0);
+  rows.sentence.resize(padded, 0xffffffffu);
+  rows.position.resize(padded, 0);
   for (int64_t b = 0; b < packed.sentences(); ++b)
     for (int32_t i = packed.offsets[b]; i < packed.offsets[b + 1]; ++i) {
       rows.positions[i] = i - packed.offsets[b];
-      rows.keys.position[i] = static_cast<uint32_t>(rows.positions[i]);
-      rows.keys.sentence[i] = static_cast<uint32_t>(b < static_cast<int64_t>(ids.size()) ? ids[b] : b);
+      rows.position[i] = static_cast<uint32_t>(rows.positions[i]);
+      rows.sentence[i] = static_cast<uint32_t>(b < static_cast<int64_t>(ids.size()) ? ids[b] : b);
     }
   return rows;
 }

@@ -18,11 +18,17 @@ inline int64_t decoding_rows(int64_t R) { return R <= 4 ? R : round_up(R, R <= 6
 // One side of a batch as rows: tokens (-1 on idle rows), positions within the sentence, and the keys of its dropout masks.
 struct Rows {
   std::vector<int32_t> tokens, positions;
-  RowKeys keys;
+  std::vector<uint32_t> sentence, position;  // as in RowKeys
 };
 
 // ids: of the sentences; without them they are numbered.
 Rows make_rows(const PackedTokens& packed, const std::vector<int64_t>& ids, int64_t multiple);
+
+// None in inference, where nothing is dropped.
+inline RowKeys place_keys(Tape& tape, std::vector<uint32_t> sentence, std::vector<uint32_t> position) {
+  if (!tape.training()) return {};
+  return {tape.place(std::move(sentence)), tape.place(std::move(position))};
+}
 
 // The decoder's input: the target shifted right by one within each sentence; -1 on idle rows.
 std::vector<int32_t> shifted(const PackedTokens& target, int32_t begin, size_t rows);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/rows.h"
 
 namespace starling {
 namespace {
@@ -39,12 +38,12 @@ struct TransformerState : DecodeState {
 }  // namespace
 
 Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend)
-    : config_(config), vocabulary_(vocabulary), store_(backend), pre_norm_(config.norm == "pre") {
+    : config_(config), vocabulary_(vocabulary), store_(backend), pre_norm_(config.norm == NormPlace::pre) {
   if (config.width % config.heads != 0)
     throw ConfigError(fmt::format("model.width {} is no multiple of model.heads {}; change one of them", config.width, config.heads));
   const int64_t D = config.width;
   const Initializer table{Initializer::normal, 1 / std::sqrt(static_cast<double>(D))};
-  const bool all = config.tied_embeddings == "all";
+  const bool all = config.tied_embeddings == TiedEmbeddings::all;
   if (all && vocabulary.source_size != vocabulary.target_size)
     throw ConfigError("model.tied-embeddings: all needs one joint vocabulary; use decoder or set vocab.joint: true");
   // Tables lie where the forward pass uses them, so that gradients are complete in the reverse of the flat order (strategies/buckets.h).
@@ -68,7 +67,7 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
                                {store_, name + ".feed_forward", D, config.feed_forward}});
   }
   if (pre_norm_) decoder_norm_ = std::make_unique<LayerNorm>(store_, "decoder.norm", D);
-  output_table_ = config.tied_embeddings == "none" ? &store_.add("decoder.output", {vocabulary.target_size, D}, table) : target_table_;
+  output_table_ = config.tied_embeddings == TiedEmbeddings::none ? &store_.add("decoder.output", {vocabulary.target_size, D}, table) : target_table_;
 }
 
 std::vector<EmbeddingTable> Transformer::embedding_tables() {
@@ -86,14 +85,14 @@ Var Transformer::sublayer(const Var& x, const Sublayer& around, const Regulariza
 }
 
 Regularization Transformer::regularization(const RowKeys& rows) const {
-  return {config_.dropout, config_.attention_dropout, config_.feed_forward_dropout, &rows};
+  return {config_.dropout, config_.attention_dropout, config_.feed_forward_dropout, rows};
 }
 
-Var Transformer::encoder(Tape& tape, const std::vector<int32_t>& tokens, const std::vector<int32_t>& positions,
-                         const AttentionLayout& layout, const Regularization& r) {
-  Var x =
-      embedding(tape, tokens, positions, *source_table_, std::sqrt(static_cast<double>(config_.width)),
-                    tape.dropout(r.residual, source_site_, r.rows));
+Var Transformer::encoder(Tape& tape, Rows source, const Ints& offsets) {
+  const AttentionLayout layout{offsets, offsets, config_.heads, false};
+  const Regularization r = regularization(place_keys(tape, std::move(source.sentence), std::move(source.position)));
+  Var x = embedding(tape, tape.place(std::move(source.tokens)), tape.place(std::move(source.positions)), *source_table_,
+                    std::sqrt(static_cast<double>(config_.width)), tape.dropout(r.residual, source_site_, r.rows));
   for (const EncoderLayer& layer : encoder_layers_)
     x = recycled(tape, x.value.shape(), [&] {
       const Var y = sublayer(x, layer.attention_sublayer, r, [&](const Var& h) { return layer.attention(h, layout, r); });
@@ -103,37 +102,25 @@ Var Transformer::encoder(Tape& tape, const std::vector<int32_t>& tokens, const s
 }
 
 Loss Transformer::loss(Tape& tape, const Batch& batch, double label_smoothing) {
-  // The tape's closures refer to these rows until backward() has run, so they live on the tape's own time.
-  struct Keep {
-    Rows source, target;
-    std::vector<int32_t> inputs;
-    std::vector<float> weights;
-    AttentionLayout encoder, decoder, cross;
-  };
-  auto keep = std::make_shared<Keep>();
-  keep->source = make_rows(batch.source, batch.sample_ids, kRowMultiple);
-  keep->target = make_rows(batch.target, batch.sample_ids, kRowMultiple);
+  Rows target = make_rows(batch.target, batch.sample_ids, kRowMultiple);
+  const size_t rows = target.tokens.size();
+  const Ints source_offsets = tape.place(batch.source.offsets), offsets = tape.place(batch.target.offsets);
+  const AttentionLayout own{offsets, offsets, config_.heads, true}, across{offsets, source_offsets, config_.heads, false};
   // Distinct masks for the two sides come from distinct sites. The decoder reads the target shifted right by one.
-  keep->inputs = shifted(batch.target, vocabulary_.begin, keep->target.tokens.size());
-  keep->weights = row_weights(batch, keep->target.tokens.size());
-  keep->encoder = {batch.source.offsets, batch.source.offsets, config_.heads, false};
-  keep->decoder = {batch.target.offsets, batch.target.offsets, config_.heads, true};
-  keep->cross = {batch.target.offsets, batch.source.offsets, config_.heads, false};
-  tape.keep(keep);
-
-  const Regularization rs = regularization(keep->source.keys), rt = regularization(keep->target.keys);
-  const Var memory = encoder(tape, keep->source.tokens, keep->source.positions, keep->encoder, rs);
-  Var x = embedding(tape, keep->inputs, keep->target.positions, *target_table_, std::sqrt(static_cast<double>(config_.width)),
-                    tape.dropout(rt.residual, target_site_, rt.rows));
+  const Var memory = encoder(tape, make_rows(batch.source, batch.sample_ids, kRowMultiple), source_offsets);
+  const Regularization r = regularization(place_keys(tape, std::move(target.sentence), std::move(target.position)));
+  Var x = embedding(tape, tape.place(shifted(batch.target, vocabulary_.begin, rows)), tape.place(std::move(target.positions)),
+                    *target_table_, std::sqrt(static_cast<double>(config_.width)), tape.dropout(r.residual, target_site_, r.rows));
   for (const DecoderLayer& layer : decoder_layers_)
     x = recycled(tape, x.value.shape(), [&] {
-      Var y = sublayer(x, layer.attention_sublayer, rt, [&](const Var& h) { return layer.attention(h, keep->decoder, rt); });
-      y = sublayer(y, layer.cross_sublayer, rt, [&](const Var& h) { return layer.cross(h, memory, keep->cross, rt); });
-      return sublayer(y, layer.feed_forward_sublayer, rt, [&](const Var& h) { return layer.feed_forward(h, rt); });
+      Var y = sublayer(x, layer.attention_sublayer, r, [&](const Var& h) { return layer.attention(h, own, r); });
+      y = sublayer(y, layer.cross_sublayer, r, [&](const Var& h) { return layer.cross(h, memory, across, r); });
+      return sublayer(y, layer.feed_forward_sublayer, r, [&](const Var& h) { return layer.feed_forward(h, r); });
     });
   if (pre_norm_) x = (*decoder_norm_)(x);
   Loss loss(tape);
-  projection_loss(x, *output_table_, {keep->target.tokens, label_smoothing, 0, keep->weights}, loss);
+  projection_loss(x, *output_table_, {tape.place(std::move(target.tokens)), label_smoothing, 0, tape.place(row_weights(batch, rows))},
+                  loss);
   return loss;
 }
 
@@ -141,9 +128,7 @@ std::unique_ptr<DecodeState> Transformer::encode(const PackedTokens& source) {
   auto state = std::make_unique<TransformerState>(spare_caches_);
   Tape tape(store_, decode_arena_);
   const auto mark = decode_arena_.mark();
-  const Rows rows = make_rows(source, {}, 16);
-  const AttentionLayout layout{source.offsets, source.offsets, config_.heads, false};
-  const Var memory = encoder(tape, rows.tokens, rows.positions, layout, {});
+  const Var memory = encoder(tape, make_rows(source, {}, 16), tape.place(source.offsets));
   state->source_offsets = source.offsets;
   for (const DecoderLayer& layer : decoder_layers_) {
     const Tensor kv({memory.value.rows(), 2 * config_.width}, store_.backend().activation(), store_.backend().memory());
@@ -183,15 +168,16 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
   decode_arena_.release({});
   Tape tape(store_, decode_arena_);
   Backend& backend = tape.backend();
-  if (attention) *attention = tape.allocate({static_cast<int64_t>(cross_index.size())}, DType::f32);
   std::vector<int32_t> tokens(token.begin(), token.end());
   tokens.resize(padded, -1);
-  const std::vector<int32_t> positions(padded, state.step);
-  Var x = embedding(tape, tokens, positions, *target_table_, std::sqrt(static_cast<double>(D)), {});
+  const Ints own{std::move(own_index), decode_arena_}, own_rows{std::move(own_offsets), decode_arena_};
+  const Ints cross{std::move(cross_index), decode_arena_}, cross_rows{std::move(cross_offsets), decode_arena_};
+  if (attention) *attention = tape.allocate({static_cast<int64_t>(cross.size())}, DType::f32);
+  Var x = embedding(tape, tape.place(std::move(tokens)), tape.place(std::vector<int32_t>(padded, state.step)), *target_table_,
+                    std::sqrt(static_cast<double>(D)), {});
   for (size_t i = 0; i < decoder_layers_.size(); ++i) {
     const DecoderLayer& layer = decoder_layers_[i];
-    const auto attend = [&](const Tensor& q, const Tensor& kv, std::span<const int32_t> index, std::span<const int32_t> offsets,
-                            const Tensor& weights) {
+    const auto attend = [&](const Tensor& q, const Tensor& kv, const Ints& index, const Ints& offsets, const Tensor& weights) {
       const Tensor y = tape.allocate({padded, D}, backend.activation());
       if (padded > R) y.rows(R, padded).zero();
       backend.attend_cached(q, 0, kv, 0, D, index, offsets, H, y, weights);
@@ -202,11 +188,11 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
       KeyValueCache& cache = state.cache[i];
       cache.reserve(state.used, R, 2 * D, qkv.dtype(), backend.memory());
       backend.copy_columns(qkv.rows(0, R), D, cache.rows.rows(state.used, state.used + R), 0, 2 * D, Write::overwrite);
-      return layer.attention.out(attend(qkv, cache.rows, own_index, own_offsets, {}));
+      return layer.attention.out(attend(qkv, cache.rows, own, own_rows, {}));
     });
     x = sublayer(x, layer.cross_sublayer, {}, [&](const Var& h) {
-      return layer.cross.out(attend(layer.cross.q(h).value, state.memory[i], cross_index, cross_offsets,
-                                    attention && i == aligned ? *attention : Tensor()));
+      return layer.cross.out(
+          attend(layer.cross.q(h).value, state.memory[i], cross, cross_rows, attention && i == aligned ? *attention : Tensor()));
     });
     x = sublayer(x, layer.feed_forward_sublayer, {}, [&](const Var& h) { return layer.feed_forward(h, {}); });
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/model.h"
+#include "models/rows.h"
 #include "nn/layers.h"
 
 namespace starling {
@@ -38,8 +39,8 @@ class Transformer : public Model {
 
   template <class F>
   Var sublayer(const Var& x, const Sublayer& around, const Regularization& r, F f) const;
-  Var encoder(Tape& tape, const std::vector<int32_t>& tokens, const std::vector<int32_t>& positions, const AttentionLayout& layout,
-              const Regularization& r);
+  // offsets: of the sentences.
+  Var encoder(Tape& tape, Rows source, const Ints& offsets);
   Regularization regularization(const RowKeys& rows) const;
 
   ModelConfig config_;

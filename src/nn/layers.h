@@ -33,7 +33,7 @@ struct Sublayer {
 // Rates and row keys of a stack of layers in one forward pass.
 struct Regularization {
   double residual = 0, attention = 0, feed_forward = 0;  // dropout probabilities
-  const RowKeys* rows = nullptr;
+  RowKeys rows;
 };
 
 struct FeedForward {
@@ -49,9 +49,7 @@ struct FeedForward {
 struct SelfAttention {
   // The three projections share one matrix, so each is drawn as if it were [width, width]: bound sqrt(6 / (2 D)) = gain * sqrt(6 / (4 D)).
   SelfAttention(ParameterStore& store, const std::string& name, int64_t width)
-      : qkv(store, name + ".qkv", width, 3 * width, 1.4142135623730951),
-        out(store, name + ".out", width, width),
-        site(name + ".weights") {}
+      : qkv(store, name + ".qkv", width, 3 * width, 1.4142135623730951), out(store, name + ".out", width, width), site(name + ".weights") {}
   Var operator()(const Var& x, const AttentionLayout& layout, const Regularization& r) const {
     return out(self_attention(qkv(x), layout, x.tape->dropout(r.attention, site, r.rows)));
   }

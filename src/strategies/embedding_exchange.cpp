@@ -30,7 +30,8 @@ Tensor RowExchange::own_rows(size_t rows) const {
 RowExchange RowExchange::start_rows(Communicator& comm, FlatOps& flat, const Tensor& gradient, const std::vector<int32_t>& touched,
                                     const std::vector<int64_t>& counts) {
   RowExchange e(comm, flat, gradient, 1, counts);
-  flat.pack_rows(gradient, touched, touched, 1, e.own_rows(touched.size()));
+  const Ints rows(touched, gradient.memory());
+  flat.pack_rows(gradient, rows, rows, 1, e.own_rows(touched.size()));
   e.pending_ = comm.all_gather_varying(e.all_, e.offsets_);
   return e;
 }
@@ -39,16 +40,17 @@ RowExchange RowExchange::start_assumed_sparse(Communicator& comm, FlatOps& flat,
                                               bool dense, const std::vector<int64_t>& counts) {
   const int64_t front = 8 / size_of(gradient.dtype());  // a 64-bit index
   RowExchange e(comm, flat, gradient, front, counts);
-  std::vector<int32_t> number(dense ? static_cast<size_t>(gradient.rows()) : 0);
-  std::iota(number.begin(), number.end(), 0);
-  const Tensor own = e.own_rows(number.size() + tokens.tokens.size());
-  const auto rows = static_cast<int64_t>(number.size());
-  if (dense) flat.pack_rows(gradient, {}, number, front, own.rows(0, rows));
+  const int64_t rows = dense ? gradient.rows() : 0;
+  const Tensor own = e.own_rows(static_cast<size_t>(rows) + tokens.tokens.size());
+  if (dense) {
+    std::vector<int32_t> number(static_cast<size_t>(rows));
+    std::iota(number.begin(), number.end(), 0);
+    flat.pack_rows(gradient, {}, Ints(std::move(number), gradient.memory()), front, own.rows(0, rows));
+  }
+  const Ints all(tokens.tokens, gradient.memory());
   int64_t at = 0;
   for (const Tensor& t : tokens.rows) {
-    const std::span all(tokens.tokens);
-    flat.pack_rows(t, {}, all.subspan(static_cast<size_t>(at), static_cast<size_t>(t.rows())), front,
-                   own.rows(rows + at, rows + at + t.rows()));
+    flat.pack_rows(t, {}, all.part(at, t.rows()), front, own.rows(rows + at, rows + at + t.rows()));
     at += t.rows();
   }
   e.pending_ = comm.all_gather_varying(e.all_, e.offsets_);
@@ -62,7 +64,7 @@ RowExchange RowExchange::start_lookups(Communicator& comm, FlatOps& flat, const 
   std::vector<int32_t> place(static_cast<size_t>(gradient.rows()), -1);
   for (size_t i = 0; i < touched.size(); ++i) place[static_cast<size_t>(touched[i])] = static_cast<int32_t>(i);
   const Tensor own = e.own_rows(touched.size());
-  flat.pack_rows({}, {}, touched, 1, own);
+  flat.pack_rows({}, {}, Ints(touched, gradient.memory()), 1, own);
   size_t token = 0;
   for (const Tensor& t : tokens.rows) {
     std::vector<int32_t> at;
@@ -70,7 +72,7 @@ RowExchange RowExchange::start_lookups(Communicator& comm, FlatOps& flat, const 
       at.push_back(place[static_cast<size_t>(tokens.tokens[token++])]);
       CHECK(at.back() >= 0, "token {} was looked up but not announced", tokens.tokens[token - 1]);
     }
-    flat.add_to_rows(t, at, 1, own);
+    flat.add_to_rows(t, Ints(std::move(at), gradient.memory()), 1, own);
   }
   e.pending_ = comm.all_gather_varying(e.all_, e.offsets_);
   return e;

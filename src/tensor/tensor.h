@@ -209,6 +209,7 @@ class Arena {
   // Tensors allocated since the mark are dead from here on, and their memory is told so (Memory::discard); Mark{} is the very beginning.
   void release(Mark m);
   int64_t capacity() const;
+  Memory& memory() const { return *memory_; }
 
  private:
   void add_chunk(int64_t bytes);

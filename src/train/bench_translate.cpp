@@ -38,10 +38,8 @@ LoadedModel subject(const BenchTranslateOptions& o, const std::string& precision
 }
 
 SearchOptions search_of(const BenchTranslateOptions& o, const ModelDescription& d, int64_t beam) {
-  SearchOptions search = d.search;
+  SearchOptions search = o.search(d.search);
   search.beam = beam;
-  if (o.coverage_penalty >= 0) search.coverage_penalty = o.coverage_penalty;
-  if (o.prune_threshold >= 0) search.prune_threshold = o.prune_threshold;
   if (o.output_length > 0) search.fixed_length = true, search.max_length_factor = 0, search.max_length_offset = o.output_length;
   if (o.output_length == 0 && o.model.empty()) search.fixed_length = true, search.max_length_factor = 1, search.max_length_offset = 0;
   return search;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ struct BenchTranslateOptions {
   std::vector<std::string> sources;  // raw text
   int64_t vocabulary = 8000;         // pieces of the vocabulary that is trained on the sources when there is no model
   std::vector<int64_t> beams{1, 4};
-  double coverage_penalty = -1, prune_threshold = -1;  // below 0: the model's, or its family's
+  std::function<SearchOptions(SearchOptions)> search = std::identity{};  // the model's or its family's search, changed
   int64_t batch_sentences = 64;
   int64_t output_length = 0;  // every translation has exactly this many tokens; 0: as the model ends (untrained: source length)
   std::vector<std::string> precisions{"auto"};  // auto, bf16, f32, int8; measured one after the other

@@ -107,7 +107,7 @@ void check_model(const Config& c) {
     throw ConfigError(fmt::format("model.width {} is not a multiple of model.heads {}; set model.width to {} or choose other heads",
                                   c.model.width, c.model.heads, (c.model.width / c.model.heads + 1) * c.model.heads));
   }
-  if (c.model.tied_embeddings == "all" && !c.vocab.joint) {
+  if (c.model.tied_embeddings == TiedEmbeddings::all && !c.vocab.joint) {
     throw ConfigError(
         "model.tied-embeddings is all, which needs one vocabulary for both sides; set vocab.joint to true, or "
         "model.tied-embeddings to decoder or none");

@@ -51,11 +51,14 @@ void visit(Visitor& v, VocabConfig& c) {
   v.field("character-coverage", c.training.character_coverage, "share of the characters that get a piece of their own", 0.98, 1.0);
 }
 
+enum class Objective : uint8_t { likelihood, mixed };
+constexpr auto words(Objective) { return std::array{"likelihood", "mixed"}; }
+
 struct TrainConfig {
   std::string output = "run";
   std::string initial_model;             // that a new run starts from; empty: random weights
   bool restart = false;                  // for one start: what cannot be continued is set aside
-  std::string objective = "likelihood";  // likelihood | mixed
+  Objective objective = Objective::likelihood;
   uint64_t seed = 1;
   int64_t batch_tokens = 4000;     // target tokens an update, over all micro-batches
   int64_t micro_batch_tokens = 0;  // target tokens computed at once; 0: chosen to fit
@@ -79,7 +82,7 @@ void visit(Visitor& v, TrainConfig& c) {
   v.field("restart", c.restart,
           "for one start: a run directory with a best model or a record of updates but no usable checkpoint begins anew, and what is there "
           "is kept in before-restart");
-  v.choice("objective", c.objective, {"likelihood", "mixed"},
+  v.choice("objective", c.objective,
            "what is maximised: the likelihood of the references, or a mixture of it with the expected GLEU of sampled translations "
            "(section refine), without label smoothing");
   v.field("seed", c.seed, "seed of initial weights, data order, dropout and vocabulary sample");

@@ -68,16 +68,14 @@ std::vector<Samples> draw(Model& model, const Batch& share, int64_t begin, int64
 
 }  // namespace
 
-std::vector<WeightedSample> weigh_samples(const Samples& samples, std::span<const double> rewards, const std::string& baseline) {
+std::vector<WeightedSample> weigh_samples(const Samples& samples, std::span<const double> rewards, RewardBaseline baseline) {
   CHECK(samples.size() == rewards.size() && samples.size() > 1, "{} samples, {} rewards", samples.size(), rewards.size());
-  if (baseline != "leave-one-out" && baseline != "mean")
-    throw ConfigError("refine.baseline is '" + baseline + "'; choose leave-one-out or mean");
   const auto m = static_cast<double>(samples.size());
   const double sum = std::accumulate(rewards.begin(), rewards.end(), 0.0);
   std::vector<WeightedSample> weighted;
   std::map<std::vector<int32_t>, size_t> places;
   for (size_t k = 0; k < samples.size(); ++k) {
-    const double base = baseline == "mean" ? sum / m : (sum - rewards[k]) / (m - 1);
+    const double base = baseline == RewardBaseline::mean ? sum / m : (sum - rewards[k]) / (m - 1);
     const auto [place, added] = places.try_emplace(samples[k], weighted.size());
     if (added) weighted.push_back({samples[k], 0});
     weighted[place->second].weight += (rewards[k] - base) / m;

@@ -13,17 +13,20 @@
 
 namespace starling {
 
+enum class RewardBaseline : uint8_t { leave_one_out, mean };
+constexpr auto words(RewardBaseline) { return std::array{"leave-one-out", "mean"}; }
+
 struct RefineOptions {
-  int64_t samples = 15;                    // of each source
-  std::string baseline = "leave-one-out";  // leave-one-out | mean
-  double likelihood_weight = 0.017;        // of the reference's log-likelihood beside the expected reward
+  int64_t samples = 15;  // of each source
+  RewardBaseline baseline = RewardBaseline::leave_one_out;
+  double likelihood_weight = 0.017;  // of the reference's log-likelihood beside the expected reward
   double max_length_factor = 2.0;
   int64_t max_length_offset = 10;  // tokens
 };
 template <class Visitor>
 void visit(Visitor& v, RefineOptions& c) {
   v.field("samples", c.samples, "translations sampled of each source in an update", 2, 10000);
-  v.choice("baseline", c.baseline, {"leave-one-out", "mean"},
+  v.choice("baseline", c.baseline,
            "what a sample's reward is compared with: the mean of the source's other samples, or of all its samples");
   v.field("likelihood-weight", c.likelihood_weight, "weight of the reference's log-likelihood beside the expected reward", 0.0, 1e6);
   v.field("max-length-factor", c.max_length_factor, "a sample has at most factor * source tokens + offset tokens", 0.0, 100.0);
@@ -37,8 +40,8 @@ struct WeightedSample {
 };
 
 // From the m samples of one source and their rewards: weight sum of (r_k - b_k) / m over equal samples, b_k the baseline over all m; in
-// order of first appearance, without those whose weight is zero (to rounding). ConfigError for another baseline than RefineOptions names.
-std::vector<WeightedSample> weigh_samples(const Samples& samples, std::span<const double> rewards, const std::string& baseline);
+// order of first appearance, without those whose weight is zero (to rounding).
+std::vector<WeightedSample> weigh_samples(const Samples& samples, std::span<const double> rewards, RewardBaseline baseline);
 
 // What a rank samples for an update, beside its references.
 struct Refinement {

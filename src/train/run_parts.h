@@ -49,7 +49,7 @@ struct RunParts {
   int ranks_here() const { return world.simulated ? comm().size() : world.local_size; }  // that share this host's memory
   int64_t step() const { return replica->steps(); }
   Replicas replicas() const { return replica->strategy().replicas(); }
-  bool mixed() const { return config.train.objective == "mixed"; }
+  bool mixed() const { return config.train.objective == Objective::mixed; }
   int64_t worker_batch_tokens() const { return batch_tokens / replica->strategy().workers(); }
   // Of rank 0, in a new run with train.initial-model; else null.
   const ModelDescription* initial() const { return directory && directory->initial() ? &*directory->initial() : nullptr; }

@@ -62,7 +62,7 @@ class QuantizedDirectory : public testing::Test {
     config_ = model_preset("transformer-tiny");
     config_.encoder_layers = config_.decoder_layers = 2, config_.width = 64, config_.feed_forward = 128, config_.heads = 2;
     config_.dropout = 0;
-    config_.tied_embeddings = "decoder";
+    config_.tied_embeddings = TiedEmbeddings::decoder;
     model_ = make_model(config_, vocabularies_.sizes(), *backend_, 9, false);
     batch_ = random_batch(8, vocabularies_.sizes().target_size, 4, 12);
   }

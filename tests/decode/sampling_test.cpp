@@ -159,7 +159,7 @@ TEST(Sampling, TheOpInvertsTheCumulativeDistribution) {
       while (uniforms.size() < 8) uniforms.push_back(random.uniform());
       logits.from_doubles(values);
       const Tensor drawn({8}, DType::i32, backend->memory());
-      backend->sample(logits, uniforms, drawn);
+      backend->sample(logits, {uniforms, backend->memory()}, drawn);
       std::vector<int32_t> tokens(8);
       drawn.read<int32_t>(tokens);
       EXPECT_EQ(tokens[2], V - 1);

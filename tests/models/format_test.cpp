@@ -58,8 +58,9 @@ TEST(ModelFormat, ThePageHasEveryTensorWithItsShape) {
                            {"gnmt-small", "none", "pre", "normalized", "context", 3}}) {
     ModelConfig config = model_preset(v.preset);
     config.width = kWidth, config.feed_forward = kInner, config.heads = 1, config.encoder_layers = v.encoder_layers;
-    config.decoder_layers = 3, config.tied_embeddings = v.tied, config.norm = v.norm, config.attention = v.attention;
-    config.readout = v.readout;
+    config.decoder_layers = 3, config.tied_embeddings = from_word<TiedEmbeddings>(v.tied), config.norm = from_word<NormPlace>(v.norm),
+    config.attention = from_word<AttentionScore>(v.attention);
+    config.readout = from_word<Readout>(v.readout);
     const int64_t source = v.tied == std::string("all") ? kTarget : kSource;
     const auto backend = make_backend("reference", 1);
     const auto model = make_model(config, {source, kTarget}, *backend, 1, false);

@@ -9,7 +9,7 @@
 namespace starling {
 namespace {
 
-ModelConfig tiny_gnmt(const std::string& attention = "additive", const std::string& query = "current") {
+ModelConfig tiny_gnmt(AttentionScore attention = AttentionScore::additive, AttentionQuery query = AttentionQuery::current) {
   ModelConfig c = model_preset("gnmt-small");
   c.encoder_layers = c.decoder_layers = 3, c.width = 6, c.dropout = 0.1, c.init_bound = 0.5;
   c.attention = attention, c.attention_query = query;
@@ -21,23 +21,23 @@ struct Variant {
   ModelConfig config;
 };
 
-ModelConfig with(ModelConfig c, const std::string& tied, bool tanh_output, double clip) {
-  c.tied_embeddings = tied, c.tanh_output = tanh_output, c.clip = clip;
+ModelConfig with(ModelConfig c, const char* tied, bool tanh_output, double clip) {
+  c.tied_embeddings = from_word<TiedEmbeddings>(tied), c.tanh_output = tanh_output, c.clip = clip;
   return c;
 }
 
 ModelConfig with_readout(ModelConfig c) {
-  c.readout = "context";
+  c.readout = Readout::context;
   return c;
 }
 
 std::vector<Variant> variants() {
   return {{"additive", tiny_gnmt()},
-          {"normalized", with(tiny_gnmt("normalized"), "decoder", true, 0)},
-          {"dot", with(tiny_gnmt("dot"), "all", true, 0)},
-          {"previous_query", tiny_gnmt("additive", "previous")},
+          {"normalized", with(tiny_gnmt(AttentionScore::normalized), "decoder", true, 0)},
+          {"dot", with(tiny_gnmt(AttentionScore::dot), "all", true, 0)},
+          {"previous_query", tiny_gnmt(AttentionScore::additive, AttentionQuery::previous)},
           {"clipped", with(tiny_gnmt(), "none", false, 0.3)},
-          {"context_readout", with_readout(with(tiny_gnmt("dot"), "decoder", false, 0.5))}};
+          {"context_readout", with_readout(with(tiny_gnmt(AttentionScore::dot), "decoder", false, 0.5))}};
 }
 
 class GnmtVariants : public testing::TestWithParam<Variant> {};
@@ -191,18 +191,18 @@ TEST(Gnmt, AReversedLstmIsTheLstmOfReversedSentences) {
   const auto hidden = [&](const PackedTokens& packed, bool reverse) {
     Arena arena(backend->memory());
     Tape tape(store, arena);
-    const TimeOrder order = time_order(packed, 64);
+    const TimeOrder order = time_order(tape, packed, 64);
     const Tensor gates({static_cast<int64_t>(order.packed.size()), 12}, DType::f64, backend->memory());
     std::vector<double> values(static_cast<size_t>(gates.count()));
     for (size_t n = 0; n < order.packed.size(); ++n)
-      for (int c = 0; c < 12 && order.packed[n] >= 0; ++c)
-        values[n * 12 + c] = inputs[packed.tokens[order.packed[n]] * 12 + c];
+      for (int c = 0; c < 12 && order.packed[n] >= 0; ++c) values[n * 12 + c] = inputs[packed.tokens[order.packed[n]] * 12 + c];
     gates.from_doubles(values);
     LstmOptions options;
     options.reverse = reverse;
     const std::vector<double> rows = lstm({&tape, -1, gates}, recurrent, order, options).value.to_doubles();
     std::vector<double> result;
-    for (int32_t row : order.row_of) result.insert(result.end(), rows.begin() + 3 * row, rows.begin() + 3 * row + 3);
+    for (int32_t row : order.row_of.part(0, packed.count()))
+      result.insert(result.end(), rows.begin() + 3 * row, rows.begin() + 3 * row + 3);
     return result;
   };
   const std::vector<double> backward = hidden(sentences, true), forward = hidden(mirrored, false);
@@ -218,12 +218,22 @@ TEST(Gnmt, AReversedLstmIsTheLstmOfReversedSentences) {
 
 TEST(Gnmt, TimeOrderIsAPermutationWithFallingRows) {
   const Batch batch = random_batch(20, 13, 8, 30);
-  const TimeOrder order = time_order(batch.source, 64);
+  const auto backend = make_backend("reference");
+  ParameterStore store(*backend);
+  Arena arena(backend->memory());
+  GradientSum sum(store);
+  Tape tape(store, arena, sum, 1, 1);
+  const TimeOrder order = time_order(tape, batch.source, 64);
   EXPECT_EQ(order.packed.size() % 64, 0u);
   EXPECT_EQ(order.step.back(), batch.source.count());
   for (int64_t t = 1; t < order.steps(); ++t) EXPECT_LE(order.count(t), order.count(t - 1));
   EXPECT_EQ(order.count(0), 20);
   for (int64_t i = 0; i < batch.source.count(); ++i) EXPECT_EQ(order.packed[order.row_of[i]], i);
+  for (int64_t b = 0; b < batch.source.sentences(); ++b)
+    for (int32_t i = batch.source.offsets[b]; i < batch.source.offsets[b + 1]; ++i) {
+      EXPECT_EQ(order.earlier[order.row_of[i]], i == batch.source.offsets[b] ? -1 : order.row_of[i - 1]) << i;
+      EXPECT_EQ(order.later[order.row_of[i]], i + 1 == batch.source.offsets[b + 1] ? -1 : order.row_of[i + 1]) << i;
+    }
 }
 
 TEST(Gnmt, ClippedStatesAreCountedAndBounded) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/dropout.h"
+#include "backend/idle.h"
 #include "tests/models/common.h"
 
 namespace starling {
@@ -9,13 +10,14 @@ namespace {
 
 class Passes : public testing::TestWithParam<std::tuple<const char*, const char*>> {
  protected:
-  Passes() : backend_(make_backend("reference")) {
+  Passes() : backend_(make_backend("reference")), model_(make_model(tiny(2), {13, 13}, *backend_, 7, true)) {}
+  static ModelConfig tiny(int64_t layers) {
     const auto [preset, tied] = GetParam();
     ModelConfig config = model_preset(preset);
     config.width = 8, config.feed_forward = 12, config.heads = 2, config.dropout = 0.2;
-    config.encoder_layers = config.decoder_layers = 2;
-    config.tied_embeddings = tied;
-    model_ = make_model(config, {13, 13}, *backend_, 7, true);
+    config.encoder_layers = config.decoder_layers = layers;
+    config.tied_embeddings = from_word<TiedEmbeddings>(tied);
+    return config;
   }
   std::vector<double> gradient() const { return model_->parameters().gradients().to_doubles(); }
 
@@ -60,6 +62,44 @@ TEST_P(Passes, TwoCanBeAliveAtOnce) {
   }
 }
 
+// A memory that keeps nothing, but counts what it is sent; and a backend that has it.
+class CountingMemory : public Memory {
+ public:
+  bool host() const override { return false; }
+  std::byte* allocate(int64_t) override { return nullptr; }
+  void release(std::byte*, int64_t) override {}
+  void zero(std::byte*, int64_t) override {}
+  void copy(std::byte*, const std::byte*, int64_t) override {}
+  void upload(std::byte*, const std::byte*, int64_t) override { ++uploads; }
+  void download(std::byte*, const std::byte*, int64_t) override { FAIL() << "somebody waits"; }
+  int uploads = 0;
+};
+class CountingBackend : public IdleBackend {
+ public:
+  CountingBackend() : IdleBackend(DType::f32, DType::f32) {}
+  Memory& memory() const override { return memory_; }
+  int uploads() const { return memory_.uploads; }
+
+ private:
+  mutable CountingMemory memory_;
+};
+
+TEST_P(Passes, NumbersArePlacedOnceHoweverDeepTheModel) {
+  const auto uploads = [](int64_t layers) {
+    CountingBackend backend;
+    const auto model = make_model(tiny(layers), {13, 13}, backend, 7, true);
+    GradientSum sum(model->parameters());
+    Arena arena(backend.memory());
+    Tape tape(model->parameters(), arena, sum, 11, 5);
+    const int before = backend.uploads();
+    model->loss(tape, random_batch(4, 13, 2), 0.1);  // which is gone before the backward pass
+    tape.backward();
+    return backend.uploads() - before;
+  };
+  EXPECT_GT(uploads(2), 8);
+  EXPECT_EQ(uploads(2), uploads(5));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Passes, testing::Combine(testing::Values("transformer-tiny", "gnmt-small"), testing::Values("all", "none")));
 
 TEST(DropoutSites, MasksDependOnTheNameAlone) {
@@ -69,14 +109,13 @@ TEST(DropoutSites, MasksDependOnTheNameAlone) {
   store.allocate(1, true);
   GradientSum sum(store);
   Arena arena(backend->memory());
-  RowKeys rows;
   Tape whole(store, arena, sum, 3, 4), part(store, arena, sum, 3, 4), next(store, arena, sum, 3, 5);
   const DropoutSite first("encoder.0.residual"), second("encoder.1.residual");
-  const Dropout a = whole.dropout(0.1, first, &rows), b = whole.dropout(0.1, second, &rows);
+  const Dropout a = whole.dropout(0.1, first, {}), b = whole.dropout(0.1, second, {});
   EXPECT_NE(a.key, b.key);
-  EXPECT_EQ(part.dropout(0.1, second, &rows).key, b.key) << "of a pass that has only the later part of the model";
-  EXPECT_NE(next.dropout(0.1, second, &rows).key, b.key) << "of another update";
-  EXPECT_THROW(whole.dropout(0.1, first, &rows), Error) << "two uses would drop the same elements";
+  EXPECT_EQ(part.dropout(0.1, second, {}).key, b.key) << "of a pass that has only the later part of the model";
+  EXPECT_NE(next.dropout(0.1, second, {}).key, b.key) << "of another update";
+  EXPECT_THROW(whole.dropout(0.1, first, {}), Error) << "two uses would drop the same elements";
   // FNV-1a of the name, as published; then SplitMix64's finaliser of seed, update and site.
   EXPECT_EQ(DropoutSite("foobar").key, 0x85944171f73967e8u);
   EXPECT_EQ(b.key, dropout_key(3, 4, second.key));

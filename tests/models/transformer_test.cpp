@@ -11,7 +11,8 @@ namespace {
 ModelConfig tiny(const std::string& norm, const std::string& tied) {
   ModelConfig c = model_preset("transformer-tiny");
   c.encoder_layers = c.decoder_layers = 2, c.width = 8, c.feed_forward = 16, c.heads = 2;
-  c.norm = norm, c.tied_embeddings = tied, c.dropout = 0.1, c.attention_dropout = 0.1, c.feed_forward_dropout = 0.1;
+  c.norm = from_word<NormPlace>(norm), c.tied_embeddings = from_word<TiedEmbeddings>(tied), c.dropout = 0.1, c.attention_dropout = 0.1,
+  c.feed_forward_dropout = 0.1;
   return c;
 }
 

@@ -52,7 +52,7 @@ void attention_case(CaseContext& c, int64_t heads, int64_t width, bool self, boo
   const Sentences s =
       self ? sentences({{1, 1}, {5, 5}, {17, 17}, {33, 33}, {2, 2}}) : sentences({{1, 3}, {5, 1}, {17, 40}, {33, 16}, {2, 7}});
   const int64_t D = heads * width, Nq = 64, Nk = self ? 64 : 80;
-  const AttentionLayout layout{s.query, s.key, heads, causal};
+  const AttentionLayout layout{c.place(s.query), c.place(s.key), heads, causal};
   const Tensor q = c.activations({Nq, self ? 3 * D : D}, 0.7), kv = self ? q : c.activations({Nk, 2 * D}, 0.7);
   const Backend::AttentionInput in{q, kv, 0, self ? D : 0, self ? 2 * D : D};
   const Tensor y = c.empty({Nq, D}), lse = c.empty_parameters({Nq, heads}), dy = c.activations({Nq, D});
@@ -94,7 +94,7 @@ void lstm_narrow_case(CaseContext& c, int64_t R, int64_t H) {
 void global_attention_case(CaseContext& c, int64_t A, int64_t D, bool additive, Write write) {
   const Sentences s = sentences({{1, 3}, {5, 1}, {0, 4}, {17, 40}, {33, 17}, {3, 0}, {2, 7}});
   const int64_t Nq = 64, Nk = 80;
-  const AttentionLayout layout{s.query, s.key};
+  const AttentionLayout layout{c.place(s.query), c.place(s.key)};
   int64_t pairs = 0;
   for (size_t b = 0; b + 1 < s.key.size(); ++b) pairs += (s.query[b + 1] - s.query[b]) * (s.key[b + 1] - s.key[b]);
   const Tensor v = additive ? c.parameters({A}, 2 / std::sqrt(static_cast<double>(A))) : Tensor();
@@ -154,8 +154,9 @@ std::vector<OpCase> op_cases() {
   for (double p : {0.0, 0.3})
     for (int64_t D : {16, 150, 256})
       add(with(p > 0 ? "embed_dropout" : "embed", {D}), [=](CaseContext& c) {
-        std::vector<int32_t> tokens = c.integers(60, 11), positions = c.integers(64, 40);
-        tokens.resize(64, -1);
+        std::vector<int32_t> some = c.integers(60, 11);
+        some.resize(64, -1);
+        const Ints tokens = c.place(some), positions = c.place(c.integers(64, 40));
         const Tensor table = c.parameters({11, D}), y = c.empty({64, D}), dy = c.activations({64, D}), dtable = c.parameters({11, D});
         const Dropout d = p > 0 ? dropout(c, p, 64) : Dropout{};
         c.backend.embed(tokens, positions, table, 1.5, d, y);
@@ -166,7 +167,7 @@ std::vector<OpCase> op_cases() {
     std::vector<int32_t> tokens = c.integers(60, 11);
     tokens.resize(64, -1);
     const Tensor table = c.parameters({11, 150}), y = c.empty({64, 150});
-    c.backend.embed(tokens, {}, table, 1.5, dropout(c, 0.3, 64), y);
+    c.backend.embed(c.place(tokens), {}, table, 1.5, dropout(c, 0.3, 64), y);
     c.output(y);
   });
   for (Write write : {Write::overwrite, Write::accumulate})
@@ -202,8 +203,9 @@ std::vector<OpCase> op_cases() {
     for (int64_t D : {3, 37, 300}) {
       const std::string suffix = write == Write::accumulate ? "_accumulate" : "";
       add(with("gather_rows", {D}) + suffix, [=](CaseContext& c) {
-        std::vector<int32_t> index = c.integers(70, 50);
-        index[3] = index[69] = -1;
+        std::vector<int32_t> some = c.integers(70, 50);
+        some[3] = some[69] = -1;
+        const Ints index = c.place(some);
         const Tensor x = c.activations({50, D}), y = c.activations({72, D}), wide = c.parameters({50, D}), out = c.parameters({70, D});
         c.backend.gather_rows(x, index, y, write);
         c.backend.gather_rows(wide, index, out, write);
@@ -248,7 +250,7 @@ std::vector<OpCase> op_cases() {
     add(with("attend_cached", {heads, width}), [=](CaseContext& c) {
       const int64_t D = heads * width;
       const Tensor q = c.activations({3, 3 * D}, 0.7), kv = c.activations({50, 2 * D}, 0.7), y = c.empty({3, D});
-      const std::vector<int32_t> index = c.integers(1 + 18 + 40, 50), offsets{0, 1, 19, 59};
+      const Ints index = c.place(c.integers(1 + 18 + 40, 50)), offsets = c.place<int32_t>({0, 1, 19, 59});
       const Tensor weights({static_cast<int64_t>(index.size())}, DType::f32, c.backend.memory());
       weights.from_doubles(std::vector<double>(index.size(), 7));
       c.backend.attend_cached(q, D, kv, 0, D, index, offsets, heads, y, weights);
@@ -256,17 +258,19 @@ std::vector<OpCase> op_cases() {
     });
   for (int64_t V : {7, 64, 1003})
     add(with("smoothed_loss", {V}), [=](CaseContext& c) {
-      std::vector<int32_t> targets = c.integers(6, V);
-      targets[2] = -1;
+      std::vector<int32_t> some = c.integers(6, V);
+      some[2] = -1;
+      const Ints targets = c.place(some);
       const Tensor logits = c.parameters({6, V}, 3), row_loss = c.empty_parameters({6, 3}), dlogits = c.empty({6, V});
       c.backend.smoothed_loss(logits, {targets, 0.1}, row_loss, dlogits);
       c.output(row_loss), c.output(dlogits);
     });
   for (int64_t V : {7, 64, 1003})
     add(with("smoothed_loss_bounded", {V}), [=](CaseContext& c) {
-      std::vector<int32_t> targets = c.integers(6, V);
-      targets[2] = -1;
-      const std::vector<float> weights{0.5f, -1.25f, 3.0f, 0.0f, 2.0f, 1.0f};
+      std::vector<int32_t> some = c.integers(6, V);
+      some[2] = -1;
+      const Ints targets = c.place(some);
+      const Placed<float> weights = c.place<float>({0.5f, -1.25f, 3.0f, 0.0f, 2.0f, 1.0f});
       const Tensor logits = c.parameters({6, V}, 3), row_loss = c.empty_parameters({6, 3}), dlogits = c.empty({6, V});
       c.backend.smoothed_loss(logits, {targets, 0.1, 2.5, weights}, row_loss, dlogits);
       c.output(row_loss), c.output(dlogits);
@@ -285,7 +289,7 @@ std::vector<OpCase> op_cases() {
     add(with("sample", {V}), [=](CaseContext& c) {
       const Tensor logits = c.parameters({6, V}, 3);
       const Tensor tokens({6}, DType::i32, c.backend.memory());
-      c.backend.sample(logits, std::vector<double>{0, 0.111, 0.35, 0.5, 0.87, 0.9999}, tokens);
+      c.backend.sample(logits, c.place<double>({0, 0.111, 0.35, 0.5, 0.87, 0.9999}), tokens);
       c.output(tokens);
     });
   for (bool decoupled : {false, true})

@@ -25,10 +25,15 @@ class CaseContext {
     for (auto& x : v) x = static_cast<int32_t>(random_.below(below));
     return v;
   }
-  const RowKeys* keys(int64_t rows) {
-    keys_ = std::make_unique<RowKeys>();
-    for (int64_t n = 0; n < rows; ++n) keys_->sentence.push_back(100 + n / 5), keys_->position.push_back(n % 5);
-    return keys_.get();
+  // Numbers where the backend's ops read them.
+  template <class T>
+  Placed<T> place(std::vector<T> numbers) {
+    return {std::move(numbers), backend.memory()};
+  }
+  RowKeys keys(int64_t rows) {
+    std::vector<uint32_t> sentence, position;
+    for (int64_t n = 0; n < rows; ++n) sentence.push_back(100 + n / 5), position.push_back(n % 5);
+    return {place(sentence), place(position)};
   }
   void output(const Tensor& t) { outputs.push_back(t.to_doubles()); }
 
@@ -44,7 +49,6 @@ class CaseContext {
     return t;
   }
   Random random_;
-  std::unique_ptr<RowKeys> keys_;
 };
 
 struct OpCase {

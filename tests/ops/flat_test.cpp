@@ -174,12 +174,12 @@ TEST_P(Flat, RowsOnTheWire) {
   const auto flat = make_host_flat_ops(2);
   const Tensor x({4, 2}, GetParam()), wire({3, 4}, GetParam());
   x.from_doubles(Values{1, 2, 3, 4, 5, 6, 7, 8});
-  const std::vector<int32_t> rows{3, 0, 2}, numbers{30, 10, 20};
+  const Ints rows(std::vector<int32_t>{3, 0, 2}), numbers(std::vector<int32_t>{30, 10, 20});
   flat->pack_rows(x, rows, numbers, 2, wire);
   EXPECT_EQ(wire.to_doubles(), (Values{30, 0, 7, 8, 10, 0, 1, 2, 20, 0, 5, 6}));
   flat->pack_rows(x.rows(0, 3), {}, numbers, 2, wire);
   EXPECT_EQ(wire.to_doubles(), (Values{30, 0, 1, 2, 10, 0, 3, 4, 20, 0, 5, 6}));
-  const std::vector<int32_t> places{1, 2, 1};
+  const Ints places(std::vector<int32_t>{1, 2, 1});
   flat->pack_rows({}, {}, rows, 2, wire);
   flat->add_to_rows(x.rows(1, 4), places, 2, wire);
   EXPECT_EQ(wire.to_doubles(), (Values{3, 0, 0, 0, 0, 0, 10, 12, 2, 0, 5, 6}));

@@ -96,13 +96,12 @@ class Harness {
   Arena arena_{backend_->memory()};
 };
 
-RowKeys keys(int64_t n) {
-  RowKeys k;
-  for (int64_t i = 0; i < n; ++i) k.sentence.push_back(static_cast<uint32_t>(i / 3)), k.position.push_back(static_cast<uint32_t>(i % 3));
-  return k;
+RowKeys keys(Tape& t) {
+  std::vector<uint32_t> sentence, position;
+  for (uint32_t i = 0; i < 16; ++i) sentence.push_back(i / 3), position.push_back(i % 3);
+  return {t.place(sentence), t.place(position)};
 }
 
-const RowKeys kKeys = keys(16);
 const std::vector<int32_t> kQueries{0, 3, 4, 9}, kKeysOffsets{0, 2, 7, 8};
 const std::vector<int32_t> kTokens{4, 0, 4, 2, 1, 4}, kPositions{0, 1, 2, 0, 1, 2};
 
@@ -115,7 +114,7 @@ std::vector<GradientCase> gradient_cases() {
                        {{5, 4}},
                        {{4, 3}, {3}},
                        [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {
-                         return linear(x[0], w[0], &w[1], a, t.dropout(p, DropoutSite("here"), &kKeys));
+                         return linear(x[0], w[0], &w[1], a, t.dropout(p, DropoutSite("here"), keys(t)));
                        }});
     }
   cases.push_back({"linear_used_twice", {{5, 4}}, {{4, 4}}, [](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) {
@@ -124,7 +123,7 @@ std::vector<GradientCase> gradient_cases() {
   for (double p : {0.0, 0.4})
     cases.push_back(
         {p > 0 ? "embedding_dropout" : "embedding", {}, {{5, 4}}, [=](Tape& t, const std::vector<Var>&, std::deque<Parameter>& w) {
-           return embedding(t, kTokens, kPositions, w[0], 1.7, t.dropout(p, DropoutSite("here"), &kKeys));
+           return embedding(t, t.place(kTokens), t.place(kPositions), w[0], 1.7, t.dropout(p, DropoutSite("here"), keys(t)));
          }});
   cases.push_back({"layer_norm", {{5, 6}}, {{6}, {6}}, [](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) {
                      return layer_norm(x[0], w[0], w[1]);
@@ -132,54 +131,55 @@ std::vector<GradientCase> gradient_cases() {
   for (double p : {0.0, 0.4})
     cases.push_back(
         {p > 0 ? "residual_dropout" : "residual", {{5, 6}, {5, 6}}, {}, [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) {
-           return residual(x[0], x[1], t.dropout(p, DropoutSite("here"), &kKeys));
+           return residual(x[0], x[1], t.dropout(p, DropoutSite("here"), keys(t)));
          }});
   cases.push_back({"residual_of_a_norm", {{5, 6}}, {{6}, {6}}, [](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {
-                     return residual(x[0], layer_norm(x[0], w[0], w[1]), t.dropout(0.2, DropoutSite("here"), &kKeys));
+                     return residual(x[0], layer_norm(x[0], w[0], w[1]), t.dropout(0.2, DropoutSite("here"), keys(t)));
                    }});
-  static const AttentionLayout causal{kQueries, kQueries, 2, true}, cross{kQueries, kKeysOffsets, 2, false};
+  const auto causal = [](Tape& t) { return AttentionLayout{t.place(kQueries), t.place(kQueries), 2, true}; };
+  const auto across = [](Tape& t, int64_t heads) { return AttentionLayout{t.place(kQueries), t.place(kKeysOffsets), heads, false}; };
   for (double p : {0.0, 0.3}) {
-    cases.push_back(
-        {p > 0 ? "self_attention_dropout" : "self_attention",
-         {{9, 12}},
-         {},
-         [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) { return self_attention(x[0], causal, t.dropout(p, DropoutSite("here"), &kKeys)); }});
+    cases.push_back({p > 0 ? "self_attention_dropout" : "self_attention",
+                     {{9, 12}},
+                     {},
+                     [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) {
+                       return self_attention(x[0], causal(t), t.dropout(p, DropoutSite("here"), keys(t)));
+                     }});
     cases.push_back({p > 0 ? "cross_attention_dropout" : "cross_attention",
                      {{9, 4}, {8, 8}},
                      {},
                      [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) {
-                       return cross_attention(x[0], x[1], cross, t.dropout(p, DropoutSite("here"), &kKeys));
+                       return cross_attention(x[0], x[1], across(t, 2), t.dropout(p, DropoutSite("here"), keys(t)));
                      }});
   }
   // Sentences of 2, 5 and 1 tokens and an idle row; a linear layer before the LSTM, which overwrites its input.
-  static const TimeOrder order = [] {
-    PackedTokens sentences;
-    for (int n : {2, 5, 1}) sentences.append(kTokens.data(), kTokens.data() + n);
-    return time_order(sentences, 9);
-  }();
+  PackedTokens sentences;
+  for (int n : {2, 5, 1}) sentences.append(kTokens.data(), kTokens.data() + n);
   for (LstmOptions o : {LstmOptions{}, {true}, {false, false}, {false, true, 0.4}, {true, false, 0.3}})
     cases.push_back(
         {std::string("lstm") + (o.reverse ? "_reverse" : "") + (o.tanh_output ? "" : "_linear") + (o.bound > 0 ? "_bounded" : ""),
          {{9, 4}},
          {{4, 12}, {12}, {3, 12}},
-         [=](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) { return lstm(linear(x[0], w[0], &w[1]), w[2], order, o); }});
+         [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {
+           return lstm(linear(x[0], w[0], &w[1]), w[2], time_order(t, sentences, 9), o);
+         }});
   cases.push_back({"clamp", {{5, 6}}, {}, [](Tape&, const std::vector<Var>& x, std::deque<Parameter>&) { return clamp(x[0], 0.7); }});
   cases.push_back({"concat_of_shared_input", {{5, 6}, {5, 2}}, {}, [](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) {
-                     return concat(concat(x[0], x[1]), dropout(x[0], t.dropout(0.3, DropoutSite("here"), &kKeys)));
+                     return concat(concat(x[0], x[1]), dropout(x[0], t.dropout(0.3, DropoutSite("here"), keys(t))));
                    }});
   static const std::vector<int32_t> index{3, -1, 0, 4}, inverse{2, -1, -1, 0, 3};
-  cases.push_back({"gather_rows", {{5, 3}}, {}, [](Tape&, const std::vector<Var>& x, std::deque<Parameter>&) {
-                     return concat(gather_rows(x[0], index, inverse), gather_rows(x[0], index, inverse));
+  cases.push_back({"gather_rows", {{5, 3}}, {}, [](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) {
+                     const Ints to = t.place(index), from = t.place(inverse);
+                     return concat(gather_rows(x[0], to, from), gather_rows(x[0], to, from));
                    }});
-  static const AttentionLayout one_head{kQueries, kKeysOffsets, 1, false};
   for (int form : {0, 1, 2})
     cases.push_back({form == 0   ? "global_attention_dot"
                      : form == 1 ? "global_attention_additive"
                                  : "global_attention_normalized",
                      {{9, 4}, {8, 4}, {8, 5}},
                      {{4}, {1}},
-                     [=](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) {
-                       return global_attention(x[0], x[1], x[2], form > 0 ? &w[0] : nullptr, form > 1 ? &w[1] : nullptr, one_head);
+                     [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {
+                       return global_attention(x[0], x[1], x[2], form > 0 ? &w[0] : nullptr, form > 1 ? &w[1] : nullptr, across(t, 1));
                      }});
   return cases;
 }

@@ -63,14 +63,14 @@ TEST(DropoutKey, IsSplitMix64) {
 
 // Bit c of the words is set where column c is kept: where its 16 bits are not below a quarter of 65536.
 TEST(DropoutMask, OfARowOnEveryBackend) {
-  const RowKeys rows{{0x13198a2e, 1000000}, {7, 0}};
+  const RowKeys rows{std::vector<uint32_t>{0x13198a2e, 1000000}, std::vector<uint32_t>{7, 0}};
   const uint32_t kept[2][5] = {{0xfefafbff, 0xfbdfdbff, 0xf1faf5f9, 0xb75fffef, 0xeec8fbdd},
                                {0x7fbb727f, 0xf1dfffef, 0xd335dfff, 0xcf83ded3, 0xf7e56e7f}};
   for (const BackendCase& b : kBackends) {
     const auto backend = make(b);
     const Tensor x({2, 160}, backend->parameter()), y({2, 160}, backend->parameter());
     x.from_doubles(Values(320, 3.0));
-    backend->add_dropout(Tensor(), x, {0.25, 0x299f31d0a4093822, &rows}, y);
+    backend->add_dropout(Tensor(), x, {0.25, 0x299f31d0a4093822, rows}, y);
     const Values out = y.to_doubles();
     for (size_t i = 0; i < out.size(); ++i) {
       const bool keep = kept[i / 160][i % 160 / 32] >> (i % 32) & 1;

@@ -27,9 +27,7 @@ class Queued : public testing::Test {
 
 TEST_F(Queued, OpsRunInOrderWithTheArgumentsOfTheCall) {
   const Tensor x = tensor({2, 1}, {3, 5}), y = tensor({3, 1}, {0, 0, 0});
-  std::vector<int32_t> index{1, 0, -1};
-  backend_.gather_rows(x, index, y, Write::overwrite);
-  index = {0, 0, 0};  // has been placed
+  backend_.gather_rows(x, {std::vector<int32_t>{1, 0, -1}, backend_.memory()}, y, Write::overwrite);
   backend_.add(y, y);
   x.zero();
   EXPECT_THAT(y.to_doubles(), ElementsAre(10, 6, 0));
@@ -43,6 +41,16 @@ TEST_F(Queued, TheHostIsRefusedItsElementsAndTheBackendTheHosts) {
   EXPECT_THAT([&] { other.add(x, x); }, ThrowsMessage<Error>(HasSubstr("does not lie in its backend's memory")));
   backend_.sibling()->add(x, x);
   EXPECT_THAT(x.to_doubles(), ElementsAre(2));
+}
+
+TEST_F(Queued, OpsReadThePlacedNumbersAndNotTheHosts) {
+  const Tensor x = tensor({2, 1}, {3, 5}), y = tensor({2, 1}, {0, 0});
+  const std::vector<int32_t> numbers{1, 0, 1};
+  EXPECT_THAT([&] { backend_.gather_rows(x, numbers, y, Write::overwrite); }, ThrowsMessage<Error>(HasSubstr("nobody has placed")));
+  const Ints index = Ints(numbers, backend_.memory()).part(1, 2);
+  index.there().from_doubles(std::vector<double>{1, 0});  // the host's are 0 and 1
+  backend_.gather_rows(x, index, y, Write::overwrite);
+  EXPECT_THAT(y.to_doubles(), ElementsAre(5, 3));
 }
 
 TEST_F(Queued, WhatAnOpThrowsComesOutWhenSomebodyWaitsAndNothingRunsBehindIt) {

@@ -16,50 +16,6 @@ std::shared_ptr<std::shared_ptr<Packed>> form_of(const Packed& w) {
   return queued->form;
 }
 
-template <class T>
-std::vector<T> placed(std::span<const T> x) {
-  return {x.begin(), x.end()};
-}
-
-// With the keys of rows as they are now.
-class PlacedDropout {
- public:
-  explicit PlacedDropout(const Dropout& d) : dropout_(d) {
-    if (d.rows) keys_ = std::make_shared<RowKeys>(*d.rows), dropout_.rows = keys_.get();
-  }
-  operator const Dropout&() const { return dropout_; }  // NOLINT(google-explicit-constructor)
-
- private:
-  std::shared_ptr<RowKeys> keys_;
-  Dropout dropout_;
-};
-
-class PlacedLayout {
- public:
-  explicit PlacedLayout(const AttentionLayout& l) : query_(placed(l.query)), key_(placed(l.key)), heads_(l.heads), causal_(l.causal) {}
-  operator AttentionLayout() const { return {query_, key_, heads_, causal_}; }  // NOLINT(google-explicit-constructor)
-
- private:
-  std::vector<int32_t> query_, key_;
-  int64_t heads_;
-  bool causal_;
-};
-
-class PlacedRows {
- public:
-  explicit PlacedRows(const LossRows& r) : rows_(r), targets_(placed(r.targets)), weights_(placed(r.weights)) {}
-  operator LossRows() const {  // NOLINT(google-explicit-constructor)
-    LossRows rows = rows_;
-    rows.targets = targets_, rows.weights = weights_;
-    return rows;
-  }
-
- private:
-  LossRows rows_;
-  std::vector<int32_t> targets_;
-  std::vector<float> weights_;
-};
-
 }  // namespace
 
 Tensor QueuedDevice::inner(const Tensor& x) const {
@@ -67,6 +23,11 @@ Tensor QueuedDevice::inner(const Tensor& x) const {
   CHECK(&x.memory() == &memory, "an op gets a tensor {} that does not lie in its backend's memory", x.shape().text());
   static const auto kHost = std::make_shared<Storage>(0);
   return Tensor(kHost, x.raw(), x.shape(), x.dtype());
+}
+
+Dropout QueuedDevice::inner(Dropout d) const {
+  if (d.active()) d.rows = {inner(d.rows.sentence), inner(d.rows.position)};
+  return d;
 }
 
 QueuedBackend::QueuedBackend(std::unique_ptr<Backend> inner, std::shared_ptr<QueuedDevice> device)
@@ -102,16 +63,14 @@ void QueuedBackend::column_sums(const Tensor& dy, const Tensor& db, Write write)
   later([this, dy = inner(dy), db = inner(db), write] { inner_->column_sums(dy, db, write); });
 }
 
-void QueuedBackend::embed(std::span<const int32_t> tokens, std::span<const int32_t> positions, const Tensor& table, double scale,
-                          const Dropout& d, const Tensor& y) {
-  later([this, tokens = placed(tokens), positions = placed(positions), table = inner(table), scale, d = PlacedDropout(d), y = inner(y)] {
+void QueuedBackend::embed(const Ints& tokens, const Ints& positions, const Tensor& table, double scale, const Dropout& d, const Tensor& y) {
+  later([this, tokens = inner(tokens), positions = inner(positions), table = inner(table), scale, d = inner(d), y = inner(y)] {
     inner_->embed(tokens, positions, table, scale, d, y);
   });
 }
 
-void QueuedBackend::embed_backward(std::span<const int32_t> tokens, double scale, const Dropout& d, const Tensor& dy,
-                                   const Tensor& dtable) {
-  later([this, tokens = placed(tokens), scale, d = PlacedDropout(d), dy = inner(dy), dtable = inner(dtable)] {
+void QueuedBackend::embed_backward(const Ints& tokens, double scale, const Dropout& d, const Tensor& dy, const Tensor& dtable) {
+  later([this, tokens = inner(tokens), scale, d = inner(d), dy = inner(dy), dtable = inner(dtable)] {
     inner_->embed_backward(tokens, scale, d, dy, dtable);
   });
 }
@@ -130,11 +89,11 @@ void QueuedBackend::layer_norm_backward(const Tensor& dy, const Tensor& x, const
 }
 
 void QueuedBackend::add_dropout(const Tensor& x, const Tensor& s, const Dropout& d, const Tensor& y) {
-  later([this, x = inner(x), s = inner(s), d = PlacedDropout(d), y = inner(y)] { inner_->add_dropout(x, s, d, y); });
+  later([this, x = inner(x), s = inner(s), d = inner(d), y = inner(y)] { inner_->add_dropout(x, s, d, y); });
 }
 
 void QueuedBackend::dropout_backward(const Tensor& dy, const Dropout& d, const Tensor& ds, Write write) {
-  later([this, dy = inner(dy), d = PlacedDropout(d), ds = inner(ds), write] { inner_->dropout_backward(dy, d, ds, write); });
+  later([this, dy = inner(dy), d = inner(d), ds = inner(ds), write] { inner_->dropout_backward(dy, d, ds, write); });
 }
 
 void QueuedBackend::relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) {
@@ -145,8 +104,8 @@ void QueuedBackend::add(const Tensor& x, const Tensor& y) {
   later([this, x = inner(x), y = inner(y)] { inner_->add(x, y); });
 }
 
-void QueuedBackend::gather_rows(const Tensor& x, std::span<const int32_t> index, const Tensor& y, Write write) {
-  later([this, x = inner(x), index = placed(index), y = inner(y), write] { inner_->gather_rows(x, index, y, write); });
+void QueuedBackend::gather_rows(const Tensor& x, const Ints& index, const Tensor& y, Write write) {
+  later([this, x = inner(x), index = inner(index), y = inner(y), write] { inner_->gather_rows(x, index, y, write); });
 }
 
 void QueuedBackend::copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write write) {
@@ -178,50 +137,46 @@ void QueuedBackend::lstm_step_backward(const LstmStepBackward& s) {
 void QueuedBackend::attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y,
                               const Tensor& lse) {
   const AttentionInput own{inner(in.q), inner(in.kv), in.q_column, in.k_column, in.v_column};
-  later([this, own, layout = PlacedLayout(layout), d = PlacedDropout(d), y = inner(y), lse = inner(lse)] {
-    inner_->attention(own, layout, d, y, lse);
-  });
+  later([this, own, layout = inner(layout), d = inner(d), y = inner(y), lse = inner(lse)] { inner_->attention(own, layout, d, y, lse); });
 }
 
 void QueuedBackend::attention_backward(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& lse,
                                        const Tensor& dy, const Tensor& dq, const Tensor& dkv) {
   const AttentionInput own{inner(in.q), inner(in.kv), in.q_column, in.k_column, in.v_column};
-  later([this, own, layout = PlacedLayout(layout), d = PlacedDropout(d), lse = inner(lse), dy = inner(dy), dq = inner(dq),
-         dkv = inner(dkv)] { inner_->attention_backward(own, layout, d, lse, dy, dq, dkv); });
+  later([this, own, layout = inner(layout), d = inner(d), lse = inner(lse), dy = inner(dy), dq = inner(dq), dkv = inner(dkv)] {
+    inner_->attention_backward(own, layout, d, lse, dy, dq, dkv);
+  });
 }
 
 void QueuedBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
-                                  std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
-                                  const Tensor& weights) {
-  later([this, q = inner(q), q_column, kv = inner(kv), k_column, v_column, index = placed(index), offsets = placed(offsets), heads,
+                                  const Ints& index, const Ints& offsets, int64_t heads, const Tensor& y, const Tensor& weights) {
+  later([this, q = inner(q), q_column, kv = inner(kv), k_column, v_column, index = inner(index), offsets = inner(offsets), heads,
          y = inner(y),
          weights = inner(weights)] { inner_->attend_cached(q, q_column, kv, k_column, v_column, index, offsets, heads, y, weights); });
 }
 
 void QueuedBackend::global_attention(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& y, const Tensor& weights) {
   const GlobalAttention own{inner(in.q), inner(in.k), inner(in.v), inner(in.memory)};
-  later([this, own, layout = PlacedLayout(layout), y = inner(y), weights = inner(weights)] {
-    inner_->global_attention(own, layout, y, weights);
-  });
+  later([this, own, layout = inner(layout), y = inner(y), weights = inner(weights)] { inner_->global_attention(own, layout, y, weights); });
 }
 
 void QueuedBackend::global_attention_backward(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& weights,
                                               const Tensor& dy, const Tensor& dq, const Tensor& dk, const Tensor& dmemory,
                                               Write dmemory_write, const Tensor& dv, Write dv_write) {
   const GlobalAttention own{inner(in.q), inner(in.k), inner(in.v), inner(in.memory)};
-  later([this, own, layout = PlacedLayout(layout), weights = inner(weights), dy = inner(dy), dq = inner(dq), dk = inner(dk),
+  later([this, own, layout = inner(layout), weights = inner(weights), dy = inner(dy), dq = inner(dq), dk = inner(dk),
          dmemory = inner(dmemory), dmemory_write, dv = inner(dv),
          dv_write] { inner_->global_attention_backward(own, layout, weights, dy, dq, dk, dmemory, dmemory_write, dv, dv_write); });
 }
 
 void QueuedBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) {
-  later([this, logits = inner(logits), rows = PlacedRows(rows), row_loss = inner(row_loss), dlogits = inner(dlogits)] {
+  later([this, logits = inner(logits), rows = inner(rows), row_loss = inner(row_loss), dlogits = inner(dlogits)] {
     inner_->smoothed_loss(logits, rows, row_loss, dlogits);
   });
 }
 
 void QueuedBackend::loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) {
-  later([this, row_loss = inner(row_loss), rows = PlacedRows(rows), sums = inner(sums)] { inner_->loss_sums(row_loss, rows, sums); });
+  later([this, row_loss = inner(row_loss), rows = inner(rows), sums = inner(sums)] { inner_->loss_sums(row_loss, rows, sums); });
 }
 
 void QueuedBackend::log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) {
@@ -230,8 +185,8 @@ void QueuedBackend::log_softmax_top_k(const Tensor& logits, int64_t k, const Ten
   });
 }
 
-void QueuedBackend::sample(const Tensor& logits, std::span<const double> uniform, const Tensor& tokens) {
-  later([this, logits = inner(logits), uniform = placed(uniform), tokens = inner(tokens)] { inner_->sample(logits, uniform, tokens); });
+void QueuedBackend::sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) {
+  later([this, logits = inner(logits), uniform = inner(uniform), tokens = inner(tokens)] { inner_->sample(logits, uniform, tokens); });
 }
 
 void QueuedBackend::sum_of_squares(const Tensor& x, const Tensor& sum) {

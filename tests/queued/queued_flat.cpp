@@ -49,21 +49,23 @@ class QueuedFlatOps : public FlatOps {
     later([this, x = inner(x), residual = inner(residual), decay, velocity = inner(velocity), momentum, y = inner(y), first,
            bad = inner(bad)] { inner_.collect(x, residual, decay, velocity, momentum, y, first, bad); });
   }
-  void pack_rows(const Tensor& x, std::span<const int32_t> row, std::span<const int32_t> number, int64_t front, const Tensor& y) override {
-    later([this, x = inner(x), row = std::vector(row.begin(), row.end()), number = std::vector(number.begin(), number.end()), front,
-           y = inner(y)] { inner_.pack_rows(x, row, number, front, y); });
-  }
-  void add_to_rows(const Tensor& x, std::span<const int32_t> place, int64_t front, const Tensor& y) override {
-    later([this, x = inner(x), place = std::vector(place.begin(), place.end()), front, y = inner(y)] {
-      inner_.add_to_rows(x, place, front, y);
+  void pack_rows(const Tensor& x, const Ints& row, const Ints& number, int64_t front, const Tensor& y) override {
+    later([this, x = inner(x), row = inner(row), number = inner(number), front, y = inner(y)] {
+      inner_.pack_rows(x, row, number, front, y);
     });
+  }
+  void add_to_rows(const Tensor& x, const Ints& place, int64_t front, const Tensor& y) override {
+    later([this, x = inner(x), place = inner(place), front, y = inner(y)] { inner_.add_to_rows(x, place, front, y); });
   }
   void add_rows(const Tensor& y, int64_t front, const Tensor& x) override {
     later([this, y = inner(y), front, x = inner(x)] { inner_.add_rows(y, front, x); });
   }
 
  private:
-  Tensor inner(const Tensor& x) const { return device_.inner(x); }
+  template <class T>
+  T inner(const T& x) const {
+    return device_.inner(x);
+  }
   void later(std::function<void()> body) { device_.queue.push(std::move(body)); }
 
   FlatOps& inner_;

@@ -52,7 +52,7 @@ inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
   auto backend = make_backend(run.backend, 1);
   ModelConfig config = model_preset("transformer-tiny");
   config.width = 16, config.feed_forward = 32, config.heads = 2, config.encoder_layers = 1, config.decoder_layers = 1;
-  config.dropout = 0.1, config.attention_dropout = 0.1, config.feed_forward_dropout = 0.1, config.tied_embeddings = "all";
+  config.dropout = 0.1, config.attention_dropout = 0.1, config.feed_forward_dropout = 0.1, config.tied_embeddings = TiedEmbeddings::all;
   const bool idle = !world.computes;
   if (idle) backend = std::make_unique<IdleBackend>(backend->activation(), backend->parameter());
   const auto model = make_model(config, {400, 400}, *backend, run.seed, true);

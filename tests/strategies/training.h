@@ -35,7 +35,7 @@ inline ModelConfig small_model(const std::string& preset, const std::string& tie
   config.width = 16, config.feed_forward = 32, config.encoder_layers = 1, config.decoder_layers = 1;
   config.dropout = 0.1, config.attention_dropout = 0.1, config.feed_forward_dropout = 0.1;
   if (preset.starts_with("transformer"))
-    config.heads = 2, config.tied_embeddings = tied;
+    config.heads = 2, config.tied_embeddings = from_word<TiedEmbeddings>(tied);
   else
     config.decoder_layers = 2;
   return config;
@@ -85,7 +85,7 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
     if (world.comm->rank() < workers) {
       Batch own = share(batch, world.comm->rank(), workers, replica.cost().source_weight(), replica.cost().target_weight());
       if (run.mixed && own.target.count() > 0) {
-        refinement = sample_refinement(*model, own, {3, "leave-one-out", 0.1, 1, 2}, run.seed, step + 1, 40);
+        refinement = sample_refinement(*model, own, {3, RewardBaseline::leave_one_out, 0.1, 1, 2}, run.seed, step + 1, 40);
         own.weights.assign(own.sample_ids.size(), 0.1f);
       }
       if (own.target.count() > 0) parts = split(own, 40);  // several micro-batches

@@ -28,7 +28,7 @@ TEST(ComputeCost, CountsTheProductsOfAStep) {
       const auto backend = make_backend("cpu:f32", 1);
       ProfiledBackend profiled(*backend);
       ModelConfig config = model_preset("transformer-tiny");
-      config.tied_embeddings = tied;
+      config.tied_embeddings = from_word<TiedEmbeddings>(tied);
       const auto model = make_model(config, {100, 100}, profiled, 1, true);
       StepOptions options;
       options.strategy.bucket_mib = 0.1;
@@ -52,7 +52,7 @@ TEST(ComputeCost, CountsTheProductsOfAnLstmButForItsFirstStep) {
   const auto backend = make_backend("cpu:f32", 1);
   ProfiledBackend profiled(*backend);
   ModelConfig config = model_preset("gnmt-small");
-  config.encoder_layers = config.decoder_layers = 3, config.width = 32, config.readout = "context";
+  config.encoder_layers = config.decoder_layers = 3, config.width = 32, config.readout = Readout::context;
   const auto model = make_model(config, {100, 100}, profiled, 1, true);
   World world = make_local_world();
   Replica replica(*model, {}, world);

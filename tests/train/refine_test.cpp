@@ -27,25 +27,24 @@ namespace {
 TEST(RefineWeights, AreAdvantagesOverTheSamplesAddedUpOverEqualOnes) {
   const Samples samples{{5, 2}, {6, 2}, {5, 2}, {7, 2}};
   const std::vector<double> rewards{0.8, 0.2, 0.8, 0.4};  // mean 0.55
-  const auto mean = weigh_samples(samples, rewards, "mean");
+  const auto mean = weigh_samples(samples, rewards, RewardBaseline::mean);
   ASSERT_EQ(mean.size(), 3u);
   EXPECT_EQ(mean[0].tokens, samples[0]);
   EXPECT_NEAR(mean[0].weight, 2 * 0.25 / 4, 1e-15);
   EXPECT_NEAR(mean[1].weight, -0.35 / 4, 1e-15);
   EXPECT_NEAR(mean[2].weight, -0.15 / 4, 1e-15);
-  const auto others = weigh_samples(samples, rewards, "leave-one-out");
+  const auto others = weigh_samples(samples, rewards, RewardBaseline::leave_one_out);
   ASSERT_EQ(others.size(), 3u);
   EXPECT_NEAR(others[0].weight, 2 * (0.8 - (0.2 + 0.8 + 0.4) / 3) / 4, 1e-15);
   EXPECT_NEAR(others[1].weight, (0.2 - (0.8 + 0.8 + 0.4) / 3) / 4, 1e-15);
   EXPECT_NEAR(others[2].weight, (0.4 - (0.8 + 0.2 + 0.8) / 3) / 4, 1e-15);
   for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(mean[i].weight, others[i].weight * 3 / 4, 1e-15);  // (m - 1) / m
-  EXPECT_THROW(weigh_samples(samples, rewards, "none"), ConfigError);
 }
 
 TEST(RefineWeights, SamplesOfEqualRewardTeachNothing) {
   const Samples samples{{5, 2}, {6, 2}, {5, 2}};
-  for (const char* baseline : {"mean", "leave-one-out"})
-    EXPECT_TRUE(weigh_samples(samples, std::vector<double>{0.1, 0.1, 0.1}, baseline).empty()) << baseline;
+  for (const RewardBaseline baseline : {RewardBaseline::mean, RewardBaseline::leave_one_out})
+    EXPECT_TRUE(weigh_samples(samples, std::vector<double>{0.1, 0.1, 0.1}, baseline).empty()) << word(baseline);
 }
 
 constexpr int32_t kVocabulary = 5;
@@ -145,7 +144,7 @@ TEST_P(RefineGradient, ItsMeanIsTheExactGradientOfTheExpectedReward) {
   const std::vector<double> exact = exact_gradient(*model, pairs, 2, expected_reward);
   RefineOptions o;
   o.samples = 4, o.max_length_factor = 0, o.max_length_offset = 2;
-  for (const char* baseline : {"leave-one-out", "mean"}) {
+  for (const RewardBaseline baseline : {RewardBaseline::leave_one_out, RewardBaseline::mean}) {
     o.baseline = baseline;
     constexpr int kUpdates = 1500;
     std::vector<double> sum(exact.size(), 0.0);
@@ -159,14 +158,14 @@ TEST_P(RefineGradient, ItsMeanIsTheExactGradientOfTheExpectedReward) {
       const double a = dot(g, exact) / dot(exact, exact);
       squares += dot(g, g), along += a, along_squares += a * a;
     }
-    const double factor = std::string(baseline) == "mean" ? 3.0 / 4 : 1.0;  // (m - 1) / m
+    const double factor = baseline == RewardBaseline::mean ? 3.0 / 4 : 1.0;  // (m - 1) / m
     double error = 0;
     for (size_t i = 0; i < exact.size(); ++i) error += std::pow(sum[i] / kUpdates - factor * exact[i], 2);
     const double variance = (squares / kUpdates - factor * factor * dot(exact, exact)) / kUpdates;  // of the mean, summed up
-    EXPECT_LT(error, 5 * variance) << baseline;  // it is expected to equal the variance; few directions carry it
+    EXPECT_LT(error, 5 * variance) << word(baseline);  // it is expected to equal the variance; few directions carry it
     EXPECT_LT(variance, 0.002 * dot(exact, exact)) << "too few updates to tell anything";
     const double mean = along / kUpdates, deviation = std::sqrt((along_squares / kUpdates - mean * mean) / kUpdates);
-    EXPECT_NEAR(mean, factor, 4 * deviation) << baseline;
+    EXPECT_NEAR(mean, factor, 4 * deviation) << word(baseline);
     EXPECT_LT(deviation, 0.06) << "too few updates to tell one baseline from the other";
     EXPECT_NEAR(reward / kUpdates, expected_reward, 0.05);
   }
@@ -289,7 +288,7 @@ class RefineRun : public testing::Test {
   }
   Config mixed(const std::string& run) const {
     Config c = config(run);
-    c.train.objective = "mixed", c.train.initial_model = path("first"), c.refine.samples = 4;
+    c.train.objective = Objective::mixed, c.train.initial_model = path("first"), c.refine.samples = 4;
     return c;
   }
   std::string hash(const std::string& run, const std::string& file) const {
@@ -405,10 +404,10 @@ TEST_F(RefineRun, AModelThatDoesNotFitIsRefused) {
   EXPECT_NE(error(c).find("preset: transformer-tiny"), std::string::npos) << error(c);
   EXPECT_EQ(error(c).find("start afresh"), std::string::npos) << error(c);
   Config tied = config("tied");
-  tied.model.tied_embeddings = "decoder", tied.train.max_steps = 1;
+  tied.model.tied_embeddings = TiedEmbeddings::decoder, tied.train.max_steps = 1;
   EXPECT_EQ(run_training(tied), 0);
   c = mixed("other");
-  c.train.initial_model = path("tied"), c.vocab.joint = false, c.model.tied_embeddings = "decoder";
+  c.train.initial_model = path("tied"), c.vocab.joint = false, c.model.tied_embeddings = TiedEmbeddings::decoder;
   EXPECT_NE(error(c).find("set vocab.joint to true"), std::string::npos) << error(c);
   c = mixed("other");
   c.model.init_bound = 0.01;  // of no matter

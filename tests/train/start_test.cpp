@@ -201,7 +201,7 @@ TEST_F(StartTest, FineTuningTakesArchitectureAndVocabularyFromTheInitialModel) {
   const Config c = tuned();
   EXPECT_EQ(c.model.preset, "transformer-tiny");
   EXPECT_EQ(c.model.width, 16);
-  EXPECT_EQ(c.model.norm, "post");
+  EXPECT_EQ(c.model.norm, NormPlace::post);
   EXPECT_EQ(c.model.dropout, 0.2);
   EXPECT_EQ(c.vocab.training.size, 40);
   EXPECT_EQ(c.vocab.training.type, "bpe");

@@ -267,7 +267,7 @@ TEST_F(TrainerTest, RefusesToContinueAsAnotherRun) {
   refused("another seed", [](Config& o) { o.train.seed = 2; });
   refused("another batch", [](Config& o) { o.train.batch_tokens = 300; });
   refused("other heads of equal shape", [](Config& o) { o.model.heads = 2; });
-  const std::string norm = refused("another norm", [](Config& o) { o.model.norm = "post"; });
+  const std::string norm = refused("another norm", [](Config& o) { o.model.norm = NormPlace::post; });
   EXPECT_NE(norm.find("\n  norm: pre\n"), std::string::npos) << norm;
   EXPECT_NE(norm.find("\n  norm: post\n"), std::string::npos) << norm;
   EXPECT_EQ(norm.find("width"), std::string::npos) << "only what differs: " << norm;

@@ -70,9 +70,8 @@ void CpuBackend::attention_backward(const AttentionInput& in, const AttentionLay
   });
 }
 
-void CpuBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
-                               std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
-                               const Tensor& weights) {
+void CpuBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column, const Ints& index,
+                               const Ints& offsets, int64_t heads, const Tensor& y, const Tensor& weights) {
   const int64_t D = y.columns();
   int32_t longest = 0;
   for (size_t r = 0; r + 1 < offsets.size(); ++r) longest = std::max(longest, offsets[r + 1] - offsets[r]);

@@ -20,8 +20,7 @@ void CpuBackend::extend_signal(int64_t positions, int64_t D) {
     for (int64_t c = 0; c < D; ++c) signal_[p * D + c] = static_cast<float>(sinusoid(p, c, D));
 }
 
-void CpuBackend::embed(std::span<const int32_t> tokens, std::span<const int32_t> positions, const Tensor& table, double scale,
-                       const Dropout& d, const Tensor& y) {
+void CpuBackend::embed(const Ints& tokens, const Ints& positions, const Tensor& table, double scale, const Dropout& d, const Tensor& y) {
   const int64_t D = y.columns();
   if (!positions.empty()) extend_signal(*std::max_element(positions.begin(), positions.end()) + 1, D);
   ranges(tokens.size(), 16, [&](int64_t begin, int64_t end, int) {
@@ -30,7 +29,7 @@ void CpuBackend::embed(std::span<const int32_t> tokens, std::span<const int32_t>
   });
 }
 
-void CpuBackend::embed_backward(std::span<const int32_t> tokens, double scale, const Dropout& d, const Tensor& dy, const Tensor& dtable) {
+void CpuBackend::embed_backward(const Ints& tokens, double scale, const Dropout& d, const Tensor& dy, const Tensor& dtable) {
   ranges(dy.columns(), 128, [&](int64_t begin, int64_t end, int) {
     kernels_.embed_backward(tokens.data(), tokens.size(), static_cast<float>(scale), mask_of(d), dy.raw(), dtable.data<float>(),
                             dy.columns(), begin, end);
@@ -79,7 +78,7 @@ void CpuBackend::add(const Tensor& x, const Tensor& y) {
   ranges(x.count(), 1024, [&](int64_t begin, int64_t end, int) { kernels_.add(x.raw(), y.raw(), begin, end); });
 }
 
-void CpuBackend::gather_rows(const Tensor& x, std::span<const int32_t> index, const Tensor& y, Write write) {
+void CpuBackend::gather_rows(const Tensor& x, const Ints& index, const Tensor& y, Write write) {
   CHECK(x.dtype() == y.dtype() && x.columns() == y.columns(), "rows of {} into {}", x.shape().text(), y.shape().text());
   const int64_t D = x.columns(), bytes = D * size_of(x.dtype());
   const auto add = write == Write::accumulate ? loops(x).add : nullptr;
@@ -117,9 +116,8 @@ void CpuBackend::copy_columns(const Tensor& x, int64_t x_column, const Tensor& y
 void CpuBackend::clamp(const Tensor& x, double bound, const Tensor& y, const Tensor& clipped) {
   CHECK(x.dtype() == y.dtype(), "clamp of {} into {}", name_of(x.dtype()), name_of(y.dtype()));
   const auto clamp = loops(x).clamp;
-  add_number(clipped, counted(x.count(), 4096, [&](int64_t begin, int64_t end) {
-    return clamp(x.raw(), static_cast<float>(bound), y.raw(), begin, end);
-  }));
+  add_number(clipped, counted(x.count(), 4096,
+                              [&](int64_t begin, int64_t end) { return clamp(x.raw(), static_cast<float>(bound), y.raw(), begin, end); }));
 }
 
 void CpuBackend::clamp_backward(const Tensor& x, double bound, const Tensor& dy, const Tensor& dx, Write write) {

@@ -5,6 +5,15 @@
 #include "backend/reference/reference_backend.h"
 
 namespace starling {
+namespace {
+
+// The masks of one head.
+Dropout of_head(Dropout d, int64_t head) {
+  d.key = dropout_head_key(d.key, head);
+  return d;
+}
+
+}  // namespace
 
 void ReferenceBackend::clear(const Tensor& t, int64_t column, int64_t D) {
   for (int64_t n = 0; n < t.rows(); ++n)
@@ -34,17 +43,17 @@ void ReferenceBackend::attention(const AttentionInput& in, const AttentionLayout
   const int64_t D = y.columns(), dh = D / layout.heads;
   clear(y.rows(layout.query.back(), y.rows()), 0, D);
   for (size_t b = 0; b + 1 < layout.query.size(); ++b)
-    for (int64_t h = 0; h < layout.heads; ++h)
+    for (int64_t h = 0; h < layout.heads; ++h) {
+      const Dropout masks = of_head(d, h);
       for (int64_t i = layout.query[b]; i < layout.query[b + 1]; ++i) {
         const std::vector<double> p = probabilities(in, layout, b, h, i, dh, lse, true);
-        Dropout masks = d;
-        masks.key = dropout_head_key(d.key, h);
         for (int64_t c = 0; c < dh; ++c) {
           double sum = 0;
           for (size_t j = 0; j < p.size(); ++j) sum += p[j] * keep(masks, i, j) * at(in.kv, layout.key[b] + j, in.v_column + h * dh + c);
           y.data<double>()[i * D + h * dh + c] = sum;
         }
       }
+    }
 }
 
 void ReferenceBackend::attention_backward(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& lse,
@@ -53,11 +62,10 @@ void ReferenceBackend::attention_backward(const AttentionInput& in, const Attent
   const double scale = 1 / std::sqrt(static_cast<double>(dh));
   clear(dq, in.q_column, D), clear(dkv, in.k_column, D), clear(dkv, in.v_column, D);
   for (size_t b = 0; b + 1 < layout.query.size(); ++b)
-    for (int64_t h = 0; h < layout.heads; ++h)
+    for (int64_t h = 0; h < layout.heads; ++h) {
+      const Dropout masks = of_head(d, h);
       for (int64_t i = layout.query[b]; i < layout.query[b + 1]; ++i) {
         const std::vector<double> p = probabilities(in, layout, b, h, i, dh, lse, false);
-        Dropout masks = d;
-        masks.key = dropout_head_key(d.key, h);
         std::vector<double> dp(p.size(), 0.0);
         double dot = 0;
         for (size_t j = 0; j < p.size(); ++j) {
@@ -75,11 +83,11 @@ void ReferenceBackend::attention_backward(const AttentionInput& in, const Attent
           }
         }
       }
+    }
 }
 
 void ReferenceBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
-                                     std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
-                                     const Tensor& weights) {
+                                     const Ints& index, const Ints& offsets, int64_t heads, const Tensor& y, const Tensor& weights) {
   if (weights) weights.zero();
   const int64_t D = y.columns(), dh = D / heads;
   for (size_t r = 0; r + 1 < offsets.size(); ++r)

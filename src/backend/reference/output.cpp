@@ -9,7 +9,7 @@ namespace starling {
 
 void ReferenceBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) {
   const int64_t V = logits.columns();
-  const auto targets = rows.targets;
+  const Ints& targets = rows.targets;
   const double smoothing = rows.smoothing;
   for (size_t n = 0; n < targets.size(); ++n) {
     const double* raw = logits.data<double>() + n * V;
@@ -51,11 +51,12 @@ void ReferenceBackend::log_softmax_top_k(const Tensor& logits, int64_t k, const 
     std::partial_sort(order.begin(), order.begin() + k, order.end(),
                       [&](int32_t a, int32_t b) { return z[a] != z[b] ? z[a] > z[b] : a < b; });
     for (int64_t i = 0; i < k; ++i)
-      indices.data<int32_t>()[r * k + i] = order[i], values.data<float>()[r * k + i] = static_cast<float>(z[order[i]] - top - std::log(sum));
+      indices.data<int32_t>()[r * k + i] = order[i],
+                                      values.data<float>()[r * k + i] = static_cast<float>(z[order[i]] - top - std::log(sum));
   }
 }
 
-void ReferenceBackend::sample(const Tensor& logits, std::span<const double> uniform, const Tensor& tokens) {
+void ReferenceBackend::sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) {
   const int64_t V = logits.columns();
   for (int64_t r = 0; r < logits.rows(); ++r) {
     const double* z = logits.data<double>() + r * V;

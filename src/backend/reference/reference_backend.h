@@ -27,9 +27,8 @@ class ReferenceBackend final : public Backend {
   void column_sums(const Tensor& dy, const Tensor& db, Write) override;
 
   // rows.cpp: embeddings, and what goes row by row or element by element
-  void embed(std::span<const int32_t> tokens, std::span<const int32_t> positions, const Tensor& table, double scale, const Dropout&,
-             const Tensor& y) override;
-  void embed_backward(std::span<const int32_t> tokens, double scale, const Dropout&, const Tensor& dy, const Tensor& dtable) override;
+  void embed(const Ints& tokens, const Ints& positions, const Tensor& table, double scale, const Dropout&, const Tensor& y) override;
+  void embed_backward(const Ints& tokens, double scale, const Dropout&, const Tensor& dy, const Tensor& dtable) override;
   void layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) override;
   void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics, const Tensor& dx,
                            Write dx_write, const Tensor& dgamma, const Tensor& dbeta, Write parameter_write) override;
@@ -37,7 +36,7 @@ class ReferenceBackend final : public Backend {
   void dropout_backward(const Tensor& dy, const Dropout&, const Tensor& ds, Write) override;
   void relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) override;
   void add(const Tensor& x, const Tensor& y) override;
-  void gather_rows(const Tensor& x, std::span<const int32_t> index, const Tensor& y, Write) override;
+  void gather_rows(const Tensor& x, const Ints& index, const Tensor& y, Write) override;
   void copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write) override;
   void clamp(const Tensor& x, double bound, const Tensor& y, const Tensor& clipped) override;
   void clamp_backward(const Tensor& x, double bound, const Tensor& dy, const Tensor& dx, Write) override;
@@ -53,15 +52,14 @@ class ReferenceBackend final : public Backend {
   void attention(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& y, const Tensor& lse) override;
   void attention_backward(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& lse, const Tensor& dy,
                           const Tensor& dq, const Tensor& dkv) override;
-  void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
-                     std::span<const int32_t> index, std::span<const int32_t> offsets, int64_t heads, const Tensor& y,
-                     const Tensor& weights) override;
+  void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column, const Ints& index,
+                     const Ints& offsets, int64_t heads, const Tensor& y, const Tensor& weights) override;
 
   // output.cpp
   void smoothed_loss(const Tensor& logits, const LossRows&, const Tensor& row_loss, const Tensor& dlogits) override;
   void loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) override;
   void log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) override;
-  void sample(const Tensor& logits, std::span<const double> uniform, const Tensor& tokens) override;
+  void sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) override;
 
   // optimizer_steps.cpp
   void sum_of_squares(const Tensor& x, const Tensor& sum) override;
@@ -79,7 +77,7 @@ class ReferenceBackend final : public Backend {
   // The factor of an element: 0 where it is dropped.
   static double keep(const Dropout& d, int64_t row, int64_t column) {
     if (!d.active()) return 1;
-    const uint32_t bits = dropout_bits(d.key, d.rows->sentence[row], d.rows->position[row], column);
+    const uint32_t bits = dropout_bits(d.key, d.rows.sentence[row], d.rows.position[row], column);
     return bits < d.threshold() ? 0 : static_cast<double>(d.scale());
   }
   static void clear(const Tensor& t, int64_t column, int64_t D);

@@ -14,8 +14,8 @@ double sinusoid(int64_t position, int64_t column, int64_t width) {
   return column < half ? std::sin(angle) : column < 2 * half ? std::cos(angle) : 0;
 }
 
-void ReferenceBackend::embed(std::span<const int32_t> tokens, std::span<const int32_t> positions, const Tensor& table, double scale,
-                             const Dropout& d, const Tensor& y) {
+void ReferenceBackend::embed(const Ints& tokens, const Ints& positions, const Tensor& table, double scale, const Dropout& d,
+                             const Tensor& y) {
   const int64_t D = y.columns();
   for (size_t n = 0; n < tokens.size(); ++n)
     for (int64_t c = 0; c < D; ++c)
@@ -24,8 +24,7 @@ void ReferenceBackend::embed(std::span<const int32_t> tokens, std::span<const in
                                                                      (positions.empty() ? 0.0 : sinusoid(positions[n], c, D)));
 }
 
-void ReferenceBackend::embed_backward(std::span<const int32_t> tokens, double scale, const Dropout& d, const Tensor& dy,
-                                      const Tensor& dtable) {
+void ReferenceBackend::embed_backward(const Ints& tokens, double scale, const Dropout& d, const Tensor& dy, const Tensor& dtable) {
   const int64_t D = dy.columns();
   for (size_t n = 0; n < tokens.size(); ++n)
     for (int64_t c = 0; c < D && tokens[n] >= 0; ++c)
@@ -89,7 +88,7 @@ void ReferenceBackend::add(const Tensor& x, const Tensor& y) {
   for (int64_t i = 0; i < x.count(); ++i) y.data<double>()[i] += x.data<double>()[i];
 }
 
-void ReferenceBackend::gather_rows(const Tensor& x, std::span<const int32_t> index, const Tensor& y, Write write) {
+void ReferenceBackend::gather_rows(const Tensor& x, const Ints& index, const Tensor& y, Write write) {
   const int64_t D = x.columns(), row = D * size_of(x.dtype());
   for (size_t n = 0; n < index.size(); ++n) {
     if (write == Write::overwrite) {

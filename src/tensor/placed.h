@@ -1,0 +1,72 @@
+// Numbers that ops are told: tokens, positions, offsets, weights of rows. The host plans with them. Where a backend's memory is not the
+// host's, its ops read a copy there, which is made once for all the ops that are told the same.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace starling {
+
+// A span of the host's numbers that owns them and knows their copy. A handle: copies share both. T: int32_t, uint32_t (placed as i32),
+// float, double.
+template <class T>
+class Placed : public std::span<const T> {
+ public:
+  Placed() = default;
+  // For ops in the host's memory.
+  Placed(std::vector<T> numbers) : Placed(std::move(numbers), host_memory()) {}  // NOLINT(google-explicit-constructor)
+  // With a copy in storage of its own.
+  Placed(std::vector<T> numbers, Memory& memory)
+      : Placed(std::move(numbers), memory, [&](const Shape& shape, DType type) { return Tensor(shape, type, memory); }) {}
+  // With a copy in an arena.
+  Placed(std::vector<T> numbers, Arena& arena)
+      : Placed(std::move(numbers), arena.memory(), [&](const Shape& shape, DType type) { return arena.allocate(shape, type); }) {}
+
+  // Of another owner, who keeps them in the host's memory as long as this is used.
+  static Placed lent(std::span<const T> numbers) {
+    Placed placed;
+    static_cast<std::span<const T>&>(placed) = numbers;
+    return placed;
+  }
+
+  // The copy [n]; empty where the host's memory is the backend's.
+  Tensor there() const {
+    if (!numbers_ || !numbers_->there) return {};
+    const int64_t begin = this->data() - numbers_->here.data();
+    return numbers_->there.rows(begin, begin + static_cast<int64_t>(this->size()));
+  }
+  // Numbers [begin, begin + n), placed already.
+  Placed part(int64_t begin, int64_t n) const {
+    Placed part = *this;
+    static_cast<std::span<const T>&>(part) = this->subspan(static_cast<size_t>(begin), static_cast<size_t>(n));
+    return part;
+  }
+
+ private:
+  struct Numbers {
+    std::vector<T> here;
+    Tensor there;
+  };
+  template <class Allocate>
+  Placed(std::vector<T> numbers, Memory& memory, Allocate allocate) {
+    if (numbers.empty()) return;
+    const auto own = std::make_shared<Numbers>(Numbers{std::move(numbers), {}});
+    static_cast<std::span<const T>&>(*this) = own->here;
+    if (!memory.host()) {
+      own->there =
+          allocate({static_cast<int64_t>(own->here.size())}, dtype_of<std::conditional_t<std::is_same_v<T, uint32_t>, int32_t, T>>());
+      own->there.upload(std::as_bytes(static_cast<std::span<const T>>(*this)));
+    }
+    numbers_ = own;
+  }
+  std::shared_ptr<const Numbers> numbers_;
+};
+
+using Ints = Placed<int32_t>;
+
+}  // namespace starling
