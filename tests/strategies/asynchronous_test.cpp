@@ -71,6 +71,7 @@ TEST(Asynchronous, OnePushOfEachAndWaitingForTheStepIsSynchronous) {
       if (optimizer == "sgd") run.rate = 0.1;
       const AsynchronousTrace one = alone(run);
       for (const int workers : {1, 2, 4}) {
+        if (optimizer != "adam" && (workers != 4 || servers != 3)) continue;
         const Simulated many = simulated(run, cluster(workers + static_cast<int>(servers)));
         const AsynchronousTrace& first = many.first();
         // The sums over all workers come with the fetch after them, those of the last update with the word to end.
@@ -146,7 +147,7 @@ TEST(Asynchronous, ServersShareTheWorkAndChangeNothing) {
 TEST(Asynchronous, StalenessIsTheNumberOfTheOthers) {
   for (const int workers : {4, 8}) {
     AsynchronousRun run;
-    run.max_steps = 30, run.sentences = 8 * workers;
+    run.backend = "cpu:f32", run.max_steps = 30, run.sentences = 8 * workers;
     Scenario scenario = cluster(workers + 1);
     scenario.jitter = 0.05;
     for (const bool ahead : {false, true}) {
@@ -170,7 +171,7 @@ TEST(Asynchronous, StalenessIsTheNumberOfTheOthers) {
 
 TEST(Asynchronous, ASlowWorkerHoldsUpItselfOnly) {
   AsynchronousRun run;
-  run.max_steps = 24;
+  run.backend = "cpu:f32", run.max_steps = 24;
   const auto seconds = [&](const AsynchronousRun& r, bool slow) {
     Scenario s = cluster(5);
     if (slow) s.stragglers = {{.rank = 2, .factor = 3}};
@@ -184,7 +185,7 @@ TEST(Asynchronous, ASlowWorkerHoldsUpItselfOnly) {
   // 4 workers make 4 updates in the time in which 3 1/3 are made with the slow one: 1.2 times as long.
   EXPECT_LT(seconds(run, true) / seconds(run, false), 1.4);
   AsynchronousRun together = in_step(1);
-  together.max_steps = 24;
+  together.backend = "cpu:f32", together.max_steps = 24;
   EXPECT_GT(seconds(together, true) / seconds(together, false), 2.5);
   // Three of four are enough: the slow one's gradient counts in a later sum.
   together.strategy.asynchronous.sum_pushes = 3;
