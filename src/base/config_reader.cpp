@@ -41,9 +41,17 @@ class Reader {
     return text;
   }
 
+  // "strategy: {periodic: {...}}" of "strategy.periodic".
+  static std::string nested(const std::string& name) {
+    const size_t dot = name.find('.');
+    return fmt::format("{}: {{{}}}", name.substr(0, dot), dot == std::string::npos ? "..." : nested(name.substr(dot + 1)));
+  }
+
   void section(const YAML::Node& key, const YAML::Node& body, std::set<std::string>& seen) const {
     const std::string name = key_text(key, seen);
     const ConfigSection* found = find_section(sections_, name);
+    if (found && name.find('.') != std::string::npos)
+      fail(key, fmt::format("{} is within another section; write {}", in_quotes(name), nested(name)));
     if (!found) {
       if (const std::string advice = advice_on(name); !advice.empty())
         fail(key, fmt::format("there is no section {}{}", in_quotes(name), advice));
@@ -58,7 +66,7 @@ class Reader {
   void section(const YAML::Node& key, const YAML::Node& body, const ConfigSection& found) const {
     if (body.IsNull()) return;
     if (!body.IsMap())
-      fail(key, fmt::format("the section {} must hold 'key: value' lines, indented by two blanks{}", in_quotes(found.name),
+      fail(key, fmt::format("the section {} must hold 'key: value' lines, indented by two blanks more{}", in_quotes(found.name),
                             advice_on(found.name)));
     map(body, found.name, found.fields);
   }
