@@ -2,6 +2,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -70,14 +73,27 @@ void unknown_argument(const CLI::App& app, const std::string& argument) {
   no_verb(argument, verbs);
 }
 
-std::string number_advice(std::string_view message) {
-  // CLI11's "Value 0,6 not in range" and "Could not convert: --seed = 1,5".
+std::string number_advice(const CLI::App& verb, const std::string& message) {
+  // CLI11's "--beam: Value 0,6 not in range 1 to 1024" and "Could not convert: --seed = 1,5".
+  const size_t name = message.find("--");
+  const CLI::Option* option =
+      name == message.npos ? nullptr : verb.get_option_no_throw(message.substr(name, message.find_first_of(": ", name) - name));
+  if (!option) return "";
+  const std::string kind = option->get_type_name();  // "INT:INT in [1 - 1024]"
+  const size_t range = kind.find('[');
+  double low = -INFINITY, high = INFINITY;
+  if (range != kind.npos) std::sscanf(kind.c_str() + range, "[%lf - %lf]", &low, &high);
   for (const auto& [before, after] : {std::pair("Value ", " not in range"), {" = ", ""}}) {
     const size_t begin = message.find(before) + std::strlen(before);
     if (message.find(before) == message.npos) continue;
     const std::string text(message.substr(begin, *after ? message.find(after, begin) - begin : message.npos));
-    for (const bool whole : {true, false})
-      if (const std::string number = meant_number(text, whole); !number.empty()) return fmt::format("; did you mean {}?", number);
+    for (const bool whole : {true, false}) {
+      if (!whole && kind.find("INT") != kind.npos) continue;
+      const std::string number = meant_number(text, whole);
+      if (number.empty()) continue;
+      if (const double value = std::strtod(number.c_str(), nullptr); value >= low && value <= high)
+        return fmt::format("; did you mean {}?", number);
+    }
   }
   return "";
 }

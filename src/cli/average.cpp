@@ -59,8 +59,9 @@ void run_average(const AverageArguments& a) {
   for (size_t i = 0; i + 1 < paths.size(); ++i) {
     const LoadedModel next = load_model(*files, paths[i], *backend);
     if (architecture(next.description) != architecture(result.description))
-      throw ConfigError(fmt::format("{} and {} differ in architecture or vocabulary; only checkpoints of one run can be averaged",
-                                    paths.back(), paths[i]));
+      throw ConfigError(
+          fmt::format("{} and {} differ in architecture or vocabulary; name models that share both, such as the checkpoints of one run",
+                      paths.back(), paths[i]));
     if (const auto [twice, once] = seen.emplace(hash_of(next), paths[i]); !once)
       throw ConfigError(
           fmt::format("{} and {} have the same weights, which would count twice; name each checkpoint once (best is a copy of one)",

@@ -36,9 +36,11 @@ std::string command_name(const CLI::App& app);
 // Throws the ConfigError for an argument that `app` does not know, naming the nearest option or verb.
 [[noreturn]] void unknown_argument(const CLI::App& app, const std::string& argument);
 
+// What a number in CLI11's complaint about an option of the verb was meant to be, "; did you mean 0.6?" of 0,6; "" unless the option
+// takes that.
+std::string number_advice(const CLI::App& verb, const std::string& message);
+
 // Throws the ConfigError for a word that is none of the verbs, naming the nearest one or what another program's verb is called here.
-// What a number in CLI11's complaint was meant to be, "; did you mean 0.6?" of 0,6; or "".
-std::string number_advice(std::string_view message);
 [[noreturn]] void no_verb(const std::string& word, const std::vector<std::string>& verbs);
 
 // Names of the verbs directly below `app`.

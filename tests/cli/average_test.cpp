@@ -65,7 +65,8 @@ TEST_F(Average, RefusesModelsThatComputeSomethingElse) {
             0);
   const ShellOutcome o = run("average " + fixture + " two -o mean");
   EXPECT_EQ(o.status, 2) << o.text;
-  EXPECT_THAT(o.text, testing::HasSubstr("differ in architecture or vocabulary; only checkpoints of one run can be averaged"));
+  EXPECT_THAT(o.text,
+              testing::HasSubstr("differ in architecture or vocabulary; name models that share both, such as the checkpoints of one run"));
 }
 
 }  // namespace
