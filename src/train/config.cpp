@@ -183,7 +183,7 @@ void check(const Config& c) {
   check_train(c.train);
   check_strategy(c.strategy);
   if (family_of(c.strategy) != Family::synchronous && c.train.optimizer.ema > 0)
-    throw ConfigError(fmt::format("train.ema averages one replica, but those of strategy {} differ; set train.ema to 0", c.strategy.name));
+    throw ConfigError(fmt::format("train.ema is for strategies all-reduce and parameter-server; with {} set train.ema to 0", c.strategy.name));
   check_valid(c.valid);
 }
 

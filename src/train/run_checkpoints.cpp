@@ -30,8 +30,7 @@ void RunCheckpoints::save() {
 }
 
 std::vector<Part> RunCheckpoints::parts_of_first() const {
-  std::vector<Part> parts =
-      model_parts(*run_.model, run_.model->config(), *run_.vocabularies, run_.config.valid.search, run_.step());
+  std::vector<Part> parts = model_parts(*run_.model, run_.model->config(), *run_.vocabularies, run_.config.valid.search, run_.step());
   parts.push_back(text_part("state.json", state().to_json()));
   return parts;
 }
@@ -90,7 +89,8 @@ bool RunCheckpoints::resume_own(RankState& ranks, const SavedShards* saved, cons
   if (!saved || !state.has("ranks")) return false;
   const bool replicas = saved->has("replica.parameters");
   if (replicas || saved->has_own())
-    run_.say(fmt::format("the checkpoint is of {} ranks with strategy {}{}", state.integer("ranks"), state.text("strategy"),
+    run_.say(fmt::format("the checkpoint is of {} ranks with strategy {}{}{}", state.integer("ranks"), state.text("strategy"),
+                         same ? " and other options" : "",
                          replicas ? ", whose replicas differed: all begin with its deployed model and the mean of its moments"
                                   : ": what each of them had for itself is dropped"));
   return false;

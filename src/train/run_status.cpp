@@ -20,7 +20,7 @@ std::string RunStatus::limit_reached(int64_t stalled) const {
   if (run.step() >= t.max_steps) return fmt::format("complete: train.max-steps {}", t.max_steps);
   if (limits_reached()) return fmt::format("complete: train.max-epochs {}", t.max_epochs);
   if (time_is_up()) return fmt::format("complete: train.max-minutes {:g}", t.max_minutes);
-  return "complete";
+  return fmt::format("complete: train.max-steps {}, the mean of the workers", t.max_steps);  // replicas are served, and the servers count
 }
 
 double RunStatus::fraction(double counted) const {

@@ -1,6 +1,7 @@
 #include "train/shard.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 namespace starling {
@@ -9,6 +10,15 @@ namespace {
 using Json = nlohmann::json;
 
 std::string shard_name(int rank) { return fmt::format("rank-{}.safetensors", rank); }
+
+// The rank whose shard has this name.
+std::optional<int> rank_of(const std::string& name) {
+  constexpr std::string_view before = "rank-";
+  int rank = 0;
+  if (!name.starts_with(before)) return std::nullopt;
+  std::from_chars(name.data() + before.size(), name.data() + name.size(), rank);
+  return shard_name(rank) == name ? std::optional(rank) : std::nullopt;
+}
 
 std::optional<Range> overlap(const Range& a, const Range& b) {
   const Range both{std::max(a.begin, b.begin), std::min(a.end, b.end)};
@@ -61,10 +71,8 @@ std::optional<Part> Shard::part(int rank) {
 SavedShards::SavedShards(FileSystem& files, const Loaded& checkpoint, const ParameterStore& parameters)
     : parameters_(parameters), directory_(checkpoint.directory) {
   if (checkpoint.has("training.safetensors")) open_older(files, checkpoint);
-  int64_t shards = 0;
-  for (const PartInfo& part : checkpoint.files) shards += part.name.starts_with("rank-");
-  for (int r = 0; shards > 0; ++r)
-    if (checkpoint.has(shard_name(r))) open(files, checkpoint.path(shard_name(r)), r), ranks_ = r + 1, --shards;
+  for (const PartInfo& part : checkpoint.files)
+    if (const auto rank = rank_of(part.name)) open(files, checkpoint.path(part.name), *rank), ranks_ = std::max(ranks_, *rank + 1);
 }
 
 void SavedShards::open(FileSystem& files, const std::string& path, int rank) {
@@ -162,9 +170,7 @@ bool SavedShards::has_own() const {
 void SavedShards::require(bool whole, const std::string& state) const {
   if (!whole)
     throw DataError(
-        fmt::format("{}: its {} are not whole, or have another precision than this run's train.precision; set that back, or "
-                    "remove this checkpoint's directory to resume from the one before",
-                    directory_, state));
+        fmt::format("{}: its {} are not whole; remove this checkpoint's directory to resume from the one before", directory_, state));
 }
 
 const NamedBytes* SavedShards::find(int rank, const std::string& name, int64_t bytes) const {

@@ -346,12 +346,15 @@ TEST_F(DistributedTrainer, AsynchronousRanksTrainAndRepeatInTheSimulator) {
     std::ifstream events(path(name) + "/events.jsonl");
     std::vector<double> losses, tokens, validations;
     double pushes = 0, staleness = 0;
+    std::string reason;
     for (std::string line; std::getline(events, line);) {
       const auto event = nlohmann::json::parse(line);
       if (event["type"] == "report" && event["step"] > 1) losses.push_back(event["loss"]), tokens.push_back(event["target_tokens"]);
       if (event["type"] == "validation") validations.push_back(event["scores"]["cross-entropy"]);
       if (event["type"] == "strategy") pushes = event["pushes"], staleness = event["staleness-mean"];
+      if (event["type"] == "stop") reason = event["reason"];
     }
+    EXPECT_TRUE(reason.starts_with("complete: train.max-steps 60")) << reason;
     ASSERT_GE(losses.size(), 5u);
     EXPECT_LT(losses.back(), losses.front() - 0.3);
     EXPECT_NEAR(tokens[2], 3000, 600) << "the sums are those of all workers";
@@ -400,6 +403,21 @@ TEST_F(DistributedTrainer, AnAsynchronousRunStopsEarly) {
   EXPECT_NE(text.find("early stopping: "), std::string::npos) << text;
   const auto files = real_file_system();
   EXPECT_LT(latest_checkpoint(*files, path("early"), {})->step, 12);
+}
+
+// As many ranks and the same strategy, but what each has for itself is of other fragments.
+TEST_F(DistributedTrainer, OtherOptionsThanTheCheckpointsAreTold) {
+  Config c = config("fragments");
+  c.train.max_steps = 3, c.train.optimizer.ema = 0;
+  c.strategy = strategy_preset("bmuf");
+  EXPECT_EQ(run(c, 2), 0);
+  c.train.max_steps = 4, c.strategy.periodic.fragments = 2;
+  EXPECT_EQ(run(c, 2), 0);
+  std::ifstream log(path("fragments") + "/train.log");
+  const std::string text((std::istreambuf_iterator<char>(log)), {});
+  EXPECT_NE(text.find("the checkpoint is of 2 ranks with strategy bmuf and other options, whose replicas differed: all begin with its"),
+            std::string::npos)
+      << text;
 }
 
 TEST_F(DistributedTrainer, RanksWithUnlikeConfigurationsAreTold) {

@@ -134,7 +134,8 @@ TEST(TrainConfig, AStrategysNameSetsTheKeysThatAreNotGiven) {
   EXPECT_THAT(dump_config(c, false), HasSubstr("\n    outer-momentum: -1\n"));
   EXPECT_EQ(parse("", {{"strategy.name", "diloco"}}).strategy.periodic.outer_rate, 0.7);
   EXPECT_THAT(message("strategy: {name: bmfu}"), HasSubstr("did you mean 'bmuf'?"));
-  EXPECT_THAT(message("strategy: {name: bmuf}\ntrain: {ema: 0.9}"), HasSubstr("train.ema"));
+  EXPECT_THAT(message("strategy: {name: gradient-dropping}\ntrain: {ema: 0.9}"),
+              HasSubstr("train.ema is for strategies all-reduce and parameter-server; with gradient-dropping set train.ema to 0"));
 }
 
 // Every key that was in the section strategy itself before its families had sections of their own.
@@ -151,6 +152,14 @@ TEST(TrainConfig, KeysThatHaveMovedAreToldWhere) {
   }
   EXPECT_EQ(moved, 33);
   EXPECT_THAT(message("strategy: {periodic.interval: 5}"), HasSubstr("did you mean 'strategy.periodic.interval'?"));
+}
+
+// In one form only, so that a key given twice is found.
+TEST(TrainConfig, ASectionWithinAnotherStandsThere) {
+  EXPECT_EQ(message("strategy: {name: bmuf, periodic: {interval: 7}}\nstrategy.periodic: {interval: 5}\n"),
+            "c.yml:2: 'strategy.periodic' is within another section; write strategy: {periodic: {...}}");
+  EXPECT_THAT(message("strategy:\n  name: bmuf\n  periodic: 5\n"),
+              HasSubstr("c.yml:3: the section 'strategy.periodic' must hold 'key: value' lines, indented by two blanks more"));
 }
 
 TEST(TrainConfig, TheRecordOfAnOlderVersionIsRead) {

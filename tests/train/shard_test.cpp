@@ -109,6 +109,19 @@ TEST_F(ShardTest, OlderCheckpointsAreRead) {
   EXPECT_EQ(shards.find(0, "outer.counters", 12), nullptr);
 }
 
+// Such as another version may write beside the shards.
+TEST_F(ShardTest, OtherFilesAreNoShards) {
+  const Tensor x = elements({{0, 20}});
+  const std::vector<NamedBytes> tensors{{"adam.m/b", "F32", {20}, std::as_bytes(std::span(x.data<float>(), 20))}};
+  std::vector<Part> parts{safetensors_part("rank-3.safetensors", tensors)};
+  for (const char* name : {"rank-x.safetensors", "rank-03.safetensors", "rank-", "rank-1.json"}) parts.push_back(text_part(name, "no tensors"));
+  const SavedShards shards(files_, saved(std::move(parts)), store_);
+  EXPECT_EQ(shards.ranks(), 4);
+  EXPECT_TRUE(shards.has("adam.m"));
+  EXPECT_EQ(error([&] { shards.require(false, "adam.m"); }),
+            "run/point: its adam.m are not whole; remove this checkpoint's directory to resume from the one before");
+}
+
 TEST_F(ShardTest, WhatDoesNotFitIsRefused) {
   const Tensor x = elements({{0, 20}});
   const auto with = [&](const std::string& name, const std::string& layout) {
