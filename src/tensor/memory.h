@@ -28,8 +28,8 @@ class Memory {
 // 64-byte aligned; large blocks come from the system and ask for huge pages.
 Memory& host_memory();
 
-// Keeps nothing: its tensors stand for tensors of their size, where work is only counted or timed. Copies and zeroes do nothing, and the
-// elements must not be touched.
+// Keeps nothing: its tensors stand for tensors of their size, where work is only counted or timed. Copies and zeroes do nothing; reading
+// an element is an error, since whatever came back would look like a number.
 Memory& no_memory();
 
 }  // namespace starling

@@ -120,11 +120,13 @@ inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
     trace.norms.push_back(result.gradient_norm), trace.rates.push_back(result.learning_rate);
   }
   trace.updates = replica.steps();
-  if (rank < workers && apart) {
-    if (!idle) trace.looked = replica.deployed(false).to_doubles();
+  if (idle) {
+    if (rank == 0 && apart) replica.strategy_state();  // nothing to read
+  } else if (rank < workers && apart) {
+    trace.looked = replica.deployed(false).to_doubles();
     if (rank == 0) trace.state = replica.strategy_state();
     for (Strategy::StateTensor& t : trace.state) t.tensor = t.tensor.on_host();
-    if (rank == 0 && !idle) {
+    if (rank == 0) {
       model->parameters().values().from_doubles(trace.looked);
       model->parameters().changed();
       trace.loss_after = loss_of_other();

@@ -79,10 +79,22 @@ TEST(Memory, TensorsWithoutElementsStandForTheirSizes) {
   EXPECT_EQ(&part.memory(), &no_memory());
   part.zero();
   part.clone().copy_from(part);
-  EXPECT_THAT(part.to_doubles(), ElementsAre(0, 0, 0, 0, 0, 0));
+  const Tensor here({2, 3}, DType::f32);
+  part.copy_from(here);
   Arena arena(no_memory());
   EXPECT_EQ(arena.allocate({int64_t{1} << 40}, DType::f64).bytes(), int64_t{8} << 40);
   EXPECT_FALSE(Tensor());
+}
+
+// Zeros in their place would pass for a loss of 0.
+TEST(Memory, WhatHasNoElementsIsNotRead) {
+  const Tensor x({2, 3}, DType::f32, no_memory()), here({2, 3}, DType::f32);
+  std::vector<float> numbers(6);
+  const auto refused = testing::ThrowsMessage<InternalError>(testing::HasSubstr("the host reads 24 bytes of a tensor without elements"));
+  EXPECT_THAT([&] { x.read<float>(numbers); }, refused);
+  EXPECT_THAT([&] { x.to_doubles(); }, refused);
+  EXPECT_THAT([&] { x.download(); }, refused);
+  EXPECT_THAT([&] { here.copy_from(x); }, refused);
 }
 
 TEST(Memory, LargeTensorsAreSwappedInPieces) {
