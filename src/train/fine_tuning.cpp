@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/state.h"
 #include "decode/model_directory.h"
 #include "text/vocabulary_format.h"
 #include "train/run_vocabulary.h"
@@ -69,7 +70,21 @@ std::string vocabulary_file(const GivenText& given, FileSystem& files, Config c)
   return files.info(path).kind == FileKind::file ? path : "";
 }
 
-// True where a run with a record goes on.
+// Warm-up and learning rate that the checkpoint's run had, without which a lost record would let them be chosen anew by today's files;
+// false if it has none, as those of older versions.
+bool take_rates(FileSystem& files, const std::string& checkpoint, OptimizerOptions& o) {
+  const std::string path = join_path(checkpoint, "state.json");
+  try {
+    const State state = State::from_json(files.read_file(path), path);
+    if (!state.has("warmup") || !state.has("learning-rate")) return false;
+    o.warmup = state.integer("warmup"), o.learning_rate = state.real("learning-rate");
+    return true;
+  } catch (const Error&) {  // damaged: the start says so
+    return false;
+  }
+}
+
+// True where a run goes on with the warm-up and the learning rate that it had.
 bool take_over(const GivenText& given, Config& config) {
   const auto files = real_file_system();
   config.train.output = given("train", "output").value_or(config.train.output);
@@ -88,7 +103,7 @@ bool take_over(const GivenText& given, Config& config) {
   } else if (const std::string path = vocabulary_file(given, *files, config); !path.empty()) {
     copy_settings(Vocabulary::load(path), config.vocab);
   }
-  if (!record) return false;
+  if (!record) return run && take_rates(*files, run->directory, config.train.optimizer);
   config.train.optimizer.learning_rate = record->train.optimizer.learning_rate,
   config.train.optimizer.warmup = record->train.optimizer.warmup;
   return true;

@@ -47,6 +47,8 @@ State RunCheckpoints::state() const {
   s.put("batch-tokens", run_.batch_tokens);
   s.put("worker-batch-tokens", run_.worker_batch_tokens());
   s.put("micro-batch-tokens", run_.micro_tokens);
+  s.put("warmup", run_.config.train.optimizer.warmup);
+  s.put("learning-rate", run_.config.train.optimizer.learning_rate);
   s.put("data", run_.data_digest);
   s.put("source-vocabulary", run_.vocabularies->source().hash());
   s.put("target-vocabulary", run_.vocabularies->target().hash());

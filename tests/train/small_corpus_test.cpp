@@ -6,8 +6,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
-#include "train/fine_tuning.h"
+#include "base/text_files.h"
+#include "tests/train/word_run.h"
 
 namespace starling {
 namespace {
@@ -100,6 +102,32 @@ TEST_F(WarmUpByCorpus, WhatIsGivenOrAnotherKindOfRunIsLeftAlone) {
   EXPECT_EQ(chosen(1'800'000, {{"strategy.batch", "per-worker"}}), standard) << "an epoch has fewer updates than can be told here";
   EXPECT_EQ(chosen(1'800'000, {{"strategy.learning-rate-scaling", "linear"}}), standard);
   EXPECT_EQ(chosen(1'800'000, {{"data.target", directory_ + "/absent"}}), standard);
+}
+
+using RatesOfARun = WordRunTest;
+
+// What was chosen for the files at the first start stays, though the record is lost and the files have grown.
+TEST_F(RatesOfARun, AreThoseOfItsCheckpointWhereTheRecordIsLost) {
+  const auto rates = [&](const std::vector<Override>& more) {
+    const OptimizerOptions o = config("run", more).train.optimizer;
+    return std::pair(o.warmup, o.learning_rate);
+  };
+  const std::pair<int64_t, double> first{400, 1.6e-3}, anew{4000, 5e-4};
+  EXPECT_EQ(rates({}), first);
+  EXPECT_EQ(run_training(config("run")), 0);
+  std::filesystem::resize_file(path("b"), 2'000'000);
+  EXPECT_EQ(rates({}), first);
+  std::filesystem::remove(path("run/config.yml"));
+  EXPECT_EQ(rates({}), first);
+  EXPECT_EQ(rates({{"train.learning-rate", "0.002"}}), std::pair(int64_t{400}, 2e-3));
+  EXPECT_EQ(rates({{"train.output", path("another")}}), anew);
+  // A checkpoint of a version that did not note them.
+  for (const auto& checkpoint : std::filesystem::directory_iterator(path("run/checkpoints"))) {
+    nlohmann::json state = nlohmann::json::parse(read_text_file(checkpoint.path() / "state.json"));
+    state.erase("warmup"), state.erase("learning-rate");
+    std::ofstream(checkpoint.path() / "state.json") << state.dump();
+  }
+  EXPECT_EQ(rates({}), anew);
 }
 
 }  // namespace
