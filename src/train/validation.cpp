@@ -45,7 +45,7 @@ void require_sentences(const ValidConfig& c, int64_t sentences) {
 }
 
 Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies, const ValidatorRank& rank)
-    : config_(config), vocabularies_(vocabularies), processes_(rank.processes) {
+    : config_(config), vocabularies_(vocabularies), processes_(rank.processes), usable_(rank.usable) {
   ParallelSentences s = read_sentences(config.source, config.target, vocabularies);
   sources_ = std::move(s.sources), references_ = std::move(s.references), truncated_ = s.truncated;
   require_sentences(config, static_cast<int64_t>(s.pairs.size()));
@@ -63,6 +63,10 @@ double Validator::cross_entropy(Model& model, Communicator& comm) const {
 }
 
 std::vector<std::string> Validator::translate(Model& model, Communicator& comm) {
+  // Memory that others took since the start must not end a run, but what a rank takes for this very search is no loss to the next one:
+  // all look before any searches, and of what is free then each has its part.
+  const UsableMemory usable = usable_();
+  comm.barrier().wait(kPatience);
   // Sentence i is rank i % size's.
   const auto ranks = static_cast<size_t>(comm.size());
   std::vector<std::string> own;
@@ -74,8 +78,7 @@ std::vector<std::string> Validator::translate(Model& model, Communicator& comm) 
     if (const std::tuple kind{backend.activation(), backend.threads(), &backend.memory()}; made_for_ != kind)
       workers_ = make_worker_backends(backend), made_for_ = kind;
     Translator translator(model, vocabularies_, config_.search, 128, 1000, &workers_);
-    // Memory that others took since the start must not end a run.
-    translator.set_memory({.processes = processes_, .fewer_at_once = true});
+    translator.set_memory({.processes = processes_, .fewer_at_once = true, .usable = [&] { return usable; }});
     for (auto& n_best : translator.translate(own)) text += n_best.front().text + "\n";
   }
   comm.barrier().wait(kPatience);  // the gather below has the usual deadline

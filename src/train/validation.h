@@ -1,6 +1,7 @@
 // Validation: cross-entropy of the references, and text metrics of one decoding; several ranks share the work.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,6 +31,7 @@ struct ValidatorRank {
   bool scores = true;              // rank 0; the others choose no tokenizer
   std::string_view japanese = {};  // see choose_tokenizer
   int processes = 1;               // of the run on this host, which translate at the same time
+  std::function<UsableMemory()> usable = [] { return usable_memory(); };
 };
 
 class Validator {
@@ -56,6 +58,7 @@ class Validator {
   ValidConfig config_;
   const Vocabularies& vocabularies_;
   int processes_;
+  std::function<UsableMemory()> usable_;
   std::vector<std::string> sources_, references_;
   std::vector<Batch> batches_;
   std::optional<TokenizerChoice> tokenizer_;
