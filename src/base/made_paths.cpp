@@ -2,7 +2,14 @@
 
 #include <algorithm>
 
+#include "base/resource_error.h"
+
 namespace starling {
+
+bool is_refusal(const std::exception& error) {
+  if (dynamic_cast<const ResourceError*>(&error)) return false;
+  return dynamic_cast<const ConfigError*>(&error) || dynamic_cast<const DataError*>(&error);
+}
 
 MadePaths::~MadePaths() {
   for (auto made = paths_.rbegin(); made != paths_.rend(); ++made) {
@@ -28,7 +35,7 @@ void MadePaths::note_work(const std::string& path) {
 }
 
 void MadePaths::keep_work_unless_refused(const std::exception& error) {
-  if (dynamic_cast<const ConfigError*>(&error) || dynamic_cast<const DataError*>(&error)) return;
+  if (is_refusal(error)) return;
   std::erase_if(paths_, [&](const Path& made) { return made.work && !empty(made.path); });
 }
 

@@ -10,6 +10,10 @@
 
 namespace starling {
 
+// Whether an error says that something else is meant (ConfigError, DataError): what was made for it is of no use. Want of threads or memory
+// (ResourceError) says no such thing.
+bool is_refusal(const std::exception& error);
+
 class MadePaths {
  public:
   explicit MadePaths(FileSystem& files) : files_(files) {}
@@ -25,8 +29,7 @@ class MadePaths {
   void note_work(const std::string& path);
   // What was noted so far stays.
   void keep() { paths_.clear(); }
-  // What note_work noted stays, unless it is empty, or unless the error is that of a refusal (ConfigError, DataError): then the work was
-  // done for something that is not meant.
+  // What note_work noted stays, unless it is empty, or unless the error is that of a refusal.
   void keep_work_unless_refused(const std::exception& error);
 
  private:

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
+#include "base/resource_error.h"
 
 namespace starling {
 namespace {
 
 [[noreturn]] void no_thread(const std::string& which, const std::system_error& e) {
-  throw ConfigError(
+  throw ResourceError(
       fmt::format("{} cannot be started: {}; use fewer threads (--threads, train.threads), or allow more processes (ulimit -u, the "
                   "container's pids.max) and more memory for their stacks (ulimit -v, ulimit -s)",
                   which, e.code().message()));

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "base/resource_error.h"
 
 namespace starling {
 namespace {
@@ -54,7 +54,7 @@ void require_memory(std::span<const SearchNeed> needs, const SearchOptions& opti
   if (sum.total() <= memory.bytes / processes) return;
   const auto mebibytes = [](int64_t bytes) { return bytes >> 20; };
   const auto counted = [](int64_t n, const char* one, const char* more) { return fmt::format("{} {}", n, n == 1 ? one : more); };
-  throw ConfigError(fmt::format(
+  throw ResourceError(fmt::format(
       "a beam of {} for {} at a time on {} needs about {} MiB ({} hypotheses: scores of all pieces {} MiB, activations {} MiB, caches {} "
       "MiB), but usable is {}{}; lower the beam (--beam, valid.beam), --batch-size or --threads",
       options.beam, counted(sentences, "sentence", "sentences"), counted(static_cast<int64_t>(needs.size()), "thread", "threads"),

@@ -27,7 +27,7 @@ SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabul
 
 SearchNeed sum_of(std::span<const SearchNeed> needs);
 
-// ConfigError with all numbers when searches that run side by side (`needs`, largest first) take more than the part of `memory` that each
+// ResourceError with all numbers when searches that run side by side (`needs`, largest first) take more than the part of `memory` that each
 // of the `processes` has which share it. `sentences`: of one search.
 void require_memory(std::span<const SearchNeed> needs, const SearchOptions& options, int64_t sentences, const UsableMemory& memory,
                     int processes = 1);

@@ -42,7 +42,7 @@ class Translator {
              int64_t max_source_tokens = 1000, const WorkerBackends* backends = nullptr);
 
   // The n_best translations of each line, best first; an empty line gives an empty translation. Longer sources than
-  // max_source_tokens are cut there, and counted. ConfigError, before anything is computed, when beam and batches need more memory than
+  // max_source_tokens are cut there, and counted. ResourceError, before anything is computed, when beam and batches need more memory than
   // set_memory allows.
   std::vector<std::vector<Translation>> translate(std::span<const std::string> lines) { return translate_encoded(encode(lines)); }
 

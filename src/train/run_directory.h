@@ -42,7 +42,7 @@ class RunDirectory {
   void begin(const Vocabularies& vocabularies);
   // Writes config.yml: the start has succeeded.
   void keep();
-  // The start has failed. Vocabulary and tokens stay for the next one, unless this one was refused (ConfigError, DataError).
+  // The start has failed. Vocabulary and tokens stay for the next one, unless this one was refused (is_refusal).
   void failed(const std::exception& error) { made_.keep_work_unless_refused(error); }
 
   CheckpointStore& checkpoints() { return *checkpoints_; }

@@ -33,14 +33,10 @@ TokenStore open_run_tokens(FileSystem& files, const std::string& run, const Data
   }
   // The text may be the same in new files, or another one, whose run this is not: that is known once it is tokenised.
   TokenStore::require_own(files, place);
-  const auto take_back = [&] { TokenStore::remove(files, aside); };
   try {
     check(open(aside));
-  } catch (const ConfigError&) {
-    take_back();
-    throw;
-  } catch (const DataError&) {
-    take_back();
+  } catch (const std::exception& e) {
+    if (is_refusal(e)) TokenStore::remove(files, aside);
     throw;
   }
   TokenStore::remove(files, place);

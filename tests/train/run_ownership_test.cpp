@@ -5,6 +5,7 @@
 #include "base/run_files.h"
 #include "base/text_files.h"
 #include "tests/base/forwarding_files.h"
+#include "tests/base/refused_threads.h"
 #include "tests/cli/directory_hash.h"
 #include "tests/train/word_run.h"
 #include "text/vocabulary_format.h"
@@ -105,6 +106,38 @@ TEST_F(RunOwnership, AFullDiskKeepsTheVocabularyAndWholeShards) {
   // Nothing is kept where nothing was done.
   EXPECT_THAT(start(".00000", [] {}), HasSubstr("the disk is full"));
   EXPECT_THAT(names("run"), ElementsAre("vocab.spm"));
+}
+
+// The configuration asks for too many threads, or the system gives too few: the vocabulary has nothing to do with it.
+TEST_F(RunOwnership, WantOfThreadsKeepsTheVocabulary) {
+  const Config c = config("run");
+  const auto files = real_file_system();
+  const auto failed = [&](const std::function<void(RunDirectory&, const Vocabularies&)>& start) {
+    RunDirectory directory(*files, c, 1, quiet);
+    const Vocabularies v = directory.vocabularies();
+    EXPECT_TRUE(fs::exists(path("run/vocab.spm")));
+    return error<ConfigError>([&] {
+      try {
+        start(directory, v);
+      } catch (const std::exception& e) {
+        directory.failed(e);
+        throw;
+      }
+    });
+  };
+  EXPECT_EQ(failed([](auto&, auto&) { throw ConfigError("another option"); }), "another option");
+  EXPECT_FALSE(fs::exists(path("run")));
+  const auto few = [](RunDirectory& directory, const Vocabularies& v) {
+    const RefusedThreads refused;
+    directory.open_store(v, {.threads = 2});
+  };
+  EXPECT_THAT(failed(few), HasSubstr("cannot be started"));
+  EXPECT_THAT(names("run"), ElementsAre("vocab.spm"));
+  // Tokens of new files, which the same run needs too, neither.
+  EXPECT_EQ(run_training(c), 0);
+  fs::last_write_time(path("a"), fs::file_time_type::clock::now());
+  EXPECT_THAT(failed(few), HasSubstr("cannot be started"));
+  EXPECT_EQ(run_training(config("run", {{"train.max-steps", "5"}})), 0);
 }
 
 TEST_F(RunOwnership, TokensOfAKilledStartAreClearedAway) {
