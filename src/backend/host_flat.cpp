@@ -75,7 +75,7 @@ class HostFlatOps : public FlatOps {
     require(d.value, d.displacement), require(d.merged, d.displacement);
     by_type(d.value.dtype(), [&]<class T>(T) {
       const T *const value = d.value.data<T>(), *const merged = d.merged.data<T>(), *const step = elements<T>(d.step);
-      T *const out = d.displacement.data<T>(), *const sent = elements<T>(d.sent);
+      T* const out = d.displacement.data<T>();
       const T momentum = static_cast<T>(d.momentum);
       if (step && d.momentum != 0)
         each(d.value.count(), [=](int64_t i) { out[i] = value[i] - (merged[i] + momentum * step[i]); });

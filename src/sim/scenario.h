@@ -86,7 +86,7 @@ template <class Visitor>
 void visit(Visitor& v, Scenario& s) {
   NetworkModel& n = s.network;
   ComputeModel& c = s.compute;
-  v.field("ranks", s.ranks, "processes of the simulated run", 1, 65536);
+  v.field("ranks", s.ranks, "ranks of the simulated run: its workers, and its servers where they have ranks of their own", 1, 65536);
   v.field("ranks-per-node", n.ranks_per_node, "ranks that share a machine and its network card", 1, 65536);
   v.choice("network", n.preset, {"1gbe", "10gbe", "25gbe", "100gbe", "infiniband", "loopback"},
            "between nodes: TCP over Ethernet, InfiniBand EDR, or one machine's loopback");

@@ -122,7 +122,9 @@ void expect_equal_decoding(Model& model_reference, double tolerance) {
       const double* z = logits.data() + r * 30;
       double sum = 0;
       for (int i = 0; i < 30; ++i) sum += std::exp(z[i]);
-      if (faithful) EXPECT_NEAR(std::log(sum) - z[batch.target.tokens[at]], nll[at], tolerance) << "sentence " << b << " position " << t;
+      if (faithful) {
+        EXPECT_NEAR(std::log(sum) - z[batch.target.tokens[at]], nll[at], tolerance) << "sentence " << b << " position " << t;
+      }
       token[2 * b + (r + 1) % 2] = faithful ? batch.target.tokens[at] : 3 + (5 * t + b) % 27;
     }
     EXPECT_EQ(at_weight, attention.size());

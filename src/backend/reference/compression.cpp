@@ -73,7 +73,7 @@ void write_ternary(const double* a, const CodeChunk& at, uint8_t* to, double* se
   }
 }
 
-// The power of two nearest by ratio, as a biased exponent; 0 below the normal numbers.
+// The nearest power of two, from 1.5 times a power on the next one, as a biased exponent; 0 where that is below the normal numbers.
 int nearest_power(double x) {
   if (std::abs(x) < 0x1p-1023) return 0;
   int e = 0;

@@ -155,7 +155,7 @@ void write_ternary(Chunk& c, uint8_t* to) {
                                      81 * digit[j + 4 * bytes]);
 }
 
-// The power of two nearest to |a| by ratio, as a biased exponent; 0 below the normal numbers.
+// The power of two nearest to |a|, from 1.5 times a power on the next one, as a biased exponent; 0 below half of the smallest normal.
 inline int32_t nearest_power(float a) { return std::min((magnitude(a) + 0x00400000) >> 23, 254); }
 
 void write_four_bit(Chunk& c, uint8_t* to) {
