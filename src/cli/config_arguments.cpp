@@ -60,11 +60,6 @@ std::pair<std::string, std::vector<Override>> ConfigArguments::given(const CLI::
   return {file, overrides};
 }
 
-Config ConfigArguments::load(const CLI::App& verb) const {
-  const auto [file, overrides] = given(verb);
-  return load_config(file, overrides);
-}
-
 Config ConfigArguments::load_run(const CLI::App& verb) const {
   const auto [file, overrides] = given(verb);
   return load_run_config(file, overrides);

@@ -15,9 +15,8 @@ class ConfigArguments {
  public:
   // Adds -c and all keys to the verb, which then takes a configuration's name without -c too.
   static std::shared_ptr<ConfigArguments> add_to(CLI::App& verb);
-  // The configuration, with the command line's values in the order of the keys. Throws ConfigError for arguments nobody knows.
-  Config load(const CLI::App& verb) const;
-  // For a verb that trains: what is not given comes from the run or the model that it begins with.
+  // The configuration, with the command line's values in the order of the keys; what is not given comes from the run or the model that it
+  // begins with. Throws ConfigError for arguments nobody knows.
   Config load_run(const CLI::App& verb) const;
   // The same on every rank: as rank 0 finds it.
   Config load_run(const CLI::App& verb, Communicator& comm) const;

@@ -1,14 +1,11 @@
 // The verb `starling demo-corpus`. The corpus needs no download and no licence: a grammar makes it, and it says so.
-#include "cli/demo_corpus.h"
-
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <memory>
 #include <string>
 
 #include "base/error.h"
 #include "base/run_files.h"
+#include "cli/verbs.h"
 #include "demo/corpus.h"
 
 namespace starling {

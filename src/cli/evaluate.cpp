@@ -1,10 +1,6 @@
 // The verb `starling evaluate`. It prints what sacreBLEU prints for the same files, so that either can check the other and scripts
 // that read sacreBLEU's JSON read this, too. One metric gives one JSON object, several give an array; several systems give a table or an
 // array by system, with a test of each against the first on request.
-#include "cli/evaluate.h"
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -16,7 +12,7 @@
 #include "base/outputs.h"
 #include "base/run_files.h"
 #include "cli/system_table.h"
-#include "cli/tokenize_option.h"
+#include "cli/verbs.h"
 #include "data/line_reader.h"
 #include "text/significance.h"
 

@@ -3,7 +3,6 @@
 
 #include <iostream>
 
-#include "cli/tokenize_option.h"
 #include "cli/verbs.h"
 
 namespace starling {

@@ -1,16 +1,16 @@
 // The verb `starling translate`: text in, translations out, in order. Lines are read on a thread of their own, so that a pipe is
 // answered as soon as a line is there while a file is translated in large batches.
-#include <sys/resource.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <mutex>
 
+#include "base/memory.h"
 #include "base/outputs.h"
 #include "base/run_files.h"
 #include "base/start_threads.h"
+#include "base/task_progress.h"
 #include "cli/result_file.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
@@ -133,7 +133,7 @@ void run_translate(const TranslateArguments& a) {
     throw ConfigError(fmt::format("--n-best {} is more than the beam of {}; raise --beam", a.n_best, search.beam));
   search.n_best = a.n_best;
 
-  const auto start = std::chrono::steady_clock::now();
+  const double start = steady_seconds();
   Translator translator(*loaded.model, loaded.description.vocabularies, search, a.batch_sentences, a.max_source_tokens);
   const size_t window = static_cast<size_t>(16 * a.batch_sentences);
   LineQueue queue(a.inputs, window);
@@ -148,14 +148,12 @@ void run_translate(const TranslateArguments& a) {
     fmt::print(stderr, "warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(),
                a.max_source_tokens);
   if (a.quiet) return;
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = steady_seconds() - start;
   fmt::print(stderr,
              "{} sentences, {} tokens in {:.2f} s: {:.0f} tokens/s, {:.1f} sentences/s (beam {}, {} rows, {} on {}, peak memory {} MiB)\n",
              output.count(), translator.output_tokens(), seconds, static_cast<double>(translator.output_tokens()) / seconds,
              static_cast<double>(output.count()) / seconds, search.beam, translator.work().rows, loaded.precision,
-             machine_text(*loaded.backend, loaded.precision == "int8"), usage.ru_maxrss / 1024);
+             machine_text(*loaded.backend, loaded.precision == "int8"), peak_memory().own >> 20);
 }
 
 }  // namespace

@@ -5,15 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
 #include "base/lock.h"
 #include "base/outputs.h"
+#include "base/task_progress.h"
 #include "cli/search_arguments.h"
-#include "cli/tokenize_option.h"
 #include "cli/verbs.h"
 #include "data/corpus.h"
 #include "train/progress.h"
@@ -31,20 +30,19 @@ struct TuneArguments {
   bool dry_run = false;
 };
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
 // One line for each setting on standard error; on a terminal, one line that is drawn again.
 class SweepProgress {
  public:
-  SweepProgress(size_t total, std::string metric) : total_(total), metric_(std::move(metric)), start_(now()) {
+  SweepProgress(size_t total, std::string metric) : total_(total), metric_(std::move(metric)), start_(steady_seconds()) {
     const char* term = std::getenv("TERM");
     live_ = isatty(STDERR_FILENO) && !(term && std::string_view(term) == "dumb");
   }
   void done(const SearchTrial& t) {
     trials_.push_back(t);
     const auto count = static_cast<double>(trials_.size());
-    const std::string left =
-        trials_.size() == total_ ? "" : " | left " + duration_text((now() - start_) / count * (static_cast<double>(total_) - count));
+    const std::string left = trials_.size() == total_
+                                 ? ""
+                                 : " | left " + duration_text((steady_seconds() - start_) / count * (static_cast<double>(total_) - count));
     std::string line;
     if (live_) {  // short: it must not wrap
       line = fmt::format("setting {} of {} | {:.2f} | best {:.2f}{}", trials_.size(), total_, t.value(metric_),
@@ -140,7 +138,8 @@ void run_tune_search(TuneArguments& a) {
   std::vector<SearchTrial> trials;
   {
     SweepProgress progress(sweep_settings(search, a.tune).size(), a.tune.metric);
-    trials = sweep_search(translator, search, text.sources, text.references, a.tune, now, [&](const SearchTrial& t) { progress.done(t); });
+    trials = sweep_search(translator, search, text.sources, text.references, a.tune, steady_seconds,
+                          [&](const SearchTrial& t) { progress.done(t); });
   }
   if (translator.truncated() > 0)
     fmt::print(stderr, "warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(),

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "text/tokenizer_choice.h"
+
 namespace starling {
 
 void add_train(CLI::App& app);
@@ -29,6 +31,11 @@ constexpr const char* kPrecisionHelp = "auto (int8 for a quantised model, else b
 // Options that several verbs have; the variables must live until the command line has been read.
 void add_precision_option(CLI::App& verb, std::string& precision);
 void add_threads_option(CLI::App& verb, int& threads);
+// --tokenize, whose value choose_tokenizer takes; `name` is its default.
+void add_tokenize_option(CLI::App& verb, std::string& name);
+
+// Tells on standard error which tokenizer was chosen, if it is not what everybody expects (13a without a warning).
+void tell(const TokenizerChoice& choice);
 
 // "starling", or "starling bench train" for a verb within a verb.
 std::string command_name(const CLI::App& app);

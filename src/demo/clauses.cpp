@@ -12,18 +12,37 @@ Pair company(Draw& d, const Phrase& subject) {
   return {"with " + p.en_object, prepositional("mit", Case::dative, p)};
 }
 
+Pair in_a_city(Draw& d) {
+  const Pair city = d.fixed(kCities);
+  return {"in " + city.en, "in " + city.de};
+}
+
+Pair at_a_place(Draw& d) {
+  const Place& p = d.of(kPlaces);
+  return {p.en_at, p.de_at};
+}
+
+// Somebody, and a verb of the table.
+template <size_t n>
+Clause somebody(Draw& d, const Verb (&verbs)[n]) {
+  Clause c;
+  c.subject = subject(d);
+  c.verb = &d.of(verbs);
+  return c;
+}
+
 }  // namespace
 
 Clause transitive(Draw& d) {
   Clause c;
   c.subject = subject(d);
   if (d.chance(12)) {
-    c.verb = &have();
+    c.verb = &kHave;
     c.accusative = thing(d, kThings | animal);
     c.negated = can_be_negated(c) && d.chance(35);
     return c;
   }
-  c.verb = &d.of(transitive_verbs());
+  c.verb = &d.of(kTransitive);
   c.accusative = thing(d, c.verb->objects);
   give_tense(d, c);
   return c;
@@ -34,7 +53,7 @@ Clause eating(Draw& d) {
   c.subject = subject(d);
   c.verb = &find_verb("eat");
   if (d.chance(40)) {
-    const Fixed& f = d.of(food_substances());
+    const Fixed& f = d.of(kSubstances);
     c.accusative = substance(f.en, f.de,
                              std::string_view(f.en) == "butter"  ? Gender::feminine
                              : std::string_view(f.en) == "bread" ? Gender::neuter
@@ -42,36 +61,27 @@ Clause eating(Draw& d) {
   } else {
     c.accusative = thing(d, food);
   }
-  if (d.chance(30)) {
-    const Place& p = d.of(places());
-    c.place = {p.en_at, p.de_at};
-  }
+  if (d.chance(30)) c.place = at_a_place(d);
   give_tense(d, c);
   return c;
 }
 
 Clause calling(Draw& d) {
-  Clause c;
-  c.subject = subject(d);
-  c.verb = &d.of(person_verbs());
+  Clause c = somebody(d, kPerson);
   c.accusative = person_object(d, c.subject);
   give_tense(d, c);
   return c;
 }
 
 Clause helping(Draw& d) {
-  Clause c;
-  c.subject = subject(d);
-  c.verb = &d.of(dative_verbs());
+  Clause c = somebody(d, kDative);
   c.dative = person_object(d, c.subject);
   give_tense(d, c);
   return c;
 }
 
 Clause giving(Draw& d) {
-  Clause c;
-  c.subject = subject(d);
-  c.verb = &d.of(giving_verbs());
+  Clause c = somebody(d, kGiving);
   c.dative = person_object(d, c.subject);
   c.accusative = thing(d, c.verb->objects);
   give_tense(d, c);
@@ -79,9 +89,7 @@ Clause giving(Draw& d) {
 }
 
 Clause doing(Draw& d) {
-  Clause c;
-  c.subject = subject(d);
-  c.verb = &d.of(intransitive_verbs());
+  Clause c = somebody(d, kIntransitive);
   if (d.chance(20)) c.company = company(d, c.subject);
   give_tense(d, c);
   return c;
@@ -91,13 +99,13 @@ Clause going(Draw& d) {
   Clause c;
   c.subject = subject(d);
   if (d.chance(35)) {
-    const Pair city = d.fixed(cities());
-    c.verb = &d.of(city_verbs());
+    const Pair city = d.fixed(kCities);
+    c.verb = &d.of(kCity);
     c.place = {"to " + city.en, "nach " + city.de};
-    if (std::string_view(c.verb->en) == "travel" && d.chance(50)) c.company = d.fixed(transport());
+    if (std::string_view(c.verb->en) == "travel" && d.chance(50)) c.company = d.fixed(kTransport);
   } else {
-    const Place& p = d.of(places());
-    c.verb = &d.of(movement_verbs());
+    const Place& p = d.of(kPlaces);
+    c.verb = &d.of(kMovement);
     c.place = {p.en_to, p.de_to};
   }
   if (c.company.en.empty() && d.chance(20)) c.company = company(d, c.subject);
@@ -106,16 +114,8 @@ Clause going(Draw& d) {
 }
 
 Clause staying(Draw& d) {
-  Clause c;
-  c.subject = subject(d);
-  c.verb = &d.of(staying_verbs());
-  if (c.verb->stative || d.chance(25)) {
-    const Pair city = d.fixed(cities());
-    c.place = {"in " + city.en, "in " + city.de};
-  } else {
-    const Place& p = d.of(places());
-    c.place = {p.en_at, p.de_at};
-  }
+  Clause c = somebody(d, kStaying);
+  c.place = c.verb->stative || d.chance(25) ? in_a_city(d) : at_a_place(d);
   if (c.verb->stative) {
     c.negated = can_be_negated(c) && d.chance(15);
     return c;
@@ -131,7 +131,7 @@ Pair spot(Draw& d, Case c) {
   const bool inside = d.chance(20);
   const Noun& noun = d.noun(inside ? container : surface);
   const Phrase p = noun_phrase(noun, some_options(d, noun, d.word({"the", "the", "my", "this"})));
-  const Preposition prep = inside ? Preposition{"in", "in"} : kPrepositions[static_cast<size_t>(d.range(0, 4))];
+  const Fixed prep = inside ? Fixed{"in", "in"} : d.of(kPrepositions);
   return {fmt::format("{} {}", prep.en, p.en_object), prepositional(prep.de, c, p)};
 }
 
@@ -141,7 +141,7 @@ Clause putting(Draw& d) {
   Clause c;
   c.subject = subject(d);
   const bool flat = d.chance(60);
-  c.verb = flat ? &put_lying() : &put_standing();
+  c.verb = flat ? &kPutLying : &kPutStanding;
   c.accusative = thing(d, flat ? lying : standing);
   c.place = spot(d, Case::accusative);
   give_tense(d, c);
@@ -152,7 +152,7 @@ Clause lying_there(Draw& d) {
   Clause c;
   const bool flat = d.chance(60);
   c.subject = definite_thing(d, flat ? lying : standing);
-  c.verb = flat ? &lie() : &stand();
+  c.verb = flat ? &kLie : &kStand;
   c.place = spot(d, Case::dative);
   if (d.chance(70)) c.tense = Tense::progressive;
   c.negated = d.chance(15);
@@ -163,7 +163,7 @@ Clause describing(Draw& d, bool people) {
   Clause c;
   const uint32_t wanted = people ? uint32_t{person} : uint32_t{d.chance(75) ? kThings : d.chance(50) ? animal : food};
   c.subject = people ? subject(d) : definite_thing(d, wanted);
-  c.verb = &be();
+  c.verb = &kBe;
   const Pair much = degree(d);
   c.complement = predicate(d, wanted, c.subject);
   c.complement = {much.en + c.complement.en, much.de + c.complement.de};
@@ -175,25 +175,17 @@ Clause describing(Draw& d, bool people) {
 
 namespace {
 
-Phrase weather_it() { return pronoun("it", Gender::neuter); }
-
-Pair somewhere(Draw& d) {
-  if (d.chance(50)) return d.fixed(regions());
-  const Pair city = d.fixed(cities());
-  return {"in " + city.en, "in " + city.de};
-}
-
 void weather_tense(Draw& d, Clause& c) {
   const int which = d.range(1, 100);
   if (which <= 35) {
-    c.tense = c.verb == &be() ? Tense::present : Tense::progressive;
-    if (d.chance(50)) put_time(d, c, d.fixed(present_times()), 50);
+    c.tense = c.verb == &kBe ? Tense::present : Tense::progressive;
+    if (d.chance(50)) put_time(d, c, d.fixed(kPresent), 50);
   } else if (which <= 65) {
     c.tense = Tense::past;
-    put_time(d, c, d.fixed(past_times()), 50);
+    put_time(d, c, d.fixed(kPast), 50);
   } else {
     c.tense = Tense::future;
-    put_time(d, c, d.chance(50) ? d.fixed(future_days()) : d.chance(50) ? d.fixed(future_times()) : weekday(d), 50);
+    put_time(d, c, d.chance(50) ? d.fixed(kFutureDays) : d.chance(50) ? d.fixed(kFuture) : weekday(d), 50);
   }
   c.negated = d.chance(18);
 }
@@ -202,30 +194,30 @@ void weather_tense(Draw& d, Clause& c) {
 
 Clause weather(Draw& d) {
   Clause c;
-  c.subject = weather_it();
+  c.subject = pronoun("it");
   if (d.chance(35)) {
-    c.verb = &d.of(weather_verbs());
+    c.verb = &d.of(kWeather);
   } else {
-    c.verb = &be();
-    const Pair first = d.fixed(weather_words()), second = d.fixed(weather_words()), much = degree(d);
+    c.verb = &kBe;
+    const Pair first = d.fixed(kWeatherWords), second = d.fixed(kWeatherWords), much = degree(d);
     c.complement = {much.en + first.en, much.de + first.de};
     if (first.en != second.en && much.en.empty() && d.chance(40))
       c.complement = {first.en + " and " + second.en, first.de + " und " + second.de};
   }
-  if (d.chance(60)) c.place = somewhere(d);
+  if (d.chance(60)) c.place = d.chance(50) ? d.fixed(kRegions) : in_a_city(d);
   weather_tense(d, c);
   return c;
 }
 
 Clause timetable(Draw& d) {
   Clause c;
-  c.subject = noun_phrase(d.of(vehicles()), {d.word({"the", "the", "our", "my"})});
-  c.verb = d.chance(50) ? &depart() : &arrive();
+  c.subject = noun_phrase(d.of(kVehicles), {d.word({"the", "the", "our", "my"})});
+  c.verb = d.chance(50) ? &kDepart : &kArrive;
   if (d.chance(40)) {
-    const Pair city = d.fixed(cities());
-    c.place = c.verb == &arrive() ? Pair{"in " + city.en, "in " + city.de} : Pair{"for " + city.en, "nach " + city.de};
+    const Pair city = d.fixed(kCities);
+    c.place = c.verb == &kArrive ? Pair{"in " + city.en, "in " + city.de} : Pair{"for " + city.en, "nach " + city.de};
   }
-  const Pair time = d.chance(60) ? at_time(d) : with_clock(d, d.chance(50) ? weekday(d) : d.fixed(future_days()));
+  const Pair time = d.chance(60) ? at_time(d) : with_clock(d, d.chance(50) ? weekday(d) : d.fixed(kFutureDays));
   put_time(d, c, time, 25);
   if (d.chance(30)) c.tense = Tense::future;
   return c;
@@ -234,11 +226,8 @@ Clause timetable(Draw& d) {
 Clause happening(Draw& d) {
   Clause c;
   c.subject = noun_phrase(d.noun(event), {d.word({"the", "the", "our", "her"})});
-  c.verb = &take_place();
-  if (d.chance(30)) {
-    const Place& p = d.of(places());
-    c.place = {p.en_at, p.de_at};
-  }
+  c.verb = &kTakePlace;
+  if (d.chance(30)) c.place = at_a_place(d);
   put_time(d, c, d.chance(50) ? on_date(d) : d.chance(50) ? with_clock(d, weekday(d)) : future_time(d), 30);
   if (d.chance(40)) c.tense = Tense::future;
   return c;

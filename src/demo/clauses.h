@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
 #include <span>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "demo/grammar.h"
+#include "demo/words.h"
 
 namespace starling::demo {
 
@@ -20,23 +20,24 @@ class Draw {
 
   int range(int low, int high) { return low + static_cast<int>(random_.below(static_cast<uint64_t>(high - low) + 1)); }
   bool chance(int percent) { return range(1, 100) <= percent; }
-  template <class Row>
-  const Row& of(std::span<const Row> rows) {
-    return rows[random_.below(rows.size())];
+  template <class Row, size_t n>
+  const Row& of(const Row (&rows)[n]) {
+    return rows[random_.below(n)];
   }
   std::string_view word(std::initializer_list<std::string_view> words) { return words.begin()[random_.below(words.size())]; }
-  Pair fixed(std::span<const Fixed> rows) {
+  template <size_t n>
+  Pair fixed(const Fixed (&rows)[n]) {
     const Fixed& row = of(rows);
     return {row.en, row.de};
   }
   const Noun& noun(uint32_t kinds) {
-    return matching(nouns(), [&](const Noun& n) { return (n.kinds & kinds) != 0; });
+    return matching<Noun>(kNouns, [&](const Noun& n) { return (n.kinds & kinds) != 0; });
   }
   const Adjective& adjective(uint32_t kinds) {
-    return matching(adjectives(), [&](const Adjective& a) { return (a.kinds & kinds) != 0; });
+    return matching<Adjective>(kAdjectives, [&](const Adjective& a) { return (a.kinds & kinds) != 0; });
   }
   const Adjective& comparable(uint32_t kinds) {
-    return matching(adjectives(), [&](const Adjective& a) { return (a.kinds & kinds) != 0 && a.en_comparative; });
+    return matching<Adjective>(kAdjectives, [&](const Adjective& a) { return (a.kinds & kinds) != 0 && a.en_comparative; });
   }
 
  private:
@@ -70,12 +71,8 @@ int any_number(Draw& d);  // 2..9999, small ones more often
 
 constexpr uint32_t kThings = lying | standing | device | clothing | large;
 
-struct Preposition {
-  const char *en, *de;
-};
 // Two-way prepositions: the last three also hold between buildings.
-constexpr std::array<Preposition, 5> kPrepositions{
-    {{"on", "auf"}, {"under", "unter"}, {"next to", "neben"}, {"behind", "hinter"}, {"in front of", "vor"}}};
+constexpr Fixed kPrepositions[] = {{"on", "auf"}, {"under", "unter"}, {"next to", "neben"}, {"behind", "hinter"}, {"in front of", "vor"}};
 
 // The determiner with, three times in ten, a fitting adjective.
 NounOptions some_options(Draw& d, const Noun& noun, std::string_view determiner);

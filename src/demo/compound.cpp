@@ -6,10 +6,7 @@
 namespace starling::demo {
 namespace {
 
-struct Conjunction {
-  const char *en, *de;
-};
-constexpr std::array<Conjunction, 4> kSubordinators{{{"because", "weil"}, {"although", "obwohl"}, {"if", "wenn"}, {"when", "wenn"}}};
+constexpr Fixed kSubordinators[] = {{"because", "weil"}, {"although", "obwohl"}, {"if", "wenn"}, {"when", "wenn"}};
 
 Clause plain(Draw& d) {
   Clause c = any_clause(d);
@@ -17,7 +14,7 @@ Clause plain(Draw& d) {
   return c;
 }
 
-Clause condition(Draw& d, const Conjunction& word) {
+Clause condition(Draw& d, const Fixed& word) {
   Clause c = plain(d);
   // "wenn" is not for single past events, and an English "if" wants no "will".
   const bool wenn = std::string_view(word.de) == "wenn";
@@ -26,7 +23,7 @@ Clause condition(Draw& d, const Conjunction& word) {
 }
 
 Pair adverbial_template(Draw& d) {
-  const Conjunction word = kSubordinators[static_cast<size_t>(d.range(0, 3))];
+  const Fixed& word = d.of(kSubordinators);
   const Clause sub = condition(d, word);
   Clause main = plain(d);
   while (std::string_view(word.de) == "wenn" && main.tense == Tense::past) main = plain(d);
@@ -42,7 +39,7 @@ Pair adverbial_template(Draw& d) {
 Pair content(Draw& d, int depth) {
   Clause matrix;
   matrix.subject = subject(d);
-  matrix.verb = &d.of(saying_verbs());
+  matrix.verb = &d.of(kSaying);
   if (depth < 2 && d.chance(20)) {
     const Pair inner = content(d, depth + 1);
     return {fmt::format("that {} {}", english(matrix), inner.en), fmt::format("dass {}, {}", german(matrix, Order::verb_last), inner.de)};
@@ -54,7 +51,7 @@ Pair content(Draw& d, int depth) {
 Pair that_template(Draw& d) {
   Clause matrix;
   matrix.subject = subject(d);
-  matrix.verb = &d.of(saying_verbs());
+  matrix.verb = &d.of(kSaying);
   const Pair inner = content(d, 0);
   return {fmt::format("{} {}.", english(matrix), inner.en), fmt::format("{}, {}.", german(matrix), inner.de)};
 }
@@ -66,7 +63,7 @@ Pair whether_template(Draw& d) {
   Clause matrix;
   matrix.subject = subject(d);
   const bool asks = d.chance(30);
-  matrix.verb = asks ? &find_verb("ask") : &know();
+  matrix.verb = asks ? &find_verb("ask") : &kKnow;
   matrix.negated = !asks && matrix.subject.definite;
   if (asks) matrix.accusative = person_object(d, matrix.subject);
   return {fmt::format("{} {}.", english(matrix), en), fmt::format("{}, {}.", german(matrix), de)};
@@ -91,15 +88,15 @@ Phrase related_thing(Draw& d, const Noun& noun, const Verb* verb = nullptr) {
   const Phrase p = noun_phrase(noun, some_options(d, noun, "the"));
   if (d.chance(35) && (noun.kinds & (lying | standing))) {
     Clause c = lying_there(d);
-    c.verb = noun.kinds & lying ? &lie() : &stand();
+    c.verb = noun.kinds & lying ? &kLie : &kStand;
     return with_subject_relative(p, c, false);
   }
   Clause c;
   c.subject = subject(d);
   do {
-    c.verb = d.chance(30) ? &have() : &d.of(transitive_verbs());
-  } while ((c.verb != &have() && !(c.verb->objects & noun.kinds)) || c.verb == verb);
-  if (c.verb != &have()) give_tense(d, c);
+    c.verb = d.chance(30) ? &kHave : &d.of(kTransitive);
+  } while ((c.verb != &kHave && !(c.verb->objects & noun.kinds)) || c.verb == verb);
+  if (c.verb != &kHave) give_tense(d, c);
   c.negated = false;
   return with_object_relative(p, c, Case::accusative);
 }
@@ -108,7 +105,7 @@ Pair relative_subject_template(Draw& d) {
   Clause c;
   if (d.chance(60)) {
     c = any_clause(d);
-    while (c.subject.en_subject == "it" || c.verb == &lie() || c.verb == &stand() || c.verb == &be()) c = any_clause(d);
+    while (c.subject.en_subject == "it" || c.verb == &kLie || c.verb == &kStand || c.verb == &kBe) c = any_clause(d);
     c.subject = related_person(d);
   } else {
     const Noun& noun = d.noun(kThings);
@@ -128,7 +125,7 @@ void free_the_end(Clause& c) {
 
 Pair relative_object_template(Draw& d) {
   Clause c = d.chance(50) ? transitive(d) : calling(d);
-  while (c.verb == &have()) c = transitive(d);
+  while (c.verb == &kHave) c = transitive(d);
   if (c.verb->objects & (kin | person) && c.verb != &find_verb("see")) {
     c.accusative = related_person(d);
   } else {

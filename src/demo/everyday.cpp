@@ -17,7 +17,7 @@ Pair timetable_template(Draw& d) { return statement(timetable(d)); }
 Pair event_template(Draw& d) { return statement(happening(d)); }
 
 Pair date_template(Draw& d) {
-  const Pair day = d.fixed(weekdays());
+  const Pair day = d.fixed(kWeekdays);
   const int which = d.range(1, 3);
   if (which == 1) {
     const Pair p = date(d);
@@ -59,7 +59,7 @@ Pair number_template(Draw& d) {
     return {fmt::format("{} plus {} is {}.", number_words(a).en, number_words(b).en, number_words(a + b).en),
             fmt::format("{} plus {} ist {}.", number_words(a).de, number_words(b).de, number_words(a + b).de)};
   }
-  const Pair city = d.fixed(cities());
+  const Pair city = d.fixed(kCities);
   const int n = any_number(d);
   if (which == 2) {
     const Pair digits = digital_number(d.range(2, 9999));
@@ -67,16 +67,11 @@ Pair number_template(Draw& d) {
             fmt::format("das Hotel in {} hat {} Zimmer.", city.de, digits.de)};
   }
   const Phrase who = subject(d);
-  const bool third = who.person == Person::third;
-  return {fmt::format("{} {} {} euros.", who.en_subject, third ? "has" : "have", number_words(n).en),
-          fmt::format("{} {} {} Euro.", who.de[0],
-                      third                         ? "hat"
-                      : who.person == Person::first ? "habe"
-                                                    : "haben",
-                      german_number_before_noun(n))};
+  return {fmt::format("{} {} {} euros.", who.en_subject, by_person(who, "have", "has", "have"), number_words(n).en),
+          fmt::format("{} {} {} Euro.", who.de[0], by_person(who, "habe", "hat", "haben"), german_number_before_noun(n))};
 }
 
-Phrase landmark(Draw& d) { return noun_phrase(d.of(landmarks()), {"the"}); }
+Phrase landmark(Draw& d) { return noun_phrase(d.of(kLandmarks), {"the"}); }
 
 Pair direction_template(Draw& d) {
   const Phrase mark = landmark(d);
@@ -102,7 +97,7 @@ Pair direction_template(Draw& d) {
           fmt::format("go straight ahead to {} and then turn {} at {}.", mark.en_object, en_side, other.en_object),
           fmt::format("gehen Sie geradeaus bis {} und biegen Sie dann {} {} ab.", to, prepositional("an", Case::dative, other), de_side)};
     case 6: {
-      const Preposition prep = kPrepositions[static_cast<size_t>(d.range(2, 4))];
+      const Fixed& prep = kPrepositions[d.range(2, 4)];
       return {fmt::format("{} is {} {}.", mark.en_subject, prep.en, other.en_object),
               fmt::format("{} ist {}.", mark.de[0], prepositional(prep.de, Case::dative, other))};
     }
@@ -121,7 +116,7 @@ Pair weather_template(Draw& d) {
   const int which = d.range(1, 100);
   if (which <= 75) return statement(weather(d));
   if (which <= 88) {
-    const Pair city = d.fixed(cities());
+    const Pair city = d.fixed(kCities);
     const Pair n = number_words(d.range(2, 38));
     return {fmt::format("the temperature in {} is {} degrees.", city.en, n.en),
             fmt::format("die Temperatur in {} beträgt {} Grad.", city.de, n.de)};
@@ -133,15 +128,15 @@ Pair weather_template(Draw& d) {
 
 // "a glass of water", "two bottles of wine", "ein Glas Wasser", "zwei Flaschen Wein".
 Pair a_drink(Draw& d) {
-  const Drink& drink = d.of(drinks());
+  const Drink& drink = d.of(kDrinks);
   const char* measure = drink.cup && (!drink.glass || d.chance(50)) ? "cup" : !drink.bottle || d.chance(60) ? "glass" : "bottle";
   NounOptions o{"a"};
   if (d.chance(40)) o.number = d.range(2, 6);
   const Phrase p = noun_phrase(find_noun(measure), o);
   Pair order{fmt::format("{} of {}", p.en_object, drink.en), fmt::format("{} {}", p.de[1], drink.de)};
   if (!drink.cup || !d.chance(40)) return order;
-  static constexpr std::array<Fixed, 4> kExtras{
-      {{"with sugar", "mit Zucker"}, {"with milk", "mit Milch"}, {"without sugar", "ohne Zucker"}, {"with honey", "mit Honig"}}};
+  static constexpr Fixed kExtras[] = {
+      {"with sugar", "mit Zucker"}, {"with milk", "mit Milch"}, {"without sugar", "ohne Zucker"}, {"with honey", "mit Honig"}};
   const Pair extra = d.fixed(kExtras);
   return {order.en + " " + extra.en, order.de + " " + extra.de};
 }
@@ -177,13 +172,8 @@ Pair cafe_template(Draw& d) {
       return {fmt::format("please bring us {}.", x.en), fmt::format("bitte bringen Sie uns {}.", x.de)};
     case 7: {
       const Phrase who = subject(d);
-      const bool third = who.person == Person::third;
-      return {fmt::format("{} {} {}.", who.en_subject, third ? "orders" : "order", x.en),
-              fmt::format("{} {} {}.", who.de[0],
-                          third                         ? "bestellt"
-                          : who.person == Person::first ? "bestelle"
-                                                        : "bestellen",
-                          x.de)};
+      return {fmt::format("{} {} {}.", who.en_subject, by_person(who, "order", "orders", "order"), x.en),
+              fmt::format("{} {} {}.", who.de[0], by_person(who, "bestelle", "bestellt", "bestellen"), x.de)};
     }
     default: {
       const Pair n = number_words(d.range(2, 12)), t = at_time(d);

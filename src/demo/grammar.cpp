@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <initializer_list>
+#include <span>
 
 #include "base/error.h"
+#include "demo/words.h"
 
 namespace starling::demo {
 namespace {
@@ -69,10 +71,8 @@ std::string german_article(const Determiner& d, int c, int col) {
       return kDer[c][col];
     case Pattern::dieser:
       return std::string(d.de) + kDieser[c][col];
-    case Pattern::ein: {
-      const std::string ending = kEin[c][col];
-      return std::string(d.de) + ending;
-    }
+    case Pattern::ein:
+      return std::string(d.de) + kEin[c][col];
     case Pattern::bare:
       return "";
   }
@@ -202,19 +202,16 @@ struct EnglishVerb {
   std::string auxiliary, negation, main;
 };
 
-std::string english_be(Person person, bool past) {
-  if (past) return person == Person::plural ? "were" : "was";
-  return person == Person::first ? "am" : person == Person::third ? "is" : "are";
+const char* english_be(const Phrase& subject, bool past) {
+  return past ? by_person(subject, "was", "was", "were") : by_person(subject, "am", "is", "are");
 }
-
-std::string english_have_to(const Modal& modal, Person person) { return person == Person::third ? modal.en_s : modal.en; }
 
 EnglishVerb english_modal(const Clause& c, bool question) {
   const Modal& m = *c.modal;
-  const std::string do_form = c.subject.person == Person::third ? "does" : "do";
+  const bool third = c.subject.person == Person::third;
   if (m.needs_do) {
-    if (question || c.negated) return {do_form, c.negated ? "not" : "", join({m.en, c.verb->en})};
-    return {"", "", join({english_have_to(m, c.subject.person), c.verb->en})};
+    if (question || c.negated) return {third ? "does" : "do", c.negated ? "not" : "", join({m.en, c.verb->en})};
+    return {"", "", join({third ? m.en_s : m.en, c.verb->en})};
   }
   if (c.negated) return {m.en_negative, "", c.verb->en};
   const std::string_view text = m.en;
@@ -233,12 +230,12 @@ EnglishVerb english_verb(const Clause& c, bool question) {
     case Tense::future:
       return {"will", negation, v.en};
     case Tense::progressive:
-      return {english_be(c.subject.person, false), negation, v.en_ing};
+      return {english_be(c.subject, false), negation, v.en_ing};
     default:
       break;
   }
   const bool past = c.tense == Tense::past;
-  if (c.verb == &be()) return {english_be(c.subject.person, past), negation, ""};
+  if (c.verb == &kBe) return {english_be(c.subject, past), negation, ""};
   if (!bare) return {"", "", past ? v.en_past : third ? v.en_s : v.en};
   return {past ? "did" : third ? "does" : "do", negation, v.en};
 }
@@ -269,24 +266,20 @@ struct GermanVerb {
   bool tail_glued = false;  // a separable prefix: glued to the finite verb in a verb-last clause
 };
 
-std::string by_person(Person person, const char* ich, const char* er, const char* plural) {
-  return person == Person::first ? ich : person == Person::third ? er : plural;
-}
-
 GermanVerb german_verb(const Clause& c) {
   const Verb& v = *c.verb;
-  const Person p = c.subject.person;
+  const Phrase& p = c.subject;
   const std::string infinitive = std::string(v.prefix) + v.plural;
   if (c.tense == Tense::future) return {by_person(p, "werde", "wird", "werden"), infinitive};
   if (c.tense == Tense::modal) return {by_person(p, c.modal->ich, c.modal->er, c.modal->plural), infinitive};
   if (c.tense == Tense::past) {
-    if (&v == &be()) return {by_person(p, "war", "war", "waren"), ""};
-    if (&v == &have()) return {by_person(p, "hatte", "hatte", "hatten"), ""};
+    if (&v == &kBe) return {by_person(p, "war", "war", "waren"), ""};
+    if (&v == &kHave) return {by_person(p, "hatte", "hatte", "hatten"), ""};
     if (v.sein) return {by_person(p, "bin", "ist", "sind"), v.participle};
     return {by_person(p, "habe", "hat", "haben"), v.participle};
   }
   // The present of "sein" is the one whose plural differs from the infinitive.
-  const char* plural = &v == &be() ? "sind" : v.plural;
+  const char* plural = &v == &kBe ? "sind" : v.plural;
   return {by_person(p, v.ich, v.er, plural), v.prefix, true};
 }
 
@@ -307,7 +300,7 @@ std::string german_middle(const Clause& c) {
   // With a dative beside it, a full accusative follows the time: "zeigt dem Gast morgen das Haus".
   const bool accusative_early = c.accusative && (c.accusative->pronoun || (c.accusative->definite && !c.dative));
   const std::string nicht = c.negated && !kein ? "nicht" : "";
-  const bool after_place = !c.complement.de.empty() || c.verb == &weather_verbs()[0] || c.verb == &weather_verbs()[1];
+  const bool after_place = !c.complement.de.empty() || c.verb == &kWeather[0] || c.verb == &kWeather[1];
   return join({accusative_early ? accusative : "", dative_early ? dative : "", c.time_first ? "" : c.time.de, c.frequency.de,
                dative_early ? "" : dative, accusative_early ? "" : accusative, after_place ? "" : nicht, c.company.de, c.place.de,
                after_place ? nicht : "", c.complement.de});
@@ -405,46 +398,30 @@ std::string finish(std::string_view text) {
 }
 
 namespace {
+
 template <class Row>
-const Row* find_in(std::span<const Row> rows, std::string_view english) {
-  for (const Row& row : rows) {
-    if (row.en == english) return &row;
-  }
-  return nullptr;
+const Row& find_in(std::initializer_list<std::span<const Row>> tables, std::string_view english) {
+  for (const auto& table : tables)
+    for (const Row& row : table)
+      if (row.en == english) return row;
+  CHECK(false, "no word '{}' of its kind", english);
+  __builtin_unreachable();
 }
+
+std::span<const Verb> alone(const Verb& verb) { return {&verb, 1}; }
+
 }  // namespace
 
-const Noun& find_noun(std::string_view english) {
-  const Noun* found = find_in(nouns(), english);
-  if (!found) found = find_in(landmarks(), english);
-  if (!found) found = find_in(vehicles(), english);
-  CHECK(found, "no noun '{}'", english);
-  return *found;
-}
+const Noun& find_noun(std::string_view english) { return find_in<Noun>({kNouns, kLandmarks, kVehicles}, english); }
 
-const Adjective& find_adjective(std::string_view english) {
-  const Adjective* found = find_in(adjectives(), english);
-  CHECK(found, "no adjective '{}'", english);
-  return *found;
-}
+const Adjective& find_adjective(std::string_view english) { return find_in<Adjective>({kAdjectives}, english); }
 
 const Verb& find_verb(std::string_view english) {
-  const Verb* found = nullptr;
-  for (const auto& table : {transitive_verbs(), person_verbs(), dative_verbs(), giving_verbs(), intransitive_verbs(), city_verbs(),
-                            movement_verbs(), staying_verbs(), saying_verbs(), weather_verbs()}) {
-    if (!found) found = find_in(table, english);
-  }
-  for (const Verb* single : {&be(), &lie(), &stand(), &depart(), &arrive(), &take_place(), &belong_to(), &have()}) {
-    if (!found && single->en == english) found = single;
-  }
-  CHECK(found, "no verb '{}'", english);
-  return *found;
+  return find_in<Verb>({kTransitive, kPerson, kDative, kGiving, kIntransitive, kCity, kMovement, kStaying, kSaying, kWeather, alone(kBe),
+                        alone(kLie), alone(kStand), alone(kDepart), alone(kArrive), alone(kTakePlace), alone(kBelong), alone(kHave)},
+                       english);
 }
 
-const Modal& find_modal(std::string_view english) {
-  const Modal* found = find_in(modals(), english);
-  CHECK(found, "no modal '{}'", english);
-  return *found;
-}
+const Modal& find_modal(std::string_view english) { return find_in<Modal>({kModals}, english); }
 
 }  // namespace starling::demo

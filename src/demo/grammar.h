@@ -26,6 +26,11 @@ struct Phrase {
   bool plural = false, pronoun = false, definite = true, countable_number = false;
 };
 
+// The form of a verb that agrees with the phrase.
+inline const char* by_person(const Phrase& phrase, const char* first, const char* third, const char* plural) {
+  return phrase.person == Person::first ? first : phrase.person == Person::third ? third : plural;
+}
+
 struct NounOptions {
   std::string_view determiner = "the";  // the a my his her our your their this these every bare, or "" with number
   const Adjective* adjective = nullptr;

@@ -1,10 +1,9 @@
-// The word tables of the demo corpus: what the grammar in grammar.h inflects and puts in order.
+// The kinds of words of the demo corpus (words.h): what the grammar in grammar.h inflects and puts in order.
 // Every English entry has exactly one German counterpart (given its class), which is what makes the corpus a function from
 // English to German: "you" is always "Sie", "teacher" is always "Lehrer".
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 namespace starling::demo {
 
@@ -79,48 +78,5 @@ struct Drink {
   const char *en, *de;
   bool cup, glass, bottle;
 };
-
-std::span<const Noun> nouns();
-std::span<const Adjective> adjectives();
-std::span<const Verb> transitive_verbs();
-std::span<const Verb> person_verbs();  // accusative object, a person
-std::span<const Verb> dative_verbs();  // dative object, a person
-std::span<const Verb> giving_verbs();  // dative person and accusative thing
-std::span<const Verb> intransitive_verbs();
-std::span<const Verb> city_verbs();      // to a city
-std::span<const Verb> movement_verbs();  // to a place
-std::span<const Verb> staying_verbs();   // at a place or in a city
-std::span<const Verb> saying_verbs();    // with "that"
-std::span<const Verb> weather_verbs();
-const Verb& be();
-const Verb& know();
-const Verb& put_lying();
-const Verb& put_standing();
-const Verb& lie();
-const Verb& stand();
-const Verb& depart();
-const Verb& arrive();
-const Verb& take_place();
-const Verb& belong_to();
-const Verb& have();
-std::span<const Modal> modals();
-std::span<const Place> places();
-std::span<const Fixed> cities();
-std::span<const Fixed> names();
-std::span<const Noun> landmarks();
-std::span<const Noun> vehicles();  // depart and arrive
-std::span<const Drink> drinks();
-std::span<const Fixed> food_substances();
-std::span<const Fixed> weather_words();
-std::span<const Fixed> regions();
-std::span<const Fixed> transport();
-std::span<const Fixed> past_times();
-std::span<const Fixed> future_days();
-std::span<const Fixed> future_times();
-std::span<const Fixed> habitual_times();
-std::span<const Fixed> present_times();
-std::span<const Fixed> frequencies();
-std::span<const Fixed> months();
-std::span<const Fixed> weekdays();
 
 }  // namespace starling::demo

@@ -7,6 +7,15 @@ namespace {
 
 std::string_view possessive(Draw& d) { return d.word({"my", "my", "his", "her", "our", "your", "their"}); }
 
+Phrase mostly_singular(Draw& d, const Noun& noun, std::string_view determiner) {
+  NounOptions o = some_options(d, noun, determiner);
+  if (d.chance(15)) {
+    o.plural = true;
+    if (o.determiner == "this") o.determiner = "these";
+  }
+  return noun_phrase(noun, o);
+}
+
 }  // namespace
 
 NounOptions some_options(Draw& d, const Noun& noun, std::string_view determiner) {
@@ -23,19 +32,14 @@ Phrase a_person(Draw& d) {
     return noun_phrase(noun, o);
   }
   const Noun& noun = d.noun(person);
-  NounOptions o =
-      some_options(d, noun, noun.kinds & own ? d.word({"the", "the", "my", "our", "her", "his", "this"}) : d.word({"the", "the", "this"}));
-  if (d.chance(15)) {
-    o.plural = true;
-    if (o.determiner == "this") o.determiner = "these";
-  }
-  return noun_phrase(noun, o);
+  return mostly_singular(d, noun,
+                         noun.kinds & own ? d.word({"the", "the", "my", "our", "her", "his", "this"}) : d.word({"the", "the", "this"}));
 }
 
 Phrase subject(Draw& d) {
   const int which = d.range(1, 100);
   if (which <= 42) return pronoun(d.word({"I", "I", "you", "he", "she", "we", "they"}));
-  if (which <= 55) return name(d.of(names()));
+  if (which <= 55) return name(d.of(kNames));
   if (which <= 95) return a_person(d);
   const Noun& noun = d.noun(person);
   return noun_phrase(noun, some_options(d, noun, d.word({"a", "every"})));
@@ -51,7 +55,7 @@ Phrase person_object(Draw& d, const Phrase& subject) {
     return pronoun(d.word({"me", "us", "you", "him", "her"}));
   }
   if (which <= 42) {
-    const Fixed& fixed = d.of(names());
+    const Fixed& fixed = d.of(kNames);
     if (subject.en_subject != fixed.en) return name(fixed);
   }
   if (which <= 92) return a_person(d);
@@ -72,15 +76,10 @@ Phrase thing(Draw& d, uint32_t kinds) {
   return noun_phrase(noun, o);
 }
 
-// A thing for the subject of a sentence: definite, mostly singular.
+// A thing for the subject of a sentence.
 Phrase definite_thing(Draw& d, uint32_t kinds) {
   const Noun& noun = d.noun(kinds);
-  NounOptions o = some_options(d, noun, d.word({"the", "the", "my", "his", "her", "our", "your", "this"}));
-  if (d.chance(15)) {
-    o.plural = true;
-    if (o.determiner == "this") o.determiner = "these";
-  }
-  return noun_phrase(noun, o);
+  return mostly_singular(d, noun, d.word({"the", "the", "my", "his", "her", "our", "your", "this"}));
 }
 
 Pair degree(Draw& d) {

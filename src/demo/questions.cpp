@@ -31,7 +31,7 @@ Pair question_template(Draw& d) {
 
 Clause when_clause(Draw& d) {
   Clause c = d.chance(40) ? timetable(d) : askable(d);
-  while (c.verb == &be()) c = askable(d);
+  while (c.verb == &kBe) c = askable(d);
   make_askable(c);
   c.time = {};
   if (c.tense == Tense::past) c.tense = Tense::present;  // a past clause would need its time
@@ -88,7 +88,7 @@ Pair indirect_template(Draw& d) {
 
 Pair who_template(Draw& d) {
   Clause c = any_clause(d);
-  while (c.verb == &lie() || c.verb == &stand() || c.subject.en_subject == "it") c = any_clause(d);
+  while (c.verb == &kLie || c.verb == &kStand || c.subject.en_subject == "it") c = any_clause(d);
   c.subject = Phrase{"who", "", {"wer", "", ""}};
   c.subject.person = Person::third;
   c.negated = c.time_first = false;
@@ -97,7 +97,7 @@ Pair who_template(Draw& d) {
 
 Pair imperative_template(Draw& d) {
   Clause c = any_clause(d);
-  while (c.verb == &be() || c.verb->stative || c.verb == &lie() || c.verb == &stand() || c.subject.en_subject == "it" ||
+  while (c.verb == &kBe || c.verb->stative || c.verb == &kLie || c.verb == &kStand || c.subject.en_subject == "it" ||
          (c.accusative && c.accusative->en_object == "you") || (c.dative && c.dative->en_object == "you") || c.company.en == "with you") {
     c = any_clause(d);
   }

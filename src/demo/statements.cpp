@@ -20,23 +20,14 @@ Pair comparison_template(Draw& d) {
   const Adjective& a = d.comparable(kind);
   const Phrase one = people ? subject(d) : definite_thing(d, kind);
   const Phrase two = people ? a_person(d) : definite_thing(d, kind);
-  const bool third = one.person == Person::third, first = one.person == Person::first;
-  return {fmt::format("{} {} {} than {}.", one.en_subject,
-                      first   ? "am"
-                      : third ? "is"
-                              : "are",
-                      a.en_comparative, two.en_object),
-          fmt::format("{} {} {} als {}.", one.de[0],
-                      first   ? "bin"
-                      : third ? "ist"
-                              : "sind",
-                      a.de_comparative, two.de[0])};
+  return {fmt::format("{} {} {} than {}.", one.en_subject, by_person(one, "am", "is", "are"), a.en_comparative, two.en_object),
+          fmt::format("{} {} {} als {}.", one.de[0], by_person(one, "bin", "ist", "sind"), a.de_comparative, two.de[0])};
 }
 
 Pair belonging_template(Draw& d) {
   Clause c;
   c.subject = definite_thing(d, kThings);
-  c.verb = &belong_to();
+  c.verb = &kBelong;
   c.dative = d.chance(40) ? pronoun(d.word({"me", "you", "him", "her", "us", "them"})) : a_person(d);
   c.negated = d.chance(20);
   if (d.chance(25)) {
@@ -61,13 +52,13 @@ Pair reference_template(Draw& d) {
   Clause first, second;
   first.subject = second.subject = subject(d);
   if (!first.subject.pronoun) first.subject = second.subject = pronoun(d.word({"I", "he", "she", "we"}));
-  first.verb = d.chance(50) ? &have() : &find_verb("look for");
+  first.verb = d.chance(50) ? &kHave : &find_verb("look for");
   const bool many = d.chance(25);
   NounOptions o = some_options(d, noun, many ? "my" : d.word({"a", "the", "my"}));
   o.plural = many;
   first.accusative = noun_phrase(noun, o);
   second.accusative = many ? pronoun("them") : pronoun("it", noun.gender);
-  second.verb = first.verb == &have() ? &find_verb("need") : &find_verb("find");
+  second.verb = first.verb == &kHave ? &find_verb("need") : &find_verb("find");
   second.negated = true;
   if (second.verb == &find_verb("find")) {
     first.tense = Tense::progressive;

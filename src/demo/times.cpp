@@ -20,7 +20,7 @@ namespace {
 // "the third of May", "der dritte Mai"; with "am" in front the ending is "en" and the article is in the preposition.
 Pair day_and_month(Draw& d, bool after_am) {
   const int day = d.range(1, 31);
-  const Pair month = d.fixed(months());
+  const Pair month = d.fixed(kMonths);
   return {fmt::format("the {} of {}", english_ordinal(day), month.en),
           fmt::format("{}{} {}", after_am ? "" : "der ", german_ordinal(day, after_am ? "en" : "e"), month.de)};
 }
@@ -30,7 +30,7 @@ Pair day_and_month(Draw& d, bool after_am) {
 Pair date(Draw& d) {
   if (d.chance(60)) return day_and_month(d, false);
   const int day = d.range(1, 31), year = d.range(1950, 2030);
-  const Pair month = d.fixed(months());
+  const Pair month = d.fixed(kMonths);
   return {fmt::format("{} {} {}", day, month.en, year), fmt::format("der {}. {} {}", day, month.de, year)};
 }
 
@@ -40,7 +40,7 @@ Pair on_date(Draw& d) {
 }
 
 Pair weekday(Draw& d) {
-  const Pair day = d.fixed(weekdays());
+  const Pair day = d.fixed(kWeekdays);
   return {"on " + day.en, "am " + day.de};
 }
 
@@ -51,9 +51,9 @@ Pair with_clock(Draw& d, const Pair& day) {
 
 Pair future_time(Draw& d) {
   const int which = d.range(1, 100);
-  if (which <= 25) return d.fixed(future_days());
-  if (which <= 35) return with_clock(d, d.fixed(future_days()));
-  if (which <= 55) return d.fixed(future_times());
+  if (which <= 25) return d.fixed(kFutureDays);
+  if (which <= 35) return with_clock(d, d.fixed(kFutureDays));
+  if (which <= 55) return d.fixed(kFuture);
   if (which <= 70) return weekday(d);
   if (which <= 80) return with_clock(d, weekday(d));
   if (which <= 92) return at_time(d);
@@ -62,16 +62,13 @@ Pair future_time(Draw& d) {
 
 Pair past_time(Draw& d) {
   const int which = d.range(1, 100);
-  if (which <= 60) return d.fixed(past_times());
+  if (which <= 60) return d.fixed(kPast);
   if (which <= 80) {
-    const Pair day = d.fixed(weekdays());
+    const Pair day = d.fixed(kWeekdays);
     return {"last " + day.en, "letzten " + day.de};
   }
-  struct Unit {
-    const char *en, *de;
-  };
-  static constexpr std::array<Unit, 4> kUnits{{{"days", "Tagen"}, {"weeks", "Wochen"}, {"months", "Monaten"}, {"years", "Jahren"}}};
-  const Unit unit = kUnits[static_cast<size_t>(d.range(0, 3))];
+  static constexpr Fixed kUnits[] = {{"days", "Tagen"}, {"weeks", "Wochen"}, {"months", "Monaten"}, {"years", "Jahren"}};
+  const Fixed& unit = d.of(kUnits);
   const Pair n = number_words(d.range(2, 10));
   return {fmt::format("{} {} ago", n.en, unit.en), fmt::format("vor {} {}", n.de, unit.de)};
 }
@@ -79,9 +76,9 @@ Pair past_time(Draw& d) {
 namespace {
 
 Pair habitual_time(Draw& d) {
-  if (d.chance(70)) return d.fixed(habitual_times());
+  if (d.chance(70)) return d.fixed(kHabitual);
   if (d.chance(50)) return at_time(d);
-  const Pair day = d.fixed(weekdays());
+  const Pair day = d.fixed(kWeekdays);
   return {"every " + day.en, "jeden " + day.de};
 }
 
@@ -110,8 +107,8 @@ namespace {
 
 void present_tense(Draw& d, Clause& c) {
   const int which = d.range(1, 100);
-  if (which <= 30 && c.verb != &be()) {
-    c.frequency = d.fixed(frequencies());
+  if (which <= 30 && c.verb != &kBe) {
+    c.frequency = d.fixed(kFrequencies);
     return;
   }
   if (which <= 65) put_time(d, c, habitual_time(d));
@@ -126,7 +123,7 @@ void give_tense(Draw& d, Clause& c) {
   if (which <= 20 || (which <= 40 && c.verb->stative)) return present_tense(d, c);
   if (which <= 40) {
     c.tense = Tense::progressive;
-    if (d.chance(60)) put_time(d, c, d.chance(50) ? d.fixed(present_times()) : future_time(d));
+    if (d.chance(60)) put_time(d, c, d.chance(50) ? d.fixed(kPresent) : future_time(d));
   } else if (which <= 63) {
     c.tense = Tense::past;
     put_time(d, c, past_time(d));
@@ -135,7 +132,7 @@ void give_tense(Draw& d, Clause& c) {
     if (d.chance(65)) put_time(d, c, future_time(d));
   } else {
     c.tense = Tense::modal;
-    c.modal = c.verb->stative ? &find_modal("can") : &d.of(modals());  // nobody wants to need
+    c.modal = c.verb->stative ? &find_modal("can") : &d.of(kModals);  // nobody wants to need
     if (d.chance(55)) put_time(d, c, future_time(d));
   }
   const bool modal_refuses = c.modal && !c.modal->en_negative;

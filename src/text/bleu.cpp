@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "base/error.h"
 #include "text/metrics.h"
 #include "text/metrics_common.h"
 #include "text/ngrams.h"
@@ -21,7 +20,7 @@ constexpr int kOrder = 4;
 using Tokens = std::vector<detail::Fingerprint>;
 
 struct Counts {
-  std::array<double, kOrder> correct{}, total{};  // whole numbers until smoothing adds to them
+  std::array<double, kOrder> correct{}, total{};  // whole numbers
   std::int64_t hypothesis_length = 0, reference_length = 0;
 };
 constexpr std::size_t kBleuWidth = 2 * kOrder + 2;
@@ -41,16 +40,11 @@ Counts from_sums(std::span<const double> sums) {
   return counts;
 }
 
-Tokens fingerprints(std::string_view sentence, const BleuTokenizer& tokenizer) {
-  const std::string text = tokenizer(sentence);
+Tokens prepare(const std::string& sentence, const EvaluateOptions& options) {
+  const std::string text = options.tokenizer(options.lowercase ? to_lower_utf8(sentence) : sentence);
   Tokens tokens;
   for (const std::string_view word : split_on_space(text)) tokens.push_back(std::hash<std::string_view>{}(word));
   return tokens;
-}
-
-template <typename Options>
-Tokens prepare(const std::string& sentence, const Options& options) {
-  return options.lowercase ? fingerprints(to_lower_utf8(sentence), options.tokenizer) : fingerprints(sentence, options.tokenizer);
 }
 
 // The length nearest to the hypothesis', the shorter of two equally near.
@@ -91,61 +85,31 @@ double brevity_penalty(const Counts& counts) {
 // sacreBLEU's logarithm: so negative at zero that the score is zero.
 double log_or_abyss(double x) { return x == 0 ? -9999999999.0 : std::log(x); }
 
-double smoothing_value(const BleuOptions& options) {
-  return options.smoothing_value.value_or(options.smoothing == BleuSmoothing::floor ? 0.1 : 1.0);
-}
-
-struct Precisions {
+// In percent, smoothed by sacreBLEU's "exp", method 3 of Chen and Cherry (2014). An order without any n-grams ends the list: its precision
+// stays 0.
+std::array<double, kOrder> smoothed_precisions(const Counts& counts) {
   std::array<double, kOrder> percent{};
-  int order = kOrder;  // how many of them the geometric mean takes
-};
-
-// Smoothing methods 1 to 3 of Chen and Cherry (2014). An order without any n-grams ends the list: its precision stays 0.
-Precisions smoothed_precisions(Counts counts, const BleuOptions& options) {
-  Precisions precisions;
   double halvings = 1;
-  for (int n = 0; n < kOrder; ++n) {
-    if (options.smoothing == BleuSmoothing::add_k && n > 0) {
-      counts.correct[n] += smoothing_value(options);
-      counts.total[n] += smoothing_value(options);
-    }
-    if (counts.total[n] == 0) break;
-    if (options.effective_order) precisions.order = n + 1;
+  for (int n = 0; n < kOrder && counts.total[n] > 0; ++n) {
     if (counts.correct[n] > 0) {
-      precisions.percent[n] = 100.0 * counts.correct[n] / counts.total[n];
-    } else if (options.smoothing == BleuSmoothing::exponential) {
+      percent[n] = 100.0 * counts.correct[n] / counts.total[n];
+    } else {
       halvings *= 2;
-      precisions.percent[n] = 100.0 / (halvings * counts.total[n]);
-    } else if (options.smoothing == BleuSmoothing::floor) {
-      precisions.percent[n] = 100.0 * smoothing_value(options) / counts.total[n];
+      percent[n] = 100.0 / (halvings * counts.total[n]);
     }
   }
-  return precisions;
+  return percent;
 }
 
-double geometric_mean(const Precisions& precisions) {
+double geometric_mean(const std::array<double, kOrder>& percent) {
   double sum = 0;
-  for (int n = 0; n < precisions.order; ++n) sum += log_or_abyss(precisions.percent[n]);
-  return std::exp(sum / precisions.order);
+  for (const double precision : percent) sum += log_or_abyss(precision);
+  return std::exp(sum / kOrder);
 }
 
-std::string smoothing_part(const BleuOptions& options) {
-  switch (options.smoothing) {
-    case BleuSmoothing::exponential:
-      return "exp";
-    case BleuSmoothing::none:
-      return "none";
-    case BleuSmoothing::floor:
-      return fmt::format("floor[{:.2f}]", smoothing_value(options));
-    case BleuSmoothing::add_k:
-      return fmt::format("add-k[{:.2f}]", smoothing_value(options));
-  }
-  CHECK(false, "smoothing {}", static_cast<int>(options.smoothing));
-}
-
-std::string signature(std::size_t references, const BleuOptions& options) {
-  return fmt::format("nrefs:{}|case:{}|eff:{}|tok:{}|smooth:{}|{}", references, options.lowercase ? "lc" : "mixed",
-                     options.effective_order ? "yes" : "no", options.tokenizer.name(), smoothing_part(options), detail::version_part());
+std::string signature(std::size_t references, const EvaluateOptions& options) {
+  return fmt::format("nrefs:{}|case:{}|eff:no|tok:{}|smooth:exp|{}", references, options.lowercase ? "lc" : "mixed",
+                     options.tokenizer.name(), detail::version_part());
 }
 
 struct Score {
@@ -153,20 +117,19 @@ struct Score {
   std::array<double, kOrder> precisions{};  // percent
 };
 
-Score score_of(const Counts& counts, const BleuOptions& options) {
+Score score_of(const Counts& counts) {
   Score result{.penalty = brevity_penalty(counts)};
   // Without a single match the score is 0, however it would be smoothed.
   bool any = false;
   for (const double correct : counts.correct) any = any || correct > 0;
   if (!any) return result;
-  const Precisions precisions = smoothed_precisions(counts, options);
-  result.score = result.penalty * geometric_mean(precisions);
-  result.precisions = precisions.percent;
+  result.precisions = smoothed_precisions(counts);
+  result.score = result.penalty * geometric_mean(result.precisions);
   return result;
 }
 
-MetricScore report(const Counts& counts, std::size_t references, const BleuOptions& options) {
-  const Score score = score_of(counts, options);
+MetricScore report(const Counts& counts, std::size_t references, const EvaluateOptions& options) {
+  const Score score = score_of(counts);
   const auto& p = score.precisions;
   const double hypothesis = static_cast<double>(counts.hypothesis_length), reference = static_cast<double>(counts.reference_length);
   const double ratio = counts.reference_length > 0 ? hypothesis / reference : 0.0;
@@ -191,14 +154,9 @@ double gleu(const Tokens& hypothesis, const Tokens& reference, detail::ClippedCo
   return larger == 0 ? 0.0 : static_cast<double>(matches) / static_cast<double>(larger);
 }
 
-double gleu(const Tokens& hypothesis, const Tokens& reference) {
-  detail::ClippedCounts allowed;
-  return gleu(hypothesis, reference, allowed);
-}
-
 }  // namespace
 
-CountedMetric detail::count_bleu(Sentences hypotheses, const ReferenceLists& references, const BleuOptions& options) {
+CountedMetric detail::count_bleu(Sentences hypotheses, const ReferenceLists& references, const EvaluateOptions& options) {
   check_corpus(hypotheses, references);
   CountedMetric counted{.width = kBleuWidth};
   ClippedCounts allowed;
@@ -207,13 +165,13 @@ CountedMetric detail::count_bleu(Sentences hypotheses, const ReferenceLists& ref
     for (std::size_t r = 0; r < references.size(); ++r) reference_tokens[r] = prepare(references[r][i], options);
     append(count_sentence(prepare(hypotheses[i], options), reference_tokens, allowed), counted.counts);
   }
-  counted.score = [options](std::span<const double> sums) { return score_of(from_sums(sums), options).score; };
+  counted.score = [](std::span<const double> sums) { return score_of(from_sums(sums)).score; };
   counted.corpus = report(from_sums(counted.sums()), references.size(), options);
   return counted;
 }
 
 // Two numbers a sentence, its best GLEU and 1, so that a mean is a function of sums as every other score is.
-CountedMetric detail::count_gleu(Sentences hypotheses, const ReferenceLists& references, const GleuOptions& options) {
+CountedMetric detail::count_gleu(Sentences hypotheses, const ReferenceLists& references, const EvaluateOptions& options) {
   check_corpus(hypotheses, references);
   CountedMetric counted{.width = 2};
   ClippedCounts allowed;
@@ -231,32 +189,9 @@ CountedMetric detail::count_gleu(Sentences hypotheses, const ReferenceLists& ref
   return counted;
 }
 
-MetricScore corpus_bleu(Sentences hypotheses, Sentences references, const BleuOptions& options) {
-  return detail::count_bleu(hypotheses, {references}, options).corpus;
-}
-
-MetricScore corpus_bleu(Sentences hypotheses, References references, const BleuOptions& options) {
-  return detail::count_bleu(hypotheses, detail::as_lists(references), options).corpus;
-}
-
-MetricScore corpus_gleu(Sentences hypotheses, Sentences references, const GleuOptions& options) {
-  return detail::count_gleu(hypotheses, {references}, options).corpus;
-}
-
-MetricScore corpus_gleu(Sentences hypotheses, References references, const GleuOptions& options) {
-  return detail::count_gleu(hypotheses, detail::as_lists(references), options).corpus;
-}
-
-double sentence_gleu(std::string_view hypothesis, std::string_view reference, const BleuTokenizer& tokenizer) {
-  for (const std::string_view text : {hypothesis, reference}) {
-    const auto offset = invalid_utf8_offset(text);
-    if (offset) throw DataError(fmt::format("GLEU: invalid UTF-8 at byte {}; convert the text to UTF-8", *offset));
-  }
-  return gleu(fingerprints(hypothesis, tokenizer), fingerprints(reference, tokenizer));
-}
-
 double sentence_gleu(std::span<const std::int32_t> hypothesis, std::span<const std::int32_t> reference) {
-  return gleu(Tokens(hypothesis.begin(), hypothesis.end()), Tokens(reference.begin(), reference.end()));
+  detail::ClippedCounts allowed;
+  return gleu(Tokens(hypothesis.begin(), hypothesis.end()), Tokens(reference.begin(), reference.end()), allowed);
 }
 
 }  // namespace starling

@@ -1,9 +1,6 @@
 // Which characters are punctuation, symbols or numbers (general categories P, S, N) in Unicode 15, as runs of code points derived from the
 // Unicode character database. Tokenizer intl is defined by these three classes; the choice of a tokenizer takes what is left, less spaces
 // and control characters, as letters.
-#include <algorithm>
-#include <iterator>
-
 #include "text/unicode.h"
 
 namespace starling {
@@ -123,9 +120,8 @@ constexpr Run kRuns[] = {
 }  // namespace
 
 CharacterClass character_class(char32_t c) {
-  const Run* const after =
-      std::upper_bound(std::begin(kRuns), std::end(kRuns), c, [](char32_t x, const Run& run) { return x < run.first; });
-  return after != kRuns && c <= after[-1].last ? after[-1].what : CharacterClass::other;
+  const Run* run = entry_of(kRuns, c);
+  return run ? run->what : CharacterClass::other;
 }
 
 }  // namespace starling

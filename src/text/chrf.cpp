@@ -1,11 +1,10 @@
-// chrF: F-score over character n-grams, without white space, and, as chrF++, word n-grams. Precision and recall are averaged over
-// the orders that both sides have (sacreBLEU's "eff:yes"), after summing counts over the corpus. Of several references, a sentence
-// contributes the counts of the one that gives it the best F-score alone.
+// chrF: F-score over character n-grams, without white space, and, as chrF++, word n-grams; recall counts twice as much as precision. Both
+// are averaged over the orders that both sides have (sacreBLEU's "eff:yes"), after summing counts over the corpus. Of several references,
+// a sentence contributes the counts of the one that gives it the best F-score alone.
 #include <fmt/format.h>
 
 #include <string>
 
-#include "base/error.h"
 #include "text/metrics.h"
 #include "text/metrics_common.h"
 #include "text/ngrams.h"
@@ -15,6 +14,7 @@ namespace starling {
 
 namespace {
 
+constexpr int kCharacterOrder = 6, kBeta = 2;
 using Tokens = std::vector<detail::Fingerprint>;
 
 struct Prepared {
@@ -45,15 +45,15 @@ void append_split_word(Tokens& words, std::u32string_view word) {
   }
 }
 
-Prepared prepare(std::string_view sentence, const ChrfOptions& options) {
+Prepared prepare(std::string_view sentence, bool with_words, bool lowercase) {
   std::u32string text = decode_utf8(sentence);
-  if (options.lowercase) text = to_lower(text);
+  if (lowercase) text = to_lower(text);
   Prepared out;
   out.characters.reserve(text.size());
   for (const char32_t c : text) {
-    if (options.whitespace || !is_unicode_space(c)) out.characters.push_back(c);
+    if (!is_unicode_space(c)) out.characters.push_back(c);
   }
-  if (options.word_order > 0) {
+  if (with_words) {
     for (const std::u32string_view word : split_on_space(text)) append_split_word(out.words, word);
   }
   return out;
@@ -72,14 +72,14 @@ void count_orders(const Tokens& hypothesis, const Tokens& reference, int max_ord
   }
 }
 
-Counts count_sentence(const Prepared& hypothesis, const Prepared& reference, const ChrfOptions& options, detail::ClippedCounts& allowed) {
-  Counts counts(options.character_order + options.word_order);
-  count_orders(hypothesis.characters, reference.characters, options.character_order, allowed, counts.data());
-  count_orders(hypothesis.words, reference.words, options.word_order, allowed, counts.data() + options.character_order);
+Counts count_sentence(const Prepared& hypothesis, const Prepared& reference, int word_order, detail::ClippedCounts& allowed) {
+  Counts counts(kCharacterOrder + word_order);
+  count_orders(hypothesis.characters, reference.characters, kCharacterOrder, allowed, counts.data());
+  count_orders(hypothesis.words, reference.words, word_order, allowed, counts.data() + kCharacterOrder);
   return counts;
 }
 
-double f_score(const Counts& counts, int beta) {
+double f_score(const Counts& counts) {
   double precision = 0, recall = 0;
   int orders = 0;
   for (const OrderCounts& order : counts) {
@@ -91,21 +91,8 @@ double f_score(const Counts& counts, int beta) {
   if (precision + recall == 0) return 0;
   precision /= orders;
   recall /= orders;
-  const double factor = beta * beta;
+  const double factor = kBeta * kBeta;
   return 100 * ((1 + factor) * precision * recall / (factor * precision + recall));
-}
-
-std::string signature(std::size_t references, const ChrfOptions& options) {
-  return fmt::format("nrefs:{}|case:{}|eff:yes|nc:{}|nw:{}|space:{}|{}", references, options.lowercase ? "lc" : "mixed",
-                     options.character_order, options.word_order, options.whitespace ? "yes" : "no", detail::version_part());
-}
-
-void check_options(const ChrfOptions& options) {
-  if (options.character_order < 0 || options.word_order < 0 || options.character_order + options.word_order == 0) {
-    throw ConfigError(fmt::format("chrF orders {} (characters) and {} (words); give orders that are not negative and not both 0",
-                                  options.character_order, options.word_order));
-  }
-  if (options.beta < 1) throw ConfigError(fmt::format("chrF beta {}; give 1 or more", options.beta));
 }
 
 void append(const Counts& counts, std::vector<double>& rows) {
@@ -123,43 +110,29 @@ Counts from_sums(std::span<const double> sums) {
   return counts;
 }
 
-// The counts with the reference that suits the hypothesis best.
-Counts best_counts(const Prepared& hypothesis, std::size_t sentence, const detail::ReferenceLists& references, const ChrfOptions& options,
-                   detail::ClippedCounts& allowed) {
-  Counts best;
-  double best_score = -1;
-  for (const Sentences& list : references) {
-    Counts counts = count_sentence(hypothesis, prepare(list[sentence], options), options, allowed);
-    const double score = f_score(counts, options.beta);
-    if (score > best_score) {
-      best_score = score;
-      best = std::move(counts);
-    }
-  }
-  return best;
-}
-
 }  // namespace
 
-CountedMetric detail::count_chrf(Sentences hypotheses, const ReferenceLists& references, const ChrfOptions& options) {
-  check_options(options);
+CountedMetric detail::count_chrf(Sentences hypotheses, const ReferenceLists& references, int word_order, bool lowercase) {
   check_corpus(hypotheses, references);
-  CountedMetric counted{.width = 3 * static_cast<std::size_t>(options.character_order + options.word_order)};
+  CountedMetric counted{.width = 3 * static_cast<std::size_t>(kCharacterOrder + word_order)};
   ClippedCounts allowed;
-  for (std::size_t i = 0; i < hypotheses.size(); ++i)
-    append(best_counts(prepare(hypotheses[i], options), i, references, options, allowed), counted.counts);
-  counted.score = [beta = options.beta](std::span<const double> sums) { return f_score(from_sums(sums), beta); };
-  counted.corpus = {fmt::format("chrF{}{}", options.beta, std::string(options.word_order, '+')), counted.score(counted.sums()),
-                    signature(references.size(), options), ""};
+  const auto prepared = [&](const std::string& sentence) { return prepare(sentence, word_order > 0, lowercase); };
+  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
+    const Prepared hypothesis = prepared(hypotheses[i]);
+    Counts best;
+    double best_score = -1;
+    for (const Sentences& list : references) {
+      Counts counts = count_sentence(hypothesis, prepared(list[i]), word_order, allowed);
+      if (const double score = f_score(counts); score > best_score) best_score = score, best = std::move(counts);
+    }
+    append(best, counted.counts);
+  }
+  counted.score = [](std::span<const double> sums) { return f_score(from_sums(sums)); };
+  counted.corpus = {fmt::format("chrF{}{}", kBeta, std::string(static_cast<std::size_t>(word_order), '+')), counted.score(counted.sums()),
+                    fmt::format("nrefs:{}|case:{}|eff:yes|nc:{}|nw:{}|space:no|{}", references.size(), lowercase ? "lc" : "mixed",
+                                kCharacterOrder, word_order, version_part()),
+                    ""};
   return counted;
-}
-
-MetricScore corpus_chrf(Sentences hypotheses, Sentences references, const ChrfOptions& options) {
-  return detail::count_chrf(hypotheses, {references}, options).corpus;
-}
-
-MetricScore corpus_chrf(Sentences hypotheses, References references, const ChrfOptions& options) {
-  return detail::count_chrf(hypotheses, detail::as_lists(references), options).corpus;
 }
 
 }  // namespace starling

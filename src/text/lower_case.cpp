@@ -1,9 +1,6 @@
 // Lower case for all of Unicode 14 as a table of runs, derived from the Unicode character database. Almost every mapping is a
 // constant distance from its neighbours' (step 1: alphabets; step 2: pairs of capital and small letter), so 181 runs hold the
 // 1,432 pairs. Two mappings are no pairs: the dotted capital I, and capital sigma, whose form depends on the letters around it.
-#include <algorithm>
-#include <iterator>
-
 #include "text/unicode.h"
 
 namespace starling {
@@ -13,10 +10,6 @@ namespace {
 struct Run {
   char32_t first, last;
   int step, distance;
-};
-
-struct Range {
-  char32_t first, last;
 };
 
 // clang-format off
@@ -69,7 +62,7 @@ constexpr Run kLowerRuns[] = {
     {0x1E900, 0x1E921, 1, 34}};
 
 // Code points with the property Cased (and not Case_Ignorable).
-constexpr Range kCased[] = {
+constexpr CodePoints kCased[] = {
     {0x41, 0x5A}, {0x61, 0x7A}, {0xAA, 0xAA}, {0xB5, 0xB5}, {0xBA, 0xBA}, {0xC0, 0xD6},
     {0xD8, 0xF6}, {0xF8, 0x1BA}, {0x1BC, 0x1BF}, {0x1C4, 0x293}, {0x295, 0x2AF}, {0x370, 0x373},
     {0x376, 0x377}, {0x37B, 0x37D}, {0x37F, 0x37F}, {0x386, 0x386}, {0x388, 0x38A}, {0x38C, 0x38C},
@@ -97,7 +90,7 @@ constexpr Range kCased[] = {
     {0x1DF0B, 0x1DF1E}, {0x1E900, 0x1E943}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
 
 // Code points with the property Case_Ignorable, in the blocks that occur in text with Greek, Latin or Cyrillic letters.
-constexpr Range kCaseIgnorable[] = {
+constexpr CodePoints kCaseIgnorable[] = {
     {0x27, 0x27}, {0x2E, 0x2E}, {0x3A, 0x3A}, {0x5E, 0x5E}, {0x60, 0x60}, {0xA8, 0xA8},
     {0xAD, 0xAD}, {0xAF, 0xAF}, {0xB4, 0xB4}, {0xB7, 0xB8}, {0x2B0, 0x36F}, {0x374, 0x375},
     {0x37A, 0x37A}, {0x384, 0x385}, {0x387, 0x387}, {0x483, 0x489}, {0x559, 0x559}, {0x55F, 0x55F},
@@ -111,18 +104,9 @@ constexpr Range kCaseIgnorable[] = {
     {0xA674, 0xA67D}, {0xA67F, 0xA67F}, {0xA69C, 0xA69F}, {0xA6F0, 0xA6F1}};
 // clang-format on
 
-// The entry whose interval holds c, or null; the table is sorted and its intervals do not overlap.
-template <typename Entry, std::size_t n>
-const Entry* find(const Entry (&table)[n], char32_t c) {
-  const auto after = std::upper_bound(std::begin(table), std::end(table), c, [](char32_t x, const Entry& e) { return x < e.first; });
-  if (after == std::begin(table)) return nullptr;
-  const Entry* entry = std::prev(after);
-  return c <= entry->last ? entry : nullptr;
-}
-
 char32_t lower_one(char32_t c) {
   if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
-  const Run* run = find(kLowerRuns, c);
+  const Run* run = entry_of(kLowerRuns, c);
   if (run == nullptr || (c - run->first) % run->step != 0) return c;
   return static_cast<char32_t>(static_cast<std::int32_t>(c) + run->distance);
 }
@@ -130,11 +114,11 @@ char32_t lower_one(char32_t c) {
 // Unicode's condition Final_Sigma: a cased letter somewhere before, none after, where case-ignorable code points do not count.
 bool is_final_sigma(std::u32string_view text, std::size_t at) {
   std::size_t before = at;
-  while (before > 0 && find(kCaseIgnorable, text[before - 1]) != nullptr) --before;
-  if (before == 0 || find(kCased, text[before - 1]) == nullptr) return false;
+  while (before > 0 && entry_of(kCaseIgnorable, text[before - 1]) != nullptr) --before;
+  if (before == 0 || entry_of(kCased, text[before - 1]) == nullptr) return false;
   std::size_t after = at + 1;
-  while (after < text.size() && find(kCaseIgnorable, text[after]) != nullptr) ++after;
-  return after == text.size() || find(kCased, text[after]) == nullptr;
+  while (after < text.size() && entry_of(kCaseIgnorable, text[after]) != nullptr) ++after;
+  return after == text.size() || entry_of(kCased, text[after]) == nullptr;
 }
 
 constexpr char32_t kCapitalSigma = 0x3A3, kSmallSigma = 0x3C3, kFinalSigma = 0x3C2, kDottedCapitalI = 0x130, kDotAbove = 0x307;

@@ -11,12 +11,6 @@ namespace starling {
 
 namespace detail {
 
-ReferenceLists as_lists(References references) {
-  ReferenceLists lists;
-  for (const auto& list : references) lists.emplace_back(list);
-  return lists;
-}
-
 static void check_utf8(Sentences sentences, const std::string& what) {
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     if (const auto offset = invalid_utf8_offset(sentences[i])) {
@@ -42,19 +36,9 @@ std::string version_part() { return "version:starling-0.1.0"; }
 
 }  // namespace detail
 
-namespace {
-
-std::string with_score(std::string_view label, const MetricScore& score, int width) {
-  std::string out = fmt::format("{} = {:.{}f}", label, score.score, width);
-  if (!score.verbose.empty()) out += " " + score.verbose;
-  return out;
+std::string MetricScore::signed_text(int width) const {
+  return fmt::format("{}|{} = {:.{}f}{}{}", name, signature, score, width, verbose.empty() ? "" : " ", verbose);
 }
-
-}  // namespace
-
-std::string MetricScore::text(int width) const { return with_score(name, *this, width); }
-
-std::string MetricScore::signed_text(int width) const { return with_score(name + "|" + signature, *this, width); }
 
 nlohmann::ordered_json MetricScore::to_json() const {
   nlohmann::ordered_json json{{"name", name}, {"score", score}, {"signature", signature}};
@@ -76,17 +60,25 @@ std::vector<double> CountedMetric::sums() const {
 }
 
 CountedMetric count_metric(std::string_view metric, Sentences hypotheses, References references, const EvaluateOptions& options) {
-  const detail::ReferenceLists lists = detail::as_lists(references);
-  if (metric == "bleu") return detail::count_bleu(hypotheses, lists, {.tokenizer = options.tokenizer, .lowercase = options.lowercase});
-  if (metric == "chrf") return detail::count_chrf(hypotheses, lists, {.lowercase = options.lowercase});
-  if (metric == "chrf++") return detail::count_chrf(hypotheses, lists, {.word_order = 2, .lowercase = options.lowercase});
+  const detail::ReferenceLists lists(references.begin(), references.end());
+  if (metric == "bleu") return detail::count_bleu(hypotheses, lists, options);
+  if (metric == "chrf") return detail::count_chrf(hypotheses, lists, 0, options.lowercase);
+  if (metric == "chrf++") return detail::count_chrf(hypotheses, lists, 2, options.lowercase);
   if (metric == "ter") return detail::count_ter(hypotheses, lists, options.ter);
-  if (metric == "gleu") return detail::count_gleu(hypotheses, lists, {.tokenizer = options.tokenizer, .lowercase = options.lowercase});
+  if (metric == "gleu") return detail::count_gleu(hypotheses, lists, options);
   throw ConfigError(fmt::format("unknown metric '{}'; choose from bleu, chrf, chrf++, ter, gleu", metric));
 }
 
 MetricScore evaluate(std::string_view metric, Sentences hypotheses, References references, const EvaluateOptions& options) {
   return count_metric(metric, hypotheses, references, options).corpus;
+}
+
+MetricScore corpus_bleu(Sentences hypotheses, Sentences references, const EvaluateOptions& options) {
+  return detail::count_bleu(hypotheses, {references}, options).corpus;
+}
+
+MetricScore corpus_chrf(Sentences hypotheses, Sentences references, const EvaluateOptions& options) {
+  return detail::count_chrf(hypotheses, {references}, 0, options.lowercase).corpus;
 }
 
 }  // namespace starling

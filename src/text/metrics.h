@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,70 +23,16 @@ struct MetricScore {
   std::string signature;  // "nrefs:1|case:mixed|...|version:starling-0.1.0"
   std::string verbose;    // BLEU's precisions, brevity penalty and lengths; empty for the other metrics
 
-  /// "BLEU = 24.18 77.1/40.5/..." with `width` decimals.
-  std::string text(int width = 2) const;
-  /// The same with the signature: "BLEU|nrefs:1|... = 24.18 77.1/40.5/...".
+  /// "BLEU|nrefs:1|... = 24.18 77.1/40.5/..." with `width` decimals.
   std::string signed_text(int width = 2) const;
   /// sacreBLEU's keys in its order: name, score (not rounded), signature, verbose_score if any, and each part of the signature.
   nlohmann::ordered_json to_json() const;
 };
 
-enum class BleuSmoothing { exponential, none, floor, add_k };
-
-struct BleuOptions {
-  BleuTokenizer tokenizer;
-  bool lowercase = false;
-  BleuSmoothing smoothing = BleuSmoothing::exponential;
-  std::optional<double> smoothing_value;  // floor: 0.1 when absent; add_k: 1 when absent; the others take none
-  bool effective_order = false;           // average only over orders that the hypothesis reaches: for single sentences
-};
-
-struct ChrfOptions {
-  int character_order = 6;
-  int word_order = 0;  // 2 is chrF++
-  int beta = 2;        // recall counts beta times as much as precision
-  bool lowercase = false;
-  bool whitespace = false;  // count spaces as characters
-};
-
 struct TerOptions {
-  bool case_sensitive = false;
   bool normalized = false;     // entities decoded, ASCII punctuation set apart
   bool asian_support = false;  // with `normalized`: Chinese characters and CJK punctuation set apart too
 };
-
-/// One string a sentence; several reference translations are several such lists of equal length.
-using Sentences = std::span<const std::string>;
-using References = std::span<const std::vector<std::string>>;
-
-/// Corpus BLEU (Papineni et al., 2002), 0 to 100.
-MetricScore corpus_bleu(Sentences hypotheses, Sentences references, const BleuOptions& options = {});
-MetricScore corpus_bleu(Sentences hypotheses, References references, const BleuOptions& options = {});
-
-/// Corpus chrF and chrF++ (Popović, 2015 and 2017), 0 to 100; of several references the one that scores best counts.
-MetricScore corpus_chrf(Sentences hypotheses, Sentences references, const ChrfOptions& options = {});
-MetricScore corpus_chrf(Sentences hypotheses, References references, const ChrfOptions& options = {});
-
-/// Corpus translation edit rate (Snover et al., 2006) as Tercom searches it: edits per hundred reference words, shifts count one.
-MetricScore corpus_ter(Sentences hypotheses, Sentences references, const TerOptions& options = {});
-MetricScore corpus_ter(Sentences hypotheses, References references, const TerOptions& options = {});
-
-/// The smallest number of edits that the search finds to turn words into the reference, shifts included; words are numbers.
-std::int64_t translation_edits(std::span<const std::uint32_t> hypothesis, std::span<const std::uint32_t> reference);
-
-struct GleuOptions {
-  BleuTokenizer tokenizer;
-  bool lowercase = false;
-};
-
-/// The mean over sentences of 100 times their GLEU, below; of several references the one that scores best counts.
-MetricScore corpus_gleu(Sentences hypotheses, Sentences references, const GleuOptions& options = {});
-MetricScore corpus_gleu(Sentences hypotheses, References references, const GleuOptions& options = {});
-
-/// Sentence GLEU (Wu et al., 2016), 0 to 1: the smaller of precision and recall over all 1- to 4-grams; 0 when both are empty.
-double sentence_gleu(std::string_view hypothesis, std::string_view reference, const BleuTokenizer& tokenizer = {});
-/// The same on token numbers.
-double sentence_gleu(std::span<const std::int32_t> hypothesis, std::span<const std::int32_t> reference);
 
 struct EvaluateOptions {
   BleuTokenizer tokenizer;  // BLEU and GLEU
@@ -95,8 +40,27 @@ struct EvaluateOptions {
   TerOptions ter;
 };
 
-/// The metric called "bleu", "chrf", "chrf++", "ter" or "gleu"; throws ConfigError for another name.
+/// One string a sentence; several reference translations are several such lists of equal length.
+using Sentences = std::span<const std::string>;
+using References = std::span<const std::vector<std::string>>;
+
+/// A metric by its name; ConfigError for a name that is not one of these:
+/// "bleu" (Papineni et al., 2002), 0 to 100;
+/// "chrf" and "chrf++" (Popović, 2015 and 2017), 0 to 100; of several references the one that scores best counts;
+/// "ter", translation edit rate (Snover et al., 2006) as Tercom searches it: edits per hundred reference words, shifts count one;
+/// "gleu", the mean over sentences of 100 times their GLEU, below; of several references the one that scores best counts.
 MetricScore evaluate(std::string_view metric, Sentences hypotheses, References references, const EvaluateOptions& options = {});
+
+/// BLEU and chrF with one reference for each sentence.
+MetricScore corpus_bleu(Sentences hypotheses, Sentences references, const EvaluateOptions& options = {});
+MetricScore corpus_chrf(Sentences hypotheses, Sentences references, const EvaluateOptions& options = {});
+
+/// The smallest number of edits that the search finds to turn words into the reference, shifts included; words are numbers.
+std::int64_t translation_edits(std::span<const std::uint32_t> hypothesis, std::span<const std::uint32_t> reference);
+
+/// Sentence GLEU (Wu et al., 2016) of token numbers, 0 to 1: the smaller of precision and recall over all 1- to 4-grams; 0 when both are
+/// empty.
+double sentence_gleu(std::span<const std::int32_t> hypothesis, std::span<const std::int32_t> reference);
 
 /// A metric counted by sentence. A corpus' score is a function of the sums of its sentences' counts, so that corpora that are drawn from
 /// these sentences are scored without looking at text again (text/significance.h).

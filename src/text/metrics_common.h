@@ -10,16 +10,15 @@ namespace starling::detail {
 
 /// References by number, without copying: one list or several.
 using ReferenceLists = std::vector<Sentences>;
-ReferenceLists as_lists(References references);
 
 /// Throws DataError unless there is at least one sentence, every list has as many as the hypotheses, and all are valid UTF-8.
 void check_corpus(Sentences hypotheses, const ReferenceLists& references);
 
-/// Each metric counted by sentence, with the corpus' score; what corpus_bleu and the others and count_metric are made of.
-CountedMetric count_bleu(Sentences hypotheses, const ReferenceLists& references, const BleuOptions& options);
-CountedMetric count_chrf(Sentences hypotheses, const ReferenceLists& references, const ChrfOptions& options);
+/// Each metric counted by sentence, with the corpus' score. word_order: of chrF, 2 is chrF++.
+CountedMetric count_bleu(Sentences hypotheses, const ReferenceLists& references, const EvaluateOptions& options);
+CountedMetric count_chrf(Sentences hypotheses, const ReferenceLists& references, int word_order, bool lowercase);
 CountedMetric count_ter(Sentences hypotheses, const ReferenceLists& references, const TerOptions& options);
-CountedMetric count_gleu(Sentences hypotheses, const ReferenceLists& references, const GleuOptions& options);
+CountedMetric count_gleu(Sentences hypotheses, const ReferenceLists& references, const EvaluateOptions& options);
 
 /// "version:starling-0.1.0"
 std::string version_part();

@@ -17,8 +17,8 @@
 #include "base/error.h"
 #include "text/metrics.h"
 #include "text/metrics_common.h"
-#include "text/ter_normalization.h"
 #include "text/unicode.h"
+#include "text/western_tokenizer.h"
 
 namespace starling {
 
@@ -254,7 +254,7 @@ Words numbered(const std::vector<std::string_view>& words, std::unordered_map<st
 }
 
 std::string prepared(const std::string& sentence, const TerOptions& options) {
-  std::string text = options.case_sensitive ? sentence : to_lower_utf8(sentence);
+  std::string text = to_lower_utf8(sentence);
   return options.normalized ? detail::normalize_for_ter(std::move(text), options.asian_support) : text;
 }
 
@@ -299,20 +299,11 @@ CountedMetric detail::count_ter(Sentences hypotheses, const ReferenceLists& refe
     if (sums[1] == 0) return sums[0] > 0 ? 100.0 : 0.0;
     return 100 * (sums[0] / (sums[1] / lists));
   };
-  counted.corpus = {
-      "TER", counted.score(counted.sums()),
-      fmt::format("nrefs:{}|case:{}|tok:tercom|norm:{}|punct:yes|asian:{}|{}", references.size(), options.case_sensitive ? "mixed" : "lc",
-                  options.normalized ? "yes" : "no", options.asian_support ? "yes" : "no", version_part()),
-      ""};
+  counted.corpus = {"TER", counted.score(counted.sums()),
+                    fmt::format("nrefs:{}|case:lc|tok:tercom|norm:{}|punct:yes|asian:{}|{}", references.size(),
+                                options.normalized ? "yes" : "no", options.asian_support ? "yes" : "no", version_part()),
+                    ""};
   return counted;
-}
-
-MetricScore corpus_ter(Sentences hypotheses, Sentences references, const TerOptions& options) {
-  return detail::count_ter(hypotheses, {references}, options).corpus;
-}
-
-MetricScore corpus_ter(Sentences hypotheses, References references, const TerOptions& options) {
-  return detail::count_ter(hypotheses, detail::as_lists(references), options).corpus;
 }
 
 }  // namespace starling

@@ -23,7 +23,6 @@ constexpr Block kBlocks[] = {{0x0E00, 0x0E7F, thai},  {0x0E80, 0x0EFF, lao},   {
                              {0x1780, 0x17FF, khmer}, {0x19E0, 0x19FF, khmer}, {0x3040, 0x30FF, kana},    {0x31F0, 0x31FF, kana},
                              {0x3400, 0x4DBF, han},   {0x4E00, 0x9FFF, han},   {0xA9E0, 0xA9FF, burmese}, {0xAA60, 0xAA7F, burmese},
                              {0xF900, 0xFAFF, han},   {0xFF66, 0xFF9F, kana},  {0x20000, 0x3FFFF, han}};
-constexpr char32_t kFirst = kBlocks[0].first;
 
 // What a text consists of. Letters are code points that are neither punctuation, symbols, numbers nor spaces.
 struct Look {
@@ -43,9 +42,7 @@ struct Look {
   void count(char32_t c) {
     if (character_class(c) != CharacterClass::other) return;
     ++letters;
-    if (c < kFirst) return;
-    for (const Block& block : kBlocks)
-      if (c >= block.first && c <= block.last) ++of[block.script];
+    if (const Block* block = entry_of(kBlocks, c)) ++of[block->script];
   }
 
   std::int64_t percent(Script script) const { return letters > 0 ? (100 * of[script] + letters / 2) / letters : 0; }

@@ -1,15 +1,19 @@
-// BLEU's tokenizers that need nothing but the text, and the table of names. 13a is the one of the script mteval-v13a, intl that of
-// mteval-v14.
+// BLEU's tokenizers and the table of names. 13a is the one of the script mteval-v13a, intl that of mteval-v14. Pieces of a SentencePiece
+// model (spBLEU; Goyal et al., 2022) are "words" in every language; the models that sacreBLEU calls flores101 and flores200 are not part
+// of Starling: the user names the file.
 #include "text/tokenizers.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "base/sha256.h"
 #include "text/mecab.h"
-#include "text/sentencepiece_tokenizer.h"
 #include "text/unicode.h"
+#include "text/vocabulary.h"
 #include "text/western_tokenizer.h"
 
 namespace starling {
@@ -18,6 +22,8 @@ namespace {
 
 using detail::decode_entities;
 using detail::replace_all;
+using detail::set_apart;
+using detail::split_pairs;
 using detail::split_western;
 
 std::string tokenize_13a(std::string_view sentence) {
@@ -41,14 +47,10 @@ std::string tokenize_characters(std::string_view sentence) {
   return out;
 }
 
-struct Range {
-  char32_t first, last;
-};
-
 // The code points that tokenizer zh sets apart. 2001 to 2A6D holds dashes, quotes, arrows and no Chinese: sacreBLEU writes CJK
 // extension B with a four-digit escape and so means these in its place, and scores must follow what it does. Extension B
 // (beyond FFFF) therefore is not in the list.
-constexpr Range kChineseRanges[] = {
+constexpr CodePoints kChinese[] = {
     {0x2001, 0x2A6D},  // see above
     {0x2E80, 0x2EFF},  // radicals
     {0x2F00, 0x2FDF},  // Kangxi radicals
@@ -67,74 +69,22 @@ constexpr Range kChineseRanges[] = {
     {0xFF00, 0xFFEF},  // full-width and half-width forms
 };
 
-bool is_chinese(char32_t c) {
-  for (const Range& range : kChineseRanges) {
-    if (c >= range.first && c <= range.last) return true;
-  }
-  return false;
-}
-
 // Unlike 13a, zh neither decodes entities nor pads the line, so a period at the very beginning stays with the digit after it.
 std::string tokenize_chinese(std::string_view sentence) {
-  std::string out;
-  std::size_t begin = 0;
-  while (begin < sentence.size()) {
-    const auto [value, length] = decode_utf8_at(sentence.substr(begin));
-    if (length == 0 || !is_unicode_space(value)) break;
-    begin += length;
-  }
-  const std::string_view text = without_trailing_space(sentence.substr(begin));
-  for (std::size_t i = 0; i < text.size();) {
-    const auto [value, bytes] = decode_utf8_at(text.substr(i));
-    const int length = std::max(1, bytes);
-    const bool apart = is_chinese(value);
-    if (apart) out += ' ';
-    out.append(text, i, length);
-    if (apart) out += ' ';
-    i += length;
-  }
-  return split_western(out);
-}
-
-// Passes over pairs of neighbours: a pair that matches is rewritten and consumed, otherwise one character is copied.
-template <typename Matches, typename Rewrite>
-std::u32string rewrite_pairs(std::u32string_view in, Matches matches, Rewrite rewrite) {
-  std::u32string out;
-  out.reserve(in.size() + in.size() / 2);
-  for (std::size_t i = 0; i < in.size();) {
-    if (i + 1 < in.size() && matches(character_class(in[i]), character_class(in[i + 1]))) {
-      rewrite(out, in[i], in[i + 1]);
-      i += 2;
-    } else {
-      out += in[i++];
-    }
-  }
-  return out;
+  const std::u32string text = decode_utf8(sentence);
+  const auto begin = std::find_if_not(text.begin(), text.end(), is_unicode_space);
+  return split_western(set_apart({begin, text.end()}, [](char32_t c) { return entry_of(kChinese, c) != nullptr; }));
 }
 
 // Punctuation stands alone unless there are numbers (of any script) on both sides, or a number before it at the end; symbols always do.
 // Entities are left as they are.
 std::string tokenize_international(std::string_view sentence) {
-  constexpr CharacterClass kNumber = CharacterClass::number, kPunctuation = CharacterClass::punctuation;
-  std::u32string text = rewrite_pairs(
-      decode_utf8(sentence), [](CharacterClass a, CharacterClass b) { return a != kNumber && b == kPunctuation; },
-      [](std::u32string& out, char32_t a, char32_t b) {
-        out += {a, U' ', b, U' '};
-      });
-  text = rewrite_pairs(
-      text, [](CharacterClass a, CharacterClass b) { return a == kPunctuation && b != kNumber; },
-      [](std::u32string& out, char32_t a, char32_t b) {
-        out += {U' ', a, U' ', b};
-      });
-  std::string out;
-  out.reserve(2 * sentence.size());
-  for (const char32_t c : text) {
-    const bool apart = character_class(c) == CharacterClass::symbol;
-    if (apart) out += ' ';
-    append_utf8(out, c);
-    if (apart) out += ' ';
-  }
-  return out;
+  const auto number = [](char32_t c) { return character_class(c) == CharacterClass::number; };
+  const auto punctuation = [](char32_t c) { return character_class(c) == CharacterClass::punctuation; };
+  std::u32string text = decode_utf8(sentence);
+  text = split_pairs(text, detail::Alone::second, [&](char32_t a, char32_t b) { return !number(a) && punctuation(b); });
+  text = split_pairs(text, detail::Alone::first, [&](char32_t a, char32_t b) { return punctuation(a) && !number(b); });
+  return set_apart(text, [](char32_t c) { return character_class(c) == CharacterClass::symbol; });
 }
 
 struct Named {
@@ -148,6 +98,21 @@ constexpr Named kPlain[] = {{"13a", tokenize_13a},
                             {"none", [](std::string_view sentence) { return std::string(sentence); }}};
 
 constexpr std::string_view kSentencePiece = "spm:";
+
+// "flores101" or "flores200" for a file that has the name under which sacreBLEU stores that model, and its number of pieces; else "spm-"
+// and the first eight digits of the file's SHA-256.
+std::string signature_of(const std::string& path, const Vocabulary& model) {
+  constexpr int64_t kFloresPieces = 256000;
+  if (model.size() == kFloresPieces && file_name(path) == "sacrebleu_tokenizer_spm.model") return "flores101";
+  if (model.size() == kFloresPieces && file_name(path) == "flores200sacrebleuspm") return "flores200";
+  return "spm-" + sha256_hex(model.bytes()).substr(0, 8);
+}
+
+BleuTokenizer sentencepiece_tokenizer(const std::string& path) {
+  const auto model = std::make_shared<const Vocabulary>(Vocabulary::load(path));
+  return {signature_of(path, *model),
+          [model](std::string_view sentence) { return fmt::format("{}", fmt::join(model->pieces(sentence), " ")); }};
+}
 
 }  // namespace
 

@@ -3,6 +3,8 @@
 // and scores must not.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +12,17 @@
 #include "base/utf8.h"
 
 namespace starling {
+
+struct CodePoints {
+  char32_t first, last;
+};
+
+/// The entry whose code points, `first` to `last`, hold c, or null; the table is sorted and its entries do not overlap.
+template <class Entry, std::size_t n>
+const Entry* entry_of(const Entry (&table)[n], char32_t c) {
+  const auto after = std::upper_bound(std::begin(table), std::end(table), c, [](char32_t x, const Entry& e) { return x < e.first; });
+  return after != std::begin(table) && c <= after[-1].last ? after - 1 : nullptr;
+}
 
 /// Lower case by Unicode's full mapping, as Python's str.lower(): one to one, except for the dotted capital I (two code points)
 /// and capital sigma (final form at the end of a word).

@@ -1,20 +1,15 @@
 #include "train/bench.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "backend/cpu/product_times.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/task_progress.h"
 #include "train/replica.h"
 
 namespace starling {
-namespace {
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-}  // namespace
 
 std::vector<Batch> synthetic_batches(const BenchTrainOptions& o, int64_t count) {
   Random random(o.seed, 0xbe);
@@ -66,7 +61,7 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
     World world = make_local_world();
     Replica replica(*model, step_options, world);
     for (const Batch& b : batches) replica.step({&b, 1});  // every shape once
-    const double start = now();
+    const double start = steady_seconds();
     double elapsed = 0;
     int64_t source = 0, target = 0;
     // Whole rounds, so that every batch counts equally.
@@ -75,7 +70,7 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
         const StepResult r = replica.step({&b, 1});
         source += static_cast<int64_t>(r.totals.source_tokens), target += static_cast<int64_t>(r.totals.tokens), ++result.steps;
       }
-      elapsed = now() - start;
+      elapsed = steady_seconds() - start;
     }
     result.step_seconds = elapsed / static_cast<double>(result.steps);
     result.target_tokens_per_second = static_cast<double>(target) / elapsed;
@@ -90,9 +85,9 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
     Replica replica(*model, step_options, world);
     for (const Batch& b : batches) replica.step({&b, 1});
     profiled.clear();
-    const double start = now();
+    const double start = steady_seconds();
     for (const Batch& b : batches) replica.step({&b, 1});
-    result.profiled_seconds = now() - start;
+    result.profiled_seconds = steady_seconds() - start;
     result.profiled_steps = result.batches;
     result.profile = profiled.times;
     const double rounds = static_cast<double>(result.batches);

@@ -1,19 +1,17 @@
 #include "train/bench_translate.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 
+#include "base/memory.h"
+#include "base/task_progress.h"
 #include "decode/quantization.h"
 #include "decode/translator.h"
 
 namespace starling {
 namespace {
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 Vocabulary vocabulary_of(const BenchTranslateOptions& o) {
   const std::string path = (std::filesystem::temp_directory_path() / fmt::format("starling-bench-{}.spm", ::getpid())).string();
@@ -50,9 +48,9 @@ void measure_batches(const BenchTranslateOptions& o, const LoadedModel& s, Bench
   Translator translator(*s.model, s.description.vocabularies, search_of(o, s.description, row.beam), o.batch_sentences);
   translator.translate(o.sources);
   const int64_t before = translator.output_tokens();
-  const double start = now();
+  const double start = steady_seconds();
   translator.translate(o.sources);
-  const double seconds = now() - start;
+  const double seconds = steady_seconds() - start;
   row.tokens_per_second = static_cast<double>(translator.output_tokens() - before) / seconds;
   row.sentences_per_second = static_cast<double>(o.sources.size()) / seconds;
 }
@@ -66,9 +64,9 @@ void measure_single(const BenchTranslateOptions& o, const LoadedModel& s, Model&
     before = translator.output_tokens();
     times.clear();
     for (size_t i = 0; i < count; ++i) {
-      const double start = now();
+      const double start = steady_seconds();
       translator.translate({&o.sources[i * o.sources.size() / count], 1});
-      times.push_back(now() - start);
+      times.push_back(steady_seconds() - start);
     }
   }
   double total = 0;
@@ -104,9 +102,7 @@ BenchTranslateResult bench_translate(const BenchTranslateOptions& o) {
     }
   }
   for (const auto& of_beam : rows) result.rows.insert(result.rows.end(), of_beam.begin(), of_beam.end());
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  result.peak_bytes = int64_t{usage.ru_maxrss} * 1024;
+  result.peak_bytes = peak_memory().own;
   return result;
 }
 

@@ -1,7 +1,6 @@
 #include "train/quantize.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -9,6 +8,7 @@
 #include "backend/profiled.h"
 #include "base/outputs.h"
 #include "base/run_files.h"
+#include "base/task_progress.h"
 #include "data/batches.h"
 #include "decode/quantization.h"
 #include "decode/translator.h"
@@ -22,8 +22,6 @@ namespace {
 constexpr size_t kLongest = 1000;       // source tokens translated, as read_sentences cuts them
 constexpr int64_t kBatchTokens = 4000;  // target tokens computed at once
 constexpr size_t kWarmUp = 500;         // sentences translated before time is taken
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 ParallelSentences read_sample(const QuantizeOptions& o, const Vocabularies& vocabularies) {
   ParallelSentences sample = read_sentences(o.source, o.target, vocabularies);
@@ -136,8 +134,8 @@ class Quantizer {
     const TokenizerChoice choice = choose_tokenizer(o_.tokenize, {&sample_.references, 1});
     evaluation_.tokenizer = choice.tokenizer, result_.tokenizer = choice.tokenizer.name();
     if (!choice.notice().empty()) progress_(choice.notice());
-    const std::string doubt = doubt_about_sides(*loaded_.model, loaded_.description.vocabularies, o_.source, o_.target, sample_.sources,
-                                                sample_.references);
+    const std::string doubt =
+        doubt_about_sides(*loaded_.model, loaded_.description.vocabularies, o_.source, o_.target, sample_.sources, sample_.references);
     if (!doubt.empty()) progress_("starling: warning: " + doubt);
   }
 
@@ -176,10 +174,10 @@ class Quantizer {
     Translator translator(model, loaded_.description.vocabularies, search_, o_.batch_sentences, kLongest);
     translator.translate(spread(sample_.sources, kWarmUp));  // makes the code of most shapes of matrix product
     const int64_t before = translator.output_tokens();
-    const double start = now();
+    const double start = steady_seconds();
     std::vector<std::string> translations;
     for (auto& n_best : translator.translate(sample_.sources)) translations.push_back(std::move(n_best.front().text));
-    s.tokens_per_second = static_cast<double>(translator.output_tokens() - before) / (now() - start);
+    s.tokens_per_second = static_cast<double>(translator.output_tokens() - before) / (steady_seconds() - start);
     s.bleu = evaluate("bleu", translations, {&sample_.references, 1}, evaluation_).score;
     if (hypotheses) *hypotheses = std::move(translations);
     return s;

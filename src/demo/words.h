@@ -1,12 +1,14 @@
-// The demo corpus's word tables as plain data, one row a word. To add a word, add a row: the grammar needs no change.
+// The demo corpus's word tables as plain data, one row a word. To add a word, add a row: the grammar needs no change. Words are told apart
+// by their addresses, so there is one copy of each table.
+#pragma once
+
 #include "demo/lexicon.h"
 
 namespace starling::demo {
-namespace {
 
-constexpr Gender M = Gender::masculine, F = Gender::feminine, N = Gender::neuter;
+inline constexpr Gender M = Gender::masculine, F = Gender::feminine, N = Gender::neuter;
 
-constexpr Noun kNouns[] = {
+inline constexpr Noun kNouns[] = {
     // People
     {"mother", "mothers", "Mutter", "Mütter", F, kin | only_one},
     {"father", "fathers", "Vater", "Väter", M, kin | only_one},
@@ -105,10 +107,10 @@ constexpr Noun kNouns[] = {
     {"meeting", "meetings", "Besprechung", "Besprechungen", F, event},
 };
 
-constexpr uint32_t kPeople = kin | person;
-constexpr uint32_t kObjects = lying | standing | surface | container | device | clothing | large | portable;
+inline constexpr uint32_t kPeople = kin | person;
+inline constexpr uint32_t kObjects = lying | standing | surface | container | device | clothing | large | portable;
 
-constexpr Adjective kAdjectives[] = {
+inline constexpr Adjective kAdjectives[] = {
     {"old", "alt", "alt", "older", "älter", kPeople | animal | kObjects},
     {"young", "jung", "jung", "younger", "jünger", kPeople | animal},
     {"friendly", "freundlich", "freundlich", "friendlier", "freundlicher", kPeople},
@@ -141,8 +143,8 @@ constexpr Adjective kAdjectives[] = {
     {"delicious", "köstlich", "köstlich", "more delicious", "köstlicher", food},
 };
 
-constexpr uint32_t kAny = kObjects | portable;
-constexpr Verb kTransitive[] = {
+inline constexpr uint32_t kAny = kObjects | portable;
+inline constexpr Verb kTransitive[] = {
     {"buy", "buys", "buying", "bought", "", "kaufe", "kauft", "kaufen", "", "gekauft", false, buyable | food},
     {"sell", "sells", "selling", "sold", "", "verkaufe", "verkauft", "verkaufen", "", "verkauft", false, buyable},
     {"look for", "looks for", "looking for", "looked for", "", "suche", "sucht", "suchen", "", "gesucht", false, kAny},
@@ -167,7 +169,7 @@ constexpr Verb kTransitive[] = {
     {"try", "tries", "trying", "tried", "", "probiere", "probiert", "probieren", "", "probiert", false, food},
 };
 
-constexpr Verb kPerson[] = {
+inline constexpr Verb kPerson[] = {
     {"call", "calls", "calling", "called", "", "rufe", "ruft", "rufen", "an", "angerufen", false, kPeople},
     {"visit", "visits", "visiting", "visited", "", "besuche", "besucht", "besuchen", "", "besucht", false, kPeople},
     {"invite", "invites", "inviting", "invited", "", "lade", "lädt", "laden", "ein", "eingeladen", false, kPeople},
@@ -177,7 +179,7 @@ constexpr Verb kPerson[] = {
     {"understand", "understands", "", "understood", "", "verstehe", "versteht", "verstehen", "", "verstanden", false, kPeople, true},
 };
 
-constexpr Verb kDative[] = {
+inline constexpr Verb kDative[] = {
     {"help", "helps", "helping", "helped", "", "helfe", "hilft", "helfen", "", "geholfen", false, kPeople},
     {"thank", "thanks", "thanking", "thanked", "", "danke", "dankt", "danken", "", "gedankt", false, kPeople},
     {"answer", "answers", "answering", "answered", "", "antworte", "antwortet", "antworten", "", "geantwortet", false, kPeople},
@@ -186,7 +188,7 @@ constexpr Verb kDative[] = {
     {"listen to", "listens to", "listening to", "listened to", "", "höre", "hört", "hören", "zu", "zugehört", false, kPeople},
 };
 
-constexpr Verb kGiving[] = {
+inline constexpr Verb kGiving[] = {
     {"give", "gives", "giving", "gave", "", "gebe", "gibt", "geben", "", "gegeben", false, portable},
     {"show", "shows", "showing", "showed", "", "zeige", "zeigt", "zeigen", "", "gezeigt", false, portable | large | clothing},
     {"send", "sends", "sending", "sent", "", "schicke", "schickt", "schicken", "", "geschickt", false, portable},
@@ -194,7 +196,7 @@ constexpr Verb kGiving[] = {
     {"lend", "lends", "lending", "lent", "", "leihe", "leiht", "leihen", "", "geliehen", false, portable | clothing},
 };
 
-constexpr Verb kIntransitive[] = {
+inline constexpr Verb kIntransitive[] = {
     {"work", "works", "working", "worked", "", "arbeite", "arbeitet", "arbeiten", "", "gearbeitet", false, 0},
     {"sleep", "sleeps", "sleeping", "slept", "", "schlafe", "schläft", "schlafen", "", "geschlafen", false, 0},
     {"sing", "sings", "singing", "sang", "", "singe", "singt", "singen", "", "gesungen", false, 0},
@@ -212,51 +214,53 @@ constexpr Verb kIntransitive[] = {
     {"tidy up", "tidies up", "tidying up", "tidied up", "", "räume", "räumt", "räumen", "auf", "aufgeräumt", false, 0},
 };
 
-constexpr Verb kCity[] = {
+inline constexpr Verb kCity[] = {
     {"travel", "travels", "travelling", "travelled", "", "reise", "reist", "reisen", "", "gereist", true, 0},
     {"drive", "drives", "driving", "drove", "", "fahre", "fährt", "fahren", "", "gefahren", true, 0},
     {"fly", "flies", "flying", "flew", "", "fliege", "fliegt", "fliegen", "", "geflogen", true, 0},
 };
 
-constexpr Verb kMovement[] = {
+inline constexpr Verb kMovement[] = {
     {"go", "goes", "going", "went", "", "gehe", "geht", "gehen", "", "gegangen", true, 0},
     {"drive", "drives", "driving", "drove", "", "fahre", "fährt", "fahren", "", "gefahren", true, 0},
     {"run", "runs", "running", "ran", "", "laufe", "läuft", "laufen", "", "gelaufen", true, 0},
     {"come", "comes", "coming", "came", "", "komme", "kommt", "kommen", "", "gekommen", true, 0},
 };
 
-constexpr Verb kStaying[] = {
+inline constexpr Verb kStaying[] = {
     {"work", "works", "working", "worked", "", "arbeite", "arbeitet", "arbeiten", "", "gearbeitet", false, 0},
     {"wait", "waits", "waiting", "waited", "", "warte", "wartet", "warten", "", "gewartet", false, 0},
     {"stay", "stays", "staying", "stayed", "", "bleibe", "bleibt", "bleiben", "", "geblieben", true, 0},
     {"live", "lives", "living", "lived", "", "wohne", "wohnt", "wohnen", "", "gewohnt", false, 0, true},
 };
 
-constexpr Verb kSaying[] = {
+inline constexpr Verb kSaying[] = {
     {"know", "knows", "", "knew", "", "weiß", "weiß", "wissen", "", "gewusst", false, 0, true},
     {"think", "thinks", "", "thought", "", "denke", "denkt", "denken", "", "gedacht", false, 0, true},
     {"hope", "hopes", "", "hoped", "", "hoffe", "hofft", "hoffen", "", "gehofft", false, 0, true},
     {"say", "says", "", "said", "", "sage", "sagt", "sagen", "", "gesagt", false, 0, true},
 };
+inline constexpr const Verb& kKnow = kSaying[0];
 
-constexpr Verb kWeather[] = {
+inline constexpr Verb kWeather[] = {
     {"rain", "rains", "raining", "rained", "", "regne", "regnet", "regnen", "", "geregnet", false, 0},
     {"snow", "snows", "snowing", "snowed", "", "schneie", "schneit", "schneien", "", "geschneit", false, 0},
 };
 
-constexpr Verb kBe{"be", "is", "being", "was", "", "bin", "ist", "sein", "", "gewesen", true, 0, true};
-constexpr Verb kPutLying{"put", "puts", "putting", "put", "", "lege", "legt", "legen", "", "gelegt", false, lying};
-constexpr Verb kPutStanding{"put", "puts", "putting", "put", "", "stelle", "stellt", "stellen", "", "gestellt", false, standing};
-constexpr Verb kLie{"lie", "lies", "lying", "lay", "", "liege", "liegt", "liegen", "", "gelegen", false, 0};
-constexpr Verb kStand{"stand", "stands", "standing", "stood", "", "stehe", "steht", "stehen", "", "gestanden", false, 0};
-constexpr Verb kDepart{"depart", "departs", "departing", "departed", "", "fahre", "fährt", "fahren", "ab", "abgefahren", true, 0};
-constexpr Verb kArrive{"arrive", "arrives", "arriving", "arrived", "", "komme", "kommt", "kommen", "an", "angekommen", true, 0};
-constexpr Verb kTakePlace{"take place", "takes place", "taking place", "took place",    "",    "finde",
-                          "findet",     "finden",      "statt",        "stattgefunden", false, 0};
-constexpr Verb kBelong{"belong to", "belongs to", "", "belonged to", "", "gehöre", "gehört", "gehören", "", "gehört", false, 0, true};
-constexpr Verb kHave{"have", "has", "having", "had", "", "habe", "hat", "haben", "", "gehabt", false, 0, true};
+inline constexpr Verb kBe{"be", "is", "being", "was", "", "bin", "ist", "sein", "", "gewesen", true, 0, true};
+inline constexpr Verb kPutLying{"put", "puts", "putting", "put", "", "lege", "legt", "legen", "", "gelegt", false, lying};
+inline constexpr Verb kPutStanding{"put", "puts", "putting", "put", "", "stelle", "stellt", "stellen", "", "gestellt", false, standing};
+inline constexpr Verb kLie{"lie", "lies", "lying", "lay", "", "liege", "liegt", "liegen", "", "gelegen", false, 0};
+inline constexpr Verb kStand{"stand", "stands", "standing", "stood", "", "stehe", "steht", "stehen", "", "gestanden", false, 0};
+inline constexpr Verb kDepart{"depart", "departs", "departing", "departed", "", "fahre", "fährt", "fahren", "ab", "abgefahren", true, 0};
+inline constexpr Verb kArrive{"arrive", "arrives", "arriving", "arrived", "", "komme", "kommt", "kommen", "an", "angekommen", true, 0};
+inline constexpr Verb kTakePlace{"take place", "takes place", "taking place", "took place",    "",    "finde",
+                                 "findet",     "finden",      "statt",        "stattgefunden", false, 0};
+inline constexpr Verb kBelong{"belong to", "belongs to", "",       "belonged to", "", "gehöre", "gehört",
+                              "gehören",   "",           "gehört", false,         0,  true};
+inline constexpr Verb kHave{"have", "has", "having", "had", "", "habe", "hat", "haben", "", "gehabt", false, 0, true};
 
-constexpr Modal kModals[] = {
+inline constexpr Modal kModals[] = {
     {"can", "can", "kann", "kann", "können", "cannot", false},
     {"have to", "has to", "muss", "muss", "müssen", "", true},
     {"must", "must", "muss", "muss", "müssen", nullptr, false},
@@ -266,7 +270,7 @@ constexpr Modal kModals[] = {
     {"would like to", "would like to", "möchte", "möchte", "möchten", nullptr, false},
 };
 
-constexpr Place kPlaces[] = {
+inline constexpr Place kPlaces[] = {
     {"at the station", "to the station", "am Bahnhof", "zum Bahnhof"},
     {"at the airport", "to the airport", "am Flughafen", "zum Flughafen"},
     {"in the park", "to the park", "im Park", "in den Park"},
@@ -288,101 +292,58 @@ constexpr Place kPlaces[] = {
     {"at home", "home", "zu Hause", "nach Hause"},
 };
 
-constexpr Fixed kCities[] = {{"Berlin", "Berlin"}, {"Hamburg", "Hamburg"}, {"Munich", "München"},  {"Cologne", "Köln"},
-                             {"Vienna", "Wien"},   {"Zurich", "Zürich"},   {"Dresden", "Dresden"}, {"Leipzig", "Leipzig"}};
-constexpr Fixed kNames[] = {{"Anna", "Anna"}, {"Peter", "Peter"}, {"Maria", "Maria"},
-                            {"Paul", "Paul"}, {"Julia", "Julia"}, {"Thomas", "Thomas"}};
+inline constexpr Fixed kCities[] = {{"Berlin", "Berlin"}, {"Hamburg", "Hamburg"}, {"Munich", "München"},  {"Cologne", "Köln"},
+                                    {"Vienna", "Wien"},   {"Zurich", "Zürich"},   {"Dresden", "Dresden"}, {"Leipzig", "Leipzig"}};
+inline constexpr Fixed kNames[] = {{"Anna", "Anna"}, {"Peter", "Peter"}, {"Maria", "Maria"},
+                                   {"Paul", "Paul"}, {"Julia", "Julia"}, {"Thomas", "Thomas"}};
 
-constexpr Noun kLandmarks[] = {
+inline constexpr Noun kLandmarks[] = {
     {"traffic light", "", "Ampel", "", F, 0}, {"crossroads", "", "Kreuzung", "", F, 0}, {"bridge", "", "Brücke", "", F, 0},
     {"church", "", "Kirche", "", F, 0},       {"tower", "", "Turm", "", M, 0},          {"fountain", "", "Brunnen", "", M, 0},
     {"town hall", "", "Rathaus", "", N, 0},   {"bank", "", "Bank", "", F, 0},           {"school", "", "Schule", "", F, 0},
     {"castle", "", "Schloss", "", N, 0},
 };
-constexpr Noun kVehicles[] = {{"train", "trains", "Zug", "Züge", M, 0},
-                              {"bus", "buses", "Bus", "Busse", M, 0},
-                              {"ship", "ships", "Schiff", "Schiffe", N, 0},
-                              {"tram", "trams", "Straßenbahn", "Straßenbahnen", F, 0}};
+inline constexpr Noun kVehicles[] = {{"train", "trains", "Zug", "Züge", M, 0},
+                                     {"bus", "buses", "Bus", "Busse", M, 0},
+                                     {"ship", "ships", "Schiff", "Schiffe", N, 0},
+                                     {"tram", "trams", "Straßenbahn", "Straßenbahnen", F, 0}};
 
-constexpr Drink kDrinks[] = {{"coffee", "Kaffee", true, false, false},    {"tea", "Tee", true, true, false},
-                             {"milk", "Milch", true, true, true},         {"water", "Wasser", false, true, true},
-                             {"wine", "Wein", false, true, true},         {"beer", "Bier", false, true, true},
-                             {"lemonade", "Limonade", false, true, true}, {"juice", "Saft", false, true, true}};
-constexpr Fixed kSubstances[] = {{"bread", "Brot"}, {"cheese", "Käse"}, {"butter", "Butter"}, {"rice", "Reis"}, {"honey", "Honig"}};
+inline constexpr Drink kDrinks[] = {{"coffee", "Kaffee", true, false, false},    {"tea", "Tee", true, true, false},
+                                    {"milk", "Milch", true, true, true},         {"water", "Wasser", false, true, true},
+                                    {"wine", "Wein", false, true, true},         {"beer", "Bier", false, true, true},
+                                    {"lemonade", "Limonade", false, true, true}, {"juice", "Saft", false, true, true}};
+inline constexpr Fixed kSubstances[] = {{"bread", "Brot"}, {"cheese", "Käse"}, {"butter", "Butter"}, {"rice", "Reis"}, {"honey", "Honig"}};
 
-constexpr Fixed kWeatherWords[] = {{"cold", "kalt"},    {"warm", "warm"},       {"hot", "heiß"},     {"sunny", "sonnig"},
-                                   {"windy", "windig"}, {"cloudy", "bewölkt"},  {"foggy", "neblig"}, {"wet", "nass"},
-                                   {"cool", "kühl"},    {"stormy", "stürmisch"}};
-constexpr Fixed kRegions[] = {{"in the north", "im Norden"}, {"in the south", "im Süden"},          {"in the east", "im Osten"},
-                              {"in the west", "im Westen"},  {"in the mountains", "in den Bergen"}, {"on the coast", "an der Küste"}};
-constexpr Fixed kTransport[] = {{"by train", "mit dem Zug"}, {"by car", "mit dem Auto"}, {"by bus", "mit dem Bus"}};
+inline constexpr Fixed kWeatherWords[] = {{"cold", "kalt"},    {"warm", "warm"},       {"hot", "heiß"},     {"sunny", "sonnig"},
+                                          {"windy", "windig"}, {"cloudy", "bewölkt"},  {"foggy", "neblig"}, {"wet", "nass"},
+                                          {"cool", "kühl"},    {"stormy", "stürmisch"}};
+inline constexpr Fixed kRegions[] = {{"in the north", "im Norden"},         {"in the south", "im Süden"},
+                                     {"in the east", "im Osten"},           {"in the west", "im Westen"},
+                                     {"in the mountains", "in den Bergen"}, {"on the coast", "an der Küste"}};
+inline constexpr Fixed kTransport[] = {{"by train", "mit dem Zug"}, {"by car", "mit dem Auto"}, {"by bus", "mit dem Bus"}};
 
-constexpr Fixed kPast[] = {{"yesterday", "gestern"},
-                           {"last week", "letzte Woche"},
-                           {"last month", "letzten Monat"},
-                           {"last year", "letztes Jahr"},
-                           {"yesterday evening", "gestern Abend"},
-                           {"yesterday morning", "gestern Morgen"},
-                           {"last weekend", "letztes Wochenende"}};
-constexpr Fixed kFutureDays[] = {{"today", "heute"}, {"tomorrow", "morgen"}, {"the day after tomorrow", "übermorgen"}};
-constexpr Fixed kFuture[] = {{"this evening", "heute Abend"},  {"tomorrow evening", "morgen Abend"}, {"next week", "nächste Woche"},
-                             {"next month", "nächsten Monat"}, {"next year", "nächstes Jahr"},       {"at the weekend", "am Wochenende"}};
-constexpr Fixed kHabitual[] = {{"every day", "jeden Tag"},   {"every morning", "jeden Morgen"}, {"every evening", "jeden Abend"},
-                               {"every week", "jede Woche"}, {"in the morning", "am Morgen"},   {"in the evening", "am Abend"},
-                               {"in summer", "im Sommer"},   {"in winter", "im Winter"},        {"at the weekend", "am Wochenende"}};
-constexpr Fixed kPresent[] = {{"now", "jetzt"}, {"at the moment", "im Moment"}, {"today", "heute"}};
-constexpr Fixed kFrequencies[] = {{"always", "immer"}, {"often", "oft"},        {"sometimes", "manchmal"},
-                                  {"never", "nie"},    {"usually", "meistens"}, {"rarely", "selten"}};
-constexpr Fixed kMonths[] = {{"January", "Januar"},  {"February", "Februar"},  {"March", "März"},
-                             {"April", "April"},     {"May", "Mai"},           {"June", "Juni"},
-                             {"July", "Juli"},       {"August", "August"},     {"September", "September"},
-                             {"October", "Oktober"}, {"November", "November"}, {"December", "Dezember"}};
-constexpr Fixed kWeekdays[] = {{"Monday", "Montag"},  {"Tuesday", "Dienstag"}, {"Wednesday", "Mittwoch"}, {"Thursday", "Donnerstag"},
-                               {"Friday", "Freitag"}, {"Saturday", "Samstag"}, {"Sunday", "Sonntag"}};
-
-}  // namespace
-
-std::span<const Noun> nouns() { return kNouns; }
-std::span<const Adjective> adjectives() { return kAdjectives; }
-std::span<const Verb> transitive_verbs() { return kTransitive; }
-std::span<const Verb> person_verbs() { return kPerson; }
-std::span<const Verb> dative_verbs() { return kDative; }
-std::span<const Verb> giving_verbs() { return kGiving; }
-std::span<const Verb> intransitive_verbs() { return kIntransitive; }
-std::span<const Verb> city_verbs() { return kCity; }
-std::span<const Verb> movement_verbs() { return kMovement; }
-std::span<const Verb> staying_verbs() { return kStaying; }
-std::span<const Verb> saying_verbs() { return kSaying; }
-std::span<const Verb> weather_verbs() { return kWeather; }
-const Verb& be() { return kBe; }
-const Verb& know() { return kSaying[0]; }
-const Verb& put_lying() { return kPutLying; }
-const Verb& put_standing() { return kPutStanding; }
-const Verb& lie() { return kLie; }
-const Verb& stand() { return kStand; }
-const Verb& depart() { return kDepart; }
-const Verb& arrive() { return kArrive; }
-const Verb& take_place() { return kTakePlace; }
-const Verb& belong_to() { return kBelong; }
-const Verb& have() { return kHave; }
-std::span<const Modal> modals() { return kModals; }
-std::span<const Place> places() { return kPlaces; }
-std::span<const Fixed> cities() { return kCities; }
-std::span<const Fixed> names() { return kNames; }
-std::span<const Noun> landmarks() { return kLandmarks; }
-std::span<const Noun> vehicles() { return kVehicles; }
-std::span<const Drink> drinks() { return kDrinks; }
-std::span<const Fixed> food_substances() { return kSubstances; }
-std::span<const Fixed> weather_words() { return kWeatherWords; }
-std::span<const Fixed> regions() { return kRegions; }
-std::span<const Fixed> transport() { return kTransport; }
-std::span<const Fixed> past_times() { return kPast; }
-std::span<const Fixed> future_days() { return kFutureDays; }
-std::span<const Fixed> future_times() { return kFuture; }
-std::span<const Fixed> habitual_times() { return kHabitual; }
-std::span<const Fixed> present_times() { return kPresent; }
-std::span<const Fixed> frequencies() { return kFrequencies; }
-std::span<const Fixed> months() { return kMonths; }
-std::span<const Fixed> weekdays() { return kWeekdays; }
+inline constexpr Fixed kPast[] = {{"yesterday", "gestern"},
+                                  {"last week", "letzte Woche"},
+                                  {"last month", "letzten Monat"},
+                                  {"last year", "letztes Jahr"},
+                                  {"yesterday evening", "gestern Abend"},
+                                  {"yesterday morning", "gestern Morgen"},
+                                  {"last weekend", "letztes Wochenende"}};
+inline constexpr Fixed kFutureDays[] = {{"today", "heute"}, {"tomorrow", "morgen"}, {"the day after tomorrow", "übermorgen"}};
+inline constexpr Fixed kFuture[] = {{"this evening", "heute Abend"}, {"tomorrow evening", "morgen Abend"},
+                                    {"next week", "nächste Woche"},  {"next month", "nächsten Monat"},
+                                    {"next year", "nächstes Jahr"},  {"at the weekend", "am Wochenende"}};
+inline constexpr Fixed kHabitual[] = {{"every day", "jeden Tag"},   {"every morning", "jeden Morgen"}, {"every evening", "jeden Abend"},
+                                      {"every week", "jede Woche"}, {"in the morning", "am Morgen"},   {"in the evening", "am Abend"},
+                                      {"in summer", "im Sommer"},   {"in winter", "im Winter"},        {"at the weekend", "am Wochenende"}};
+inline constexpr Fixed kPresent[] = {{"now", "jetzt"}, {"at the moment", "im Moment"}, {"today", "heute"}};
+inline constexpr Fixed kFrequencies[] = {{"always", "immer"}, {"often", "oft"},        {"sometimes", "manchmal"},
+                                         {"never", "nie"},    {"usually", "meistens"}, {"rarely", "selten"}};
+inline constexpr Fixed kMonths[] = {{"January", "Januar"},  {"February", "Februar"},  {"March", "März"},
+                                    {"April", "April"},     {"May", "Mai"},           {"June", "Juni"},
+                                    {"July", "Juli"},       {"August", "August"},     {"September", "September"},
+                                    {"October", "Oktober"}, {"November", "November"}, {"December", "Dezember"}};
+inline constexpr Fixed kWeekdays[] = {{"Monday", "Montag"},  {"Tuesday", "Dienstag"}, {"Wednesday", "Mittwoch"}, {"Thursday", "Donnerstag"},
+                                      {"Friday", "Freitag"}, {"Saturday", "Samstag"}, {"Sunday", "Sonntag"}};
 
 }  // namespace starling::demo
