@@ -1,7 +1,5 @@
 #include "base/made_paths.h"
 
-#include <algorithm>
-
 #include "base/resource_error.h"
 
 namespace starling {

@@ -7,11 +7,9 @@
 
 #include <algorithm>
 #include <fstream>
-#include <limits>
 #include <optional>
 #include <sstream>
 #include <string_view>
-#include <vector>
 
 namespace starling {
 namespace {

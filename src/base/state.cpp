@@ -2,6 +2,7 @@
 // Finite doubles are printed with the fewest digits that read back to the same value.
 #include "base/state.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -27,9 +28,16 @@ std::optional<double> decode(const Json& value) {
   return std::nullopt;
 }
 
+bool is_real(const Json& value) { return decode(value).has_value(); }
+
 // is_number_integer() includes unsigned numbers, also those above the signed range.
 bool fits_signed(const Json& value) {
   return value.is_number_integer() && (!value.is_number_unsigned() || value.get<uint64_t>() <= uint64_t{INT64_MAX});
+}
+
+template <bool (*fits)(const Json&)>
+bool is_list_of(const Json& value) {
+  return value.is_array() && std::all_of(value.begin(), value.end(), fits);
 }
 
 }  // namespace
@@ -44,63 +52,43 @@ void State::put(const std::string& key, const std::vector<double>& values) {
   json_[key] = std::move(list);
 }
 
-const Json& State::value(const std::string& key) const {
+const Json& State::value(const std::string& key, bool (*fits)(const Json&), const char* wanted) const {
   const auto found = json_.find(key);
-  if (found != json_.end()) return *found;
-  throw DataError(fmt::format("{}: has no '{}'; it was written by another version of Starling", where_, key));
-}
-
-void State::wrong_type(const std::string& key, const char* wanted) const {
-  const std::string found = json_.at(key).dump(-1, ' ', false, Json::error_handler_t::replace);
-  throw DataError(fmt::format("{}: '{}' is {}, but {} is needed", where_, key, found, wanted));
+  if (found == json_.end()) throw DataError(fmt::format("{}: has no '{}'; it was written by another version of Starling", where_, key));
+  if (fits(*found)) return *found;
+  throw DataError(
+      fmt::format("{}: '{}' is {}, but {} is needed", where_, key, found->dump(-1, ' ', false, Json::error_handler_t::replace), wanted));
 }
 
 bool State::flag(const std::string& key) const {
-  if (!value(key).is_boolean()) wrong_type(key, "true or false");
-  return value(key).get<bool>();
+  return value(
+             key, [](const Json& json) { return json.is_boolean(); }, "true or false")
+      .get<bool>();
 }
 
-int64_t State::integer(const std::string& key) const {
-  if (!fits_signed(value(key))) wrong_type(key, "a whole number");
-  return value(key).get<int64_t>();
-}
+int64_t State::integer(const std::string& key) const { return value(key, fits_signed, "a whole number").get<int64_t>(); }
 
 uint64_t State::unsigned_integer(const std::string& key) const {
-  const Json& found = value(key);
-  if (!found.is_number_integer() || (!found.is_number_unsigned() && found.get<int64_t>() < 0)) wrong_type(key, "a whole number from 0");
-  return found.get<uint64_t>();
+  const auto fits = [](const Json& json) { return json.is_number_integer() && (json.is_number_unsigned() || json.get<int64_t>() >= 0); };
+  return value(key, fits, "a whole number from 0").get<uint64_t>();
 }
 
-double State::real(const std::string& key) const {
-  const std::optional<double> number = decode(value(key));
-  if (!number) wrong_type(key, "a number");
-  return *number;
-}
+double State::real(const std::string& key) const { return *decode(value(key, is_real, "a number")); }
 
 std::string State::text(const std::string& key) const {
-  if (!value(key).is_string()) wrong_type(key, "a text");
-  return value(key).get<std::string>();
+  return value(
+             key, [](const Json& json) { return json.is_string(); }, "a text")
+      .get<std::string>();
 }
 
 std::vector<double> State::reals(const std::string& key) const {
-  if (!value(key).is_array()) wrong_type(key, "a list of numbers");
   std::vector<double> numbers;
-  for (const Json& element : value(key)) {
-    const std::optional<double> number = decode(element);
-    if (!number) wrong_type(key, "a list of numbers");
-    numbers.push_back(*number);
-  }
+  for (const Json& element : value(key, is_list_of<is_real>, "a list of numbers")) numbers.push_back(*decode(element));
   return numbers;
 }
 
 std::vector<int64_t> State::integers(const std::string& key) const {
-  if (!value(key).is_array()) wrong_type(key, "a list of whole numbers");
-  std::vector<int64_t> numbers;
-  for (const Json& element : value(key)) {
-    if (!fits_signed(element)) wrong_type(key, "a list of whole numbers");
-    numbers.push_back(element.get<int64_t>());
-  }
-  return numbers;
+  return value(key, is_list_of<fits_signed>, "a list of whole numbers").get<std::vector<int64_t>>();
 }
 
 std::string State::to_json() const { return json_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }

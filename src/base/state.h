@@ -2,6 +2,7 @@
 // It is JSON, so that people can read it; integers keep all 64 bits and doubles come back bit for bit, which an exact resume needs.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,10 +15,7 @@ namespace starling {
 
 class State {
  public:
-  void put(const std::string& key, bool value) { json_[key] = value; }
-  void put(const std::string& key, int value) { json_[key] = value; }
-  void put(const std::string& key, int64_t value) { json_[key] = value; }
-  void put(const std::string& key, uint64_t value) { json_[key] = value; }
+  void put(const std::string& key, std::integral auto value) { json_[key] = value; }
   void put(const std::string& key, double value);
   void put(const std::string& key, const std::string& value);
   void put(const std::string& key, const char* value) { put(key, std::string(value)); }
@@ -40,8 +38,7 @@ class State {
   static State from_json(std::string_view text, const std::string& where);
 
  private:
-  const nlohmann::json& value(const std::string& key) const;
-  [[noreturn]] void wrong_type(const std::string& key, const char* wanted) const;
+  const nlohmann::json& value(const std::string& key, bool (*fits)(const nlohmann::json&), const char* wanted) const;
 
   std::string where_ = "state";
   nlohmann::json json_ = nlohmann::json::object();

@@ -1,6 +1,5 @@
-// UTF-8 by the table of well-formed sequences of the Unicode standard (chapter 3, table 3-7): the second byte's range depends on
-// the first byte, which is what excludes overlong forms, surrogates and values above U+10FFFF. Plain ASCII is skipped eight bytes
-// at a time, since most text is.
+// Well-formed sequences are those of the Unicode standard (chapter 3, table 3-7): no overlong forms, no surrogates, nothing above U+10FFFF.
+// Plain ASCII is skipped eight bytes at a time, since most text is.
 #include "base/utf8.h"
 
 #include <cstring>
@@ -22,41 +21,23 @@ std::size_t ascii_prefix(std::string_view text) {
   return i;
 }
 
-DecodedCodePoint decode_two(std::string_view text, unsigned char first) {
-  if (text.size() < 2) return {};
-  const unsigned char second = text[1];
-  if (!is_continuation(second)) return {};
-  return {(char32_t{first} & 0x1F) << 6 | (second & 0x3Fu), 2};
-}
-
-DecodedCodePoint decode_three(std::string_view text, unsigned char first) {
-  if (text.size() < 3) return {};
-  const unsigned char second = text[1], third = text[2];
-  if (!is_continuation(second) || !is_continuation(third)) return {};
-  const char32_t value = (char32_t{first} & 0x0F) << 12 | (second & 0x3Fu) << 6 | (third & 0x3Fu);
-  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
-  if (value < 0x800 || surrogate) return {};
-  return {value, 3};
-}
-
-DecodedCodePoint decode_four(std::string_view text, unsigned char first) {
-  if (text.size() < 4) return {};
-  const unsigned char second = text[1], third = text[2], fourth = text[3];
-  if (!is_continuation(second) || !is_continuation(third) || !is_continuation(fourth)) return {};
-  const char32_t value = (char32_t{first} & 0x07) << 18 | (second & 0x3Fu) << 12 | (third & 0x3Fu) << 6 | (fourth & 0x3Fu);
-  if (value < 0x10000 || value > 0x10FFFF) return {};
-  return {value, 4};
-}
-
 }  // namespace
 
 DecodedCodePoint decode_utf8_at(std::string_view text) {
+  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // by length: what is below has a shorter form
   const unsigned char first = text[0];
   if (first < 0x80) return {first, 1};
-  if (first >= 0xC2 && first <= 0xDF) return decode_two(text, first);
-  if (first >= 0xE0 && first <= 0xEF) return decode_three(text, first);
-  if (first >= 0xF0 && first <= 0xF4) return decode_four(text, first);
-  return {};
+  const int length = (first & 0xE0) == 0xC0 ? 2 : (first & 0xF0) == 0xE0 ? 3 : (first & 0xF8) == 0xF0 ? 4 : 0;
+  if (length == 0 || text.size() < static_cast<std::size_t>(length)) return {};
+  char32_t value = first & (0x7Fu >> length);
+  for (int i = 1; i < length; ++i) {
+    const unsigned char next = text[i];
+    if (!is_continuation(next)) return {};
+    value = value << 6 | (next & 0x3Fu);
+  }
+  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
+  if (value < kLeast[length] || surrogate || value > 0x10FFFF) return {};
+  return {value, length};
 }
 
 std::optional<std::size_t> invalid_utf8_offset(std::string_view text) {
@@ -88,22 +69,10 @@ std::u32string decode_utf8(std::string_view text) {
 
 void append_utf8(std::string& out, char32_t c) {
   CHECK(c <= 0x10FFFF && !(c >= 0xD800 && c <= 0xDFFF), "0x{:X} is no code point", static_cast<std::uint32_t>(c));
-  const auto continuation = [&](int shift) { out.push_back(static_cast<char>(0x80 | ((c >> shift) & 0x3F))); };
-  if (c < 0x80) {
-    out.push_back(static_cast<char>(c));
-  } else if (c < 0x800) {
-    out.push_back(static_cast<char>(0xC0 | c >> 6));
-    continuation(0);
-  } else if (c < 0x10000) {
-    out.push_back(static_cast<char>(0xE0 | c >> 12));
-    continuation(6);
-    continuation(0);
-  } else {
-    out.push_back(static_cast<char>(0xF0 | c >> 18));
-    continuation(12);
-    continuation(6);
-    continuation(0);
-  }
+  constexpr unsigned char kLead[] = {0, 0, 0xC0, 0xE0, 0xF0};  // by length
+  const int length = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+  out.push_back(static_cast<char>(kLead[length] | c >> 6 * (length - 1)));
+  for (int shift = 6 * (length - 2); shift >= 0; shift -= 6) out.push_back(static_cast<char>(0x80 | ((c >> shift) & 0x3F)));
 }
 
 std::string encode_utf8(std::u32string_view code_points) {

@@ -1,12 +1,10 @@
 // The verb `starling average`: the mean of the weights of several checkpoints, as a model directory.
-#include <algorithm>
 #include <map>
 #include <tuple>
 
 #include "base/counted.h"
 #include "base/hash64.h"
 #include "base/outputs.h"
-#include "base/run_files.h"
 #include "cli/verbs.h"
 #include "decode/model_directory.h"
 

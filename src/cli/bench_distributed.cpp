@@ -7,7 +7,6 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/outputs.h"
-#include "base/run_files.h"
 #include "cli/cluster.h"
 #include "cli/help.h"
 #include "strategies/factory.h"

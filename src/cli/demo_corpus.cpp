@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/run_files.h"
+#include "base/outputs.h"
 #include "cli/verbs.h"
 #include "demo/corpus.h"
 

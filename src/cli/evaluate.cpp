@@ -10,7 +10,6 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/outputs.h"
-#include "base/run_files.h"
 #include "cli/system_table.h"
 #include "cli/verbs.h"
 #include "data/line_reader.h"

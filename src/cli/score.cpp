@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "base/outputs.h"
-#include "base/run_files.h"
 #include "cli/result_file.h"
 #include "cli/verbs.h"
 #include "data/batches.h"

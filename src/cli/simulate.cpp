@@ -8,11 +8,11 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/outputs.h"
-#include "base/run_files.h"
 #include "cli/cluster.h"
 #include "cli/config_arguments.h"
 #include "race/throughput.h"
 #include "train/run_directory.h"
+#include "train/text_roles.h"
 #include "train/trainer.h"
 
 namespace starling {
@@ -20,12 +20,8 @@ namespace {
 
 void refuse_own_trace(const Config& config, const ConfigArguments& arguments, const ClusterArguments& cluster, const std::string& trace) {
   if (trace.empty()) return;
-  std::vector<NamedPath> inputs{{"--config", arguments.file()},
-                                {"--cluster", cluster.file()},
-                                {"valid.source", config.valid.source},
-                                {"valid.target", config.valid.target}};
-  for (const CorpusFiles& c : config.data.train)
-    inputs.insert(inputs.end(), {{"data.source", c.source}, {"data.target", c.target}, {"data.tsv", c.tsv}});
+  std::vector<NamedPath> inputs = named_texts(config);
+  inputs.insert(inputs.begin(), {{"--config", arguments.file()}, {"--cluster", cluster.file()}});
   refuse_own_input({"--trace", trace}, inputs);
   refuse_run_files({"--trace", trace});
 }

@@ -2,7 +2,6 @@
 #include "cli/system_table.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 #include "base/outputs.h"
-#include "base/run_files.h"
 #include "base/start_threads.h"
 #include "base/task_progress.h"
 #include "cli/result_file.h"

@@ -16,7 +16,7 @@
 #include "cli/verbs.h"
 #include "data/corpus.h"
 #include "train/progress.h"
-#include "train/text_sides.h"
+#include "train/text_roles.h"
 
 namespace starling {
 namespace {

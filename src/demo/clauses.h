@@ -1,5 +1,6 @@
-// Random phrases and clauses (times.cpp, phrases.cpp, clauses.cpp): what the demo corpus's templates are made of. Everything is drawn from
-// one Draw, whose stream is keyed by (seed, sentence number), so a sentence is a pure function of both.
+// Random phrases and clauses (times.cpp, phrases.cpp, clauses.cpp), and the templates of sentences that are made of them. Everything is
+// drawn from one Draw, whose stream is keyed by (seed, sentence number), so a sentence is a pure function of both. The test checks over
+// 200,000 sentences that English determines German.
 #pragma once
 
 #include <algorithm>
@@ -110,5 +111,19 @@ Clause timetable(Draw& d);
 Clause happening(Draw& d);
 // Any clause that somebody may state.
 Clause any_clause(Draw& d);
+
+// ---- Sentence templates: each draws phrases and clauses and lets the grammar render both languages, as a pair before finish() ----
+
+struct Template {
+  std::string_view name;
+  int weight;
+  Pair (*make)(Draw&);
+};
+
+std::span<const Template> everyday_templates();   // everyday.cpp
+std::span<const Template> statement_templates();  // statements.cpp: questions too
+std::span<const Template> compound_templates();   // compound.cpp
+
+inline Pair statement(const Clause& c) { return {english(c) + ".", german(c) + "."}; }
 
 }  // namespace starling::demo

@@ -1,7 +1,7 @@
 // Longer sentences: subordinate, relative and coordinated clauses.
 #include <fmt/format.h>
 
-#include "demo/templates.h"
+#include "demo/clauses.h"
 
 namespace starling::demo {
 namespace {

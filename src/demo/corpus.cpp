@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/system_reason.h"
-#include "demo/templates.h"
+#include "demo/clauses.h"
 
 namespace starling {
 namespace {
@@ -24,7 +24,7 @@ using namespace demo;
 const std::vector<Template>& templates() {
   static const std::vector<Template> kAll = [] {
     std::vector<Template> all;
-    for (const auto part : {everyday_templates(), statement_templates(), question_templates(), compound_templates()})
+    for (const auto part : {everyday_templates(), statement_templates(), compound_templates()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

@@ -1,7 +1,7 @@
 // Sentences of fixed forms, about times, dates, prices, numbers, directions, the weather and orders in a cafe.
 #include <fmt/format.h>
 
-#include "demo/templates.h"
+#include "demo/clauses.h"
 
 namespace starling::demo {
 namespace {

@@ -3,18 +3,16 @@
 #include <fmt/format.h>
 
 #include "base/outputs.h"
-#include "base/run_files.h"
 #include "data/token_store.h"
+#include "train/text_roles.h"
 
 namespace starling {
 namespace {
 
 // None of the files that a race writes may be one that it reads.
 void refuse_own_inputs(const RaceRecipe& r) {
-  const Config config = race_config(r, {&r.baseline, 1, r.seeds.front(), r.baseline.rates.front(), "", false});
-  std::vector<NamedPath> inputs{{"the recipe", r.file}, {"valid.source", config.valid.source}, {"valid.target", config.valid.target}};
-  for (const CorpusFiles& c : config.data.train)
-    inputs.insert(inputs.end(), {{"data.source", c.source}, {"data.target", c.target}, {"data.tsv", c.tsv}});
+  std::vector<NamedPath> inputs = named_texts(race_config(r, {&r.baseline, 1, r.seeds.front(), r.baseline.rates.front(), "", false}));
+  inputs.insert(inputs.begin(), {"the recipe", r.file});
   for (const char* name : {"records.json", "data.json", "cluster.yml", "results.csv", "curves.csv", "table.md", "race.svg"})
     refuse_own_input({"race.output's", join_path(r.output, name)}, inputs);
 }

@@ -10,7 +10,7 @@
 #include "base/affinity.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/run_files.h"
+#include "base/outputs.h"
 #include "data/corpus.h"
 #include "data/token_store.h"
 #include "data/tokenize.h"

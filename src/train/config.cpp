@@ -220,7 +220,8 @@ void follow_what_was_emptied(const ConfigDocument& document, const std::vector<O
     c.vocab.target.clear();
 }
 
-std::string described_defaults(std::string (*describe)(std::span<const ConfigSection>)) {
+template <class Describe>
+auto of_defaults(const Describe& describe) {
   Config config;
   CorpusShorthand shorthand;
   return describe(sections_of(config, shorthand));
@@ -315,14 +316,10 @@ double state_clip(const Config& c, int64_t step) {
   return start * std::pow(end / start, done);
 }
 
-std::vector<std::string> all_config_names() {
-  Config config;
-  CorpusShorthand shorthand;
-  return config_names(sections_of(config, shorthand));
-}
+std::vector<std::string> all_config_names() { return of_defaults(config_names); }
 
 std::string config_reference() {
-  return described_defaults([](std::span<const ConfigSection> all) { return config_help(all); });
+  return of_defaults([](const auto& all) { return config_help(all); });
 }
 
 std::string everyday_reference() {
@@ -331,11 +328,9 @@ std::string everyday_reference() {
       {"train.output", "my-model"},    {"model.preset", "transformer-small"}, {"model.dropout", "0.3"},       {"vocab.size", "16000"},
       {"train.batch-tokens", "25000"}, {"train.learning-rate", "0.0007"},     {"train.warmup", "1000"},       {"train.max-steps", "20000"},
       {"train.max-minutes", "60"},     {"valid.metrics", "bleu,chrf"},        {"valid.early-stopping", "10"}, {"checkpoint.every", "500"}};
-  Config config;
-  CorpusShorthand shorthand;
-  return config_help(sections_of(config, shorthand), kKeys);
+  return of_defaults([](const auto& all) { return config_help(all, kKeys); });
 }
 
-std::string config_reference_markdown() { return described_defaults(config_markdown); }
+std::string config_reference_markdown() { return of_defaults(config_markdown); }
 
 }  // namespace starling

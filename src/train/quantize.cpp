@@ -7,13 +7,11 @@
 
 #include "backend/profiled.h"
 #include "base/outputs.h"
-#include "base/run_files.h"
 #include "base/task_progress.h"
 #include "data/batches.h"
 #include "decode/quantization.h"
 #include "decode/translator.h"
-#include "train/cross_entropy.h"
-#include "train/text_sides.h"
+#include "train/text_roles.h"
 #include "train/validation.h"
 
 namespace starling {

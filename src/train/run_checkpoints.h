@@ -1,13 +1,11 @@
 // The checkpoints of a run: what is saved of model, ranks, data and judging, and how a start resumes from it. Rank 0 has the files.
 #pragma once
 
-#include <optional>
-
 #include "base/checkpoint.h"
 #include "base/state.h"
 #include "train/rank_state.h"
 #include "train/run_judging.h"
-#include "train/run_status.h"
+#include "train/run_parts.h"
 
 namespace starling {
 

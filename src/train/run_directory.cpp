@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/run_files.h"
+#include "base/outputs.h"
 #include "train/fine_tuning.h"
 #include "train/run_tokens.h"
 #include "train/run_vocabulary.h"
-#include "train/same_texts.h"
+#include "train/text_roles.h"
 #include "train/validation.h"
 
 namespace starling {
@@ -157,16 +157,19 @@ void RunDirectory::describe_models() {
   }
 }
 
+// The settings of the last start; none if they cannot be read: the file is only a record, and people may edit it.
+std::vector<std::string> RunDirectory::recorded_lines() const {
+  try {
+    return config_lines(load_record(path("config.yml")));
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 // They would be written down as if they had an effect.
 void RunDirectory::refuse_fixed_settings() const {
-  if (!checkpoint_ || !files_.exists(path("config.yml"))) return;
-  std::vector<std::string> before;
-  try {
-    before = config_lines(load_record(path("config.yml")));
-  } catch (const Error&) {  // the file is only a record, and people may edit it
-    return;
-  }
-  const std::vector<std::string> now = config_lines(config_);
+  const std::vector<std::string> before = recorded_lines(), now = config_lines(config_);
+  if (!checkpoint_ || before.empty()) return;
   for (const std::string key : kFixed)
     if (value_of(before, key) != value_of(now, key))
       throw ConfigError(
@@ -212,14 +215,12 @@ TokenStore RunDirectory::open_store(const Vocabularies& v, StoreBuild build) {
 
 // What differs in the section data since the last start, in words.
 std::string RunDirectory::data_changes() const {
+  const std::vector<std::string> before = recorded_lines(), now = config_lines(config_);
   std::vector<std::string> changes, names;
-  try {
-    const std::vector<std::string> before = config_lines(load_record(path("config.yml"))), now = config_lines(config_);
-    for (const auto& [lines, others, when] : {std::tuple(&before, &now, "then "), {&now, &before, "now "}})
-      for (const std::string& line : *lines)
-        if (line.starts_with("data.") && std::find(others->begin(), others->end(), line) == others->end()) changes.push_back(when + line);
-  } catch (const Error&) {  // the file is only a record, and people may edit it
-  }
+  for (const auto& [lines, others, when] : {std::tuple(&before, &now, "then "), {&now, &before, "now "}})
+    for (const std::string& line : *lines)
+      if (!before.empty() && line.starts_with("data.") && std::find(others->begin(), others->end(), line) == others->end())
+        changes.push_back(when + line);
   for (const CorpusFiles& corpus : config_.data.train) names.push_back(corpus.name());
   return changes.empty() ? fmt::format("the text in {} is not the same", fmt::join(names, ", "))
                          : fmt::format("{}", fmt::join(changes, ", "));
@@ -257,14 +258,10 @@ void RunDirectory::set_aside() {
 
 // Says which settings differ from those of the run so far.
 void RunDirectory::report_changes() const {
-  if (!files_.exists(path("config.yml"))) return;
-  try {
-    const std::vector<std::string> before = config_lines(load_record(path("config.yml"))), now = config_lines(config_);
-    for (const std::string& line : now)
-      if (std::find(before.begin(), before.end(), line) == before.end()) say_("changed since the last start: " + line);
-  } catch (const Error&) {
-    // The file is only a record, and people may edit it.
-  }
+  const std::vector<std::string> before = recorded_lines();
+  if (before.empty()) return;
+  for (const std::string& line : config_lines(config_))
+    if (std::find(before.begin(), before.end(), line) == before.end()) say_("changed since the last start: " + line);
 }
 
 void RunDirectory::require_owned() {

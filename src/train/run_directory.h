@@ -63,6 +63,7 @@ class RunDirectory {
   void set_aside();
   void report_changes() const;
   std::string data_changes() const;
+  std::vector<std::string> recorded_lines() const;
 
   FileSystem& files_;
   const Config& config_;

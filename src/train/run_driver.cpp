@@ -1,7 +1,6 @@
 #include "train/run_driver.h"
 
 #include "train/run_parts.h"
-#include "train/run_status.h"
 
 namespace starling {
 namespace {

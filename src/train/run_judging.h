@@ -8,7 +8,7 @@
 #include "base/state.h"
 #include "train/best_model.h"
 #include "train/judge.h"
-#include "train/run_status.h"
+#include "train/run_parts.h"
 #include "train/validation.h"
 
 namespace starling {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "train/run_status.h"
+#include "train/run_parts.h"
 
 namespace starling {
 

@@ -7,9 +7,9 @@
 #include "base/sha256.h"
 #include "train/run_checkpoints.h"
 #include "train/run_judging.h"
+#include "train/run_parts.h"
 #include "train/run_reports.h"
 #include "train/run_setup.h"
-#include "train/run_status.h"
 #include "train/stop_signals.h"
 
 namespace starling {

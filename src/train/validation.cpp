@@ -1,11 +1,10 @@
 #include "train/validation.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "base/task_progress.h"
 #include "data/batches.h"
 #include "text/metrics.h"
-#include "train/cross_entropy.h"
 
 namespace starling {
 
@@ -33,6 +32,18 @@ ParallelSentences read_sentences(const std::string& source, const std::string& t
     s.truncated += cut(s.pairs.back().target, vocabularies.target().eos());
   }
   return s;
+}
+
+CrossEntropy cross_entropy(Model& model, std::span<const Batch> batches, size_t first, size_t step) {
+  CrossEntropy total;
+  Arena arena(model.parameters().backend().memory());
+  for (size_t i = first; i < batches.size(); i += step) {
+    arena.release({});
+    Tape tape(model.parameters(), arena);
+    const LossSums sums = model.loss(tape, batches[i], 0.0).read();
+    total.nll += sums.nll, total.tokens += sums.tokens;
+  }
+  return total;
 }
 
 void require_tokenizer(const ValidConfig& c) {
@@ -95,7 +106,7 @@ std::vector<std::string> Validator::translate(Model& model, Communicator& comm) 
 }
 
 Validator::Result Validator::run(Model& model, Communicator& comm) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = steady_seconds();
   Result result;
   std::vector<std::string> hypotheses;
   EvaluateOptions options;
@@ -112,7 +123,7 @@ Validator::Result Validator::run(Model& model, Communicator& comm) {
     }
     if (comm.rank() == 0) result.scores.emplace_back(metric, evaluate(metric, hypotheses, {&references_, 1}, options).score);
   }
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = steady_seconds() - start;
   return result;
 }
 

@@ -1,6 +1,7 @@
 // Validation: cross-entropy of the references, and text metrics of one decoding; several ranks share the work.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <span>
@@ -25,6 +26,15 @@ struct ParallelSentences {
   int64_t truncated = 0;  // sides that were cut
 };
 ParallelSentences read_sentences(const std::string& source, const std::string& target, const Vocabularies& vocabularies);
+
+struct CrossEntropy {
+  double nll = 0;  // nats, of all tokens
+  int64_t tokens = 0;
+  double per_token() const { return nll / static_cast<double>(std::max<int64_t>(tokens, 1)); }
+};
+
+// Of every step-th batch from `first` on, without label smoothing.
+CrossEntropy cross_entropy(Model& model, std::span<const Batch> batches, size_t first = 0, size_t step = 1);
 
 // What a rank of a run is to validation.
 struct ValidatorRank {

@@ -1,6 +1,4 @@
 // What belongs to a run is recognised by whatever name it has; what a user puts beside it is not.
-#include "base/run_files.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -9,6 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/outputs.h"
 
 namespace starling {
 namespace {

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "demo/grammar.h"
+#include "demo/words.h"
 
 namespace starling {
 namespace {
@@ -196,7 +197,7 @@ TEST(DemoGrammar, WordOrder) {
 TEST(DemoGrammar, TwoWayPrepositions) {
   const Phrase table = np("the", "table"), cupboard = np("the", "cupboard"), window = np("the", "window");
   Clause put = with(clause(pronoun("I"), "put on"), np("the", "book"));
-  put.verb = &put_lying();
+  put.verb = &kPutLying;
   EXPECT_EQ(show(at(put, {"on the table", prepositional("auf", Case::accusative, table)})),
             "I put the book on the table. | Ich lege das Buch auf den Tisch.");
   EXPECT_EQ(show(at(clause(np("the", "book"), "lie"), {"on the table", prepositional("auf", Case::dative, table)})),

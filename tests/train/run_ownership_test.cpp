@@ -2,7 +2,7 @@
 // over nothing of the user's, and vocabularies that several runs share.
 #include <fmt/format.h>
 
-#include "base/run_files.h"
+#include "base/outputs.h"
 #include "base/text_files.h"
 #include "tests/base/forwarding_files.h"
 #include "tests/base/refused_threads.h"

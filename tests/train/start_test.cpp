@@ -12,7 +12,7 @@
 #include "tests/cli/directory_hash.h"
 #include "tests/train/word_pairs.h"
 #include "train/fine_tuning.h"
-#include "train/same_texts.h"
+#include "train/text_roles.h"
 #include "train/trainer.h"
 
 namespace starling {

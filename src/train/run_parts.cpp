@@ -1,4 +1,4 @@
-#include "train/run_status.h"
+#include "train/run_parts.h"
 
 #include <algorithm>
 

@@ -1,8 +1,11 @@
-#include "train/text_sides.h"
+#include "train/text_roles.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
 
 #include "data/batches.h"
-#include "train/cross_entropy.h"
-#include "train/same_texts.h"
+#include "train/validation.h"
 
 namespace starling {
 namespace {
@@ -11,6 +14,35 @@ constexpr size_t kPairs = 20, kShortest = 3, kLongest = 100;  // tokens a side
 constexpr double kMargin = 0.5;                               // nats a token: a model that has learnt little is in no doubt
 
 }  // namespace
+
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return !a.empty() && !b.empty() && std::filesystem::equivalent(a, b, error) && !error;
+}
+
+std::vector<NamedPath> named_texts(const Config& config) {
+  std::vector<NamedPath> texts{{"valid.source", config.valid.source}, {"valid.target", config.valid.target}};
+  for (const CorpusFiles& c : config.data.train)
+    texts.insert(texts.end(), {{"data.source", c.source}, {"data.target", c.target}, {"data.tsv", c.tsv}});
+  return texts;
+}
+
+std::vector<std::string> same_texts(const Config& config) {
+  std::vector<std::string> lines;
+  const ValidConfig& valid = config.valid;
+  for (const CorpusFiles& corpus : config.data.train) {
+    if (same_file(corpus.source, corpus.target))
+      lines.push_back(fmt::format("{} is source and target of the training text, so the model learns to copy", corpus.source));
+    if (valid.enabled() && (same_file(valid.source, corpus.source) || same_file(valid.target, corpus.target)))
+      lines.push_back(
+          fmt::format("the validation text {} is training text too: its scores do not tell how the model translates anything else; keep "
+                      "some lines apart",
+                      same_file(valid.source, corpus.source) ? valid.source : valid.target));
+  }
+  if (valid.enabled() && same_file(valid.source, valid.target))
+    lines.push_back(fmt::format("{} is source and target of the validation text", valid.source));
+  return lines;
+}
 
 std::string doubt_about_sides(Model& model, const Vocabularies& v, const std::string& source, const std::string& target,
                               std::span<const std::string> sources, std::span<const std::string> targets) {
