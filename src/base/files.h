@@ -1,5 +1,5 @@
 // The one seam to the file system. Whatever must survive a crash (checkpoints, model directories, token caches) is written through
-// FileSystem, so that tests can put MemoryFileSystem (base/memory_files.h) underneath and fail or crash at any operation.
+// FileSystem, so that tests can put MemoryFileSystem (tests/files/memory_files.h) underneath and fail or crash at any operation.
 // Writing is explicit about durability: bytes are safe after sync(), names after sync_directory() of the directory that holds them.
 #pragma once
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory_files.h"
+#include "tests/files/memory_files.h"
 
 namespace starling {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <cerrno>
 
-#include "base/memory_files.h"
+#include "tests/files/memory_files.h"
 
 namespace starling {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "base/memory_files.h"
+#include "tests/files/memory_files.h"
 #include "base/random.h"
 
 namespace starling {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/memory_files.h"
+#include "tests/files/memory_files.h"
 #include "base/random.h"
 
 namespace starling {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "base/hash64.h"
-#include "base/memory_files.h"
+#include "tests/files/memory_files.h"
 #include "data/batches.h"
 #include "tests/data/fixtures.h"
 #include "text/vocabulary_format.h"

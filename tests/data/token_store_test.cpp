@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/memory_files.h"
+#include "tests/files/memory_files.h"
 #include "data/tokenize.h"
 #include "tests/data/fixtures.h"
 

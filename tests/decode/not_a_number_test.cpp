@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "base/memory_files.h"
+#include "tests/files/memory_files.h"
 #include "base/ordering.h"
 #include "base/safetensors.h"
 #include "decode/tune_search.h"

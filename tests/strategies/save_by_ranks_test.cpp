@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/memory_files.h"
+#include "tests/files/memory_files.h"
 #include "base/sha256.h"
 #include "sim/simulate.h"
 

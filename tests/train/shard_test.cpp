@@ -7,7 +7,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/memory_files.h"
+#include "tests/files/memory_files.h"
 
 namespace starling {
 namespace {

@@ -1,6 +1,6 @@
 // A directory keeps the list of its states since the last sync_directory; a crash picks one of them. So changes within one directory
 // survive in order, and a rename is never half there, as on a journaling file system; between directories nothing is promised.
-#include "base/memory_files.h"
+#include "tests/files/memory_files.h"
 
 #include <algorithm>
 #include <cerrno>
