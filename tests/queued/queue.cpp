@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -107,7 +108,7 @@ void QueuedMemory::copy(std::byte* to, const std::byte* from, int64_t bytes) {
 }
 
 void QueuedMemory::upload(std::byte* to, const std::byte* from, int64_t bytes) {
-  queue_.push([to, all = std::vector<std::byte>(from, from + bytes)] { std::memcpy(to, all.data(), all.size()); });
+  queue_.push([to, all = std::vector<std::byte>(from, from + bytes)] { std::copy(all.begin(), all.end(), to); });
 }
 
 void QueuedMemory::download(std::byte* to, const std::byte* from, int64_t bytes) {
