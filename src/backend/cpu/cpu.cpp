@@ -1,6 +1,8 @@
 // The CPU backend itself, and its matrix products: oneDNN's, and 8-bit ones with loops before and after.
 #include "backend/cpu/cpu.h"
 
+#include <algorithm>
+
 #include "backend/cpu/cpu_backend.h"
 #include "base/start_threads.h"
 
@@ -73,6 +75,8 @@ void CpuBackend::linear_int8(const Tensor& x, const PackedInt8& w, const Tensor&
 
 std::unique_ptr<Backend> make_cpu_backend(DType activation, int threads) {
   if (threads <= 0) threads = omp_get_num_procs();
+  // oneDNN would hand out work for threads that OMP_THREAD_LIMIT forbids, and nobody would do it.
+  threads = std::min(threads, omp_get_thread_limit());
   require_threads(threads - 1);  // OpenMP's runtime would end the program
   omp_set_num_threads(threads);
   omp_set_dynamic(0);
