@@ -55,6 +55,9 @@ class DistributedTrainer : public testing::Test {
   static int run(const Config& c, int ranks) {
     Scenario scenario;
     scenario.ranks = ranks;
+    return run(c, scenario);
+  }
+  static int run(const Config& c, const Scenario& scenario) {
     int status = -1;
     simulate(scenario, [&](World& world) {
       const int mine = run_training(c, world);
@@ -364,6 +367,25 @@ TEST_F(DistributedTrainer, AsynchronousRanksTrainAndRepeatInTheSimulator) {
     EXPECT_NEAR(staleness, 5, 1.5);
   }
   EXPECT_EQ(hashes[0], hashes[1]);
+}
+
+// Rank 0 is slow, so it has made fewer updates than train.max-steps when the servers say that the run is over.
+TEST_F(DistributedTrainer, TheEndOfAServedRunNamesItsLimit) {
+  Config c = config("slow");
+  c.strategy = strategy_preset("downpour");
+  c.train.max_steps = 12, c.train.batch_tokens = 100;
+  Scenario scenario;
+  scenario.ranks = 3;
+  scenario.stragglers = {{.rank = 0, .factor = 4}};
+  EXPECT_EQ(run(c, scenario), 0);
+  const auto last = latest_checkpoint(*real_file_system(), path("slow"), {});
+  ASSERT_TRUE(last);
+  EXPECT_LT(last->step, 12);
+  std::ifstream events(path("slow") + "/events.jsonl");
+  std::string reason;
+  for (std::string line; std::getline(events, line);)
+    if (const auto event = nlohmann::json::parse(line); event["type"] == "stop") reason = event["reason"];
+  EXPECT_EQ(reason, "complete: train.max-steps 12, the mean of the workers");
 }
 
 // One worker is never late, so that its run can be compared: parts of it make the whole bit for bit, whoever goes on with them.
