@@ -1,7 +1,6 @@
 #include "autograd/recurrent.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/range.h"
 
@@ -11,22 +10,21 @@ namespace {
 // Few distinct row counts mean few distinct matrix products: the rows behind a step's are multiplied along, and ignored.
 constexpr int64_t kStepMultiple = 16;
 
-// The order in which an LSTM passes through the steps.
+// The order in which an LSTM passes through the steps. Those beside a piece are -1 and T.
 struct Walk {
   TimeOrder order;
   bool reverse;
   int64_t at(int64_t i) const { return reverse ? order.steps() - 1 - i : i; }
-  // Rows of step t whose sentence has been running before it.
-  int64_t past(int64_t t) const {
-    const int64_t before = reverse ? t + 1 : t - 1;
-    return before < 0 || before >= order.steps() ? 0 : std::min(order.count(t), order.count(before));
-  }
-  int64_t before(int64_t t) const { return order.step[reverse ? t + 1 : t - 1]; }  // first row of the step before t
-  // Rows of step t that the step after it continues.
-  int64_t next(int64_t t) const {
-    const int64_t after = reverse ? t - 1 : t + 1;
-    return after < 0 || after >= order.steps() ? 0 : past(after);
-  }
+  int64_t before(int64_t t) const { return reverse ? t + 1 : t - 1; }
+  int64_t after(int64_t t) const { return reverse ? t - 1 : t + 1; }
+  // Rows of step t whose sentence has been running before it, and those that the step after it continues.
+  int64_t past(int64_t t) const { return std::min(order.count(t), order.count(before(t))); }
+  int64_t next(int64_t t) const { return std::min(order.count(t), order.count(after(t))); }
+};
+
+// What flows back into the state that a piece has left.
+struct StateGradient {
+  Tensor hidden, cell;
 };
 
 void zero_idle(const Tensor& x, int64_t used) {
@@ -35,89 +33,100 @@ void zero_idle(const Tensor& x, int64_t used) {
 
 }  // namespace
 
-TimeOrder time_order(Tape& tape, const PackedTokens& sentences, int64_t multiple) {
-  const int64_t B = sentences.sentences();
-  const auto length = [&](int32_t b) { return sentences.offsets[b + 1] - sentences.offsets[b]; };
-  std::vector<int32_t> by_length(B);
-  std::iota(by_length.begin(), by_length.end(), 0);
-  std::stable_sort(by_length.begin(), by_length.end(), [&](int32_t a, int32_t b) { return length(a) > length(b); });
-  const auto rows = static_cast<size_t>(round_up(std::max<int64_t>(sentences.count(), 1), multiple));
-  TimeOrder order;
-  std::vector<int32_t> row_of(rows, -1), packed, earlier(rows, -1), later(rows, -1);
-  order.step.push_back(0);
-  for (int64_t running = B, t = 0;; ++t) {
-    while (running > 0 && length(by_length[running - 1]) <= t) --running;
-    if (running == 0) break;
-    for (int64_t r = 0; r < running; ++r) {
-      const int32_t from = sentences.offsets[by_length[r]] + static_cast<int32_t>(t);
-      const auto here = static_cast<int32_t>(packed.size());
-      row_of[from] = here;
-      if (t > 0) earlier[here] = row_of[from - 1], later[row_of[from - 1]] = here;
-      packed.push_back(from);
-    }
-    order.step.push_back(static_cast<int32_t>(packed.size()));
-  }
-  packed.resize(rows, -1);
-  order.row_of = tape.place(std::move(row_of)), order.packed = tape.place(std::move(packed));
-  if (tape.training()) order.earlier = tape.place(std::move(earlier)), order.later = tape.place(std::move(later));
-  return order;
-}
-
-Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptions& o, const Tensor& clipped) {
+Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptions& o, const Tensor& clipped, LstmState* state) {
   Tape& tape = *gates.tape;
   Backend& backend = tape.backend();
-  const int64_t N = gates.value.rows(), H = w.shape[0];
+  const int64_t N = gates.value.rows(), H = w.shape[0], T = order.steps();
   CHECK(gates.value.columns() == 4 * H && w.shape[1] == 4 * H, "gates {} for a recurrent weight {}", gates.value.shape().text(),
         w.shape.text());
   const Walk walk{order, o.reverse};
+  const int64_t first = walk.at(0), last = walk.at(T - 1), begun = T > 0 ? walk.past(first) : 0, going_on = T > 0 ? walk.next(last) : 0;
+  CHECK(begun + going_on == 0 || state, "a piece of time without a state");
+  LstmState from;  // that the first step goes on from
+  if (begun > 0) {
+    CHECK(state->hidden.value && state->hidden.value.rows() >= begun, "no state of the {} sentences that have begun", begun);
+    from = {move_to(tape, state->hidden), move_to(tape, state->cell)};
+  }
   const Tensor hidden = tape.allocate({N, H}, backend.activation());
   const bool narrow = w.quantized && o.bound > 0;
   const Tensor cell = tape.allocate({N, H}, narrow ? DType::i16 : backend.parameter());
-  zero_idle(hidden, order.step.back());
-  const int64_t most = order.steps() > 0 ? round_up(order.count(0), kStepMultiple) : 0;
+  zero_idle(hidden, order.tokens());
+  const int64_t most = T > 0 ? round_up(order.count(0), kStepMultiple) : 0;
+  // Of the step before t, with the rows behind it.
+  const auto before = [=](const Tensor& here, const Var& carried, int64_t t) {
+    return t == first ? carried.value : here.rows(walk.order.step[walk.before(t)], N);
+  };
   const auto mark = tape.arena().mark();
   const Tensor recurrent = tape.allocate({most, 4 * H}, backend.parameter());
-  for (int64_t i = 0; i < order.steps(); ++i) {
+  for (int64_t i = 0; i < T; ++i) {
     const int64_t t = walk.at(i), begin = order.step[t], end = order.step[t + 1], past = walk.past(t);
     LstmStep step;
     step.gates = gates.value.rows(begin, end), step.cell = cell.rows(begin, end), step.hidden = hidden.rows(begin, end);
     step.past = past, step.tanh_output = o.tanh_output, step.bound = o.bound, step.clipped = clipped;
     if (past > 0) {
-      const int64_t before = walk.before(t), m = std::min(round_up(past, kStepMultiple), N - before);
+      const Tensor hidden_before = before(hidden, from.hidden, t);
+      const int64_t m = std::min(round_up(past, kStepMultiple), hidden_before.rows());
       step.recurrent = recurrent.rows(0, m);
-      backend.linear(hidden.rows(before, before + m), tape.parameters().packed(w, false), Tensor(), step.recurrent, Activation::none,
+      backend.linear(hidden_before.rows(0, m), tape.parameters().packed(w, false), Tensor(), step.recurrent, Activation::none,
                      Write::overwrite);
-      step.cell_before = cell.rows(before, before + past);
+      step.cell_before = before(cell, from.cell, t).rows(0, past);
     }
     backend.lstm_step(step);
   }
   tape.arena().release(mark);
   tape.use(w);
-  return tape.record(hidden, [=, &tape, &backend, &w](const Tensor& dy) {
+  const auto flows_back = std::make_shared<StateGradient>();
+  const Var y = tape.record(hidden, [=, &tape, &backend, &w](const Tensor& dy) {
     const Tensor& d = gates.value;  // the activated gates become their own gradients
-    const auto scratch = tape.arena().mark();
+    const auto start = tape.arena().mark();
     const Tensor drecurrent = tape.allocate({most, H}, backend.parameter()), dcell = tape.allocate({most, H}, backend.parameter());
-    for (int64_t i = walk.order.steps() - 1; i >= 0; --i) {
+    const auto scratch = begun > 0 ? tape.arena().mark() : start;  // in the end these two are the gradients of the state
+    for (int64_t i = T - 1; i >= 0; --i) {
       const int64_t t = walk.at(i), begin = walk.order.step[t], end = walk.order.step[t + 1], past = walk.past(t);
       LstmStepBackward step;
       step.gates = d.rows(begin, end), step.cell = cell.rows(begin, end), step.dhidden = dy.rows(begin, end);
       step.past = past, step.next = walk.next(t), step.tanh_output = o.tanh_output, step.bound = o.bound;
       step.drecurrent = drecurrent, step.dcell = dcell;
-      if (past > 0) step.cell_before = cell.rows(walk.before(t), walk.before(t) + past);
+      if (t == last) {
+        step.drecurrent = flows_back->hidden;
+        if (!flows_back->hidden) step.next = 0;  // what came after has no gradient
+        if (step.next > 0) dcell.rows(0, step.next).copy_from(flows_back->cell.rows(0, step.next));
+      }
+      if (past > 0) step.cell_before = before(cell, from.cell, t).rows(0, past);
       backend.lstm_step_backward(step);
       if (past == 0) continue;
       const int64_t m = std::min(round_up(past, kStepMultiple), N - begin);
       backend.linear(d.rows(begin, begin + m), tape.parameters().packed(w, true), Tensor(), drecurrent.rows(0, m), Activation::none,
                      Write::overwrite);
     }
-    zero_idle(d, walk.order.step.back());
+    zero_idle(d, walk.order.tokens());
     const Tensor hidden_before = tape.allocate({N, H}, backend.activation());
     backend.gather_rows(hidden, o.reverse ? walk.order.later : walk.order.earlier, hidden_before, Write::overwrite);
+    if (begun > 0) {
+      const int64_t begin = walk.order.step[first];
+      hidden_before.rows(begin, begin + begun).copy_from(from.hidden.value.rows(0, begun));
+      tape.set_gradient(from.hidden, drecurrent.rows(0, begun)), tape.set_gradient(from.cell, dcell.rows(0, begun));
+    }
     backend.weight_gradient(hidden_before, d, w.gradient, tape.gradients().next_write(w));
     tape.done(w);
     tape.arena().release(scratch);
     tape.set_gradient(gates, d);
   });
+  if (!state) return y;
+  *state = {};
+  if (going_on == 0) return y;
+  // They lie behind y on the tape, so their gradients come first. A piece whose output nobody uses gets a gradient all the same.
+  const auto leave = [&](const Tensor& rows, Tensor StateGradient::*to) {
+    return tape.record(rows, [=, &tape](const Tensor& d) {
+      (*flows_back).*to = d;
+      const auto dy = tape.gradient(y);
+      if (dy.write == Write::overwrite) dy.tensor.zero();
+    });
+  };
+  const int64_t begin = order.step[last];
+  state->hidden = leave(hidden.rows(begin, std::min(begin + round_up(going_on, kStepMultiple), N)), &StateGradient::hidden);
+  state->cell = leave(cell.rows(begin, begin + going_on), &StateGradient::cell);
+  return y;
 }
 
 Var dropout(const Var& x, const Dropout& mask) {

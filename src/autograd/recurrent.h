@@ -1,25 +1,9 @@
-// The differentiable ops of recurrent models. Their rows are ordered by time: step t holds token t of every sentence that is longer than
-// t, sentences sorted by falling length. So the sentences that are still running are always a prefix of the step's rows, and an LSTM
-// multiplies them in one product per step, without padding.
+// The differentiable ops of recurrent models, whose rows are ordered by time (time_order.h).
 #pragma once
 
-#include <vector>
-
-#include "autograd/tape.h"
-#include "base/batch.h"
+#include "autograd/time_order.h"
 
 namespace starling {
-
-struct TimeOrder {
-  std::vector<int32_t> step;  // [T+1] first row of each step; step[T] = tokens
-  Ints row_of;                // [N] packed row -> row here; -1 on idle rows
-  Ints packed;                // [N] row here -> packed row; -1 on idle rows
-  Ints earlier, later;        // [N] row here -> row of the same sentence one step before or after; -1 where there is none
-  int64_t steps() const { return static_cast<int64_t>(step.size()) - 1; }
-  int64_t count(int64_t t) const { return step[t + 1] - step[t]; }
-};
-// N = tokens rounded up to a multiple; the rows beyond are idle.
-TimeOrder time_order(Tape& tape, const PackedTokens& sentences, int64_t multiple);
 
 struct LstmOptions {
   bool reverse = false;     // from the last token of each sentence to its first
@@ -27,9 +11,19 @@ struct LstmOptions {
   double bound = 0;         // of the cells; 0: none
 };
 
+// What an LSTM's piece of time leaves for the next one, of the sentences that go on; empty where none does. Their gradients are of
+// parameter type, and come from the one lstm that goes on from it.
+struct LstmState {
+  Var hidden;  // [>= R, H] activations
+  Var cell;    // [R, H] parameter type, or i16 in inference
+};
+
 // y [N, H] of the gates' input x W + b [N, 4H] (order: input, forget, candidate, output), which it overwrites, and the recurrent weight
-// w [H, 4H]; zero initial state; idle rows become zero. The number of clipped cells is added to clipped, f64 [1] or empty.
-Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptions& options, const Tensor& clipped = {});
+// w [H, 4H]; idle rows become zero. The number of clipped cells is added to clipped, f64 [1] or empty. A whole order begins with zero
+// state. A piece needs `state`: from there it goes on, and there it leaves its own for the piece after it (in reverse: before it). That
+// state may be of another tape, as with move_to.
+Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptions& options, const Tensor& clipped = {},
+         LstmState* state = nullptr);
 
 // y [N, D] = dropout(x).
 Var dropout(const Var& x, const Dropout& dropout);

@@ -163,6 +163,15 @@ std::vector<GradientCase> gradient_cases() {
          [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {
            return lstm(linear(x[0], w[0], &w[1]), w[2], time_order(t, sentences, 9), o);
          }});
+  cases.push_back({"lstm_in_pieces", {{9, 4}}, {{4, 12}, {12}, {3, 12}}, [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {
+                     const TimeOrder whole = time_order(t, sentences, 9);
+                     const std::vector<TimeOrder> pieces = time_pieces(t, whole, 3, 4);
+                     LstmState state;
+                     std::vector<Var> parts;
+                     for (const TimeOrder& piece : pieces)
+                       parts.push_back(lstm(linear(take_piece(x[0], piece), w[0], &w[1]), w[2], piece, {false, true, 0.4}, {}, &state));
+                     return join_pieces(parts, pieces, whole);
+                   }});
   cases.push_back({"clamp", {{5, 6}}, {}, [](Tape&, const std::vector<Var>& x, std::deque<Parameter>&) { return clamp(x[0], 0.7); }});
   cases.push_back({"concat_of_shared_input", {{5, 6}, {5, 2}}, {}, [](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) {
                      return concat(concat(x[0], x[1]), dropout(x[0], t.dropout(0.3, DropoutSite("here"), keys(t))));

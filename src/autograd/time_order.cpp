@@ -1,0 +1,129 @@
+#include "autograd/time_order.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "base/range.h"
+
+namespace starling {
+namespace {
+
+// An order whose steps and packed rows are known.
+void place_rows(Tape& tape, TimeOrder& order, std::vector<int32_t> packed, size_t packed_rows, int64_t multiple) {
+  const auto rows = static_cast<size_t>(round_up(std::max<int64_t>(order.tokens(), 1), multiple));
+  packed.resize(rows, -1);
+  std::vector<int32_t> row_of(packed_rows, -1), earlier(rows, -1), later(rows, -1);
+  for (int32_t r = 0; r < order.tokens(); ++r) row_of[packed[r]] = r;
+  for (int64_t t = 1; t < order.steps(); ++t)
+    for (int32_t i = 0; i < order.count(t); ++i) {
+      const int32_t here = order.step[t] + i, there = order.step[t - 1] + i;
+      earlier[here] = there, later[there] = here;
+    }
+  order.row_of = tape.place(std::move(row_of)), order.packed = tape.place(std::move(packed));
+  if (tape.training()) order.earlier = tape.place(std::move(earlier)), order.later = tape.place(std::move(later));
+}
+
+// Steps [begin, end).
+TimeOrder time_piece(Tape& tape, const TimeOrder& whole, int64_t begin, int64_t end, int64_t multiple) {
+  TimeOrder piece;
+  piece.first_row = whole.step[begin], piece.before = whole.count(begin - 1), piece.after = whole.count(end);
+  for (int64_t t = begin; t <= end; ++t) piece.step.push_back(whole.step[t] - whole.step[begin]);
+  const auto packed = whole.packed.part(piece.first_row, piece.tokens());
+  place_rows(tape, piece, {packed.begin(), packed.end()}, whole.row_of.size(), multiple);
+  return piece;
+}
+
+void zero_behind(const Tensor& x, int64_t used) {
+  if (used < x.rows()) x.rows(used, x.rows()).zero();
+}
+
+}  // namespace
+
+TimeOrder time_order(Tape& tape, const PackedTokens& sentences, int64_t multiple) {
+  const int64_t B = sentences.sentences();
+  const auto length = [&](int32_t b) { return sentences.offsets[b + 1] - sentences.offsets[b]; };
+  std::vector<int32_t> by_length(B), packed;
+  std::iota(by_length.begin(), by_length.end(), 0);
+  std::stable_sort(by_length.begin(), by_length.end(), [&](int32_t a, int32_t b) { return length(a) > length(b); });
+  TimeOrder order;
+  order.step.push_back(0);
+  for (int64_t running = B, t = 0;; ++t) {
+    while (running > 0 && length(by_length[running - 1]) <= t) --running;
+    if (running == 0) break;
+    for (int64_t r = 0; r < running; ++r) packed.push_back(sentences.offsets[by_length[r]] + static_cast<int32_t>(t));
+    order.step.push_back(static_cast<int32_t>(packed.size()));
+  }
+  place_rows(tape, order, std::move(packed), static_cast<size_t>(round_up(std::max<int64_t>(sentences.count(), 1), multiple)), multiple);
+  return order;
+}
+
+std::vector<TimeOrder> time_pieces(Tape& tape, const TimeOrder& whole, int64_t pieces, int64_t multiple) {
+  const int64_t T = whole.steps(), K = std::min(pieces, T);
+  std::vector<TimeOrder> all;
+  for (int64_t begin = 0, i = 1; i <= K; ++i) {
+    // The step that begins nearest to i / K of the rows, and leaves a step for each piece behind it.
+    const int64_t least = begin + 1, most = T - (K - i);
+    int64_t end = least;
+    const auto from_ideal = [&](int64_t t) { return std::abs(whole.step[t] * K - whole.tokens() * i); };
+    while (end < most && from_ideal(end + 1) <= from_ideal(end)) ++end;
+    all.push_back(time_piece(tape, whole, begin, end, multiple));
+    begin = end;
+  }
+  return all;
+}
+
+RowKeys piece_keys(Tape& tape, const TimeOrder& piece, const RowKeys& whole) {
+  if (!tape.training()) return {};
+  return {piece_numbers(tape, piece, whole.sentence, 0xffffffffu), piece_numbers(tape, piece, whole.position, 0u)};
+}
+
+Var take_piece(const Var& x, const TimeOrder& piece) {
+  Tape& tape = *x.tape;
+  Backend& backend = tape.backend();
+  const int64_t n = piece.tokens(), begin = piece.first_row, end = begin + n;
+  const Tensor y = tape.allocate({piece.rows(), x.value.columns()}, x.value.dtype());
+  y.rows(0, n).copy_from(x.value.rows(begin, end));
+  zero_behind(y, n);
+  return tape.record(y, [=, &tape, &backend](const Tensor& dy) {
+    const auto dx = tape.gradient(x);
+    if (dx.write == Write::overwrite) dx.tensor.zero();
+    backend.add(dy.rows(0, n), dx.tensor.rows(begin, end));
+  });
+}
+
+Var join_pieces(const std::vector<Var>& parts, const std::vector<TimeOrder>& pieces, const TimeOrder& whole) {
+  CHECK(!parts.empty() && parts.size() == pieces.size(), "{} parts for {} pieces", parts.size(), pieces.size());
+  Tape& tape = *parts[0].tape;
+  Backend& backend = tape.backend();
+  const Tensor y = tape.allocate({whole.rows(), parts[0].value.columns()}, parts[0].value.dtype());
+  std::vector<Range> rows;  // of each part in y
+  for (size_t i = 0; i < parts.size(); ++i) {
+    rows.push_back({pieces[i].first_row, pieces[i].first_row + pieces[i].tokens()});
+    y.rows(rows[i].begin, rows[i].end).copy_from(parts[i].value.rows(0, rows[i].count()));
+  }
+  zero_behind(y, whole.tokens());
+  return tape.record(y, [=, &tape, &backend](const Tensor& dy) {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const auto dx = tape.gradient(parts[i]);
+      const Tensor from = dy.rows(rows[i].begin, rows[i].end), to = dx.tensor.rows(0, rows[i].count());
+      if (dx.write == Write::accumulate) {
+        backend.add(from, to);
+        continue;
+      }
+      to.copy_from(from);
+      zero_behind(dx.tensor, rows[i].count());
+    }
+  });
+}
+
+Var move_to(Tape& tape, const Var& x) {
+  if (x.tape == &tape) return x;
+  return tape.record(x.value, [x](const Tensor& dy) {
+    const Tensor kept = x.tape->allocate_like(dy);  // dy goes with its tape's arena
+    kept.copy_from(dy);
+    x.tape->pass_gradient(x, kept);
+  });
+}
+
+}  // namespace starling
