@@ -9,6 +9,9 @@
 
 #include "autograd/ops.h"
 #include "autograd/recurrent.h"
+#include "backend/cpu/product_times.h"
+#include "backend/idle.h"
+#include "backend/profiled.h"
 #include "base/random.h"
 
 namespace starling {
@@ -259,6 +262,8 @@ TEST_F(Pieces, WhoseOutputNobodyUsesPassOnWhatFlowsThroughTheirState) {
       std::vector<std::vector<double>> dx, dw;
       for (bool whole : {true, false}) {
         arena_.release({});
+        arena_.allocate({4096}, DType::f64).from_doubles(std::vector<double>(4096, NAN));  // what a pass does not write shows
+        arena_.release({});
         GradientSum sum(store_);
         Tape tape(store_, arena_, sum, 5, 6);
         const TimeOrder order = time_order(tape, sentences, 12);
@@ -331,6 +336,39 @@ TEST_F(Pieces, OfNarrowCellsEqualTheWhole) {
   EXPECT_EQ(join_pieces(parts, pieces, whole).value.to_doubles(), expected);
   EXPECT_GT(count.to_doubles()[0], 0);
   EXPECT_EQ(count.to_doubles(), count_of_pieces.to_doubles());
+}
+
+// As in timed runs, where nothing is computed: 64 sentences of 30 tokens, whose pieces need no idle rows.
+TEST_F(Pieces, HaveTheProductsOfTheWhole) {
+  IdleBackend idle(DType::f32, DType::f32);
+  ProfiledBackend profiled(idle);
+  ParameterStore store(profiled);
+  Parameter &w = store.add("input", {16, 64}, {}), &recurrent = store.add("recurrent", {16, 64}, {});
+  store.allocate(9, true);
+  const auto products = [&](int64_t count) {
+    profiled.clear();
+    Arena arena(profiled.memory());
+    GradientSum sum(store);
+    Tape tape(store, arena, sum, 5, 6);
+    const TimeOrder whole = time_order(tape, sentences_of(std::vector<int32_t>(64, 30)), 64);
+    const std::vector<TimeOrder> pieces = time_pieces(tape, whole, count, 64);
+    EXPECT_EQ(static_cast<int64_t>(pieces.size()), count);
+    const Var x = tape.record(tape.allocate({whole.rows(), 16}, DType::f32), [](const Tensor&) {});
+    std::vector<Var> parts;
+    LstmState state;
+    for (const TimeOrder& piece : pieces) parts.push_back(lstm(linear(take_piece(x, piece), w, nullptr), recurrent, piece, {}, {}, &state));
+    const Var y = join_pieces(parts, pieces, whole);
+    tape.set_gradient(y, tape.allocate_like(y.value));
+    tape.backward();
+    double flops = 0;
+    for (const auto& [shape, calls] : profiled.products) flops += product_flops(shape) * static_cast<double>(calls);
+    return flops;
+  };
+  // Of the input's weight and of the recurrent one, each forwards, for its input and for its own gradient; the first step has no product
+  // with the recurrent weight, but rows in its gradient.
+  const double row = 2.0 * 16 * 64, steps = 30, B = 64;
+  const double expected = row * B * (steps * 3 + (steps - 1) * 2 + steps);
+  for (int64_t count : {1, 2, 5, 30}) EXPECT_EQ(products(count), expected) << count;
 }
 
 }  // namespace
