@@ -3,8 +3,8 @@
 namespace starling {
 
 void GradientSum::complete() {
-  for (const Parameter& p : parameters_.all())
-    if (!written_[p.index]) p.gradient.zero();
+  for (const Parameter* p : parameters_.declared())
+    if (p->hold != Parameter::absent && !written_[p->index]) p->gradient.zero();
 }
 
 Write GradientSum::next_write(const Parameter& p) {

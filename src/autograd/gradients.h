@@ -17,7 +17,7 @@ struct TokenGradients {
 class GradientSum {
  public:
   explicit GradientSum(ParameterStore& parameters)
-      : parameters_(parameters), written_(parameters.all().size()), tokens_(parameters.all().size()) {}
+      : parameters_(parameters), written_(parameters.declared().size()), tokens_(parameters.declared().size()) {}
 
   // Between these two, backward passes add up their gradients; parameters that no pass reached get a zero gradient.
   void begin() { written_.assign(written_.size(), false); }

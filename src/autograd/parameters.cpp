@@ -10,11 +10,21 @@ Parameter& ParameterStore::add(const std::string& name, const Shape& shape, cons
   CHECK(!values_, "parameter {} added after allocate()", name);
   CHECK(find(name) == nullptr, "two parameters named {}", name);
   Parameter p;
-  p.name = name, p.shape = shape, p.index = parameters_.size();
-  if (!parameters_.empty()) p.offset = (parameters_.back().offset + parameters_.back().shape.count() + 15) / 16 * 16;
-  parameters_.push_back(std::move(p));
+  p.name = name, p.shape = shape, p.index = declared_.size(), p.units = {unit_};
+  p.hold = units_.has(unit_) ? Parameter::owned : Parameter::absent;
+  if (p.hold == Parameter::owned) p.offset = flat_count();
+  auto& list = p.hold == Parameter::owned ? parameters_ : others_;
+  list.push_back(std::move(p));
   initializers_.push_back(initializer);
-  return parameters_.back();
+  declared_.push_back(&list.back());
+  return list.back();
+}
+
+Parameter& ParameterStore::share(Parameter& p) {
+  CHECK(!values_, "parameter {} shared after allocate()", p.name);
+  p.units.push_back(unit_);
+  if (p.hold == Parameter::absent && units_.has(unit_)) p.hold = Parameter::copied;
+  return p;
 }
 
 int64_t ParameterStore::flat_count() const {
@@ -25,68 +35,81 @@ void ParameterStore::allocate(std::optional<uint64_t> seed, bool training) {
   const int64_t total = flat_count();
   values_ = Tensor({total}, backend_.parameter(), backend_.memory());
   if (training) gradients_ = Tensor({total}, backend_.parameter(), backend_.memory());
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    Parameter& p = parameters_[i];
-    p.value = values_.slice(p.offset, p.shape);
-    p.packed = std::make_shared<PackedForms>();
-    if (training) p.gradient = gradients_.slice(p.offset, p.shape);
-    if (!seed || !p.value.has_elements()) continue;
-    Random random(*seed, 0x1000 + i);
-    const Initializer& init = initializers_[i];
-    const double bound = p.shape.rank() == 2 ? init.scale * std::sqrt(6.0 / static_cast<double>(p.shape[0] + p.shape[1])) : 0;
-    std::vector<double> values(p.shape.count());
-    for (size_t at = 0; at < values.size(); ++at) {
-      double& v = values[at];
-      switch (init.kind) {
-        case Initializer::zeros:
-          v = 0;
-          break;
-        case Initializer::ones:
-          v = 1;
-          break;
-        case Initializer::glorot:
-          v = bound * (2 * random.uniform() - 1);
-          break;
-        case Initializer::normal:
-          v = init.scale * random.normal();
-          break;
-        case Initializer::uniform:
-          v = init.scale * (2 * random.uniform() - 1);
-          break;
-        case Initializer::forget:
-          v = at / (values.size() / 4) == 1 ? init.scale : 0;
-          break;
-      }
-      v = static_cast<float>(v);  // so that every backend starts from the same numbers
-    }
-    p.value.from_doubles(values);
+  for (Parameter* p : declared_) {
+    if (p->hold == Parameter::absent) continue;
+    const bool owned = p->hold == Parameter::owned;
+    const auto place = [&](const Tensor& flat) {
+      return owned ? flat.slice(p->offset, p->shape) : Tensor(p->shape, backend_.parameter(), backend_.memory());
+    };
+    p->value = place(values_);
+    p->packed = std::make_shared<PackedForms>();
+    if (training) p->gradient = place(gradients_);
+    if (seed && p->value.has_elements()) draw(*p, *seed);
   }
   changed();
 }
 
-void ParameterStore::share(const ParameterStore& other) {
-  CHECK(parameters_.size() == other.parameters_.size(), "{} parameters against {}", parameters_.size(), other.parameters_.size());
+void ParameterStore::draw(const Parameter& p, uint64_t seed) const {
+  Random random(seed, 0x1000 + p.index);
+  const Initializer& init = initializers_[p.index];
+  const double bound = p.shape.rank() == 2 ? init.scale * std::sqrt(6.0 / static_cast<double>(p.shape[0] + p.shape[1])) : 0;
+  std::vector<double> values(p.shape.count());
+  for (size_t at = 0; at < values.size(); ++at) {
+    double& v = values[at];
+    switch (init.kind) {
+      case Initializer::zeros:
+        v = 0;
+        break;
+      case Initializer::ones:
+        v = 1;
+        break;
+      case Initializer::glorot:
+        v = bound * (2 * random.uniform() - 1);
+        break;
+      case Initializer::normal:
+        v = init.scale * random.normal();
+        break;
+      case Initializer::uniform:
+        v = init.scale * (2 * random.uniform() - 1);
+        break;
+      case Initializer::forget:
+        v = at / (values.size() / 4) == 1 ? init.scale : 0;
+        break;
+    }
+    v = static_cast<float>(v);  // so that every backend starts from the same numbers
+  }
+  p.value.from_doubles(values);
+}
+
+void ParameterStore::view(const ParameterStore& other) {
+  CHECK(declared_.size() == other.declared_.size(), "{} parameters against {}", declared_.size(), other.declared_.size());
   values_ = other.values_;
   version_ = other.version_;
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    Parameter& p = parameters_[i];
-    const Parameter& from = other.parameters_[i];
-    CHECK(p.name == from.name && p.shape == from.shape, "{} {} against {} {}", p.name, p.shape.text(), from.name, from.shape.text());
-    p.value = from.value;
-    p.quantized = from.quantized;
-    p.packed = from.packed;
+  for (Parameter* p : declared_) {
+    const Parameter& from = *other.declared_[p->index];
+    CHECK(p->name == from.name && p->shape == from.shape && p->hold == from.hold, "{} {} against {} {}", p->name, p->shape.text(), from.name,
+          from.shape.text());
+    p->value = from.value;
+    p->quantized = from.quantized;
+    p->packed = from.packed;
   }
 }
 
 Parameter* ParameterStore::find(const std::string& name) {
-  for (Parameter& p : parameters_)
-    if (p.name == name) return &p;
+  for (Parameter* p : declared_)
+    if (p->name == name) return p;
   return nullptr;
 }
 
 int64_t ParameterStore::count() const {
   int64_t n = 0;
   for (const Parameter& p : parameters_) n += p.shape.count();
+  return n;
+}
+
+int64_t ParameterStore::declared_count() const {
+  int64_t n = 0;
+  for (const Parameter* p : declared_) n += p->shape.count();
   return n;
 }
 

@@ -1,5 +1,9 @@
 // Everything trainable is flat: values, gradients and each optimizer state are one buffer, named parameters are views of it.
 // A parameter that is used as a weight is packed for its matrix products when it is first needed after a change.
+//
+// A model declares its parameters unit by unit: a unit is a piece of its forward pass, such as a layer. The store of one stage of a
+// pipeline is for some of the units only: it owns the parameters that these declare, keeps a copy of those that they share with earlier
+// units, and knows no more than the names and shapes of the rest.
 #pragma once
 
 #include <deque>
@@ -10,6 +14,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/range.h"
 
 namespace starling {
 
@@ -21,11 +26,18 @@ struct PackedForms {
 };
 
 struct Parameter {
+  enum Hold : uint8_t {
+    owned,   // a view of the flat buffers
+    copied,  // of another store's, which updates it
+    absent   // of units that the store is not for
+  };
   std::string name;
   Shape shape;
-  size_t index = 0;        // in the store
-  int64_t offset = 0;      // elements from the start of the flat buffers; a multiple of 16
-  Tensor value, gradient;  // views
+  size_t index = 0;  // in the model's declaration
+  Hold hold = owned;
+  std::vector<size_t> units;  // that use it, the one that declares it first
+  int64_t offset = 0;         // elements from the start of the flat buffers; a multiple of 16
+  Tensor value, gradient;     // empty when absent
   std::shared_ptr<PackedForms> packed;
   bool quantized = false;  // matrix products in 8-bit integers: inference only
   double input_bound = 0;  // the largest magnitude of what the weight is multiplied with, where the model bounds it; 0: unknown
@@ -38,23 +50,37 @@ struct Initializer {
   double scale = 1;
 };
 
+// Units [begin, end) of a model.
+struct UnitRange {
+  size_t begin = 0, end = static_cast<size_t>(-1);
+  bool has(size_t unit) const { return begin <= unit && unit < end; }
+};
+
 class ParameterStore {
  public:
-  explicit ParameterStore(Backend& backend) : backend_(backend) {}
+  explicit ParameterStore(Backend& backend, const UnitRange& units = {}) : backend_(backend), units_(units) {}
 
-  // All additions come before allocate().
+  // All additions come before allocate(), in the order of the forward pass. What is added belongs to the unit that was begun last.
+  void begin_unit(size_t unit) { unit_ = unit; }
   Parameter& add(const std::string& name, const Shape& shape, const Initializer& initializer);
+  // This unit uses a parameter of an earlier one too.
+  Parameter& share(Parameter& parameter);
   // Creates the flat buffers; gradients only when `training`. Values are drawn from the seed, or zero without one (to be loaded).
   void allocate(std::optional<uint64_t> seed, bool training);
 
   // In place of allocate(): the values and packed weights of a store with the same parameters, which must not change while both live.
-  void share(const ParameterStore& other);
+  void view(const ParameterStore& other);
 
   Backend& backend() const { return backend_; }
+  const UnitRange& units() const { return units_; }
+  // Those that the store owns, in the order of the flat buffers.
   std::deque<Parameter>& all() { return parameters_; }
   const std::deque<Parameter>& all() const { return parameters_; }
+  // All of the model, by index.
+  const std::vector<Parameter*>& declared() const { return declared_; }
   Parameter* find(const std::string& name);
-  int64_t count() const;                                  // parameters, without the padding between them
+  int64_t count() const;                                  // owned parameters, without the padding between them
+  int64_t declared_count() const;                         // of the model
   const Tensor& values() const { return values_; }        // flat
   const Tensor& gradients() const { return gradients_; }  // flat
   // To be called whenever values change: packed weights are stale from here on.
@@ -64,10 +90,14 @@ class ParameterStore {
 
  private:
   int64_t flat_count() const;
+  void draw(const Parameter& p, uint64_t seed) const;
 
   Backend& backend_;
-  std::deque<Parameter> parameters_;
-  std::vector<Initializer> initializers_;
+  UnitRange units_;
+  size_t unit_ = 0;
+  std::deque<Parameter> parameters_, others_;
+  std::vector<Parameter*> declared_;
+  std::vector<Initializer> initializers_;  // by index
   Tensor values_, gradients_;
   uint64_t version_ = 1;
 };

@@ -35,7 +35,7 @@ class Tape {
   Tape(ParameterStore& parameters, Arena& arena) : parameters_(parameters), arena_(arena) {}
   // Training: seed and step key the dropout masks.
   Tape(ParameterStore& parameters, Arena& arena, GradientSum& gradients, uint64_t seed, uint64_t step)
-      : parameters_(parameters), arena_(arena), gradients_(&gradients), seed_(seed), step_(step), uses_(parameters.all().size()) {}
+      : parameters_(parameters), arena_(arena), gradients_(&gradients), seed_(seed), step_(step), uses_(parameters.declared().size()) {}
 
   ParameterStore& parameters() { return parameters_; }
   Backend& backend() { return parameters_.backend(); }

@@ -7,13 +7,6 @@
 namespace starling {
 namespace {
 
-// Rows of one side in the order of time.
-struct TimedRows {
-  TimeOrder order;
-  Ints tokens;
-  RowKeys keys;
-};
-
 template <class T>
 std::vector<T> reordered(const std::vector<T>& packed, const TimeOrder& order, T idle) {
   std::vector<T> rows;
@@ -45,8 +38,8 @@ struct GnmtState : DecodeState {
   bool started = false;
 };
 
-Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend)
-    : config_(config), vocabulary_(vocabulary), store_(backend) {
+Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const UnitRange& units)
+    : config_(config), vocabulary_(vocabulary), store_(backend, units) {
   const int64_t D = config.width;
   const double bound = config.init_bound;
   const Initializer uniform{Initializer::uniform, bound};
@@ -59,24 +52,31 @@ Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend
   source_table_ = &store_.add(all ? "embedding" : "encoder.embedding", {vocabulary.source_size, D}, uniform);
   encoder_layers_.emplace_back(store_, "encoder.0.forward", D, D, bound);
   encoder_layers_.emplace_back(store_, "encoder.0.backward", D, D, bound);
-  for (int64_t i = 1; i < config.encoder_layers; ++i)
+  for (int64_t i = 1; i < config.encoder_layers; ++i) {
+    store_.begin_unit(static_cast<size_t>(i));
     encoder_layers_.emplace_back(store_, fmt::format("encoder.{}", i), i == 1 ? 2 * D : D, D, bound);
+  }
+  store_.begin_unit(encoder_units());
   memory_width_ = config.encoder_layers == 1 ? 2 * D : D;
   key_weight_ = &store_.add("attention.kv.weight", {memory_width_, D}, uniform);
   key_bias_ = &store_.add("attention.kv.bias", {D}, {});
-  target_table_ = all ? source_table_ : &store_.add("decoder.embedding", {vocabulary.target_size, D}, uniform);
+  target_table_ = all ? &store_.share(*source_table_) : &store_.add("decoder.embedding", {vocabulary.target_size, D}, uniform);
   decoder_layers_.emplace_back(store_, "decoder.0", D, D, bound);
   query_weight_ = &store_.add("attention.query.weight", {D, D}, uniform);
   if (config.attention != AttentionScore::dot) score_ = &store_.add("attention.score", {D}, uniform);
   // Scores begin as small as with an unnormalised vector.
   if (config.attention == AttentionScore::normalized) score_scale_ = &store_.add("attention.scale", {1}, {Initializer::ones});
-  for (int64_t i = 1; i < config.decoder_layers; ++i)
+  for (int64_t i = 1; i < config.decoder_layers; ++i) {
+    store_.begin_unit(encoder_units() + static_cast<size_t>(i));
     decoder_layers_.emplace_back(store_, fmt::format("decoder.{}", i), D + memory_width_, D, bound);
+  }
+  store_.begin_unit(this->units() - 1);
   if (config.readout == Readout::context) {
     readout_weight_ = &store_.add("decoder.readout.weight", {D + memory_width_, D}, uniform);
     readout_bias_ = &store_.add("decoder.readout.bias", {D}, {});
   }
-  output_table_ = config.tied_embeddings == TiedEmbeddings::none ? &store_.add("decoder.output", {vocabulary.target_size, D}, uniform) : target_table_;
+  output_table_ = config.tied_embeddings == TiedEmbeddings::none ? &store_.add("decoder.output", {vocabulary.target_size, D}, uniform)
+                                                                 : &store_.share(*target_table_);
   set_clip(config.clip);
 }
 
@@ -120,32 +120,33 @@ Var Gnmt::readout(const Var& x, const Var& context, const Dropout& mask, Clippin
   return bounded(linear(dropout(concat(x, context), mask), *readout_weight_, readout_bias_), clipping);
 }
 
-Var Gnmt::encoder(Tape& tape, const PackedTokens& source, const std::vector<int64_t>& ids, int64_t multiple, Clipping& clipping) {
+Var Gnmt::encoder(Tape& tape, const PackedTokens& source, const std::vector<int64_t>& ids, int64_t multiple, Clipping& clipping, Var x) {
   const auto [order, tokens, keys] = timed_rows(tape, source, ids, multiple);
   const auto N = static_cast<int64_t>(order.packed.size()), D = config_.width;
+  const UnitRange& units = store_.units();
 
   clipping.rows = source.count();
   const auto bottom = [&] {
-    const Var x = embedding(tape, tokens, {}, *source_table_, 1, tape.dropout(config_.dropout, source_site_, keys));
-    const Var forward = run(encoder_layers_[0], x, order, false, clipping);
-    return concat(forward, run(encoder_layers_[1], x, order, true, clipping));
+    const Var embedded = embedding(tape, tokens, {}, *source_table_, 1, tape.dropout(config_.dropout, source_site_, keys));
+    const Var forward = run(encoder_layers_[0], embedded, order, false, clipping);
+    return concat(forward, run(encoder_layers_[1], embedded, order, true, clipping));
   };
-  Var x = recycled(tape, {N, 2 * D}, bottom);
-  for (size_t i = 1; i + 1 < encoder_layers_.size(); ++i)
+  if (units.begin == 0) x = recycled(tape, {N, 2 * D}, bottom);
+  for (size_t i = std::max<size_t>(units.begin, 1); i < std::min(units.end, encoder_units()); ++i)
     x = recycled(tape, {N, D}, [&] {
       const Layer& layer = encoder_layers_[i + 1];
       const Var m = run(layer, dropout(x, tape.dropout(config_.dropout, layer.site, keys)), order, false, clipping);
       return residual_layer(i) ? add_residual(m, x, clipping) : m;
     });
-  return gather_rows(x, order.row_of, order.packed);
+  return units.end < encoder_units() ? x : gather_rows(x, order.row_of, order.packed);
 }
 
 Var Gnmt::keys(const Var& memory) const { return linear(memory, *key_weight_, key_bias_); }
 
-Loss Gnmt::loss(Tape& tape, const Batch& batch, double label_smoothing) {
-  const auto [order, tokens, row_keys] = timed_rows(tape, batch.target, batch.sample_ids, kRowMultiple);
+std::pair<Var, Var> Gnmt::bottom(Tape& tape, const Batch& batch, const TimedRows& target, const Var& memory, Clipping& clipping) {
+  const TimeOrder& order = target.order;
   const size_t N = order.packed.size();
-  const int64_t D = config_.width;
+  const auto rows = static_cast<int64_t>(N);
   const Ints inputs = tape.place(reordered(shifted(batch.target, vocabulary_.begin, N), order, -1));
   // Attention runs in packed order; the query of a position is the bottom layer's output at it or just before.
   const AttentionLayout layout{tape.place(batch.target.offsets), tape.place(batch.source.offsets), 1, false};
@@ -156,33 +157,68 @@ Loss Gnmt::loss(Tape& tape, const Batch& batch, double label_smoothing) {
       for (int32_t i = batch.target.offsets[b] + 1; i < batch.target.offsets[b + 1]; ++i) before[i] = order.row_of[i - 1];
     asked = tape.place(inverse_of(before, N)), asks = tape.place(std::move(before));
   }
-
-  Loss loss(tape);
-  Clipping clipping{loss.clipped()};
-  const Var memory = encoder(tape, batch.source, batch.sample_ids, kRowMultiple, clipping);
   const Var key = keys(memory);
-  clipping.rows = batch.target.count();
-  const auto mask = [&](const DropoutSite& site) { return tape.dropout(config_.dropout, site, row_keys); };
-  Var x = recycled(tape, {static_cast<int64_t>(N), D}, [&] {
-    return run(decoder_layers_[0], embedding(tape, inputs, {}, *target_table_, 1, mask(target_site_)), order, false, clipping);
+  const Var x = recycled(tape, {rows, config_.width}, [&] {
+    const Dropout mask = tape.dropout(config_.dropout, target_site_, target.keys);
+    return run(decoder_layers_[0], embedding(tape, inputs, {}, *target_table_, 1, mask), order, false, clipping);
   });
-  const Var context = recycled(tape, {static_cast<int64_t>(N), memory_width_}, [&] {
+  const Var context = recycled(tape, {rows, memory_width_}, [&] {
     const Var query = gather_rows(linear(x, *query_weight_, nullptr), asks, asked);
     return gather_rows(global_attention(query, key, memory, score_, score_scale_, layout), order.packed, order.row_of);
   });
-  for (size_t i = 1; i < decoder_layers_.size(); ++i)
+  return {x, context};
+}
+
+// Rows in the order of time, but for the encoder's output; above the bottom decoder layer the contexts go along.
+std::vector<Shape> Gnmt::boundary(size_t unit, const Batch& batch) const {
+  const int64_t D = config_.width;
+  if (unit <= encoder_units()) return {{padded_rows(batch.source), unit == 1 ? 2 * D : D}};
+  const int64_t rows = padded_rows(batch.target);
+  if (unit + 1 == units() && !readout_weight_) return {{rows, D}};
+  return {{rows, D}, {rows, memory_width_}};
+}
+
+std::vector<Var> Gnmt::forward(Tape& tape, const Batch& batch, double label_smoothing, std::vector<Var> in, Loss& loss) {
+  const UnitRange& units = store_.units();
+  const size_t decoder = encoder_units(), output = this->units() - 1;
+  Clipping clipping{loss.clipped()};
+  if (units.begin < decoder)
+    in = {encoder(tape, batch.source, batch.sample_ids, kRowMultiple, clipping, in.empty() ? Var() : in[0])};
+  if (units.end <= decoder) {
+    loss.clippable = clipping.values;
+    return in;
+  }
+
+  const TimedRows target = timed_rows(tape, batch.target, batch.sample_ids, kRowMultiple);
+  const TimeOrder& order = target.order;
+  const size_t N = order.packed.size();
+  const int64_t D = config_.width;
+  clipping.rows = batch.target.count();
+  if (units.begin <= decoder) {
+    const auto [x, context] = bottom(tape, batch, target, in[0], clipping);
+    in = {x, context};
+  }
+  const auto mask = [&](const DropoutSite& site) { return tape.dropout(config_.dropout, site, target.keys); };
+  Var x = in[0];
+  for (size_t i = std::max(units.begin, decoder + 1) - decoder; i < std::min(units.end, output) - decoder; ++i)
     x = recycled(tape, {static_cast<int64_t>(N), D}, [&] {
       const Layer& layer = decoder_layers_[i];
-      const Var m = run(layer, dropout(concat(x, context), mask(layer.site)), order, false, clipping);
+      const Var m = run(layer, dropout(concat(x, in[1]), mask(layer.site)), order, false, clipping);
       return residual_layer(i) ? add_residual(m, x, clipping) : m;
     });
+  loss.clippable = clipping.values;
+  if (units.end == output && !readout_weight_) return {x};
+  if (units.end <= output) return {x, in[1]};
+
   std::vector<float> weights = row_weights(batch, N);
   if (!weights.empty()) weights = reordered(weights, order, 0.0f);
-  const LossRows loss_rows{tokens, label_smoothing, config_.clip > 0 ? kLogitBound : 0.0, tape.place(std::move(weights))};
-  const Var top = recycled(tape, {static_cast<int64_t>(N), D}, [&] { return readout(x, context, mask(readout_site_), clipping); });
+  const LossRows loss_rows{target.tokens, label_smoothing, config_.clip > 0 ? kLogitBound : 0.0, tape.place(std::move(weights))};
+  const Var top = recycled(tape, {static_cast<int64_t>(N), D}, [&] {
+    return readout(x, readout_weight_ ? in[1] : Var(), mask(readout_site_), clipping);
+  });
   projection_loss(top, *output_table_, loss_rows, loss);
   loss.clippable = clipping.values, loss.row_of = order.row_of;
-  return loss;
+  return {};
 }
 
 std::unique_ptr<DecodeState> Gnmt::encode(const PackedTokens& source) {

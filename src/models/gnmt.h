@@ -14,16 +14,25 @@ constexpr double kLogitBound = 25;
 
 struct GnmtState;
 
+// Rows of one side in the order of time.
+struct TimedRows {
+  TimeOrder order;
+  Ints tokens;
+  RowKeys keys;
+};
+
 class Gnmt : public Model {
  public:
-  // Declares the parameters; parameters().allocate() or share() must follow.
-  Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend);
+  // Declares the parameters; parameters().allocate() or view() must follow.
+  Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const UnitRange& units = {});
 
   ParameterStore& parameters() override { return store_; }
   const ModelConfig& config() const override { return config_; }
   const ModelVocabulary& vocabulary() const override { return vocabulary_; }
   std::vector<EmbeddingTable> embedding_tables() override;
-  Loss loss(Tape& tape, const Batch& batch, double label_smoothing) override;
+  size_t units() const override { return encoder_layers_.size() - 1 + decoder_layers_.size() + 1; }
+  std::vector<Shape> boundary(size_t unit, const Batch& batch) const override;
+  std::vector<Var> forward(Tape& tape, const Batch& batch, double label_smoothing, std::vector<Var> in, Loss& loss) override;
   std::unique_ptr<DecodeState> encode(const PackedTokens& source) override;
   Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence, std::span<const int32_t> parent,
                      Tensor* attention) override;
@@ -52,11 +61,15 @@ class Gnmt : public Model {
   Var add_residual(const Var& m, const Var& x, Clipping& clipping) const;
   // What the softmax reads, of the top layer's output and the context.
   Var readout(const Var& x, const Var& context, const Dropout& mask, Clipping& clipping) const;
-  // The encoder's output in the packed order of the source. ids: of the sentences, for dropout.
-  Var encoder(Tape& tape, const PackedTokens& source, const std::vector<int64_t>& ids, int64_t multiple, Clipping& clipping);
+  // What the encoder's last unit here gives, the output in the packed order of the source. ids: of the sentences, for dropout; x: what its
+  // first unit here reads, unless that is the embedding.
+  Var encoder(Tape& tape, const PackedTokens& source, const std::vector<int64_t>& ids, int64_t multiple, Clipping& clipping, Var x = {});
+  // The bottom decoder layer and the attention that it asks for: its output, and the contexts.
+  std::pair<Var, Var> bottom(Tape& tape, const Batch& batch, const TimedRows& target, const Var& memory, Clipping& clipping);
   Var keys(const Var& memory) const;
   // Context of one decoding step [rows, memory width], from the bottom layer's output that asks.
   Var attend(Tape& tape, const GnmtState& state, const Var& bottom, std::span<const int32_t> sentence, Tensor* attention);
+  size_t encoder_units() const { return encoder_layers_.size() - 1; }
   bool residual_layer(size_t i) const { return i >= 2; }
 
   ModelConfig config_;

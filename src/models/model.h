@@ -33,16 +33,29 @@ class DecodeState {
 class Model {
  public:
   virtual ~Model() = default;
+  // Of the units that this model is for.
   virtual ParameterStore& parameters() = 0;
   virtual const ModelConfig& config() const = 0;
   virtual const ModelVocabulary& vocabulary() const = 0;
+  // Also those that this model does not have.
   virtual std::vector<EmbeddingTable> embedding_tables() = 0;
 
-  // Forward pass and, on a training tape, everything tape.backward() needs. Sums over target tokens; gradients are those of the SUM.
-  // batch.weights weigh the smoothed sum and the gradients.
-  virtual Loss loss(Tape& tape, const Batch& batch, double label_smoothing) = 0;
+  // Units of the whole model: each layer is one, with the embeddings in front of it; the last is the output.
+  virtual size_t units() const = 0;
+  bool has_first();
+  bool has_output();
+  bool whole() { return has_first() && has_output(); }
+  // What goes from one unit to the next, in activation type: the shapes before unit `unit` (not the first) of this batch.
+  virtual std::vector<Shape> boundary(size_t unit, const Batch& batch) const = 0;
+  // The forward pass of this model's units: takes what the unit before the first of them left, gives what they leave for the one after.
+  // Where the output is among them they leave a loss, else of it the counts of clipped values.
+  virtual std::vector<Var> forward(Tape& tape, const Batch& batch, double label_smoothing, std::vector<Var> in, Loss& loss) = 0;
 
-  // Encodes sources for decoding.
+  // Forward pass of a whole model and, on a training tape, everything tape.backward() needs. Sums over target tokens; gradients are those
+  // of the SUM. batch.weights weigh the smoothed sum and the gradients.
+  Loss loss(Tape& tape, const Batch& batch, double label_smoothing);
+
+  // Encodes sources for decoding; of a whole model.
   virtual std::unique_ptr<DecodeState> encode(const PackedTokens& source) = 0;
   // One decoding step for R rows: row r extends the row parent[r] of the step before (ignored in the first step) of sentence
   // sentence[r] by token[r]; sentences must not decrease from row to row. Returns logits [R, V], valid until the next call. attention, if
@@ -62,8 +75,12 @@ bool multiplies_source(const Parameter& matrix);
 // weights must not change while it lives.
 std::unique_ptr<Model> share_model(Model& model, Backend& backend);
 
-// The model of the configuration with its parameters drawn from the seed (zero without one, to be loaded); gradients only when `training`.
+// The model of the configuration, or some of its units, with its parameters drawn from the seed (zero without one, to be loaded); gradients
+// only when `training`.
 std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend,
-                                  std::optional<uint64_t> seed, bool training);
+                                  std::optional<uint64_t> seed, bool training, const UnitRange& units = {});
+// The same without values: what it declares.
+std::unique_ptr<Model> declare_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend,
+                                     const UnitRange& units = {});
 
 }  // namespace starling

@@ -24,6 +24,9 @@ struct Rows {
 // ids: of the sentences; without them they are numbered.
 Rows make_rows(const PackedTokens& packed, const std::vector<int64_t>& ids, int64_t multiple);
 
+// Rows that a side has in training, idle ones included.
+inline int64_t padded_rows(const PackedTokens& packed) { return round_up(std::max<int64_t>(packed.count(), 1), kRowMultiple); }
+
 // None in inference, where nothing is dropped.
 inline RowKeys place_keys(Tape& tape, std::vector<uint32_t> sentence, std::vector<uint32_t> position) {
   if (!tape.training()) return {};

@@ -37,8 +37,8 @@ struct TransformerState : DecodeState {
 
 }  // namespace
 
-Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend)
-    : config_(config), vocabulary_(vocabulary), store_(backend), pre_norm_(config.norm == NormPlace::pre) {
+Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const UnitRange& units)
+    : config_(config), vocabulary_(vocabulary), store_(backend, units), pre_norm_(config.norm == NormPlace::pre) {
   if (config.width % config.heads != 0)
     throw ConfigError(fmt::format("model.width {} is no multiple of model.heads {}; change one of them", config.width, config.heads));
   const int64_t D = config.width;
@@ -50,15 +50,18 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
   source_table_ = &store_.add(all ? "embedding" : "encoder.embedding", {vocabulary.source_size, D}, table);
   for (int64_t i = 0; i < config.encoder_layers; ++i) {
     const std::string name = fmt::format("encoder.{}", i);
+    store_.begin_unit(static_cast<size_t>(i));
     encoder_layers_.push_back({{store_, name + ".attention", D},
                                {store_, name + ".attention", D},
                                {store_, name + ".feed_forward", D},
                                {store_, name + ".feed_forward", D, config.feed_forward}});
   }
   if (pre_norm_) encoder_norm_ = std::make_unique<LayerNorm>(store_, "encoder.norm", D);
-  target_table_ = all ? source_table_ : &store_.add("decoder.embedding", {vocabulary.target_size, D}, table);
+  store_.begin_unit(encoder_layers_.size());
+  target_table_ = all ? &store_.share(*source_table_) : &store_.add("decoder.embedding", {vocabulary.target_size, D}, table);
   for (int64_t i = 0; i < config.decoder_layers; ++i) {
     const std::string name = fmt::format("decoder.{}", i);
+    store_.begin_unit(encoder_layers_.size() + static_cast<size_t>(i));
     decoder_layers_.push_back({{store_, name + ".attention", D},
                                {store_, name + ".attention", D},
                                {store_, name + ".cross", D},
@@ -66,8 +69,10 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
                                {store_, name + ".feed_forward", D},
                                {store_, name + ".feed_forward", D, config.feed_forward}});
   }
+  store_.begin_unit(this->units() - 1);
   if (pre_norm_) decoder_norm_ = std::make_unique<LayerNorm>(store_, "decoder.norm", D);
-  output_table_ = config.tied_embeddings == TiedEmbeddings::none ? &store_.add("decoder.output", {vocabulary.target_size, D}, table) : target_table_;
+  output_table_ = config.tied_embeddings == TiedEmbeddings::none ? &store_.add("decoder.output", {vocabulary.target_size, D}, table)
+                                                                 : &store_.share(*target_table_);
 }
 
 std::vector<EmbeddingTable> Transformer::embedding_tables() {
@@ -88,40 +93,62 @@ Regularization Transformer::regularization(const RowKeys& rows) const {
   return {config_.dropout, config_.attention_dropout, config_.feed_forward_dropout, rows};
 }
 
-Var Transformer::encoder(Tape& tape, Rows source, const Ints& offsets) {
+Var Transformer::encoder(Tape& tape, Rows source, const Ints& offsets, Var x) {
+  const UnitRange& units = store_.units();
   const AttentionLayout layout{offsets, offsets, config_.heads, false};
   const Regularization r = regularization(place_keys(tape, std::move(source.sentence), std::move(source.position)));
-  Var x = embedding(tape, tape.place(std::move(source.tokens)), tape.place(std::move(source.positions)), *source_table_,
-                    std::sqrt(static_cast<double>(config_.width)), tape.dropout(r.residual, source_site_, r.rows));
-  for (const EncoderLayer& layer : encoder_layers_)
+  if (units.begin == 0)
+    x = embedding(tape, tape.place(std::move(source.tokens)), tape.place(std::move(source.positions)), *source_table_,
+                  std::sqrt(static_cast<double>(config_.width)), tape.dropout(r.residual, source_site_, r.rows));
+  for (size_t i = units.begin; i < std::min(units.end, encoder_layers_.size()); ++i)
     x = recycled(tape, x.value.shape(), [&] {
+      const EncoderLayer& layer = encoder_layers_[i];
       const Var y = sublayer(x, layer.attention_sublayer, r, [&](const Var& h) { return layer.attention(h, layout, r); });
       return sublayer(y, layer.feed_forward_sublayer, r, [&](const Var& h) { return layer.feed_forward(h, r); });
     });
-  return pre_norm_ ? (*encoder_norm_)(x) : x;
+  return pre_norm_ && units.has(encoder_layers_.size() - 1) ? (*encoder_norm_)(x) : x;
 }
 
-Loss Transformer::loss(Tape& tape, const Batch& batch, double label_smoothing) {
+// The stream of rows; in the decoder the encoder's output goes along with it.
+std::vector<Shape> Transformer::boundary(size_t unit, const Batch& batch) const {
+  const Shape source{padded_rows(batch.source), config_.width}, target{padded_rows(batch.target), config_.width};
+  if (unit <= encoder_layers_.size()) return {source};
+  return unit + 1 < units() ? std::vector{target, source} : std::vector{target};
+}
+
+std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double label_smoothing, std::vector<Var> in, Loss& loss) {
+  const UnitRange& units = store_.units();
+  const size_t decoder = encoder_layers_.size(), output = this->units() - 1;
+  const Ints source_offsets = tape.place(batch.source.offsets), offsets = tape.place(batch.target.offsets);
+  // Distinct masks for the two sides come from distinct sites.
+  if (units.begin < decoder)
+    in = {encoder(tape, make_rows(batch.source, batch.sample_ids, kRowMultiple), source_offsets, in.empty() ? Var() : in[0])};
+  if (units.end <= decoder) return in;
+
   Rows target = make_rows(batch.target, batch.sample_ids, kRowMultiple);
   const size_t rows = target.tokens.size();
-  const Ints source_offsets = tape.place(batch.source.offsets), offsets = tape.place(batch.target.offsets);
   const AttentionLayout own{offsets, offsets, config_.heads, true}, across{offsets, source_offsets, config_.heads, false};
-  // Distinct masks for the two sides come from distinct sites. The decoder reads the target shifted right by one.
-  const Var memory = encoder(tape, make_rows(batch.source, batch.sample_ids, kRowMultiple), source_offsets);
   const Regularization r = regularization(place_keys(tape, std::move(target.sentence), std::move(target.position)));
-  Var x = embedding(tape, tape.place(shifted(batch.target, vocabulary_.begin, rows)), tape.place(std::move(target.positions)),
-                    *target_table_, std::sqrt(static_cast<double>(config_.width)), tape.dropout(r.residual, target_site_, r.rows));
-  for (const DecoderLayer& layer : decoder_layers_)
+  // The decoder reads the target shifted right by one.
+  if (units.begin <= decoder)
+    in.insert(in.begin(), embedding(tape, tape.place(shifted(batch.target, vocabulary_.begin, rows)), tape.place(std::move(target.positions)),
+                                    *target_table_, std::sqrt(static_cast<double>(config_.width)),
+                                    tape.dropout(r.residual, target_site_, r.rows)));
+  Var x = in[0];
+  for (size_t unit = std::max(units.begin, decoder); unit < std::min(units.end, output); ++unit)
     x = recycled(tape, x.value.shape(), [&] {
+      const DecoderLayer& layer = decoder_layers_[unit - decoder];
+      const Var& memory = in[1];
       Var y = sublayer(x, layer.attention_sublayer, r, [&](const Var& h) { return layer.attention(h, own, r); });
       y = sublayer(y, layer.cross_sublayer, r, [&](const Var& h) { return layer.cross(h, memory, across, r); });
       return sublayer(y, layer.feed_forward_sublayer, r, [&](const Var& h) { return layer.feed_forward(h, r); });
     });
+  if (units.end < output) return {x, in[1]};
+  if (units.end == output) return {x};
   if (pre_norm_) x = (*decoder_norm_)(x);
-  Loss loss(tape);
   projection_loss(x, *output_table_, {tape.place(std::move(target.tokens)), label_smoothing, 0, tape.place(row_weights(batch, rows))},
                   loss);
-  return loss;
+  return {};
 }
 
 std::unique_ptr<DecodeState> Transformer::encode(const PackedTokens& source) {

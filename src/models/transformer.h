@@ -9,14 +9,16 @@ namespace starling {
 
 class Transformer : public Model {
  public:
-  // Declares the parameters; parameters().allocate() or share() must follow.
-  Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend);
+  // Declares the parameters; parameters().allocate() or view() must follow.
+  Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const UnitRange& units = {});
 
   ParameterStore& parameters() override { return store_; }
   const ModelConfig& config() const override { return config_; }
   const ModelVocabulary& vocabulary() const override { return vocabulary_; }
   std::vector<EmbeddingTable> embedding_tables() override;
-  Loss loss(Tape& tape, const Batch& batch, double label_smoothing) override;
+  size_t units() const override { return encoder_layers_.size() + decoder_layers_.size() + 1; }
+  std::vector<Shape> boundary(size_t unit, const Batch& batch) const override;
+  std::vector<Var> forward(Tape& tape, const Batch& batch, double label_smoothing, std::vector<Var> in, Loss& loss) override;
   std::unique_ptr<DecodeState> encode(const PackedTokens& source) override;
   Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence, std::span<const int32_t> parent,
                      Tensor* attention) override;
@@ -39,8 +41,8 @@ class Transformer : public Model {
 
   template <class F>
   Var sublayer(const Var& x, const Sublayer& around, const Regularization& r, F f) const;
-  // offsets: of the sentences.
-  Var encoder(Tape& tape, Rows source, const Ints& offsets);
+  // offsets: of the sentences; x: what the first of the units reads, unless that is the embedding.
+  Var encoder(Tape& tape, Rows source, const Ints& offsets, Var x = {});
   Regularization regularization(const RowKeys& rows) const;
 
   ModelConfig config_;

@@ -43,7 +43,7 @@ BucketTracker::BucketTracker(const ParameterStore& parameters, const std::vector
 void BucketTracker::restart(std::function<void(size_t)> ready) {
   ready_ = std::move(ready);
   next_ = 0;
-  done_.assign(parameters_.all().size(), false);
+  done_.assign(parameters_.declared().size(), false);
   open_.assign(buckets_.size(), 0);
   for (size_t b = 0; b < buckets_.size(); ++b)
     for (const Parameter& p : parameters_.all()) open_[b] += overlap(p, buckets_[b].range);

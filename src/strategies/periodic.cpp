@@ -210,7 +210,7 @@ class Periodic : public Strategy {
 
   StepResult local_update(Worker& w) {
     w.gradients({{}, [](size_t) {}});
-    const StepTotals mine = w.totals();
+    const StepTotals mine = own_totals(w);
     if (!std::isfinite(mine.smoothed)) refuse_step(w, "the loss");
     const StepResult result = update_replica(w, mine, own_gradient_norm(w, mine));
     StepTotals all = read_totals(sums());

@@ -118,15 +118,15 @@ class Sparse : public Strategy {
       if (bad_.empty()) bad_ = e.bad_element();
     write_totals(w.totals(), doubles_of(totals_).first(kTotals));
     doubles_of(totals_)[kTotals] = bad_.empty() ? 0 : 1;
-    const Pending totals = w.comm().all_reduce(totals_);
     w.comm().note("exchange of compressed gradients", 0);
-    totals.wait();
+    w.sum_over_all(totals_);
   }
 
   // On every rank, once one of them has a number that cannot be sent: they tell each other whose.
   [[noreturn]] void refuse_numbers(Worker& w) const {
     const std::vector<std::string> all = gather_texts(w.comm(), bad_);
     const auto first = std::find_if(all.begin(), all.end(), [](const std::string& text) { return !text.empty(); });
+    if (first == all.end()) refuse_step(w, "the gradient of another stage of the model");
     const auto rank = static_cast<int>(first - all.begin());
     refuse_step(w, fmt::format("the gradient of rank {} on {}, {},", rank, w.comm().host(rank), *first));
   }
@@ -135,7 +135,7 @@ class Sparse : public Strategy {
   // unlike hosts let equal replicas drift apart.
   double common_norm(Worker& w, const StepTotals& totals) {
     doubles_of(norm_)[0] = sum_of_squares(w, view(w.parameters().gradients(), part(flat_, w.comm().rank(), size_)));
-    w.comm().all_reduce(norm_).wait();
+    w.sum_over_all(norm_);
     return gradient_norm(w, doubles_of(norm_)[0], totals);
   }
 

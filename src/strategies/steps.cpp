@@ -74,7 +74,17 @@ double gradient_norm(Worker& w, double squares, const StepTotals& totals) {
 }
 
 double own_gradient_norm(Worker& w, const StepTotals& totals) {
-  return gradient_norm(w, sum_of_squares(w, w.parameters().gradients()), totals);
+  const Tensor squares({1}, DType::f64);
+  doubles_of(squares)[0] = sum_of_squares(w, w.parameters().gradients());
+  w.sum_over_replica(squares);
+  return gradient_norm(w, doubles_of(squares)[0], totals);
+}
+
+StepTotals own_totals(Worker& w) {
+  const Tensor numbers({kTotals}, DType::f64);
+  write_totals(w.totals(), doubles_of(numbers));
+  w.sum_over_replica(numbers);
+  return read_totals(doubles_of(numbers));
 }
 
 StepResult update_replica(Worker& w, const StepTotals& totals, double norm) {

@@ -30,8 +30,10 @@ void add_squares(Worker& worker, const Tensor& x, const Tensor& sum);
 double sum_of_squares(Worker& worker, const Tensor& x);
 // Norm of a gradient, whose squares add up to that, divided as the totals say; refuses the step if it is not finite.
 double gradient_norm(Worker& worker, double squares, const StepTotals& totals);
-// Of the replica's whole gradient.
+// Of the gradient of the whole replica, on all ranks that have a part of it.
 double own_gradient_norm(Worker& worker, const StepTotals& totals);
+// The sums of the whole replica, likewise.
+StepTotals own_totals(Worker& worker);
 // Updates the whole replica by its gradient, the sum over what `totals` says; `norm`: of the gradient divided as they say.
 StepResult update_replica(Worker& worker, const StepTotals& totals, double norm);
 

@@ -232,7 +232,7 @@ class Synchronous : public Strategy {
     const std::span<double> numbers = doubles_of(totals_);
     write_totals(w.totals(), numbers.first(kTotals));
     numbers[kTotals] = number(squares_);
-    w.comm().all_reduce(totals_).wait();
+    w.sum_over_all(totals_);
     totals = read_totals(numbers.first(kTotals));
     return numbers[kTotals];
   }

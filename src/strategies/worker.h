@@ -31,7 +31,11 @@ struct LookupRows {
 class Worker {
  public:
   virtual ~Worker() = default;
+  // Among the workers: of a model that is divided, the ranks that hold the same part of it.
   virtual Communicator& comm() = 0;
+  // x, f64, becomes the sum over the ranks that hold the parts of this replica, or over all ranks. Blocking.
+  virtual void sum_over_replica(const Tensor& x) = 0;
+  virtual void sum_over_all(const Tensor& x) = 0;
   virtual Clock& clock() = 0;
   virtual ParameterStore& parameters() = 0;
   virtual Optimizer& optimizer() = 0;

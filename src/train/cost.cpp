@@ -4,24 +4,28 @@ namespace starling {
 
 ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces_(buckets.size()), piece_bytes_(buckets.size()) {
   const std::vector<EmbeddingTable> tables = model.embedding_tables();
-  for (const Parameter& p : model.parameters().all()) {
-    if (p.shape.rank() != 2) continue;
-    const double product = 2.0 * static_cast<double>(p.shape.count());  // per row
-    weight_bytes_ += 4.0 * static_cast<double>(p.shape.count());
+  for (const Parameter* p : model.parameters().declared()) {
+    if (p->shape.rank() != 2) continue;
+    const double product = 2.0 * static_cast<double>(p->shape.count());  // per row
     const EmbeddingTable* table = nullptr;
     for (const EmbeddingTable& t : tables)
-      if (t.table == &p) table = &t;
+      if (t.table == p) table = &t;
+    const bool here = p->hold != Parameter::absent;
+    if (here) weight_bytes_ += 4.0 * static_cast<double>(p->shape.count());
     if (table) {
-      if (table->output) forward_.target += 3 * product;
+      if (table->output) whole_.target += 3 * product;
+      if (table->output && model.has_output()) forward_.target += 3 * product;
       continue;
     }
-    const bool source = multiplies_source(p);
+    const bool source = multiplies_source(*p);
+    (source ? whole_.source : whole_.target) += 3 * product;
+    if (!here) continue;
     (source ? forward_.source : forward_.target) += product;
     (source ? backward_.source : backward_.target) += 2 * product;
     for (size_t b = 0; b < buckets.size(); ++b) {
-      const int64_t begin = std::max(p.offset, buckets[b].range.begin), end = std::min(p.offset + p.shape.count(), buckets[b].range.end);
+      const int64_t begin = std::max(p->offset, buckets[b].range.begin), end = std::min(p->offset + p->shape.count(), buckets[b].range.end);
       if (begin >= end) continue;
-      const double share = static_cast<double>(end - begin) / static_cast<double>(p.shape.count());
+      const double share = static_cast<double>(end - begin) / static_cast<double>(p->shape.count());
       (source ? pieces_[b].source : pieces_[b].target) += 2 * product * share;
       piece_bytes_[b] += 4.0 * static_cast<double>(end - begin);
     }

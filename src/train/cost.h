@@ -1,6 +1,7 @@
 // Floating-point operations of a step, counted from the parameters' shapes before anything is computed: what the simulator turns into time.
 // Matrix products, and the bytes that do not depend on the number of tokens: packing the weights for the forward pass, writing their
 // gradients in the backward pass. Attention's own products, norms and the rest are a few per cent and end up in the calibrated rate.
+// Of a stage of a model, its own units are counted.
 #pragma once
 
 #include <span>
@@ -21,15 +22,15 @@ class ComputeCost {
   // The backward pass, cut where buckets become complete: the piece before bucket b; all of it for b = -1.
   Work backward(int64_t source_tokens, int64_t target_tokens, int64_t bucket = -1) const;
 
-  // Relative cost of a source and of a target token, for dividing a batch evenly.
-  double source_weight() const { return forward_.source + backward_.source; }
-  double target_weight() const { return forward_.target + backward_.target; }
+  // Relative cost of a source and of a target token in the whole model, for dividing a batch evenly: the same on all stages.
+  double source_weight() const { return whole_.source; }
+  double target_weight() const { return whole_.target; }
 
  private:
   struct PerToken {
     double source = 0, target = 0;  // FLOP
   };
-  PerToken forward_, backward_;
+  PerToken forward_, backward_, whole_;
   std::vector<PerToken> pieces_;
   double weight_bytes_ = 0;  // of all matrices, once
   std::vector<double> piece_bytes_;

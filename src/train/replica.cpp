@@ -4,13 +4,18 @@
 #include <cmath>
 
 #include "strategies/factory.h"
+#include "train/stages.h"
 
 namespace starling {
 namespace {
 
+// Those whose whole gradient is made here.
 std::vector<ExchangedTable> exchanged_tables(Model& model) {
+  const UnitRange& here = model.parameters().units();
   std::vector<ExchangedTable> tables;
-  for (const EmbeddingTable& t : model.embedding_tables()) tables.push_back({t.table, t.source || t.target, t.output});
+  for (const EmbeddingTable& t : model.embedding_tables())
+    if (std::all_of(t.table->units.begin(), t.table->units.end(), [&](size_t unit) { return here.has(unit); }))
+      tables.push_back({t.table, t.source || t.target, t.output});
   return tables;
 }
 
@@ -28,16 +33,19 @@ Batch one_token_each(const Batch& batch) {
 
 }  // namespace
 
-Replica::Replica(Model& model, const StepOptions& options, World& world)
+Replica::Replica(Model& model, const StepOptions& options, World& world, const Mesh* mesh)
     : model_(model),
       options_(options),
       world_(world),
-      strategy_(make_strategy(options.strategy, model.parameters(), exchanged_tables(model), world.comm->rank(), world.comm->size())),
+      own_mesh_(mesh ? std::nullopt : std::make_optional<Mesh>(*world.comm)),
+      mesh_(mesh ? *mesh : *own_mesh_),
+      strategy_(make_strategy(options.strategy, model.parameters(), exchanged_tables(model), mesh_.data().rank(), mesh_.data().size())),
       cost_(model, strategy_->buckets()),
-      optimizer_(model.parameters().backend(), options.optimizer, strategy_->owned(world.comm->rank())),
-      arena_(model.parameters().backend().memory()),
+      optimizer_(model.parameters().backend(), options.optimizer, strategy_->owned(mesh_.data().rank())),
       tracker_(model.parameters(), strategy_->buckets()),
-      gradient_sum_(model.parameters()) {
+      gradient_sum_(model.parameters()),
+      shared_(model, mesh_),
+      passes_(model, mesh_, gradient_sum_) {
   CHECK(world.computes == model.parameters().values().has_elements(), "a model {} in a world that {}",
         world.computes ? "without elements" : "with elements", world.computes ? "computes" : "only takes time");
   if (options.optimizer.ema > 0 && comm().rank() == 0) average_ = model.parameters().values().clone();
@@ -52,6 +60,7 @@ StepResult Replica::step(std::span<const Batch> share, End end, const Refinement
   for (const Batch& batch : refinement.batches) share_.push_back(&batch);
   const int64_t updates = optimizer_.updates();
   StepResult result = strategy_->step(*this);
+  share_parameters();
   // The average follows closely at first: a decay of (1 + t) / (10 + t) until the asked-for one is reached.
   if (average_ && optimizer_.updates() > updates) {
     const double t = static_cast<double>(optimizer_.updates());
@@ -67,11 +76,27 @@ void Replica::gradients(const Calls& calls) {
   losses_.clear();
   if (const auto n = static_cast<int64_t>(share_.size()); n > (loss_sums_ ? loss_sums_.rows() : 0))
     loss_sums_ = Tensor({n, 4}, DType::f64, parameters().backend().memory());
-  for (size_t i = 0; i < share_.size(); ++i) compute(i, calls);
+  std::vector<const Batch*> computed = share_;
+  // Where nothing is computed, one token stands for a batch, unless its size is that of messages.
+  if (!parameters().values().has_elements() && !mesh_.divided()) {
+    stand_ins_.clear(), stand_ins_.reserve(share_.size());
+    for (const Batch*& batch : computed) batch = &stand_ins_.emplace_back(one_token_each(*batch));
+  }
+  passes_.restart(std::move(computed));
+  for (const Turn& turn : one_forward_one_backward(mesh_.stage(), mesh_.stages(), share_.size())) {
+    if (!turn.forward) {
+      backward(turn.pass, calls);
+      continue;
+    }
+    forward(turn.pass);
+    if (turn.pass + 1 == share_.size() && calls.forward_done) calls.forward_done();
+  }
   gradient_sum_.complete();  // before a strategy may begin to exchange them
   if (share_.empty()) {
     if (calls.forward_done) calls.forward_done();
     tracker_.restart(calls.ready);
+  } else {
+    shared_.gather_gradients(clock());
   }
   tracker_.complete_rest();
 }
@@ -88,7 +113,7 @@ StepTotals Replica::totals() {
     const auto at = static_cast<int64_t>(i);
     const LossSums loss = losses_[i].read(numbers.rows(at, at + 1));
     sums.clipped += static_cast<double>(loss.clipped), sums.clippable += static_cast<double>(loss.clippable);
-    if (i >= references_) continue;
+    if (i >= references_ || !model_.has_output()) continue;
     sums.smoothed += batch.weights.empty() ? loss.smoothed : loss.nll, sums.nll += loss.nll;
     sums.correct += static_cast<double>(loss.correct);
     sums.tokens += static_cast<double>(batch.target.count()), sums.source_tokens += static_cast<double>(batch.source.count());
@@ -97,58 +122,69 @@ StepTotals Replica::totals() {
   return sums;
 }
 
-void Replica::compute(size_t index, const Calls& calls) {
+void Replica::forward(size_t index) {
   const Batch& batch = *share_[index];
-  const bool last = index + 1 == share_.size();
-  const int64_t source = batch.source.count(), target = batch.target.count();
-  const double start = clock().seconds();
-  arena_.release({});
-  Tape tape(parameters(), arena_, gradient_sum_, options_.seed, static_cast<uint64_t>(optimizer_.updates() + 1));
   comm().note("forward pass", optimizer_.updates() + 1);
+  StagePass& pass = passes_.open(index, options_.seed, static_cast<uint64_t>(optimizer_.updates() + 1));
   // A loss computes its own gradients on the way forward: an output table that nothing else uses is complete before the backward pass
   // begins. Its bucket leaves as soon as that pass does.
-  std::vector<const Parameter*> complete;
-  tape.on_gradient_ready = [&](const Parameter& p) { complete.push_back(&p); };
-  const bool idle = !parameters().values().has_elements();
-  const Batch one = idle ? one_token_each(batch) : Batch();
-  clock().spend(cost_.forward(source, target), [&] {
-    Loss loss = model_.loss(tape, idle ? one : batch, options_.label_smoothing);
+  pass.tape->on_gradient_ready = [&pass](const Parameter& p) { pass.complete.push_back(&p); };
+  const double start = clock().seconds();
+  clock().spend(cost_.forward(batch.source.count(), batch.target.count()), [&] {
+    Loss loss(*pass.tape);
+    pass.out = model_.forward(*pass.tape, passes_.batch(index), options_.label_smoothing, std::move(pass.in), loss);
     const auto at = static_cast<int64_t>(index);
     loss_sums_.rows(at, at + 1).copy_from(loss.sums);
     loss.sums = {}, loss.rows = {};  // they lie in the arena
     losses_.push_back(std::move(loss));
   });
-  const double middle = clock().seconds();
-  if (last && calls.forward_done) calls.forward_done();
+  times_.forward += clock().seconds() - start;
+  passes_.forward_done(index);
+}
+
+void Replica::backward(size_t index, const Calls& calls) {
+  const Batch& batch = *share_[index];
   comm().note("backward pass", optimizer_.updates() + 1);
-  if (!last) {
-    tape.on_gradient_ready = nullptr;
-    clock().spend(cost_.backward(source, target), [&] { tape.backward(); });
+  StagePass& pass = passes_.await_gradients(index);
+  const double start = clock().seconds();
+  if (index + 1 == share_.size()) {
+    last_backward(pass, batch, calls);
   } else {
-    // The pass is one call, but its time passes in pieces between the buckets' ends.
-    const size_t buckets = strategy_->buckets().size();
-    bool computing = false;
-    const auto begin_piece = [&](size_t b) {
-      const Work work = b < buckets ? cost_.backward(source, target, static_cast<int64_t>(b)) : Work{Work::backward, 0, 0};
-      if (work.flops > 0 || b == 0) clock().begin(work), computing = true;
-    };
-    const auto end_piece = [&] {
-      if (computing) clock().end();
-      computing = false;
-    };
-    tracker_.restart([&](size_t b) {
-      end_piece();
-      calls.ready(b);
-      begin_piece(b + 1);
-    });
-    tape.on_gradient_ready = [&](const Parameter& p) { tracker_.complete(p); };
-    begin_piece(0);
-    for (const Parameter* p : complete) tracker_.complete(*p);
-    tape.backward();
-    end_piece();
-    tracker_.set_ready(calls.ready);
+    pass.tape->on_gradient_ready = nullptr;
+    clock().spend(cost_.backward(batch.source.count(), batch.target.count()), [&] { pass.tape->backward(); });
   }
-  times_.forward += middle - start, times_.backward += clock().seconds() - middle;
+  times_.backward += clock().seconds() - start;
+  passes_.backward_done(index);
+}
+
+// The pass is one call, but its time passes in pieces between the buckets' ends.
+void Replica::last_backward(StagePass& pass, const Batch& batch, const Calls& calls) {
+  const size_t buckets = strategy_->buckets().size();
+  bool computing = false;
+  const auto begin_piece = [&](size_t b) {
+    const Work work = b < buckets ? cost_.backward(batch.source.count(), batch.target.count(), static_cast<int64_t>(b))
+                                  : Work{Work::backward, 0, 0};
+    if (work.flops > 0 || b == 0) clock().begin(work), computing = true;
+  };
+  const auto end_piece = [&] {
+    if (computing) clock().end();
+    computing = false;
+  };
+  tracker_.restart([&](size_t b) {
+    end_piece();
+    calls.ready(b);
+    begin_piece(b + 1);
+  });
+  // What other stages add to a gradient comes after the pass.
+  const auto complete = [&](const Parameter& p) {
+    if (p.hold == Parameter::owned && !shared_.has(p)) tracker_.complete(p);
+  };
+  pass.tape->on_gradient_ready = complete;
+  begin_piece(0);
+  for (const Parameter* p : pass.complete) complete(*p);
+  pass.tape->backward();
+  end_piece();
+  tracker_.set_ready(calls.ready);
 }
 
 LookupRows Replica::lookup_rows(const Parameter& table, bool last_only) {

@@ -1,5 +1,5 @@
-// The replica of one rank: its model, optimizer and moving average, and what a strategy needs of them. The trainer, the benchmark and the
-// simulator share it.
+// The replica of one rank, or the rank's part of one: its model, optimizer and moving average, and what a strategy needs of them. The
+// trainer, the benchmark and the simulator share it.
 #pragma once
 
 #include <functional>
@@ -8,12 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "comm/mesh.h"
 #include "comm/world.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
 #include "strategies/strategy.h"
 #include "train/cost.h"
 #include "train/refine.h"
+#include "train/shared_parameters.h"
+#include "train/stage_passes.h"
 
 namespace starling {
 
@@ -28,11 +31,13 @@ struct StepOptions {
 class Replica : private Worker {
  public:
   // world: one for all of this rank; a model on an idle backend is only timed.
-  Replica(Model& model, const StepOptions& options, World& world);
+  Replica(Model& model, const StepOptions& options, World& world) : Replica(model, options, world, nullptr) {}
+  // The part of a replica that the mesh, which must live as long as this, gives to this rank.
+  Replica(Model& model, const StepOptions& options, World& world, const Mesh& mesh) : Replica(model, options, world, &mesh) {}
 
-  // One update, of all ranks together: this rank's share of the global batch in micro-batches (possibly none); the gradient is the sum over
-  // all of them divided once by their target tokens (or sentences). What end asks for comes back in every rank's totals. Throws Error
-  // naming the batch, before anything has changed, if the loss or a gradient is not finite (as in Strategy).
+  // One update, of all ranks together: this replica's share of the global batch in micro-batches (possibly none), the same on all its ranks;
+  // the gradient is the sum over all of them divided once by their target tokens (or sentences). What end asks for comes back in every
+  // rank's totals. Throws Error naming the batch, before anything has changed, if the loss or a gradient is not finite (as in Strategy).
   struct End {
     bool stop = false, finished = false;  // as in StepTotals
   };
@@ -43,6 +48,8 @@ class Replica : private Worker {
 
   // As in Strategy, for this rank. A new replica has begun; one whose parameters were loaded begins again.
   void begin() { strategy_->begin(*this); }
+  // Once parameters have changed otherwise than by step(): those that other stages have copies of go there. Collective among the replica.
+  void share_parameters() { shared_.share(); }
   std::vector<Strategy::StateTensor> strategy_state() { return strategy_->state(*this); }
   Tensor deployed(bool final) { return strategy_->deployed(*this, final); }
   void leave() { strategy_->leave(*this); }
@@ -56,9 +63,10 @@ class Replica : private Worker {
   const ComputeCost& cost() const { return cost_; }
   // Updates done.
   int64_t steps() const { return optimizer_.updates(); }
-  // The moving average of the parameters (flat); kept by rank 0; an empty tensor when train.ema is 0.
+  // The moving average of the parameters (flat); kept by the first replica; an empty tensor when train.ema is 0.
   const Tensor& average() const { return average_; }
-  Arena& arena() { return arena_; }
+  // What the passes under way took, at most, so far.
+  int64_t activation_bytes() const { return passes_.activation_bytes(); }
 
   // Where the time of the steps went, seconds, summed up: on this rank.
   struct Times {
@@ -69,7 +77,10 @@ class Replica : private Worker {
   void clear_times() { times_ = {}; }
 
  private:
-  Communicator& comm() override { return *world_.comm; }
+  Replica(Model& model, const StepOptions& options, World& world, const Mesh* mesh);
+  Communicator& comm() override { return mesh_.data(); }
+  void sum_over_replica(const Tensor& x) override { mesh_.replica().all_reduce(x).wait(); }
+  void sum_over_all(const Tensor& x) override { mesh_.all().all_reduce(x).wait(); }
   Clock& clock() override { return *world_.clock; }
   ParameterStore& parameters() override { return model_.parameters(); }
   GradientSum& gradient_sum() override { return gradient_sum_; }
@@ -82,20 +93,26 @@ class Replica : private Worker {
   double learning_rate(int64_t update) const override { return starling::learning_rate(options_.optimizer, update, options_.max_steps); }
   int64_t planned_updates() const override { return options_.max_steps; }
   std::string step_name() const override;
-  void compute(size_t index, const Calls& calls);
+  void forward(size_t index);
+  void backward(size_t index, const Calls& calls);
+  void last_backward(StagePass& pass, const Batch& batch, const Calls& calls);
 
   Model& model_;
   StepOptions options_;
   World& world_;
+  std::optional<Mesh> own_mesh_;
+  const Mesh& mesh_;
   std::unique_ptr<Strategy> strategy_;
   ComputeCost cost_;
   Optimizer optimizer_;
   Tensor average_;
-  Arena arena_;
   BucketTracker tracker_;
   GradientSum gradient_sum_;
+  SharedParameters shared_;
+  StagePasses passes_;
   Times times_;
   std::vector<const Batch*> share_;  // the references' micro-batches, then the samples'
+  std::vector<Batch> stand_ins_;     // for them, on an idle backend
   size_t references_ = 0;
   std::vector<Loss> losses_;         // of each, whose sums are in
   Tensor loss_sums_;                 // [share, 4]

@@ -89,7 +89,8 @@ inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
   AsynchronousTrace trace;
   const Batch other = random_batch(run.seed, 1000, 50);
   const auto loss_of_other = [&] {
-    Tape tape(model->parameters(), replica.arena());
+    Arena arena(backend->memory());
+    Tape tape(model->parameters(), arena);
     return model->loss(tape, other, 0).read().nll / static_cast<double>(other.target.count());
   };
   if (!idle && rank == 0) trace.loss_before = loss_of_other();

@@ -17,6 +17,8 @@ class PlainWorker : public Worker {
       : world_(world), rate_(rate), tokens_(tokens), backend_(std::move(backend)), store_(*backend_) {}
 
   Communicator& comm() override { return *world_.comm; }
+  void sum_over_replica(const Tensor&) override {}
+  void sum_over_all(const Tensor& x) override { comm().all_reduce(x).wait(); }
   Clock& clock() override { return *world_.clock; }
   ParameterStore& parameters() override { return store_; }
   Optimizer& optimizer() override { return optimizer_.value(); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "data/batches.h"
 #include "strategies/factory.h"
 #include "train/replica.h"
+#include "train/stages.h"
 
 namespace starling {
 
@@ -27,17 +29,20 @@ struct TrainingRun {
   std::string optimizer = "adam";
   double clip = 0.5;
   std::string model = "transformer-tiny";  // a preset, made small
+  int64_t layers = 1;                      // of each side; a recurrent decoder has one more
+  ParallelOptions parallel;
+  int64_t micro_tokens = 40;
 };
 
 // A preset's kind of model, as small as can be.
-inline ModelConfig small_model(const std::string& preset, const std::string& tied) {
+inline ModelConfig small_model(const std::string& preset, const std::string& tied, int64_t layers = 1) {
   ModelConfig config = model_preset(preset);
-  config.width = 16, config.feed_forward = 32, config.encoder_layers = 1, config.decoder_layers = 1;
+  config.width = 16, config.feed_forward = 32, config.encoder_layers = layers, config.decoder_layers = layers;
   config.dropout = 0.1, config.attention_dropout = 0.1, config.feed_forward_dropout = 0.1;
   if (preset.starts_with("transformer"))
     config.heads = 2, config.tied_embeddings = from_word<TiedEmbeddings>(tied);
   else
-    config.decoder_layers = 2;
+    config.decoder_layers = layers + 1;
   return config;
 }
 
@@ -45,6 +50,8 @@ struct TrainingTrace {
   std::vector<double> losses;  // smoothed, per token
   std::vector<double> norms, rates, tokens, samples, distinct;
   std::vector<std::byte> values, first, second;  // parameters and the optimizer's state that the rank owns
+  std::map<std::string, std::vector<double>> parameters;  // that the rank owns
+  std::map<std::string, std::vector<double>> copies;      // of those of other stages
   Traffic traffic;
   int64_t gradient_bytes = 0;
   std::string strategy, embeddings;
@@ -68,27 +75,31 @@ inline Batch random_batch(uint64_t seed, int64_t index, int64_t sentences) {
 
 inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   const auto backend = make_backend(run.backend, 1);
-  const auto model = make_model(small_model(run.model, run.tied), {400, 400}, *backend, run.seed, true);
+  const ModelConfig config = small_model(run.model, run.tied, run.layers);
+  const Mesh mesh(*world.comm, run.parallel);
+  const auto units = stage_units(*declare_model(config, {400, 400}, *backend), mesh.stages());
+  const auto model = make_model(config, {400, 400}, *backend, run.seed, true, units[static_cast<size_t>(mesh.stage())]);
   StepOptions options;
   options.strategy = run.strategy, options.optimizer.warmup = 5, options.optimizer.learning_rate = run.rate,
   options.optimizer.clip_norm = run.clip, options.optimizer.optimizer = from_word<OptimizerKind>(run.optimizer),
   options.optimizer.loss_normalization = from_word<LossNormalization>(run.normalization);
   options.optimizer.sgd_after = run.sgd_after, options.optimizer.sgd_learning_rate = 0.05, options.optimizer.sgd_clip_norm = 2;
   comm_settings(options.strategy, *world.comm);
-  Replica replica(*model, options, world);
+  Replica replica(*model, options, world, mesh);
+  const int worker = mesh.data().rank();
   TrainingTrace trace;
   for (int step = 0; step < run.steps; ++step) {
     const Batch batch = random_batch(run.seed, step, run.sentences);
     const int workers = replica.strategy().workers();
     std::vector<Batch> parts;
     Refinement refinement;
-    if (world.comm->rank() < workers) {
-      Batch own = share(batch, world.comm->rank(), workers, replica.cost().source_weight(), replica.cost().target_weight());
+    if (worker < workers) {
+      Batch own = share(batch, worker, workers, replica.cost().source_weight(), replica.cost().target_weight());
       if (run.mixed && own.target.count() > 0) {
         refinement = sample_refinement(*model, own, {3, RewardBaseline::leave_one_out, 0.1, 1, 2}, run.seed, step + 1, 40);
         own.weights.assign(own.sample_ids.size(), 0.1f);
       }
-      if (own.target.count() > 0) parts = split(own, 40);  // several micro-batches
+      if (own.target.count() > 0) parts = split(own, run.micro_tokens);  // several micro-batches
     }
     const StepResult result = replica.step(parts, {}, refinement);
     trace.samples.push_back(result.totals.samples), trace.distinct.push_back(result.totals.distinct);
@@ -100,6 +111,8 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   trace.values = model->parameters().values().download();
   if (const auto state = replica.optimizer().state(); state.size() == 2)
     trace.first = state[0].second.download(), trace.second = state[1].second.download();
+  for (const Parameter* p : model->parameters().declared())
+    if (p->hold != Parameter::absent) (p->hold == Parameter::owned ? trace.parameters : trace.copies)[p->name] = p->value.to_doubles();
   trace.traffic = world.comm->traffic();
   trace.gradient_bytes = model->parameters().gradients().bytes();
   trace.strategy = replica.strategy().describe(), trace.embeddings = replica.strategy().embedding_report();

@@ -1,0 +1,20 @@
+#include "comm/mesh.h"
+
+#include "base/error.h"
+#include "comm/world.h"
+
+namespace starling {
+
+Mesh::Mesh(Communicator& all, const ParallelOptions& o) : all_(all), stages_(static_cast<int>(o.pipeline)) {
+  const int ranks = static_cast<int>(o.ranks());
+  if (all.size() % ranks != 0)
+    throw ConfigError(fmt::format("parallel.pipeline {} divides the model among {} ranks, of which {} are no multiple; start {} or {} ranks",
+                                  o.pipeline, ranks, all.size(), std::max(all.size() / ranks, 1) * ranks, (all.size() / ranks + 1) * ranks));
+  alone_ = std::move(make_local_world().comm);
+  if (ranks == 1) return;
+  stage_ = all.rank() % stages_;
+  replica_ = all.split(all.rank() / ranks);
+  data_ = all.split(all.rank() % ranks);
+}
+
+}  // namespace starling

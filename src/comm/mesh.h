@@ -1,0 +1,58 @@
+// How the ranks of a run are arranged: some hold the parts of one replica of the model, and as many replicas as there are work on shares
+// of the batch. rank = (replica * stages + stage) * shards + shard, so that neighbours, often on one host, are the shards of a stage, then
+// the stages of a replica. Every data-parallel strategy runs among the ranks with equal stage and shard.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "comm/communicator.h"
+
+namespace starling {
+
+// The `parallel` section: ranks of one replica of the model.
+struct ParallelOptions {
+  int64_t pipeline = 1;       // stages
+  int64_t tensor = 1;         // shards of a stage
+  int64_t micro_batches = 0;  // 0: 4 a stage
+
+  int64_t ranks() const { return pipeline * tensor; }
+  // Of a worker's share of the batch, at least.
+  int64_t passes() const { return pipeline == 1 ? 1 : micro_batches > 0 ? micro_batches : 4 * pipeline; }
+};
+template <class Visitor>
+void visit(Visitor& v, ParallelOptions& o) {
+  v.field("pipeline", o.pipeline, "stages that the model's layers are cut into, each on a rank of its own; 1 = the model lies whole on a rank", 1,
+          1024);
+  v.field("micro-batches", o.micro_batches, "micro-batches of a worker's share of the batch, at least, that pass through a pipeline; 0 = 4 a stage",
+          0, 1 << 20);
+}
+
+class Mesh {
+ public:
+  // Collective among all ranks; ConfigError if they do not make whole replicas.
+  Mesh(Communicator& all, const ParallelOptions& options);
+  // Replicas of one rank each.
+  explicit Mesh(Communicator& all) : Mesh(all, {}) {}
+
+  int replicas() const { return data().size(); }
+  int stages() const { return stages_; }
+  int stage() const { return stage_; }
+  bool first_stage() const { return stage_ == 0; }
+  bool last_stage() const { return stage_ + 1 == stages_; }
+  // Whether a replica has several ranks.
+  bool divided() const { return replica_ != nullptr; }
+
+  Communicator& all() const { return all_; }
+  // The ranks that hold the same part of the model: rank r is replica r's.
+  Communicator& data() const { return data_ ? *data_ : all_; }
+  // The ranks that hold the parts of this replica: rank s is stage s's.
+  Communicator& replica() const { return replica_ ? *replica_ : *alone_; }
+
+ private:
+  Communicator& all_;
+  int stages_, stage_ = 0;
+  std::unique_ptr<Communicator> data_, replica_, alone_;  // empty: there is nothing to divide
+};
+
+}  // namespace starling

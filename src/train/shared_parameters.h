@@ -1,0 +1,35 @@
+// Parameters that several stages of a pipeline use, such as a table that is embedding and output: the stage of the first use owns one, adds
+// up its gradient and updates it; the others have copies of its value.
+#pragma once
+
+#include <vector>
+
+#include "comm/clock.h"
+#include "comm/mesh.h"
+#include "models/model.h"
+
+namespace starling {
+
+class SharedParameters {
+ public:
+  SharedParameters(Model& model, const Mesh& mesh);
+  // Whether other stages add to the gradient of a parameter that this one owns.
+  bool has(const Parameter& p) const;
+  // After the last backward pass: the owner's gradient becomes the sum over the stages. Collective among the replica.
+  void gather_gradients(Clock& clock) const;
+  // The owner's value goes to the copies. Collective among the replica.
+  void share() const;
+
+ private:
+  struct Shared {
+    Parameter* parameter;
+    int owner;
+    std::vector<int> copies;  // stages, ascending
+    Tensor buffer;            // of the owner, for gradients
+  };
+  Model& model_;
+  const Mesh& mesh_;
+  std::vector<Shared> shared_;  // that this stage owns or has a copy of
+};
+
+}  // namespace starling

@@ -1,0 +1,189 @@
+// A model in stages against the same model whole: losses, norms and parameters, for every way to divide the ranks.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "sim/simulate.h"
+#include "tests/strategies/training.h"
+
+namespace starling {
+namespace {
+
+std::vector<TrainingTrace> simulated(const TrainingRun& run, int ranks) {
+  Scenario scenario;
+  scenario.ranks = ranks;
+  scenario.network.preset = "10gbe";
+  std::vector<TrainingTrace> traces(static_cast<size_t>(ranks));
+  simulate(scenario, [&](World& world) { traces[static_cast<size_t>(world.comm->rank())] = train_together(run, world); });
+  return traces;
+}
+
+TrainingTrace alone(const TrainingRun& run) {
+  World world = make_local_world();
+  return train_together(run, world);
+}
+
+double worst(const std::vector<double>& a, const std::vector<double>& b) {
+  double difference = 0;
+  EXPECT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) difference = std::max(difference, std::abs(a[i] - b[i]) / std::abs(b[i]));
+  return difference;
+}
+
+// Largest difference, by the largest value of the parameter.
+double worst(const std::map<std::string, std::vector<double>>& a, const std::map<std::string, std::vector<double>>& b) {
+  double difference = 0;
+  for (const auto& [name, values] : a) {
+    double largest = 0, apart = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      largest = std::max(largest, std::abs(b.at(name)[i]));
+      apart = std::max(apart, std::abs(values[i] - b.at(name)[i]));
+    }
+    difference = std::max(difference, apart / largest);
+  }
+  return difference;
+}
+
+struct Shape {
+  std::string model, tied;
+  int64_t layers;
+};
+void PrintTo(const Shape& s, std::ostream* out) { *out << s.model << " " << s.tied; }
+
+class InStages : public testing::TestWithParam<Shape> {
+ protected:
+  static TrainingRun run() {
+    TrainingRun run;
+    run.model = GetParam().model, run.tied = GetParam().tied, run.layers = GetParam().layers;
+    return run;
+  }
+};
+
+// Every parameter is owned by one stage of each replica, once; copies are equal to what they are copies of.
+void expect_whole(const std::vector<TrainingTrace>& traces, int stages, const TrainingTrace& one) {
+  for (size_t replica = 0; replica < traces.size() / static_cast<size_t>(stages); ++replica) {
+    std::map<std::string, std::vector<double>> all;
+    size_t owned = 0;
+    for (size_t s = 0; s < static_cast<size_t>(stages); ++s) {
+      const TrainingTrace& trace = traces[replica * static_cast<size_t>(stages) + s];
+      EXPECT_FALSE(trace.parameters.empty());
+      owned += trace.parameters.size();
+      all.insert(trace.parameters.begin(), trace.parameters.end());
+    }
+    EXPECT_EQ(owned, one.parameters.size());
+    EXPECT_EQ(all.size(), one.parameters.size());
+    for (size_t s = 0; s < static_cast<size_t>(stages); ++s)
+      for (const auto& [name, values] : traces[replica * static_cast<size_t>(stages) + s].copies)
+        EXPECT_EQ(values, all.at(name)) << name << " on stage " << s;
+  }
+}
+
+TEST_P(InStages, LosesNothingAgainstOneWorker) {
+  const TrainingTrace one = alone(run());
+  for (const int stages : {2, 3, 4})
+    for (const int replicas : {1, 2}) {
+      TrainingRun divided = run();
+      divided.parallel.pipeline = stages;
+      const auto traces = simulated(divided, stages * replicas);
+      for (const TrainingTrace& trace : traces) {
+        EXPECT_LT(worst(trace.losses, one.losses), 1e-9) << stages << " stages, " << replicas << " replicas";
+        EXPECT_LT(worst(trace.norms, one.norms), 1e-9) << stages << " stages, " << replicas << " replicas";
+        EXPECT_LT(worst(trace.parameters, one.parameters), 1e-9) << stages << " stages, " << replicas << " replicas";
+        EXPECT_EQ(trace.tokens, one.tokens);
+      }
+      expect_whole(traces, stages, one);
+    }
+}
+
+TEST_P(InStages, InSinglePrecisionStaysNear) {
+  TrainingRun single = run();
+  single.backend = "cpu:f32", single.steps = 20, single.rate = 1e-3;
+  const TrainingTrace one = alone(single);
+  single.parallel.pipeline = 2;
+  for (const int replicas : {1, 2})
+    for (const TrainingTrace& trace : simulated(single, 2 * replicas)) {
+      EXPECT_LT(worst(trace.losses, one.losses), 1e-5);
+      EXPECT_LT(worst(trace.norms, one.norms), 1e-4);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, InStages,
+                         testing::Values(Shape{"transformer-tiny", "all", 2}, Shape{"transformer-tiny", "decoder", 2},
+                                         Shape{"transformer-tiny", "none", 3}, Shape{"gnmt-small", "none", 3}),
+                         [](const auto& info) {
+                           std::string name = info.param.model + "_" + info.param.tied;
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+// Strategies run among the ranks that hold the same stage, as they run among whole replicas.
+TEST(Pipeline, StrategiesDoWhatTheyDoWithWholeReplicas) {
+  std::vector<std::pair<std::string, std::function<void(StrategyOptions&)>>> variants{
+      {"blocking", [](StrategyOptions& o) { o.overlap = false; }},
+      {"sharded", [](StrategyOptions& o) { o.sharded_optimizer = true; }},
+      {"parameter-server", [](StrategyOptions& o) { o = strategy_preset("parameter-server"); }},
+      {"model-averaging", [](StrategyOptions& o) { o = strategy_preset("model-averaging"), o.periodic.interval = 3; }},
+      {"bmuf", [](StrategyOptions& o) { o = strategy_preset("bmuf"), o.periodic.interval = 3; }},
+  };
+  for (const auto& [name, set] : variants) {
+    TrainingRun run;
+    run.layers = 2, run.model = "transformer-tiny", run.tied = "decoder", run.steps = 9;
+    set(run.strategy);
+    const auto whole = simulated(run, 2);
+    run.parallel.pipeline = 3;
+    const auto divided = simulated(run, 6);
+    for (size_t r = 0; r < 6; ++r) {
+      EXPECT_LT(worst(divided[r].losses, whole[r / 3].losses), 1e-9) << name;
+      EXPECT_LT(worst(divided[r].norms, whole[r / 3].norms), 1e-9) << name;
+      EXPECT_LT(worst(divided[r].parameters, whole[r / 3].parameters), 1e-9) << name;
+    }
+  }
+}
+
+TEST(OneForwardOneBackward, BoundsThePassesUnderWay) {
+  for (const int stages : {1, 2, 4, 7})
+    for (int stage = 0; stage < stages; ++stage)
+      for (const size_t passes : {0u, 1u, 2u, 5u, 16u}) {
+        const std::vector<Turn> turns = one_forward_one_backward(stage, stages, passes);
+        ASSERT_EQ(turns.size(), 2 * passes);
+        size_t forward = 0, backward = 0, most = 0;
+        for (const Turn& turn : turns) {
+          EXPECT_EQ(turn.pass, turn.forward ? forward : backward);
+          ++(turn.forward ? forward : backward);
+          ASSERT_LE(backward, forward);
+          most = std::max(most, forward - backward);
+        }
+        EXPECT_EQ(most, std::min(passes, static_cast<size_t>(stages - stage)));
+      }
+  EXPECT_EQ(one_forward_one_backward(1, 3, 2), (std::vector<Turn>{{true, 0}, {true, 1}, {false, 0}, {false, 1}}));
+}
+
+// By hand: a Transformer of width 16, feed-forward 32 has 3,072 elements of matrices in each encoder layer and 5,120... checked through the
+// sums: stages are contiguous, cover all units, and no other cut has a cheaper most costly stage.
+TEST(StageUnits, NoOtherCutHasACheaperMostCostlyStage) {
+  const auto backend = make_backend("reference");
+  for (const std::string preset : {"transformer-tiny", "gnmt-small"}) {
+    const auto model = declare_model(small_model(preset, "all", 3), {400, 400}, *backend);
+    const std::vector<double> costs = unit_costs(*model);
+    const auto cost = [&](size_t begin, size_t end) {
+      double sum = 0;
+      for (size_t u = begin; u < end; ++u) sum += costs[u];
+      return sum;
+    };
+    ASSERT_EQ(costs.size(), preset == "gnmt-small" ? 8u : 7u);
+    const std::vector<UnitRange> three = stage_units(*model, 3);
+    EXPECT_EQ(three[0].begin, 0u);
+    EXPECT_EQ(three[0].end, three[1].begin);
+    EXPECT_EQ(three[1].end, three[2].begin);
+    EXPECT_EQ(three[2].end, costs.size());
+    double chosen = 0, best = 1e300;
+    for (const UnitRange& r : three) chosen = std::max(chosen, cost(r.begin, r.end));
+    for (size_t a = 1; a < costs.size(); ++a)
+      for (size_t b = a + 1; b < costs.size(); ++b) best = std::min(best, std::max({cost(0, a), cost(a, b), cost(b, costs.size())}));
+    EXPECT_EQ(chosen, best) << preset;
+    EXPECT_THROW(stage_units(*model, static_cast<int>(costs.size()) + 1), ConfigError);
+  }
+}
+
+}  // namespace
+}  // namespace starling
