@@ -42,7 +42,12 @@ class Mesh {
   bool last_stage() const { return stage_ + 1 == stages_; }
   // Whether a replica has several ranks.
   bool divided() const { return replica_ != nullptr; }
+  // The first replica's rank of this part of the model: what all replicas have in common, it reads and writes.
+  bool leads() const { return data().rank() == 0; }
+  // Of all ranks: the one of this part of a replica.
+  int rank_of(int replica) const { return replica * replica_size() + this->replica().rank(); }
 
+  int replica_size() const { return replica().size(); }
   Communicator& all() const { return all_; }
   // The ranks that hold the same part of the model: rank r is replica r's.
   Communicator& data() const { return data_ ? *data_ : all_; }

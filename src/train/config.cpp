@@ -59,6 +59,7 @@ std::vector<ConfigSection> sections_of(Config& c, CorpusShorthand& shorthand) {
   add("train", "Optimization, run directory and limits", c.train);
   add("refine", "Refinement by sampled translations", c.refine), all.back().needs = {{"train.objective", {"mixed"}}};
   add("strategy", "Several workers", c.strategy);
+  add("parallel", "A model divided among several ranks", c.parallel);
   add("valid", "Validation", c.valid);
   add("checkpoint", "Checkpoints", c.checkpoint);
   add("log", "Reports", c.log);
@@ -174,6 +175,24 @@ void check_valid(const ValidConfig& c) {
   }
 }
 
+// What needs a whole model on every rank.
+void check_parallel(const Config& c) {
+  if (c.parallel.ranks() == 1) {
+    if (c.parallel.micro_batches > 0)
+      throw ConfigError("parallel.micro-batches does nothing without stages; set parallel.pipeline too, or see train.micro-batch-tokens");
+    return;
+  }
+  const std::string divided = fmt::format("parallel.pipeline {} divides the model", c.parallel.pipeline);
+  if (family_of(c.strategy) == Family::asynchronous)
+    throw ConfigError(fmt::format("{}, but with strategy {} each server would answer its stage at another moment; choose another strategy, or "
+                                  "set parallel.pipeline to 1",
+                                  divided, c.strategy.name));
+  if (family_of(c.strategy) == Family::periodic && c.strategy.periodic.merge == MergeRule::radial)
+    throw ConfigError(fmt::format("{}, but strategy.periodic.merge radial needs the length of whole displacements; set merge to mean", divided));
+  if (c.train.objective == Objective::mixed)
+    throw ConfigError(fmt::format("{}, but train.objective mixed samples from whole models; set parallel.pipeline to 1", divided));
+}
+
 void check(const Config& c) {
   if (!c.data.train.empty()) require_data(c);
   check_model(c);
@@ -185,6 +204,7 @@ void check(const Config& c) {
   if (family_of(c.strategy) != Family::synchronous && c.train.optimizer.ema > 0)
     throw ConfigError(fmt::format("train.ema is for strategies all-reduce and parameter-server; with {} set train.ema to 0", c.strategy.name));
   check_valid(c.valid);
+  check_parallel(c);
 }
 
 std::optional<std::string> given_text(const ConfigDocument& document, const std::vector<Override>& overrides, const std::string& section,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/config.h"
+#include "comm/mesh.h"
 #include "data/corpus.h"
 #include "decode/beam_search.h"
 #include "models/config.h"
@@ -171,6 +172,7 @@ struct Config {
   TrainConfig train;
   RefineOptions refine;
   StrategyOptions strategy;
+  ParallelOptions parallel;
   ValidConfig valid;
   CheckpointConfig checkpoint;
   LogConfig log;

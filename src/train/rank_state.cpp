@@ -47,7 +47,7 @@ std::optional<Part> RankState::shard(const Tensor& values, const std::vector<Str
       shard.add(t.name, t.tensor, everything());
   }
   if (const Tensor& average = replica_.average()) shard.add("parameters", average, everything());  // swapped: the raw values
-  return shard.part(comm_.rank());
+  return shard.part(mesh_.all().rank());
 }
 
 std::vector<std::byte> RankState::moments(const SavedShards* saved, const std::string& name, const std::vector<Range>& ranges,
@@ -59,9 +59,9 @@ std::vector<std::byte> RankState::moments(const SavedShards* saved, const std::s
     return bytes;
   }
   std::vector<std::byte> one(bytes.size());
-  for (int r = 0; r < saved->ranks(); ++r)
+  for (int r = 0; r < saved->replicas(); ++r)
     if (saved->read("replica." + name, r, ranges, one))
-      type == DType::f64 ? add_share<double>(bytes, one, saved->ranks()) : add_share<float>(bytes, one, saved->ranks());
+      type == DType::f64 ? add_share<double>(bytes, one, saved->replicas()) : add_share<float>(bytes, one, saved->replicas());
   return bytes;
 }
 
@@ -91,7 +91,7 @@ void RankState::scatter_optimizer(const SavedShards* saved) {
 void RankState::scatter_shared(const SavedShards* saved) {
   for (const Strategy::StateTensor& t : replica_.strategy_state()) {
     if (!t.shared) continue;
-    if (const NamedBytes* file = saved ? saved->find(0, t.name, t.tensor.bytes()) : nullptr) t.tensor.upload(file->data);
+    if (const NamedBytes* file = saved ? saved->find(mesh_.rank_of(0), t.name, t.tensor.bytes()) : nullptr) t.tensor.upload(file->data);
     comm_.broadcast(t.tensor, 0).wait(kPatience);
   }
 }
@@ -107,10 +107,10 @@ std::vector<RankState::Own> RankState::own() {
   return all;
 }
 
-bool RankState::read(const SavedShards& saved, const Own& own, int rank, std::vector<std::byte>& bytes) const {
+bool RankState::read(const SavedShards& saved, const Own& own, int replica, std::vector<std::byte>& bytes) const {
   bytes.resize(static_cast<size_t>(own.tensor.bytes()));
-  if (own.of_parameters) return saved.read(own.name, rank, everything(), bytes);
-  const NamedBytes* found = saved.find(rank, own.name, own.tensor.bytes());
+  if (own.of_parameters) return saved.read(own.name, replica, everything(), bytes);
+  const NamedBytes* found = saved.find(mesh_.rank_of(replica), own.name, own.tensor.bytes());
   if (found) bytes.assign(found->data.begin(), found->data.end());
   return found != nullptr;
 }

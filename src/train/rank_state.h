@@ -1,4 +1,5 @@
-// What a run's ranks have for themselves: each rank gives its own for a checkpoint, and gets it back from rank 0, which reads the files.
+// What a run's ranks have for themselves: each rank gives its own for a checkpoint, and gets it back from the first rank with the same part
+// of the model (rank 0, unless the model is divided), which reads the files.
 // The calls of a resume are collective: every rank makes the same ones in the same order.
 #pragma once
 
@@ -13,7 +14,7 @@ namespace starling {
 
 class RankState {
  public:
-  RankState(Replica& replica, Communicator& comm) : replica_(replica), comm_(comm) {}
+  RankState(Replica& replica, const Mesh& mesh) : replica_(replica), mesh_(mesh), comm_(mesh.data()) {}
 
   // This rank's file; nothing if other ranks have all of it. Where replicas are merged: its own with its optimizer; else the optimizer's
   // state for what this rank owns, and rank 0's raw parameters where the model has their average. Further what the strategy keeps. Where
@@ -22,7 +23,7 @@ class RankState {
   std::optional<Part> shard(const Tensor& values, const std::vector<Strategy::StateTensor>& strategy);
 
   // Every rank gets the optimizer's state of what it owns; where replicas were merged, the mean of theirs. What the checkpoint lacks (it
-  // was trained by another optimizer) begins anew. saved: rank 0's, elsewhere null.
+  // was trained by another optimizer) begins anew. saved: of those that read, elsewhere null.
   void scatter_optimizer(const SavedShards* saved);
   // The strategy's state that is the same on all ranks, as far as the checkpoint has it in the same size.
   void scatter_shared(const SavedShards* saved);
@@ -41,11 +42,12 @@ class RankState {
   bool sharded() const;
   std::vector<Range> everything() const { return {{0, replica_.model().parameters().values().count()}}; }
   std::vector<Own> own();
-  bool read(const SavedShards& saved, const Own& own, int rank, std::vector<std::byte>& bytes) const;
+  bool read(const SavedShards& saved, const Own& own, int replica, std::vector<std::byte>& bytes) const;
   std::vector<std::byte> moments(const SavedShards* saved, const std::string& name, const std::vector<Range>& ranges, DType type) const;
 
   Replica& replica_;
-  Communicator& comm_;
+  const Mesh& mesh_;
+  Communicator& comm_;  // of the ranks with the same part of the model
 };
 
 }  // namespace starling

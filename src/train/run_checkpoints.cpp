@@ -1,9 +1,12 @@
 #include "train/run_checkpoints.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/sha256.h"
+#include "train/run_setup.h"
 #include "train/save_by_ranks.h"
+#include "train/whole_model.h"
 
 namespace starling {
 
@@ -15,8 +18,9 @@ void RunCheckpoints::save() {
     const SwappedParameters averaged(run_.model->parameters(), run_.replica->average());
     std::vector<Part> parts;
     std::string mark;
-    if (run_.first()) parts = parts_of_first(), mark = sha256_hex(state().to_json());
-    RankState ranks(*run_.replica, run_.comm());
+    const auto whole = run_.mesh->divided() && run_.leads() ? whole_model(*run_.model, *run_.mesh) : nullptr;
+    if (run_.first()) parts = parts_of_first(whole ? *whole : *run_.model), mark = sha256_hex(state().to_json());
+    RankState ranks(*run_.replica, *run_.mesh);
     if (auto shard = ranks.shard(own, strategy)) parts.push_back(std::move(*shard));
     CheckpointStore* checkpoints = run_.first() ? &run_.directory->checkpoints() : nullptr;
     save_by_ranks(*run_.files, run_.config.train.output, checkpoints, run_.step(), parts, mark, comm);
@@ -29,8 +33,8 @@ void RunCheckpoints::save() {
   saved_ = run_.step();
 }
 
-std::vector<Part> RunCheckpoints::parts_of_first() const {
-  std::vector<Part> parts = model_parts(*run_.model, run_.model->config(), *run_.vocabularies, run_.config.valid.search, run_.step());
+std::vector<Part> RunCheckpoints::parts_of_first(Model& model) const {
+  std::vector<Part> parts = model_parts(model, model.config(), *run_.vocabularies, run_.config.valid.search, run_.step());
   parts.push_back(text_part("state.json", state().to_json()));
   return parts;
 }
@@ -40,6 +44,7 @@ State RunCheckpoints::state() const {
   s.put("step", run_.step());
   s.put("moments-since", run_.replica->moments_since());
   s.put("ranks", int64_t{run_.comm().size()});
+  s.put("replica-ranks", int64_t{run_.mesh->replica_size()});
   s.put("strategy", run_.config.strategy.name);
   s.put("epoch", run_.stream->position().epoch);
   s.put("batch", run_.stream->position().index);
@@ -58,37 +63,59 @@ State RunCheckpoints::state() const {
 }
 
 void RunCheckpoints::resume() {
+  const std::optional<Loaded> loaded = checkpoint();
+  if (!loaded) return;
+  const std::string text = broadcast_text(run_.comm(), run_.first() ? run_.directory->state()->to_json() : "");
+  const State state = State::from_json(text, "the state of rank 0");
+  const int replica_ranks = state.has("replica-ranks") ? static_cast<int>(state.integer("replica-ranks")) : 1;
   std::optional<SavedShards> shards;
-  std::string text;
-  const Loaded* loaded = run_.directory && run_.directory->checkpoint() ? &*run_.directory->checkpoint() : nullptr;  // rank 0
-  if (loaded) {
-    text = run_.directory->state()->to_json();
-    load(*loaded, shards.emplace(*run_.files, *loaded, run_.model->parameters()));
+  if (run_.leads()) {
+    require_seen(run_, loaded->directory);
+    load(*loaded, shards.emplace(*run_.files, *loaded, run_.model->parameters(), replica_ranks));
   }
   const SavedShards* saved = shards ? &*shards : nullptr;
-  run_.wait_for_first();
-  text = broadcast_text(run_.comm(), text);
-  if (text.empty()) return;
-  run_.comm().broadcast(run_.model->parameters().values(), 0).wait(kPatience);
+  run_.mesh->data().broadcast(run_.model->parameters().values(), 0).wait(kPatience);
   run_.model->parameters().changed();
-  const State state = State::from_json(text, "the state of rank 0");
   restore(state);
   run_.replica->begin();
-  RankState ranks(*run_.replica, run_.comm());
+  RankState ranks(*run_.replica, *run_.mesh);
   const bool own = resume_own(ranks, saved, state), merged = run_.replicas() == Replicas::merged;
   // Without the replicas that it belongs to, what the strategy was about to do is of no use.
-  if (own || !merged) ranks.scatter_shared(saved);
+  if (own || !merged) ranks.scatter_shared(same_parts(state) ? saved : nullptr);
   if (!own || !merged) ranks.scatter_optimizer(saved);
+  run_.replica->share_parameters();
   if (run_.first()) run_.say(fmt::format("continuing after update {} from {}", run_.step(), loaded->directory));
+}
+
+// The one that rank 0 has found, on all ranks.
+std::optional<Loaded> RunCheckpoints::checkpoint() const {
+  const Loaded* found = run_.directory && run_.directory->checkpoint() ? &*run_.directory->checkpoint() : nullptr;
+  std::string text = found ? found->directory : "";
+  for (size_t i = 0; found && i < found->files.size(); ++i) text += "\n" + found->files[i].name;
+  run_.wait_for_first();
+  text = broadcast_text(run_.comm(), text);
+  if (text.empty()) return std::nullopt;
+  if (found) return *found;
+  std::istringstream lines(text);
+  Loaded told;
+  std::getline(lines, told.directory);
+  for (std::string name; std::getline(lines, name);) told.files.push_back({name, 0, ""});
+  return told;
+}
+
+// Whether the checkpoint's ranks had the parts of a model that these have.
+bool RunCheckpoints::same_parts(const State& state) const {
+  return (state.has("replica-ranks") ? state.integer("replica-ranks") : 1) == run_.mesh->replica_size();
 }
 
 // Each rank resumes from what it had for itself. False if there is no such thing, or the checkpoint is not of so many ranks and this
 // strategy; replicas that differed then all begin with the deployed parameters and the mean of the moments.
 bool RunCheckpoints::resume_own(RankState& ranks, const SavedShards* saved, const State& state) {
   const bool same =
-      state.has("ranks") && state.integer("ranks") == run_.comm().size() && state.text("strategy") == run_.config.strategy.name;
+      state.has("ranks") && state.integer("ranks") == run_.comm().size() && same_parts(state) &&
+      state.text("strategy") == run_.config.strategy.name;
   if (ranks.scatter_own(same ? saved : nullptr)) return true;
-  if (!saved || !state.has("ranks")) return false;
+  if (!saved || !state.has("ranks") || !run_.first()) return false;
   const bool replicas = saved->has("replica.parameters");
   if (replicas || saved->has_own())
     run_.say(fmt::format("the checkpoint is of {} ranks with strategy {}{}{}", state.integer("ranks"), state.text("strategy"),
@@ -98,7 +125,7 @@ bool RunCheckpoints::resume_own(RankState& ranks, const SavedShards* saved, cons
   return false;
 }
 
-// Rank 0: loads parameters and average.
+// The first of its stage: loads parameters and average.
 void RunCheckpoints::load(const Loaded& loaded, const SavedShards& saved) {
   ParameterStore& parameters = run_.model->parameters();
   const Tensor& average = run_.replica->average();

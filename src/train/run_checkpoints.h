@@ -23,7 +23,9 @@ class RunCheckpoints {
   void outdated() { saved_ = -1; }
 
  private:
-  std::vector<Part> parts_of_first() const;
+  std::vector<Part> parts_of_first(Model& model) const;
+  std::optional<Loaded> checkpoint() const;
+  bool same_parts(const State& state) const;
   State state() const;
   void load(const Loaded& loaded, const SavedShards& saved);
   void restore(const State& state);

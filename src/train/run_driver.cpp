@@ -1,6 +1,7 @@
 #include "train/run_driver.h"
 
 #include "train/run_parts.h"
+#include "train/whole_model.h"
 
 namespace starling {
 namespace {
@@ -19,21 +20,25 @@ class TogetherDriver : public RunDriver {
   bool last_update() const override { return run_.first() && status_.time_is_up(); }
   bool updated(int64_t) const override { return true; }
 
-  void for_validation(const std::function<void(Communicator&)>& body) override {
+  void for_validation(const std::function<void(Model&, Communicator&)>& body) override {
     run_.comm().note("validation", run_.step());
+    Communicator& data = run_.mesh->data();
     const Tensor& values = run_.model->parameters().values();
     Tensor measured = run_.replica->average();
-    if (run_.comm().size() > 1 && run_.config.train.optimizer.ema > 0) {  // rank 0 keeps it
-      if (!run_.first()) measured = Tensor(values.shape(), values.dtype(), values.memory());
-      run_.comm().broadcast(measured, 0).wait(kPatience);
+    if (data.size() > 1 && run_.config.train.optimizer.ema > 0) {  // the first replica keeps it
+      if (!run_.leads()) measured = Tensor(values.shape(), values.dtype(), values.memory());
+      data.broadcast(measured, 0).wait(kPatience);
     }
     if (run_.replicas() == Replicas::merged) measured = merged();
-    if (run_.replica->strategy().workers() < run_.comm().size()) {  // ranks that only serve know their own part, but translate a share too
-      run_.comm().broadcast(values, 0).wait(kPatience);
+    if (run_.replica->strategy().workers() < data.size()) {  // ranks that only serve know their own part, but translate a share too
+      data.broadcast(values, 0).wait(kPatience);
       run_.model->parameters().changed();
     }
     const SwappedParameters swapped(run_.model->parameters(), measured);
-    body(run_.comm());
+    if (!run_.mesh->divided())
+      body(*run_.model, data);
+    else if (const auto whole = whole_model(*run_.model, *run_.mesh))
+      body(*whole, data);
     if (run_.comm().size() > 1) run_.wait_for_first();
   }
 
@@ -41,8 +46,8 @@ class TogetherDriver : public RunDriver {
     run_.comm().note("checkpoint", run_.step());
     const auto strategy = run_.replica->strategy_state();
     const Tensor deployed = run_.replicas() == Replicas::merged ? merged() : Tensor();
-    const SwappedParameters swapped(run_.model->parameters(), run_.first() ? deployed : Tensor());
-    body(run_.comm(), run_.first() && deployed ? deployed : run_.model->parameters().values(), strategy);
+    const SwappedParameters swapped(run_.model->parameters(), run_.leads() ? deployed : Tensor());
+    body(run_.comm(), run_.leads() && deployed ? deployed : run_.model->parameters().values(), strategy);
   }
 
  private:
@@ -72,11 +77,11 @@ class ServedDriver : public RunDriver {
   bool last_update() const override { return run_.first() && (status_.time_is_up() || status_.limits_reached()); }
   bool updated(int64_t before) const override { return run_.step() > before && run_.comm().rank() < run_.replica->strategy().workers(); }
 
-  void for_validation(const std::function<void(Communicator&)>& body) override {
+  void for_validation(const std::function<void(Model&, Communicator&)>& body) override {
     if (!run_.first()) return;
     const Tensor& average = run_.replica->average();
     const SwappedParameters served(run_.model->parameters(), average ? average : run_.replica->deployed(false));
-    body(*self_.comm);
+    body(*run_.model, *self_.comm);
   }
 
   void for_checkpoint(const Save& body) override {

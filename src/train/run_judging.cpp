@@ -25,15 +25,15 @@ void RunJudging::open() {
 
 void RunJudging::validate() {
   validated_ = run_.step();
-  run_.driver->for_validation([&](Communicator& comm) {
-    const Validator::Result result = validator_->run(*run_.model, comm);
-    if (run_.first()) judge(result);
+  run_.driver->for_validation([&](Model& model, Communicator& comm) {
+    const Validator::Result result = validator_->run(model, comm);
+    if (run_.first()) judge(model, result);
   });
   if (run_.driver->together()) tell_early_stop();
 }
 
 // Rank 0: is it the best so far, and has it been for too long?
-void RunJudging::judge(const Validator::Result& result) {
+void RunJudging::judge(Model& model, const Validator::Result& result) {
   const ValidConfig& config = run_.config.valid;
   const int64_t known = judge_.best_step();
   const Judge::Verdict verdict = judge_.judge(run_.step(), result.scores);
@@ -46,7 +46,7 @@ void RunJudging::judge(const Validator::Result& result) {
                           run_.say);
     }
     best_model_->save(run_.directory->checkpoints(), run_.step(), judge_.best(), known,
-                      model_parts(*run_.model, run_.model->config(), *run_.vocabularies, config.search, run_.step()));
+                      model_parts(model, model.config(), *run_.vocabularies, config.search, run_.step()));
   }
   run_.progress.validation({.step = run_.step(),
                             .epoch = status_.epoch,

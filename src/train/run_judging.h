@@ -31,7 +31,8 @@ class RunJudging {
   void restore(const State& state);
 
  private:
-  void judge(const Validator::Result& result);
+  // model: that was measured.
+  void judge(Model& model, const Validator::Result& result);
   void restore_judge(const State& state);
   void tell_early_stop();
 

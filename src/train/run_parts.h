@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "comm/mesh.h"
 #include "comm/world.h"
 #include "data/batches.h"
 #include "train/config.h"
@@ -31,6 +32,7 @@ struct RunParts {
   Progress progress;
   const Say say = [this](const std::string& line) { progress.message(line); };
   std::optional<RunDirectory> directory;  // of rank 0
+  std::optional<Mesh> mesh;
   std::unique_ptr<Backend> backend;
   std::optional<Vocabularies> vocabularies;
   std::optional<TokenStore> store;
@@ -46,6 +48,7 @@ struct RunParts {
   Communicator& comm() const { return *world.comm; }
   Clock& clock() const { return *world.clock; }
   bool first() const { return comm().rank() == 0; }
+  bool leads() const { return mesh->leads(); }
   void wait_for_first() const { comm().barrier().wait(kPatience); }
   int ranks_here() const { return world.simulated ? comm().size() : world.local_size; }  // that share this host's memory
   int64_t step() const { return replica->steps(); }

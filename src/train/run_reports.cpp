@@ -11,7 +11,7 @@
 namespace starling {
 
 void RunReports::announce() {
-  const auto model = static_cast<double>(run_.model->parameters().count());
+  const auto model = static_cast<double>(run_.model->parameters().declared_count());
   const auto warmup = static_cast<double>(run_.optimizer.warmup), epoch = static_cast<double>(run_.batches_per_epoch);
   run_.say(fmt::format("model: {}, {:.2f} M parameters; {}; {} target tokens an update, computed {} at a time; about {} an epoch",
                        run_.config.model.preset, model / 1e6, run_.backend->describe(), run_.batch_tokens,
@@ -25,7 +25,7 @@ void RunReports::announce() {
   warn();
   nlohmann::ordered_json event{{"type", "start"},
                                {"step", run_.step()},
-                               {"parameters", run_.model->parameters().count()},
+                               {"parameters", run_.model->parameters().declared_count()},
                                {"backend", run_.backend->describe()},
                                {"pairs", run_.store->size()}};
   if (run_.comm().size() > 1) announce_ranks(event);
@@ -43,9 +43,26 @@ void RunReports::announce_ranks(nlohmann::ordered_json& event) {
     run_.say(fmt::format("{} on {}", last > r ? fmt::format("ranks {} to {}", r, last) : fmt::format("rank {}", r),
                          texts[static_cast<size_t>(r)]));
   }
+  announce_stages();
   run_.say(fmt::format("strategy: {}", run_.replica->strategy().describe()));
   event["ranks"] = comm.size();
   event["strategy"] = run_.config.strategy.name;
+}
+
+// Of the first replica.
+void RunReports::announce_stages() {
+  const Mesh& mesh = *run_.mesh;
+  if (!mesh.divided()) return;
+  const UnitRange& units = run_.model->parameters().units();
+  const auto layer = [&](size_t unit) {
+    const auto encoder = static_cast<size_t>(run_.config.model.encoder_layers);
+    return unit + 1 == run_.model->units() ? "output" : unit < encoder ? fmt::format("encoder {}", unit) : fmt::format("decoder {}", unit - encoder);
+  };
+  const std::string own = fmt::format("{}{}, {:.2f} M parameters", layer(units.begin),
+                                      units.end - units.begin > 1 ? " to " + layer(units.end - 1) : "",
+                                      static_cast<double>(run_.model->parameters().count()) / 1e6);
+  const std::vector<std::string> stages = gather_texts(mesh.replica(), own);
+  for (size_t s = 0; s < stages.size(); ++s) run_.say(fmt::format("stage {} of {} (rank {}): {}", s + 1, stages.size(), s, stages[s]));
 }
 
 void RunReports::warn() {

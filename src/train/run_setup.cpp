@@ -8,6 +8,7 @@
 #include "strategies/factory.h"
 #include "train/micro_batch.h"
 #include "train/run_tokens.h"
+#include "train/stages.h"
 #include "train/validation.h"
 
 namespace starling {
@@ -39,32 +40,48 @@ void share_vocabularies(RunParts& run) {
   run.vocabularies.emplace(Vocabulary::from_bytes(source, "vocabulary of rank 0"), std::move(second));
 }
 
+}  // namespace
+
+void require_seen(const RunParts& run, const std::string& directory) {
+  if (run.files->exists(directory)) return;
+  throw ConfigError(fmt::format("rank {} on {} reads a part of the model itself, but does not see {}; with parallel.pipeline above 1 the hosts "
+                                "need one directory",
+                                run.comm().rank(), run.comm().host(run.comm().rank()), directory));
+}
+
+namespace {
+
 // A new run with train.initial-model has the weights from there; the optimizer begins anew.
 void take_initial_weights(RunParts& run) {
   if (run.config.train.initial_model.empty()) return;
   const ModelDescription* initial = run.initial();
-  if (initial) {
-    load_weights(*run.files, join_path(initial->directory, "model.safetensors"), run.model->parameters());
-    run.say(fmt::format("weights and vocabulary from {}", initial->directory));
-  }
   run.wait_for_first();
-  const std::string clip = broadcast_text(run.comm(), initial ? fmt::format("{}", initial->config.clip) : "");
-  if (!clip.empty()) run.model->set_clip(std::stod(clip));  // until the first update: it is validated as it is
-  run.comm().broadcast(run.model->parameters().values(), 0).wait(kPatience);
+  const std::string directory = broadcast_text(run.comm(), initial ? initial->directory : "");
+  if (directory.empty()) return;
+  if (run.leads()) {
+    require_seen(run, directory);
+    load_weights(*run.files, join_path(directory, "model.safetensors"), run.model->parameters());
+  }
+  run.say(fmt::format("weights and vocabulary from {}", directory));
+  // Until the first update: it is validated as it is.
+  run.model->set_clip(std::stod(broadcast_text(run.comm(), initial ? fmt::format("{}", initial->config.clip) : "")));
+  run.mesh->data().broadcast(run.model->parameters().values(), 0).wait(kPatience);
   run.model->parameters().changed();
 }
 
 // What the number of workers makes of batch, rate and warm-up; the replica follows.
 void plan_steps(RunParts& run) {
   const TrainConfig& t = run.config.train;
-  const int workers = make_strategy(run.config.strategy, run.model->parameters(), {}, run.comm().rank(), run.comm().size())->workers();
+  const Communicator& data = run.mesh->data();
+  const int workers = make_strategy(run.config.strategy, run.model->parameters(), {}, data.rank(), data.size())->workers();
   const BatchPlan plan = plan_batch(run.config.strategy, t.batch_tokens, workers);
   run.batch_tokens = plan.global_tokens;
   run.optimizer = t.optimizer;
   run.optimizer.learning_rate *= plan.rate_factor, run.optimizer.sgd_learning_rate *= plan.rate_factor;
   if (t.warmup_tokens > 0) run.optimizer.warmup = std::max<int64_t>(1, (t.warmup_tokens + run.batch_tokens / 2) / run.batch_tokens);
   run.replica.emplace(*run.model, StepOptions{run.optimizer, run.config.strategy, run.mixed() ? 0 : t.label_smoothing, t.seed, t.max_steps},
-                      run.world);
+                      run.world, *run.mesh);
+  run.replica->share_parameters();
 }
 
 // The tokens of the training text, on every host.
@@ -92,6 +109,7 @@ void set_up(RunParts& run) {
   if (run.first()) require_tokenizer(config.valid);
   comm_settings(config.strategy, run.comm());
   require_one_configuration(config, run.comm());
+  run.mesh.emplace(run.comm(), config.parallel);
   const bool divide = config.train.threads == 0 && run.comm().size() > 1 && !run.world.simulated;
   const auto warn = [&](const std::string& line) { run.say("warning: train.threads: " + line); };
   const int threads = divide ? threads_for_rank(run.comm()) : threads_to_use(config.train.threads, usable_core_list(), warn);
@@ -101,7 +119,9 @@ void set_up(RunParts& run) {
     run.vocabularies.emplace(run.directory->vocabularies());
   }
   share_vocabularies(run);
-  run.model = make_model(config.model, run.vocabularies->sizes(), *run.backend, config.train.seed, true);
+  const ModelVocabulary sizes = run.vocabularies->sizes();
+  const auto stages = stage_units(*declare_model(config.model, sizes, *run.backend), run.mesh->stages());
+  run.model = make_model(config.model, sizes, *run.backend, config.train.seed, true, stages[static_cast<size_t>(run.mesh->stage())]);
   take_initial_weights(run);
   plan_steps(run);
   if (run.first()) run.directory->require_same_run(run.batch_tokens, run.worker_batch_tokens());
@@ -111,8 +131,15 @@ void set_up(RunParts& run) {
 void plan_batches(RunParts& run) {
   run.stream.emplace(*run.store, batch_options(run.config, run.batch_tokens));
   run.batches_per_epoch = run.stream->count_batches(0);
+  // A stage of a pipeline has a part of the layers, and as many passes under way as there are stages behind it.
   const MicroBatchNeed need{size_of(run.backend->activation()), run.model->parameters().count(), run.ranks_here()};
   run.micro_tokens = std::stoll(broadcast_text(run.comm(), std::to_string(micro_batch_tokens(run.config, need, usable_memory(), run.say))));
+}
+
+std::vector<Batch> micro_batches(const RunParts& run, const Batch& share) {
+  const int64_t passes = run.config.parallel.passes(), tokens = share.target.count();
+  if (tokens == 0) return {};
+  return split(share, std::min(run.micro_tokens, (tokens + passes - 1) / passes));
 }
 
 BatchOptions batch_options(const Config& config, int64_t batch_tokens) {

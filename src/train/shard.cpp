@@ -68,8 +68,8 @@ std::optional<Part> Shard::part(int rank) {
   return part;
 }
 
-SavedShards::SavedShards(FileSystem& files, const Loaded& checkpoint, const ParameterStore& parameters)
-    : parameters_(parameters), directory_(checkpoint.directory) {
+SavedShards::SavedShards(FileSystem& files, const Loaded& checkpoint, const ParameterStore& parameters, int replica_ranks)
+    : parameters_(parameters), directory_(checkpoint.directory), replica_ranks_(replica_ranks) {
   if (checkpoint.has("training.safetensors")) open_older(files, checkpoint);
   for (const PartInfo& part : checkpoint.files)
     if (const auto rank = rank_of(part.name)) open(files, checkpoint.path(part.name), *rank), ranks_ = std::max(ranks_, *rank + 1);
@@ -89,8 +89,11 @@ void SavedShards::open(FileSystem& files, const std::string& path, int rank) {
       continue;
     }
     const std::string name = t.name.substr(slash + 1);
-    const auto p = std::find_if(parameters_.all().begin(), parameters_.all().end(), [&](const Parameter& q) { return q.name == name; });
-    if (p == parameters_.all().end()) refuse(fmt::format("{} is of no parameter of this model", t.name));
+    const auto& declared = parameters_.declared();
+    const auto found = std::find_if(declared.begin(), declared.end(), [&](const Parameter* q) { return q->name == name; });
+    if (found == declared.end()) refuse(fmt::format("{} is of no parameter of this model", t.name));
+    const Parameter* p = *found;
+    if (p->hold != Parameter::owned) continue;
     std::vector<std::pair<int64_t, int64_t>> ranges{{0, p->shape.count()}};
     try {
       if (layout.contains(t.name)) layout[t.name].get_to(ranges);
@@ -115,6 +118,10 @@ void SavedShards::open(FileSystem& files, const std::string& path, int rank) {
 // Flat states: those of all ranks together in training.safetensors, those of rank R as rankR.NAME in ranks.safetensors.
 void SavedShards::open_older(FileSystem& files, const Loaded& checkpoint) {
   ranks_ = 1;
+  if (parameters_.all().size() != parameters_.declared().size())
+    throw DataError(fmt::format("{}: an old version wrote this checkpoint, and only whole models resume from it; make one update with "
+                                "parallel.pipeline 1 first",
+                                directory_));
   for (const NamedBytes& t : files_.emplace_back(files, checkpoint.path("training.safetensors")).tensors()) add_older(0, t.name, t, "");
   if (!checkpoint.has("ranks.safetensors")) return;
   for (const NamedBytes& t : files_.emplace_back(files, checkpoint.path("ranks.safetensors")).tensors()) {
@@ -139,7 +146,7 @@ void SavedShards::add_older(int rank, const std::string& name, const NamedBytes&
   }
 }
 
-bool SavedShards::read(const std::string& state, std::optional<int> rank, std::span<const Range> ranges, std::span<std::byte> to) const {
+bool SavedShards::read(const std::string& state, std::optional<int> replica, std::span<const Range> ranges, std::span<std::byte> to) const {
   std::fill(to.begin(), to.end(), std::byte{0});
   int64_t elements = 0, missing = 0;
   for (const Range& r : ranges) elements += r.count();
@@ -152,7 +159,7 @@ bool SavedShards::read(const std::string& state, std::optional<int> rank, std::s
       if (const auto own = overlap(r, range_of(p))) missing += own->count();
     for (size_t i = 0; found != pieces_.end() && i < found->second.size(); ++i) {
       const Piece& piece = found->second[i];
-      const auto own = rank && *rank != piece.rank ? std::nullopt : overlap(r, piece.range);
+      const auto own = replica && *replica != piece.rank / replica_ranks_ ? std::nullopt : overlap(r, piece.range);
       if (!own || static_cast<int64_t>(piece.bytes.size()) != piece.range.count() * size) continue;
       std::memcpy(to.data() + (at + own->begin - r.begin) * size, piece.bytes.data() + (own->begin - piece.range.begin) * size,
                   static_cast<size_t>(own->count() * size));

@@ -41,19 +41,19 @@ class Shard {
 // The shards of a checkpoint, mapped; also training.safetensors and ranks.safetensors of older versions, which had the flat states.
 class SavedShards {
  public:
-  // DataError for a layout that does not fit its tensors or the parameters.
-  SavedShards(FileSystem& files, const Loaded& checkpoint, const ParameterStore& parameters);
+  // Of a run whose replicas had so many ranks each. DataError for a layout that does not fit its tensors or the parameters.
+  SavedShards(FileSystem& files, const Loaded& checkpoint, const ParameterStore& parameters, int replica_ranks = 1);
 
-  // Elements `ranges` of a flat state, one behind the other, from the shard of a rank (nothing: from those of all ranks together). False,
+  // Elements `ranges` of a flat state, one behind the other, from the shards of a replica (nothing: from those of all ranks together). False,
   // with zeros in between, if not all of them are there in elements of this size; padding between parameters is zero.
-  bool read(const std::string& state, std::optional<int> rank, std::span<const Range> ranges, std::span<std::byte> to) const;
+  bool read(const std::string& state, std::optional<int> replica, std::span<const Range> ranges, std::span<std::byte> to) const;
   // Whether any shard has some of the state.
   bool has(const std::string& state) const { return pieces_.contains(state); }
   // A tensor as it was added; null if there is none of that name and size.
   const NamedBytes* find(int rank, const std::string& name, int64_t bytes) const;
   // Whether ranks have tensors that are not of the parameters: what a strategy keeps for each.
   bool has_own() const;
-  int ranks() const { return ranks_; }  // that have shards
+  int replicas() const { return (ranks_ + replica_ranks_ - 1) / replica_ranks_; }  // that have shards
   // DataError, naming the checkpoint, unless a state is whole.
   void require(bool whole, const std::string& state) const;
 
@@ -67,12 +67,12 @@ class SavedShards {
   void open_older(FileSystem& files, const Loaded& checkpoint);
   void add_older(int rank, const std::string& name, const NamedBytes& flat, const std::string& prefix);
 
-  const ParameterStore& parameters_;
+  const ParameterStore& parameters_;  // a part of the model's, where that is divided
   const std::string directory_;
   std::deque<SafetensorsFile> files_;
   std::map<std::string, std::vector<Piece>> pieces_;
   std::map<std::pair<int, std::string>, const NamedBytes*> whole_;
-  int ranks_ = 0;
+  int ranks_ = 0, replica_ranks_;
 };
 
 }  // namespace starling

@@ -132,14 +132,14 @@ class Trainer {
     const BatchPosition position = run_.stream->position();
     run_.model->set_clip(state_clip(config_, before + 1));
     const Batch batch = run_.stream->next();
-    const int rank = run_.comm().rank(), workers = run_.replica->strategy().workers();
+    const int rank = run_.mesh->data().rank(), workers = run_.replica->strategy().workers();
     std::vector<Batch> parts;
     Refinement refinement;
     if (rank < workers) {
       const ComputeCost& cost = run_.replica->cost();
       Batch own = share(batch, rank, workers, cost.source_weight(), cost.target_weight());
       if (run_.mixed() && own.target.count() > 0) refinement = refine(own);
-      if (own.target.count() > 0) parts = split(own, run_.micro_tokens);
+      parts = micro_batches(run_, own);
     }
     // Ranks stop together: what one of them knows, all learn with the sums of this step.
     const StepResult result = run_.replica->step(parts, {stop_asked(), run_.driver->last_update()}, refinement);
@@ -159,7 +159,7 @@ class Trainer {
 
   // Replicas must be equal bit for bit; a rank that computes wrongly shows here.
   void compare_replicas() {
-    Communicator& comm = run_.comm();
+    Communicator& comm = run_.mesh->data();
     if (comm.size() == 1 || run_.replicas() != Replicas::equal) return;
     Sha256 hash;
     const Tensor& values = run_.model->parameters().values();
@@ -171,9 +171,9 @@ class Trainer {
     for (int r = 0; r < workers; ++r)
       if (hashes[static_cast<size_t>(r)] != hashes[0])
         throw Error(
-            fmt::format("the parameters of rank {} on {} differ from those of rank 0 on {} after update {}: one of them computes or "
+            fmt::format("the parameters of rank {} on {} differ from those of rank {} on {} after update {}: one of them computes or "
                         "communicates wrongly; the latest checkpoint may be from before or after it",
-                        r, comm.host(r), comm.host(0), run_.step()));
+                        run_.mesh->rank_of(r), comm.host(r), run_.mesh->rank_of(0), comm.host(0), run_.step()));
   }
 
   int conclude() {

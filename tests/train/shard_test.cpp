@@ -83,7 +83,7 @@ TEST_F(ShardTest, AnyDivisionReadsAnyOther) {
   const SavedShards shards(files_, saved(parts), store_);
   const SafetensorsFile first(files_, "run/point/rank-0.safetensors");
   EXPECT_EQ(first.metadata().at("layout"), R"({"adam.m/a":[[0,10]],"adam.m/b":[[14,20]],"adam.m/c":[[0,12],[52,62]]})");
-  EXPECT_EQ(shards.ranks(), 3);
+  EXPECT_EQ(shards.replicas(), 3);
   for (const std::vector<Range>& ranges :
        {std::vector<Range>{{0, 128}}, {{5, 40}, {50, 51}}, {{15, 16}, {36, 48}}, {{0, 64}, {64, 128}}, {{127, 128}}})
     EXPECT_EQ(read(shards, "adam.m", std::nullopt, ranges), expected(ranges));
@@ -100,7 +100,7 @@ TEST_F(ShardTest, OlderCheckpointsAreRead) {
                                                                      {"rank11.adam.v", "F32", {128}, bytes(own)},
                                                                      {"rank11.outer.counters", "F32", {3}, bytes(numbers)}})});
   const SavedShards shards(files_, older, store_);
-  EXPECT_EQ(shards.ranks(), 12);
+  EXPECT_EQ(shards.replicas(), 12);
   EXPECT_EQ(read(shards, "parameters", std::nullopt, {{0, 128}}), expected({{0, 128}}));
   EXPECT_EQ(read(shards, "replica.adam.v", 11, {{20, 70}}), expected({{20, 70}}));
   EXPECT_TRUE(read(shards, "replica.adam.v", 1, {{20, 70}}).empty());
@@ -116,7 +116,7 @@ TEST_F(ShardTest, OtherFilesAreNoShards) {
   std::vector<Part> parts{safetensors_part("rank-3.safetensors", tensors)};
   for (const char* name : {"rank-x.safetensors", "rank-03.safetensors", "rank-", "rank-1.json"}) parts.push_back(text_part(name, "no tensors"));
   const SavedShards shards(files_, saved(std::move(parts)), store_);
-  EXPECT_EQ(shards.ranks(), 4);
+  EXPECT_EQ(shards.replicas(), 4);
   EXPECT_TRUE(shards.has("adam.m"));
   EXPECT_EQ(error([&] { shards.require(false, "adam.m"); }),
             "run/point: its adam.m are not whole; remove this checkpoint's directory to resume from the one before");

@@ -1,0 +1,145 @@
+// The whole trainer with a model in stages: the model of one worker, exact resumption, and checkpoints that any other layout continues.
+#include "tests/strategies/distributed_run.h"
+
+namespace starling {
+namespace {
+
+class PipelineTrainer : public DistributedTrainer {
+ protected:
+  // The model deployed after an update, by name.
+  std::map<std::string, std::vector<float>> deployed(const std::string& run, int step) const {
+    const auto files = real_file_system();
+    const SafetensorsFile file(*files, path(run) + fmt::format("/checkpoints/step-{:08}/model.safetensors", step));
+    std::map<std::string, std::vector<float>> all;
+    for (const NamedBytes& t : file.tensors()) {
+      all[t.name].resize(t.data.size() / 4);
+      std::memcpy(all[t.name].data(), t.data.data(), t.data.size());
+    }
+    return all;
+  }
+  double apart(const std::string& a, const std::string& b, int step) const {
+    const auto one = deployed(a, step), other = deployed(b, step);
+    EXPECT_EQ(one.size(), other.size());
+    std::vector<float> x, y;
+    for (const auto& [name, values] : one) {
+      x.insert(x.end(), values.begin(), values.end());
+      y.insert(y.end(), other.at(name).begin(), other.at(name).end());
+    }
+    return distance(x, y);
+  }
+  Config in_stages(const std::string& run, int64_t stages) const {
+    Config c = config(run);
+    c.parallel.pipeline = stages;
+    return c;
+  }
+};
+
+TEST_F(PipelineTrainer, TrainsTheModelOfOneWorker) {
+  ASSERT_EQ(run_training(config("one")), 0);
+  for (const auto& [stages, ranks] : {std::pair(2, 2), {2, 4}, {3, 3}}) {
+    const std::string run_name = fmt::format("stages-{}-of-{}", stages, ranks);
+    ASSERT_EQ(run(in_stages(run_name, stages), ranks), 0);
+    EXPECT_LT(apart("one", run_name, 20), 2e-3) << run_name;
+    const std::vector<double> expected = validations("one"), found = validations(run_name);
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4) << run_name;
+  }
+}
+
+TEST_F(PipelineTrainer, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
+  for (const std::string strategy : {"all-reduce", "sharded", "model-average", "sparse-local"}) {
+    const auto with = [&](const std::string& run_name, int64_t steps) {
+      Config c = in_stages(run_name, 2);
+      c.train.max_steps = steps, c.train.optimizer.ema = strategy == "all-reduce" ? 0.9 : 0;
+      if (strategy != "all-reduce") c.strategy = strategy_preset(strategy == "sharded" ? "all-reduce" : strategy);
+      c.strategy.sharded_optimizer = strategy == "sharded", c.strategy.bucket_mib = 0.02;
+      if (strategy == "model-average") c.strategy.periodic.interval = 7;
+      return run(c, 4);
+    };
+    ASSERT_EQ(with("whole-" + strategy, 20), 0);
+    ASSERT_EQ(with("parts-" + strategy, 10), 0);
+    ASSERT_EQ(with("parts-" + strategy, 20), 0);
+    EXPECT_EQ(hashes("parts-" + strategy, 20, 4), hashes("whole-" + strategy, 20, 4)) << strategy;
+  }
+}
+
+TEST_F(PipelineTrainer, AnyLayoutContinuesACheckpoint) {
+  const auto with = [&](const std::string& run_name, int64_t stages, int ranks, int64_t steps) {
+    Config c = in_stages(run_name, stages);
+    c.train.max_steps = steps;
+    return run(c, ranks);
+  };
+  ASSERT_EQ(with("one", 1, 1, 20), 0);
+  ASSERT_EQ(with("from-2", 2, 4, 10), 0);
+  fs::copy(path("from-2"), path("to-1"), fs::copy_options::recursive);
+  fs::copy(path("from-2"), path("to-4"), fs::copy_options::recursive);
+  ASSERT_EQ(with("to-1", 1, 1, 20), 0);
+  ASSERT_EQ(with("to-4", 4, 4, 20), 0);
+  ASSERT_EQ(with("from-1", 1, 2, 10), 0);
+  ASSERT_EQ(with("from-1", 2, 2, 20), 0);
+  for (const std::string run_name : {"to-1", "to-4", "from-1"}) EXPECT_LT(apart("one", run_name, 20), 2e-3) << run_name;
+}
+
+// Replicas that differ have parts of themselves on several ranks: another layout begins with the mean of their moments all the same.
+TEST_F(PipelineTrainer, OtherLayoutsBeginWithTheMeanOfTheMoments) {
+  Config c = in_stages("run", 2);
+  c.strategy = strategy_preset("model-average"), c.strategy.periodic.interval = 5, c.train.optimizer.ema = 0, c.train.max_steps = 10;
+  ASSERT_EQ(run(c, 4), 0);
+  std::map<std::string, std::vector<float>> moments[2];
+  const auto files = real_file_system();
+  for (int rank = 0; rank < 4; ++rank) {
+    const SafetensorsFile shard(*files, path("run") + fmt::format("/checkpoints/step-00000010/rank-{}.safetensors", rank));
+    for (const NamedBytes& t : shard.tensors())
+      if (t.name.starts_with("replica.adam.m/")) {
+        std::vector<float>& values = moments[rank / 2][t.name.substr(8)];
+        values.resize(t.data.size() / 4);
+        std::memcpy(values.data(), t.data.data(), t.data.size());
+      }
+  }
+  ASSERT_EQ(moments[0].size(), moments[1].size());
+  c.parallel.pipeline = 1, c.strategy = strategy_preset("all-reduce"), c.train.max_steps = 11, c.train.batch_tokens = 400;
+  c.train.optimizer.beta1 = 0.999999, c.train.optimizer.learning_rate = 1e-12;  // the first moments nearly stay, and so do the weights
+  ASSERT_EQ(run(c, 1), 0);
+  const SafetensorsFile one(*files, path("run") + "/checkpoints/step-00000011/rank-0.safetensors");
+  size_t compared = 0;
+  for (const NamedBytes& t : one.tensors()) {
+    if (!t.name.starts_with("adam.m/")) continue;
+    std::vector<float> values(t.data.size() / 4);
+    std::memcpy(values.data(), t.data.data(), t.data.size());
+    for (size_t i = 0; i < values.size(); ++i)
+      ASSERT_NEAR(values[i], 0.5 * (moments[0].at(t.name)[i] + moments[1].at(t.name)[i]), 3e-6) << t.name << " " << i;
+    ++compared;
+  }
+  EXPECT_EQ(compared, moments[0].size());
+}
+
+TEST_F(PipelineTrainer, WhatCannotBeDividedIsRefused) {
+  const auto error = [&](const std::function<void(Config&)>& set, int ranks) {
+    Config c = in_stages("refused", 2);
+    set(c);
+    try {
+      run(c, ranks);
+    } catch (const std::exception& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(error([](Config&) {}, 3),
+            "parallel.pipeline 2 divides the model among 2 ranks, of which 3 are no multiple; start 2 or 4 ranks");
+  EXPECT_EQ(error([](Config& c) { c.parallel.pipeline = 9; }, 9),
+            "parallel.pipeline 9 is more than the model can be cut into, which is 5: its layers and the output; lower it");
+  const auto refused = [](const std::string& text) {
+    try {
+      parse_config(text, "test");
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refused("strategy:\n  name: downpour\nparallel:\n  pipeline: 2\n"), testing::HasSubstr("choose another strategy"));
+  EXPECT_THAT(refused("train:\n  objective: mixed\nparallel:\n  pipeline: 2\n"), testing::HasSubstr("samples from whole models"));
+  EXPECT_THAT(refused("parallel:\n  micro-batches: 4\n"), testing::HasSubstr("does nothing without stages"));
+}
+
+}  // namespace
+}  // namespace starling
