@@ -52,7 +52,7 @@ struct TrainingTrace {
   std::vector<std::byte> values, first, second;  // parameters and the optimizer's state that the rank owns
   std::map<std::string, std::vector<double>> parameters;  // that the rank owns
   std::map<std::string, std::vector<double>> copies;      // of those of other stages
-  Traffic traffic;
+  Traffic traffic;  // once the ranks have been arranged
   int64_t gradient_bytes = 0;
   std::string strategy, embeddings;
 };
@@ -77,6 +77,7 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   const auto backend = make_backend(run.backend, 1);
   const ModelConfig config = small_model(run.model, run.tied, run.layers);
   const Mesh mesh(*world.comm, run.parallel);
+  const Traffic before = world.comm->traffic();
   const auto units = stage_units(*declare_model(config, {400, 400}, *backend), mesh.stages());
   const auto model = make_model(config, {400, 400}, *backend, run.seed, true, units[static_cast<size_t>(mesh.stage())]);
   StepOptions options;
@@ -114,6 +115,8 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   for (const Parameter* p : model->parameters().declared())
     if (p->hold != Parameter::absent) (p->hold == Parameter::owned ? trace.parameters : trace.copies)[p->name] = p->value.to_doubles();
   trace.traffic = world.comm->traffic();
+  trace.traffic.bytes_sent -= before.bytes_sent, trace.traffic.bytes_received -= before.bytes_received;
+  trace.traffic.messages_sent -= before.messages_sent;
   trace.gradient_bytes = model->parameters().gradients().bytes();
   trace.strategy = replica.strategy().describe(), trace.embeddings = replica.strategy().embedding_report();
   return trace;
