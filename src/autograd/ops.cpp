@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 namespace starling {
 
@@ -40,7 +41,11 @@ void add_token_gradients(Tape& tape, const Ints& tokens, double scale, const Dro
 
 }  // namespace
 
-Var embedding(Tape& tape, const Ints& tokens, const Ints& positions, Parameter& table, double scale, const Dropout& dropout) {
+Var embedding(Tape& tape, const Ints& tokens, const Ints& positions, Parameter& table, double scale, const Dropout& dropout,
+              const VocabularyShard& shard) {
+  // Each row comes from one worker, the others have zeros: so the sum does not round, and nothing is to be done backwards.
+  if (is_spread(shard.group))
+    return sum_over_shards(embedding(tape, tokens_here(tape, tokens, shard, table), positions, table, scale, dropout), shard.group);
   Backend& backend = tape.backend();
   const Tensor y = tape.allocate({static_cast<int64_t>(tokens.size()), table.shape[1]}, backend.activation());
   backend.embed(tokens, positions, table.value, scale, dropout, y);
@@ -86,6 +91,7 @@ Var self_attention(const Var& qkv, const AttentionLayout& layout, const Dropout&
   Tape& tape = *qkv.tape;
   Backend& backend = tape.backend();
   const int64_t N = qkv.value.rows(), D = qkv.value.columns() / 3;
+  CHECK(dropout.first_column == 0, "heads are spread over workers by AttentionLayout::first_head, not by columns");
   const Tensor y = tape.allocate({N, D}, backend.activation()), lse = tape.allocate({N, layout.heads}, backend.parameter());
   const Backend::AttentionInput input{qkv.value, qkv.value, 0, D, 2 * D};
   backend.attention(input, layout, dropout, y, lse);
@@ -100,6 +106,7 @@ Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, 
   Tape& tape = *q.tape;
   Backend& backend = tape.backend();
   const int64_t N = q.value.rows(), D = q.value.columns();
+  CHECK(dropout.first_column == 0, "heads are spread over workers by AttentionLayout::first_head, not by columns");
   const Tensor y = tape.allocate({N, D}, backend.activation()), lse = tape.allocate({N, layout.heads}, backend.parameter());
   const Backend::AttentionInput input{q.value, kv.value, 0, 0, D};
   backend.attention(input, layout, dropout, y, lse);
@@ -131,13 +138,16 @@ std::vector<float> Loss::read_nll() const {
   return nll;
 }
 
-void projection_loss(const Var& h, Parameter& table, const LossRows& all, Loss& loss) {
+void projection_loss(const Var& h, Parameter& table, const LossRows& all, Loss& loss, const VocabularyShard& shard) {
   Tape& tape = *h.tape;
   Backend& backend = tape.backend();
+  const bool spread = is_spread(shard.group);
   const int64_t N = h.value.rows(), V = table.shape[0];
   CHECK(static_cast<int64_t>(all.targets.size()) == N, "{} targets for {} rows", all.targets.size(), N);
   // Chunks large enough that accumulating the table's gradient costs little, small enough that a chunk of logits stays near the caches.
-  const int64_t chunk = std::clamp<int64_t>((int64_t{32} << 20) / (V * 4) / 64 * 64, 256, 2048);
+  // Shards of different sizes have the same chunks, since each is exchanged.
+  const int64_t width = spread ? (shard.vocabulary + shard.group->size() - 1) / shard.group->size() : V;
+  const int64_t chunk = std::clamp<int64_t>((int64_t{32} << 20) / (width * 4) / 64 * 64, 256, 2048);
   const Packed& forward = tape.parameters().packed(table, true);
   const bool training = tape.training();
   tape.use(table);
@@ -148,20 +158,24 @@ void projection_loss(const Var& h, Parameter& table, const LossRows& all, Loss& 
   const int64_t most = std::min(chunk, N);
   const Tensor logits = tape.allocate({most, V}, backend.parameter());
   const Tensor dlogits = training ? tape.allocate({most, V}, backend.activation()) : Tensor();
+  std::optional<ShardedLoss> shards;
+  if (spread) shards.emplace(tape, shard, all, loss.rows);
   for (int64_t begin = 0; begin < N; begin += chunk) {
     const int64_t end = std::min(N, begin + chunk), n = end - begin;
     const Tensor part = logits.rows(0, n), gradient = training ? dlogits.rows(0, n) : Tensor();
-    LossRows these = all;
-    these.targets = all.targets.part(begin, n);
-    if (!these.weights.empty()) these.weights = these.weights.part(begin, n);
     backend.linear(h.value.rows(begin, end), forward, Tensor(), part, Activation::none, Write::overwrite);
-    backend.smoothed_loss(part, these, loss.rows.rows(begin, end), gradient);
+    if (spread)
+      shards->add(begin, part, gradient);
+    else
+      backend.smoothed_loss(part, all.part(begin, n), loss.rows.rows(begin, end), gradient);
     if (!training) continue;
     backend.linear(gradient, tape.parameters().packed(table, false), Tensor(), dh.rows(begin, end), Activation::none, Write::overwrite);
     backend.weight_gradient(gradient, h.value.rows(begin, end), table.gradient, tape.gradients().next_write(table));
   }
+  if (spread && !training) shards->finish();
   backend.loss_sums(loss.rows, all, loss.sums.slice(0, {3}));
   tape.arena().release(mark);
+  if (training && spread) shard.group->sum(dh);
   if (training) tape.set_gradient(h, dh), tape.done(table);
 }
 

@@ -4,15 +4,16 @@
 
 #include <memory>
 
-#include "autograd/tape.h"
+#include "autograd/shards.h"
 
 namespace starling {
 
 // y [N, out] = dropout(activation(x [N, in] w + b)); b may be null; dropout only after relu.
 Var linear(const Var& x, Parameter& w, Parameter* b, Activation activation = Activation::none, const Dropout& dropout = {});
 
-// y [N, D] = dropout(scale * table[token] + sinusoid(position)).
-Var embedding(Tape& tape, const Ints& tokens, const Ints& positions, Parameter& table, double scale, const Dropout& dropout);
+// y [N, D] = dropout(scale * table[token] + sinusoid(position)). Of a vocabulary in shards every worker gets all rows, by one sum of y.
+Var embedding(Tape& tape, const Ints& tokens, const Ints& positions, Parameter& table, double scale, const Dropout& dropout,
+              const VocabularyShard& shard = {});
 
 Var layer_norm(const Var& x, Parameter& gamma, Parameter& beta);
 
@@ -42,7 +43,8 @@ struct Loss {
 
 // Sum over the target tokens of the label-smoothed cross-entropy of softmax(h [N, D] table^T), table [V, D]. Works on chunks of rows:
 // the logits never exist whole. In training the gradients of h and table are computed on the way, those of the SUM. rows.targets[n] = -1
-// marks an idle row. The rows' weights multiply the smoothed sum and the gradients.
-void projection_loss(const Var& h, Parameter& table, const LossRows& rows, Loss& loss);
+// marks an idle row. The rows' weights multiply the smoothed sum and the gradients. Of a vocabulary in shards every worker of the group has
+// the same h and gets the same losses and gradient of h; logits stay where they are (ShardedLoss).
+void projection_loss(const Var& h, Parameter& table, const LossRows& rows, Loss& loss, const VocabularyShard& shard = {});
 
 }  // namespace starling

@@ -52,8 +52,8 @@ class Tape {
     return Placed<T>(std::move(numbers), arena_);
   }
 
-  // A site has one use in a pass. Inactive in inference.
-  Dropout dropout(double p, const DropoutSite& site, const RowKeys& rows);
+  // A site has one use in a pass. Inactive in inference. first_column: of the site's columns, where this worker has some of them only.
+  Dropout dropout(double p, const DropoutSite& site, const RowKeys& rows, int64_t first_column = 0);
 
   // `backward` gets dy and adds to the gradients of the op's inputs.
   Var record(Tensor y, Backward backward);

@@ -32,6 +32,7 @@ struct Dropout {
   double p = 0;
   uint64_t key = 0;  // hash of (seed, step, site)
   RowKeys rows;
+  int64_t first_column = 0;  // of the site: its column that is column 0 here, where this worker has some of its columns only
   bool active() const { return p > 0; }
   uint32_t threshold() const { return static_cast<uint32_t>(p * 65536 + 0.5); }
   float scale() const { return 65536.0f / static_cast<float>(65536 - threshold()); }
@@ -42,6 +43,7 @@ struct AttentionLayout {
   Ints query, key;  // [B+1]
   int64_t heads = 1;
   bool causal = false;
+  int64_t first_head = 0;  // of the model: its head that is head 0 here, where this worker has some of its heads only
 };
 
 // A weight in the order its matrix product likes best; made by Backend::pack once an update, or by pack_int8 for inference.
@@ -84,6 +86,25 @@ struct LossRows {
   double smoothing = 0;
   double logit_bound = 0;   // logits are clamped to +-this first; 0: not
   Placed<float> weights{};  // [N] factor of each row's gradient; empty: 1
+
+  // Rows [begin, begin + n).
+  LossRows part(int64_t begin, int64_t n) const {
+    return {targets.part(begin, n), smoothing, logit_bound, weights.empty() ? weights : weights.part(begin, n)};
+  }
+};
+
+// The logits of tokens [first, first + n) of a vocabulary whose others are with other workers, and what the workers tell each other of
+// them, by row.
+struct LogitsShard {
+  Tensor logits;                      // [N, n] parameter type
+  int64_t first = 0, vocabulary = 0;  // vocabulary: the tokens of all workers
+  Tensor top;                         // [N] parameter type
+  Tensor sums;                        // [N, 3] parameter type
+
+  // The column of a token here; -1 where another worker has it, or there is none.
+  int32_t column_of(int32_t token) const {
+    return token >= first && token < first + logits.columns() ? static_cast<int32_t>(token - first) : -1;
+  }
 };
 
 struct SgdStep {
@@ -206,11 +227,24 @@ class Backend {
   // weight * (p - (1 - e) onehot - e / V), zero where a logit was clamped. Row results, unweighted, go to row_loss [N, 3] = smoothed,
   // nll, correct.
   virtual void smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) = 0;
+  // The same where the logits are spread over workers by tokens, in three steps. First: logits, after clamping, become e^(logit - top),
+  // with a minus sign where they were clamped; top is the row's largest logit here; sums [N, 3] are those of these exponentials, of the
+  // logits, and the target's logit, or 0 where another worker has it. Idle rows get zeros, and their logits are of no use any more.
+  virtual void shard_exponentials(const LogitsShard&, const LossRows& rows) = 0;
+  // Second, with the maximum of top over the workers, group_top [N]: top becomes e^(top - group_top), the sums of exponentials times that.
+  virtual void rescale_shard(const LogitsShard&, const Tensor& group_top) = 0;
+  // Third, with sums added up over the workers: row_loss as above and, if dlogits [N, n] is given, the gradient of this worker's logits.
+  // Only dlogits needs the exponentials.
+  virtual void shard_loss(const LogitsShard&, const Tensor& group_top, const LossRows& rows, const Tensor& row_loss,
+                          const Tensor& dlogits) = 0;
   // sums += over the rows that are not idle: smoothed, times their weights; nll; correct. row_loss [N, 3] as above, sums f64 [3].
   virtual void loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) = 0;
   // Per row: the k largest log-probabilities of softmax(logits [R, V]), descending, ties to the smaller index; values f32 [R, k], indices
   // i32 [R, k].
   virtual void log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) = 0;
+  // Per row, for workers that have the logits of some tokens: the k largest logits, descending, ties to the smaller index, values in
+  // parameter type [R, k], indices i32 [R, k]; and denominator, f64 [R, 2]: the largest logit and the sum of e^(logit - largest).
+  virtual void top_logits(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices, const Tensor& denominator) = 0;
   // Per row: the first token up to which the probabilities softmax(logits [R, V]) sum to more than uniform[r], in [0, 1). With uniform
   // random numbers these are samples, tokens i32 [R]. Tokens whose probability is zero in f32 are never taken.
   virtual void sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) = 0;

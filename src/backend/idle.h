@@ -48,8 +48,12 @@ class IdleBackend : public Backend {
   void global_attention_backward(const GlobalAttention&, const AttentionLayout&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                                  const Tensor&, Write, const Tensor&, Write) override {}
   void smoothed_loss(const Tensor&, const LossRows&, const Tensor&, const Tensor&) override {}
+  void shard_exponentials(const LogitsShard&, const LossRows&) override {}
+  void rescale_shard(const LogitsShard&, const Tensor&) override {}
+  void shard_loss(const LogitsShard&, const Tensor&, const LossRows&, const Tensor&, const Tensor&) override {}
   void loss_sums(const Tensor&, const LossRows&, const Tensor&) override {}
   void log_softmax_top_k(const Tensor&, int64_t, const Tensor&, const Tensor&) override {}
+  void top_logits(const Tensor&, int64_t, const Tensor&, const Tensor&, const Tensor&) override {}
   void sample(const Tensor&, const Placed<double>&, const Tensor&) override {}
   void sum_of_squares(const Tensor&, const Tensor&) override {}
   void adam(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const AdamStep&) override {}

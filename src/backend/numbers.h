@@ -1,6 +1,8 @@
 // For those who implement ops: numbers that are written to tensors in the host's memory.
 #pragma once
 
+#include <cmath>
+
 #include "backend/backend.h"
 
 namespace starling {
@@ -13,6 +15,14 @@ inline void add_number(const Tensor& to, double x) {
 // What a search for elements that are not finite found: the index of one, or negative.
 inline void note_bad(const Tensor& bad, int64_t index) {
   if (index >= 0) bad.data<double>()[0] = static_cast<double>(index + 1);
+}
+
+// smoothed, nll and correct of a row from its largest logit and the sums of exponentials, of logits and of the target's logit.
+template <class T>
+void write_row_loss(T top, const T* sums, int32_t target, T smoothing, T vocabulary, T* out) {
+  const T log_sum = top + std::log(sums[0]), nll = log_sum - sums[2];
+  out[0] = target < 0 ? 0 : (1 - smoothing) * nll + smoothing * (log_sum - sums[1] / vocabulary);
+  out[1] = target < 0 ? 0 : nll, out[2] = target >= 0 && sums[2] == top;
 }
 
 // Backend::loss_sums, in the order of the rows.

@@ -114,11 +114,24 @@ void ProfiledBackend::global_attention_backward(const GlobalAttention& in, const
 void ProfiledBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) {
   timed("smoothed_loss", [&] { inner_.smoothed_loss(logits, rows, row_loss, dlogits); });
 }
+void ProfiledBackend::shard_exponentials(const LogitsShard& s, const LossRows& rows) {
+  timed("shard_exponentials", [&] { inner_.shard_exponentials(s, rows); });
+}
+void ProfiledBackend::rescale_shard(const LogitsShard& s, const Tensor& group_top) {
+  timed("rescale_shard", [&] { inner_.rescale_shard(s, group_top); });
+}
+void ProfiledBackend::shard_loss(const LogitsShard& s, const Tensor& group_top, const LossRows& rows, const Tensor& row_loss,
+                                 const Tensor& dlogits) {
+  timed("shard_loss", [&] { inner_.shard_loss(s, group_top, rows, row_loss, dlogits); });
+}
 void ProfiledBackend::loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) {
   timed("loss_sums", [&] { inner_.loss_sums(row_loss, rows, sums); });
 }
 void ProfiledBackend::log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) {
   timed("log_softmax_top_k", [&] { inner_.log_softmax_top_k(logits, k, values, indices); });
+}
+void ProfiledBackend::top_logits(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices, const Tensor& denominator) {
+  timed("top_logits", [&] { inner_.top_logits(logits, k, values, indices, denominator); });
 }
 void ProfiledBackend::sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) {
   timed("sample", [&] { inner_.sample(logits, uniform, tokens); });

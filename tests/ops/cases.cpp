@@ -48,11 +48,11 @@ Sentences sentences(std::initializer_list<std::pair<int, int>> lengths) {
   return s;
 }
 
-void attention_case(CaseContext& c, int64_t heads, int64_t width, bool self, bool causal, double p) {
+void attention_case(CaseContext& c, int64_t heads, int64_t width, bool self, bool causal, double p, int64_t first_head = 0) {
   const Sentences s =
       self ? sentences({{1, 1}, {5, 5}, {17, 17}, {33, 33}, {2, 2}}) : sentences({{1, 3}, {5, 1}, {17, 40}, {33, 16}, {2, 7}});
   const int64_t D = heads * width, Nq = 64, Nk = self ? 64 : 80;
-  const AttentionLayout layout{c.place(s.query), c.place(s.key), heads, causal};
+  const AttentionLayout layout{c.place(s.query), c.place(s.key), heads, causal, first_head};
   const Tensor q = c.activations({Nq, self ? 3 * D : D}, 0.7), kv = self ? q : c.activations({Nk, 2 * D}, 0.7);
   const Backend::AttentionInput in{q, kv, 0, self ? D : 0, self ? 2 * D : D};
   const Tensor y = c.empty({Nq, D}), lse = c.empty_parameters({Nq, heads}), dy = c.activations({Nq, D});
@@ -62,6 +62,38 @@ void attention_case(CaseContext& c, int64_t heads, int64_t width, bool self, boo
   const Tensor dq = c.empty(q.shape()), dkv = self ? dq : c.empty(kv.shape());
   c.backend.attention_backward(in, layout, d, lse, dy, dq, dkv);
   c.output(dq), c.output(dkv);
+}
+
+// Two workers' logits. What they exchange is computed from the elements here.
+void shard_loss_case(CaseContext& c, int64_t here, int64_t there, double bound) {
+  constexpr int64_t kRows = 6;
+  std::vector<int32_t> some = c.integers(kRows, here + there);
+  some[0] = 0, some[1] = static_cast<int32_t>(here), some[2] = -1;
+  const LossRows rows{c.place(some), 0.1, bound, c.place<float>({0.5f, -1.25f, 3.0f, 0.0f, 2.0f, 1.0f})};
+  std::vector<LogitsShard> shards;
+  const Tensor group_top = c.empty_parameters({kRows});
+  std::vector<double> most(kRows, -1e9), total(3 * kRows);
+  for (const auto& [first, n] : {std::pair<int64_t, int64_t>{0, here}, {here, there}}) {
+    shards.push_back({c.parameters({kRows, n}, 3), first, here + there, c.empty_parameters({kRows}), c.empty_parameters({kRows, 3})});
+    c.backend.shard_exponentials(shards.back(), rows);
+    for (const Tensor& t : {shards.back().logits.rows(0, 2), shards.back().logits.rows(3, kRows), shards.back().top, shards.back().sums})
+      c.output(t);
+    const std::vector<double> top = shards.back().top.to_doubles();
+    for (int64_t n = 0; n < kRows; ++n) most[n] = std::max(most[n], top[n]);
+  }
+  group_top.from_doubles(most);
+  for (const LogitsShard& s : shards) {
+    c.backend.rescale_shard(s, group_top);
+    c.output(s.top), c.output(s.sums);
+    const std::vector<double> sums = s.sums.to_doubles();
+    for (size_t i = 0; i < sums.size(); ++i) total[i] += sums[i];
+  }
+  for (const LogitsShard& s : shards) {
+    s.sums.from_doubles(total);
+    const Tensor row_loss = c.empty_parameters({kRows, 3}), dlogits = c.empty(s.logits.shape());
+    c.backend.shard_loss(s, group_top, rows, row_loss, dlogits);
+    c.output(row_loss), c.output(dlogits);
+  }
 }
 
 // One step of an LSTM and a gradient: the first `past` of R sentences have a step before, the first `next` one after. The gradient gets
@@ -193,6 +225,17 @@ std::vector<OpCase> op_cases() {
       c.backend.dropout_backward(x, d, ds, Write::overwrite);
       c.output(ds);
     });
+  for (int64_t first : {16, 200})
+    add(with("dropout_of_columns_from", {first}), [=](CaseContext& c) {
+      const Tensor x = c.activations({64, 150}), s = c.activations({64, 150}), y = c.empty({64, 150}), table = c.parameters({64, 150});
+      std::vector<int32_t> every(64);
+      for (int32_t n = 0; n < 64; ++n) every[n] = 63 - n;
+      Dropout d = dropout(c, 0.25, 64);
+      d.first_column = first;
+      c.backend.add_dropout(x, s, d, y);
+      c.backend.embed_backward(c.place(every), 1.5, d, x, table);
+      c.output(y), c.output(table);
+    });
   add("relu_dropout_backward", [](CaseContext& c) {
     const Tensor h = c.activations({13, 21}), dh = c.activations({13, 21}), sum = c.activations({13, 21});
     c.backend.relu_dropout_backward(h, 1.25, dh);
@@ -246,6 +289,7 @@ std::vector<OpCase> op_cases() {
       add(with("causal_attention", {heads, width}) + suffix, [=](CaseContext& c) { attention_case(c, heads, width, true, true, p); });
       add(with("cross_attention", {heads, width}) + suffix, [=](CaseContext& c) { attention_case(c, heads, width, false, false, p); });
     }
+  add("self_attention_of_later_heads", [](CaseContext& c) { attention_case(c, 2, 32, true, true, 0.2, 6); });
   for (auto [heads, width] : {std::array<int64_t, 2>{4, 64}, {3, 20}})
     add(with("attend_cached", {heads, width}), [=](CaseContext& c) {
       const int64_t D = heads * width;
@@ -277,6 +321,17 @@ std::vector<OpCase> op_cases() {
       const Tensor sums({3}, DType::f64, c.backend.memory()), unweighted({3}, DType::f64, c.backend.memory());
       c.backend.loss_sums(row_loss, {targets, 0.1, 2.5, weights}, sums), c.backend.loss_sums(row_loss, {targets}, unweighted);
       c.output(sums), c.output(unweighted);
+    });
+  for (auto [here, there] : {std::array<int64_t, 2>{3, 4}, {40, 64}, {1003, 700}})
+    for (double bound : {0.0, 2.5})
+      add(with("shard_loss", {here, there}) + (bound > 0 ? "_bounded" : ""),
+          [=](CaseContext& c) { shard_loss_case(c, here, there, bound); });
+  for (int64_t V : {7, 64, 1003})
+    add(with("top_logits", {V}), [=](CaseContext& c) {
+      const Tensor logits = c.parameters({6, V}, 3), values = c.empty_parameters({6, 5});
+      const Tensor indices({6, 5}, DType::i32, c.backend.memory()), denominator({6, 2}, DType::f64, c.backend.memory());
+      c.backend.top_logits(logits, 5, values, indices, denominator);
+      c.output(values), c.output(indices), c.output(denominator);
     });
   for (int64_t V : {7, 64, 1003})
     add(with("log_softmax_top_k", {V}), [=](CaseContext& c) {

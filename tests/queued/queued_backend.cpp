@@ -175,6 +175,21 @@ void QueuedBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, co
   });
 }
 
+void QueuedBackend::shard_exponentials(const LogitsShard& s, const LossRows& rows) {
+  later([this, s = inner(s), rows = inner(rows)] { inner_->shard_exponentials(s, rows); });
+}
+
+void QueuedBackend::rescale_shard(const LogitsShard& s, const Tensor& group_top) {
+  later([this, s = inner(s), group_top = inner(group_top)] { inner_->rescale_shard(s, group_top); });
+}
+
+void QueuedBackend::shard_loss(const LogitsShard& s, const Tensor& group_top, const LossRows& rows, const Tensor& row_loss,
+                               const Tensor& dlogits) {
+  later([this, s = inner(s), group_top = inner(group_top), rows = inner(rows), row_loss = inner(row_loss), dlogits = inner(dlogits)] {
+    inner_->shard_loss(s, group_top, rows, row_loss, dlogits);
+  });
+}
+
 void QueuedBackend::loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) {
   later([this, row_loss = inner(row_loss), rows = inner(rows), sums = inner(sums)] { inner_->loss_sums(row_loss, rows, sums); });
 }
@@ -182,6 +197,12 @@ void QueuedBackend::loss_sums(const Tensor& row_loss, const LossRows& rows, cons
 void QueuedBackend::log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) {
   later([this, logits = inner(logits), k, values = inner(values), indices = inner(indices)] {
     inner_->log_softmax_top_k(logits, k, values, indices);
+  });
+}
+
+void QueuedBackend::top_logits(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices, const Tensor& denominator) {
+  later([this, logits = inner(logits), k, values = inner(values), indices = inner(indices), denominator = inner(denominator)] {
+    inner_->top_logits(logits, k, values, indices, denominator);
   });
 }
 

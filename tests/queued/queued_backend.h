@@ -26,8 +26,9 @@ struct QueuedDevice {
     return x.empty() ? Placed<T>() : Placed<T>::lent({reinterpret_cast<const T*>(inner(x.there()).raw()), x.size()});
   }
   Dropout inner(Dropout d) const;
-  AttentionLayout inner(const AttentionLayout& l) const { return {inner(l.query), inner(l.key), l.heads, l.causal}; }
+  AttentionLayout inner(const AttentionLayout& l) const { return {inner(l.query), inner(l.key), l.heads, l.causal, l.first_head}; }
   LossRows inner(const LossRows& r) const { return {inner(r.targets), r.smoothing, r.logit_bound, inner(r.weights)}; }
+  LogitsShard inner(const LogitsShard& s) const { return {inner(s.logits), s.first, s.vocabulary, inner(s.top), inner(s.sums)}; }
 };
 
 class QueuedBackend : public Backend {

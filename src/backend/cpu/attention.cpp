@@ -37,7 +37,7 @@ void CpuBackend::each_head(const AttentionInput& in, const AttentionLayout& layo
     t.v = element(in.kv, layout.key[b], in.v_column + h * t.head_width), t.ldkv = in.kv.columns();
     t.lse_stride = heads;
     t.mask = mask_of(d);
-    if (d.active()) t.mask.key = dropout_head_key(d.key, h), t.mask.sentence += first, t.mask.position += first;
+    if (d.active()) t.mask.key = dropout_head_key(d.key, layout.first_head + h), t.mask.sentence += first, t.mask.position += first;
     f(t, first, h, scratch(omp_get_thread_num()));
   }
 }

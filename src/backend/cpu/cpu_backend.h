@@ -18,7 +18,7 @@ namespace starling {
 
 inline kernels::Mask mask_of(const Dropout& d) {
   if (!d.active()) return {};
-  return {d.key, d.threshold(), d.scale(), d.rows.sentence.data(), d.rows.position.data()};
+  return {d.key, d.threshold(), d.scale(), d.rows.sentence.data(), d.rows.position.data(), d.first_column};
 }
 
 class CpuBackend final : public Backend {

@@ -44,7 +44,7 @@ void ReferenceBackend::attention(const AttentionInput& in, const AttentionLayout
   clear(y.rows(layout.query.back(), y.rows()), 0, D);
   for (size_t b = 0; b + 1 < layout.query.size(); ++b)
     for (int64_t h = 0; h < layout.heads; ++h) {
-      const Dropout masks = of_head(d, h);
+      const Dropout masks = of_head(d, layout.first_head + h);
       for (int64_t i = layout.query[b]; i < layout.query[b + 1]; ++i) {
         const std::vector<double> p = probabilities(in, layout, b, h, i, dh, lse, true);
         for (int64_t c = 0; c < dh; ++c) {
@@ -63,7 +63,7 @@ void ReferenceBackend::attention_backward(const AttentionInput& in, const Attent
   clear(dq, in.q_column, D), clear(dkv, in.k_column, D), clear(dkv, in.v_column, D);
   for (size_t b = 0; b + 1 < layout.query.size(); ++b)
     for (int64_t h = 0; h < layout.heads; ++h) {
-      const Dropout masks = of_head(d, h);
+      const Dropout masks = of_head(d, layout.first_head + h);
       for (int64_t i = layout.query[b]; i < layout.query[b + 1]; ++i) {
         const std::vector<double> p = probabilities(in, layout, b, h, i, dh, lse, false);
         std::vector<double> dp(p.size(), 0.0);

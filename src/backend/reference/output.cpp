@@ -6,6 +6,18 @@
 #include "backend/reference/reference_backend.h"
 
 namespace starling {
+namespace {
+
+// The indices of the V numbers, the k largest in front, ties by index.
+std::vector<int32_t> best_first(const double* z, int64_t V, int64_t k) {
+  std::vector<int32_t> order(V);
+  std::iota(order.begin(), order.end(), 0);
+  std::partial_sort(order.begin(), order.begin() + k, order.end(),
+                    [&](int32_t a, int32_t b) { return z[a] != z[b] ? z[a] > z[b] : a < b; });
+  return order;
+}
+
+}  // namespace
 
 void ReferenceBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) {
   const int64_t V = logits.columns();
@@ -35,6 +47,45 @@ void ReferenceBackend::smoothed_loss(const Tensor& logits, const LossRows& rows,
   }
 }
 
+void ReferenceBackend::shard_exponentials(const LogitsShard& s, const LossRows& rows) {
+  const int64_t V = s.logits.columns();
+  for (size_t n = 0; n < rows.targets.size(); ++n) {
+    double *z = s.logits.data<double>() + n * V, *sums = s.sums.data<double>() + 3 * n, &top = s.top.data<double>()[n];
+    const std::vector<double> raw(z, z + V);
+    std::fill(sums, sums + 3, 0.0), top = 0;
+    if (rows.targets[n] < 0) continue;
+    for (int64_t v = 0; v < V && rows.logit_bound > 0; ++v) z[v] = std::clamp(z[v], -rows.logit_bound, rows.logit_bound);
+    const int32_t target = s.column_of(rows.targets[n]);
+    top = *std::max_element(z, z + V), sums[2] = target >= 0 ? z[target] : 0;
+    for (int64_t v = 0; v < V; ++v) {
+      const double e = std::exp(z[v] - top);
+      sums[0] += e, sums[1] += z[v], z[v] = z[v] != raw[v] ? -e : e;
+    }
+  }
+}
+
+void ReferenceBackend::rescale_shard(const LogitsShard& s, const Tensor& group_top) {
+  for (int64_t n = 0; n < s.top.count(); ++n) {
+    double& top = s.top.data<double>()[n];
+    top = std::exp(top - group_top.data<double>()[n]), s.sums.data<double>()[3 * n] *= top;
+  }
+}
+
+void ReferenceBackend::shard_loss(const LogitsShard& s, const Tensor& group_top, const LossRows& rows, const Tensor& row_loss,
+                                  const Tensor& dlogits) {
+  const double smoothing = rows.smoothing, V = static_cast<double>(s.vocabulary);
+  for (size_t n = 0; n < rows.targets.size(); ++n) {
+    const double *sums = s.sums.data<double>() + 3 * n, top = group_top.data<double>()[n];
+    write_row_loss(top, sums, rows.targets[n], smoothing, V, row_loss.data<double>() + 3 * n);
+    for (int64_t v = 0; dlogits && v < dlogits.columns(); ++v) {
+      const double e = at(s.logits, n, v), weight = rows.weights.empty() ? 1.0 : rows.weights[n];
+      const double own = s.first + v == rows.targets[n] ? 1 - smoothing : 0;
+      at(dlogits, n, v) =
+          rows.targets[n] < 0 || std::signbit(e) ? 0 : weight * (e * s.top.data<double>()[n] / sums[0] - own - smoothing / V);
+    }
+  }
+}
+
 void ReferenceBackend::loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) {
   add_loss_sums(row_loss.data<double>(), rows, sums.data<double>());
 }
@@ -46,13 +97,23 @@ void ReferenceBackend::log_softmax_top_k(const Tensor& logits, int64_t k, const 
     const double top = *std::max_element(z, z + V);
     double sum = 0;
     for (int64_t v = 0; v < V; ++v) sum += std::exp(z[v] - top);
-    std::vector<int32_t> order(V);
-    std::iota(order.begin(), order.end(), 0);
-    std::partial_sort(order.begin(), order.begin() + k, order.end(),
-                      [&](int32_t a, int32_t b) { return z[a] != z[b] ? z[a] > z[b] : a < b; });
+    const std::vector<int32_t> order = best_first(z, V, k);
     for (int64_t i = 0; i < k; ++i)
       indices.data<int32_t>()[r * k + i] = order[i],
                                       values.data<float>()[r * k + i] = static_cast<float>(z[order[i]] - top - std::log(sum));
+  }
+}
+
+void ReferenceBackend::top_logits(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices, const Tensor& denominator) {
+  const int64_t V = logits.columns();
+  for (int64_t r = 0; r < logits.rows(); ++r) {
+    const double *z = logits.data<double>() + r * V, top = *std::max_element(z, z + V);
+    double sum = 0;
+    for (int64_t v = 0; v < V; ++v) sum += std::exp(z[v] - top);
+    const std::vector<int32_t> order = best_first(z, V, k);
+    std::copy(order.begin(), order.begin() + k, indices.data<int32_t>() + r * k);
+    for (int64_t i = 0; i < k; ++i) at(values, r, i) = z[order[i]];
+    at(denominator, r, 0) = top, at(denominator, r, 1) = sum;
   }
 }
 

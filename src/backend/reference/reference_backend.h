@@ -26,7 +26,7 @@ class ReferenceBackend final : public Backend {
   // The factor of an element: 0 where it is dropped.
   static double keep(const Dropout& d, int64_t row, int64_t column) {
     if (!d.active()) return 1;
-    const uint32_t bits = dropout_bits(d.key, d.rows.sentence[row], d.rows.position[row], column);
+    const uint32_t bits = dropout_bits(d.key, d.rows.sentence[row], d.rows.position[row], d.first_column + column);
     return bits < d.threshold() ? 0 : static_cast<double>(d.scale());
   }
   static void clear(const Tensor& t, int64_t column, int64_t D);

@@ -55,10 +55,10 @@ struct RowMask {
   template <class F>
   void row(int64_t n, int64_t begin, int64_t end, F f) {
     if (m.threshold == 0) return f(begin, end, static_cast<const float*>(nullptr));
-    for (int64_t super = begin / 128; super * 128 < end; ++super) {
+    for (int64_t super = (begin + m.first_column) / 128; super * 128 - m.first_column < end; ++super) {
       mask_factors(m, m.sentence[n], m.position[n], super, factors);
-      const int64_t from = std::max(begin, super * 128), to = std::min(end, super * 128 + 128);
-      f(from, to, static_cast<const float*>(factors + (from - super * 128)));
+      const int64_t first = super * 128 - m.first_column, from = std::max(begin, first), to = std::min(end, first + 128);
+      f(from, to, static_cast<const float*>(factors + (from - first)));
     }
   }
   const Mask& m;

@@ -14,6 +14,7 @@ struct Mask {  // a Dropout without its standard-library parts
   float scale = 1;
   const uint32_t* sentence = nullptr;
   const uint32_t* position = nullptr;
+  int64_t first_column = 0;
 };
 
 struct AttentionTask {
@@ -120,7 +121,12 @@ struct Table {
   void (*global_attention)(const GlobalAttentionTask&, float* scratch);
   void (*global_attention_backward)(const GlobalAttentionTask&, float* scratch);
   void (*smoothed_loss)(const LossTask&, int64_t V);
+  // A row of a LogitsShard; t.target is the target's column, or -1 where it is elsewhere.
+  void (*shard_exponentials)(const LossTask& t, int64_t n, float* top, float* sums);
+  // Its gradient from the exponentials e: weight * probability = scale * e.
+  void (*shard_gradient)(const LossTask& t, int64_t n, float scale, int64_t vocabulary);
   void (*log_softmax_top_k)(const float* logits, int64_t V, int64_t k, float* values, int32_t* indices);
+  void (*top_logits)(const float* logits, int64_t V, int64_t k, float* values, int32_t* indices, double* denominator);
   int32_t (*sample)(const float* logits, int64_t V, double uniform);
   double (*sum_of_squares)(const float* x, int64_t begin, int64_t end);
   void (*adam)(float* value, const float* gradient, float* m, float* v, float rate, float beta1, float beta2, float epsilon,

@@ -1,5 +1,7 @@
 // The loss of a row of logits with its gradient, its best tokens, a sample.
 #include <cstring>
+#include <tuple>
+#include <utility>
 
 #include "backend/cpu/kernels/arithmetic.h"
 #include "backend/cpu/kernels/table_parts.h"
@@ -7,18 +9,21 @@
 namespace starling::kernels::STARLING_ISA {
 namespace {
 
-// With a bound the exponentials of clamped logits get a minus sign, by which the gradient's pass knows them.
-template <class T, bool Bounded>
-void smoothed_loss_row(const LossTask& t, int64_t V) {
-  float* z = t.logits;
+struct RowSums {
+  float top, total, exponentials;  // the largest logit, the sum of logits, the sum of e^(logit - top)
+};
+
+// z becomes e^(z - top). With a bound the exponentials of clamped logits get a minus sign, by which the gradient's pass knows them.
+template <bool Bounded>
+RowSums exponentials(float* z, int64_t V, float bound) {
   const auto clamped = [&](vf x) {
     if constexpr (!Bounded) return x;
-    const vf low = x < splat(-t.bound) ? splat(-t.bound) : x;
-    return low > splat(t.bound) ? splat(t.bound) : low;
+    const vf low = x < splat(-bound) ? splat(-bound) : x;
+    return low > splat(bound) ? splat(bound) : low;
   };
   const auto marked = [&](vf x, vf e) {
     if constexpr (!Bounded) return e;
-    return (x < splat(-t.bound)) | (x > splat(t.bound)) ? -e : e;
+    return (x < splat(-bound)) | (x > splat(bound)) ? -e : e;
   };
   const int64_t whole = V / L * L;
   const vf last = clamped(load(z + whole, V - whole));
@@ -29,7 +34,6 @@ void smoothed_loss_row(const LossTask& t, int64_t V) {
   }
   float m = maximum(top), sum_z = sum(total);
   for (int64_t i = 0; i < V - whole; ++i) m = std::max(m, last[i]), sum_z += last[i];
-  const float at_target = Bounded ? std::clamp(z[t.target], -t.bound, t.bound) : z[t.target];
   for (int64_t c = 0; c < whole; c += L) {
     const vf x = load(z + c), e = exponential(clamped(x) - m);
     exps += e;
@@ -41,25 +45,44 @@ void smoothed_loss_row(const LossTask& t, int64_t V) {
     for (int64_t i = 0; i < V - whole; ++i) denominator += e[i];
     store(z + whole, marked(load(z + whole, V - whole), e), V - whole);
   }
-  const float log_sum = m + std::log(denominator), nll = log_sum - at_target;
-  t.out[0] = (1 - t.smoothing) * nll + t.smoothing * (log_sum - sum_z / static_cast<float>(V));
-  t.out[1] = nll;
-  t.out[2] = at_target == m ? 1.0f : 0.0f;
+  return {m, sum_z, denominator};
+}
+
+// The gradient of n logits of which e^(logit - top) is left; weight * probability = scale * e.
+template <class T, bool Bounded>
+void loss_gradient(const LossTask& t, int64_t n, float scale, int64_t vocabulary) {
+  const float* e = t.logits;
   T* dz = static_cast<T*>(t.dlogits);
-  if (!dz) return;
-  const float scale = t.weight / denominator, uniform = t.weight * t.smoothing / static_cast<float>(V), at = z[t.target];
-  blocks(0, V, [&](int64_t c, auto w) {
-    const vf e = load(z + c, w), g = e * scale - uniform;
+  const float uniform = t.weight * t.smoothing / static_cast<float>(vocabulary);
+  blocks(0, n, [&](int64_t c, auto w) {
+    const vf x = load(e + c, w), g = x * scale - uniform;
     if constexpr (Bounded)
-      store(dz + c, e < vf{} ? vf{} : g, w);
+      store(dz + c, x < vf{} ? vf{} : g, w);
     else
       store(dz + c, g, w);
   });
-  const float exact = at < 0 ? 0.0f : at * scale - uniform - t.weight * (1 - t.smoothing);
+  if (t.target < 0) return;
+  const float at = e[t.target], exact = at < 0 ? 0.0f : at * scale - uniform - t.weight * (1 - t.smoothing);
   if constexpr (sizeof(T) == 2)
     dz[t.target] = round_to_bf16(exact);
   else
     dz[t.target] = exact;
+}
+
+float clamped_target(const LossTask& t) {
+  const float z = t.logits[t.target];
+  return t.bound > 0 ? std::clamp(z, -t.bound, t.bound) : z;
+}
+
+template <class T, bool Bounded>
+void smoothed_loss_row(const LossTask& t, int64_t V) {
+  const float at_target = clamped_target(t);
+  const RowSums sums = exponentials<Bounded>(t.logits, V, t.bound);
+  const float log_sum = sums.top + std::log(sums.exponentials), nll = log_sum - at_target;
+  t.out[0] = (1 - t.smoothing) * nll + t.smoothing * (log_sum - sums.total / static_cast<float>(V));
+  t.out[1] = nll;
+  t.out[2] = at_target == sums.top ? 1.0f : 0.0f;
+  if (t.dlogits) loss_gradient<T, Bounded>(t, V, t.weight / sums.exponentials, V);
 }
 
 template <class T>
@@ -74,7 +97,19 @@ void smoothed_loss(const LossTask& t, int64_t V) {
   }
 }
 
-void log_softmax_top_k(const float* z, int64_t V, int64_t k, float* values, int32_t* indices) {
+void shard_exponentials(const LossTask& t, int64_t n, float* top, float* sums) {
+  sums[2] = t.target < 0 ? 0.0f : clamped_target(t);
+  const RowSums row = t.bound > 0 ? exponentials<true>(t.logits, n, t.bound) : exponentials<false>(t.logits, n, 0);
+  *top = row.top, sums[0] = row.exponentials, sums[1] = row.total;
+}
+
+template <class T>
+void shard_gradient(const LossTask& t, int64_t n, float scale, int64_t vocabulary) {
+  t.bound > 0 ? loss_gradient<T, true>(t, n, scale, vocabulary) : loss_gradient<T, false>(t, n, scale, vocabulary);
+}
+
+// The indices of the k largest; the largest number and the sum of e^(z - largest).
+std::pair<float, float> find_top(const float* z, int64_t V, int64_t k, int32_t* indices) {
   vf top = splat(-INFINITY), exps{};
   for (int64_t c = 0; c + L <= V; c += L) top = max(top, load(z + c));
   float m = maximum(top);
@@ -82,7 +117,6 @@ void log_softmax_top_k(const float* z, int64_t V, int64_t k, float* values, int3
   for (int64_t c = 0; c + L <= V; c += L) exps += exponential(load(z + c) - m);
   float denominator = sum(exps);
   for (int64_t c = V / L * L; c < V; ++c) denominator += std::exp(z[c] - m);
-  const float log_sum = m + std::log(denominator);
   int64_t found = 0;
   float least = -INFINITY;
   const auto consider = [&](int64_t c) {
@@ -103,7 +137,18 @@ void log_softmax_top_k(const float* z, int64_t V, int64_t k, float* values, int3
     for (int64_t i = 0; i < stride; ++i) consider(c + i);
   }
   for (; c < V; ++c) consider(c);
+  return {m, denominator};
+}
+
+void log_softmax_top_k(const float* z, int64_t V, int64_t k, float* values, int32_t* indices) {
+  const auto [top, denominator] = find_top(z, V, k, indices);
+  const float log_sum = top + std::log(denominator);
   for (int64_t i = 0; i < k; ++i) values[i] = z[indices[i]] - log_sum;
+}
+
+void top_logits(const float* z, int64_t V, int64_t k, float* values, int32_t* indices, double* denominator) {
+  std::tie(denominator[0], denominator[1]) = find_top(z, V, k, indices);
+  for (int64_t i = 0; i < k; ++i) values[i] = z[indices[i]];
 }
 
 // The sums of up to 64 stretches of exponentials first, then a scan of the one stretch that the threshold lies in.
@@ -141,7 +186,8 @@ int32_t sample(const float* z, int64_t V, double uniform) {
 
 template <class T>
 void set_output(Table& t) {
-  t.smoothed_loss = smoothed_loss<T>, t.log_softmax_top_k = log_softmax_top_k, t.sample = sample;
+  t.smoothed_loss = smoothed_loss<T>, t.shard_exponentials = shard_exponentials, t.shard_gradient = shard_gradient<T>;
+  t.log_softmax_top_k = log_softmax_top_k, t.top_logits = top_logits, t.sample = sample;
 }
 template void set_output<float>(Table&);
 template void set_output<bf16>(Table&);

@@ -1,0 +1,67 @@
+// Tensor parallelism: the workers of a group have the shards of one replica's layers, in each a part of the weight's columns or rows, and
+// of its vocabulary some tokens each. All of them compute the same pass of the same sentences, draw the masks of the whole, and call these
+// functions in the same order. What is not spread (norms, residuals, gradients of activations between layers) has the same bits on all.
+#pragma once
+
+#include "autograd/tape.h"
+
+namespace starling {
+
+// Those workers, as one of them sees them.
+class ShardGroup {
+ public:
+  virtual ~ShardGroup() = default;
+  virtual int rank() const = 0;  // its shard, in the order of columns, heads and tokens
+  virtual int size() const = 0;
+  // Elements of all workers together, in place of x; the same bits for all. Of any type of numbers, in any memory; waits.
+  virtual void sum(const Tensor& x) = 0;
+  virtual void maximum(const Tensor& x) = 0;
+};
+
+// False without a group, and for a worker alone: nothing is exchanged then.
+inline bool is_spread(const ShardGroup* group) { return group && group->size() > 1; }
+
+// Which tokens of a vocabulary the rows of a table are: [first, first + rows). Without a group: all of them.
+struct VocabularyShard {
+  ShardGroup* group = nullptr;
+  int64_t first = 0, vocabulary = 0;
+};
+
+// The two ends of a layer that is spread over a group (Shoeybi et al. 2019): between them come layers with some of the columns, heads or
+// gates, and then one with as many of the rows. x is the same on all workers, which use it with shards of weights; dx is summed.
+Var copy_to_shards(const Var& x, ShardGroup* group);
+// y = the sum of x over the workers, in place: no other op may need the value of x. dx = dy.
+Var sum_over_shards(const Var& x, ShardGroup* group);
+// sum_over_shards(x w) + b, for x [N, columns of this worker], w with as many rows and b the same on all workers, or null.
+Var row_parallel_linear(const Var& x, Parameter& w, Parameter* b, ShardGroup* group);
+
+// The tokens that are rows of this worker's table, as indices of these rows; -1 for the others.
+Ints tokens_here(Tape& tape, const Ints& tokens, const VocabularyShard& shard, const Parameter& table);
+
+// The loss of logits in shards, for projection_loss. Four numbers a row are exchanged: a maximum; the sums of exponentials, of logits and
+// of the target's logit.
+class ShardedLoss {
+ public:
+  // Writes row_loss [N, 3] as Backend::smoothed_loss does. Allocates [N, 5] on the tape.
+  ShardedLoss(Tape& tape, const VocabularyShard& shard, const LossRows& rows, const Tensor& row_loss);
+  // Logits [n, tokens here] of rows [begin, begin + n), which it overwrites. dlogits of the same shape gets their gradient, at the price of
+  // two messages; without it nothing is sent before finish().
+  void add(int64_t begin, const Tensor& logits, const Tensor& dlogits);
+  void finish();
+
+ private:
+  void exchange(int64_t begin, const LogitsShard& part, const Tensor& dlogits);
+  Backend& backend_;
+  VocabularyShard shard_;
+  LossRows rows_;
+  Tensor row_loss_, top_, sums_, group_top_;
+};
+
+// Backend::log_softmax_top_k of logits [R, tokens here] whose others are with the other workers; k at most `vocabulary`. The same for all.
+// 2k + 2 doubles a row and worker are exchanged. Waits.
+void log_softmax_top_k(Backend& backend, const Tensor& logits, const VocabularyShard& shard, int64_t k, const Tensor& values,
+                       const Tensor& indices);
+// Backend::sample of such logits. Three doubles a row are exchanged for each worker. Waits.
+void sample(Backend& backend, const Tensor& logits, const VocabularyShard& shard, const Placed<double>& uniform, const Tensor& tokens);
+
+}  // namespace starling
