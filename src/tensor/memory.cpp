@@ -44,8 +44,13 @@ class HostMemory : public Memory {
       std::free(at);
   }
 
-  void zero(std::byte* at, int64_t bytes) override { std::memset(at, 0, static_cast<size_t>(bytes)); }
-  void copy(std::byte* to, const std::byte* from, int64_t bytes) override { std::memcpy(to, from, static_cast<size_t>(bytes)); }
+  // Of no bytes the address may be null, which memset and memcpy do not take.
+  void zero(std::byte* at, int64_t bytes) override {
+    if (bytes > 0) std::memset(at, 0, static_cast<size_t>(bytes));
+  }
+  void copy(std::byte* to, const std::byte* from, int64_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
+  }
   void upload(std::byte* to, const std::byte* from, int64_t bytes) override { copy(to, from, bytes); }
   void download(std::byte* to, const std::byte* from, int64_t bytes) override { copy(to, from, bytes); }
 };

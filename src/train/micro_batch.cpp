@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "data/batches.h"
+
 namespace starling {
 namespace {
 
@@ -35,6 +37,12 @@ int64_t micro_batch_tokens(const Config& c, const MicroBatchNeed& need, const Us
   else if (tokens < std::min(kMost, c.train.batch_tokens))
     say(fmt::format("micro-batches of {} target tokens, chosen by memory: usable is {}", tokens, memory.text()));
   return tokens;
+}
+
+std::vector<Batch> micro_batches(const Batch& share, int64_t most_tokens, const ParallelOptions& parallel) {
+  const int64_t passes = parallel.passes(), tokens = share.target.count();
+  if (tokens == 0) return {};
+  return split(share, std::min(most_tokens, (tokens + passes - 1) / passes));
 }
 
 }  // namespace starling

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/memory.h"
+#include "base/batch.h"
 #include "train/config.h"
 
 namespace starling {
@@ -21,5 +22,8 @@ struct MicroBatchNeed {
 // above which nothing gets faster. `say` gets a line where memory made it fewer, and a warning where even 256 may be too many.
 int64_t micro_batch_tokens(const Config& config, const MicroBatchNeed& need, const UsableMemory& memory,
                            const std::function<void(const std::string&)>& say);
+
+// A worker's share of a batch as it is computed: in pieces of at most so many target tokens, and enough of them to fill a pipeline.
+std::vector<Batch> micro_batches(const Batch& share, int64_t most_tokens, const ParallelOptions& parallel);
 
 }  // namespace starling

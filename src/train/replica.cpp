@@ -71,6 +71,7 @@ StepResult Replica::step(std::span<const Batch> share, End end, const Refinement
 }
 
 void Replica::gradients(const Calls& calls) {
+  const double start = clock().seconds();
   gradient_sum_.begin();
   tracker_.restart([](size_t) {});
   losses_.clear();
@@ -91,6 +92,7 @@ void Replica::gradients(const Calls& calls) {
     forward(turn.pass);
     if (turn.pass + 1 == share_.size() && calls.forward_done) calls.forward_done();
   }
+  times_.passes += clock().seconds() - start;
   gradient_sum_.complete();  // before a strategy may begin to exchange them
   if (share_.empty()) {
     if (calls.forward_done) calls.forward_done();

@@ -65,12 +65,18 @@ class Replica : private Worker {
   int64_t steps() const { return optimizer_.updates(); }
   // The moving average of the parameters (flat); kept by the first replica; an empty tensor when train.ema is 0.
   const Tensor& average() const { return average_; }
+  // Sent so far to other ranks of the replica.
+  struct Bytes {
+    int64_t boundaries = 0, shared = 0;  // between neighbouring stages; for parameters that several use
+  };
+  Bytes bytes_sent() const { return {passes_.bytes_sent(), shared_.bytes_sent()}; }
   // What the passes under way took, at most, so far.
   int64_t activation_bytes() const { return passes_.activation_bytes(); }
 
   // Where the time of the steps went, seconds, summed up: on this rank.
   struct Times {
     double forward = 0, backward = 0, total = 0;
+    double passes = 0;  // forward and backward passes with what a stage waits for between them
     int64_t steps = 0;
   };
   const Times& times() const { return times_; }

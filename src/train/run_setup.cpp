@@ -136,12 +136,6 @@ void plan_batches(RunParts& run) {
   run.micro_tokens = std::stoll(broadcast_text(run.comm(), std::to_string(micro_batch_tokens(run.config, need, usable_memory(), run.say))));
 }
 
-std::vector<Batch> micro_batches(const RunParts& run, const Batch& share) {
-  const int64_t passes = run.config.parallel.passes(), tokens = share.target.count();
-  if (tokens == 0) return {};
-  return split(share, std::min(run.micro_tokens, (tokens + passes - 1) / passes));
-}
-
 BatchOptions batch_options(const Config& config, int64_t batch_tokens) {
   BatchOptions options;
   options.batch_tokens = batch_tokens, options.seed = config.train.seed;

@@ -13,9 +13,6 @@ void set_up(RunParts& run);
 // The order of the batches and the size of micro-batches, chosen when everything else has taken its memory. Collective.
 void plan_batches(RunParts& run);
 
-// A worker's share of a batch as it is computed: in pieces that fit into memory, and enough of them to fill a pipeline.
-std::vector<Batch> micro_batches(const RunParts& run, const Batch& share);
-
 // ConfigError where this rank is to read a directory that it does not see: a stage of a model reads its part itself.
 void require_seen(const RunParts& run, const std::string& directory);
 

@@ -31,12 +31,17 @@ bool SharedParameters::has(const Parameter& p) const {
   return std::any_of(shared_.begin(), shared_.end(), [&](const Shared& s) { return s.parameter == &p; });
 }
 
-void SharedParameters::gather_gradients(Clock& clock) const {
+Pending SharedParameters::send(const Tensor& x, int to, Tag tag) {
+  bytes_sent_ += x.bytes();
+  return mesh_.replica().send(x, to, tag);
+}
+
+void SharedParameters::gather_gradients(Clock& clock) {
   std::vector<Pending> sent;
   for (const Shared& s : shared_) {
     const Tensor& gradient = s.parameter->gradient;
     if (mesh_.stage() != s.owner) {
-      sent.push_back(mesh_.replica().send(gradient, s.owner, kGradientTag));
+      sent.push_back(send(gradient, s.owner, kGradientTag));
       continue;
     }
     for (const int from : s.copies) {
@@ -48,13 +53,13 @@ void SharedParameters::gather_gradients(Clock& clock) const {
   for (const Pending& p : sent) p.wait();
 }
 
-void SharedParameters::share() const {
+void SharedParameters::share() {
   std::vector<Pending> pending;
   for (const Shared& s : shared_)
     if (mesh_.stage() != s.owner)
       pending.push_back(mesh_.replica().receive(s.parameter->value, s.owner, kValueTag));
     else
-      for (const int to : s.copies) pending.push_back(mesh_.replica().send(s.parameter->value, to, kValueTag));
+      for (const int to : s.copies) pending.push_back(send(s.parameter->value, to, kValueTag));
   for (const Pending& p : pending) p.wait();
   if (!pending.empty()) model_.parameters().changed();
 }

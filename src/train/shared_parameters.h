@@ -16,9 +16,10 @@ class SharedParameters {
   // Whether other stages add to the gradient of a parameter that this one owns.
   bool has(const Parameter& p) const;
   // After the last backward pass: the owner's gradient becomes the sum over the stages. Collective among the replica.
-  void gather_gradients(Clock& clock) const;
+  void gather_gradients(Clock& clock);
   // The owner's value goes to the copies. Collective among the replica.
-  void share() const;
+  void share();
+  int64_t bytes_sent() const { return bytes_sent_; }
 
  private:
   struct Shared {
@@ -29,6 +30,9 @@ class SharedParameters {
   };
   Model& model_;
   const Mesh& mesh_;
+  Pending send(const Tensor& x, int to, Tag tag);
+
+  int64_t bytes_sent_ = 0;
   std::vector<Shared> shared_;  // that this stage owns or has a copy of
 };
 

@@ -66,6 +66,11 @@ StagePass& StagePasses::open(size_t i, uint64_t seed, uint64_t step) {
   return pass;
 }
 
+void StagePasses::send(StagePass& pass, const Tensor& x, int stage, Tag tag) {
+  pass.sent.push_back(mesh_.replica().send(x, stage, tag));
+  bytes_sent_ += x.bytes();
+}
+
 void StagePasses::forward_done(size_t i) {
   if (mesh_.last_stage()) return;
   StagePass& pass = at(i);
@@ -74,7 +79,7 @@ void StagePasses::forward_done(size_t i) {
     const Tensor& y = pass.out[k].value;
     CHECK(pass.out.size() == pass.out_gradients.size() && y.shape() == pass.out_gradients[k].shape(), "boundary tensor {} is {}, not {}", k,
           y.shape().text(), pass.out_gradients[k].shape().text());
-    pass.sent.push_back(mesh_.replica().send(y, mesh_.stage() + 1, kForwardTag + static_cast<Tag>(k)));
+    send(pass, y, mesh_.stage() + 1, kForwardTag + static_cast<Tag>(k));
     pass.expected.push_back(mesh_.replica().receive(pass.out_gradients[k], mesh_.stage() + 1, kBackwardTag + static_cast<Tag>(k)));
   }
 }
@@ -91,13 +96,14 @@ void StagePasses::backward_done(size_t i) {
   for (size_t k = 0; k < pass.in_gradients.size(); ++k) {
     Tensor& gradient = pass.in_gradients[k];
     if (!gradient) gradient = pass.arena.allocate(pass.given[k].shape(), pass.given[k].dtype()), gradient.zero();
-    pass.sent.push_back(mesh_.replica().send(gradient, mesh_.stage() - 1, kBackwardTag + static_cast<Tag>(k)));
+    send(pass, gradient, mesh_.stage() - 1, kBackwardTag + static_cast<Tag>(k));
   }
 }
 
 int64_t StagePasses::activation_bytes() const {
   int64_t bytes = 0;
-  for (const auto& pass : passes_) bytes += pass->arena.capacity();
+  for (const auto& pass : passes_) bytes += pass->arena.capacity() + (pass->gradient_buffer ? pass->gradient_buffer.bytes() : 0);
+  for (const Incoming& in : incoming_) bytes += in.buffer ? in.buffer.bytes() : 0;
   return bytes;
 }
 

@@ -39,8 +39,9 @@ class StagePasses {
   StagePass& await_gradients(size_t i);
   // After it: sends the gradients of what it was given.
   void backward_done(size_t i);
-  // Bytes of the arenas, at most, so far.
+  // Bytes of arenas and boundaries, at most, so far.
   int64_t activation_bytes() const;
+  int64_t bytes_sent() const { return bytes_sent_; }
 
  private:
   struct Incoming {
@@ -51,6 +52,7 @@ class StagePasses {
   // Tensors of the boundary before a unit, in a buffer that grows to hold them.
   std::vector<Tensor> boundary(size_t unit, const Batch& batch, Tensor& buffer) const;
   void expect(size_t i);
+  void send(StagePass& pass, const Tensor& x, int stage, Tag tag);
   StagePass& at(size_t i) { return *passes_[i % passes_.size()]; }
 
   Model& model_;
@@ -59,6 +61,7 @@ class StagePasses {
   size_t first_unit_, end_unit_;
   std::vector<const Batch*> batches_;
   std::vector<std::unique_ptr<StagePass>> passes_;
+  int64_t bytes_sent_ = 0;
   std::vector<Incoming> incoming_;  // one more than passes: the next may arrive while all are under way
 };
 

@@ -1,0 +1,58 @@
+// A few updates of a model on the ranks of a world, arranged in one way: how long they take and what they need, with synthetic batches. Over
+// MPI it measures; in the simulator, on an idle backend, it predicts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/mesh.h"
+#include "comm/world.h"
+#include "train/bench.h"
+#include "train/config.h"
+
+namespace starling {
+
+struct LayoutRun {
+  BenchTrainOptions train;  // batch_tokens: as in the configuration
+  StrategyOptions strategy;
+  ParallelOptions parallel;
+  OptimizerOptions optimizer;
+  int64_t micro_tokens = 4096;  // at most, as in train.micro-batch-tokens
+  int64_t updates = 8;          // measured, after one to warm up
+};
+// What a configuration trains; updates: enough for a strategy that merges from time to time.
+LayoutRun layout_run(const Config& config);
+
+// What a rank keeps, bytes.
+struct RankMemory {
+  double parameters = 0, gradients = 0, optimizer = 0;
+  double copies = 0;       // of other stages' parameters and their gradients
+  double activations = 0;  // of the passes under way, with their gradients
+  double total() const { return parameters + gradients + optimizer + copies + activations; }
+};
+// What it sends in an update, bytes.
+struct RankBytes {
+  double boundaries = 0;  // activations and their gradients, to the neighbouring stages
+  double shared = 0;      // gradients and values of parameters that several stages use
+  double strategy = 0;    // all else
+};
+
+struct LayoutResult {
+  int ranks = 1, replicas = 1, stages = 1;
+  int64_t parameters = 0;     // of the model
+  double seconds = 0;         // of an update, mean
+  double tokens = 0;          // target tokens of an update, all replicas
+  double passes = 0;          // micro-batches of a replica in an update, mean
+  double bubble = 0;          // share of the time of the passes that a stage does not compute, mean over the stages
+  std::vector<RankMemory> memory;  // by rank
+  std::vector<RankBytes> bytes;    // by rank
+  double tokens_per_second() const { return tokens / seconds; }
+  // Of equal stages and micro-batches: (P - 1) / (m + P - 1).
+  double even_bubble() const { return (stages - 1) / (passes + stages - 1); }
+};
+
+// All ranks call it, and get the result. ConfigError for what cannot be arranged or meant together.
+LayoutResult time_layout(const LayoutRun& run, World& world);
+
+}  // namespace starling
