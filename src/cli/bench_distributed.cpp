@@ -5,11 +5,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/config.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/outputs.h"
 #include "cli/cluster.h"
 #include "cli/help.h"
+#include "race/forecast.h"
 #include "strategies/factory.h"
+#include "train/time_layout.h"
 
 namespace starling {
 namespace {
@@ -83,8 +86,44 @@ struct Arguments {
   BenchTrainOptions train;
   int64_t batches = 8, steps = 0;
   std::string write_cluster;
+  ParallelOptions parallel;
   std::vector<std::pair<std::string, CLI::Option*>> strategy;
 };
+
+void print_layout(const LayoutResult& r, const std::string& format, bool simulated) {
+  if (format == "json") {
+    Json json{{"simulated", simulated},        {"ranks", r.ranks},           {"stages", r.stages},
+              {"replicas", r.replicas},        {"parameters", r.parameters}, {"step_ms", 1e3 * r.seconds},
+              {"tokens_per_step", r.tokens},   {"micro_batches", r.passes},  {"bubble", r.bubble},
+              {"even_bubble", r.even_bubble()}};
+    for (size_t i = 0; i < r.memory.size(); ++i)
+      json["memory_mib"].push_back(r.memory[i].total() / (1 << 20)), json["activations_mib"].push_back(r.memory[i].activations / (1 << 20));
+    std::cout << json.dump(1) << "\n";
+    return;
+  }
+  std::cout << fmt::format("{}{} of {} rank{} each; step {:.1f} ms, {:.0f} target tokens/s\n", simulated ? "simulated: " : "",
+                           counted(r.replicas, "replica"), r.stages, r.stages == 1 ? "" : "s", 1e3 * r.seconds, r.tokens_per_second())
+            << layout_text(r);
+}
+
+// Models in stages: there is no rank that could train one alone, so one layout is measured and that is all.
+void run_layout(const Arguments& a, const BenchDistributedOptions& o, const ClusterArguments& cluster) {
+  if (!a.write_cluster.empty())
+    throw ConfigError("--write-cluster keeps the rates of ranks that have the whole model; leave --parallel.pipeline out");
+  LayoutRun run;
+  run.train = o.train, run.strategy = o.strategy, run.parallel = a.parallel, run.optimizer.learning_rate = 1e-4;
+  run.strategy.batch = BatchScope::per_worker;
+  if (o.steps > 0) run.updates = o.steps;
+  if (cluster.given()) {
+    run.train.threads = std::max(run.train.threads, 1);
+    const auto say = [&](const std::string& line) { (a.format == "json" ? std::cerr : std::cout) << line << std::endl; };
+    std::optional<ComputeModel> measured;
+    return print_layout(forecast(run, cluster.load(run.train, "", say, measured)), a.format, true);
+  }
+  World world = started_by_mpi() ? make_mpi_world() : make_local_world();
+  const LayoutResult result = time_layout(run, world);
+  if (world.comm->rank() == 0) print_layout(result, a.format, false);
+}
 
 void run(Arguments a, const ClusterArguments& cluster) {
   BenchDistributedOptions o;
@@ -106,6 +145,7 @@ void run(Arguments a, const ClusterArguments& cluster) {
         "bench distributed measures updates that all ranks make together, and {} has none; 'starling simulate' shows what a run "
         "of it takes",
         o.strategy.name));
+  if (a.parallel.ranks() > 1) return run_layout(a, o, cluster);
   if (!a.write_cluster.empty()) {
     refuse_own_input({"--write-cluster", a.write_cluster}, {{"--cluster", cluster.file()}});
     refuse_run_files({"--write-cluster", a.write_cluster});
@@ -163,6 +203,12 @@ void add_bench_distributed(CLI::App& bench) {
   verb->add_option("--steps", a->steps, "measured steps of each kind; 0 = as many as --seconds hold")->check(CLI::Range(0, 1000000));
   verb->add_option("--format", a->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   verb->add_option("--write-cluster", a->write_cluster, "keep what was measured as a cluster to simulate (--cluster)")->type_name("FILE");
+  verb->add_option("--parallel.pipeline", a->parallel.pipeline, "stages that the model is cut into; see docs/model-parallel.md")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  verb->add_option("--parallel.micro-batches", a->parallel.micro_batches, "micro-batches of a replica's share, at least; 0 = 4 a stage")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
   StrategyOptions standard;
   for (const ConfigSection& section : sections_of(standard))
     for (const ConfigField& field : section.fields) {

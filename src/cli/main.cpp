@@ -27,6 +27,7 @@ void add_verbs(CLI::App& app, const std::vector<std::string>& behind_dashes) {
   add_train(app);
   add_launch(app, behind_dashes);
   add_simulate(app);
+  add_plan(app);
   add_race(app);
   add_translate(app);
   add_tune_search(app);

@@ -10,6 +10,7 @@
 #include "base/outputs.h"
 #include "cli/cluster.h"
 #include "cli/config_arguments.h"
+#include "race/forecast.h"
 #include "race/throughput.h"
 #include "train/run_directory.h"
 #include "train/text_roles.h"
@@ -54,6 +55,9 @@ void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const 
   if (config.strategy.algorithm == Algorithm::library)
     throw ConfigError("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
   say("times and speeds of training are virtual, those of the simulated cluster; what is left, and what validation takes, is in real time");
+  if (scenario.ranks > 1 && family_of(config.strategy) != Family::asynchronous)
+    say("what the ranks need, by a few updates of synthetic batches in which nothing is computed:\n" +
+        layout_text(forecast(layout_run(config), scenario)));
   std::signal(SIGPIPE, SIG_IGN);
   std::atomic<int> status{0};
   Throughput throughput(scenario.ranks);

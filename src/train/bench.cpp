@@ -19,6 +19,10 @@ std::vector<Batch> synthetic_batches(const BenchTrainOptions& o, int64_t count) 
     return o.batch_sentences > 0 ? static_cast<int64_t>(lengths.size()) >= count * o.batch_sentences : tokens >= count * o.batch_tokens;
   };
   while (!enough()) {
+    if (o.even) {
+      lengths.emplace_back(o.mean_length, o.mean_length), tokens += o.mean_length;
+      continue;
+    }
     const double length = static_cast<double>(o.mean_length) * std::exp(0.5 * random.normal() - 0.125);
     const int target = std::clamp(static_cast<int>(std::lround(length)), 2, 100);
     const int source = std::clamp(static_cast<int>(std::lround(target * (0.8 + 0.4 * random.uniform()))), 2, 100);

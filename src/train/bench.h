@@ -20,6 +20,7 @@ struct BenchTrainOptions {
   std::string precision = "auto";  // bf16 | f32 | auto
   int threads = 0;
   int64_t mean_length = 28;  // tokens a sentence; lengths are spread around it as in news text
+  bool even = false;         // all sentences have the mean length
   double seconds = 10;       // of measured steps, at least three steps
   uint64_t seed = 1;
 };

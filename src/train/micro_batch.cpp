@@ -39,10 +39,17 @@ int64_t micro_batch_tokens(const Config& c, const MicroBatchNeed& need, const Us
   return tokens;
 }
 
-std::vector<Batch> micro_batches(const Batch& share, int64_t most_tokens, const ParallelOptions& parallel) {
-  const int64_t passes = parallel.passes(), tokens = share.target.count();
+std::vector<Batch> micro_batches(const Batch& share, int64_t most_tokens, const ParallelOptions& parallel, const ComputeCost& cost) {
+  const int64_t tokens = share.target.count();
   if (tokens == 0) return {};
-  return split(share, std::min(most_tokens, (tokens + passes - 1) / passes));
+  if (parallel.pipeline == 1) return split(share, most_tokens);
+  const int64_t pieces = std::max(parallel.passes(), (tokens + most_tokens - 1) / most_tokens);
+  std::vector<Batch> batches;
+  for (int64_t i = 0; i < pieces; ++i) {
+    Batch batch = starling::share(share, static_cast<int>(i), static_cast<int>(pieces), cost.source_weight(), cost.target_weight());
+    if (batch.target.count() > 0) batches.push_back(std::move(batch));
+  }
+  return batches;
 }
 
 }  // namespace starling

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/batch.h"
 #include "train/config.h"
+#include "train/cost.h"
 
 namespace starling {
 
@@ -23,7 +24,8 @@ struct MicroBatchNeed {
 int64_t micro_batch_tokens(const Config& config, const MicroBatchNeed& need, const UsableMemory& memory,
                            const std::function<void(const std::string&)>& say);
 
-// A worker's share of a batch as it is computed: in pieces of at most so many target tokens, and enough of them to fill a pipeline.
-std::vector<Batch> micro_batches(const Batch& share, int64_t most_tokens, const ParallelOptions& parallel);
+// A worker's share of a batch as it is computed: in pieces of at most so many target tokens; for a pipeline in as many as fill it, at least,
+// which cost about the same.
+std::vector<Batch> micro_batches(const Batch& share, int64_t most_tokens, const ParallelOptions& parallel, const ComputeCost& cost);
 
 }  // namespace starling

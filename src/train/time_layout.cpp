@@ -14,7 +14,7 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kFigures = 12;  // that a rank tells the others
+constexpr int64_t kFigures = 14;  // that a rank tells the others
 
 std::unique_ptr<Backend> backend_for(const LayoutRun& run, const World& world) {
   const bool divide = run.train.threads == 0 && world.comm->size() > 1 && !world.simulated;
@@ -28,13 +28,63 @@ RankMemory memory_of(Replica& replica) {
   RankMemory m;
   m.parameters = static_cast<double>(store.values().bytes()), m.gradients = static_cast<double>(store.gradients().bytes());
   for (const auto& [name, tensor] : replica.optimizer().state()) m.optimizer += static_cast<double>(tensor.bytes());
-  for (const Parameter* p : store.declared())
+  const std::vector<EmbeddingTable> tables = replica.model().embedding_tables();
+  for (const Parameter* p : store.declared()) {
+    if (p->hold == Parameter::absent) continue;
     if (p->hold == Parameter::copied) m.copies += static_cast<double>(p->value.bytes() + p->gradient.bytes());
+    const auto table = std::find_if(tables.begin(), tables.end(), [&](const EmbeddingTable& t) { return t.table == p; });
+    const bool multiplied = table == tables.end() ? p->shape.rank() == 2 : table->output && replica.model().has_output();
+    if (multiplied) m.packed += 2.0 * static_cast<double>(p->shape.count() * size_of(store.backend().activation()));
+  }
+  for (const Strategy::StateTensor& t : replica.strategy_state()) m.strategy += static_cast<double>(t.tensor.bytes());
   m.activations = static_cast<double>(replica.activation_bytes());
   return m;
 }
 
+// What a pass of the batch takes, where a replica's timed passes are of one token.
+double whole_pass_bytes(Model& model, const Batch& batch) {
+  Arena arena(model.parameters().backend().memory());
+  GradientSum sum(model.parameters());
+  Tape tape(model.parameters(), arena, sum, 1, 1);
+  model.loss(tape, batch, 0.1);
+  tape.backward();
+  return static_cast<double>(arena.capacity());
+}
+
+const Batch& largest(const std::vector<std::vector<Batch>>& shares) {
+  const Batch* most = nullptr;
+  for (const auto& share : shares)
+    for (const Batch& batch : share)
+      if (!most || batch.target.count() + batch.source.count() > most->target.count() + most->source.count()) most = &batch;
+  CHECK(most != nullptr, "no batches");
+  return *most;
+}
+
 }  // namespace
+
+std::string layout_text(const LayoutResult& r) {
+  constexpr double mib = 1 << 20;
+  std::string text =
+      fmt::format("{:>5}  {:>10} {:>9} {:>9} {:>7} {:>7} {:>8} {:>11} {:>7}   {:>10} {:>7} {:>8}\n", "MiB of", "parameters", "gradients",
+                  "optimizer", "packed", "copies", "strategy", "activations", "total", "boundaries", "shared", "strategy");
+  // Replicas are alike, so one is shown.
+  const auto shown = static_cast<size_t>(r.ranks / r.replicas);
+  for (size_t rank = 0; rank < shown; ++rank) {
+    const RankMemory& m = r.memory[rank];
+    const RankBytes& b = r.bytes[rank];
+    text +=
+        fmt::format("rank {:<2} {:>10.1f} {:>9.1f} {:>9.1f} {:>7.1f} {:>7.1f} {:>8.1f} {:>11.1f} {:>7.1f}   {:>10.2f} {:>7.2f} {:>8.2f}\n",
+                    rank, m.parameters / mib, m.gradients / mib, m.optimizer / mib, m.packed / mib, m.copies / mib, m.strategy / mib,
+                    m.activations / mib, m.total() / mib, b.boundaries / mib, b.shared / mib, b.strategy / mib);
+  }
+  text += "(left: kept; right: sent an update, to neighbouring stages, for parameters that stages share, and by the strategy)\n";
+  if (r.stages > 1)
+    text += fmt::format(
+        "bubble: stages stand still for {:.1f} % of the time of the passes; {:.1f} % if all {} stages and {:.1f} micro-batches were "
+        "equal and messages took no time\n",
+        100 * r.bubble, 100 * r.even_bubble(), r.stages, r.passes);
+  return text;
+}
 
 LayoutRun layout_run(const Config& c) {
   LayoutRun run;
@@ -53,8 +103,7 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
   const auto backend = backend_for(run, world);
   const ModelVocabulary vocabulary{run.train.vocabulary, run.train.vocabulary};
   const auto stages = stage_units(*declare_model(run.train.model, vocabulary, *backend), mesh.stages());
-  const auto model =
-      make_model(run.train.model, vocabulary, *backend, run.train.seed, true, stages[static_cast<size_t>(mesh.stage())]);
+  const auto model = make_model(run.train.model, vocabulary, *backend, run.train.seed, true, stages[static_cast<size_t>(mesh.stage())]);
   StepOptions options;
   options.optimizer = run.optimizer, options.strategy = run.strategy;
   Replica replica(*model, options, world, mesh);
@@ -69,7 +118,7 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
     const ComputeCost& cost = replica.cost();
     auto& own = shares.emplace_back();
     if (worker < workers)
-      own = micro_batches(share(batch, worker, workers, cost.source_weight(), cost.target_weight()), run.micro_tokens, run.parallel);
+      own = micro_batches(share(batch, worker, workers, cost.source_weight(), cost.target_weight()), run.micro_tokens, run.parallel, cost);
     tokens += static_cast<double>(batch.target.count()) / static_cast<double>(batches.size());
     passes += static_cast<double>(own.size()) / static_cast<double>(batches.size());
   }
@@ -86,12 +135,24 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
   const Replica::Times& t = replica.times();
   const Replica::Bytes after = replica.bytes_sent();
   const auto updates = static_cast<double>(run.updates);
-  const RankMemory m = memory_of(replica);
+  const int64_t all_sent = world.comm->traffic().bytes_sent;
+  RankMemory m = memory_of(replica);
+  if (!world.computes && !mesh.divided() && worker < workers) m.activations = whole_pass_bytes(*model, largest(shares));
   const double boundaries = static_cast<double>(after.boundaries - before.boundaries) / updates,
-               shared = static_cast<double>(after.shared - before.shared) / updates,
-               all = static_cast<double>(world.comm->traffic().bytes_sent - sent) / updates;
-  const double own[kFigures] = {seconds,     passes,        (t.forward + t.backward) / updates, t.passes / updates, m.parameters, m.gradients,
-                                m.optimizer, m.copies,      m.activations,                      boundaries,         shared,
+               shared = static_cast<double>(after.shared - before.shared) / updates, all = static_cast<double>(all_sent - sent) / updates;
+  const double own[kFigures] = {seconds,
+                                passes,
+                                (t.forward + t.backward) / updates,
+                                t.passes / updates,
+                                m.parameters,
+                                m.gradients,
+                                m.optimizer,
+                                m.packed,
+                                m.copies,
+                                m.strategy,
+                                m.activations,
+                                boundaries,
+                                shared,
                                 all - boundaries - shared};
 
   const Tensor figures({mesh.all().size(), kFigures}, DType::f64);
@@ -105,7 +166,7 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
     const std::span<double> f = doubles_of(figures).subspan(static_cast<size_t>(rank) * kFigures, kFigures);
     r.seconds = std::max(r.seconds, f[0]), r.passes = std::max(r.passes, f[1]);
     busy += f[2] / r.ranks, longest = std::max(longest, f[3]);
-    r.memory.push_back({f[4], f[5], f[6], f[7], f[8]}), r.bytes.push_back({f[9], f[10], f[11]});
+    r.memory.push_back({f[4], f[5], f[6], f[7], f[8], f[9], f[10]}), r.bytes.push_back({f[11], f[12], f[13]});
   }
   r.bubble = longest > 0 ? 1 - busy / longest : 0;
   return r;

@@ -1,5 +1,5 @@
-// A few updates of a model on the ranks of a world, arranged in one way: how long they take and what they need, with synthetic batches. Over
-// MPI it measures; in the simulator, on an idle backend, it predicts.
+// A few updates of a model on the ranks of a world, arranged in one way: how long they take and what they need, with synthetic batches.
+// Over MPI it measures; in the simulator, on an idle backend, it predicts.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,11 @@ LayoutRun layout_run(const Config& config);
 // What a rank keeps, bytes.
 struct RankMemory {
   double parameters = 0, gradients = 0, optimizer = 0;
+  double packed = 0;       // matrices in the order of their products, and transposed
   double copies = 0;       // of other stages' parameters and their gradients
+  double strategy = 0;     // residuals, merged models
   double activations = 0;  // of the passes under way, with their gradients
-  double total() const { return parameters + gradients + optimizer + copies + activations; }
+  double total() const { return parameters + gradients + optimizer + packed + copies + strategy + activations; }
 };
 // What it sends in an update, bytes.
 struct RankBytes {
@@ -40,17 +42,20 @@ struct RankBytes {
 
 struct LayoutResult {
   int ranks = 1, replicas = 1, stages = 1;
-  int64_t parameters = 0;     // of the model
-  double seconds = 0;         // of an update, mean
-  double tokens = 0;          // target tokens of an update, all replicas
-  double passes = 0;          // micro-batches of a replica in an update, mean
-  double bubble = 0;          // share of the time of the passes that a stage does not compute, mean over the stages
+  int64_t parameters = 0;          // of the model
+  double seconds = 0;              // of an update, mean
+  double tokens = 0;               // target tokens of an update, all replicas
+  double passes = 0;               // micro-batches of a replica in an update, mean
+  double bubble = 0;               // share of the time of the passes that a stage does not compute, mean over the stages
   std::vector<RankMemory> memory;  // by rank
   std::vector<RankBytes> bytes;    // by rank
   double tokens_per_second() const { return tokens / seconds; }
   // Of equal stages and micro-batches: (P - 1) / (m + P - 1).
   double even_bubble() const { return (stages - 1) / (passes + stages - 1); }
 };
+
+// For people: what the ranks of a replica keep and send, and the bubble.
+std::string layout_text(const LayoutResult& result);
 
 // All ranks call it, and get the result. ConfigError for what cannot be arranged or meant together.
 LayoutResult time_layout(const LayoutRun& run, World& world);

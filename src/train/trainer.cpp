@@ -140,7 +140,7 @@ class Trainer {
       const ComputeCost& cost = run_.replica->cost();
       Batch own = share(batch, rank, workers, cost.source_weight(), cost.target_weight());
       if (run_.mixed() && own.target.count() > 0) refinement = refine(own);
-      parts = micro_batches(own, run_.micro_tokens, config_.parallel);
+      parts = micro_batches(own, run_.micro_tokens, config_.parallel, cost);
     }
     // Ranks stop together: what one of them knows, all learn with the sums of this step.
     const StepResult result = run_.replica->step(parts, {stop_asked(), run_.driver->last_update()}, refinement);

@@ -1,0 +1,86 @@
+#include "race/layouts.h"
+
+#include <algorithm>
+
+#include "backend/idle.h"
+#include "train/stages.h"
+
+namespace starling {
+namespace {
+
+struct Way {
+  std::string name;
+  std::vector<ConfigLine> keys;
+  std::function<void(StrategyOptions&)> set;
+};
+
+std::vector<Way> ways(const StrategyOptions& own) {
+  std::vector<Way> all{
+      {"all-reduce", {}, [](StrategyOptions& o) { o = {}; }},
+      {"all-reduce, bf16", {{"strategy.wire", "bf16"}}, [](StrategyOptions& o) { o = {}, o.wire = Wire::bf16; }},
+      {"all-reduce, sharded optimizer",
+       {{"strategy.sharded-optimizer", "true"}},
+       [](StrategyOptions& o) { o = {}, o.sharded_optimizer = true; }},
+      {"gradient-dropping, 4-bit",
+       {{"strategy.name", "gradient-dropping"}, {"strategy.compression.compressor", "4-bit"}},
+       [](StrategyOptions& o) {
+         o = strategy_preset("gradient-dropping");
+         o.compression.compressor = Compressor::four_bit, o.compression.keep_warmup = 0;
+       }},
+      {"sparse-local", {{"strategy.name", "sparse-local"}}, [](StrategyOptions& o) { o = strategy_preset("sparse-local"); }},
+      {"bmuf", {{"strategy.name", "bmuf"}}, [](StrategyOptions& o) { o = strategy_preset("bmuf"); }},
+  };
+  const auto known = [&](const Way& way) { return way.name == own.name; };
+  if (family_of(own) != Family::asynchronous && own.name != "all-reduce" && std::none_of(all.begin(), all.end(), known))
+    all.push_back({own.name, {{"strategy.name", own.name}}, [own](StrategyOptions& o) { o = own; }});
+  return all;
+}
+
+}  // namespace
+
+std::vector<Layout> layouts_of(const Config& config, int ranks) {
+  IdleBackend idle(DType::f32, DType::f32);
+  const auto units =
+      static_cast<int64_t>(declare_model(config.model, {config.vocab.training.size, config.vocab.training.size}, idle)->units());
+  std::vector<Layout> all;
+  for (int64_t stages = 1; stages <= std::min<int64_t>(ranks, units); ++stages) {
+    if (ranks % stages != 0) continue;
+    for (const Way& way : ways(config.strategy)) {
+      if (stages == ranks && way.name != "all-reduce") break;  // one replica exchanges nothing
+      Config c = config;
+      way.set(c.strategy);
+      c.parallel.pipeline = stages;
+      if (stages == 1) c.parallel.micro_batches = 0;
+      if (family_of(c.strategy) != Family::synchronous) c.train.optimizer.ema = 0;
+      Layout layout{stages == ranks ? "-" : way.name, {}, layout_run(c), {}, ""};
+      if (stages > 1) layout.keys.push_back({"parallel.pipeline", std::to_string(stages)});
+      if (stages < ranks) layout.keys.insert(layout.keys.end(), way.keys.begin(), way.keys.end());
+      all.push_back(std::move(layout));
+    }
+  }
+  return all;
+}
+
+double largest_memory(const LayoutResult& result) {
+  double most = 0;
+  for (const RankMemory& m : result.memory) most = std::max(most, m.total());
+  return most;
+}
+
+void forecast_all(std::vector<Layout>& layouts, const Scenario& scenario, double memory, const std::function<void(size_t, size_t)>& told) {
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    told(i, layouts.size());
+    try {
+      layouts[i].result = forecast(layouts[i].run, scenario);
+    } catch (const ConfigError& e) {
+      layouts[i].refused = e.what();
+    }
+  }
+  const auto rank = [&](const Layout& l) { return !l.refused.empty() ? 2 : largest_memory(l.result) > memory ? 1 : 0; };
+  std::stable_sort(layouts.begin(), layouts.end(), [&](const Layout& a, const Layout& b) {
+    if (rank(a) != rank(b)) return rank(a) < rank(b);
+    return rank(a) < 2 && a.result.tokens_per_second() > b.result.tokens_per_second();
+  });
+}
+
+}  // namespace starling

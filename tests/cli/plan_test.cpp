@@ -1,0 +1,58 @@
+// `starling plan` and the layouts of `bench distributed`, as a user starts them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/shell.h"
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kRates =
+    " --cluster.forward-gflops 50 --cluster.backward-gflops 50 --cluster.update-gb-s 5 --cluster.memory-gb-s 8";
+
+ShellOutcome starling(const std::string& arguments) { return run_shell("'" STARLING_BINARY "' " + arguments); }
+
+TEST(PlanVerb, ListsWhatFitsAndTheKeysToWrite) {
+  const std::string model = "plan --model.preset transformer-tiny --vocab.size 500 --workers 4 --network 1gbe" + kRates;
+  const ShellOutcome all = starling(model + " --memory 4 --show 3");
+  ASSERT_EQ(all.status, 0) << all.text;
+  EXPECT_THAT(all.text, HasSubstr("simulated: 4 ranks, network 1gbe, transformer-tiny"));
+  EXPECT_THAT(all.text, HasSubstr("memory of a rank: 4.00 GiB"));
+  EXPECT_THAT(all.text, HasSubstr("speed is not all"));
+  EXPECT_THAT(all.text, HasSubstr("for the first, write:\n  strategy:\n    "));
+
+  const ShellOutcome json = starling(model + " --format json");
+  ASSERT_EQ(json.status, 0) << json.text;
+  const auto rows = nlohmann::json::parse(json.text);
+  ASSERT_EQ(rows.size(), 13u);
+  // What no rank has room for but four of them together: the first rows are in stages.
+  double whole = 1e300;
+  for (const auto& row : rows)
+    if (row["stages"] == 1) whole = std::min(whole, row["memory_mib"].get<double>());
+  const ShellOutcome less = starling(model + fmt::format(" --memory {:.5f}", 0.99 * whole / 1024));
+  EXPECT_THAT(less.text, HasSubstr("for the first, write:\n  parallel:\n    pipeline: "));
+  EXPECT_THAT(less.text, HasSubstr("does not fit"));
+  EXPECT_THAT(starling(model + " --memory 0.0001").text, HasSubstr("nothing fits: the smallest need is "));
+  EXPECT_THAT(starling(model + " --train.objective mixed").text, HasSubstr("starling simulate"));
+}
+
+TEST(BenchLayout, IsSimulatedInStages) {
+  const std::string bench = "bench distributed --preset transformer-tiny --vocabulary 500 --workers 4 --network 10gbe" + kRates;
+  const ShellOutcome two = starling(bench + " --parallel.pipeline 2 --format json");
+  ASSERT_EQ(two.status, 0) << two.text;
+  const auto json = nlohmann::json::parse(two.text);
+  EXPECT_EQ(json["simulated"], true);
+  EXPECT_EQ(json["stages"], 2);
+  EXPECT_EQ(json["replicas"], 2);
+  EXPECT_EQ(json["memory_mib"].size(), 4u);
+  EXPECT_THAT(starling(bench + " --parallel.pipeline 3").text, HasSubstr("of which 4 are no multiple; start 3 or 6 ranks"));
+  EXPECT_THAT(starling(bench + " --parallel.pipeline 2").text, HasSubstr("bubble: stages stand still for "));
+}
+
+}  // namespace
+}  // namespace starling

@@ -1,0 +1,125 @@
+// Layouts in the simulator: the bubble against its closed form, memory against the model whole, the order of a plan.
+#include "race/forecast.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "race/layouts.h"
+
+namespace starling {
+namespace {
+
+// Messages and pieces of computing cost nothing but their operations.
+Scenario free_network(int ranks) {
+  Scenario s;
+  s.ranks = ranks;
+  s.network.inter = {0, 1e6, 0}, s.network.intra = {0, 1e6, 0};
+  s.compute = {100, 100, 0, 0, 0};
+  return s;
+}
+
+// Eight encoder layers of 12 D^2 and six decoder layers of 16 D^2 make equal stages: 96 D^2 on either side; the output is small beside
+// them.
+LayoutRun even_run() {
+  LayoutRun run;
+  run.train.model = model_preset("transformer-tiny");
+  run.train.model.width = 512, run.train.model.feed_forward = 2048, run.train.model.heads = 8;
+  run.train.model.encoder_layers = 8, run.train.model.decoder_layers = 6, run.train.model.tied_embeddings = TiedEmbeddings::none;
+  run.train.vocabulary = 64, run.train.batch_tokens = 128000, run.train.precision = "f32", run.train.mean_length = 8, run.train.even = true;
+  run.updates = 2, run.micro_tokens = run.train.batch_tokens;
+  run.strategy.embedding_gradients = EmbeddingGradients::dense;
+  return run;
+}
+
+TEST(Forecast, TheBubbleIsThatOfTheClosedForm) {
+  for (const int stages : {2, 4})
+    for (const int64_t passes : {1, 4, 8, 16}) {
+      LayoutRun run = even_run();
+      run.parallel.pipeline = stages, run.parallel.micro_batches = passes;
+      const LayoutResult r = forecast(run, free_network(stages));
+      EXPECT_GE(r.passes, passes);
+      const double expected = (stages - 1) / (r.passes + stages - 1);
+      EXPECT_DOUBLE_EQ(r.even_bubble(), expected);
+      EXPECT_NEAR(r.bubble / expected, 1, 0.05) << stages << " stages, " << r.passes << " passes";
+    }
+}
+
+// Parameters, gradients and optimizer lie on one stage each; activations are those of the stages' own layers, of as many passes as the
+// schedule has under way.
+TEST(Forecast, StagesShareTheMemoryOfTheModel) {
+  LayoutRun run = even_run();
+  const LayoutResult whole = forecast(run, free_network(1));
+  ASSERT_EQ(whole.memory.size(), 1u);
+  for (const int stages : {2, 4}) {
+    run.parallel.pipeline = stages, run.parallel.micro_batches = 8;
+    const LayoutResult r = forecast(run, free_network(2 * stages));
+    ASSERT_EQ(r.memory.size(), static_cast<size_t>(2 * stages));
+    EXPECT_EQ(r.replicas, 2);
+    RankMemory sum;
+    for (int s = 0; s < stages; ++s) {
+      const RankMemory& m = r.memory[static_cast<size_t>(s)];
+      EXPECT_NEAR(m.parameters / whole.memory[0].parameters * stages, 1, 0.1) << s;
+      EXPECT_EQ(m.gradients, m.parameters);
+      EXPECT_EQ(m.optimizer, 2 * m.parameters);
+      EXPECT_EQ(m.copies, 0);
+      sum.parameters += m.parameters, sum.packed += m.packed;
+    }
+    EXPECT_EQ(sum.parameters, whole.memory[0].parameters);
+    EXPECT_EQ(sum.packed, whole.memory[0].packed);
+    // A replica has half the batch, in 8 pieces of 1/16: the first stage keeps `stages` of them, of 1/stages of the layers.
+    EXPECT_NEAR(r.memory[0].activations / whole.memory[0].activations, r.passes == 8 ? 1.0 / 16 : 0.5 / r.passes, 0.35 / 16) << stages;
+    EXPECT_LT(r.memory[static_cast<size_t>(stages) - 1].activations, r.memory[0].activations);
+  }
+}
+
+// The gradient of a whole replica is all-reduced among the ranks of each stage; what goes between stages is the boundary there and back.
+TEST(Forecast, BytesAreThoseOfTheClosedForms) {
+  LayoutRun run = even_run();
+  run.parallel.pipeline = 2, run.parallel.micro_batches = 4;
+  const LayoutResult r = forecast(run, free_network(4));
+  double boundaries = 0;
+  for (int rank = 0; rank < 4; ++rank) {
+    const RankBytes& b = r.bytes[static_cast<size_t>(rank)];
+    EXPECT_NEAR(b.strategy, r.memory[static_cast<size_t>(rank)].gradients, 1000) << rank;  // 2 (N - 1) / N of it with N = 2, and totals
+    EXPECT_EQ(b.shared, 0);
+    boundaries += b.boundaries;
+  }
+  // The encoder's output, 4 bytes an element, and its gradient, of about as many source as target tokens.
+  EXPECT_NEAR(boundaries / (r.tokens * 512 * 4 * 2), 1, 0.05);
+}
+
+TEST(Plan, PutsTheFastestThatFitsFirst) {
+  const Config config = parse_config("model:\n  preset: transformer-tiny\nvocab:\n  size: 500\n", "test");
+  std::vector<Layout> layouts = layouts_of(config, 4);
+  size_t divided = 0;
+  for (const Layout& l : layouts) divided += l.run.parallel.pipeline > 1;
+  EXPECT_EQ(layouts.size(), 13u);  // six strategies for 4 and for 2 replicas, and one replica of 4 stages
+  EXPECT_EQ(divided, 7u);
+  Scenario scenario = free_network(4);
+  scenario.network.inter = {50, 1, 10};
+  double memory = 0;
+  for (int pass = 0; pass < 2; ++pass) {
+    forecast_all(layouts, scenario, pass == 0 ? 1e18 : memory, [](size_t, size_t) {});
+    double before = 1e300;
+    bool fits = true;
+    for (const Layout& l : layouts) {
+      ASSERT_EQ(l.refused, "");
+      const bool now = largest_memory(l.result) <= (pass == 0 ? 1e18 : memory);
+      EXPECT_TRUE(fits || !now);
+      if (fits && !now) before = 1e300;
+      fits = now;
+      EXPECT_LE(l.result.tokens_per_second(), before);
+      before = l.result.tokens_per_second();
+    }
+    // Less than a whole model needs, so that stages come first.
+    double least = 1e300;
+    for (const Layout& l : layouts)
+      if (l.result.stages == 1) least = std::min(least, largest_memory(l.result));
+    memory = 0.999 * least;
+  }
+  EXPECT_GT(layouts.front().result.stages, 1);
+  EXPECT_THAT(layouts.front().keys, testing::Contains(testing::Pair("parallel.pipeline", testing::AnyOf("2", "4"))));
+}
+
+}  // namespace
+}  // namespace starling
