@@ -8,8 +8,10 @@ namespace starling {
 Mesh::Mesh(Communicator& all, const ParallelOptions& o) : all_(all), stages_(static_cast<int>(o.pipeline)) {
   const int ranks = static_cast<int>(o.ranks());
   if (all.size() % ranks != 0)
-    throw ConfigError(fmt::format("parallel.pipeline {} divides the model among {} ranks, of which {} are no multiple; start {} or {} ranks",
-                                  o.pipeline, ranks, all.size(), std::max(all.size() / ranks, 1) * ranks, (all.size() / ranks + 1) * ranks));
+    throw ConfigError(fmt::format("parallel.pipeline {} divides the model among {} ranks, and {} {} no multiple of that; start {} ranks",
+                                  o.pipeline, ranks, all.size(), all.size() == 1 ? "is" : "are",
+                                  all.size() < ranks ? std::to_string(ranks)
+                                                     : fmt::format("{} or {}", all.size() / ranks * ranks, (all.size() / ranks + 1) * ranks)));
   alone_ = std::move(make_local_world().comm);
   if (ranks == 1) return;
   stage_ = all.rank() % stages_;

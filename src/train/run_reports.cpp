@@ -15,7 +15,7 @@ void RunReports::announce() {
   const auto warmup = static_cast<double>(run_.optimizer.warmup), epoch = static_cast<double>(run_.batches_per_epoch);
   run_.say(fmt::format("model: {}, {:.2f} M parameters; {}; {} target tokens an update, computed {} at a time; about {} an epoch",
                        run_.config.model.preset, model / 1e6, run_.backend->describe(), run_.batch_tokens,
-                       std::min(run_.micro_tokens, run_.batch_tokens), counted(run_.batches_per_epoch, "update")));
+                       computed_at_once(), counted(run_.batches_per_epoch, "update")));
   if (run_.mixed())
     run_.say(fmt::format("objective: expected GLEU of {} samples a source (baseline {}) + {:g} x likelihood without label smoothing",
                          run_.config.refine.samples, run_.config.refine.baseline, run_.config.refine.likelihood_weight));
@@ -30,6 +30,12 @@ void RunReports::announce() {
                                {"pairs", run_.store->size()}};
   if (run_.comm().size() > 1) announce_ranks(event);
   run_.progress.event(event);
+}
+
+// Target tokens.
+int64_t RunReports::computed_at_once() const {
+  const int64_t share = run_.batch_tokens / std::max(run_.replica->strategy().workers(), 1), passes = run_.config.parallel.passes();
+  return passes == 1 ? std::min(run_.micro_tokens, run_.batch_tokens) : std::min(run_.micro_tokens, (share + passes - 1) / passes);
 }
 
 // Ranks that are alike share a line.

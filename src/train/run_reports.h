@@ -31,6 +31,7 @@ class RunReports {
 
  private:
   void announce_ranks(nlohmann::ordered_json& event);
+  int64_t computed_at_once() const;
   void announce_stages();
   void warn();
   TrainReport make_report() const;

@@ -104,7 +104,7 @@ void QueuedMemory::discard(std::byte* at, int64_t bytes) {
 }
 
 void QueuedMemory::copy(std::byte* to, const std::byte* from, int64_t bytes) {
-  queue_.push([=] { std::memcpy(to, from, static_cast<size_t>(bytes)); });
+  queue_.push([=] { std::copy_n(from, bytes, to); });  // of no bytes the addresses may be null
 }
 
 void QueuedMemory::upload(std::byte* to, const std::byte* from, int64_t bytes) {
@@ -112,7 +112,7 @@ void QueuedMemory::upload(std::byte* to, const std::byte* from, int64_t bytes) {
 }
 
 void QueuedMemory::download(std::byte* to, const std::byte* from, int64_t bytes) {
-  queue_.push([=] { std::memcpy(to, from, static_cast<size_t>(bytes)); });
+  queue_.push([=] { std::copy_n(from, bytes, to); });
   queue_.wait();
 }
 

@@ -125,7 +125,7 @@ TEST_F(PipelineTrainer, WhatCannotBeDividedIsRefused) {
     return std::string();
   };
   EXPECT_EQ(error([](Config&) {}, 3),
-            "parallel.pipeline 2 divides the model among 2 ranks, of which 3 are no multiple; start 2 or 4 ranks");
+            "parallel.pipeline 2 divides the model among 2 ranks, and 3 are no multiple of that; start 2 or 4 ranks");
   EXPECT_EQ(error([](Config& c) { c.parallel.pipeline = 9; }, 9),
             "parallel.pipeline 9 is more than the model can be cut into, which is 5: its layers and the output; lower it");
   const auto refused = [](const std::string& text) {

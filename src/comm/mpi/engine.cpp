@@ -21,6 +21,10 @@ using namespace std::chrono_literals;
 // else computing threads want the core, and it sleeps at once. Sleeping longer than this costs bandwidth, shorter costs the others' time.
 constexpr int kYieldsWaitedFor = 2000, kYields = 10;
 constexpr auto kSleepWaitedFor = 20us, kSleep = 50us;
+// Where nothing has moved for a millisecond and nobody waits, as between the micro-batches of a pipeline, it sleeps longer; who begins to
+// wait wakes it.
+constexpr int kQuietSweeps = kYields + 20;
+constexpr auto kQuietSleep = 200us;
 constexpr auto kIdle = 5ms;                     // between looks at heartbeats with nothing else to do
 constexpr int64_t kBeatInterval = 500'000'000;  // ns
 constexpr int64_t kFastestBeat = 10'000'000;    // ns, while somebody waits with a short deadline
@@ -319,7 +323,7 @@ void Engine::pause(bool moved) {
   std::unique_lock lock(mutex_);
   if (!queue_.empty() || abort_status_ >= 0) return;
   if (!active_.empty())
-    to_thread_.wait_for(lock, waited_for ? kSleepWaitedFor : kSleep);
+    to_thread_.wait_for(lock, waited_for ? kSleepWaitedFor : quiet_sweeps_ > kQuietSweeps ? kQuietSleep : kSleep);
   else if (state_ != State::closing)
     to_thread_.wait_for(lock, kIdle);
 }
