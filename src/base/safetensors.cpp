@@ -36,12 +36,16 @@ int64_t tensor_bytes(const std::vector<int64_t>& shape, int64_t element_bytes) {
 
 // ---- writing ----
 
+uint64_t bytes_of(const NamedBytes& tensor) {
+  return static_cast<uint64_t>(tensor_bytes(tensor.shape, dtype_bytes(tensor.dtype)));
+}
+
 std::vector<const NamedBytes*> in_file_order(std::span<const NamedBytes> tensors) {
   std::vector<const NamedBytes*> order;
   std::set<std::string_view> names;
   for (const NamedBytes& tensor : tensors) {
     CHECK(dtype_bytes(tensor.dtype) > 0, "tensor '{}' has the unknown dtype '{}'", tensor.name, tensor.dtype);
-    CHECK(tensor_bytes(tensor.shape, dtype_bytes(tensor.dtype)) == static_cast<int64_t>(tensor.data.size()),
+    CHECK(tensor.source || tensor_bytes(tensor.shape, dtype_bytes(tensor.dtype)) == static_cast<int64_t>(tensor.data.size()),
           "tensor '{}' has {} bytes, which is not what its shape [{}] of {} takes", tensor.name, tensor.data.size(),
           fmt::join(tensor.shape, ", "), tensor.dtype);
     CHECK(!tensor.name.empty() && tensor.name != "__metadata__", "'{}' cannot name a tensor", tensor.name);
@@ -64,7 +68,7 @@ std::string make_header(const std::vector<const NamedBytes*>& order, const Safet
     if (!metadata.empty()) add("__metadata__", metadata);
     uint64_t at = 0;
     for (const NamedBytes* tensor : order) {
-      const uint64_t end = at + tensor->data.size();
+      const uint64_t end = at + bytes_of(*tensor);
       add(tensor->name, {{"dtype", tensor->dtype}, {"shape", tensor->shape}, {"data_offsets", {at, end}}});
       at = end;
     }
@@ -197,13 +201,13 @@ void write_safetensors(ByteSink& sink, std::span<const NamedBytes> tensors, cons
   std::string prefix;
   for (uint64_t i = 0; i < prefix_bytes; ++i) prefix += static_cast<char>(header.size() >> (8 * i) & 255);
   sink.write(prefix + header);
-  for (const NamedBytes* tensor : order) sink.write(tensor->data);
+  for (const NamedBytes* tensor : order) tensor->source ? tensor->source(sink) : sink.write(tensor->data);
 }
 
 uint64_t safetensors_size(std::span<const NamedBytes> tensors, const SafetensorsMetadata& metadata) {
   const auto order = in_file_order(tensors);
   uint64_t bytes = prefix_bytes + make_header(order, metadata).size();
-  for (const NamedBytes* tensor : order) bytes += tensor->data.size();
+  for (const NamedBytes* tensor : order) bytes += bytes_of(*tensor);
   return bytes;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -22,6 +23,8 @@ struct NamedBytes {
   std::string dtype;  // F32, F64, BF16, F16, I8, I32, I64 or U8
   std::vector<int64_t> shape;
   std::span<const std::byte> data;
+  // To be written, in place of data: gives the bytes to the sink when their turn has come.
+  std::function<void(ByteSink&)> source = {};
 };
 
 using SafetensorsMetadata = std::map<std::string, std::string>;

@@ -71,7 +71,7 @@ void append_integers(const std::string& name, const Int8Matrix& m, std::vector<N
 
 // The file of the weights; 8-bit integers are made here and live as long as the part, floats of the host's memory are written from where
 // they lie.
-Part weights_part(Model& model, SafetensorsMetadata metadata) {
+Part weights_part(Model& model, SafetensorsMetadata metadata, const FetchWeights& fetch) {
   std::vector<NamedBytes> tensors;
   std::vector<Tensor> floats;
   auto integers = std::make_shared<std::deque<Int8Matrix>>();
@@ -80,8 +80,14 @@ Part weights_part(Model& model, SafetensorsMetadata metadata) {
       integers->push_back(round_to_int8(m.parameter->value, m.by_row));
       append_integers(m.parameter->name, integers->back(), tensors);
     }
-  for (Parameter& p : model.parameters().all())
-    if (!p.quantized) tensors.push_back({p.name, "F32", dimensions(p.shape), floats.emplace_back(p.value.on_host()).host_bytes()});
+  for (Parameter* p : model.parameters().declared()) {
+    if (p->quantized) continue;
+    NamedBytes& tensor = tensors.emplace_back(NamedBytes{p->name, "F32", dimensions(p->shape), {}});
+    if (p->hold == Parameter::owned)
+      tensor.data = floats.emplace_back(p->value.on_host()).host_bytes();
+    else
+      tensor.source = [p, fetch](ByteSink& sink) { fetch(*p, sink); };
+  }
   Part part = safetensors_part(kWeights, std::move(tensors), std::move(metadata));
   part.write = [write = std::move(part.write), integers, floats](ByteSink& sink) { write(sink); };
   return part;
@@ -90,7 +96,8 @@ Part weights_part(Model& model, SafetensorsMetadata metadata) {
 }  // namespace
 
 std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Vocabularies& vocabularies, const SearchOptions& search,
-                              int64_t step) {
+                              int64_t step, const FetchWeights& fetch) {
+  CHECK(model.whole() || fetch, "a part of a model has not all weights");
   bool quantized = false;
   for (const Parameter& p : model.parameters().all()) quantized |= p.quantized;
   std::vector<Part> parts;
@@ -103,7 +110,7 @@ std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Voc
     parts.push_back(text_part("source.spm", vocabularies.source().bytes()));
     parts.push_back(text_part("target.spm", vocabularies.target().bytes()));
   }
-  parts.push_back(weights_part(model, {{"format", "starling"}, {"step", std::to_string(step)}}));
+  parts.push_back(weights_part(model, {{"format", "starling"}, {"step", std::to_string(step)}}, fetch));
   return parts;
 }
 

@@ -28,10 +28,13 @@ class Vocabularies {
   std::optional<Vocabulary> target_;
 };
 
+// Writes the values of a parameter that a part of a model does not have, f32.
+using FetchWeights = std::function<void(const Parameter&, ByteSink&)>;
+
 // The parts of a model directory. The weights are written from where they lie, so the model must live until then; those of
-// Parameter::quantized as 8-bit integers.
+// Parameter::quantized as 8-bit integers. Of a part of a model, what it does not own is fetched when its turn has come.
 std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Vocabularies& vocabularies, const SearchOptions& search,
-                              int64_t step);
+                              int64_t step, const FetchWeights& fetch = {});
 
 // decode.yml, which is one of them.
 Part search_part(const SearchOptions& search);

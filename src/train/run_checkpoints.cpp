@@ -6,7 +6,7 @@
 #include "base/sha256.h"
 #include "train/run_setup.h"
 #include "train/save_by_ranks.h"
-#include "train/whole_model.h"
+#include "train/stage_weights.h"
 
 namespace starling {
 
@@ -18,12 +18,16 @@ void RunCheckpoints::save() {
     const SwappedParameters averaged(run_.model->parameters(), run_.replica->average());
     std::vector<Part> parts;
     std::string mark;
-    const auto whole = run_.mesh->divided() && run_.leads() ? whole_model(*run_.model, *run_.mesh) : nullptr;
-    if (run_.first()) parts = parts_of_first(whole ? *whole : *run_.model), mark = sha256_hex(state().to_json());
+    StageWeights weights(*run_.model, *run_.mesh);
+    AroundWriting around;
+    if (run_.first())
+      parts = parts_of_first(weights.fetch()), mark = sha256_hex(state().to_json()), around.after = [&] { weights.done(); };
+    else if (run_.leads())
+      around.before = [&] { weights.serve(); };
     RankState ranks(*run_.replica, *run_.mesh);
     if (auto shard = ranks.shard(own, strategy)) parts.push_back(std::move(*shard));
     CheckpointStore* checkpoints = run_.first() ? &run_.directory->checkpoints() : nullptr;
-    save_by_ranks(*run_.files, run_.config.train.output, checkpoints, run_.step(), parts, mark, comm);
+    save_by_ranks(*run_.files, run_.config.train.output, checkpoints, run_.step(), parts, mark, comm, around);
     if (checkpoints)
       run_.progress.event({{"type", "checkpoint"},
                            {"step", run_.step()},
@@ -33,8 +37,9 @@ void RunCheckpoints::save() {
   saved_ = run_.step();
 }
 
-std::vector<Part> RunCheckpoints::parts_of_first(Model& model) const {
-  std::vector<Part> parts = model_parts(model, model.config(), *run_.vocabularies, run_.config.valid.search, run_.step());
+std::vector<Part> RunCheckpoints::parts_of_first(const FetchWeights& fetch) const {
+  std::vector<Part> parts =
+      model_parts(*run_.model, run_.model->config(), *run_.vocabularies, run_.config.valid.search, run_.step(), fetch);
   parts.push_back(text_part("state.json", state().to_json()));
   return parts;
 }

@@ -3,6 +3,7 @@
 
 #include "base/checkpoint.h"
 #include "base/state.h"
+#include "decode/model_directory.h"
 #include "train/rank_state.h"
 #include "train/run_judging.h"
 #include "train/run_parts.h"
@@ -23,7 +24,7 @@ class RunCheckpoints {
   void outdated() { saved_ = -1; }
 
  private:
-  std::vector<Part> parts_of_first(Model& model) const;
+  std::vector<Part> parts_of_first(const FetchWeights& fetch) const;
   std::optional<Loaded> checkpoint() const;
   bool same_parts(const State& state) const;
   State state() const;

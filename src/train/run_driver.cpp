@@ -1,7 +1,6 @@
 #include "train/run_driver.h"
 
 #include "train/run_parts.h"
-#include "train/whole_model.h"
 
 namespace starling {
 namespace {
@@ -20,7 +19,7 @@ class TogetherDriver : public RunDriver {
   bool last_update() const override { return run_.first() && status_.time_is_up(); }
   bool updated(int64_t) const override { return true; }
 
-  void for_validation(const std::function<void(Model&, Communicator&)>& body) override {
+  void for_validation(const std::function<void(Communicator&)>& body) override {
     run_.comm().note("validation", run_.step());
     Communicator& data = run_.mesh->data();
     const Tensor& values = run_.model->parameters().values();
@@ -34,11 +33,12 @@ class TogetherDriver : public RunDriver {
       data.broadcast(values, 0).wait(kPatience);
       run_.model->parameters().changed();
     }
-    const SwappedParameters swapped(run_.model->parameters(), measured);
-    if (!run_.mesh->divided())
-      body(*run_.model, data);
-    else if (const auto whole = whole_model(*run_.model, *run_.mesh))
-      body(*whole, data);
+    {
+      const SwappedParameters swapped(run_.model->parameters(), measured);
+      run_.replica->share_parameters();
+      body(data);
+    }
+    run_.replica->share_parameters();
     if (run_.comm().size() > 1) run_.wait_for_first();
   }
 
@@ -77,11 +77,11 @@ class ServedDriver : public RunDriver {
   bool last_update() const override { return run_.first() && (status_.time_is_up() || status_.limits_reached()); }
   bool updated(int64_t before) const override { return run_.step() > before && run_.comm().rank() < run_.replica->strategy().workers(); }
 
-  void for_validation(const std::function<void(Model&, Communicator&)>& body) override {
+  void for_validation(const std::function<void(Communicator&)>& body) override {
     if (!run_.first()) return;
     const Tensor& average = run_.replica->average();
     const SwappedParameters served(run_.model->parameters(), average ? average : run_.replica->deployed(false));
-    body(*run_.model, *self_.comm);
+    body(*self_.comm);
   }
 
   void for_checkpoint(const Save& body) override {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "models/model.h"
 #include "strategies/strategy.h"
 
 namespace starling {
@@ -31,9 +30,9 @@ class RunDriver {
   // Whether the step that has just ended was an update of this rank's; before: updates done before it.
   virtual bool updated(int64_t before) const = 0;
 
-  // Calls body, on the ranks that take part and with their communicator, with a whole model that has the parameters to measure. All of them
-  // wait for rank 0's to return.
-  virtual void for_validation(const std::function<void(Model&, Communicator&)>& body) = 0;
+  // Calls body, on the ranks that take part, while the run's model has the parameters to measure; the communicator is of those with the same
+  // part of it. All of them wait for rank 0's to return.
+  virtual void for_validation(const std::function<void(Communicator&)>& body) = 0;
   // The same for a checkpoint, on the first replica with the parameters to deploy but for their moving average in the run's model; also with
   // where this rank's own parameters lie meanwhile, and the strategy's state.
   using Save = std::function<void(Communicator&, const Tensor& own, const std::vector<Strategy::StateTensor>& strategy)>;

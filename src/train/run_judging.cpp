@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/sha256.h"
+#include "train/stage_weights.h"
+#include "train/whole_model.h"
 
 namespace starling {
 
@@ -25,15 +27,28 @@ void RunJudging::open() {
 
 void RunJudging::validate() {
   validated_ = run_.step();
-  run_.driver->for_validation([&](Model& model, Communicator& comm) {
-    const Validator::Result result = validator_->run(model, comm);
-    if (run_.first()) judge(model, result);
+  run_.driver->for_validation([&](Communicator& comm) {
+    const Validator::Result result = measure(comm);
+    StageWeights weights(*run_.model, *run_.mesh);
+    if (run_.first())
+      judge(result, weights.fetch()), weights.done();
+    else if (run_.leads())
+      weights.serve();
   });
   if (run_.driver->together()) tell_early_stop();
 }
 
+// Of a model in stages the losses alone; who translates needs it whole.
+Validator::Result RunJudging::measure(Communicator& comm) {
+  const Mesh& mesh = *run_.mesh;
+  if (!mesh.divided()) return validator_->run(*run_.model, comm);
+  if (!validator_->translates()) return validator_->run_in_stages(*run_.model, mesh);
+  const auto whole = whole_model(*run_.model, mesh);
+  return whole ? validator_->run(*whole, comm) : Validator::Result{};
+}
+
 // Rank 0: is it the best so far, and has it been for too long?
-void RunJudging::judge(Model& model, const Validator::Result& result) {
+void RunJudging::judge(const Validator::Result& result, const FetchWeights& fetch) {
   const ValidConfig& config = run_.config.valid;
   const int64_t known = judge_.best_step();
   const Judge::Verdict verdict = judge_.judge(run_.step(), result.scores);
@@ -46,7 +61,7 @@ void RunJudging::judge(Model& model, const Validator::Result& result) {
                           run_.say);
     }
     best_model_->save(run_.directory->checkpoints(), run_.step(), judge_.best(), known,
-                      model_parts(model, model.config(), *run_.vocabularies, config.search, run_.step()));
+                      model_parts(*run_.model, run_.model->config(), *run_.vocabularies, config.search, run_.step(), fetch));
   }
   run_.progress.validation({.step = run_.step(),
                             .epoch = status_.epoch,

@@ -31,8 +31,9 @@ class RunJudging {
   void restore(const State& state);
 
  private:
-  // model: that was measured.
-  void judge(Model& model, const Validator::Result& result);
+  Validator::Result measure(Communicator& comm);
+  // fetch: of the weights that this rank does not have.
+  void judge(const Validator::Result& result, const FetchWeights& fetch);
   void restore_judge(const State& state);
   void tell_early_stop();
 

@@ -79,7 +79,7 @@ Json write_own(FileSystem& files, const std::string& aside, std::span<const Part
 }  // namespace
 
 void save_by_ranks(FileSystem& files, const std::string& run_directory, CheckpointStore* checkpoints, int64_t step,
-                   std::span<const Part> own, const std::string& mark, Communicator& comm) {
+                   std::span<const Part> own, const std::string& mark, Communicator& comm, const AroundWriting& around) {
   if (comm.size() == 1) return checkpoints->save(step, own);
   const bool first = comm.rank() == 0;
   const auto all_together = [&] { comm.barrier().wait(kPatience); };
@@ -87,7 +87,9 @@ void save_by_ranks(FileSystem& files, const std::string& run_directory, Checkpoi
   auto publication = first ? checkpoints->begin(step) : nullptr;
   if (first) files.write_file(join_path(aside, kMark), mark);
   const std::string told_mark = broadcast_text(comm, mark);
+  around.before();
   const Json mine = write_own(files, aside, own, first || sees(files, aside, told_mark));
+  around.after();
   all_together();  // writing takes long; the gather has the usual deadline
   std::vector<Json> all;
   for (const std::string& text : gather_texts(comm, mine.dump(-1, ' ', false, Json::error_handler_t::replace)))

@@ -3,6 +3,7 @@
 // whole.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 
@@ -14,8 +15,11 @@ namespace starling {
 // Collective; returns when the checkpoint is in its place. own: this rank's files, whose names no other rank has, and whose sizes are
 // known; checkpoints: of rank 0, elsewhere null; run_directory: as this rank calls it; mark: rank 0's, tells this save from what an earlier
 // one may have left on a host. When a file cannot be written, the checkpoints stay as they were: rank 0 throws an IoError with the rank and
-// its reason, which ends the others.
+// its reason, which ends the others. around: called before and after this rank writes its files, while rank 0 writes.
+struct AroundWriting {
+  std::function<void()> before = [] {}, after = [] {};
+};
 void save_by_ranks(FileSystem& files, const std::string& run_directory, CheckpointStore* checkpoints, int64_t step,
-                   std::span<const Part> own, const std::string& mark, Communicator& comm);
+                   std::span<const Part> own, const std::string& mark, Communicator& comm, const AroundWriting& around = {});
 
 }  // namespace starling

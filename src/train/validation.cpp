@@ -11,6 +11,7 @@ namespace starling {
 namespace {
 
 constexpr size_t kLongest = 1000;  // tokens a side
+constexpr Tag kBoundaryTag = 37;
 
 // Whether it was too long.
 bool cut(std::vector<int32_t>& side, int32_t end) {
@@ -123,6 +124,50 @@ Validator::Result Validator::run(Model& model, Communicator& comm) {
     }
     if (comm.rank() == 0) result.scores.emplace_back(metric, evaluate(metric, hypotheses, {&references_, 1}, options).score);
   }
+  result.seconds = steady_seconds() - start;
+  return result;
+}
+
+bool Validator::translates() const {
+  return std::any_of(config_.metrics.begin(), config_.metrics.end(), [](const std::string& m) { return m != "cross-entropy"; });
+}
+
+Validator::Result Validator::run_in_stages(Model& part, const Mesh& mesh) const {
+  const double start = steady_seconds();
+  Communicator& replica = mesh.replica();
+  Backend& backend = part.parameters().backend();
+  const UnitRange units = part.parameters().units();
+  const auto tensors = [&](size_t unit, const Batch& batch) {
+    std::vector<Tensor> all;
+    for (const Shape& shape : part.boundary(unit, batch)) all.emplace_back(shape, backend.activation(), backend.memory());
+    return all;
+  };
+  const Tensor total({2}, DType::f64);  // negative log-likelihood, tokens
+  total.zero();
+  Arena arena(backend.memory());
+  std::vector<Pending> sent;
+  for (size_t i = static_cast<size_t>(mesh.data().rank()); i < batches_.size(); i += static_cast<size_t>(mesh.replicas())) {
+    for (const Pending& p : sent) p.wait(kPatience);
+    sent.clear();
+    arena.release({});
+    Tape tape(part.parameters(), arena);
+    std::vector<Var> in;
+    if (!mesh.first_stage())
+      for (const Tensor& x : tensors(units.begin, batches_[i])) {
+        replica.receive(x, mesh.stage() - 1, kBoundaryTag).wait(kPatience);
+        in.push_back({&tape, -1, x});
+      }
+    Loss loss(tape);
+    for (const Var& y : part.forward(tape, batches_[i], 0.0, std::move(in), loss))
+      sent.push_back(replica.send(y.value, mesh.stage() + 1, kBoundaryTag));
+    if (!mesh.last_stage()) continue;
+    const LossSums sums = loss.read();
+    doubles_of(total)[0] += sums.nll, doubles_of(total)[1] += static_cast<double>(sums.tokens);
+  }
+  for (const Pending& p : sent) p.wait(kPatience);
+  mesh.all().all_reduce(total).wait(kPatience);
+  Result result;
+  result.scores = {{"cross-entropy", doubles_of(total)[0] / std::max(doubles_of(total)[1], 1.0)}};
   result.seconds = steady_seconds() - start;
   return result;
 }

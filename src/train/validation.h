@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/mesh.h"
 #include "data/tokenize.h"
 #include "decode/translator.h"
 #include "text/tokenizer_choice.h"
@@ -57,6 +58,10 @@ class Validator {
   // All ranks of a run call it with equal models; each scores and translates its share of the sentences, rank 0 gets the result.
   // What the searches of one run made of matrix products, the next one uses.
   Result run(Model& model, Communicator& comm);
+  // The same for a model in stages, of which only the cross-entropy is measured; all ranks, those of the first stage get it.
+  Result run_in_stages(Model& part, const Mesh& mesh) const;
+  // Whether a metric needs translations.
+  bool translates() const;
   int64_t truncated() const { return truncated_; }  // sentences cut at 1,000 tokens
   // Nothing when no metric depends on it.
   const std::optional<TokenizerChoice>& tokenizer() const { return tokenizer_; }
