@@ -152,7 +152,7 @@ void projection_loss(const Var& h, Parameter& table, const LossRows& all, Loss& 
   const bool training = tape.training();
   tape.use(table);
   loss.rows = tape.allocate({N, 3}, backend.parameter());
-  loss.tokens = std::count_if(all.targets.begin(), all.targets.end(), [](int32_t target) { return target >= 0; });
+  loss.tokens += std::count_if(all.targets.begin(), all.targets.end(), [](int32_t target) { return target >= 0; });
   const Tensor dh = training ? tape.allocate_like(h.value) : Tensor();
   const auto mark = tape.arena().mark();
   const int64_t most = std::min(chunk, N);

@@ -198,12 +198,14 @@ Var global_attention(const Var& q, const Var& k, const Var& memory, Parameter* v
   if (v) tape.use(*v);
   if (scale) tape.use(*scale);
   return tape.record(y, [=, &tape, &backend](const Tensor& dy) {
-    const auto dq = tape.gradient(q), dk = tape.gradient(k), dmemory = tape.gradient(memory);
-    CHECK(dq.write == Write::overwrite && dk.write == Write::overwrite, "queries and keys have one use");
+    const auto dq = tape.gradient(q), dmemory = tape.gradient(memory);
+    CHECK(dq.write == Write::overwrite, "queries have one use");
+    const Tensor dk = tape.allocate_like(k.value);  // the queries of later pieces of time may have left theirs
     Tensor dv;
     if (v) dv = scale ? tape.allocate(v->shape, backend.parameter()) : v->gradient;
     const Write dv_write = v && !scale ? tape.gradients().next_write(*v) : Write::overwrite;
-    backend.global_attention_backward(input, layout, weights, dy, dq.tensor, dk.tensor, dmemory.tensor, dmemory.write, dv, dv_write);
+    backend.global_attention_backward(input, layout, weights, dy, dq.tensor, dk, dmemory.tensor, dmemory.write, dv, dv_write);
+    tape.pass_gradient(k, dk);
     if (scale) {
       tape.gradients().next_write(*scale);  // both are always written together
       backend.flat().rescale_backward(dv, v->value, scale->value, v->gradient, scale->gradient, tape.gradients().next_write(*v));

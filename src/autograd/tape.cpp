@@ -13,7 +13,7 @@ DropoutSite::DropoutSite(std::string_view name) : key(0xcbf29ce484222325u) {
 
 Dropout Tape::dropout(double p, const DropoutSite& site, const RowKeys& rows, int64_t first_column) {
   if (!training()) return {};
-  CHECK(std::find(sites_.begin(), sites_.end(), site.key) == sites_.end(), "dropout site {:x} is used twice in a pass", site.key);
+  CHECK(std::find(sites_.begin(), sites_.end(), site.key) == sites_.end(), "dropout site {:x} is used twice on a tape", site.key);
   sites_.push_back(site.key);
   if (p <= 0) return {};
   return {p, dropout_key(seed_, step_, site.key), rows, first_column};

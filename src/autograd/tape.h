@@ -1,6 +1,7 @@
-// The tape: one forward pass and the backward pass through it, by eager reverse-mode differentiation. A Var is a value and its place on
-// the tape; with recording off the same code is inference. Everything that belongs to one pass alone is here, so several can be alive at
-// once, each with an arena of its own. Gradients of activations live in that arena, those of parameters go to the update's GradientSum.
+// The tape: one forward pass, or a piece of it, and the backward pass through it, by eager reverse-mode differentiation. A Var is a value
+// and its place on the tape; with recording off the same code is inference. Everything that belongs to one pass alone is here, so several
+// can be alive at once, each with an arena of its own. Gradients of activations live in that arena, those of parameters go to the update's
+// GradientSum.
 #pragma once
 
 #include <functional>
@@ -35,7 +36,9 @@ class Tape {
   Tape(ParameterStore& parameters, Arena& arena) : parameters_(parameters), arena_(arena) {}
   // Training: seed and step key the dropout masks.
   Tape(ParameterStore& parameters, Arena& arena, GradientSum& gradients, uint64_t seed, uint64_t step)
-      : parameters_(parameters), arena_(arena), gradients_(&gradients), seed_(seed), step_(step), uses_(parameters.declared().size()) {}
+      : Tape(parameters, arena, gradients, seed, step, std::make_shared<std::vector<int>>(parameters.declared().size())) {}
+  // Another tape of the same pass: a parameter's gradient is complete when both have added to it.
+  Tape another() const { return {parameters_, arena_, *gradients_, seed_, step_, uses_}; }
 
   ParameterStore& parameters() { return parameters_; }
   Backend& backend() { return parameters_.backend(); }
@@ -52,18 +55,18 @@ class Tape {
     return Placed<T>(std::move(numbers), arena_);
   }
 
-  // A site has one use in a pass. Inactive in inference. first_column: of the site's columns, where this worker has some of them only.
+  // A site has one use on a tape. Inactive in inference. first_column: of the site's columns, where this worker has some of them only.
   Dropout dropout(double p, const DropoutSite& site, const RowKeys& rows, int64_t first_column = 0);
 
   // `backward` gets dy and adds to the gradients of the op's inputs.
   Var record(Tensor y, Backward backward);
   // A use of a parameter, whose gradient the backward pass will add.
   void use(const Parameter& p) {
-    if (training()) ++uses_[p.index];
+    if (training()) ++(*uses_)[p.index];
   }
   // To be called once for each use(), when the use's gradient has been added.
   void done(const Parameter& p) {
-    if (--uses_[p.index] == 0 && on_gradient_ready) on_gradient_ready(p);
+    if (--(*uses_)[p.index] == 0 && on_gradient_ready) on_gradient_ready(p);
   }
 
   struct Slot {
@@ -83,6 +86,9 @@ class Tape {
   std::function<void(const Parameter&)> on_gradient_ready;
 
  private:
+  Tape(ParameterStore& parameters, Arena& arena, GradientSum& gradients, uint64_t seed, uint64_t step,
+       std::shared_ptr<std::vector<int>> uses)
+      : parameters_(parameters), arena_(arena), gradients_(&gradients), seed_(seed), step_(step), uses_(std::move(uses)) {}
   struct Node {
     Tensor value, gradient;
     Backward backward;
@@ -91,8 +97,8 @@ class Tape {
   Arena& arena_;
   GradientSum* gradients_ = nullptr;  // null: inference
   uint64_t seed_ = 0, step_ = 0;
-  std::vector<uint64_t> sites_;  // that were used
-  std::vector<int> uses_;        // by parameter: those that the backward pass has not reached yet
+  std::vector<uint64_t> sites_;             // that were used
+  std::shared_ptr<std::vector<int>> uses_;  // by parameter, on all tapes of the pass: those that the backward pass has not reached yet
   std::vector<Node> nodes_;
 };
 

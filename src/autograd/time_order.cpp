@@ -9,6 +9,46 @@
 namespace starling {
 namespace {
 
+// Sentences by falling length, and the lengths.
+struct ByLength {
+  std::vector<int32_t> sentences;
+  std::vector<int32_t> length;
+};
+ByLength by_length(const PackedTokens& packed) {
+  ByLength sorted{std::vector<int32_t>(static_cast<size_t>(packed.sentences())), {}};
+  std::iota(sorted.sentences.begin(), sorted.sentences.end(), 0);
+  const auto length = [&](int32_t b) { return packed.offsets[b + 1] - packed.offsets[b]; };
+  std::stable_sort(sorted.sentences.begin(), sorted.sentences.end(), [&](int32_t a, int32_t b) { return length(a) > length(b); });
+  for (const int32_t b : sorted.sentences) sorted.length.push_back(length(b));
+  return sorted;
+}
+
+// TimeOrder::step of sentences whose lengths fall.
+std::vector<int32_t> first_rows(const std::vector<int32_t>& length) {
+  std::vector<int32_t> step{0};
+  size_t running = length.size();
+  for (int32_t t = 0;; ++t) {
+    while (running > 0 && length[running - 1] <= t) --running;
+    if (running == 0) return step;
+    step.push_back(step.back() + static_cast<int32_t>(running));
+  }
+}
+
+// The step that ends each piece.
+std::vector<int64_t> piece_ends(const std::vector<int32_t>& step, int64_t pieces) {
+  const int64_t T = static_cast<int64_t>(step.size()) - 1, K = std::min(pieces, T);
+  std::vector<int64_t> ends;
+  for (int64_t begin = 0, i = 1; i <= K; ++i) {
+    // The step that begins nearest to i / K of the rows, and leaves a step for each piece behind it.
+    const int64_t least = begin + 1, most = T - (K - i);
+    int64_t end = least;
+    const auto from_ideal = [&](int64_t t) { return std::abs(step[t] * K - step.back() * i); };
+    while (end < most && from_ideal(end + 1) <= from_ideal(end)) ++end;
+    ends.push_back(end), begin = end;
+  }
+  return ends;
+}
+
 // An order whose steps and packed rows are known.
 void place_rows(Tape& tape, TimeOrder& order, std::vector<int32_t> packed, size_t packed_rows, int64_t multiple) {
   const auto rows = static_cast<size_t>(round_up(std::max<int64_t>(order.tokens(), 1), multiple));
@@ -41,36 +81,29 @@ void zero_behind(const Tensor& x, int64_t used) {
 }  // namespace
 
 TimeOrder time_order(Tape& tape, const PackedTokens& sentences, int64_t multiple) {
-  const int64_t B = sentences.sentences();
-  const auto length = [&](int32_t b) { return sentences.offsets[b + 1] - sentences.offsets[b]; };
-  std::vector<int32_t> by_length(B), packed;
-  std::iota(by_length.begin(), by_length.end(), 0);
-  std::stable_sort(by_length.begin(), by_length.end(), [&](int32_t a, int32_t b) { return length(a) > length(b); });
+  const ByLength sorted = by_length(sentences);
   TimeOrder order;
-  order.step.push_back(0);
-  for (int64_t running = B, t = 0;; ++t) {
-    while (running > 0 && length(by_length[running - 1]) <= t) --running;
-    if (running == 0) break;
-    for (int64_t r = 0; r < running; ++r) packed.push_back(sentences.offsets[by_length[r]] + static_cast<int32_t>(t));
-    order.step.push_back(static_cast<int32_t>(packed.size()));
-  }
+  order.step = first_rows(sorted.length);
+  std::vector<int32_t> packed;
+  for (int32_t t = 0; t < order.steps(); ++t)
+    for (int64_t r = 0; r < order.count(t); ++r) packed.push_back(sentences.offsets[sorted.sentences[r]] + t);
   place_rows(tape, order, std::move(packed), static_cast<size_t>(round_up(std::max<int64_t>(sentences.count(), 1), multiple)), multiple);
   return order;
 }
 
 std::vector<TimeOrder> time_pieces(Tape& tape, const TimeOrder& whole, int64_t pieces, int64_t multiple) {
-  const int64_t T = whole.steps(), K = std::min(pieces, T);
   std::vector<TimeOrder> all;
-  for (int64_t begin = 0, i = 1; i <= K; ++i) {
-    // The step that begins nearest to i / K of the rows, and leaves a step for each piece behind it.
-    const int64_t least = begin + 1, most = T - (K - i);
-    int64_t end = least;
-    const auto from_ideal = [&](int64_t t) { return std::abs(whole.step[t] * K - whole.tokens() * i); };
-    while (end < most && from_ideal(end + 1) <= from_ideal(end)) ++end;
-    all.push_back(time_piece(tape, whole, begin, end, multiple));
-    begin = end;
-  }
+  int64_t begin = 0;
+  for (const int64_t end : piece_ends(whole.step, pieces)) all.push_back(time_piece(tape, whole, begin, end, multiple)), begin = end;
   return all;
+}
+
+std::vector<int64_t> piece_tokens(const PackedTokens& sentences, int64_t pieces) {
+  const std::vector<int32_t> step = first_rows(by_length(sentences).length);
+  std::vector<int64_t> tokens;
+  int64_t begin = 0;
+  for (const int64_t end : piece_ends(step, pieces)) tokens.push_back(step[end] - step[begin]), begin = end;
+  return tokens;
 }
 
 RowKeys piece_keys(Tape& tape, const TimeOrder& piece, const RowKeys& whole) {
@@ -119,7 +152,8 @@ Var join_pieces(const std::vector<Var>& parts, const std::vector<TimeOrder>& pie
 
 Var move_to(Tape& tape, const Var& x) {
   if (x.tape == &tape) return x;
-  return tape.record(x.value, [x](const Tensor& dy) {
+  return tape.record(x.value, [x, &tape](const Tensor& dy) {
+    if (&x.tape->arena() == &tape.arena()) return x.tape->pass_gradient(x, dy);
     const Tensor kept = x.tape->allocate_like(dy);  // dy goes with its tape's arena
     kept.copy_from(dy);
     x.tape->pass_gradient(x, kept);

@@ -31,6 +31,8 @@ TimeOrder time_order(Tape& tape, const PackedTokens& sentences, int64_t multiple
 // The steps cut into pieces of about equal numbers of rows, in order: `pieces` of them, or one a step where there are fewer steps. N of a
 // piece is its tokens rounded up to a multiple.
 std::vector<TimeOrder> time_pieces(Tape& tape, const TimeOrder& whole, int64_t pieces, int64_t multiple);
+// Tokens of each of these pieces of the sentences.
+std::vector<int64_t> piece_tokens(const PackedTokens& sentences, int64_t pieces);
 
 // A piece's share of one number for each row of the whole order; `idle` on its idle rows.
 template <class T>
@@ -48,7 +50,8 @@ Var take_piece(const Var& x, const TimeOrder& piece);
 // y [N of the whole, D]: the rows of all pieces, parts[i] those of pieces[i]; idle rows are zero.
 Var join_pieces(const std::vector<Var>& parts, const std::vector<TimeOrder>& pieces, const TimeOrder& whole);
 
-// x on another tape, whose backward pass comes before that of x's own and leaves the gradient there: a pass of one tape a piece.
+// x on another tape, whose backward pass comes before that of x's own and leaves the gradient there: a pass of one tape a piece. The tapes
+// may have one arena or several.
 Var move_to(Tape& tape, const Var& x);
 
 }  // namespace starling

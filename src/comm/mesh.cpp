@@ -1,11 +1,14 @@
 #include "comm/mesh.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "comm/world.h"
 
 namespace starling {
 
-Mesh::Mesh(Communicator& all, const ParallelOptions& o) : all_(all), stages_(static_cast<int>(o.pipeline)) {
+Mesh::Mesh(Communicator& all, const ParallelOptions& o)
+    : all_(all), stages_(static_cast<int>(o.pipeline)), time_pieces_(std::max<int64_t>(o.time_pieces, 1)) {
   const int ranks = static_cast<int>(o.ranks());
   if (all.size() % ranks != 0)
     throw ConfigError(fmt::format("parallel.pipeline {} divides the model among {} ranks, and {} {} no multiple of that; start {} ranks",

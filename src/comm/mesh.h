@@ -15,6 +15,7 @@ struct ParallelOptions {
   int64_t pipeline = 1;       // stages
   int64_t tensor = 1;         // shards of a stage
   int64_t micro_batches = 0;  // 0: 4 a stage
+  int64_t time_pieces = 0;    // of a micro-batch, that go from stage to stage; 0: whole sentences
 
   int64_t ranks() const { return pipeline * tensor; }
   // Of a worker's share of the batch, at least.
@@ -26,6 +27,10 @@ void visit(Visitor& v, ParallelOptions& o) {
           1024);
   v.field("micro-batches", o.micro_batches, "micro-batches of a worker's share of the batch, at least, that pass through a pipeline; 0 = 4 a stage",
           0, 1 << 20);
+  v.field("time-pieces", o.time_pieces,
+          "pieces of time, of gnmt in stages, in which a micro-batch goes from stage to stage: the next stage begins before the sentences have "
+          "ended; 0 = whole sentences",
+          0, 1024);
 }
 
 class Mesh {
@@ -42,6 +47,8 @@ class Mesh {
   bool last_stage() const { return stage_ + 1 == stages_; }
   // Whether a replica has several ranks.
   bool divided() const { return replica_ != nullptr; }
+  // In which activations go from stage to stage.
+  int64_t time_pieces() const { return time_pieces_; }
   // The first replica's rank of this part of the model: what all replicas have in common, it reads and writes.
   bool leads() const { return data().rank() == 0; }
   // Of all ranks: the one of this part of a replica.
@@ -57,6 +64,7 @@ class Mesh {
  private:
   Communicator& all_;
   int stages_, stage_ = 0;
+  int64_t time_pieces_;
   std::unique_ptr<Communicator> data_, replica_, alone_;  // empty: there is nothing to divide
 };
 

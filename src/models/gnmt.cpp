@@ -5,32 +5,6 @@
 #include "models/rows.h"
 
 namespace starling {
-namespace {
-
-template <class T>
-std::vector<T> reordered(const std::vector<T>& packed, const TimeOrder& order, T idle) {
-  std::vector<T> rows;
-  for (int32_t from : order.packed) rows.push_back(from < 0 ? idle : packed[from]);
-  return rows;
-}
-
-TimedRows timed_rows(Tape& tape, const PackedTokens& packed, const std::vector<int64_t>& ids, int64_t multiple) {
-  const Rows rows = make_rows(packed, ids, multiple);
-  TimedRows timed{time_order(tape, packed, multiple), {}, {}};
-  timed.tokens = tape.place(reordered(rows.tokens, timed.order, -1));
-  timed.keys = place_keys(tape, reordered(rows.sentence, timed.order, 0xffffffffu), reordered(rows.position, timed.order, 0u));
-  return timed;
-}
-
-std::vector<int32_t> inverse_of(std::span<const int32_t> index, size_t rows) {
-  std::vector<int32_t> inverse(rows, -1);
-  for (size_t n = 0; n < index.size(); ++n)
-    if (index[n] >= 0) inverse[index[n]] = static_cast<int32_t>(n);
-  return inverse;
-}
-
-}  // namespace
-
 struct GnmtState : DecodeState {
   Tensor memory, keys;  // of all sources, packed
   Ints source_offsets;
@@ -102,9 +76,24 @@ void Gnmt::set_clip(double bound) {
   output_table_->input_bound = bound;
 }
 
-Var Gnmt::run(const Layer& layer, const Var& x, const TimeOrder& order, bool reverse, Clipping& clipping) const {
+TimedRows Gnmt::timed_rows(Tape& tape, const PackedTokens& packed, const std::vector<int64_t>& ids, int64_t multiple, int64_t pieces,
+                           size_t layers) {
+  const Rows rows = make_rows(packed, ids, multiple);
+  TimedRows timed;
+  timed.order = time_order(tape, packed, multiple);
+  timed.tokens = tape.place(reordered(rows.tokens, timed.order, -1));
+  timed.keys = place_keys(tape, reordered(rows.sentence, timed.order, 0xffffffffu), reordered(rows.position, timed.order, 0u));
+  if (pieces > 1) timed.pieces = time_pieces(tape, timed.order, pieces, multiple);
+  for (const TimeOrder& piece : timed.pieces) timed.piece_keys.push_back(piece_keys(tape, piece, timed.keys));
+  if (timed.pieces.size() < 2) timed.pieces = {timed.order}, timed.piece_keys = {timed.keys};
+  timed.states.resize(layers);
+  return timed;
+}
+
+Var Gnmt::run(const Layer& layer, const Var& x, const TimeOrder& order, bool reverse, Clipping& clipping, LstmState* state) const {
   if (config_.clip > 0) clipping.values += clipping.rows * config_.width;
-  return lstm(linear(x, layer.input, &layer.bias), layer.recurrent, order, {reverse, config_.tanh_output, config_.clip}, clipping.clipped);
+  const LstmOptions options{reverse, config_.tanh_output, config_.clip};
+  return lstm(linear(x, layer.input, &layer.bias), layer.recurrent, order, options, clipping.clipped, state);
 }
 
 Var Gnmt::bounded(const Var& x, Clipping& clipping) const {
@@ -120,113 +109,44 @@ Var Gnmt::readout(const Var& x, const Var& context, const Dropout& mask, Clippin
   return bounded(linear(dropout(concat(x, context), mask), *readout_weight_, readout_bias_), clipping);
 }
 
-Var Gnmt::encoder(Tape& tape, const PackedTokens& source, const std::vector<int64_t>& ids, int64_t multiple, Clipping& clipping, Var x) {
-  const auto [order, tokens, keys] = timed_rows(tape, source, ids, multiple);
-  const auto N = static_cast<int64_t>(order.packed.size()), D = config_.width;
+Var Gnmt::encoder(Tape& tape, TimedRows& source, size_t piece, Var x, Clipping& clipping) const {
+  const TimeOrder& order = source.pieces[piece];
+  const int64_t D = config_.width;
   const UnitRange& units = store_.units();
-
-  clipping.rows = source.count();
+  // The bottom layer runs in both directions, so it computes whole sentences.
   const auto bottom = [&] {
-    const Var embedded = embedding(tape, tokens, {}, *source_table_, 1, tape.dropout(config_.dropout, source_site_, keys));
-    const Var forward = run(encoder_layers_[0], embedded, order, false, clipping);
-    return concat(forward, run(encoder_layers_[1], embedded, order, true, clipping));
+    const Dropout mask = tape.dropout(config_.dropout, source_site_, source.keys);
+    const Var embedded = embedding(tape, source.tokens, {}, *source_table_, 1, mask);
+    const Var forward = run(encoder_layers_[0], embedded, source.order, false, clipping, nullptr);
+    return concat(forward, run(encoder_layers_[1], embedded, source.order, true, clipping, nullptr));
   };
-  if (units.begin == 0) x = recycled(tape, {N, 2 * D}, bottom);
+  if (units.begin == 0 && piece == 0) {
+    clipping.rows = source.order.tokens();
+    const Var whole = recycled(tape, {source.order.rows(), 2 * D}, bottom);
+    source.bottom.clear();
+    for (const TimeOrder& each : source.pieces) source.bottom.push_back(source.pieces.size() == 1 ? whole : take_piece(whole, each));
+  }
+  if (units.begin == 0) x = move_to(tape, source.bottom[piece]);
+  clipping.rows = order.tokens();
   for (size_t i = std::max<size_t>(units.begin, 1); i < std::min(units.end, encoder_units()); ++i)
-    x = recycled(tape, {N, D}, [&] {
+    x = recycled(tape, {order.rows(), D}, [&] {
       const Layer& layer = encoder_layers_[i + 1];
-      const Var m = run(layer, dropout(x, tape.dropout(config_.dropout, layer.site, keys)), order, false, clipping);
+      const Dropout mask = tape.dropout(config_.dropout, layer.site, source.piece_keys[piece]);
+      const Var m = run(layer, dropout(x, mask), order, false, clipping, &source.states[i]);
       return residual_layer(i) ? add_residual(m, x, clipping) : m;
     });
-  return units.end < encoder_units() ? x : gather_rows(x, order.row_of, order.packed);
+  return x;
 }
 
 Var Gnmt::keys(const Var& memory) const { return linear(memory, *key_weight_, key_bias_); }
-
-std::pair<Var, Var> Gnmt::bottom(Tape& tape, const Batch& batch, const TimedRows& target, const Var& memory, Clipping& clipping) {
-  const TimeOrder& order = target.order;
-  const size_t N = order.packed.size();
-  const auto rows = static_cast<int64_t>(N);
-  const Ints inputs = tape.place(reordered(shifted(batch.target, vocabulary_.begin, N), order, -1));
-  // Attention runs in packed order; the query of a position is the bottom layer's output at it or just before.
-  const AttentionLayout layout{tape.place(batch.target.offsets), tape.place(batch.source.offsets), 1, false};
-  Ints asks = order.row_of, asked = order.packed;
-  if (config_.attention_query == AttentionQuery::previous) {
-    std::vector<int32_t> before(N, -1);
-    for (int64_t b = 0; b < batch.target.sentences(); ++b)
-      for (int32_t i = batch.target.offsets[b] + 1; i < batch.target.offsets[b + 1]; ++i) before[i] = order.row_of[i - 1];
-    asked = tape.place(inverse_of(before, N)), asks = tape.place(std::move(before));
-  }
-  const Var key = keys(memory);
-  const Var x = recycled(tape, {rows, config_.width}, [&] {
-    const Dropout mask = tape.dropout(config_.dropout, target_site_, target.keys);
-    return run(decoder_layers_[0], embedding(tape, inputs, {}, *target_table_, 1, mask), order, false, clipping);
-  });
-  const Var context = recycled(tape, {rows, memory_width_}, [&] {
-    const Var query = gather_rows(linear(x, *query_weight_, nullptr), asks, asked);
-    return gather_rows(global_attention(query, key, memory, score_, score_scale_, layout), order.packed, order.row_of);
-  });
-  return {x, context};
-}
-
-// Rows in the order of time, but for the encoder's output; above the bottom decoder layer the contexts go along.
-std::vector<Shape> Gnmt::boundary(size_t unit, const Batch& batch) const {
-  const int64_t D = config_.width;
-  if (unit <= encoder_units()) return {{padded_rows(batch.source), unit == 1 ? 2 * D : D}};
-  const int64_t rows = padded_rows(batch.target);
-  if (unit + 1 == units() && !readout_weight_) return {{rows, D}};
-  return {{rows, D}, {rows, memory_width_}};
-}
-
-std::vector<Var> Gnmt::forward(Tape& tape, const Batch& batch, double label_smoothing, std::vector<Var> in, Loss& loss) {
-  const UnitRange& units = store_.units();
-  const size_t decoder = encoder_units(), output = this->units() - 1;
-  Clipping clipping{loss.clipped()};
-  if (units.begin < decoder)
-    in = {encoder(tape, batch.source, batch.sample_ids, kRowMultiple, clipping, in.empty() ? Var() : in[0])};
-  if (units.end <= decoder) {
-    loss.clippable = clipping.values;
-    return in;
-  }
-
-  const TimedRows target = timed_rows(tape, batch.target, batch.sample_ids, kRowMultiple);
-  const TimeOrder& order = target.order;
-  const size_t N = order.packed.size();
-  const int64_t D = config_.width;
-  clipping.rows = batch.target.count();
-  if (units.begin <= decoder) {
-    const auto [x, context] = bottom(tape, batch, target, in[0], clipping);
-    in = {x, context};
-  }
-  const auto mask = [&](const DropoutSite& site) { return tape.dropout(config_.dropout, site, target.keys); };
-  Var x = in[0];
-  for (size_t i = std::max(units.begin, decoder + 1) - decoder; i < std::min(units.end, output) - decoder; ++i)
-    x = recycled(tape, {static_cast<int64_t>(N), D}, [&] {
-      const Layer& layer = decoder_layers_[i];
-      const Var m = run(layer, dropout(concat(x, in[1]), mask(layer.site)), order, false, clipping);
-      return residual_layer(i) ? add_residual(m, x, clipping) : m;
-    });
-  loss.clippable = clipping.values;
-  if (units.end == output && !readout_weight_) return {x};
-  if (units.end <= output) return {x, in[1]};
-
-  std::vector<float> weights = row_weights(batch, N);
-  if (!weights.empty()) weights = reordered(weights, order, 0.0f);
-  const LossRows loss_rows{target.tokens, label_smoothing, config_.clip > 0 ? kLogitBound : 0.0, tape.place(std::move(weights))};
-  const Var top = recycled(tape, {static_cast<int64_t>(N), D}, [&] {
-    return readout(x, readout_weight_ ? in[1] : Var(), mask(readout_site_), clipping);
-  });
-  projection_loss(top, *output_table_, loss_rows, loss);
-  loss.clippable = clipping.values, loss.row_of = order.row_of;
-  return {};
-}
 
 std::unique_ptr<DecodeState> Gnmt::encode(const PackedTokens& source) {
   auto state = std::make_unique<GnmtState>();
   Tape tape(store_, decode_arena_);
   const auto mark = decode_arena_.mark();
   Clipping clipping;
-  const Var memory = encoder(tape, source, {}, 16, clipping);
+  TimedRows rows = timed_rows(tape, source, {}, 16, 1, encoder_units());
+  const Var memory = gather_rows(encoder(tape, rows, 0, {}, clipping), rows.order.row_of, rows.order.packed);
   state->memory = memory.value.clone(), state->keys = keys(memory).value.clone();
   state->source_offsets = Ints(source.offsets, store_.backend().memory());
   state->hidden.resize(decoder_layers_.size()), state->cell.resize(decoder_layers_.size());

@@ -14,12 +14,25 @@ constexpr double kLogitBound = 25;
 
 struct GnmtState;
 
-// Rows of one side in the order of time.
+// One side of a batch: its rows in the order of time, the pieces of time in which they are computed, the whole if there is but one, and
+// where the LSTM layers are in them.
 struct TimedRows {
   TimeOrder order;
-  Ints tokens;
+  Ints tokens;  // of the whole order, as are keys
   RowKeys keys;
+  std::vector<TimeOrder> pieces;
+  std::vector<RowKeys> piece_keys;
+  std::vector<LstmState> states;  // by layer
+  std::vector<Var> bottom;        // of the encoder: the pieces of what its bottom layer gives, on the first piece's tape
 };
+
+// Numbers in packed order, in the order of time; `idle` on idle rows.
+template <class T>
+std::vector<T> reordered(const std::vector<T>& packed, const TimeOrder& order, T idle) {
+  std::vector<T> rows;
+  for (int32_t from : order.packed) rows.push_back(from < 0 ? idle : packed[from]);
+  return rows;
+}
 
 class Gnmt : public Model {
  public:
@@ -36,9 +49,12 @@ class Gnmt : public Model {
   std::unique_ptr<DecodeState> encode(const PackedTokens& source) override;
   Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence, std::span<const int32_t> parent,
                      Tensor* attention) override;
+  std::unique_ptr<SteppedPass> begin_pass(const Batch& batch, double label_smoothing, int64_t time_pieces) override;
+  std::vector<std::vector<Shape>> boundary_pieces(size_t unit, const Batch& batch, int64_t time_pieces) const override;
   void set_clip(double bound) override;
 
  private:
+  class Pass;  // gnmt_pass.cpp
   struct Layer {
     Layer(ParameterStore& store, const std::string& name, int64_t in, int64_t width, double init_bound)
         : input(store.add(name + ".input.weight", {in, 4 * width}, {Initializer::uniform, init_bound})),
@@ -54,18 +70,19 @@ class Gnmt : public Model {
     int64_t rows = 0, values = 0;
   };
 
-  Var run(const Layer& layer, const Var& x, const TimeOrder& order, bool reverse, Clipping& clipping) const;
+  // One LSTM layer; state: between pieces of time.
+  Var run(const Layer& layer, const Var& x, const TimeOrder& order, bool reverse, Clipping& clipping, LstmState* state) const;
   // x clamped to the bound, if there is one.
   Var bounded(const Var& x, Clipping& clipping) const;
   // m + x, likewise.
   Var add_residual(const Var& m, const Var& x, Clipping& clipping) const;
   // What the softmax reads, of the top layer's output and the context.
   Var readout(const Var& x, const Var& context, const Dropout& mask, Clipping& clipping) const;
-  // What the encoder's last unit here gives, the output in the packed order of the source. ids: of the sentences, for dropout; x: what its
-  // first unit here reads, unless that is the embedding.
-  Var encoder(Tape& tape, const PackedTokens& source, const std::vector<int64_t>& ids, int64_t multiple, Clipping& clipping, Var x = {});
-  // The bottom decoder layer and the attention that it asks for: its output, and the contexts.
-  std::pair<Var, Var> bottom(Tape& tape, const Batch& batch, const TimedRows& target, const Var& memory, Clipping& clipping);
+  // ids: of the sentences, for dropout; layers: how many have a state.
+  static TimedRows timed_rows(Tape& tape, const PackedTokens& packed, const std::vector<int64_t>& ids, int64_t multiple, int64_t pieces,
+                              size_t layers);
+  // A piece of what the encoder's last unit here gives; x: of what its first unit here reads, unless that is the embedding.
+  Var encoder(Tape& tape, TimedRows& source, size_t piece, Var x, Clipping& clipping) const;
   Var keys(const Var& memory) const;
   // Context of one decoding step [rows, memory width], from the bottom layer's output that asks.
   Var attend(Tape& tape, const GnmtState& state, const Var& bottom, std::span<const int32_t> sentence, Tensor* attention);

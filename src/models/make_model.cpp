@@ -1,8 +1,28 @@
-// The table of models.
+// The table of models, and what is the same for all of them.
 #include "models/gnmt.h"
 #include "models/transformer.h"
 
 namespace starling {
+namespace {
+
+class WholePass : public SteppedPass {
+ public:
+  WholePass(Model& model, const Batch& batch, double label_smoothing) : model_(model), batch_(batch), label_smoothing_(label_smoothing) {}
+  size_t steps() const override { return 1; }
+  StepShare share(size_t) const override {
+    return {static_cast<double>(batch_.source.count()), static_cast<double>(batch_.target.count())};
+  }
+  std::vector<Var> forward(Tape& tape, std::vector<Var> in, Loss& loss) override {
+    return model_.forward(tape, batch_, label_smoothing_, std::move(in), loss);
+  }
+
+ private:
+  Model& model_;
+  const Batch& batch_;
+  double label_smoothing_;
+};
+
+}  // namespace
 
 std::unique_ptr<Model> declare_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend,
                                      const UnitRange& units) {
@@ -26,6 +46,12 @@ Loss Model::loss(Tape& tape, const Batch& batch, double label_smoothing) {
   forward(tape, batch, label_smoothing, {}, loss);
   return loss;
 }
+
+std::unique_ptr<SteppedPass> Model::begin_pass(const Batch& batch, double label_smoothing, int64_t) {
+  return std::make_unique<WholePass>(*this, batch, label_smoothing);
+}
+
+std::vector<std::vector<Shape>> Model::boundary_pieces(size_t unit, const Batch& batch, int64_t) const { return {boundary(unit, batch)}; }
 
 // By the names that both models declare.
 bool multiplies_source(const Parameter& matrix) {

@@ -30,6 +30,23 @@ class DecodeState {
   virtual ~DecodeState() = default;
 };
 
+// Source and target tokens whose cost a step of a pass has: of the operations that the model's units do for each.
+struct StepShare {
+  double source = 0, target = 0;
+};
+
+// A pass of a model's units through a batch, in steps: one, or pieces of time one behind the other. Each step has a tape; backwards they
+// run in the reverse order. The tapes are of one pass and share its arena (Tape::another). What went in or out as a piece of a boundary
+// goes in at the first steps, and out at the last ones.
+class SteppedPass {
+ public:
+  virtual ~SteppedPass() = default;
+  virtual size_t steps() const = 0;
+  virtual StepShare share(size_t step) const = 0;
+  // The forward pass of the next step, as Model::forward is that of all.
+  virtual std::vector<Var> forward(Tape& tape, std::vector<Var> in, Loss& loss) = 0;
+};
+
 class Model {
  public:
   virtual ~Model() = default;
@@ -50,6 +67,12 @@ class Model {
   // The forward pass of this model's units: takes what the unit before the first of them left, gives what they leave for the one after.
   // Where the output is among them they leave a loss, else of it the counts of clipped values.
   virtual std::vector<Var> forward(Tape& tape, const Batch& batch, double label_smoothing, std::vector<Var> in, Loss& loss) = 0;
+
+  // A pass in which tensors go from unit to unit in so many pieces of time, or fewer where there are fewer steps of time. A model without
+  // such pieces ignores the number. The batch must live as long as the pass.
+  virtual std::unique_ptr<SteppedPass> begin_pass(const Batch& batch, double label_smoothing, int64_t time_pieces);
+  // boundary() of each of these pieces.
+  virtual std::vector<std::vector<Shape>> boundary_pieces(size_t unit, const Batch& batch, int64_t time_pieces) const;
 
   // Forward pass of a whole model and, on a training tape, everything tape.backward() needs. Sums over target tokens; gradients are those
   // of the SUM. batch.weights weigh the smoothed sum and the gradients.

@@ -180,8 +180,14 @@ void check_parallel(const Config& c) {
   if (c.parallel.ranks() == 1) {
     if (c.parallel.micro_batches > 0)
       throw ConfigError("parallel.micro-batches does nothing without stages; set parallel.pipeline too, or see train.micro-batch-tokens");
+    if (c.parallel.time_pieces > 0)
+      throw ConfigError("parallel.time-pieces does nothing without stages; set parallel.pipeline too, or leave it out");
     return;
   }
+  if (c.parallel.time_pieces > 0 && architecture_of(c.model.preset) != Architecture::gnmt)
+    throw ConfigError(fmt::format("parallel.time-pieces is for recurrent models, and {} computes all positions of a sentence at once; leave it "
+                                  "out, or set model.preset to one of gnmt",
+                                  c.model.preset));
   const std::string divided = fmt::format("parallel.pipeline {} divides the model", c.parallel.pipeline);
   if (family_of(c.strategy) == Family::asynchronous)
     throw ConfigError(fmt::format("{}, but with strategy {} each server would answer its stage at another moment; choose another strategy, or "

@@ -32,14 +32,13 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
   }
 }
 
-Work ComputeCost::forward(int64_t source_tokens, int64_t target_tokens) const {
-  return {Work::forward, forward_.source * static_cast<double>(source_tokens) + forward_.target * static_cast<double>(target_tokens),
-          3 * weight_bytes_};
+Work ComputeCost::forward(double source_tokens, double target_tokens) const {
+  return {Work::forward, forward_.source * source_tokens + forward_.target * target_tokens, 3 * weight_bytes_};
 }
 
-Work ComputeCost::backward(int64_t source_tokens, int64_t target_tokens, int64_t bucket) const {
+Work ComputeCost::backward(double source_tokens, double target_tokens, int64_t bucket) const {
   const PerToken& cost = bucket < 0 ? backward_ : pieces_[static_cast<size_t>(bucket)];
-  return {Work::backward, cost.source * static_cast<double>(source_tokens) + cost.target * static_cast<double>(target_tokens),
+  return {Work::backward, cost.source * source_tokens + cost.target * target_tokens,
           bucket < 0 ? weight_bytes_ : piece_bytes_[static_cast<size_t>(bucket)]};
 }
 

@@ -18,9 +18,9 @@ class ComputeCost {
   ComputeCost(Model& model, std::span<const Bucket> buckets);
 
   // Loss of so many tokens, the gradient of the vocabulary projection included (projection_loss computes it on the way).
-  Work forward(int64_t source_tokens, int64_t target_tokens) const;
+  Work forward(double source_tokens, double target_tokens) const;
   // The backward pass, cut where buckets become complete: the piece before bucket b; all of it for b = -1.
-  Work backward(int64_t source_tokens, int64_t target_tokens, int64_t bucket = -1) const;
+  Work backward(double source_tokens, double target_tokens, int64_t bucket = -1) const;
 
   // Relative cost of a source and of a target token in the whole model, for dividing a batch evenly: the same on all stages.
   double source_weight() const { return whole_.source; }

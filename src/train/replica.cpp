@@ -124,69 +124,97 @@ StepTotals Replica::totals() {
   return sums;
 }
 
+StepShare Replica::share_of(size_t index, size_t step) {
+  const SteppedPass& pass = *passes_[index].model;
+  if (pass.steps() > 1) return pass.share(step);
+  const Batch& batch = *share_[index];  // for which one token may stand
+  return {static_cast<double>(batch.source.count()), static_cast<double>(batch.target.count())};
+}
+
 void Replica::forward(size_t index) {
-  const Batch& batch = *share_[index];
   comm().note("forward pass", optimizer_.updates() + 1);
-  StagePass& pass = passes_.open(index, options_.seed, static_cast<uint64_t>(optimizer_.updates() + 1));
-  // A loss computes its own gradients on the way forward: an output table that nothing else uses is complete before the backward pass
-  // begins. Its bucket leaves as soon as that pass does.
-  pass.tape->on_gradient_ready = [&pass](const Parameter& p) { pass.complete.push_back(&p); };
-  const double start = clock().seconds();
-  clock().spend(cost_.forward(batch.source.count(), batch.target.count()), [&] {
-    Loss loss(*pass.tape);
-    pass.out = model_.forward(*pass.tape, passes_.batch(index), options_.label_smoothing, std::move(pass.in), loss);
-    const auto at = static_cast<int64_t>(index);
-    loss_sums_.rows(at, at + 1).copy_from(loss.sums);
-    loss.sums = {}, loss.rows = {};  // they lie in the arena
-    losses_.push_back(std::move(loss));
-  });
-  times_.forward += clock().seconds() - start;
-  passes_.forward_done(index);
+  StagePass& pass = passes_.open(index, options_.label_smoothing);
+  Loss loss;
+  for (size_t i = 0; i < pass.model->steps(); ++i) {
+    StageStep& step = passes_.next_step(index, options_.seed, static_cast<uint64_t>(optimizer_.updates() + 1));
+    // A loss computes its own gradients on the way forward: an output table that nothing else uses is complete before the backward pass
+    // begins. Its bucket leaves as soon as that pass does.
+    step.tape.on_gradient_ready = [&pass](const Parameter& p) { pass.complete.push_back(&p); };
+    const StepShare share = share_of(index, i);
+    Work work = cost_.forward(share.source, share.target);
+    if (i > 0) work.bytes = 0;  // the weights have been packed
+    const double start = clock().seconds();
+    clock().spend(work, [&] {
+      if (i == 0) loss = Loss(step.tape);
+      step.out = pass.model->forward(step.tape, step.in, loss);
+      if (i + 1 < pass.model->steps()) return;
+      const auto at = static_cast<int64_t>(index);
+      loss_sums_.rows(at, at + 1).copy_from(loss.sums);
+      loss.sums = {}, loss.rows = {};  // they lie in the arena
+      losses_.push_back(std::move(loss));
+    });
+    times_.forward += clock().seconds() - start;
+    passes_.forward_done(index);
+  }
 }
 
 void Replica::backward(size_t index, const Calls& calls) {
-  const Batch& batch = *share_[index];
   comm().note("backward pass", optimizer_.updates() + 1);
-  StagePass& pass = passes_.await_gradients(index);
-  const double start = clock().seconds();
-  if (index + 1 == share_.size()) {
-    last_backward(pass, batch, calls);
-  } else {
-    pass.tape->on_gradient_ready = nullptr;
-    clock().spend(cost_.backward(batch.source.count(), batch.target.count()), [&] { pass.tape->backward(); });
+  StagePass& pass = passes_[index];
+  const bool last = index + 1 == share_.size();
+  size_t next_bucket = 0;
+  if (last) tracker_.restart([](size_t) {});
+  for (size_t i = pass.steps.size(); i-- > 0;) {
+    Tape& tape = passes_.await_gradients(index, i).tape;
+    const double start = clock().seconds();
+    const StepShare share = share_of(index, i);
+    if (last) {
+      last_backward(pass, tape, share, next_bucket, calls);
+    } else {
+      tape.on_gradient_ready = nullptr;
+      clock().spend(cost_.backward(share.source, share.target), [&] { tape.backward(); });
+    }
+    times_.backward += clock().seconds() - start;
+    passes_.backward_done(index, i);
   }
-  times_.backward += clock().seconds() - start;
-  passes_.backward_done(index);
+  if (last) tracker_.set_ready(calls.ready);
 }
 
-// The pass is one call, but its time passes in pieces between the buckets' ends.
-void Replica::last_backward(StagePass& pass, const Batch& batch, const Calls& calls) {
-  const size_t buckets = strategy_->buckets().size();
+// A step of the pass in which buckets become complete. It is one call, but its time passes in pieces between the buckets' ends.
+void Replica::last_backward(StagePass& pass, Tape& tape, const StepShare& share, size_t& next_bucket, const Calls& calls) {
+  const size_t buckets = strategy_->buckets().size(), first = next_bucket;
+  const auto piece = [&](size_t b) {
+    return b < buckets ? cost_.backward(share.source, share.target, static_cast<int64_t>(b)) : Work{Work::backward, 0, 0};
+  };
   bool computing = false;
-  const auto begin_piece = [&](size_t b) {
-    const Work work = b < buckets ? cost_.backward(batch.source.count(), batch.target.count(), static_cast<int64_t>(b))
-                                  : Work{Work::backward, 0, 0};
-    if (work.flops > 0 || b == 0) clock().begin(work), computing = true;
+  const auto begin_piece = [&] {
+    const Work work = piece(next_bucket);
+    if (work.flops > 0 || next_bucket == first) clock().begin(work), computing = true;
   };
   const auto end_piece = [&] {
     if (computing) clock().end();
     computing = false;
   };
-  tracker_.restart([&](size_t b) {
+  tracker_.set_ready([&](size_t b) {
     end_piece();
     calls.ready(b);
-    begin_piece(b + 1);
+    next_bucket = b + 1;
+    begin_piece();
   });
   // What other stages add to a gradient comes after the pass.
   const auto complete = [&](const Parameter& p) {
     if (p.hold == Parameter::owned && !shared_.has(p)) tracker_.complete(p);
   };
-  pass.tape->on_gradient_ready = complete;
-  begin_piece(0);
+  tape.on_gradient_ready = complete;
+  begin_piece();
   for (const Parameter* p : pass.complete) complete(*p);
-  pass.tape->backward();
+  tape.backward();
   end_piece();
-  tracker_.set_ready(calls.ready);
+  // The buckets that were complete before this step, and those that are not yet.
+  Work rest{Work::backward, 0, 0};
+  for (size_t b = 0; b < buckets; ++b)
+    if (b < first || b > next_bucket) rest.flops += piece(b).flops, rest.bytes += piece(b).bytes;
+  if (rest.flops > 0) clock().spend(rest, [] {});
 }
 
 LookupRows Replica::lookup_rows(const Parameter& table, bool last_only) {

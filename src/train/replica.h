@@ -101,7 +101,9 @@ class Replica : private Worker {
   std::string step_name() const override;
   void forward(size_t index);
   void backward(size_t index, const Calls& calls);
-  void last_backward(StagePass& pass, const Batch& batch, const Calls& calls);
+  // What a step of a pass takes.
+  StepShare share_of(size_t index, size_t step);
+  void last_backward(StagePass& pass, Tape& tape, const StepShare& share, size_t& next_bucket, const Calls& calls);
 
   Model& model_;
   StepOptions options_;

@@ -29,40 +29,37 @@ void StagePasses::restart(std::vector<const Batch*> batches) {
   if (!batches_.empty()) expect(0);
 }
 
-std::vector<Tensor> StagePasses::boundary(size_t unit, const Batch& batch, Tensor& buffer) const {
+StagePasses::Pieces StagePasses::boundary(size_t unit, const Batch& batch, Tensor& buffer) const {
   const Backend& backend = model_.parameters().backend();
-  const std::vector<Shape> shapes = model_.boundary(unit, batch);
-  int64_t count = 0;
-  for (const Shape& shape : shapes) count += shape.count();
+  const auto shapes = model_.boundary_pieces(unit, batch, mesh_.time_pieces());
+  int64_t count = 0, at = 0;
+  for (const auto& piece : shapes)
+    for (const Shape& shape : piece) count += shape.count();
   if (!buffer || buffer.count() < count) buffer = Tensor({count}, backend.activation(), backend.memory());
-  std::vector<Tensor> tensors;
-  int64_t at = 0;
-  for (const Shape& shape : shapes) tensors.push_back(buffer.slice(at, shape)), at += shape.count();
-  return tensors;
+  Pieces pieces;
+  for (const auto& piece : shapes) {
+    pieces.emplace_back();
+    for (const Shape& shape : piece) pieces.back().push_back(buffer.slice(at, shape)), at += shape.count();
+  }
+  return pieces;
 }
 
 void StagePasses::expect(size_t i) {
   if (mesh_.first_stage()) return;
   Incoming& in = incoming_[i % incoming_.size()];
   in.tensors = boundary(first_unit_, *batches_[i], in.buffer);
-  for (size_t k = 0; k < in.tensors.size(); ++k)
-    in.pending.push_back(mesh_.replica().receive(in.tensors[k], mesh_.stage() - 1, kForwardTag + static_cast<Tag>(k)));
+  in.pending.assign(in.tensors.size(), {});
+  for (size_t piece = 0; piece < in.tensors.size(); ++piece)
+    for (size_t k = 0; k < in.tensors[piece].size(); ++k)
+      in.pending[piece].push_back(mesh_.replica().receive(in.tensors[piece][k], mesh_.stage() - 1, kForwardTag + static_cast<Tag>(k)));
 }
 
-StagePass& StagePasses::open(size_t i, uint64_t seed, uint64_t step) {
-  StagePass& pass = at(i);
+StagePass& StagePasses::open(size_t i, double label_smoothing) {
+  StagePass& pass = (*this)[i];
   wait(pass.sent);
-  pass.tape.reset();
-  pass.in.clear(), pass.out.clear(), pass.complete.clear();
+  pass.steps.clear(), pass.complete.clear();
+  pass.model = model_.begin_pass(*batches_[i], label_smoothing, mesh_.time_pieces());
   pass.arena.release({});
-  pass.tape.emplace(model_.parameters(), pass.arena, gradients_, seed, step);
-  if (mesh_.first_stage()) return pass;
-  Incoming& in = incoming_[i % incoming_.size()];
-  wait(in.pending);
-  pass.given = in.tensors, pass.in_gradients.assign(in.tensors.size(), {});
-  for (size_t k = 0; k < in.tensors.size(); ++k)
-    pass.in.push_back(pass.tape->record(in.tensors[k], [&pass, k](const Tensor& dy) { pass.in_gradients[k] = dy; }));
-  if (i + 1 < batches_.size()) expect(i + 1);
   return pass;
 }
 
@@ -71,31 +68,58 @@ void StagePasses::send(StagePass& pass, const Tensor& x, int stage, Tag tag) {
   bytes_sent_ += x.bytes();
 }
 
+StageStep& StagePasses::next_step(size_t i, uint64_t seed, uint64_t update) {
+  StagePass& pass = (*this)[i];
+  const size_t number = pass.steps.size();
+  StageStep& step = number > 0 ? pass.steps.emplace_back(pass.steps.front().tape.another())
+                               : pass.steps.emplace_back(Tape(model_.parameters(), pass.arena, gradients_, seed, update));
+  Incoming& in = incoming_[i % incoming_.size()];
+  if (mesh_.first_stage() || number >= in.tensors.size()) return step;
+  wait(in.pending[number]);
+  step.in_gradients.resize(in.tensors[number].size());
+  for (size_t k = 0; k < in.tensors[number].size(); ++k)
+    step.in.push_back(step.tape.record(in.tensors[number][k], [&step, k](const Tensor& dy) { step.in_gradients[k] = dy; }));
+  if (number == 0 && i + 1 < batches_.size()) expect(i + 1);
+  return step;
+}
+
 void StagePasses::forward_done(size_t i) {
-  if (mesh_.last_stage()) return;
-  StagePass& pass = at(i);
-  pass.out_gradients = boundary(end_unit_, *batches_[i], pass.gradient_buffer);
-  for (size_t k = 0; k < pass.out.size(); ++k) {
-    const Tensor& y = pass.out[k].value;
-    CHECK(pass.out.size() == pass.out_gradients.size() && y.shape() == pass.out_gradients[k].shape(), "boundary tensor {} is {}, not {}", k,
-          y.shape().text(), pass.out_gradients[k].shape().text());
-    send(pass, y, mesh_.stage() + 1, kForwardTag + static_cast<Tag>(k));
-    pass.expected.push_back(mesh_.replica().receive(pass.out_gradients[k], mesh_.stage() + 1, kBackwardTag + static_cast<Tag>(k)));
+  StagePass& pass = (*this)[i];
+  const StageStep& step = pass.steps.back();
+  for (size_t k = 0; k < step.out.size(); ++k) send(pass, step.out[k].value, mesh_.stage() + 1, kForwardTag + static_cast<Tag>(k));
+  if (!mesh_.last_stage() && pass.steps.size() == pass.model->steps()) expect_gradients(i);
+}
+
+// In the order in which they come: those of the last piece first.
+void StagePasses::expect_gradients(size_t i) {
+  StagePass& pass = (*this)[i];
+  const Pieces pieces = boundary(end_unit_, *batches_[i], pass.gradient_buffer);
+  CHECK(pieces.size() <= pass.steps.size(), "{} pieces of {} steps", pieces.size(), pass.steps.size());
+  auto step = pass.steps.rbegin();
+  for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece, ++step) {
+    CHECK(step->out.size() == piece->size(), "{} tensors for a boundary of {}", step->out.size(), piece->size());
+    step->out_gradients = *piece;
+    for (size_t k = 0; k < piece->size(); ++k) {
+      const Tensor &y = step->out[k].value, &gradient = (*piece)[k];
+      CHECK(y.shape() == gradient.shape(), "boundary tensor {} is {}, not {}", k, y.shape().text(), gradient.shape().text());
+      step->expected.push_back(mesh_.replica().receive(gradient, mesh_.stage() + 1, kBackwardTag + static_cast<Tag>(k)));
+    }
   }
 }
 
-StagePass& StagePasses::await_gradients(size_t i) {
-  StagePass& pass = at(i);
-  wait(pass.expected);
-  for (size_t k = 0; k < pass.out.size(); ++k) pass.tape->set_gradient(pass.out[k], pass.out_gradients[k]);
-  return pass;
+StageStep& StagePasses::await_gradients(size_t i, size_t number) {
+  StageStep& step = (*this)[i].steps[number];
+  wait(step.expected);
+  for (size_t k = 0; k < step.out.size(); ++k) step.tape.set_gradient(step.out[k], step.out_gradients[k]);
+  return step;
 }
 
-void StagePasses::backward_done(size_t i) {
-  StagePass& pass = at(i);
-  for (size_t k = 0; k < pass.in_gradients.size(); ++k) {
-    Tensor& gradient = pass.in_gradients[k];
-    if (!gradient) gradient = pass.arena.allocate(pass.given[k].shape(), pass.given[k].dtype()), gradient.zero();
+void StagePasses::backward_done(size_t i, size_t number) {
+  StagePass& pass = (*this)[i];
+  StageStep& step = pass.steps[number];
+  for (size_t k = 0; k < step.in.size(); ++k) {
+    Tensor& gradient = step.in_gradients[k];
+    if (!gradient) gradient = step.tape.allocate_like(step.in[k].value), gradient.zero();
     send(pass, gradient, mesh_.stage() - 1, kBackwardTag + static_cast<Tag>(k));
   }
 }

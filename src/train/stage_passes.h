@@ -1,10 +1,9 @@
 // The passes of one stage that are under way, each with an arena of its own, and what goes between the stages of a replica for them:
-// activations to the next stage, their gradients back.
+// activations to the next stage, their gradients back, step by step.
 #pragma once
 
 #include <deque>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "comm/mesh.h"
@@ -12,16 +11,23 @@
 
 namespace starling {
 
+// A step of a pass, with what it took and gave.
+struct StageStep {
+  explicit StageStep(Tape tape) : tape(std::move(tape)) {}
+  Tape tape;
+  std::vector<Var> in, out;
+  std::vector<Tensor> in_gradients, out_gradients;
+  std::vector<Pending> expected;  // gradients of out
+};
+
 struct StagePass {
   explicit StagePass(Memory& memory) : arena(memory) {}
   Arena arena;
-  std::optional<Tape> tape;
-  std::vector<Var> in, out;
-  std::vector<Tensor> given;  // the values of in
-  std::vector<Tensor> in_gradients, out_gradients;
+  std::unique_ptr<SteppedPass> model;
+  std::deque<StageStep> steps;             // that have begun
   std::vector<const Parameter*> complete;  // gradients that are complete since the forward pass
   Tensor gradient_buffer;
-  std::vector<Pending> expected, sent;
+  std::vector<Pending> sent;
 };
 
 class StagePasses {
@@ -30,30 +36,33 @@ class StagePasses {
 
   // So many passes begin, of these micro-batches.
   void restart(std::vector<const Batch*> batches);
-  // The pass of micro-batch i, which takes the place of one that has ended. Waits for what the stage before sends.
-  StagePass& open(size_t i, uint64_t seed, uint64_t step);
-  const Batch& batch(size_t i) const { return *batches_[i]; }
-  // After its forward pass, whose result lies in pass.out: sends that.
+  // The pass of micro-batch i, which takes the place of one that has ended; it has no steps yet.
+  StagePass& open(size_t i, double label_smoothing);
+  StagePass& operator[](size_t i) { return *passes_[i % passes_.size()]; }
+  // Its next step, forwards. Waits for what the stage before sends.
+  StageStep& next_step(size_t i, uint64_t seed, uint64_t update);
+  // After it: sends what it gave, step.out.
   void forward_done(size_t i);
-  // Before its backward pass: waits for the gradients of what it sent.
-  StagePass& await_gradients(size_t i);
-  // After it: sends the gradients of what it was given.
-  void backward_done(size_t i);
+  // Before a step's backward pass: waits for the gradients of what it gave.
+  StageStep& await_gradients(size_t i, size_t step);
+  // After it: sends the gradients of what it took.
+  void backward_done(size_t i, size_t step);
   // Bytes of arenas and boundaries, at most, so far.
   int64_t activation_bytes() const;
   int64_t bytes_sent() const { return bytes_sent_; }
 
  private:
+  using Pieces = std::vector<std::vector<Tensor>>;
   struct Incoming {
     Tensor buffer;
-    std::vector<Tensor> tensors;
-    std::vector<Pending> pending;
+    Pieces tensors;
+    std::vector<std::vector<Pending>> pending;
   };
-  // Tensors of the boundary before a unit, in a buffer that grows to hold them.
-  std::vector<Tensor> boundary(size_t unit, const Batch& batch, Tensor& buffer) const;
+  // Tensors of the pieces of the boundary before a unit, in a buffer that grows to hold them.
+  Pieces boundary(size_t unit, const Batch& batch, Tensor& buffer) const;
   void expect(size_t i);
   void send(StagePass& pass, const Tensor& x, int stage, Tag tag);
-  StagePass& at(size_t i) { return *passes_[i % passes_.size()]; }
+  void expect_gradients(size_t i);
 
   Model& model_;
   const Mesh& mesh_;

@@ -144,6 +144,12 @@ TEST_F(PipelineTrainer, WhatCannotBeDividedIsRefused) {
   EXPECT_THAT(refused("strategy:\n  name: downpour\nparallel:\n  pipeline: 2\n"), testing::HasSubstr("choose another strategy"));
   EXPECT_THAT(refused("train:\n  objective: mixed\nparallel:\n  pipeline: 2\n"), testing::HasSubstr("samples from whole models"));
   EXPECT_THAT(refused("parallel:\n  micro-batches: 4\n"), testing::HasSubstr("does nothing without stages"));
+  EXPECT_EQ(refused("model:\n  preset: gnmt-small\nparallel:\n  time-pieces: 4\n"),
+            "parallel.time-pieces does nothing without stages; set parallel.pipeline too, or leave it out");
+  EXPECT_EQ(
+      refused("model:\n  preset: transformer-base\nparallel:\n  pipeline: 2\n  time-pieces: 4\n"),
+      "parallel.time-pieces is for recurrent models, and transformer-base computes all positions of a sentence at once; leave it out, "
+      "or set model.preset to one of gnmt");
 }
 
 }  // namespace

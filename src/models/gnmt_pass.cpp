@@ -1,0 +1,229 @@
+// A training pass of GNMT's units, in pieces of time where tensors come or go in pieces: the wavefront of the paper. A stage's layers begin
+// a piece when the layer below has ended it. Only two things need whole sentences, the bottom encoder layer, which runs in both directions,
+// and attention, whose keys are the encoder's whole output.
+#include "models/gnmt.h"
+#include "models/rows.h"
+
+namespace starling {
+namespace {
+
+std::vector<int32_t> inverse_of(std::span<const int32_t> index, int64_t rows) {
+  std::vector<int32_t> inverse(static_cast<size_t>(rows), -1);
+  for (size_t n = 0; n < index.size(); ++n)
+    if (index[n] >= 0) inverse[index[n]] = static_cast<int32_t>(n);
+  return inverse;
+}
+
+// Tokens of each piece; of all, if there is but one.
+std::vector<int64_t> tokens_of(const PackedTokens& sentences, int64_t pieces) {
+  if (pieces > 1)
+    if (const std::vector<int64_t> tokens = piece_tokens(sentences, pieces); !tokens.empty()) return tokens;
+  return {sentences.count()};
+}
+
+// A piece of the target in packed order, as attention wants its queries: row n there is row here[n] of the piece, and the position before
+// it row before[n] of the piece, or row there[n] of the piece before; -1: none.
+struct PackedPiece {
+  std::vector<int32_t> offsets, here, before, there;
+};
+PackedPiece packed_piece(const PackedTokens& target, const TimeOrder& piece, const TimeOrder* earlier) {
+  const std::vector<int32_t> none(static_cast<size_t>(piece.rows()), -1);
+  PackedPiece p{{0}, none, none, none};
+  int32_t n = 0;
+  for (int64_t b = 0; b < target.sentences(); ++b) {
+    for (int32_t i = target.offsets[b]; i < target.offsets[b + 1]; ++i) {
+      if (piece.row_of[i] < 0) continue;
+      p.here[n] = piece.row_of[i];
+      if (i > target.offsets[b]) {
+        p.before[n] = piece.row_of[i - 1];
+        if (p.before[n] < 0) p.there[n] = earlier->row_of[i - 1];
+      }
+      ++n;
+    }
+    p.offsets.push_back(n);
+  }
+  return p;
+}
+
+}  // namespace
+
+class Gnmt::Pass : public SteppedPass {
+ public:
+  Pass(const Gnmt& model, const Batch& batch, double label_smoothing, int64_t time_pieces);
+  size_t steps() const override { return shares_.size(); }
+  StepShare share(size_t step) const override { return shares_[step]; }
+  std::vector<Var> forward(Tape& tape, std::vector<Var> in, Loss& loss) override;
+
+ private:
+  // The encoder's output in packed order, when its last piece is there.
+  Var gather_memory(Tape& tape) const;
+  std::vector<Var> decoder(Tape& tape, size_t piece, std::vector<Var> in, Loss& loss, Clipping& clipping);
+  // The bottom decoder layer and the attention that it asks for: its output, and the contexts.
+  std::vector<Var> bottom(Tape& tape, size_t piece, Clipping& clipping);
+  template <class T>
+  Placed<T> part(Tape& tape, size_t piece, const Placed<T>& whole, std::type_identity_t<T> idle) const {
+    return target_.pieces.size() == 1 ? whole : piece_numbers(tape, target_.pieces[piece], whole, idle);
+  }
+
+  const Gnmt& model_;
+  const Batch& batch_;
+  const double label_smoothing_;
+  const UnitRange units_;
+  const size_t bottom_unit_, output_unit_;  // of the decoder
+  int64_t source_pieces_ = 1, target_pieces_ = 1;
+  size_t source_steps_ = 0, step_ = 0;
+  std::vector<StepShare> shares_;
+  TimedRows source_, target_;
+  std::vector<Var> encoded_;     // pieces, each on its step's tape
+  Var memory_, keys_, queries_;  // the queries of the piece before
+  Ints inputs_;                  // of the decoder, in the order of time
+  Placed<float> weights_;        // of the loss, likewise
+};
+
+Gnmt::Pass::Pass(const Gnmt& model, const Batch& batch, double label_smoothing, int64_t time_pieces)
+    : model_(model),
+      batch_(batch),
+      label_smoothing_(label_smoothing),
+      units_(model.store_.units()),
+      bottom_unit_(model.encoder_units()),
+      output_unit_(model.units() - 1) {
+  const bool encodes = units_.begin <= bottom_unit_, decodes = units_.end > bottom_unit_;
+  // Where nothing comes or goes in pieces, they would only make products smaller.
+  if (units_.begin > 0 || !decodes) source_pieces_ = time_pieces;
+  if (!encodes || units_.end <= output_unit_) target_pieces_ = time_pieces;
+  const auto N = static_cast<double>(batch.source.count());
+  std::vector<int64_t> source, target;
+  if (encodes) source = tokens_of(batch.source, source_pieces_);
+  if (decodes) target = tokens_of(batch.target, target_pieces_);
+  source_steps_ = source.size();
+
+  // The bottom layer computes the whole source in the first step, the keys in the last one.
+  const auto products = [](const Layer& layer) { return static_cast<double>(layer.input.shape.count() + layer.recurrent.shape.count()); };
+  double first = 0, each = 0, last = 0;
+  if (units_.begin == 0) first = products(model.encoder_layers_[0]) + products(model.encoder_layers_[1]);
+  for (size_t i = std::max<size_t>(units_.begin, 1); i < std::min(units_.end, bottom_unit_); ++i)
+    each += products(model.encoder_layers_[i + 1]);
+  if (encodes && decodes) last = static_cast<double>(model.key_weight_->shape.count());
+  for (size_t c = 0; c < source.size(); ++c) {
+    const double whole = (c == 0 ? first : 0) + (c + 1 == source.size() ? last : 0);
+    shares_.push_back({(whole * N + each * static_cast<double>(source[c])) / (first + each + last), 0});
+  }
+  if (decodes && shares_.empty()) shares_.emplace_back();
+  for (size_t c = 0; c < target.size(); ++c) {
+    if (c > 0) shares_.emplace_back();
+    shares_.back().target = static_cast<double>(target[c]);
+  }
+  if (shares_.size() == 1) shares_ = {{N, static_cast<double>(batch.target.count())}};
+}
+
+std::vector<Var> Gnmt::Pass::forward(Tape& tape, std::vector<Var> in, Loss& loss) {
+  const size_t step = step_++;
+  Clipping clipping{loss.clipped()};
+  if (step < source_steps_) {
+    if (step == 0) source_ = timed_rows(tape, batch_.source, batch_.sample_ids, kRowMultiple, source_pieces_, bottom_unit_);
+    encoded_.push_back(model_.encoder(tape, source_, step, in.empty() ? Var() : in[0], clipping));
+    in = {encoded_.back()};
+    if (units_.end > bottom_unit_ && step + 1 < source_steps_) in.clear();  // the decoder waits for the last piece
+    if (units_.end > bottom_unit_ && step + 1 == source_steps_) memory_ = gather_memory(tape);
+  }
+  if (units_.end > bottom_unit_ && step + 1 >= source_steps_)
+    in = decoder(tape, step + 1 - std::max<size_t>(source_steps_, 1), std::move(in), loss, clipping);
+  loss.clippable += clipping.values;
+  return in;
+}
+
+Var Gnmt::Pass::gather_memory(Tape& tape) const {
+  std::vector<Var> parts;
+  for (const Var& part : encoded_) parts.push_back(move_to(tape, part));
+  const Var whole = parts.size() == 1 ? parts[0] : join_pieces(parts, source_.pieces, source_.order);
+  return gather_rows(whole, source_.order.row_of, source_.order.packed);
+}
+
+std::vector<Var> Gnmt::Pass::decoder(Tape& tape, size_t piece, std::vector<Var> in, Loss& loss, Clipping& clipping) {
+  if (piece == 0) {
+    target_ = timed_rows(tape, batch_.target, batch_.sample_ids, kRowMultiple, target_pieces_, model_.decoder_layers_.size());
+    std::vector<float> weights = row_weights(batch_, target_.order.packed.size());
+    if (!weights.empty()) weights_ = tape.place(reordered(weights, target_.order, 0.0f));
+  }
+  const TimeOrder& order = target_.pieces[piece];
+  const int64_t D = model_.config_.width;
+  clipping.rows = order.tokens();
+  if (units_.begin <= bottom_unit_) in = bottom(tape, piece, clipping);
+  const auto mask = [&](const DropoutSite& site) { return tape.dropout(model_.config_.dropout, site, target_.piece_keys[piece]); };
+  Var x = in[0];
+  const size_t end = std::min(units_.end, output_unit_) - bottom_unit_;
+  for (size_t i = std::max(units_.begin, bottom_unit_ + 1) - bottom_unit_; i < end; ++i)
+    x = recycled(tape, {order.rows(), D}, [&] {
+      const Layer& layer = model_.decoder_layers_[i];
+      const Var m = model_.run(layer, dropout(concat(x, in[1]), mask(layer.site)), order, false, clipping, &target_.states[i]);
+      return model_.residual_layer(i) ? model_.add_residual(m, x, clipping) : m;
+    });
+  if (units_.end == output_unit_ && !model_.readout_weight_) return {x};
+  if (units_.end <= output_unit_) return {x, in[1]};
+
+  const Placed<float> weights = weights_.empty() ? weights_ : part(tape, piece, weights_, 0.0f);
+  const LossRows rows{part(tape, piece, target_.tokens, -1), label_smoothing_, model_.config_.clip > 0 ? kLogitBound : 0.0, weights};
+  const Var top = recycled(tape, {order.rows(), D},
+                           [&] { return model_.readout(x, model_.readout_weight_ ? in[1] : Var(), mask(model_.readout_site_), clipping); });
+  projection_loss(top, *model_.output_table_, rows, loss);
+  loss.row_of = order.row_of;
+  return {};
+}
+
+std::vector<Var> Gnmt::Pass::bottom(Tape& tape, size_t piece, Clipping& clipping) {
+  const TimeOrder& order = target_.pieces[piece];
+  const bool previous = model_.config_.attention_query == AttentionQuery::previous;
+  if (piece == 0) {
+    const std::vector<int32_t> inputs = shifted(batch_.target, model_.vocabulary_.begin, target_.order.packed.size());
+    inputs_ = tape.place(reordered(inputs, target_.order, -1)), keys_ = model_.keys(memory_);
+  }
+  // The query of a position is the bottom layer's output at it or just before.
+  PackedPiece packed = packed_piece(batch_.target, order, piece > 0 ? &target_.pieces[piece - 1] : nullptr);
+  const AttentionLayout layout{tape.place(std::move(packed.offsets)), tape.place(batch_.source.offsets), 1, false};
+  const Ints packed_row = tape.place(inverse_of(packed.here, order.rows())), here = tape.place(std::move(packed.here));
+  Ints asks = here, asked = packed_row;
+  if (previous) asked = tape.place(inverse_of(packed.before, order.rows())), asks = tape.place(std::move(packed.before));
+
+  const Var x = recycled(tape, {order.rows(), model_.config_.width}, [&] {
+    const Dropout mask = tape.dropout(model_.config_.dropout, model_.target_site_, target_.piece_keys[piece]);
+    const Var embedded = embedding(tape, part(tape, piece, inputs_, -1), {}, *model_.target_table_, 1, mask);
+    return model_.run(model_.decoder_layers_[0], embedded, order, false, clipping, &target_.states[0]);
+  });
+  const Var context = recycled(tape, {order.rows(), model_.memory_width_}, [&] {
+    const Var queries = linear(x, *model_.query_weight_, nullptr);
+    Var query = gather_rows(queries, asks, asked);
+    if (previous && piece > 0) {
+      const Ints before = tape.place(inverse_of(packed.there, queries_.value.rows()));
+      query = residual(query, gather_rows(move_to(tape, queries_), tape.place(std::move(packed.there)), before), {});
+    }
+    queries_ = queries;
+    const Var y = global_attention(query, move_to(tape, keys_), move_to(tape, memory_), model_.score_, model_.score_scale_, layout);
+    return gather_rows(y, packed_row, here);
+  });
+  return {x, context};
+}
+
+// Rows in the order of time; above the bottom decoder layer the contexts go along.
+std::vector<std::vector<Shape>> Gnmt::boundary_pieces(size_t unit, const Batch& batch, int64_t time_pieces) const {
+  const int64_t D = config_.width;
+  const bool source = unit <= encoder_units();
+  std::vector<std::vector<Shape>> pieces;
+  for (const int64_t tokens : tokens_of(source ? batch.source : batch.target, time_pieces)) {
+    const int64_t rows = round_up(std::max<int64_t>(tokens, 1), kRowMultiple);
+    pieces.push_back({{rows, source && unit == 1 ? 2 * D : D}});
+    if (!source && (unit + 1 < units() || readout_weight_)) pieces.back().push_back({rows, memory_width_});
+  }
+  return pieces;
+}
+
+std::vector<Shape> Gnmt::boundary(size_t unit, const Batch& batch) const { return boundary_pieces(unit, batch, 1)[0]; }
+
+std::unique_ptr<SteppedPass> Gnmt::begin_pass(const Batch& batch, double label_smoothing, int64_t time_pieces) {
+  return std::make_unique<Pass>(*this, batch, label_smoothing, time_pieces);
+}
+
+std::vector<Var> Gnmt::forward(Tape& tape, const Batch& batch, double label_smoothing, std::vector<Var> in, Loss& loss) {
+  return Pass(*this, batch, label_smoothing, 1).forward(tape, std::move(in), loss);
+}
+
+}  // namespace starling
