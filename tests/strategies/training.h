@@ -76,6 +76,7 @@ inline Batch random_batch(uint64_t seed, int64_t index, int64_t sentences) {
 inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   const auto backend = make_backend(run.backend, 1);
   const ModelConfig config = small_model(run.model, run.tied, run.layers);
+  comm_settings(run.strategy, *world.comm);  // before the mesh, whose groups take them over
   const Mesh mesh(*world.comm, run.parallel);
   const Traffic before = world.comm->traffic();
   const auto units = stage_units(*declare_model(config, {400, 400}, *backend), mesh.stages());
@@ -85,7 +86,6 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   options.optimizer.clip_norm = run.clip, options.optimizer.optimizer = from_word<OptimizerKind>(run.optimizer),
   options.optimizer.loss_normalization = from_word<LossNormalization>(run.normalization);
   options.optimizer.sgd_after = run.sgd_after, options.optimizer.sgd_learning_rate = 0.05, options.optimizer.sgd_clip_norm = 2;
-  comm_settings(options.strategy, *world.comm);
   Replica replica(*model, options, world, mesh);
   const int worker = mesh.data().rank();
   TrainingTrace trace;
