@@ -22,7 +22,9 @@ class Markov : public Model {
   const ModelConfig& config() const override { return config_; }
   const ModelVocabulary& vocabulary() const override { return vocabulary_; }
   std::vector<EmbeddingTable> embedding_tables() override { return {}; }
-  Loss loss(Tape&, const Batch&, double) override { return {}; }
+  size_t units() const override { return 1; }
+  std::vector<Shape> boundary(size_t, const Batch&) const override { return {}; }
+  std::vector<Var> forward(Tape&, const Batch&, double, std::vector<Var>, Loss&) override { throw Error("not a model to train"); }
   std::unique_ptr<DecodeState> encode(const PackedTokens&) override { return std::make_unique<DecodeState>(); }
   Tensor next_logits(DecodeState&, std::span<const int32_t> token, std::span<const int32_t> sentence, std::span<const int32_t>,
                      Tensor*) override {
