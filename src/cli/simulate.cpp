@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/outputs.h"
@@ -35,8 +36,9 @@ std::string comparison(const Throughput& throughput, const Config& config, const
   const int workers = throughput.workers();
   return fmt::format(
       "throughput: {:.0f} target tokens a virtual second; one worker alone, by the same model of computing, {:.0f}: {:.2f}x "
-      "with {} worker{}\n",
-      rate, alone, rate / alone, workers, workers == 1 ? "" : "s");
+      "with {}{}\n",
+      rate, alone, rate / alone, counted(workers, "worker"),
+      config.parallel.pipeline > 1 ? fmt::format(" of {} stages", config.parallel.pipeline) : "");
 }
 
 void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const ClusterArguments& cluster, const std::string& trace) {

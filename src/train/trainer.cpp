@@ -148,8 +148,9 @@ class Trainer {
     status_.epoch = batch.epoch + 1;
     reports_.add(result);
     if (run_.driver->updated(before)) {
-      int64_t own = 0;
-      for (const Batch& part : parts) own += part.target.count();
+      int64_t own = 0;  // of a replica in stages all ranks have them, and the last one counts
+      if (run_.mesh->last_stage())
+        for (const Batch& part : parts) own += part.target.count();
       if (watch_.updated) watch_.updated(run_.step(), own, run_.replica->strategy().aside_bytes());
       return true;
     }

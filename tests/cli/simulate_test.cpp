@@ -82,6 +82,10 @@ TEST_F(SimulateTest, ComparesWithOneWorker) {
   };
   EXPECT_EQ(ratio("alone --workers 1"), 1);
   EXPECT_NEAR(ratio("three"), 2.9, 0.15);
+  // Both ranks of a replica in stages see its tokens, which count once.
+  const double stages = ratio("stages --workers 2 --parallel.pipeline 2");
+  EXPECT_GT(stages, 1);
+  EXPECT_LT(stages, 2);
 }
 
 TEST_F(SimulateTest, MeasuresTheMachineOnceAndKeepsTheRates) {
