@@ -37,6 +37,12 @@ std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabula
   return model;
 }
 
+const EmbeddingTable* table_of(const std::vector<EmbeddingTable>& tables, const Parameter& parameter) {
+  for (const EmbeddingTable& t : tables)
+    if (t.table == &parameter) return &t;
+  return nullptr;
+}
+
 bool Model::has_first() { return parameters().units().has(0); }
 bool Model::has_output() { return parameters().units().has(units() - 1); }
 

@@ -24,6 +24,9 @@ struct EmbeddingTable {
   bool source = false, target = false, output = false;
 };
 
+// That of a parameter; null for one that is no table.
+const EmbeddingTable* table_of(const std::vector<EmbeddingTable>& tables, const Parameter& parameter);
+
 // The encoded sources and the caches of the target prefixes of one batch.
 class DecodeState {
  public:

@@ -7,9 +7,7 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
   for (const Parameter* p : model.parameters().declared()) {
     if (p->shape.rank() != 2) continue;
     const double product = 2.0 * static_cast<double>(p->shape.count());  // per row
-    const EmbeddingTable* table = nullptr;
-    for (const EmbeddingTable& t : tables)
-      if (t.table == p) table = &t;
+    const EmbeddingTable* table = table_of(tables, *p);
     const bool here = p->hold != Parameter::absent;
     if (here) weight_bytes_ += 4.0 * static_cast<double>(p->shape.count());
     if (table) {

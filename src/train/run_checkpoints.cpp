@@ -9,6 +9,12 @@
 #include "train/stage_weights.h"
 
 namespace starling {
+namespace {
+
+// Of the run that made the checkpoint; older versions knew of whole replicas only.
+int replica_ranks(const State& state) { return state.has("replica-ranks") ? static_cast<int>(state.integer("replica-ranks")) : 1; }
+
+}  // namespace
 
 void RunCheckpoints::save() {
   if (run_.first()) run_.directory->require_owned();
@@ -72,11 +78,10 @@ void RunCheckpoints::resume() {
   if (!loaded) return;
   const std::string text = broadcast_text(run_.comm(), run_.first() ? run_.directory->state()->to_json() : "");
   const State state = State::from_json(text, "the state of rank 0");
-  const int replica_ranks = state.has("replica-ranks") ? static_cast<int>(state.integer("replica-ranks")) : 1;
   std::optional<SavedShards> shards;
   if (run_.leads()) {
     require_seen(run_, loaded->directory);
-    load(*loaded, shards.emplace(*run_.files, *loaded, run_.model->parameters(), replica_ranks));
+    load(*loaded, shards.emplace(*run_.files, *loaded, run_.model->parameters(), replica_ranks(state)));
   }
   const SavedShards* saved = shards ? &*shards : nullptr;
   run_.mesh->data().broadcast(run_.model->parameters().values(), 0).wait(kPatience);
@@ -110,7 +115,7 @@ std::optional<Loaded> RunCheckpoints::checkpoint() const {
 
 // Whether the checkpoint's ranks had the parts of a model that these have.
 bool RunCheckpoints::same_parts(const State& state) const {
-  return (state.has("replica-ranks") ? state.integer("replica-ranks") : 1) == run_.mesh->replica_size();
+  return replica_ranks(state) == run_.mesh->replica_size();
 }
 
 // Each rank resumes from what it had for itself. False if there is no such thing, or the checkpoint is not of so many ranks and this

@@ -12,8 +12,8 @@ std::vector<double> unit_costs(Model& model) {
   for (const Parameter* p : model.parameters().declared()) {
     if (p->shape.rank() != 2) continue;
     const double cost = 6.0 * static_cast<double>(p->shape.count());
-    const auto table = std::find_if(tables.begin(), tables.end(), [&](const EmbeddingTable& t) { return t.table == p; });
-    if (table == tables.end())
+    const EmbeddingTable* table = table_of(tables, *p);
+    if (!table)
       costs[p->units.front()] += cost;
     else if (table->output)  // looking up costs next to nothing
       costs[p->units.back()] += cost;

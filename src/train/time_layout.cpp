@@ -32,8 +32,8 @@ RankMemory memory_of(Replica& replica) {
   for (const Parameter* p : store.declared()) {
     if (p->hold == Parameter::absent) continue;
     if (p->hold == Parameter::copied) m.copies += static_cast<double>(p->value.bytes() + p->gradient.bytes());
-    const auto table = std::find_if(tables.begin(), tables.end(), [&](const EmbeddingTable& t) { return t.table == p; });
-    const bool multiplied = table == tables.end() ? p->shape.rank() == 2 : table->output && replica.model().has_output();
+    const EmbeddingTable* table = table_of(tables, *p);
+    const bool multiplied = !table ? p->shape.rank() == 2 : table->output && replica.model().has_output();
     if (multiplied) m.packed += 2.0 * static_cast<double>(p->shape.count() * size_of(store.backend().activation()));
   }
   for (const Strategy::StateTensor& t : replica.strategy_state()) m.strategy += static_cast<double>(t.tensor.bytes());
