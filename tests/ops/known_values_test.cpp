@@ -8,24 +8,13 @@
 
 #include "backend/backend.h"
 #include "backend/dropout.h"
+#include "tests/ops/backends.h"
 
 namespace starling {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
 using Values = std::vector<double>;
-
-struct BackendCase {
-  const char *spec, *isa;
-};
-constexpr BackendCase kBackends[] = {{"reference", ""}, {"cpu:f32", "v2"}, {"cpu:f32", "v3"}, {"cpu:f32", "v4"}};
-
-std::unique_ptr<Backend> make(const BackendCase& b) {
-  setenv("STARLING_ISA", b.isa, 1);
-  auto backend = make_backend(b.spec, 1);
-  unsetenv("STARLING_ISA");
-  return backend;
-}
 
 Tensor tensor(const Values& values, DType type) {
   const Tensor t({static_cast<int64_t>(values.size())}, type);

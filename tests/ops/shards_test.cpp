@@ -7,6 +7,7 @@
 
 #include "autograd/ops.h"
 #include "base/random.h"
+#include "tests/ops/backends.h"
 #include "tests/ops/shard_threads.h"
 
 namespace starling {
@@ -103,18 +104,6 @@ Values columns_of(const Values& x, int64_t columns, Part part) {
   for (size_t i = 0; i < x.size(); ++i)
     if (const auto c = static_cast<int64_t>(i) % columns; part.begin <= c && c < part.end) some.push_back(x[i]);
   return some;
-}
-
-struct BackendCase {
-  const char *spec, *isa;
-};
-constexpr BackendCase kBackends[] = {{"reference", ""}, {"cpu:f32", "v2"}, {"cpu:f32", "v3"}, {"cpu:f32", "v4"}};
-
-std::unique_ptr<Backend> make(const BackendCase& b) {
-  setenv("STARLING_ISA", b.isa, 1);
-  auto backend = make_backend(b.spec, 1);
-  unsetenv("STARLING_ISA");
-  return backend;
 }
 
 // Every op that draws masks of columns, on ones: so that what comes out are the masks.

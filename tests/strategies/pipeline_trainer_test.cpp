@@ -45,6 +45,13 @@ TEST_F(PipelineTrainer, TrainsTheModelOfOneWorker) {
     const std::vector<double> expected = validations("one"), found = validations(run_name);
     ASSERT_EQ(found.size(), expected.size());
     for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4) << run_name;
+    std::ifstream log(path(run_name) + "/train.log");
+    const std::string told((std::istreambuf_iterator<char>(log)), {});
+    if (stages == 2) {
+      EXPECT_THAT(told, testing::HasSubstr("stage 1 of 2 (rank 0): encoder 0 to "));
+      EXPECT_THAT(told, testing::HasSubstr(" to output, "));
+      EXPECT_THAT(told, testing::HasSubstr(fmt::format("computed {} at a time", ranks == 2 ? 25 : 13)));  // 200 in 8 pieces, and halves of it
+    }
     // The last model is the best one, and was written by the stages together both times.
     const auto files = real_file_system();
     EXPECT_EQ(sha256_file(*files, path(run_name) + "/best/model.safetensors"), hash(run_name, 20, "model.safetensors")) << run_name;
