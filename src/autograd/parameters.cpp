@@ -6,12 +6,16 @@
 
 namespace starling {
 
-Parameter& ParameterStore::add(const std::string& name, const Shape& shape, const Initializer& initializer) {
+Parameter& ParameterStore::add(const std::string& name, const Shape& shape, const Initializer& initializer, const Cut& cut) {
   CHECK(!values_, "parameter {} added after allocate()", name);
   CHECK(find(name) == nullptr, "two parameters named {}", name);
   Parameter p;
-  p.name = name, p.shape = shape, p.index = declared_.size(), p.units = {unit_};
-  p.hold = units_.has(unit_) ? Parameter::owned : Parameter::absent;
+  p.name = name, p.shape = p.whole = shape, p.index = declared_.size(), p.units = {unit_};
+  p.hold = part_.units.has(unit_) ? Parameter::owned : Parameter::absent;
+  if (part_.shards) {
+    p.cut = cut, p.shape = shard_shape(shape, cut, part_.shards->rank(), part_.shards->size());
+    if (cut.axis < 0 && part_.shards->rank() > 0 && p.hold == Parameter::owned) p.hold = Parameter::copied;
+  }
   if (p.hold == Parameter::owned) p.offset = flat_count();
   auto& list = p.hold == Parameter::owned ? parameters_ : others_;
   list.push_back(std::move(p));
@@ -23,7 +27,7 @@ Parameter& ParameterStore::add(const std::string& name, const Shape& shape, cons
 Parameter& ParameterStore::share(Parameter& p) {
   CHECK(!values_, "parameter {} shared after allocate()", p.name);
   p.units.push_back(unit_);
-  if (p.hold == Parameter::absent && units_.has(unit_)) p.hold = Parameter::copied;
+  if (p.hold == Parameter::absent && part_.units.has(unit_)) p.hold = Parameter::copied;
   return p;
 }
 
@@ -49,16 +53,28 @@ void ParameterStore::allocate(std::optional<uint64_t> seed, bool training) {
   changed();
 }
 
+std::vector<Range> ParameterStore::ranges_here(const Parameter& p) const {
+  if (!part_.shards) return {{0, p.whole.count()}};
+  return shard_ranges(p.whole, p.cut, part_.shards->rank(), part_.shards->size());
+}
+
+int64_t ParameterStore::first_here(const Parameter& p) const {
+  return p.cut.axis < 0 ? 0 : shard_of(p.whole[p.cut.axis] / p.cut.blocks, part_.shards->rank(), part_.shards->size()).begin;
+}
+
+// A shard gets the numbers that the whole would have there.
 void ParameterStore::draw(const Parameter& p, uint64_t seed) const {
   Random random(seed, 0x1000 + p.index);
   const Initializer& init = initializers_[p.index];
-  const double bound = p.shape.rank() == 2 ? init.scale * std::sqrt(6.0 / static_cast<double>(p.shape[0] + p.shape[1])) : 0;
-  std::vector<double> values(p.shape.count());
-  for (size_t at = 0; at < values.size(); ++at) {
-    double& v = values[at];
+  const double bound = p.whole.rank() == 2 ? init.scale * std::sqrt(6.0 / static_cast<double>(p.whole[0] + p.whole[1])) : 0;
+  const int64_t quarter = p.whole.count() / 4;
+  std::vector<double> values;
+  values.reserve(static_cast<size_t>(p.shape.count()));
+  int64_t at = 0;
+  const auto next = [&] {
+    double v = 0;
     switch (init.kind) {
       case Initializer::zeros:
-        v = 0;
         break;
       case Initializer::ones:
         v = 1;
@@ -73,10 +89,15 @@ void ParameterStore::draw(const Parameter& p, uint64_t seed) const {
         v = init.scale * (2 * random.uniform() - 1);
         break;
       case Initializer::forget:
-        v = at / (values.size() / 4) == 1 ? init.scale : 0;
+        v = at / quarter == 1 ? init.scale : 0;
         break;
     }
-    v = static_cast<float>(v);  // so that every backend starts from the same numbers
+    ++at;
+    return static_cast<double>(static_cast<float>(v));  // so that every backend starts from the same numbers
+  };
+  for (const Range& here : ranges_here(p)) {
+    while (at < here.begin) next();
+    while (at < here.end) values.push_back(next());
   }
   p.value.from_doubles(values);
 }
@@ -109,7 +130,7 @@ int64_t ParameterStore::count() const {
 
 int64_t ParameterStore::declared_count() const {
   int64_t n = 0;
-  for (const Parameter* p : declared_) n += p->shape.count();
+  for (const Parameter* p : declared_) n += p->whole.count();
   return n;
 }
 

@@ -3,7 +3,8 @@
 //
 // A model declares its parameters unit by unit: a unit is a piece of its forward pass, such as a layer. The store of one stage of a
 // pipeline is for some of the units only: it owns the parameters that these declare, keeps a copy of those that they share with earlier
-// units, and knows no more than the names and shapes of the rest.
+// units, and knows no more than the names and shapes of the rest. Where the units are in shards, it has its shard of the parameters that
+// are cut; of those that are not, the first worker of the group owns one and the others keep copies.
 #pragma once
 
 #include <deque>
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/shard_group.h"
 #include "backend/backend.h"
 #include "base/range.h"
 
@@ -28,11 +30,13 @@ struct PackedForms {
 struct Parameter {
   enum Hold : uint8_t {
     owned,   // a view of the flat buffers
-    copied,  // of another store's, which updates it
+    copied,  // of another worker's, which updates it
     absent   // of units that the store is not for
   };
   std::string name;
-  Shape shape;
+  Shape shape;        // here
+  Shape whole;        // of the model's
+  Cut cut;
   size_t index = 0;  // in the model's declaration
   Hold hold = owned;
   std::vector<size_t> units;  // that use it, the one that declares it first
@@ -56,13 +60,21 @@ struct UnitRange {
   bool has(size_t unit) const { return begin <= unit && unit < end; }
 };
 
+// The part of a model that a worker has: some of the units, and of these the group's shard.
+struct ModelPart {
+  ModelPart(const UnitRange& units = {}, ShardGroup* shards = nullptr) : units(units), shards(is_spread(shards) ? shards : nullptr) {}
+  UnitRange units;
+  ShardGroup* shards;  // null: they are whole
+};
+
 class ParameterStore {
  public:
-  explicit ParameterStore(Backend& backend, const UnitRange& units = {}) : backend_(backend), units_(units) {}
+  explicit ParameterStore(Backend& backend, const ModelPart& part = {}) : backend_(backend), part_(part) {}
 
   // All additions come before allocate(), in the order of the forward pass. What is added belongs to the unit that was begun last.
   void begin_unit(size_t unit) { unit_ = unit; }
-  Parameter& add(const std::string& name, const Shape& shape, const Initializer& initializer);
+  // shape: of the whole parameter, which is cut into shards where the store's units are.
+  Parameter& add(const std::string& name, const Shape& shape, const Initializer& initializer, const Cut& cut = {});
   // This unit uses a parameter of an earlier one too.
   Parameter& share(Parameter& parameter);
   // Creates the flat buffers; gradients only when `training`. Values are drawn from the seed, or zero without one (to be loaded).
@@ -72,7 +84,13 @@ class ParameterStore {
   void view(const ParameterStore& other);
 
   Backend& backend() const { return backend_; }
-  const UnitRange& units() const { return units_; }
+  const ModelPart& part() const { return part_; }
+  const UnitRange& units() const { return part_.units; }
+  ShardGroup* shards() const { return part_.shards; }
+  // Which elements of the whole parameter are here, ascending.
+  std::vector<Range> ranges_here(const Parameter& p) const;
+  // Where this worker's part of each block begins: its first column, head or token.
+  int64_t first_here(const Parameter& p) const;
   // Those that the store owns, in the order of the flat buffers.
   std::deque<Parameter>& all() { return parameters_; }
   const std::deque<Parameter>& all() const { return parameters_; }
@@ -80,7 +98,7 @@ class ParameterStore {
   const std::vector<Parameter*>& declared() const { return declared_; }
   Parameter* find(const std::string& name);
   int64_t count() const;                                  // owned parameters, without the padding between them
-  int64_t declared_count() const;                         // of the model
+  int64_t declared_count() const;                         // of the model, whole
   const Tensor& values() const { return values_; }        // flat
   const Tensor& gradients() const { return gradients_; }  // flat
   // To be called whenever values change: packed weights are stale from here on.
@@ -93,7 +111,7 @@ class ParameterStore {
   void draw(const Parameter& p, uint64_t seed) const;
 
   Backend& backend_;
-  UnitRange units_;
+  ModelPart part_;
   size_t unit_ = 0;
   std::deque<Parameter> parameters_, others_;
   std::vector<Parameter*> declared_;

@@ -1,4 +1,4 @@
-#include "autograd/shards.h"
+#include "autograd/ops.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,13 +24,14 @@ Var sum_over_shards(const Var& x, ShardGroup* group) {
 }
 
 Var row_parallel_linear(const Var& x, Parameter& w, Parameter* b, ShardGroup* group) {
+  if (!is_spread(group)) return linear(x, w, b);
   Tape& tape = *x.tape;
   Backend& backend = tape.backend();
   const Tensor y = tape.allocate({x.value.rows(), w.shape[1]}, backend.activation());
   // The first worker's product adds the bias on its way; its gradient is everybody's.
-  const Tensor bias = b && (!group || group->rank() == 0) ? b->value : Tensor();
+  const Tensor bias = b && group->rank() == 0 ? b->value : Tensor();
   backend.linear(x.value, tape.parameters().packed(w, false), bias, y, Activation::none, Write::overwrite);
-  if (is_spread(group)) group->sum(y);
+  group->sum(y);
   tape.use(w);
   if (b) tape.use(*b);
   return tape.record(y, [=, &tape, &backend, &w](const Tensor& dy) {
@@ -40,6 +41,11 @@ Var row_parallel_linear(const Var& x, Parameter& w, Parameter* b, ShardGroup* gr
     const auto dx = tape.gradient(x);
     backend.linear(dy, tape.parameters().packed(w, true), Tensor(), dx.tensor, Activation::none, dx.write);
   });
+}
+
+VocabularyShard vocabulary_shard(const ParameterStore& store, const Parameter& table) {
+  if (table.cut.axis != 0) return {};
+  return {store.shards(), store.first_here(table), table.whole[0]};
 }
 
 Ints tokens_here(Tape& tape, const Ints& tokens, const VocabularyShard& shard, const Parameter& table) {

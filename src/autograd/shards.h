@@ -7,25 +7,13 @@
 
 namespace starling {
 
-// Those workers, as one of them sees them.
-class ShardGroup {
- public:
-  virtual ~ShardGroup() = default;
-  virtual int rank() const = 0;  // its shard, in the order of columns, heads and tokens
-  virtual int size() const = 0;
-  // Elements of all workers together, in place of x; the same bits for all. Of any type of numbers, in any memory; waits.
-  virtual void sum(const Tensor& x) = 0;
-  virtual void maximum(const Tensor& x) = 0;
-};
-
-// False without a group, and for a worker alone: nothing is exchanged then.
-inline bool is_spread(const ShardGroup* group) { return group && group->size() > 1; }
-
 // Which tokens of a vocabulary the rows of a table are: [first, first + rows). Without a group: all of them.
 struct VocabularyShard {
   ShardGroup* group = nullptr;
   int64_t first = 0, vocabulary = 0;
 };
+// Of a table that is cut by rows, or whole.
+VocabularyShard vocabulary_shard(const ParameterStore& store, const Parameter& table);
 
 // The two ends of a layer that is spread over a group (Shoeybi et al. 2019): between them come layers with some of the columns, heads or
 // gates, and then one with as many of the rows. x is the same on all workers, which use it with shards of weights; dx is summed.

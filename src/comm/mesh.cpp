@@ -9,17 +9,24 @@ namespace starling {
 
 Mesh::Mesh(Communicator& all, const ParallelOptions& o)
     : all_(all), stages_(static_cast<int>(o.pipeline)), time_pieces_(std::max<int64_t>(o.time_pieces, 1)) {
-  const int ranks = static_cast<int>(o.ranks());
+  const int ranks = static_cast<int>(o.ranks()), shards = static_cast<int>(o.tensor);
   if (all.size() % ranks != 0)
-    throw ConfigError(fmt::format("parallel.pipeline {} divides the model among {} ranks, and {} {} no multiple of that; start {} ranks",
-                                  o.pipeline, ranks, all.size(), all.size() == 1 ? "is" : "are",
+    throw ConfigError(fmt::format("{} the model among {} ranks, and {} {} no multiple of that; start {} ranks",
+                                  shards == 1    ? fmt::format("parallel.pipeline {} divides", stages_)
+                                  : stages_ == 1 ? fmt::format("parallel.tensor {} divides", shards)
+                                                 : fmt::format("parallel.pipeline {} and parallel.tensor {} divide", stages_, shards),
+                                  ranks, all.size(), all.size() == 1 ? "is" : "are",
                                   all.size() < ranks ? std::to_string(ranks)
                                                      : fmt::format("{} or {}", all.size() / ranks * ranks, (all.size() / ranks + 1) * ranks)));
   alone_ = std::move(make_local_world().comm);
-  if (ranks == 1) return;
-  stage_ = all.rank() % stages_;
-  replica_ = all.split(all.rank() / ranks);
-  data_ = all.split(all.rank() % ranks);
+  if (ranks > 1) {
+    const int part = all.rank() % ranks;
+    stage_ = part / shards;
+    replica_ = all.split(all.rank() / ranks);
+    data_ = all.split(part);
+    if (stages_ > 1 && shards > 1) pipeline_ = replica_->split(part % shards), shards_ = replica_->split(stage_);
+  }
+  group_ = std::make_unique<ShardCommunicator>(shards == 1 ? *alone_ : shards_ ? *shards_ : *replica_);
 }
 
 }  // namespace starling

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "comm/communicator.h"
+#include "comm/shard_communicator.h"
 
 namespace starling {
 
@@ -25,6 +26,9 @@ template <class Visitor>
 void visit(Visitor& v, ParallelOptions& o) {
   v.field("pipeline", o.pipeline, "stages that the model's layers are cut into, each on a rank of its own; 1 = the model lies whole on a rank", 1,
           1024);
+  v.field("tensor", o.tensor,
+          "shards that each layer and vocabulary is cut into, each on a rank of its own: columns, heads and tokens; 1 = layers lie whole on a rank",
+          1, 1024);
   v.field("micro-batches", o.micro_batches, "micro-batches of a worker's share of the batch, at least, that pass through a pipeline; 0 = 4 a stage",
           0, 1 << 20);
   v.field("time-pieces", o.time_pieces,
@@ -45,27 +49,39 @@ class Mesh {
   int stage() const { return stage_; }
   bool first_stage() const { return stage_ == 0; }
   bool last_stage() const { return stage_ + 1 == stages_; }
+  int shards() const { return group_->size(); }
+  int shard() const { return group_->rank(); }
   // Whether a replica has several ranks.
   bool divided() const { return replica_ != nullptr; }
   // In which activations go from stage to stage.
   int64_t time_pieces() const { return time_pieces_; }
   // The first replica's rank of this part of the model: what all replicas have in common, it reads and writes.
   bool leads() const { return data().rank() == 0; }
+  // Whether a replica's losses and tokens are counted here: all shards of its last stage have them.
+  bool counts() const { return last_stage() && shard() == 0; }
   // Of all ranks: the one of this part of a replica.
   int rank_of(int replica) const { return replica * replica_size() + this->replica().rank(); }
+  // Of a replica's ranks: the one with this part of the model.
+  int part_of(int stage, int shard) const { return stage * shards() + shard; }
 
   int replica_size() const { return replica().size(); }
   Communicator& all() const { return all_; }
   // The ranks that hold the same part of the model: rank r is replica r's.
   Communicator& data() const { return data_ ? *data_ : all_; }
-  // The ranks that hold the parts of this replica: rank s is stage s's.
+  // The ranks that hold the parts of this replica.
   Communicator& replica() const { return replica_ ? *replica_ : *alone_; }
+  // Of these the ranks with this shard: rank s is stage s's.
+  Communicator& pipeline() const { return pipeline_ ? *pipeline_ : stages_ > 1 ? replica() : *alone_; }
+  // And those with this stage: rank t has shard t.
+  ShardCommunicator& group() const { return *group_; }
 
  private:
   Communicator& all_;
   int stages_, stage_ = 0;
   int64_t time_pieces_;
-  std::unique_ptr<Communicator> data_, replica_, alone_;  // empty: there is nothing to divide
+  std::unique_ptr<Communicator> data_, replica_, alone_;   // the first two empty: there is nothing to divide
+  std::unique_ptr<Communicator> pipeline_, shards_;        // empty: there is one dimension at most
+  std::unique_ptr<ShardCommunicator> group_;
 };
 
 }  // namespace starling

@@ -10,9 +10,15 @@ template <class T>
 void add(T* to, const T* from, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] += from[i];
 }
+void add(bf16* to, const bf16* from, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = round_to_bf16(widen(to[i]) + widen(from[i]));
+}
 template <class T>
 void maximum(T* to, const T* from, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] = from[i] > to[i] ? from[i] : to[i];
+}
+void maximum(bf16* to, const bf16* from, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = widen(from[i]) > widen(to[i]) ? from[i] : to[i];
 }
 
 template <class F>
@@ -24,6 +30,8 @@ void by_type(DType type, F f) {
       return f(double{});
     case DType::i32:
       return f(int32_t{});
+    case DType::bf16:
+      return f(bf16{});
     default:
       CHECK(false, "no arithmetic on tensors of {}", name_of(type));
   }

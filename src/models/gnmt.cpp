@@ -12,8 +12,8 @@ struct GnmtState : DecodeState {
   bool started = false;
 };
 
-Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const UnitRange& units)
-    : config_(config), vocabulary_(vocabulary), store_(backend, units) {
+Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const ModelPart& part)
+    : config_(config), vocabulary_(vocabulary), store_(backend, part) {
   const int64_t D = config.width;
   const double bound = config.init_bound;
   const Initializer uniform{Initializer::uniform, bound};

@@ -37,7 +37,7 @@ std::vector<T> reordered(const std::vector<T>& packed, const TimeOrder& order, T
 class Gnmt : public Model {
  public:
   // Declares the parameters; parameters().allocate() or view() must follow.
-  Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const UnitRange& units = {});
+  Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const ModelPart& part = {});
 
   ParameterStore& parameters() override { return store_; }
   const ModelConfig& config() const override { return config_; }

@@ -25,14 +25,14 @@ class WholePass : public SteppedPass {
 }  // namespace
 
 std::unique_ptr<Model> declare_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend,
-                                     const UnitRange& units) {
-  if (architecture_of(config.preset) == Architecture::gnmt) return std::make_unique<Gnmt>(config, vocabulary, backend, units);
-  return std::make_unique<Transformer>(config, vocabulary, backend, units);
+                                     const ModelPart& part) {
+  if (architecture_of(config.preset) == Architecture::gnmt) return std::make_unique<Gnmt>(config, vocabulary, backend, part);
+  return std::make_unique<Transformer>(config, vocabulary, backend, part);
 }
 
 std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend,
-                                  std::optional<uint64_t> seed, bool training, const UnitRange& units) {
-  auto model = declare_model(config, vocabulary, backend, units);
+                                  std::optional<uint64_t> seed, bool training, const ModelPart& part) {
+  auto model = declare_model(config, vocabulary, backend, part);
   model->parameters().allocate(seed, training);
   return model;
 }
@@ -46,8 +46,14 @@ const EmbeddingTable* table_of(const std::vector<EmbeddingTable>& tables, const 
 bool Model::has_first() { return parameters().units().has(0); }
 bool Model::has_output() { return parameters().units().has(units() - 1); }
 
+VocabularyShard Model::output_shard() {
+  for (const EmbeddingTable& t : embedding_tables())
+    if (t.output) return vocabulary_shard(parameters(), *t.table);
+  return {};
+}
+
 Loss Model::loss(Tape& tape, const Batch& batch, double label_smoothing) {
-  CHECK(whole(), "a part of a model has no loss of its own");
+  CHECK(has_first() && has_output(), "some units of a model have no loss of their own");
   Loss loss(tape);
   forward(tape, batch, label_smoothing, {}, loss);
   return loss;
@@ -65,7 +71,7 @@ bool multiplies_source(const Parameter& matrix) {
 }
 
 std::unique_ptr<Model> share_model(Model& model, Backend& backend) {
-  auto view = declare_model(model.config(), model.vocabulary(), backend);
+  auto view = declare_model(model.config(), model.vocabulary(), backend, model.parameters().part());
   view->parameters().view(model.parameters());
   return view;
 }

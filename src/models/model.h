@@ -64,7 +64,7 @@ class Model {
   virtual size_t units() const = 0;
   bool has_first();
   bool has_output();
-  bool whole() { return has_first() && has_output(); }
+  bool whole() { return has_first() && has_output() && !parameters().shards(); }
   // What goes from one unit to the next, in activation type: the shapes before unit `unit` (not the first) of this batch.
   virtual std::vector<Shape> boundary(size_t unit, const Batch& batch) const = 0;
   // The forward pass of this model's units: takes what the unit before the first of them left, gives what they leave for the one after.
@@ -84,11 +84,15 @@ class Model {
   // Encodes sources for decoding; of a whole model.
   virtual std::unique_ptr<DecodeState> encode(const PackedTokens& source) = 0;
   // One decoding step for R rows: row r extends the row parent[r] of the step before (ignored in the first step) of sentence
-  // sentence[r] by token[r]; sentences must not decrease from row to row. Returns logits [R, V], valid until the next call. attention, if
+  // sentence[r] by token[r]; sentences must not decrease from row to row. Returns logits [R, V], of a model in shards those of the tokens
+  // here (output_shard), valid until the next call. attention, if
   // given, becomes row by row how this step's attention is spread over the source tokens of the row's sentence, valid likewise; each row
   // sums to 1.
   virtual Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,
                              std::span<const int32_t> parent, Tensor* attention = nullptr) = 0;
+
+  // Which tokens' logits next_logits gives.
+  VocabularyShard output_shard();
 
   // Training with clipped states (ModelConfig::clip): the bound from here on. Models without states ignore it.
   virtual void set_clip(double) {}
@@ -104,9 +108,9 @@ std::unique_ptr<Model> share_model(Model& model, Backend& backend);
 // The model of the configuration, or some of its units, with its parameters drawn from the seed (zero without one, to be loaded); gradients
 // only when `training`.
 std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend,
-                                  std::optional<uint64_t> seed, bool training, const UnitRange& units = {});
+                                  std::optional<uint64_t> seed, bool training, const ModelPart& part = {});
 // The same without values: what it declares.
 std::unique_ptr<Model> declare_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend,
-                                     const UnitRange& units = {});
+                                     const ModelPart& part = {});
 
 }  // namespace starling

@@ -37,17 +37,29 @@ struct TransformerState : DecodeState {
 
 }  // namespace
 
-Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const UnitRange& units)
-    : config_(config), vocabulary_(vocabulary), store_(backend, units), pre_norm_(config.norm == NormPlace::pre) {
+namespace {
+
+void require_shards(const ModelConfig& config, int shards) {
+  for (const auto& [key, value] : {std::pair("heads", config.heads), {"feed-forward", config.feed_forward}})
+    if (value % shards != 0)
+      throw ConfigError(fmt::format("parallel.tensor {} does not divide model.{}, which is {}; choose a number that does", shards, key, value));
+}
+
+}  // namespace
+
+Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const ModelPart& part)
+    : config_(config), vocabulary_(vocabulary), store_(backend, part), pre_norm_(config.norm == NormPlace::pre) {
   if (config.width % config.heads != 0)
     throw ConfigError(fmt::format("model.width {} is no multiple of model.heads {}; change one of them", config.width, config.heads));
+  if (const ShardGroup* shards = store_.shards()) require_shards(config, shards->size());
   const int64_t D = config.width;
+  const Cut rows{0};  // of the tables: their tokens
   const Initializer table{Initializer::normal, 1 / std::sqrt(static_cast<double>(D))};
   const bool all = config.tied_embeddings == TiedEmbeddings::all;
   if (all && vocabulary.source_size != vocabulary.target_size)
     throw ConfigError("model.tied-embeddings: all needs one joint vocabulary; use decoder or set vocab.joint: true");
   // Tables lie where the forward pass uses them, so that gradients are complete in the reverse of the flat order (strategies/buckets.h).
-  source_table_ = &store_.add(all ? "embedding" : "encoder.embedding", {vocabulary.source_size, D}, table);
+  source_table_ = &store_.add(all ? "embedding" : "encoder.embedding", {vocabulary.source_size, D}, table, rows);
   for (int64_t i = 0; i < config.encoder_layers; ++i) {
     const std::string name = fmt::format("encoder.{}", i);
     store_.begin_unit(static_cast<size_t>(i));
@@ -58,7 +70,7 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
   }
   if (pre_norm_) encoder_norm_ = std::make_unique<LayerNorm>(store_, "encoder.norm", D);
   store_.begin_unit(encoder_layers_.size());
-  target_table_ = all ? &store_.share(*source_table_) : &store_.add("decoder.embedding", {vocabulary.target_size, D}, table);
+  target_table_ = all ? &store_.share(*source_table_) : &store_.add("decoder.embedding", {vocabulary.target_size, D}, table, rows);
   for (int64_t i = 0; i < config.decoder_layers; ++i) {
     const std::string name = fmt::format("decoder.{}", i);
     store_.begin_unit(encoder_layers_.size() + static_cast<size_t>(i));
@@ -71,8 +83,13 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
   }
   store_.begin_unit(this->units() - 1);
   if (pre_norm_) decoder_norm_ = std::make_unique<LayerNorm>(store_, "decoder.norm", D);
-  output_table_ = config.tied_embeddings == TiedEmbeddings::none ? &store_.add("decoder.output", {vocabulary.target_size, D}, table)
+  output_table_ = config.tied_embeddings == TiedEmbeddings::none ? &store_.add("decoder.output", {vocabulary.target_size, D}, table, rows)
                                                                  : &store_.share(*target_table_);
+}
+
+AttentionLayout Transformer::heads_here(AttentionLayout layout) const {
+  if (const ShardGroup* shards = store_.shards()) layout.heads /= shards->size(), layout.first_head = layout.heads * shards->rank();
+  return layout;
 }
 
 std::vector<EmbeddingTable> Transformer::embedding_tables() {
@@ -95,11 +112,12 @@ Regularization Transformer::regularization(const RowKeys& rows) const {
 
 Var Transformer::encoder(Tape& tape, Rows source, const Ints& offsets, Var x) {
   const UnitRange& units = store_.units();
-  const AttentionLayout layout{offsets, offsets, config_.heads, false};
+  const AttentionLayout layout = heads_here({offsets, offsets, config_.heads, false});
   const Regularization r = regularization(place_keys(tape, std::move(source.sentence), std::move(source.position)));
   if (units.begin == 0)
     x = embedding(tape, tape.place(std::move(source.tokens)), tape.place(std::move(source.positions)), *source_table_,
-                  std::sqrt(static_cast<double>(config_.width)), tape.dropout(r.residual, source_site_, r.rows));
+                  std::sqrt(static_cast<double>(config_.width)), tape.dropout(r.residual, source_site_, r.rows),
+                  vocabulary_shard(store_, *source_table_));
   for (size_t i = units.begin; i < std::min(units.end, encoder_layers_.size()); ++i)
     x = recycled(tape, x.value.shape(), [&] {
       const EncoderLayer& layer = encoder_layers_[i];
@@ -127,18 +145,19 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
 
   Rows target = make_rows(batch.target, batch.sample_ids, kRowMultiple);
   const size_t rows = target.tokens.size();
-  const AttentionLayout own{offsets, offsets, config_.heads, true}, across{offsets, source_offsets, config_.heads, false};
+  const AttentionLayout own = heads_here({offsets, offsets, config_.heads, true}),
+                        across = heads_here({offsets, source_offsets, config_.heads, false});
   const Regularization r = regularization(place_keys(tape, std::move(target.sentence), std::move(target.position)));
   // The decoder reads the target shifted right by one.
   if (units.begin <= decoder)
     in.insert(in.begin(), embedding(tape, tape.place(shifted(batch.target, vocabulary_.begin, rows)), tape.place(std::move(target.positions)),
                                     *target_table_, std::sqrt(static_cast<double>(config_.width)),
-                                    tape.dropout(r.residual, target_site_, r.rows)));
+                                    tape.dropout(r.residual, target_site_, r.rows), vocabulary_shard(store_, *target_table_)));
   Var x = in[0];
+  const Var memory = in.size() > 1 ? copy_to_shards(in[1]) : Var();
   for (size_t unit = std::max(units.begin, decoder); unit < std::min(units.end, output); ++unit)
     x = recycled(tape, x.value.shape(), [&] {
       const DecoderLayer& layer = decoder_layers_[unit - decoder];
-      const Var& memory = in[1];
       Var y = sublayer(x, layer.attention_sublayer, r, [&](const Var& h) { return layer.attention(h, own, r); });
       y = sublayer(y, layer.cross_sublayer, r, [&](const Var& h) { return layer.cross(h, memory, across, r); });
       return sublayer(y, layer.feed_forward_sublayer, r, [&](const Var& h) { return layer.feed_forward(h, r); });
@@ -147,7 +166,7 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
   if (units.end == output) return {x};
   if (pre_norm_) x = (*decoder_norm_)(x);
   projection_loss(x, *output_table_, {tape.place(std::move(target.tokens)), label_smoothing, 0, tape.place(row_weights(batch, rows))},
-                  loss);
+                  loss, vocabulary_shard(store_, *output_table_));
   return {};
 }
 
@@ -158,7 +177,7 @@ std::unique_ptr<DecodeState> Transformer::encode(const PackedTokens& source) {
   const Var memory = encoder(tape, make_rows(source, {}, 16), tape.place(source.offsets));
   state->source_offsets = source.offsets;
   for (const DecoderLayer& layer : decoder_layers_) {
-    const Tensor kv({memory.value.rows(), 2 * config_.width}, store_.backend().activation(), store_.backend().memory());
+    const Tensor kv({memory.value.rows(), layer.cross.kv.columns()}, store_.backend().activation(), store_.backend().memory());
     store_.backend().linear(memory.value, store_.packed(layer.cross.kv.w, false), layer.cross.kv.b.value, kv, Activation::none,
                             Write::overwrite);
     state->memory.push_back(kv);
@@ -175,7 +194,8 @@ std::unique_ptr<DecodeState> Transformer::encode(const PackedTokens& source) {
 Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> token, std::span<const int32_t> sentence,
                                 std::span<const int32_t> parent, Tensor* attention) {
   auto& state = static_cast<TransformerState&>(abstract);
-  const int64_t R = static_cast<int64_t>(token.size()), D = config_.width, H = config_.heads;
+  const AttentionLayout here = heads_here({{}, {}, config_.heads});
+  const int64_t R = static_cast<int64_t>(token.size()), H = here.heads, D = config_.width / config_.heads * H;
   const int64_t padded = decoding_rows(R);
 
   std::vector<std::vector<int32_t>> history(R);
@@ -201,7 +221,7 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
   const Ints cross{std::move(cross_index), decode_arena_}, cross_rows{std::move(cross_offsets), decode_arena_};
   if (attention) *attention = tape.allocate({static_cast<int64_t>(cross.size())}, DType::f32);
   Var x = embedding(tape, tape.place(std::move(tokens)), tape.place(std::vector<int32_t>(padded, state.step)), *target_table_,
-                    std::sqrt(static_cast<double>(D)), {});
+                    std::sqrt(static_cast<double>(config_.width)), {}, vocabulary_shard(store_, *target_table_));
   for (size_t i = 0; i < decoder_layers_.size(); ++i) {
     const DecoderLayer& layer = decoder_layers_[i];
     const auto attend = [&](const Tensor& q, const Tensor& kv, const Ints& index, const Ints& offsets, const Tensor& weights) {
@@ -223,8 +243,12 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
     });
     x = sublayer(x, layer.feed_forward_sublayer, {}, [&](const Var& h) { return layer.feed_forward(h, {}); });
   }
+  if (ShardGroup* shards = store_.shards(); shards && attention) {  // means over the heads here
+    backend.flat().scale(*attention, 1.0 / shards->size(), *attention, Write::overwrite);
+    shards->sum(*attention);
+  }
   if (pre_norm_) x = (*decoder_norm_)(x);
-  const Tensor logits = tape.allocate({padded, vocabulary_.target_size}, backend.parameter());
+  const Tensor logits = tape.allocate({padded, output_table_->shape[0]}, backend.parameter());
   backend.linear(x.value, store_.packed(*output_table_, true), Tensor(), logits, Activation::none, Write::overwrite);
   ++state.step, state.used += static_cast<int32_t>(R);
   return logits.rows(0, R);

@@ -10,7 +10,7 @@ namespace starling {
 class Transformer : public Model {
  public:
   // Declares the parameters; parameters().allocate() or view() must follow.
-  Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const UnitRange& units = {});
+  Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const ModelPart& part = {});
 
   ParameterStore& parameters() override { return store_; }
   const ModelConfig& config() const override { return config_; }
@@ -44,6 +44,8 @@ class Transformer : public Model {
   // offsets: of the sentences; x: what the first of the units reads, unless that is the embedding.
   Var encoder(Tape& tape, Rows source, const Ints& offsets, Var x = {});
   Regularization regularization(const RowKeys& rows) const;
+  // Of the whole model's heads those that are here.
+  AttentionLayout heads_here(AttentionLayout layout) const;
 
   ModelConfig config_;
   ModelVocabulary vocabulary_;

@@ -7,14 +7,29 @@
 
 namespace starling {
 
-struct LinearLayer {
-  LinearLayer(ParameterStore& store, const std::string& name, int64_t in, int64_t out, double gain = 1)
-      : w(store.add(name + ".weight", {in, out}, {Initializer::glorot, gain})), b(store.add(name + ".bias", {out}, {Initializer::zeros})) {}
+// y = activation(x w + b). Where the store's units are in shards each worker has some of the columns, of each of `blocks` equal ones, and
+// reads an x that is the same on all: copy_to_shards(x).
+struct ColumnLayer {
+  ColumnLayer(ParameterStore& store, const std::string& name, int64_t in, int64_t out, double gain = 1, int64_t blocks = 1)
+      : w(store.add(name + ".weight", {in, out}, {Initializer::glorot, gain}, {1, blocks})),
+        b(store.add(name + ".bias", {out}, {Initializer::zeros}, {0, blocks})) {}
   Var operator()(const Var& x, Activation activation = Activation::none, const Dropout& dropout = {}) const {
     return linear(x, w, &b, activation, dropout);
   }
+  int64_t columns() const { return w.shape[1]; }
   Parameter &w, &b;
 };
+
+// y = x w + b, of an x whose columns are this worker's.
+struct RowLayer {
+  RowLayer(ParameterStore& store, const std::string& name, int64_t in, int64_t out)
+      : w(store.add(name + ".weight", {in, out}, {Initializer::glorot, 1}, {0})), b(store.add(name + ".bias", {out}, {Initializer::zeros})) {}
+  Var operator()(const Var& x) const { return row_parallel_linear(x, w, &b, x.tape->parameters().shards()); }
+  Parameter &w, &b;
+};
+
+// What the shards of a layer read.
+inline Var copy_to_shards(const Var& x) { return copy_to_shards(x, x.tape->parameters().shards()); }
 
 struct LayerNorm {
   LayerNorm(ParameterStore& store, const std::string& name, int64_t width)
@@ -40,33 +55,39 @@ struct FeedForward {
   FeedForward(ParameterStore& store, const std::string& name, int64_t width, int64_t hidden)
       : inner(store, name + ".inner", width, hidden), outer(store, name + ".outer", hidden, width), site(name + ".inner") {}
   Var operator()(const Var& x, const Regularization& r) const {
-    return outer(inner(x, Activation::relu, x.tape->dropout(r.feed_forward, site, r.rows)));
+    const int64_t first = x.tape->parameters().first_here(inner.w);
+    return outer(inner(copy_to_shards(x), Activation::relu, x.tape->dropout(r.feed_forward, site, r.rows, first)));
   }
-  LinearLayer inner, outer;
+  ColumnLayer inner;
+  RowLayer outer;
   DropoutSite site;
 };
 
+// Heads are columns side by side, so a shard of the columns is some of the heads, which layouts name.
 struct SelfAttention {
   // The three projections share one matrix, so each is drawn as if it were [width, width]: bound sqrt(6 / (2 D)) = gain * sqrt(6 / (4 D)).
   SelfAttention(ParameterStore& store, const std::string& name, int64_t width)
-      : qkv(store, name + ".qkv", width, 3 * width, 1.4142135623730951), out(store, name + ".out", width, width), site(name + ".weights") {}
+      : qkv(store, name + ".qkv", width, 3 * width, 1.4142135623730951, 3), out(store, name + ".out", width, width), site(name + ".weights") {}
   Var operator()(const Var& x, const AttentionLayout& layout, const Regularization& r) const {
-    return out(self_attention(qkv(x), layout, x.tape->dropout(r.attention, site, r.rows)));
+    return out(self_attention(qkv(copy_to_shards(x)), layout, x.tape->dropout(r.attention, site, r.rows)));
   }
-  LinearLayer qkv, out;
+  ColumnLayer qkv;
+  RowLayer out;
   DropoutSite site;
 };
 
 struct CrossAttention {
   CrossAttention(ParameterStore& store, const std::string& name, int64_t width)
       : q(store, name + ".query", width, width),
-        kv(store, name + ".kv", width, 2 * width, 1.224744871391589),
+        kv(store, name + ".kv", width, 2 * width, 1.224744871391589, 2),
         out(store, name + ".out", width, width),
         site(name + ".weights") {}
+  // memory: copied to the shards already, once for the layers that read it.
   Var operator()(const Var& x, const Var& memory, const AttentionLayout& layout, const Regularization& r) const {
-    return out(cross_attention(q(x), kv(memory), layout, x.tape->dropout(r.attention, site, r.rows)));
+    return out(cross_attention(q(copy_to_shards(x)), kv(memory), layout, x.tape->dropout(r.attention, site, r.rows)));
   }
-  LinearLayer q, kv, out;
+  ColumnLayer q, kv;
+  RowLayer out;
   DropoutSite site;
 };
 

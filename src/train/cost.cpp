@@ -6,21 +6,22 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
   const std::vector<EmbeddingTable> tables = model.embedding_tables();
   for (const Parameter* p : model.parameters().declared()) {
     if (p->shape.rank() != 2) continue;
-    const double product = 2.0 * static_cast<double>(p->shape.count());  // per row
+    const double product = 2.0 * static_cast<double>(p->shape.count());       // per row, of what is here
+    const double whole_product = 2.0 * static_cast<double>(p->whole.count());
     const EmbeddingTable* table = table_of(tables, *p);
     const bool here = p->hold != Parameter::absent;
     if (here) weight_bytes_ += 4.0 * static_cast<double>(p->shape.count());
     if (table) {
-      if (table->output) whole_.target += 3 * product;
+      if (table->output) whole_.target += 3 * whole_product;
       if (table->output && model.has_output()) forward_.target += 3 * product;
       continue;
     }
     const bool source = multiplies_source(*p);
-    (source ? whole_.source : whole_.target) += 3 * product;
+    (source ? whole_.source : whole_.target) += 3 * whole_product;
     if (!here) continue;
     (source ? forward_.source : forward_.target) += product;
     (source ? backward_.source : backward_.target) += 2 * product;
-    for (size_t b = 0; b < buckets.size(); ++b) {
+    for (size_t b = 0; p->hold == Parameter::owned && b < buckets.size(); ++b) {
       const int64_t begin = std::max(p->offset, buckets[b].range.begin), end = std::min(p->offset + p->shape.count(), buckets[b].range.end);
       if (begin >= end) continue;
       const double share = static_cast<double>(end - begin) / static_cast<double>(p->shape.count());

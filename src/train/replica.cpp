@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "strategies/factory.h"
 #include "train/stages.h"
@@ -17,6 +18,13 @@ std::vector<ExchangedTable> exchanged_tables(Model& model) {
     if (std::all_of(t.table->units.begin(), t.table->units.end(), [&](size_t unit) { return here.has(unit); }))
       tables.push_back({t.table, t.source || t.target, t.output});
   return tables;
+}
+
+// Of tokens those of a shard, as rows of its table.
+void keep_here(std::vector<int32_t>& tokens, const VocabularyShard& shard, int64_t rows) {
+  if (!shard.group) return;
+  for (int32_t& token : tokens) token -= static_cast<int32_t>(shard.first);
+  std::erase_if(tokens, [&](int32_t row) { return row < 0 || row >= rows; });
 }
 
 // What stands for a batch on an idle backend: the same ops in the same order, so that gradients become complete as they would, but a batch
@@ -45,7 +53,8 @@ Replica::Replica(Model& model, const StepOptions& options, World& world, const M
       tracker_(model.parameters(), strategy_->buckets()),
       gradient_sum_(model.parameters()),
       shared_(model, mesh_),
-      passes_(model, mesh_, gradient_sum_) {
+      passes_(model, mesh_, gradient_sum_),
+      sharded_time_(*world.clock, mesh_.group()) {
   CHECK(world.computes == model.parameters().values().has_elements(), "a model {} in a world that {}",
         world.computes ? "without elements" : "with elements", world.computes ? "computes" : "only takes time");
   if (options.optimizer.ema > 0 && comm().rank() == 0) average_ = model.parameters().values().clone();
@@ -115,7 +124,7 @@ StepTotals Replica::totals() {
     const auto at = static_cast<int64_t>(i);
     const LossSums loss = losses_[i].read(numbers.rows(at, at + 1));
     sums.clipped += static_cast<double>(loss.clipped), sums.clippable += static_cast<double>(loss.clippable);
-    if (i >= references_ || !model_.has_output()) continue;
+    if (i >= references_ || !mesh_.counts()) continue;
     sums.smoothed += batch.weights.empty() ? loss.smoothed : loss.nll, sums.nll += loss.nll;
     sums.correct += static_cast<double>(loss.correct);
     sums.tokens += static_cast<double>(batch.target.count()), sums.source_tokens += static_cast<double>(batch.source.count());
@@ -144,7 +153,7 @@ void Replica::forward(size_t index) {
     Work work = cost_.forward(share.source, share.target);
     if (i > 0) work.bytes = 0;  // the weights have been packed
     const double start = clock().seconds();
-    clock().spend(work, [&] {
+    compute(work, i, [&] {
       if (i == 0) loss = Loss(step.tape);
       step.out = pass.model->forward(step.tape, step.in, loss);
       if (i + 1 < pass.model->steps()) return;
@@ -168,11 +177,13 @@ void Replica::backward(size_t index, const Calls& calls) {
     Tape& tape = passes_.await_gradients(index, i).tape;
     const double start = clock().seconds();
     const StepShare share = share_of(index, i);
-    if (last) {
+    if (last && mesh_.shards() > 1) {
+      last_backward_in_shards(pass, tape, i, share, calls);
+    } else if (last) {
       last_backward(pass, tape, share, next_bucket, calls);
     } else {
       tape.on_gradient_ready = nullptr;
-      clock().spend(cost_.backward(share.source, share.target), [&] { tape.backward(); });
+      compute(cost_.backward(share.source, share.target), i, [&] { tape.backward(); });
     }
     times_.backward += clock().seconds() - start;
     passes_.backward_done(index, i);
@@ -201,13 +212,8 @@ void Replica::last_backward(StagePass& pass, Tape& tape, const StepShare& share,
     next_bucket = b + 1;
     begin_piece();
   });
-  // What other stages add to a gradient comes after the pass.
-  const auto complete = [&](const Parameter& p) {
-    if (p.hold == Parameter::owned && !shared_.has(p)) tracker_.complete(p);
-  };
-  tape.on_gradient_ready = complete;
   begin_piece();
-  for (const Parameter* p : pass.complete) complete(*p);
+  report_complete(pass, tape);
   tape.backward();
   end_piece();
   // The buckets that were complete before this step, and those that are not yet.
@@ -215,6 +221,30 @@ void Replica::last_backward(StagePass& pass, Tape& tape, const StepShare& share,
   for (size_t b = 0; b < buckets; ++b)
     if (b < first || b > next_bucket) rest.flops += piece(b).flops, rest.bytes += piece(b).bytes;
   if (rest.flops > 0) clock().spend(rest, [] {});
+}
+
+void Replica::report_complete(StagePass& pass, Tape& tape) {
+  // What other stages add to a gradient comes after the pass.
+  const auto complete = [this](const Parameter& p) {
+    if (p.hold == Parameter::owned && !shared_.has(p)) tracker_.complete(p);
+  };
+  tape.on_gradient_ready = complete;
+  for (const Parameter* p : std::exchange(pass.complete, {})) complete(*p);
+}
+
+// The same where the time passes between the exchanges of shards.
+void Replica::last_backward_in_shards(StagePass& pass, Tape& tape, size_t step, const StepShare& share, const Calls& calls) {
+  const Work all = cost_.backward(share.source, share.target);
+  double done = 0;  // of the operations, when a bucket is complete
+  tracker_.set_ready([&](size_t b) {
+    done += cost_.backward(share.source, share.target, static_cast<int64_t>(b)).flops;
+    if (all.flops > 0) sharded_time_.reach(std::min(done / all.flops, 1.0));
+    calls.ready(b);
+  });
+  sharded_time_.spend(all, step, [&] {
+    report_complete(pass, tape);
+    tape.backward();
+  });
 }
 
 LookupRows Replica::lookup_rows(const Parameter& table, bool last_only) {
@@ -235,6 +265,7 @@ LookupRows Replica::lookup_rows(const Parameter& table, bool last_only) {
       }
     }
   }
+  keep_here(rows.touched, vocabulary_shard(parameters(), table), table.shape[0]);
   rows.tokens = static_cast<int64_t>(rows.touched.size());
   std::sort(rows.touched.begin(), rows.touched.end());
   rows.touched.erase(std::unique(rows.touched.begin(), rows.touched.end()), rows.touched.end());

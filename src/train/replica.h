@@ -16,6 +16,7 @@
 #include "train/cost.h"
 #include "train/refine.h"
 #include "train/shared_parameters.h"
+#include "train/sharded_time.h"
 #include "train/stage_passes.h"
 
 namespace starling {
@@ -67,9 +68,10 @@ class Replica : private Worker {
   const Tensor& average() const { return average_; }
   // Sent so far to other ranks of the replica.
   struct Bytes {
-    int64_t boundaries = 0, shared = 0;  // between neighbouring stages; for parameters that several use
+    int64_t boundaries = 0, shared = 0;  // between neighbouring stages; for parameters that several have
+    double shards = 0;                   // within layers, as ShardCommunicator counts
   };
-  Bytes bytes_sent() const { return {passes_.bytes_sent(), shared_.bytes_sent()}; }
+  Bytes bytes_sent() const { return {passes_.bytes_sent(), shared_.bytes_sent(), mesh_.group().bytes_sent()}; }
   // What the passes under way took, at most, so far.
   int64_t activation_bytes() const { return passes_.activation_bytes(); }
 
@@ -103,7 +105,18 @@ class Replica : private Worker {
   void backward(size_t index, const Calls& calls);
   // What a step of a pass takes.
   StepShare share_of(size_t index, size_t step);
+  // Computing that nothing of a communicator is called in, other than by shards.
+  template <class Body>
+  void compute(const Work& work, size_t step, const Body& body) {
+    if (mesh_.shards() > 1)
+      sharded_time_.spend(work, step, body);
+    else
+      clock().spend(work, body);
+  }
+  void last_backward_in_shards(StagePass& pass, Tape& tape, size_t step, const StepShare& share, const Calls& calls);
   void last_backward(StagePass& pass, Tape& tape, const StepShare& share, size_t& next_bucket, const Calls& calls);
+  // Gradients that are complete in the pass, to the tracker; those that it had when it began.
+  void report_complete(StagePass& pass, Tape& tape);
 
   Model& model_;
   StepOptions options_;
@@ -118,6 +131,7 @@ class Replica : private Worker {
   GradientSum gradient_sum_;
   SharedParameters shared_;
   StagePasses passes_;
+  ShardedTime sharded_time_;
   Times times_;
   std::vector<const Batch*> share_;  // the references' micro-batches, then the samples'
   std::vector<Batch> stand_ins_;     // for them, on an idle backend

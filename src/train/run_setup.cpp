@@ -120,8 +120,8 @@ void set_up(RunParts& run) {
   }
   share_vocabularies(run);
   const ModelVocabulary sizes = run.vocabularies->sizes();
-  const auto stages = stage_units(*declare_model(config.model, sizes, *run.backend), run.mesh->stages());
-  run.model = make_model(config.model, sizes, *run.backend, config.train.seed, true, stages[static_cast<size_t>(run.mesh->stage())]);
+  const ModelPart part = part_of(*run.mesh, config.model, sizes, *run.backend);
+  run.model = make_model(config.model, sizes, *run.backend, config.train.seed, true, part);
   take_initial_weights(run);
   plan_steps(run);
   if (run.first()) run.directory->require_same_run(run.batch_tokens, run.worker_batch_tokens());

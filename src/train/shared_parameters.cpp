@@ -12,6 +12,12 @@ constexpr Tag kGradientTag = 32, kValueTag = 33;
 }  // namespace
 
 SharedParameters::SharedParameters(Model& model, const Mesh& mesh) : model_(model), mesh_(mesh) {
+  if (mesh.shards() > 1) {
+    int64_t count = 0;
+    for (Parameter* p : model.parameters().declared())
+      if (p->cut.axis < 0 && p->hold != Parameter::absent) uncut_.push_back(p), count += p->shape.count();
+    uncut_values_ = Tensor({count}, model.parameters().values().dtype(), model.parameters().values().memory());
+  }
   if (mesh.stages() == 1) return;
   const std::vector<UnitRange> stages = stage_units(model, mesh.stages());
   for (Parameter* p : model.parameters().declared()) {
@@ -22,6 +28,7 @@ SharedParameters::SharedParameters(Model& model, const Mesh& mesh) : model_(mode
         shared.copies.push_back(stage);
     }
     if (shared.copies.empty() || p->hold == Parameter::absent) continue;
+    if (mesh.shard() > 0 && p->cut.axis < 0) continue;  // it comes from the first shard
     if (p->hold == Parameter::owned && p->gradient) shared.buffer = Tensor(p->shape, p->gradient.dtype(), p->gradient.memory());
     shared_.push_back(std::move(shared));
   }
@@ -33,7 +40,7 @@ bool SharedParameters::has(const Parameter& p) const {
 
 Pending SharedParameters::send(const Tensor& x, int to, Tag tag) {
   bytes_sent_ += x.bytes();
-  return mesh_.replica().send(x, to, tag);
+  return mesh_.pipeline().send(x, to, tag);
 }
 
 void SharedParameters::gather_gradients(Clock& clock) {
@@ -45,7 +52,7 @@ void SharedParameters::gather_gradients(Clock& clock) {
       continue;
     }
     for (const int from : s.copies) {
-      mesh_.replica().receive(s.buffer, from, kGradientTag).wait();
+      mesh_.pipeline().receive(s.buffer, from, kGradientTag).wait();
       clock.spend({Work::memory, 0, 3.0 * static_cast<double>(gradient.bytes())},
                   [&] { model_.parameters().backend().flat().scale(s.buffer, 1, gradient, Write::accumulate); });
     }
@@ -57,11 +64,23 @@ void SharedParameters::share() {
   std::vector<Pending> pending;
   for (const Shared& s : shared_)
     if (mesh_.stage() != s.owner)
-      pending.push_back(mesh_.replica().receive(s.parameter->value, s.owner, kValueTag));
+      pending.push_back(mesh_.pipeline().receive(s.parameter->value, s.owner, kValueTag));
     else
       for (const int to : s.copies) pending.push_back(send(s.parameter->value, to, kValueTag));
   for (const Pending& p : pending) p.wait();
-  if (!pending.empty()) model_.parameters().changed();
+  if (!uncut_.empty()) share_uncut();
+  if (!pending.empty() || !uncut_.empty()) model_.parameters().changed();
+}
+
+// One message for all of them: most are a few hundred numbers.
+void SharedParameters::share_uncut() {
+  const auto each = [&](auto visit) {
+    int64_t at = 0;
+    for (Parameter* p : uncut_) visit(p->value, uncut_values_.slice(at, p->shape)), at += p->shape.count();
+  };
+  if (mesh_.shard() == 0) each([](const Tensor& value, const Tensor& place) { place.copy_from(value); }), bytes_sent_ += uncut_values_.bytes();
+  mesh_.group().comm().broadcast(uncut_values_, 0).wait();
+  if (mesh_.shard() > 0) each([](const Tensor& value, const Tensor& place) { value.copy_from(place); });
 }
 
 }  // namespace starling

@@ -1,5 +1,6 @@
-// Parameters that several stages of a pipeline use, such as a table that is embedding and output: the stage of the first use owns one, adds
-// up its gradient and updates it; the others have copies of its value.
+// Parameters that several workers of a replica have. One that several stages of a pipeline use, such as a table that is embedding and
+// output: the stage of the first use owns it, adds up its gradient and updates it; the others have copies of its value. One that is whole
+// among shards: their first worker owns it, and since all of them compute the same gradient, nothing is added up.
 #pragma once
 
 #include <vector>
@@ -28,12 +29,15 @@ class SharedParameters {
     std::vector<int> copies;  // stages, ascending
     Tensor buffer;            // of the owner, for gradients
   };
+  Pending send(const Tensor& x, int to, Tag tag);
+  void share_uncut();
+
   Model& model_;
   const Mesh& mesh_;
-  Pending send(const Tensor& x, int to, Tag tag);
-
   int64_t bytes_sent_ = 0;
-  std::vector<Shared> shared_;  // that this stage owns or has a copy of
+  std::vector<Shared> shared_;     // that this stage owns or has a copy of
+  std::vector<Parameter*> uncut_;  // whole among shards
+  Tensor uncut_values_;            // side by side
 };
 
 }  // namespace starling

@@ -51,7 +51,7 @@ void StagePasses::expect(size_t i) {
   in.pending.assign(in.tensors.size(), {});
   for (size_t piece = 0; piece < in.tensors.size(); ++piece)
     for (size_t k = 0; k < in.tensors[piece].size(); ++k)
-      in.pending[piece].push_back(mesh_.replica().receive(in.tensors[piece][k], mesh_.stage() - 1, kForwardTag + static_cast<Tag>(k)));
+      in.pending[piece].push_back(mesh_.pipeline().receive(in.tensors[piece][k], mesh_.stage() - 1, kForwardTag + static_cast<Tag>(k)));
 }
 
 StagePass& StagePasses::open(size_t i, double label_smoothing) {
@@ -64,7 +64,7 @@ StagePass& StagePasses::open(size_t i, double label_smoothing) {
 }
 
 void StagePasses::send(StagePass& pass, const Tensor& x, int stage, Tag tag) {
-  pass.sent.push_back(mesh_.replica().send(x, stage, tag));
+  pass.sent.push_back(mesh_.pipeline().send(x, stage, tag));
   bytes_sent_ += x.bytes();
 }
 
@@ -102,7 +102,7 @@ void StagePasses::expect_gradients(size_t i) {
     for (size_t k = 0; k < piece->size(); ++k) {
       const Tensor &y = step->out[k].value, &gradient = (*piece)[k];
       CHECK(y.shape() == gradient.shape(), "boundary tensor {} is {}, not {}", k, y.shape().text(), gradient.shape().text());
-      step->expected.push_back(mesh_.replica().receive(gradient, mesh_.stage() + 1, kBackwardTag + static_cast<Tag>(k)));
+      step->expected.push_back(mesh_.pipeline().receive(gradient, mesh_.stage() + 1, kBackwardTag + static_cast<Tag>(k)));
     }
   }
 }

@@ -11,7 +11,7 @@ std::vector<double> unit_costs(Model& model) {
   const std::vector<EmbeddingTable> tables = model.embedding_tables();
   for (const Parameter* p : model.parameters().declared()) {
     if (p->shape.rank() != 2) continue;
-    const double cost = 6.0 * static_cast<double>(p->shape.count());
+    const double cost = 6.0 * static_cast<double>(p->whole.count());
     const EmbeddingTable* table = table_of(tables, *p);
     if (!table)
       costs[p->units.front()] += cost;
@@ -43,6 +43,11 @@ std::vector<UnitRange> stage_units(Model& model, int stages) {
   std::vector<UnitRange> ranges(count);
   for (size_t s = count, end = units; s > 0; --s) ranges[s - 1] = {from[s][end], end}, end = from[s][end];
   return ranges;
+}
+
+ModelPart part_of(const Mesh& mesh, const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend) {
+  const auto stages = stage_units(*declare_model(config, vocabulary, backend), mesh.stages());
+  return {stages[static_cast<size_t>(mesh.stage())], &mesh.group()};
 }
 
 size_t stage_of(const std::vector<UnitRange>& stages, size_t unit) {

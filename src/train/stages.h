@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/mesh.h"
 #include "models/model.h"
 
 namespace starling {
@@ -14,6 +15,8 @@ namespace starling {
 std::vector<UnitRange> stage_units(Model& model, int stages);
 // Operations of each unit, FLOP for one source and one target token, forward and backward.
 std::vector<double> unit_costs(Model& model);
+// The part of a model that the mesh, which must live as long as it, gives to this rank.
+ModelPart part_of(const Mesh& mesh, const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend);
 size_t stage_of(const std::vector<UnitRange>& stages, size_t unit);
 
 // One forward or backward pass of a micro-batch.

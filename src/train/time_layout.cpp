@@ -102,8 +102,8 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
   const Mesh mesh(*world.comm, run.parallel);
   const auto backend = backend_for(run, world);
   const ModelVocabulary vocabulary{run.train.vocabulary, run.train.vocabulary};
-  const auto stages = stage_units(*declare_model(run.train.model, vocabulary, *backend), mesh.stages());
-  const auto model = make_model(run.train.model, vocabulary, *backend, run.train.seed, true, stages[static_cast<size_t>(mesh.stage())]);
+  const ModelPart part = part_of(mesh, run.train.model, vocabulary, *backend);
+  const auto model = make_model(run.train.model, vocabulary, *backend, run.train.seed, true, part);
   StepOptions options;
   options.optimizer = run.optimizer, options.strategy = run.strategy;
   Replica replica(*model, options, world, mesh);

@@ -148,8 +148,8 @@ class Trainer {
     status_.epoch = batch.epoch + 1;
     reports_.add(result);
     if (run_.driver->updated(before)) {
-      int64_t own = 0;  // of a replica in stages all ranks have them, and the last one counts
-      if (run_.mesh->last_stage())
+      int64_t own = 0;  // of a replica all ranks have them, and one counts
+      if (run_.mesh->counts())
         for (const Batch& part : parts) own += part.target.count();
       if (watch_.updated) watch_.updated(run_.step(), own, run_.replica->strategy().aside_bytes());
       return true;

@@ -134,7 +134,7 @@ bool Validator::translates() const {
 
 Validator::Result Validator::run_in_stages(Model& part, const Mesh& mesh) const {
   const double start = steady_seconds();
-  Communicator& replica = mesh.replica();
+  Communicator& pipeline = mesh.pipeline();
   Backend& backend = part.parameters().backend();
   const UnitRange units = part.parameters().units();
   const auto tensors = [&](size_t unit, const Batch& batch) {
@@ -154,13 +154,13 @@ Validator::Result Validator::run_in_stages(Model& part, const Mesh& mesh) const 
     std::vector<Var> in;
     if (!mesh.first_stage())
       for (const Tensor& x : tensors(units.begin, batches_[i])) {
-        replica.receive(x, mesh.stage() - 1, kBoundaryTag).wait(kPatience);
+        pipeline.receive(x, mesh.stage() - 1, kBoundaryTag).wait(kPatience);
         in.push_back({&tape, -1, x});
       }
     Loss loss(tape);
     for (const Var& y : part.forward(tape, batches_[i], 0.0, std::move(in), loss))
-      sent.push_back(replica.send(y.value, mesh.stage() + 1, kBoundaryTag));
-    if (!mesh.last_stage()) continue;
+      sent.push_back(pipeline.send(y.value, mesh.stage() + 1, kBoundaryTag));
+    if (!mesh.counts()) continue;
     const LossSums sums = loss.read();
     doubles_of(total)[0] += sums.nll, doubles_of(total)[1] += static_cast<double>(sums.tokens);
   }

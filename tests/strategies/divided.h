@@ -32,7 +32,7 @@ inline double worst(const std::vector<double>& a, const std::vector<double>& b) 
   return difference;
 }
 
-// Largest difference, by the largest value of the parameter.
+// Largest difference, by the largest value of the parameter, or of a part of it.
 inline double worst(const std::map<std::string, std::vector<double>>& a, const std::map<std::string, std::vector<double>>& b) {
   double difference = 0;
   for (const auto& [name, values] : a) {
@@ -46,22 +46,37 @@ inline double worst(const std::map<std::string, std::vector<double>>& a, const s
   return difference;
 }
 
-// Every parameter is owned by one stage of each replica, once; copies are equal to what they are copies of.
-inline void expect_whole(const std::vector<TrainingTrace>& traces, int stages, const TrainingTrace& one) {
-  for (size_t replica = 0; replica < traces.size() / static_cast<size_t>(stages); ++replica) {
+// The elements of a model's parameters that a rank has.
+inline std::map<std::string, std::vector<double>> part_of(const std::map<std::string, std::vector<double>>& whole, const TrainingTrace& trace) {
+  std::map<std::string, std::vector<double>> part;
+  for (const auto& [name, ranges] : trace.ranges)
+    for (const Range& r : ranges)
+      part[name].insert(part[name].end(), whole.at(name).begin() + r.begin, whole.at(name).begin() + r.end);
+  return part;
+}
+
+// Each element of each parameter is owned by one rank of each replica; copies are equal to what they are copies of.
+inline void expect_whole(const std::vector<TrainingTrace>& traces, int ranks, const TrainingTrace& one) {
+  for (size_t first = 0; first < traces.size(); first += static_cast<size_t>(ranks)) {
     std::map<std::string, std::vector<double>> all;
-    size_t owned = 0;
-    for (size_t s = 0; s < static_cast<size_t>(stages); ++s) {
-      const TrainingTrace& trace = traces[replica * static_cast<size_t>(stages) + s];
-      EXPECT_FALSE(trace.parameters.empty());
-      owned += trace.parameters.size();
-      all.insert(trace.parameters.begin(), trace.parameters.end());
+    for (const auto& [name, values] : one.parameters) all[name].assign(values.size(), NAN);
+    for (size_t r = first; r < first + static_cast<size_t>(ranks); ++r) {
+      for (const auto& [name, values] : traces[r].parameters) {
+        size_t from = 0;
+        for (const Range& range : traces[r].ranges.at(name))
+          for (int64_t at = range.begin; at < range.end; ++at) {
+            EXPECT_TRUE(std::isnan(all[name][static_cast<size_t>(at)])) << name << " " << at;
+            all[name][static_cast<size_t>(at)] = values[from++];
+          }
+        EXPECT_EQ(from, values.size()) << name;
+      }
     }
-    EXPECT_EQ(owned, one.parameters.size());
-    EXPECT_EQ(all.size(), one.parameters.size());
-    for (size_t s = 0; s < static_cast<size_t>(stages); ++s)
-      for (const auto& [name, values] : traces[replica * static_cast<size_t>(stages) + s].copies)
-        EXPECT_EQ(values, all.at(name)) << name << " on stage " << s;
+    for (const auto& [name, values] : all)
+      EXPECT_TRUE(std::none_of(values.begin(), values.end(), [](double x) { return std::isnan(x); })) << name;
+    for (size_t r = first; r < first + static_cast<size_t>(ranks); ++r) {
+      const auto here = part_of(all, traces[r]);
+      for (const auto& [name, values] : traces[r].copies) EXPECT_EQ(values, here.at(name)) << name << " on rank " << r;
+    }
   }
 }
 

@@ -30,17 +30,18 @@ struct TrainingRun {
   double clip = 0.5;
   std::string model = "transformer-tiny";  // a preset, made small
   int64_t layers = 1;                      // of each side; a recurrent decoder has one more
+  int64_t heads = 2;
   ParallelOptions parallel;
   int64_t micro_tokens = 40;
 };
 
 // A preset's kind of model, as small as can be.
-inline ModelConfig small_model(const std::string& preset, const std::string& tied, int64_t layers = 1) {
+inline ModelConfig small_model(const std::string& preset, const std::string& tied, int64_t layers = 1, int64_t heads = 2) {
   ModelConfig config = model_preset(preset);
   config.width = 16, config.feed_forward = 32, config.encoder_layers = layers, config.decoder_layers = layers;
   config.dropout = 0.1, config.attention_dropout = 0.1, config.feed_forward_dropout = 0.1;
   if (preset.starts_with("transformer"))
-    config.heads = 2, config.tied_embeddings = from_word<TiedEmbeddings>(tied);
+    config.heads = heads, config.tied_embeddings = from_word<TiedEmbeddings>(tied);
   else
     config.decoder_layers = layers + 1;
   return config;
@@ -51,7 +52,8 @@ struct TrainingTrace {
   std::vector<double> norms, rates, tokens, samples, distinct;
   std::vector<std::byte> values, first, second;  // parameters and the optimizer's state that the rank owns
   std::map<std::string, std::vector<double>> parameters;  // that the rank owns
-  std::map<std::string, std::vector<double>> copies;      // of those of other stages
+  std::map<std::string, std::vector<double>> copies;      // of those that other ranks own
+  std::map<std::string, std::vector<Range>> ranges;       // which elements of the model's parameters both are
   Traffic traffic;  // once the ranks have been arranged
   int64_t gradient_bytes = 0;
   std::string strategy, embeddings;
@@ -75,12 +77,11 @@ inline Batch random_batch(uint64_t seed, int64_t index, int64_t sentences) {
 
 inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   const auto backend = make_backend(run.backend, 1);
-  const ModelConfig config = small_model(run.model, run.tied, run.layers);
+  const ModelConfig config = small_model(run.model, run.tied, run.layers, run.heads);
   comm_settings(run.strategy, *world.comm);  // before the mesh, whose groups take them over
   const Mesh mesh(*world.comm, run.parallel);
   const Traffic before = world.comm->traffic();
-  const auto units = stage_units(*declare_model(config, {400, 400}, *backend), mesh.stages());
-  const auto model = make_model(config, {400, 400}, *backend, run.seed, true, units[static_cast<size_t>(mesh.stage())]);
+  const auto model = make_model(config, {400, 400}, *backend, run.seed, true, part_of(mesh, config, {400, 400}, *backend));
   StepOptions options;
   options.strategy = run.strategy, options.optimizer.warmup = 5, options.optimizer.learning_rate = run.rate,
   options.optimizer.clip_norm = run.clip, options.optimizer.optimizer = from_word<OptimizerKind>(run.optimizer),
@@ -113,7 +114,10 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   if (const auto state = replica.optimizer().state(); state.size() == 2)
     trace.first = state[0].second.download(), trace.second = state[1].second.download();
   for (const Parameter* p : model->parameters().declared())
-    if (p->hold != Parameter::absent) (p->hold == Parameter::owned ? trace.parameters : trace.copies)[p->name] = p->value.to_doubles();
+    if (p->hold != Parameter::absent) {
+      (p->hold == Parameter::owned ? trace.parameters : trace.copies)[p->name] = p->value.to_doubles();
+      trace.ranges[p->name] = model->parameters().ranges_here(*p);
+    }
   trace.traffic = world.comm->traffic();
   trace.traffic.bytes_sent -= before.bytes_sent, trace.traffic.bytes_received -= before.bytes_received;
   trace.traffic.messages_sent -= before.messages_sent;
