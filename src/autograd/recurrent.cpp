@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/shards.h"
 #include "base/range.h"
 
 namespace starling {
@@ -27,6 +28,21 @@ struct StateGradient {
   Tensor hidden, cell;
 };
 
+// The units of a layer that are here, where they are in shards: hidden states are whole on all workers, since each unit needs all of them.
+struct Units {
+  Units(Tape& tape, const Parameter& w)
+      : backend(&tape.backend()),
+        group(w.cut.axis < 0 ? nullptr : tape.parameters().shards()),
+        here(w.shape[1] / 4),
+        first(tape.parameters().first_here(w)) {}
+  // own = these columns of whole.
+  void take(const Tensor& whole, const Tensor& own) const { backend->copy_columns(whole, first, own, 0, here, Write::overwrite); }
+  void spread(const Tensor& own, const Tensor& whole) const { join_columns(*backend, own, first, whole, *group); }
+  Backend* backend;
+  ShardGroup* group;  // null: all units are here
+  int64_t here, first;
+};
+
 void zero_idle(const Tensor& x, int64_t used) {
   if (used < x.rows()) x.rows(used, x.rows()).zero();
 }
@@ -36,8 +52,9 @@ void zero_idle(const Tensor& x, int64_t used) {
 Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptions& o, const Tensor& clipped, LstmState* state) {
   Tape& tape = *gates.tape;
   Backend& backend = tape.backend();
+  const Units units(tape, w);
   const int64_t N = gates.value.rows(), H = w.shape[0], T = order.steps();
-  CHECK(gates.value.columns() == 4 * H && w.shape[1] == 4 * H, "gates {} for a recurrent weight {}", gates.value.shape().text(),
+  CHECK(gates.value.columns() == w.shape[1] && w.whole[1] == 4 * H, "gates {} for a recurrent weight {}", gates.value.shape().text(),
         w.shape.text());
   const Walk walk{order, o.reverse};
   const int64_t first = walk.at(0), last = walk.at(T - 1), begun = T > 0 ? walk.past(first) : 0, going_on = T > 0 ? walk.next(last) : 0;
@@ -49,7 +66,7 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
   }
   const Tensor hidden = tape.allocate({N, H}, backend.activation());
   const bool narrow = w.quantized && o.bound > 0;
-  const Tensor cell = tape.allocate({N, H}, narrow ? DType::i16 : backend.parameter());
+  const Tensor cell = tape.allocate({N, units.here}, narrow ? DType::i16 : backend.parameter());
   zero_idle(hidden, order.tokens());
   const int64_t most = T > 0 ? round_up(order.count(0), kStepMultiple) : 0;
   // Of the step before t, with the rows behind it.
@@ -57,11 +74,13 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
     return t == first ? carried.value : here.rows(walk.order.step[walk.before(t)], N);
   };
   const auto mark = tape.arena().mark();
-  const Tensor recurrent = tape.allocate({most, 4 * H}, backend.parameter());
+  const Tensor recurrent = tape.allocate({most, 4 * units.here}, backend.parameter());
+  const Tensor own = units.group ? tape.allocate({most, units.here}, backend.activation()) : Tensor();
   for (int64_t i = 0; i < T; ++i) {
     const int64_t t = walk.at(i), begin = order.step[t], end = order.step[t + 1], past = walk.past(t);
     LstmStep step;
     step.gates = gates.value.rows(begin, end), step.cell = cell.rows(begin, end), step.hidden = hidden.rows(begin, end);
+    if (own) step.hidden = own.rows(0, end - begin);
     step.past = past, step.tanh_output = o.tanh_output, step.bound = o.bound, step.clipped = clipped;
     if (past > 0) {
       const Tensor hidden_before = before(hidden, from.hidden, t);
@@ -72,6 +91,7 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
       step.cell_before = before(cell, from.cell, t).rows(0, past);
     }
     backend.lstm_step(step);
+    if (own) units.spread(step.hidden, hidden.rows(begin, end));
   }
   tape.arena().release(mark);
   tape.use(w);
@@ -79,17 +99,24 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
   const Var y = tape.record(hidden, [=, &tape, &backend, &w](const Tensor& dy) {
     const Tensor& d = gates.value;  // the activated gates become their own gradients
     const auto start = tape.arena().mark();
-    const Tensor drecurrent = tape.allocate({most, H}, backend.parameter()), dcell = tape.allocate({most, H}, backend.parameter());
+    const Tensor drecurrent = tape.allocate({most, H}, backend.parameter()), dcell = tape.allocate({most, units.here}, backend.parameter());
     const auto scratch = begun > 0 ? tape.arena().mark() : start;  // in the end these two are the gradients of the state
+    // Of the units here.
+    const Tensor down = units.group ? tape.allocate({N, units.here}, dy.dtype()) : dy;
+    const Tensor back = units.group ? tape.allocate({most, units.here}, backend.parameter()) : drecurrent;
+    if (units.group) units.take(dy, down);
     for (int64_t i = T - 1; i >= 0; --i) {
       const int64_t t = walk.at(i), begin = walk.order.step[t], end = walk.order.step[t + 1], past = walk.past(t);
       LstmStepBackward step;
-      step.gates = d.rows(begin, end), step.cell = cell.rows(begin, end), step.dhidden = dy.rows(begin, end);
+      step.gates = d.rows(begin, end), step.cell = cell.rows(begin, end), step.dhidden = down.rows(begin, end);
       step.past = past, step.next = walk.next(t), step.tanh_output = o.tanh_output, step.bound = o.bound;
-      step.drecurrent = drecurrent, step.dcell = dcell;
+      step.drecurrent = back, step.dcell = dcell;
       if (t == last) {
-        step.drecurrent = flows_back->hidden;
         if (!flows_back->hidden) step.next = 0;  // what came after has no gradient
+        if (!units.group)
+          step.drecurrent = flows_back->hidden;
+        else if (step.next > 0)
+          units.take(flows_back->hidden.rows(0, step.next), back);
         if (step.next > 0) dcell.rows(0, step.next).copy_from(flows_back->cell.rows(0, step.next));
       }
       if (past > 0) step.cell_before = before(cell, from.cell, t).rows(0, past);
@@ -98,6 +125,7 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
       const int64_t m = std::min(round_up(past, kStepMultiple), N - begin);
       backend.linear(d.rows(begin, begin + m), tape.parameters().packed(w, true), Tensor(), drecurrent.rows(0, m), Activation::none,
                      Write::overwrite);
+      if (units.group) units.group->sum(drecurrent.rows(0, m)), units.take(drecurrent.rows(0, m), back);
     }
     zero_idle(d, walk.order.tokens());
     const Tensor hidden_before = tape.allocate({N, H}, backend.activation());

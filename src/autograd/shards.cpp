@@ -23,6 +23,12 @@ Var sum_over_shards(const Var& x, ShardGroup* group) {
   return tape.record(x.value, [=, &tape](const Tensor& dy) { tape.pass_gradient(x, dy); });
 }
 
+void join_columns(Backend& backend, const Tensor& own, int64_t first, const Tensor& whole, ShardGroup& group) {
+  whole.zero();
+  backend.copy_columns(own, 0, whole, first, own.columns(), Write::overwrite);
+  group.sum(whole);  // all but one of its terms are zero
+}
+
 Var row_parallel_linear(const Var& x, Parameter& w, Parameter* b, ShardGroup* group) {
   if (!is_spread(group)) return linear(x, w, b);
   Tape& tape = *x.tape;

@@ -20,6 +20,8 @@ VocabularyShard vocabulary_shard(const ParameterStore& store, const Parameter& t
 Var copy_to_shards(const Var& x, ShardGroup* group);
 // y = the sum of x over the workers, in place: no other op may need the value of x. dx = dy.
 Var sum_over_shards(const Var& x, ShardGroup* group);
+// whole = the columns of all workers side by side, of which those that begin at column `first` are `own`. Of any type, no gradient.
+void join_columns(Backend& backend, const Tensor& own, int64_t first, const Tensor& whole, ShardGroup& group);
 // sum_over_shards(x w) + b, for x [N, columns of this worker], w with as many rows and b the same on all workers, or null.
 Var row_parallel_linear(const Var& x, Parameter& w, Parameter* b, ShardGroup* group);
 

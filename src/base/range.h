@@ -21,4 +21,16 @@ inline int64_t total(const std::vector<Range>& ranges) {
   return n;
 }
 
+// Elements `part` of those in `runs`, counted one behind the other: visit(run, at) of each run of them, whose first is number `at`.
+template <class Visit>
+void each_run(const std::vector<Range>& runs, const Range& part, Visit visit) {
+  int64_t at = 0;  // of the run's first
+  for (const Range& run : runs) {
+    const int64_t first = at > part.begin ? at : part.begin, last = at + run.count() < part.end ? at + run.count() : part.end;
+    if (first < last) visit(Range{run.begin + first - at, run.begin + last - at}, first);
+    at += run.count();
+    if (at >= part.end) return;
+  }
+}
+
 }  // namespace starling

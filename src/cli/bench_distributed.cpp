@@ -95,21 +95,21 @@ void print_layout(const LayoutResult& r, const std::string& format, bool simulat
     Json json{{"simulated", simulated},        {"ranks", r.ranks},           {"stages", r.stages},
               {"replicas", r.replicas},        {"parameters", r.parameters}, {"step_ms", 1e3 * r.seconds},
               {"tokens_per_step", r.tokens},   {"micro_batches", r.passes},  {"bubble", r.bubble},
-              {"even_bubble", r.even_bubble()}};
+              {"even_bubble", r.even_bubble()}, {"shards", r.shards}};
     for (size_t i = 0; i < r.memory.size(); ++i)
       json["memory_mib"].push_back(r.memory[i].total() / (1 << 20)), json["activations_mib"].push_back(r.memory[i].activations / (1 << 20));
     std::cout << json.dump(1) << "\n";
     return;
   }
   std::cout << fmt::format("{}{} of {} rank{} each; step {:.1f} ms, {:.0f} target tokens/s\n", simulated ? "simulated: " : "",
-                           counted(r.replicas, "replica"), r.stages, r.stages == 1 ? "" : "s", 1e3 * r.seconds, r.tokens_per_second())
+                           counted(r.replicas, "replica"), r.ranks / r.replicas, r.ranks == r.replicas ? "" : "s", 1e3 * r.seconds, r.tokens_per_second())
             << layout_text(r);
 }
 
-// Models in stages: there is no rank that could train one alone, so one layout is measured and that is all.
+// Models that are divided: there is no rank that could train one alone, so one layout is measured and that is all.
 void run_layout(const Arguments& a, const BenchDistributedOptions& o, const ClusterArguments& cluster) {
   if (!a.write_cluster.empty())
-    throw ConfigError("--write-cluster keeps the rates of ranks that have the whole model; leave --parallel.pipeline out");
+    throw ConfigError("--write-cluster keeps the rates of ranks that have the whole model; leave --parallel.pipeline and --parallel.tensor out");
   LayoutRun run;
   run.train = o.train, run.strategy = o.strategy, run.parallel = a.parallel, run.optimizer.learning_rate = 1e-4;
   run.strategy.batch = BatchScope::per_worker;
@@ -204,6 +204,9 @@ void add_bench_distributed(CLI::App& bench) {
   verb->add_option("--format", a->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   verb->add_option("--write-cluster", a->write_cluster, "keep what was measured as a cluster to simulate (--cluster)")->type_name("FILE");
   verb->add_option("--parallel.pipeline", a->parallel.pipeline, "stages that the model is cut into; see docs/model-parallel.md")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  verb->add_option("--parallel.tensor", a->parallel.tensor, "shards that each layer and vocabulary is cut into")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   verb->add_option("--parallel.micro-batches", a->parallel.micro_batches, "micro-batches of a replica's share, at least; 0 = 4 a stage")

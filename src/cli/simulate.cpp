@@ -38,7 +38,7 @@ std::string comparison(const Throughput& throughput, const Config& config, const
       "throughput: {:.0f} target tokens a virtual second; one worker alone, by the same model of computing, {:.0f}: {:.2f}x "
       "with {}{}\n",
       rate, alone, rate / alone, counted(workers, "worker"),
-      config.parallel.pipeline > 1 ? fmt::format(" of {} stages", config.parallel.pipeline) : "");
+      config.parallel.ranks() > 1 ? fmt::format(" of {} ranks", config.parallel.ranks()) : "");
 }
 
 void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const ClusterArguments& cluster, const std::string& trace) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <optional>
 
 #include "base/memory.h"
 #include "base/outputs.h"
@@ -13,6 +14,9 @@
 #include "cli/result_file.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
+#include "comm/shard_communicator.h"
+#include "comm/threads.h"
+#include "comm/world.h"
 #include "data/line_reader.h"
 #include "decode/translator.h"
 
@@ -25,7 +29,44 @@ struct TranslateArguments {
   SearchArguments search;
   int64_t n_best = 1, batch_sentences = 64, max_source_tokens = 1000;
   int threads = 0;
+  int64_t shards = 1;
   bool quiet = false;
+};
+
+// The ranks that hold the shards of the model. The first reads and writes; what it reads, it tells the others, so that all translate the
+// same lines together.
+class Shards {
+ public:
+  explicit Shards(int64_t shards) {
+    if (shards == 1) return;
+    world_.emplace(make_mpi_world());
+    if (comm().size() != shards)
+      throw ConfigError(fmt::format("--parallel.tensor {} divides the model among {} ranks, and {} {} started; start it with mpirun -n {}", shards,
+                                    shards, comm().size(), comm().size() == 1 ? "was" : "were", shards));
+    comm().set_deadline(kPatience);  // the first waits for its input
+    group_.emplace(comm());
+  }
+  bool first() const { return !world_ || world_->comm->rank() == 0; }
+  ShardGroup* group() { return group_ ? &*group_ : nullptr; }
+  int threads(int asked) { return world_ && asked == 0 ? threads_for_rank(comm()) : asked; }
+
+  // take() of the first, on all.
+  template <class Take>
+  std::vector<std::string> lines(Take take) {
+    if (!world_) return take();
+    std::string text;
+    if (first())
+      for (const std::string& line : take()) text += line + "\n";
+    text = broadcast_text(comm(), text);
+    std::vector<std::string> lines;
+    for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) lines.push_back(text.substr(at, text.find('\n', at) - at));
+    return lines;
+  }
+
+ private:
+  Communicator& comm() { return *world_->comm; }
+  std::optional<World> world_;
+  std::optional<ShardCommunicator> group_;
 };
 
 // Lines of several files through a bounded queue, filled by a thread. A thread that is blocked on a terminal cannot be woken, so it is
@@ -122,9 +163,10 @@ void refuse_own_inputs(const TranslateArguments& a, const std::string& written, 
 
 void run_translate(const TranslateArguments& a) {
   const auto files = real_file_system();
-  Output output(a.output);
+  Shards shards(a.shards);
+  Output output(shards.first() ? a.output : "-");
   refuse_own_inputs(a, output.written_path(), "");
-  const LoadedModel loaded = load_model(*files, a.model, a.precision, a.threads);
+  const LoadedModel loaded = load_model(*files, a.model, a.precision, shards.threads(a.threads), shards.group());
   refuse_own_inputs(a, output.written_path(), loaded.description.directory);
   SearchOptions search = a.search.apply(loaded.description.search);
   if (a.n_best > search.beam && !a.search.given("beam")) search.beam = a.n_best;
@@ -135,13 +177,18 @@ void run_translate(const TranslateArguments& a) {
   const double start = steady_seconds();
   Translator translator(*loaded.model, loaded.description.vocabularies, search, a.batch_sentences, a.max_source_tokens);
   const size_t window = static_cast<size_t>(16 * a.batch_sentences);
-  LineQueue queue(a.inputs, window);
+  std::optional<LineQueue> queue;
+  if (shards.first()) queue.emplace(a.inputs, window);
+  const auto take = [&] { return shards.lines([&] { return queue->take(window); }); };
   try {
-    for (std::vector<std::string> lines = queue.take(window); !lines.empty(); lines = queue.take(window))
-      output.write(translator.translate(lines), a.n_best);
+    for (std::vector<std::string> lines = take(); !lines.empty(); lines = take()) {
+      const auto translations = translator.translate(lines);
+      if (shards.first()) output.write(translations, a.n_best);
+    }
   } catch (const DataError& e) {
     throw DataError(e.what() + output.left("translations", output.count()));
   }
+  if (!shards.first()) return;
   output.close();
   if (translator.truncated() > 0)
     fmt::print(stderr, "warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(),
@@ -176,6 +223,10 @@ void add_translate(CLI::App& app) {
   sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once")->check(CLI::Range(1, 4096))->capture_default_str();
   add_precision_option(*sub, a->precision);
   add_threads_option(*sub, a->threads);
+  sub->add_option("--parallel.tensor", a->shards,
+                  "shards that each layer and vocabulary is cut into, on as many ranks of mpirun: for a model that does not fit one")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   sub->add_flag("--quiet", a->quiet, "no line about speed on standard error");
   sub->callback([a] { run_translate(*a); });
 }

@@ -70,7 +70,7 @@ class Coverage {
 class Search {
  public:
   Search(Model& model, const ModelVocabulary& vocabulary, std::span<const std::vector<int32_t>> sources, const SearchOptions& options)
-      : vocabulary_(vocabulary), options_(options), model_(model), coverage_(sources) {
+      : vocabulary_(vocabulary), options_(options), model_(model), output_(model.output_shard()), coverage_(sources) {
     PackedTokens packed;
     for (size_t i = 0; i < sources.size(); ++i) {
       packed.append(sources[i].data(), sources[i].data() + sources[i].size());
@@ -125,13 +125,13 @@ class Search {
 
   void expand(const Tensor& logits, int64_t length) {
     // Where the end of sentence is not allowed, one more.
-    k_ = std::min(options_.beam + (options_.fixed_length ? 1 : 0), logits.columns());
+    k_ = std::min(options_.beam + (options_.fixed_length ? 1 : 0), is_spread(output_.group) ? output_.vocabulary : logits.columns());
     const int64_t rows = logits.rows();
     if (!best_ || best_.rows() < rows) {
       Memory& memory = model_.parameters().backend().memory();
       best_ = Tensor({rows, k_}, DType::f32, memory), tokens_ = Tensor({rows, k_}, DType::i32, memory);
     }
-    model_.parameters().backend().log_softmax_top_k(logits, k_, best_.rows(0, rows), tokens_.rows(0, rows));
+    log_softmax_top_k(model_.parameters().backend(), logits, output_, k_, best_.rows(0, rows), tokens_.rows(0, rows));
     values_.resize(static_cast<size_t>(rows * k_)), indices_.resize(values_.size());
     best_.rows(0, rows).read<float>(values_), tokens_.rows(0, rows).read<int32_t>(indices_);
     for (int64_t r = 0; r < logits.rows(); ++r)
@@ -230,6 +230,7 @@ class Search {
   ModelVocabulary vocabulary_;
   SearchOptions options_;
   Model& model_;
+  VocabularyShard output_;
   Coverage coverage_;
   std::vector<Sentence> sentences_;
   std::unique_ptr<DecodeState> state_;

@@ -82,8 +82,8 @@ Part weights_part(Model& model, SafetensorsMetadata metadata, const FetchWeights
     }
   for (Parameter* p : model.parameters().declared()) {
     if (p->quantized) continue;
-    NamedBytes& tensor = tensors.emplace_back(NamedBytes{p->name, "F32", dimensions(p->shape), {}});
-    if (p->hold == Parameter::owned)
+    NamedBytes& tensor = tensors.emplace_back(NamedBytes{p->name, "F32", dimensions(p->whole), {}});
+    if (p->hold == Parameter::owned && p->cut.axis < 0)
       tensor.data = floats.emplace_back(p->value.on_host()).host_bytes();
     else
       tensor.source = [p, fetch](ByteSink& sink) { fetch(*p, sink); };
@@ -142,28 +142,37 @@ std::vector<float> read_integers(const SafetensorsFile& file, const NamedBytes& 
   return values;
 }
 
+std::vector<float> elements(const std::vector<float>& values, const std::vector<Range>& ranges) {
+  std::vector<float> chosen;
+  for (const Range& r : ranges) chosen.insert(chosen.end(), values.begin() + r.begin, values.begin() + r.end);
+  return chosen;
+}
+
 // A single NaN spreads to every score, and nothing that compares scores would notice.
 void require_finite(const std::string& path, const Parameter& p, std::span<const float> values) {
   const int64_t at = first_not_finite(values);
   if (at < 0) return;
   std::string place;
-  for (int64_t i = p.shape.rank() - 1, rest = at; i >= 0; rest /= p.shape[static_cast<int>(i)], --i)
-    place = fmt::format("{}{}{}", rest % p.shape[static_cast<int>(i)], place.empty() ? "" : ", ", place);
+  for (int64_t i = p.whole.rank() - 1, rest = at; i >= 0; rest /= p.whole[static_cast<int>(i)], --i)
+    place = fmt::format("{}{}{}", rest % p.whole[static_cast<int>(i)], place.empty() ? "" : ", ", place);
   throw DataError(
       fmt::format("{}: tensor {}: element [{}] of {} is {}, which is no number to compute with; the training diverged or the file was "
                   "damaged: use another checkpoint or copy of the model",
-                  path, p.name, place, p.shape.text(), values[static_cast<size_t>(at)]));
+                  path, p.name, place, p.whole.text(), values[static_cast<size_t>(at)]));
 }
 
 }  // namespace
 
 void load_weights(FileSystem& files, const std::string& path, ParameterStore& parameters, bool keep_integers) {
   const SafetensorsFile file(files, path);
-  for (Parameter& p : parameters.all()) {
+  for (Parameter* const each : parameters.declared()) {
+    Parameter& p = *each;
+    if (p.hold == Parameter::absent) continue;
     const NamedBytes& tensor = file.at(p.name);
-    const bool integers = tensor.dtype == "I8" && p.shape.rank() == 2;
-    const std::vector<float> values = integers ? read_integers(file, tensor, p.shape) : read_floats(file, p.name, dimensions(p.shape));
+    const bool integers = tensor.dtype == "I8" && p.whole.rank() == 2;
+    std::vector<float> values = integers ? read_integers(file, tensor, p.whole) : read_floats(file, p.name, dimensions(p.whole));
     require_finite(path, p, values);
+    if (p.cut.axis >= 0) values = elements(values, parameters.ranges_here(p));
     if (p.value.dtype() == DType::f32)
       p.value.upload(std::as_bytes(std::span(values)));
     else
@@ -219,8 +228,9 @@ ModelDescription read_description(FileSystem& files, const std::string& director
 
 namespace {
 
-std::unique_ptr<Model> read_model(FileSystem& files, const ModelDescription& description, Backend& backend, bool keep_integers) {
-  auto model = make_model(description.config, description.vocabularies.sizes(), backend, std::nullopt, false);
+std::unique_ptr<Model> read_model(FileSystem& files, const ModelDescription& description, Backend& backend, bool keep_integers,
+                                  ShardGroup* shards = nullptr) {
+  auto model = make_model(description.config, description.vocabularies.sizes(), backend, std::nullopt, false, {{}, shards});
   load_weights(files, join_path(description.directory, kWeights), model->parameters(), keep_integers);
   return model;
 }
@@ -233,14 +243,18 @@ LoadedModel load_model(FileSystem& files, const std::string& path, Backend& back
   return {std::move(description), nullptr, std::move(model), ""};
 }
 
-LoadedModel load_model(FileSystem& files, const std::string& path, const std::string& precision, int threads) {
-  return load_model(files, describe_model(files, path), precision, threads);
+LoadedModel load_model(FileSystem& files, const std::string& path, const std::string& precision, int threads, ShardGroup* shards) {
+  return load_model(files, describe_model(files, path), precision, threads, shards);
 }
 
-LoadedModel load_model(FileSystem& files, ModelDescription description, const std::string& precision, int threads) {
+LoadedModel load_model(FileSystem& files, ModelDescription description, const std::string& precision, int threads, ShardGroup* shards) {
   const std::string resolved = resolve_precision(precision, description.quantized);
+  if (is_spread(shards) && resolved == "int8")
+    throw ConfigError(fmt::format("{}: 8-bit products are not made of shards, each of which would round by itself; choose --precision f32 or "
+                                  "bf16, or translate with one rank",
+                                  description.directory));
   auto backend = backend_for_precision(resolved, threads);
-  auto model = read_model(files, description, *backend, resolved == "int8");
+  auto model = read_model(files, description, *backend, resolved == "int8", shards);
   if (resolved == "int8" && !description.quantized) quantize_all(*model);
   return {std::move(description), std::move(backend), std::move(model), resolved};
 }

@@ -68,9 +68,11 @@ struct LoadedModel {
 LoadedModel load_model(FileSystem& files, const std::string& path, Backend& backend);
 // With a backend of its own for the precision; threads 0 = one per core. "int8" makes integers of all matrices, unless the model is
 // quantised already: then of those that its directory has as integers. ConfigError for a word that is no precision.
-LoadedModel load_model(FileSystem& files, const std::string& path, const std::string& precision, int threads);
+// With shards: this worker's of the model, which is not quantised then.
+LoadedModel load_model(FileSystem& files, const std::string& path, const std::string& precision, int threads, ShardGroup* shards = nullptr);
 // The same of a directory that was described before, whatever has become of the run's best checkpoint since.
-LoadedModel load_model(FileSystem& files, ModelDescription description, const std::string& precision, int threads);
+LoadedModel load_model(FileSystem& files, ModelDescription description, const std::string& precision, int threads,
+                       ShardGroup* shards = nullptr);
 
 // What computes, for reports: the backend, and whether 8-bit products, if there are any, are floats to it.
 std::string machine_text(const Backend& backend, bool int8);

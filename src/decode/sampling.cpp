@@ -61,7 +61,7 @@ std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vo
     const Tensor logits = model.next_logits(*state, step.tokens, step.sentences, step.parents);
     const Tensor tokens({logits.rows()}, DType::i32, model.parameters().backend().memory());
     Backend& backend = model.parameters().backend();
-    backend.sample(logits, {std::move(step.uniforms), backend.memory()}, tokens);
+    sample(backend, logits, model.output_shard(), {std::move(step.uniforms), backend.memory()}, tokens);
     drawn.resize(live.size());
     tokens.read<int32_t>(drawn);
     for (const Live& l : live) tokens_of(l).push_back(drawn[static_cast<size_t>(l.row)]);

@@ -16,11 +16,15 @@ WorkerBackends make_worker_backends(const Backend& backend) {
 
 Translator::Translator(Model& model, const Vocabularies& vocabularies, const SearchOptions& options, int64_t batch_sentences,
                        int64_t max_source_tokens, const WorkerBackends* backends)
-    : own_(backends ? WorkerBackends() : make_worker_backends(model.parameters().backend())),
+    : own_(backends || model.parameters().shards() ? WorkerBackends() : make_worker_backends(model.parameters().backend())),
       vocabularies_(vocabularies),
       options_(options),
       batch_sentences_(batch_sentences),
       max_source_tokens_(max_source_tokens) {
+  if (model.parameters().shards()) {
+    workers_.push_back({share_model(model, model.parameters().backend()), {}});
+    return;
+  }
   for (const auto& backend : backends ? *backends : own_) workers_.push_back({share_model(model, *backend), {}});
 }
 
@@ -65,6 +69,18 @@ std::vector<SearchNeed> Translator::largest_needs(const Batches& batches, std::s
   return needs;
 }
 
+// Of shards that of the one with the least, so that all of them cut the same batches.
+UsableMemory Translator::usable() {
+  UsableMemory memory = memory_.usable();
+  if (ShardGroup* shards = workers_.front().model->parameters().shards()) {
+    const Tensor least({1}, DType::f64);
+    doubles_of(least)[0] = -static_cast<double>(memory.bytes);
+    shards->maximum(least);
+    memory.bytes = static_cast<int64_t>(-doubles_of(least)[0]);
+  }
+  return memory;
+}
+
 Translator::Batches Translator::batches_that_fit(std::span<const size_t> order, std::span<const std::vector<int32_t>> sources) {
   std::optional<UsableMemory> memory;
   for (int64_t most = batch_sentences_;; most = (most + 1) / 2) {
@@ -72,7 +88,7 @@ Translator::Batches Translator::batches_that_fit(std::span<const size_t> order, 
     const std::vector<SearchNeed> needs = largest_needs(batches, sources);
     const int64_t need = sum_of(needs).total();
     if (need <= granted_) return batches;
-    if (!memory) memory = memory_.usable(), memory->bytes += granted_ * memory_.processes;
+    if (!memory) memory = usable(), memory->bytes += granted_ * memory_.processes;
     if (need > memory->bytes / memory_.processes && memory_.fewer_at_once && most > 1) continue;
     size_t sentences = 0;
     for (const auto& batch : batches) sentences = std::max(sentences, batch.size());

@@ -37,7 +37,8 @@ class Translator {
   // Batches are dealt to as many workers as the model's backend has threads, each with one thread and all with the same weights in
   // memory: small matrix products run better side by side than cut in two. The model, which must not change meanwhile, and the
   // vocabularies must outlive the translator; so must `backends`, made for the model's backend, which nobody else may use meanwhile
-  // (null: the translator makes them).
+  // (null: the translator makes them). Of a model in shards all workers of the group make the same calls with the same lines, each with one
+  // worker that has all threads.
   Translator(Model& model, const Vocabularies& vocabularies, const SearchOptions& options, int64_t batch_sentences = 64,
              int64_t max_source_tokens = 1000, const WorkerBackends* backends = nullptr);
 
@@ -66,6 +67,7 @@ class Translator {
   using Batches = std::vector<std::span<const size_t>>;
   // Of at most so many sentences; `order`: which sources, longest first.
   static Batches cut(std::span<const size_t> order, std::span<const std::vector<int32_t>> sources, int64_t most);
+  UsableMemory usable();
   Batches batches_that_fit(std::span<const size_t> order, std::span<const std::vector<int32_t>> sources);
   // Of those batches that may be under way at the same time, at the most.
   std::vector<SearchNeed> largest_needs(const Batches& batches, std::span<const std::vector<int32_t>> sources);

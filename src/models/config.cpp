@@ -43,4 +43,13 @@ Architecture architecture_of(const std::string& preset) {
   throw ConfigError(fmt::format("model.preset: there is no model '{}'", preset));
 }
 
+void require_shards(const ModelConfig& config, int64_t shards) {
+  const auto divides = [&](const char* key, int64_t value) {
+    if (value % shards != 0)
+      throw ConfigError(fmt::format("parallel.tensor {} does not divide model.{}, which is {}; choose a number that does", shards, key, value));
+  };
+  if (architecture_of(config.preset) == Architecture::gnmt) return divides("width", config.width);
+  divides("heads", config.heads), divides("feed-forward", config.feed_forward);
+}
+
 }  // namespace starling

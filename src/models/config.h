@@ -82,4 +82,7 @@ void visit(Visitor& v, ModelConfig& c) {
       .needs(preset, transformers);
 }
 
+// ConfigError unless the layers of a model can be cut into so many shards (parallel.tensor).
+void require_shards(const ModelConfig& config, int64_t shards);
+
 }  // namespace starling

@@ -17,13 +17,15 @@ Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend
   const int64_t D = config.width;
   const double bound = config.init_bound;
   const Initializer uniform{Initializer::uniform, bound};
+  const Cut rows{0};  // of the tables: their tokens
   const bool all = config.tied_embeddings == TiedEmbeddings::all;
   if (config.decoder_layers < 2)
     throw ConfigError("model.decoder-layers: attention feeds the layers above the bottom one, so gnmt needs at least 2");
+  if (const ShardGroup* shards = store_.shards()) require_shards(config, shards->size());
   if (all && vocabulary.source_size != vocabulary.target_size)
     throw ConfigError("model.tied-embeddings: all needs one joint vocabulary; use decoder or set vocab.joint: true");
   // Parameters lie in the order of the forward pass, so that gradients are complete in the reverse of it (strategies/buckets.h).
-  source_table_ = &store_.add(all ? "embedding" : "encoder.embedding", {vocabulary.source_size, D}, uniform);
+  source_table_ = &store_.add(all ? "embedding" : "encoder.embedding", {vocabulary.source_size, D}, uniform, rows);
   encoder_layers_.emplace_back(store_, "encoder.0.forward", D, D, bound);
   encoder_layers_.emplace_back(store_, "encoder.0.backward", D, D, bound);
   for (int64_t i = 1; i < config.encoder_layers; ++i) {
@@ -34,7 +36,7 @@ Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend
   memory_width_ = config.encoder_layers == 1 ? 2 * D : D;
   key_weight_ = &store_.add("attention.kv.weight", {memory_width_, D}, uniform);
   key_bias_ = &store_.add("attention.kv.bias", {D}, {});
-  target_table_ = all ? &store_.share(*source_table_) : &store_.add("decoder.embedding", {vocabulary.target_size, D}, uniform);
+  target_table_ = all ? &store_.share(*source_table_) : &store_.add("decoder.embedding", {vocabulary.target_size, D}, uniform, rows);
   decoder_layers_.emplace_back(store_, "decoder.0", D, D, bound);
   query_weight_ = &store_.add("attention.query.weight", {D, D}, uniform);
   if (config.attention != AttentionScore::dot) score_ = &store_.add("attention.score", {D}, uniform);
@@ -49,7 +51,7 @@ Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend
     readout_weight_ = &store_.add("decoder.readout.weight", {D + memory_width_, D}, uniform);
     readout_bias_ = &store_.add("decoder.readout.bias", {D}, {});
   }
-  output_table_ = config.tied_embeddings == TiedEmbeddings::none ? &store_.add("decoder.output", {vocabulary.target_size, D}, uniform)
+  output_table_ = config.tied_embeddings == TiedEmbeddings::none ? &store_.add("decoder.output", {vocabulary.target_size, D}, uniform, rows)
                                                                  : &store_.share(*target_table_);
   set_clip(config.clip);
 }
@@ -91,13 +93,14 @@ TimedRows Gnmt::timed_rows(Tape& tape, const PackedTokens& packed, const std::ve
 }
 
 Var Gnmt::run(const Layer& layer, const Var& x, const TimeOrder& order, bool reverse, Clipping& clipping, LstmState* state) const {
-  if (config_.clip > 0) clipping.values += clipping.rows * config_.width;
+  if (config_.clip > 0) clipping.values += clipping.rows * layer.recurrent.shape[1] / 4;
   const LstmOptions options{reverse, config_.tanh_output, config_.clip};
-  return lstm(linear(x, layer.input, &layer.bias), layer.recurrent, order, options, clipping.clipped, state);
+  return lstm(linear(copy_to_shards(x, store_.shards()), layer.input, &layer.bias), layer.recurrent, order, options, clipping.clipped, state);
 }
 
 Var Gnmt::bounded(const Var& x, Clipping& clipping) const {
   if (config_.clip <= 0) return x;
+  if (store_.shards() && store_.shards()->rank() > 0) return clamp(x, config_.clip);
   clipping.values += clipping.rows * config_.width;
   return clamp(x, config_.clip, clipping.clipped);
 }
@@ -116,7 +119,7 @@ Var Gnmt::encoder(Tape& tape, TimedRows& source, size_t piece, Var x, Clipping& 
   // The bottom layer runs in both directions, so it computes whole sentences.
   const auto bottom = [&] {
     const Dropout mask = tape.dropout(config_.dropout, source_site_, source.keys);
-    const Var embedded = embedding(tape, source.tokens, {}, *source_table_, 1, mask);
+    const Var embedded = embedding(tape, source.tokens, {}, *source_table_, 1, mask, vocabulary_shard(store_, *source_table_));
     const Var forward = run(encoder_layers_[0], embedded, source.order, false, clipping, nullptr);
     return concat(forward, run(encoder_layers_[1], embedded, source.order, true, clipping, nullptr));
   };
@@ -187,7 +190,7 @@ Tensor Gnmt::next_logits(DecodeState& abstract, std::span<const int32_t> token, 
   const Ints from_rows = tape.place(std::move(from));
   // The states that the rows go on from.
   const auto parents = [&](const Tensor& t) {
-    const Tensor y = tape.allocate({padded, D}, t.dtype());
+    const Tensor y = tape.allocate({padded, t.columns()}, t.dtype());
     backend.gather_rows(t, from_rows, y, Write::overwrite);
     return y;
   };
@@ -195,32 +198,37 @@ Tensor Gnmt::next_logits(DecodeState& abstract, std::span<const int32_t> token, 
   last_query.value.zero();
   const auto step = [&](size_t i, const Var& x) {
     const Layer& layer = decoder_layers_[i];
+    const int64_t here = layer.recurrent.shape[1] / 4;  // units: a part of them, where layers are in shards
     LstmStep s;
     s.gates = linear(x, layer.input, &layer.bias).value;
     s.tanh_output = config_.tanh_output, s.bound = config_.clip;
     if (state.started) {
       const Tensor hidden = parents(state.hidden[i]);
       if (i == 0) last_query = {&tape, -1, hidden};
-      s.recurrent = tape.allocate({padded, 4 * D}, backend.parameter());
+      s.recurrent = tape.allocate({padded, 4 * here}, backend.parameter());
       backend.linear(hidden, store_.packed(layer.recurrent, false), Tensor(), s.recurrent, Activation::none, Write::overwrite);
       s.cell_before = parents(state.cell[i]), s.past = padded;
     }
     // Rows beyond R are computed too, from zero states; the next step forgets them.
-    s.cell = Tensor({padded, D}, layer.recurrent.quantized && config_.clip > 0 ? DType::i16 : backend.parameter(), backend.memory());
-    s.hidden = Tensor({padded, D}, backend.activation(), backend.memory());
+    s.cell = Tensor({padded, here}, layer.recurrent.quantized && config_.clip > 0 ? DType::i16 : backend.parameter(), backend.memory());
+    s.hidden = Tensor({padded, here}, backend.activation(), backend.memory());
     backend.lstm_step(s);
     state.hidden[i] = s.hidden, state.cell[i] = s.cell;
-    return Var{&tape, -1, s.hidden};
+    if (here < D) {
+      state.hidden[i] = Tensor({padded, D}, backend.activation(), backend.memory());
+      join_columns(backend, s.hidden, store_.first_here(layer.recurrent), state.hidden[i], *store_.shards());
+    }
+    return Var{&tape, -1, state.hidden[i]};
   };
 
-  Var x = step(0, embedding(tape, tape.place(std::move(tokens)), {}, *target_table_, 1, {}));
+  Var x = step(0, embedding(tape, tape.place(std::move(tokens)), {}, *target_table_, 1, {}, vocabulary_shard(store_, *target_table_)));
   const Var context = attend(tape, state, config_.attention_query == AttentionQuery::previous ? last_query : x, sentence, attention);
   Clipping clipping;
   for (size_t i = 1; i < decoder_layers_.size(); ++i) {
     const Var m = step(i, concat(x, context));
     x = residual_layer(i) ? add_residual(m, x, clipping) : m;
   }
-  const Tensor logits = tape.allocate({padded, vocabulary_.target_size}, backend.parameter());
+  const Tensor logits = tape.allocate({padded, output_table_->shape[0]}, backend.parameter());
   backend.linear(readout(x, context, {}, clipping).value, store_.packed(*output_table_, true), Tensor(), logits, Activation::none,
                  Write::overwrite);
   if (config_.clip > 0) backend.clamp(logits, kLogitBound, logits, {});

@@ -57,14 +57,15 @@ class Gnmt : public Model {
   class Pass;  // gnmt_pass.cpp
   struct Layer {
     Layer(ParameterStore& store, const std::string& name, int64_t in, int64_t width, double init_bound)
-        : input(store.add(name + ".input.weight", {in, 4 * width}, {Initializer::uniform, init_bound})),
-          bias(store.add(name + ".input.bias", {4 * width}, {Initializer::forget, 1.0})),
-          recurrent(store.add(name + ".recurrent.weight", {width, 4 * width}, {Initializer::uniform, init_bound})),
+        : input(store.add(name + ".input.weight", {in, 4 * width}, {Initializer::uniform, init_bound}, {1, 4})),
+          bias(store.add(name + ".input.bias", {4 * width}, {Initializer::forget, 1.0}, {0, 4})),
+          recurrent(store.add(name + ".recurrent.weight", {width, 4 * width}, {Initializer::uniform, init_bound}, {1, 4})),
           site(name + ".input") {}
     Parameter &input, &bias, &recurrent;
     DropoutSite site;  // of what the layer reads, but for the embeddings
   };
-  // How many values are bounded, of so many rows that are not idle, and where those beyond are counted.
+  // How many values are bounded, of so many rows that are not idle, and where those beyond are counted. What is the same on all shards counts
+  // on the first.
   struct Clipping {
     Tensor clipped = {};
     int64_t rows = 0, values = 0;

@@ -165,7 +165,7 @@ std::vector<Var> Gnmt::Pass::decoder(Tape& tape, size_t piece, std::vector<Var> 
   const LossRows rows{part(tape, piece, target_.tokens, -1), label_smoothing_, model_.config_.clip > 0 ? kLogitBound : 0.0, weights};
   const Var top = recycled(tape, {order.rows(), D},
                            [&] { return model_.readout(x, model_.readout_weight_ ? in[1] : Var(), mask(model_.readout_site_), clipping); });
-  projection_loss(top, *model_.output_table_, rows, loss);
+  projection_loss(top, *model_.output_table_, rows, loss, vocabulary_shard(model_.store_, *model_.output_table_));
   loss.row_of = order.row_of;
   return {};
 }
@@ -186,7 +186,8 @@ std::vector<Var> Gnmt::Pass::bottom(Tape& tape, size_t piece, Clipping& clipping
 
   const Var x = recycled(tape, {order.rows(), model_.config_.width}, [&] {
     const Dropout mask = tape.dropout(model_.config_.dropout, model_.target_site_, target_.piece_keys[piece]);
-    const Var embedded = embedding(tape, part(tape, piece, inputs_, -1), {}, *model_.target_table_, 1, mask);
+    const Var embedded = embedding(tape, part(tape, piece, inputs_, -1), {}, *model_.target_table_, 1, mask,
+                                   vocabulary_shard(model_.store_, *model_.target_table_));
     return model_.run(model_.decoder_layers_[0], embedded, order, false, clipping, &target_.states[0]);
   });
   const Var context = recycled(tape, {order.rows(), model_.memory_width_}, [&] {

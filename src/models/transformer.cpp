@@ -37,16 +37,6 @@ struct TransformerState : DecodeState {
 
 }  // namespace
 
-namespace {
-
-void require_shards(const ModelConfig& config, int shards) {
-  for (const auto& [key, value] : {std::pair("heads", config.heads), {"feed-forward", config.feed_forward}})
-    if (value % shards != 0)
-      throw ConfigError(fmt::format("parallel.tensor {} does not divide model.{}, which is {}; choose a number that does", shards, key, value));
-}
-
-}  // namespace
-
 Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const ModelPart& part)
     : config_(config), vocabulary_(vocabulary), store_(backend, part), pre_norm_(config.norm == NormPlace::pre) {
   if (config.width % config.heads != 0)

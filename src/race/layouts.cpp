@@ -36,6 +36,32 @@ std::vector<Way> ways(const StrategyOptions& own) {
   return all;
 }
 
+bool can_be_cut(const ModelConfig& model, int64_t shards) {
+  try {
+    require_shards(model, shards);
+    return true;
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
+void add_layouts(const Config& config, int64_t ranks, int64_t stages, int64_t shards, std::vector<Layout>& all) {
+  const bool alone = stages * shards == ranks;  // one replica exchanges nothing
+  for (const Way& way : ways(config.strategy)) {
+    if (alone && way.name != "all-reduce") break;
+    Config c = config;
+    way.set(c.strategy);
+    c.parallel.pipeline = stages, c.parallel.tensor = shards;
+    if (stages == 1) c.parallel.micro_batches = 0;
+    if (family_of(c.strategy) != Family::synchronous) c.train.optimizer.ema = 0;
+    Layout layout{alone ? "-" : way.name, {}, layout_run(c), {}, ""};
+    if (stages > 1) layout.keys.push_back({"parallel.pipeline", std::to_string(stages)});
+    if (shards > 1) layout.keys.push_back({"parallel.tensor", std::to_string(shards)});
+    if (!alone) layout.keys.insert(layout.keys.end(), way.keys.begin(), way.keys.end());
+    all.push_back(std::move(layout));
+  }
+}
+
 }  // namespace
 
 std::vector<Layout> layouts_of(const Config& config, int ranks) {
@@ -43,21 +69,9 @@ std::vector<Layout> layouts_of(const Config& config, int ranks) {
   const auto units =
       static_cast<int64_t>(declare_model(config.model, {config.vocab.training.size, config.vocab.training.size}, idle)->units());
   std::vector<Layout> all;
-  for (int64_t stages = 1; stages <= std::min<int64_t>(ranks, units); ++stages) {
-    if (ranks % stages != 0) continue;
-    for (const Way& way : ways(config.strategy)) {
-      if (stages == ranks && way.name != "all-reduce") break;  // one replica exchanges nothing
-      Config c = config;
-      way.set(c.strategy);
-      c.parallel.pipeline = stages;
-      if (stages == 1) c.parallel.micro_batches = 0;
-      if (family_of(c.strategy) != Family::synchronous) c.train.optimizer.ema = 0;
-      Layout layout{stages == ranks ? "-" : way.name, {}, layout_run(c), {}, ""};
-      if (stages > 1) layout.keys.push_back({"parallel.pipeline", std::to_string(stages)});
-      if (stages < ranks) layout.keys.insert(layout.keys.end(), way.keys.begin(), way.keys.end());
-      all.push_back(std::move(layout));
-    }
-  }
+  for (int64_t stages = 1; stages <= std::min<int64_t>(ranks, units); ++stages)
+    for (int64_t shards = 1; shards <= ranks / stages; ++shards)
+      if (ranks % (stages * shards) == 0 && can_be_cut(config.model, shards)) add_layouts(config, ranks, stages, shards, all);
   return all;
 }
 

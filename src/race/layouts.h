@@ -20,7 +20,7 @@ struct Layout {
   std::string refused;  // why it cannot be; then there is no result
 };
 
-// Every number of stages that divides the ranks, with the strategies of docs/strategies.md whose ranks make updates together, and with the
+// Every number of stages and of shards that divides the ranks, with the strategies of docs/strategies.md whose ranks make updates together, and with the
 // configuration's own. In the order in which they are to be forecast.
 std::vector<Layout> layouts_of(const Config& config, int ranks);
 

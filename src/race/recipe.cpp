@@ -142,7 +142,7 @@ void check_config(const RaceRecipe& r, const RaceArm& arm, const Config& c) {
   const auto fail = [&](const std::string& problem) { throw ConfigError(fmt::format("{}: arm {}: {}", r.file, arm.name, problem)); };
   if (!c.valid.enabled()) fail(fmt::format("there is nothing to validate on; set valid.source and valid.target in {}", place_of_keys(r)));
   if (c.train.objective != Objective::likelihood) fail("times of samples cannot be replayed; set train.objective to likelihood");
-  if (c.parallel.ranks() > 1) fail("a race replays whole models; set parallel.pipeline to 1, and see 'starling plan' for layouts");
+  if (c.parallel.ranks() > 1) fail("a race replays whole models; set parallel.pipeline and tensor to 1, and see 'starling plan' for layouts");
   if (c.strategy.algorithm == Algorithm::library) fail("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
 }
 

@@ -177,26 +177,31 @@ void check_valid(const ValidConfig& c) {
 
 // What needs a whole model on every rank.
 void check_parallel(const Config& c) {
-  if (c.parallel.ranks() == 1) {
+  if (c.parallel.pipeline == 1) {
     if (c.parallel.micro_batches > 0)
       throw ConfigError("parallel.micro-batches does nothing without stages; set parallel.pipeline too, or see train.micro-batch-tokens");
     if (c.parallel.time_pieces > 0)
       throw ConfigError("parallel.time-pieces does nothing without stages; set parallel.pipeline too, or leave it out");
-    return;
   }
+  if (c.parallel.ranks() == 1) return;
+  require_shards(c.model, c.parallel.tensor);
   if (c.parallel.time_pieces > 0 && architecture_of(c.model.preset) != Architecture::gnmt)
     throw ConfigError(fmt::format("parallel.time-pieces is for recurrent models, and {} computes all positions of a sentence at once; leave it "
                                   "out, or set model.preset to one of gnmt",
                                   c.model.preset));
-  const std::string divided = fmt::format("parallel.pipeline {} divides the model", c.parallel.pipeline);
+  const bool stages = c.parallel.pipeline > 1;
+  const char* const key = stages ? c.parallel.tensor > 1 ? "parallel.pipeline and tensor" : "parallel.pipeline" : "parallel.tensor";
+  const std::string divided = stages && c.parallel.tensor > 1
+                                  ? fmt::format("parallel.pipeline {} and tensor {} divide the model", c.parallel.pipeline, c.parallel.tensor)
+                                  : fmt::format("{} {} divides the model", key, c.parallel.ranks());
   if (family_of(c.strategy) == Family::asynchronous)
-    throw ConfigError(fmt::format("{}, but with strategy {} each server would answer its stage at another moment; choose another strategy, or "
-                                  "set parallel.pipeline to 1",
-                                  divided, c.strategy.name));
+    throw ConfigError(fmt::format("{}, but with strategy {} each server would answer its part at another moment; choose another strategy, or "
+                                  "set {} to 1",
+                                  divided, c.strategy.name, key));
   if (family_of(c.strategy) == Family::periodic && c.strategy.periodic.merge == MergeRule::radial)
     throw ConfigError(fmt::format("{}, but strategy.periodic.merge radial needs the length of whole displacements; set merge to mean", divided));
   if (c.train.objective == Objective::mixed)
-    throw ConfigError(fmt::format("{}, but train.objective mixed samples from whole models; set parallel.pipeline to 1", divided));
+    throw ConfigError(fmt::format("{}, but train.objective mixed samples from whole models; set {} to 1", divided, key));
 }
 
 void check(const Config& c) {

@@ -56,6 +56,7 @@ State RunCheckpoints::state() const {
   s.put("moments-since", run_.replica->moments_since());
   s.put("ranks", int64_t{run_.comm().size()});
   s.put("replica-ranks", int64_t{run_.mesh->replica_size()});
+  s.put("shards", int64_t{run_.mesh->shards()});
   s.put("strategy", run_.config.strategy.name);
   s.put("epoch", run_.stream->position().epoch);
   s.put("batch", run_.stream->position().index);
@@ -115,7 +116,7 @@ std::optional<Loaded> RunCheckpoints::checkpoint() const {
 
 // Whether the checkpoint's ranks had the parts of a model that these have.
 bool RunCheckpoints::same_parts(const State& state) const {
-  return replica_ranks(state) == run_.mesh->replica_size();
+  return replica_ranks(state) == run_.mesh->replica_size() && (state.has("shards") ? state.integer("shards") : 1) == run_.mesh->shards();
 }
 
 // Each rank resumes from what it had for itself. False if there is no such thing, or the checkpoint is not of so many ranks and this

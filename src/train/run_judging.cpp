@@ -38,10 +38,10 @@ void RunJudging::validate() {
   if (run_.driver->together()) tell_early_stop();
 }
 
-// Of a model in stages the losses alone; who translates needs it whole.
+// Of a model in stages the losses alone; who translates needs all of its layers, of which shards may be anywhere.
 Validator::Result RunJudging::measure(Communicator& comm) {
   const Mesh& mesh = *run_.mesh;
-  if (!mesh.divided()) return validator_->run(*run_.model, comm);
+  if (mesh.stages() == 1) return validator_->run(*run_.model, comm);
   if (!validator_->translates()) return validator_->run_in_stages(*run_.model, mesh);
   const auto whole = whole_model(*run_.model, mesh);
   return whole ? validator_->run(*whole, comm) : Validator::Result{};

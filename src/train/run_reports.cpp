@@ -67,8 +67,14 @@ void RunReports::announce_stages() {
   const std::string own = fmt::format("{}{}, {:.2f} M parameters", layer(units.begin),
                                       units.end - units.begin > 1 ? " to " + layer(units.end - 1) : "",
                                       static_cast<double>(run_.model->parameters().count()) / 1e6);
-  const std::vector<std::string> stages = gather_texts(mesh.replica(), own);
-  for (size_t s = 0; s < stages.size(); ++s) run_.say(fmt::format("stage {} of {} (rank {}): {}", s + 1, stages.size(), s, stages[s]));
+  const std::vector<std::string> parts = gather_texts(mesh.replica(), own);
+  for (int stage = 0; stage < mesh.stages(); ++stage)
+    for (int shard = 0; shard < mesh.shards(); ++shard) {
+      const int rank = mesh.part_of(stage, shard);
+      run_.say(fmt::format("stage {} of {}{} (rank {}): {}", stage + 1, mesh.stages(),
+                           mesh.shards() > 1 ? fmt::format(", shard {} of {}", shard + 1, mesh.shards()) : "", rank,
+                           parts[static_cast<size_t>(rank)]));
+    }
 }
 
 void RunReports::warn() {

@@ -44,8 +44,8 @@ void share_vocabularies(RunParts& run) {
 
 void require_seen(const RunParts& run, const std::string& directory) {
   if (run.files->exists(directory)) return;
-  throw ConfigError(fmt::format("rank {} on {} reads a part of the model itself, but does not see {}; with parallel.pipeline above 1 the hosts "
-                                "need one directory",
+  throw ConfigError(fmt::format("rank {} on {} reads a part of the model itself, but does not see {}; where a model is divided, the hosts need "
+                                "one directory",
                                 run.comm().rank(), run.comm().host(run.comm().rank()), directory));
 }
 

@@ -1,8 +1,10 @@
 #include "train/shard.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
+#include <stdexcept>
 
 namespace starling {
 namespace {
@@ -26,6 +28,28 @@ std::optional<Range> overlap(const Range& a, const Range& b) {
 }
 
 Range range_of(const Parameter& p) { return {p.offset, p.offset + p.shape.count()}; }
+
+// Elements of the whole parameter that a tensor's layout names; of a shard they are counted in the shard.
+std::vector<Range> ranges_of(const Json& layout, const Parameter& p) {
+  const auto require = [](bool good) {
+    if (!good) throw std::out_of_range("layout");
+  };
+  const bool shard = layout.is_object();
+  std::vector<Range> runs{{0, p.whole.count()}}, ranges;
+  if (shard) {
+    const auto cut = layout.at("cut").get<std::array<int, 4>>();
+    require(cut[0] >= 0 && cut[0] < p.whole.rank() && cut[1] > 0 && p.whole[cut[0]] % cut[1] == 0 && cut[2] >= 0 && cut[2] < cut[3]);
+    runs = shard_ranges(p.whole, {cut[0], cut[1]}, cut[2], cut[3]);
+  }
+  std::vector<std::pair<int64_t, int64_t>> listed;
+  (shard ? layout.at("ranges") : layout).get_to(listed);
+  for (int64_t last = 0; const auto& [begin, end] : listed) {
+    require(last <= begin && begin < end && end <= total(runs));
+    last = end;
+    each_run(runs, {begin, end}, [&](const Range& run, int64_t) { ranges.push_back(run); });
+  }
+  return ranges;
+}
 
 std::vector<int64_t> dimensions(const Shape& shape) {
   std::vector<int64_t> all;
@@ -55,9 +79,14 @@ void Shard::add(const std::string& state, const Tensor& elements, std::span<cons
       at += r.count();
     }
     if (count == 0) continue;
-    const bool whole = count == p.shape.count();
-    add(state + "/" + p.name, whole ? dimensions(p.shape) : std::vector<int64_t>{count}, elements.slice(first, Shape{count}));
-    if (!whole) layout_[tensors_.back().name] = std::move(parts);
+    const bool all = count == p.shape.count();
+    add(state + "/" + p.name, all ? dimensions(p.shape) : std::vector<int64_t>{count}, elements.slice(first, Shape{count}));
+    if (p.cut.axis >= 0) {
+      const ShardGroup& shards = *parameters_.shards();
+      layout_[tensors_.back().name] = {{"cut", {p.cut.axis, p.cut.blocks, shards.rank(), shards.size()}}, {"ranges", std::move(parts)}};
+    } else if (!all) {
+      layout_[tensors_.back().name] = std::move(parts);
+    }
   }
 }
 
@@ -94,23 +123,21 @@ void SavedShards::open(FileSystem& files, const std::string& path, int rank) {
     if (found == declared.end()) refuse(fmt::format("{} is of no parameter of this model", t.name));
     const Parameter* p = *found;
     if (p->hold != Parameter::owned) continue;
-    std::vector<std::pair<int64_t, int64_t>> ranges{{0, p->shape.count()}};
+    std::vector<Range> ranges{{0, p->whole.count()}};
     try {
-      if (layout.contains(t.name)) layout[t.name].get_to(ranges);
+      if (layout.contains(t.name)) ranges = ranges_of(layout[t.name], *p);
     } catch (const Json::exception&) {
       refuse(fmt::format("the layout of {} is no list of ranges", t.name));
+    } catch (const std::out_of_range&) {
+      refuse(fmt::format("the layout of {} does not fit {}", t.name, p->whole.text()));
     }
-    int64_t count = 0;
-    for (const auto& [begin, end] : ranges) {
-      if (begin < 0 || begin >= end || end > p->shape.count()) refuse(fmt::format("the layout of {} has {} to {}", t.name, begin, end));
-      count += end - begin;
-    }
-    const auto size = count == 0 ? 0 : static_cast<int64_t>(t.data.size()) / count;
+    const int64_t count = total(ranges), size = count == 0 ? 0 : static_cast<int64_t>(t.data.size()) / count;
     if (size * count != static_cast<int64_t>(t.data.size())) refuse(fmt::format("{} does not fit its layout", t.name));
-    for (size_t at = 0; const auto& [begin, end] : ranges) {
-      const auto bytes = static_cast<size_t>((end - begin) * size);
-      pieces_[t.name.substr(0, slash)].push_back({rank, {p->offset + begin, p->offset + end}, t.data.subspan(at, bytes)});
-      at += bytes;
+    std::vector<Piece>& pieces = pieces_[t.name.substr(0, slash)][{p->index, rank}];
+    size_t at = 0;
+    for (const Range& r : ranges) {
+      const auto bytes = static_cast<size_t>(r.count() * size);
+      pieces.push_back({r, t.data.subspan(at, bytes)}), at += bytes;
     }
   }
 }
@@ -118,9 +145,9 @@ void SavedShards::open(FileSystem& files, const std::string& path, int rank) {
 // Flat states: those of all ranks together in training.safetensors, those of rank R as rankR.NAME in ranks.safetensors.
 void SavedShards::open_older(FileSystem& files, const Loaded& checkpoint) {
   ranks_ = 1;
-  if (parameters_.all().size() != parameters_.declared().size())
-    throw DataError(fmt::format("{}: an old version wrote this checkpoint, and only whole models resume from it; make one update with "
-                                "parallel.pipeline 1 first",
+  if (parameters_.all().size() != parameters_.declared().size() || parameters_.shards())
+    throw DataError(fmt::format("{}: an old version wrote this checkpoint, and only whole models resume from it; make one update without "
+                                "parallel.pipeline and parallel.tensor first",
                                 directory_));
   for (const NamedBytes& t : files_.emplace_back(files, checkpoint.path("training.safetensors")).tensors()) add_older(0, t.name, t, "");
   if (!checkpoint.has("ranks.safetensors")) return;
@@ -142,32 +169,47 @@ void SavedShards::add_older(int rank, const std::string& name, const NamedBytes&
   for (const Parameter& p : parameters_.all()) {
     const Range r = range_of(p);
     const auto bytes = t.data.subspan(static_cast<size_t>(r.begin) * size, static_cast<size_t>(r.count()) * size);
-    pieces_[prefix + name].push_back({rank, r, bytes});
+    pieces_[prefix + name][{p.index, rank}].push_back({{0, r.count()}, bytes});
   }
 }
 
 bool SavedShards::read(const std::string& state, std::optional<int> replica, std::span<const Range> ranges, std::span<std::byte> to) const {
   std::fill(to.begin(), to.end(), std::byte{0});
-  int64_t elements = 0, missing = 0;
+  int64_t elements = 0, missing = 0, at = 0;
   for (const Range& r : ranges) elements += r.count();
   if (elements == 0) return true;
   const int64_t size = static_cast<int64_t>(to.size()) / elements;
   const auto found = pieces_.find(state);
-  int64_t at = 0;
   for (const Range& r : ranges) {
-    for (const Parameter& p : parameters_.all())
-      if (const auto own = overlap(r, range_of(p))) missing += own->count();
-    for (size_t i = 0; found != pieces_.end() && i < found->second.size(); ++i) {
-      const Piece& piece = found->second[i];
-      const auto own = replica && *replica != piece.rank / replica_ranks_ ? std::nullopt : overlap(r, piece.range);
-      if (!own || static_cast<int64_t>(piece.bytes.size()) != piece.range.count() * size) continue;
-      std::memcpy(to.data() + (at + own->begin - r.begin) * size, piece.bytes.data() + (own->begin - piece.range.begin) * size,
-                  static_cast<size_t>(own->count() * size));
-      missing -= own->count();
+    for (const Parameter& p : parameters_.all()) {
+      const auto own = overlap(r, range_of(p));
+      if (!own) continue;
+      missing += own->count();
+      if (found == pieces_.end()) continue;
+      each_run(parameters_.ranges_here(p), {own->begin - p.offset, own->end - p.offset}, [&](const Range& run, int64_t here) {
+        std::byte* const begin = to.data() + (at + p.offset + here - r.begin) * size;
+        const auto of_rank = [&](const auto& entry) { return !replica || *replica == entry.first.second / replica_ranks_; };
+        for (auto e = found->second.lower_bound({p.index, 0}); e != found->second.end() && e->first.first == p.index; ++e)
+          if (of_rank(*e)) missing -= copy(e->second, run, size, begin);
+      });
     }
     at += r.count();
   }
   return missing == 0;
+}
+
+// Of these pieces what lies in a run, whose first element goes to `to`: how many elements.
+int64_t SavedShards::copy(const std::vector<Piece>& pieces, const Range& run, int64_t size, std::byte* to) {
+  int64_t copied = 0;
+  auto piece = std::partition_point(pieces.begin(), pieces.end(), [&](const Piece& p) { return p.range.end <= run.begin; });
+  for (; piece != pieces.end() && piece->range.begin < run.end; ++piece) {
+    if (static_cast<int64_t>(piece->bytes.size()) != piece->range.count() * size) continue;
+    const auto both = *overlap(run, piece->range);
+    std::memcpy(to + (both.begin - run.begin) * size, piece->bytes.data() + (both.begin - piece->range.begin) * size,
+                static_cast<size_t>(both.count() * size));
+    copied += both.count();
+  }
+  return copied;
 }
 
 bool SavedShards::has_own() const {

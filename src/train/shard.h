@@ -1,6 +1,6 @@
 // rank-R.safetensors: what one rank of a run keeps beside the model. A state that has an element for each parameter (moments, raw weights)
-// is saved by the parameters' names, "adam.m/encoder.0.norm.bias"; where a rank has only ranges of one, the file's "layout" says which. So
-// any other number of ranks, and any other division of the parameters among them, can read it.
+// is saved by the parameters' names, "adam.m/encoder.0.norm.bias"; where a rank has only ranges of one, the file's "layout" says which, and
+// of a shard how the parameter was cut. So any other number of ranks, and any other division of the parameters among them, can read it.
 #pragma once
 
 #include <deque>
@@ -59,10 +59,12 @@ class SavedShards {
 
  private:
   struct Piece {
-    int rank;
-    Range range;  // of the flat state
+    Range range;  // of the whole parameter
     std::span<const std::byte> bytes;
   };
+  // By parameter and rank, ascending.
+  using Pieces = std::map<std::pair<size_t, int>, std::vector<Piece>>;
+  static int64_t copy(const std::vector<Piece>& pieces, const Range& run, int64_t size, std::byte* to);
   void open(FileSystem& files, const std::string& path, int rank);
   void open_older(FileSystem& files, const Loaded& checkpoint);
   void add_older(int rank, const std::string& name, const NamedBytes& flat, const std::string& prefix);
@@ -70,7 +72,7 @@ class SavedShards {
   const ParameterStore& parameters_;  // a part of the model's, where that is divided
   const std::string directory_;
   std::deque<SafetensorsFile> files_;
-  std::map<std::string, std::vector<Piece>> pieces_;
+  std::map<std::string, Pieces> pieces_;
   std::map<std::pair<int, std::string>, const NamedBytes*> whole_;
   int ranks_ = 0, replica_ranks_;
 };

@@ -10,10 +10,29 @@ namespace {
 constexpr Tag kOrderTag = 35, kWeightsTag = 36;
 constexpr int64_t kPiece = 1 << 20;  // elements a message
 
-// f(elements [begin, begin + n)) of so many.
+// f(elements [begin, end)) of so many.
 template <class F>
 void in_pieces(int64_t count, F visit) {
-  for (int64_t at = 0; at < count; at += kPiece) visit(at, std::min(kPiece, count - at));
+  for (int64_t at = 0; at < count; at += kPiece) visit(Range{at, std::min(at + kPiece, count)});
+}
+
+// What of a piece of a parameter a shard has.
+struct OfShard {
+  Range here;                // counted in the shard
+  std::vector<Range> there;  // in the whole
+};
+OfShard of_shard(const std::vector<Range>& shard, const Range& piece) {
+  OfShard part;
+  for (int64_t at = 0; const Range& run : shard) {
+    const Range both{std::max(run.begin, piece.begin), std::min(run.end, piece.end)};
+    if (both.begin < both.end) {
+      if (part.there.empty()) part.here.begin = at + both.begin - run.begin;
+      part.there.push_back(both);
+    }
+    at += run.count();
+  }
+  part.here.end = part.here.begin + total(part.there);
+  return part;
 }
 
 }  // namespace
@@ -26,15 +45,32 @@ StageWeights::StageWeights(Model& part, const Mesh& mesh) : part_(part), mesh_(m
 
 FetchWeights StageWeights::fetch() {
   if (!mesh_.divided()) return {};
-  return [this](const Parameter& p, ByteSink& sink) {
+  return [this](const Parameter& asked, ByteSink& sink) {
+    // As this rank has it: the one who asks may have a whole model of the same parameters.
+    const Parameter& p = *part_.parameters().declared()[asked.index];
     const int from = stage_[p.index];
-    const Tensor order({1}, DType::f64), piece({std::min(kPiece, p.shape.count())}, DType::f32);
+    const DType type = part_.parameters().backend().parameter();
+    const Tensor order({1}, DType::f64), piece({std::min(kPiece, p.whole.count())}, type), received(piece.shape(), type);
     doubles_of(order)[0] = static_cast<double>(p.index + 1);
-    mesh_.replica().send(order, from, kOrderTag).wait(kPatience);
-    in_pieces(p.shape.count(), [&](int64_t, int64_t n) {
-      const Tensor part = piece.slice(0, Shape{n});
-      mesh_.replica().receive(part, from, kWeightsTag).wait(kPatience);
-      sink.write(part.host_bytes());
+    std::vector<std::vector<Range>> shards;
+    for (int shard = 0; shard < mesh_.shards() && gives(p, shard); ++shard) {
+      shards.push_back(shard_ranges(p.whole, p.cut, shard, mesh_.shards()));
+      if (const int rank = mesh_.part_of(from, shard); rank > 0) mesh_.replica().send(order, rank, kOrderTag).wait(kPatience);
+    }
+    in_pieces(p.whole.count(), [&](const Range& whole) {
+      for (size_t shard = 0; shard < shards.size(); ++shard) {
+        const OfShard part = of_shard(shards[shard], whole);
+        if (part.there.empty()) continue;
+        const int rank = mesh_.part_of(from, static_cast<int>(shard));
+        const Tensor elements = rank == 0 ? p.value.slice(part.here.begin, Shape{part.here.count()}).on_host()
+                                          : received.slice(0, Shape{part.here.count()});
+        if (rank > 0) mesh_.replica().receive(elements, rank, kWeightsTag).wait(kPatience);
+        for (int64_t at = 0; const Range& run : part.there) {
+          piece.slice(run.begin - whole.begin, Shape{run.count()}).copy_from(elements.slice(at, Shape{run.count()}));
+          at += run.count();
+        }
+      }
+      sink.write(piece.slice(0, Shape{whole.count()}).host_bytes());
     });
   };
 }
@@ -43,7 +79,7 @@ void StageWeights::done() {
   if (!mesh_.divided()) return;
   const Tensor order({1}, DType::f64);  // zero
   order.zero();
-  for (int stage = 1; stage < mesh_.stages(); ++stage) mesh_.replica().send(order, stage, kOrderTag).wait(kPatience);
+  for (int rank = 1; rank < mesh_.replica_size(); ++rank) mesh_.replica().send(order, rank, kOrderTag).wait(kPatience);
 }
 
 void StageWeights::serve() {
@@ -53,9 +89,13 @@ void StageWeights::serve() {
     mesh_.replica().receive(order, 0, kOrderTag).wait(kPatience);
     const auto asked = static_cast<size_t>(doubles_of(order)[0]);
     if (asked == 0) return;
-    const Tensor& values = part_.parameters().declared()[asked - 1]->value;
-    in_pieces(values.count(),
-              [&](int64_t at, int64_t n) { mesh_.replica().send(values.slice(at, Shape{n}), 0, kWeightsTag).wait(kPatience); });
+    const Parameter& p = *part_.parameters().declared()[asked - 1];
+    const std::vector<Range> shard = part_.parameters().ranges_here(p);
+    in_pieces(p.whole.count(), [&](const Range& whole) {
+      const OfShard part = of_shard(shard, whole);
+      if (part.there.empty()) return;
+      mesh_.replica().send(p.value.slice(part.here.begin, Shape{part.here.count()}), 0, kWeightsTag).wait(kPatience);
+    });
   }
 }
 

@@ -14,7 +14,7 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kFigures = 14;  // that a rank tells the others
+constexpr int64_t kFigures = 15;  // that a rank tells the others
 
 std::unique_ptr<Backend> backend_for(const LayoutRun& run, const World& world) {
   const bool divide = run.train.threads == 0 && world.comm->size() > 1 && !world.simulated;
@@ -65,19 +65,20 @@ const Batch& largest(const std::vector<std::vector<Batch>>& shares) {
 std::string layout_text(const LayoutResult& r) {
   constexpr double mib = 1 << 20;
   std::string text =
-      fmt::format("{:>5}  {:>10} {:>9} {:>9} {:>7} {:>7} {:>8} {:>11} {:>7}   {:>10} {:>7} {:>8}\n", "MiB of", "parameters", "gradients",
-                  "optimizer", "packed", "copies", "strategy", "activations", "total", "boundaries", "shared", "strategy");
+      fmt::format("{:>5}  {:>10} {:>9} {:>9} {:>7} {:>7} {:>8} {:>11} {:>7}   {:>10} {:>7} {:>7} {:>8}\n", "MiB of", "parameters", "gradients",
+                  "optimizer", "packed", "copies", "strategy", "activations", "total", "boundaries", "shared", "shards", "strategy");
   // Replicas are alike, so one is shown.
   const auto shown = static_cast<size_t>(r.ranks / r.replicas);
   for (size_t rank = 0; rank < shown; ++rank) {
     const RankMemory& m = r.memory[rank];
     const RankBytes& b = r.bytes[rank];
     text +=
-        fmt::format("rank {:<2} {:>10.1f} {:>9.1f} {:>9.1f} {:>7.1f} {:>7.1f} {:>8.1f} {:>11.1f} {:>7.1f}   {:>10.2f} {:>7.2f} {:>8.2f}\n",
+        fmt::format("rank {:<2} {:>10.1f} {:>9.1f} {:>9.1f} {:>7.1f} {:>7.1f} {:>8.1f} {:>11.1f} {:>7.1f}   {:>10.2f} {:>7.2f} {:>7.2f} {:>8.2f}\n",
                     rank, m.parameters / mib, m.gradients / mib, m.optimizer / mib, m.packed / mib, m.copies / mib, m.strategy / mib,
-                    m.activations / mib, m.total() / mib, b.boundaries / mib, b.shared / mib, b.strategy / mib);
+                    m.activations / mib, m.total() / mib, b.boundaries / mib, b.shared / mib, b.shards / mib, b.strategy / mib);
   }
-  text += "(left: kept; right: sent an update, to neighbouring stages, for parameters that stages share, and by the strategy)\n";
+  text += "(left: kept; right: sent an update, to neighbouring stages, for parameters that several ranks have, within layers to their other "
+      "shards, and by the strategy)\n";
   if (r.stages > 1)
     text += fmt::format(
         "bubble: stages stand still for {:.1f} % of the time of the passes; {:.1f} % if all {} stages and {:.1f} micro-batches were "
@@ -139,7 +140,7 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
   RankMemory m = memory_of(replica);
   if (!world.computes && !mesh.divided() && worker < workers) m.activations = whole_pass_bytes(*model, largest(shares));
   const double boundaries = static_cast<double>(after.boundaries - before.boundaries) / updates,
-               shared = static_cast<double>(after.shared - before.shared) / updates, all = static_cast<double>(all_sent - sent) / updates;
+               shared = static_cast<double>(after.shared - before.shared) / updates, shards = (after.shards - before.shards) / updates, all = static_cast<double>(all_sent - sent) / updates;
   const double own[kFigures] = {seconds,
                                 passes,
                                 (t.forward + t.backward) / updates,
@@ -153,20 +154,21 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
                                 m.activations,
                                 boundaries,
                                 shared,
-                                all - boundaries - shared};
+                                shards,
+                                std::max(all - boundaries - shared - shards, 0.0)};
 
   const Tensor figures({mesh.all().size(), kFigures}, DType::f64);
   std::copy(std::begin(own), std::end(own), doubles_of(figures).begin() + mesh.all().rank() * kFigures);
   world.comm->all_reduce(figures).wait(kPatience);
   LayoutResult r;
-  r.ranks = mesh.all().size(), r.replicas = mesh.replicas(), r.stages = mesh.stages();
+  r.ranks = mesh.all().size(), r.replicas = mesh.replicas(), r.stages = mesh.stages(), r.shards = mesh.shards();
   r.parameters = model->parameters().declared_count(), r.tokens = tokens;
   double longest = 0, busy = 0;
   for (int rank = 0; rank < r.ranks; ++rank) {
     const std::span<double> f = doubles_of(figures).subspan(static_cast<size_t>(rank) * kFigures, kFigures);
     r.seconds = std::max(r.seconds, f[0]), r.passes = std::max(r.passes, f[1]);
     busy += f[2] / r.ranks, longest = std::max(longest, f[3]);
-    r.memory.push_back({f[4], f[5], f[6], f[7], f[8], f[9], f[10]}), r.bytes.push_back({f[11], f[12], f[13]});
+    r.memory.push_back({f[4], f[5], f[6], f[7], f[8], f[9], f[10]}), r.bytes.push_back({f[11], f[12], f[13], f[14]});
   }
   r.bubble = longest > 0 ? 1 - busy / longest : 0;
   return r;

@@ -28,7 +28,7 @@ LayoutRun layout_run(const Config& config);
 struct RankMemory {
   double parameters = 0, gradients = 0, optimizer = 0;
   double packed = 0;       // matrices in the order of their products, and transposed
-  double copies = 0;       // of other stages' parameters and their gradients
+  double copies = 0;       // of parameters that other ranks of the replica own, and their gradients
   double strategy = 0;     // residuals, merged models
   double activations = 0;  // of the passes under way, with their gradients
   double total() const { return parameters + gradients + optimizer + packed + copies + strategy + activations; }
@@ -36,12 +36,14 @@ struct RankMemory {
 // What it sends in an update, bytes.
 struct RankBytes {
   double boundaries = 0;  // activations and their gradients, to the neighbouring stages
-  double shared = 0;      // gradients and values of parameters that several stages use
+  double shared = 0;      // gradients and values of parameters that several ranks of a replica have
+  double shards = 0;      // sums within layers and the loss, to the other shards
   double strategy = 0;    // all else
+  double total() const { return boundaries + shared + shards + strategy; }
 };
 
 struct LayoutResult {
-  int ranks = 1, replicas = 1, stages = 1;
+  int ranks = 1, replicas = 1, stages = 1, shards = 1;
   int64_t parameters = 0;          // of the model
   double seconds = 0;              // of an update, mean
   double tokens = 0;               // target tokens of an update, all replicas

@@ -1,32 +1,33 @@
 #include "train/whole_model.h"
 
-#include "train/stages.h"
+#include "train/stage_weights.h"
 
 namespace starling {
 namespace {
 
-constexpr Tag kWholeTag = 34;
+class Bytes : public ByteSink {
+ public:
+  void write(std::span<const std::byte> bytes) override { all.insert(all.end(), bytes.begin(), bytes.end()); }
+  std::vector<std::byte> all;
+};
 
 }  // namespace
 
 std::unique_ptr<Model> whole_model(Model& part, const Mesh& mesh) {
-  std::vector<Pending> pending;
-  std::unique_ptr<Model> whole;
-  if (mesh.first_stage()) {
-    whole = make_model(part.config(), part.vocabulary(), part.parameters().backend(), std::nullopt, false);
-    const std::vector<UnitRange> stages = stage_units(part, mesh.stages());
-    for (Parameter& p : whole->parameters().all()) {
-      const Parameter& own = *part.parameters().declared()[p.index];
-      if (own.hold == Parameter::owned)
-        p.value.copy_from(own.value);
-      else
-        pending.push_back(mesh.replica().receive(p.value, static_cast<int>(stage_of(stages, p.units.front())), kWholeTag));
-    }
-  } else {
-    for (const Parameter& p : part.parameters().all()) pending.push_back(mesh.replica().send(p.value, 0, kWholeTag));
+  StageWeights weights(part, mesh);
+  if (mesh.replica().rank() > 0) {
+    weights.serve();
+    return nullptr;
   }
-  for (const Pending& p : pending) p.wait(kPatience);
-  if (whole) whole->parameters().changed();
+  auto whole = make_model(part.config(), part.vocabulary(), part.parameters().backend(), std::nullopt, false);
+  const FetchWeights fetch = weights.fetch();
+  for (Parameter& p : whole->parameters().all()) {
+    Bytes bytes;
+    fetch(p, bytes);
+    p.value.upload(bytes.all);
+  }
+  weights.done();
+  whole->parameters().changed();
   return whole;
 }
 

@@ -1,4 +1,4 @@
-// The whole model of a replica that is divided into stages, on one of its ranks: to translate with, and to save.
+// The whole model of a replica that is divided, on one of its ranks: to translate with.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace starling {
 
-// On the first stage a model for inference with the parameters that the stages have now; null on the others. Collective among the replica.
+// On the first rank a model for inference with the parameters that the ranks have now; null on the others. Collective among the replica.
 std::unique_ptr<Model> whole_model(Model& part, const Mesh& mesh);
 
 }  // namespace starling

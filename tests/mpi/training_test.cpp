@@ -90,6 +90,14 @@ TEST(Training, IsByteIdenticalToTheSimulators) {
         add(fmt::format("{} of {} in {} stages and pieces of time", name, model, stages), strategy,
             [&](TrainingRun& run) { run.model = model, run.layers = 2, run.parallel.pipeline = stages, run.parallel.time_pieces = 3; });
     }
+  for (const auto& [stages, shards] : {std::pair(1, 2), {2, 2}, {1, 4}})
+    for (const std::string model : {"transformer-tiny", "gnmt-small"}) {
+      if (size % (stages * shards) != 0) continue;
+      const auto& [name, strategy] = strategies().front();
+      add(fmt::format("{} of {} in {} stages of {} shards", name, model, stages, shards), strategy, [&](TrainingRun& run) {
+        run.model = model, run.layers = 2, run.heads = 4, run.parallel.pipeline = stages, run.parallel.tensor = shards;
+      });
+    }
   struct Trained {
     std::string name;
     TrainingRun run;

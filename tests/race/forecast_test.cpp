@@ -88,13 +88,51 @@ TEST(Forecast, BytesAreThoseOfTheClosedForms) {
   EXPECT_NEAR(boundaries / (r.tokens * 512 * 4 * 2), 1, 0.05);
 }
 
+// All but norms, and biases that follow a sum, is cut; those lie with the first shard. Activations between layers are whole on every shard.
+TEST(Forecast, ShardsShareTheMemoryOfTheModel) {
+  LayoutRun run = even_run();
+  run.micro_tokens = 8000;
+  const RankMemory whole = forecast(run, free_network(1)).memory[0];
+  for (const auto& [stages, shards] : {std::pair(1, 2), {1, 4}, {2, 4}}) {
+    run.parallel.pipeline = stages, run.parallel.tensor = shards;
+    const LayoutResult r = forecast(run, free_network(stages * shards));
+    EXPECT_EQ(r.shards, shards);
+    double parameters = 0;
+    for (const RankMemory& m : r.memory) {
+      EXPECT_NEAR(m.parameters / whole.parameters * stages * shards, 1, 0.1);
+      EXPECT_EQ(m.optimizer, 2 * m.parameters);
+      parameters += m.parameters;
+    }
+    EXPECT_EQ(parameters, whole.parameters);
+    EXPECT_GT(r.memory[1].copies, 0);
+    EXPECT_LT(r.memory[1].copies, 0.01 * whole.parameters);
+  }
+}
+
+// Forwards each layer sums [rows, D] once for attention and once for the feed-forward layer, in the decoder three times; backwards as often,
+// and the decoder's layers together the encoder's output once. Embeddings are one sum each. The loss is one sum of the gradient of its
+// input, a maximum and three sums a row: no number of the vocabulary is in it.
+TEST(Forecast, ShardsExchangeWhatTheClosedFormSays) {
+  for (const int64_t vocabulary : {64, 32000})
+    for (const int shards : {2, 4}) {
+      LayoutRun run = even_run();
+      run.train.vocabulary = vocabulary, run.train.batch_tokens = 6400, run.micro_tokens = 6400, run.updates = 1;
+      run.parallel.tensor = shards;
+      const LayoutResult r = forecast(run, free_network(shards));
+      const double rows = 6400, D = 512, ring = 2.0 * (shards - 1) / shards;
+      const double vectors = 2 * (2 * 8 + 3 * 6) + 1 + 2 + 1;
+      for (const RankBytes& b : r.bytes) EXPECT_NEAR(b.shards, ring * 4 * rows * (vectors * D + 4), 0.02 * b.shards) << vocabulary;
+    }
+}
+
 TEST(Plan, PutsTheFastestThatFitsFirst) {
   const Config config = parse_config("model:\n  preset: transformer-tiny\nvocab:\n  size: 500\n", "test");
   std::vector<Layout> layouts = layouts_of(config, 4);
   size_t divided = 0;
-  for (const Layout& l : layouts) divided += l.run.parallel.pipeline > 1;
-  EXPECT_EQ(layouts.size(), 13u);  // six strategies for 4 and for 2 replicas, and one replica of 4 stages
-  EXPECT_EQ(divided, 7u);
+  for (const Layout& l : layouts) divided += l.run.parallel.ranks() > 1;
+  // Six strategies for 4 replicas, for 2 of two stages and for 2 of two shards; one replica of 4 stages, of 4 shards, of 2 stages of 2 shards.
+  EXPECT_EQ(layouts.size(), 21u);
+  EXPECT_EQ(divided, 15u);
   Scenario scenario = free_network(4);
   scenario.network.inter = {50, 1, 10};
   double memory = 0;

@@ -1,4 +1,4 @@
-// The whole trainer with a model in stages: the model of one worker, exact resumption, and checkpoints that any other layout continues.
+// The whole trainer with a model in stages and shards: the model of one worker, exact resumption, and checkpoints that any other layout continues.
 #include "tests/strategies/distributed_run.h"
 
 namespace starling {
@@ -27,18 +27,18 @@ class PipelineTrainer : public DistributedTrainer {
     }
     return distance(x, y);
   }
-  Config in_stages(const std::string& run, int64_t stages) const {
+  Config in_stages(const std::string& run, int64_t stages, int64_t shards = 1) const {
     Config c = config(run);
-    c.parallel.pipeline = stages;
+    c.parallel.pipeline = stages, c.parallel.tensor = shards;
     return c;
   }
 };
 
 TEST_F(PipelineTrainer, TrainsTheModelOfOneWorker) {
   ASSERT_EQ(run_training(config("one")), 0);
-  for (const auto& [stages, ranks] : {std::pair(2, 2), {2, 4}, {3, 3}}) {
-    const std::string run_name = fmt::format("stages-{}-of-{}", stages, ranks);
-    Config c = in_stages(run_name, stages);
+  for (const auto& [stages, shards, ranks] : {std::tuple(2, 1, 2), {2, 1, 4}, {3, 1, 3}, {1, 2, 2}, {2, 2, 4}}) {
+    const std::string run_name = fmt::format("stages-{}-shards-{}-of-{}", stages, shards, ranks);
+    Config c = in_stages(run_name, stages, shards);
     if (ranks == 4 || ranks == 3) c.valid.metrics = {"cross-entropy"};  // measured in stages; with translations by whole models
     ASSERT_EQ(run(c, ranks), 0);
     EXPECT_LT(apart("one", run_name, 20), 2e-3) << run_name;
@@ -47,7 +47,10 @@ TEST_F(PipelineTrainer, TrainsTheModelOfOneWorker) {
     for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4) << run_name;
     std::ifstream log(path(run_name) + "/train.log");
     const std::string told((std::istreambuf_iterator<char>(log)), {});
-    if (stages == 2) {
+    if (shards == 2) {
+      EXPECT_THAT(told, testing::HasSubstr(fmt::format("stage 1 of {}, shard 2 of 2 (rank 1): encoder 0 to ", stages)));
+    }
+    if (stages == 2 && shards == 1) {
       EXPECT_THAT(told, testing::HasSubstr("stage 1 of 2 (rank 0): encoder 0 to "));
       EXPECT_THAT(told, testing::HasSubstr(" to output, "));
       EXPECT_THAT(told, testing::HasSubstr(fmt::format("computed {} at a time", ranks == 2 ? 25 : 13)));  // 200 in 8 pieces, and halves of it
@@ -59,37 +62,47 @@ TEST_F(PipelineTrainer, TrainsTheModelOfOneWorker) {
 }
 
 TEST_F(PipelineTrainer, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
-  for (const std::string strategy : {"all-reduce", "sharded", "model-average", "sparse-local"}) {
-    const auto with = [&](const std::string& run_name, int64_t steps) {
-      Config c = in_stages(run_name, 2);
+  for (const auto& [strategy, shards] : {std::pair(std::string("all-reduce"), 1), {"sharded", 1}, {"model-average", 1}, {"sparse-local", 1},
+                                         {"all-reduce", 2}, {"sharded", 2}, {"sparse-local", 2}}) {
+    const auto with = [&, &strategy = strategy, &shards = shards](const std::string& run_name, int64_t steps) {
+      Config c = in_stages(run_name, shards == 1 ? 2 : 1, shards);
       c.train.max_steps = steps, c.train.optimizer.ema = strategy == "all-reduce" ? 0.9 : 0;
       if (strategy != "all-reduce") c.strategy = strategy_preset(strategy == "sharded" ? "all-reduce" : strategy);
       c.strategy.sharded_optimizer = strategy == "sharded", c.strategy.bucket_mib = 0.02;
       if (strategy == "model-average") c.strategy.periodic.interval = 7;
       return run(c, 4);
     };
-    ASSERT_EQ(with("whole-" + strategy, 20), 0);
-    ASSERT_EQ(with("parts-" + strategy, 10), 0);
-    ASSERT_EQ(with("parts-" + strategy, 20), 0);
-    EXPECT_EQ(hashes("parts-" + strategy, 20, 4), hashes("whole-" + strategy, 20, 4)) << strategy;
+    const std::string name = fmt::format("{}-{}", strategy, shards);
+    ASSERT_EQ(with("whole-" + name, 20), 0);
+    ASSERT_EQ(with("parts-" + name, 10), 0);
+    ASSERT_EQ(with("parts-" + name, 20), 0);
+    EXPECT_EQ(hashes("parts-" + name, 20, 4), hashes("whole-" + name, 20, 4)) << name;
   }
 }
 
 TEST_F(PipelineTrainer, AnyLayoutContinuesACheckpoint) {
-  const auto with = [&](const std::string& run_name, int64_t stages, int ranks, int64_t steps) {
-    Config c = in_stages(run_name, stages);
-    c.train.max_steps = steps;
-    return run(c, ranks);
+  struct Layout {
+    int64_t stages, shards;
+    int ranks;
   };
-  ASSERT_EQ(with("one", 1, 1, 20), 0);
-  ASSERT_EQ(with("from-2", 2, 4, 10), 0);
-  fs::copy(path("from-2"), path("to-1"), fs::copy_options::recursive);
-  fs::copy(path("from-2"), path("to-4"), fs::copy_options::recursive);
-  ASSERT_EQ(with("to-1", 1, 1, 20), 0);
-  ASSERT_EQ(with("to-4", 4, 4, 20), 0);
-  ASSERT_EQ(with("from-1", 1, 2, 10), 0);
-  ASSERT_EQ(with("from-1", 2, 2, 20), 0);
-  for (const std::string run_name : {"to-1", "to-4", "from-1"}) EXPECT_LT(apart("one", run_name, 20), 2e-3) << run_name;
+  const auto with = [&](const std::string& run_name, const Layout& l, int64_t steps, bool sharded_optimizer = false) {
+    Config c = in_stages(run_name, l.stages, l.shards);
+    c.train.max_steps = steps, c.strategy.sharded_optimizer = sharded_optimizer;
+    return run(c, l.ranks);
+  };
+  const Layout one{1, 1, 1}, stages{2, 1, 4}, shards{1, 2, 4}, both{2, 2, 4}, more{4, 1, 4};
+  ASSERT_EQ(with("one", one, 20), 0);
+  const auto from = [&](const std::string& begun, const Layout& to, const std::string& name) {
+    fs::copy(path(begun), path(name), fs::copy_options::recursive);
+    ASSERT_EQ(with(name, to, 20), 0);
+    EXPECT_LT(apart("one", name, 20), 2e-3) << name;
+  };
+  ASSERT_EQ(with("stages", stages, 10), 0);
+  from("stages", one, "stages-to-one"), from("stages", more, "stages-to-more"), from("stages", shards, "stages-to-shards");
+  ASSERT_EQ(with("shards", shards, 10, true), 0);  // each rank with the optimizer's state of some of the elements of its shard
+  from("shards", one, "shards-to-one"), from("shards", both, "shards-to-both"), from("shards", stages, "shards-to-stages");
+  ASSERT_EQ(with("whole", {1, 1, 2}, 10), 0);
+  from("whole", stages, "whole-to-stages"), from("whole", both, "whole-to-both");
 }
 
 // Replicas that differ have parts of themselves on several ranks: another layout begins with the mean of their moments all the same.
@@ -138,6 +151,8 @@ TEST_F(PipelineTrainer, WhatCannotBeDividedIsRefused) {
   };
   EXPECT_EQ(error([](Config&) {}, 3),
             "parallel.pipeline 2 divides the model among 2 ranks, and 3 are no multiple of that; start 2 or 4 ranks");
+  EXPECT_EQ(error([](Config& c) { c.parallel.tensor = 2; }, 6),
+            "parallel.pipeline 2 and parallel.tensor 2 divide the model among 4 ranks, and 6 are no multiple of that; start 4 or 8 ranks");
   EXPECT_EQ(error([](Config& c) { c.parallel.pipeline = 9; }, 9),
             "parallel.pipeline 9 is more than the model can be cut into, which is 5: its layers and the output; lower it");
   const auto refused = [](const std::string& text) {
@@ -151,6 +166,11 @@ TEST_F(PipelineTrainer, WhatCannotBeDividedIsRefused) {
   EXPECT_THAT(refused("strategy:\n  name: downpour\nparallel:\n  pipeline: 2\n"), testing::HasSubstr("choose another strategy"));
   EXPECT_THAT(refused("train:\n  objective: mixed\nparallel:\n  pipeline: 2\n"), testing::HasSubstr("samples from whole models"));
   EXPECT_THAT(refused("parallel:\n  micro-batches: 4\n"), testing::HasSubstr("does nothing without stages"));
+  EXPECT_EQ(refused("model:\n  preset: transformer-small\nparallel:\n  tensor: 3\n"),
+            "parallel.tensor 3 does not divide model.heads, which is 4; choose a number that does");
+  EXPECT_EQ(refused("strategy:\n  name: downpour\nparallel:\n  tensor: 2\n"),
+            "parallel.tensor 2 divides the model, but with strategy downpour each server would answer its part at another moment; choose "
+            "another strategy, or set parallel.tensor to 1");
   EXPECT_EQ(refused("model:\n  preset: gnmt-small\nparallel:\n  time-pieces: 4\n"),
             "parallel.time-pieces does nothing without stages; set parallel.pipeline too, or leave it out");
   EXPECT_EQ(
