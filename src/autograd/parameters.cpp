@@ -10,10 +10,10 @@ Parameter& ParameterStore::add(const std::string& name, const Shape& shape, cons
   CHECK(!values_, "parameter {} added after allocate()", name);
   CHECK(find(name) == nullptr, "two parameters named {}", name);
   Parameter p;
-  p.name = name, p.shape = p.whole = shape, p.index = declared_.size(), p.units = {unit_};
+  p.name = name, p.shape = p.whole = shape, p.cut = cut, p.index = declared_.size(), p.units = {unit_};
   p.hold = part_.units.has(unit_) ? Parameter::owned : Parameter::absent;
   if (part_.shards) {
-    p.cut = cut, p.shape = shard_shape(shape, cut, part_.shards->rank(), part_.shards->size());
+    p.shape = shard_shape(shape, cut, part_.shards->rank(), part_.shards->size());
     if (cut.axis < 0 && part_.shards->rank() > 0 && p.hold == Parameter::owned) p.hold = Parameter::copied;
   }
   if (p.hold == Parameter::owned) p.offset = flat_count();
@@ -59,7 +59,7 @@ std::vector<Range> ParameterStore::ranges_here(const Parameter& p) const {
 }
 
 int64_t ParameterStore::first_here(const Parameter& p) const {
-  return p.cut.axis < 0 ? 0 : shard_of(p.whole[p.cut.axis] / p.cut.blocks, part_.shards->rank(), part_.shards->size()).begin;
+  return !is_cut(p) ? 0 : shard_of(p.whole[p.cut.axis] / p.cut.blocks, part_.shards->rank(), part_.shards->size()).begin;
 }
 
 // A shard gets the numbers that the whole would have there.

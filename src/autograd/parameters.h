@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/shard_group.h"
 #include "backend/backend.h"
 #include "base/range.h"
+#include "tensor/shard_group.h"
 
 namespace starling {
 
@@ -34,9 +34,9 @@ struct Parameter {
     absent   // of units that the store is not for
   };
   std::string name;
-  Shape shape;        // here
-  Shape whole;        // of the model's
-  Cut cut;
+  Shape shape;  // here
+  Shape whole;  // of the model's
+  Cut cut;      // how it is cut where units are in shards
   size_t index = 0;  // in the model's declaration
   Hold hold = owned;
   std::vector<size_t> units;  // that use it, the one that declares it first
@@ -87,6 +87,8 @@ class ParameterStore {
   const ModelPart& part() const { return part_; }
   const UnitRange& units() const { return part_.units; }
   ShardGroup* shards() const { return part_.shards; }
+  // Whether only a shard of the parameter is here.
+  bool is_cut(const Parameter& p) const { return part_.shards && p.cut.axis >= 0; }
   // Which elements of the whole parameter are here, ascending.
   std::vector<Range> ranges_here(const Parameter& p) const;
   // Where this worker's part of each block begins: its first column, head or token.

@@ -32,7 +32,7 @@ struct StateGradient {
 struct Units {
   Units(Tape& tape, const Parameter& w)
       : backend(&tape.backend()),
-        group(w.cut.axis < 0 ? nullptr : tape.parameters().shards()),
+        group(tape.parameters().is_cut(w) ? tape.parameters().shards() : nullptr),
         here(w.shape[1] / 4),
         first(tape.parameters().first_here(w)) {}
   // own = these columns of whole.

@@ -50,7 +50,7 @@ Var row_parallel_linear(const Var& x, Parameter& w, Parameter* b, ShardGroup* gr
 }
 
 VocabularyShard vocabulary_shard(const ParameterStore& store, const Parameter& table) {
-  if (table.cut.axis != 0) return {};
+  if (!store.is_cut(table)) return {};
   return {store.shards(), store.first_here(table), table.whole[0]};
 }
 

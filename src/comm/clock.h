@@ -14,6 +14,8 @@ struct Work {
   Kind kind = memory;
   double flops = 0;  // floating-point operations of matrix products: forward, backward
   double bytes = 0;  // memory read and written, beside the flops: parameters and optimizer state for update
+  // For traces: of a model that is divided the stage, and the micro-batch of the update.
+  int stage = -1, micro_batch = -1;
 };
 
 class Clock {

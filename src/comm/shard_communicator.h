@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "autograd/shard_group.h"
 #include "comm/communicator.h"
+#include "tensor/shard_group.h"
 
 namespace starling {
 

@@ -83,7 +83,7 @@ Part weights_part(Model& model, SafetensorsMetadata metadata, const FetchWeights
   for (Parameter* p : model.parameters().declared()) {
     if (p->quantized) continue;
     NamedBytes& tensor = tensors.emplace_back(NamedBytes{p->name, "F32", dimensions(p->whole), {}});
-    if (p->hold == Parameter::owned && p->cut.axis < 0)
+    if (p->hold == Parameter::owned && !model.parameters().is_cut(*p))
       tensor.data = floats.emplace_back(p->value.on_host()).host_bytes();
     else
       tensor.source = [p, fetch](ByteSink& sink) { fetch(*p, sink); };
@@ -172,7 +172,7 @@ void load_weights(FileSystem& files, const std::string& path, ParameterStore& pa
     const bool integers = tensor.dtype == "I8" && p.whole.rank() == 2;
     std::vector<float> values = integers ? read_integers(file, tensor, p.whole) : read_floats(file, p.name, dimensions(p.whole));
     require_finite(path, p, values);
-    if (p.cut.axis >= 0) values = elements(values, parameters.ranges_here(p));
+    if (parameters.is_cut(p)) values = elements(values, parameters.ranges_here(p));
     if (p.value.dtype() == DType::f32)
       p.value.upload(std::as_bytes(std::span(values)));
     else

@@ -43,13 +43,26 @@ Architecture architecture_of(const std::string& preset) {
   throw ConfigError(fmt::format("model.preset: there is no model '{}'", preset));
 }
 
+namespace {
+
+// What the number of shards has to divide, by key.
+std::vector<std::pair<const char*, int64_t>> divided(const ModelConfig& config) {
+  if (architecture_of(config.preset) == Architecture::gnmt) return {{"width", config.width}};
+  return {{"heads", config.heads}, {"feed-forward", config.feed_forward}};
+}
+
+}  // namespace
+
 void require_shards(const ModelConfig& config, int64_t shards) {
-  const auto divides = [&](const char* key, int64_t value) {
+  for (const auto& [key, value] : divided(config))
     if (value % shards != 0)
       throw ConfigError(fmt::format("parallel.tensor {} does not divide model.{}, which is {}; choose a number that does", shards, key, value));
-  };
-  if (architecture_of(config.preset) == Architecture::gnmt) return divides("width", config.width);
-  divides("heads", config.heads), divides("feed-forward", config.feed_forward);
+}
+
+bool can_be_cut(const ModelConfig& config, int64_t shards) {
+  for (const auto& [key, value] : divided(config))
+    if (value % shards != 0) return false;
+  return true;
 }
 
 }  // namespace starling

@@ -84,5 +84,6 @@ void visit(Visitor& v, ModelConfig& c) {
 
 // ConfigError unless the layers of a model can be cut into so many shards (parallel.tensor).
 void require_shards(const ModelConfig& config, int64_t shards);
+bool can_be_cut(const ModelConfig& config, int64_t shards);
 
 }  // namespace starling

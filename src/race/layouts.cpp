@@ -36,15 +36,6 @@ std::vector<Way> ways(const StrategyOptions& own) {
   return all;
 }
 
-bool can_be_cut(const ModelConfig& model, int64_t shards) {
-  try {
-    require_shards(model, shards);
-    return true;
-  } catch (const ConfigError&) {
-    return false;
-  }
-}
-
 void add_layouts(const Config& config, int64_t ranks, int64_t stages, int64_t shards, std::vector<Layout>& all) {
   const bool alone = stages * shards == ranks;  // one replica exchanges nothing
   for (const Way& way : ways(config.strategy)) {

@@ -51,7 +51,7 @@ void Engine::begin(int id, const Work& work) {
     r.report.computed_ns += r.piece;
     r.in_piece = true;
     hash(static_cast<uint8_t>(piece_event), id, r.piece_began, r.piece);
-    trace.add(id, Trace::compute, kPieceNames[work.kind], r.piece_began, r.piece_began + r.piece);
+    trace.add(id, kPieceNames[work.kind], r.piece_began, r.piece_began + r.piece, work);
     if (scenario_.timing_only) return;  // nothing will be computed: nobody gains from having the baton meanwhile
     r.state = Rank::computing;
     r.body_ended = false;

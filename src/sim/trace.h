@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "comm/clock.h"
+
 namespace starling::sim {
 
 // FNV-1a, 64 bit.
@@ -30,7 +32,10 @@ class Trace {
   bool enabled = false;
   // Times in ns; `name` is a literal.
   void add(int rank, Line line, const char* name, int64_t from_ns, int64_t to_ns, int64_t bytes = -1) {
-    if (enabled) events_.push_back({rank, line, name, from_ns, to_ns, bytes});
+    if (enabled) events_.push_back({rank, line, name, from_ns, to_ns, bytes, -1, -1});
+  }
+  void add(int rank, const char* name, int64_t from_ns, int64_t to_ns, const Work& work) {
+    if (enabled) events_.push_back({rank, compute, name, from_ns, to_ns, -1, work.stage, work.micro_batch});
   }
   // IoError if the file cannot be written. node_of: by rank.
   void write(const std::string& path, const std::vector<int>& node_of) const;
@@ -41,6 +46,7 @@ class Trace {
     Line line;
     const char* name;
     int64_t from_ns, to_ns, bytes;
+    int stage, micro_batch;  // -1: none
   };
   std::vector<Event> events_;
 };

@@ -150,7 +150,7 @@ void Replica::forward(size_t index) {
     // begins. Its bucket leaves as soon as that pass does.
     step.tape.on_gradient_ready = [&pass](const Parameter& p) { pass.complete.push_back(&p); };
     const StepShare share = share_of(index, i);
-    Work work = cost_.forward(share.source, share.target);
+    Work work = of_pass(index, cost_.forward(share.source, share.target));
     if (i > 0) work.bytes = 0;  // the weights have been packed
     const double start = clock().seconds();
     compute(work, i, [&] {
@@ -178,12 +178,12 @@ void Replica::backward(size_t index, const Calls& calls) {
     const double start = clock().seconds();
     const StepShare share = share_of(index, i);
     if (last && mesh_.shards() > 1) {
-      last_backward_in_shards(pass, tape, i, share, calls);
+      last_backward_in_shards(tape, i, share, calls);
     } else if (last) {
-      last_backward(pass, tape, share, next_bucket, calls);
+      last_backward(tape, share, next_bucket, calls);
     } else {
       tape.on_gradient_ready = nullptr;
-      compute(cost_.backward(share.source, share.target), i, [&] { tape.backward(); });
+      compute(of_pass(index, cost_.backward(share.source, share.target)), i, [&] { tape.backward(); });
     }
     times_.backward += clock().seconds() - start;
     passes_.backward_done(index, i);
@@ -192,10 +192,11 @@ void Replica::backward(size_t index, const Calls& calls) {
 }
 
 // A step of the pass in which buckets become complete. It is one call, but its time passes in pieces between the buckets' ends.
-void Replica::last_backward(StagePass& pass, Tape& tape, const StepShare& share, size_t& next_bucket, const Calls& calls) {
+void Replica::last_backward(Tape& tape, const StepShare& share, size_t& next_bucket, const Calls& calls) {
+  const size_t last = share_.size() - 1;
   const size_t buckets = strategy_->buckets().size(), first = next_bucket;
   const auto piece = [&](size_t b) {
-    return b < buckets ? cost_.backward(share.source, share.target, static_cast<int64_t>(b)) : Work{Work::backward, 0, 0};
+    return of_pass(last, b < buckets ? cost_.backward(share.source, share.target, static_cast<int64_t>(b)) : Work{Work::backward});
   };
   bool computing = false;
   const auto begin_piece = [&] {
@@ -213,28 +214,28 @@ void Replica::last_backward(StagePass& pass, Tape& tape, const StepShare& share,
     begin_piece();
   });
   begin_piece();
-  report_complete(pass, tape);
+  report_complete(tape);
   tape.backward();
   end_piece();
   // The buckets that were complete before this step, and those that are not yet.
-  Work rest{Work::backward, 0, 0};
+  Work rest = of_pass(last, {Work::backward});
   for (size_t b = 0; b < buckets; ++b)
     if (b < first || b > next_bucket) rest.flops += piece(b).flops, rest.bytes += piece(b).bytes;
   if (rest.flops > 0) clock().spend(rest, [] {});
 }
 
-void Replica::report_complete(StagePass& pass, Tape& tape) {
+void Replica::report_complete(Tape& tape) {
   // What other stages add to a gradient comes after the pass.
   const auto complete = [this](const Parameter& p) {
     if (p.hold == Parameter::owned && !shared_.has(p)) tracker_.complete(p);
   };
   tape.on_gradient_ready = complete;
-  for (const Parameter* p : std::exchange(pass.complete, {})) complete(*p);
+  for (const Parameter* p : std::exchange(passes_[share_.size() - 1].complete, {})) complete(*p);
 }
 
 // The same where the time passes between the exchanges of shards.
-void Replica::last_backward_in_shards(StagePass& pass, Tape& tape, size_t step, const StepShare& share, const Calls& calls) {
-  const Work all = cost_.backward(share.source, share.target);
+void Replica::last_backward_in_shards(Tape& tape, size_t step, const StepShare& share, const Calls& calls) {
+  const Work all = of_pass(share_.size() - 1, cost_.backward(share.source, share.target));
   double done = 0;  // of the operations, when a bucket is complete
   tracker_.set_ready([&](size_t b) {
     done += cost_.backward(share.source, share.target, static_cast<int64_t>(b)).flops;
@@ -242,7 +243,7 @@ void Replica::last_backward_in_shards(StagePass& pass, Tape& tape, size_t step, 
     calls.ready(b);
   });
   sharded_time_.spend(all, step, [&] {
-    report_complete(pass, tape);
+    report_complete(tape);
     tape.backward();
   });
 }

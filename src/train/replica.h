@@ -105,6 +105,11 @@ class Replica : private Worker {
   void backward(size_t index, const Calls& calls);
   // What a step of a pass takes.
   StepShare share_of(size_t index, size_t step);
+  // A pass's work, for traces of a model that is divided.
+  Work of_pass(size_t index, Work work) const {
+    if (mesh_.divided()) work.stage = mesh_.stage(), work.micro_batch = static_cast<int>(index);
+    return work;
+  }
   // Computing that nothing of a communicator is called in, other than by shards.
   template <class Body>
   void compute(const Work& work, size_t step, const Body& body) {
@@ -113,10 +118,11 @@ class Replica : private Worker {
     else
       clock().spend(work, body);
   }
-  void last_backward_in_shards(StagePass& pass, Tape& tape, size_t step, const StepShare& share, const Calls& calls);
-  void last_backward(StagePass& pass, Tape& tape, const StepShare& share, size_t& next_bucket, const Calls& calls);
-  // Gradients that are complete in the pass, to the tracker; those that it had when it began.
-  void report_complete(StagePass& pass, Tape& tape);
+  void last_backward_in_shards(Tape& tape, size_t step, const StepShare& share, const Calls& calls);
+  // Of a step of the last pass.
+  void last_backward(Tape& tape, const StepShare& share, size_t& next_bucket, const Calls& calls);
+  // To the tracker, gradients that the last pass completes, and those that were complete before its backward pass began.
+  void report_complete(Tape& tape);
 
   Model& model_;
   StepOptions options_;

@@ -4,7 +4,6 @@
 
 #include "base/sha256.h"
 #include "train/stage_weights.h"
-#include "train/whole_model.h"
 
 namespace starling {
 
@@ -43,8 +42,9 @@ Validator::Result RunJudging::measure(Communicator& comm) {
   const Mesh& mesh = *run_.mesh;
   if (mesh.stages() == 1) return validator_->run(*run_.model, comm);
   if (!validator_->translates()) return validator_->run_in_stages(*run_.model, mesh);
-  const auto whole = whole_model(*run_.model, mesh);
-  return whole ? validator_->run(*whole, comm) : Validator::Result{};
+  if (!decoding_) decoding_.emplace(*run_.model, mesh);
+  const auto model = decoding_->make();
+  return model ? validator_->run(*model, comm) : Validator::Result{};
 }
 
 // Rank 0: is it the best so far, and has it been for too long?

@@ -7,6 +7,7 @@
 
 #include "base/state.h"
 #include "train/best_model.h"
+#include "train/decoding_model.h"
 #include "train/judge.h"
 #include "train/run_parts.h"
 #include "train/validation.h"
@@ -40,6 +41,7 @@ class RunJudging {
   RunParts& run_;
   RunStatus& status_;
   std::optional<Validator> validator_;
+  std::optional<DecodingModel> decoding_;  // where stages translate
   std::optional<BestModel> best_model_;  // of rank 0, once there is one
   std::string validation_;               // of rank 0: digest of the validation text; "": there is none
   std::string tokenizer_;                // rank 0: of BLEU and GLEU, as in signatures; "": neither is measured

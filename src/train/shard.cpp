@@ -31,20 +31,21 @@ Range range_of(const Parameter& p) { return {p.offset, p.offset + p.shape.count(
 
 // Elements of the whole parameter that a tensor's layout names; of a shard they are counted in the shard.
 std::vector<Range> ranges_of(const Json& layout, const Parameter& p) {
-  const auto require = [](bool good) {
-    if (!good) throw std::out_of_range("layout");
+  const auto require = [](bool good, const std::string& what) {
+    if (!good) throw std::out_of_range(what);
   };
   const bool shard = layout.is_object();
   std::vector<Range> runs{{0, p.whole.count()}}, ranges;
   if (shard) {
     const auto cut = layout.at("cut").get<std::array<int, 4>>();
-    require(cut[0] >= 0 && cut[0] < p.whole.rank() && cut[1] > 0 && p.whole[cut[0]] % cut[1] == 0 && cut[2] >= 0 && cut[2] < cut[3]);
+    require(cut[0] >= 0 && cut[0] < p.whole.rank() && cut[1] > 0 && p.whole[cut[0]] % cut[1] == 0 && cut[2] >= 0 && cut[2] < cut[3],
+            "cuts another parameter");
     runs = shard_ranges(p.whole, {cut[0], cut[1]}, cut[2], cut[3]);
   }
   std::vector<std::pair<int64_t, int64_t>> listed;
   (shard ? layout.at("ranges") : layout).get_to(listed);
   for (int64_t last = 0; const auto& [begin, end] : listed) {
-    require(last <= begin && begin < end && end <= total(runs));
+    require(last <= begin && begin < end && end <= total(runs), fmt::format("has {} to {}", begin, end));
     last = end;
     each_run(runs, {begin, end}, [&](const Range& run, int64_t) { ranges.push_back(run); });
   }
@@ -81,7 +82,7 @@ void Shard::add(const std::string& state, const Tensor& elements, std::span<cons
     if (count == 0) continue;
     const bool all = count == p.shape.count();
     add(state + "/" + p.name, all ? dimensions(p.shape) : std::vector<int64_t>{count}, elements.slice(first, Shape{count}));
-    if (p.cut.axis >= 0) {
+    if (parameters_.is_cut(p)) {
       const ShardGroup& shards = *parameters_.shards();
       layout_[tensors_.back().name] = {{"cut", {p.cut.axis, p.cut.blocks, shards.rank(), shards.size()}}, {"ranges", std::move(parts)}};
     } else if (!all) {
@@ -128,8 +129,8 @@ void SavedShards::open(FileSystem& files, const std::string& path, int rank) {
       if (layout.contains(t.name)) ranges = ranges_of(layout[t.name], *p);
     } catch (const Json::exception&) {
       refuse(fmt::format("the layout of {} is no list of ranges", t.name));
-    } catch (const std::out_of_range&) {
-      refuse(fmt::format("the layout of {} does not fit {}", t.name, p->whole.text()));
+    } catch (const std::out_of_range& e) {
+      refuse(fmt::format("the layout of {} {}", t.name, e.what()));
     }
     const int64_t count = total(ranges), size = count == 0 ? 0 : static_cast<int64_t>(t.data.size()) / count;
     if (size * count != static_cast<int64_t>(t.data.size())) refuse(fmt::format("{} does not fit its layout", t.name));

@@ -34,7 +34,9 @@ class ShardedTime {
   // This fraction of the work is done, at least.
   void reach(double fraction) {
     if (fraction <= done_) return;
-    clock_.spend({work_.kind, (fraction - done_) * work_.flops, (fraction - done_) * work_.bytes}, [] {});
+    Work part = work_;
+    part.flops *= fraction - done_, part.bytes *= fraction - done_;
+    clock_.spend(part, [] {});
     done_ = fraction;
   }
 

@@ -15,7 +15,7 @@ SharedParameters::SharedParameters(Model& model, const Mesh& mesh) : model_(mode
   if (mesh.shards() > 1) {
     int64_t count = 0;
     for (Parameter* p : model.parameters().declared())
-      if (p->cut.axis < 0 && p->hold != Parameter::absent) uncut_.push_back(p), count += p->shape.count();
+      if (!model.parameters().is_cut(*p) && p->hold != Parameter::absent) uncut_.push_back(p), count += p->shape.count();
     uncut_values_ = Tensor({count}, model.parameters().values().dtype(), model.parameters().values().memory());
   }
   if (mesh.stages() == 1) return;
@@ -28,7 +28,7 @@ SharedParameters::SharedParameters(Model& model, const Mesh& mesh) : model_(mode
         shared.copies.push_back(stage);
     }
     if (shared.copies.empty() || p->hold == Parameter::absent) continue;
-    if (mesh.shard() > 0 && p->cut.axis < 0) continue;  // it comes from the first shard
+    if (mesh.shard() > 0 && !model.parameters().is_cut(*p)) continue;  // it comes from the first shard
     if (p->hold == Parameter::owned && p->gradient) shared.buffer = Tensor(p->shape, p->gradient.dtype(), p->gradient.memory());
     shared_.push_back(std::move(shared));
   }

@@ -54,7 +54,7 @@ FetchWeights StageWeights::fetch() {
     doubles_of(order)[0] = static_cast<double>(p.index + 1);
     std::vector<std::vector<Range>> shards;
     for (int shard = 0; shard < mesh_.shards() && gives(p, shard); ++shard) {
-      shards.push_back(shard_ranges(p.whole, p.cut, shard, mesh_.shards()));
+      shards.push_back(shard_ranges(p.whole, mesh_.shards() > 1 ? p.cut : Cut(), shard, mesh_.shards()));
       if (const int rank = mesh_.part_of(from, shard); rank > 0) mesh_.replica().send(order, rank, kOrderTag).wait(kPatience);
     }
     in_pieces(p.whole.count(), [&](const Range& whole) {

@@ -29,13 +29,13 @@ TEST(PlanVerb, ListsWhatFitsAndTheKeysToWrite) {
   const ShellOutcome json = starling(model + " --format json");
   ASSERT_EQ(json.status, 0) << json.text;
   const auto rows = nlohmann::json::parse(json.text);
-  ASSERT_EQ(rows.size(), 13u);
-  // What no rank has room for but four of them together: the first rows are in stages.
+  ASSERT_EQ(rows.size(), 21u);
+  // What no rank has room for but four of them together: the first rows are of models that are divided.
   double whole = 1e300;
   for (const auto& row : rows)
-    if (row["stages"] == 1) whole = std::min(whole, row["memory_mib"].get<double>());
+    if (row["replicas"] == 4) whole = std::min(whole, row["memory_mib"].get<double>());
   const ShellOutcome less = starling(model + fmt::format(" --memory {:.5f}", 0.99 * whole / 1024));
-  EXPECT_THAT(less.text, HasSubstr("for the first, write:\n  parallel:\n    pipeline: "));
+  EXPECT_THAT(less.text, HasSubstr("for the first, write:\n  parallel:\n    "));
   EXPECT_THAT(less.text, HasSubstr("does not fit"));
   EXPECT_THAT(starling(model + " --memory 0.0001").text, HasSubstr("nothing fits: the smallest need is "));
   EXPECT_THAT(starling(model + " --train.objective mixed").text, HasSubstr("starling simulate"));

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -86,6 +87,24 @@ TEST_F(SimulateTest, ComparesWithOneWorker) {
   const double stages = ratio("stages --workers 2 --parallel.pipeline 2");
   EXPECT_GT(stages, 1);
   EXPECT_LT(stages, 2);
+}
+
+// Each rank computes every micro-batch of an update forwards and backwards; the trace says which, and of which stage.
+TEST_F(SimulateTest, TracesShowStagesAndMicroBatches) {
+  const ShellOutcome outcome = run("simulate c.yml --cluster cluster.yml --workers 4 --parallel.pipeline 2 --parallel.tensor 2 "
+                                   "--parallel.micro-batches 3 --train.max-steps 1 --train.output parts --trace parts.json");
+  ASSERT_EQ(outcome.status, 0) << outcome.text;
+  std::ifstream file(directory_ + "/parts.json");
+  std::map<std::pair<int, std::string>, double> seconds;  // by stage and name
+  const auto trace = nlohmann::json::parse(file);
+  for (const auto& event : trace.at("traceEvents"))
+    if (event.contains("args") && event["args"].contains("micro_batch")) {
+      EXPECT_EQ(event["args"]["stage"], event.at("tid").get<int>() / 4);
+      seconds[{event["args"]["stage"], event["name"]}] += event.at("dur").get<double>();
+    }
+  ASSERT_EQ(seconds.size(), 12u);
+  for (const std::string pass : {"forward 0", "forward 1", "forward 2", "backward 0", "backward 1", "backward 2"})
+    for (const int stage : {0, 1}) EXPECT_GT((seconds[{stage, pass}]), 0) << stage << " " << pass;
 }
 
 TEST_F(SimulateTest, MeasuresTheMachineOnceAndKeepsTheRates) {

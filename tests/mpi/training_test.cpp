@@ -93,7 +93,7 @@ TEST(Training, IsByteIdenticalToTheSimulators) {
   for (const auto& [stages, shards] : {std::pair(1, 2), {2, 2}, {1, 4}})
     for (const std::string model : {"transformer-tiny", "gnmt-small"}) {
       if (size % (stages * shards) != 0) continue;
-      const auto& [name, strategy] = strategies().front();
+      const auto [name, strategy] = strategies().front();
       add(fmt::format("{} of {} in {} stages of {} shards", name, model, stages, shards), strategy, [&](TrainingRun& run) {
         run.model = model, run.layers = 2, run.heads = 4, run.parallel.pipeline = stages, run.parallel.tensor = shards;
       });

@@ -493,7 +493,7 @@ TEST_F(WholeRace, BadRecipesAreNamedWithTheLine) {
   says(head + "  arms: [{name: one-worker}]\n", "is that of the baseline");
   says(head + "  arms: [{name: a/b}]\n", "is no name for files");
   says(head, "race.arms is empty");
-  says(head + "  parallel.pipeline: 2\n" + arm, "a race replays whole models; set parallel.pipeline to 1");
+  says(head + "  parallel.pipeline: 2\n" + arm, "a race replays whole models; set parallel.pipeline and tensor to 1");
   says(head + "  valid.source: \"\"\n  valid.target: \"\"\n" + arm, "recipe.yml");
   says(head + "  seeds: [1, 1]\n" + arm, "race.seeds has a value twice");
   says(head + "  networks: [{name: n, r: 1, bandwidth-gbit-s: 3}]\n" + arm, "one follows from the other");

@@ -181,7 +181,7 @@ TEST(Failures, MisuseIsFound) {
     s.modelled_collectives = modelled;
     EXPECT_THROW(simulate(s, [](World& w) { w.comm->all_reduce(floats(w.comm->rank() == 0 ? 100 : 200)).wait(); }), InternalError);
   }
-  EXPECT_THROW(simulate(plain(2), [](World& w) { w.comm->all_reduce(Tensor({8}, DType::bf16)).wait(); }), Error);
+  EXPECT_THROW(simulate(plain(2), [](World& w) { w.comm->all_reduce(Tensor({8}, DType::i8)).wait(); }), Error);
 }
 
 TEST(Failures, ScenariosAreChecked) {

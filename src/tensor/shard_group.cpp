@@ -1,4 +1,4 @@
-#include "autograd/shard_group.h"
+#include "tensor/shard_group.h"
 
 #include <algorithm>
 

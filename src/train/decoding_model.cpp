@@ -1,0 +1,91 @@
+#include "train/decoding_model.h"
+
+#include <algorithm>
+
+#include "train/stages.h"
+
+namespace starling {
+namespace {
+
+constexpr Tag kPartTag = 34;
+
+// Elements that two shards have in common, one behind the other: where each has them.
+struct Common {
+  std::vector<std::pair<Range, Range>> runs;
+  int64_t count = 0;
+};
+Common common(const std::vector<Range>& a, const std::vector<Range>& b) {
+  Common c;
+  int64_t at_a = 0, at_b = 0;
+  for (size_t i = 0, k = 0; i < a.size() && k < b.size();) {
+    const int64_t begin = std::max(a[i].begin, b[k].begin), end = std::min(a[i].end, b[k].end);
+    if (begin < end) {
+      const int64_t here = at_a + begin - a[i].begin, there = at_b + begin - b[k].begin;
+      c.runs.push_back({{here, here + end - begin}, {there, there + end - begin}});
+      c.count += end - begin;
+    }
+    if (a[i].end < b[k].end)
+      at_a += a[i].count(), ++i;
+    else
+      at_b += b[k].count(), ++k;
+  }
+  return c;
+}
+
+Tensor elements(const Tensor& x, const Range& r) { return x.slice(r.begin, Shape{r.count()}); }
+
+}  // namespace
+
+DecodingModel::DecodingModel(Model& part, const Mesh& mesh) : part_(part), mesh_(mesh) {
+  shards_ = mesh.replica_size();
+  while (!can_be_cut(part.config(), shards_)) --shards_;
+  const std::vector<UnitRange> stages = stage_units(part, mesh.stages());
+  for (const Parameter* p : part.parameters().declared()) stage_.push_back(stage_of(stages, p->units.front()));
+  comm_ = mesh.replica().split(mesh.replica().rank() < shards_ ? 0 : 1);
+  group_.emplace(*comm_);
+}
+
+std::unique_ptr<Model> DecodingModel::make() {
+  std::unique_ptr<Model> model;
+  if (mesh_.replica().rank() < shards_) {
+    const ModelPart part({}, &*group_);
+    model = make_model(part_.config(), part_.vocabulary(), part_.parameters().backend(), std::nullopt, false, part);
+  }
+  fill(model.get());
+  if (model) model->parameters().changed();
+  return model;
+}
+
+// Parameter by parameter, so that little is under way at once.
+void DecodingModel::fill(Model* model) const {
+  Communicator& replica = mesh_.replica();
+  Backend& backend = part_.parameters().backend();
+  for (const Parameter* own : part_.parameters().declared()) {
+    const auto shard = [&](int rank, int size) { return shard_ranges(own->whole, size > 1 ? own->cut : Cut(), rank, size); };
+    std::vector<Pending> pending;
+    std::vector<std::pair<Tensor, Common>> arriving;
+    const int sources = own->cut.axis >= 0 ? mesh_.shards() : 1;
+    for (int s = 0; s < sources; ++s) {
+      const int from = mesh_.part_of(static_cast<int>(stage_[own->index]), s);
+      for (int to = 0; to < shards_; ++to) {
+        if (replica.rank() != from && replica.rank() != to) continue;
+        const Common c = common(shard(s, mesh_.shards()), shard(to, shards_));
+        if (c.count == 0) continue;
+        const Tensor packed({c.count}, backend.parameter(), backend.memory());
+        if (replica.rank() == from)
+          for (int64_t at = 0; const auto& [here, there] : c.runs)
+            elements(packed, {at, at + here.count()}).copy_from(elements(own->value, here)), at += here.count();
+        if (replica.rank() == from && from != to) pending.push_back(replica.send(packed, to, kPartTag));
+        if (replica.rank() != to) continue;
+        if (from != to) pending.push_back(replica.receive(packed, from, kPartTag));
+        arriving.push_back({packed, c});
+      }
+    }
+    for (const Pending& p : pending) p.wait(kPatience);
+    for (const auto& [packed, c] : arriving)
+      for (int64_t at = 0; const auto& [here, there] : c.runs)
+        elements(model->parameters().declared()[own->index]->value, there).copy_from(elements(packed, {at, at + here.count()})), at += here.count();
+  }
+}
+
+}  // namespace starling
