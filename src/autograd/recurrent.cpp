@@ -157,6 +157,18 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
   return y;
 }
 
+int64_t recurrent_rows(const PackedTokens& sentences) {
+  std::vector<int64_t> running;  // sentences of step t
+  for (int64_t b = 0; b < sentences.sentences(); ++b) {
+    const auto length = static_cast<size_t>(sentences.offsets[b + 1] - sentences.offsets[b]);
+    if (running.size() < length) running.resize(length);
+    for (size_t t = 0; t < length; ++t) ++running[t];
+  }
+  int64_t rows = 0;
+  for (size_t t = 1; t < running.size(); ++t) rows += round_up(running[t], kStepMultiple);
+  return rows;
+}
+
 Var dropout(const Var& x, const Dropout& mask) {
   if (!mask.active()) return x;
   Tape& tape = *x.tape;

@@ -26,6 +26,9 @@ struct LstmState {
 Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptions& options, const Tensor& clipped = {},
          LstmState* state = nullptr);
 
+// Rows that lstm's products with w have in a pass through these sentences, in each direction: of a step all but those of the first.
+int64_t recurrent_rows(const PackedTokens& sentences);
+
 // y [N, D] = dropout(x).
 Var dropout(const Var& x, const Dropout& dropout);
 // y [N, A + B]: the columns of a, then those of b.

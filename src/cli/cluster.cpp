@@ -16,6 +16,13 @@ constexpr const char* kRates[] = {"forward-gflops", "backward-gflops", "update-g
 
 std::vector<ConfigSection> sections_of(Scenario& scenario) { return {config_section("cluster", "Simulated cluster", scenario)}; }
 
+ComputeModel compute_model(const Calibration& c) {
+  ComputeModel model;
+  model.forward_gflops = c.forward_gflops, model.backward_gflops = c.backward_gflops;
+  model.update_gb_s = c.update_gb_s, model.memory_gb_s = c.memory_gb_s, model.weights_gb_s = c.weights_gb_s;
+  return model;
+}
+
 }  // namespace
 
 std::shared_ptr<ClusterArguments> ClusterArguments::add_to(CLI::App& verb) {
@@ -79,23 +86,19 @@ ComputeModel measured_rates(const BenchTrainOptions& model, const std::string& f
   say(fmt::format("measuring computing rates with {} thread{} of this machine, about {:.0f} s", model.threads,
                   model.threads == 1 ? "" : "s", model.seconds));
   const Calibration c = calibrate(model);
-  ComputeModel& to = kept.compute;
-  to.forward_gflops = c.forward_gflops, to.backward_gflops = c.backward_gflops, to.update_gb_s = c.update_gb_s,
-  to.memory_gb_s = c.memory_gb_s;
+  kept.compute = compute_model(c);
   say(fmt::format(
       "computing rates, measured with {} thread{} of this machine: forward {:.1f} and backward {:.1f} GFLOP/s, update {:.1f} GB/s, "
-      "memory {:.1f} GB/s{}",
-      model.threads, model.threads == 1 ? "" : "s", c.forward_gflops, c.backward_gflops, c.update_gb_s, c.memory_gb_s,
+      "memory {:.1f} GB/s, weights {:.1f} GB/s{}",
+      model.threads, model.threads == 1 ? "" : "s", c.forward_gflops, c.backward_gflops, c.update_gb_s, c.memory_gb_s, c.weights_gb_s,
       frozen.empty() ? "" : "; kept in " + frozen));
-  return to;
+  return kept.compute;
 }
 
 void keep_rates(const ComputeModel& rates, const std::string& frozen) {
   if (frozen.empty() || std::filesystem::exists(frozen)) return;
   Scenario kept, standard;
-  ComputeModel& to = kept.compute;
-  to.forward_gflops = rates.forward_gflops, to.backward_gflops = rates.backward_gflops, to.update_gb_s = rates.update_gb_s,
-  to.memory_gb_s = rates.memory_gb_s;
+  kept.compute = rates;
   const std::vector<ConfigSection> defaults = sections_of(standard);
   const auto files = real_file_system();
   files->make_directories(parent_path(frozen));
@@ -105,8 +108,7 @@ void keep_rates(const ComputeModel& rates, const std::string& frozen) {
 void write_cluster(const std::string& path, const BenchDistributedResult& r) {
   Scenario scenario, standard;
   scenario.ranks = r.ranks;
-  scenario.compute.forward_gflops = r.rates.forward_gflops, scenario.compute.backward_gflops = r.rates.backward_gflops;
-  scenario.compute.update_gb_s = r.rates.update_gb_s, scenario.compute.memory_gb_s = r.rates.memory_gb_s;
+  scenario.compute = compute_model(r.rates);
   scenario.network.inter = {0.7e6 * r.latency_s, 8e-9 * r.bandwidth, 0.3e6 * r.latency_s};  // how much of it is the sender's is a guess
   const std::vector<ConfigSection> defaults = sections_of(standard);
   real_file_system()->replace_file(path, write_config(sections_of(scenario), {.defaults = defaults}));

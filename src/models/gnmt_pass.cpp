@@ -91,7 +91,8 @@ Gnmt::Pass::Pass(const Gnmt& model, const Batch& batch, double label_smoothing, 
   // Where nothing comes or goes in pieces, they would only make products smaller.
   if (units_.begin > 0 || !decodes) source_pieces_ = time_pieces;
   if (!encodes || units_.end <= output_unit_) target_pieces_ = time_pieces;
-  const auto N = static_cast<double>(batch.source.count());
+  const auto rows_of = [](int64_t tokens) { return static_cast<double>(round_up(std::max<int64_t>(tokens, 1), kRowMultiple)); };
+  const double N = rows_of(batch.source.count());
   std::vector<int64_t> source, target;
   if (encodes) source = tokens_of(batch.source, source_pieces_);
   if (decodes) target = tokens_of(batch.target, target_pieces_);
@@ -106,14 +107,14 @@ Gnmt::Pass::Pass(const Gnmt& model, const Batch& batch, double label_smoothing, 
   if (encodes && decodes) last = static_cast<double>(model.key_weight_->shape.count());
   for (size_t c = 0; c < source.size(); ++c) {
     const double whole = (c == 0 ? first : 0) + (c + 1 == source.size() ? last : 0);
-    shares_.push_back({(whole * N + each * static_cast<double>(source[c])) / (first + each + last), 0});
+    shares_.push_back({(whole * N + each * rows_of(source[c])) / (first + each + last), 0});
   }
   if (decodes && shares_.empty()) shares_.emplace_back();
   for (size_t c = 0; c < target.size(); ++c) {
     if (c > 0) shares_.emplace_back();
-    shares_.back().target = static_cast<double>(target[c]);
+    shares_.back().target = rows_of(target[c]);
   }
-  if (shares_.size() == 1) shares_ = {{N, static_cast<double>(batch.target.count())}};
+  if (shares_.size() == 1) shares_ = {{N, rows_of(batch.target.count())}};
 }
 
 std::vector<Var> Gnmt::Pass::forward(Tape& tape, std::vector<Var> in, Loss& loss) {

@@ -70,6 +70,8 @@ bool multiplies_source(const Parameter& matrix) {
   return matrix.name.starts_with("encoder.") || matrix.name.find(".kv.") != std::string::npos;
 }
 
+bool multiplies_steps(const Parameter& matrix) { return matrix.name.ends_with(".recurrent.weight"); }
+
 std::unique_ptr<Model> share_model(Model& model, Backend& backend) {
   auto view = declare_model(model.config(), model.vocabulary(), backend, model.parameters().part());
   view->parameters().view(model.parameters());

@@ -33,7 +33,7 @@ class DecodeState {
   virtual ~DecodeState() = default;
 };
 
-// Source and target tokens whose cost a step of a pass has: of the operations that the model's units do for each.
+// Source and target rows whose cost a step of a pass has: of the operations that the model's units do for each.
 struct StepShare {
   double source = 0, target = 0;
 };
@@ -100,6 +100,8 @@ class Model {
 
 // Whether a model's matrix is multiplied with source tokens (the encoder, keys and values of its output), else with target tokens.
 bool multiplies_source(const Parameter& matrix);
+// Whether its product takes one step of time after the other.
+bool multiplies_steps(const Parameter& matrix);
 
 // A second view of a model for another thread: the same weights in memory, its own backend and working memory. For inference; the
 // weights must not change while it lives.

@@ -14,13 +14,14 @@ constexpr const char* kPieceNames[] = {"forward", "backward", "update", "memory"
 Time Engine::piece_time(Rank& r, const Work& work) {
   const ComputeModel& c = scenario_.compute;
   const auto over = [](double amount, double giga_per_s) { return giga_per_s > 0 ? amount / giga_per_s : 0.0; };  // ns
+  const double weights = c.weights_gb_s < 0 ? c.memory_gb_s : c.weights_gb_s;
   double ns = 0;
   switch (work.kind) {
     case Work::forward:
-      ns = over(work.flops, c.forward_gflops) + over(work.bytes, c.memory_gb_s);
+      ns = over(work.flops, c.forward_gflops) + over(work.bytes, weights);
       break;
     case Work::backward:
-      ns = over(work.flops, c.backward_gflops) + over(work.bytes, c.memory_gb_s);
+      ns = over(work.flops, c.backward_gflops) + over(work.bytes, weights);
       break;
     case Work::update:
       ns = over(work.bytes, c.update_gb_s);

@@ -29,7 +29,8 @@ NetworkModel resolved(const NetworkModel& network);
 struct ComputeModel {
   double forward_gflops = 100, backward_gflops = 100;
   double update_gb_s = 5, memory_gb_s = 10;
-  double piece_us = 5;  // fixed cost of each piece of computing
+  double piece_us = 5;       // fixed cost of each piece of computing
+  double weights_gb_s = -1;  // of what forward and backward passes move; -1: memory_gb_s
 };
 
 struct Straggler {
@@ -102,6 +103,8 @@ void visit(Visitor& v, Scenario& s) {
   v.field("backward-gflops", c.backward_gflops, "rate of backward passes of one rank; 0 = no time", 0.0, 1e9);
   v.field("update-gb-s", c.update_gb_s, "memory rate of optimizer updates of one rank; 0 = no time", 0.0, 1e9);
   v.field("memory-gb-s", c.memory_gb_s, "memory rate of copies and of adding in collectives; 0 = no time", 0.0, 1e9);
+  v.field("weights-gb-s", c.weights_gb_s,
+          "memory rate of weights that a pass reads and of gradients that it adds to; 0 = no time, -1 = memory-gb-s", -1.0, 1e9);
   v.field("piece-us", c.piece_us, "fixed time of each piece of computing, microseconds", 0.0, 1e9);
   v.field("jitter", s.jitter, "relative standard deviation of computing times", 0.0, 2.0);
   v.records("stragglers", s.stragglers, "ranks that compute slowly for a while");

@@ -17,9 +17,13 @@ namespace {
 constexpr Tag kPing = 7;
 
 // Rank r's shares of the same global batches that every rank makes for itself.
-std::vector<Batch> shares_of(const std::vector<Batch>& batches, const ComputeCost& cost, int index, int count) {
-  std::vector<Batch> shares;
-  for (const Batch& batch : batches) shares.push_back(share(batch, index, count, cost.source_weight(), cost.target_weight()));
+Shares shares_of(const std::vector<Batch>& batches, const ComputeCost& cost, int index, int count) {
+  Shares shares;
+  for (const Batch& batch : batches) {
+    Batch own = share(batch, index, count, cost.source_weight(), cost.target_weight());
+    shares.emplace_back();
+    if (own.target.count() > 0) shares.back().push_back(std::move(own));
+  }
   return shares;
 }
 
@@ -37,38 +41,9 @@ std::vector<double> of_all(Communicator& comm, double value) {
   return {doubles_of(x).begin(), doubles_of(x).end()};
 }
 
-// Adding one gradient to another, as the communication thread does it, bytes/s.
-double adding_rate() {
-  const int64_t count = 4 << 20;
-  const Storage data(4 * count), scratch(4 * count);
-  const Schedule::Local add{Schedule::Local::add, Area::data, 0, Area::scratch, 0, count};
-  apply(add, DType::f32, data.data(), scratch.data());
-  const WallClock clock;
-  const double start = clock.seconds();
-  for (int i = 0; i < 10; ++i) apply(add, DType::f32, data.data(), scratch.data());
-  return 10 * static_cast<double>(bytes_touched(add, DType::f32)) / (clock.seconds() - start);
-}
-
-// From the seconds and operations of a replica's mean step.
-Calibration rates_of(Replica& replica, double step, double forward, double backward, double forward_flops, double backward_flops) {
-  const double flat = static_cast<double>(replica.model().parameters().values().bytes()), memory = adding_rate();
-  // The fixed part must not eat up the whole: too few tokens would give rates that mean nothing.
-  const double forward_fixed = replica.cost().forward(0, 0).bytes / memory, backward_fixed = replica.cost().backward(0, 0).bytes / memory;
-  if (forward < 1.2 * forward_fixed || backward < 1.2 * backward_fixed || step <= forward + backward)
-    throw ConfigError("the steps are too short to measure rates of computing; use more tokens in a batch");
-  Calibration c;
-  // The update: seven passes over the flat buffers, and one for the norm.
-  c.update_gb_s = 8 * flat / (step - forward - backward) / 1e9;
-  c.memory_gb_s = memory / 1e9;
-  c.forward_gflops = forward_flops / (forward - forward_fixed) / 1e9;
-  c.backward_gflops = backward_flops / (backward - backward_fixed) / 1e9;
-  return c;
-}
-
 class Bench {
  public:
-  Bench(const BenchDistributedOptions& options, World& world)
-      : o_(options), world_(world), comm_(*world.comm) {
+  Bench(const BenchDistributedOptions& options, World& world) : o_(options), world_(world), comm_(*world.comm) {
     const bool divide = o_.train.threads == 0 && comm_.size() > 1 && !world.simulated;
     backend_ = backend_for_precision(o_.train.precision, divide ? threads_for_rank(comm_) : o_.train.threads);
     const ModelVocabulary vocabulary{o_.train.vocabulary, o_.train.vocabulary};
@@ -94,6 +69,7 @@ class Bench {
     const bool computes = comm_.rank() < workers;
     if (computes) shares_ = shares_of(batches, alone.cost(), comm_.rank(), workers);
     shares_.resize(batches.size());
+    small_ = in_small_passes(shares_);
     for (const Batch& b : batches) r_.tokens_per_step += static_cast<double>(b.target.count()) / static_cast<double>(batches.size());
 
     const bool several = comm_.size() > 1;
@@ -125,16 +101,20 @@ class Bench {
       return value;
     };
     r_.alone = best(&Round::alone), r_.blocking = best(&Round::blocking), r_.overlapped = best(&Round::overlapped);
-    for (const Round& each : rounds)
+    double small_forward = 0, small_backward = 0;
+    for (const Round& each : rounds) {
       if (r_.local == 0 || each.local < r_.local) r_.local = each.local, r_.forward = each.forward, r_.backward = each.backward;
+      if (small_forward == 0 || each.small_forward + each.small_backward < small_forward + small_backward)
+        small_forward = each.small_forward, small_backward = each.small_backward;
+    }
     r_.product_rate_alone = best(&Round::product_alone, true), r_.product_rate_together = best(&Round::product_together, true);
     if (!world_.simulated && comm_.rank() == 0) {
-      double forward_flops = 0, backward_flops = 0;
-      for (const Batch& b : shares_) {
-        forward_flops += alone.cost().forward(b.source.count(), b.target.count()).flops / static_cast<double>(size());
-        backward_flops += alone.cost().backward(b.source.count(), b.target.count()).flops / static_cast<double>(size());
-      }
-      r_.rates = rates_of(alone, r_.local, r_.forward, r_.backward, forward_flops, backward_flops);
+      const auto n = static_cast<double>(size());
+      MeasuredPasses whole = count_passes(alone.cost(), shares_), small = count_passes(alone.cost(), small_);
+      whole.forward_s = n * r_.forward, whole.backward_s = n * r_.backward;
+      small.forward_s = n * small_forward, small.backward_s = n * small_backward;
+      r_.rates = rates_of(static_cast<double>(model_->parameters().values().bytes()), adding_rate(), r_.local - r_.forward - r_.backward,
+                          whole, small);
     }
     if (several) say("the link, and the exchange without computing"), exchange();
     return r_;
@@ -156,7 +136,8 @@ class Bench {
 
   // Means over the steps of one round, seconds; FLOP/s.
   struct Round {
-    double alone = 0, local = 0, forward = 0, backward = 0, blocking = 0, overlapped = 0, product_alone = 0, product_together = 0;
+    double alone = 0, local = 0, forward = 0, backward = 0, small_forward = 0, small_backward = 0, blocking = 0, overlapped = 0,
+           product_alone = 0, product_together = 0;
   };
 
   void say(const std::string& line) const {
@@ -169,23 +150,29 @@ class Bench {
     Round r;
     const bool computes = comm_.rank() < r_.workers;
     barrier();
-    if (comm_.rank() == 0) r.alone = steps(alone);
+    if (comm_.rank() == 0) r.alone = steps(alone, shares_);
     r.alone = slowest(comm_, r.alone);
     alone.clear_times();
     barrier();
-    r.local = slowest(comm_, computes ? steps(alone) : 0);
+    r.local = slowest(comm_, computes ? steps(alone, shares_) : 0);
     // Means over the workers: the slowest in one may not be so in the other, and the two must fit into the step.
     const auto mean = [&](double seconds) {
       const std::vector<double> all = of_all(comm_, seconds / static_cast<double>(size()));
       return std::accumulate(all.begin(), all.end(), 0.0) / r_.workers;
     };
-    r.forward = mean(computes ? alone.times().forward : 0), r.backward = mean(computes ? alone.times().backward : 0);
+    r.forward = mean(alone.times().forward), r.backward = mean(alone.times().backward);
+    if (!world_.simulated) {
+      alone.clear_times();
+      barrier();
+      if (computes) steps(alone, small_);
+      r.small_forward = mean(alone.times().forward), r.small_backward = mean(alone.times().backward);
+    }
     if (blocking) {
       barrier();
-      r.blocking = slowest(comm_, steps(*blocking));
+      r.blocking = slowest(comm_, steps(*blocking, shares_));
       barrier();
       const Traffic before = comm_.traffic();
-      const double mine = steps(*overlapped);
+      const double mine = steps(*overlapped, shares_);
       const Traffic after = comm_.traffic();
       r.overlapped = slowest(comm_, mine);
       r_.bytes_sent = of_all(comm_, static_cast<double>(after.bytes_sent - before.bytes_sent) / static_cast<double>(size()));
@@ -202,9 +189,9 @@ class Bench {
   }
 
   // Every share once; seconds a step.
-  double steps(Replica& replica) {
+  double steps(Replica& replica, const Shares& shares) {
     const double start = world_.clock->seconds();
-    for (const Batch& batch : shares_) replica.step({&batch, batch.target.count() > 0 ? 1u : 0u});
+    for (const auto& share : shares) replica.step(share);
     return (world_.clock->seconds() - start) / static_cast<double>(size());
   }
 
@@ -246,11 +233,12 @@ class Bench {
 
     // When buckets become ready in the backward pass, by their share of its operations.
     const ComputeCost cost(*model_, plan->buckets());
-    const int64_t tokens = o_.train.batch_tokens;
-    const double whole = cost.backward(tokens, tokens).flops, update = r_.local - r_.forward - r_.backward;
+    const auto tokens = static_cast<double>(o_.train.batch_tokens);
+    const PassRows rows{tokens, tokens, tokens, tokens};
+    const double whole = cost.backward(rows).flops, update = r_.local - r_.forward - r_.backward;
     double ready = 0, done = 0;
     for (size_t b = 0; b < plan->buckets().size(); ++b) {
-      const double piece = cost.backward(tokens, tokens, static_cast<int64_t>(b)).flops;
+      const double piece = cost.backward(rows, static_cast<int64_t>(b)).flops;
       const double time = r_.exchange * static_cast<double>(plan->buckets()[b].range.count()) / static_cast<double>(gradients.count());
       ready += piece / whole * r_.backward;
       done = std::max(done, ready) + time;
@@ -267,7 +255,7 @@ class Bench {
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Model> model_;
   StepOptions options_;
-  std::vector<Batch> shares_;
+  Shares shares_, small_;
   BenchDistributedResult r_;
 };
 
@@ -276,31 +264,6 @@ class Bench {
 BenchDistributedResult bench_distributed(const BenchDistributedOptions& options, World& world) {
   comm_settings(options.strategy, *world.comm);
   return Bench(options, world).run();
-}
-
-Calibration calibrate(const BenchTrainOptions& o) {
-  const auto backend = backend_for_precision(o.precision, o.threads);
-  const auto model = make_model(o.model, {o.vocabulary, o.vocabulary}, *backend, o.seed, true);
-  World world = make_local_world();
-  StepOptions options;
-  options.optimizer.learning_rate = 1e-4;
-  Replica replica(*model, options, world);
-  const std::vector<Batch> batches = synthetic_batches(o, 8);
-  for (const Batch& b : batches) replica.step({&b, 1});
-  replica.clear_times();
-  double forward = 0, backward = 0;
-  const double start = world.clock->seconds();
-  do {
-    for (const Batch& b : batches) {
-      replica.step({&b, 1});
-      const Work f = replica.cost().forward(b.source.count(), b.target.count()),
-                 g = replica.cost().backward(b.source.count(), b.target.count());
-      forward += f.flops, backward += g.flops;
-    }
-  } while (world.clock->seconds() - start < o.seconds);
-  const Replica::Times& t = replica.times();
-  const double n = static_cast<double>(t.steps);
-  return rates_of(replica, t.total / n, t.forward / n, t.backward / n, forward / n, backward / n);
 }
 
 }  // namespace starling

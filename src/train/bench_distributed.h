@@ -8,7 +8,7 @@
 
 #include "comm/world.h"
 #include "strategies/options.h"
-#include "train/bench.h"
+#include "train/calibration.h"
 
 namespace starling {
 
@@ -18,12 +18,6 @@ struct BenchDistributedOptions {
   int64_t batches = 8;                                                      // distinct global batches, taken in turn
   int64_t steps = 0;                                                        // measured steps of each kind; 0: as many as train.seconds hold
   std::function<void(const std::string&)> say = [](const std::string&) {};  // told on rank 0 what begins
-};
-
-// What a model of a machine's computing time needs (sim/scenario.h).
-struct Calibration {
-  double forward_gflops = 0, backward_gflops = 0;  // matrix products of train/cost.h over the time beyond `bytes`
-  double update_gb_s = 0, memory_gb_s = 0;
 };
 
 struct BenchDistributedResult {
@@ -52,8 +46,5 @@ struct BenchDistributedResult {
 
 // The result is complete on every rank.
 BenchDistributedResult bench_distributed(const BenchDistributedOptions& options, World& world);
-
-// The rates of this machine with `train.threads` threads.
-Calibration calibrate(const BenchTrainOptions& options);
 
 }  // namespace starling

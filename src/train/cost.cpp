@@ -1,44 +1,78 @@
 #include "train/cost.h"
 
+#include <algorithm>
+
+#include "autograd/recurrent.h"
+#include "models/rows.h"
+
 namespace starling {
 
-ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces_(buckets.size()), piece_bytes_(buckets.size()) {
+ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces_(buckets.size()) {
   const std::vector<EmbeddingTable> tables = model.embedding_tables();
+  const auto element = static_cast<double>(size_of(model.parameters().backend().activation()));
   for (const Parameter* p : model.parameters().declared()) {
     if (p->shape.rank() != 2) continue;
-    const double product = 2.0 * static_cast<double>(p->shape.count());       // per row, of what is here
-    const double whole_product = 2.0 * static_cast<double>(p->whole.count());
-    const EmbeddingTable* table = table_of(tables, *p);
+    const auto count = static_cast<double>(p->shape.count());
+    const double product = 2 * count, whole_product = 2 * static_cast<double>(p->whole.count());  // per row, of what is here and of all
+    // Packed elements are read; those of gradients, f32, read and written. Packing reads f32 and writes, for which caches read first.
+    const double read = element * count, added = 8 * count, packed = (4 + 2 * element) * count;
     const bool here = p->hold != Parameter::absent;
-    if (here) weight_bytes_ += 4.0 * static_cast<double>(p->shape.count());
-    if (table) {
-      if (table->output) whole_.target += 3 * whole_product;
-      if (table->output && model.has_output()) forward_.target += 3 * product;
+    if (const EmbeddingTable* table = table_of(tables, *p)) {
+      if (table->output) target_weight_ += 3 * whole_product;
+      if (!table->output || !model.has_output()) continue;
+      Side& side = forward_.target;
+      side.row += 3 * product, side.moved += 2 * read + added, side.packed += 2 * packed;
       continue;
     }
-    const bool source = multiplies_source(*p);
-    (source ? whole_.source : whole_.target) += 3 * whole_product;
+    const bool source = multiplies_source(*p), recurrent = multiplies_steps(*p);
+    (source ? source_weight_ : target_weight_) += 3 * whole_product;
     if (!here) continue;
-    (source ? forward_.source : forward_.target) += product;
-    (source ? backward_.source : backward_.target) += 2 * product;
+    recurrent_ |= recurrent;
+    Side& forward = source ? forward_.source : forward_.target;
+    (recurrent ? forward.recurrent_row : forward.row) += product;
+    forward.moved += read, forward.packed += packed;
+    // The gradient of the rows, step by step where they are recurrent, and the weights', of all rows at once.
+    const auto add_backward = [&](Part& part, double share) {
+      Side& side = source ? part.source : part.target;
+      (recurrent ? side.recurrent_row : side.row) += product * share, side.row += product * share;
+      side.moved += (read + added) * share, side.packed += packed * share;
+    };
+    add_backward(backward_, 1);
     for (size_t b = 0; p->hold == Parameter::owned && b < buckets.size(); ++b) {
       const int64_t begin = std::max(p->offset, buckets[b].range.begin), end = std::min(p->offset + p->shape.count(), buckets[b].range.end);
-      if (begin >= end) continue;
-      const double share = static_cast<double>(end - begin) / static_cast<double>(p->shape.count());
-      (source ? pieces_[b].source : pieces_[b].target) += 2 * product * share;
-      piece_bytes_[b] += 4.0 * static_cast<double>(end - begin);
+      if (begin < end) add_backward(pieces_[b], static_cast<double>(end - begin) / count);
     }
   }
 }
 
-Work ComputeCost::forward(double source_tokens, double target_tokens) const {
-  return {Work::forward, forward_.source * source_tokens + forward_.target * target_tokens, 3 * weight_bytes_};
+PassRows ComputeCost::rows(const Batch& batch) const {
+  return rows(batch, {static_cast<double>(padded_rows(batch.source)), static_cast<double>(padded_rows(batch.target))});
 }
 
-Work ComputeCost::backward(double source_tokens, double target_tokens, int64_t bucket) const {
-  const PerToken& cost = bucket < 0 ? backward_ : pieces_[static_cast<size_t>(bucket)];
-  return {Work::backward, cost.source * source_tokens + cost.target * target_tokens,
-          bucket < 0 ? weight_bytes_ : piece_bytes_[static_cast<size_t>(bucket)]};
+PassRows ComputeCost::rows(const Batch& batch, const StepShare& share) const {
+  PassRows rows{share.source, share.target};
+  if (!recurrent_) return rows;
+  const auto part = [](const PackedTokens& side, double of) {
+    return static_cast<double>(recurrent_rows(side)) * of / static_cast<double>(padded_rows(side));
+  };
+  rows.source_recurrent = part(batch.source, share.source), rows.target_recurrent = part(batch.target, share.target);
+  return rows;
+}
+
+Work ComputeCost::Part::of(Work::Kind kind, const PassRows& rows, bool packs) const {
+  Work work{kind, 0, packs ? source.packed + target.packed : 0};
+  const auto add = [&](const Side& side, double row, double recurrent_row) {
+    work.flops += side.row * row + side.recurrent_row * recurrent_row;
+    if (row > 0) work.bytes += side.moved;
+  };
+  add(source, rows.source, rows.source_recurrent), add(target, rows.target, rows.target_recurrent);
+  return work;
+}
+
+Work ComputeCost::forward(const PassRows& rows, bool packs) const { return forward_.of(Work::forward, rows, packs); }
+
+Work ComputeCost::backward(const PassRows& rows, int64_t bucket, bool packs) const {
+  return (bucket < 0 ? backward_ : pieces_[static_cast<size_t>(bucket)]).of(Work::backward, rows, packs);
 }
 
 }  // namespace starling

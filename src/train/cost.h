@@ -1,7 +1,6 @@
-// Floating-point operations of a step, counted from the parameters' shapes before anything is computed: what the simulator turns into time.
-// Matrix products, and the bytes that do not depend on the number of tokens: packing the weights for the forward pass, writing their
-// gradients in the backward pass. Attention's own products, norms and the rest are a few per cent and end up in the calibrated rate.
-// Of a stage of a model, its own units are counted.
+// Floating-point operations of a pass and the bytes that it moves however few its rows are, counted from the parameters' shapes before
+// anything is computed: what the simulator turns into time. Counted are matrix products. Attention's own products, norms and the rest are
+// a few per cent and end up in the calibrated rate. Of a stage of a model, its own units are counted.
 #pragma once
 
 #include <span>
@@ -13,27 +12,44 @@
 
 namespace starling {
 
+// Rows of a pass's matrix products, idle ones included; the recurrent products, one a step of time, have rows of their own.
+struct PassRows {
+  double source = 0, target = 0;
+  double source_recurrent = 0, target_recurrent = 0;
+};
+
 class ComputeCost {
  public:
   ComputeCost(Model& model, std::span<const Bucket> buckets);
 
-  // Loss of so many tokens, the gradient of the vocabulary projection included (projection_loss computes it on the way).
-  Work forward(double source_tokens, double target_tokens) const;
-  // The backward pass, cut where buckets become complete: the piece before bucket b; all of it for b = -1.
-  Work backward(double source_tokens, double target_tokens, int64_t bucket = -1) const;
+  // Rows of a whole pass of a batch, and of a step of it that has this share.
+  PassRows rows(const Batch& batch) const;
+  PassRows rows(const Batch& batch, const StepShare& share) const;
+
+  // Loss of so many rows, the gradient of the vocabulary projection included (projection_loss computes it on the way). Bytes: each matrix
+  // is read, and the projection's gradient added to. packs: the first pass after an update, which packs the matrices.
+  Work forward(const PassRows& rows, bool packs = false) const;
+  // The backward pass, cut where buckets become complete: the piece before bucket b; all of it for b = -1. Bytes: each matrix is read, and
+  // each gradient added to.
+  Work backward(const PassRows& rows, int64_t bucket = -1, bool packs = false) const;
 
   // Relative cost of a source and of a target token in the whole model, for dividing a batch evenly: the same on all stages.
-  double source_weight() const { return whole_.source; }
-  double target_weight() const { return whole_.target; }
+  double source_weight() const { return source_weight_; }
+  double target_weight() const { return target_weight_; }
 
  private:
-  struct PerToken {
-    double source = 0, target = 0;  // FLOP
+  struct Side {
+    double row = 0, recurrent_row = 0;  // FLOP
+    double moved = 0, packed = 0;       // bytes
   };
-  PerToken forward_, backward_, whole_;
-  std::vector<PerToken> pieces_;
-  double weight_bytes_ = 0;  // of all matrices, once
-  std::vector<double> piece_bytes_;
+  struct Part {
+    Side source, target;
+    Work of(Work::Kind kind, const PassRows& rows, bool packs) const;
+  };
+  Part forward_, backward_;
+  std::vector<Part> pieces_;
+  double source_weight_ = 0, target_weight_ = 0;
+  bool recurrent_ = false;
 };
 
 }  // namespace starling

@@ -133,11 +133,10 @@ StepTotals Replica::totals() {
   return sums;
 }
 
-StepShare Replica::share_of(size_t index, size_t step) {
+PassRows Replica::rows_of(size_t index, size_t step) {
   const SteppedPass& pass = *passes_[index].model;
-  if (pass.steps() > 1) return pass.share(step);
   const Batch& batch = *share_[index];  // for which one token may stand
-  return {static_cast<double>(batch.source.count()), static_cast<double>(batch.target.count())};
+  return pass.steps() > 1 ? cost_.rows(batch, pass.share(step)) : cost_.rows(batch);
 }
 
 void Replica::forward(size_t index) {
@@ -149,9 +148,7 @@ void Replica::forward(size_t index) {
     // A loss computes its own gradients on the way forward: an output table that nothing else uses is complete before the backward pass
     // begins. Its bucket leaves as soon as that pass does.
     step.tape.on_gradient_ready = [&pass](const Parameter& p) { pass.complete.push_back(&p); };
-    const StepShare share = share_of(index, i);
-    Work work = of_pass(index, cost_.forward(share.source, share.target));
-    if (i > 0) work.bytes = 0;  // the weights have been packed
+    const Work work = of_pass(index, cost_.forward(rows_of(index, i), index + i == 0));
     const double start = clock().seconds();
     compute(work, i, [&] {
       if (i == 0) loss = Loss(step.tape);
@@ -176,14 +173,15 @@ void Replica::backward(size_t index, const Calls& calls) {
   for (size_t i = pass.steps.size(); i-- > 0;) {
     Tape& tape = passes_.await_gradients(index, i).tape;
     const double start = clock().seconds();
-    const StepShare share = share_of(index, i);
+    const PassRows rows = rows_of(index, i);
+    const bool packs = index == 0 && i + 1 == pass.steps.size();
     if (last && mesh_.shards() > 1) {
-      last_backward_in_shards(tape, i, share, calls);
+      last_backward_in_shards(tape, i, rows, packs, calls);
     } else if (last) {
-      last_backward(tape, share, next_bucket, calls);
+      last_backward(tape, rows, packs, next_bucket, calls);
     } else {
       tape.on_gradient_ready = nullptr;
-      compute(of_pass(index, cost_.backward(share.source, share.target)), i, [&] { tape.backward(); });
+      compute(of_pass(index, cost_.backward(rows, -1, packs)), i, [&] { tape.backward(); });
     }
     times_.backward += clock().seconds() - start;
     passes_.backward_done(index, i);
@@ -192,11 +190,11 @@ void Replica::backward(size_t index, const Calls& calls) {
 }
 
 // A step of the pass in which buckets become complete. It is one call, but its time passes in pieces between the buckets' ends.
-void Replica::last_backward(Tape& tape, const StepShare& share, size_t& next_bucket, const Calls& calls) {
+void Replica::last_backward(Tape& tape, const PassRows& rows, bool packs, size_t& next_bucket, const Calls& calls) {
   const size_t last = share_.size() - 1;
   const size_t buckets = strategy_->buckets().size(), first = next_bucket;
   const auto piece = [&](size_t b) {
-    return of_pass(last, b < buckets ? cost_.backward(share.source, share.target, static_cast<int64_t>(b)) : Work{Work::backward});
+    return of_pass(last, b < buckets ? cost_.backward(rows, static_cast<int64_t>(b), packs) : Work{Work::backward});
   };
   bool computing = false;
   const auto begin_piece = [&] {
@@ -234,11 +232,11 @@ void Replica::report_complete(Tape& tape) {
 }
 
 // The same where the time passes between the exchanges of shards.
-void Replica::last_backward_in_shards(Tape& tape, size_t step, const StepShare& share, const Calls& calls) {
-  const Work all = of_pass(share_.size() - 1, cost_.backward(share.source, share.target));
+void Replica::last_backward_in_shards(Tape& tape, size_t step, const PassRows& rows, bool packs, const Calls& calls) {
+  const Work all = of_pass(share_.size() - 1, cost_.backward(rows, -1, packs));
   double done = 0;  // of the operations, when a bucket is complete
   tracker_.set_ready([&](size_t b) {
-    done += cost_.backward(share.source, share.target, static_cast<int64_t>(b)).flops;
+    done += cost_.backward(rows, static_cast<int64_t>(b)).flops;
     if (all.flops > 0) sharded_time_.reach(std::min(done / all.flops, 1.0));
     calls.ready(b);
   });

@@ -103,8 +103,8 @@ class Replica : private Worker {
   std::string step_name() const override;
   void forward(size_t index);
   void backward(size_t index, const Calls& calls);
-  // What a step of a pass takes.
-  StepShare share_of(size_t index, size_t step);
+  // Of a step of a pass.
+  PassRows rows_of(size_t index, size_t step);
   // A pass's work, for traces of a model that is divided.
   Work of_pass(size_t index, Work work) const {
     if (mesh_.divided()) work.stage = mesh_.stage(), work.micro_batch = static_cast<int>(index);
@@ -118,9 +118,9 @@ class Replica : private Worker {
     else
       clock().spend(work, body);
   }
-  void last_backward_in_shards(Tape& tape, size_t step, const StepShare& share, const Calls& calls);
+  void last_backward_in_shards(Tape& tape, size_t step, const PassRows& rows, bool packs, const Calls& calls);
   // Of a step of the last pass.
-  void last_backward(Tape& tape, const StepShare& share, size_t& next_bucket, const Calls& calls);
+  void last_backward(Tape& tape, const PassRows& rows, bool packs, size_t& next_bucket, const Calls& calls);
   // To the tracker, gradients that the last pass completes, and those that were complete before its backward pass began.
   void report_complete(Tape& tape);
 

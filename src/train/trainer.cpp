@@ -119,7 +119,10 @@ class Trainer {
     Refinement refinement;
     const int64_t next = run_.step() + 1;
     run_.comm().note("sampling", next);
-    run_.clock().spend(run_.replica->cost().forward(own.source.count(), config_.refine.samples * own.target.count()), [&] {
+    const ComputeCost& cost = run_.replica->cost();
+    PassRows rows = cost.rows(own);
+    rows.target *= static_cast<double>(config_.refine.samples), rows.target_recurrent *= static_cast<double>(config_.refine.samples);
+    run_.clock().spend(cost.forward(rows), [&] {
       refinement = sample_refinement(*run_.model, own, config_.refine, config_.train.seed, next, run_.micro_tokens);
     });
     own.weights.assign(own.sample_ids.size(), static_cast<float>(config_.refine.likelihood_weight));

@@ -145,6 +145,22 @@ TEST(Times, ComputingFollowsKindSpeedAndPieces) {
   EXPECT_EQ(times, (std::vector<int64_t>{19'000, 38'000}));
 }
 
+// Weights that a pass moves have a rate of their own; clusters written before it was known have the memory's.
+TEST(Times, PassesMoveWeightsAtTheirRate) {
+  Scenario s = plain(1);
+  s.compute = {.forward_gflops = 2, .backward_gflops = 4, .update_gb_s = 8, .memory_gb_s = 16, .piece_us = 0};
+  const auto passes = [](World& w) {
+    w.clock->spend({Work::forward, 16'000, 32'000}, [] {});
+    w.clock->spend({Work::backward, 16'000, 32'000}, [] {});
+    w.clock->spend({Work::memory, 0, 32'000}, [] {});
+  };
+  EXPECT_EQ(ends(s, passes), (std::vector<int64_t>{8000 + 2000 + 4000 + 2000 + 2000}));
+  s.compute.weights_gb_s = 4;
+  EXPECT_EQ(ends(s, passes), (std::vector<int64_t>{8000 + 8000 + 4000 + 8000 + 2000}));
+  s.compute.weights_gb_s = 0;
+  EXPECT_EQ(ends(s, passes), (std::vector<int64_t>{8000 + 4000 + 2000}));
+}
+
 TEST(Times, StragglersAreSlowWhileTheyAre) {
   Scenario s = plain(2);
   s.stragglers = {{.rank = 1, .from_s = 1e-3, .until_s = 2e-3, .factor = 4}};

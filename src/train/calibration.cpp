@@ -1,0 +1,104 @@
+#include "train/calibration.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "comm/schedule.h"
+#include "data/batches.h"
+#include "decode/model_directory.h"
+#include "train/replica.h"
+
+namespace starling {
+namespace {
+
+Work operator+(const Work& a, const Work& b) { return {b.kind, a.flops + b.flops, a.bytes + b.bytes}; }
+
+}  // namespace
+
+Shares in_small_passes(const Shares& shares) {
+  constexpr int64_t kSmall = 128;  // tokens
+  Shares small;
+  for (const auto& share : shares) {
+    small.emplace_back();
+    for (const Batch& batch : share)
+      for (Batch& part : split(batch, std::clamp<int64_t>(batch.target.count() / 2, 1, kSmall))) small.back().push_back(std::move(part));
+  }
+  return small;
+}
+
+MeasuredPasses count_passes(const ComputeCost& cost, const Shares& shares) {
+  MeasuredPasses passes;
+  for (const auto& share : shares)
+    for (const Batch& batch : share) {
+      const PassRows rows = cost.rows(batch);
+      const bool packs = &batch == share.data();
+      passes.forward = passes.forward + cost.forward(rows, packs), passes.backward = passes.backward + cost.backward(rows, -1, packs);
+    }
+  return passes;
+}
+
+Calibration rates_of(double parameter_bytes, double memory_rate, double update_s, const MeasuredPasses& whole,
+                     const MeasuredPasses& small) {
+  // What small passes would take, and would move, if that grew with their products only.
+  const double forward = small.forward.flops / whole.forward.flops, backward = small.backward.flops / whole.backward.flops;
+  const double longer = small.forward_s + small.backward_s - forward * whole.forward_s - backward * whole.backward_s;
+  const double more = small.forward.bytes + small.backward.bytes - forward * whole.forward.bytes - backward * whole.backward.bytes;
+  // Nothing is read faster than sums in caches are.
+  const double weights_rate = longer * memory_rate > more ? more / longer : memory_rate;
+  const double forward_moves = whole.forward.bytes / weights_rate, backward_moves = whole.backward.bytes / weights_rate;
+  // That must not eat up the whole: too few tokens would give rates that mean nothing.
+  if (whole.forward_s < 1.2 * forward_moves || whole.backward_s < 1.2 * backward_moves || update_s <= 0)
+    throw ConfigError("the steps are too short to measure rates of computing; use more tokens in a batch");
+  Calibration c;
+  // The update: seven passes over the flat buffers, and one for the norm.
+  c.update_gb_s = 8 * parameter_bytes / update_s / 1e9;
+  c.memory_gb_s = memory_rate / 1e9, c.weights_gb_s = weights_rate / 1e9;
+  c.forward_gflops = whole.forward.flops / (whole.forward_s - forward_moves) / 1e9;
+  c.backward_gflops = whole.backward.flops / (whole.backward_s - backward_moves) / 1e9;
+  return c;
+}
+
+double adding_rate() {
+  const int64_t count = 4 << 20;
+  const Storage data(4 * count), scratch(4 * count);
+  const Schedule::Local add{Schedule::Local::add, Area::data, 0, Area::scratch, 0, count};
+  apply(add, DType::f32, data.data(), scratch.data());
+  const WallClock clock;
+  const double start = clock.seconds();
+  for (int i = 0; i < 10; ++i) apply(add, DType::f32, data.data(), scratch.data());
+  return 10 * static_cast<double>(bytes_touched(add, DType::f32)) / (clock.seconds() - start);
+}
+
+Calibration calibrate(const BenchTrainOptions& o) {
+  const auto backend = backend_for_precision(o.precision, o.threads);
+  const auto model = make_model(o.model, {o.vocabulary, o.vocabulary}, *backend, o.seed, true);
+  World world = make_local_world();
+  StepOptions options;
+  options.optimizer.learning_rate = 1e-4;
+  Replica replica(*model, options, world);
+  Shares shares;
+  for (Batch& batch : synthetic_batches(o, 4)) shares.push_back({std::move(batch)});
+  const Shares small = in_small_passes(shares);
+  // Of each kind the fastest round counts; the first warms up.
+  Replica::Times whole_times, small_times;
+  const auto measure = [&](const Shares& all, Replica::Times& fastest) {
+    replica.clear_times();
+    for (const auto& share : all) replica.step(share);
+    if (fastest.steps == 0 || replica.times().total < fastest.total) fastest = replica.times();
+  };
+  measure(shares, whole_times), measure(small, small_times);
+  whole_times = small_times = {};
+  const double start = world.clock->seconds();
+  do measure(shares, whole_times), measure(small, small_times);
+  while (world.clock->seconds() - start < o.seconds);
+  const auto passes = [&](const Shares& all, const Replica::Times& t) {
+    MeasuredPasses measured = count_passes(replica.cost(), all);
+    measured.forward_s = t.forward, measured.backward_s = t.backward;
+    return measured;
+  };
+  const double update = (whole_times.total - whole_times.forward - whole_times.backward) / static_cast<double>(shares.size());
+  return rates_of(static_cast<double>(model->parameters().values().bytes()), adding_rate(), update, passes(shares, whole_times),
+                  passes(small, small_times));
+}
+
+}  // namespace starling

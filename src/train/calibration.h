@@ -1,0 +1,42 @@
+// Rates of a machine's computing, from steps of a replica: what the simulator needs to predict other runs (sim/scenario.h). The same
+// shares are computed whole and in small micro-batches. Both compute the same products, but small ones move the weights more often: so
+// what they take longer tells the rate of moving, and what is left of whole ones the rates of the products.
+#pragma once
+
+#include <vector>
+
+#include "train/bench.h"
+#include "train/cost.h"
+
+namespace starling {
+
+struct Calibration {
+  double forward_gflops = 0, backward_gflops = 0;  // matrix products of train/cost.h over the time beyond its bytes
+  double weights_gb_s = 0;                         // those bytes over their time
+  double update_gb_s = 0, memory_gb_s = 0;
+};
+
+using Shares = std::vector<std::vector<Batch>>;  // of each update, in micro-batches
+
+// Each share in micro-batches so small that moving the weights takes a good part of the time.
+Shares in_small_passes(const Shares& shares);
+
+// Passes through all shares: what they compute and move, and how long that took, seconds.
+struct MeasuredPasses {
+  Work forward, backward;
+  double forward_s = 0, backward_s = 0;
+};
+// Without the time; each share is an update.
+MeasuredPasses count_passes(const ComputeCost& cost, const Shares& shares);
+
+// Of parameters of so many bytes; update_s: of an update without its passes; memory_rate: of adding up, bytes/s. ConfigError if the whole
+// passes are too short to tell anything.
+Calibration rates_of(double parameter_bytes, double memory_rate, double update_s, const MeasuredPasses& whole, const MeasuredPasses& small);
+
+// Adding one gradient to another, as the communication thread does it, bytes/s.
+double adding_rate();
+
+// The rates of this machine with `train.threads` threads.
+Calibration calibrate(const BenchTrainOptions& options);
+
+}  // namespace starling
