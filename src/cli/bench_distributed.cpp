@@ -8,6 +8,7 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/outputs.h"
+#include "base/range.h"
 #include "cli/cluster.h"
 #include "cli/help.h"
 #include "race/forecast.h"
@@ -87,6 +88,7 @@ struct Arguments {
   int64_t batches = 8, steps = 0;
   std::string write_cluster;
   ParallelOptions parallel;
+  std::vector<CLI::Option*> layout;  // --parallel
   std::vector<std::pair<std::string, CLI::Option*>> strategy;
 };
 
@@ -106,14 +108,19 @@ void print_layout(const LayoutResult& r, const std::string& format, bool simulat
             << layout_text(r);
 }
 
-// Models that are divided: there is no rank that could train one alone, so one layout is measured and that is all.
+// One layout and nothing beside it: of a model that is divided no rank could train the whole alone.
 void run_layout(const Arguments& a, const BenchDistributedOptions& o, const ClusterArguments& cluster) {
   if (!a.write_cluster.empty())
-    throw ConfigError("--write-cluster keeps the rates of ranks that have the whole model; leave --parallel.pipeline and --parallel.tensor out");
+    throw ConfigError("--write-cluster keeps the rates of ranks that have the whole model; leave --parallel out");
+  if (a.parallel.pipeline == 1 && a.parallel.micro_batches + a.parallel.time_pieces > 0)
+    throw ConfigError("--parallel.micro-batches and --parallel.time-pieces do nothing without stages; set --parallel.pipeline too");
+  if (a.parallel.time_pieces > 0 && architecture_of(a.preset) != Architecture::gnmt)
+    throw ConfigError(fmt::format("--parallel.time-pieces is for recurrent models, which {} is not; leave it out", a.preset));
   LayoutRun run;
   run.train = o.train, run.strategy = o.strategy, run.parallel = a.parallel, run.optimizer.learning_rate = 1e-4;
-  run.strategy.batch = BatchScope::per_worker;
+  run.strategy.batch = BatchScope::per_worker, run.strategy.synchronous_steps = 0;
   if (o.steps > 0) run.updates = o.steps;
+  if (family_of(o.strategy) == Family::periodic) run.updates = round_up(run.updates, o.strategy.periodic.interval);
   if (cluster.given()) {
     run.train.threads = std::max(run.train.threads, 1);
     const auto say = [&](const std::string& line) { (a.format == "json" ? std::cerr : std::cout) << line << std::endl; };
@@ -135,17 +142,18 @@ void run(Arguments a, const ClusterArguments& cluster) {
   for (const auto& [name, option] : a.strategy)
     if (option->count() > 0) apply_override(sections, name, option->results().back());
   check_strategy(o.strategy);
-  if (family_of(o.strategy) == Family::periodic)
+  const bool layout = std::any_of(a.layout.begin(), a.layout.end(), [](const CLI::Option* option) { return option->count() > 0; });
+  if (family_of(o.strategy) == Family::periodic && !layout)
     throw ConfigError(
         fmt::format("bench distributed measures one update and its exchange, but {} exchanges every {} updates; "
-                    "'starling simulate' shows what a run of it takes",
+                    "with --parallel.pipeline 1 it measures whole rounds of them",
                     o.strategy.name, o.strategy.periodic.interval));
   if (family_of(o.strategy) == Family::asynchronous)
     throw ConfigError(fmt::format(
         "bench distributed measures updates that all ranks make together, and {} has none; 'starling simulate' shows what a run "
         "of it takes",
         o.strategy.name));
-  if (a.parallel.ranks() > 1) return run_layout(a, o, cluster);
+  if (layout) return run_layout(a, o, cluster);
   if (!a.write_cluster.empty()) {
     refuse_own_input({"--write-cluster", a.write_cluster}, {{"--cluster", cluster.file()}});
     refuse_run_files({"--write-cluster", a.write_cluster});
@@ -203,15 +211,14 @@ void add_bench_distributed(CLI::App& bench) {
   verb->add_option("--steps", a->steps, "measured steps of each kind; 0 = as many as --seconds hold")->check(CLI::Range(0, 1000000));
   verb->add_option("--format", a->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   verb->add_option("--write-cluster", a->write_cluster, "keep what was measured as a cluster to simulate (--cluster)")->type_name("FILE");
-  verb->add_option("--parallel.pipeline", a->parallel.pipeline, "stages that the model is cut into; see docs/model-parallel.md")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  verb->add_option("--parallel.tensor", a->parallel.tensor, "shards that each layer and vocabulary is cut into")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  verb->add_option("--parallel.micro-batches", a->parallel.micro_batches, "micro-batches of a replica's share, at least; 0 = 4 a stage")
-      ->check(CLI::Range(0, 1 << 20))
-      ->capture_default_str();
+  const auto parallel = [&](const std::string& name, int64_t& value, int64_t least, int64_t most, const std::string& help) {
+    a->layout.push_back(verb->add_option("--parallel." + name, value, help)->check(CLI::Range(least, most))->capture_default_str());
+  };
+  parallel("pipeline", a->parallel.pipeline, 1, 1024,
+           "stages that the model is cut into; with any key of parallel that layout is measured and nothing beside it");
+  parallel("tensor", a->parallel.tensor, 1, 1024, "shards that each layer and vocabulary is cut into");
+  parallel("micro-batches", a->parallel.micro_batches, 0, 1 << 20, "micro-batches of a replica's share, at least; 0 = 4 a stage");
+  parallel("time-pieces", a->parallel.time_pieces, 0, 1024, "pieces of time of a micro-batch, of gnmt in stages; 0 = whole sentences");
   StrategyOptions standard;
   for (const ConfigSection& section : sections_of(standard))
     for (const ConfigField& field : section.fields) {

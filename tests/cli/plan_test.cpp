@@ -54,5 +54,30 @@ TEST(BenchLayout, IsSimulatedInStages) {
   EXPECT_THAT(starling(bench + " --parallel.pipeline 2").text, HasSubstr("bubble: stages stand still for "));
 }
 
+// Whole replicas are a layout too, of strategies that exchange now and then as well; pieces of time are those of stages of GNMT.
+TEST(BenchLayout, IsSimulatedOfWholeReplicasAndInPiecesOfTime) {
+  const std::string bench = "bench distributed --vocabulary 500 --workers 2 --network 10gbe --batch-tokens 400" + kRates;
+  const auto step = [&](const std::string& more) {
+    const ShellOutcome run = starling(bench + more + " --format json");
+    EXPECT_EQ(run.status, 0) << run.text;
+    return nlohmann::json::parse(run.text);
+  };
+  const auto whole = step(" --preset transformer-tiny --parallel.pipeline 1");
+  EXPECT_EQ(whole["stages"], 1);
+  EXPECT_EQ(whole["replicas"], 2);
+  const auto local = step(" --preset transformer-tiny --parallel.pipeline 1 --strategy.name model-average --strategy.periodic.interval 4");
+  EXPECT_LT(local["step_ms"].get<double>(), whole["step_ms"].get<double>());
+
+  // One micro-batch: the stages take turns, but for pieces of time.
+  const std::string stages = " --preset gnmt-small --parallel.pipeline 2 --parallel.micro-batches 1";
+  const double turns = step(stages)["bubble"], pieces = step(stages + " --parallel.time-pieces 4")["bubble"];
+  EXPECT_GT(turns, 0.4);
+  EXPECT_LT(pieces, turns - 0.05);
+
+  EXPECT_THAT(starling(bench + " --parallel.time-pieces 4").text, HasSubstr("do nothing without stages; set --parallel.pipeline too"));
+  EXPECT_THAT(starling(bench + " --preset transformer-tiny --parallel.pipeline 2 --parallel.time-pieces 4").text,
+              HasSubstr("--parallel.time-pieces is for recurrent models, which transformer-tiny is not; leave it out"));
+}
+
 }  // namespace
 }  // namespace starling
