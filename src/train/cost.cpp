@@ -17,7 +17,22 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
     // Packed elements are read; those of gradients, f32, read and written. Packing reads f32 and writes, for which caches read first.
     const double read = element * count, added = 8 * count, packed = (4 + 2 * element) * count;
     const bool here = p->hold != Parameter::absent;
+    // Of each bucket the share of p that it has.
+    const auto each_share = [&](const auto& add) {
+      for (size_t b = 0; p->hold == Parameter::owned && b < buckets.size(); ++b) {
+        const int64_t begin = std::max(p->offset, buckets[b].range.begin),
+                      end = std::min(p->offset + p->shape.count(), buckets[b].range.end);
+        if (begin < end) add(pieces_[b], static_cast<double>(end - begin) / count);
+      }
+    };
     if (const EmbeddingTable* table = table_of(tables, *p)) {
+      const auto width = static_cast<double>(p->shape[1]);
+      const auto look_up = [&](Part& part, double bytes) {
+        if (table->source) part.source.looked_up += bytes;
+        if (table->target) part.target.looked_up += bytes;
+      };
+      if (p->hold == Parameter::owned) look_up(forward_, (4 + 2 * element) * width), look_up(backward_, (element + 8) * width);
+      each_share([&](Part& part, double share) { look_up(part, (element + 8) * width * share); });
       if (table->output) target_weight_ += 3 * whole_product;
       if (!table->output || !model.has_output()) continue;
       Side& side = forward_.target;
@@ -38,10 +53,7 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
       side.moved += (read + added) * share, side.packed += packed * share;
     };
     add_backward(backward_, 1);
-    for (size_t b = 0; p->hold == Parameter::owned && b < buckets.size(); ++b) {
-      const int64_t begin = std::max(p->offset, buckets[b].range.begin), end = std::min(p->offset + p->shape.count(), buckets[b].range.end);
-      if (begin < end) add_backward(pieces_[b], static_cast<double>(end - begin) / count);
-    }
+    each_share(add_backward);
   }
 }
 
@@ -50,22 +62,25 @@ PassRows ComputeCost::rows(const Batch& batch) const {
 }
 
 PassRows ComputeCost::rows(const Batch& batch, const StepShare& share) const {
+  const double source = share.source / static_cast<double>(padded_rows(batch.source)),
+               target = share.target / static_cast<double>(padded_rows(batch.target));
   PassRows rows{share.source, share.target};
+  rows.source_tokens = source * static_cast<double>(batch.source.count());
+  rows.target_tokens = target * static_cast<double>(batch.target.count());
   if (!recurrent_) return rows;
-  const auto part = [](const PackedTokens& side, double of) {
-    return static_cast<double>(recurrent_rows(side)) * of / static_cast<double>(padded_rows(side));
-  };
-  rows.source_recurrent = part(batch.source, share.source), rows.target_recurrent = part(batch.target, share.target);
+  rows.source_recurrent = source * static_cast<double>(recurrent_rows(batch.source));
+  rows.target_recurrent = target * static_cast<double>(recurrent_rows(batch.target));
   return rows;
 }
 
 Work ComputeCost::Part::of(Work::Kind kind, const PassRows& rows, bool packs) const {
   Work work{kind, 0, packs ? source.packed + target.packed : 0};
-  const auto add = [&](const Side& side, double row, double recurrent_row) {
+  const auto add = [&](const Side& side, double row, double recurrent_row, double tokens) {
     work.flops += side.row * row + side.recurrent_row * recurrent_row;
-    if (row > 0) work.bytes += side.moved;
+    if (row > 0) work.bytes += side.moved + side.looked_up * tokens;
   };
-  add(source, rows.source, rows.source_recurrent), add(target, rows.target, rows.target_recurrent);
+  add(source, rows.source, rows.source_recurrent, rows.source_tokens);
+  add(target, rows.target, rows.target_recurrent, rows.target_tokens);
   return work;
 }
 

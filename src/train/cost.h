@@ -16,6 +16,7 @@ namespace starling {
 struct PassRows {
   double source = 0, target = 0;
   double source_recurrent = 0, target_recurrent = 0;
+  double source_tokens = 0, target_tokens = 0;  // without idle rows: what is looked up
 };
 
 class ComputeCost {
@@ -27,10 +28,11 @@ class ComputeCost {
   PassRows rows(const Batch& batch, const StepShare& share) const;
 
   // Loss of so many rows, the gradient of the vocabulary projection included (projection_loss computes it on the way). Bytes: each matrix
-  // is read, and the projection's gradient added to. packs: the first pass after an update, which packs the matrices.
+  // is read, the projection's gradient added to, and a row of a table read and written a token. packs: the first pass after an update,
+  // which packs the matrices.
   Work forward(const PassRows& rows, bool packs = false) const;
   // The backward pass, cut where buckets become complete: the piece before bucket b; all of it for b = -1. Bytes: each matrix is read, and
-  // each gradient added to.
+  // each gradient added to, of tables a row a token.
   Work backward(const PassRows& rows, int64_t bucket = -1, bool packs = false) const;
 
   // Relative cost of a source and of a target token in the whole model, for dividing a batch evenly: the same on all stages.
@@ -41,6 +43,7 @@ class ComputeCost {
   struct Side {
     double row = 0, recurrent_row = 0;  // FLOP
     double moved = 0, packed = 0;       // bytes
+    double looked_up = 0;               // bytes a token
   };
   struct Part {
     Side source, target;

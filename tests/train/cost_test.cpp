@@ -115,11 +115,13 @@ TEST(ComputeCost, MovesWeightsEachPassAndPacksThemOnceAnUpdate) {
         if (work.kind == Work::forward) forward.push_back(work.bytes);
         if (work.kind == Work::backward) (backward.size() + 1 < share.size() ? backward.emplace_back() : last) += work.bytes;
       }
+      // 64, 64 and 64 source tokens, 64, 128 and 64 target tokens.
+      const double looked = (4 + 2 * element) * d, looked_back = (element + 8) * d;
       const double reads = element * matrices + 2 * element * table + 8 * table, adds = (element + 8) * matrices;
       const double packs = (4 + 2 * element) * (matrices + 2 * table), packs_back = (4 + 2 * element) * matrices;
-      EXPECT_THAT(forward, testing::ElementsAre(reads + packs, reads, reads)) << name;
-      EXPECT_THAT(backward, testing::ElementsAre(adds + packs_back, adds)) << name;
-      EXPECT_NEAR(last, adds, 1e-6 * adds) << name;
+      EXPECT_THAT(forward, testing::ElementsAre(reads + packs + 128 * looked, reads + 192 * looked, reads + 128 * looked)) << name;
+      EXPECT_THAT(backward, testing::ElementsAre(adds + packs_back + 128 * looked_back, adds + 192 * looked_back)) << name;
+      EXPECT_NEAR(last, adds + 128 * looked_back, 1e-6 * adds) << name;
     }
   }
 }
