@@ -1,6 +1,6 @@
 #!/bin/bash
-# A Transformer that needs four times the memory that a rank may use: one rank alone is killed, four stages train it, and one worker
-# translates with it. Each rank runs in a cgroup of its own, so this needs root, and Open MPI.
+# A Transformer that needs four times the memory that a rank may use: one rank alone is killed, four stages train it, four shards train it,
+# and one worker and four shards translate with it. Each rank runs in a cgroup of its own, so this needs root, and Open MPI.
 #   bench/memory_limit.sh STARLING [LIMIT_MIB] [WORK_DIRECTORY]
 set -euo pipefail
 starling=$(realpath "${1:?usage: bench/memory_limit.sh STARLING [LIMIT_MIB] [WORK_DIRECTORY]}")
@@ -39,18 +39,24 @@ valid: {source: corpus/valid.en, target: corpus/valid.de, every: 6, metrics: [cr
 checkpoint: {every: 6, keep: 1}
 log: {every: 2}
 EOF
-rm -rf stages alone
+rm -rf stages shards alone
 rates="--cluster.forward-gflops 100 --cluster.backward-gflops 100 --cluster.update-gb-s 5 --cluster.memory-gb-s 8"
 echo "== the plan, with $limit MiB a rank"
 "$starling" plan -c big.yml --workers $ranks --network loopback $rates --parallel.pipeline $ranks --parallel.micro-batches 16 \
   --memory "$(awk "BEGIN { print $limit / 1024 }")" --show 5
+together="mpirun --allow-run-as-root --oversubscribe --bind-to none -n $ranks ./limited.sh $starling"
 echo "== one rank alone"
 status=0
 ./limited.sh "$starling" train -c big.yml --train.output alone > alone.log 2>&1 || status=$?
 grep warning alone.log || true
 echo "exit status $status (137: killed)"
-echo "== $ranks stages"
-mpirun --allow-run-as-root --oversubscribe --bind-to none -n $ranks ./limited.sh "$starling" train -c big.yml --parallel.pipeline $ranks \
-  --parallel.micro-batches 16 | grep -E "stage |step |valid|complete|error"
-echo "== translated by one worker within the limit"
+for layout in stages shards; do
+  echo "== $ranks $layout"
+  keys="--parallel.pipeline $ranks --parallel.micro-batches 16"
+  [ $layout = stages ] || keys="--parallel.tensor $ranks --train.micro-batch-tokens 100"
+  $together train -c big.yml --train.output $layout $keys | grep -E "stage |step |valid|complete|error"
+done
+echo "== translated by one worker within the limit, and by $ranks shards"
 head -3 corpus/test.en | ./limited.sh "$starling" translate --model stages --threads 1 --beam 1
+head -3 corpus/test.en > few.en
+$together translate --model shards --threads 1 --beam 1 --precision f32 --parallel.tensor $ranks --input few.en

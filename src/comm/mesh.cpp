@@ -8,7 +8,7 @@
 namespace starling {
 
 Mesh::Mesh(Communicator& all, const ParallelOptions& o)
-    : all_(all), stages_(static_cast<int>(o.pipeline)), time_pieces_(std::max<int64_t>(o.time_pieces, 1)) {
+    : all_(all), stages_(static_cast<int>(o.pipeline)), stage_sizes_(o.stages), time_pieces_(std::max<int64_t>(o.time_pieces, 1)) {
   const int ranks = static_cast<int>(o.ranks()), shards = static_cast<int>(o.tensor);
   if (all.size() % ranks != 0)
     throw ConfigError(fmt::format("{} the model among {} ranks, and {} {} no multiple of that; start {} ranks",

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "comm/shard_communicator.h"
@@ -13,10 +14,11 @@ namespace starling {
 
 // The `parallel` section: ranks of one replica of the model.
 struct ParallelOptions {
-  int64_t pipeline = 1;       // stages
-  int64_t tensor = 1;         // shards of a stage
-  int64_t micro_batches = 0;  // 0: 4 a stage
-  int64_t time_pieces = 0;    // of a micro-batch, that go from stage to stage; 0: whole sentences
+  int64_t pipeline = 1;         // stages
+  int64_t tensor = 1;           // shards of a stage
+  std::vector<int64_t> stages;  // units of each stage; empty: balanced by their cost
+  int64_t micro_batches = 0;    // 0: 4 a stage
+  int64_t time_pieces = 0;      // of a micro-batch, that go from stage to stage; 0: whole sentences
 
   int64_t ranks() const { return pipeline * tensor; }
   // Of a worker's share of the batch, at least.
@@ -26,6 +28,9 @@ template <class Visitor>
 void visit(Visitor& v, ParallelOptions& o) {
   v.field("pipeline", o.pipeline, "stages that the model's layers are cut into, each on a rank of its own; 1 = the model lies whole on a rank", 1,
           1024);
+  v.numbers("stages", o.stages,
+            "units of each stage, in the order of encoder layers, decoder layers, output; empty = cut so that the most costly stage costs least", 1,
+            100000);
   v.field("tensor", o.tensor,
           "shards that each layer and vocabulary is cut into, each on a rank of its own: columns, heads and tokens; 1 = layers lie whole on a rank",
           1, 1024);
@@ -46,6 +51,8 @@ class Mesh {
 
   int replicas() const { return data().size(); }
   int stages() const { return stages_; }
+  // Units of each; empty: balanced.
+  const std::vector<int64_t>& stage_sizes() const { return stage_sizes_; }
   int stage() const { return stage_; }
   bool first_stage() const { return stage_ == 0; }
   bool last_stage() const { return stage_ + 1 == stages_; }
@@ -78,6 +85,7 @@ class Mesh {
  private:
   Communicator& all_;
   int stages_, stage_ = 0;
+  std::vector<int64_t> stage_sizes_;
   int64_t time_pieces_;
   std::unique_ptr<Communicator> data_, replica_, alone_;   // the first two empty: there is nothing to divide
   std::unique_ptr<Communicator> pipeline_, shards_;        // empty: there is one dimension at most

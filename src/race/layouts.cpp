@@ -43,6 +43,7 @@ void add_layouts(const Config& config, int64_t ranks, int64_t stages, int64_t sh
     Config c = config;
     way.set(c.strategy);
     c.parallel.pipeline = stages, c.parallel.tensor = shards;
+    if (stages != config.parallel.pipeline) c.parallel.stages.clear();
     if (stages == 1) c.parallel.micro_batches = 0;
     if (family_of(c.strategy) != Family::synchronous) c.train.optimizer.ema = 0;
     Layout layout{alone ? "-" : way.name, {}, layout_run(c), {}, ""};

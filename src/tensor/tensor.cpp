@@ -175,11 +175,15 @@ void Tensor::from_doubles(std::span<const double> values) const {
 Tensor Arena::allocate(const Shape& shape, DType dtype) {
   constexpr int64_t chunk_bytes = int64_t{8} << 20;
   const int64_t bytes = (shape.count() * size_of(dtype) + 127) / 64 * 64;  // one spare cache line: kernels may read past a row
-  while (at_.chunk < chunks_.size() && at_.offset + bytes > chunks_[at_.chunk]->bytes()) at_ = {at_.chunk + 1, 0};
+  while (at_.chunk < chunks_.size() && at_.offset + bytes > chunks_[at_.chunk]->bytes()) {
+    full_ += chunks_[at_.chunk]->bytes();
+    at_ = {at_.chunk + 1, 0};
+  }
   if (at_.chunk == chunks_.size()) add_chunk(std::max({chunk_bytes, bytes, capacity() / 8}));
   const auto& storage = chunks_[at_.chunk];
   std::byte* data = storage->data() ? storage->data() + at_.offset : nullptr;
   at_.offset += bytes;
+  most_used_ = std::max(most_used_, full_ + at_.offset);
   return Tensor(storage, data, shape, dtype);
 }
 
@@ -193,7 +197,8 @@ void Arena::release(Mark m) {
     const int64_t begin = c == m.chunk ? m.offset : 0, end = c == at_.chunk ? at_.offset : chunks_[c]->bytes();
     if (chunks_[c]->data() && begin < end) memory_->discard(chunks_[c]->data() + begin, end - begin);
   }
-  at_ = m;
+  at_ = m, full_ = 0;
+  for (size_t c = 0; c < m.chunk; ++c) full_ += chunks_[c]->bytes();
   if (m.chunk != 0 || m.offset != 0 || chunks_.size() < 2) return;
   const int64_t total = capacity();
   chunks_.clear();

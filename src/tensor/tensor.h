@@ -209,6 +209,8 @@ class Arena {
   // Tensors allocated since the mark are dead from here on, and their memory is told so (Memory::discard); Mark{} is the very beginning.
   void release(Mark m);
   int64_t capacity() const;
+  // The most bytes that were in use at once: what a memory that gives pages when they are touched has given.
+  int64_t most_used() const { return most_used_; }
   Memory& memory() const { return *memory_; }
 
  private:
@@ -216,6 +218,7 @@ class Arena {
   Memory* memory_;
   std::vector<std::shared_ptr<Storage>> chunks_;
   Mark at_;
+  int64_t full_ = 0, most_used_ = 0;  // bytes of the chunks before at_.chunk
 };
 
 }  // namespace starling

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/text_files.h"
 #include "strategies/factory.h"
@@ -183,6 +184,9 @@ void check_parallel(const Config& c) {
     if (c.parallel.time_pieces > 0)
       throw ConfigError("parallel.time-pieces does nothing without stages; set parallel.pipeline too, or leave it out");
   }
+  if (const size_t listed = c.parallel.stages.size(); listed > 0 && listed != static_cast<size_t>(c.parallel.pipeline))
+    throw ConfigError(fmt::format("parallel.stages lists {}, and parallel.pipeline is {}; give as many numbers as there are stages",
+                                  counted(static_cast<int64_t>(listed), "stage"), c.parallel.pipeline));
   if (c.parallel.ranks() == 1) return;
   require_shards(c.model, c.parallel.tensor);
   if (c.parallel.time_pieces > 0 && architecture_of(c.model.preset) != Architecture::gnmt)

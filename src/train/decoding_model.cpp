@@ -39,7 +39,7 @@ Tensor elements(const Tensor& x, const Range& r) { return x.slice(r.begin, Shape
 DecodingModel::DecodingModel(Model& part, const Mesh& mesh) : part_(part), mesh_(mesh) {
   shards_ = mesh.replica_size();
   while (!can_be_cut(part.config(), shards_)) --shards_;
-  const std::vector<UnitRange> stages = stage_units(part, mesh.stages());
+  const std::vector<UnitRange> stages = stage_units(part, mesh);
   for (const Parameter* p : part.parameters().declared()) stage_.push_back(stage_of(stages, p->units.front()));
   comm_ = mesh.replica().split(mesh.replica().rank() < shards_ ? 0 : 1);
   group_.emplace(*comm_);

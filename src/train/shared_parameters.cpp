@@ -19,7 +19,7 @@ SharedParameters::SharedParameters(Model& model, const Mesh& mesh) : model_(mode
     uncut_values_ = Tensor({count}, model.parameters().values().dtype(), model.parameters().values().memory());
   }
   if (mesh.stages() == 1) return;
-  const std::vector<UnitRange> stages = stage_units(model, mesh.stages());
+  const std::vector<UnitRange> stages = stage_units(model, mesh);
   for (Parameter* p : model.parameters().declared()) {
     Shared shared{p, static_cast<int>(stage_of(stages, p->units.front())), {}, {}};
     for (const size_t unit : p->units) {

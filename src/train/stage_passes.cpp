@@ -51,7 +51,7 @@ void StagePasses::expect(size_t i) {
   in.pending.assign(in.tensors.size(), {});
   for (size_t piece = 0; piece < in.tensors.size(); ++piece)
     for (size_t k = 0; k < in.tensors[piece].size(); ++k)
-      in.pending[piece].push_back(mesh_.pipeline().receive(in.tensors[piece][k], mesh_.stage() - 1, kForwardTag + static_cast<Tag>(k)));
+      in.pending[piece].push_back(mesh_.pipeline().receive(part_here(in.tensors[piece][k]), mesh_.stage() - 1, kForwardTag + static_cast<Tag>(k)));
 }
 
 StagePass& StagePasses::open(size_t i, double label_smoothing) {
@@ -63,9 +63,22 @@ StagePass& StagePasses::open(size_t i, double label_smoothing) {
   return pass;
 }
 
+Tensor StagePasses::part_here(const Tensor& x) const {
+  if (mesh_.shards() == 1) return x;
+  const Range own = part(x.count(), mesh_.shard(), mesh_.shards());
+  return x.slice(own.begin, Shape{own.count()});
+}
+
+void StagePasses::join_parts(const Tensor& x) {
+  if (mesh_.shards() == 1) return;
+  mesh_.group().comm().all_gather(x).wait();
+  bytes_sent_ += x.bytes() * (mesh_.shards() - 1) / mesh_.shards();
+}
+
 void StagePasses::send(StagePass& pass, const Tensor& x, int stage, Tag tag) {
-  pass.sent.push_back(mesh_.pipeline().send(x, stage, tag));
-  bytes_sent_ += x.bytes();
+  const Tensor own = part_here(x);
+  pass.sent.push_back(mesh_.pipeline().send(own, stage, tag));
+  bytes_sent_ += own.bytes();
 }
 
 StageStep& StagePasses::next_step(size_t i, uint64_t seed, uint64_t update) {
@@ -76,6 +89,7 @@ StageStep& StagePasses::next_step(size_t i, uint64_t seed, uint64_t update) {
   Incoming& in = incoming_[i % incoming_.size()];
   if (mesh_.first_stage() || number >= in.tensors.size()) return step;
   wait(in.pending[number]);
+  for (const Tensor& x : in.tensors[number]) join_parts(x);
   step.in_gradients.resize(in.tensors[number].size());
   for (size_t k = 0; k < in.tensors[number].size(); ++k)
     step.in.push_back(step.tape.record(in.tensors[number][k], [&step, k](const Tensor& dy) { step.in_gradients[k] = dy; }));
@@ -102,7 +116,7 @@ void StagePasses::expect_gradients(size_t i) {
     for (size_t k = 0; k < piece->size(); ++k) {
       const Tensor &y = step->out[k].value, &gradient = (*piece)[k];
       CHECK(y.shape() == gradient.shape(), "boundary tensor {} is {}, not {}", k, y.shape().text(), gradient.shape().text());
-      step->expected.push_back(mesh_.pipeline().receive(gradient, mesh_.stage() + 1, kBackwardTag + static_cast<Tag>(k)));
+      step->expected.push_back(mesh_.pipeline().receive(part_here(gradient), mesh_.stage() + 1, kBackwardTag + static_cast<Tag>(k)));
     }
   }
 }
@@ -110,6 +124,7 @@ void StagePasses::expect_gradients(size_t i) {
 StageStep& StagePasses::await_gradients(size_t i, size_t number) {
   StageStep& step = (*this)[i].steps[number];
   wait(step.expected);
+  for (const Tensor& gradient : step.out_gradients) join_parts(gradient);
   for (size_t k = 0; k < step.out.size(); ++k) step.tape.set_gradient(step.out[k], step.out_gradients[k]);
   return step;
 }
@@ -126,7 +141,7 @@ void StagePasses::backward_done(size_t i, size_t number) {
 
 int64_t StagePasses::activation_bytes() const {
   int64_t bytes = 0;
-  for (const auto& pass : passes_) bytes += pass->arena.capacity() + (pass->gradient_buffer ? pass->gradient_buffer.bytes() : 0);
+  for (const auto& pass : passes_) bytes += pass->arena.most_used() + (pass->gradient_buffer ? pass->gradient_buffer.bytes() : 0);
   for (const Incoming& in : incoming_) bytes += in.buffer ? in.buffer.bytes() : 0;
   return bytes;
 }

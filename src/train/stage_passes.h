@@ -61,6 +61,9 @@ class StagePasses {
   // Tensors of the pieces of the boundary before a unit, in a buffer that grows to hold them.
   Pieces boundary(size_t unit, const Batch& batch, Tensor& buffer) const;
   void expect(size_t i);
+  // What goes between stages is the same on all shards: each sends a part of it, and they put it together there.
+  Tensor part_here(const Tensor& x) const;
+  void join_parts(const Tensor& x);
   void send(StagePass& pass, const Tensor& x, int stage, Tag tag);
   void expect_gradients(size_t i);
 

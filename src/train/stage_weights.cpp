@@ -39,7 +39,7 @@ OfShard of_shard(const std::vector<Range>& shard, const Range& piece) {
 
 StageWeights::StageWeights(Model& part, const Mesh& mesh) : part_(part), mesh_(mesh) {
   if (!mesh.divided()) return;
-  const std::vector<UnitRange> stages = stage_units(part, mesh.stages());
+  const std::vector<UnitRange> stages = stage_units(part, mesh);
   for (const Parameter* p : part.parameters().declared()) stage_.push_back(static_cast<int>(stage_of(stages, p->units.front())));
 }
 

@@ -45,8 +45,21 @@ std::vector<UnitRange> stage_units(Model& model, int stages) {
   return ranges;
 }
 
+std::vector<UnitRange> stage_units(Model& model, const Mesh& mesh) {
+  const std::vector<int64_t>& sizes = mesh.stage_sizes();
+  if (sizes.empty()) return stage_units(model, mesh.stages());
+  std::vector<UnitRange> ranges;
+  size_t begin = 0;
+  for (const int64_t size : sizes) ranges.push_back({begin, begin + static_cast<size_t>(size)}), begin = ranges.back().end;
+  if (begin != model.units())
+    throw ConfigError(fmt::format("parallel.stages names {} units, and the model has {}: its layers and the output; change the list, or leave "
+                                  "it out",
+                                  begin, model.units()));
+  return ranges;
+}
+
 ModelPart part_of(const Mesh& mesh, const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend) {
-  const auto stages = stage_units(*declare_model(config, vocabulary, backend), mesh.stages());
+  const auto stages = stage_units(*declare_model(config, vocabulary, backend), mesh);
   return {stages[static_cast<size_t>(mesh.stage())], &mesh.group()};
 }
 

@@ -13,6 +13,8 @@ namespace starling {
 // Units one behind the other, so that the most costly stage costs as little as possible, by operations for as many source as target tokens.
 // ConfigError if there are fewer units than stages. The same for a whole model as for any part of it.
 std::vector<UnitRange> stage_units(Model& model, int stages);
+// The same, unless the mesh says how many units each stage has; ConfigError if these are not all of them.
+std::vector<UnitRange> stage_units(Model& model, const Mesh& mesh);
 // Operations of each unit, FLOP for one source and one target token, forward and backward.
 std::vector<double> unit_costs(Model& model);
 // The part of a model that the mesh, which must live as long as it, gives to this rank.

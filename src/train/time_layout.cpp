@@ -28,6 +28,7 @@ RankMemory memory_of(Replica& replica) {
   RankMemory m;
   m.parameters = static_cast<double>(store.values().bytes()), m.gradients = static_cast<double>(store.gradients().bytes());
   for (const auto& [name, tensor] : replica.optimizer().state()) m.optimizer += static_cast<double>(tensor.bytes());
+  if (replica.average()) m.optimizer += static_cast<double>(replica.average().bytes());
   const std::vector<EmbeddingTable> tables = replica.model().embedding_tables();
   for (const Parameter* p : store.declared()) {
     if (p->hold == Parameter::absent) continue;
@@ -48,7 +49,7 @@ double whole_pass_bytes(Model& model, const Batch& batch) {
   Tape tape(model.parameters(), arena, sum, 1, 1);
   model.loss(tape, batch, 0.1);
   tape.backward();
-  return static_cast<double>(arena.capacity());
+  return static_cast<double>(arena.most_used());
 }
 
 const Batch& largest(const std::vector<std::vector<Batch>>& shares) {

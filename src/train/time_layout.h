@@ -26,7 +26,8 @@ LayoutRun layout_run(const Config& config);
 
 // What a rank keeps, bytes.
 struct RankMemory {
-  double parameters = 0, gradients = 0, optimizer = 0;
+  double parameters = 0, gradients = 0;
+  double optimizer = 0;    // moments, and the moving average of the parameters
   double packed = 0;       // matrices in the order of their products, and transposed
   double copies = 0;       // of parameters that other ranks of the replica own, and their gradients
   double strategy = 0;     // residuals, merged models

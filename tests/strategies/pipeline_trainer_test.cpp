@@ -39,6 +39,7 @@ TEST_F(PipelineTrainer, TrainsTheModelOfOneWorker) {
   for (const auto& [stages, shards, ranks] : {std::tuple(2, 1, 2), {2, 1, 4}, {3, 1, 3}, {1, 2, 2}, {2, 2, 4}}) {
     const std::string run_name = fmt::format("stages-{}-shards-{}-of-{}", stages, shards, ranks);
     Config c = in_stages(run_name, stages, shards);
+    if (ranks == 3) c.parallel.stages = {1, 3, 1};
     if (ranks == 4 || ranks == 3) c.valid.metrics = {"cross-entropy"};  // measured in stages; with translations by whole models
     ASSERT_EQ(run(c, ranks), 0);
     EXPECT_LT(apart("one", run_name, 20), 2e-3) << run_name;
@@ -47,6 +48,9 @@ TEST_F(PipelineTrainer, TrainsTheModelOfOneWorker) {
     for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4) << run_name;
     std::ifstream log(path(run_name) + "/train.log");
     const std::string told((std::istreambuf_iterator<char>(log)), {});
+    if (ranks == 3) {
+      EXPECT_THAT(told, testing::HasSubstr("stage 2 of 3 (rank 1): encoder 1 to decoder 1, "));
+    }
     if (shards == 2) {
       EXPECT_THAT(told, testing::HasSubstr(fmt::format("stage 1 of {}, shard 2 of 2 (rank 1): encoder 0 to ", stages)));
     }
@@ -166,6 +170,10 @@ TEST_F(PipelineTrainer, WhatCannotBeDividedIsRefused) {
   EXPECT_THAT(refused("strategy:\n  name: downpour\nparallel:\n  pipeline: 2\n"), testing::HasSubstr("choose another strategy"));
   EXPECT_THAT(refused("train:\n  objective: mixed\nparallel:\n  pipeline: 2\n"), testing::HasSubstr("samples from whole models"));
   EXPECT_THAT(refused("parallel:\n  micro-batches: 4\n"), testing::HasSubstr("does nothing without stages"));
+  EXPECT_EQ(error([](Config& c) { c.parallel.stages = {3, 3}; }, 2),
+            "parallel.stages names 6 units, and the model has 5: its layers and the output; change the list, or leave it out");
+  EXPECT_EQ(refused("parallel:\n  pipeline: 3\n  stages: [2, 3]\n"),
+            "parallel.stages lists 2 stages, and parallel.pipeline is 3; give as many numbers as there are stages");
   EXPECT_EQ(refused("model:\n  preset: transformer-small\nparallel:\n  tensor: 3\n"),
             "parallel.tensor 3 does not divide model.heads, which is 4; choose a number that does");
   EXPECT_EQ(refused("strategy:\n  name: downpour\nparallel:\n  tensor: 2\n"),
