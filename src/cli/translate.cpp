@@ -50,6 +50,22 @@ class Shards {
   ShardGroup* group() { return group_ ? &*group_ : nullptr; }
   int threads(int asked) { return world_ && asked == 0 ? threads_for_rank(comm()) : asked; }
 
+  int processes() const { return world_ ? world_->local_size : 1; }
+
+  // What the first takes for the model, on all: a run directory's best checkpoint may be replaced meanwhile, and "auto" means other
+  // precisions on other processors.
+  ModelDescription describe(FileSystem& files, const std::string& path, std::string& precision) {
+    if (!world_) return describe_model(files, path);
+    std::optional<ModelDescription> own;
+    if (first()) own.emplace(describe_model(files, path)), precision = resolve_precision(precision, own->quantized);
+    precision = broadcast_text(comm(), precision);
+    const std::string directory = broadcast_text(comm(), own ? own->directory : ""), step = broadcast_text(comm(), own ? std::to_string(own->step) : "");
+    if (!own) own.emplace(read_description(files, directory));
+    for (const std::string& each : gather_texts(comm(), std::to_string(own->step)))
+      if (each != step) throw DataError(fmt::format("{}: the model was replaced while the ranks were reading it; start again", directory));
+    return std::move(*own);
+  }
+
   // take() of the first, on all.
   template <class Take>
   std::vector<std::string> lines(Take take) {
@@ -166,7 +182,9 @@ void run_translate(const TranslateArguments& a) {
   Shards shards(a.shards);
   Output output(shards.first() ? a.output : "-");
   refuse_own_inputs(a, output.written_path(), "");
-  const LoadedModel loaded = load_model(*files, a.model, a.precision, shards.threads(a.threads), shards.group());
+  std::string precision = a.precision;
+  ModelDescription description = shards.describe(*files, a.model, precision);
+  const LoadedModel loaded = load_model(*files, std::move(description), precision, shards.threads(a.threads), shards.group());
   refuse_own_inputs(a, output.written_path(), loaded.description.directory);
   SearchOptions search = a.search.apply(loaded.description.search);
   if (a.n_best > search.beam && !a.search.given("beam")) search.beam = a.n_best;
@@ -176,6 +194,7 @@ void run_translate(const TranslateArguments& a) {
 
   const double start = steady_seconds();
   Translator translator(*loaded.model, loaded.description.vocabularies, search, a.batch_sentences, a.max_source_tokens);
+  translator.set_memory({.processes = shards.processes()});
   const size_t window = static_cast<size_t>(16 * a.batch_sentences);
   std::optional<LineQueue> queue;
   if (shards.first()) queue.emplace(a.inputs, window);

@@ -13,8 +13,11 @@ int64_t limit_of(const SearchOptions& o, double source_tokens) {
   return std::max<int64_t>(1, static_cast<int64_t>(o.max_length_factor * source_tokens) + o.max_length_offset);
 }
 
-// What every decoder row takes during a step, elements of activations: three sub-layers of a Transformer's layer one after the other.
-int64_t transformer_row(const ModelConfig& c) { return c.decoder_layers * (14 * c.width + c.feed_forward) + 2 * c.width; }
+// What every decoder row takes during a step, elements of activations: three sub-layers of a Transformer's layer one after the other. What
+// lies between a layer's two products is in shards.
+int64_t transformer_row(const ModelConfig& c, int64_t shards) {
+  return c.decoder_layers * (6 * c.width + (8 * c.width + c.feed_forward) / shards) + 2 * c.width;
+}
 
 }  // namespace
 
@@ -25,8 +28,8 @@ SearchNeed sum_of(std::span<const SearchNeed> needs) {
 }
 
 SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabulary, const SearchOptions& options, int64_t sentences,
-                       int64_t tokens, int64_t activation_bytes) {
-  const int64_t D = config.width, V = vocabulary.target_size, wide = options.beam;
+                       int64_t tokens, int64_t activation_bytes, int64_t shards) {
+  const int64_t D = config.width, V = (vocabulary.target_size + shards - 1) / shards, wide = options.beam;
   const double mean = static_cast<double>(tokens) / static_cast<double>(std::max<int64_t>(sentences, 1));
   const int64_t limit = limit_of(options, mean);
   const int64_t length = options.fixed_length ? limit : std::min(limit, static_cast<int64_t>(mean) + 1);
@@ -39,8 +42,9 @@ SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabul
     need.activations = need.rows * config.decoder_layers * D * (14 * activation_bytes + 32) + looked_at * 4;
     need.states = need.rows * config.decoder_layers * D * (activation_bytes + 4) + tokens * 2 * D * activation_bytes;
   } else {
-    const int64_t pair = 2 * D * activation_bytes;  // key and value
-    need.activations = (need.rows * transformer_row(config) + tokens * (9 * D + config.feed_forward)) * activation_bytes;
+    const int64_t pair = 2 * D / shards * activation_bytes;  // key and value
+    const int64_t source = 5 * D + (4 * D + config.feed_forward) / shards;
+    need.activations = (need.rows * transformer_row(config, shards) + tokens * source) * activation_bytes;
     need.states = (need.rows * length + tokens) * config.decoder_layers * pair + need.rows * length * 12 + looked_at * 4;
   }
   need.states += need.rows * length * 8;  // the tree of prefixes

@@ -60,7 +60,8 @@ std::vector<SearchNeed> Translator::largest_needs(const Batches& batches, std::s
     int64_t tokens = 0;
     for (const size_t i : batch) tokens += static_cast<int64_t>(sources[i].size());
     needs.push_back(search_need(model.config(), model.vocabulary(), options_, static_cast<int64_t>(batch.size()), tokens,
-                                size_of(model.parameters().backend().activation())));
+                                size_of(model.parameters().backend().activation()),
+                                model.parameters().shards() ? model.parameters().shards()->size() : 1));
   }
   const size_t together = std::min(workers_.size(), needs.size());
   std::partial_sort(needs.begin(), needs.begin() + static_cast<ptrdiff_t>(together), needs.end(),
@@ -69,14 +70,14 @@ std::vector<SearchNeed> Translator::largest_needs(const Batches& batches, std::s
   return needs;
 }
 
-// Of shards that of the one with the least, so that all of them cut the same batches.
+// Of shards each takes as much as the one with the smallest part, so that all of them cut the same batches.
 UsableMemory Translator::usable() {
   UsableMemory memory = memory_.usable();
   if (ShardGroup* shards = workers_.front().model->parameters().shards()) {
     const Tensor least({1}, DType::f64);
-    doubles_of(least)[0] = -static_cast<double>(memory.bytes);
+    doubles_of(least)[0] = -static_cast<double>(memory.bytes / memory_.processes);
     shards->maximum(least);
-    memory.bytes = static_cast<int64_t>(-doubles_of(least)[0]);
+    memory.bytes = static_cast<int64_t>(-doubles_of(least)[0]) * memory_.processes;
   }
   return memory;
 }

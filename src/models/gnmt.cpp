@@ -173,7 +173,13 @@ Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& bottom, std::spa
   const Tensor weights = tape.allocate({std::max<int64_t>(pairs, 1)}, tape.backend().parameter());
   tape.backend().global_attention({query.value, state.keys, score_vector(tape, score_, score_scale_), state.memory},
                                   {tape.place(std::move(offsets)), state.source_offsets, 1, false}, y, weights);
-  if (attention) *attention = weights.rows(0, pairs);
+  if (!attention) return {&tape, -1, y};
+  *attention = weights.rows(0, pairs);
+  // Of shards the first one's, so that all search in the same way, whatever their processors are.
+  if (ShardGroup* shards = store_.shards()) {
+    if (shards->rank() > 0) attention->zero();
+    shards->sum(*attention);
+  }
   return {&tape, -1, y};
 }
 

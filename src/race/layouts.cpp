@@ -47,8 +47,12 @@ void add_layouts(const Config& config, int64_t ranks, int64_t stages, int64_t sh
     if (stages == 1) c.parallel.micro_batches = 0;
     if (family_of(c.strategy) != Family::synchronous) c.train.optimizer.ema = 0;
     Layout layout{alone ? "-" : way.name, {}, layout_run(c), {}, ""};
-    if (stages > 1) layout.keys.push_back({"parallel.pipeline", std::to_string(stages)});
-    if (shards > 1) layout.keys.push_back({"parallel.tensor", std::to_string(shards)});
+    const auto key = [&](const char* name, int64_t value, int64_t written) {
+      if (value > 1 || value != written) layout.keys.push_back({name, std::to_string(value)});
+    };
+    key("parallel.pipeline", stages, config.parallel.pipeline);
+    if (c.parallel.stages != config.parallel.stages) layout.keys.push_back({"parallel.stages", "[]"});
+    key("parallel.tensor", shards, config.parallel.tensor);
     if (!alone) layout.keys.insert(layout.keys.end(), way.keys.begin(), way.keys.end());
     all.push_back(std::move(layout));
   }

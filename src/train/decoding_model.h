@@ -1,5 +1,6 @@
 // The model of a replica that is divided, as decoding wants it: all layers on each rank, in shards among as many of the replica's ranks as
-// it can be cut for. It is made of the ranks' parts for a validation, and gone afterwards; no rank ever has more of it than its shard.
+// it can be cut for. It is made of the ranks' parts for a validation, and gone afterwards; no rank ever has more of it than its shard,
+// which is the whole where the model cannot be cut for these ranks.
 #pragma once
 
 #include <memory>

@@ -11,13 +11,17 @@ namespace {
 constexpr int64_t kLeast = 256, kMost = 4096;       // target tokens
 constexpr int64_t kStateBytes = 3 * sizeof(float);  // per parameter, not touched yet: the gradient and Adam's two moments
 
-// Rough bytes of activations and their gradients per target token (with as many source tokens): what a micro-batch costs.
-double bytes_per_token(const ModelConfig& m, int64_t activation_bytes) {
+// Rough bytes of activations and their gradients per target token (with as many source tokens): what a micro-batch costs. Heads, hidden
+// layers and gates are in shards, what lies between layers is not.
+double bytes_per_token(const ModelConfig& m, int64_t activation_bytes, int64_t in_shards) {
+  const auto shards = static_cast<double>(in_shards), width = static_cast<double>(m.width), hidden = static_cast<double>(m.feed_forward);
   // An LSTM keeps four gates, its input, output and, in f32, cell; the bottom encoder layer is two.
-  if (architecture_of(m.preset) == Architecture::gnmt)
-    return static_cast<double>((m.encoder_layers + m.decoder_layers + 1) * m.width * (20 * activation_bytes + 8));
-  const double encoder = 9.0 * static_cast<double>(m.width) + static_cast<double>(m.feed_forward);
-  const double decoder = 14.0 * static_cast<double>(m.width) + static_cast<double>(m.feed_forward);
+  if (architecture_of(m.preset) == Architecture::gnmt) {
+    const auto bytes = static_cast<double>(activation_bytes);
+    return static_cast<double>(m.encoder_layers + m.decoder_layers + 1) * width * (8 * bytes + (12 * bytes + 8) / shards);
+  }
+  const double encoder = 5.0 * width + (4.0 * width + hidden) / shards;
+  const double decoder = 6.0 * width + (8.0 * width + hidden) / shards;
   return 2.0 * static_cast<double>(activation_bytes) *
          (static_cast<double>(m.encoder_layers) * encoder + static_cast<double>(m.decoder_layers) * decoder);
 }
@@ -28,7 +32,7 @@ int64_t micro_batch_tokens(const Config& c, const MicroBatchNeed& need, const Us
                            const std::function<void(const std::string&)>& say) {
   if (c.train.micro_batch_tokens > 0) return c.train.micro_batch_tokens;
   const double bytes = static_cast<double>(memory.bytes) / need.local_ranks - static_cast<double>(need.parameters * kStateBytes);
-  const double fits = std::max(0.5 * bytes / bytes_per_token(c.model, need.activation_bytes), 0.0);
+  const double fits = std::max(0.5 * bytes / bytes_per_token(c.model, need.activation_bytes, c.parallel.tensor), 0.0);
   const int64_t tokens = std::clamp(static_cast<int64_t>(std::min<double>(fits, kMost)), kLeast, kMost);
   if (fits < kLeast)
     say(fmt::format(

@@ -49,7 +49,7 @@ class Replica : private Worker {
 
   // As in Strategy, for this rank. A new replica has begun; one whose parameters were loaded begins again.
   void begin() { strategy_->begin(*this); }
-  // Once parameters have changed otherwise than by step(): those that other stages have copies of go there. Collective among the replica.
+  // Once parameters have changed otherwise than by step(): those that other ranks of the replica have copies of go there. Collective among the replica.
   void share_parameters() { shared_.share(); }
   std::vector<Strategy::StateTensor> strategy_state() { return strategy_->state(*this); }
   Tensor deployed(bool final) { return strategy_->deployed(*this, final); }
@@ -68,7 +68,7 @@ class Replica : private Worker {
   const Tensor& average() const { return average_; }
   // Sent so far to other ranks of the replica.
   struct Bytes {
-    int64_t boundaries = 0, shared = 0;  // between neighbouring stages; for parameters that several have
+    int64_t boundaries = 0, shared = 0;  // from stage to stage, and put together there; for parameters that several have
     double shards = 0;                   // within layers, as ShardCommunicator counts
   };
   Bytes bytes_sent() const { return {passes_.bytes_sent(), shared_.bytes_sent(), mesh_.group().bytes_sent()}; }

@@ -7,6 +7,7 @@
 #include "train/run_setup.h"
 #include "train/save_by_ranks.h"
 #include "train/stage_weights.h"
+#include "train/stages.h"
 
 namespace starling {
 namespace {
@@ -57,6 +58,7 @@ State RunCheckpoints::state() const {
   s.put("ranks", int64_t{run_.comm().size()});
   s.put("replica-ranks", int64_t{run_.mesh->replica_size()});
   s.put("shards", int64_t{run_.mesh->shards()});
+  s.put("stages", cut_text(stage_units(*run_.model, *run_.mesh)));
   s.put("strategy", run_.config.strategy.name);
   s.put("epoch", run_.stream->position().epoch);
   s.put("batch", run_.stream->position().index);
@@ -116,7 +118,10 @@ std::optional<Loaded> RunCheckpoints::checkpoint() const {
 
 // Whether the checkpoint's ranks had the parts of a model that these have.
 bool RunCheckpoints::same_parts(const State& state) const {
-  return replica_ranks(state) == run_.mesh->replica_size() && (state.has("shards") ? state.integer("shards") : 1) == run_.mesh->shards();
+  const Mesh& mesh = *run_.mesh;
+  if (replica_ranks(state) != mesh.replica_size() || (state.has("shards") ? state.integer("shards") : 1) != mesh.shards()) return false;
+  const std::string then = state.has("stages") ? state.text("stages") : cut_text(stage_units(*run_.model, mesh.stages()));
+  return then == cut_text(stage_units(*run_.model, mesh));
 }
 
 // Each rank resumes from what it had for itself. False if there is no such thing, or the checkpoint is not of so many ranks and this

@@ -113,7 +113,9 @@ void set_up(RunParts& run) {
   const bool divide = config.train.threads == 0 && run.comm().size() > 1 && !run.world.simulated;
   const auto warn = [&](const std::string& line) { run.say("warning: train.threads: " + line); };
   const int threads = divide ? threads_for_rank(run.comm()) : threads_to_use(config.train.threads, usable_core_list(), warn);
-  run.backend = backend_for_precision(config.train.precision, threads);
+  // The parts of a model exchange activations, of one type on all hosts.
+  const std::string precision = resolve_precision(config.train.precision, false);
+  run.backend = backend_for_precision(run.mesh->divided() ? broadcast_text(run.comm(), precision) : precision, threads);
   if (run.first()) {
     run.directory.emplace(*run.files, config, run.backend->threads(), run.say);
     run.vocabularies.emplace(run.directory->vocabularies());

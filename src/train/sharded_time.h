@@ -25,8 +25,14 @@ class ShardedTime {
       ++exchanges_;
       reach(static_cast<double>(exchanges_) / static_cast<double>(std::max(usual, exchanges_) + 1));
     };
-    body();
-    group_.before_exchange = [] {};
+    struct Silence {
+      ShardCommunicator& group;
+      ~Silence() { group.before_exchange = [] {}; }
+    };
+    {
+      const Silence afterwards{group_};
+      body();
+    }
     reach(1);
     usual = exchanges_;
   }

@@ -63,6 +63,12 @@ ModelPart part_of(const Mesh& mesh, const ModelConfig& config, const ModelVocabu
   return {stages[static_cast<size_t>(mesh.stage())], &mesh.group()};
 }
 
+std::string cut_text(const std::vector<UnitRange>& stages) {
+  std::vector<size_t> sizes;
+  for (const UnitRange& r : stages) sizes.push_back(r.end - r.begin);
+  return fmt::format("{}", fmt::join(sizes, ", "));
+}
+
 size_t stage_of(const std::vector<UnitRange>& stages, size_t unit) {
   return static_cast<size_t>(std::find_if(stages.begin(), stages.end(), [&](const UnitRange& r) { return r.has(unit); }) - stages.begin());
 }

@@ -19,6 +19,8 @@ std::vector<UnitRange> stage_units(Model& model, const Mesh& mesh);
 std::vector<double> unit_costs(Model& model);
 // The part of a model that the mesh, which must live as long as it, gives to this rank.
 ModelPart part_of(const Mesh& mesh, const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend);
+// "5, 4, 4": the units of each stage, to tell one cut from another.
+std::string cut_text(const std::vector<UnitRange>& stages);
 size_t stage_of(const std::vector<UnitRange>& stages, size_t unit);
 
 // One forward or backward pass of a micro-batch.

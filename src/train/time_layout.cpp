@@ -78,8 +78,8 @@ std::string layout_text(const LayoutResult& r) {
                     rank, m.parameters / mib, m.gradients / mib, m.optimizer / mib, m.packed / mib, m.copies / mib, m.strategy / mib,
                     m.activations / mib, m.total() / mib, b.boundaries / mib, b.shared / mib, b.shards / mib, b.strategy / mib);
   }
-  text += "(left: kept; right: sent an update, to neighbouring stages, for parameters that several ranks have, within layers to their other "
-      "shards, and by the strategy)\n";
+  text += "(left: kept; right: sent an update, between stages, for parameters that several ranks have, within layers to their other shards, of "
+      "which the mean is shown, and by the strategy)\n";
   if (r.stages > 1)
     text += fmt::format(
         "bubble: stages stand still for {:.1f} % of the time of the passes; {:.1f} % if all {} stages and {:.1f} micro-batches were "

@@ -36,7 +36,7 @@ struct RankMemory {
 };
 // What it sends in an update, bytes.
 struct RankBytes {
-  double boundaries = 0;  // activations and their gradients, to the neighbouring stages
+  double boundaries = 0;  // activations and their gradients from stage to stage, and among the shards that put them together
   double shared = 0;      // gradients and values of parameters that several ranks of a replica have
   double shards = 0;      // sums within layers and the loss, to the other shards
   double strategy = 0;    // all else

@@ -87,9 +87,10 @@ std::vector<std::string> Validator::translate(Model& model, Communicator& comm) 
   std::string text;
   if (!own.empty()) {
     const Backend& backend = model.parameters().backend();
-    if (const std::tuple kind{backend.activation(), backend.threads(), &backend.memory()}; made_for_ != kind)
+    const bool alone = !model.parameters().shards();  // shards compute with the model's own backend
+    if (const std::tuple kind{backend.activation(), backend.threads(), &backend.memory()}; alone && made_for_ != kind)
       workers_ = make_worker_backends(backend), made_for_ = kind;
-    Translator translator(model, vocabularies_, config_.search, 128, 1000, &workers_);
+    Translator translator(model, vocabularies_, config_.search, 128, 1000, alone ? &workers_ : nullptr);
     translator.set_memory({.processes = processes_, .fewer_at_once = true, .usable = [&] { return usable; }});
     for (auto& n_best : translator.translate(own)) text += n_best.front().text + "\n";
   }

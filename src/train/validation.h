@@ -55,10 +55,11 @@ class Validator {
     double seconds = 0;
     std::string example;  // a source, its translation and the reference, to look at
   };
-  // All ranks of a run call it with equal models; each scores and translates its share of the sentences, rank 0 gets the result.
+  // All ranks of a run that translate call it with equal models, or shards of them; each replica scores and translates its share of the
+  // sentences, rank 0 gets the result.
   // What the searches of one run made of matrix products, the next one uses.
   Result run(Model& model, Communicator& comm);
-  // The same for a model in stages, of which only the cross-entropy is measured; all ranks, those of the first stage get it.
+  // The same for a model in stages, of which only the cross-entropy is measured; all ranks call it and get it.
   Result run_in_stages(Model& part, const Mesh& mesh) const;
   // Whether a metric needs translations.
   bool translates() const;

@@ -40,7 +40,7 @@ TEST_F(PipelineTrainer, TrainsTheModelOfOneWorker) {
     const std::string run_name = fmt::format("stages-{}-shards-{}-of-{}", stages, shards, ranks);
     Config c = in_stages(run_name, stages, shards);
     if (ranks == 3) c.parallel.stages = {1, 3, 1};
-    if (ranks == 4 || ranks == 3) c.valid.metrics = {"cross-entropy"};  // measured in stages; with translations by whole models
+    if (ranks == 4 || ranks == 3) c.valid.metrics = {"cross-entropy"};  // measured in stages; with translations in shards
     ASSERT_EQ(run(c, ranks), 0);
     EXPECT_LT(apart("one", run_name, 20), 2e-3) << run_name;
     const std::vector<double> expected = validations("one"), found = validations(run_name);
@@ -107,6 +107,28 @@ TEST_F(PipelineTrainer, AnyLayoutContinuesACheckpoint) {
   from("shards", one, "shards-to-one"), from("shards", both, "shards-to-both"), from("shards", stages, "shards-to-stages");
   ASSERT_EQ(with("whole", {1, 1, 2}, 10), 0);
   from("whole", stages, "whole-to-stages"), from("whole", both, "whole-to-both");
+}
+
+// The same number of ranks and elements, but other layers: what ranks kept for themselves would be of the wrong ones.
+TEST_F(PipelineTrainer, AnotherCutDropsWhatStrategiesKept) {
+  Config c = in_stages("run", 2);
+  c.model.encoder_layers = 4;
+  c.strategy = strategy_preset("bmuf"), c.strategy.periodic.interval = 5, c.train.optimizer.ema = 0, c.train.max_steps = 10;
+  c.parallel.stages = {3, 4}, c.valid.metrics = {"cross-entropy"};
+  ASSERT_EQ(run(c, 4), 0);
+  fs::copy(path("run"), path("same"), fs::copy_options::recursive);
+  const auto log = [&](const std::string& name) {
+    std::ifstream file(path(name) + "/train.log");
+    return std::string((std::istreambuf_iterator<char>(file)), {});
+  };
+  c.train.max_steps = 20;
+  Config same = c;
+  same.train.output = path("same");
+  ASSERT_EQ(run(same, 4), 0);
+  EXPECT_THAT(log("same"), testing::Not(testing::HasSubstr("whose replicas differed")));
+  c.parallel.stages = {2, 5};
+  ASSERT_EQ(run(c, 4), 0);
+  EXPECT_THAT(log("run"), testing::HasSubstr("whose replicas differed: all begin with its deployed model"));
 }
 
 // Replicas that differ have parts of themselves on several ranks: another layout begins with the mean of their moments all the same.

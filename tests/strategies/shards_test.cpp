@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/strategies/divided.h"
+#include "train/decoding_model.h"
 
 namespace starling {
 namespace {
@@ -54,6 +55,57 @@ TEST_P(InShards, InSinglePrecisionStaysNear) {
 
 INSTANTIATE_TEST_SUITE_P(Models, InShards, testing::Values("transformer_all", "transformer_none", "gnmt_none", "gnmt_all"),
                          [](const auto& info) { return info.param; });
+
+// States go from piece to piece within a stage: hidden ones whole, cells as shards.
+TEST(Shards, PiecesOfTimeLoseNothing) {
+  TrainingRun run;
+  run.model = "gnmt-small", run.tied = "none", run.layers = 2, run.steps = 5;
+  const TrainingTrace one = alone(run);
+  run.parallel.pipeline = 2, run.parallel.tensor = 2, run.parallel.time_pieces = 3;
+  for (const TrainingTrace& trace : simulated(run, 4)) {
+    EXPECT_LT(worst(trace.losses, one.losses), 1e-9);
+    EXPECT_LT(worst(trace.parameters, part_of(one.parameters, trace)), 1e-8);
+  }
+}
+
+// Whatever parts the ranks have, those that translate get their shards of the same whole.
+TEST(DecodingModels, AreMadeOfThePartsOfAnyLayout) {
+  struct Case {
+    std::string model, tied;
+    int stages, shards, decoding;
+  };
+  for (const Case& c : {Case{"transformer-tiny", "all", 2, 1, 2}, {"transformer-tiny", "none", 2, 2, 4}, {"transformer-tiny", "decoder", 3, 1, 2},
+                        {"transformer-tiny", "all", 3, 2, 4}, {"gnmt-small", "none", 2, 2, 4}, {"gnmt-small", "all", 3, 1, 2}}) {
+    const ModelConfig config = small_model(c.model, c.tied, 2, 4);
+    const auto reference = make_backend("reference");
+    const auto whole = make_model(config, {41, 41}, *reference, 5, false);
+    Scenario scenario;
+    scenario.ranks = 2 * c.stages * c.shards;
+    int made = 0;
+    simulate(scenario, [&](World& world) {
+      ParallelOptions parallel;
+      parallel.pipeline = c.stages, parallel.tensor = c.shards;
+      const Mesh mesh(*world.comm, parallel);
+      const auto backend = make_backend("reference");
+      const auto part = make_model(config, {41, 41}, *backend, 5, false, part_of(mesh, config, {41, 41}, *backend));
+      DecodingModel decoding(*part, mesh);
+      EXPECT_EQ(decoding.shards(), c.decoding);
+      for (int time = 0; time < 2; ++time) {
+        const auto model = decoding.make();
+        EXPECT_EQ(model != nullptr, mesh.replica().rank() < c.decoding);
+        if (!model) continue;
+        ++made;
+        for (const Parameter* p : model->parameters().declared()) {
+          const std::vector<double> all = whole->parameters().declared()[p->index]->value.to_doubles();
+          std::vector<double> expected;
+          for (const Range& r : model->parameters().ranges_here(*p)) expected.insert(expected.end(), all.begin() + r.begin, all.begin() + r.end);
+          EXPECT_EQ(p->value.to_doubles(), expected) << p->name << " of " << c.model << " on rank " << world.comm->rank();
+        }
+      }
+    });
+    EXPECT_EQ(made, 4 * c.decoding);
+  }
+}
 
 // Half-precision sums of activations are rounded once more for each shard.
 TEST(Shards, InBfloat16LossesStayNear) {
