@@ -32,6 +32,25 @@ ModelConfig model_preset(const std::string& name) {
                                 fmt::join(model_presets(Architecture::gnmt), ", ")));
 }
 
+void check(const ModelConfig& c) {
+  if (architecture_of(c.preset) != Architecture::gnmt) return;
+  if (c.attention_place == AttentionPlace::bottom) {
+    if (c.decoder_layers < 2)
+      throw ConfigError(
+          "model.decoder-layers: attention feeds the layers above the bottom one, so gnmt needs at least 2; raise it, or set "
+          "model.attention-place to top and model.readout to context");
+    return;
+  }
+  if (c.readout != Readout::context)
+    throw ConfigError(
+        "model.attention-place is top, where only the readout can use what attention finds; set model.readout to context, or "
+        "model.attention-place to bottom");
+  if (c.attention_query != AttentionQuery::current)
+    throw ConfigError(
+        "model.attention-query is previous, but with model.attention-place top nothing waits for the query; set model.attention-query to "
+        "current, or model.attention-place to bottom");
+}
+
 std::vector<std::string> model_presets(Architecture architecture) {
   if (architecture == Architecture::gnmt) return {"gnmt", "gnmt-4", "gnmt-small"};
   return {"transformer-base", "transformer-big", "transformer-small", "transformer-tiny"};

@@ -17,6 +17,8 @@ enum class AttentionScore : uint8_t { additive, normalized, dot };
 constexpr auto words(AttentionScore) { return std::array{"additive", "normalized", "dot"}; }
 enum class AttentionQuery : uint8_t { current, previous };
 constexpr auto words(AttentionQuery) { return std::array{"current", "previous"}; }
+enum class AttentionPlace : uint8_t { bottom, top };
+constexpr auto words(AttentionPlace) { return std::array{"bottom", "top"}; }
 enum class Readout : uint8_t { state, context };
 constexpr auto words(Readout) { return std::array{"state", "context"}; }
 
@@ -34,6 +36,7 @@ struct ModelConfig {
   // Recurrent models (presets gnmt...).
   AttentionScore attention = AttentionScore::additive;
   AttentionQuery attention_query = AttentionQuery::current;
+  AttentionPlace attention_place = AttentionPlace::bottom;
   Readout readout = Readout::state;
   bool tanh_output = true;  // false: cell times output gate, as when trained for 8-bit inference
   double init_bound = 0.1;  // parameters are drawn from +- this
@@ -42,6 +45,9 @@ struct ModelConfig {
 
 // The preset's dimensions; ConfigError naming the presets when there is none of that name.
 ModelConfig model_preset(const std::string& name);
+
+// ConfigError for settings of one model that do not fit each other.
+void check(const ModelConfig& config);
 
 // Names of presets.
 enum class Architecture : uint8_t { transformer, gnmt };
@@ -69,6 +75,9 @@ void visit(Visitor& v, ModelConfig& c) {
       .needs(preset, recurrent);
   v.choice("attention-query", c.attention_query,
            "whose output of the bottom decoder layer asks, this step's or, as in the paper, the step before's")
+      .needs(preset, recurrent);
+  v.choice("attention-place", c.attention_place,
+           "which decoder layer asks: the bottom one, for all layers above it, or the top one, for the readout alone")
       .needs(preset, recurrent);
   v.choice("readout", c.readout,
            "what the softmax reads: the top layer, or a linear layer over it and the attention's context, which aligns sooner on "

@@ -18,9 +18,8 @@ Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend
   const double bound = config.init_bound;
   const Initializer uniform{Initializer::uniform, bound};
   const Cut rows{0};  // of the tables: their tokens
-  const bool all = config.tied_embeddings == TiedEmbeddings::all;
-  if (config.decoder_layers < 2)
-    throw ConfigError("model.decoder-layers: attention feeds the layers above the bottom one, so gnmt needs at least 2");
+  const bool top = attends_at_top(), all = config.tied_embeddings == TiedEmbeddings::all;
+  check(config);
   if (const ShardGroup* shards = store_.shards()) require_shards(config, shards->size());
   if (all && vocabulary.source_size != vocabulary.target_size)
     throw ConfigError("model.tied-embeddings: all needs one joint vocabulary; use decoder or set vocab.joint: true");
@@ -34,19 +33,16 @@ Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend
   }
   store_.begin_unit(encoder_units());
   memory_width_ = config.encoder_layers == 1 ? 2 * D : D;
-  key_weight_ = &store_.add("attention.kv.weight", {memory_width_, D}, uniform);
-  key_bias_ = &store_.add("attention.kv.bias", {D}, {});
+  if (!top) add_keys(uniform);
   target_table_ = all ? &store_.share(*source_table_) : &store_.add("decoder.embedding", {vocabulary.target_size, D}, uniform, rows);
   decoder_layers_.emplace_back(store_, "decoder.0", D, D, bound);
-  query_weight_ = &store_.add("attention.query.weight", {D, D}, uniform);
-  if (config.attention != AttentionScore::dot) score_ = &store_.add("attention.score", {D}, uniform);
-  // Scores begin as small as with an unnormalised vector.
-  if (config.attention == AttentionScore::normalized) score_scale_ = &store_.add("attention.scale", {1}, {Initializer::ones});
+  if (!top) add_queries(uniform);
   for (int64_t i = 1; i < config.decoder_layers; ++i) {
     store_.begin_unit(encoder_units() + static_cast<size_t>(i));
-    decoder_layers_.emplace_back(store_, fmt::format("decoder.{}", i), D + memory_width_, D, bound);
+    decoder_layers_.emplace_back(store_, fmt::format("decoder.{}", i), top ? D : D + memory_width_, D, bound);
   }
   store_.begin_unit(this->units() - 1);
+  if (top) add_keys(uniform), add_queries(uniform);
   if (config.readout == Readout::context) {
     readout_weight_ = &store_.add("decoder.readout.weight", {D + memory_width_, D}, uniform);
     readout_bias_ = &store_.add("decoder.readout.bias", {D}, {});
@@ -54,6 +50,19 @@ Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend
   output_table_ = config.tied_embeddings == TiedEmbeddings::none ? &store_.add("decoder.output", {vocabulary.target_size, D}, uniform, rows)
                                                                  : &store_.share(*target_table_);
   set_clip(config.clip);
+}
+
+void Gnmt::add_keys(const Initializer& initializer) {
+  key_weight_ = &store_.add("attention.kv.weight", {memory_width_, config_.width}, initializer);
+  key_bias_ = &store_.add("attention.kv.bias", {config_.width}, {});
+}
+
+void Gnmt::add_queries(const Initializer& initializer) {
+  const int64_t D = config_.width;
+  query_weight_ = &store_.add("attention.query.weight", {D, D}, initializer);
+  if (config_.attention != AttentionScore::dot) score_ = &store_.add("attention.score", {D}, initializer);
+  // Scores begin as small as with an unnormalised vector.
+  if (config_.attention == AttentionScore::normalized) score_scale_ = &store_.add("attention.scale", {1}, {Initializer::ones});
 }
 
 std::vector<EmbeddingTable> Gnmt::embedding_tables() {
@@ -157,7 +166,7 @@ std::unique_ptr<DecodeState> Gnmt::encode(const PackedTokens& source) {
   return state;
 }
 
-Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& bottom, std::span<const int32_t> sentence, Tensor* attention) {
+Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& asking, std::span<const int32_t> sentence, Tensor* attention) {
   std::vector<int32_t> offsets{0};
   int64_t pairs = 0;
   size_t r = 0;
@@ -168,8 +177,8 @@ Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& bottom, std::spa
     pairs += static_cast<int64_t>(r - first) * (state.source_offsets[b + 1] - state.source_offsets[b]);
   }
   CHECK(r == sentence.size(), "row {} is not in the order of sentences", r);
-  const Var query = linear(bottom, *query_weight_, nullptr);
-  const Tensor y = tape.allocate({bottom.value.rows(), memory_width_}, tape.backend().activation());
+  const Var query = linear(asking, *query_weight_, nullptr);
+  const Tensor y = tape.allocate({asking.value.rows(), memory_width_}, tape.backend().activation());
   const Tensor weights = tape.allocate({std::max<int64_t>(pairs, 1)}, tape.backend().parameter());
   tape.backend().global_attention({query.value, state.keys, score_vector(tape, score_, score_scale_), state.memory},
                                   {tape.place(std::move(offsets)), state.source_offsets, 1, false}, y, weights);
@@ -228,12 +237,15 @@ Tensor Gnmt::next_logits(DecodeState& abstract, std::span<const int32_t> token, 
   };
 
   Var x = step(0, embedding(tape, tape.place(std::move(tokens)), {}, *target_table_, 1, {}, vocabulary_shard(store_, *target_table_)));
-  const Var context = attend(tape, state, config_.attention_query == AttentionQuery::previous ? last_query : x, sentence, attention);
+  const bool top = attends_at_top();
+  Var context;
+  if (!top) context = attend(tape, state, config_.attention_query == AttentionQuery::previous ? last_query : x, sentence, attention);
   Clipping clipping;
   for (size_t i = 1; i < decoder_layers_.size(); ++i) {
-    const Var m = step(i, concat(x, context));
+    const Var m = step(i, top ? x : concat(x, context));
     x = residual_layer(i) ? add_residual(m, x, clipping) : m;
   }
+  if (top) context = attend(tape, state, x, sentence, attention);
   const Tensor logits = tape.allocate({padded, output_table_->shape[0]}, backend.parameter());
   backend.linear(readout(x, context, {}, clipping).value, store_.packed(*output_table_, true), Tensor(), logits, Activation::none,
                  Write::overwrite);

@@ -1,6 +1,7 @@
 // Google's recurrent system (Wu et al. 2016): LSTM stacks with residual connections, a bidirectional bottom encoder layer, and attention
 // from the bottom decoder layer to the encoder's output, whose result goes to the other decoder layers. Everything that does not wait for
-// the step before runs over whole sentences: the bottom decoder layer first, then attention for all positions, then the rest.
+// the step before runs over whole sentences: the bottom decoder layer first, then attention for all positions, then the rest. With
+// attention at the top (Luong et al. 2015) the decoder is a plain stack, and its output asks, for the readout.
 #pragma once
 
 #include "autograd/ops.h"
@@ -85,9 +86,12 @@ class Gnmt : public Model {
   // A piece of what the encoder's last unit here gives; x: of what its first unit here reads, unless that is the embedding.
   Var encoder(Tape& tape, TimedRows& source, size_t piece, Var x, Clipping& clipping) const;
   Var keys(const Var& memory) const;
-  // Context of one decoding step [rows, memory width], from the bottom layer's output that asks.
-  Var attend(Tape& tape, const GnmtState& state, const Var& bottom, std::span<const int32_t> sentence, Tensor* attention);
+  // Context of one decoding step [rows, memory width], from the decoder layer's output that asks.
+  Var attend(Tape& tape, const GnmtState& state, const Var& asking, std::span<const int32_t> sentence, Tensor* attention);
+  void add_keys(const Initializer& initializer);
+  void add_queries(const Initializer& initializer);
   size_t encoder_units() const { return encoder_layers_.size() - 1; }
+  bool attends_at_top() const { return config_.attention_place == AttentionPlace::top; }
   bool residual_layer(size_t i) const { return i >= 2; }
 
   ModelConfig config_;

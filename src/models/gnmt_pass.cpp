@@ -1,6 +1,6 @@
 // A training pass of GNMT's units, in pieces of time where tensors come or go in pieces: the wavefront of the paper. A stage's layers begin
 // a piece when the layer below has ended it. Only two things need whole sentences, the bottom encoder layer, which runs in both directions,
-// and attention, whose keys are the encoder's whole output.
+// and attention, whose keys are the encoder's whole output. That output goes through the decoder's stages to attention at the top.
 #include "models/gnmt.h"
 #include "models/rows.h"
 
@@ -58,8 +58,9 @@ class Gnmt::Pass : public SteppedPass {
   // The encoder's output in packed order, when its last piece is there.
   Var gather_memory(Tape& tape) const;
   std::vector<Var> decoder(Tape& tape, size_t piece, std::vector<Var> in, Loss& loss, Clipping& clipping);
-  // The bottom decoder layer and the attention that it asks for: its output, and the contexts.
-  std::vector<Var> bottom(Tape& tape, size_t piece, Clipping& clipping);
+  Var bottom_layer(Tape& tape, size_t piece, Clipping& clipping);
+  // What attention finds for the rows of a piece, from the output of the decoder layer that asks.
+  Var context(Tape& tape, size_t piece, const Var& asking);
   template <class T>
   Placed<T> part(Tape& tape, size_t piece, const Placed<T>& whole, std::type_identity_t<T> idle) const {
     return target_.pieces.size() == 1 ? whole : piece_numbers(tape, target_.pieces[piece], whole, idle);
@@ -70,12 +71,13 @@ class Gnmt::Pass : public SteppedPass {
   const double label_smoothing_;
   const UnitRange units_;
   const size_t bottom_unit_, output_unit_;  // of the decoder
+  const bool top_;                          // attends there
   int64_t source_pieces_ = 1, target_pieces_ = 1;
   size_t source_steps_ = 0, step_ = 0;
   std::vector<StepShare> shares_;
   TimedRows source_, target_;
   std::vector<Var> encoded_;     // pieces, each on its step's tape
-  Var memory_, keys_, queries_;  // the queries of the piece before
+  Var memory_, keys_, queries_;  // the encoder's output in packed order; the queries of the piece before
   Ints inputs_;                  // of the decoder, in the order of time
   Placed<float> weights_;        // of the loss, likewise
 };
@@ -86,7 +88,8 @@ Gnmt::Pass::Pass(const Gnmt& model, const Batch& batch, double label_smoothing, 
       label_smoothing_(label_smoothing),
       units_(model.store_.units()),
       bottom_unit_(model.encoder_units()),
-      output_unit_(model.units() - 1) {
+      output_unit_(model.units() - 1),
+      top_(model.attends_at_top()) {
   const bool encodes = units_.begin <= bottom_unit_, decodes = units_.end > bottom_unit_;
   // Where nothing comes or goes in pieces, they would only make products smaller.
   if (units_.begin > 0 || !decodes) source_pieces_ = time_pieces;
@@ -98,18 +101,19 @@ Gnmt::Pass::Pass(const Gnmt& model, const Batch& batch, double label_smoothing, 
   if (decodes) target = tokens_of(batch.target, target_pieces_);
   source_steps_ = source.size();
 
-  // The bottom layer computes the whole source in the first step, the keys in the last one.
+  // The bottom layer computes the whole source in the first step; the keys come with the first piece of the target.
   const auto products = [](const Layer& layer) { return static_cast<double>(layer.input.shape.count() + layer.recurrent.shape.count()); };
   double first = 0, each = 0, last = 0;
   if (units_.begin == 0) first = products(model.encoder_layers_[0]) + products(model.encoder_layers_[1]);
   for (size_t i = std::max<size_t>(units_.begin, 1); i < std::min(units_.end, bottom_unit_); ++i)
     each += products(model.encoder_layers_[i + 1]);
-  if (encodes && decodes) last = static_cast<double>(model.key_weight_->shape.count());
+  const bool asks = units_.has(top_ ? output_unit_ : bottom_unit_);
+  if (asks) last = static_cast<double>(model.key_weight_->shape.count());
   for (size_t c = 0; c < source.size(); ++c) {
     const double whole = (c == 0 ? first : 0) + (c + 1 == source.size() ? last : 0);
-    shares_.push_back({(whole * N + each * rows_of(source[c])) / (first + each + last), 0});
+    shares_.push_back({(whole * N + each * rows_of(source[c])) / std::max(first + each + last, 1.0), 0});
   }
-  if (decodes && shares_.empty()) shares_.emplace_back();
+  if (decodes && shares_.empty()) shares_.push_back({asks ? N : 0, 0});
   for (size_t c = 0; c < target.size(); ++c) {
     if (c > 0) shares_.emplace_back();
     shares_.back().target = rows_of(target[c]);
@@ -149,50 +153,64 @@ std::vector<Var> Gnmt::Pass::decoder(Tape& tape, size_t piece, std::vector<Var> 
   const TimeOrder& order = target_.pieces[piece];
   const int64_t D = model_.config_.width;
   clipping.rows = order.tokens();
-  if (units_.begin <= bottom_unit_) in = bottom(tape, piece, clipping);
+  Var x, found;
+  if (units_.begin <= bottom_unit_) {
+    x = bottom_layer(tape, piece, clipping);
+    if (!top_) found = context(tape, piece, x);
+  } else {
+    x = in[0];
+    if (top_ && piece == 0) memory_ = in[1];
+    if (!top_ && in.size() > 1) found = in[1];
+  }
   const auto mask = [&](const DropoutSite& site) { return tape.dropout(model_.config_.dropout, site, target_.piece_keys[piece]); };
-  Var x = in[0];
   const size_t end = std::min(units_.end, output_unit_) - bottom_unit_;
   for (size_t i = std::max(units_.begin, bottom_unit_ + 1) - bottom_unit_; i < end; ++i)
     x = recycled(tape, {order.rows(), D}, [&] {
       const Layer& layer = model_.decoder_layers_[i];
-      const Var m = model_.run(layer, dropout(concat(x, in[1]), mask(layer.site)), order, false, clipping, &target_.states[i]);
+      const Var below = dropout(top_ ? x : concat(x, found), mask(layer.site));
+      const Var m = model_.run(layer, below, order, false, clipping, &target_.states[i]);
       return model_.residual_layer(i) ? model_.add_residual(m, x, clipping) : m;
     });
-  if (units_.end == output_unit_ && !model_.readout_weight_) return {x};
-  if (units_.end <= output_unit_) return {x, in[1]};
+  if (units_.end <= output_unit_) {
+    if (top_) return piece == 0 ? std::vector{x, memory_} : std::vector{x};
+    return units_.end < output_unit_ || model_.readout_weight_ ? std::vector{x, found} : std::vector{x};
+  }
+  if (top_) found = context(tape, piece, x);
 
   const Placed<float> weights = weights_.empty() ? weights_ : part(tape, piece, weights_, 0.0f);
   const LossRows rows{part(tape, piece, target_.tokens, -1), label_smoothing_, model_.config_.clip > 0 ? kLogitBound : 0.0, weights};
-  const Var top = recycled(tape, {order.rows(), D},
-                           [&] { return model_.readout(x, model_.readout_weight_ ? in[1] : Var(), mask(model_.readout_site_), clipping); });
+  const Var top = recycled(tape, {order.rows(), D}, [&] { return model_.readout(x, found, mask(model_.readout_site_), clipping); });
   projection_loss(top, *model_.output_table_, rows, loss, vocabulary_shard(model_.store_, *model_.output_table_));
   loss.row_of = order.row_of;
   return {};
 }
 
-std::vector<Var> Gnmt::Pass::bottom(Tape& tape, size_t piece, Clipping& clipping) {
+Var Gnmt::Pass::bottom_layer(Tape& tape, size_t piece, Clipping& clipping) {
   const TimeOrder& order = target_.pieces[piece];
-  const bool previous = model_.config_.attention_query == AttentionQuery::previous;
   if (piece == 0) {
     const std::vector<int32_t> inputs = shifted(batch_.target, model_.vocabulary_.begin, target_.order.packed.size());
-    inputs_ = tape.place(reordered(inputs, target_.order, -1)), keys_ = model_.keys(memory_);
+    inputs_ = tape.place(reordered(inputs, target_.order, -1));
   }
-  // The query of a position is the bottom layer's output at it or just before.
-  PackedPiece packed = packed_piece(batch_.target, order, piece > 0 ? &target_.pieces[piece - 1] : nullptr);
-  const AttentionLayout layout{tape.place(std::move(packed.offsets)), tape.place(batch_.source.offsets), 1, false};
-  const Ints packed_row = tape.place(inverse_of(packed.here, order.rows())), here = tape.place(std::move(packed.here));
-  Ints asks = here, asked = packed_row;
-  if (previous) asked = tape.place(inverse_of(packed.before, order.rows())), asks = tape.place(std::move(packed.before));
-
-  const Var x = recycled(tape, {order.rows(), model_.config_.width}, [&] {
+  return recycled(tape, {order.rows(), model_.config_.width}, [&] {
     const Dropout mask = tape.dropout(model_.config_.dropout, model_.target_site_, target_.piece_keys[piece]);
     const Var embedded = embedding(tape, part(tape, piece, inputs_, -1), {}, *model_.target_table_, 1, mask,
                                    vocabulary_shard(model_.store_, *model_.target_table_));
     return model_.run(model_.decoder_layers_[0], embedded, order, false, clipping, &target_.states[0]);
   });
-  const Var context = recycled(tape, {order.rows(), model_.memory_width_}, [&] {
-    const Var queries = linear(x, *model_.query_weight_, nullptr);
+}
+
+Var Gnmt::Pass::context(Tape& tape, size_t piece, const Var& asking) {
+  const TimeOrder& order = target_.pieces[piece];
+  const bool previous = model_.config_.attention_query == AttentionQuery::previous;
+  if (piece == 0) keys_ = model_.keys(memory_);
+  // The query of a position is the asking layer's output at it or just before.
+  PackedPiece packed = packed_piece(batch_.target, order, piece > 0 ? &target_.pieces[piece - 1] : nullptr);
+  const AttentionLayout layout{tape.place(std::move(packed.offsets)), tape.place(batch_.source.offsets), 1, false};
+  const Ints packed_row = tape.place(inverse_of(packed.here, order.rows())), here = tape.place(std::move(packed.here));
+  Ints asks = here, asked = packed_row;
+  if (previous) asked = tape.place(inverse_of(packed.before, order.rows())), asks = tape.place(std::move(packed.before));
+  return recycled(tape, {order.rows(), model_.memory_width_}, [&] {
+    const Var queries = linear(asking, *model_.query_weight_, nullptr);
     Var query = gather_rows(queries, asks, asked);
     if (previous && piece > 0) {
       const Ints before = tape.place(inverse_of(packed.there, queries_.value.rows()));
@@ -202,10 +220,10 @@ std::vector<Var> Gnmt::Pass::bottom(Tape& tape, size_t piece, Clipping& clipping
     const Var y = global_attention(query, move_to(tape, keys_), move_to(tape, memory_), model_.score_, model_.score_scale_, layout);
     return gather_rows(y, packed_row, here);
   });
-  return {x, context};
 }
 
-// Rows in the order of time; above the bottom decoder layer the contexts go along.
+// Rows in the order of time. Above the bottom decoder layer the contexts go along, or, to attention at the top, the encoder's output in
+// packed order beside the first piece.
 std::vector<std::vector<Shape>> Gnmt::boundary_pieces(size_t unit, const Batch& batch, int64_t time_pieces) const {
   const int64_t D = config_.width;
   const bool source = unit <= encoder_units();
@@ -213,8 +231,9 @@ std::vector<std::vector<Shape>> Gnmt::boundary_pieces(size_t unit, const Batch& 
   for (const int64_t tokens : tokens_of(source ? batch.source : batch.target, time_pieces)) {
     const int64_t rows = round_up(std::max<int64_t>(tokens, 1), kRowMultiple);
     pieces.push_back({{rows, source && unit == 1 ? 2 * D : D}});
-    if (!source && (unit + 1 < units() || readout_weight_)) pieces.back().push_back({rows, memory_width_});
+    if (!source && !attends_at_top() && (unit + 1 < units() || readout_weight_)) pieces.back().push_back({rows, memory_width_});
   }
+  if (!source && attends_at_top()) pieces[0].push_back({padded_rows(batch.source), memory_width_});
   return pieces;
 }
 

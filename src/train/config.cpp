@@ -114,6 +114,7 @@ void check_model(const Config& c) {
         "model.tied-embeddings is all, which needs one vocabulary for both sides; set vocab.joint to true, or "
         "model.tied-embeddings to decoder or none");
   }
+  check(c.model);
 }
 
 // Keys of the other family do nothing; who sets one means another model.

@@ -31,13 +31,20 @@ ModelConfig with_readout(ModelConfig c) {
   return c;
 }
 
+ModelConfig at_the_top(ModelConfig c) {
+  c.attention_place = AttentionPlace::top;
+  return with_readout(c);
+}
+
 std::vector<Variant> variants() {
   return {{"additive", tiny_gnmt()},
           {"normalized", with(tiny_gnmt(AttentionScore::normalized), "decoder", true, 0)},
           {"dot", with(tiny_gnmt(AttentionScore::dot), "all", true, 0)},
           {"previous_query", tiny_gnmt(AttentionScore::additive, AttentionQuery::previous)},
           {"clipped", with(tiny_gnmt(), "none", false, 0.3)},
-          {"context_readout", with_readout(with(tiny_gnmt(AttentionScore::dot), "decoder", false, 0.5))}};
+          {"context_readout", with_readout(with(tiny_gnmt(AttentionScore::dot), "decoder", false, 0.5))},
+          {"at_the_top", at_the_top(tiny_gnmt(AttentionScore::normalized))},
+          {"clipped_at_the_top", at_the_top(with(tiny_gnmt(), "all", false, 0.3))}};
 }
 
 class GnmtVariants : public testing::TestWithParam<Variant> {};
@@ -252,6 +259,45 @@ TEST(Gnmt, ClippedStatesAreCountedAndBounded) {
   const LossSums narrow = run(*model, batch, false);
   EXPECT_GT(narrow.clipped, narrow.clippable / 20);
   EXPECT_NE(narrow.nll, wide.nll);
+}
+
+// Above the bottom decoder layer nothing but the readout sees the source: layers that read contexts would have D + M columns.
+TEST(Gnmt, WithAttentionAtTheTopTheDecoderIsAPlainStack) {
+  const auto backend = make_backend("reference");
+  ModelConfig config = at_the_top(tiny_gnmt());
+  const auto top = make_model(config, {13, 13}, *backend, 7, false);
+  EXPECT_EQ(top->parameters().find("decoder.1.input.weight")->shape, (Shape{6, 24}));
+  EXPECT_EQ(top->parameters().find("attention.query.weight")->units, std::vector<size_t>{6});  // the output's
+  config.decoder_layers = 1;
+  const auto one = make_model(config, {13, 13}, *backend, 7, false);
+  EXPECT_EQ(one->units(), 5u);
+  EXPECT_GT(run(*one, random_batch(3, 13, 2), false).nll, 0);
+}
+
+TEST(Gnmt, SettingsThatDoNotFitAttentionAtTheTopAreRefused) {
+  const auto backend = make_backend("reference");
+  const auto refusal = [&](const ModelConfig& config) -> std::string {
+    try {
+      declare_model(config, {13, 13}, *backend);
+    } catch (const ConfigError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  ModelConfig config = at_the_top(tiny_gnmt());
+  EXPECT_EQ(refusal(config), "");
+  config.attention_query = AttentionQuery::previous;
+  EXPECT_EQ(refusal(config),
+            "model.attention-query is previous, but with model.attention-place top nothing waits for the query; set model.attention-query to "
+            "current, or model.attention-place to bottom");
+  config = at_the_top(tiny_gnmt()), config.readout = Readout::state;
+  EXPECT_EQ(refusal(config),
+            "model.attention-place is top, where only the readout can use what attention finds; set model.readout to context, or "
+            "model.attention-place to bottom");
+  config = tiny_gnmt(), config.decoder_layers = 1;
+  EXPECT_EQ(refusal(config),
+            "model.decoder-layers: attention feeds the layers above the bottom one, so gnmt needs at least 2; raise it, or set "
+            "model.attention-place to top and model.readout to context");
 }
 
 TEST(Gnmt, PublishedSize) {

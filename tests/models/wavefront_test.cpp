@@ -157,12 +157,18 @@ TEST_P(WavefrontCuts, ComputeWhatTheWholeModelComputes) {
 
 INSTANTIATE_TEST_SUITE_P(
     Gnmt, WavefrontCuts,
-    testing::Values(Variant{"plain", [](ModelConfig&) {}}, Variant{"one_encoder_layer", [](ModelConfig& c) { c.encoder_layers = 1; }},
-                    Variant{"query_of_the_step_before", [](ModelConfig& c) { c.attention_query = AttentionQuery::previous; }},
-                    Variant{"readout_of_the_context",
-                            [](ModelConfig& c) { c.readout = Readout::context, c.attention = AttentionScore::normalized; }},
-                    Variant{"clipped", [](ModelConfig& c) { c.clip = 0.05, c.init_bound = 0.4; }},
-                    Variant{"one_table", [](ModelConfig& c) { c.tied_embeddings = TiedEmbeddings::all; }}),
+    testing::Values(
+        Variant{"plain", [](ModelConfig&) {}}, Variant{"one_encoder_layer", [](ModelConfig& c) { c.encoder_layers = 1; }},
+        Variant{"query_of_the_step_before", [](ModelConfig& c) { c.attention_query = AttentionQuery::previous; }},
+        Variant{"readout_of_the_context", [](ModelConfig& c) { c.readout = Readout::context, c.attention = AttentionScore::normalized; }},
+        Variant{"clipped", [](ModelConfig& c) { c.clip = 0.05, c.init_bound = 0.4; }},
+        Variant{"one_table", [](ModelConfig& c) { c.tied_embeddings = TiedEmbeddings::all; }},
+        Variant{"attention_at_the_top", [](ModelConfig& c) { c.attention_place = AttentionPlace::top, c.readout = Readout::context; }},
+        Variant{"clipped_attention_at_the_top",
+                [](ModelConfig& c) {
+                  c.attention_place = AttentionPlace::top, c.readout = Readout::context, c.encoder_layers = 1;
+                  c.clip = 0.05, c.init_bound = 0.4;
+                }}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -31,6 +31,7 @@ struct TrainingRun {
   std::string model = "transformer-tiny";  // a preset, made small
   int64_t layers = 1;                      // of each side; a recurrent decoder has one more
   int64_t heads = 2;
+  AttentionPlace attention_place = AttentionPlace::bottom;
   ParallelOptions parallel;
   int64_t micro_tokens = 40;
 };
@@ -77,7 +78,9 @@ inline Batch random_batch(uint64_t seed, int64_t index, int64_t sentences) {
 
 inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   const auto backend = make_backend(run.backend, 1);
-  const ModelConfig config = small_model(run.model, run.tied, run.layers, run.heads);
+  ModelConfig config = small_model(run.model, run.tied, run.layers, run.heads);
+  config.attention_place = run.attention_place;
+  if (run.attention_place == AttentionPlace::top) config.readout = Readout::context;
   comm_settings(run.strategy, *world.comm);  // before the mesh, whose groups take them over
   const Mesh mesh(*world.comm, run.parallel);
   const Traffic before = world.comm->traffic();

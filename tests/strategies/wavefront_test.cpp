@@ -11,23 +11,25 @@ namespace {
 
 // Many buckets, so that one which is sent before all pieces have added to it shows.
 TEST(Wavefront, LosesNothingAgainstOneWorker) {
-  TrainingRun run;
-  run.model = "gnmt-small", run.layers = 3, run.steps = 2, run.micro_tokens = 60, run.strategy.bucket_mib = 0.004;
-  World world = make_local_world();
-  const TrainingTrace one = train_together(run, world);
-  for (const auto& [stages, replicas] : {std::pair(2, 1), {3, 1}, {2, 2}, {4, 2}})
-    for (const int64_t pieces : {1, 2, 4, 100}) {
-      SCOPED_TRACE(fmt::format("{} stages, {} replicas, {} pieces", stages, replicas, pieces));
-      run.parallel.pipeline = stages, run.parallel.time_pieces = pieces;
-      const auto traces = simulated(run, stages * replicas);
-      for (const TrainingTrace& trace : traces) {
-        EXPECT_LT(worst(trace.losses, one.losses), 1e-9);
-        EXPECT_LT(worst(trace.norms, one.norms), 1e-9);
-        EXPECT_LT(worst(trace.parameters, one.parameters), 1e-8);
-        EXPECT_EQ(trace.tokens, one.tokens);
+  for (const AttentionPlace place : {AttentionPlace::bottom, AttentionPlace::top}) {
+    TrainingRun run;
+    run.model = "gnmt-small", run.layers = 3, run.steps = 2, run.micro_tokens = 60, run.strategy.bucket_mib = 0.004;
+    run.attention_place = place;
+    const TrainingTrace one = alone(run);
+    for (const auto& [stages, replicas] : {std::pair(2, 1), {3, 1}, {2, 2}, {4, 2}})
+      for (const int64_t pieces : {1, 2, 4, 100}) {
+        SCOPED_TRACE(fmt::format("attention at the {}, {} stages, {} replicas, {} pieces", place, stages, replicas, pieces));
+        run.parallel.pipeline = stages, run.parallel.time_pieces = pieces;
+        const auto traces = simulated(run, stages * replicas);
+        for (const TrainingTrace& trace : traces) {
+          EXPECT_LT(worst(trace.losses, one.losses), 1e-9);
+          EXPECT_LT(worst(trace.norms, one.norms), 1e-9);
+          EXPECT_LT(worst(trace.parameters, one.parameters), 1e-8);
+          EXPECT_EQ(trace.tokens, one.tokens);
+        }
+        expect_whole(traces, stages, one);
       }
-      expect_whole(traces, stages, one);
-    }
+  }
 }
 
 // Eight equal encoder layers, each on a rank of its own, and what is before and behind them on two ranks that take no time; messages take
