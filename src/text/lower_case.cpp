@@ -125,6 +125,13 @@ constexpr char32_t kCapitalSigma = 0x3A3, kSmallSigma = 0x3C3, kFinalSigma = 0x3
 
 }  // namespace
 
+LetterCase letter_case(char32_t c) {
+  if (c == kDottedCapitalI || lower_one(c) != c) return LetterCase::upper;
+  // Georgian has capitals, but no sentence begins with one.
+  const bool georgian = c >= 0x10D0 && c <= 0x10FF;
+  return !georgian && entry_of(kCased, c) != nullptr ? LetterCase::lower : LetterCase::none;
+}
+
 std::u32string to_lower(std::u32string_view text) {
   std::u32string out;
   out.reserve(text.size());

@@ -31,6 +31,11 @@ std::u32string to_lower(std::u32string_view text);
 /// to_lower on UTF-8; throws DataError when the text is not valid UTF-8.
 std::string to_lower_utf8(std::string_view text);
 
+enum class LetterCase { none, lower, upper };
+
+/// The case of a letter; none for other characters and for letters of scripts whose sentences begin with any letter.
+LetterCase letter_case(char32_t code_point);
+
 /// True for the code points at which Python's str.split() and str.strip() cut.
 bool is_unicode_space(char32_t code_point);
 
