@@ -2,35 +2,13 @@
 
 #include <algorithm>
 
+#include "train/common_elements.h"
 #include "train/stages.h"
 
 namespace starling {
 namespace {
 
 constexpr Tag kPartTag = 34;
-
-// Elements that two shards have in common, one behind the other: where each has them.
-struct Common {
-  std::vector<std::pair<Range, Range>> runs;
-  int64_t count = 0;
-};
-Common common(const std::vector<Range>& a, const std::vector<Range>& b) {
-  Common c;
-  int64_t at_a = 0, at_b = 0;
-  for (size_t i = 0, k = 0; i < a.size() && k < b.size();) {
-    const int64_t begin = std::max(a[i].begin, b[k].begin), end = std::min(a[i].end, b[k].end);
-    if (begin < end) {
-      const int64_t here = at_a + begin - a[i].begin, there = at_b + begin - b[k].begin;
-      c.runs.push_back({{here, here + end - begin}, {there, there + end - begin}});
-      c.count += end - begin;
-    }
-    if (a[i].end < b[k].end)
-      at_a += a[i].count(), ++i;
-    else
-      at_b += b[k].count(), ++k;
-  }
-  return c;
-}
 
 Tensor elements(const Tensor& x, const Range& r) { return x.slice(r.begin, Shape{r.count()}); }
 
@@ -63,13 +41,13 @@ void DecodingModel::fill(Model* model) const {
   for (const Parameter* own : part_.parameters().declared()) {
     const auto shard = [&](int rank, int size) { return shard_ranges(own->whole, size > 1 ? own->cut : Cut(), rank, size); };
     std::vector<Pending> pending;
-    std::vector<std::pair<Tensor, Common>> arriving;
+    std::vector<std::pair<Tensor, CommonElements>> arriving;
     const int sources = own->cut.axis >= 0 ? mesh_.shards() : 1;
     for (int s = 0; s < sources; ++s) {
       const int from = mesh_.part_of(static_cast<int>(stage_[own->index]), s);
       for (int to = 0; to < shards_; ++to) {
         if (replica.rank() != from && replica.rank() != to) continue;
-        const Common c = common(shard(s, mesh_.shards()), shard(to, shards_));
+        const CommonElements c = common_elements(shard(s, mesh_.shards()), shard(to, shards_));
         if (c.count == 0) continue;
         const Tensor packed({c.count}, backend.parameter(), backend.memory());
         if (replica.rank() == from)

@@ -231,16 +231,11 @@ void Replica::report_complete(Tape& tape) {
   for (const Parameter* p : std::exchange(passes_[share_.size() - 1].complete, {})) complete(*p);
 }
 
-// The same where the time passes between the exchanges of shards.
+// The same where the time passes between the exchanges of shards: there, on all of them together, and not where buckets end, which is
+// elsewhere on the rank that also owns what is not cut.
 void Replica::last_backward_in_shards(Tape& tape, size_t step, const PassRows& rows, bool packs, const Calls& calls) {
-  const Work all = of_pass(share_.size() - 1, cost_.backward(rows, -1, packs));
-  double done = 0;  // of the operations, when a bucket is complete
-  tracker_.set_ready([&](size_t b) {
-    done += cost_.backward(rows, static_cast<int64_t>(b)).flops;
-    if (all.flops > 0) sharded_time_.reach(std::min(done / all.flops, 1.0));
-    calls.ready(b);
-  });
-  sharded_time_.spend(all, step, [&] {
+  tracker_.set_ready(calls.ready);
+  sharded_time_.spend(of_pass(share_.size() - 1, cost_.backward(rows, -1, packs)), step, [&] {
     report_complete(tape);
     tape.backward();
   });

@@ -16,7 +16,7 @@ class ShardedTime {
  public:
   ShardedTime(Clock& clock, ShardCommunicator& group) : clock_(clock), group_(group) {}
 
-  // body() does so much; `kind` of pass: its work's, and the step of the pass. It may call reach().
+  // body() does so much; `kind` of pass: its work's, and the step of the pass.
   template <class Body>
   void spend(const Work& work, size_t step, const Body& body) {
     work_ = work, done_ = 0, exchanges_ = 0;
@@ -37,6 +37,7 @@ class ShardedTime {
     usual = exchanges_;
   }
 
+ private:
   // This fraction of the work is done, at least.
   void reach(double fraction) {
     if (fraction <= done_) return;
@@ -46,7 +47,6 @@ class ShardedTime {
     done_ = fraction;
   }
 
- private:
   Clock& clock_;
   ShardCommunicator& group_;
   Work work_;

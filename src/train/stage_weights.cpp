@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "train/common_elements.h"
 #include "train/stages.h"
 
 namespace starling {
@@ -16,24 +17,8 @@ void in_pieces(int64_t count, F visit) {
   for (int64_t at = 0; at < count; at += kPiece) visit(Range{at, std::min(at + kPiece, count)});
 }
 
-// What of a piece of a parameter a shard has.
-struct OfShard {
-  Range here;                // counted in the shard
-  std::vector<Range> there;  // in the whole
-};
-OfShard of_shard(const std::vector<Range>& shard, const Range& piece) {
-  OfShard part;
-  for (int64_t at = 0; const Range& run : shard) {
-    const Range both{std::max(run.begin, piece.begin), std::min(run.end, piece.end)};
-    if (both.begin < both.end) {
-      if (part.there.empty()) part.here.begin = at + both.begin - run.begin;
-      part.there.push_back(both);
-    }
-    at += run.count();
-  }
-  part.here.end = part.here.begin + total(part.there);
-  return part;
-}
+// What of a piece of a parameter a shard has; in the shard these elements lie side by side.
+Tensor slice_of(const Tensor& shard, const CommonElements& part) { return shard.slice(part.runs.front().first.begin, Shape{part.count}); }
 
 }  // namespace
 
@@ -59,15 +44,14 @@ FetchWeights StageWeights::fetch() {
     }
     in_pieces(p.whole.count(), [&](const Range& whole) {
       for (size_t shard = 0; shard < shards.size(); ++shard) {
-        const OfShard part = of_shard(shards[shard], whole);
-        if (part.there.empty()) continue;
+        const CommonElements part = common_elements(shards[shard], {whole});
+        if (part.count == 0) continue;
         const int rank = mesh_.part_of(from, static_cast<int>(shard));
-        const Tensor elements = rank == 0 ? p.value.slice(part.here.begin, Shape{part.here.count()}).on_host()
-                                          : received.slice(0, Shape{part.here.count()});
+        const Tensor elements = rank == 0 ? slice_of(p.value, part).on_host() : received.slice(0, Shape{part.count});
         if (rank > 0) mesh_.replica().receive(elements, rank, kWeightsTag).wait(kPatience);
-        for (int64_t at = 0; const Range& run : part.there) {
-          piece.slice(run.begin - whole.begin, Shape{run.count()}).copy_from(elements.slice(at, Shape{run.count()}));
-          at += run.count();
+        for (int64_t at = 0; const auto& [here, there] : part.runs) {
+          piece.slice(there.begin, Shape{there.count()}).copy_from(elements.slice(at, Shape{there.count()}));
+          at += there.count();
         }
       }
       sink.write(piece.slice(0, Shape{whole.count()}).host_bytes());
@@ -92,9 +76,8 @@ void StageWeights::serve() {
     const Parameter& p = *part_.parameters().declared()[asked - 1];
     const std::vector<Range> shard = part_.parameters().ranges_here(p);
     in_pieces(p.whole.count(), [&](const Range& whole) {
-      const OfShard part = of_shard(shard, whole);
-      if (part.there.empty()) return;
-      mesh_.replica().send(p.value.slice(part.here.begin, Shape{part.here.count()}), 0, kWeightsTag).wait(kPatience);
+      const CommonElements part = common_elements(shard, {whole});
+      if (part.count > 0) mesh_.replica().send(slice_of(p.value, part), 0, kWeightsTag).wait(kPatience);
     });
   }
 }

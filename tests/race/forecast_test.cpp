@@ -109,6 +109,17 @@ TEST(Forecast, ShardsShareTheMemoryOfTheModel) {
   }
 }
 
+// Where messages take no time, shards compute a layer in parts of its time; only attention's softmax and the like are not counted at all.
+TEST(Forecast, ShardsShareTheTimeOfTheModel) {
+  LayoutRun run = even_run();
+  run.train.batch_tokens = run.micro_tokens = 6400;
+  const double whole = forecast(run, free_network(1)).seconds;
+  for (const int shards : {2, 4}) {
+    run.parallel.tensor = shards;
+    EXPECT_NEAR(forecast(run, free_network(shards)).seconds * shards / whole, 1, 0.02) << shards;
+  }
+}
+
 // Forwards each layer sums [rows, D] once for attention and once for the feed-forward layer, in the decoder three times; backwards as often,
 // and the decoder's layers together the encoder's output once. Embeddings are one sum each. The loss is one sum of the gradient of its
 // input, a maximum and three sums a row: no number of the vocabulary is in it.

@@ -55,6 +55,19 @@ inline std::map<std::string, std::vector<double>> part_of(const std::map<std::st
   return part;
 }
 
+// A run with two replicas, and the same with its model divided, which must not matter to them.
+inline void expect_as_two_whole_replicas(TrainingRun run, const ParallelOptions& parallel, const std::string& name) {
+  const auto whole = simulated(run, 2);
+  run.parallel = parallel;
+  const auto ranks = static_cast<size_t>(parallel.ranks());
+  const auto divided = simulated(run, static_cast<int>(2 * ranks));
+  for (size_t r = 0; r < divided.size(); ++r) {
+    EXPECT_LT(worst(divided[r].losses, whole[r / ranks].losses), 1e-9) << name;
+    EXPECT_LT(worst(divided[r].norms, whole[r / ranks].norms), 1e-9) << name;
+    EXPECT_LT(worst(divided[r].parameters, part_of(whole[r / ranks].parameters, divided[r])), 1e-8) << name;
+  }
+}
+
 // Each element of each parameter is owned by one rank of each replica; copies are equal to what they are copies of.
 inline void expect_whole(const std::vector<TrainingTrace>& traces, int ranks, const TrainingTrace& one) {
   for (size_t first = 0; first < traces.size(); first += static_cast<size_t>(ranks)) {

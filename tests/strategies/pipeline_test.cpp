@@ -73,14 +73,9 @@ TEST(Pipeline, StrategiesDoWhatTheyDoWithWholeReplicas) {
     TrainingRun run;
     run.layers = 2, run.model = "transformer-tiny", run.tied = "decoder", run.steps = 9;
     set(run.strategy);
-    const auto whole = simulated(run, 2);
-    run.parallel.pipeline = 3;
-    const auto divided = simulated(run, 6);
-    for (size_t r = 0; r < 6; ++r) {
-      EXPECT_LT(worst(divided[r].losses, whole[r / 3].losses), 1e-9) << name;
-      EXPECT_LT(worst(divided[r].norms, whole[r / 3].norms), 1e-9) << name;
-      EXPECT_LT(worst(divided[r].parameters, whole[r / 3].parameters), 1e-8) << name;
-    }
+    ParallelOptions parallel;
+    parallel.pipeline = 3;
+    expect_as_two_whole_replicas(run, parallel, name);
   }
 }
 

@@ -129,14 +129,9 @@ TEST(Shards, StrategiesDoWhatTheyDoWithWholeReplicas) {
     TrainingRun run;
     run.model = "transformer-tiny", run.tied = "decoder", run.steps = 9;
     set(run.strategy);
-    const auto whole = simulated(run, 2);
-    run.parallel.tensor = 2;
-    const auto divided = simulated(run, 4);
-    for (size_t r = 0; r < 4; ++r) {
-      EXPECT_LT(worst(divided[r].losses, whole[r / 2].losses), 1e-9) << name;
-      EXPECT_LT(worst(divided[r].norms, whole[r / 2].norms), 1e-9) << name;
-      EXPECT_LT(worst(divided[r].parameters, part_of(whole[r / 2].parameters, divided[r])), 1e-8) << name;
-    }
+    ParallelOptions parallel;
+    parallel.tensor = 2;
+    expect_as_two_whole_replicas(run, parallel, name);
   }
 }
 
