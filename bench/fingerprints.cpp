@@ -96,7 +96,7 @@ std::string translations(const std::string& backend_name, const std::string& pre
     for (int64_t b = 0; b < batch.source.sentences(); ++b)
       sources.emplace_back(batch.source.tokens.begin() + batch.source.offsets[static_cast<size_t>(b)],
                            batch.source.tokens.begin() + batch.source.offsets[static_cast<size_t>(b) + 1]);
-    for (const auto& hypotheses : beam_search(*model, model->vocabulary(), sources, search))
+    for (const auto& hypotheses : beam_search(*model, sources, search))
       for (const Hypothesis& h : hypotheses) {
         const std::vector<double> numbers{h.log_probability, h.score};
         hash.update(bytes_of(h.tokens)), hash.update(bytes_of(numbers));

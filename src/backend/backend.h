@@ -182,6 +182,8 @@ class Backend {
   virtual void add(const Tensor& x, const Tensor& y) = 0;
   // y[n] = x[index[n]] (or +=), rows of any element type when overwriting; a negative index means zeros.
   virtual void gather_rows(const Tensor& x, const Ints& index, const Tensor& y, Write) = 0;
+  // y[index[n]] = columns [x_column, x_column + columns of y) of x[n], for the first rows of x, as many as there are indices, which differ.
+  virtual void scatter_rows(const Tensor& x, int64_t x_column, const Ints& index, const Tensor& y) = 0;
   // Columns [y_column, y_column + width) of y = columns [x_column, x_column + width) of x (or +=).
   virtual void copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write) = 0;
   // y = x clamped to +-bound, which may be in place; x may also be of parameter type. How many elements were beyond is added to

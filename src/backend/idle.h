@@ -34,6 +34,7 @@ class IdleBackend : public Backend {
   void relu_dropout_backward(const Tensor&, double, const Tensor&) override {}
   void add(const Tensor&, const Tensor&) override {}
   void gather_rows(const Tensor&, const Ints&, const Tensor&, Write) override {}
+  void scatter_rows(const Tensor&, int64_t, const Ints&, const Tensor&) override {}
   void copy_columns(const Tensor&, int64_t, const Tensor&, int64_t, int64_t, Write) override {}
   void clamp(const Tensor&, double, const Tensor&, const Tensor&) override {}
   void clamp_backward(const Tensor&, double, const Tensor&, const Tensor&, Write) override {}

@@ -81,6 +81,9 @@ void ProfiledBackend::attention_backward(const AttentionInput& in, const Attenti
 void ProfiledBackend::gather_rows(const Tensor& x, const Ints& index, const Tensor& y, Write write) {
   timed("gather_rows", [&] { inner_.gather_rows(x, index, y, write); });
 }
+void ProfiledBackend::scatter_rows(const Tensor& x, int64_t x_column, const Ints& index, const Tensor& y) {
+  timed("scatter_rows", [&] { inner_.scatter_rows(x, x_column, index, y); });
+}
 void ProfiledBackend::copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write write) {
   timed("copy_columns", [&] { inner_.copy_columns(x, x_column, y, y_column, width, write); });
 }

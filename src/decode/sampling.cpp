@@ -17,7 +17,7 @@ double uniform(uint64_t key, int64_t id, int64_t sample, int64_t position) {
 
 // A sample that has not ended, and its row in the last step.
 struct Live {
-  int32_t sentence, sample, row = 0;
+  int32_t sentence, sample, row = -1;
 };
 
 // The inputs of one decoding step, a row per live sample, in the order of the sentences.
@@ -45,7 +45,8 @@ std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vo
     for (int32_t k = 0; k < options.samples; ++k) live.push_back({b, k});
   }
   if (live.empty()) return results;
-  const std::unique_ptr<DecodeState> state = model.encode(sources);
+  const std::unique_ptr<DecodeState> state = model.begin_decoding();
+  const std::vector<int32_t> numbers = model.encode(*state, sources);
   const auto tokens_of = [&](const Live& l) -> std::vector<int32_t>& {
     return results[static_cast<size_t>(l.sentence)][static_cast<size_t>(l.sample)];
   };
@@ -54,7 +55,7 @@ std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vo
     Step step;
     for (Live& l : live) {
       step.tokens.push_back(position == 0 ? vocabulary.begin : tokens_of(l).back());
-      step.sentences.push_back(l.sentence), step.parents.push_back(l.row);
+      step.sentences.push_back(numbers[static_cast<size_t>(l.sentence)]), step.parents.push_back(l.row);
       step.uniforms.push_back(uniform(options.key, ids[static_cast<size_t>(l.sentence)], options.first + l.sample, position));
       l.row = static_cast<int32_t>(step.tokens.size()) - 1;
     }

@@ -1,4 +1,4 @@
-// Counted from what models/transformer.cpp and models/gnmt.cpp allocate in next_logits and what beam_search.cpp keeps; the tests compare
+// Counted from what models/transformer.cpp and models/gnmt.cpp allocate in next_logits and what search.cpp keeps; the tests compare
 // with what a process really takes.
 #include "decode/search_need.h"
 

@@ -21,8 +21,8 @@ struct SearchNeed {
 };
 
 // Of a batch of sources with `tokens` tokens in all. Translations are taken to be as long as their sources on average (`options` may fix
-// their length or limit it to less); `activation_bytes` is the size of one activation; of a model in so many shards the
-// need of one.
+// their length or limit it to less), and to have no prefixes in common; `activation_bytes` is the size of one activation; of a model in so
+// many shards the need of one.
 SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabulary, const SearchOptions& options, int64_t sentences,
                        int64_t tokens, int64_t activation_bytes, int64_t shards = 1);
 

@@ -32,7 +32,7 @@ void Translator::translate_batch(Worker& worker, std::span<const size_t> which, 
                                  std::vector<std::vector<Translation>>& results) const {
   std::vector<std::vector<int32_t>> batch;
   for (size_t i : which) batch.push_back(sources[i]);
-  const auto found = beam_search(*worker.model, vocabularies_.sizes(), batch, options_, &worker.work);
+  const auto found = beam_search(*worker.model, batch, options_, &worker.work);
   for (size_t i = 0; i < which.size(); ++i) {
     auto& result = results[which[i]];
     result.clear();

@@ -1,15 +1,25 @@
 #include "models/gnmt.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "models/row_places.h"
 #include "models/rows.h"
 
 namespace starling {
 struct GnmtState : DecodeState {
-  Tensor memory, keys;  // of all sources, packed
-  Ints source_offsets;
+  void drop(int32_t sentence) override { sources.give_back(sentence, length[sentence]); }
+  int64_t bytes() const override {
+    int64_t sum = static_cast<int64_t>(length.size()) * 4;
+    for (const Tensor* t : {&memory, &keys}) sum += *t ? t->bytes() : 0;
+    for (const std::vector<Tensor>* layers : {&hidden, &cell})
+      for (const Tensor& t : *layers) sum += t ? t.bytes() : 0;
+    return sum;
+  }
+  Tensor memory, keys;  // of all sources
+  RowPlaces sources;
+  std::vector<int32_t> length;       // by a source's first row, which is its number: its tokens
   std::vector<Tensor> hidden, cell;  // per decoder layer, [rows of the last step, D]
-  bool started = false;
 };
 
 Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const ModelPart& part)
@@ -104,7 +114,8 @@ TimedRows Gnmt::timed_rows(Tape& tape, const PackedTokens& packed, const std::ve
 Var Gnmt::run(const Layer& layer, const Var& x, const TimeOrder& order, bool reverse, Clipping& clipping, LstmState* state) const {
   if (config_.clip > 0) clipping.values += clipping.rows * layer.recurrent.shape[1] / 4;
   const LstmOptions options{reverse, config_.tanh_output, config_.clip};
-  return lstm(linear(copy_to_shards(x, store_.shards()), layer.input, &layer.bias), layer.recurrent, order, options, clipping.clipped, state);
+  return lstm(linear(copy_to_shards(x, store_.shards()), layer.input, &layer.bias), layer.recurrent, order, options, clipping.clipped,
+              state);
 }
 
 Var Gnmt::bounded(const Var& x, Clipping& clipping) const {
@@ -152,36 +163,47 @@ Var Gnmt::encoder(Tape& tape, TimedRows& source, size_t piece, Var x, Clipping& 
 
 Var Gnmt::keys(const Var& memory) const { return linear(memory, *key_weight_, key_bias_); }
 
-std::unique_ptr<DecodeState> Gnmt::encode(const PackedTokens& source) {
+std::unique_ptr<DecodeState> Gnmt::begin_decoding() {
   auto state = std::make_unique<GnmtState>();
-  Tape tape(store_, decode_arena_);
-  const auto mark = decode_arena_.mark();
-  Clipping clipping;
-  TimedRows rows = timed_rows(tape, source, {}, 16, 1, encoder_units());
-  const Var memory = gather_rows(encoder(tape, rows, 0, {}, clipping), rows.order.row_of, rows.order.packed);
-  state->memory = memory.value.clone(), state->keys = keys(memory).value.clone();
-  state->source_offsets = Ints(source.offsets, store_.backend().memory());
   state->hidden.resize(decoder_layers_.size()), state->cell.resize(decoder_layers_.size());
-  decode_arena_.release(mark);
   return state;
 }
 
+std::vector<int32_t> Gnmt::encode(DecodeState& abstract, const PackedTokens& source) {
+  auto& state = static_cast<GnmtState&>(abstract);
+  Tape tape(store_, decode_arena_);
+  const auto mark = decode_arena_.mark();
+  Clipping clipping;
+  TimedRows timed = timed_rows(tape, source, {}, 16, 1, encoder_units());
+  const Var memory = gather_rows(encoder(tape, timed, 0, {}, clipping), timed.order.row_of, timed.order.packed);
+  const Places places = take_places(state.sources, state.length, source, memory.value.rows());
+  const auto keep = [&](const Tensor& rows, Tensor& table) {
+    reserve_rows(table, state.sources.end() + places.spare, rows.columns(), rows.dtype(), store_.backend().memory());
+    table.rows(places.first, places.first + rows.rows()).copy_from(rows);
+  };
+  keep(memory.value, state.memory), keep(keys(memory).value, state.keys);
+  decode_arena_.release(mark);
+  return places.numbers;
+}
+
 Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& asking, std::span<const int32_t> sentence, Tensor* attention) {
-  std::vector<int32_t> offsets{0};
+  // Sentences in the order of their rows of memory; what lies between two of them is a sentence that nobody asks about.
+  std::vector<int32_t> queries{0}, sources;
   int64_t pairs = 0;
-  size_t r = 0;
-  for (size_t b = 0; b + 1 < state.source_offsets.size(); ++b) {
+  for (size_t r = 0; r < sentence.size();) {
     const size_t first = r;
-    while (r < sentence.size() && sentence[r] == static_cast<int32_t>(b)) ++r;
-    offsets.push_back(static_cast<int32_t>(r));
-    pairs += static_cast<int64_t>(r - first) * (state.source_offsets[b + 1] - state.source_offsets[b]);
+    while (r < sentence.size() && sentence[r] == sentence[first]) ++r;
+    CHECK(first == 0 || sentence[first] > sentence[first - 1], "row {} is not in the order of sentences", first);
+    if (sources.empty()) sources.push_back(sentence[first]);
+    if (sources.back() < sentence[first]) queries.push_back(queries.back()), sources.push_back(sentence[first]);
+    queries.push_back(static_cast<int32_t>(r)), sources.push_back(sentence[first] + state.length[sentence[first]]);
+    pairs += static_cast<int64_t>(r - first) * state.length[sentence[first]];
   }
-  CHECK(r == sentence.size(), "row {} is not in the order of sentences", r);
   const Var query = linear(asking, *query_weight_, nullptr);
   const Tensor y = tape.allocate({asking.value.rows(), memory_width_}, tape.backend().activation());
   const Tensor weights = tape.allocate({std::max<int64_t>(pairs, 1)}, tape.backend().parameter());
   tape.backend().global_attention({query.value, state.keys, score_vector(tape, score_, score_scale_), state.memory},
-                                  {tape.place(std::move(offsets)), state.source_offsets, 1, false}, y, weights);
+                                  {tape.place(std::move(queries)), tape.place(std::move(sources)), 1, false}, y, weights);
   if (!attention) return {&tape, -1, y};
   *attention = weights.rows(0, pairs);
   // Of shards the first one's, so that all search in the same way, whatever their processors are.
@@ -209,6 +231,7 @@ Tensor Gnmt::next_logits(DecodeState& abstract, std::span<const int32_t> token, 
     backend.gather_rows(t, from_rows, y, Write::overwrite);
     return y;
   };
+  const bool extends = std::any_of(parent.begin(), parent.end(), [](int32_t p) { return p >= 0; });
   Var last_query{&tape, -1, tape.allocate({padded, D}, backend.activation())};  // the bottom layer's output of the step before
   last_query.value.zero();
   const auto step = [&](size_t i, const Var& x) {
@@ -217,7 +240,7 @@ Tensor Gnmt::next_logits(DecodeState& abstract, std::span<const int32_t> token, 
     LstmStep s;
     s.gates = linear(x, layer.input, &layer.bias).value;
     s.tanh_output = config_.tanh_output, s.bound = config_.clip;
-    if (state.started) {
+    if (extends) {
       const Tensor hidden = parents(state.hidden[i]);
       if (i == 0) last_query = {&tape, -1, hidden};
       s.recurrent = tape.allocate({padded, 4 * here}, backend.parameter());
@@ -250,7 +273,6 @@ Tensor Gnmt::next_logits(DecodeState& abstract, std::span<const int32_t> token, 
   backend.linear(readout(x, context, {}, clipping).value, store_.packed(*output_table_, true), Tensor(), logits, Activation::none,
                  Write::overwrite);
   if (config_.clip > 0) backend.clamp(logits, kLogitBound, logits, {});
-  state.started = true;
   return logits.rows(0, R);
 }
 

@@ -47,7 +47,8 @@ class Gnmt : public Model {
   size_t units() const override { return encoder_layers_.size() - 1 + decoder_layers_.size() + 1; }
   std::vector<Shape> boundary(size_t unit, const Batch& batch) const override;
   std::vector<Var> forward(Tape& tape, const Batch& batch, double label_smoothing, std::vector<Var> in, Loss& loss) override;
-  std::unique_ptr<DecodeState> encode(const PackedTokens& source) override;
+  std::unique_ptr<DecodeState> begin_decoding() override;
+  std::vector<int32_t> encode(DecodeState& state, const PackedTokens& source) override;
   Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence, std::span<const int32_t> parent,
                      Tensor* attention) override;
   std::unique_ptr<SteppedPass> begin_pass(const Batch& batch, double label_smoothing, int64_t time_pieces) override;
@@ -65,8 +66,8 @@ class Gnmt : public Model {
     Parameter &input, &bias, &recurrent;
     DropoutSite site;  // of what the layer reads, but for the embeddings
   };
-  // How many values are bounded, of so many rows that are not idle, and where those beyond are counted. What is the same on all shards counts
-  // on the first.
+  // How many values are bounded, of so many rows that are not idle, and where those beyond are counted. What is the same on all shards
+  // counts on the first.
   struct Clipping {
     Tensor clipped = {};
     int64_t rows = 0, values = 0;

@@ -27,10 +27,15 @@ struct EmbeddingTable {
 // That of a parameter; null for one that is no table.
 const EmbeddingTable* table_of(const std::vector<EmbeddingTable>& tables, const Parameter& parameter);
 
-// The encoded sources and the caches of the target prefixes of one batch.
+// The encoded sources of the sentences that are being translated, and the caches of their target prefixes. Sentences come and go between
+// steps (Model::encode, drop); those that come use the memory of those that have gone.
 class DecodeState {
  public:
   virtual ~DecodeState() = default;
+  // Forgets a sentence: none of its rows is extended any more.
+  virtual void drop(int32_t sentence) = 0;
+  // Of memory that it has, apart from weights and the working memory of a step.
+  virtual int64_t bytes() const = 0;
 };
 
 // Source and target rows whose cost a step of a pass has: of the operations that the model's units do for each.
@@ -81,13 +86,15 @@ class Model {
   // of the SUM. batch.weights weigh the smoothed sum and the gradients.
   Loss loss(Tape& tape, const Batch& batch, double label_smoothing);
 
-  // Encodes sources for decoding; of a whole model.
-  virtual std::unique_ptr<DecodeState> encode(const PackedTokens& source) = 0;
-  // One decoding step for R rows: row r extends the row parent[r] of the step before (ignored in the first step) of sentence
-  // sentence[r] by token[r]; sentences must not decrease from row to row. Returns logits [R, V], of a model in shards those of the tokens
-  // here (output_shard), valid until the next call. attention, if
-  // given, becomes row by row how this step's attention is spread over the source tokens of the row's sentence, valid likewise; each row
-  // sums to 1.
+  // A state without sentences; of a whole model.
+  virtual std::unique_ptr<DecodeState> begin_decoding() = 0;
+  // Encodes sources of at least one token each, as one batch; they join the state. Their numbers there, in rising order: any that no
+  // sentence of the state has.
+  virtual std::vector<int32_t> encode(DecodeState& state, const PackedTokens& source) = 0;
+  // One decoding step for R rows: row r extends the row parent[r] of the step before by token[r], or begins sentence[r] with it where
+  // parent[r] is -1. Sentences must not decrease from row to row; rows of the step before that are not extended are forgotten. Returns
+  // logits [R, V], of a model in shards those of the tokens here (output_shard), valid until the next call. attention, if given, becomes
+  // row by row how this step's attention is spread over the source tokens of the row's sentence, valid likewise; each row sums to 1.
   virtual Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,
                              std::span<const int32_t> parent, Tensor* attention = nullptr) = 0;
 

@@ -3,36 +3,29 @@
 #include <algorithm>
 #include <cmath>
 
-
 namespace starling {
 namespace {
 
-// Keys and values of one decoder layer for all rows of all steps so far, [capacity, 2D]. Rows are appended and never move;
-// hypotheses refer to them by number, so that reordering a beam copies numbers only.
-struct KeyValueCache {
-  Tensor rows;
-  // Makes room for `extra` rows behind the first `used`.
-  void reserve(int64_t used, int64_t extra, int64_t width, DType dtype, Memory& memory) {
-    if (rows && used + extra <= rows.rows()) return;
-    const Tensor larger({std::max<int64_t>(3 * used / 2, 1024) + extra, width}, dtype, memory);
-    if (used > 0) larger.rows(0, used).copy_from(rows.rows(0, used));
-    rows = larger;
-  }
-};
-
 struct TransformerState : DecodeState {
-  // Caches come from `pool` and go back to it: fresh memory costs a batch more than a tenth of its time in pages to clear.
-  explicit TransformerState(std::shared_ptr<std::vector<Tensor>> pool) : pool(std::move(pool)) {}
-  ~TransformerState() override {
-    for (KeyValueCache& c : cache)
-      if (c.rows) pool->push_back(c.rows);
+  // Tables come from `pool` and go back to it: fresh memory costs a batch more than a tenth of its time in pages to clear.
+  explicit TransformerState(std::shared_ptr<std::vector<DecodeTables>> from) : pool(std::move(from)) {
+    if (pool->empty()) return;
+    tables = std::move(pool->back());
+    pool->pop_back();
   }
-  std::shared_ptr<std::vector<Tensor>> pool;
-  std::vector<Tensor> memory;  // per decoder layer [source rows, 2D]: keys and values of the encoder's output
-  std::vector<KeyValueCache> cache;
-  std::vector<int32_t> source_offsets;
-  int32_t step = 0, used = 0;                 // steps done, rows in the caches
-  std::vector<std::vector<int32_t>> history;  // per row of the last step: the cache rows of its prefix
+  ~TransformerState() override { pool->push_back(std::move(tables)); }
+  void drop(int32_t sentence) override { sources.give_back(sentence, length[sentence]); }
+  int64_t bytes() const override {
+    int64_t sum = 0;
+    for (const std::vector<Tensor>* layers : {&tables.sources, &tables.prefixes})
+      for (const Tensor& t : *layers) sum += t.bytes();
+    return sum + prefixes.end() * 12 + static_cast<int64_t>(length.size() + prefixes.index().size()) * 4;
+  }
+  std::shared_ptr<std::vector<DecodeTables>> pool;
+  DecodeTables tables;
+  RowPlaces sources;
+  std::vector<int32_t> length;  // by a source's first row, which is its number: its tokens
+  PrefixRows prefixes;
 };
 
 }  // namespace
@@ -140,8 +133,8 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
   const Regularization r = regularization(place_keys(tape, std::move(target.sentence), std::move(target.position)));
   // The decoder reads the target shifted right by one.
   if (units.begin <= decoder)
-    in.insert(in.begin(), embedding(tape, tape.place(shifted(batch.target, vocabulary_.begin, rows)), tape.place(std::move(target.positions)),
-                                    *target_table_, std::sqrt(static_cast<double>(config_.width)),
+    in.insert(in.begin(), embedding(tape, tape.place(shifted(batch.target, vocabulary_.begin, rows)),
+                                    tape.place(std::move(target.positions)), *target_table_, std::sqrt(static_cast<double>(config_.width)),
                                     tape.dropout(r.residual, target_site_, r.rows), vocabulary_shard(store_, *target_table_)));
   Var x = in[0];
   const Var memory = in.size() > 1 ? copy_to_shards(in[1]) : Var();
@@ -155,30 +148,33 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
   if (units.end < output) return {x, in[1]};
   if (units.end == output) return {x};
   if (pre_norm_) x = (*decoder_norm_)(x);
-  projection_loss(x, *output_table_, {tape.place(std::move(target.tokens)), label_smoothing, 0, tape.place(row_weights(batch, rows))},
-                  loss, vocabulary_shard(store_, *output_table_));
+  projection_loss(x, *output_table_, {tape.place(std::move(target.tokens)), label_smoothing, 0, tape.place(row_weights(batch, rows))}, loss,
+                  vocabulary_shard(store_, *output_table_));
   return {};
 }
 
-std::unique_ptr<DecodeState> Transformer::encode(const PackedTokens& source) {
-  auto state = std::make_unique<TransformerState>(spare_caches_);
+std::unique_ptr<DecodeState> Transformer::begin_decoding() {
+  auto state = std::make_unique<TransformerState>(spare_tables_);
+  state->tables.sources.resize(decoder_layers_.size()), state->tables.prefixes.resize(decoder_layers_.size());
+  return state;
+}
+
+std::vector<int32_t> Transformer::encode(DecodeState& abstract, const PackedTokens& source) {
+  auto& state = static_cast<TransformerState&>(abstract);
+  Backend& backend = store_.backend();
   Tape tape(store_, decode_arena_);
   const auto mark = decode_arena_.mark();
-  const Var memory = encoder(tape, make_rows(source, {}, 16), tape.place(source.offsets));
-  state->source_offsets = source.offsets;
-  for (const DecoderLayer& layer : decoder_layers_) {
-    const Tensor kv({memory.value.rows(), layer.cross.kv.columns()}, store_.backend().activation(), store_.backend().memory());
-    store_.backend().linear(memory.value, store_.packed(layer.cross.kv.w, false), layer.cross.kv.b.value, kv, Activation::none,
-                            Write::overwrite);
-    state->memory.push_back(kv);
-    KeyValueCache& cache = state->cache.emplace_back();
-    if (!spare_caches_->empty()) {
-      cache.rows = std::move(spare_caches_->back());
-      spare_caches_->pop_back();
-    }
+  const Tensor memory = encoder(tape, make_rows(source, {}, 16), tape.place(source.offsets)).value;
+  const Places places = take_places(state.sources, state.length, source, memory.rows());
+  for (size_t i = 0; i < decoder_layers_.size(); ++i) {
+    const ColumnLayer& kv = decoder_layers_[i].cross.kv;
+    Tensor& table = state.tables.sources[i];
+    reserve_rows(table, state.sources.end() + places.spare, kv.columns(), backend.activation(), backend.memory());
+    backend.linear(memory, store_.packed(kv.w, false), kv.b.value, table.rows(places.first, places.first + memory.rows()), Activation::none,
+                   Write::overwrite);
   }
   decode_arena_.release(mark);
-  return state;
+  return places.numbers;
 }
 
 Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> token, std::span<const int32_t> sentence,
@@ -188,29 +184,25 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
   const int64_t R = static_cast<int64_t>(token.size()), H = here.heads, D = config_.width / config_.heads * H;
   const int64_t padded = decoding_rows(R);
 
-  std::vector<std::vector<int32_t>> history(R);
-  std::vector<int32_t> own_index, own_offsets{0}, cross_index, cross_offsets{0};
+  state.prefixes.step(parent);
+  std::vector<int32_t> tokens(token.begin(), token.end()), positions(padded, 0), cross_index, cross_offsets{0};
+  tokens.resize(padded, -1);
   for (int64_t r = 0; r < R; ++r) {
-    if (state.step > 0) history[r] = state.history[parent[r]];
-    history[r].push_back(state.used + static_cast<int32_t>(r));
-    own_index.insert(own_index.end(), history[r].begin(), history[r].end());
-    own_offsets.push_back(static_cast<int32_t>(own_index.size()));
-    for (int32_t i = state.source_offsets[sentence[r]]; i < state.source_offsets[sentence[r] + 1]; ++i) cross_index.push_back(i);
+    positions[r] = state.prefixes.offsets()[r + 1] - state.prefixes.offsets()[r] - 1;
+    for (int32_t i = 0; i < state.length[sentence[r]]; ++i) cross_index.push_back(sentence[r] + i);
     cross_offsets.push_back(static_cast<int32_t>(cross_index.size()));
   }
-  state.history = std::move(history);
   // The last layer but one aligns source and target best (Garg et al. 2019, section 5.1).
   const size_t aligned = decoder_layers_.size() < 2 ? 0 : decoder_layers_.size() - 2;
 
   decode_arena_.release({});
   Tape tape(store_, decode_arena_);
   Backend& backend = tape.backend();
-  std::vector<int32_t> tokens(token.begin(), token.end());
-  tokens.resize(padded, -1);
-  const Ints own{std::move(own_index), decode_arena_}, own_rows{std::move(own_offsets), decode_arena_};
-  const Ints cross{std::move(cross_index), decode_arena_}, cross_rows{std::move(cross_offsets), decode_arena_};
+  const Ints own = tape.place(state.prefixes.index()), own_rows = tape.place(state.prefixes.offsets());
+  const Ints written = tape.place(state.prefixes.rows());
+  const Ints cross = tape.place(std::move(cross_index)), cross_rows = tape.place(std::move(cross_offsets));
   if (attention) *attention = tape.allocate({static_cast<int64_t>(cross.size())}, DType::f32);
-  Var x = embedding(tape, tape.place(std::move(tokens)), tape.place(std::vector<int32_t>(padded, state.step)), *target_table_,
+  Var x = embedding(tape, tape.place(std::move(tokens)), tape.place(std::move(positions)), *target_table_,
                     std::sqrt(static_cast<double>(config_.width)), {}, vocabulary_shard(store_, *target_table_));
   for (size_t i = 0; i < decoder_layers_.size(); ++i) {
     const DecoderLayer& layer = decoder_layers_[i];
@@ -222,14 +214,14 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
     };
     x = sublayer(x, layer.attention_sublayer, {}, [&](const Var& h) {
       const Tensor qkv = layer.attention.qkv(h).value;
-      KeyValueCache& cache = state.cache[i];
-      cache.reserve(state.used, R, 2 * D, qkv.dtype(), backend.memory());
-      backend.copy_columns(qkv.rows(0, R), D, cache.rows.rows(state.used, state.used + R), 0, 2 * D, Write::overwrite);
-      return layer.attention.out(attend(qkv, cache.rows, own, own_rows, {}));
+      Tensor& cache = state.tables.prefixes[i];
+      reserve_rows(cache, std::max<int64_t>(state.prefixes.end(), 1024), 2 * D, qkv.dtype(), backend.memory());
+      backend.scatter_rows(qkv, D, written, cache);
+      return layer.attention.out(attend(qkv, cache, own, own_rows, {}));
     });
     x = sublayer(x, layer.cross_sublayer, {}, [&](const Var& h) {
       return layer.cross.out(
-          attend(layer.cross.q(h).value, state.memory[i], cross, cross_rows, attention && i == aligned ? *attention : Tensor()));
+          attend(layer.cross.q(h).value, state.tables.sources[i], cross, cross_rows, attention && i == aligned ? *attention : Tensor()));
     });
     x = sublayer(x, layer.feed_forward_sublayer, {}, [&](const Var& h) { return layer.feed_forward(h, {}); });
   }
@@ -240,7 +232,6 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
   if (pre_norm_) x = (*decoder_norm_)(x);
   const Tensor logits = tape.allocate({padded, output_table_->shape[0]}, backend.parameter());
   backend.linear(x.value, store_.packed(*output_table_, true), Tensor(), logits, Activation::none, Write::overwrite);
-  ++state.step, state.used += static_cast<int32_t>(R);
   return logits.rows(0, R);
 }
 

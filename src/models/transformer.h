@@ -2,10 +2,16 @@
 #pragma once
 
 #include "models/model.h"
+#include "models/row_places.h"
 #include "models/rows.h"
 #include "nn/layers.h"
 
 namespace starling {
+
+// Keys and values by decoder layer, [rows, 2D] each: of encoded sources, and of target prefixes.
+struct DecodeTables {
+  std::vector<Tensor> sources, prefixes;
+};
 
 class Transformer : public Model {
  public:
@@ -19,7 +25,8 @@ class Transformer : public Model {
   size_t units() const override { return encoder_layers_.size() + decoder_layers_.size() + 1; }
   std::vector<Shape> boundary(size_t unit, const Batch& batch) const override;
   std::vector<Var> forward(Tape& tape, const Batch& batch, double label_smoothing, std::vector<Var> in, Loss& loss) override;
-  std::unique_ptr<DecodeState> encode(const PackedTokens& source) override;
+  std::unique_ptr<DecodeState> begin_decoding() override;
+  std::vector<int32_t> encode(DecodeState& state, const PackedTokens& source) override;
   Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence, std::span<const int32_t> parent,
                      Tensor* attention) override;
 
@@ -59,7 +66,7 @@ class Transformer : public Model {
   std::vector<DecoderLayer> decoder_layers_;
   std::unique_ptr<LayerNorm> encoder_norm_, decoder_norm_;  // pre-norm only
   Arena decode_arena_{store_.backend().memory()};
-  std::shared_ptr<std::vector<Tensor>> spare_caches_ = std::make_shared<std::vector<Tensor>>();  // of earlier batches, to be used again
+  std::shared_ptr<std::vector<DecodeTables>> spare_tables_ = std::make_shared<std::vector<DecodeTables>>();  // of earlier states
 };
 
 }  // namespace starling

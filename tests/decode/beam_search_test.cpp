@@ -53,7 +53,7 @@ TEST_F(BeamSearchTest, AWideBeamFindsTheBestOfAllSequences) {
     SearchOptions o;
     o.beam = 400, o.length_penalty = alpha, o.max_length_factor = 0, o.max_length_offset = limit;
     const std::vector<std::vector<int32_t>> sources{source};
-    const Hypothesis found = beam_search(*model_, vocabulary_, sources, o)[0][0];
+    const Hypothesis found = beam_search(*model_, sources, o)[0][0];
 
     double best = -INFINITY;
     std::vector<int32_t> best_tokens;
@@ -98,9 +98,9 @@ TEST_F(BeamSearchTest, BatchesGiveWhatSingleSentencesGive) {
   }
   SearchOptions o;
   o.beam = 3, o.n_best = 3;
-  const auto together = beam_search(*model_, vocabulary_, sources, o);
+  const auto together = beam_search(*model_, sources, o);
   for (size_t i = 0; i < sources.size(); ++i) {
-    const auto alone = beam_search(*model_, vocabulary_, std::span(&sources[i], 1), o)[0];
+    const auto alone = beam_search(*model_, std::span(&sources[i], 1), o)[0];
     ASSERT_EQ(alone.size(), together[i].size());
     for (size_t k = 0; k < alone.size(); ++k) {
       EXPECT_EQ(alone[k].tokens, together[i][k].tokens);
@@ -116,7 +116,7 @@ TEST_F(BeamSearchTest, ReportsTheLogProbabilityOfItsResult) {
   const std::vector<std::vector<int32_t>> sources{{3, 4, 5, 3, 2}};
   SearchOptions o;
   o.beam = 4, o.n_best = 4, o.length_penalty = 0.6;
-  const auto found = beam_search(*model_, vocabulary_, sources, o);
+  const auto found = beam_search(*model_, sources, o);
   for (const Hypothesis& h : found[0]) {
     std::vector<int32_t> target = h.tokens;
     if (static_cast<int64_t>(target.size()) < 2 * 5 + 10) target.push_back(2);  // else it was cut at the limit
@@ -129,7 +129,7 @@ TEST_F(BeamSearchTest, TheLimitHolds) {
   const std::vector<std::vector<int32_t>> sources{{3, 4, 2}};
   SearchOptions o;
   o.beam = 2, o.fixed_length = true, o.max_length_factor = 1, o.max_length_offset = 4;
-  EXPECT_EQ(beam_search(*model_, vocabulary_, sources, o)[0][0].tokens.size(), 7u);
+  EXPECT_EQ(beam_search(*model_, sources, o)[0][0].tokens.size(), 7u);
 }
 
 // Preset and backend.
@@ -151,29 +151,34 @@ TEST_P(ModelCoverage, IsTheAttentionOfTheHypothesisItself) {
 
   const std::vector<std::vector<int32_t>> sources{{3, 5, 4, 2}, {4, 2}, {5, 5, 3, 4, 3, 2}};
   SearchOptions o;
-  o.beam = 4, o.n_best = 4, o.length_penalty = 0.2, o.coverage_penalty = 0.4;
-  const auto found = beam_search(*model, vocabulary, sources, o);
+  o.beam = 4, o.n_best = 4, o.length_penalty = 0.2, o.coverage_penalty = 0.4, o.alignment = true;
+  const auto found = beam_search(*model, sources, o);
   for (size_t s = 0; s < sources.size(); ++s)
     for (const Hypothesis& h : found[s]) {
       PackedTokens packed;
       packed.append(sources[s].data(), sources[s].data() + sources[s].size());
-      const auto state = model->encode(packed);
+      const auto state = model->begin_decoding();
+      const int32_t number = model->encode(*state, packed).at(0);
       std::vector<double> covered(sources[s].size());
       std::vector<int32_t> inputs{vocabulary.begin};
       inputs.insert(inputs.end(), h.tokens.begin(), h.tokens.end());
       inputs.resize(h.length);
+      int32_t parent = -1;
+      std::vector<int32_t> alignment;
       for (const int32_t token : inputs) {
         Tensor weights;
-        const int32_t zero = 0;
-        model->next_logits(*state, {&token, 1}, {&zero, 1}, {&zero, 1}, &weights);
+        model->next_logits(*state, {&token, 1}, {&number, 1}, {&parent, 1}, &weights);
+        parent = 0;
         const std::vector<double> attention = weights.to_doubles();
         double sum = 0;
         for (size_t i = 0; i < covered.size(); ++i) covered[i] += attention.at(i), sum += attention[i];
+        alignment.push_back(static_cast<int32_t>(std::max_element(attention.begin(), attention.end()) - attention.begin()));
         EXPECT_NEAR(sum, 1, 1e-5);
       }
       double score = h.log_probability / std::pow((5.0 + static_cast<double>(h.length)) / 6.0, 0.2);
       for (const double c : covered) score += 0.4 * std::log(std::min(std::max(c, 1e-4), 1.0));
       EXPECT_NEAR(h.score, score, 1e-4);
+      EXPECT_EQ(h.alignment, alignment);
     }
 }
 

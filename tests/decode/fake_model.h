@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 
 #include "base/error.h"
 #include "models/model.h"
@@ -26,7 +27,14 @@ class FakeModel : public Model {
   size_t units() const override { return 1; }
   std::vector<Shape> boundary(size_t, const Batch&) const override { return {}; }
   std::vector<Var> forward(Tape&, const Batch&, double, std::vector<Var>, Loss&) override { throw Error("not a model to train"); }
-  std::unique_ptr<DecodeState> encode(const PackedTokens&) override { return std::make_unique<State>(); }
+  std::unique_ptr<DecodeState> begin_decoding() override { return std::make_unique<State>(); }
+  // Sentences are numbered as they come, for ever.
+  std::vector<int32_t> encode(DecodeState& abstract, const PackedTokens& source) override {
+    auto& state = static_cast<State&>(abstract);
+    std::vector<int32_t> numbers;
+    for (int64_t b = 0; b < source.sentences(); ++b) numbers.push_back(state.next), state.there.insert(state.next++);
+    return numbers;
+  }
 
   Tensor next_logits(DecodeState& abstract, std::span<const int32_t> token, std::span<const int32_t> sentence,
                      std::span<const int32_t> parent, Tensor* attended) override {
@@ -38,7 +46,8 @@ class FakeModel : public Model {
     for (size_t r = 0; r < token.size(); ++r) {
       CHECK(r == 0 || sentence[r - 1] <= sentence[r], "sentences decrease");
       Prefix prefix;
-      if (!state.first) {
+      CHECK(state.there.count(sentence[r]) == 1, "sentence {} is not under way", sentence[r]);
+      if (parent[r] >= 0) {
         CHECK(state.sentences.at(parent[r]) == sentence[r], "row {} continues a row of another sentence", r);
         prefix = state.prefixes.at(parent[r]);
         prefix.push_back(token[r]);
@@ -55,7 +64,6 @@ class FakeModel : public Model {
     }
     state.prefixes = std::move(prefixes);
     state.sentences.assign(sentence.begin(), sentence.end());
-    state.first = false;
     if (attended)
       *attended = Tensor({static_cast<int64_t>(weights.size())}, DType::f64, backend_->memory()), attended->from_doubles(weights);
     const Tensor y({static_cast<int64_t>(token.size()), vocabulary_.target_size}, DType::f64, backend_->memory());
@@ -65,7 +73,10 @@ class FakeModel : public Model {
 
  private:
   struct State : DecodeState {
-    bool first = true;
+    void drop(int32_t sentence) override { CHECK(there.erase(sentence) == 1, "sentence {} is not under way", sentence); }
+    int64_t bytes() const override { return 0; }
+    int32_t next = 0;
+    std::set<int32_t> there;
     std::vector<Prefix> prefixes;
     std::vector<int32_t> sentences;
   };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 
 #include "base/random.h"
 
@@ -25,7 +26,12 @@ class Markov : public Model {
   size_t units() const override { return 1; }
   std::vector<Shape> boundary(size_t, const Batch&) const override { return {}; }
   std::vector<Var> forward(Tape&, const Batch&, double, std::vector<Var>, Loss&) override { throw Error("not a model to train"); }
-  std::unique_ptr<DecodeState> encode(const PackedTokens&) override { return std::make_unique<DecodeState>(); }
+  std::unique_ptr<DecodeState> begin_decoding() override { return std::make_unique<State>(); }
+  std::vector<int32_t> encode(DecodeState&, const PackedTokens& source) override {
+    std::vector<int32_t> numbers(static_cast<size_t>(source.sentences()));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+  }
   Tensor next_logits(DecodeState&, std::span<const int32_t> token, std::span<const int32_t> sentence, std::span<const int32_t>,
                      Tensor*) override {
     EXPECT_TRUE(std::is_sorted(sentence.begin(), sentence.end()));
@@ -45,6 +51,10 @@ class Markov : public Model {
   int64_t rows = 0;  // computed so far
 
  private:
+  struct State : DecodeState {
+    void drop(int32_t) override {}
+    int64_t bytes() const override { return 0; }
+  };
   ModelConfig config_;
   ModelVocabulary vocabulary_;
   ParameterStore store_;

@@ -96,7 +96,7 @@ TEST(Coverage, ByHand) {
   // Sums over three steps, end of sentence included: 1.4 (counts as 1), 0.5, 1.1 (counts as 1).
   FakeModel m = certain_model({3, 4, kEnd}, {{0.5f, 0.3f, 0.2f}, {0.5f, 0.1f, 0.4f}, {0.4f, 0.1f, 0.5f}});
   const Sources sources{{3, 4, kEnd}};
-  const Hypothesis h = beam_search(m, m.vocabulary(), sources, options(1, 0.7, 0.3))[0].at(0);
+  const Hypothesis h = beam_search(m, sources, options(1, 0.7, 0.3))[0].at(0);
   EXPECT_EQ(h.tokens, (Prefix{3, 4}));
   EXPECT_NEAR(h.log_probability, 0, 1e-6);
   EXPECT_NEAR(h.score, 0.3 * -0.693147181, 1e-6);  // 0.3 ln 0.5
@@ -105,16 +105,16 @@ TEST(Coverage, ByHand) {
 TEST(Coverage, ATokenWithoutAttentionCostsTheLogarithmOfTheFloor) {
   FakeModel m = certain_model({3, kEnd}, {{1.0f, 0.0f, 0.0f}, {0.5f, 0.5f, 0.0f}});
   const Sources sources{{3, 4, kEnd}};
-  const double score = beam_search(m, m.vocabulary(), sources, options(1, 0, 1))[0].at(0).score;
+  const double score = beam_search(m, sources, options(1, 0, 1))[0].at(0).score;
   EXPECT_NEAR(score, -0.693147181 - 9.210340372, 1e-6);  // ln 0.5 + ln 0.0001
 }
 
 TEST(Coverage, IsOnlyAskedForWhenItCounts) {
   FakeModel m = certain_model({3, kEnd}, {{1, 0}, {0, 1}});
   const Sources sources{{3, kEnd}};
-  beam_search(m, m.vocabulary(), sources, options(2, 0.6, 0));
+  beam_search(m, sources, options(2, 0.6, 0));
   EXPECT_EQ(m.attention_calls, 0);
-  beam_search(m, m.vocabulary(), sources, options(2, 0.6, 0.1));
+  beam_search(m, sources, options(2, 0.6, 0.1));
   EXPECT_GT(m.attention_calls, 0);
 }
 
@@ -134,10 +134,10 @@ TEST(Coverage, ACoveredSourceBeatsAMoreProbableTranslation) {
     return std::vector<float>{0.9f, 0.1f};
   };
   const Sources sources{{3, kEnd}};
-  EXPECT_EQ(beam_search(m, m.vocabulary(), sources, options(2, 0, 0))[0].at(0).tokens, Prefix{3});
+  EXPECT_EQ(beam_search(m, sources, options(2, 0, 0))[0].at(0).tokens, Prefix{3});
   // Token 3 leaves the second source token 0.2, so it costs beta * ln 5 = 1.6 beta more; its advantage is 0.2 nats (and beta ln(1/0.9)).
-  EXPECT_EQ(beam_search(m, m.vocabulary(), sources, options(2, 0, 0.12))[0].at(0).tokens, Prefix{3});
-  EXPECT_EQ(beam_search(m, m.vocabulary(), sources, options(2, 0, 0.15))[0].at(0).tokens, Prefix{4});
+  EXPECT_EQ(beam_search(m, sources, options(2, 0, 0.12))[0].at(0).tokens, Prefix{3});
+  EXPECT_EQ(beam_search(m, sources, options(2, 0, 0.15))[0].at(0).tokens, Prefix{4});
 }
 
 // Every target of at most `limit` tokens, ended or cut.
@@ -162,7 +162,7 @@ TEST(Coverage, AWideBeamFindsTheBestOfAllTargets) {
       FakeModel m = random_model(17, V, sources, 1.5);
       SearchOptions o = options(600, alpha, beta);
       o.max_length_factor = 0, o.max_length_offset = limit, o.n_best = 5;
-      const auto found = beam_search(m, m.vocabulary(), sources, o);
+      const auto found = beam_search(m, sources, o);
       for (int32_t s = 0; s < 3; ++s) {
         std::vector<std::pair<double, Prefix>> all;
         all_targets(V, limit, {}, [&](const Prefix& target) {
@@ -189,7 +189,7 @@ TEST(Coverage, NarrowBeamsScoreTheirHypothesesRight) {
     FakeModel m = random_model(seed, 8, sources, 1.0);
     SearchOptions o = options(5, 0.4, 0.5);
     o.n_best = 5;
-    const auto found = beam_search(m, m.vocabulary(), sources, o);
+    const auto found = beam_search(m, sources, o);
     for (int32_t s = 0; s < 3; ++s)
       for (const Hypothesis& h : found[s]) {
         Prefix target = h.tokens;
@@ -262,7 +262,7 @@ TEST(PlainSearch, IsWhatRemainsWithBothOff) {
     SearchOptions o = options(static_cast<int64_t>(1 + seed % 6), seed % 3 == 0 ? 0 : 0.6, 0);
     o.n_best = seed % 5 == 0 ? o.beam : 1;
     o.fixed_length = seed % 7 == 0;
-    const auto found = beam_search(m, m.vocabulary(), sources, o);
+    const auto found = beam_search(m, sources, o);
     for (size_t s = 0; s < sources.size(); ++s) {
       const auto expected = plain_search(m, static_cast<int32_t>(s), static_cast<int64_t>(sources[s].size()), o);
       ASSERT_EQ(found[s].size(), expected.size());
@@ -285,7 +285,7 @@ class Pruning : public testing::Test {
   Outcome search(FakeModel& m, SearchOptions o, double threshold) const {
     o.prune_threshold = threshold;
     Outcome outcome;
-    outcome.found = beam_search(m, m.vocabulary(), sources_, o, &outcome.work);
+    outcome.found = beam_search(m, sources_, o, &outcome.work);
     return outcome;
   }
   const Sources sources_{{3, 4, kEnd}, {4, kEnd}, {5, 3, 4, 3, kEnd}};

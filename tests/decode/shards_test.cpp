@@ -36,7 +36,7 @@ Found search(const std::string& preset, ShardGroup* shards) {
   const std::vector<int64_t> ids{3, 4, 5};
   SamplingOptions sampling;
   sampling.samples = 4, sampling.key = 77;
-  return {beam_search(*model, kVocabulary, kSources, options), sample_translations(*model, kVocabulary, packed, ids, sampling)};
+  return {beam_search(*model, kSources, options), sample_translations(*model, kVocabulary, packed, ids, sampling)};
 }
 
 class DecodingInShards : public testing::TestWithParam<std::string> {};

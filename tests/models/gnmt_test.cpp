@@ -109,17 +109,19 @@ void expect_equal_decoding(Model& model_reference, double tolerance) {
   const Batch batch = random_batch(3, 30, 9, 12);
   std::vector<float> nll;
   run(*model, batch, false, &nll);
-  const auto state = model->encode(batch.source);
+  const auto state = model->begin_decoding();
+  const std::vector<int32_t> numbers = model->encode(*state, batch.source);
   // Two rows a sentence that change places at every step. One of them reads the reference, the other strays; the reference's states must
   // follow it.
-  std::vector<int32_t> token(6, 1), sentence{0, 0, 1, 1, 2, 2}, parent{1, 0, 3, 2, 5, 4};
+  std::vector<int32_t> token(6, 1), sentence, parent(6, -1);
+  for (const int32_t number : numbers) sentence.insert(sentence.end(), 2, number);
   Tensor weights;
   for (int t = 0; t < 13; ++t) {
     const std::vector<double> logits = model->next_logits(*state, token, sentence, parent, &weights).to_doubles();
     const std::vector<double> attention = weights.to_doubles();
     size_t at_weight = 0;
     for (int r = 0; r < 6; ++r) {
-      const int b = sentence[r], keys = batch.source.offsets[b + 1] - batch.source.offsets[b];
+      const int b = r / 2, keys = batch.source.offsets[b + 1] - batch.source.offsets[b];
       double mass = 0;
       for (int j = 0; j < keys; ++j) mass += attention[at_weight++];
       EXPECT_NEAR(mass, 1, 1e-5);
@@ -135,6 +137,7 @@ void expect_equal_decoding(Model& model_reference, double tolerance) {
       token[2 * b + (r + 1) % 2] = faithful ? batch.target.tokens[at] : 3 + (5 * t + b) % 27;
     }
     EXPECT_EQ(at_weight, attention.size());
+    parent = {1, 0, 3, 2, 5, 4};
   }
 }
 

@@ -82,8 +82,9 @@ TEST(Transformer, CachedDecodingGivesTheProbabilitiesOfTheForwardPass) {
     std::vector<float> nll;
     run(*model, batch, false, &nll);
     // The three references as three hypotheses, fed token by token; a row that has ended repeats its last token.
-    const auto state = model->encode(batch.source);
-    std::vector<int32_t> token{1, 1, 1}, sentence{0, 1, 2}, parent{0, 1, 2};
+    const auto state = model->begin_decoding();
+    const std::vector<int32_t> sentence = model->encode(*state, batch.source);
+    std::vector<int32_t> token{1, 1, 1}, parent{-1, -1, -1};
     for (int t = 0; t < 13; ++t) {
       const std::vector<double> logits = model->next_logits(*state, token, sentence, parent).to_doubles();
       for (int b = 0; b < 3; ++b) {
@@ -95,6 +96,7 @@ TEST(Transformer, CachedDecodingGivesTheProbabilitiesOfTheForwardPass) {
         EXPECT_NEAR(std::log(sum) - z[batch.target.tokens[at]], nll[at], 1e-4) << "sentence " << b << " position " << t;
         token[b] = batch.target.tokens[at];
       }
+      parent = {0, 1, 2};
     }
   }
 }

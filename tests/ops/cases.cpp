@@ -261,6 +261,15 @@ std::vector<OpCase> op_cases() {
         c.backend.copy_columns(wide, 0, out, 1, D, write);
         c.output(y), c.output(out);
       });
+      if (write == Write::overwrite)
+        add(with("scatter_rows", {D}), [=](CaseContext& c) {
+          const Tensor x = c.activations({70, D + 5}), y = c.activations({90, D});
+          std::vector<int32_t> rows(70);
+          for (int i = 0; i < 70; ++i) rows[static_cast<size_t>(i)] = (37 * i + 11) % 90;  // all different
+          const Ints index = c.place(rows);
+          c.backend.scatter_rows(x, 3, index, y);
+          c.output(y);
+        });
       add(with("clamp", {D}) + suffix, [=](CaseContext& c) {
         const Tensor x = c.activations({70, D}), y = c.empty({70, D}), wide = c.parameters({70, D});
         const Tensor dy = c.activations({70, D}), dx = c.activations({70, D});

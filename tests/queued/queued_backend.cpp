@@ -108,6 +108,10 @@ void QueuedBackend::gather_rows(const Tensor& x, const Ints& index, const Tensor
   later([this, x = inner(x), index = inner(index), y = inner(y), write] { inner_->gather_rows(x, index, y, write); });
 }
 
+void QueuedBackend::scatter_rows(const Tensor& x, int64_t x_column, const Ints& index, const Tensor& y) {
+  later([this, x = inner(x), x_column, index = inner(index), y = inner(y)] { inner_->scatter_rows(x, x_column, index, y); });
+}
+
 void QueuedBackend::copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write write) {
   later([this, x = inner(x), x_column, y = inner(y), y_column, width, write] {
     inner_->copy_columns(x, x_column, y, y_column, width, write);

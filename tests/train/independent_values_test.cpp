@@ -201,7 +201,7 @@ TEST_P(IndependentValues, NBestListsOfBeamSearch) {
   options.max_length_factor = beam["max_length_factor"], options.max_length_offset = beam["max_length_offset"];
   std::vector<std::vector<int32_t>> sources;
   for (size_t i = 0; i < beam["n_best"].size(); ++i) sources.push_back(sentences()[i]["source"].get<std::vector<int32_t>>());
-  const auto lists = beam_search(*model_, description_.vocabularies.sizes(), sources, options);
+  const auto lists = beam_search(*model_, sources, options);
   for (size_t i = 0; i < lists.size(); ++i) {
     const auto& expected = beam["n_best"][i];
     ASSERT_EQ(lists[i].size(), expected.size());

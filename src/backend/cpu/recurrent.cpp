@@ -50,7 +50,7 @@ void CpuBackend::each_sentence(const GlobalAttention& in, const AttentionLayout&
   first_weight_.assign(1, 0);
   for (int64_t b = 0; b < sentences; ++b) {
     const int64_t queries = layout.query[b + 1] - layout.query[b], keys = layout.key[b + 1] - layout.key[b];
-    largest = std::max(largest, kernels_.global_attention_scratch(queries, keys, A, D));
+    if (queries > 0) largest = std::max(largest, kernels_.global_attention_scratch(queries, keys, A, D));
     first_weight_.push_back(first_weight_.back() + queries * keys);
   }
   CHECK(weights.count() >= first_weight_.back() && in.k.columns() == A && in.q.dtype() == activation_ && in.k.dtype() == activation_ &&

@@ -96,6 +96,17 @@ void CpuBackend::gather_rows(const Tensor& x, const Ints& index, const Tensor& y
   });
 }
 
+void CpuBackend::scatter_rows(const Tensor& x, int64_t x_column, const Ints& index, const Tensor& y) {
+  const auto n = static_cast<int64_t>(index.size());
+  CHECK(x.dtype() == y.dtype() && n <= x.rows() && x_column + y.columns() <= x.columns(), "{} rows of {} from column {} into {}", n,
+        x.shape().text(), x_column, y.shape().text());
+  const int64_t element = size_of(x.dtype()), bytes = y.columns() * element;
+  ranges(n, 1 + kBytes / (bytes + 1), [&](int64_t begin, int64_t end, int) {
+    for (int64_t r = begin; r < end; ++r)
+      std::memcpy(y.raw() + index[r] * bytes, x.raw() + (r * x.columns() + x_column) * element, bytes);
+  });
+}
+
 void CpuBackend::copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write write) {
   CHECK(x.dtype() == y.dtype() && x.rows() <= y.rows() && x_column + width <= x.columns() && y_column + width <= y.columns(),
         "{} columns from {} of {} to {} of {}", width, x_column, x.shape().text(), y_column, y.shape().text());

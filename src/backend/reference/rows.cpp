@@ -102,6 +102,11 @@ void ReferenceBackend::gather_rows(const Tensor& x, const Ints& index, const Ten
   }
 }
 
+void ReferenceBackend::scatter_rows(const Tensor& x, int64_t x_column, const Ints& index, const Tensor& y) {
+  for (size_t n = 0; n < index.size(); ++n)
+    for (int64_t c = 0; c < y.columns(); ++c) at(y, index[n], c) = at(x, static_cast<int64_t>(n), x_column + c);
+}
+
 void ReferenceBackend::copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write write) {
   for (int64_t n = 0; n < x.rows(); ++n)
     for (int64_t c = 0; c < width; ++c) {

@@ -1,0 +1,275 @@
+// The best continuations of a sentence are merged from its hypotheses' own best ones, which come sorted; nothing is sorted, and hardly any
+// memory is taken within a step once the vectors have grown.
+#include "decode/search.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace starling {
+namespace {
+
+double penalty(double alpha, int64_t length) { return alpha == 0 ? 1 : std::pow((5.0 + static_cast<double>(length)) / 6.0, alpha); }
+
+// A node of the tree of prefixes.
+struct Prefix {
+  int32_t parent, token;
+  int32_t source;  // the source token that it is aligned with, if that is asked for
+};
+
+// Comparisons with NaN would end every hypothesis at once or never, and translate to nothing without a word.
+[[noreturn]] void not_a_number(int64_t key, int64_t position) {
+  throw DataError(fmt::format(
+      "the model's scores for sentence {}, target token {}, are NaN: its weights are too large to compute with; use another checkpoint",
+      key + 1, position));
+}
+
+}  // namespace
+
+struct Search::Joining {
+  int64_t key;
+  std::vector<int32_t> source;
+  SearchOptions options;
+};
+
+// A live hypothesis: its row in the last step, its last token, and its place in the tree of prefixes.
+struct Search::Live {
+  int32_t row, token;
+  int32_t prefix;  // index into Sentence::prefixes, -1 for the empty one
+  double log_probability;
+};
+
+struct Search::Sentence {
+  int64_t key = 0;
+  SearchOptions options;
+  int32_t number = 0;  // in the model's state
+  int64_t source_tokens = 0;
+  int64_t limit = 0;           // most target tokens, end of sentence included
+  int64_t length = 0;          // target tokens of the live hypotheses after this step
+  double longest_penalty = 1;  // the length penalty at the limit
+  std::vector<Prefix> prefixes;
+  std::vector<Live> live;  // best first
+  std::vector<Hypothesis> finished;
+  double best_score = -INFINITY;  // of the finished ones
+  // What the rows of the last step pay attention to, [rows, source_tokens], and have paid attention to so far, summed over target tokens.
+  // Rows refer to their parents, so reordering a beam costs the one addition that is due anyway.
+  int32_t first_row = -1;
+  std::vector<float> attention, covered, covered_before;
+
+  bool covers() const { return options.coverage_penalty > 0; }
+  bool attends() const { return covers() || options.alignment; }
+
+  // The attention of a step, of rows from `row` on that extend `parents` (-1: none).
+  void attend(std::span<const double> weights, int32_t row, std::span<const int32_t> parents) {
+    attention.assign(weights.begin(), weights.end());
+    if (covers()) {
+      std::swap(covered, covered_before);
+      covered = attention;
+      for (size_t r = 0; r < parents.size() && parents[r] >= 0; ++r) {
+        const float* before = covered_before.data() + (parents[r] - first_row) * source_tokens;
+        float* sum = covered.data() + static_cast<int64_t>(r) * source_tokens;
+        for (int64_t i = 0; i < source_tokens; ++i) sum[i] += before[i];
+      }
+    }
+    first_row = row;
+  }
+  // sum_i log(min(max(coverage_i, floor), 1)) of a row of the last step.
+  double log_coverage(int32_t row) const {
+    const float* sum = covered.data() + (row - first_row) * source_tokens;
+    double total = 0;
+    for (int64_t i = 0; i < source_tokens; ++i) total += std::log(std::clamp(static_cast<double>(sum[i]), kCoverageFloor, 1.0));
+    return total;
+  }
+  // The source token that a row of the last step pays most attention to, the first of equal ones; 0 where nobody asks.
+  int32_t aligned(int32_t row) const {
+    if (!options.alignment) return 0;
+    const float* weights = attention.data() + (row - first_row) * source_tokens;
+    return static_cast<int32_t>(std::max_element(weights, weights + source_tokens) - weights);
+  }
+
+  // Whether a live hypothesis can still matter. Log-probabilities only fall and the coverage penalty is at most 0, so it can never rise
+  // above its sum over the largest length penalty.
+  bool hopeless(double log_probability) const {
+    if (finished.empty()) return false;
+    const double reach = log_probability / longest_penalty;
+    return options.n_best == 1 ? reach <= best_score : reach < best_score - options.prune_threshold;
+  }
+
+  std::vector<Hypothesis> best() {
+    std::stable_sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
+    if (static_cast<int64_t>(finished.size()) > options.n_best) finished.resize(options.n_best);
+    if (options.prune_threshold > 0)
+      while (finished.back().score < best_score - options.prune_threshold) finished.pop_back();
+    return std::move(finished);
+  }
+};
+
+Search::Search(Model& model) : model_(model), output_(model.output_shard()), state_(model.begin_decoding()) {}
+Search::~Search() = default;
+
+void Search::add(int64_t key, std::vector<int32_t> source, const SearchOptions& options) {
+  joining_.push_back({key, std::move(source), options});
+}
+
+void Search::drop(int64_t key) {
+  std::erase_if(joining_, [&](const Joining& j) { return j.key == key; });
+  std::erase_if(sentences_, [&](const Sentence& s) {
+    if (s.key != key) return false;
+    state_->drop(s.number);
+    return true;
+  });
+}
+
+int64_t Search::rows() const {
+  int64_t rows = 0;
+  for (const Joining& j : joining_) rows += j.options.beam;
+  for (const Sentence& s : sentences_) rows += static_cast<int64_t>(s.live.size());
+  return rows;
+}
+
+std::vector<Search::Finished> Search::step() {
+  join();
+  if (sentences_.empty()) return {};
+  find_best(next_logits());
+  std::vector<Finished> ended;
+  for (Sentence& s : sentences_) choose(s);
+  std::erase_if(sentences_, [&](Sentence& s) {
+    if (!s.live.empty()) return false;
+    state_->drop(s.number);
+    ended.push_back({s.key, s.best()});
+    return true;
+  });
+  return ended;
+}
+
+void Search::join() {
+  if (joining_.empty()) return;
+  PackedTokens packed;
+  for (const Joining& j : joining_) packed.append(j.source.data(), j.source.data() + j.source.size());
+  const std::vector<int32_t> numbers = model_.encode(*state_, packed);
+  for (size_t i = 0; i < joining_.size(); ++i) {
+    const SearchOptions& o = joining_[i].options;
+    Sentence s;
+    s.key = joining_[i].key, s.options = o, s.number = numbers[i];
+    s.source_tokens = static_cast<int64_t>(joining_[i].source.size());
+    s.limit = std::max<int64_t>(1, static_cast<int64_t>(o.max_length_factor * static_cast<double>(s.source_tokens)) + o.max_length_offset);
+    s.longest_penalty = penalty(o.length_penalty, s.limit);
+    s.live = {{-1, model_.vocabulary().begin, -1, 0.0}};
+    sentences_.push_back(std::move(s));
+  }
+  joining_.clear();
+  std::sort(sentences_.begin(), sentences_.end(), [](const Sentence& a, const Sentence& b) { return a.number < b.number; });
+}
+
+Tensor Search::next_logits() {
+  token_.clear(), sentence_.clear(), parent_.clear();
+  for (Sentence& s : sentences_)
+    for (Live& l : s.live) {
+      token_.push_back(l.token), sentence_.push_back(s.number), parent_.push_back(l.row);
+      l.row = static_cast<int32_t>(token_.size()) - 1;
+    }
+  const bool attends = std::any_of(sentences_.begin(), sentences_.end(), [](const Sentence& s) { return s.attends(); });
+  Tensor attention;
+  const Tensor logits = model_.next_logits(*state_, token_, sentence_, parent_, attends ? &attention : nullptr);
+  ++work_.steps, work_.rows += static_cast<int64_t>(token_.size());
+  if (!attends) return logits;
+  const std::vector<double> weights = attention.to_doubles();
+  size_t at = 0;
+  for (Sentence& s : sentences_) {
+    const size_t rows = s.live.size(), count = rows * static_cast<size_t>(s.source_tokens);
+    CHECK(at + count <= weights.size(), "{} weights of attention", weights.size());
+    if (s.attends()) s.attend(std::span(weights).subspan(at, count), s.live[0].row, std::span(parent_).subspan(s.live[0].row, rows));
+    at += count;
+  }
+  CHECK(at == weights.size(), "{} weights of attention for {} pairs of a hypothesis and a source token", weights.size(), at);
+  return logits;
+}
+
+void Search::find_best(const Tensor& logits) {
+  const int64_t rows = logits.rows();
+  k_ = 0;  // where the end of sentence is not allowed, one more
+  for (const Sentence& s : sentences_) k_ = std::max(k_, s.options.beam + (s.options.fixed_length ? 1 : 0));
+  k_ = std::min(k_, is_spread(output_.group) ? output_.vocabulary : logits.columns());
+  if (!best_ || best_.count() < rows * k_) {
+    Memory& memory = model_.parameters().backend().memory();
+    best_ = Tensor({rows * k_}, DType::f32, memory), tokens_ = Tensor({rows * k_}, DType::i32, memory);
+  }
+  const Tensor best = best_.slice(0, {rows, k_}), tokens = tokens_.slice(0, {rows, k_});
+  log_softmax_top_k(model_.parameters().backend(), logits, output_, k_, best, tokens);
+  values_.resize(static_cast<size_t>(rows * k_)), indices_.resize(values_.size());
+  best.read<float>(values_), tokens.read<int32_t>(indices_);
+  for (const Sentence& s : sentences_)
+    for (const Live& l : s.live)
+      if (std::isnan(values_[static_cast<size_t>(l.row * k_)])) not_a_number(s.key, s.length + 1);
+}
+
+// Puts the hypothesis' continuation of this rank, or the next one that is allowed, onto the heap; none when all are taken.
+void Search::offer(const Sentence& s, int32_t live, int32_t rank) {
+  const Live& l = s.live[live];
+  const int64_t at = l.row * k_;
+  if (s.options.fixed_length && rank < k_ && indices_[at + rank] == model_.vocabulary().end) ++rank;
+  if (rank >= k_) return;
+  heap_.push_back({l.log_probability + values_[at + rank], live, rank});
+  std::push_heap(heap_.begin(), heap_.end());
+}
+
+// The best candidates fill the places of the beam that finished hypotheses have not taken yet. Pruning against the best of all of them
+// also drops what is as far below the best of its own hypothesis.
+void Search::choose(Sentence& s) {
+  const SearchOptions& o = s.options;
+  const bool prune = o.prune_threshold > 0;
+  const int64_t places = o.beam - static_cast<int64_t>(s.finished.size());
+  ++s.length;
+  heap_.clear(), next_.clear();
+  for (size_t i = 0; i < s.live.size(); ++i) offer(s, static_cast<int32_t>(i), 0);
+  const double top = heap_.empty() ? 0 : heap_.front().log_probability;
+  for (int64_t taken = 0; taken < places && !heap_.empty(); ++taken) {
+    std::pop_heap(heap_.begin(), heap_.end());
+    const Candidate c = heap_.back();
+    heap_.pop_back();
+    if (prune && (c.log_probability < top - o.prune_threshold || s.hopeless(c.log_probability))) break;
+    const Live& from = s.live[c.live];
+    const int32_t token = indices_[from.row * k_ + c.rank];
+    if (token == model_.vocabulary().end) {
+      finish(s, from.prefix, from.row, c.log_probability);
+      if (o.alignment) s.finished.back().alignment.push_back(s.aligned(from.row));
+    } else {
+      s.prefixes.push_back({from.prefix, token, s.aligned(from.row)});
+      next_.push_back({from.row, token, static_cast<int32_t>(s.prefixes.size()) - 1, c.log_probability});
+    }
+    offer(s, c.live, c.rank + 1);
+  }
+  if (s.length == s.limit) {
+    for (const Live& l : next_) finish(s, l.prefix, l.row, l.log_probability);
+    next_.clear();
+  }
+  if (prune) {  // the best first, so what is hopeless is at the end
+    while (!next_.empty() && s.hopeless(next_.back().log_probability)) next_.pop_back();
+  } else if (o.n_best == 1 && !next_.empty() && s.hopeless(next_.front().log_probability)) {
+    next_.clear();
+  }
+  std::swap(s.live, next_);
+}
+
+void Search::finish(Sentence& s, int32_t prefix, int32_t row, double log_probability) {
+  Hypothesis h;
+  for (; prefix >= 0; prefix = s.prefixes[prefix].parent) {
+    h.tokens.push_back(s.prefixes[prefix].token);
+    if (s.options.alignment) h.alignment.push_back(s.prefixes[prefix].source);
+  }
+  std::reverse(h.tokens.begin(), h.tokens.end());
+  std::reverse(h.alignment.begin(), h.alignment.end());
+  h.length = s.length;
+  h.log_probability = log_probability;
+  h.score = log_probability / penalty(s.options.length_penalty, h.length);
+  if (s.covers()) h.score += s.options.coverage_penalty * s.log_coverage(row);
+  s.best_score = std::max(s.best_score, h.score);
+  s.finished.push_back(std::move(h));
+}
+
+SearchOptions search_defaults(const std::string& preset) {
+  SearchOptions o;
+  if (architecture_of(preset) == Architecture::gnmt) o.length_penalty = 0.2, o.coverage_penalty = 0.2, o.prune_threshold = 3.0;
+  return o;
+}
+
+}  // namespace starling
