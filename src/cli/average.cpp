@@ -74,7 +74,7 @@ void run_average(const AverageArguments& a) {
   result.model->parameters().values().from_doubles(sum);
   files->make_directories(parent_path(a.output));
   const auto& d = result.description;
-  publish_directory(*files, a.output, 0, model_parts(*result.model, d.config, d.vocabularies, d.search, 0));
+  publish_directory(*files, a.output, 0, model_parts(*result.model, d.config, d.languages, d.vocabularies, d.search, 0));
   fmt::print(stderr, "the mean of {} is in {}\n", counted(paths.size(), "checkpoint"), a.output);
 }
 

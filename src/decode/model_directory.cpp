@@ -20,18 +20,22 @@ constexpr const char* kInt8Weights =
 struct Identity {  // the part of config.yml that visit(ModelConfig) leaves out
   std::string preset;
   int64_t step = 0;
+  Languages languages;
 };
 template <class Visitor>
 void visit(Visitor& v, Identity& c) {
   v.field("preset", c.preset, "preset that the model section started from");
   v.field("step", c.step, "updates of training", 0, int64_t{1} << 60);
+  visit(v, c.languages);
 }
 
-std::string config_text(const ModelConfig& config, int64_t step) {
+// Languages that are unknown are left out, so that older versions read the file.
+std::string config_text(const ModelConfig& config, const Languages& languages, int64_t step) {
   ModelConfig model = config;
-  Identity identity{config.preset, step};
+  Identity identity{config.preset, step, languages}, nobody{"", -1, {}};
   const std::vector<ConfigSection> sections{config_section("about", "", identity), config_section("model", "", model)};
-  return write_config(sections, {.comments = true});
+  const std::vector<ConfigSection> left_out{config_section("about", "", nobody)};
+  return write_config(sections, {.comments = true, .defaults = left_out});
 }
 
 constexpr const char* kAbout =
@@ -95,14 +99,14 @@ Part weights_part(Model& model, SafetensorsMetadata metadata, const FetchWeights
 
 }  // namespace
 
-std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Vocabularies& vocabularies, const SearchOptions& search,
-                              int64_t step, const FetchWeights& fetch) {
+std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Languages& languages, const Vocabularies& vocabularies,
+                              const SearchOptions& search, int64_t step, const FetchWeights& fetch) {
   CHECK(model.whole() || fetch, "a part of a model has not all weights");
   bool quantized = false;
   for (const Parameter& p : model.parameters().all()) quantized |= p.quantized;
   std::vector<Part> parts;
   parts.push_back(text_part("about.txt", fmt::format(kAbout, quantized ? kInt8Weights : "f32")));
-  parts.push_back(text_part("config.yml", config_text(config, step)));
+  parts.push_back(text_part("config.yml", config_text(config, languages, step)));
   parts.push_back(search_part(search));
   if (vocabularies.joint()) {
     parts.push_back(text_part("vocab.spm", vocabularies.source().bytes()));
@@ -223,7 +227,7 @@ ModelDescription read_description(FileSystem& files, const std::string& director
   const bool joint = files.exists(file("vocab.spm"));
   Vocabularies vocabularies = joint ? Vocabularies(Vocabulary::load(file("vocab.spm")), std::nullopt)
                                     : Vocabularies(Vocabulary::load(file("source.spm")), Vocabulary::load(file("target.spm")));
-  return {directory, config, search, std::move(vocabularies), quantized, identity.step};
+  return {directory, config, search, std::move(vocabularies), quantized, identity.step, std::move(identity.languages)};
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include "base/checkpoint.h"
 #include "decode/beam_search.h"
 #include "models/model.h"
+#include "text/languages.h"
 #include "text/vocabulary.h"
 
 namespace starling {
@@ -33,8 +34,8 @@ using FetchWeights = std::function<void(const Parameter&, ByteSink&)>;
 
 // The parts of a model directory. The weights are written from where they lie, so the model must live until then; those of
 // Parameter::quantized as 8-bit integers. Of a part of a model, what it does not own is fetched when its turn has come.
-std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Vocabularies& vocabularies, const SearchOptions& search,
-                              int64_t step, const FetchWeights& fetch = {});
+std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Languages& languages, const Vocabularies& vocabularies,
+                              const SearchOptions& search, int64_t step, const FetchWeights& fetch = {});
 
 // decode.yml, which is one of them.
 Part search_part(const SearchOptions& search);
@@ -52,6 +53,7 @@ struct ModelDescription {
   Vocabularies vocabularies;
   bool quantized = false;  // some weights are 8-bit integers
   int64_t step = 0;        // updates of training
+  Languages languages;     // unknown in models of older versions
 };
 ModelDescription describe_model(FileSystem& files, const std::string& path);
 // Of the directory itself, without comparing its files with the manifest: for one that was verified, or to look what it is.

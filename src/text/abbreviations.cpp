@@ -2,6 +2,7 @@
 // stop that a capital or a number follows.
 #include "text/abbreviations.h"
 
+#include "text/languages.h"
 #include "text/unicode.h"
 
 namespace starling {
@@ -108,13 +109,6 @@ constexpr std::string_view kOrdinals = " de da nb nn no fi is fo et lv cs sk pl 
 bool contains(std::string_view words, std::string_view word) { return words.find(" " + std::string(word) + " ") != std::string_view::npos; }
 
 }  // namespace
-
-std::string main_language(std::string_view code) {
-  std::string language(code.substr(0, code.find_first_of("-_")));
-  for (char& c : language)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  return language;
-}
 
 AbbreviationRules::AbbreviationRules(std::string_view language) {
   std::string main = main_language(language);

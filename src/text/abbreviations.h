@@ -15,9 +15,6 @@ enum class Abbreviation {
   may_end,        // ends a sentence where the next word is one that begins sentences: "Inc.", "etc."
 };
 
-/// The main language of a code in lower case: "en" of "EN-us" and "en_US"; "" of "".
-std::string main_language(std::string_view code);
-
 class AbbreviationRules {
  public:
   /// Those of a language; of one without lists, or "", English ones.

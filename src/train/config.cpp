@@ -21,6 +21,7 @@ struct CorpusShorthand {
 };
 struct DataSection {
   DataOptions& options;
+  Languages& languages;
   CorpusShorthand& shorthand;
 };
 template <class Visitor>
@@ -34,6 +35,7 @@ void visit(Visitor& v, DataSection& s) {
   v.field("max-length", s.options.max_length, "tokens a side, end of sentence included; longer pairs are dropped", 2, 8192);
   v.field("max-ratio", s.options.max_ratio, "longer over shorter side in tokens; pairs above it are dropped; 0 = off, else at least 1", 0.0,
           1e6);
+  visit(v, s.languages);
 }
 struct ModelSection {
   ModelConfig& model;
@@ -48,7 +50,7 @@ void visit(Visitor& v, ModelSection& s) {
 namespace {
 
 std::vector<ConfigSection> sections_of(Config& c, CorpusShorthand& shorthand) {
-  DataSection data{c.data, shorthand};
+  DataSection data{c.data, c.languages, shorthand};
   ModelSection model{c.model};
   std::vector<ConfigSection> all;
   const auto add = [&](const char* name, const char* help, auto& part) {
@@ -211,6 +213,7 @@ void check_parallel(const Config& c) {
 
 void check(const Config& c) {
   if (!c.data.train.empty()) require_data(c);
+  check(c.languages, "data");
   check_model(c);
   check_family(c.model);
   check_clip(c);

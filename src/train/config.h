@@ -16,6 +16,7 @@
 #include "models/config.h"
 #include "optim/options.h"
 #include "strategies/options.h"
+#include "text/languages.h"
 #include "text/vocabulary.h"
 #include "train/refine.h"
 
@@ -167,6 +168,7 @@ void visit(Visitor& v, LogConfig& c) {
 
 struct Config {
   DataOptions data;
+  Languages languages;  // of section data
   VocabConfig vocab;
   ModelConfig model;
   TrainConfig train;

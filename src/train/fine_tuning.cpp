@@ -95,11 +95,13 @@ bool take_over(const GivenText& given, Config& config) {
   if (run) {
     if (!initial.empty()) take_model(given, run->config, config);
     take_vocabularies(run->vocabularies, config);
+    config.languages = run->languages;
     if (record) take_record(*record, !initial.empty(), config);
   } else if (!initial.empty() && files->exists(initial)) {
     const ModelDescription model = describe_model(*files, initial);
     take_model(given, model.config, config);
     take_vocabularies(model.vocabularies, config);
+    config.languages = model.languages;
   } else if (const std::string path = vocabulary_file(given, *files, config); !path.empty()) {
     copy_settings(Vocabulary::load(path), config.vocab);
   }
@@ -136,7 +138,7 @@ Config load_run_config(const std::string& path, const std::vector<Override>& ove
   const Config first = parse_config(found, "the configuration of rank 0");
   return load_config(path, overrides, [&](const GivenText&, Config& config) {
     set_preset(first.model.preset, config);
-    config.model = first.model, config.vocab = first.vocab;
+    config.model = first.model, config.vocab = first.vocab, config.languages = first.languages;
     config.train.initial_model = first.train.initial_model, config.train.clip_start = first.train.clip_start;
     config.train.optimizer.learning_rate = first.train.optimizer.learning_rate,
     config.train.optimizer.warmup = first.train.optimizer.warmup;

@@ -263,7 +263,7 @@ class Quantizer {
     const ModelDescription& d = loaded_.description;
     result_.written = true;
     files_.make_directories(parent_path(o_.output));
-    std::vector<Part> parts = model_parts(*loaded_.model, d.config, d.vocabularies, d.search, d.step);
+    std::vector<Part> parts = model_parts(*loaded_.model, d.config, d.languages, d.vocabularies, d.search, d.step);
     parts.push_back(text_part("quantization.json", quantization_report(o_, result_).dump(2) + "\n"));
     publish_directory(files_, o_.output, d.step, parts);
   }

@@ -45,8 +45,8 @@ void RunCheckpoints::save() {
 }
 
 std::vector<Part> RunCheckpoints::parts_of_first(const FetchWeights& fetch) const {
-  std::vector<Part> parts =
-      model_parts(*run_.model, run_.model->config(), *run_.vocabularies, run_.config.valid.search, run_.step(), fetch);
+  std::vector<Part> parts = model_parts(*run_.model, run_.model->config(), run_.config.languages, *run_.vocabularies,
+                                        run_.config.valid.search, run_.step(), fetch);
   parts.push_back(text_part("state.json", state().to_json()));
   return parts;
 }

@@ -61,7 +61,8 @@ void RunJudging::judge(const Validator::Result& result, const FetchWeights& fetc
                           run_.say);
     }
     best_model_->save(run_.directory->checkpoints(), run_.step(), judge_.best(), known,
-                      model_parts(*run_.model, run_.model->config(), *run_.vocabularies, config.search, run_.step(), fetch));
+                      model_parts(*run_.model, run_.model->config(), run_.config.languages, *run_.vocabularies, config.search,
+                                  run_.step(), fetch));
   }
   run_.progress.validation({.step = run_.step(),
                             .epoch = status_.epoch,

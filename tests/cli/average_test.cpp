@@ -21,7 +21,7 @@ TEST_F(Average, TakesTheMeanOfTheWeightsAndTheSettingsOfTheLast) {
   ShellOutcome o =
       run("train --data.source a --data.target b --train.output run --vocab.size 60 --model.preset gnmt-small --model.encoder-layers 2 "
           "--model.decoder-layers 2 --model.width 16 --model.clip 1 --train.clip-start 8 --checkpoint.every 2 "
-          "--checkpoint.keep 2 "
+          "--checkpoint.keep 2 --data.source-language en "
           "--train.batch-tokens 200 --train.threads 1 --train.precision f32 --train.max-steps 4");
   ASSERT_EQ(o.status, 0) << o.text;
   o = run("average --run run -o mean");
@@ -33,6 +33,7 @@ TEST_F(Average, TakesTheMeanOfTheWeightsAndTheSettingsOfTheLast) {
             "the mean of 2 checkpoints is in two\n");
   const auto files = real_file_system();
   EXPECT_THAT(files->read_file(directory_ + "/mean/config.yml"), testing::HasSubstr("  clip: 1 "));
+  EXPECT_THAT(files->read_file(directory_ + "/mean/config.yml"), testing::HasSubstr("  source-language: en "));
   EXPECT_THAT(files->read_file(directory_ + "/run/checkpoints/step-00000002/config.yml"), testing::Not(testing::HasSubstr("  clip: 1 ")));
   const auto weights = [&](const std::string& model) {
     const SafetensorsFile file(*files, directory_ + "/" + model + "/model.safetensors");

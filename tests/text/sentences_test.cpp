@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "text/abbreviations.h"
+#include "text/languages.h"
 #include "text/unicode.h"
 
 namespace starling {
@@ -185,6 +187,19 @@ TEST(SentenceSplitter, TakesTimeInProportion) {
     while (text.size() < 1 << 20) text += unit;
     EXPECT_EQ(joined(split_sentences(text, "de")).size(), text.size()) << unit;
     EXPECT_EQ(joined(split_sentences(text + "b", "en")).size(), text.size() + 1) << unit;
+  }
+}
+
+TEST(LanguageCodes, HaveAForm) {
+  for (const char* code : {"en", "ast", "pt-BR", "zh-Hant-TW", "de-1996", "EN-us", "es-419"}) EXPECT_TRUE(is_language_code(code)) << code;
+  for (const char* code : {"", "e", "English", "en_US", "en-", "-en", "en US", "e1", "en-toolonganame", "d\xC3\xA9", "../en"})
+    EXPECT_FALSE(is_language_code(code)) << code;
+  check(Languages{"en", ""}, "data");
+  try {
+    check(Languages{"en", "German"}, "data");
+    FAIL();
+  } catch (const ConfigError& e) {
+    EXPECT_STREQ(e.what(), "data.target-language: 'German' is no code of a language; give one such as en, de, pt-BR or zh-Hant");
   }
 }
 

@@ -53,6 +53,7 @@ class QuantizeTest : public testing::Test {
     c.train.output = path("run"), c.train.batch_tokens = 400, c.train.max_steps = 250, c.train.threads = 1, c.train.precision = "f32";
     c.train.optimizer.warmup = 50, c.train.optimizer.learning_rate = 3e-3;
     c.log.progress = "never";
+    c.languages = {"en", "de-AT"};
     ASSERT_EQ(run_training(c), 0);
   }
   static void TearDownTestSuite() { fs::remove_all(directory_); }
@@ -158,6 +159,7 @@ TEST_F(QuantizeTest, TheReportHoldsForTheDirectoryThatIsWritten) {
   EXPECT_EQ(json["step"], 250);
   EXPECT_EQ(json["truncated"], 0);
   EXPECT_EQ(integers.description.step, 250);
+  EXPECT_EQ(integers.description.languages, (Languages{"en", "de-AT"}));
   EXPECT_EQ(verify_directory(*files_, o.output).step, 250);
 
   QuantizeOptions again = options("again");
@@ -180,7 +182,7 @@ TEST_F(QuantizeTest, AMatrixThatCostsTooMuchStaysFloats) {
   LoadedModel m = load_model(*files_, path("run"), "f32", 1);
   damage(m);
   const auto& d = m.description;
-  publish_directory(*files_, path("damaged"), 0, model_parts(*m.model, d.config, d.vocabularies, d.search, 0));
+  publish_directory(*files_, path("damaged"), 0, model_parts(*m.model, d.config, d.languages, d.vocabularies, d.search, 0));
 
   QuantizeOptions o = options("chosen");
   o.model = path("damaged");
@@ -218,7 +220,7 @@ TEST_F(QuantizeTest, InputsOfBoundedMatricesAreCounted) {
   const LoadedModel like = load_model(*files_, path("run"), "f32", 1);
   const auto model = make_model(config, like.description.vocabularies.sizes(), *like.backend, 3, false);
   publish_directory(*files_, path("gnmt"), 0,
-                    model_parts(*model, config, like.description.vocabularies, search_defaults(config.preset), 0));
+                    model_parts(*model, config, {}, like.description.vocabularies, search_defaults(config.preset), 0));
   QuantizeOptions o = options("gnmt-int8");
   o.model = path("gnmt"), o.force = true;
   const QuantizeResult r = quantize_model(o);

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/checkpoint.h"
+#include "base/text_files.h"
 #include "decode/quantization.h"
 #include "tests/cli/directory_hash.h"
 #include "tests/train/word_pairs.h"
@@ -225,6 +226,22 @@ TEST_F(StartTest, FineTuningTakesArchitectureAndVocabularyFromTheInitialModel) {
   EXPECT_EQ(latest_checkpoint(*real_file_system(), path("tuned"))->step, 5);
 }
 
+// Codes that nobody gave are not in the file, which versions without the keys read then.
+TEST_F(StartTest, LanguagesGoWithTheModel) {
+  const auto files = real_file_system();
+  const auto languages = [&](const std::string& model) { return describe_model(*files, path(model)).languages; };
+  EXPECT_EQ(run_training(config("run", {{"train.max-steps", "2"}})), 0);
+  EXPECT_EQ(languages("run"), Languages());
+  EXPECT_THAT(read_text_file(path("run/best/config.yml")), Not(HasSubstr("language")));
+  const std::vector<Override> codes{{"data.source-language", "en"}, {"data.target-language", "pt-BR"}};
+  EXPECT_EQ(run_training(config("run", codes)), 0);
+  EXPECT_EQ(languages("run/checkpoints/step-00000004"), (Languages{"en", "pt-BR"}));
+  EXPECT_EQ(run_training(config("run", {{"train.max-steps", "6"}})), 0);  // goes on with them
+  EXPECT_EQ(languages("run/checkpoints/step-00000006"), (Languages{"en", "pt-BR"}));
+  EXPECT_EQ(run_training(config("tuned", {{"train.initial-model", path("run/checkpoints/step-00000006")}, {"data.target-language", "pt"}})), 0);
+  EXPECT_EQ(languages("tuned"), (Languages{"en", "pt"}));
+}
+
 TEST_F(StartTest, WhatARunCannotChangeIsRefusedOrKept) {
   EXPECT_EQ(run_training(config("run", {{"vocab.sample-lines", "50"}})), 0);
   const std::string before = directory_hash(path("run"));
@@ -308,7 +325,7 @@ TEST_F(StartTest, AnInitialModelOf8BitsIsAWarning) {
   const LoadedModel loaded = load_model(*files, path("run"), *backend);
   quantize_all(*loaded.model);
   const ModelDescription& d = loaded.description;
-  publish_directory(*files, path("small"), 0, model_parts(*loaded.model, d.config, d.vocabularies, d.search, 0));
+  publish_directory(*files, path("small"), 0, model_parts(*loaded.model, d.config, d.languages, d.vocabularies, d.search, 0));
   EXPECT_EQ(run_training(config("tuned", {{"train.initial-model", path("small")}, {"train.max-steps", "1"}})), 0);
   EXPECT_THAT(log("tuned"), HasSubstr("warning: the weights of train.initial-model " + path("small") + " are rounded to 8 bits"));
 }

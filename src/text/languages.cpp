@@ -1,0 +1,41 @@
+#include "text/languages.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace starling {
+namespace {
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_letter_or_digit(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
+
+}  // namespace
+
+bool is_language_code(std::string_view text) {
+  const std::string_view main = text.substr(0, text.find('-'));
+  if (main.size() < 2 || main.size() > 3 || !std::all_of(main.begin(), main.end(), is_letter)) return false;
+  for (text.remove_prefix(main.size()); !text.empty();) {
+    text.remove_prefix(1);
+    const std::string_view part = text.substr(0, text.find('-'));
+    if (part.empty() || part.size() > 8 || !std::all_of(part.begin(), part.end(), is_letter_or_digit)) return false;
+    text.remove_prefix(part.size());
+  }
+  return true;
+}
+
+void check(const Languages& languages, const std::string& section) {
+  for (const auto& [key, code] : {std::pair("source-language", &languages.source), {"target-language", &languages.target}})
+    if (!code->empty() && !is_language_code(*code))
+      throw ConfigError(
+          fmt::format("{}.{}: '{}' is no code of a language; give one such as en, de, pt-BR or zh-Hant", section, key, *code));
+}
+
+std::string main_language(std::string_view code) {
+  std::string language(code.substr(0, code.find_first_of("-_")));
+  for (char& c : language)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  return language;
+}
+
+}  // namespace starling
