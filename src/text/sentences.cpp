@@ -311,6 +311,8 @@ class Line {
   std::vector<std::pair<size_t, size_t>> protected_;  // sorted, not nested
 };
 
+}  // namespace
+
 bool has_word(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto [c, length] = decode_utf8_at(text.substr(i));
@@ -319,8 +321,6 @@ bool has_word(std::string_view text) {
   }
   return false;
 }
-
-}  // namespace
 
 std::vector<TextPiece> split_sentences(std::string_view text, std::string_view language) {
   const AbbreviationRules rules(language);

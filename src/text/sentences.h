@@ -16,4 +16,7 @@ struct TextPiece {
 /// sentence. `language`: a code such as "de" or "pt-BR", "" if unknown. Malformed UTF-8 is kept. Takes time in proportion to the text.
 std::vector<TextPiece> split_sentences(std::string_view text, std::string_view language);
 
+/// Whether there is a letter or a digit in a text, so that there is something to translate.
+bool has_word(std::string_view text);
+
 }  // namespace starling

@@ -83,10 +83,37 @@ std::vector<Piece> Vocabulary::cut(std::string_view text) const {
 std::vector<int32_t> Vocabulary::encode(std::string_view text) const { return cut<int>(text); }
 std::vector<std::string> Vocabulary::pieces(std::string_view text) const { return cut<std::string>(text); }
 
-std::string Vocabulary::decode(std::span<const int32_t> ids) const {
+EncodedLine Vocabulary::encode_with_bytes(std::string_view text) const {
+  EncodedLine line;
+  for (int64_t begin = 0; !text.empty();) {
+    const std::string_view part = text.substr(0, first_part(text));
+    const auto pieces = processor_->EncodeAsImmutableProto(part);
+    for (const auto& piece : pieces.pieces()) {
+      line.ids.push_back(static_cast<int32_t>(piece.id()));
+      line.bytes.push_back({begin + piece.begin(), begin + piece.end()});
+    }
+    begin += static_cast<int64_t>(part.size());
+    text.remove_prefix(part.size());
+  }
+  return line;
+}
+
+DecodedLine Vocabulary::decode_with_bytes(std::span<const int32_t> ids) const {
+  check_ids(ids);
+  const auto pieces = processor_->DecodeIdsAsImmutableProto(std::vector<int>(ids.begin(), ids.end()));
+  DecodedLine line{pieces.text(), {}};
+  for (const auto& piece : pieces.pieces()) line.bytes.push_back({piece.begin(), piece.end()});
+  return line;
+}
+
+void Vocabulary::check_ids(std::span<const int32_t> ids) const {
   for (const int32_t id : ids)
     if (id < 0 || id >= size_)
       throw DataError(fmt::format("id {} is outside the vocabulary of {} pieces; does it belong to this model?", id, size_));
+}
+
+std::string Vocabulary::decode(std::span<const int32_t> ids) const {
+  check_ids(ids);
   std::string text;
   const auto status = processor_->Decode(std::vector<int>(ids.begin(), ids.end()), &text);
   if (!status.ok()) throw DataError(fmt::format("{} ids could not be turned into text: {}", ids.size(), status.ToString()));

@@ -11,11 +11,24 @@
 #include <string_view>
 #include <vector>
 
+#include "base/range.h"
+
 namespace sentencepiece {
 class SentencePieceProcessor;
 }
 
 namespace starling {
+
+// Ids of a line and the bytes of the line that each stands for, in order, without gaps but for spaces that vanish.
+struct EncodedLine {
+  std::vector<int32_t> ids;
+  std::vector<Range> bytes;
+};
+// Text of ids and the bytes of it that each became; empty ranges for those that vanish.
+struct DecodedLine {
+  std::string text;
+  std::vector<Range> bytes;
+};
 
 class Vocabulary {
  public:
@@ -32,6 +45,9 @@ class Vocabulary {
   std::vector<int32_t> encode(std::string_view text) const;
   /// Text of ids; control symbols (bos, eos) vanish, unknown pieces become " ⁇ ". Throws DataError on ids outside the vocabulary.
   std::string decode(std::span<const int32_t> ids) const;
+  /// The same with places: the ids are those of encode(), the text that of decode().
+  EncodedLine encode_with_bytes(std::string_view text) const;
+  DecodedLine decode_with_bytes(std::span<const int32_t> ids) const;
   /// The pieces of a line as text; what the vocabulary does not know stands as in the line.
   std::vector<std::string> pieces(std::string_view text) const;
   /// The text of one piece, for logs and tests.
@@ -49,6 +65,7 @@ class Vocabulary {
  private:
   template <typename Piece>  // a number, or its text
   std::vector<Piece> cut(std::string_view text) const;
+  void check_ids(std::span<const int32_t> ids) const;
   Vocabulary(std::unique_ptr<sentencepiece::SentencePieceProcessor> processor, std::string bytes, const std::string& name);
 
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;

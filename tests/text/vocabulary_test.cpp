@@ -136,6 +136,52 @@ TEST_F(VocabularyTest, CutsLongLinesWithoutChangingThem) {
   for (const int32_t id : vocabulary.encode(unknown)) EXPECT_TRUE(id == vocabulary.unk() || vocabulary.piece(id) == "\u2581");
 }
 
+// Every byte of a line but spaces belongs to exactly one piece, in order; the pieces' own bytes stand there.
+TEST_F(VocabularyTest, PiecesKnowTheirPlaces) {
+  for (const char* type : {"unigram", "bpe"}) {
+    options_.type = type;
+    std::vector<std::string> lines = nonsense(100);
+    train(lines);
+    const Vocabulary vocabulary = Vocabulary::load(path());
+    lines.insert(lines.end(), {"", "  ", "  grün \t Haus  ", "漢字 über\u00A0alles", "x\xFF\xC3 y", "the\u200Bend", "walks"});
+    std::string long_line;
+    for (const std::string& line : nonsense(200)) long_line += line + " ";
+    lines.push_back(long_line);
+    for (const std::string& line : lines) {
+      const EncodedLine encoded = vocabulary.encode_with_bytes(line);
+      EXPECT_EQ(encoded.ids, vocabulary.encode(line)) << line;
+      ASSERT_EQ(encoded.ids.size(), encoded.bytes.size());
+      int64_t at = 0;
+      for (const Range& r : encoded.bytes) {
+        EXPECT_GE(r.begin, at) << line;
+        for (; at < r.begin; ++at) EXPECT_TRUE(std::isspace(static_cast<unsigned char>(line[static_cast<size_t>(at)]))) << line;
+        EXPECT_GE(r.end, r.begin);
+        at = r.end;
+      }
+      EXPECT_LE(at, static_cast<int64_t>(line.size()));
+
+      const DecodedLine decoded = vocabulary.decode_with_bytes(encoded.ids);
+      EXPECT_EQ(decoded.text, vocabulary.decode(encoded.ids));
+      ASSERT_EQ(decoded.bytes.size(), encoded.ids.size());
+      std::string joined;
+      for (const Range& r : decoded.bytes) joined += decoded.text.substr(static_cast<size_t>(r.begin), static_cast<size_t>(r.count()));
+      EXPECT_EQ(joined, decoded.text);
+    }
+    const std::string line = "walks über";
+    const EncodedLine encoded = vocabulary.encode_with_bytes(line);
+    for (size_t i = 0; i < encoded.ids.size(); ++i) {
+      std::string piece = vocabulary.piece(encoded.ids[i]);
+      if (piece.starts_with("\u2581")) piece.erase(0, 3);
+      std::string bytes = line.substr(static_cast<size_t>(encoded.bytes[i].begin), static_cast<size_t>(encoded.bytes[i].count()));
+      if (bytes.starts_with(" ")) bytes.erase(0, 1);
+      EXPECT_EQ(bytes, piece);
+    }
+    const int32_t eos = vocabulary.eos();
+    EXPECT_EQ(vocabulary.decode_with_bytes(std::vector{eos}).bytes, std::vector<Range>{Range{}});
+    EXPECT_THAT(message_of<DataError>([&] { vocabulary.decode_with_bytes(std::vector{-1}); }), HasSubstr("outside the vocabulary"));
+  }
+}
+
 TEST_F(VocabularyTest, TravelsAsBytes) {
   train(nonsense(100));
   const Vocabulary loaded = Vocabulary::load(path());

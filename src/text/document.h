@@ -1,0 +1,44 @@
+// A document as people have it: lines and paragraphs, or HTML. It is taken apart into the sentences that a translator gets, and put
+// together from their translations; white space, lines, tags, attributes, comments and placeholders come out as they were. docs/text.md
+// says what is kept and how.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/aligned_text.h"
+#include "text/markup.h"
+
+namespace starling {
+
+enum class DocumentFormat : uint8_t { text, html };
+
+class Document {
+ public:
+  /// Takes time in proportion to the text. `language`: of the text, a code such as "de", "" if unknown. No input is refused: malformed
+  /// UTF-8 and broken HTML are kept as they are.
+  Document(std::string text, DocumentFormat format, std::string_view language);
+
+  /// What is to be translated, without markup and with entities resolved; none is blank or longer than kLongestSentence.
+  const std::vector<std::string>& sentences() const { return sentences_; }
+  /// Whether assemble() makes use of the links of this sentence's translation: there are tags or placeholders in it.
+  bool needs_links(size_t sentence) const { return !marked_[sentence].plain(); }
+
+  /// The document with its sentences translated, one translation each.
+  std::string assemble(std::span<const AlignedText> translations) const;
+
+  static constexpr size_t kLongestSentence = 2000;  // bytes; what is longer is cut at a clause or space
+
+ private:
+  class Builder;
+  std::string text_;
+  bool html_;
+  std::vector<std::string> sentences_;
+  std::vector<MarkedSentence> marked_;  // without their texts
+  std::vector<Range> places_;           // bytes of text_ that each sentence stands for; between them text_ stays
+};
+
+}  // namespace starling

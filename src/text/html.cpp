@@ -1,0 +1,198 @@
+// A "<" that begins no tag is text. Quotes hide a ">" within attributes, as long as they are closed; where one is not, quotes mean nothing
+// from there on, so that a forgotten one does not make the rest of a page a single tag.
+#include "text/html.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "text/unicode.h"
+
+namespace starling {
+namespace {
+
+// Elements by what they are to sentences; each list has a space around every name.
+constexpr std::string_view kSeparating =
+    " address article aside blockquote body br caption center col colgroup dd details dialog dir div dl dt fieldset figcaption figure "
+    "footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe legend li link main menu meta nav noscript ol optgroup "
+    "option p param pre section select summary table tbody td template textarea tfoot th thead title tr track ul video audio source ";
+constexpr std::string_view kVoid = " area base br col embed frame hr img input link meta param source track wbr ";
+constexpr std::string_view kRaw = " script style textarea xmp iframe noembed noframes ";  // up to their closing tag nothing is a tag
+constexpr std::string_view kUntouched = " pre code kbd samp var svg math object ";
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+bool contains(std::string_view names, const std::string& name) { return names.find(" " + name + " ") != std::string_view::npos; }
+
+bool equal_letters(std::string_view a, std::string_view small) {
+  return a.size() == small.size() && std::equal(a.begin(), a.end(), small.begin(), [](char x, char y) { return lower(x) == y; });
+}
+
+// The value of an attribute of a tag, "" if it has none.
+std::string_view attribute(std::string_view tag, std::string_view name) {
+  size_t at = 1;
+  while (at < tag.size() && !is_space(tag[at])) ++at;
+  while (at < tag.size()) {
+    while (at < tag.size() && (is_space(tag[at]) || tag[at] == '/' || tag[at] == '>')) ++at;
+    const size_t key = at;
+    while (at < tag.size() && !is_space(tag[at]) && tag[at] != '=' && tag[at] != '>') ++at;
+    const std::string_view found = tag.substr(key, at - key);
+    while (at < tag.size() && is_space(tag[at])) ++at;
+    if (at >= tag.size() || tag[at] != '=') continue;
+    ++at;
+    while (at < tag.size() && is_space(tag[at])) ++at;
+    if (at >= tag.size()) break;
+    size_t value = at, end;
+    if (tag[at] == '"' || tag[at] == '\'') {
+      ++value;
+      end = std::min(tag.find(tag[at], value), tag.size());
+      at = end + 1;
+    } else {
+      while (at < tag.size() && !is_space(tag[at]) && tag[at] != '>') ++at;
+      end = at;
+    }
+    if (equal_letters(found, name)) return tag.substr(value, end - value);
+  }
+  return "";
+}
+
+bool keeps_its_text(std::string_view tag) {
+  if (equal_letters(attribute(tag, "translate"), "no")) return true;
+  for (const std::string_view word : split_on_space(attribute(tag, "class")))
+    if (word == "notranslate") return true;
+  return false;
+}
+
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : text_(text) {}
+
+  std::vector<HtmlToken> scan() {
+    size_t at = 0;
+    while (at < text_.size()) {
+      const size_t tag = text_.find('<', at);
+      const size_t end = tag == std::string_view::npos ? 0 : markup_end(tag);
+      if (tag == std::string_view::npos) break;
+      if (end == 0) {
+        at = tag + 1;
+        continue;
+      }
+      add_text(tag);
+      at = add_markup(tag, end);
+      done_ = at;
+    }
+    add_text(text_.size());
+    return std::move(tokens_);
+  }
+
+ private:
+  void add_text(size_t end) {
+    if (end > done_) tokens_.push_back({HtmlToken::text, done_, end, "", false, false, SIZE_MAX});
+    done_ = end;
+  }
+
+  // The end of the tag or comment that begins at `at`, 0 if none does.
+  size_t markup_end(size_t at) {
+    const std::string_view rest = text_.substr(at + 1);
+    if (rest.empty()) return 0;
+    if (rest.starts_with("!--")) return behind("-->", at + 2);
+    if (rest.starts_with("![CDATA[")) return behind("]]>", at + 9);
+    const bool closes = rest.front() == '/';
+    if (rest.front() == '!' || rest.front() == '?')
+      return rest.size() > 1 && (is_letter(rest[1]) || rest[1] == '[') ? behind(">", at + 2) : 0;
+    if (rest.size() <= static_cast<size_t>(closes) || !is_letter(rest[closes])) return 0;
+    return tag_end(at);
+  }
+  // Behind the next `mark`; without one, everything is hidden, as browsers do.
+  size_t behind(std::string_view mark, size_t at) const {
+    const size_t found = at <= text_.size() ? text_.find(mark, at) : std::string_view::npos;
+    return found == std::string_view::npos ? text_.size() : found + mark.size();
+  }
+  size_t tag_end(size_t at) {
+    if (at >= no_end_from_) return 0;
+    if (!quotes_broken_) {
+      bool value = false;  // an equals sign came last
+      for (size_t i = at + 1; i < text_.size(); ++i) {
+        const char c = text_[i];
+        if (c == '>') return i + 1;
+        if (value && (c == '"' || c == '\'')) {
+          i = text_.find(c, i + 1);
+          if (i == std::string_view::npos) break;
+          value = false;
+        } else if (!is_space(c)) {
+          value = c == '=';
+        }
+      }
+      quotes_broken_ = true;
+    }
+    const size_t end = text_.find('>', at);
+    if (end == std::string_view::npos) no_end_from_ = at;
+    return end == std::string_view::npos ? 0 : end + 1;
+  }
+
+  // Adds the token of a tag and returns where it ends, for elements of raw text behind their closing tag.
+  size_t add_markup(size_t begin, size_t end) {
+    HtmlToken token{HtmlToken::other, begin, end, "", false, false, SIZE_MAX};
+    const bool closes = text_[begin + 1] == '/';
+    size_t name = begin + 1 + closes;
+    if (is_letter(text_[name])) {
+      for (; name < end && !is_space(text_[name]) && text_[name] != '>' && text_[name] != '/'; ++name) token.name += lower(text_[name]);
+      const bool is_void = contains(kVoid, token.name) || (!closes && text_[end - 2] == '/');
+      token.separates = contains(kSeparating, token.name);
+      token.kind = is_void ? HtmlToken::other : closes ? HtmlToken::close : HtmlToken::open;
+      if (token.kind == HtmlToken::open && contains(kRaw, token.name)) {
+        token.kind = HtmlToken::other;
+        token.end = raw_end(token.name, end);
+      }
+      if (token.kind == HtmlToken::open)
+        token.untouched = contains(kUntouched, token.name) || keeps_its_text(text_.substr(begin, end - begin));
+    }
+    match(token);
+    tokens_.push_back(std::move(token));
+    return tokens_.back().end;
+  }
+  size_t raw_end(const std::string& name, size_t at) {
+    for (size_t close = text_.find("</", at); close != std::string_view::npos; close = text_.find("</", close + 2)) {
+      if (!equal_letters(text_.substr(close + 2, name.size()), name)) continue;
+      const size_t end = text_.find('>', close);
+      return end == std::string_view::npos ? text_.size() : end + 1;
+    }
+    return text_.size();
+  }
+  void match(HtmlToken& token) {
+    if (token.kind == HtmlToken::open) open_[token.name].push_back(tokens_.size());
+    if (token.kind != HtmlToken::close) return;
+    std::vector<size_t>& opened = open_[token.name];
+    if (opened.empty()) return;
+    token.partner = opened.back();
+    tokens_[opened.back()].partner = tokens_.size();
+    opened.pop_back();
+  }
+
+  std::string_view text_;
+  size_t done_ = 0;                // bytes that are in tokens
+  size_t no_end_from_ = SIZE_MAX;  // from here on there is no ">"
+  bool quotes_broken_ = false;
+  std::vector<HtmlToken> tokens_;
+  std::unordered_map<std::string, std::vector<size_t>> open_;  // by name, the elements that nothing has closed yet
+};
+
+}  // namespace
+
+std::vector<HtmlToken> scan_html(std::string_view text) { return Scanner(text).scan(); }
+
+void append_escaped(std::string& out, std::string_view text) {
+  for (const char c : text) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else
+      out += c;
+  }
+}
+
+}  // namespace starling
