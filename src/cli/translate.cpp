@@ -1,4 +1,4 @@
-// The verb `starling translate`: text in, translations out, in order. Lines are read on a thread of their own, so that a pipe is
+// The verb `starling translate`: lines or documents in, translations out, in order. Lines are read on a thread of their own, so that a pipe is
 // answered as soon as a line is there while a file is translated in large batches.
 #include <chrono>
 #include <condition_variable>
@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/counted.h"
 #include "base/memory.h"
 #include "base/outputs.h"
 #include "base/start_threads.h"
@@ -18,6 +19,8 @@
 #include "comm/threads.h"
 #include "comm/world.h"
 #include "data/line_reader.h"
+#include "data/whole_text.h"
+#include "decode/document_parts.h"
 #include "decode/translator.h"
 
 namespace starling {
@@ -30,8 +33,11 @@ struct TranslateArguments {
   int64_t n_best = 1, batch_sentences = 64, max_source_tokens = 1000;
   int threads = 0;
   int64_t shards = 1;
-  bool quiet = false;
+  bool quiet = false, document = false, most_tokens_given = false;
+  std::string format = "text", source_language;
 };
+
+constexpr int64_t kDocumentTokens = 200;  // of a part; what models are trained on is seldom longer
 
 // The ranks that hold the shards of the model. The first reads and writes; what it reads, it tells the others, so that all translate the
 // same lines together.
@@ -162,6 +168,11 @@ class Output : public ResultFile {
     }
     flush(count_);
   }
+  void write(const std::string& document, int64_t sentences) {
+    stream() << document;
+    count_ += sentences;
+    flush(count_);
+  }
   int64_t count() const { return count_; }
 
  private:
@@ -177,7 +188,60 @@ void refuse_own_inputs(const TranslateArguments& a, const std::string& written, 
   refuse_run_files({a.output == "-" ? "standard output" : "--output", a.output});
 }
 
+// Each input as one document, of which everything but the sentences stays as it is. Lines never share a sentence, so plain text goes through
+// in pieces; HTML is taken whole.
+class DocumentTranslation {
+ public:
+  DocumentTranslation(const TranslateArguments& a, const Vocabularies& vocabularies, const std::string& language, Translator& translator,
+                      Output& output)
+      : format_(a.format == "html" ? DocumentFormat::html : DocumentFormat::text),
+        most_tokens_(a.most_tokens_given ? a.max_source_tokens : kDocumentTokens),
+        vocabularies_(vocabularies),
+        language_(language),
+        translator_(translator),
+        output_(output) {}
+
+  void translate(const std::string& path) {
+    constexpr size_t kPiece = size_t{1} << 18;
+    const std::string text = read_whole_text(path);
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t line = format_ == DocumentFormat::html || text.size() - begin <= kPiece ? std::string::npos : text.find('\n', begin + kPiece);
+      const size_t end = line == std::string::npos ? text.size() : line + 1;
+      translate_piece(text.substr(begin, end - begin));
+      begin = end;
+    }
+  }
+  int64_t cut() const { return cut_; }
+  int64_t most_tokens() const { return most_tokens_; }
+
+ private:
+  void translate_piece(std::string text) {
+    const DocumentParts document(Document(std::move(text), format_, language_), vocabularies_.source(), most_tokens_);
+    cut_ += document.cut();
+    std::vector<PartTranslation> parts;
+    for (auto& list : translator_.translate(document.parts())) parts.push_back({std::move(list.front().text), std::move(list.front().hypothesis)});
+    output_.write(document.assemble(parts, vocabularies_.source(), vocabularies_.target()), static_cast<int64_t>(parts.size()));
+  }
+
+  DocumentFormat format_;
+  int64_t most_tokens_, cut_ = 0;
+  const Vocabularies& vocabularies_;
+  const std::string language_;
+  Translator& translator_;
+  Output& output_;
+};
+
+void check_document(const TranslateArguments& a) {
+  if (!a.document && a.format != "text") throw ConfigError(fmt::format("--format {} is for documents; add --document", a.format));
+  if (!a.document && !a.source_language.empty())
+    throw ConfigError("--source-language tells where the sentences of a document end; add --document, or leave it out");
+  check({a.source_language, ""}, "translate");
+  if (a.document && a.n_best > 1) throw ConfigError("--n-best gives lists of sentences, and --document one document; leave out one of the two");
+  if (a.document && a.shards > 1) throw ConfigError("--document translates with one rank; leave out --parallel.tensor");
+}
+
 void run_translate(const TranslateArguments& a) {
+  check_document(a);
   const auto files = real_file_system();
   Shards shards(a.shards);
   Output output(shards.first() ? a.output : "-");
@@ -191,15 +255,20 @@ void run_translate(const TranslateArguments& a) {
   if (a.n_best > search.beam)
     throw ConfigError(fmt::format("--n-best {} is more than the beam of {}; raise --beam", a.n_best, search.beam));
   search.n_best = a.n_best;
+  search.alignment = a.document;
 
   const double start = steady_seconds();
   Translator translator(*loaded.model, loaded.description.vocabularies, search, a.batch_sentences, a.max_source_tokens);
   translator.set_memory({.processes = shards.processes()});
+  const std::string& language = a.source_language.empty() ? loaded.description.languages.source : a.source_language;
+  DocumentTranslation documents(a, loaded.description.vocabularies, language, translator, output);
   const size_t window = static_cast<size_t>(16 * a.batch_sentences);
   std::optional<LineQueue> queue;
-  if (shards.first()) queue.emplace(a.inputs, window);
-  const auto take = [&] { return shards.lines([&] { return queue->take(window); }); };
+  if (shards.first() && !a.document) queue.emplace(a.inputs, window);
+  const auto take = [&] { return a.document ? std::vector<std::string>() : shards.lines([&] { return queue->take(window); }); };
   try {
+    if (a.document)
+      for (const std::string& input : a.inputs) documents.translate(input);
     for (std::vector<std::string> lines = take(); !lines.empty(); lines = take()) {
       const auto translations = translator.translate(lines);
       if (shards.first()) output.write(translations, a.n_best);
@@ -212,6 +281,9 @@ void run_translate(const TranslateArguments& a) {
   if (translator.truncated() > 0)
     fmt::print(stderr, "warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(),
                a.max_source_tokens);
+  if (documents.cut() > 0)
+    fmt::print(stderr, "note: {} were translated in parts of at most {} source tokens\n", counted(documents.cut(), "long sentence"),
+               documents.most_tokens());
   if (a.quiet) return;
   const double seconds = steady_seconds() - start;
   fmt::print(stderr,
@@ -236,9 +308,17 @@ void add_translate(CLI::App& app) {
                   "translations a sentence (fewer where pruned); above 1 lines are: number ||| text ||| log-probability ||| score")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")
-      ->check(CLI::Range(1, 8192))
+  CLI::Option* most_tokens = sub->add_option("--max-source-tokens", a->max_source_tokens,
+                                             "longer sentences are cut, tokens; with --document they are translated in parts, at 200 unless "
+                                             "this is given")
+                                 ->check(CLI::Range(1, 8192))
+                                 ->capture_default_str();
+  sub->add_flag("--document", a->document,
+                "each input is a document: its sentences are found and translated, everything else stays (docs/text.md)");
+  sub->add_option("--format", a->format, "of documents: text or html, whose tags are kept and moved with their words")
+      ->check(CLI::IsMember({"text", "html"}))
       ->capture_default_str();
+  sub->add_option("--source-language", a->source_language, "of documents: code of their language, such as en or pt-BR; default: the model's");
   sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once")->check(CLI::Range(1, 4096))->capture_default_str();
   add_precision_option(*sub, a->precision);
   add_threads_option(*sub, a->threads);
@@ -247,7 +327,10 @@ void add_translate(CLI::App& app) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   sub->add_flag("--quiet", a->quiet, "no line about speed on standard error");
-  sub->callback([a] { run_translate(*a); });
+  sub->callback([a, most_tokens] {
+    a->most_tokens_given = most_tokens->count() > 0;
+    run_translate(*a);
+  });
 }
 
 }  // namespace starling

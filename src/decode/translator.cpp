@@ -36,7 +36,10 @@ void Translator::translate_batch(Worker& worker, std::span<const size_t> which, 
   for (size_t i = 0; i < which.size(); ++i) {
     auto& result = results[which[i]];
     result.clear();
-    for (const Hypothesis& h : found[i]) result.push_back({vocabularies_.target().decode(h.tokens), h.log_probability, h.score, h.length});
+    for (const Hypothesis& h : found[i]) {
+      result.push_back({vocabularies_.target().decode(h.tokens), h.log_probability, h.score, h.length});
+      if (options_.alignment) result.back().hypothesis = h;
+    }
   }
 }
 

@@ -18,6 +18,7 @@ struct Translation {
   double log_probability = 0;  // nats
   double score = 0;            // with the penalties
   int64_t tokens = 0;          // produced, end of sentence included
+  Hypothesis hypothesis = {};  // with SearchOptions::alignment
 };
 
 // What searches may take of the memory that this host has left.

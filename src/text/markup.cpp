@@ -22,7 +22,7 @@ struct Node {
 class Writer {
  public:
   Writer(const MarkedSentence& sentence, const AlignedText& translation) : sentence_(sentence) {
-    units_ = target_units(sentence, translation, &end_);
+    units_ = target_units(sentence, translation);
     taken_.assign(units_.size(), false);
     build_tree();
     nodes_[0].units = {0, units_.size()};
@@ -35,7 +35,6 @@ class Writer {
   std::string write() {
     write_children(nodes_[0]);
     write_units(units_.size());
-    write_text(end_);
     return std::move(out_);
   }
 
@@ -182,7 +181,6 @@ class Writer {
 
   const MarkedSentence& sentence_;
   std::vector<TargetUnit> units_;
-  std::string end_;
   std::vector<Node> nodes_;  // the first is the sentence
   std::vector<bool> taken_;
   size_t least_half_ = 0;

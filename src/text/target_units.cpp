@@ -13,6 +13,8 @@ struct Found {
   size_t begin, end, kept;  // bytes of the translation; index
 };
 
+constexpr const char* kUnknown = "\u2047";  // as SentencePiece writes it
+
 bool joins_words(char32_t c) { return c == '\'' || c == 0x2019 || c == '-' || c == 0xAD || c == 0x2011; }
 
 bool is_word_character(char32_t c) {
@@ -36,7 +38,6 @@ class Units {
     restore_changed();
   }
   std::vector<TargetUnit> units;
-  std::string end;
 
  private:
   // Placeholders that the translation has as the source has them: first those that are placeholders there too, then other places where
@@ -117,7 +118,7 @@ class Units {
       gap.clear();
       at = end;
     }
-    end = gap;
+    if (!units.empty() && units.front().gap == " ") units.front().gap.clear();
   }
   size_t word_end(size_t at, size_t limit) const {
     const std::string_view text = std::string_view(translation_.text).substr(0, limit);
@@ -159,7 +160,11 @@ class Units {
       const auto& kept = sentence_.kept[k];
       std::vector<bool> taken(units.size());
       for (size_t u = 0; u < units.size(); ++u) taken[u] = units[u].kept;
-      const UnitRange all{0, units.size()}, changed = best_units(units, all, kept.at, taken);
+      const UnitRange all{0, units.size()};
+      UnitRange changed = best_units(units, all, kept.at, taken);
+      // What the vocabulary does not know, next to it, was part of it.
+      while (!changed.empty() && changed.begin > 0 && units[changed.begin - 1].text == kUnknown) --changed.begin;
+      while (!changed.empty() && changed.end < units.size() && units[changed.end].text == kUnknown) ++changed.end;
       TargetUnit unit{"", kept.bytes, true, true, {kept.at.begin + kept.at.end}};
       if (!changed.empty()) {
         unit.gap = units[changed.begin].gap;
@@ -184,10 +189,8 @@ class Units {
 
 }  // namespace
 
-std::vector<TargetUnit> target_units(const MarkedSentence& sentence, const AlignedText& translation, std::string* end) {
-  Units cut(sentence, translation);
-  if (end) *end = cut.end;
-  return std::move(cut.units);
+std::vector<TargetUnit> target_units(const MarkedSentence& sentence, const AlignedText& translation) {
+  return std::move(Units(sentence, translation).units);
 }
 
 UnitRange best_units(const std::vector<TargetUnit>& units, UnitRange among, Range source, const std::vector<bool>& taken) {

@@ -16,9 +16,8 @@ struct TargetUnit {
   std::vector<int64_t> from = {};  // twice the middles of the source's bytes that it comes from
 };
 
-/// The units of a translation in order, every placeholder of the sentence among them; `end`, if given, gets the white space behind the
-/// last.
-std::vector<TargetUnit> target_units(const MarkedSentence& sentence, const AlignedText& translation, std::string* end = nullptr);
+/// The units of a translation in order, every placeholder of the sentence among them; spaces at its ends are dropped.
+std::vector<TargetUnit> target_units(const MarkedSentence& sentence, const AlignedText& translation);
 
 struct UnitRange {
   size_t begin = 0, end = 0;

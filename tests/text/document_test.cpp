@@ -196,6 +196,13 @@ TEST(Document, PutsPlaceholdersBackThatTheModelBreaks) {
   }
 }
 
+// What a model writes for characters that its vocabulary does not have goes with the placeholder that they were part of.
+TEST(Document, UnknownCharactersOfAPlaceholderGoWithIt) {
+  const Document d("ask @anna now", kText, "en");
+  const AlignedText t{"fragt  \u2047 anna jetzt  ", {{{0, 3}, {0, 5}}, {{10, 13}, {6, 10}}, {{5, 9}, {11, 15}}, {{10, 13}, {16, 21}}}};
+  EXPECT_EQ(d.assemble(std::vector{t}), "fragt  @anna jetzt");
+}
+
 TEST(Document, PlaceholdersAreNoPartsOfWordsOrSentences) {
   for (const char* text : {"50% discount", "5%ige Lösung", "a: b: c", "10:30:45", "user name", "C# is", "at 5@ each", "100 % sure", "R&D",
                            "e.g. this", "A/B", "# of it", "3 @ 4"}) {

@@ -1,0 +1,41 @@
+// What a translator gets of a document: its sentences, those that are too long for the model in several parts; and the document from the
+// translations of these.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "decode/search.h"
+#include "text/document.h"
+#include "text/vocabulary.h"
+
+namespace starling {
+
+// What was found for a part; the hypothesis needs its alignment where needs_links() says so.
+struct PartTranslation {
+  std::string text;
+  Hypothesis hypothesis;
+};
+
+class DocumentParts {
+ public:
+  /// No part has more than `most_tokens` pieces of the source's vocabulary.
+  DocumentParts(Document document, const Vocabulary& source, int64_t most_tokens);
+
+  const std::vector<std::string>& parts() const { return parts_; }
+  bool needs_links(size_t part) const { return document_.needs_links(sentence_[part]); }
+  /// Sentences that had to be cut.
+  int64_t cut() const { return cut_; }
+  /// The translated document; one translation a part.
+  std::string assemble(std::span<const PartTranslation> translations, const Vocabulary& source, const Vocabulary& target) const;
+
+ private:
+  Document document_;
+  std::vector<std::string> parts_;
+  std::vector<size_t> sentence_;  // of each part
+  int64_t cut_ = 0;
+};
+
+}  // namespace starling

@@ -1,0 +1,125 @@
+// `starling translate --document`: the structure of a document stays, its sentences are those that `translate` gives line by line, and tags
+// go with their words.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "base/random.h"
+#include "tests/cli/program.h"
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+
+// A model that translates word by word; it is trained once for all tests.
+class DocumentProgram : public ProgramTest {
+ protected:
+  void SetUp() override {
+    if (model_.empty()) {
+      char name[] = "/tmp/starling_document_XXXXXX";
+      ASSERT_NE(mkdtemp(name), nullptr);
+      model_ = name;
+      const std::vector<std::string> a{"red", "blue", "green", "dog", "cat", "house", "tree", "runs", "sees", "big", "Red", "Dog", "Cat"};
+      const std::vector<std::string> b{"rot",   "blau",  "gruen", "Hund", "Katze", "Haus", "Baum",
+                                       "rennt", "sieht", "gross", "Rot",  "Hund",  "Katze"};
+      Random random(1, 1);
+      std::string source, target;
+      for (int i = 0; i < 600; ++i)
+        for (int n = 2 + static_cast<int>(random.below(4)); n >= 0; --n) {
+          const size_t w = random.below(a.size());
+          source += a[w] + (n ? " " : ".\n"), target += b[w] + (n ? " " : ".\n");
+        }
+      write("a", source), write("b", target);
+      const ShellOutcome o =
+          run("train --data.source a --data.target b --data.source-language en --train.output " + model_ +
+              "/run --vocab.size 80 --model.preset transformer-tiny --model.width 32 --model.feed-forward 64 --model.dropout 0 "
+              "--train.batch-tokens 400 --train.max-steps 400 --train.threads 1 --train.precision f32 --train.warmup 50 "
+              "--train.learning-rate 3e-3");
+      ASSERT_EQ(o.status, 0) << o.text;
+    }
+  }
+  static void TearDownTestSuite() { std::filesystem::remove_all(model_); }
+
+  ShellOutcome translate(const std::string& arguments) const {
+    return run("translate --quiet --threads 1 --model " + model_ + "/run " + arguments);
+  }
+  std::string line(const std::string& text) const {
+    write("line", text + "\n");
+    std::string out = translate("--input line").text;
+    if (!out.empty()) out.pop_back();
+    return out;
+  }
+  std::string read(const std::string& name) const {
+    std::ostringstream out;
+    out << std::ifstream(path(name), std::ios::binary).rdbuf();
+    return out.str();
+  }
+
+  static inline std::string model_;
+};
+
+TEST_F(DocumentProgram, KeepsEverythingButTheSentences) {
+  write("text", "\n  red dog runs.\r\n\r\nRed cat sees tree. Dog sees house.  Cat runs\n* green tree runs.\n---");
+  const ShellOutcome o = translate("--document --input text --output out");
+  EXPECT_EQ(o.status, 0) << o.text;
+  EXPECT_EQ(read("out"), "\n  " + line("red dog runs.") + "\r\n\r\n" + line("Red cat sees tree.") + " " + line("Dog sees house.") + "  " +
+                             line("Cat runs") + "\n* " + line("green tree runs.") + "\n---");
+  EXPECT_EQ(line("red dog runs."), "rot Hund rennt.");  // it has learnt something
+
+  // The same through a pipe, and of two documents.
+  EXPECT_EQ(run_shell("(cd " + directory_ + " && cat text | " STARLING_BINARY " translate --quiet --threads 1 --document --model " +
+                      model_ + "/run)")
+                .text,
+            read("out"));
+  EXPECT_EQ(translate("--document --input text text").text, read("out") + read("out"));
+  write("empty", "");
+  EXPECT_EQ(translate("--document --input empty --output nothing").status, 0);
+  EXPECT_EQ(read("nothing"), "");
+}
+
+TEST_F(DocumentProgram, MovesTagsWithTheirWordsAndKeepsThem) {
+  write("page",
+        "<html><body class=\"x\"><h1>big tree.</h1><!-- c -->\n<p>red <b>dog</b> sees <a href='u?a=b&amp;c'>blue house</a>.<br>Cat sees "
+        "<i>house</i>.</p><pre>red  dog</pre>\n");
+  const ShellOutcome o = translate("--document --format html --input page");
+  EXPECT_EQ(o.status, 0);
+  EXPECT_EQ(o.text,
+            "<html><body class=\"x\"><h1>gross Baum.</h1><!-- c -->\n<p>rot <b>Hund</b> sieht <a href='u?a=b&amp;c'>blau "
+            "Haus</a>.<br>Katze sieht <i>Haus</i>.</p><pre>red  dog</pre>\n");
+}
+
+// What is longer than the model takes comes in parts: as many words as there were, where translate alone would cut.
+TEST_F(DocumentProgram, LosesNothingOfLongSentences) {
+  std::string words;
+  for (int i = 0; i < 200; ++i) words += i ? " dog" : "red";
+  write("long", words);
+  const ShellOutcome o = translate("--document --max-source-tokens 6 --input long");
+  EXPECT_EQ(o.status, 0);
+  EXPECT_THAT(o.text, HasSubstr("note: 1 long sentence were translated in parts of at most 6 source tokens"));
+  const std::string text = o.text.substr(0, o.text.find("note:"));
+  EXPECT_NEAR(static_cast<double>(std::count(text.begin(), text.end(), ' ')), 199, 20);
+}
+
+TEST_F(DocumentProgram, RefusesWhatHasNoMeaning) {
+  const auto refused = [&](const std::string& arguments) { return translate(arguments).text; };
+  EXPECT_EQ(refused("--format html"), "starling: error: --format html is for documents; add --document\n");
+  EXPECT_EQ(refused("--source-language de"),
+            "starling: error: --source-language tells where the sentences of a document end; add --document, or leave it out\n");
+  EXPECT_EQ(refused("--document --source-language German"),
+            "starling: error: translate.source-language: 'German' is no code of a language; give one such as en, de, pt-BR or zh-Hant\n");
+  EXPECT_EQ(refused("--document --n-best 2"),
+            "starling: error: --n-best gives lists of sentences, and --document one document; leave out one of the two\n");
+  EXPECT_EQ(refused("--document --parallel.tensor 2"),
+            "starling: error: --document translates with one rank; leave out --parallel.tensor\n");
+  write("bad", "red\ndog \xFF\n");
+  EXPECT_EQ(refused("--document --input bad"),
+            "starling: error: bad:2: invalid UTF-8 (0xff); convert the file, e.g. with: iconv -f LATIN1 -t UTF-8 bad\n");
+  write("torn.gz", "red");
+  EXPECT_THAT(refused("--document --input torn.gz"), HasSubstr("torn.gz:1: the name ends with .gz but the content is not such an archive"));
+  EXPECT_THAT(refused("--document --input absent"), HasSubstr("absent: cannot be opened: No such file or directory"));
+}
+
+}  // namespace
+}  // namespace starling
