@@ -37,6 +37,18 @@ if(NOT ZSTD_LIBRARY OR NOT ZSTD_INCLUDE)
   starling_missing(zstd libzstd-dev)
 endif()
 
+# The server: HTTP, and which language a text is in.
+find_library(MICROHTTPD_LIBRARY microhttpd)
+find_path(MICROHTTPD_INCLUDE microhttpd.h)
+if(NOT MICROHTTPD_LIBRARY OR NOT MICROHTTPD_INCLUDE)
+  starling_missing(libmicrohttpd libmicrohttpd-dev)
+endif()
+find_library(CLD2_LIBRARY cld2)
+find_path(CLD2_INCLUDE cld2/public/compact_lang_det.h)
+if(NOT CLD2_LIBRARY OR NOT CLD2_INCLUDE)
+  starling_missing("The Compact Language Detector" libcld2-dev)
+endif()
+
 # Debian's CMake package of oneDNN asks for OpenCL, which we do not use.
 find_library(DNNL_LIBRARY dnnl)
 find_path(DNNL_INCLUDE oneapi/dnnl/dnnl.hpp)

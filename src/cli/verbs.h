@@ -13,6 +13,7 @@ namespace starling {
 void add_train(CLI::App& app);
 void add_launch(CLI::App& app, std::vector<std::string> behind_dashes);  // the arguments behind "--", of which CLI11 takes lists apart
 void add_translate(CLI::App& app);
+void add_serve(CLI::App& app);
 void add_tune_search(CLI::App& app);
 void add_score(CLI::App& app);
 void add_evaluate(CLI::App& app);

@@ -35,7 +35,8 @@ const std::map<std::string, Folders>& arrows() {
       {"strategies", {"comm", "optim", "autograd"}},
       {"train", {"data", "models", "optim", "decode", "strategies"}},
       {"race", {"train", "sim"}},
-      {"cli", {"demo", "race"}},
+      {"serve", {"decode"}},
+      {"cli", {"demo", "race", "serve"}},
   };
   return kArrows;
 }

@@ -1,0 +1,76 @@
+// The verb `starling serve`: answers translation clients over HTTP (docs/serving.md).
+#include "cli/help.h"
+#include "cli/search_arguments.h"
+#include "cli/verbs.h"
+#include "serve/server.h"
+
+namespace starling {
+namespace {
+
+struct ServeArguments {
+  ServeOptions options;
+  SearchArguments search;
+  int64_t cache_mib = 64;
+};
+
+}  // namespace
+
+void add_serve(CLI::App& app) {
+  auto* sub = app.add_subcommand("serve", "answer translation clients over HTTP, as LibreTranslate does (docs/serving.md)");
+  auto a = std::make_shared<ServeArguments>();
+  ServeOptions& o = a->options;
+  sub->add_option("-m,--model", o.models, "run directory, checkpoint or model directory, with its languages: en-de=DIR; may be repeated")
+      ->required();
+  sub->add_option("--listen", o.listen, "HOST:PORT; port 0: a free one; 0.0.0.0:5000 for all networks of this machine")
+      ->capture_default_str();
+  sub->add_option("--api-keys", o.api_keys, "file of the keys that clients must send: NAME SHA256 [REQUESTS-A-MINUTE] a line");
+  sub->add_option("--access-log", o.access_log, "where a line of JSON for each request goes; - = standard output, '' = nowhere")
+      ->capture_default_str();
+  sub->add_flag("--log-texts", o.service.log_texts, "the access log has the texts and their translations too");
+  sub->add_option("--max-alternatives", o.service.limits.alternatives, "alternative translations that a client may ask for")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  sub->add_option("--max-characters", o.service.limits.characters, "of the texts of a request; -1: as many as --max-body allows")
+      ->check(CLI::Range(int64_t{-1}, int64_t{1} << 30))
+      ->capture_default_str();
+  sub->add_option("--max-sentences", o.service.job.sentences, "of a request")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  sub->add_option("--max-body", o.http.body_bytes, "of a request, bytes")
+      ->check(CLI::Range(int64_t{1000}, int64_t{1} << 30))
+      ->capture_default_str();
+  sub->add_option("--max-queue", o.model.scheduler.queue_sentences,
+                  "sentences that wait; when there would be more, requests get status 429")
+      ->check(CLI::Range(1, 10'000'000))
+      ->capture_default_str();
+  sub->add_option("--deadline", o.service.deadline_seconds, "after which a request gets status 504, seconds")
+      ->check(real_range(0.1, 86400))
+      ->capture_default_str();
+  a->search.add_to(*sub, {"fixed-length", "n-best"});
+  add_precision_option(*sub, o.model.precision);
+  add_threads_option(*sub, o.model.threads);
+  CLI::Option* rows =
+      sub->add_option("--batch-rows", o.model.scheduler.rows, "hypotheses that a thread extends together")->check(CLI::Range(1, 4096));
+  rows->capture_default_str()->group(kFurtherGroup);
+  sub->add_option("--cache-mib", a->cache_mib, "memory of each model for translations that may be asked for again, MiB")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str()
+      ->group(kFurtherGroup);
+  sub->add_option("--max-source-tokens", o.model.max_source_tokens, "of a sentence; longer ones are translated in parts")
+      ->check(CLI::Range(1, 8192))
+      ->capture_default_str()
+      ->group(kFurtherGroup);
+  sub->add_option("--max-connections", o.http.connections, "open at the same time")
+      ->check(CLI::Range(4, 100'000))
+      ->capture_default_str()
+      ->group(kFurtherGroup);
+  sub->add_option("--request-seconds", o.http.request_seconds, "that a client may take to send a request")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str()
+      ->group(kFurtherGroup);
+  sub->callback([a] {
+    a->options.model.search = [&search = a->search](SearchOptions options) { return search.apply(options); };
+    a->options.model.scheduler.cache_bytes = a->cache_mib << 20;
+    serve(a->options);
+  });
+}
+
+}  // namespace starling

@@ -1,0 +1,118 @@
+#include "serve/api.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/json.h"
+#include "base/utf8.h"
+
+namespace starling {
+namespace {
+
+ApiError wrong_type(const std::string& name, const char* wanted) {
+  return {400, fmt::format("Invalid request: {} is not {}", name, wanted)};
+}
+
+std::string valid(const std::string& name, std::string text) {
+  if (const auto at = invalid_utf8_offset(text))
+    throw ApiError(400, fmt::format("Invalid request: {} is not valid UTF-8 at byte {}; send text in UTF-8", name, *at));
+  return text;
+}
+
+}  // namespace
+
+RequestValues::RequestValues(const HttpRequest& request) : fields_(request.fields) {
+  const bool says_json = request.content_type() == "application/json";
+  // Without a content type, as some clients send it.
+  const bool looks_json = !says_json && request.content_type().empty() && !request.body.empty();
+  if (!says_json && !looks_json) return;
+  try {
+    json_ = parse_json_object(request.body, "the request's body");
+  } catch (const DataError& e) {
+    throw ApiError(400, fmt::format("Invalid JSON format: {}", e.what()));
+  }
+}
+
+bool RequestValues::has(const std::string& name) const {
+  if (json_.is_object()) return json_.contains(name) && !json_.at(name).is_null();
+  for (const auto& [key, value] : fields_)
+    if (key == name) return true;
+  return false;
+}
+
+std::optional<std::string> RequestValues::text(const std::string& name) const {
+  if (!has(name)) return std::nullopt;
+  std::string value;
+  if (json_.is_object()) {
+    if (!json_.at(name).is_string()) throw wrong_type(name, "a text");
+    value = json_.at(name).get<std::string>();
+  } else {
+    for (const auto& [key, v] : fields_)
+      if (key == name) {
+        value = valid(name, v);
+        break;
+      }
+  }
+  if (value.empty()) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string> RequestValues::texts(const std::string& name, bool& list) const {
+  std::vector<std::string> all;
+  list = false;
+  if (!has(name)) return all;
+  if (!json_.is_object()) {
+    for (const auto& [key, value] : fields_)
+      if (key == name) all.push_back(valid(name, value));
+    return all;
+  }
+  const nlohmann::json& value = json_.at(name);
+  if (value.is_string()) return {value.get<std::string>()};
+  if (!value.is_array()) throw wrong_type(name, "a text or a list of texts");
+  list = true;
+  for (const auto& each : value) {
+    if (!each.is_string()) throw wrong_type(name, "a text or a list of texts");
+    all.push_back(each.get<std::string>());
+  }
+  return all;
+}
+
+std::optional<int64_t> RequestValues::integer(const std::string& name) const {
+  if (!has(name)) return std::nullopt;
+  if (json_.is_object() && json_.at(name).is_number_integer()) {
+    if (json_.at(name).is_number_unsigned() && json_.at(name).get<uint64_t>() > INT64_MAX) throw wrong_type(name, "a whole number");
+    return json_.at(name).get<int64_t>();
+  }
+  const auto digits = text(name);
+  if (!digits) return std::nullopt;
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits->data(), digits->data() + digits->size(), value);
+  if (error != std::errc() || end != digits->data() + digits->size()) throw wrong_type(name, "a whole number");
+  return value;
+}
+
+bool RequestValues::flag(const std::string& name) const {
+  if (!has(name)) return false;
+  if (json_.is_object() && json_.at(name).is_boolean()) return json_.at(name).get<bool>();
+  const auto word = text(name);
+  if (!word || *word == "false" || *word == "0") return false;
+  if (*word == "true" || *word == "1") return true;
+  throw wrong_type(name, "true or false");
+}
+
+std::vector<std::string> languages_of(std::span<const Direction> models) {
+  std::vector<std::string> codes;
+  const auto add = [&](const std::string& code) {
+    if (std::find(codes.begin(), codes.end(), code) == codes.end()) codes.push_back(code);
+  };
+  for (const Direction& d : models) add(d.source);
+  for (const Direction& d : models) add(d.target);
+  return codes;
+}
+
+HttpResponse json_response(int status, const nlohmann::ordered_json& json) {
+  // Models may write halves of characters.
+  return {status, json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), "application/json", {}};
+}
+
+}  // namespace starling

@@ -1,0 +1,88 @@
+#include "serve/api_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+
+#include "base/error.h"
+
+namespace starling {
+namespace {
+
+int digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::optional<Sha256Digest> from_hex(std::string_view text) {
+  Sha256Digest digest;
+  if (text.size() != 2 * digest.size()) return std::nullopt;
+  for (size_t i = 0; i < digest.size(); ++i) {
+    const int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    digest[i] = static_cast<uint8_t>(16 * high + low);
+  }
+  return digest;
+}
+
+}  // namespace
+
+ApiKeys ApiKeys::parse(std::string_view text, const std::string& path) {
+  ApiKeys keys;
+  std::istringstream lines{std::string(text)};
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    std::istringstream words(line);
+    std::string name, hash, limit, more;
+    words >> name >> hash >> limit >> more;
+    if (name.empty() || name.front() == '#') continue;
+    const auto digest = from_hex(hash);
+    if (!digest)
+      throw DataError(fmt::format("{}:{}: '{}' is no SHA-256 of a key; write NAME HASH, with HASH from: printf %s KEY | sha256sum", path,
+                                  number, hash));
+    double per_minute = 0;
+    const auto [end, error] = std::from_chars(limit.data(), limit.data() + limit.size(), per_minute);
+    if (!more.empty() ||
+        (!limit.empty() && (error != std::errc() || end != limit.data() + limit.size() || !(per_minute >= 1 && per_minute <= 1e9))))
+      throw DataError(fmt::format("{}:{}: '{}' is no number of requests a minute; write NAME HASH or NAME HASH NUMBER", path, number,
+                                  more.empty() ? limit : more));
+    for (const ApiKey& other : keys.keys_)
+      if (other.name == name) throw DataError(fmt::format("{}:{}: the name {} occurs twice; name keys differently", path, number, name));
+    keys.keys_.push_back({name, *digest, per_minute});
+  }
+  if (keys.keys_.empty()) throw DataError(fmt::format("{}:1: holds no key, so nobody could ask; add one or leave --api-keys out", path));
+  return keys;
+}
+
+ApiKeys ApiKeys::load(FileSystem& files, const std::string& path) { return parse(files.read_file(path, 16 << 20), path); }
+
+const ApiKey* ApiKeys::find(std::string_view key) const {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(key)));
+  const Sha256Digest digest = hash.digest();
+  const ApiKey* found = nullptr;
+  for (const ApiKey& each : keys_) {
+    unsigned difference = 0;
+    for (size_t i = 0; i < digest.size(); ++i) difference |= static_cast<unsigned>(digest[i] ^ each.hash[i]);
+    if (difference == 0) found = &each;
+  }
+  return found;
+}
+
+std::optional<double> RateLimits::take(const ApiKey& key, double now) {
+  if (key.per_minute <= 0) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  Bucket& b = buckets_.try_emplace(key.name, Bucket{key.per_minute, now}).first->second;
+  const double rate = key.per_minute / 60;
+  b.left = std::min(key.per_minute, b.left + rate * (now - b.since));
+  b.since = now;
+  if (b.left < 1) return (1 - b.left) / rate;
+  b.left -= 1;
+  return std::nullopt;
+}
+
+}  // namespace starling

@@ -1,0 +1,51 @@
+// Keys that clients must send, kept as hashes: who reads the file cannot use them. And how often each may ask.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files.h"
+#include "base/sha256.h"
+
+namespace starling {
+
+struct ApiKey {
+  std::string name;
+  Sha256Digest hash;
+  double per_minute = 0;  // requests; 0: no limit
+};
+
+class ApiKeys {
+ public:
+  // A file with a key on each line: a name, the SHA-256 of the key in hexadecimal and, if the key is limited, its requests a minute.
+  // Empty lines and those that begin with # are skipped. DataError with file and line.
+  static ApiKeys load(FileSystem& files, const std::string& path);
+  static ApiKeys parse(std::string_view text, const std::string& path);
+
+  // Null for a key that is not there. Takes the same time for every key of a length.
+  const ApiKey* find(std::string_view key) const;
+  size_t size() const { return keys_.size(); }
+
+ private:
+  std::vector<ApiKey> keys_;
+};
+
+// Buckets of requests, one for each key: it is full after a minute without requests.
+class RateLimits {
+ public:
+  // Takes one request; the seconds to wait where there is none left.
+  std::optional<double> take(const ApiKey& key, double now);
+
+ private:
+  struct Bucket {
+    double left, since;
+  };
+  std::mutex mutex_;
+  std::map<std::string, Bucket> buckets_;  // by name
+};
+
+}  // namespace starling

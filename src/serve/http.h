@@ -1,0 +1,74 @@
+// HTTP/1.1 by libmicrohttpd, behind a small interface: a handler gets whole requests and answers each through a function, at once or later
+// from any thread. A connection that waits costs no thread. Nothing above this file knows the library, and tests need no socket.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace starling {
+
+using NamedValues = std::vector<std::pair<std::string, std::string>>;
+
+struct HttpRequest {
+  std::string method, path;
+  std::string client;   // the address it came from
+  NamedValues headers;  // names in lower case
+  NamedValues fields;   // of the query string, and of an urlencoded or multipart body
+  std::string body;     // unless its fields were taken out
+
+  // The first value of a header (name in lower case); "" without one.
+  std::string_view header(std::string_view name) const;
+  // The content type without its parameters, in lower case.
+  std::string content_type() const;
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string body;
+  std::string type = "application/json";
+  NamedValues headers;
+};
+
+struct HttpLimits {
+  int64_t body_bytes = 1 << 20;   // a larger body is refused with 413
+  unsigned connections = 1000;    // open at the same time; further ones wait in the system's queue
+  unsigned idle_seconds = 60;     // without a byte, before a connection is closed
+  unsigned request_seconds = 60;  // that sending a request may take, however its bytes are spread
+};
+
+class HttpServer {
+ public:
+  // Answers the request; to be called once, from any thread.
+  using Reply = std::function<void(HttpResponse)>;
+  // Called when nobody waits for the answer any more.
+  using Cancel = std::function<void()>;
+  // What to do with a request. The cancel function that it gives may be null; an exception becomes status 500.
+  using Handler = std::function<Cancel(std::shared_ptr<const HttpRequest>, Reply)>;
+  // Makes the answer to what is refused before a handler sees it: a body that is too large.
+  using Refusal = std::function<HttpResponse(int status, const std::string& why)>;
+
+  // Listens at "HOST:PORT" ("[::1]:5000" for IPv6; port 0: a free one). ConfigError when the address is none or cannot be had.
+  HttpServer(const std::string& address, const HttpLimits& limits, Handler handler, Refusal refusal);
+  // Closes all connections. Every request must have been answered or cancelled: see cancel_all.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  int port() const;
+  int64_t waiting() const;  // requests without an answer
+  // Looks for clients that have gone and for requests that never end; to be called a few times a second.
+  void watch();
+  // Ends what is still waiting.
+  void cancel_all();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace starling

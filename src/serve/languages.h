@@ -1,0 +1,29 @@
+// Language codes, their English names, and which language a text is in.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace starling {
+
+// The English name of a BCP 47 code ("de", "pt-BR"); the code itself when it is not in the table.
+std::string language_name(const std::string& code);
+
+// Whether the text has the form of a code: letters and digits in parts of 1 to 8, the first of 2 or 3 letters.
+bool is_language_code(std::string_view text);
+
+// Codes are the same whatever their case: "pt-br" is "pt-BR".
+bool same_language(std::string_view a, std::string_view b);
+
+struct Detected {
+  std::string language;
+  double confidence = 0;  // 0 to 100
+};
+
+// The languages of a text among `known`, the likeliest first; never empty unless `known` is: a text that gives no hint is in the first one
+// with confidence 0. Invalid UTF-8 gives no hint.
+std::vector<Detected> detect_languages(const std::string& text, std::span<const std::string> known);
+
+}  // namespace starling

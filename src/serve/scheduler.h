@@ -1,0 +1,130 @@
+// Which sentence is translated next, by whom, and together with which. Nothing waits for company: a free worker takes the sentence whose
+// turn it is and fills up with waiting ones of near length. Turns are fair queueing between requests, so that one with a thousand sentences
+// and those with one advance side by side, and none waits for ever. Time is an argument: tests need no clock.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "decode/beam_search.h"
+#include "serve/cache.h"
+#include "serve/metrics.h"
+
+namespace starling {
+
+struct SchedulerLimits {
+  int64_t queue_sentences = 10000;  // that wait; a request that would make more is refused
+  int64_t rows = 128;               // hypotheses that a worker extends at the same time
+  int64_t join_bytes = 4096;        // of sentences that join at once, since those under way wait while they are read
+  int64_t cache_bytes = 64 << 20;
+};
+
+// The queue is full.
+struct QueueFull : Error {
+  QueueFull(const std::string& message, int seconds) : Error(message), retry_seconds(seconds) {}
+  int retry_seconds;  // after which it is worth trying again
+};
+
+class Scheduler {
+ public:
+  enum class End { done, expired, failed };
+  struct Outcome {
+    End end = End::done;
+    std::vector<Candidates> translations;  // of each sentence, when done
+    std::string error;                     // when failed
+  };
+  using Done = std::function<void(Outcome)>;
+
+  struct Sentence {
+    int64_t key;
+    std::string text;
+    SearchOptions options;
+  };
+  // What a worker does before its next step.
+  struct Work {
+    std::vector<Sentence> join;
+    std::vector<int64_t> drop;  // nobody waits for these any more
+    bool stop = false;          // there is nothing and will be nothing
+  };
+
+  Scheduler(const SchedulerLimits& limits, Metrics& metrics) : limits_(limits), metrics_(metrics), cache_(limits.cache_bytes) {}
+
+  // A request: its sentences, and what to call once with all their translations (not within this call unless nothing must be translated;
+  // never while a lock is held). Gives its number for cancel. QueueFull when it does not fit.
+  int64_t submit(std::vector<std::string> sentences, const SearchOptions& options, double now, double deadline, Done done);
+  // Nobody waits for the request any more: it is forgotten without a call. One that is not there any more is fine.
+  void cancel(int64_t request);
+  // Ends the requests whose deadline has come.
+  void expire(double now);
+
+  // What worker `worker`, which has `rows` hypotheses under way, does next. Waits for work if it has none and `wait`; `now` is asked
+  // after that.
+  Work take(int worker, int64_t rows, const std::function<double()>& now, bool wait);
+  // A sentence was translated; those that were dropped meanwhile are ignored.
+  void finish(int64_t key, Candidates translations);
+  // What the worker had under way is lost: its requests end.
+  void fail(int worker, const std::string& error);
+
+  // From now on workers stop when nothing is left.
+  void close();
+
+  int64_t queued() const;    // sentences that wait
+  int64_t requests() const;  // that are not answered yet
+  int64_t cache_bytes() const;
+  // Some of the sentences translated last, with their best translations: to see whether another model translates alike.
+  std::vector<std::pair<std::string, std::string>> samples() const;
+
+ private:
+  // Place in the queue: the virtual time at which its turn comes, then the order of arrival.
+  using Place = std::pair<double, int64_t>;
+  struct Request {
+    double submitted, deadline;
+    SearchOptions options;
+    std::vector<Candidates> translations;
+    std::vector<std::string> keys;  // in the cache
+    size_t missing = 0;             // translations
+    size_t waiting = 0;             // sentences in the queue
+    Done done;
+  };
+  struct Waiting {
+    int64_t request;
+    size_t index;  // in the request
+    std::string text;
+    double cost;
+  };
+  struct Running {
+    int64_t request;
+    size_t index;
+    int worker;
+    std::string text;
+  };
+  Request forget(int64_t request);  // with its sentences, some of which wait or are under way
+  bool near(const Waiting& first, const Waiting& other) const;
+  size_t share(bool free) const;
+
+  const SchedulerLimits limits_;
+  Metrics& metrics_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  TranslationCache cache_;
+  std::map<Place, Waiting> queue_;
+  std::unordered_map<int64_t, Request> requests_;
+  std::unordered_map<int64_t, Running> running_;              // by key, which is the order of arrival
+  std::unordered_map<int, std::vector<int64_t>> dropped_;     // by worker
+  std::vector<std::pair<std::string, std::string>> samples_;  // a ring
+  size_t next_sample_ = 0;
+  double turn_ = 0;               // virtual time
+  int64_t waiting_requests_ = 0;  // with sentences in the queue
+  int64_t next_request_ = 1, next_key_ = 1;
+  int idle_ = 0;  // workers that wait
+  bool closed_ = false;
+};
+
+}  // namespace starling

@@ -1,0 +1,26 @@
+// The server as a whole: starts everything, listens, loads the models, waits for signals, and ends in order.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "serve/http.h"
+#include "serve/models.h"
+#include "serve/service.h"
+
+namespace starling {
+
+struct ServeOptions {
+  std::vector<std::string> models;
+  std::string listen = "127.0.0.1:5000";
+  std::string access_log = "-", api_keys;
+  HttpLimits http;
+  ModelOptions model;
+  ServiceOptions service;
+};
+
+// Serves until SIGTERM or SIGINT, then answers what is under way and returns; a second signal does not wait for that. ConfigError and the
+// errors of loading models when it cannot begin.
+void serve(const ServeOptions& options);
+
+}  // namespace starling

@@ -1,0 +1,208 @@
+#include "serve/service.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace starling {
+namespace {
+
+void allow_origins(HttpResponse& response) { response.headers.emplace_back("Access-Control-Allow-Origin", "*"); }
+
+HttpResponse preflight() {
+  HttpResponse r{204, "", "", {}};
+  r.headers = {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+               {"Access-Control-Allow-Headers", "Authorization, Content-Type"},
+               {"Access-Control-Max-Age", "600"}};
+  return r;
+}
+
+HttpResponse plain(const ApiError& e) {
+  HttpResponse r = error_answer(e.status, e.what());
+  if (e.retry_seconds > 0) r.headers.emplace_back("Retry-After", std::to_string(e.retry_seconds));
+  return r;
+}
+
+const char* reason_of(int status) {
+  switch (status) {
+    case 403:
+      return "key";
+    case 413:
+      return "body";
+    case 429:
+      return "busy";
+    case 503:
+      return "unready";
+    case 504:
+      return "deadline";
+    default:
+      return "request";
+  }
+}
+
+// What a key may come as: a parameter of the request, or its header.
+std::string key_of(const HttpRequest& request, const std::string& parameter) {
+  if (!parameter.empty()) return parameter;
+  const std::string_view header = request.header("authorization");
+  for (const std::string_view scheme : {"Bearer ", "DeepL-Auth-Key "})
+    if (header.starts_with(scheme)) return std::string(header.substr(scheme.size()));
+  return "";
+}
+
+}  // namespace
+
+// A request, until it is answered.
+struct Service::Exchange {
+  Service& service;
+  std::shared_ptr<const HttpRequest> request;
+  HttpServer::Reply reply;
+  double begin;
+  JobSize size;
+  std::string key;  // its name
+  std::optional<TextQuery> query;
+  std::optional<std::vector<TranslatedText>> texts;
+
+  void answer(HttpResponse response) {
+    allow_origins(response);
+    const int status = response.status;
+    reply(std::move(response));
+    record(status);
+  }
+  void refuse(const ApiError& e) {
+    service.metrics_.count("starling_rejected_total", fmt::format("reason=\"{}\"", reason_of(e.status)));
+    answer(plain(e));
+  }
+  void record(int status) {
+    const double seconds = serve_seconds() - begin;
+    const std::string api = fmt::format("api=\"{}\"", api_of(*request));
+    service.metrics_.count("starling_requests_total", fmt::format("{},code=\"{}\"", api, status));
+    service.metrics_.observe("starling_request_duration_seconds", api, seconds);
+    if (!service.log_.on()) return;
+    nlohmann::ordered_json entry{{"time", log_time()},    {"client", request->client}, {"method", request->method},
+                                 {"path", request->path}, {"status", status},          {"seconds", std::round(seconds * 1e6) / 1e6}};
+    if (!key.empty()) entry["key"] = key;
+    if (query) {
+      entry["source"] = query->source, entry["target"] = query->target;
+      entry["texts"] = query->texts.size(), entry["sentences"] = size.sentences, entry["characters"] = size.characters;
+      if (service.options_.log_texts) {
+        entry["q"] = query->texts;
+        if (texts)
+          for (const TranslatedText& t : *texts) entry["translated"].push_back(t.text);
+      }
+    }
+    service.log_.write(entry);
+  }
+};
+
+const char* Service::api_of(const HttpRequest& request) {
+  for (const char* known : {"/translate", "/detect", "/languages", "/frontend/settings", "/health", "/ready", "/metrics"})
+    if (request.path == known) return known + 1;
+  return "other";
+}
+
+void Service::set_keys(ApiKeys keys) {
+  const std::lock_guard lock(keys_mutex_);
+  keys_ = std::make_shared<const ApiKeys>(std::move(keys));
+}
+
+void Service::admit(Exchange& exchange, const std::string& parameter) {
+  std::shared_ptr<const ApiKeys> keys;
+  {
+    const std::lock_guard lock(keys_mutex_);
+    keys = keys_;
+  }
+  if (!keys) return;
+  const ApiKey* known = keys->find(key_of(*exchange.request, parameter));
+  if (!known) throw ApiError(403, "Invalid API key; send the api_key that you were given");
+  exchange.key = known->name;
+  if (const auto wait = rates_.take(*known, serve_seconds())) {
+    ApiError slow(429, fmt::format("the key {} allows {:g} requests a minute; wait", known->name, known->per_minute));
+    slow.retry_seconds = static_cast<int>(std::ceil(*wait));
+    throw slow;
+  }
+}
+
+HttpResponse Service::refuse(int status, const std::string& why) {
+  metrics_.count("starling_rejected_total", fmt::format("reason=\"{}\"", reason_of(status)));
+  HttpResponse response = error_answer(status, why);
+  allow_origins(response);
+  return response;
+}
+
+// What needs no translation. Nothing: /translate.
+std::optional<HttpResponse> Service::at_once(Exchange& exchange) {
+  const HttpRequest& request = *exchange.request;
+  const std::string& path = request.path;
+  if (request.method == "OPTIONS") return preflight();
+  const bool get = request.method == "GET" || request.method == "HEAD", post = request.method == "POST";
+  if (path == "/suggest" || path == "/translate_file" || path == "/download_file")
+    throw ApiError(403, "this server takes texts only; send them to /translate");
+  const bool text = path == "/translate" || path == "/detect";
+  if (!text && std::string_view(api_of(request)) == "other")
+    throw ApiError(404, fmt::format("there is nothing at {}; translations are at /translate", path));
+  if (!get && !(text && post)) throw ApiError(405, fmt::format("{} takes {}", path, text ? "POST or GET" : "GET"));
+  if (path == "/health") return json_response(200, {{"status", "ok"}});
+  if (path == "/ready") return ready() ? json_response(200, {{"status", "ok"}}) : error_answer(503, draining_ ? "draining" : "loading");
+  if (path == "/metrics") return metrics();
+  if (path == "/detect") return detect(exchange);
+  if (path == "/translate") return std::nullopt;
+  const std::vector<Direction> directions = models_.directions();
+  return path == "/languages" ? languages_answer(directions) : settings_answer(directions, options_.limits);
+}
+
+HttpResponse Service::metrics() {
+  metrics_.set("starling_ready", "", ready());
+  int64_t queued = 0, cached = 0;
+  for (const auto& m : models_.all()) queued += m->scheduler().queued(), cached += m->scheduler().cache_bytes();
+  metrics_.set("starling_queue_sentences", "", static_cast<double>(queued));
+  metrics_.set("starling_cache_bytes", "", static_cast<double>(cached));
+  return {200, metrics_.text(), "text/plain; version=0.0.4; charset=utf-8", {}};
+}
+
+HttpResponse Service::detect(Exchange& exchange) {
+  const RequestValues values(*exchange.request);
+  admit(exchange, values.text("api_key").value_or(""));
+  require_ready();
+  return detect_answer(detect_languages(parse_detect(values), languages_of(models_.directions())));
+}
+
+void Service::require_ready() const {
+  if (ready()) return;
+  ApiError e(503, draining_ ? "the server is being stopped; ask another one" : "the models are being loaded; try again soon");
+  e.retry_seconds = 5;
+  throw e;
+}
+
+HttpServer::Cancel Service::translate(const Ended& exchange) {
+  const double now = serve_seconds();
+  exchange->query = parse_translate(*exchange->request, options_.limits);
+  admit(*exchange, exchange->query->key);
+  require_ready();
+  return start_translation(models_, *exchange->query, options_.job, now, now + options_.deadline_seconds, exchange->size,
+                           [exchange](JobResult result) {
+                             if (result.error) return exchange->refuse(*result.error);
+                             if (exchange->service.options_.log_texts) exchange->texts = result.texts;
+                             exchange->answer(translate_answer(*exchange->query, result.texts));
+                           });
+}
+
+HttpServer::Cancel Service::handle(std::shared_ptr<const HttpRequest> request, HttpServer::Reply reply) {
+  const auto exchange = std::make_shared<Exchange>(Exchange{*this, std::move(request), std::move(reply), serve_seconds(), {}, {}, {}, {}});
+  try {
+    if (auto response = at_once(*exchange)) {
+      exchange->answer(std::move(*response));
+    } else if (const auto cancel = translate(exchange)) {
+      return [exchange, cancel] {
+        cancel();
+        exchange->service.metrics_.count("starling_cancelled_total");
+        exchange->record(499);  // as other servers log a client that has gone
+      };
+    }
+  } catch (const ApiError& e) {
+    exchange->refuse(e);
+  } catch (const std::exception& e) {
+    exchange->refuse(ApiError(500, e.what()));
+  }
+  return nullptr;
+}
+
+}  // namespace starling

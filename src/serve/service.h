@@ -1,0 +1,62 @@
+// The server without its sockets: takes requests to what answers them, and looks after keys, limits, deadlines, counting and the log.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "serve/access_log.h"
+#include "serve/api_keys.h"
+#include "serve/http.h"
+#include "serve/libretranslate.h"
+#include "serve/translation_job.h"
+
+namespace starling {
+
+struct ServiceOptions {
+  LibreTranslateLimits limits;
+  JobLimits job;
+  double deadline_seconds = 60;
+  bool log_texts = false;
+};
+
+class Service {
+ public:
+  // All must outlive the service, and the answers that it still owes.
+  Service(const ModelSet& models, const ServiceOptions& options, AccessLog& log, Metrics& metrics)
+      : models_(models), options_(options), log_(log), metrics_(metrics) {}
+
+  // Answers a request, perhaps later: see HttpServer::Handler.
+  HttpServer::Cancel handle(std::shared_ptr<const HttpRequest> request, HttpServer::Reply reply);
+  // The answer to what was refused before it came here.
+  HttpResponse refuse(int status, const std::string& why);
+
+  // From now on new translations are refused with 503.
+  void drain() { draining_ = true; }
+  bool ready() const { return models_.loaded() && !draining_; }
+  // Who may translate; without, everybody.
+  void set_keys(ApiKeys keys);
+
+ private:
+  struct Exchange;
+  using Ended = std::shared_ptr<Exchange>;
+  std::optional<HttpResponse> at_once(Exchange& exchange);
+  HttpResponse metrics();
+  HttpResponse detect(Exchange& exchange);
+  void require_ready() const;
+  HttpServer::Cancel translate(const Ended& exchange);
+  void admit(Exchange& exchange, const std::string& key);
+  static const char* api_of(const HttpRequest& request);
+
+  const ModelSet& models_;
+  const ServiceOptions options_;
+  AccessLog& log_;
+  Metrics& metrics_;
+  std::atomic<bool> draining_{false};
+  std::mutex keys_mutex_;
+  std::shared_ptr<const ApiKeys> keys_;
+  RateLimits rates_;
+};
+
+}  // namespace starling

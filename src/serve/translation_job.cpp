@@ -1,0 +1,119 @@
+#include "serve/translation_job.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "serve/prepared_text.h"
+
+namespace starling {
+namespace {
+
+// The texts of a query that one model translates.
+struct Group {
+  std::shared_ptr<ServedModel> model;
+  std::vector<size_t> texts;
+  int64_t request = 0;  // in the model's queue
+};
+
+struct Job {
+  TextQuery query;
+  std::vector<PreparedText> prepared;
+  std::vector<TranslatedText> texts;
+  std::vector<Group> groups;
+  std::atomic<size_t> missing{0};  // groups
+  std::atomic<bool> ended{false};
+  std::function<void(JobResult)> done;
+
+  void end(JobResult result) {
+    if (!ended.exchange(true)) done(std::move(result));
+  }
+  void cancel() {
+    if (ended.exchange(true)) return;
+    for (const Group& g : groups) g.model->scheduler().cancel(g.request);
+  }
+  void finish(const Group& group, Scheduler::Outcome outcome) {
+    if (outcome.end == Scheduler::End::expired)
+      return end({{}, ApiError(504, "the translation was not there in time; send less at once, or later")});
+    if (outcome.end == Scheduler::End::failed) return end({{}, ApiError(500, outcome.error)});
+    size_t at = 0;
+    for (const size_t i : group.texts) {
+      const size_t count = prepared[i].sentences().size();
+      const std::span translations(outcome.translations.data() + at, count);
+      at += count;
+      texts[i].text = prepared[i].assemble(translations, 0);
+      size_t most = 1;
+      for (const Candidates& c : translations) most = std::max(most, c.size());
+      for (size_t rank = 1; rank < most; ++rank) texts[i].alternatives.push_back(prepared[i].assemble(translations, rank));
+    }
+    if (--missing == 0) end({std::move(texts), std::nullopt});
+  }
+};
+
+std::vector<std::string> sources_into(const ModelSet& models, const std::string& target) {
+  std::vector<std::string> all;
+  for (const Direction& d : models.directions())
+    if (same_language(d.target, target)) all.push_back(d.source);
+  return all;
+}
+
+void require_known(const ModelSet& models, const std::string& language) {
+  for (const Direction& d : models.directions())
+    if (same_language(d.source, language) || same_language(d.target, language)) return;
+  throw ApiError(400, fmt::format("{} is not supported", language));
+}
+
+// The model of each text, and the language it was found to be in.
+void find_models(const ModelSet& models, Job& job) {
+  const TextQuery& q = job.query;
+  if (q.source != "auto") require_known(models, q.source);
+  require_known(models, q.target);
+  const std::vector<std::string> sources = sources_into(models, q.target);
+  for (size_t i = 0; i < q.texts.size(); ++i) {
+    std::string source = q.source;
+    if (q.source == "auto" && !sources.empty()) {
+      job.texts[i].detected = detect_languages(q.texts[i], sources).front();
+      source = job.texts[i].detected->language;
+    }
+    auto model = models.find(source, q.target);
+    if (!model)
+      throw ApiError(400, fmt::format("{} ({}) is not available as a target language from {} ({})", language_name(q.target), q.target,
+                                      language_name(source), source));
+    auto group = std::find_if(job.groups.begin(), job.groups.end(), [&](const Group& g) { return g.model == model; });
+    if (group == job.groups.end()) group = job.groups.insert(group, {model, {}});
+    group->texts.push_back(i);
+    job.prepared.emplace_back(q.texts[i], q.format, source);
+  }
+}
+
+}  // namespace
+
+std::function<void()> start_translation(const ModelSet& models, const TextQuery& query, const JobLimits& limits, double now,
+                                        double deadline, JobSize& size, std::function<void(JobResult)> done) {
+  const auto job = std::make_shared<Job>();
+  job->query = query, job->texts.resize(query.texts.size()), job->done = std::move(done);
+  find_models(models, *job);
+  for (const PreparedText& p : job->prepared) size.sentences += static_cast<int64_t>(p.sentences().size());
+  for (const std::string& text : query.texts)
+    size.characters += std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; });
+  if (size.sentences > limits.sentences)
+    throw ApiError(400,
+                   fmt::format("Invalid request: {} sentences are more than {}; send them in parts", size.sentences, limits.sentences));
+  job->missing = job->groups.size();
+  for (Group& group : job->groups) {
+    std::vector<std::string> sentences;
+    for (const size_t i : group.texts)
+      sentences.insert(sentences.end(), job->prepared[i].sentences().begin(), job->prepared[i].sentences().end());
+    try {
+      group.request = group.model->scheduler().submit(std::move(sentences), group.model->search(1 + query.alternatives), now, deadline,
+                                                      [job, &group](Scheduler::Outcome o) { job->finish(group, std::move(o)); });
+    } catch (const QueueFull& e) {
+      job->cancel();
+      ApiError refused(429, e.what());
+      refused.retry_seconds = e.retry_seconds;
+      throw refused;
+    }
+  }
+  return [job] { job->cancel(); };
+}
+
+}  // namespace starling

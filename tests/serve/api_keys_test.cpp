@@ -1,0 +1,61 @@
+// Keys are found by their hash, files are read with complaints that name the line, and limits are minutes.
+#include "serve/api_keys.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace starling {
+namespace {
+
+// printf %s secret | sha256sum
+const std::string kSecret = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+
+std::string complaint(const std::string& text) {
+  try {
+    ApiKeys::parse(text, "keys");
+  } catch (const DataError& e) {
+    return e.what();
+  }
+  return "none";
+}
+
+TEST(ApiKeys, AreFoundByTheirHash) {
+  const ApiKeys keys = ApiKeys::parse(
+      "# ours\n\nann " + kSecret + "\n bob  E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855  30\r\n", "keys");
+  EXPECT_EQ(keys.size(), 2u);
+  ASSERT_TRUE(keys.find("secret"));
+  EXPECT_EQ(keys.find("secret")->name, "ann");
+  EXPECT_EQ(keys.find("secret")->per_minute, 0);
+  EXPECT_EQ(keys.find("")->per_minute, 30);  // bob's is the hash of nothing
+  EXPECT_FALSE(keys.find("secret "));
+  EXPECT_FALSE(keys.find(kSecret));
+}
+
+TEST(ApiKeys, FilesAreReadStrictly) {
+  EXPECT_EQ(complaint("ann secret"), "keys:1: 'secret' is no SHA-256 of a key; write NAME HASH, with HASH from: printf %s KEY | sha256sum");
+  EXPECT_EQ(complaint("#\nann"), "keys:2: '' is no SHA-256 of a key; write NAME HASH, with HASH from: printf %s KEY | sha256sum");
+  EXPECT_EQ(complaint("ann " + kSecret + " often"),
+            "keys:1: 'often' is no number of requests a minute; write NAME HASH or NAME HASH NUMBER");
+  for (const char* bad : {"0", "nan", "-3", "1e99", "5 more"})
+    EXPECT_THAT(complaint("ann " + kSecret + " " + bad), testing::HasSubstr("is no number of requests")) << bad;
+  EXPECT_EQ(complaint("ann " + kSecret + "\nann " + kSecret), "keys:2: the name ann occurs twice; name keys differently");
+  EXPECT_EQ(complaint("# none\n"), "keys:1: holds no key, so nobody could ask; add one or leave --api-keys out");
+}
+
+TEST(RateLimits, AllowSoManyRequestsAMinute) {
+  RateLimits limits;
+  const ApiKey six{"six", {}, 6}, free{"free", {}, 0};
+  for (int i = 0; i < 6; ++i) EXPECT_FALSE(limits.take(six, 100)) << i;
+  EXPECT_NEAR(limits.take(six, 100).value_or(0), 10, 1e-9);
+  EXPECT_NEAR(limits.take(six, 104).value_or(0), 6, 1e-9);
+  EXPECT_FALSE(limits.take(six, 110.001));
+  EXPECT_TRUE(limits.take(six, 110.002));
+  for (int i = 0; i < 6; ++i) EXPECT_FALSE(limits.take(six, 1000)) << i;  // never more than a minute's
+  EXPECT_TRUE(limits.take(six, 1000));
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(limits.take(free, 100));
+}
+
+}  // namespace
+}  // namespace starling

@@ -1,0 +1,224 @@
+// The HTTP layer over real sockets: what handlers get, limits, clients that go, are slow or send nonsense.
+#include "serve/http.h"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "base/error.h"
+#include "tests/serve/client.h"
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// A server whose handler answers at once with what it got, or keeps the request of /later.
+class HttpTest : public testing::Test {
+ protected:
+  void start(HttpLimits limits = {.body_bytes = 100000, .request_seconds = 60}) {
+    server_.emplace(
+        "127.0.0.1:0", limits,
+        [this](std::shared_ptr<const HttpRequest> r, HttpServer::Reply reply) -> HttpServer::Cancel {
+          if (r->path == "/throw") throw Error("the handler's words");
+          if (r->path == "/later") {
+            const std::lock_guard lock(mutex_);
+            kept_.push_back(std::move(reply));
+            changed_.notify_all();
+            return [this] {
+              const std::lock_guard lock(mutex_);
+              ++cancelled_;
+            };
+          }
+          nlohmann::json json{
+              {"method", r->method}, {"path", r->path}, {"body", r->body}, {"type", r->content_type()}, {"client", r->client}};
+          json["fields"] = r->fields;
+          json["x"] = r->header("x-some-header");
+          reply({201, json.dump(), "application/json", {{"X-Back", "yes"}}});
+          return nullptr;
+        },
+        [](int status, const std::string& why) {
+          return HttpResponse{status, why, "text/plain", {}};
+        });
+  }
+  std::string url(const std::string& path) const { return "http://127.0.0.1:" + std::to_string(server_->port()) + path; }
+  // Waits until the handler keeps so many requests.
+  void wait_for_kept(size_t count) {
+    std::unique_lock lock(mutex_);
+    ASSERT_TRUE(changed_.wait_for(lock, std::chrono::seconds(20), [&] { return kept_.size() >= count; }));
+  }
+  int cancelled() {
+    const std::lock_guard lock(mutex_);
+    return cancelled_;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<HttpServer::Reply> kept_;
+  int cancelled_ = 0;
+  std::optional<HttpServer> server_;
+};
+
+TEST_F(HttpTest, GivesTheHandlerTheWholeRequest) {
+  start();
+  const ClientAnswer a = ask(url("/a%20b?x=1&y=%C3%A4&x=2"),
+                             {.body = "{\"a\":1}", .headers = {"Content-Type: Application/JSON; charset=utf-8", "X-Some-Header: v"}});
+  EXPECT_EQ(a.status, 201);
+  EXPECT_EQ(a.type, "application/json");
+  EXPECT_EQ(a.header("X-Back"), "yes");
+  EXPECT_EQ(a.json(), nlohmann::json({{"method", "POST"},
+                                      {"path", "/a b"},
+                                      {"body", "{\"a\":1}"},
+                                      {"type", "application/json"},
+                                      {"client", "127.0.0.1"},
+                                      {"fields", NamedValues{{"x", "1"}, {"y", "ä"}, {"x", "2"}}},
+                                      {"x", "v"}}));
+}
+
+TEST_F(HttpTest, TakesFormsApart) {
+  start();
+  const std::string value(30000, 'v');
+  EXPECT_TRUE(ask(url("/"), {.body = "q=a+b%26&empty=&q=" + value + "&last=1"}).json()["fields"] ==
+              nlohmann::json(NamedValues{{"q", "a b&"}, {"empty", ""}, {"q", value}, {"last", "1"}}));
+  EXPECT_TRUE(ask(url("/?k=v"), {.form = {{"q", value + "\n\"x\""}, {"target", "de"}}}).json()["fields"] ==
+              nlohmann::json(NamedValues{{"k", "v"}, {"q", value + "\n\"x\""}, {"target", "de"}}));
+}
+
+TEST_F(HttpTest, AnswersLaterFromAnotherThread) {
+  start();
+  ClientAnswer answer;
+  std::thread client([&] { answer = ask(url("/later")); });
+  wait_for_kept(1);
+  EXPECT_EQ(server_->waiting(), 1);
+  kept_[0]({200, "now", "text/plain", {}});
+  kept_[0]({200, "twice", "text/plain", {}});  // ignored
+  client.join();
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, "now");
+}
+
+TEST_F(HttpTest, KeepsManyRequestsWithoutAThreadForEach) {
+  start();
+  std::vector<std::unique_ptr<BareClient>> clients;
+  for (int i = 0; i < 200; ++i) {
+    clients.push_back(std::make_unique<BareClient>(server_->port()));
+    ASSERT_TRUE(clients.back()->send("GET /later HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+  }
+  wait_for_kept(200);
+  EXPECT_EQ(ask(url("/")).status, 201);  // others are answered meanwhile
+  for (auto& reply : kept_) reply({200, "done", "text/plain", {}});
+  for (auto& c : clients) EXPECT_THAT(c->receive(), HasSubstr("done"));
+}
+
+TEST_F(HttpTest, NoticesThatAClientHasGone) {
+  start();
+  BareClient gone(server_->port()), patient(server_->port());
+  gone.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
+  patient.send("GET /later HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  wait_for_kept(2);
+  server_->watch();
+  EXPECT_EQ(cancelled(), 0);
+  gone.hang_up();
+  for (int i = 0; i < 2000 && cancelled() == 0; ++i) server_->watch(), usleep(1000);
+  EXPECT_EQ(cancelled(), 1);
+  for (auto& reply : kept_) reply({200, "late", "text/plain", {}});  // one of them goes nowhere
+  EXPECT_THAT(patient.receive(), HasSubstr("late"));
+}
+
+TEST_F(HttpTest, RefusesBodiesThatAreTooLarge) {
+  start();
+  const ClientAnswer told = ask(url("/"), {.body = std::string(200000, 'x'), .headers = {"Content-Type: text/plain"}});
+  EXPECT_EQ(told.status, 413);
+  EXPECT_EQ(told.body, "the request is larger than 100000 bytes; send it in parts");
+  // In pieces, whose sum nobody knows before.
+  BareClient chunked(server_->port());
+  chunked.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Type: text/plain\r\n\r\n");
+  const std::string piece = "4000\r\n" + std::string(0x4000, 'x') + "\r\n";
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(chunked.send(piece));
+  chunked.send("0\r\n\r\n");
+  EXPECT_THAT(chunked.receive(), StartsWith("HTTP/1.1 413"));
+  // Without an end: cut off.
+  BareClient endless(server_->port());
+  endless.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Type: text/plain\r\n\r\n");
+  int sent = 0;
+  while (sent < 100000 && endless.send(piece)) ++sent;
+  EXPECT_LT(sent, 100000);
+  EXPECT_EQ(
+      ask(url("/"), {.body = "x", .headers = {"Content-Length: 99999999999999999999", "Content-Type: text/plain"}, .timeout_ms = 2000})
+              .status /
+          100,
+      4);
+  EXPECT_EQ(ask(url("/")).status, 201);
+}
+
+TEST_F(HttpTest, ClosesConnectionsWhoseRequestNeverEnds) {
+  start({.request_seconds = 0});
+  BareClient slow(server_->port());
+  slow.send("GET / HTT");
+  std::thread watcher([&] {
+    for (int i = 0; i < 3000; ++i) server_->watch(), usleep(1000);
+  });
+  EXPECT_EQ(slow.receive(), "");  // comes back only when it is closed
+  watcher.join();
+}
+
+TEST_F(HttpTest, SurvivesNonsense) {
+  start();
+  std::string many = "GET / HTTP/1.1\r\nHost: x\r\n";
+  for (int i = 0; i < 5000; ++i) many += "X-" + std::to_string(i) + ": " + std::string(50, 'v') + "\r\n";
+  for (const std::string& nonsense : std::vector<std::string>{
+           "\r\n\r\n", "\0\0\0\0", "GET", std::string(100000, 'A'), "GET " + std::string(100000, 'a') + " HTTP/1.1\r\n\r\n", many + "\r\n",
+           "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\nhello",
+           "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",
+           "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: "
+           "30\r\n\r\n--b\r\nContent-Disposition: fo",
+           "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data\r\nContent-Length: 5\r\n\r\nhello",
+           "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 8\r\n\r\n%%%=&&=%"}) {
+    BareClient client(server_->port());
+    client.send(nonsense);
+    client.hang_up();
+  }
+  EXPECT_EQ(ask(url("/")).status, 201);
+}
+
+TEST_F(HttpTest, AnExceptionOfTheHandlerIsStatus500) {
+  start();
+  const ClientAnswer a = ask(url("/throw"));
+  EXPECT_EQ(a.status, 500);
+  EXPECT_EQ(a.body, "the handler's words");
+}
+
+TEST_F(HttpTest, EndsWithRequestsWaiting) {
+  start();
+  BareClient client(server_->port());
+  client.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
+  wait_for_kept(1);
+  server_.reset();
+  EXPECT_EQ(cancelled(), 1);
+  EXPECT_EQ(client.receive(), "");
+  kept_[0]({200, "nobody", "text/plain", {}});
+}
+
+TEST(HttpServerTest, RefusesAddressesWithAdvice) {
+  const auto complaint = [](const std::string& address) {
+    try {
+      HttpServer server(address, {}, nullptr, nullptr);
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+    return std::string("none");
+  };
+  const std::string form = ": is no address; write HOST:PORT, for example 127.0.0.1:5000 or [::1]:5000";
+  for (const std::string bad : {"5000", "127.0.0.1", "127.0.0.1:", ":5000", "127.0.0.1:70000", "::1:5000", "a:b"})
+    EXPECT_EQ(complaint(bad), "--listen " + bad + form);
+  EXPECT_THAT(complaint("no-such-host.invalid:5000"), HasSubstr("the host no-such-host.invalid is not known"));
+  HttpServer first("127.0.0.1:0", {}, nullptr, nullptr);
+  EXPECT_THAT(complaint("127.0.0.1:" + std::to_string(first.port())), HasSubstr("choose another address or port"));
+}
+
+}  // namespace
+}  // namespace starling

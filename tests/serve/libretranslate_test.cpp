@@ -1,0 +1,178 @@
+// LibreTranslate's documented examples, and the requests as its clients send them, field by field; without sockets.
+#include "serve/libretranslate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace starling {
+namespace {
+
+using testing::ElementsAre;
+
+HttpRequest json_request(const std::string& body) {
+  return {"POST", "/translate", "127.0.0.1", {{"content-type", "application/json"}}, {}, body};
+}
+HttpRequest form_request(NamedValues fields) {
+  return {"POST", "/translate", "127.0.0.1", {{"content-type", "application/x-www-form-urlencoded"}}, std::move(fields), ""};
+}
+std::string refusal(const HttpRequest& request, const LibreTranslateLimits& limits = {}) {
+  try {
+    parse_translate(request, limits);
+  } catch (const ApiError& e) {
+    return fmt::format("{} {}", e.status, e.what());
+  }
+  return "accepted";
+}
+
+TEST(LibreTranslate, ReadsTheDocumentedExamples) {
+  const TextQuery hello = parse_translate(json_request(R"({"q": "Hello!", "source": "en", "target": "es"})"), {});
+  EXPECT_THAT(hello.texts, ElementsAre("Hello!"));
+  EXPECT_FALSE(hello.list);
+  EXPECT_EQ(hello.source, "en");
+  EXPECT_EQ(hello.target, "es");
+  EXPECT_EQ(hello.format, TextFormat::text);
+  EXPECT_FALSE(hello.alternatives_asked);
+  const TextQuery detect = parse_translate(json_request(R"({"q":"Ciao!","source":"auto","target":"en"})"), {});
+  EXPECT_EQ(detect.source, "auto");
+  const TextQuery html =
+      parse_translate(json_request(R"({"q":"<p class=\"green\">Hello!</p>","source":"en","target":"es","format":"html"})"), {});
+  EXPECT_EQ(html.format, TextFormat::html);
+  EXPECT_THAT(html.texts, ElementsAre("<p class=\"green\">Hello!</p>"));
+  const TextQuery more =
+      parse_translate(json_request(R"({"q":"Hello","source":"en","target":"it","format":"text","alternatives":3,"api_key":"k"})"), {});
+  EXPECT_EQ(more.alternatives, 3);
+  EXPECT_TRUE(more.alternatives_asked);
+  EXPECT_EQ(more.key, "k");
+}
+
+TEST(LibreTranslate, ReadsMastodonsRequest) {
+  // Always HTML; the texts of a post (content, warnings, options of a poll) as a list.
+  const TextQuery q = parse_translate(
+      json_request(
+          R"({"q":["<p>Guten Tag, <a href=\"https://example.social/@a\" class=\"u-url mention\">@<span>a</span></a></p>","Warnung",""],)"
+          R"("source":"de","target":"en","format":"html","api_key":null})"),
+      {});
+  EXPECT_EQ(q.texts.size(), 3u);
+  EXPECT_TRUE(q.list);
+  EXPECT_EQ(q.format, TextFormat::html);
+  EXPECT_EQ(q.key, "");
+  // A post whose language nobody told.
+  EXPECT_EQ(parse_translate(json_request(R"({"q":["<p>x</p>"],"source":"auto","target":"en","format":"html","api_key":""})"), {}).source,
+            "auto");
+}
+
+TEST(LibreTranslate, ReadsWeblatesRequests) {
+  const TextQuery batch =
+      parse_translate(json_request(R"({"api_key":"secret","q":["Hello, world!","Bye"],"source":"en","target":"de"})"), {});
+  EXPECT_THAT(batch.texts, ElementsAre("Hello, world!", "Bye"));
+  EXPECT_EQ(batch.key, "secret");
+}
+
+TEST(LibreTranslate, ReadsOpenWebUisRequest) {
+  // Its filter sends numbers and empty keys as they are.
+  const TextQuery q = parse_translate(
+      json_request(R"({"q":"What is this?","source":"auto","target":"de","format":"text","alternatives":0,"api_key":""})"), {});
+  EXPECT_FALSE(q.alternatives_asked);
+  EXPECT_EQ(q.target, "de");
+}
+
+TEST(LibreTranslate, ReadsForms) {
+  const TextQuery q = parse_translate(
+      form_request({{"q", "Hello"}, {"q", "ignored"}, {"source", "en"}, {"target", "de"}, {"alternatives", "2"}, {"alignment", "true"}}),
+      {});
+  EXPECT_THAT(q.texts, ElementsAre("Hello"));
+  EXPECT_EQ(q.alternatives, 2);
+  EXPECT_TRUE(q.alignment);
+  // Without a content type, as `curl -d` of old scripts with their own header, JSON is recognised.
+  EXPECT_EQ(parse_translate({"POST", "/translate", "", {}, {}, R"({"q":"x","source":"en","target":"de"})"}, {}).texts.at(0), "x");
+}
+
+TEST(LibreTranslate, RefusesWhatIsMissingOrWrong) {
+  EXPECT_EQ(refusal(json_request("{}")), "400 Invalid request: missing q parameter");
+  EXPECT_EQ(refusal(json_request(R"({"q":""})")), "400 Invalid request: missing q parameter");
+  EXPECT_EQ(refusal(json_request(R"({"q":[]})")), "400 Invalid request: missing q parameter");
+  EXPECT_EQ(refusal(json_request(R"({"q":"a","target":"de"})")), "400 Invalid request: missing source parameter");
+  EXPECT_EQ(refusal(form_request({{"q", "a"}, {"source", "en"}})), "400 Invalid request: missing target parameter");
+  const std::string start = R"({"q":"a","source":"en","target":"de",)";
+  EXPECT_EQ(refusal(json_request(start + R"("format":"pdf"})")), "400 pdf format is not supported");
+  EXPECT_EQ(refusal(json_request(start + R"("alternatives":10000})")), "400 Invalid request: 10000 alternatives are not between 0 and 10");
+  EXPECT_EQ(refusal(json_request(start + R"("alternatives":-1})")), "400 Invalid request: -1 alternatives are not between 0 and 10");
+  EXPECT_EQ(refusal(json_request(start + R"("alternatives":18446744073709551615})")),
+            "400 Invalid request: alternatives is not a whole number");
+  EXPECT_EQ(refusal(json_request(start + R"("alternatives":"many"})")), "400 Invalid request: alternatives is not a whole number");
+  EXPECT_EQ(refusal(json_request(R"({"q":5})")), "400 Invalid request: q is not a text or a list of texts");
+  EXPECT_EQ(refusal(json_request(R"({"q":["a",null],"source":"en","target":"de"})")),
+            "400 Invalid request: q is not a text or a list of texts");
+  EXPECT_EQ(refusal(json_request(R"({"q":"a","source":["en"],"target":"de"})")), "400 Invalid request: source is not a text");
+  EXPECT_EQ(refusal(form_request({{"q", "a\xff"}, {"source", "en"}, {"target", "de"}})),
+            "400 Invalid request: q is not valid UTF-8 at byte 1; send text in UTF-8");
+  for (const std::string broken :
+       {"", "{", "[]", "null", "\"q\"", "{\"q\":\"\xff\"}", "{\"q\":\"a\",\"q\":\"b\"}", "{\"q\":[[[[[[[[[[]]]]]]]]]]}"})
+    EXPECT_THAT(refusal(json_request(broken)), testing::StartsWith("400 Invalid JSON format: the request's body: ")) << broken;
+  EXPECT_EQ(refusal(json_request(R"({"q":["äö","ü"],"source":"en","target":"de"})"), {.characters = 2}),
+            "400 Invalid request: request (3) exceeds text limit (2)");
+  EXPECT_EQ(refusal(json_request(R"({"q":["äö","ü"],"source":"en","target":"de"})"), {.characters = 3}), "accepted");
+}
+
+TEST(LibreTranslate, AnswersAsDocumented) {
+  TextQuery q{.texts = {"Hello"}, .source = "en", .target = "de"};
+  const std::vector<TranslatedText> one{{.text = "Hallo", .alternatives = {"Guten Tag"}, .detected = Detected{"en", 90}}};
+  EXPECT_EQ(translate_answer(q, one).body, R"({"translatedText":"Hallo"})");
+  q.alternatives_asked = true;
+  EXPECT_EQ(translate_answer(q, one).body, R"({"translatedText":"Hallo","alternatives":["Guten Tag"]})");
+  q.alternatives_asked = false, q.source = "auto";
+  EXPECT_EQ(translate_answer(q, one).body, R"({"translatedText":"Hallo","detectedLanguage":{"confidence":90.0,"language":"en"}})");
+  q.list = true;
+  EXPECT_EQ(translate_answer(q, one).body, R"({"translatedText":["Hallo"],"detectedLanguage":[{"confidence":90.0,"language":"en"}]})");
+  q.source = "en", q.alternatives_asked = true;
+  EXPECT_EQ(translate_answer(q, one).body, R"({"translatedText":["Hallo"],"alternatives":[["Guten Tag"]]})");
+  TextQuery aligned{.texts = {"a b"}, .source = "en", .target = "de", .alignment = true};
+  const std::vector<TranslatedText> words{{.text = "x yy", .alignment = {{{0, 1}, {2, 4}}, {{2, 3}, {0, 1}}}}};
+  EXPECT_EQ(translate_answer(aligned, words).body, R"({"translatedText":"x yy","alignment":[[[0,1],[2,4]],[[2,3],[0,1]]]})");
+  // Halves of characters that a model wrote do not break the answer.
+  const std::vector<TranslatedText> broken{{.text = "a\xc3"}};
+  EXPECT_EQ(translate_answer({.texts = {"x"}, .source = "en", .target = "de"}, broken).body, "{\"translatedText\":\"a\xEF\xBF\xBD\"}");
+}
+
+TEST(LibreTranslate, TellsLanguagesAndSettings) {
+  const std::vector<Direction> models{{"en", "de"}, {"de", "en"}, {"en", "fr"}};
+  EXPECT_EQ(
+      languages_answer(models).body,
+      R"([{"code":"en","name":"English","targets":["de","fr"]},{"code":"de","name":"German","targets":["en"]},{"code":"fr","name":"French","targets":[]}])");
+  EXPECT_EQ(settings_answer(models, {.characters = 500, .keys = true}).body,
+            R"({"charLimit":500,"frontendTimeout":500,"apiKeys":true,"keyRequired":true,"suggestions":false,"filesTranslation":false,)"
+            R"("supportedFilesFormat":[],"language":{"source":{"code":"en","name":"English"},"target":{"code":"de","name":"German"}}})");
+  EXPECT_EQ(detect_answer(std::vector<Detected>{{"en", 83}}).body, R"([{"confidence":83.0,"language":"en"}])");
+  EXPECT_EQ(error_answer(400, "why").body, R"({"error":"why"})");
+}
+
+TEST(Languages, AreDetectedAmongThoseOfTheModels) {
+  const std::vector<std::string> known{"en", "de", "fr"};
+  const auto detect = [&](const std::string& text) { return detect_languages(text, known).front(); };
+  EXPECT_EQ(detect("Das Wetter ist heute sehr schön, und wir gehen spazieren.").language, "de");
+  EXPECT_EQ(detect("Le temps est très beau aujourd'hui et nous allons nous promener.").language, "fr");
+  EXPECT_EQ(detect("The weather is very nice today and we are going for a walk.").language, "en");
+  EXPECT_GT(detect("The weather is very nice today and we are going for a walk.").confidence, 80);
+  // Another language, nothing, or no text at all: the first one, without confidence.
+  for (const std::string unknown : {"今日はとても天気がいいです", "", "12345", "\xff\xfe\xff"}) {
+    EXPECT_EQ(detect(unknown).language, "en");
+    EXPECT_EQ(detect(unknown).confidence, 0);
+  }
+  std::string cut = std::string(65535, 'a') + "ä";  // the detector looks at the beginning; not at half a letter
+  detect(cut);
+  EXPECT_EQ(detect_languages("Dies ist ein deutscher Satz über das Wetter.", std::vector<std::string>{"en", "de-AT"}).front().language,
+            "de-AT");
+  EXPECT_TRUE(detect_languages("x", {}).empty());
+}
+
+TEST(Languages, HaveCodesAndNames) {
+  EXPECT_EQ(language_name("de"), "German");
+  EXPECT_EQ(language_name("PT-br"), "Portuguese (Brazil)");
+  EXPECT_EQ(language_name("qya"), "qya");
+  for (const char* good : {"en", "ast", "zh-Hant", "pt-BR", "sr-Latn-RS", "es-419"}) EXPECT_TRUE(is_language_code(good)) << good;
+  for (const char* bad : {"", "e", "engl", "en-", "-en", "e1", "en--us", "en us", "auto!", "zh-123456789"})
+    EXPECT_FALSE(is_language_code(bad)) << bad;
+}
+
+}  // namespace
+}  // namespace starling

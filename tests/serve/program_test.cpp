@@ -1,0 +1,106 @@
+// `starling serve` as a process: where it listens, what it says, how signals end it.
+#include "tests/cli/program.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <fstream>
+#include <thread>
+
+#include "tests/serve/client.h"
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kModel = STARLING_SOURCE_DIR "/tests/fixtures/models/pre/model";
+
+class ServeProgram : public ProgramTest {
+ protected:
+  ~ServeProgram() override {
+    if (process_ > 0) kill(process_, SIGKILL), waitpid(process_, nullptr, 0);
+  }
+  void start(const std::string& arguments) {
+    process_ = fork();
+    if (process_ == 0) {
+      const std::string command = "cd '" + directory_ +
+                                  "' && exec '" STARLING_BINARY "' serve --listen 127.0.0.1:0 --threads 1 --precision f32 " + arguments +
+                                  " >out 2>err </dev/null";
+      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      _exit(127);
+    }
+  }
+  std::string text(const std::string& name) const {
+    std::ifstream in(path(name));
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  // Waits until a file has these words.
+  bool wait_for(const std::string& name, const std::string& words) {
+    for (int i = 0; i < 30000; ++i, usleep(1000))
+      if (text(name).find(words) != std::string::npos) return true;
+    return false;
+  }
+  std::string url(const std::string& what) {
+    const std::string mark = "listening at ";
+    EXPECT_TRUE(wait_for("err", mark)) << text("err");
+    const std::string all = text("err"), from = all.substr(all.find(mark) + mark.size());
+    return from.substr(0, from.find('\n')) + what;
+  }
+  // Its exit status; -1: a signal.
+  int wait() {
+    int status = 0;
+    waitpid(process_, &status, 0);
+    process_ = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  pid_t process_ = 0;
+};
+
+TEST_F(ServeProgram, ServesAndEndsInOrder) {
+  start("--model en-de=" + kModel);
+  const std::string translate = url("/translate");
+  EXPECT_THAT(text("err"), HasSubstr("en to de: " + kModel + ", step 0, f32 on "));
+  EXPECT_EQ(ask_json(translate, {{"q", "a house"}, {"source", "en"}, {"target", "de"}}).status, 200);
+  kill(process_, SIGTERM);
+  EXPECT_EQ(wait(), 0) << text("err");
+  EXPECT_THAT(text("err"), HasSubstr("stopped\n"));
+  EXPECT_THAT(text("out"), HasSubstr("\"path\":\"/translate\",\"status\":200"));
+}
+
+TEST_F(ServeProgram, AnswersWhatIsUnderWayBeforeItEnds) {
+  start("--cache-mib 0 --model en-de=" + kModel);
+  const std::string where = url("");
+  std::vector<std::string> lines(300, "a small house and a dog");
+  ClientAnswer answer;
+  std::thread client([&] { answer = ask_json(where + "/translate", {{"q", lines}, {"source", "en"}, {"target", "de"}}); });
+  for (int i = 0; i < 20000 && ask(where + "/metrics").body.find("starling_queue_sentences 0\n") != std::string::npos; ++i) usleep(1000);
+  kill(process_, SIGTERM);
+  ASSERT_TRUE(wait_for("err", "stopping: "));
+  client.join();
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.json()["translatedText"].size(), 300u);
+  EXPECT_EQ(wait(), 0);
+}
+
+TEST_F(ServeProgram, RefusesWhatItCannotServe) {
+  const std::string model = " --model en-de=" + kModel + " ";
+  const auto run_serve = [&](const std::string& arguments) { return run("serve --threads 1 " + arguments); };
+  ShellOutcome o = run_serve("--listen 127.0.0.1:0 --model en-de=nothing");
+  EXPECT_EQ(o.status, 2);
+  EXPECT_THAT(o.text, HasSubstr("nothing: neither a model directory"));
+  o = run_serve("--listen nonsense" + model);
+  EXPECT_EQ(o.status, 2);
+  EXPECT_THAT(o.text, HasSubstr("--listen nonsense: is no address"));
+  write("keys", "ann secret\n");
+  o = run_serve("--listen 127.0.0.1:0 --api-keys keys" + model);
+  EXPECT_EQ(o.status, 3);
+  EXPECT_THAT(o.text, HasSubstr("keys:1: 'secret' is no SHA-256 of a key"));
+  o = run_serve("--listen 127.0.0.1:0 --access-log /nowhere/log" + model);
+  EXPECT_EQ(o.status, 3);
+  EXPECT_THAT(o.text, HasSubstr("/nowhere/log: cannot be opened for the access log: "));
+}
+
+}  // namespace
+}  // namespace starling

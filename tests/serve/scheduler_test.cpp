@@ -1,0 +1,241 @@
+// The scheduler alone: no threads, no clock, no model. Workers are numbers, time is what the test says.
+#include "serve/scheduler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace starling {
+namespace {
+
+using testing::ElementsAre;
+using End = Scheduler::End;
+
+class SchedulerTest : public testing::Test {
+ protected:
+  explicit SchedulerTest(SchedulerLimits limits = {.queue_sentences = 5000, .rows = 16, .join_bytes = 4096, .cache_bytes = 1 << 20})
+      : scheduler_(limits, metrics_) {
+    options_.beam = 4;
+  }
+
+  struct Answer {
+    int calls = 0;
+    Scheduler::Outcome outcome;
+  };
+  // Its number; the answer comes to answers_[name].
+  int64_t submit(const std::string& name, std::vector<std::string> sentences, double now = 0, double deadline = 1e9) {
+    answers_[name];
+    return scheduler_.submit(std::move(sentences), options_, now, deadline,
+                             [this, name](Scheduler::Outcome o) { ++answers_[name].calls, answers_[name].outcome = std::move(o); });
+  }
+  Scheduler::Work take(int worker = 0, int64_t rows = 0, double now = 0) {
+    return scheduler_.take(
+        worker, rows, [now] { return now; }, false);
+  }
+  static std::vector<std::string> texts(const Scheduler::Work& work) {
+    std::vector<std::string> all;
+    for (const auto& s : work.join) all.push_back(s.text);
+    return all;
+  }
+  void finish(const Scheduler::Work& work) {
+    for (const auto& s : work.join) scheduler_.finish(s.key, {{"T" + s.text}});
+  }
+
+  Metrics metrics_;
+  Scheduler scheduler_;
+  SearchOptions options_;
+  std::map<std::string, Answer> answers_;
+};
+
+TEST_F(SchedulerTest, TakesWhatIsThereWithoutWaitingForMore) {
+  submit("a", {"one"});
+  const auto work = take();
+  EXPECT_THAT(texts(work), ElementsAre("one"));
+  EXPECT_EQ(work.join.front().options.beam, 4);
+  finish(work);
+  ASSERT_EQ(answers_["a"].calls, 1);
+  EXPECT_EQ(answers_["a"].outcome.translations.at(0).at(0).text, "Tone");
+  EXPECT_EQ(scheduler_.requests(), 0);
+}
+
+TEST_F(SchedulerTest, TakesTheOldestFirstAndFillsWithNearLengths) {
+  submit("a", {std::string(100, 'a')});
+  submit("b", {"short"});
+  submit("c", {std::string(110, 'c')});
+  submit("d", {std::string(400, 'd')});
+  submit("e", {std::string(90, 'e')});
+  EXPECT_THAT(texts(take()), ElementsAre(std::string(100, 'a'), std::string(110, 'c'), std::string(90, 'e')));
+  EXPECT_THAT(texts(take()), ElementsAre("short"));
+  EXPECT_THAT(texts(take()), ElementsAre(std::string(400, 'd')));
+}
+
+TEST_F(SchedulerTest, FillsUpToItsRowsAndNoFurther) {
+  submit("a", {"a1", "a2", "a3", "a4", "a5", "a6"});
+  EXPECT_EQ(take(0, 0).join.size(), 4u);  // 16 rows, beams of 4
+  EXPECT_EQ(take(0, 14).join.size(), 0u);
+  EXPECT_EQ(take(0, 12).join.size(), 1u);
+}
+
+TEST_F(SchedulerTest, TakesASentenceThatIsLargerThanEveryLimitAlone) {
+  options_.beam = 100;
+  submit("a", {std::string(100000, 'a'), std::string(100000, 'b')});
+  EXPECT_EQ(take(0, 4).join.size(), 0u);
+  EXPECT_EQ(take(0, 0).join.size(), 1u);
+  EXPECT_EQ(take(1, 0).join.size(), 1u);
+}
+
+// The order in which sentences begin when one at a time is taken.
+TEST_F(SchedulerTest, ARequestOfManySentencesTakesTurnsWithSmallOnes) {
+  options_.beam = 16;  // a worker's rows: one sentence at a time
+  submit("big", std::vector<std::string>(1000, "b"));
+  EXPECT_THAT(texts(take()), ElementsAre("b"));
+  EXPECT_THAT(texts(take()), ElementsAre("b"));
+  submit("x", {"x"});
+  submit("y", {"y"});
+  std::string order;
+  for (int i = 0; i < 8; ++i) order += texts(take()).at(0);
+  // Both newcomers begin after at most one more sentence of the big request, and that goes on between others.
+  EXPECT_LE(order.find('x'), 1u) << order;
+  EXPECT_LE(order.find('y'), 2u) << order;
+  submit("z", {"z"});
+  EXPECT_LE((texts(take()).at(0) + texts(take()).at(0)).find('z'), 1u);
+}
+
+TEST_F(SchedulerTest, AStreamOfSmallRequestsDoesNotStarveABigOne) {
+  options_.beam = 16;
+  submit("big", std::vector<std::string>(100, "b"));
+  int big = 0;
+  for (int i = 0; i < 200; ++i) {
+    if (i % 2 == 0) submit("s" + std::to_string(i), {"s"});
+    big += texts(take()).at(0) == "b";
+  }
+  EXPECT_GE(big, 95);  // what the small ones leave
+}
+
+TEST_F(SchedulerTest, AnswersWhatWasTranslatedBeforeFromMemory) {
+  submit("a", {"one", "two"});
+  finish(take());
+  submit("b", {"two", "one"});
+  ASSERT_EQ(answers_["b"].calls, 1);
+  EXPECT_EQ(answers_["b"].outcome.translations.at(0).at(0).text, "Ttwo");
+  EXPECT_EQ(metrics_.value("starling_cache_hits_total"), 2);
+  options_.beam = 5;  // another search is another translation
+  submit("c", {"one"});
+  EXPECT_EQ(answers_["c"].calls, 0);
+  EXPECT_EQ(scheduler_.queued(), 1);
+}
+
+TEST_F(SchedulerTest, MixesRememberedAndNewSentencesInOrder) {
+  submit("a", {"one"});
+  finish(take());
+  submit("b", {"new", "one", "newer"});
+  const auto work = take();
+  EXPECT_THAT(texts(work), ElementsAre("new", "newer"));
+  finish(work);
+  const auto& t = answers_["b"].outcome.translations;
+  ASSERT_EQ(t.size(), 3u);
+  EXPECT_THAT((std::vector<std::string>{t[0][0].text, t[1][0].text, t[2][0].text}), ElementsAre("Tnew", "Tone", "Tnewer"));
+}
+
+TEST_F(SchedulerTest, DropsTheSentencesOfACancelledRequest) {
+  options_.beam = 8;
+  const int64_t number = submit("a", {"a1", "a2", "a3"});
+  const auto work = take(3);
+  ASSERT_EQ(work.join.size(), 2u);
+  scheduler_.cancel(number);
+  EXPECT_EQ(scheduler_.queued(), 0);
+  EXPECT_EQ(scheduler_.requests(), 0);
+  const auto next = take(3, 16);
+  EXPECT_THAT(next.drop, testing::UnorderedElementsAre(work.join[0].key, work.join[1].key));
+  EXPECT_TRUE(take(3, 0).drop.empty());
+  finish(work);  // too late: ignored
+  EXPECT_EQ(answers_["a"].calls, 0);
+  scheduler_.cancel(number);
+}
+
+TEST_F(SchedulerTest, EndsRequestsAtTheirDeadline) {
+  submit("a", {"a"}, 0, 10);
+  submit("b", {"b"}, 0, 20);
+  const auto work = take();
+  scheduler_.expire(9.9);
+  EXPECT_EQ(answers_["a"].calls, 0);
+  scheduler_.expire(10);
+  ASSERT_EQ(answers_["a"].calls, 1);
+  EXPECT_EQ(answers_["a"].outcome.end, End::expired);
+  EXPECT_EQ(answers_["b"].calls, 0);
+  EXPECT_EQ(take(0, 8).drop.size(), 1u);
+  finish(work);
+  EXPECT_EQ(answers_["a"].calls, 1);
+  EXPECT_EQ(answers_["b"].outcome.end, End::done);
+}
+
+TEST_F(SchedulerTest, RefusesWhatTheQueueDoesNotHold) {
+  submit("a", std::vector<std::string>(4999, "a"), 0);
+  submit("b", {"b"}, 1);
+  try {
+    submit("c", {"c"}, 7.5);
+    FAIL() << "no refusal";
+  } catch (const QueueFull& e) {
+    EXPECT_STREQ(e.what(), "5000 sentences are waiting already; try again later");
+    EXPECT_EQ(e.retry_seconds, 8);  // the oldest waits for 7.5 s
+  }
+  EXPECT_EQ(answers_["c"].calls, 0);
+  take();
+  submit("d", {"d"}, 8);  // there is room again
+}
+
+TEST_F(SchedulerTest, AFailureEndsTheRequestsOfThatWorkerOnly) {
+  options_.beam = 16;
+  submit("a", {"a", "a2"});
+  submit("b", {"b"});
+  const auto first = take(1), second = take(2);
+  scheduler_.fail(1, "no memory");
+  EXPECT_EQ(answers_["a"].outcome.end, End::failed);
+  EXPECT_EQ(answers_["a"].outcome.error, "no memory");
+  EXPECT_EQ(answers_["b"].calls, 0);
+  finish(second);
+  EXPECT_EQ(answers_["b"].outcome.end, End::done);
+  EXPECT_EQ(scheduler_.queued(), 0);  // a2 went with its request
+}
+
+TEST_F(SchedulerTest, StopsWhenClosedAndEmpty) {
+  submit("a", {"a"});
+  scheduler_.close();
+  const auto work = take();
+  EXPECT_FALSE(work.stop);
+  EXPECT_FALSE(take(0, 4).stop);  // something is under way
+  finish(work);
+  EXPECT_TRUE(scheduler_
+                  .take(
+                      0, 0, [] { return 0.0; }, true)
+                  .stop);
+  EXPECT_EQ(answers_["a"].calls, 1);
+}
+
+TEST_F(SchedulerTest, TellsHowLongSentencesWaited) {
+  submit("a", {"a", "b"}, 1);
+  take(0, 0, 1.5);
+  EXPECT_EQ(metrics_.observed("starling_queue_wait_seconds"), 2);
+  EXPECT_EQ(metrics_.value("starling_queue_wait_seconds"), 1.0);
+}
+
+TEST(TranslationCacheTest, ForgetsTheLongestUnusedFirstAndKeepsItsBound) {
+  TranslationCache cache(2000);
+  const Candidates t{{std::string(100, 't')}};
+  for (const char* key : {"a", "b", "c"}) cache.add(key, t);
+  ASSERT_TRUE(cache.find("a"));
+  for (int i = 0; i < 20; ++i) {
+    cache.add("d" + std::to_string(i), t);
+    ASSERT_LE(cache.bytes(), 2000);
+    ASSERT_TRUE(cache.find("a"));
+  }
+  EXPECT_GE(cache.size(), 3u);
+  EXPECT_FALSE(cache.find("b"));
+  cache.add("large", {{std::string(5000, 'x')}});
+  EXPECT_FALSE(cache.find("large"));
+  EXPECT_TRUE(cache.find("a"));
+}
+
+}  // namespace
+}  // namespace starling

@@ -1,0 +1,343 @@
+// The whole server but its process: a small model, real sockets, libcurl. Translations are compared with those of decode/translator.
+#include "serve/service.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "decode/translator.h"
+#include "tests/serve/client.h"
+
+namespace starling {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+const std::string kModel = STARLING_SOURCE_DIR "/tests/fixtures/models/pre/model";
+
+class ServiceTest : public testing::Test {
+ protected:
+  // Starts it with the model from English to German, and back by the same one.
+  void start(ServiceOptions options = {}, ModelOptions model = {}, bool load = true) {
+    model.threads = 2, model.precision = "f32";
+    log_path_ = testing::TempDir() + "/serve_access_" + std::to_string(getpid()) + ".log";
+    std::filesystem::remove(log_path_);
+    log_.emplace(log_path_);
+    models_.emplace(std::vector<ModelSource>{parse_model_source("en-de=" + kModel), parse_model_source("de-en=" + kModel)}, model, *files_,
+                    metrics_);
+    if (load) models_->load();
+    service_.emplace(*models_, options, *log_, metrics_);
+    server_.emplace(
+        "127.0.0.1:0", HttpLimits{.body_bytes = 200000}, [this](auto request, auto reply) { return service_->handle(request, reply); },
+        [this](int status, const std::string& why) { return service_->refuse(status, why); });
+  }
+  ~ServiceTest() override {
+    server_.reset();
+    models_.reset();
+  }
+  std::string url(const std::string& path) const { return "http://127.0.0.1:" + std::to_string(server_->port()) + path; }
+  ClientAnswer translate(Json json) const {
+    if (!json.contains("source")) json["source"] = "en";
+    if (!json.contains("target")) json["target"] = "de";
+    return ask_json(url("/translate"), json);
+  }
+  // What the translator of files makes of lines: the n best of each.
+  static std::vector<std::vector<std::string>> expected(const std::vector<std::string>& lines, int64_t n_best = 1) {
+    const auto files = real_file_system();
+    const LoadedModel model = load_model(*files, kModel, "f32", 1);
+    SearchOptions search = model.description.search;
+    search.n_best = n_best, search.beam = std::max(search.beam, n_best);
+    std::vector<std::vector<std::string>> all;
+    for (const std::string& line : lines) {  // one by one: whatever else is in the batch
+      all.emplace_back();
+      Translator translator(*model.model, model.description.vocabularies, search);
+      const auto translations = translator.translate(std::vector{line});
+      for (const Translation& t : translations.front()) all.back().push_back(t.text);
+    }
+    return all;
+  }
+  std::string log_text() const {
+    std::ifstream in(log_path_);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  std::unique_ptr<FileSystem> files_ = real_file_system();
+  Metrics metrics_;
+  std::string log_path_;
+  std::optional<AccessLog> log_;
+  std::optional<ModelSet> models_;
+  std::optional<Service> service_;
+  std::optional<HttpServer> server_;
+};
+
+TEST_F(ServiceTest, TranslatesAsTheTranslatorDoesHoweverItIsAsked) {
+  start();
+  const auto text = expected({"a small house"})[0][0];
+  const ClientAnswer json = translate({{"q", "a small house"}});
+  EXPECT_EQ(json.status, 200);
+  EXPECT_EQ(json.type, "application/json");
+  EXPECT_EQ(json.header("Access-Control-Allow-Origin"), "*");
+  EXPECT_EQ(json.json(), Json({{"translatedText", text}}));
+  EXPECT_EQ(ask(url("/translate"), {.body = "q=a%20small+house&source=en&target=de"}).json(), Json({{"translatedText", text}}));
+  EXPECT_EQ(ask(url("/translate"), {.form = {{"q", "a small house"}, {"source", "en"}, {"target", "de"}}}).json(),
+            Json({{"translatedText", text}}));
+  EXPECT_EQ(ask(url("/translate?q=a%20small%20house&source=en&target=de")).json(), Json({{"translatedText", text}}));
+  EXPECT_EQ(ask(url("/translate?source=EN&target=De"), {.body = "q=a small house"}).json(), Json({{"translatedText", text}}));
+}
+
+TEST_F(ServiceTest, TranslatesListsWithAlternatives) {
+  start();
+  const std::vector<std::string> lines{"a small house", "the dog", "we go now"};
+  const auto best = expected(lines, 3);
+  const Json answer = translate({{"q", lines}, {"alternatives", 2}}).json();
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_EQ(answer["translatedText"][i], best[i][0]);
+    EXPECT_EQ(answer["alternatives"][i], (std::vector<std::string>{best[i][1], best[i][2]}));
+  }
+}
+
+TEST_F(ServiceTest, DetectsTheLanguageOfEachText) {
+  start();
+  const std::string german = "Das Wetter ist heute sehr schön und wir gehen spazieren.",
+                    english = "The weather is very nice today, we go for a walk.";
+  const Json answer = translate({{"q", {german, german}}, {"source", "auto"}, {"target", "en"}}).json();
+  EXPECT_EQ(answer["detectedLanguage"][1]["language"], "de");
+  EXPECT_GT(answer["detectedLanguage"][1]["confidence"], 80);
+  EXPECT_EQ(ask(url("/detect"), {.body = "q=" + english}).json()[0]["language"], "en");
+  EXPECT_EQ(ask_json(url("/detect"), {{"q", german}}).json()[0]["language"], "de");
+}
+
+TEST_F(ServiceTest, TellsWhatItIs) {
+  start();
+  EXPECT_EQ(ask(url("/health")).json(), Json({{"status", "ok"}}));
+  EXPECT_EQ(ask(url("/ready")).status, 200);
+  EXPECT_EQ(ask(url("/languages")).json(),
+            Json::parse(R"([{"code":"en","name":"English","targets":["de"]},{"code":"de","name":"German","targets":["en"]}])"));
+  EXPECT_EQ(ask(url("/frontend/settings")).json()["language"]["target"]["code"], "de");
+  EXPECT_EQ(ask(url("/health"), {.method = "HEAD"}).status, 200);
+  const ClientAnswer preflight = ask(url("/translate"), {.method = "OPTIONS", .headers = {"Origin: https://example.org"}});
+  EXPECT_EQ(preflight.status, 204);
+  EXPECT_EQ(preflight.header("Access-Control-Allow-Origin"), "*");
+  EXPECT_EQ(preflight.header("Access-Control-Allow-Methods"), "GET, POST, OPTIONS");
+  EXPECT_EQ(preflight.header("Access-Control-Allow-Headers"), "Authorization, Content-Type");
+}
+
+TEST_F(ServiceTest, RefusesAsLibreTranslateDoes) {
+  start({.job = {.sentences = 3}});
+  const auto refused = [&](const ClientAnswer& a) { return std::to_string(a.status) + " " + a.json().value("error", "?"); };
+  EXPECT_EQ(refused(translate({{"q", ""}})), "400 Invalid request: missing q parameter");
+  EXPECT_EQ(refused(translate({{"q", "x"}, {"target", "zz"}})), "400 zz is not supported");
+  EXPECT_EQ(refused(translate({{"q", "x"}, {"target", "en"}})), "400 English (en) is not available as a target language from English (en)");
+  EXPECT_EQ(refused(translate({{"q", {"a", "b", "c", "d"}}})), "400 Invalid request: 4 sentences are more than 3; send them in parts");
+  EXPECT_THAT(refused(ask(url("/translate"), {.body = "{", .headers = {"Content-Type: application/json"}})),
+              HasSubstr("400 Invalid JSON format"));
+  EXPECT_EQ(refused(ask(url("/nothing"))), "404 there is nothing at /nothing; translations are at /translate");
+  EXPECT_EQ(refused(ask(url("/languages"), {.body = "x=1"})), "405 /languages takes GET");
+  EXPECT_EQ(refused(ask(url("/translate"), {.method = "DELETE"})), "405 /translate takes POST or GET");
+  EXPECT_EQ(refused(ask(url("/suggest"), {.body = "q=1"})), "403 this server takes texts only; send them to /translate");
+  const ClientAnswer large = translate({{"q", std::string(300000, 'x')}});
+  EXPECT_EQ(large.status, 413);
+  EXPECT_EQ(large.json()["error"], "the request is larger than 200000 bytes; send it in parts");
+  EXPECT_EQ(metrics_.value("starling_rejected_total", "reason=\"body\""), 1);
+}
+
+TEST_F(ServiceTest, KeepsLinesAndBlanks) {
+  start();
+  const auto t = expected({"a small house", "the dog"});
+  EXPECT_EQ(translate({{"q", "a small house\n\n  the dog \n"}}).json()["translatedText"], t[0][0] + "\n\n  " + t[1][0] + " \n");
+  EXPECT_EQ(translate({{"q", " \n\n"}}).json()["translatedText"], " \n\n");
+}
+
+TEST_F(ServiceTest, EqualTranslationsWhateverElseIsAsked) {
+  start({}, {.scheduler = {.cache_bytes = 0}});
+  std::vector<std::string> lines;
+  for (int i = 0; i < 24; ++i) lines.push_back("the " + std::string(static_cast<size_t>(i % 7) + 1, 'a' + static_cast<char>(i)) + " house");
+  const auto want = expected(lines);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> clients;
+  for (size_t c = 0; c < 8; ++c)
+    clients.emplace_back([&, c] {
+      for (size_t i = 0; i < lines.size(); ++i) {
+        const size_t at = (i * 5 + c * 3) % lines.size();
+        wrong += translate({{"q", lines[at]}}).json()["translatedText"] != want[at][0];
+      }
+      wrong += translate({{"q", lines}}).json()["translatedText"][c] != want[c][0];
+    });
+  for (auto& c : clients) c.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(metrics_.value("starling_sentences_total"), 8 * 24 * 2 + 2);  // and one of each model when it was loaded
+}
+
+TEST_F(ServiceTest, AnswersFromMemoryTheSecondTime) {
+  start();
+  const Json first = translate({{"q", "a small house"}}).json();
+  const double before = metrics_.value("starling_sentences_total");
+  EXPECT_EQ(translate({{"q", "a small house"}}).json(), first);
+  EXPECT_EQ(metrics_.value("starling_sentences_total"), before);
+  EXPECT_EQ(metrics_.value("starling_cache_hits_total"), 1);
+}
+
+TEST_F(ServiceTest, EndsAtTheDeadline) {
+  start({.deadline_seconds = 0});
+  ClientAnswer answer;
+  std::thread client([&] { answer = translate({{"q", std::vector<std::string>(100, std::string(900, 'x'))}}); });
+  while (server_->waiting() == 0) usleep(100);
+  for (int i = 0; i < 20000 && server_->waiting() > 0; ++i) {
+    for (const auto& m : models_->all()) m->scheduler().expire(serve_seconds());
+    usleep(1000);
+  }
+  client.join();
+  EXPECT_EQ(answer.status, 504);
+  EXPECT_EQ(answer.json()["error"], "the translation was not there in time; send less at once, or later");
+}
+
+TEST_F(ServiceTest, SaysWhenToComeBackWhenTheQueueIsFull) {
+  start({}, {.scheduler = {.queue_sentences = 5}});
+  const ClientAnswer a = translate({{"q", {"1", "2", "3", "4", "5", "6"}}});
+  EXPECT_EQ(a.status, 429);
+  EXPECT_EQ(a.header("Retry-After"), "1");
+  EXPECT_EQ(a.json()["error"], "0 sentences are waiting already; try again later");
+  EXPECT_EQ(translate({{"q", {"1", "2", "3", "4", "5"}}}).status, 200);
+}
+
+TEST_F(ServiceTest, IsUnreadyWhileLoadingAndDraining) {
+  start({}, {}, false);
+  EXPECT_EQ(ask(url("/health")).status, 200);
+  EXPECT_EQ(ask(url("/ready")).status, 503);
+  ClientAnswer a = translate({{"q", "x"}});
+  EXPECT_EQ(a.status, 503);
+  EXPECT_EQ(a.header("Retry-After"), "5");
+  models_->load();
+  EXPECT_EQ(ask(url("/ready")).status, 200);
+  EXPECT_EQ(translate({{"q", "x"}}).status, 200);
+  service_->drain();
+  EXPECT_EQ(ask(url("/ready")).json(), Json({{"error", "draining"}}));
+  EXPECT_EQ(translate({{"q", "x"}}).status, 503);
+  EXPECT_EQ(ask(url("/health")).status, 200);
+}
+
+TEST_F(ServiceTest, AsksForKeys) {
+  start();
+  // printf %s secret | sha256sum; printf %s twice | sha256sum
+  service_->set_keys(
+      ApiKeys::parse("ann 2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\n"
+                     "bob 8dd9b7f7d87b8bd3a7d39f4a4d2c7d6c8d9b7f7d87b8bd3a7d39f4a4d2c7d6c8 2\n",
+                     "keys"));
+  EXPECT_EQ(translate({{"q", "x"}}).status, 403);
+  EXPECT_EQ(translate({{"q", "x"}, {"api_key", "wrong"}}).json()["error"], "Invalid API key; send the api_key that you were given");
+  EXPECT_EQ(translate({{"q", "x"}, {"api_key", "secret"}}).status, 200);
+  EXPECT_EQ(ask(url("/translate"), {.body = "q=x&source=en&target=de", .headers = {"Authorization: Bearer secret"}}).status, 200);
+  EXPECT_EQ(ask(url("/detect"), {.body = "q=x"}).status, 403);
+  EXPECT_EQ(ask(url("/languages")).status, 200);
+  EXPECT_THAT(log_text(), HasSubstr("\"key\":\"ann\""));
+  EXPECT_THAT(log_text(), testing::Not(HasSubstr("secret")));
+}
+
+TEST_F(ServiceTest, LimitsKeys) {
+  start();
+  // printf %s secret | sha256sum
+  service_->set_keys(ApiKeys::parse("ann 2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b 2", "keys"));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(translate({{"q", "x"}, {"api_key", "secret"}}).status, 200);
+  const ClientAnswer slow = translate({{"q", "x"}, {"api_key", "secret"}});
+  EXPECT_EQ(slow.status, 429);
+  EXPECT_THAT(slow.header("Retry-After"), testing::AnyOf("30", "29", "28"));
+  EXPECT_EQ(slow.json()["error"], "the key ann allows 2 requests a minute; wait");
+}
+
+TEST_F(ServiceTest, LogsWithoutTextsUnlessAsked) {
+  start();
+  translate({{"q", "a private word"}});
+  ask(url("/nothing"));
+  server_.reset();
+  const std::string text = log_text();
+  EXPECT_THAT(text, testing::Not(HasSubstr("private")));
+  const Json first = Json::parse(text.substr(0, text.find('\n')));
+  EXPECT_EQ(first["path"], "/translate");
+  EXPECT_EQ(first["status"], 200);
+  EXPECT_EQ(first["sentences"], 1);
+  EXPECT_EQ(first["characters"], 14);
+  EXPECT_EQ(first["source"], "en");
+  EXPECT_EQ(first["client"], "127.0.0.1");
+  EXPECT_THAT(text, HasSubstr("\"status\":404"));
+}
+
+TEST_F(ServiceTest, LogsTextsWhenAsked) {
+  start({.log_texts = true});
+  const Json answer = translate({{"q", "a private word"}}).json();
+  server_.reset();
+  const Json entry = Json::parse(log_text());
+  EXPECT_EQ(entry["q"], Json({"a private word"}));
+  EXPECT_EQ(entry["translated"], Json({answer["translatedText"]}));
+}
+
+TEST_F(ServiceTest, CountsForPrometheus) {
+  start();
+  translate({{"q", "a small house"}});
+  translate({{"q", ""}});
+  const ClientAnswer m = ask(url("/metrics"));
+  EXPECT_EQ(m.type, "text/plain; version=0.0.4; charset=utf-8");
+  for (const char* line : {"starling_requests_total{api=\"translate\",code=\"200\"} 1",
+                           "starling_requests_total{api=\"translate\",code=\"400\"} 1", "starling_rejected_total{reason=\"request\"} 1",
+                           "starling_request_duration_seconds_count{api=\"translate\"} 2", "starling_queue_sentences 0", "starling_ready 1",
+                           "starling_model_info{source=\"en\",target=\"de\",step=\"0\",precision=\"f32\"} 1"})
+    EXPECT_THAT(m.body, HasSubstr(std::string("\n") + line + "\n"));
+}
+
+TEST_F(ServiceTest, DropsTheWorkOfAClientThatHasGone) {
+  start({}, {.scheduler = {.rows = 4, .cache_bytes = 0}});
+  BareClient client(server_->port());
+  std::string body = "q=" + std::string(1000, 'x');
+  for (int i = 0; i < 99; ++i) body += "%0A" + std::string(1000, 'x');
+  body += "&source=en&target=de";
+  client.send("POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: " +
+              std::to_string(body.size()) + "\r\n\r\n" + body);
+  const auto model = models_->find("en", "de");
+  while (model->scheduler().requests() == 0) usleep(100);
+  client.hang_up();
+  for (int i = 0; i < 20000 && model->scheduler().requests() > 0; ++i) server_->watch(), usleep(100);
+  EXPECT_EQ(model->scheduler().requests(), 0);
+  EXPECT_EQ(model->scheduler().queued(), 0);
+  EXPECT_EQ(metrics_.value("starling_cancelled_total"), 1);
+  EXPECT_EQ(translate({{"q", "x"}}).status, 200);
+}
+
+TEST(ModelSources, AreReadFromTheCommandLine) {
+  const auto text = [](const std::string& argument) {
+    const ModelSource s = parse_model_source(argument);
+    return s.direction ? s.direction->source + ">" + s.direction->target + " " + s.path : s.path;
+  };
+  EXPECT_EQ(text("run"), "run");
+  EXPECT_EQ(text("en-de=run"), "en>de run");
+  EXPECT_EQ(text("zh-Hant:pt-BR=a/b=c"), "zh-Hant>pt-BR a/b=c");
+  EXPECT_EQ(text("./a=b"), "./a=b");
+  for (const std::string bad : {"ende=x", "en-=x", "=x", "zh-Hant-en=x", "en:d e=x"})
+    EXPECT_THROW(parse_model_source(bad), ConfigError) << bad;
+}
+
+TEST(ModelSets, RefuseModelsThatCannotBeServed) {
+  const auto files = real_file_system();
+  Metrics metrics;
+  const auto complaint = [&](std::vector<std::string> models) {
+    std::vector<ModelSource> sources;
+    for (const auto& m : models) sources.push_back(parse_model_source(m));
+    ModelSet set(sources, {.precision = "f32", .threads = 1}, *files, metrics);
+    try {
+      set.load();
+    } catch (const Error& e) {
+      EXPECT_FALSE(set.loaded());
+      return std::string(e.what());
+    }
+    return std::string("none");
+  };
+  EXPECT_THAT(complaint({kModel}), HasSubstr("the model does not say its languages; name them: --model en-de="));
+  EXPECT_THAT(complaint({"en-de=" + kModel, "EN-de=" + kModel}), HasSubstr("there is a model from EN to de already; leave one out"));
+  EXPECT_THAT(complaint({"en-de=/nowhere"}), HasSubstr("/nowhere"));
+}
+
+}  // namespace
+}  // namespace starling
