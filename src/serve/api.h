@@ -12,8 +12,8 @@
 
 #include "base/error.h"
 #include "base/range.h"
+#include "serve/detect_language.h"
 #include "serve/http.h"
-#include "serve/languages.h"
 
 namespace starling {
 

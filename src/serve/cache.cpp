@@ -9,15 +9,16 @@ constexpr int64_t kEntryBytes = 256;  // what an entry takes beside its texts, a
 
 int64_t size_of(const std::string& key, const Candidates& translations) {
   int64_t bytes = kEntryBytes + static_cast<int64_t>(key.size());
-  for (const Candidate& c : translations) bytes += static_cast<int64_t>(sizeof c + c.text.size());
+  for (const Candidate& c : translations)
+    bytes += static_cast<int64_t>(sizeof c + c.text.size() + 4 * (c.hypothesis.tokens.size() + c.hypothesis.alignment.size()));
   return bytes;
 }
 
 }  // namespace
 
 std::string TranslationCache::key(std::string_view sentence, const SearchOptions& o) {
-  return fmt::format("{} {} {} {} {} {} {} {}\n{}", o.beam, o.n_best, o.length_penalty, o.coverage_penalty, o.prune_threshold,
-                     o.max_length_factor, o.max_length_offset, o.fixed_length, sentence);
+  return fmt::format("{} {} {} {} {} {} {} {} {}\n{}", o.beam, o.n_best, o.length_penalty, o.coverage_penalty, o.prune_threshold,
+                     o.max_length_factor, o.max_length_offset, o.fixed_length, o.alignment, sentence);
 }
 
 const Candidates* TranslationCache::find(const std::string& key) {

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "base/range.h"
-#include "decode/beam_search.h"
+#include "decode/search.h"
 
 namespace starling {
 
 // A translation of one sentence.
 struct Candidate {
   std::string text;
+  Hypothesis hypothesis;
 };
 using Candidates = std::vector<Candidate>;  // best first
 

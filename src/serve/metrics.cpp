@@ -29,7 +29,7 @@ const std::vector<Family>& families() {
       {"starling_request_duration_seconds", Kind::histogram, "From the whole request being there to its answer, by API.", kSeconds},
       {"starling_queue_wait_seconds", Kind::histogram, "What sentences wait until their translation begins.", kSeconds},
       {"starling_queue_sentences", Kind::gauge, "Sentences that wait.", {}},
-      {"starling_batch_sentences", Kind::histogram, "Sentences translated together in a step.", {1, 2, 4, 8, 16, 32, 64, 128, 256}},
+      {"starling_batch_rows", Kind::histogram, "Hypotheses that a step extends together.", {1, 2, 4, 8, 16, 32, 64, 128, 256}},
       {"starling_sentences_total", Kind::counter, "Sentences translated.", {}},
       {"starling_tokens_total", Kind::counter, "Tokens read (side=source) and written (side=target).", {}},
       {"starling_rejected_total", Kind::counter, "Requests refused, by reason.", {}},

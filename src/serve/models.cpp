@@ -31,8 +31,9 @@ ServedModel::ServedModel(LoadedModel model, Direction direction, const ModelOpti
     : model_(std::move(model)),
       direction_(std::move(direction)),
       search_(options.search(model_.description.search)),
+      max_source_tokens_(options.max_source_tokens),
       scheduler_(options.scheduler, metrics),
-      workers_(model_, options.max_source_tokens, scheduler_, metrics) {}
+      workers_(model_, options.whole_batches, scheduler_, metrics) {}
 
 std::vector<Candidates> ServedModel::translate(const std::vector<std::string>& sentences) {
   std::promise<Scheduler::Outcome> promise;
@@ -53,10 +54,11 @@ SearchOptions ServedModel::search(int64_t translations) const {
 
 std::shared_ptr<ServedModel> ModelSet::read(const ModelSource& source) const {
   ModelDescription description = describe_model(files_, source.path);
-  if (!source.direction)
+  const Languages& own = description.languages;
+  if (!source.direction && (own.source.empty() || own.target.empty()))
     throw ConfigError(
         fmt::format("{}: the model does not say its languages; name them: --model en-de={}", description.directory, source.path));
-  const Direction direction = *source.direction;
+  const Direction direction = source.direction.value_or(Direction{own.source, own.target});
   auto model = std::make_shared<ServedModel>(load_model(files_, std::move(description), options_.precision, options_.threads), direction,
                                              options_, metrics_);
   // The first translation takes longer, and a model that cannot translate must not be served.

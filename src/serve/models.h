@@ -25,7 +25,8 @@ ModelSource parse_model_source(const std::string& text);
 struct ModelOptions {
   std::string precision = "auto";
   int threads = 0;                   // workers of each model; 0: one for each core
-  int64_t max_source_tokens = 1000;  // of a sentence
+  int64_t max_source_tokens = 1000;  // of a sentence; longer ones are translated in parts
+  bool whole_batches = false;        // nothing joins what is under way: to see what joining is worth
   SchedulerLimits scheduler;
   std::function<SearchOptions(SearchOptions)> search = [](SearchOptions o) { return o; };  // what the command line changes
 };
@@ -41,11 +42,13 @@ class ServedModel {
   // For so many translations of a sentence.
   SearchOptions search(int64_t translations) const;
   const LoadedModel& model() const { return model_; }
+  int64_t max_source_tokens() const { return max_source_tokens_; }
 
  private:
   LoadedModel model_;
   Direction direction_;
   SearchOptions search_;
+  int64_t max_source_tokens_;
   Scheduler scheduler_;
   Workers workers_;  // last: they end first
 };

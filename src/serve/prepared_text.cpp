@@ -2,36 +2,34 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+#include "text/parts.h"
+
 namespace starling {
-namespace {
 
-constexpr const char* kBlank = " \t\r";
-
-}  // namespace
-
-PreparedText::PreparedText(const std::string& text, TextFormat, const std::string&) : between_(1) {
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    const size_t first = std::min(text.find_first_not_of(kBlank, at), end);
-    size_t last = end;
-    while (last > first && std::string_view(kBlank).find(text[last - 1]) != std::string_view::npos) --last;
-    between_.back() += text.substr(at, first - at);
-    if (first < last) sentences_.push_back(text.substr(first, last - first)), between_.emplace_back();
-    between_.back() += text.substr(last, end - last);
-    if (end < text.size()) between_.back() += '\n';
-    at = end + 1;
+PreparedText::PreparedText(const std::string& text, TextFormat format, const std::string& language, const Vocabulary& vocabulary,
+                           int64_t most_tokens)
+    : document_(text, format == TextFormat::html ? DocumentFormat::html : DocumentFormat::text, language) {
+  for (const std::string& sentence : document_.sentences()) {
+    for (std::string& part : parts_that_fit(sentence, vocabulary, most_tokens)) parts_.push_back(std::move(part));
+    ends_.push_back(parts_.size());
   }
 }
 
 std::string PreparedText::assemble(std::span<const Candidates> translations, size_t rank) const {
-  CHECK(translations.size() == sentences_.size(), "{} translations of {} sentences", translations.size(), sentences_.size());
-  std::string text = between_.front();
-  for (size_t i = 0; i < translations.size(); ++i) {
-    const Candidates& c = translations[i];
-    if (!c.empty()) text += c[std::min(rank, c.size() - 1)].text;
-    text += between_[i + 1];
+  CHECK(translations.size() == parts_.size(), "{} translations of {} sentences", translations.size(), parts_.size());
+  std::vector<AlignedText> whole;
+  size_t begin = 0;
+  for (const size_t end : ends_) {
+    std::vector<AlignedText> of_parts;
+    for (size_t i = begin; i < end; ++i) {
+      const Candidates& c = translations[i];
+      of_parts.push_back({c.empty() ? "" : c[std::min(rank, c.size() - 1)].text, {}});
+    }
+    whole.push_back(joined_parts(std::span(parts_).subspan(begin, end - begin), of_parts));
+    begin = end;
   }
-  return text;
+  return document_.assemble(whole);
 }
 
 }  // namespace starling

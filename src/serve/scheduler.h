@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "decode/beam_search.h"
+#include "decode/search.h"
 #include "serve/cache.h"
 #include "serve/metrics.h"
 

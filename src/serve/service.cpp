@@ -63,9 +63,8 @@ struct Service::Exchange {
 
   void answer(HttpResponse response) {
     allow_origins(response);
-    const int status = response.status;
+    record(response.status);
     reply(std::move(response));
-    record(status);
   }
   void refuse(const ApiError& e) {
     service.metrics_.count("starling_rejected_total", fmt::format("reason=\"{}\"", reason_of(e.status)));

@@ -81,7 +81,7 @@ void find_models(const ModelSet& models, Job& job) {
     auto group = std::find_if(job.groups.begin(), job.groups.end(), [&](const Group& g) { return g.model == model; });
     if (group == job.groups.end()) group = job.groups.insert(group, {model, {}});
     group->texts.push_back(i);
-    job.prepared.emplace_back(q.texts[i], q.format, source);
+    job.prepared.emplace_back(q.texts[i], q.format, source, model->model().description.vocabularies.source(), model->max_source_tokens());
   }
 }
 

@@ -39,7 +39,7 @@ class SchedulerTest : public testing::Test {
     return all;
   }
   void finish(const Scheduler::Work& work) {
-    for (const auto& s : work.join) scheduler_.finish(s.key, {{"T" + s.text}});
+    for (const auto& s : work.join) scheduler_.finish(s.key, {{"T" + s.text, {}}});
   }
 
   Metrics metrics_;
@@ -222,7 +222,7 @@ TEST_F(SchedulerTest, TellsHowLongSentencesWaited) {
 
 TEST(TranslationCacheTest, ForgetsTheLongestUnusedFirstAndKeepsItsBound) {
   TranslationCache cache(2000);
-  const Candidates t{{std::string(100, 't')}};
+  const Candidates t{{std::string(100, 't'), {}}};
   for (const char* key : {"a", "b", "c"}) cache.add(key, t);
   ASSERT_TRUE(cache.find("a"));
   for (int i = 0; i < 20; ++i) {
@@ -232,7 +232,7 @@ TEST(TranslationCacheTest, ForgetsTheLongestUnusedFirstAndKeepsItsBound) {
   }
   EXPECT_GE(cache.size(), 3u);
   EXPECT_FALSE(cache.find("b"));
-  cache.add("large", {{std::string(5000, 'x')}});
+  cache.add("large", {{std::string(5000, 'x'), {}}});
   EXPECT_FALSE(cache.find("large"));
   EXPECT_TRUE(cache.find("a"));
 }

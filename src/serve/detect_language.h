@@ -1,4 +1,4 @@
-// Language codes, their English names, and which language a text is in.
+// English names of language codes, and which language a text is in.
 #pragma once
 
 #include <span>
@@ -10,9 +10,6 @@ namespace starling {
 
 // The English name of a BCP 47 code ("de", "pt-BR"); the code itself when it is not in the table.
 std::string language_name(const std::string& code);
-
-// Whether the text has the form of a code: letters and digits in parts of 1 to 8, the first of 2 or 3 letters.
-bool is_language_code(std::string_view text);
 
 // Codes are the same whatever their case: "pt-br" is "pt-BR".
 bool same_language(std::string_view a, std::string_view b);

@@ -1,4 +1,4 @@
-#include "serve/languages.h"
+#include "serve/detect_language.h"
 
 #include <cld2/public/compact_lang_det.h>
 #include <cld2/public/encodings.h>
@@ -142,23 +142,6 @@ std::string language_name(const std::string& code) {
   for (const auto& [known, name] : names())
     if (same_language(known, code)) return name;
   return code;
-}
-
-bool is_language_code(std::string_view text) {
-  size_t part = 0, length = 0;
-  bool letters = true;
-  for (size_t i = 0; i <= text.size(); ++i) {
-    if (i == text.size() || text[i] == '-') {
-      if (length < 1 || length > 8 || (part == 0 && (length < 2 || length > 3 || !letters))) return false;
-      ++part, length = 0;
-      continue;
-    }
-    const char c = lower(text[i]);
-    const bool letter = c >= 'a' && c <= 'z';
-    if (!letter && !(c >= '0' && c <= '9')) return false;
-    letters = letters && letter, ++length;
-  }
-  return true;
 }
 
 bool same_language(std::string_view a, std::string_view b) {
