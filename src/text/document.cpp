@@ -178,25 +178,32 @@ Document::Document(std::string text, DocumentFormat format, std::string_view lan
     builder.add_plain();
 }
 
-std::string Document::assemble(std::span<const AlignedText> translations) const {
+AlignedText Document::assemble_with_links(std::span<const AlignedText> translations) const {
   CHECK(translations.size() == sentences_.size(), "{} translations of {} sentences", translations.size(), sentences_.size());
-  std::string out;
+  AlignedText out;
   size_t done = 0;  // bytes of text_
   for (size_t i = 0; i < sentences_.size(); ++i) {
-    out.append(text_, done, static_cast<size_t>(places_[i].begin) - done);
+    out.text.append(text_, done, static_cast<size_t>(places_[i].begin) - done);
     done = static_cast<size_t>(places_[i].end);
-    if (marked_[i].plain()) {
-      if (html_)
-        append_escaped(out, translations[i].text);
+    const int64_t source = places_[i].begin, target = static_cast<int64_t>(out.text.size());
+    const auto add = [&](const AlignedText& sentence) {
+      if (html_ && marked_[i].plain())
+        append_escaped(out.text, sentence.text);
       else
-        out += translations[i].text;
+        out.text += sentence.text;
+      if (html_) return;
+      for (const auto& [from, to] : sentence.links)
+        out.links.push_back({{from.begin + source, from.end + source}, {to.begin + target, to.end + target}});
+    };
+    if (marked_[i].plain()) {
+      add(translations[i]);
       continue;
     }
     MarkedSentence marked = marked_[i];
     marked.text = sentences_[i];
-    out += place_markup(marked, translations[i]);
+    add(place_markup(marked, translations[i]));
   }
-  out.append(text_, done);
+  out.text.append(text_, done);
   return out;
 }
 

@@ -28,7 +28,9 @@ class Document {
   bool needs_links(size_t sentence) const { return !marked_[sentence].plain(); }
 
   /// The document with its sentences translated, one translation each.
-  std::string assemble(std::span<const AlignedText> translations) const;
+  std::string assemble(std::span<const AlignedText> translations) const { return assemble_with_links(translations).text; }
+  /// The same with the links of all sentences, between bytes of the document and of the result; of HTML none.
+  AlignedText assemble_with_links(std::span<const AlignedText> translations) const;
 
   static constexpr size_t kLongestSentence = 2000;  // bytes; what is longer is cut at a clause or space
 

@@ -21,7 +21,7 @@ struct Node {
 
 class Writer {
  public:
-  Writer(const MarkedSentence& sentence, const AlignedText& translation) : sentence_(sentence) {
+  Writer(const MarkedSentence& sentence, const AlignedText& translation) : sentence_(sentence), has_links_(!translation.links.empty()) {
     units_ = target_units(sentence, translation);
     taken_.assign(units_.size(), false);
     build_tree();
@@ -32,10 +32,10 @@ class Writer {
       place(0);
   }
 
-  std::string write() {
+  AlignedText write() {
     write_children(nodes_[0]);
     write_units(units_.size());
-    return std::move(out_);
+    return {std::move(out_), std::move(links_)};
   }
 
  private:
@@ -166,10 +166,13 @@ class Writer {
   void write_units(size_t end) {
     for (; at_ < end; ++at_, gap_written_ = false) {
       write_gap();
+      const int64_t begin = static_cast<int64_t>(out_.size());
       if (units_[at_].kept)
         out_ += units_[at_].text;
       else
         write_text(units_[at_].text);
+      if (!has_links_) continue;
+      for (const Range& from : units_[at_].from) links_.push_back({from, {begin, static_cast<int64_t>(out_.size())}});
     }
   }
   void write_text(std::string_view text) {
@@ -180,17 +183,19 @@ class Writer {
   }
 
   const MarkedSentence& sentence_;
+  const bool has_links_;
   std::vector<TargetUnit> units_;
   std::vector<Node> nodes_;  // the first is the sentence
   std::vector<bool> taken_;
   size_t least_half_ = 0;
   std::string out_;
+  std::vector<AlignedText::Link> links_;
   size_t at_ = 0;
   bool gap_written_ = false;
 };
 
 }  // namespace
 
-std::string place_markup(const MarkedSentence& sentence, const AlignedText& translation) { return Writer(sentence, translation).write(); }
+AlignedText place_markup(const MarkedSentence& sentence, const AlignedText& translation) { return Writer(sentence, translation).write(); }
 
 }  // namespace starling

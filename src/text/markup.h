@@ -29,8 +29,8 @@ struct MarkedSentence {
   bool plain() const { return tags.empty() && kept.empty(); }
 };
 
-/// The translation of a sentence with its tags and placeholders, as it stands in the document. Without links, words are taken to be in the
-/// order of the source.
-std::string place_markup(const MarkedSentence& sentence, const AlignedText& translation);
+/// The translation of a sentence with its tags and placeholders, as it stands in the document, and its links. Without links, words are taken
+/// to be in the order of the source.
+AlignedText place_markup(const MarkedSentence& sentence, const AlignedText& translation);
 
 }  // namespace starling

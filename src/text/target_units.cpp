@@ -100,7 +100,7 @@ class Units {
     for (size_t at = 0; at < text.size();) {
       if (next < found_.size() && found_[next].begin == at) {
         const auto& kept = sentence_.kept[found_[next].kept];
-        units.push_back({std::move(gap), kept.bytes, true, true, {kept.at.begin + kept.at.end}});
+        units.push_back({std::move(gap), kept.bytes, true, true, {kept.at}});
         gap.clear();
         at = found_[next++].end;
         continue;
@@ -134,13 +134,14 @@ class Units {
   }
 
   // By the links, or by its place where there are none.
-  std::vector<int64_t> sources(size_t begin, size_t end) {
+  std::vector<Range> sources(size_t begin, size_t end) {
     if (translation_.links.empty()) {
       const int64_t length = std::max<int64_t>(1, static_cast<int64_t>(translation_.text.size()));
-      return {static_cast<int64_t>(begin + end) * static_cast<int64_t>(sentence_.text.size()) / length};
+      const int64_t twice = static_cast<int64_t>(begin + end) * static_cast<int64_t>(sentence_.text.size()) / length;
+      return {{twice / 2, twice - twice / 2}};
     }
     const int64_t from = static_cast<int64_t>(begin), to = static_cast<int64_t>(end);
-    std::vector<int64_t> middles;
+    std::vector<Range> from_there;
     while (link_ < translation_.links.size() && translation_.links[link_].target.end <= from) ++link_;
     for (size_t i = link_; i < translation_.links.size() && translation_.links[i].target.begin < to; ++i) {
       Range source = translation_.links[i].source;
@@ -148,9 +149,9 @@ class Units {
         return at >= 0 && at < static_cast<int64_t>(sentence_.text.size()) && sentence_.text[static_cast<size_t>(at)] == ' ';
       };
       while (source.count() > 1 && is_space(source.begin)) ++source.begin;
-      middles.push_back(source.begin + source.end);
+      from_there.push_back(source);
     }
-    return middles;
+    return from_there;
   }
 
   // Placeholders that the model changed or dropped.
@@ -165,7 +166,7 @@ class Units {
       // What the vocabulary does not know, next to it, was part of it.
       while (!changed.empty() && changed.begin > 0 && units[changed.begin - 1].text == kUnknown) --changed.begin;
       while (!changed.empty() && changed.end < units.size() && units[changed.end].text == kUnknown) ++changed.end;
-      TargetUnit unit{"", kept.bytes, true, true, {kept.at.begin + kept.at.end}};
+      TargetUnit unit{"", kept.bytes, true, true, {kept.at}};
       if (!changed.empty()) {
         unit.gap = units[changed.begin].gap;
         units.erase(units.begin() + static_cast<ptrdiff_t>(changed.begin), units.begin() + static_cast<ptrdiff_t>(changed.end));
@@ -200,7 +201,7 @@ UnitRange best_units(const std::vector<TargetUnit>& units, UnitRange among, Rang
   size_t begin = among.begin;
   for (size_t u = among.begin; u < among.end; ++u) {
     int64_t votes = 0;
-    for (const int64_t middle : units[u].from) votes += middle >= 2 * source.begin && middle < 2 * source.end ? 1 : -1;
+    for (const Range& r : units[u].from) votes += r.begin + r.end >= 2 * source.begin && r.begin + r.end < 2 * source.end ? 1 : -1;
     const int64_t weight = units[u].from.empty() ? -1 : votes * (units[u].word ? 100 : 25);
     if (taken[u]) sum = 0, begin = u + 1;
     if (taken[u]) continue;
@@ -215,7 +216,8 @@ size_t best_place(const std::vector<TargetUnit>& units, UnitRange among, int64_t
   int64_t before = -1, behind = INT64_MAX;  // the nearest middles on both sides
   size_t after_before = among.begin, at_behind = among.end;
   for (size_t u = among.begin; u < among.end; ++u)
-    for (const int64_t middle : units[u].from) {
+    for (const Range& r : units[u].from) {
+      const int64_t middle = r.begin + r.end;
       if (middle < 2 * offset && middle >= before) before = middle, after_before = u + 1;
       if (middle >= 2 * offset && middle < behind) behind = middle, at_behind = u;
     }

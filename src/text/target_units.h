@@ -13,7 +13,7 @@ struct TargetUnit {
   std::string text;
   bool kept = false;               // a placeholder, as its bytes in the document
   bool word = false;               // else a mark
-  std::vector<int64_t> from = {};  // twice the middles of the source's bytes that it comes from
+  std::vector<Range> from = {};    // bytes of the source that it comes from; by their middles it is known where it belongs
 };
 
 /// The units of a translation in order, every placeholder of the sentence among them; spaces at its ends are dropped.

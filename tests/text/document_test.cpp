@@ -196,6 +196,27 @@ TEST(Document, PutsPlaceholdersBackThatTheModelBreaks) {
   }
 }
 
+TEST(Document, LinksAreOfTheWholeText) {
+  const std::string text = "  Red dog.\n- see {x} now\n";
+  const Document d(text, kText, "en");
+  ASSERT_EQ(d.sentences(), (Sentences{"Red dog.", "see {x} now"}));
+  std::vector<AlignedText> translations;
+  for (const std::string& s : d.sentences()) translations.push_back(reversed(s));
+  const AlignedText out = d.assemble_with_links(translations);
+  EXPECT_EQ(out.text, "  dog. Red\n- now {x} see\n");
+  EXPECT_EQ(out.text, d.assemble(translations));
+  size_t words = 0;
+  for (const auto& [from, to] : out.links) {
+    const std::string source = text.substr(static_cast<size_t>(from.begin), static_cast<size_t>(from.count()));
+    const std::string target = out.text.substr(static_cast<size_t>(to.begin), static_cast<size_t>(to.count()));
+    EXPECT_EQ(source, target);
+    ++words;
+  }
+  EXPECT_EQ(words, 5u);
+  for (AlignedText& t : translations) t.links.clear();
+  EXPECT_TRUE(d.assemble_with_links(translations).links.empty());
+}
+
 // What a model writes for characters that its vocabulary does not have goes with the placeholder that they were part of.
 TEST(Document, UnknownCharactersOfAPlaceholderGoWithIt) {
   const Document d("ask @anna now", kText, "en");
