@@ -1,0 +1,62 @@
+// libFuzzer's target for documents: the splitter, the scanner of HTML, placeholders and markup. See CONTRIBUTING.md for how to run it.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+
+#include "text/document.h"
+#include "text/html.h"
+
+namespace {
+
+using namespace starling;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+std::vector<std::string> tags_of(const std::string& html) {
+  std::vector<std::string> tags;
+  for (const HtmlToken& t : scan_html(html))
+    if (t.kind != HtmlToken::text) tags.push_back(html.substr(t.begin, t.end - t.begin));
+  std::sort(tags.begin(), tags.end());
+  return tags;
+}
+
+// A translation made of pieces of the sentence, linked to others.
+AlignedText mixed(const std::string& sentence, uint32_t seed) {
+  AlignedText t;
+  const size_t size = sentence.size();
+  for (int i = 0; i < 6; ++i) {
+    seed = seed * 1664525u + 1013904223u;
+    const size_t from = seed % size, to = (seed >> 8) % size, begin = t.text.size();
+    t.text += sentence.substr(from, 1 + (seed >> 16) % 12) + " ";
+    t.links.push_back({{static_cast<int64_t>(to), static_cast<int64_t>(std::min(size, to + 5))},
+                       {static_cast<int64_t>(begin), static_cast<int64_t>(t.text.size()) - 1}});
+  }
+  return t;
+}
+
+}  // namespace
+
+// The first byte chooses the language.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const char* const languages[] = {"en", "de", "ja", "zh", "fr", "th", "", "cs"};
+  const char* language = languages[data[0] % 8];
+  const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
+
+  const Document plain(text, DocumentFormat::text, language);
+  std::vector<AlignedText> translations;
+  for (const std::string& s : plain.sentences()) {
+    require(!s.empty() && s.size() <= Document::kLongestSentence);
+    translations.push_back({s, {}});
+  }
+  require(plain.assemble(translations) == text);
+
+  const Document html(text, DocumentFormat::html, language);
+  translations.assign(html.sentences().size(), {"x", {}});
+  require(tags_of(html.assemble(translations)) == tags_of(text));
+  for (size_t i = 0; i < translations.size(); ++i) translations[i] = mixed(html.sentences()[i], static_cast<uint32_t>(size + i));
+  html.assemble(translations);
+  return 0;
+}
