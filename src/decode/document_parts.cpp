@@ -15,19 +15,19 @@ DocumentParts::DocumentParts(Document document, const Vocabulary& source, int64_
   }
 }
 
-std::string DocumentParts::assemble(std::span<const PartTranslation> translations, const Vocabulary& source,
-                                    const Vocabulary& target) const {
+AlignedText DocumentParts::assemble_with_links(std::span<const PartTranslation> translations, const Vocabulary& source,
+                                               const Vocabulary& target, bool all) const {
   CHECK(translations.size() == parts_.size(), "{} translations of {} parts", translations.size(), parts_.size());
   std::vector<AlignedText> whole;
   for (size_t begin = 0, end; begin < parts_.size(); begin = end) {
     std::vector<AlignedText> of_parts;
     for (end = begin; end < parts_.size() && sentence_[end] == sentence_[begin]; ++end) {
       const PartTranslation& t = translations[end];
-      of_parts.push_back(needs_links(end) ? align(source.encode_with_bytes(parts_[end]), target, t.hypothesis) : AlignedText{t.text, {}});
+      of_parts.push_back(all || needs_links(end) ? align(source.encode_with_bytes(parts_[end]), target, t.hypothesis) : AlignedText{t.text, {}});
     }
     whole.push_back(joined_parts(std::span(parts_).subspan(begin, end - begin), of_parts));
   }
-  return document_.assemble(whole);
+  return document_.assemble_with_links(whole);
 }
 
 }  // namespace starling

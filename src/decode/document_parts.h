@@ -29,7 +29,12 @@ class DocumentParts {
   /// Sentences that had to be cut.
   int64_t cut() const { return cut_; }
   /// The translated document; one translation a part.
-  std::string assemble(std::span<const PartTranslation> translations, const Vocabulary& source, const Vocabulary& target) const;
+  std::string assemble(std::span<const PartTranslation> translations, const Vocabulary& source, const Vocabulary& target) const {
+    return assemble_with_links(translations, source, target, false).text;
+  }
+  /// The same as Document::assemble_with_links gives it. `all`: with the links of all parts, whose hypotheses then need alignments.
+  AlignedText assemble_with_links(std::span<const PartTranslation> translations, const Vocabulary& source, const Vocabulary& target,
+                                  bool all = true) const;
 
  private:
   Document document_;

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/range.h"
 #include "serve/detect_language.h"
+#include "text/document.h"
 #include "serve/http.h"
 
 namespace starling {
@@ -43,15 +44,13 @@ class RequestValues {
   const NamedValues& fields_;
 };
 
-enum class TextFormat { text, html };
-
 // What is asked for.
 struct TextQuery {
   std::vector<std::string> texts;
   bool list = false;   // the answer is a list
   std::string source;  // "auto": to be detected for each text
   std::string target;
-  TextFormat format = TextFormat::text;
+  DocumentFormat format = DocumentFormat::text;
   int64_t alternatives = 0;
   bool alternatives_asked = false;
   bool alignment = false;

@@ -9,7 +9,7 @@ constexpr int64_t kEntryBytes = 256;  // what an entry takes beside its texts, a
 
 int64_t size_of(const std::string& key, const Candidates& translations) {
   int64_t bytes = kEntryBytes + static_cast<int64_t>(key.size());
-  for (const Candidate& c : translations)
+  for (const PartTranslation& c : translations)
     bytes += static_cast<int64_t>(sizeof c + c.text.size() + 4 * (c.hypothesis.tokens.size() + c.hypothesis.alignment.size()));
   return bytes;
 }

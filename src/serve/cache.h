@@ -8,17 +8,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/range.h"
-#include "decode/search.h"
+#include "decode/document_parts.h"
 
 namespace starling {
 
-// A translation of one sentence.
-struct Candidate {
-  std::string text;
-  Hypothesis hypothesis;
-};
-using Candidates = std::vector<Candidate>;  // best first
+using Candidates = std::vector<PartTranslation>;  // of a sentence, best first
 
 class TranslationCache {
  public:

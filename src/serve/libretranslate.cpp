@@ -46,7 +46,7 @@ TextQuery parse_translate(const HttpRequest& request, const LibreTranslateLimits
   query.target = required(values, "target");
   const std::string format = values.text("format").value_or("text");
   if (format != "text" && format != "html") throw ApiError(400, fmt::format("{} format is not supported", format));
-  query.format = format == "html" ? TextFormat::html : TextFormat::text;
+  query.format = format == "html" ? DocumentFormat::html : DocumentFormat::text;
   query.alternatives_asked = values.has("alternatives");
   query.alternatives = values.integer("alternatives").value_or(0);
   if (query.alternatives < 0 || query.alternatives > limits.alternatives)

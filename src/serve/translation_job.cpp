@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "serve/prepared_text.h"
+#include "serve/utf16.h"
 
 namespace starling {
 namespace {
@@ -15,9 +15,16 @@ struct Group {
   int64_t request = 0;  // in the model's queue
 };
 
+// The translations of a rank (0: the best); of a sentence that has fewer the last.
+std::vector<PartTranslation> of_rank(std::span<const Candidates> translations, size_t rank) {
+  std::vector<PartTranslation> all;
+  for (const Candidates& c : translations) all.push_back(c.empty() ? PartTranslation{} : c[std::min(rank, c.size() - 1)]);
+  return all;
+}
+
 struct Job {
   TextQuery query;
-  std::vector<PreparedText> prepared;
+  std::vector<DocumentParts> prepared;
   std::vector<TranslatedText> texts;
   std::vector<Group> groups;
   std::atomic<size_t> missing{0};  // groups
@@ -35,15 +42,20 @@ struct Job {
     if (outcome.end == Scheduler::End::expired)
       return end({{}, ApiError(504, "the translation was not there in time; send less at once, or later")});
     if (outcome.end == Scheduler::End::failed) return end({{}, ApiError(500, outcome.error)});
+    const Vocabularies& vocabularies = group.model->model().description.vocabularies;
     size_t at = 0;
     for (const size_t i : group.texts) {
-      const size_t count = prepared[i].sentences().size();
+      const size_t count = prepared[i].parts().size();
       const std::span translations(outcome.translations.data() + at, count);
       at += count;
-      texts[i].text = prepared[i].assemble(translations, 0);
       size_t most = 1;
       for (const Candidates& c : translations) most = std::max(most, c.size());
-      for (size_t rank = 1; rank < most; ++rank) texts[i].alternatives.push_back(prepared[i].assemble(translations, rank));
+      for (size_t rank = 0; rank < most; ++rank) {
+        AlignedText whole =
+            prepared[i].assemble_with_links(of_rank(translations, rank), vocabularies.source(), vocabularies.target(), query.alignment);
+        if (rank == 0 && query.alignment) texts[i].alignment = utf16_spans(query.texts[i], whole);
+        (rank == 0 ? texts[i].text : texts[i].alternatives.emplace_back()) = std::move(whole.text);
+      }
     }
     if (--missing == 0) end({std::move(texts), std::nullopt});
   }
@@ -81,7 +93,8 @@ void find_models(const ModelSet& models, Job& job) {
     auto group = std::find_if(job.groups.begin(), job.groups.end(), [&](const Group& g) { return g.model == model; });
     if (group == job.groups.end()) group = job.groups.insert(group, {model, {}});
     group->texts.push_back(i);
-    job.prepared.emplace_back(q.texts[i], q.format, source, model->model().description.vocabularies.source(), model->max_source_tokens());
+    job.prepared.emplace_back(Document(q.texts[i], q.format, source), model->model().description.vocabularies.source(),
+                              model->max_source_tokens());
   }
 }
 
@@ -92,7 +105,7 @@ std::function<void()> start_translation(const ModelSet& models, const TextQuery&
   const auto job = std::make_shared<Job>();
   job->query = query, job->texts.resize(query.texts.size()), job->done = std::move(done);
   find_models(models, *job);
-  for (const PreparedText& p : job->prepared) size.sentences += static_cast<int64_t>(p.sentences().size());
+  for (const DocumentParts& p : job->prepared) size.sentences += static_cast<int64_t>(p.parts().size());
   for (const std::string& text : query.texts)
     size.characters += std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; });
   if (size.sentences > limits.sentences)
@@ -101,10 +114,15 @@ std::function<void()> start_translation(const ModelSet& models, const TextQuery&
   job->missing = job->groups.size();
   for (Group& group : job->groups) {
     std::vector<std::string> sentences;
-    for (const size_t i : group.texts)
-      sentences.insert(sentences.end(), job->prepared[i].sentences().begin(), job->prepared[i].sentences().end());
+    SearchOptions search = group.model->search(1 + query.alternatives);
+    search.alignment = query.alignment;
+    for (const size_t i : group.texts) {
+      const DocumentParts& p = job->prepared[i];
+      sentences.insert(sentences.end(), p.parts().begin(), p.parts().end());
+      for (size_t part = 0; part < p.parts().size(); ++part) search.alignment = search.alignment || p.needs_links(part);
+    }
     try {
-      group.request = group.model->scheduler().submit(std::move(sentences), group.model->search(1 + query.alternatives), now, deadline,
+      group.request = group.model->scheduler().submit(std::move(sentences), search, now, deadline,
                                                       [job, &group](Scheduler::Outcome o) { job->finish(group, std::move(o)); });
     } catch (const QueueFull& e) {
       job->cancel();

@@ -30,13 +30,13 @@ TEST(LibreTranslate, ReadsTheDocumentedExamples) {
   EXPECT_FALSE(hello.list);
   EXPECT_EQ(hello.source, "en");
   EXPECT_EQ(hello.target, "es");
-  EXPECT_EQ(hello.format, TextFormat::text);
+  EXPECT_EQ(hello.format, DocumentFormat::text);
   EXPECT_FALSE(hello.alternatives_asked);
   const TextQuery detect = parse_translate(json_request(R"({"q":"Ciao!","source":"auto","target":"en"})"), {});
   EXPECT_EQ(detect.source, "auto");
   const TextQuery html =
       parse_translate(json_request(R"({"q":"<p class=\"green\">Hello!</p>","source":"en","target":"es","format":"html"})"), {});
-  EXPECT_EQ(html.format, TextFormat::html);
+  EXPECT_EQ(html.format, DocumentFormat::html);
   EXPECT_THAT(html.texts, ElementsAre("<p class=\"green\">Hello!</p>"));
   const TextQuery more =
       parse_translate(json_request(R"({"q":"Hello","source":"en","target":"it","format":"text","alternatives":3,"api_key":"k"})"), {});
@@ -54,7 +54,7 @@ TEST(LibreTranslate, ReadsMastodonsRequest) {
       {});
   EXPECT_EQ(q.texts.size(), 3u);
   EXPECT_TRUE(q.list);
-  EXPECT_EQ(q.format, TextFormat::html);
+  EXPECT_EQ(q.format, DocumentFormat::html);
   EXPECT_EQ(q.key, "");
   // A post whose language nobody told.
   EXPECT_EQ(parse_translate(json_request(R"({"q":["<p>x</p>"],"source":"auto","target":"en","format":"html","api_key":""})"), {}).source,

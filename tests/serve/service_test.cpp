@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "decode/translator.h"
+#include "serve/utf16.h"
 #include "tests/serve/client.h"
 
 namespace starling {
@@ -151,6 +152,43 @@ TEST_F(ServiceTest, KeepsLinesAndBlanks) {
   const auto t = expected({"a small house", "the dog"});
   EXPECT_EQ(translate({{"q", "a small house\n\n  the dog \n"}}).json()["translatedText"], t[0][0] + "\n\n  " + t[1][0] + " \n");
   EXPECT_EQ(translate({{"q", " \n\n"}}).json()["translatedText"], " \n\n");
+}
+
+TEST_F(ServiceTest, KeepsTagsAndPlaceholders) {
+  start();
+  const std::string post = "<p>Hello <a href=\"https://example.social/@u\" class=\"mention\">@<span>user</span></a> a small house<br>the dog</p>";
+  const std::string text = translate({{"q", post}, {"format", "html"}}).json()["translatedText"];
+  EXPECT_THAT(text, testing::StartsWith("<p>"));
+  EXPECT_THAT(text, testing::EndsWith("</p>"));
+  for (const char* tag : {"<a href=\"https://example.social/@u\" class=\"mention\">", "<span>", "</span>", "</a>", "<br>"})
+    EXPECT_THAT(text, HasSubstr(tag));
+  EXPECT_THAT(translate({{"q", "see https://example.org/a?b=c now"}}).json()["translatedText"].get<std::string>(), HasSubstr("https://example.org/a?b=c"));
+}
+
+TEST_F(ServiceTest, AlignsWordsWhereAsked) {
+  start();
+  const Json answer = translate({{"q", "ä small house"}, {"alignment", true}}).json();
+  const std::string text = answer["translatedText"];
+  ASSERT_FALSE(answer["alignment"].empty());
+  int64_t end = 0;
+  for (const auto& pair : answer["alignment"]) {
+    EXPECT_LT(pair[0][0], pair[0][1]);
+    EXPECT_LE(pair[0][1], 13);  // characters, not bytes
+    EXPECT_GE(pair[1][0], end);
+    end = pair[1][1];
+  }
+  EXPECT_LE(end, static_cast<int64_t>(text.size()));
+  EXPECT_FALSE(translate({{"q", "ä small house"}}).json().contains("alignment"));
+}
+
+TEST(Utf16Spans, CountAsJavaScriptDoes) {
+  // Bytes: a 1, ä 2, 😀 4, b 1; units: 1, 1, 2, 1.
+  const AlignedText translation{"xä😀", {{{0, 1}, {0, 1}}, {{3, 7}, {1, 3}}, {{3, 7}, {3, 7}}, {{7, 8}, {7, 7}}}};
+  const auto spans = utf16_spans("aä😀b", translation);
+  ASSERT_EQ(spans.size(), 3u);
+  EXPECT_TRUE(spans[0].source == (Range{0, 1}) && spans[0].target == (Range{0, 1}));
+  EXPECT_TRUE(spans[1].source == (Range{2, 4}) && spans[1].target == (Range{1, 4}));
+  EXPECT_TRUE(spans[2].source == (Range{4, 5}) && spans[2].target == (Range{4, 4}));
 }
 
 TEST_F(ServiceTest, EqualTranslationsWhateverElseIsAsked) {
