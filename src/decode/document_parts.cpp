@@ -23,7 +23,8 @@ AlignedText DocumentParts::assemble_with_links(std::span<const PartTranslation> 
     std::vector<AlignedText> of_parts;
     for (end = begin; end < parts_.size() && sentence_[end] == sentence_[begin]; ++end) {
       const PartTranslation& t = translations[end];
-      of_parts.push_back(all || needs_links(end) ? align(source.encode_with_bytes(parts_[end]), target, t.hypothesis) : AlignedText{t.text, {}});
+      of_parts.push_back(all || needs_links(end) ? align(source.encode_with_bytes(parts_[end]), target, t.hypothesis)
+                                                 : AlignedText{t.text, {}});
     }
     whole.push_back(joined_parts(std::span(parts_).subspan(begin, end - begin), of_parts));
   }

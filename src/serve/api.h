@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/range.h"
 #include "serve/detect_language.h"
-#include "text/document.h"
 #include "serve/http.h"
+#include "text/document.h"
 
 namespace starling {
 

@@ -1,15 +1,32 @@
 #include "serve/models.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <chrono>
 #include <future>
 #include <limits>
 #include <thread>
 
+#include "text/metrics.h"
+
 namespace starling {
 namespace {
 
 bool same(const Direction& a, const Direction& b) { return same_language(a.source, b.source) && same_language(a.target, b.target); }
+
+// Which files a model is made of, and since when: for the directory that was named, those of a run in which a model may be, and the one
+// that it was read from.
+std::string directory_state(const std::string& path, const ServedModel& model) {
+  std::string state;
+  for (const std::string& directory : {path, join_path(path, "best"), join_path(path, "checkpoints"), model.model().description.directory})
+    for (const char* name : {".", "model.safetensors", "config.yml", "decode.yml"}) {
+      struct stat s {};
+      if (stat(join_path(directory, name).c_str(), &s) == 0)
+        state += fmt::format("{}:{}:{}.{} ", s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+    }
+  return state;
+}
 
 }  // namespace
 
@@ -52,6 +69,11 @@ SearchOptions ServedModel::search(int64_t translations) const {
   return search;
 }
 
+ModelSet::ModelSet(std::vector<ModelSource> sources, ModelOptions options, FileSystem& files, Metrics& metrics)
+    : options_(std::move(options)), files_(files), metrics_(metrics) {
+  for (ModelSource& source : sources) slots_.push_back({std::move(source), nullptr, "", ""});
+}
+
 std::shared_ptr<ServedModel> ModelSet::read(const ModelSource& source) const {
   ModelDescription description = describe_model(files_, source.path);
   const Languages& own = description.languages;
@@ -68,50 +90,111 @@ std::shared_ptr<ServedModel> ModelSet::read(const ModelSource& source) const {
 
 void ModelSet::load() {
   std::vector<std::shared_ptr<ServedModel>> models;
-  for (const ModelSource& source : sources_) {
-    auto model = read(source);
+  for (Slot& slot : slots_) {
+    auto model = read(slot.source);
     for (const auto& other : models)
       if (same(other->direction(), model->direction()))
-        throw ConfigError(fmt::format("--model {}: there is a model from {} to {} already; leave one out", source.path,
+        throw ConfigError(fmt::format("--model {}: there is a model from {} to {} already; leave one out", slot.source.path,
                                       model->direction().source, model->direction().target));
+    slot.read = slot.seen = directory_state(slot.source.path, *model);
     models.push_back(std::move(model));
   }
   const std::lock_guard lock(mutex_);
-  models_ = std::move(models);
+  for (size_t i = 0; i < slots_.size(); ++i) slots_[i].model = models[i];
   publish();
 }
 
+std::vector<std::string> ModelSet::reload(bool all) {
+  std::vector<std::string> said;
+  for (Slot& slot : slots_) {
+    if (!slot.model) continue;
+    const std::string now = directory_state(slot.source.path, *slot.model);
+    const bool settled = now == slot.seen;  // nobody is writing it just now
+    slot.seen = now;
+    if (all || (settled && now != slot.read)) said.push_back(replace(slot));
+  }
+  sweep();
+  return said;
+}
+
+std::string ModelSet::replace(Slot& slot) {
+  const std::shared_ptr<ServedModel> old = slot.model;
+  const std::string before = slot.seen;
+  slot.read = before;  // whatever comes of it: the same files are not tried twice
+  try {
+    const std::shared_ptr<ServedModel> model = read(slot.source);
+    if (!same(model->direction(), old->direction()))
+      throw DataError(fmt::format("{}: it translates from {} to {}", model->model().description.directory, model->direction().source,
+                                  model->direction().target));
+    std::vector<std::string> sources, translations, now;
+    for (const auto& [source, translation] : old->scheduler().samples()) sources.push_back(source), translations.push_back(translation);
+    for (const Candidates& c : model->translate(sources)) now.push_back(c.empty() ? "" : c.front().text);
+    const double alike = sources.empty() ? 100 : corpus_chrf(now, translations).score;
+    if (alike < kLeastAlike)
+      throw DataError(fmt::format("{}: its translations of the last {} sentences have chrF {:.1f} against those before, less than {}",
+                                  model->model().description.directory, sources.size(), alike, kLeastAlike));
+    slot.read = slot.seen = directory_state(slot.source.path, *model);
+    {
+      const std::lock_guard lock(mutex_);
+      slot.model = model;
+      retired_.push_back(old);
+      publish();
+    }
+    metrics_.count("starling_reloads_total", "result=\"swapped\"");
+    return fmt::format("{} to {}: now {}, step {}", model->direction().source, model->direction().target,
+                       model->model().description.directory, model->model().description.step);
+  } catch (const std::exception& e) {
+    metrics_.count("starling_reloads_total", "result=\"kept\"");
+    return fmt::format("{} to {}: the model stays as it is: {}", old->direction().source, old->direction().target, e.what());
+  }
+}
+
+// Ends the models that were replaced and that nobody uses any more. A worker that is giving its last answer may hold one, which must not
+// end on a thread of its own.
+void ModelSet::sweep() {
+  std::vector<std::shared_ptr<ServedModel>> unused;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(retired_, [&](std::shared_ptr<ServedModel>& model) {
+    if (model.use_count() > 1) return false;
+    unused.push_back(std::move(model));
+    return true;
+  });
+}
+
 void ModelSet::stop() {
-  std::vector<std::shared_ptr<ServedModel>> models;
   {
     const std::lock_guard lock(mutex_);
-    models = std::move(models_);
-    models_.clear();
+    for (Slot& slot : slots_)
+      if (slot.model) retired_.push_back(std::move(slot.model));
   }
-  // A worker that is just giving its last answer may hold a model, which must not end on a thread of its own.
-  for (auto& model : models) {
-    while (model.use_count() > 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    model.reset();
+  for (;;) {
+    sweep();
+    {
+      const std::lock_guard lock(mutex_);
+      if (retired_.empty()) return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
 void ModelSet::publish() const {
   metrics_.clear("starling_model_info");
-  for (const auto& m : models_)
+  for (const Slot& slot : slots_)
     metrics_.set("starling_model_info",
-                 fmt::format("source=\"{}\",target=\"{}\",step=\"{}\",precision=\"{}\"", label_value(m->direction().source),
-                             label_value(m->direction().target), m->model().description.step, label_value(m->model().precision)),
+                 fmt::format("source=\"{}\",target=\"{}\",step=\"{}\",precision=\"{}\"", label_value(slot.model->direction().source),
+                             label_value(slot.model->direction().target), slot.model->model().description.step,
+                             label_value(slot.model->model().precision)),
                  1);
 }
 
-bool ModelSet::loaded() const {
-  const std::lock_guard lock(mutex_);
-  return !models_.empty();
-}
+bool ModelSet::loaded() const { return !all().empty(); }
 
 std::vector<std::shared_ptr<ServedModel>> ModelSet::all() const {
   const std::lock_guard lock(mutex_);
-  return models_;
+  std::vector<std::shared_ptr<ServedModel>> models;
+  for (const Slot& slot : slots_)
+    if (slot.model) models.push_back(slot.model);
+  return models;
 }
 
 std::vector<Direction> ModelSet::directions() const {

@@ -55,32 +55,46 @@ class ServedModel {
 
 class ModelSet {
  public:
-  ModelSet(std::vector<ModelSource> sources, ModelOptions options, FileSystem& files, Metrics& metrics)
-      : sources_(std::move(sources)), options_(std::move(options)), files_(files), metrics_(metrics) {}
-
+  ModelSet(std::vector<ModelSource> sources, ModelOptions options, FileSystem& files, Metrics& metrics);
   ~ModelSet() { stop(); }
 
   // Loads all of them. Throws what is wrong with one; ConfigError for two of the same direction and for a model that does not know its
   // languages.
   void load();
+  // Looks at the directories, and where one has changed since the call before the last and not since the last, reads its model again; with
+  // `all` at once and whatever has changed. A model takes the place of the one before when it translates, and translates much like it what
+  // was asked for last; else the one before stays. Requests under way end with the model that they began with. Gives what has happened, in
+  // sentences for the operator. One call at a time.
+  std::vector<std::string> reload(bool all);
   // Ends the queues and waits until nobody uses a model any more.
   void stop();
+
   bool loaded() const;
   std::vector<Direction> directions() const;
   std::vector<std::shared_ptr<ServedModel>> all() const;
   // The one that translates from one language into the other; null without one.
   std::shared_ptr<ServedModel> find(const std::string& source, const std::string& target) const;
 
+  // chrF of a new model's translations against those of the one before, below which it is not taken: it is broken, or of other languages.
+  static constexpr double kLeastAlike = 20;
+
  private:
+  struct Slot {
+    ModelSource source;
+    std::shared_ptr<ServedModel> model;  // null until loaded; guarded by mutex_
+    std::string read, seen;              // states of the directory: when it was read, at the last look
+  };
   std::shared_ptr<ServedModel> read(const ModelSource& source) const;
+  std::string replace(Slot& slot);
+  void sweep();
   void publish() const;
 
-  const std::vector<ModelSource> sources_;
   const ModelOptions options_;
   FileSystem& files_;
   Metrics& metrics_;
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<ServedModel>> models_;
+  std::vector<Slot> slots_;
+  std::vector<std::shared_ptr<ServedModel>> retired_;  // replaced, and perhaps still in use
 };
 
 }  // namespace starling

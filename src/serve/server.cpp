@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <csignal>
+#include <thread>
 
 #include "base/counted.h"
+#include "base/start_threads.h"
 
 namespace starling {
 namespace {
 
 constexpr long kTickNanoseconds = 100'000'000;  // between looks at clients and deadlines
+constexpr int kTicksBetweenLooks = 20;          // at the models' directories
 
 // Signals are waited for, not handled: all threads that start later inherit that they are blocked.
 class Signals {
@@ -38,6 +42,16 @@ void tick(HttpServer& http, const ModelSet& models) {
   for (const auto& model : models.all()) model->scheduler().expire(serve_seconds());
 }
 
+// What else may have changed: the keys, and where the log is.
+void read_again(const ServeOptions& options, FileSystem& files, Service& service, AccessLog& log) {
+  try {
+    if (!options.api_keys.empty()) service.set_keys(ApiKeys::load(files, options.api_keys));
+    log.reopen();
+  } catch (const Error& e) {
+    say(fmt::format("stays as it is: {}", e.what()));
+  }
+}
+
 }  // namespace
 
 void serve(const ServeOptions& options) {
@@ -63,8 +77,22 @@ void serve(const ServeOptions& options) {
                       m->model().description.step, m->model().precision,
                       machine_text(*m->model().backend, m->model().precision == "int8")));
     say(fmt::format("listening at http://{}:{}", host, http.port()));
-    for (int signal = 0; signal != SIGTERM && signal != SIGINT; signal = signals.wait()) tick(http, models);
+    std::thread reloading;
+    std::atomic<bool> busy{false};
+    int ticks = 0;
+    for (int signal = 0; signal != SIGTERM && signal != SIGINT; signal = signals.wait()) {
+      tick(http, models);
+      if ((signal == SIGHUP || ++ticks % kTicksBetweenLooks == 0) && !busy.exchange(true)) {
+        if (reloading.joinable()) reloading.join();
+        reloading = start_thread("reloading", [&, all = signal == SIGHUP] {
+          for (const std::string& line : models.reload(all)) say(line);
+          busy = false;
+        });
+      }
+      if (signal == SIGHUP) read_again(options, *files, service, log);
+    }
     service.drain();
+    if (reloading.joinable()) reloading.join();
     say(fmt::format("stopping: {} under way", counted(http.waiting(), "request")));
     while (http.waiting() > 0) {
       const int signal = signals.wait();

@@ -3,8 +3,65 @@
 #include <algorithm>
 #include <cmath>
 
+#include "serve/deepl.h"
+
 namespace starling {
+
+extern const std::string_view kPage, kOpenApi;  // src/serve/page, embedded by the build
+
 namespace {
+
+enum class Page {
+  translate,
+  detect,
+  languages,
+  settings,
+  health,
+  ready,
+  metrics,
+  page,
+  openapi,
+  files,
+  deepl_translate,
+  deepl_languages,
+  deepl_usage
+};
+
+struct Route {
+  const char* path;
+  Page page;
+  const char* api;  // in the metrics
+  bool get, post;
+};
+constexpr Route kRoutes[] = {
+    {"/translate", Page::translate, "translate", true, true},
+    {"/detect", Page::detect, "detect", true, true},
+    {"/languages", Page::languages, "languages", true, false},
+    {"/frontend/settings", Page::settings, "settings", true, false},
+    {"/health", Page::health, "health", true, false},
+    {"/ready", Page::ready, "ready", true, false},
+    {"/metrics", Page::metrics, "metrics", true, false},
+    {"/", Page::page, "page", true, false},
+    {"/openapi.json", Page::openapi, "openapi", true, false},
+    {"/suggest", Page::files, "files", true, true},
+    {"/translate_file", Page::files, "files", true, true},
+    {"/download_file", Page::files, "files", true, true},
+    {"/v2/translate", Page::deepl_translate, "deepl_translate", false, true},
+    {"/v2/languages", Page::deepl_languages, "deepl_languages", true, true},
+    {"/v2/usage", Page::deepl_usage, "deepl_usage", true, true},
+};
+
+const Route* route_of(const std::string& path) {
+  const auto* found = std::find_if(std::begin(kRoutes), std::end(kRoutes), [&](const Route& r) { return path == r.path; });
+  return found == std::end(kRoutes) ? nullptr : found;
+}
+
+const char* api_of(const std::string& path) {
+  const Route* route = route_of(path);
+  return route ? route->api : "other";
+}
+
+bool is_deepl(const std::string& path) { return path.starts_with("/v2/"); }
 
 void allow_origins(HttpResponse& response) { response.headers.emplace_back("Access-Control-Allow-Origin", "*"); }
 
@@ -16,8 +73,8 @@ HttpResponse preflight() {
   return r;
 }
 
-HttpResponse plain(const ApiError& e) {
-  HttpResponse r = error_answer(e.status, e.what());
+HttpResponse plain(const ApiError& e, const std::string& path) {
+  HttpResponse r = is_deepl(path) ? deepl_error(e.status, e.what()) : error_answer(e.status, e.what());
   if (e.retry_seconds > 0) r.headers.emplace_back("Retry-After", std::to_string(e.retry_seconds));
   return r;
 }
@@ -68,11 +125,11 @@ struct Service::Exchange {
   }
   void refuse(const ApiError& e) {
     service.metrics_.count("starling_rejected_total", fmt::format("reason=\"{}\"", reason_of(e.status)));
-    answer(plain(e));
+    answer(plain(e, request->path));
   }
   void record(int status) {
     const double seconds = serve_seconds() - begin;
-    const std::string api = fmt::format("api=\"{}\"", api_of(*request));
+    const std::string api = fmt::format("api=\"{}\"", api_of(request->path));
     service.metrics_.count("starling_requests_total", fmt::format("{},code=\"{}\"", api, status));
     service.metrics_.observe("starling_request_duration_seconds", api, seconds);
     if (!service.log_.on()) return;
@@ -91,12 +148,6 @@ struct Service::Exchange {
     service.log_.write(entry);
   }
 };
-
-const char* Service::api_of(const HttpRequest& request) {
-  for (const char* known : {"/translate", "/detect", "/languages", "/frontend/settings", "/health", "/ready", "/metrics"})
-    if (request.path == known) return known + 1;
-  return "other";
-}
 
 void Service::set_keys(ApiKeys keys) {
   const std::lock_guard lock(keys_mutex_);
@@ -127,25 +178,50 @@ HttpResponse Service::refuse(int status, const std::string& why) {
   return response;
 }
 
-// What needs no translation. Nothing: /translate.
+// What needs no translation. Nothing: texts to translate.
 std::optional<HttpResponse> Service::at_once(Exchange& exchange) {
   const HttpRequest& request = *exchange.request;
-  const std::string& path = request.path;
   if (request.method == "OPTIONS") return preflight();
+  const Route* route = route_of(request.path);
+  if (!route) throw ApiError(404, fmt::format("there is nothing at {}; translations are at /translate", request.path));
   const bool get = request.method == "GET" || request.method == "HEAD", post = request.method == "POST";
-  if (path == "/suggest" || path == "/translate_file" || path == "/download_file")
-    throw ApiError(403, "this server takes texts only; send them to /translate");
-  const bool text = path == "/translate" || path == "/detect";
-  if (!text && std::string_view(api_of(request)) == "other")
-    throw ApiError(404, fmt::format("there is nothing at {}; translations are at /translate", path));
-  if (!get && !(text && post)) throw ApiError(405, fmt::format("{} takes {}", path, text ? "POST or GET" : "GET"));
-  if (path == "/health") return json_response(200, {{"status", "ok"}});
-  if (path == "/ready") return ready() ? json_response(200, {{"status", "ok"}}) : error_answer(503, draining_ ? "draining" : "loading");
-  if (path == "/metrics") return metrics();
-  if (path == "/detect") return detect(exchange);
-  if (path == "/translate") return std::nullopt;
+  if (!(get && route->get) && !(post && route->post))
+    throw ApiError(405, fmt::format("{} takes {}", request.path, !route->post ? "GET" : route->get ? "POST or GET" : "POST"));
   const std::vector<Direction> directions = models_.directions();
-  return path == "/languages" ? languages_answer(directions) : settings_answer(directions, options_.limits);
+  switch (route->page) {
+    case Page::translate:
+    case Page::deepl_translate:
+      return std::nullopt;
+    case Page::detect:
+      return detect(exchange);
+    case Page::languages:
+      return languages_answer(directions);
+    case Page::settings:
+      return settings_answer(directions, options_.limits);
+    case Page::health:
+      return json_response(200, {{"status", "ok"}});
+    case Page::ready:
+      return ready() ? json_response(200, {{"status", "ok"}}) : error_answer(503, draining_ ? "draining" : "loading");
+    case Page::metrics:
+      return metrics();
+    case Page::page:
+      return HttpResponse{200, std::string(kPage), "text/html; charset=utf-8", {}};
+    case Page::openapi:
+      return HttpResponse{200, std::string(kOpenApi), "application/json", {}};
+    case Page::files:
+      throw ApiError(403, "this server takes texts only; send them to /translate");
+    case Page::deepl_languages:
+      return deepl_languages(RequestValues(request), directions);
+    case Page::deepl_usage:
+      return usage(exchange);
+  }
+  return std::nullopt;
+}
+
+HttpResponse Service::usage(Exchange& exchange) {
+  admit(exchange, RequestValues(*exchange.request).text("auth_key").value_or(""));
+  const std::lock_guard lock(keys_mutex_);
+  return deepl_usage(characters_[exchange.key]);
 }
 
 HttpResponse Service::metrics() {
@@ -173,15 +249,23 @@ void Service::require_ready() const {
 
 HttpServer::Cancel Service::translate(const Ended& exchange) {
   const double now = serve_seconds();
-  exchange->query = parse_translate(*exchange->request, options_.limits);
+  const bool deepl = is_deepl(exchange->request->path);
+  if (deepl) require_ready();  // it knows no languages before
+  exchange->query = deepl ? parse_deepl(*exchange->request, models_.directions()) : parse_translate(*exchange->request, options_.limits);
   admit(*exchange, exchange->query->key);
   require_ready();
-  return start_translation(models_, *exchange->query, options_.job, now, now + options_.deadline_seconds, exchange->size,
-                           [exchange](JobResult result) {
-                             if (result.error) return exchange->refuse(*result.error);
-                             if (exchange->service.options_.log_texts) exchange->texts = result.texts;
-                             exchange->answer(translate_answer(*exchange->query, result.texts));
-                           });
+  return start_translation(
+      models_, *exchange->query, options_.job, now, now + options_.deadline_seconds, exchange->size, [exchange, deepl](JobResult result) {
+        if (result.error) return exchange->refuse(*result.error);
+        exchange->service.count_characters(*exchange);
+        if (exchange->service.options_.log_texts) exchange->texts = result.texts;
+        exchange->answer(deepl ? deepl_answer(*exchange->query, result.texts) : translate_answer(*exchange->query, result.texts));
+      });
+}
+
+void Service::count_characters(const Exchange& exchange) {
+  const std::lock_guard lock(keys_mutex_);
+  characters_[exchange.key] += exchange.size.characters;
 }
 
 HttpServer::Cancel Service::handle(std::shared_ptr<const HttpRequest> request, HttpServer::Reply reply) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -44,10 +45,11 @@ class Service {
   std::optional<HttpResponse> at_once(Exchange& exchange);
   HttpResponse metrics();
   HttpResponse detect(Exchange& exchange);
+  HttpResponse usage(Exchange& exchange);
+  void count_characters(const Exchange& exchange);
   void require_ready() const;
   HttpServer::Cancel translate(const Ended& exchange);
   void admit(Exchange& exchange, const std::string& key);
-  static const char* api_of(const HttpRequest& request);
 
   const ModelSet& models_;
   const ServiceOptions options_;
@@ -57,6 +59,7 @@ class Service {
   std::mutex keys_mutex_;
   std::shared_ptr<const ApiKeys> keys_;
   RateLimits rates_;
+  std::map<std::string, int64_t> characters_;  // translated for each key, by name; guarded by keys_mutex_
 };
 
 }  // namespace starling

@@ -23,7 +23,8 @@ std::vector<int64_t> units(std::string_view text) {
 
 Range in_units(const std::vector<int64_t>& units, Range bytes) {
   const int64_t last = static_cast<int64_t>(units.size()) - 1;
-  return {units[static_cast<size_t>(std::clamp<int64_t>(bytes.begin, 0, last))], units[static_cast<size_t>(std::clamp<int64_t>(bytes.end, 0, last))]};
+  return {units[static_cast<size_t>(std::clamp<int64_t>(bytes.begin, 0, last))],
+          units[static_cast<size_t>(std::clamp<int64_t>(bytes.end, 0, last))]};
 }
 
 }  // namespace

@@ -156,13 +156,15 @@ TEST_F(ServiceTest, KeepsLinesAndBlanks) {
 
 TEST_F(ServiceTest, KeepsTagsAndPlaceholders) {
   start();
-  const std::string post = "<p>Hello <a href=\"https://example.social/@u\" class=\"mention\">@<span>user</span></a> a small house<br>the dog</p>";
+  const std::string post =
+      "<p>Hello <a href=\"https://example.social/@u\" class=\"mention\">@<span>user</span></a> a small house<br>the dog</p>";
   const std::string text = translate({{"q", post}, {"format", "html"}}).json()["translatedText"];
   EXPECT_THAT(text, testing::StartsWith("<p>"));
   EXPECT_THAT(text, testing::EndsWith("</p>"));
   for (const char* tag : {"<a href=\"https://example.social/@u\" class=\"mention\">", "<span>", "</span>", "</a>", "<br>"})
     EXPECT_THAT(text, HasSubstr(tag));
-  EXPECT_THAT(translate({{"q", "see https://example.org/a?b=c now"}}).json()["translatedText"].get<std::string>(), HasSubstr("https://example.org/a?b=c"));
+  EXPECT_THAT(translate({{"q", "see https://example.org/a?b=c now"}}).json()["translatedText"].get<std::string>(),
+              HasSubstr("https://example.org/a?b=c"));
 }
 
 TEST_F(ServiceTest, AlignsWordsWhereAsked) {
@@ -342,6 +344,136 @@ TEST_F(ServiceTest, DropsTheWorkOfAClientThatHasGone) {
   EXPECT_EQ(model->scheduler().queued(), 0);
   EXPECT_EQ(metrics_.value("starling_cancelled_total"), 1);
   EXPECT_EQ(translate({{"q", "x"}}).status, 200);
+}
+
+TEST_F(ServiceTest, SpeaksDeepL) {
+  start();
+  const auto t = expected({"a small house", "the dog"});
+  const auto post = [&](const std::string& type, const std::string& body) {
+    return ask(url("/v2/translate"), {.body = body, .headers = {"Authorization: DeepL-Auth-Key k", "Content-Type: " + type}});
+  };
+  const Json two{
+      {"translations", {{{"detected_source_language", "EN"}, {"text", t[0][0]}}, {{"detected_source_language", "EN"}, {"text", t[1][0]}}}}};
+  EXPECT_EQ(post("application/json", R"({"text":["a small house","the dog"],"source_lang":"EN","target_lang":"DE"})").json(), two);
+  EXPECT_EQ(post("application/x-www-form-urlencoded", "text=a+small+house&text=the+dog&source_lang=EN-US&target_lang=DE").json(), two);
+  const Json detected =
+      post("application/json", R"({"text":["Das Wetter ist heute sehr schön und wir gehen"],"target_lang":"EN-GB"})").json();
+  EXPECT_EQ(detected["translations"][0]["detected_source_language"], "DE");
+  const ClientAnswer html =
+      post("application/json", R"({"text":["<b>the dog</b>"],"source_lang":"EN","target_lang":"DE","tag_handling":"html"})");
+  EXPECT_THAT(html.json()["translations"][0]["text"].get<std::string>(), testing::AllOf(HasSubstr("<b>"), HasSubstr("</b>")));
+  const auto refused = [&](const std::string& body) {
+    const ClientAnswer a = post("application/json", body);
+    return std::to_string(a.status) + " " + a.json().value("message", "?");
+  };
+  EXPECT_EQ(refused(R"({"target_lang":"DE"})"), "400 Parameter 'text' not specified");
+  EXPECT_EQ(refused(R"({"text":["x"]})"), "400 Value for 'target_lang' not specified");
+  EXPECT_EQ(refused(R"({"text":["x"],"target_lang":"ZZ"})"), "400 Value for 'target_lang' not supported: ZZ");
+  EXPECT_EQ(refused(R"({"text":["x"],"target_lang":"DE","tag_handling":"rtf"})"), "400 Value for 'tag_handling' not supported: rtf");
+  EXPECT_EQ(ask(url("/v2/translate")).json()["message"], "/v2/translate takes POST");
+  EXPECT_EQ(ask(url("/v2/languages?type=target")).json(), Json::parse(R"([{"language":"DE","name":"German","supports_formality":false},)"
+                                                                      R"({"language":"EN","name":"English","supports_formality":false}])"));
+  EXPECT_EQ(ask(url("/v2/languages")).json()[0], Json::parse(R"({"language":"EN","name":"English"})"));
+  EXPECT_EQ(ask(url("/v2/usage")).json()["character_count"], 2 * 20 + 45 + 14);
+}
+
+TEST_F(ServiceTest, HasAPageAndDescribesItself) {
+  start();
+  const ClientAnswer page = ask(url("/"));
+  EXPECT_EQ(page.type, "text/html; charset=utf-8");
+  std::ifstream in(STARLING_SOURCE_DIR "/src/serve/page/index.html", std::ios::binary);
+  EXPECT_TRUE(page.body == std::string(std::istreambuf_iterator<char>(in), {}));
+  const Json api = ask(url("/openapi.json")).json();
+  EXPECT_EQ(api["openapi"], "3.0.3");
+  for (const auto& [path, methods] : api["paths"].items())
+    for (const auto& [method, what] : methods.items()) {
+      const ClientAnswer a = ask(url(path), method == "post" ? Ask{.body = "nothing=1"} : Ask{});
+      EXPECT_TRUE(a.status == 200 || a.status == 400) << method << " " << path << " " << a.status;  // it is there and takes the method
+      EXPECT_TRUE(what["responses"].contains(std::to_string(a.status))) << path;
+    }
+}
+
+// A copy of the model in a directory of its own, which tests may change.
+class ReloadTest : public testing::Test {
+ protected:
+  ReloadTest() {
+    std::filesystem::remove_all(directory_);
+    std::filesystem::copy(kModel, directory_);
+    std::filesystem::remove(directory_ + "/manifest.json");  // files of a directory with one must be as it says
+    models_.emplace(std::vector<ModelSource>{parse_model_source("en-de=" + directory_)}, ModelOptions{.precision = "f32", .threads = 1},
+                    *files_, metrics_);
+    models_->load();
+    first_ = models_->find("en", "de").get();
+  }
+  ~ReloadTest() override { std::filesystem::remove_all(directory_); }
+  bool replaced() const { return models_->find("en", "de").get() != first_; }
+  void change(const std::string& name, const std::string& text) { std::ofstream(directory_ + "/" + name, std::ios::binary) << text; }
+  std::string text_of(const std::string& name) const {
+    std::ifstream in(directory_ + "/" + name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  const std::string directory_ = testing::TempDir() + "/serve_reload_" + std::to_string(getpid());
+  std::unique_ptr<FileSystem> files_ = real_file_system();
+  Metrics metrics_;
+  std::optional<ModelSet> models_;
+  const ServedModel* first_ = nullptr;
+};
+
+TEST_F(ReloadTest, TakesAChangedModelWhenItsFilesHaveSettled) {
+  const auto translation = models_->find("en", "de")->translate({"a small house"});
+  EXPECT_TRUE(models_->reload(false).empty());
+  change("model.safetensors", text_of("model.safetensors"));
+  EXPECT_TRUE(models_->reload(false).empty());  // perhaps still being written
+  EXPECT_FALSE(replaced());
+  const auto said = models_->reload(false);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0], "en to de: now " + directory_ + ", step 0");
+  EXPECT_TRUE(replaced());
+  EXPECT_TRUE(models_->reload(false).empty());
+  EXPECT_EQ(models_->find("en", "de")->translate({"a small house"})[0][0].text, translation[0][0].text);
+  EXPECT_EQ(metrics_.value("starling_reloads_total", "result=\"swapped\""), 1);
+}
+
+TEST_F(ReloadTest, KeepsTheModelWhenTheNewOneIsBroken) {
+  const std::string whole = text_of("model.safetensors");
+  change("model.safetensors", whole.substr(0, whole.size() / 2));
+  const auto said = models_->reload(true);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_THAT(said[0], testing::StartsWith("en to de: the model stays as it is: " + directory_ + "/model.safetensors"));
+  EXPECT_FALSE(replaced());
+  models_->reload(false), models_->reload(false);
+  EXPECT_EQ(metrics_.value("starling_reloads_total", "result=\"kept\""), 1);  // not tried again before it changes again
+  change("model.safetensors", whole);
+  EXPECT_TRUE(models_->reload(false).empty());
+  EXPECT_EQ(models_->reload(false).size(), 1u);
+  EXPECT_TRUE(replaced());
+}
+
+TEST_F(ReloadTest, KeepsTheModelWhenTheNewOneTranslatesQuiteDifferently) {
+  const auto model = models_->find("en", "de");
+  model->translate({"a small house", "the dog runs", "we go now"});
+  std::string weights = text_of("model.safetensors");
+  // All numbers behind the header a little other: a model that was never trained.
+  for (size_t i = weights.size() / 2; i + 4 < weights.size(); i += 4)
+    weights[i + 3] = static_cast<char>(weights[i + 3] ^ (i % 8 == 0 ? 0x80 : 0));
+  change("model.safetensors", weights);
+  const auto said = models_->reload(true);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_THAT(said[0], HasSubstr("its translations of the last 4 sentences have chrF "));
+  EXPECT_FALSE(replaced());
+}
+
+TEST_F(ReloadTest, RequestsUnderWayEndWithTheModelTheyBeganWith) {
+  std::atomic<int> done{0};
+  auto old = models_->find("en", "de");
+  old->scheduler().submit(std::vector<std::string>(40, std::string(50, 'x')), old->search(1), 0, 1e18,
+                          [&](Scheduler::Outcome o) { done += o.end == Scheduler::End::done && o.translations.size() == 40; });
+  old.reset();
+  EXPECT_EQ(models_->reload(true).size(), 1u);
+  EXPECT_TRUE(replaced());
+  models_->stop();
+  EXPECT_EQ(done, 1);
 }
 
 TEST(ModelSources, AreReadFromTheCommandLine) {
