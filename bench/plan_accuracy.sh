@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How well the simulator, and so `starling plan`, predicts steps on this machine: ten layouts of two models on two ranks of one thread,
+# How well the simulator, and so `starling plan`, predicts steps on this machine: thirteen layouts of two models on two ranks of one thread,
 # each measured over Open MPI and simulated with the rates and the link that were measured just before it. Every round measures everything
 # once, so a machine whose speed drifts is equally fast for both sides. Of each side the fastest round counts: other programs only ever add
 # time.
@@ -10,6 +10,7 @@ rounds=${2:-2}
 out=$(mktemp -d); trap 'rm -rf "$out"' EXIT
 value() { sed -n "s/^ *\"$2\": \([-0-9.e+]*\),*$/\1/p" "$1" | head -n 1; }
 ranks() { mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$starling" "$@" 2>"$out/stderr" || { cat "$out/stderr" >&2; exit 1; }; }
+top="--model.attention-place top --model.readout context"
 layouts=(  # model, name, batch tokens of a worker, options
   "transformer-small|2 replicas, all-reduce|1000|--parallel.pipeline 1"
   "transformer-small|2 replicas, sharded optimizer|1000|--parallel.pipeline 1 --strategy.sharded-optimizer true"
@@ -21,6 +22,9 @@ layouts=(  # model, name, batch tokens of a worker, options
   "gnmt-small|2 stages, 8 micro-batches|2000|--parallel.pipeline 2 --parallel.micro-batches 8"
   "gnmt-small|2 stages, 2 micro-batches|2000|--parallel.pipeline 2 --parallel.micro-batches 2"
   "gnmt-small|2 stages, 2 micro-batches in 4 pieces of time|2000|--parallel.pipeline 2 --parallel.micro-batches 2 --parallel.time-pieces 4"
+  "gnmt-small|attention at the top: 2 replicas|1000|$top --parallel.pipeline 1"
+  "gnmt-small|attention at the top: 2 stages in 4 pieces of time|2000|$top --parallel.pipeline 2 --parallel.micro-batches 4 --parallel.time-pieces 4"
+  "gnmt-small|attention at the top: hybrid of 2 stages|2000|$top --parallel.pipeline 2 --parallel.micro-batches 4 --parallel.time-pieces 4 --parallel.hybrid true"
 )
 for ((round = 1; round <= rounds; ++round)); do
   calibrated=

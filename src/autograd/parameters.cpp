@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/part.h"
 #include "base/random.h"
 
 namespace starling {
@@ -11,17 +12,44 @@ Parameter& ParameterStore::add(const std::string& name, const Shape& shape, cons
   CHECK(find(name) == nullptr, "two parameters named {}", name);
   Parameter p;
   p.name = name, p.shape = p.whole = shape, p.cut = cut, p.index = declared_.size(), p.units = {unit_};
-  p.hold = part_.units.has(unit_) ? Parameter::owned : Parameter::absent;
+  const bool everywhere = unit_ == part_.units.everywhere;
+  p.hold = everywhere ? Parameter::copied : part_.units.in_range(unit_) ? Parameter::owned : Parameter::absent;
   if (part_.shards) {
     p.shape = shard_shape(shape, cut, part_.shards->rank(), part_.shards->size());
     if (cut.axis < 0 && part_.shards->rank() > 0 && p.hold == Parameter::owned) p.hold = Parameter::copied;
   }
-  if (p.hold == Parameter::owned) p.offset = flat_count();
   auto& list = p.hold == Parameter::owned ? parameters_ : others_;
   list.push_back(std::move(p));
   initializers_.push_back(initializer);
   declared_.push_back(&list.back());
+  if (everywhere) add_part(list.back());
   return list.back();
+}
+
+// In front of the store's own, whose gradients are complete before those of all stages have been added up (strategies/buckets.h).
+void ParameterStore::add_part(const Parameter& copy) {
+  const Range own = starling::part(copy.shape.count(), part_.units.part, part_.units.parts);
+  if (own.count() == 0) return;
+  Parameter& p = parameters_.emplace_front();
+  p.name = copy.name, p.shape = Shape{own.count()}, p.whole = copy.whole, p.index = copy.index, p.units = copy.units;
+  p.copy = &copy, p.first = own.begin;
+}
+
+const Parameter* ParameterStore::part_of(const Parameter& copy) const {
+  for (const Parameter& p : parameters_)
+    if (p.copy == &copy) return &p;
+  return nullptr;
+}
+
+Tensor ParameterStore::owned_value(const Parameter& declared) const {
+  if (declared.hold == Parameter::owned) return declared.value;
+  const Parameter* own = part_of(declared);
+  return own ? own->value : Tensor();
+}
+
+void ParameterStore::take_parts() {
+  for (Parameter& p : parameters_)
+    if (p.copy) p.value.copy_from(p.copy->value.slice(p.first, p.shape));
 }
 
 Parameter& ParameterStore::share(Parameter& p) {
@@ -31,12 +59,15 @@ Parameter& ParameterStore::share(Parameter& p) {
   return p;
 }
 
-int64_t ParameterStore::flat_count() const {
-  return parameters_.empty() ? 0 : (parameters_.back().offset + parameters_.back().shape.count() + 15) / 16 * 16;
+// The number of elements of the flat buffers.
+int64_t ParameterStore::lay_out() {
+  int64_t end = 0;
+  for (Parameter& p : parameters_) p.offset = end, end = round_up(end + p.shape.count(), 16);
+  return end;
 }
 
 void ParameterStore::allocate(std::optional<uint64_t> seed, bool training) {
-  const int64_t total = flat_count();
+  const int64_t total = lay_out();
   values_ = Tensor({total}, backend_.parameter(), backend_.memory());
   if (training) gradients_ = Tensor({total}, backend_.parameter(), backend_.memory());
   for (Parameter* p : declared_) {
@@ -50,10 +81,17 @@ void ParameterStore::allocate(std::optional<uint64_t> seed, bool training) {
     if (training) p->gradient = place(gradients_);
     if (seed && p->value.has_elements()) draw(*p, *seed);
   }
+  for (Parameter& p : parameters_) {
+    if (!p.copy) continue;
+    p.value = values_.slice(p.offset, p.shape);
+    if (training) p.gradient = gradients_.slice(p.offset, p.shape);
+  }
+  take_parts();
   changed();
 }
 
 std::vector<Range> ParameterStore::ranges_here(const Parameter& p) const {
+  if (p.copy) return {{p.first, p.first + p.shape.count()}};
   if (!part_.shards) return {{0, p.whole.count()}};
   return shard_ranges(p.whole, p.cut, part_.shards->rank(), part_.shards->size());
 }
@@ -104,6 +142,7 @@ void ParameterStore::draw(const Parameter& p, uint64_t seed) const {
 
 void ParameterStore::view(const ParameterStore& other) {
   CHECK(declared_.size() == other.declared_.size(), "{} parameters against {}", declared_.size(), other.declared_.size());
+  lay_out();
   values_ = other.values_;
   version_ = other.version_;
   for (Parameter* p : declared_) {

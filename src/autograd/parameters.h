@@ -4,7 +4,8 @@
 // A model declares its parameters unit by unit: a unit is a piece of its forward pass, such as a layer. The store of one stage of a
 // pipeline is for some of the units only: it owns the parameters that these declare, keeps a copy of those that they share with earlier
 // units, and knows no more than the names and shapes of the rest. Where the units are in shards, it has its shard of the parameters that
-// are cut; of those that are not, the first worker of the group owns one and the others keep copies.
+// are cut; of those that are not, the first worker of the group owns one and the others keep copies. A unit may be on every stage: then each
+// has copies of its parameters and owns a part of each of them.
 #pragma once
 
 #include <deque>
@@ -43,6 +44,10 @@ struct Parameter {
   int64_t offset = 0;         // elements from the start of the flat buffers; a multiple of 16
   Tensor value, gradient;     // empty when absent
   std::shared_ptr<PackedForms> packed;
+  // A part of a parameter that every stage has a copy of: of that one, elements [first, first + shape.count()). The copy is the declared one,
+  // of the same name and index; the part is among those that the store owns.
+  const Parameter* copy = nullptr;
+  int64_t first = 0;
   bool quantized = false;  // matrix products in 8-bit integers: inference only
   double input_bound = 0;  // the largest magnitude of what the weight is multiplied with, where the model bounds it; 0: unknown
 };
@@ -57,7 +62,11 @@ struct Initializer {
 // Units [begin, end) of a model.
 struct UnitRange {
   size_t begin = 0, end = static_cast<size_t>(-1);
-  bool has(size_t unit) const { return begin <= unit && unit < end; }
+  // A unit besides these that every stage has, of whose parameters this one owns part `part` of `parts`.
+  size_t everywhere = static_cast<size_t>(-1);
+  int part = 0, parts = 1;
+  bool in_range(size_t unit) const { return begin <= unit && unit < end; }
+  bool has(size_t unit) const { return in_range(unit) || unit == everywhere; }
 };
 
 // The part of a model that a worker has: some of the units, and of these the group's shard.
@@ -93,7 +102,7 @@ class ParameterStore {
   std::vector<Range> ranges_here(const Parameter& p) const;
   // Where this worker's part of each block begins: its first column, head or token.
   int64_t first_here(const Parameter& p) const;
-  // Those that the store owns, in the order of the flat buffers.
+  // Those that the store owns, in the order of the flat buffers: first the parts of those that every stage has.
   std::deque<Parameter>& all() { return parameters_; }
   const std::deque<Parameter>& all() const { return parameters_; }
   // All of the model, by index.
@@ -103,13 +112,20 @@ class ParameterStore {
   int64_t declared_count() const;                         // of the model, whole
   const Tensor& values() const { return values_; }        // flat
   const Tensor& gradients() const { return gradients_; }  // flat
+  // The part of a parameter that every stage has a copy of; null if this store owns nothing of it.
+  const Parameter* part_of(const Parameter& copy) const;
+  // What the store owns of a declared parameter, in the flat buffer; empty if nothing.
+  Tensor owned_value(const Parameter& declared) const;
+  // The parts take their values from the copies, which were loaded.
+  void take_parts();
   // To be called whenever values change: packed weights are stale from here on.
   void changed() { ++version_; }
   // y = x W with W = value (in, out), or with W = value^T when transposed.
   const Packed& packed(Parameter& p, bool transposed);
 
  private:
-  int64_t flat_count() const;
+  int64_t lay_out();
+  void add_part(const Parameter& copy);
   void draw(const Parameter& p, uint64_t seed) const;
 
   Backend& backend_;

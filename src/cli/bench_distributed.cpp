@@ -20,7 +20,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<ConfigSection> sections_of(StrategyOptions& strategy) { return config_sections("strategy", "Several workers", strategy); }
+// What of a configuration can be set here.
+std::vector<ConfigSection> sections_of(ModelConfig& model, StrategyOptions& strategy, ParallelOptions& parallel) {
+  std::vector<ConfigSection> all = config_sections("strategy", "Several workers", strategy);
+  all.push_back(config_section("parallel", "A model divided among several ranks", parallel));
+  all.push_back(config_section("model", "Architecture", model));
+  return all;
+}
 
 Json to_json(const BenchDistributedResult& r, bool simulated) {
   return {{"simulated", simulated},
@@ -88,8 +94,7 @@ struct Arguments {
   int64_t batches = 8, steps = 0;
   std::string write_cluster;
   ParallelOptions parallel;
-  std::vector<CLI::Option*> layout;  // --parallel
-  std::vector<std::pair<std::string, CLI::Option*>> strategy;
+  std::vector<std::pair<std::string, CLI::Option*>> keys;
 };
 
 void print_layout(const LayoutResult& r, const std::string& format, bool simulated) {
@@ -136,13 +141,15 @@ void run(Arguments a, const ClusterArguments& cluster) {
   BenchDistributedOptions o;
   o.train = a.train, o.train.model = model_preset(a.preset), o.steps = a.steps, o.batches = a.batches;
   if (o.train.vocabulary == 0) o.train.vocabulary = a.preset == "transformer-base" || a.preset == "transformer-big" ? 32000 : 8000;
-  for (const auto& [name, option] : a.strategy)
+  for (const auto& [name, option] : a.keys)
     if (name == "strategy.name" && option->count() > 0) o.strategy = strategy_preset(option->results().back());
-  const std::vector<ConfigSection> sections = sections_of(o.strategy);
-  for (const auto& [name, option] : a.strategy)
+  const std::vector<ConfigSection> sections = sections_of(o.train.model, o.strategy, a.parallel);
+  for (const auto& [name, option] : a.keys)
     if (option->count() > 0) apply_override(sections, name, option->results().back());
   check_strategy(o.strategy);
-  const bool layout = std::any_of(a.layout.begin(), a.layout.end(), [](const CLI::Option* option) { return option->count() > 0; });
+  // With any key of `parallel` that layout is measured and nothing beside it.
+  const bool layout = std::any_of(a.keys.begin(), a.keys.end(),
+                                  [](const auto& key) { return key.first.starts_with("parallel.") && key.second->count() > 0; });
   if (family_of(o.strategy) == Family::periodic && !layout)
     throw ConfigError(
         fmt::format("bench distributed measures one update and its exchange, but {} exchanges every {} updates; "
@@ -211,20 +218,15 @@ void add_bench_distributed(CLI::App& bench) {
   verb->add_option("--steps", a->steps, "measured steps of each kind; 0 = as many as --seconds hold")->check(CLI::Range(0, 1000000));
   verb->add_option("--format", a->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   verb->add_option("--write-cluster", a->write_cluster, "keep what was measured as a cluster to simulate (--cluster)")->type_name("FILE");
-  const auto parallel = [&](const std::string& name, int64_t& value, int64_t least, int64_t most, const std::string& help) {
-    a->layout.push_back(verb->add_option("--parallel." + name, value, help)->check(CLI::Range(least, most))->capture_default_str());
-  };
-  parallel("pipeline", a->parallel.pipeline, 1, 1024,
-           "stages that the model is cut into; with any key of parallel that layout is measured and nothing beside it");
-  parallel("tensor", a->parallel.tensor, 1, 1024, "shards that each layer and vocabulary is cut into");
-  parallel("micro-batches", a->parallel.micro_batches, 0, 1 << 20, "micro-batches of a replica's share, at least; 0 = 4 a stage");
-  parallel("time-pieces", a->parallel.time_pieces, 0, 1024, "pieces of time of a micro-batch, of gnmt in stages; 0 = whole sentences");
-  StrategyOptions standard;
-  for (const ConfigSection& section : sections_of(standard))
+  ModelConfig model;
+  StrategyOptions strategy;
+  ParallelOptions parallel;
+  for (const ConfigSection& section : sections_of(model, strategy, parallel))
     for (const ConfigField& field : section.fields) {
       const std::string name = section.name + "." + field.key;
       CLI::Option* option = verb->add_option("--" + name)->description(field.help)->expected(1)->take_last();
-      a->strategy.emplace_back(name, option->group(name == "strategy.name" ? "Options" : kStrategyGroup));
+      const bool common = name == "strategy.name" || section.name == "parallel";
+      a->keys.emplace_back(name, option->group(common ? "Options" : section.name == "model" ? kFurtherGroup : kStrategyGroup));
     }
   const auto cluster = ClusterArguments::add_to(*verb);
   verb->callback([=] { run(*a, *cluster); });

@@ -50,6 +50,7 @@ nlohmann::ordered_json to_json(const Layout& l, double alone) {
   const LayoutResult& r = l.result;
   json.update({{"stages", r.stages},
                {"shards", r.shards},
+               {"hybrid", l.run.parallel.hybrid},
                {"replicas", r.replicas},
                {"tokens_per_second", r.tokens_per_second()},
                {"speedup", r.tokens_per_second() / alone},
@@ -111,7 +112,7 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
       scenario.ranks, scenario.network.preset, config.model.preset, static_cast<double>(alone.parameters) / 1e6, memory / kMib / 1024,
       a.memory_gib > 0 ? "" : " (what is usable here; --memory says otherwise)", alone.tokens_per_second(),
       largest_memory(alone) / kMib / 1024));
-  say(fmt::format("{:>3} {:>6} {:>6} {:>8}  {:<30} {:>9} {:>8} {:>13} {:>10} {:>7} {:>9}", "", "stages", "shards", "replicas", "strategy", "tokens/s",
+  say(fmt::format("{:>3} {:>8} {:>6} {:>8}  {:<30} {:>9} {:>8} {:>13} {:>10} {:>7} {:>9}", "", "stages", "shards", "replicas", "strategy", "tokens/s",
                   "speed-up", "tokens/update", "memory GiB", "bubble", "sent MiB"));
   for (size_t i = 0; i < layouts.size() && static_cast<int>(i) < a.shown; ++i) {
     const Layout& l = layouts[i];
@@ -119,7 +120,8 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
     const LayoutResult& r = l.result;
     double sent = 0;
     for (const RankBytes& b : r.bytes) sent = std::max(sent, b.total());
-    say(fmt::format("{:>3} {:>6} {:>6} {:>8}  {:<30} {:>9.0f} {:>7.2f}x {:>13.0f} {:>10.2f} {:>7} {:>9.2f}{}", i + 1, r.stages, r.shards, r.replicas,
+    const std::string stages = l.run.parallel.hybrid ? fmt::format("{} hybrid", r.stages) : std::to_string(r.stages);
+    say(fmt::format("{:>3} {:>8} {:>6} {:>8}  {:<30} {:>9.0f} {:>7.2f}x {:>13.0f} {:>10.2f} {:>7} {:>9.2f}{}", i + 1, stages, r.shards, r.replicas,
                     l.strategy, r.tokens_per_second(), r.tokens_per_second() / alone.tokens_per_second(), r.tokens,
                     largest_memory(r) / kMib / 1024, r.stages > 1 ? fmt::format("{:.1f} %", 100 * r.bubble) : "-", sent / kMib,
                     largest_memory(r) > memory ? "  does not fit" : ""));

@@ -7,9 +7,22 @@
 
 namespace starling {
 
+void check(const ParallelOptions& o) {
+  if (o.hybrid && o.pipeline == 1)
+    throw ConfigError("parallel.hybrid does nothing without stages; set parallel.pipeline too, or leave it out");
+  if (o.hybrid && o.tensor > 1)
+    throw ConfigError("parallel.hybrid has the whole output on every stage, but parallel.tensor cuts it; set parallel.tensor to 1, or leave "
+                      "parallel.hybrid out");
+}
+
 Mesh::Mesh(Communicator& all, const ParallelOptions& o)
-    : all_(all), stages_(static_cast<int>(o.pipeline)), stage_sizes_(o.stages), time_pieces_(std::max<int64_t>(o.time_pieces, 1)) {
+    : all_(all),
+      stages_(static_cast<int>(o.pipeline)),
+      stage_sizes_(o.stages),
+      time_pieces_(std::max<int64_t>(o.time_pieces, 1)),
+      hybrid_(o.hybrid) {
   const int ranks = static_cast<int>(o.ranks()), shards = static_cast<int>(o.tensor);
+  check(o);
   if (all.size() % ranks != 0)
     throw ConfigError(fmt::format("{} the model among {} ranks, and {} {} no multiple of that; start {} ranks",
                                   shards == 1    ? fmt::format("parallel.pipeline {} divides", stages_)

@@ -19,6 +19,7 @@ struct ParallelOptions {
   std::vector<int64_t> stages;  // units of each stage; empty: balanced by their cost
   int64_t micro_batches = 0;    // 0: 4 a stage
   int64_t time_pieces = 0;      // of a micro-batch, that go from stage to stage; 0: whole sentences
+  bool hybrid = false;          // the output is on every stage, for a share of the sentences
 
   int64_t ranks() const { return pipeline * tensor; }
   // Of a worker's share of the batch, at least.
@@ -40,7 +41,13 @@ void visit(Visitor& v, ParallelOptions& o) {
           "pieces of time, of gnmt in stages, in which a micro-batch goes from stage to stage: the next stage begins before the sentences have "
           "ended; 0 = whole sentences",
           0, 1024);
+  v.field("hybrid", o.hybrid,
+          "attention, readout and softmax, of gnmt in stages with model.attention-place top, are on every stage, each for a share of the "
+          "sentences");
 }
+
+// ConfigError for options that do not fit each other.
+void check(const ParallelOptions& options);
 
 class Mesh {
  public:
@@ -62,6 +69,8 @@ class Mesh {
   bool divided() const { return replica_ != nullptr; }
   // In which activations go from stage to stage.
   int64_t time_pieces() const { return time_pieces_; }
+  // Whether the model's output is on every stage, each of which computes it for a share of the sentences.
+  bool hybrid() const { return hybrid_; }
   // The first replica's rank of this part of the model: what all replicas have in common, it reads and writes.
   bool leads() const { return data().rank() == 0; }
   // Whether a replica's losses and tokens are counted here: all shards of its last stage have them.
@@ -87,6 +96,7 @@ class Mesh {
   int stages_, stage_ = 0;
   std::vector<int64_t> stage_sizes_;
   int64_t time_pieces_;
+  bool hybrid_;
   std::unique_ptr<Communicator> data_, replica_, alone_;   // the first two empty: there is nothing to divide
   std::unique_ptr<Communicator> pipeline_, shards_;        // empty: there is one dimension at most
   std::unique_ptr<ShardCommunicator> group_;

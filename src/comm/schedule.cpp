@@ -106,12 +106,4 @@ int64_t bytes_touched(const Schedule::Local& local, DType type) {
   }
 }
 
-Range part(int64_t n, int k, int N) {
-  CHECK(N > 0 && k >= 0 && k < N, "part {} of {}", k, N);
-  constexpr int64_t kBlock = 16;
-  const int64_t blocks = (n + kBlock - 1) / kBlock;
-  const auto boundary = [&](int64_t i) { return std::min(n, blocks * i / N * kBlock); };
-  return {boundary(k), boundary(k + 1)};
-}
-
 }  // namespace starling

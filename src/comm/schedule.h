@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "base/range.h"
+#include "base/part.h"
 #include "tensor/tensor.h"
 
 namespace starling {
@@ -58,8 +58,5 @@ struct Schedule {
 void apply(const Schedule::Local& local, DType type, std::byte* data, std::byte* scratch);
 // Bytes that apply() reads and writes, for models of its time.
 int64_t bytes_touched(const Schedule::Local& local, DType type);
-
-// Part k of N of n elements: contiguous, in order, nothing left over, boundaries at multiples of 16 elements; parts may be empty.
-Range part(int64_t n, int k, int N);
 
 }  // namespace starling

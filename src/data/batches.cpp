@@ -256,6 +256,10 @@ std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens, int64_t 
 Batch share(const Batch& batch, int index, int count, double source_weight, double target_weight) {
   CHECK(0 <= index && index < count, "part {} of {}", index, count);
   if (count == 1) return batch;
+  return share_between(batch, index, index + 1, count, source_weight, target_weight);
+}
+
+Batch share_between(const Batch& batch, double from, double to, double whole, double source_weight, double target_weight) {
   const int64_t sentences = batch.target.sentences();
   const double total =
       source_weight * static_cast<double>(batch.source.count()) + target_weight * static_cast<double>(batch.target.count());
@@ -265,9 +269,9 @@ Batch share(const Batch& batch, int index, int count, double source_weight, doub
   for (int64_t i = 0; i < sentences; ++i) {
     const PairLengths lengths = lengths_in(batch, i);
     const double cost = source_weight * lengths.source + target_weight * lengths.target;
-    const double at = (before + 0.5 * cost) / total * count;
-    if (begin == sentences && at >= index) begin = i;
-    if (at >= index + 1) {
+    const double at = (before + 0.5 * cost) / total * whole;
+    if (begin == sentences && at >= from) begin = i;
+    if (at >= to) {
       end = i;
       break;
     }

@@ -183,6 +183,7 @@ void load_weights(FileSystem& files, const std::string& path, ParameterStore& pa
       p.value.from_doubles(std::vector<double>(values.begin(), values.end()));
     set_quantized(p, integers && keep_integers);
   }
+  parameters.take_parts();
   parameters.changed();
 }
 

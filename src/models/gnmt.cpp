@@ -132,10 +132,9 @@ Var Gnmt::readout(const Var& x, const Var& context, const Dropout& mask, Clippin
   return bounded(linear(dropout(concat(x, context), mask), *readout_weight_, readout_bias_), clipping);
 }
 
-Var Gnmt::encoder(Tape& tape, TimedRows& source, size_t piece, Var x, Clipping& clipping) const {
+Var Gnmt::encoder(Tape& tape, const UnitRange& units, TimedRows& source, size_t piece, Var x, Clipping& clipping) const {
   const TimeOrder& order = source.pieces[piece];
   const int64_t D = config_.width;
-  const UnitRange& units = store_.units();
   // The bottom layer runs in both directions, so it computes whole sentences.
   const auto bottom = [&] {
     const Dropout mask = tape.dropout(config_.dropout, source_site_, source.keys);
@@ -175,7 +174,7 @@ std::vector<int32_t> Gnmt::encode(DecodeState& abstract, const PackedTokens& sou
   const auto mark = decode_arena_.mark();
   Clipping clipping;
   TimedRows timed = timed_rows(tape, source, {}, 16, 1, encoder_units());
-  const Var memory = gather_rows(encoder(tape, timed, 0, {}, clipping), timed.order.row_of, timed.order.packed);
+  const Var memory = gather_rows(encoder(tape, store_.units(), timed, 0, {}, clipping), timed.order.row_of, timed.order.packed);
   const Places places = take_places(state.sources, state.length, source, memory.value.rows());
   const auto keep = [&](const Tensor& rows, Tensor& table) {
     reserve_rows(table, state.sources.end() + places.spare, rows.columns(), rows.dtype(), store_.backend().memory());

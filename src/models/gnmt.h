@@ -53,6 +53,9 @@ class Gnmt : public Model {
                      Tensor* attention) override;
   std::unique_ptr<SteppedPass> begin_pass(const Batch& batch, double label_smoothing, int64_t time_pieces) override;
   std::vector<std::vector<Shape>> boundary_pieces(size_t unit, const Batch& batch, int64_t time_pieces) const override;
+  std::vector<size_t> output_reads() const override;
+  std::unique_ptr<SteppedPass> begin_layers(const Batch& batch, std::span<const Batch> shares, int64_t time_pieces) override;
+  std::unique_ptr<SteppedPass> begin_output(const Batch& share, double label_smoothing) override;
   void set_clip(double bound) override;
 
  private:
@@ -84,14 +87,16 @@ class Gnmt : public Model {
   // ids: of the sentences, for dropout; layers: how many have a state.
   static TimedRows timed_rows(Tape& tape, const PackedTokens& packed, const std::vector<int64_t>& ids, int64_t multiple, int64_t pieces,
                               size_t layers);
-  // A piece of what the encoder's last unit here gives; x: of what its first unit here reads, unless that is the embedding.
-  Var encoder(Tape& tape, TimedRows& source, size_t piece, Var x, Clipping& clipping) const;
+  // A piece of what the last of these units of the encoder gives; x: of what the first of them reads, unless that is the embedding.
+  Var encoder(Tape& tape, const UnitRange& units, TimedRows& source, size_t piece, Var x, Clipping& clipping) const;
   Var keys(const Var& memory) const;
   // Context of one decoding step [rows, memory width], from the decoder layer's output that asks.
   Var attend(Tape& tape, const GnmtState& state, const Var& asking, std::span<const int32_t> sentence, Tensor* attention);
   void add_keys(const Initializer& initializer);
   void add_queries(const Initializer& initializer);
   size_t encoder_units() const { return encoder_layers_.size() - 1; }
+  // Whether the output is on every stage, apart from the layers.
+  bool output_apart() const { return store_.units().everywhere + 1 == units(); }
   bool attends_at_top() const { return config_.attention_place == AttentionPlace::top; }
   bool residual_layer(size_t i) const { return i >= 2; }
 

@@ -45,6 +45,7 @@ const EmbeddingTable* table_of(const std::vector<EmbeddingTable>& tables, const 
 
 bool Model::has_first() { return parameters().units().has(0); }
 bool Model::has_output() { return parameters().units().has(units() - 1); }
+bool Model::whole() { return has_first() && parameters().units().in_range(units() - 1) && !parameters().shards(); }
 
 VocabularyShard Model::output_shard() {
   for (const EmbeddingTable& t : embedding_tables())
@@ -61,6 +62,16 @@ Loss Model::loss(Tape& tape, const Batch& batch, double label_smoothing) {
 
 std::unique_ptr<SteppedPass> Model::begin_pass(const Batch& batch, double label_smoothing, int64_t) {
   return std::make_unique<WholePass>(*this, batch, label_smoothing);
+}
+
+std::unique_ptr<SteppedPass> Model::begin_layers(const Batch&, std::span<const Batch>, int64_t) {
+  CHECK(false, "the output of {} is not apart", config().preset);
+  return nullptr;
+}
+
+std::unique_ptr<SteppedPass> Model::begin_output(const Batch&, double) {
+  CHECK(false, "the output of {} is not apart", config().preset);
+  return nullptr;
 }
 
 std::vector<std::vector<Shape>> Model::boundary_pieces(size_t unit, const Batch& batch, int64_t) const { return {boundary(unit, batch)}; }

@@ -53,6 +53,16 @@ class SteppedPass {
   virtual StepShare share(size_t step) const = 0;
   // The forward pass of the next step, as Model::forward is that of all.
   virtual std::vector<Var> forward(Tape& tape, std::vector<Var> in, Loss& loss) = 0;
+
+  // Of Model::begin_layers. The step that takes the first piece of a boundary.
+  virtual size_t first_taking() const { return 0; }
+  // What the last step left for the output, where that is apart: rows of all shares, one behind the other, of tensor `tensor` of the
+  // output's boundary. Empty if nothing.
+  struct ForOutput {
+    Var rows;
+    size_t tensor = 0;
+  };
+  virtual ForOutput for_output() const { return {}; }
 };
 
 class Model {
@@ -69,7 +79,7 @@ class Model {
   virtual size_t units() const = 0;
   bool has_first();
   bool has_output();
-  bool whole() { return has_first() && has_output() && !parameters().shards(); }
+  bool whole();
   // What goes from one unit to the next, in activation type: the shapes before unit `unit` (not the first) of this batch.
   virtual std::vector<Shape> boundary(size_t unit, const Batch& batch) const = 0;
   // The forward pass of this model's units: takes what the unit before the first of them left, gives what they leave for the one after.
@@ -85,6 +95,14 @@ class Model {
   // Forward pass of a whole model and, on a training tape, everything tape.backward() needs. Sums over target tokens; gradients are those
   // of the SUM. batch.weights weigh the smoothed sum and the gradients.
   Loss loss(Tape& tape, const Batch& batch, double label_smoothing);
+
+  // An output apart from the layers, on every stage (UnitRange::everywhere), for models whose layers before it do not need each other's
+  // whole results: a pass of this stage's layers for a batch, which leaves what the output reads of these parts of it, and one of the
+  // output for a part, which takes one piece of the boundary in front of it. Batches must live as long as the passes. output_reads: the
+  // units that give the tensors of that boundary; none: the model cannot be so divided.
+  virtual std::vector<size_t> output_reads() const { return {}; }
+  virtual std::unique_ptr<SteppedPass> begin_layers(const Batch& batch, std::span<const Batch> shares, int64_t time_pieces);
+  virtual std::unique_ptr<SteppedPass> begin_output(const Batch& share, double label_smoothing);
 
   // A state without sentences; of a whole model.
   virtual std::unique_ptr<DecodeState> begin_decoding() = 0;

@@ -36,23 +36,28 @@ std::vector<Way> ways(const StrategyOptions& own) {
   return all;
 }
 
-void add_layouts(const Config& config, int64_t ranks, int64_t stages, int64_t shards, std::vector<Layout>& all) {
-  const bool alone = stages * shards == ranks;  // one replica exchanges nothing
+constexpr int64_t kHybridPieces = 4;   // of time, where the configuration has none: without pieces its stages hardly overlap
+
+void add_layouts(const Config& config, int64_t ranks, const ParallelOptions& cut, std::vector<Layout>& all) {
+  const bool alone = cut.ranks() == ranks;  // one replica exchanges nothing
   for (const Way& way : ways(config.strategy)) {
     if (alone && way.name != "all-reduce") break;
     Config c = config;
     way.set(c.strategy);
-    c.parallel.pipeline = stages, c.parallel.tensor = shards;
-    if (stages != config.parallel.pipeline) c.parallel.stages.clear();
-    if (stages == 1) c.parallel.micro_batches = 0;
+    c.parallel.pipeline = cut.pipeline, c.parallel.tensor = cut.tensor, c.parallel.hybrid = cut.hybrid;
+    if (cut.pipeline != config.parallel.pipeline || cut.hybrid != config.parallel.hybrid) c.parallel.stages.clear();
+    if (cut.pipeline == 1) c.parallel.micro_batches = 0, c.parallel.time_pieces = 0;
+    if (cut.hybrid && c.parallel.time_pieces == 0) c.parallel.time_pieces = kHybridPieces;
     if (family_of(c.strategy) != Family::synchronous) c.train.optimizer.ema = 0;
     Layout layout{alone ? "-" : way.name, {}, layout_run(c), {}, ""};
     const auto key = [&](const char* name, int64_t value, int64_t written) {
       if (value > 1 || value != written) layout.keys.push_back({name, std::to_string(value)});
     };
-    key("parallel.pipeline", stages, config.parallel.pipeline);
+    key("parallel.pipeline", cut.pipeline, config.parallel.pipeline);
     if (c.parallel.stages != config.parallel.stages) layout.keys.push_back({"parallel.stages", "[]"});
-    key("parallel.tensor", shards, config.parallel.tensor);
+    key("parallel.tensor", cut.tensor, config.parallel.tensor);
+    if (cut.hybrid || config.parallel.hybrid) layout.keys.push_back({"parallel.hybrid", cut.hybrid ? "true" : "false"});
+    if (cut.hybrid) layout.keys.push_back({"parallel.time-pieces", std::to_string(c.parallel.time_pieces)});
     if (!alone) layout.keys.insert(layout.keys.end(), way.keys.begin(), way.keys.end());
     all.push_back(std::move(layout));
   }
@@ -62,12 +67,18 @@ void add_layouts(const Config& config, int64_t ranks, int64_t stages, int64_t sh
 
 std::vector<Layout> layouts_of(const Config& config, int ranks) {
   IdleBackend idle(DType::f32, DType::f32);
-  const auto units =
-      static_cast<int64_t>(declare_model(config.model, {config.vocab.training.size, config.vocab.training.size}, idle)->units());
+  const auto model = declare_model(config.model, {config.vocab.training.size, config.vocab.training.size}, idle);
   std::vector<Layout> all;
-  for (int64_t stages = 1; stages <= std::min<int64_t>(ranks, units); ++stages)
-    for (int64_t shards = 1; shards <= ranks / stages; ++shards)
-      if (ranks % (stages * shards) == 0 && can_be_cut(config.model, shards)) add_layouts(config, ranks, stages, shards, all);
+  const auto units = static_cast<int64_t>(model->units());
+  ParallelOptions cut;
+  for (cut.pipeline = 1; cut.pipeline <= std::min<int64_t>(ranks, units); ++cut.pipeline) {
+    for (cut.tensor = 1; cut.tensor <= ranks / cut.pipeline; ++cut.tensor)
+      if (ranks % cut.ranks() == 0 && can_be_cut(config.model, cut.tensor)) add_layouts(config, ranks, cut, all);
+    cut.tensor = 1, cut.hybrid = true;
+    if (cut.pipeline > 1 && cut.pipeline < units && ranks % cut.pipeline == 0 && !model->output_reads().empty())
+      add_layouts(config, ranks, cut, all);
+    cut.hybrid = false;
+  }
   return all;
 }
 

@@ -11,6 +11,7 @@
 #include "strategies/factory.h"
 #include "text/tokenizers.h"
 #include "train/peer_names.h"
+#include "train/stages.h"
 
 namespace starling {
 
@@ -190,12 +191,14 @@ void check_parallel(const Config& c) {
   if (const size_t listed = c.parallel.stages.size(); listed > 0 && listed != static_cast<size_t>(c.parallel.pipeline))
     throw ConfigError(fmt::format("parallel.stages lists {}, and parallel.pipeline is {}; give as many numbers as there are stages",
                                   counted(static_cast<int64_t>(listed), "stage"), c.parallel.pipeline));
+  check(c.parallel);
   if (c.parallel.ranks() == 1) return;
   require_shards(c.model, c.parallel.tensor);
   if (c.parallel.time_pieces > 0 && architecture_of(c.model.preset) != Architecture::gnmt)
     throw ConfigError(fmt::format("parallel.time-pieces is for recurrent models, and {} computes all positions of a sentence at once; leave it "
                                   "out, or set model.preset to one of gnmt",
                                   c.model.preset));
+  if (c.parallel.hybrid) check_hybrid(c.model);
   const bool stages = c.parallel.pipeline > 1;
   const char* const key = stages ? c.parallel.tensor > 1 ? "parallel.pipeline and tensor" : "parallel.pipeline" : "parallel.tensor";
   const std::string divided = stages && c.parallel.tensor > 1

@@ -17,6 +17,8 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
     // Packed elements are read; those of gradients, f32, read and written. Packing reads f32 and writes, for which caches read first.
     const double read = element * count, added = 8 * count, packed = (4 + 2 * element) * count;
     const bool here = p->hold != Parameter::absent;
+    const bool apart = std::find(p->units.begin(), p->units.end(), model.parameters().units().everywhere) != p->units.end();
+    Part &forward_part = apart ? output_forward_ : forward_, &backward_part = apart ? output_backward_ : backward_;
     // Of each bucket the share of p that it has.
     const auto each_share = [&](const auto& add) {
       for (size_t b = 0; p->hold == Parameter::owned && b < buckets.size(); ++b) {
@@ -35,7 +37,7 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
       each_share([&](Part& part, double share) { look_up(part, (element + 8) * width * share); });
       if (table->output) target_weight_ += 3 * whole_product;
       if (!table->output || !model.has_output()) continue;
-      Side& side = forward_.target;
+      Side& side = forward_part.target;
       side.row += 3 * product, side.moved += 2 * read + added, side.packed += 2 * packed;
       continue;
     }
@@ -43,7 +45,7 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
     (source ? source_weight_ : target_weight_) += 3 * whole_product;
     if (!here) continue;
     recurrent_ |= recurrent;
-    Side& forward = source ? forward_.source : forward_.target;
+    Side& forward = source ? forward_part.source : forward_part.target;
     (recurrent ? forward.recurrent_row : forward.row) += product;
     forward.moved += read, forward.packed += packed;
     // The gradient of the rows, step by step where they are recurrent, and the weights', of all rows at once.
@@ -52,7 +54,7 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
       (recurrent ? side.recurrent_row : side.row) += product * share, side.row += product * share;
       side.moved += (read + added) * share, side.packed += packed * share;
     };
-    add_backward(backward_, 1);
+    add_backward(backward_part, 1);
     each_share(add_backward);
   }
 }

@@ -1,6 +1,7 @@
 // Floating-point operations of a pass and the bytes that it moves however few its rows are, counted from the parameters' shapes before
 // anything is computed: what the simulator turns into time. Counted are matrix products. Attention's own products, norms and the rest are
-// a few per cent and end up in the calibrated rate. Of a stage of a model, its own units are counted.
+// a few per cent and end up in the calibrated rate. Of a stage of a model, its own units are counted; an output that every stage has,
+// apart from them.
 #pragma once
 
 #include <span>
@@ -35,6 +36,10 @@ class ComputeCost {
   // each gradient added to, of tables a row a token.
   Work backward(const PassRows& rows, int64_t bucket = -1, bool packs = false) const;
 
+  // Of an output that every stage has, for its share of the rows.
+  Work output_forward(const PassRows& rows, bool packs) const { return output_forward_.of(Work::forward, rows, packs); }
+  Work output_backward(const PassRows& rows) const { return output_backward_.of(Work::backward, rows, false); }
+
   // Relative cost of a source and of a target token in the whole model, for dividing a batch evenly: the same on all stages.
   double source_weight() const { return source_weight_; }
   double target_weight() const { return target_weight_; }
@@ -49,7 +54,7 @@ class ComputeCost {
     Side source, target;
     Work of(Work::Kind kind, const PassRows& rows, bool packs) const;
   };
-  Part forward_, backward_;
+  Part forward_, backward_, output_forward_, output_backward_;
   std::vector<Part> pieces_;
   double source_weight_ = 0, target_weight_ = 0;
   bool recurrent_ = false;

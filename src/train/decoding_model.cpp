@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "train/common_elements.h"
-#include "train/stages.h"
 
 namespace starling {
 namespace {
@@ -18,7 +17,7 @@ DecodingModel::DecodingModel(Model& part, const Mesh& mesh) : part_(part), mesh_
   shards_ = mesh.replica_size();
   while (!can_be_cut(part.config(), shards_)) --shards_;
   const std::vector<UnitRange> stages = stage_units(part, mesh);
-  for (const Parameter* p : part.parameters().declared()) stage_.push_back(stage_of(stages, p->units.front()));
+  for (const Parameter* p : part.parameters().declared()) owners_.push_back(owners(stages, mesh, *p));
   comm_ = mesh.replica().split(mesh.replica().rank() < shards_ ? 0 : 1);
   group_.emplace(*comm_);
 }
@@ -42,23 +41,21 @@ void DecodingModel::fill(Model* model) const {
     const auto shard = [&](int rank, int size) { return shard_ranges(own->whole, size > 1 ? own->cut : Cut(), rank, size); };
     std::vector<Pending> pending;
     std::vector<std::pair<Tensor, CommonElements>> arriving;
-    const int sources = own->cut.axis >= 0 ? mesh_.shards() : 1;
-    for (int s = 0; s < sources; ++s) {
-      const int from = mesh_.part_of(static_cast<int>(stage_[own->index]), s);
+    const Tensor owned = part_.parameters().owned_value(*own);
+    for (const auto& [from, held] : owners_[own->index])
       for (int to = 0; to < shards_; ++to) {
         if (replica.rank() != from && replica.rank() != to) continue;
-        const CommonElements c = common_elements(shard(s, mesh_.shards()), shard(to, shards_));
+        const CommonElements c = common_elements(held, shard(to, shards_));
         if (c.count == 0) continue;
         const Tensor packed({c.count}, backend.parameter(), backend.memory());
         if (replica.rank() == from)
           for (int64_t at = 0; const auto& [here, there] : c.runs)
-            elements(packed, {at, at + here.count()}).copy_from(elements(own->value, here)), at += here.count();
+            elements(packed, {at, at + here.count()}).copy_from(elements(owned, here)), at += here.count();
         if (replica.rank() == from && from != to) pending.push_back(replica.send(packed, to, kPartTag));
         if (replica.rank() != to) continue;
         if (from != to) pending.push_back(replica.receive(packed, from, kPartTag));
         arriving.push_back({packed, c});
       }
-    }
     for (const Pending& p : pending) p.wait(kPatience);
     for (const auto& [packed, c] : arriving)
       for (int64_t at = 0; const auto& [here, there] : c.runs)

@@ -8,6 +8,7 @@
 
 #include "comm/mesh.h"
 #include "models/model.h"
+#include "train/stages.h"
 
 namespace starling {
 
@@ -27,7 +28,7 @@ class DecodingModel {
   Model& part_;
   const Mesh& mesh_;
   int shards_ = 1;
-  std::vector<size_t> stage_;  // that owns a parameter, by index
+  std::vector<std::vector<Owner>> owners_;  // by parameter
   std::unique_ptr<Communicator> comm_;
   std::optional<ShardCommunicator> group_;
 };

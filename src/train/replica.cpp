@@ -15,7 +15,7 @@ std::vector<ExchangedTable> exchanged_tables(Model& model) {
   const UnitRange& here = model.parameters().units();
   std::vector<ExchangedTable> tables;
   for (const EmbeddingTable& t : model.embedding_tables())
-    if (std::all_of(t.table->units.begin(), t.table->units.end(), [&](size_t unit) { return here.has(unit); }))
+    if (std::all_of(t.table->units.begin(), t.table->units.end(), [&](size_t unit) { return here.in_range(unit); }))
       tables.push_back({t.table, t.source || t.target, t.output});
   return tables;
 }
@@ -84,7 +84,7 @@ void Replica::gradients(const Calls& calls) {
   gradient_sum_.begin();
   tracker_.restart([](size_t) {});
   losses_.clear();
-  if (const auto n = static_cast<int64_t>(share_.size()); n > (loss_sums_ ? loss_sums_.rows() : 0))
+  if (const auto n = static_cast<int64_t>(share_.size()) * (mesh_.hybrid() ? 2 : 1); n > (loss_sums_ ? loss_sums_.rows() : 0))
     loss_sums_ = Tensor({n, 4}, DType::f64, parameters().backend().memory());
   std::vector<const Batch*> computed = share_;
   // Where nothing is computed, one token stands for a batch, unless its size is that of messages.
@@ -93,13 +93,16 @@ void Replica::gradients(const Calls& calls) {
     for (const Batch*& batch : computed) batch = &stand_ins_.emplace_back(one_token_each(*batch));
   }
   passes_.restart(std::move(computed));
-  for (const Turn& turn : one_forward_one_backward(mesh_.stage(), mesh_.stages(), share_.size())) {
-    if (!turn.forward) {
+  const auto turns = mesh_.hybrid() ? hybrid_turns(mesh_.stage(), share_.size())
+                                    : one_forward_one_backward(mesh_.stage(), mesh_.stages(), share_.size());
+  for (const Turn& turn : turns) {
+    if (turn.kind == Turn::backward) {
       backward(turn.pass, calls);
       continue;
     }
-    forward(turn.pass);
-    if (turn.pass + 1 == share_.size() && calls.forward_done) calls.forward_done();
+    turn.kind == Turn::forward ? forward(turn.pass) : output(turn.pass);
+    const bool losses = turn.kind == (mesh_.hybrid() ? Turn::output : Turn::forward);
+    if (losses && turn.pass + 1 == share_.size() && calls.forward_done) calls.forward_done();
   }
   times_.passes += clock().seconds() - start;
   gradient_sum_.complete();  // before a strategy may begin to exchange them
@@ -120,11 +123,11 @@ StepTotals Replica::totals() {
   Tensor numbers(loss_sums_.shape(), DType::f64);  // here, so that one wait is enough
   if (loss_sums_.has_elements()) numbers.copy_from(loss_sums_);
   for (size_t i = 0; i < losses_.size(); ++i) {
-    const Batch& batch = *share_[i];
     const auto at = static_cast<int64_t>(i);
-    const LossSums loss = losses_[i].read(numbers.rows(at, at + 1));
+    const LossSums loss = losses_[i].loss.read(numbers.rows(at, at + 1));
     sums.clipped += static_cast<double>(loss.clipped), sums.clippable += static_cast<double>(loss.clippable);
-    if (i >= references_ || !mesh_.counts()) continue;
+    if (!losses_[i].counted) continue;
+    const Batch& batch = *losses_[i].counted;
     sums.smoothed += batch.weights.empty() ? loss.smoothed : loss.nll, sums.nll += loss.nll;
     sums.correct += static_cast<double>(loss.correct);
     sums.tokens += static_cast<double>(batch.target.count()), sums.source_tokens += static_cast<double>(batch.source.count());
@@ -154,14 +157,39 @@ void Replica::forward(size_t index) {
       if (i == 0) loss = Loss(step.tape);
       step.out = pass.model->forward(step.tape, step.in, loss);
       if (i + 1 < pass.model->steps()) return;
-      const auto at = static_cast<int64_t>(index);
-      loss_sums_.rows(at, at + 1).copy_from(loss.sums);
-      loss.sums = {}, loss.rows = {};  // they lie in the arena
-      losses_.push_back(std::move(loss));
+      keep(std::move(loss), index < references_ && mesh_.counts() && !mesh_.hybrid() ? share_[index] : nullptr);
     });
     times_.forward += clock().seconds() - start;
     passes_.forward_done(index);
   }
+}
+
+void Replica::keep(Loss loss, const Batch* counted) {
+  const auto at = static_cast<int64_t>(losses_.size());
+  loss_sums_.rows(at, at + 1).copy_from(loss.sums);
+  loss.sums = {}, loss.rows = {};  // they lie in the arena
+  losses_.push_back({std::move(loss), counted});
+}
+
+void Replica::output(size_t index) {
+  comm().note("output", optimizer_.updates() + 1);
+  OutputShares& output = passes_.output();
+  const Batch& share = output.own(index);
+  if (share.target.count() > 0) {
+    Tape& tape = output.begin(index, options_.label_smoothing, options_.seed, static_cast<uint64_t>(optimizer_.updates() + 1));
+    const PassRows rows = cost_.rows(share);
+    const double start = clock().seconds();
+    clock().spend(of_pass(index, cost_.output_forward(rows, index == 0)), [&] {
+      Loss loss(tape);
+      output.forward(loss);
+      keep(std::move(loss), index < references_ ? &share : nullptr);
+    });
+    const double middle = clock().seconds();
+    clock().spend(of_pass(index, cost_.output_backward(rows)), [&] { tape.backward(); });
+    times_.forward += middle - start, times_.backward += clock().seconds() - middle;
+  }
+  output.end(index);
+  if (index + 1 == share_.size()) shared_.begin_sums(gradient_sum_);
 }
 
 void Replica::backward(size_t index, const Calls& calls) {

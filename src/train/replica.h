@@ -102,7 +102,11 @@ class Replica : private Worker {
   int64_t planned_updates() const override { return options_.max_steps; }
   std::string step_name() const override;
   void forward(size_t index);
+  // The output's pass, both ways, where every stage has it.
+  void output(size_t index);
   void backward(size_t index, const Calls& calls);
+  // A loss of this step, for its totals; counted: the batch whose tokens it is of, or null.
+  void keep(Loss loss, const Batch* counted);
   // Of a step of a pass.
   PassRows rows_of(size_t index, size_t step);
   // A pass's work, for traces of a model that is divided.
@@ -142,8 +146,12 @@ class Replica : private Worker {
   std::vector<const Batch*> share_;  // the references' micro-batches, then the samples'
   std::vector<Batch> stand_ins_;     // for them, on an idle backend
   size_t references_ = 0;
-  std::vector<Loss> losses_;         // of each, whose sums are in
-  Tensor loss_sums_;                 // [share, 4]
+  struct KeptLoss {
+    Loss loss;
+    const Batch* counted;
+  };
+  std::vector<KeptLoss> losses_;     // of each, whose sums are in
+  Tensor loss_sums_;                 // [losses, 4]
   const Refinement* refinement_ = nullptr;
   End end_;
   std::function<bool()> asked_;

@@ -64,8 +64,9 @@ void RunReports::announce_stages() {
     const auto encoder = static_cast<size_t>(run_.config.model.encoder_layers);
     return unit + 1 == run_.model->units() ? "output" : unit < encoder ? fmt::format("encoder {}", unit) : fmt::format("decoder {}", unit - encoder);
   };
-  const std::string own = fmt::format("{}{}, {:.2f} M parameters", layer(units.begin),
+  const std::string own = fmt::format("{}{}{}, {:.2f} M parameters", layer(units.begin),
                                       units.end - units.begin > 1 ? " to " + layer(units.end - 1) : "",
+                                      mesh.hybrid() ? " and a share of the output" : "",
                                       static_cast<double>(run_.model->parameters().count()) / 1e6);
   const std::vector<std::string> parts = gather_texts(mesh.replica(), own);
   for (int stage = 0; stage < mesh.stages(); ++stage)

@@ -75,12 +75,12 @@ void Shard::add(const std::string& state, const Tensor& elements, std::span<cons
       if (const auto own = overlap(r, range_of(p))) {
         if (count == 0) first = at + own->begin - r.begin;
         count += own->count();
-        parts.push_back({own->begin - p.offset, own->end - p.offset});
+        parts.push_back({own->begin - p.offset + p.first, own->end - p.offset + p.first});
       }
       at += r.count();
     }
     if (count == 0) continue;
-    const bool all = count == p.shape.count();
+    const bool all = !p.copy && count == p.shape.count();
     add(state + "/" + p.name, all ? dimensions(p.shape) : std::vector<int64_t>{count}, elements.slice(first, Shape{count}));
     if (parameters_.is_cut(p)) {
       const ShardGroup& shards = *parameters_.shards();
@@ -123,7 +123,7 @@ void SavedShards::open(FileSystem& files, const std::string& path, int rank) {
     const auto found = std::find_if(declared.begin(), declared.end(), [&](const Parameter* q) { return q->name == name; });
     if (found == declared.end()) refuse(fmt::format("{} is of no parameter of this model", t.name));
     const Parameter* p = *found;
-    if (p->hold != Parameter::owned) continue;
+    if (p->hold != Parameter::owned && !parameters_.part_of(*p)) continue;
     std::vector<Range> ranges{{0, p->whole.count()}};
     try {
       if (layout.contains(t.name)) ranges = ranges_of(layout[t.name], *p);

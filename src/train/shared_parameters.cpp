@@ -21,10 +21,14 @@ SharedParameters::SharedParameters(Model& model, const Mesh& mesh) : model_(mode
   if (mesh.stages() == 1) return;
   const std::vector<UnitRange> stages = stage_units(model, mesh);
   for (Parameter* p : model.parameters().declared()) {
+    if (p->units.front() == stages[0].everywhere) {
+      spread_.push_back({p, model.parameters().part_of(*p), {}});
+      continue;
+    }
     Shared shared{p, static_cast<int>(stage_of(stages, p->units.front())), {}, {}};
-    for (const size_t unit : p->units) {
-      const auto stage = static_cast<int>(stage_of(stages, unit));
-      if (stage != shared.owner && std::find(shared.copies.begin(), shared.copies.end(), stage) == shared.copies.end())
+    for (int stage = 0; stage < mesh.stages(); ++stage) {
+      const UnitRange& here = stages[static_cast<size_t>(stage)];
+      if (stage != shared.owner && std::any_of(p->units.begin(), p->units.end(), [&](size_t unit) { return here.has(unit); }))
         shared.copies.push_back(stage);
     }
     if (shared.copies.empty() || p->hold == Parameter::absent) continue;
@@ -35,6 +39,7 @@ SharedParameters::SharedParameters(Model& model, const Mesh& mesh) : model_(mode
 }
 
 bool SharedParameters::has(const Parameter& p) const {
+  if (p.copy || std::any_of(spread_.begin(), spread_.end(), [&](const Spread& s) { return s.copy == &p; })) return true;
   return std::any_of(shared_.begin(), shared_.end(), [&](const Shared& s) { return s.parameter == &p; });
 }
 
@@ -43,7 +48,22 @@ Pending SharedParameters::send(const Tensor& x, int to, Tag tag) {
   return mesh_.pipeline().send(x, to, tag);
 }
 
+void SharedParameters::count(const Spread& s) {
+  bytes_sent_ += s.copy->value.bytes() - (s.own ? s.own->value.bytes() : 0);
+}
+
+void SharedParameters::begin_sums(GradientSum& gradients) {
+  for (Spread& s : spread_) {
+    if (gradients.next_write(*s.copy) == Write::overwrite) s.copy->gradient.zero();  // no sentence was for this stage
+    s.sum = mesh_.replica().reduce_scatter(s.copy->gradient), count(s);
+  }
+}
+
 void SharedParameters::gather_gradients(Clock& clock) {
+  for (Spread& s : spread_) {
+    s.sum.wait(), s.sum = {};
+    if (s.own) s.own->gradient.copy_from(s.copy->gradient.slice(s.own->first, s.own->shape));
+  }
   std::vector<Pending> sent;
   for (const Shared& s : shared_) {
     const Tensor& gradient = s.parameter->gradient;
@@ -62,6 +82,10 @@ void SharedParameters::gather_gradients(Clock& clock) {
 
 void SharedParameters::share() {
   std::vector<Pending> pending;
+  for (const Spread& s : spread_) {
+    if (s.own) s.copy->value.slice(s.own->first, s.own->shape).copy_from(s.own->value);
+    pending.push_back(mesh_.replica().all_gather(s.copy->value)), count(s);
+  }
   for (const Shared& s : shared_)
     if (mesh_.stage() != s.owner)
       pending.push_back(mesh_.pipeline().receive(s.parameter->value, s.owner, kValueTag));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "train/stages.h"
+
 namespace starling {
 namespace {
 
@@ -19,13 +21,17 @@ StagePasses::StagePasses(Model& model, const Mesh& mesh, GradientSum& gradients)
       mesh_(mesh),
       gradients_(gradients),
       first_unit_(model.parameters().units().begin),
-      end_unit_(std::min(model.parameters().units().end, model.units())) {}
+      end_unit_(std::min(model.parameters().units().end, model.units())) {
+  if (mesh.hybrid()) output_.emplace(model, mesh, gradients);
+}
 
 void StagePasses::restart(std::vector<const Batch*> batches) {
   batches_ = std::move(batches);
-  const size_t under_way = std::clamp<size_t>(batches_.size(), 1, static_cast<size_t>(mesh_.stages() - mesh_.stage()));
+  const size_t most = mesh_.hybrid() ? hybrid_passes(mesh_.stage()) : static_cast<size_t>(mesh_.stages() - mesh_.stage());
+  const size_t under_way = std::clamp<size_t>(batches_.size(), 1, most);
   while (passes_.size() < under_way) passes_.push_back(std::make_unique<StagePass>(model_.parameters().backend().memory()));
   incoming_.resize(passes_.size() + 1);
+  if (output_) output_->restart(batches_);
   if (!batches_.empty()) expect(0);
 }
 
@@ -58,7 +64,8 @@ StagePass& StagePasses::open(size_t i, double label_smoothing) {
   StagePass& pass = (*this)[i];
   wait(pass.sent);
   pass.steps.clear(), pass.complete.clear();
-  pass.model = model_.begin_pass(*batches_[i], label_smoothing, mesh_.time_pieces());
+  pass.model = output_ ? model_.begin_layers(*batches_[i], output_->shares(i), mesh_.time_pieces())
+                       : model_.begin_pass(*batches_[i], label_smoothing, mesh_.time_pieces());
   pass.arena.release({});
   return pass;
 }
@@ -87,30 +94,36 @@ StageStep& StagePasses::next_step(size_t i, uint64_t seed, uint64_t update) {
   StageStep& step = number > 0 ? pass.steps.emplace_back(pass.steps.front().tape.another())
                                : pass.steps.emplace_back(Tape(model_.parameters(), pass.arena, gradients_, seed, update));
   Incoming& in = incoming_[i % incoming_.size()];
-  if (mesh_.first_stage() || number >= in.tensors.size()) return step;
-  wait(in.pending[number]);
-  for (const Tensor& x : in.tensors[number]) join_parts(x);
-  step.in_gradients.resize(in.tensors[number].size());
-  for (size_t k = 0; k < in.tensors[number].size(); ++k)
-    step.in.push_back(step.tape.record(in.tensors[number][k], [&step, k](const Tensor& dy) { step.in_gradients[k] = dy; }));
-  if (number == 0 && i + 1 < batches_.size()) expect(i + 1);
+  const size_t piece = number - pass.model->first_taking();  // none: beyond all
+  if (mesh_.first_stage() || piece >= in.tensors.size()) return step;
+  wait(in.pending[piece]);
+  for (const Tensor& x : in.tensors[piece]) join_parts(x);
+  step.in_gradients.resize(in.tensors[piece].size());
+  for (size_t k = 0; k < in.tensors[piece].size(); ++k)
+    step.in.push_back(step.tape.record(in.tensors[piece][k], [&step, k](const Tensor& dy) { step.in_gradients[k] = dy; }));
+  if (piece == 0 && i + 1 < batches_.size()) expect(i + 1);
   return step;
 }
 
 void StagePasses::forward_done(size_t i) {
   StagePass& pass = (*this)[i];
-  const StageStep& step = pass.steps.back();
+  StageStep& step = pass.steps.back();
+  if (const SteppedPass::ForOutput left = pass.model->for_output(); left.rows.tape) {
+    step.for_output = left.rows;
+    step.for_output_gradient = output_->send(i, left, pass.sent, step.expected);
+  }
   for (size_t k = 0; k < step.out.size(); ++k) send(pass, step.out[k].value, mesh_.stage() + 1, kForwardTag + static_cast<Tag>(k));
   if (!mesh_.last_stage() && pass.steps.size() == pass.model->steps()) expect_gradients(i);
 }
 
-// In the order in which they come: those of the last piece first.
+// In the order in which they come: those of the last piece first. The steps that gave something gave a piece each.
 void StagePasses::expect_gradients(size_t i) {
   StagePass& pass = (*this)[i];
   const Pieces pieces = boundary(end_unit_, *batches_[i], pass.gradient_buffer);
-  CHECK(pieces.size() <= pass.steps.size(), "{} pieces of {} steps", pieces.size(), pass.steps.size());
   auto step = pass.steps.rbegin();
   for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece, ++step) {
+    while (step != pass.steps.rend() && step->out.empty()) ++step;
+    CHECK(step != pass.steps.rend(), "{} pieces of {} steps", pieces.size(), pass.steps.size());
     CHECK(step->out.size() == piece->size(), "{} tensors for a boundary of {}", step->out.size(), piece->size());
     step->out_gradients = *piece;
     for (size_t k = 0; k < piece->size(); ++k) {
@@ -126,6 +139,7 @@ StageStep& StagePasses::await_gradients(size_t i, size_t number) {
   wait(step.expected);
   for (const Tensor& gradient : step.out_gradients) join_parts(gradient);
   for (size_t k = 0; k < step.out.size(); ++k) step.tape.set_gradient(step.out[k], step.out_gradients[k]);
+  if (step.for_output.tape) step.tape.set_gradient(step.for_output, step.for_output_gradient);
   return step;
 }
 
@@ -140,7 +154,7 @@ void StagePasses::backward_done(size_t i, size_t number) {
 }
 
 int64_t StagePasses::activation_bytes() const {
-  int64_t bytes = 0;
+  int64_t bytes = output_ ? output_->activation_bytes() : 0;
   for (const auto& pass : passes_) bytes += pass->arena.most_used() + (pass->gradient_buffer ? pass->gradient_buffer.bytes() : 0);
   for (const Incoming& in : incoming_) bytes += in.buffer ? in.buffer.bytes() : 0;
   return bytes;

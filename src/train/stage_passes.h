@@ -4,10 +4,12 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "comm/mesh.h"
 #include "models/model.h"
+#include "train/output_shares.h"
 
 namespace starling {
 
@@ -17,7 +19,9 @@ struct StageStep {
   Tape tape;
   std::vector<Var> in, out;
   std::vector<Tensor> in_gradients, out_gradients;
-  std::vector<Pending> expected;  // gradients of out
+  Var for_output;  // rows for an output that is apart
+  Tensor for_output_gradient;
+  std::vector<Pending> expected;  // gradients of what it gave
 };
 
 struct StagePass {
@@ -49,7 +53,9 @@ class StagePasses {
   void backward_done(size_t i, size_t step);
   // Bytes of arenas and boundaries, at most, so far.
   int64_t activation_bytes() const;
-  int64_t bytes_sent() const { return bytes_sent_; }
+  int64_t bytes_sent() const { return bytes_sent_ + (output_ ? output_->bytes_sent() : 0); }
+  // Where every stage has the model's output.
+  OutputShares& output() { return *output_; }
 
  private:
   using Pieces = std::vector<std::vector<Tensor>>;
@@ -70,6 +76,7 @@ class StagePasses {
   Model& model_;
   const Mesh& mesh_;
   GradientSum& gradients_;
+  std::optional<OutputShares> output_;
   size_t first_unit_, end_unit_;
   std::vector<const Batch*> batches_;
   std::vector<std::unique_ptr<StagePass>> passes_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "train/common_elements.h"
-#include "train/stages.h"
 
 namespace starling {
 namespace {
@@ -25,7 +24,7 @@ Tensor slice_of(const Tensor& shard, const CommonElements& part) { return shard.
 StageWeights::StageWeights(Model& part, const Mesh& mesh) : part_(part), mesh_(mesh) {
   if (!mesh.divided()) return;
   const std::vector<UnitRange> stages = stage_units(part, mesh);
-  for (const Parameter* p : part.parameters().declared()) stage_.push_back(static_cast<int>(stage_of(stages, p->units.front())));
+  for (const Parameter* p : part.parameters().declared()) owners_.push_back(owners(stages, mesh, *p));
 }
 
 FetchWeights StageWeights::fetch() {
@@ -33,22 +32,18 @@ FetchWeights StageWeights::fetch() {
   return [this](const Parameter& asked, ByteSink& sink) {
     // As this rank has it: the one who asks may have a whole model of the same parameters.
     const Parameter& p = *part_.parameters().declared()[asked.index];
-    const int from = stage_[p.index];
     const DType type = part_.parameters().backend().parameter();
     const Tensor order({1}, DType::f64), piece({std::min(kPiece, p.whole.count())}, type), received(piece.shape(), type);
     doubles_of(order)[0] = static_cast<double>(p.index + 1);
-    std::vector<std::vector<Range>> shards;
-    for (int shard = 0; shard < mesh_.shards() && gives(p, shard); ++shard) {
-      shards.push_back(shard_ranges(p.whole, mesh_.shards() > 1 ? p.cut : Cut(), shard, mesh_.shards()));
-      if (const int rank = mesh_.part_of(from, shard); rank > 0) mesh_.replica().send(order, rank, kOrderTag).wait(kPatience);
-    }
+    for (const Owner& owner : owners_[p.index])
+      if (owner.rank > 0) mesh_.replica().send(order, owner.rank, kOrderTag).wait(kPatience);
     in_pieces(p.whole.count(), [&](const Range& whole) {
-      for (size_t shard = 0; shard < shards.size(); ++shard) {
-        const CommonElements part = common_elements(shards[shard], {whole});
+      for (const Owner& owner : owners_[p.index]) {
+        const CommonElements part = common_elements(owner.elements, {whole});
         if (part.count == 0) continue;
-        const int rank = mesh_.part_of(from, static_cast<int>(shard));
-        const Tensor elements = rank == 0 ? slice_of(p.value, part).on_host() : received.slice(0, Shape{part.count});
-        if (rank > 0) mesh_.replica().receive(elements, rank, kWeightsTag).wait(kPatience);
+        const Tensor elements =
+            owner.rank == 0 ? slice_of(part_.parameters().owned_value(p), part).on_host() : received.slice(0, Shape{part.count});
+        if (owner.rank > 0) mesh_.replica().receive(elements, owner.rank, kWeightsTag).wait(kPatience);
         for (int64_t at = 0; const auto& [here, there] : part.runs) {
           piece.slice(there.begin, Shape{there.count()}).copy_from(elements.slice(at, Shape{there.count()}));
           at += there.count();
@@ -74,10 +69,12 @@ void StageWeights::serve() {
     const auto asked = static_cast<size_t>(doubles_of(order)[0]);
     if (asked == 0) return;
     const Parameter& p = *part_.parameters().declared()[asked - 1];
-    const std::vector<Range> shard = part_.parameters().ranges_here(p);
+    const Tensor own = part_.parameters().owned_value(p);
+    const auto owner = std::find_if(owners_[p.index].begin(), owners_[p.index].end(),
+                                    [&](const Owner& o) { return o.rank == mesh_.replica().rank(); });
     in_pieces(p.whole.count(), [&](const Range& whole) {
-      const CommonElements part = common_elements(shard, {whole});
-      if (part.count > 0) mesh_.replica().send(slice_of(p.value, part), 0, kWeightsTag).wait(kPatience);
+      const CommonElements part = common_elements(owner->elements, {whole});
+      if (part.count > 0) mesh_.replica().send(slice_of(own, part), 0, kWeightsTag).wait(kPatience);
     });
   }
 }

@@ -4,6 +4,7 @@
 
 #include "comm/mesh.h"
 #include "decode/model_directory.h"
+#include "train/stages.h"
 
 namespace starling {
 
@@ -19,12 +20,9 @@ class StageWeights {
   void serve();
 
  private:
-  // Whether this rank has some of a parameter for the file.
-  bool gives(const Parameter& p, int shard) const { return p.cut.axis >= 0 || shard == 0; }
-
   Model& part_;
   const Mesh& mesh_;
-  std::vector<int> stage_;  // that owns a parameter, by index
+  std::vector<std::vector<Owner>> owners_;  // by parameter
 };
 
 }  // namespace starling

@@ -5,13 +5,15 @@
 #include "base/task_progress.h"
 #include "data/batches.h"
 #include "text/metrics.h"
+#include "train/output_shares.h"
+#include "train/stages.h"
 
 namespace starling {
 
 namespace {
 
 constexpr size_t kLongest = 1000;  // tokens a side
-constexpr Tag kBoundaryTag = 37;
+constexpr Tag kBoundaryTag = 37, kOutputTag = 38;  // and the number of the tensor
 
 // Whether it was too long.
 bool cut(std::vector<int32_t>& side, int32_t end) {
@@ -129,40 +131,86 @@ Validator::Result Validator::run(Model& model, Communicator& comm) {
   return result;
 }
 
+namespace {
+
+// What the stage before sends of a batch, and what this one gives to the next.
+std::vector<Var> from_stage_before(Model& part, const Mesh& mesh, const Batch& batch, Tape& tape) {
+  std::vector<Var> in;
+  if (mesh.first_stage()) return in;
+  for (const Shape& shape : part.boundary(part.parameters().units().begin, batch)) {
+    const Tensor x = tape.allocate(shape, tape.backend().activation());
+    mesh.pipeline().receive(x, mesh.stage() - 1, kBoundaryTag).wait(kPatience);
+    in.push_back({&tape, -1, x});
+  }
+  return in;
+}
+
+void to_stage_behind(const Mesh& mesh, const std::vector<Var>& out, std::vector<Pending>& sent) {
+  for (const Var& y : out) sent.push_back(mesh.pipeline().send(y.value, mesh.stage() + 1, kBoundaryTag));
+}
+
+// Of this stage's units for a batch; a loss only where the output is.
+LossSums stage_loss(Model& part, const Mesh& mesh, const Batch& batch, Tape& tape, std::vector<Pending>& sent) {
+  Loss loss(tape);
+  to_stage_behind(mesh, part.forward(tape, batch, 0.0, from_stage_before(part, mesh, batch, tape), loss), sent);
+  return mesh.counts() ? loss.read() : LossSums();
+}
+
+// Where every stage has the output: of the sentences that it has it for.
+LossSums hybrid_loss(Model& part, const Mesh& mesh, const Batch& batch, Tape& tape, std::vector<Pending>& sent) {
+  const std::vector<UnitRange> stages = stage_units(part, mesh);
+  const std::vector<Batch> shares = output_shares(batch, output_weights(part, stages));
+  const Batch& own = shares[static_cast<size_t>(mesh.stage())];
+  std::vector<Var> reads(part.output_reads().size());
+  const auto pass = part.begin_layers(batch, shares, 1);
+  Loss layers(tape), loss(tape);
+  for (size_t step = 0; step < pass->steps(); ++step) {
+    std::vector<Var> in;
+    if (step == pass->first_taking()) in = from_stage_before(part, mesh, batch, tape);
+    to_stage_behind(mesh, pass->forward(tape, std::move(in), layers), sent);
+    const SteppedPass::ForOutput left = pass->for_output();
+    if (!left.rows.tape) continue;
+    const std::vector<Range> rows = share_rows(part, shares, left.tensor);
+    for (int s = 0; s < mesh.stages(); ++s) {
+      const Range& r = rows[static_cast<size_t>(s)];
+      if (r.count() == 0) continue;
+      const Tensor values = left.rows.value.rows(r.begin, r.end);
+      if (s == mesh.stage())
+        reads[left.tensor] = {&tape, -1, values};
+      else
+        sent.push_back(mesh.replica().send(values, s, kOutputTag + static_cast<Tag>(left.tensor)));
+    }
+  }
+  if (own.target.count() == 0) return {};
+  const std::vector<Shape> shapes = part.boundary(part.units() - 1, own);
+  for (size_t k = 0; k < reads.size(); ++k) {
+    if (reads[k].tape) continue;
+    const auto from = static_cast<int>(stage_of(stages, part.output_reads()[k]));
+    reads[k] = {&tape, -1, tape.allocate(shapes[k], tape.backend().activation())};
+    mesh.replica().receive(reads[k].value, from, kOutputTag + static_cast<Tag>(k)).wait(kPatience);
+  }
+  part.begin_output(own, 0.0)->forward(tape, reads, loss);
+  return loss.read();
+}
+
+}  // namespace
+
 bool Validator::translates() const {
   return std::any_of(config_.metrics.begin(), config_.metrics.end(), [](const std::string& m) { return m != "cross-entropy"; });
 }
 
 Validator::Result Validator::run_in_stages(Model& part, const Mesh& mesh) const {
   const double start = steady_seconds();
-  Communicator& pipeline = mesh.pipeline();
-  Backend& backend = part.parameters().backend();
-  const UnitRange units = part.parameters().units();
-  const auto tensors = [&](size_t unit, const Batch& batch) {
-    std::vector<Tensor> all;
-    for (const Shape& shape : part.boundary(unit, batch)) all.emplace_back(shape, backend.activation(), backend.memory());
-    return all;
-  };
   const Tensor total({2}, DType::f64);  // negative log-likelihood, tokens
   total.zero();
-  Arena arena(backend.memory());
+  Arena arena(part.parameters().backend().memory());
   std::vector<Pending> sent;
   for (size_t i = static_cast<size_t>(mesh.data().rank()); i < batches_.size(); i += static_cast<size_t>(mesh.replicas())) {
     for (const Pending& p : sent) p.wait(kPatience);
     sent.clear();
     arena.release({});
     Tape tape(part.parameters(), arena);
-    std::vector<Var> in;
-    if (!mesh.first_stage())
-      for (const Tensor& x : tensors(units.begin, batches_[i])) {
-        pipeline.receive(x, mesh.stage() - 1, kBoundaryTag).wait(kPatience);
-        in.push_back({&tape, -1, x});
-      }
-    Loss loss(tape);
-    for (const Var& y : part.forward(tape, batches_[i], 0.0, std::move(in), loss))
-      sent.push_back(pipeline.send(y.value, mesh.stage() + 1, kBoundaryTag));
-    if (!mesh.counts()) continue;
-    const LossSums sums = loss.read();
+    const LossSums sums = mesh.hybrid() ? hybrid_loss(part, mesh, batches_[i], tape, sent) : stage_loss(part, mesh, batches_[i], tape, sent);
     doubles_of(total)[0] += sums.nll, doubles_of(total)[1] += static_cast<double>(sums.tokens);
   }
   for (const Pending& p : sent) p.wait(kPatience);

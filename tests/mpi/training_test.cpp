@@ -98,6 +98,12 @@ TEST(Training, IsByteIdenticalToTheSimulators) {
         run.model = model, run.layers = 2, run.heads = 4, run.parallel.pipeline = stages, run.parallel.tensor = shards;
       });
     }
+  for (const int stages : {2, 4})
+    if (size % stages == 0)
+      add(fmt::format("gnmt with its output on {} stages", stages), strategies().front().second, [&](TrainingRun& run) {
+        run.model = "gnmt-small", run.layers = 2, run.tied = "none", run.attention_place = AttentionPlace::top;
+        run.parallel.pipeline = stages, run.parallel.time_pieces = 3, run.parallel.hybrid = true;
+      });
   struct Trained {
     std::string name;
     TrainingRun run;

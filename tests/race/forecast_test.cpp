@@ -136,6 +136,55 @@ TEST(Forecast, ShardsExchangeWhatTheClosedFormSays) {
     }
 }
 
+// GNMT with its output on every stage: each owns 1/P of its parameters, with copies of the rest, computes it for 1/P of the sentences, and
+// sends its gradients and values once around a ring.
+TEST(Forecast, AnOutputOnEveryStageIsSharedEvenly) {
+  LayoutRun run = even_run();
+  run.train.model = model_preset("gnmt-small");
+  run.train.model.attention_place = AttentionPlace::top, run.train.model.readout = Readout::context;
+  run.train.model.width = 64, run.train.model.encoder_layers = run.train.model.decoder_layers = 4;
+  run.train.vocabulary = 16384, run.train.batch_tokens = 4096;
+  constexpr double kTable = 16384 * 64;
+  // kv, query and readout with their biases, the scores' vector, and the table; embeddings lie elsewhere.
+  constexpr double kOutput = kTable + 64 * 64 + 64 + 64 * 64 + 64 + 128 * 64 + 64;
+  for (const int stages : {2, 4}) {
+    run.parallel.pipeline = stages, run.parallel.hybrid = false, run.parallel.micro_batches = 4, run.parallel.time_pieces = 8;
+    const LayoutResult pure = forecast(run, free_network(stages));
+    run.parallel.hybrid = true;
+    const LayoutResult hybrid = forecast(run, free_network(stages));
+    double parameters = 0;
+    for (int s = 0; s < stages; ++s) {
+      const RankMemory& m = hybrid.memory[static_cast<size_t>(s)];
+      EXPECT_NEAR(m.copies, 2 * 4 * kOutput, 1) << s;  // values and gradients, f32
+      EXPECT_NEAR(hybrid.bytes[static_cast<size_t>(s)].shared / (2 * 4 * kOutput * (stages - 1) / stages), 1, 0.01) << s;
+      parameters += m.parameters;
+    }
+    LayoutRun whole = run;
+    whole.parallel = {};
+    EXPECT_NEAR(parameters / forecast(whole, free_network(1)).memory[0].parameters, 1, 0.001);  // parts are padded
+    // The table's products are 3 / 4 of all operations: on one stage alone they make a step last that long, on every stage 1 / P of it.
+    EXPECT_LT(hybrid.seconds, (stages == 2 ? 0.75 : 0.45) * pure.seconds) << stages;
+  }
+}
+
+TEST(Plan, ListsHybridsOfModelsThatCanBeOnes) {
+  const std::string top = "model:\n  preset: gnmt-small\n  attention-place: top\n  readout: context\nvocab:\n  size: 500\n";
+  const auto hybrids = [](const std::string& text) {
+    int64_t count = 0;
+    for (const Layout& l : layouts_of(parse_config(text, "test"), 4)) {
+      count += l.run.parallel.hybrid;
+      const bool told = std::count(l.keys.begin(), l.keys.end(), ConfigLine{"parallel.hybrid", "true"}) == 1;
+      EXPECT_EQ(told, l.run.parallel.hybrid);
+      if (told) {
+        EXPECT_GT(l.run.parallel.time_pieces, 1);
+      }
+    }
+    return count;
+  };
+  EXPECT_EQ(hybrids(top), 7);  // as many as without, of 2 and of 4 stages
+  EXPECT_EQ(hybrids("model:\n  preset: gnmt-small\nvocab:\n  size: 500\n"), 0);
+}
+
 TEST(Plan, PutsTheFastestThatFitsFirst) {
   const Config config = parse_config("model:\n  preset: transformer-tiny\nvocab:\n  size: 500\n", "test");
   std::vector<Layout> layouts = layouts_of(config, 4);

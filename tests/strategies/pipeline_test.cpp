@@ -87,14 +87,15 @@ TEST(OneForwardOneBackward, BoundsThePassesUnderWay) {
         ASSERT_EQ(turns.size(), 2 * passes);
         size_t forward = 0, backward = 0, most = 0;
         for (const Turn& turn : turns) {
-          EXPECT_EQ(turn.pass, turn.forward ? forward : backward);
-          ++(turn.forward ? forward : backward);
+          ASSERT_NE(turn.kind, Turn::output);
+          EXPECT_EQ(turn.pass, turn.kind == Turn::forward ? forward : backward);
+          ++(turn.kind == Turn::forward ? forward : backward);
           ASSERT_LE(backward, forward);
           most = std::max(most, forward - backward);
         }
         EXPECT_EQ(most, std::min(passes, static_cast<size_t>(stages - stage)));
       }
-  EXPECT_EQ(one_forward_one_backward(1, 3, 2), (std::vector<Turn>{{true, 0}, {true, 1}, {false, 0}, {false, 1}}));
+  EXPECT_EQ(one_forward_one_backward(1, 3, 2), (std::vector<Turn>{{Turn::forward, 0}, {Turn::forward, 1}, {Turn::backward, 0}, {Turn::backward, 1}}));
 }
 
 TEST(StageUnits, NoOtherCutHasACheaperMostCostlyStage) {

@@ -131,6 +131,45 @@ TEST_F(PipelineTrainer, AnotherCutDropsWhatStrategiesKept) {
   EXPECT_THAT(log("run"), testing::HasSubstr("whose replicas differed: all begin with its deployed model"));
 }
 
+// GNMT with its output on every stage: validated in stages or by whole models, best model and checkpoints by the names of parameters.
+TEST_F(PipelineTrainer, AHybridTrainsTheModelOfOneWorkerAndAnyLayoutContinuesIt) {
+  const auto with = [&](const std::string& run_name, int64_t stages, int ranks, int64_t steps, bool translated = false) {
+    Config c = in_stages(run_name, stages);
+    c.model = model_preset("gnmt-small");
+    c.model.width = 32, c.model.attention_place = AttentionPlace::top, c.model.readout = Readout::context;
+    c.parallel.hybrid = stages > 1, c.parallel.time_pieces = stages > 1 ? 3 : 0, c.train.max_steps = steps;
+    c.valid.metrics = {"cross-entropy"};
+    if (translated) c.valid.metrics.push_back("bleu");
+    return run(c, ranks);
+  };
+  ASSERT_EQ(with("one", 1, 1, 20, true), 0);
+  ASSERT_EQ(with("four", 4, 4, 20), 0);
+  ASSERT_EQ(with("two", 2, 4, 20, true), 0);
+  const std::vector<double> expected = validations("one");
+  for (const std::string run_name : {"four", "two"}) {
+    EXPECT_LT(apart("one", run_name, 20), 2e-3) << run_name;
+    const std::vector<double> found = validations(run_name);
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4) << run_name;
+    const auto files = real_file_system();
+    EXPECT_EQ(sha256_file(*files, path(run_name) + "/best/model.safetensors"), hash(run_name, 20, "model.safetensors")) << run_name;
+  }
+  std::ifstream log(path("two") + "/train.log");
+  const std::string told((std::istreambuf_iterator<char>(log)), {});
+  EXPECT_THAT(told, testing::HasSubstr("stage 2 of 2 (rank 1): decoder 0 to decoder 1 and a share of the output, "));
+
+  ASSERT_EQ(with("parts", 4, 4, 10), 0);
+  fs::copy(path("parts"), path("to-1"), fs::copy_options::recursive);
+  fs::copy(path("parts"), path("to-2"), fs::copy_options::recursive);
+  ASSERT_EQ(with("parts", 4, 4, 20), 0);
+  EXPECT_EQ(hashes("parts", 20, 4), hashes("four", 20, 4));
+  ASSERT_EQ(with("to-1", 1, 1, 20), 0);
+  ASSERT_EQ(with("to-2", 2, 4, 20), 0);
+  ASSERT_EQ(with("from-1", 1, 2, 10), 0);
+  ASSERT_EQ(with("from-1", 2, 2, 20), 0);
+  for (const std::string run_name : {"to-1", "to-2", "from-1"}) EXPECT_LT(apart("one", run_name, 20), 2e-3) << run_name;
+}
+
 // Replicas that differ have parts of themselves on several ranks: another layout begins with the mean of their moments all the same.
 TEST_F(PipelineTrainer, OtherLayoutsBeginWithTheMeanOfTheMoments) {
   Config c = in_stages("run", 2);
@@ -207,6 +246,13 @@ TEST_F(PipelineTrainer, WhatCannotBeDividedIsRefused) {
       refused("model:\n  preset: transformer-base\nparallel:\n  pipeline: 2\n  time-pieces: 4\n"),
       "parallel.time-pieces is for recurrent models, and transformer-base computes all positions of a sentence at once; leave it out, "
       "or set model.preset to one of gnmt");
+  EXPECT_EQ(refused("parallel:\n  hybrid: true\n"),
+            "parallel.hybrid does nothing without stages; set parallel.pipeline too, or leave it out");
+  EXPECT_EQ(refused("model:\n  preset: transformer-base\nparallel:\n  pipeline: 2\n  hybrid: true\n"),
+            "parallel.hybrid is for recurrent models, and transformer-base is none; leave it out, or set model.preset to one of gnmt");
+  EXPECT_EQ(refused("model:\n  preset: gnmt-small\nparallel:\n  pipeline: 2\n  hybrid: true\n"),
+            "parallel.hybrid computes attention behind the whole decoder, but model.attention-place is bottom; set it to top and "
+            "model.readout to context, or leave parallel.hybrid out");
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ struct TrainingRun {
   AttentionPlace attention_place = AttentionPlace::bottom;
   ParallelOptions parallel;
   int64_t micro_tokens = 40;
+  double state_clip = 0;  // of recurrent models
 };
 
 // A preset's kind of model, as small as can be.
@@ -50,7 +51,7 @@ inline ModelConfig small_model(const std::string& preset, const std::string& tie
 
 struct TrainingTrace {
   std::vector<double> losses;  // smoothed, per token
-  std::vector<double> norms, rates, tokens, samples, distinct;
+  std::vector<double> norms, rates, tokens, samples, distinct, clipped;
   std::vector<std::byte> values, first, second;  // parameters and the optimizer's state that the rank owns
   std::map<std::string, std::vector<double>> parameters;  // that the rank owns
   std::map<std::string, std::vector<double>> copies;      // of those that other ranks own
@@ -80,7 +81,8 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   const auto backend = make_backend(run.backend, 1);
   ModelConfig config = small_model(run.model, run.tied, run.layers, run.heads);
   config.attention_place = run.attention_place;
-  if (run.attention_place == AttentionPlace::top) config.readout = Readout::context;
+  if (run.attention_place == AttentionPlace::top) config.readout = Readout::context, config.tied_embeddings = from_word<TiedEmbeddings>(run.tied);
+  config.clip = run.state_clip;
   comm_settings(run.strategy, *world.comm);  // before the mesh, whose groups take them over
   const Mesh mesh(*world.comm, run.parallel);
   const Traffic before = world.comm->traffic();
@@ -110,7 +112,7 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
     trace.samples.push_back(result.totals.samples), trace.distinct.push_back(result.totals.distinct);
     if (result.totals.tokens > 0) trace.losses.push_back(result.totals.smoothed / result.totals.tokens);  // exchanged in this step
     trace.norms.push_back(result.gradient_norm), trace.rates.push_back(result.learning_rate);
-    trace.tokens.push_back(result.totals.tokens);
+    trace.tokens.push_back(result.totals.tokens), trace.clipped.push_back(result.totals.clipped);
   }
   if (replica.strategy().replicas() == Replicas::served) replica.leave();
   trace.values = model->parameters().values().download();

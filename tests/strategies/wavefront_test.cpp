@@ -14,7 +14,7 @@ TEST(Wavefront, LosesNothingAgainstOneWorker) {
   for (const AttentionPlace place : {AttentionPlace::bottom, AttentionPlace::top}) {
     TrainingRun run;
     run.model = "gnmt-small", run.layers = 3, run.steps = 2, run.micro_tokens = 60, run.strategy.bucket_mib = 0.004;
-    run.attention_place = place;
+    run.attention_place = place, run.tied = "none";
     const TrainingTrace one = alone(run);
     for (const auto& [stages, replicas] : {std::pair(2, 1), {3, 1}, {2, 2}, {4, 2}})
       for (const int64_t pieces : {1, 2, 4, 100}) {
