@@ -28,7 +28,7 @@ std::shared_ptr<Packed> ProfiledBackend::pack(const Tensor& w, bool transposed, 
   return timed("pack", [&] { return inner_.pack(w, transposed, std::move(reuse)); });
 }
 void ProfiledBackend::linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation a, Write write) {
-  ++products[{ProductKind::linear, x.rows(), w.in, w.out, y.dtype() != activation()}];
+  ++products[{ProductKind::linear, x.rows(), w.in, w.out, y.dtype() != activation(), w.quantized}];
   timed("linear", [&] { inner_.linear(x, w, b, y, a, write); });
 }
 std::shared_ptr<Packed> ProfiledBackend::pack_int8(const Tensor& w, bool transposed, double input_bound) {

@@ -20,6 +20,7 @@ struct ProductShape {
   ProductKind kind;
   int64_t m, k, n;   // linear: y [m, n] = x [m, k] w; weight_gradient: dw [m, n] = a [k, m]^T c [k, n]
   bool wide_output;  // f32 results where activations are bf16
+  bool quantized = false;
   auto operator<=>(const ProductShape&) const = default;
 };
 struct AttentionShape {

@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
 #include <filesystem>
 
+#include "backend/cpu/product_times.h"
 #include "base/memory.h"
 #include "base/task_progress.h"
 #include "decode/quantization.h"
@@ -43,34 +45,76 @@ SearchOptions search_of(const BenchTranslateOptions& o, const ModelDescription& 
   return search;
 }
 
+// Of this process: what it computes, whatever else runs on the machine.
+double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+// A worker's backend, which notes the shapes of its products.
+class NotedBackend : public ProfiledBackend {
+ public:
+  explicit NotedBackend(std::unique_ptr<Backend> backend) : ProfiledBackend(*backend), own_(std::move(backend)) {}
+
+ private:
+  std::unique_ptr<Backend> own_;
+};
+
+// How long the products of a translator take alone on one thread: `run` lets one with these backends translate.
+template <class F>
+double products_alone(const Backend& backend, F run) {
+  WorkerBackends noted;
+  for (int i = 0; i < backend.threads(); ++i) noted.push_back(std::make_unique<NotedBackend>(backend.sibling()));
+  run(noted);
+  std::map<ProductShape, int64_t> calls;
+  for (const auto& b : noted)
+    for (const auto& [shape, count] : static_cast<const NotedBackend&>(*b).products) calls[shape] += count;
+  double seconds = 0;
+  for (const auto& [shape, count] : calls) seconds += product_seconds(backend.activation(), shape, 1) * static_cast<double>(count);
+  return seconds;
+}
+
 // Two rounds with the same workers: in the first they make the code of every shape of matrix product.
 void measure_batches(const BenchTranslateOptions& o, const LoadedModel& s, BenchTranslateRow& row) {
-  Translator translator(*s.model, s.description.vocabularies, search_of(o, s.description, row.beam), o.batch_sentences);
+  const SearchOptions search = search_of(o, s.description, row.beam);
+  Translator translator(*s.model, s.description.vocabularies, search, o.batch_sentences);
   translator.translate(o.sources);
   const int64_t before = translator.output_tokens();
-  const double start = steady_seconds();
+  const double start = steady_seconds(), computed = processor_seconds();
   translator.translate(o.sources);
-  const double seconds = steady_seconds() - start;
+  const double seconds = steady_seconds() - start, computing = processor_seconds() - computed;
   row.tokens_per_second = static_cast<double>(translator.output_tokens() - before) / seconds;
   row.sentences_per_second = static_cast<double>(o.sources.size()) / seconds;
+  const double alone = products_alone(*s.backend, [&](const WorkerBackends& noted) {
+    Translator(*s.model, s.description.vocabularies, search, o.batch_sentences, 1000, &noted).translate(o.sources);
+  });
+  row.product_share = alone / computing;
 }
 
 void measure_single(const BenchTranslateOptions& o, const LoadedModel& s, Model& model, BenchTranslateRow& row) {
-  Translator translator(model, s.description.vocabularies, search_of(o, s.description, row.beam), 1);
+  const SearchOptions search = search_of(o, s.description, row.beam);
+  Translator translator(model, s.description.vocabularies, search, 1);
   const size_t count = std::min<size_t>(o.sources.size(), static_cast<size_t>(o.latency_sentences));
+  const auto sentence = [&](size_t i) -> const std::string& { return o.sources[i * o.sources.size() / count]; };
   std::vector<double> times;
   int64_t before = 0;
+  double computing = 0;
   for (int round = 0; round < 2; ++round) {
+    computing = -processor_seconds();
     before = translator.output_tokens();
     times.clear();
     for (size_t i = 0; i < count; ++i) {
       const double start = steady_seconds();
-      translator.translate({&o.sources[i * o.sources.size() / count], 1});
+      translator.translate({&sentence(i), 1});
       times.push_back(steady_seconds() - start);
     }
+    computing += processor_seconds();
   }
   double total = 0;
   for (double t : times) total += t;
+  row.single_product_share = products_alone(model.parameters().backend(),
+                                            [&](const WorkerBackends& noted) {
+                                              Translator one(model, s.description.vocabularies, search, 1, 1000, &noted);
+                                              for (size_t i = 0; i < count; ++i) one.translate({&sentence(i), 1});
+                                            }) /
+                             computing;
   std::sort(times.begin(), times.end());
   row.single_tokens_per_second = static_cast<double>(translator.output_tokens() - before) / total;
   row.latency_p50_ms = 1e3 * times[count / 2];

@@ -30,6 +30,8 @@ struct BenchTranslateRow {
   double tokens_per_second = 0, sentences_per_second = 0;  // batches, all threads
   double single_tokens_per_second = 0;                     // one by one, one thread
   double latency_p50_ms = 0, latency_p95_ms = 0;
+  // Time of the same matrix products alone on one thread, over the processor time of all.
+  double product_share = 0, single_product_share = 0;
   double speedup = 1, single_speedup = 1;  // tokens per second over those of the first precision with this beam
 };
 

@@ -1,5 +1,7 @@
 #include "backend/cpu/product_times.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <chrono>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -72,8 +74,10 @@ double inner_product_weights_seconds(Type t, int64_t rows, int64_t in, int64_t o
 
 }  // namespace
 
-double product_seconds(DType type, const ProductShape& s) {
+double product_seconds(DType type, const ProductShape& s, int threads) {
+  if (threads > 0) omp_set_num_threads(threads);
   const Type t = type_of(type);
+  if (s.quantized) return matmul_seconds({{s.m, s.k}, Type::s8, Tag::ab}, {{s.k, s.n}, Type::s8, Tag::any}, {{s.m, s.n}, Type::s32, Tag::ab});
   if (s.kind == ProductKind::linear)
     return matmul_seconds({{s.m, s.k}, t, Tag::ab}, {{s.k, s.n}, t, Tag::any}, {{s.m, s.n}, s.wide_output ? Type::f32 : t, Tag::ab});
   return std::min({matmul_seconds({{s.m, s.k}, t, Tag::ba}, {{s.k, s.n}, t, Tag::ab}, {{s.m, s.n}, Type::f32, Tag::ab}),
