@@ -1,4 +1,4 @@
-// The CPU backend itself, and its matrix products: oneDNN's, and 8-bit ones with loops before and after.
+// The CPU backend itself, and its matrix products by oneDNN.
 #include "backend/cpu/cpu.h"
 
 #include <algorithm>
@@ -37,11 +37,6 @@ void CpuBackend::linear(const Tensor& x, const Packed& w, const Tensor& b, const
   products_.linear(x, w, b, y, activation, write);
 }
 
-std::shared_ptr<Packed> CpuBackend::pack_int8(const Tensor& w, bool transposed, double input_bound) {
-  enter();
-  return products_.pack_int8(w, transposed, input_bound);
-}
-
 void CpuBackend::weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write) {
   enter();
   products_.weight_gradient(a, c, dw, write);
@@ -51,26 +46,6 @@ void CpuBackend::column_sums(const Tensor& dy, const Tensor& db, Write write) {
   if (write == Write::overwrite) db.zero();
   ranges(dy.columns(), 64,
          [&](int64_t begin, int64_t end, int) { kernels_.column_sums(dy.raw(), db.data<float>(), dy.rows(), dy.columns(), begin, end); });
-}
-
-// Three passes: rows to integers, the product, integers to the result, in place where they are of one size. oneDNN can do the third
-// itself only with scales that are built into the generated code, one primitive a weight.
-void CpuBackend::linear_int8(const Tensor& x, const PackedInt8& w, const Tensor& b, const Tensor& y, Activation activation, Write write) {
-  const int64_t N = x.rows(), in = w.in, out = w.out;
-  CHECK(x.columns() == in && y.columns() == out && y.rows() == N, "{} times [{}, {}] into {}", x.shape().text(), in, out, y.shape().text());
-  const bool wide = y.dtype() == DType::f32, accumulate = write == Write::accumulate, in_place = wide && !accumulate;
-  const DType narrow = w.integers ? DType::i8 : DType::f32, sum = w.integers ? DType::i32 : DType::f32;
-  int8_arena_.release({});
-  const Tensor q = int8_arena_.allocate({N, in}, narrow), units = int8_arena_.allocate({N}, DType::f32);
-  const Tensor sums = in_place ? y : int8_arena_.allocate({N, out}, sum);
-  ranges(N, 8, [&](int64_t begin, int64_t end, int) {
-    kernels_.quantize_rows(x.raw(), w.input_bound, q.raw(), w.integers, units.data<float>(), in, begin, end);
-  });
-  products_.multiply_int8(q, w, sums);
-  ranges(N, 8, [&](int64_t begin, int64_t end, int) {
-    kernels_.scale_products(sums.raw(), w.integers, units.data<float>(), w.scales.data(), b ? b.data<float>() : nullptr,
-                            activation == Activation::relu, accumulate, y.raw(), wide, out, begin, end);
-  });
 }
 
 std::unique_ptr<Backend> make_cpu_backend(DType activation, int threads) {

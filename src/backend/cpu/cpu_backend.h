@@ -29,13 +29,14 @@ class CpuBackend final : public Backend {
   DType activation() const override { return activation_; }
   DType parameter() const override { return DType::f32; }
   int threads() const override { return threads_; }
-  bool multiplies_int8() const override { return products_.multiplies_int8(); }
+  bool multiplies_int8() const override { return vnni_ || products_.multiplies_int8(); }
   FlatOps& flat() override { return *flat_; }
 
 #include "backend/op_overrides.inc"  // the files of this folder
 
  private:
   void enter() const;
+  void linear_integers(const Tensor& x, const PackedInt8& w, const Tensor& b, const Tensor& y, Activation, Write);
   void linear_int8(const Tensor& x, const PackedInt8& w, const Tensor& b, const Tensor& y, Activation, Write);
   void extend_signal(int64_t positions, int64_t D);
   template <class F>
@@ -92,6 +93,7 @@ class CpuBackend final : public Backend {
   const kernels::Table& wide_;     // for f32
   const kernels::CompressionTable& compression_ = compression_table();
   Products products_;
+  const bool vnni_ = multiplies_by_vnni();
   std::unique_ptr<FlatOps> flat_ = make_host_flat_ops(threads_);
   Arena int8_arena_{host_memory()};  // working memory of one 8-bit product
   std::vector<std::unique_ptr<Storage>> scratch_;

@@ -45,6 +45,10 @@ const kernels::CompressionTable& compression_table() {
   }
 }
 
+bool multiplies_by_vnni() {
+  return level() == 4 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") && !__builtin_cpu_supports("amx-int8");
+}
+
 std::string cpu_instruction_set() { return "x86-64-v" + std::to_string(level()); }
 
 bool cpu_has_bf16() { return __builtin_cpu_supports("avx512bf16") != 0 && level() == 4; }

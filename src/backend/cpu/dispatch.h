@@ -9,6 +9,8 @@
 namespace starling {
 
 const kernels::Table& kernel_table(DType activation);
+// Whether products of 8-bit integers are our own (vnni/): AVX512-VNNI, and no AMX.
+bool multiplies_by_vnni();
 const kernels::CompressionTable& compression_table();
 
 }  // namespace starling

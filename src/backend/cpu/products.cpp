@@ -94,9 +94,36 @@ struct Products::Implementation {
     return memory(md, engine, scratch->data());
   }
 
+  // product(x, y) so that the rows of y do not depend on how many there are. oneDNN's kernels for AVX-512 are so; its older ones for floats
+  // treat the last few rows in other ways, but give those of multiples of kSteadyRows the same bits (tests/ops/product_rows_test.cpp).
+  // `reads`: y is added to.
+  template <class F>
+  void in_steady_rows(const Tensor& x, const Tensor& y, bool reads, F product) {
+    const int64_t rest = steady ? 0 : x.rows() % kSteadyRows, whole = x.rows() - rest;
+    if (whole > 0) product(x.rows(0, whole), y.rows(0, whole));
+    if (rest == 0) return;
+    rows.release({});
+    const Tensor last_x = rows.allocate({kSteadyRows, x.columns()}, x.dtype()),
+                 last_y = rows.allocate({kSteadyRows, y.columns()}, y.dtype());
+    last_x.zero();
+    last_x.rows(0, rest).copy_from(x.rows(whole, x.rows()));
+    if (reads) last_y.zero(), last_y.rows(0, rest).copy_from(y.rows(whole, y.rows()));
+    product(last_x, last_y);
+    y.rows(whole, y.rows()).copy_from(last_y.rows(0, rest));
+  }
+  bool is_steady() const {
+    if (activation != Type::f32) return true;
+    const dnnl::matmul::primitive_desc any(
+        {{{256, 256}, Type::f32, Tag::ab}, {{256, 256}, Type::f32, Tag::any}, {{256, 256}, Type::f32, Tag::ab}}, engine);
+    return std::string_view(any.impl_info_str()).find("brg") != std::string_view::npos;
+  }
+  static constexpr int64_t kSteadyRows = 12;
+
   Type activation;
   dnnl::engine engine;
   dnnl::stream stream;
+  const bool steady = is_steady();
+  Arena rows{host_memory()};  // the last rows of a product
   std::list<Entry> entries;
   std::unordered_map<Key, std::list<Entry>::iterator, KeyHash> index;
   std::unique_ptr<Storage> scratch;
@@ -128,7 +155,13 @@ std::shared_ptr<Packed> Products::pack(const Tensor& w, bool transposed, std::sh
   return packed;
 }
 
-void Products::linear(const Tensor& x, const Packed& weight, const Tensor& b, const Tensor& y, Activation activation, Write write) {
+void Products::linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation activation, Write write) {
+  CHECK(x.rows() == y.rows(), "{} times [{}, {}] into {}", x.shape().text(), w.in, w.out, y.shape().text());
+  implementation_->in_steady_rows(x, y, write == Write::accumulate,
+                                  [&](const Tensor& rows, const Tensor& results) { linear_rows(rows, w, b, results, activation, write); });
+}
+
+void Products::linear_rows(const Tensor& x, const Packed& weight, const Tensor& b, const Tensor& y, Activation activation, Write write) {
   auto& im = *implementation_;
   const auto& w = static_cast<const CpuPacked&>(weight);
   CHECK(x.columns() == w.in && y.columns() == w.out && x.rows() == y.rows(), "{} times [{}, {}] into {}", x.shape().text(), w.in, w.out,
@@ -159,7 +192,6 @@ void Products::linear(const Tensor& x, const Packed& weight, const Tensor& b, co
 std::shared_ptr<Packed> Products::pack_int8(const Tensor& w, bool transposed, double input_bound) {
   auto& im = *implementation_;
   const int64_t in = w.dim(transposed ? 1 : 0), out = w.dim(transposed ? 0 : 1);
-  CHECK(in <= 1 << 17, "{} products of 8-bit integers do not fit a sum of 32 bits", in);
   Int8Matrix rounded = round_to_int8(w, transposed);
   auto packed = std::make_shared<PackedIntegers>();
   packed->in = in, packed->out = out, packed->quantized = true;
@@ -180,7 +212,13 @@ std::shared_ptr<Packed> Products::pack_int8(const Tensor& w, bool transposed, do
 
 bool Products::multiplies_int8() const { return exact(int8_product(256, 256, implementation_->engine)); }
 
-void Products::multiply_int8(const Tensor& x, const PackedInt8& weight, const Tensor& sums) {
+void Products::multiply_int8(const Tensor& x, const PackedInt8& w, const Tensor& sums) {
+  CHECK(x.rows() == sums.rows(), "{} rows into {}", x.rows(), sums.rows());
+  if (w.integers) return multiply_rows(x, w, sums);
+  implementation_->in_steady_rows(x, sums, false, [&](const Tensor& rows, const Tensor& results) { multiply_rows(rows, w, results); });
+}
+
+void Products::multiply_rows(const Tensor& x, const PackedInt8& weight, const Tensor& sums) {
   auto& im = *implementation_;
   const auto& w = static_cast<const PackedIntegers&>(weight);
   CHECK(x.columns() == w.in && sums.columns() == w.out && x.rows() == sums.rows(), "{} times [{}, {}] into {}", x.shape().text(), w.in,

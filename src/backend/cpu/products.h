@@ -12,6 +12,7 @@ namespace starling {
 
 // What a quantised product needs besides the integers; these are inside, in oneDNN's layout.
 struct PackedInt8 : Packed {
+  bool panels = false;        // packed for our own product, not for oneDNN's
   std::vector<float> scales;  // [out]
   float input_bound = 0;      // 0: each row's own
   bool integers = true;       // false: multiplied as f32, with the same results to within f32 rounding
@@ -32,6 +33,8 @@ class Products {
   void weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write);
 
  private:
+  void linear_rows(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation activation, Write write);
+  void multiply_rows(const Tensor& x, const PackedInt8& w, const Tensor& sums);
   struct Implementation;
   std::unique_ptr<Implementation> implementation_;
 };

@@ -1,0 +1,36 @@
+// Products of 8-bit integers by AVX512-VNNI, with what goes before and after them in one pass each: a library's product would write sums of
+// 32 bits that a loop has to read again, and make code for every number of rows. Sums are exact, so results do not depend on the rest.
+#pragma once
+
+#include <cstdint>
+
+namespace starling::vnni {
+
+constexpr int64_t kPanel = 64;  // outputs that are computed together
+constexpr int64_t kDepth = 4;   // products that one instruction adds up
+inline int64_t padded_in(int64_t in) { return (in + kDepth - 1) / kDepth * kDepth; }
+inline int64_t padded_out(int64_t out) { return (out + kPanel - 1) / kPanel * kPanel; }
+
+// A weight [in, out], rounded up with zeros.
+struct Weight {
+  int64_t in, out;
+  const int8_t* panels;    // [padded out / 64, padded in / 4, 64, 4]
+  const int32_t* offsets;  // [padded out]: -128 times the sum of an output's integers, since inputs are stored with 128 added
+  const float* scales;     // [padded out]
+};
+
+// y [rows, out] (+)= relu(sums * unit[row] * scales + bias): f32 or bf16 (narrow) with so many columns; bias may be null.
+struct Output {
+  const float* bias;
+  bool relu, accumulate, narrow;
+  void* y;
+  int64_t columns;
+};
+
+// Rows [begin, end) of x [rows, in], f32 or bf16 (narrow), as q [rows, padded in], 128 + round(127 x / a) with a = bound, or each row's
+// largest magnitude when that is 0; unit[row] = a / 127^2, or NaN for a row with a NaN.
+void quantize(const void* x, bool narrow, float bound, uint8_t* q, float* unit, int64_t in, int64_t begin, int64_t end);
+// Panels [begin, end) of the product.
+void multiply(const uint8_t* q, const float* unit, int64_t rows, const Weight& w, const Output& out, int64_t begin, int64_t end);
+
+}  // namespace starling::vnni
