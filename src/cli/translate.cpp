@@ -319,7 +319,7 @@ void add_translate(CLI::App& app) {
       ->check(CLI::IsMember({"text", "html"}))
       ->capture_default_str();
   sub->add_option("--source-language", a->source_language, "of documents: code of their language, such as en or pt-BR; default: the model's");
-  sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once")->check(CLI::Range(1, 4096))->capture_default_str();
+  sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once, at the most")->check(CLI::Range(1, 4096))->capture_default_str();
   add_precision_option(*sub, a->precision);
   add_threads_option(*sub, a->threads);
   sub->add_option("--parallel.tensor", a->shards,

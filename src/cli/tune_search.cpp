@@ -178,7 +178,7 @@ void add_tune_search(CLI::App& app) {
   sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")
       ->check(CLI::Range(1, 8192))
       ->capture_default_str();
-  sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once")->check(CLI::Range(1, 4096))->capture_default_str();
+  sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once, at the most")->check(CLI::Range(1, 4096))->capture_default_str();
   add_precision_option(*sub, a->precision);
   add_threads_option(*sub, a->threads);
   sub->add_flag("--dry-run", a->dry_run, "only print; the model directory stays as it is");

@@ -68,6 +68,7 @@ class Translator {
   using Batches = std::vector<std::span<const size_t>>;
   // Of at most so many sentences; `order`: which sources, longest first.
   static Batches cut(std::span<const size_t> order, std::span<const std::vector<int32_t>> sources, int64_t most);
+  int64_t most_sentences() const;
   UsableMemory usable();
   Batches batches_that_fit(std::span<const size_t> order, std::span<const std::vector<int32_t>> sources);
   // Of those batches that may be under way at the same time, at the most.
