@@ -75,7 +75,7 @@ void CpuBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& 
   const int64_t D = y.columns();
   int32_t longest = 0;
   for (size_t r = 0; r + 1 < offsets.size(); ++r) longest = std::max(longest, offsets[r + 1] - offsets[r]);
-  reserve_scratch(heads * longest + 64);
+  reserve_scratch(heads * (longest + 17));  // scores in whole vectors, a sum a head
   ranges(static_cast<int64_t>(offsets.size()) - 1, 1, [&](int64_t begin, int64_t end, int thread) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t length = offsets[r + 1] - offsets[r];

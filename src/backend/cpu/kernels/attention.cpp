@@ -93,49 +93,112 @@ void attention_backward(const AttentionTask& t, float* scratch) {
   narrow_rows<T>(dv, d, t.keys, t.head_width, 1.0f, t.dv, t.ld_dkv);
 }
 
+// The sums of the lanes of each of L vectors. Two vectors are interleaved and added, so each sum has the order of halves.
+inline vf lane_sums(const vf* x) {
+  vi low, high;
+  for (int i = 0; i < L; ++i) low[i] = i / 2 + (i % 2) * L, high[i] = L / 2 + i / 2 + (i % 2) * L;
+  vf t[L];
+  for (int i = 0; i < L; ++i) t[i] = x[i];
+#pragma GCC unroll 4
+  for (int n = L / 2; n >= 1; n /= 2)
+#pragma GCC unroll 8
+    for (int i = 0; i < n; ++i) t[i] = __builtin_shuffle(t[i], t[i + n], low) + __builtin_shuffle(t[i], t[i + n], high);
+  return t[0];
+}
+
+// What decoding attends to: one row's query, and its keys and values, which are rows of a table.
+template <class T>
+struct CachedRows {
+  const T *query, *keys, *values;
+  int64_t stride, head_width, heads;
+  const int32_t* index;
+  int64_t length;
+};
+
+// score [heads, padded(length)] = scaled products of the query with the keys; those beyond the length are low.
+template <class T>
+void cached_scores(const CachedRows<T>& in, float* score) {
+  const float scale = 1.0f / std::sqrt(static_cast<float>(in.head_width));
+  const int64_t ld = padded(in.length), width = in.heads * in.head_width;
+  for (int64_t first = 0; first < in.length; first += L) {
+    const int64_t count = std::min<int64_t>(L, in.length - first);
+    const T* key[L];
+    for (int64_t i = 0; i < L; ++i) key[i] = in.keys + in.index[first + std::min(i, count - 1)] * in.stride;
+    for (int64_t i = 0; i < count; ++i)  // the values are called for meanwhile
+      for (int64_t c = 0; c < width; c += 64 / static_cast<int64_t>(sizeof(T)))
+        __builtin_prefetch(in.values + in.index[first + i] * in.stride + c);
+    for (int64_t h = 0; h < in.heads; ++h) {
+      const int64_t column = h * in.head_width;
+      vf dot[L] = {};
+      for (int64_t g = 0; g < count; g += 4) {
+        vf four[4] = {};
+        blocks(column, column + in.head_width, [&](int64_t c, auto w) {
+          const vf q = load(in.query + c, w);
+          for (int i = 0; i < 4; ++i) four[i] += q * load(key[g + i] + c, w);
+        });
+        for (int i = 0; i < 4; ++i) dot[g + i] = four[i];
+      }
+      store(score + h * ld + first, lane_sums(dot) * scale);
+    }
+  }
+  for (int64_t h = 0; h < in.heads; ++h)
+    for (int64_t j = in.length; j < ld; ++j) score[h * ld + j] = -1e30f;
+}
+
+// Columns [first, first + N L) of y = share of each head times the sum of values by score; vectors do not cross heads. Several of them at
+// once: one alone would wait for its own additions.
+template <int N, class T>
+void mixed_values(const CachedRows<T>& in, const float* score, const float* share, int64_t first, T* y) {
+  const int64_t ld = padded(in.length);
+  const float* weight[N];
+  for (int v = 0; v < N; ++v) weight[v] = score + (first + v * L) / in.head_width * ld;
+  vf sums[N] = {};
+  for (int64_t j = 0; j < in.length; ++j) {
+    const T* row = in.values + in.index[j] * in.stride + first;
+#pragma GCC unroll 16
+    for (int v = 0; v < N; ++v) sums[v] += weight[v][j] * load(row + v * L);
+  }
+#pragma GCC unroll 16
+  for (int v = 0; v < N; ++v) store(y + first + v * L, sums[v] * share[(first + v * L) / in.head_width]);
+}
+
 template <class T>
 void attend_cached(const void* q, const void* kv, int64_t ldkv, int64_t k_column, int64_t v_column, const int32_t* index, int64_t length,
                    int64_t head_width, int64_t heads, void* y, float* weights, float* scratch) {
-  const float scale = 1.0f / std::sqrt(static_cast<float>(head_width));
-  const T* cache = static_cast<const T*>(kv);
-  // All heads of a key together: its row is read from end to end, and the row of values is called for meanwhile.
-  for (int64_t j = 0; j < length; ++j) {
-    const T* row = cache + index[j] * ldkv;
-    for (int64_t h = 0; h < heads; ++h) {
-      const T *query = static_cast<const T*>(q) + h * head_width, *key = row + k_column + h * head_width;
-      for (int64_t c = 0; c < head_width; c += 64 / static_cast<int64_t>(sizeof(T)))
-        __builtin_prefetch(row + v_column + h * head_width + c);
-      vf dot{};
-      blocks(0, head_width, [&](int64_t c, auto w) { dot += load(query + c, w) * load(key + c, w); });
-      scratch[h * length + j] = sum(dot) * scale;
-    }
-  }
+  const T* table = static_cast<const T*>(kv);
+  const CachedRows<T> in{static_cast<const T*>(q), table + k_column, table + v_column, ldkv, head_width, heads, index, length};
+  const int64_t ld = padded(length), width = heads * head_width;
+  float *const score = scratch, *const share = scratch + heads * ld;
+  cached_scores(in, score);
   for (int64_t h = 0; h < heads; ++h) {
-    float* score = scratch + h * length;
-    const float top = *std::max_element(score, score + length);
-    vf total{};
-    blocks(0, length, [&](int64_t j, auto w) { store(score + j, exponential(load(score + j, w) - top), w); });
-    blocks(0, length, [&](int64_t j, auto w) { total += load(score + j, w); });
-    const float inverse = 1.0f / sum(total), share = inverse / static_cast<float>(heads);
-    if (weights)
-      blocks(0, length,
-             [&](int64_t j, auto w) { store(weights + j, load(score + j, w) * share + (h > 0 ? load(weights + j, w) : vf{}), w); });
-    // Several vectors of columns at once: one alone would wait for its own additions.
-    T* out = static_cast<T*>(y) + h * head_width;
-    const T* values = cache + v_column + h * head_width;
-    int64_t first = 0;
-    for (; first + 4 * L <= head_width; first += 4 * L) {
-      vf value[4] = {};
-      for (int64_t j = 0; j < length; ++j)
-        for (int i = 0; i < 4; ++i) value[i] += score[j] * load(values + index[j] * ldkv + first + i * L);
-      for (int i = 0; i < 4; ++i) store(out + first + i * L, value[i] * inverse);
+    float* row = score + h * ld;
+    vf top = load(row), total{};
+    for (int64_t j = L; j < ld; j += L) top = max(top, load(row + j));
+    const float m = maximum(top);
+    for (int64_t j = 0; j < ld; j += L) {
+      const vf e = exponential(load(row + j) - m);
+      store(row + j, e);
+      total += e;
     }
-    blocks(first, head_width, [&](int64_t c, auto w) {
-      vf value{};
-      for (int64_t j = 0; j < length; ++j) value += score[j] * load(values + index[j] * ldkv + c, w);
-      store(out + c, value * inverse, w);
-    });
+    share[h] = 1.0f / sum(total);
+    if (weights) {
+      const float mean = share[h] / static_cast<float>(heads);
+      blocks(0, length, [&](int64_t j, auto w) { store(weights + j, load(row + j, w) * mean + (h > 0 ? load(weights + j, w) : vf{}), w); });
+    }
   }
+  T* const out = static_cast<T*>(y);
+  int64_t c = 0;
+  if (head_width % L == 0) {
+    for (; c + 8 * L <= width; c += 8 * L) mixed_values<8>(in, score, share, c, out);
+    for (; c < width; c += L) mixed_values<1>(in, score, share, c, out);
+    return;
+  }
+  for (int64_t h = 0; h < heads; ++h)
+    blocks(h * head_width, (h + 1) * head_width, [&](int64_t column, auto w) {
+      vf value{};
+      for (int64_t j = 0; j < length; ++j) value += score[h * ld + j] * load(in.values + index[j] * ldkv + column, w);
+      store(out + column, value * share[h], w);
+    });
 }
 
 }  // namespace
