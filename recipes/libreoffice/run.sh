@@ -13,7 +13,7 @@ text=$run-text
 [[ -d $text ]] || "$root/recipes/libreoffice/corpus.sh" "$language" "$text"
 
 "$starling" train -c "$root/recipes/libreoffice/config.yml" --train.output "$run" \
-  --data.source "$text/train.en" --data.target "$text/train.$language" \
+  --data.source "$text/train.en" --data.target "$text/train.$language" --data.source-language en --data.target-language "$language" \
   --valid.source "$text/valid.en" --valid.target "$text/valid.$language" "$@"
 "$starling" translate --model "$run" --input "$text/test.en" --output "$run/test.translated" --beam 4
 "$starling" evaluate --hypotheses "$run/test.translated" --references "$text/test.$language" --metrics bleu,chrf
