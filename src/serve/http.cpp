@@ -131,6 +131,22 @@ MHD_Result take_form(void* request, MHD_ValueKind, const char* key, const char*,
   return MHD_YES;
 }
 
+// The library's own parser of these refuses a value with "=" in it, as curl -d sends it.
+void take_urlencoded(std::string_view body, NamedValues& fields) {
+  const auto unescaped = [](std::string_view text) {
+    std::string value(text);
+    std::replace(value.begin(), value.end(), '+', ' ');
+    value.resize(MHD_http_unescape(value.data()));
+    return value;
+  };
+  while (!body.empty()) {
+    const std::string_view field = body.substr(0, body.find('&'));
+    body.remove_prefix(std::min(field.size() + 1, body.size()));
+    const size_t equals = std::min(field.find('='), field.size());
+    if (!field.empty()) fields.emplace_back(unescaped(field.substr(0, equals)), unescaped(field.substr(std::min(equals + 1, field.size()))));
+  }
+}
+
 }  // namespace
 
 std::string_view HttpRequest::header(std::string_view name) const {
@@ -178,7 +194,8 @@ struct HttpServer::Impl {
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, take_value, &request.headers);
     for (auto& [name, value] : request.headers) name = lower(name);
     MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, take_value, &request.fields);
-    exchange->form = MHD_create_post_processor(connection, kPostBuffer, take_form, &request);
+    if (request.content_type() == "multipart/form-data")
+      exchange->form = MHD_create_post_processor(connection, kPostBuffer, take_form, &request);
     {
       const std::lock_guard lock(mutex);
       exchange->link = &links.at(connection);
@@ -234,6 +251,8 @@ struct HttpServer::Impl {
       exchange->link->receiving.reset();
     }
     if (exchange->body_bytes > limits.body_bytes) return exchange->reply(too_large());
+    HttpRequest& request = *exchange->request;
+    if (request.content_type() == "application/x-www-form-urlencoded") take_urlencoded(std::exchange(request.body, {}), request.fields);
     Cancel cancel;
     try {
       cancel = handler(exchange->request, [exchange](HttpResponse answer) { exchange->reply(std::move(answer)); });

@@ -84,6 +84,9 @@ TEST_F(HttpTest, TakesFormsApart) {
   const std::string value(30000, 'v');
   EXPECT_TRUE(ask(url("/"), {.body = "q=a+b%26&empty=&q=" + value + "&last=1"}).json()["fields"] ==
               nlohmann::json(NamedValues{{"q", "a b&"}, {"empty", ""}, {"q", value}, {"last", "1"}}));
+  // As clients send it that do not escape what they should.
+  EXPECT_TRUE(ask(url("/"), {.body = "q=<a href=\"x=1\">100% b</a>&&x&y=%C3%A4%zz"}).json()["fields"] ==
+              nlohmann::json(NamedValues{{"q", "<a href=\"x=1\">100% b</a>"}, {"x", ""}, {"y", "ä%zz"}}));
   EXPECT_TRUE(ask(url("/?k=v"), {.form = {{"q", value + "\n\"x\""}, {"target", "de"}}}).json()["fields"] ==
               nlohmann::json(NamedValues{{"k", "v"}, {"q", value + "\n\"x\""}, {"target", "de"}}));
 }
