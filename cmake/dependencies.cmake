@@ -37,7 +37,11 @@ if(NOT ZSTD_LIBRARY OR NOT ZSTD_INCLUDE)
   starling_missing(zstd libzstd-dev)
 endif()
 
-# The server: HTTP, and which language a text is in.
+# The server: HTTP, which language a text is in, and the client that measures servers.
+find_package(CURL QUIET)
+if(NOT CURL_FOUND)
+  starling_missing(libcurl libcurl4-openssl-dev)
+endif()
 find_library(MICROHTTPD_LIBRARY microhttpd)
 find_path(MICROHTTPD_INCLUDE microhttpd.h)
 if(NOT MICROHTTPD_LIBRARY OR NOT MICROHTTPD_INCLUDE)

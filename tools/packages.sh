@@ -15,7 +15,7 @@ packages=(
   libmicrohttpd-dev       # the server's HTTP
   libcld2-dev             # which language a text is in
   libgtest-dev libgmock-dev  # tests
-  libcurl4-openssl-dev    # tests of the server
+  libcurl4-openssl-dev    # bench serve, tests of the server
   libopenmpi-dev openmpi-bin  # training with several processes
   libmecab2 mecab-ipadic-utf8  # tests of the tokenizer ja-mecab; not needed to build
   iproute2                # the test between network namespaces (tools/network.sh)

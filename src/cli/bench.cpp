@@ -179,6 +179,7 @@ void add_bench(CLI::App& app) {
   translate->callback([a] { run_translate_bench(*a); });
   add_bench_distributed(*bench);
   add_bench_data(*bench);
+  add_bench_serve(*bench);
 }
 
 }  // namespace starling

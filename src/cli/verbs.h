@@ -22,6 +22,7 @@ void add_quantize(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_bench_distributed(CLI::App& bench);  // verbs of bench
 void add_bench_data(CLI::App& bench);
+void add_bench_serve(CLI::App& bench);
 void add_simulate(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_race(CLI::App& app);
