@@ -75,12 +75,13 @@ void CpuBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& 
   const int64_t D = y.columns();
   int32_t longest = 0;
   for (size_t r = 0; r + 1 < offsets.size(); ++r) longest = std::max(longest, offsets[r + 1] - offsets[r]);
-  reserve_scratch(heads * (longest + 17));  // scores in whole vectors, a sum a head
+  reserve_scratch(heads * (longest + 1) + 16);  // scores in whole vectors, a sum a head
   ranges(static_cast<int64_t>(offsets.size()) - 1, 1, [&](int64_t begin, int64_t end, int thread) {
     for (int64_t r = begin; r < end; ++r) {
-      const int64_t length = offsets[r + 1] - offsets[r];
+      const int64_t length = offsets[r + 1] - offsets[r], next = r + 1 < end ? offsets[r + 2] - offsets[r + 1] : 0;
       kernels_.attend_cached(element(q, r, q_column), kv.raw(), kv.columns(), k_column, v_column, index.data() + offsets[r], length,
-                             D / heads, heads, element(y, r, 0), weights ? weights.data<float>() + offsets[r] : nullptr, scratch(thread));
+                             index.data() + offsets[r + 1], next, D / heads, heads, element(y, r, 0),
+                             weights ? weights.data<float>() + offsets[r] : nullptr, scratch(thread));
     }
   });
 }

@@ -106,6 +106,17 @@ inline vf lane_sums(const vf* x) {
   return t[0];
 }
 
+// Each lane becomes op of the lanes that are a multiple of `step`, a power of 2, away.
+template <class Op>
+inline vf folded_by(vf x, int64_t step, Op op) {
+  for (; step < L; step *= 2) {
+    vi from;
+    for (int i = 0; i < L; ++i) from[i] = static_cast<int32_t>((i + step) % L);
+    x = op(x, __builtin_shuffle(x, from));
+  }
+  return x;
+}
+
 // What decoding attends to: one row's query, and its keys and values, which are rows of a table.
 template <class T>
 struct CachedRows {
@@ -113,90 +124,122 @@ struct CachedRows {
   int64_t stride, head_width, heads;
   const int32_t* index;
   int64_t length;
+  const int32_t* next;  // of the row that comes after this one: called for meanwhile
+  int64_t next_length;
 };
 
-// score [heads, padded(length)] = scaled products of the query with the keys; those beyond the length are low.
+// score [length, heads] = e^(scaled products of the query with the keys - the head's largest), in whole vectors, and share [heads] = 1 over
+// their sums by head. Of so many heads that a vector has the scores of one or more keys: then no lane is idle, and what belongs to a head
+// has a place in vectors.
 template <class T>
-void cached_scores(const CachedRows<T>& in, float* score) {
+void vector_scores(const CachedRows<T>& in, float* score, float* share) {
+  const int64_t heads = in.heads, keys = L / heads, width = heads * in.head_width;
   const float scale = 1.0f / std::sqrt(static_cast<float>(in.head_width));
-  const int64_t ld = padded(in.length), width = in.heads * in.head_width;
-  for (int64_t first = 0; first < in.length; first += L) {
-    const int64_t count = std::min<int64_t>(L, in.length - first);
+  vi lane;
+  for (int i = 0; i < L; ++i) lane[i] = i;
+  const T* query[L];
+  for (int64_t i = 0, slot = 0; i < keys; ++i)
+    for (int64_t h = 0; h < heads; ++h) query[slot++] = in.query + h * in.head_width;
+  vf top = splat(-1e30f);
+  for (int64_t first = 0; first < in.length; first += keys) {
     const T* key[L];
-    for (int64_t i = 0; i < L; ++i) key[i] = in.keys + in.index[first + std::min(i, count - 1)] * in.stride;
-    for (int64_t i = 0; i < count; ++i)  // the values are called for meanwhile
-      for (int64_t c = 0; c < width; c += 64 / static_cast<int64_t>(sizeof(T)))
-        __builtin_prefetch(in.values + in.index[first + i] * in.stride + c);
-    for (int64_t h = 0; h < in.heads; ++h) {
-      const int64_t column = h * in.head_width;
-      vf dot[L] = {};
-      for (int64_t g = 0; g < count; g += 4) {
-        vf four[4] = {};
-        blocks(column, column + in.head_width, [&](int64_t c, auto w) {
-          const vf q = load(in.query + c, w);
-          for (int i = 0; i < 4; ++i) four[i] += q * load(key[g + i] + c, w);
-        });
-        for (int i = 0; i < 4; ++i) dot[g + i] = four[i];
+    for (int64_t i = 0, slot = 0; i < keys; ++i) {
+      const int64_t row = in.index[std::min(first + i, in.length - 1)] * in.stride;
+      for (int64_t h = 0; h < heads; ++h) key[slot++] = in.keys + row + h * in.head_width;
+      if (first + i >= in.next_length) continue;
+      const int64_t next = in.next[first + i] * in.stride;
+      for (int64_t c = 0; c < width; c += 64 / static_cast<int64_t>(sizeof(T))) {
+        __builtin_prefetch(in.keys + next + c, 0, 2);  // into the second level: the first is full of this row's
+        __builtin_prefetch(in.values + next + c, 0, 2);
       }
-      store(score + h * ld + first, lane_sums(dot) * scale);
     }
+    vf dot[L] = {};
+    for (int64_t c = 0; c < in.head_width; c += L)
+#pragma GCC unroll 16
+      for (int i = 0; i < L; ++i) dot[i] += load(query[i] + c) * load(key[i] + c);
+    vf scores = lane_sums(dot) * scale;
+    scores = lane < static_cast<int32_t>((in.length - first) * heads) ? scores : splat(-1e30f);
+    top = max(top, scores);
+    store(score + first * heads, scores);
   }
-  for (int64_t h = 0; h < in.heads; ++h)
-    for (int64_t j = in.length; j < ld; ++j) score[h * ld + j] = -1e30f;
+  top = folded_by(top, heads, [](vf a, vf b) { return max(a, b); });
+  vf total{};
+  for (int64_t i = 0; i < in.length * heads; i += L) {
+    const vf e = exponential(load(score + i) - top);
+    store(score + i, e);
+    total += e;
+  }
+  total = folded_by(total, heads, [](vf a, vf b) { return a + b; });
+  const vf shares = 1.0f / total;
+  for (int64_t h = 0; h < heads; ++h) share[h] = shares[h];
+}
+
+// The same, number by number.
+template <class T>
+void scalar_scores(const CachedRows<T>& in, float* score, float* share) {
+  const float scale = 1.0f / std::sqrt(static_cast<float>(in.head_width));
+  for (int64_t h = 0; h < in.heads; ++h) {
+    float top = -1e30f, total = 0;
+    for (int64_t j = 0; j < in.length; ++j) {
+      vf dot{};
+      blocks(h * in.head_width, (h + 1) * in.head_width,
+             [&](int64_t c, auto w) { dot += load(in.query + c, w) * load(in.keys + in.index[j] * in.stride + c, w); });
+      top = std::max(top, score[j * in.heads + h] = sum(dot) * scale);
+    }
+    for (int64_t j = 0; j < in.length; ++j) {
+      float& s = score[j * in.heads + h];
+      total += s = exponential(splat(s - top))[0];
+    }
+    share[h] = 1.0f / total;
+  }
 }
 
 // Columns [first, first + N L) of y = share of each head times the sum of values by score; vectors do not cross heads. Several of them at
-// once: one alone would wait for its own additions.
+// once: one alone would wait for its own additions. `head`: of the first column, then of that behind the last.
 template <int N, class T>
-void mixed_values(const CachedRows<T>& in, const float* score, const float* share, int64_t first, T* y) {
-  const int64_t ld = padded(in.length);
-  const float* weight[N];
-  for (int v = 0; v < N; ++v) weight[v] = score + (first + v * L) / in.head_width * ld;
+void mixed_values(const CachedRows<T>& in, const float* score, const float* share, int64_t first, int64_t& head, T* y) {
+  const float *weight[N], *shares[N];
+  for (int v = 0; v < N; ++v) {
+    weight[v] = score + head, shares[v] = share + head;
+    if (first + (v + 1) * L == (head + 1) * in.head_width) ++head;
+  }
   vf sums[N] = {};
   for (int64_t j = 0; j < in.length; ++j) {
     const T* row = in.values + in.index[j] * in.stride + first;
 #pragma GCC unroll 16
-    for (int v = 0; v < N; ++v) sums[v] += weight[v][j] * load(row + v * L);
+    for (int v = 0; v < N; ++v) sums[v] += weight[v][j * in.heads] * load(row + v * L);
   }
 #pragma GCC unroll 16
-  for (int v = 0; v < N; ++v) store(y + first + v * L, sums[v] * share[(first + v * L) / in.head_width]);
+  for (int v = 0; v < N; ++v) store(y + first + v * L, sums[v] * *shares[v]);
 }
 
 template <class T>
 void attend_cached(const void* q, const void* kv, int64_t ldkv, int64_t k_column, int64_t v_column, const int32_t* index, int64_t length,
-                   int64_t head_width, int64_t heads, void* y, float* weights, float* scratch) {
+                   const int32_t* next, int64_t next_length, int64_t head_width, int64_t heads, void* y, float* weights, float* scratch) {
   const T* table = static_cast<const T*>(kv);
-  const CachedRows<T> in{static_cast<const T*>(q), table + k_column, table + v_column, ldkv, head_width, heads, index, length};
-  const int64_t ld = padded(length), width = heads * head_width;
-  float *const score = scratch, *const share = scratch + heads * ld;
-  cached_scores(in, score);
-  for (int64_t h = 0; h < heads; ++h) {
-    float* row = score + h * ld;
-    vf top = load(row), total{};
-    for (int64_t j = L; j < ld; j += L) top = max(top, load(row + j));
-    const float m = maximum(top);
-    for (int64_t j = 0; j < ld; j += L) {
-      const vf e = exponential(load(row + j) - m);
-      store(row + j, e);
-      total += e;
+  const CachedRows<T> in{
+      static_cast<const T*>(q), table + k_column, table + v_column, ldkv, head_width, heads, index, length, next, next_length};
+  const int64_t width = heads * head_width;
+  float *const score = scratch, *const share = scratch + padded(length * heads);
+  const bool whole = head_width % L == 0;  // vectors do not cross heads
+  (whole && L % heads == 0 ? vector_scores<T> : scalar_scores<T>)(in, score, share);
+  if (weights)
+    for (int64_t j = 0; j < length; ++j) {
+      float total = 0;
+      for (int64_t h = 0; h < heads; ++h) total += score[j * heads + h] * share[h];
+      weights[j] = total / static_cast<float>(heads);
     }
-    share[h] = 1.0f / sum(total);
-    if (weights) {
-      const float mean = share[h] / static_cast<float>(heads);
-      blocks(0, length, [&](int64_t j, auto w) { store(weights + j, load(row + j, w) * mean + (h > 0 ? load(weights + j, w) : vf{}), w); });
-    }
-  }
   T* const out = static_cast<T*>(y);
-  int64_t c = 0;
-  if (head_width % L == 0) {
-    for (; c + 8 * L <= width; c += 8 * L) mixed_values<8>(in, score, share, c, out);
-    for (; c < width; c += L) mixed_values<1>(in, score, share, c, out);
+  if (whole) {
+    int64_t c = 0, head = 0;
+    for (; c + 8 * L <= width; c += 8 * L) mixed_values<8>(in, score, share, c, head, out);
+    for (; c < width; c += L) mixed_values<1>(in, score, share, c, head, out);
     return;
   }
   for (int64_t h = 0; h < heads; ++h)
     blocks(h * head_width, (h + 1) * head_width, [&](int64_t column, auto w) {
       vf value{};
-      for (int64_t j = 0; j < length; ++j) value += score[h * ld + j] * load(in.values + index[j] * ldkv + column, w);
+      for (int64_t j = 0; j < length; ++j) value += score[j * heads + h] * load(in.values + index[j] * ldkv + column, w);
       store(out + column, value * share[h], w);
     });
 }

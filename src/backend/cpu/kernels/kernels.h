@@ -116,7 +116,8 @@ struct Table {
   void (*attention)(const AttentionTask&, float* scratch);
   void (*attention_backward)(const AttentionTask&, float* scratch);
   void (*attend_cached)(const void* q, const void* kv, int64_t ldkv, int64_t k_column, int64_t v_column, const int32_t* index,
-                        int64_t length, int64_t head_width, int64_t heads, void* y, float* weights, float* scratch);
+                        int64_t length, const int32_t* next, int64_t next_length, int64_t head_width, int64_t heads, void* y,
+                        float* weights, float* scratch);  // next: the index of the call that comes after this one
   int64_t (*global_attention_scratch)(int64_t queries, int64_t keys, int64_t width, int64_t values);  // floats
   void (*global_attention)(const GlobalAttentionTask&, float* scratch);
   void (*global_attention_backward)(const GlobalAttentionTask&, float* scratch);

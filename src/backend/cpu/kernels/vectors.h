@@ -45,12 +45,21 @@ inline vf load(const float* p) {
 inline vf load(const bf16* p) {
   vh h;
   std::memcpy(&h, p, sizeof h);
+#if defined(__AVX512F__)  // the compiler would convert halves
+  return (vf)(vu)_mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)h), 16);
+#else
   return (vf)(__builtin_convertvector(h, vu) << 16);
+#endif
 }
 inline void store(float* p, vf x) { std::memcpy(p, &x, sizeof x); }
 inline void store(bf16* p, vf x) {
   const vu u = (vu)x;
-  const vh h = __builtin_convertvector((u + 0x7fffu + ((u >> 16) & 1u)) >> 16, vh);
+  const vu rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+#if defined(__AVX512F__)
+  const vh h = (vh)_mm512_cvtepi32_epi16((__m512i)rounded);
+#else
+  const vh h = __builtin_convertvector(rounded, vh);
+#endif
   std::memcpy(p, &h, sizeof h);
 }
 inline vf load(const int16_t* p) {
