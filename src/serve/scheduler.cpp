@@ -126,11 +126,12 @@ Scheduler::Work Scheduler::take(int worker, int64_t rows, const std::function<do
     rows += beam, bytes += size;
     taken.push_back(i);
   }
+  if (!taken.empty()) turn_ = std::max(turn_, taken.front()->first.first);
   for (const auto i : taken) {
     Waiting& w = i->second;
     Request& request = requests_.at(w.request);
     // The work that all requests that wait have done, divided among them: whoever comes later gets a later turn.
-    turn_ = std::max(turn_, taken.front()->first.first) + w.cost / static_cast<double>(waiting_requests_);
+    turn_ += w.cost / static_cast<double>(waiting_requests_);
     if (--request.waiting == 0) --waiting_requests_;
     metrics_.observe("starling_queue_wait_seconds", "", time - request.submitted);
     running_[i->first.second] = {w.request, w.index, worker, w.text};
