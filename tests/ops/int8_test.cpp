@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "backend/cpu/product_times.h"
 #include "backend/cpu/products.h"
 
 namespace starling {
@@ -25,6 +26,18 @@ TEST(Int8, ProcessorsWithVnniMultiplyIntegers) {
       const auto packed = backend->pack_int8(filled(*backend, {width, width}, 0.5), transposed, 0);
       EXPECT_TRUE(static_cast<const PackedInt8&>(*packed).integers) << width;
     }
+}
+
+// What bench translate times alone are products of the same kind.
+TEST(Int8, ProductsAreNotedAsWhatTheyAre) {
+  const auto backend = make_backend("cpu:f32", 1);
+  ProfiledBackend noted(*backend);
+  const Tensor w = filled(*backend, {32, 48}, 0.5), x = filled(*backend, {5, 32}, 1), y = filled(*backend, {5, 48}, 0);
+  noted.linear(x, *noted.pack_int8(w, false, 0), {}, y, Activation::none, Write::overwrite);
+  noted.linear(x, *noted.pack(w, false, nullptr), {}, y, Activation::none, Write::overwrite);
+  const ProductShape integers{ProductKind::linear, 5, 32, 48, false, true}, floats{ProductKind::linear, 5, 32, 48, false, false};
+  EXPECT_EQ(noted.products, (std::map<ProductShape, int64_t>{{floats, 1}, {integers, 1}}));
+  EXPECT_GT(product_seconds(DType::f32, integers, 1), 0);
 }
 
 TEST(Int8, ARowWithANumberThatIsNoneGivesNone) {
