@@ -193,6 +193,7 @@ LoadResult open_load(const LoadTarget& target, double rate, double seconds, uint
     while (!due.empty() && now() - due.front() > target.patience_seconds) due.pop_front(), ++result.refused[0];
   }
   finish(result, begin);
+  while (under_way.large() > 0) under_way.run(0.1, done);
   return result;
 }
 
