@@ -1,0 +1,136 @@
+// Models as they are named, loaded and replaced while the server runs.
+#include "serve/models.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kModel = STARLING_SOURCE_DIR "/tests/fixtures/models/pre/model";
+
+// A copy of the model in a directory of its own, which tests may change.
+class ReloadTest : public testing::Test {
+ protected:
+  ReloadTest() {
+    std::filesystem::remove_all(directory_);
+    std::filesystem::copy(kModel, directory_);
+    std::filesystem::remove(directory_ + "/manifest.json");  // files of a directory with one must be as it says
+    models_.emplace(std::vector<ModelSource>{parse_model_source("en-de=" + directory_)}, ModelOptions{.precision = "f32", .threads = 1},
+                    *files_, metrics_);
+    models_->load();
+    first_ = models_->find("en", "de").get();
+  }
+  ~ReloadTest() override { std::filesystem::remove_all(directory_); }
+  bool replaced() const { return models_->find("en", "de").get() != first_; }
+  void change(const std::string& name, const std::string& text) { std::ofstream(directory_ + "/" + name, std::ios::binary) << text; }
+  std::string text_of(const std::string& name) const {
+    std::ifstream in(directory_ + "/" + name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  const std::string directory_ = testing::TempDir() + "/serve_reload_" + std::to_string(getpid());
+  std::unique_ptr<FileSystem> files_ = real_file_system();
+  Metrics metrics_;
+  std::optional<ModelSet> models_;
+  const ServedModel* first_ = nullptr;
+};
+
+TEST_F(ReloadTest, TakesAChangedModelWhenItsFilesHaveSettled) {
+  const auto translation = models_->find("en", "de")->translate({"a small house"});
+  EXPECT_TRUE(models_->reload(false).empty());
+  change("model.safetensors", text_of("model.safetensors"));
+  EXPECT_TRUE(models_->reload(false).empty());  // perhaps still being written
+  EXPECT_FALSE(replaced());
+  const auto said = models_->reload(false);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0], "en to de: now " + directory_ + ", step 0");
+  EXPECT_TRUE(replaced());
+  EXPECT_TRUE(models_->reload(false).empty());
+  EXPECT_EQ(models_->find("en", "de")->translate({"a small house"})[0][0].text, translation[0][0].text);
+  EXPECT_EQ(metrics_.value("starling_reloads_total", "result=\"swapped\""), 1);
+}
+
+TEST_F(ReloadTest, KeepsTheModelWhenTheNewOneIsBroken) {
+  const std::string whole = text_of("model.safetensors");
+  change("model.safetensors", whole.substr(0, whole.size() / 2));
+  const auto said = models_->reload(true);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_THAT(said[0], testing::StartsWith("en to de: the model stays as it is: " + directory_ + "/model.safetensors"));
+  EXPECT_FALSE(replaced());
+  models_->reload(false), models_->reload(false);
+  EXPECT_EQ(metrics_.value("starling_reloads_total", "result=\"kept\""), 1);  // not tried again before it changes again
+  change("model.safetensors", whole);
+  EXPECT_TRUE(models_->reload(false).empty());
+  EXPECT_EQ(models_->reload(false).size(), 1u);
+  EXPECT_TRUE(replaced());
+}
+
+TEST_F(ReloadTest, KeepsTheModelWhenTheNewOneTranslatesQuiteDifferently) {
+  const auto model = models_->find("en", "de");
+  model->translate({"a small house", "the dog runs", "we go now"});
+  std::string weights = text_of("model.safetensors");
+  // All numbers behind the header a little other: a model that was never trained.
+  for (size_t i = weights.size() / 2; i + 4 < weights.size(); i += 4)
+    weights[i + 3] = static_cast<char>(weights[i + 3] ^ (i % 8 == 0 ? 0x80 : 0));
+  change("model.safetensors", weights);
+  const auto said = models_->reload(true);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_THAT(said[0], HasSubstr("its translations of the last 4 sentences have chrF "));
+  EXPECT_FALSE(replaced());
+}
+
+TEST_F(ReloadTest, RequestsUnderWayEndWithTheModelTheyBeganWith) {
+  std::atomic<int> done{0};
+  auto old = models_->find("en", "de");
+  old->scheduler().submit(std::vector<std::string>(40, std::string(50, 'x')), old->search(1), 0, 1e18,
+                          [&](Scheduler::Outcome o) { done += o.end == Scheduler::End::done && o.translations.size() == 40; });
+  old.reset();
+  EXPECT_EQ(models_->reload(true).size(), 1u);
+  EXPECT_TRUE(replaced());
+  models_->stop();
+  EXPECT_EQ(done, 1);
+}
+
+TEST(ModelSources, AreReadFromTheCommandLine) {
+  const auto text = [](const std::string& argument) {
+    const ModelSource s = parse_model_source(argument);
+    return s.direction ? s.direction->source + ">" + s.direction->target + " " + s.path : s.path;
+  };
+  EXPECT_EQ(text("run"), "run");
+  EXPECT_EQ(text("en-de=run"), "en>de run");
+  EXPECT_EQ(text("zh-Hant:pt-BR=a/b=c"), "zh-Hant>pt-BR a/b=c");
+  EXPECT_EQ(text("./a=b"), "./a=b");
+  for (const std::string bad : {"ende=x", "en-=x", "=x", "zh-Hant-en=x", "en:d e=x"})
+    EXPECT_THROW(parse_model_source(bad), ConfigError) << bad;
+}
+
+TEST(ModelSets, RefuseModelsThatCannotBeServed) {
+  const auto files = real_file_system();
+  Metrics metrics;
+  const auto complaint = [&](std::vector<std::string> models) {
+    std::vector<ModelSource> sources;
+    for (const auto& m : models) sources.push_back(parse_model_source(m));
+    ModelSet set(sources, {.precision = "f32", .threads = 1}, *files, metrics);
+    try {
+      set.load();
+    } catch (const Error& e) {
+      EXPECT_FALSE(set.loaded());
+      return std::string(e.what());
+    }
+    return std::string("none");
+  };
+  EXPECT_THAT(complaint({kModel}), HasSubstr("the model does not say its languages; name them: --model en-de="));
+  EXPECT_THAT(complaint({"en-de=" + kModel, "EN-de=" + kModel}), HasSubstr("there is a model from EN to de already; leave one out"));
+  EXPECT_THAT(complaint({"en-de=/nowhere"}), HasSubstr("/nowhere"));
+}
+
+}  // namespace
+}  // namespace starling
