@@ -1,4 +1,6 @@
 // The verb `starling serve`: answers translation clients over HTTP (docs/serving.md).
+#include <csignal>
+
 #include "cli/help.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
@@ -69,6 +71,7 @@ void add_serve(CLI::App& app) {
       ->capture_default_str()
       ->group(kFurtherGroup);
   sub->callback([a] {
+    std::signal(SIGPIPE, SIG_IGN);  // the server outlives who reads its log
     a->options.model.search = [&search = a->search](SearchOptions options) { return search.apply(options); };
     a->options.model.scheduler.cache_bytes = a->cache_mib << 20;
     serve(a->options);

@@ -13,7 +13,7 @@ class AccessLog {
  public:
   // To a file, which lines are added to; "-": standard output; "": nowhere. IoError when it cannot be opened.
   explicit AccessLog(const std::string& path);
-  bool on() const { return file_ != nullptr; }
+  bool on() const { return !path_.empty(); }
   void write(const nlohmann::ordered_json& entry);
   // Opens the file again: after it was moved away.
   void reopen();

@@ -14,6 +14,7 @@
 #include "base/range.h"
 #include "serve/detect_language.h"
 #include "serve/http.h"
+#include "serve/model_source.h"
 #include "text/document.h"
 
 namespace starling {
@@ -68,11 +69,6 @@ struct TranslatedText {
   std::vector<std::string> alternatives;
   std::vector<AlignedSpans> alignment;
   std::optional<Detected> detected;  // where the source was to be detected
-};
-
-// A model's direction.
-struct Direction {
-  std::string source, target;
 };
 
 // Each language once, in the order of the models, sources first.

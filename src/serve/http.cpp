@@ -2,6 +2,7 @@
 
 #include <microhttpd.h>
 #include <netdb.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 
 #include "base/error.h"
 #include "serve/listen.h"
+#include "serve/urlencoded.h"
 
 namespace starling {
 namespace {
@@ -26,6 +28,7 @@ constexpr size_t kPostBuffer = 8192;            // bytes that the form parser ma
 constexpr size_t kConnectionMemory = 32 << 10;  // bytes of one connection: longer headers are refused with 431
 constexpr unsigned kThreads = 4;                // that read requests and write answers
 constexpr int64_t kPatience = 4;                // body limits that a refused client may still send before it is cut off
+constexpr size_t kMostFields = 20000;           // of a form: each takes far more memory than its two bytes
 
 std::string lower(std::string_view text) {
   std::string all(text);
@@ -47,21 +50,22 @@ int socket_of(MHD_Connection* connection) {
   return info ? info->connect_fd : -1;
 }
 
-MHD_Result send(MHD_Connection* connection, const HttpResponse& answer) {
+MHD_Result send(MHD_Connection* connection, const HttpResponse& answer, bool close) {
   MHD_Response* response =
       MHD_create_response_from_buffer(answer.body.size(), const_cast<char*>(answer.body.data()), MHD_RESPMEM_MUST_COPY);
   if (!response) return MHD_NO;
   if (!answer.body.empty()) MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer.type.c_str());
   for (const auto& [name, value] : answer.headers) MHD_add_response_header(response, name.c_str(), value.c_str());
+  if (close) MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
   const MHD_Result queued = MHD_queue_response(connection, static_cast<unsigned>(answer.status), response);
   MHD_destroy_response(response);
   return queued;
 }
 
-// A connection, and since when its client has been sending a request.
+// A connection, and since when it has been the client's turn: to send a request, or to fetch an answer.
 struct Link {
   int fd;
-  std::optional<Clock::time_point> receiving;
+  std::optional<Clock::time_point> theirs;
 };
 
 // A request on its way. The library's thread of its connection reads it; whoever answers it may be another.
@@ -69,18 +73,15 @@ struct Exchange {
   MHD_Connection* connection = nullptr;
   Link* link = nullptr;
   std::shared_ptr<HttpRequest> request = std::make_shared<HttpRequest>();
-  MHD_PostProcessor* form = nullptr;
   int64_t body_bytes = 0;
   bool begun = false;
+  bool waits = false;  // is to be answered before the server ends; guarded by the server's mutex
 
   std::mutex mutex;  // of what follows
   bool suspended = false, gone = false;
   std::optional<HttpResponse> answer;
   HttpServer::Cancel cancel;
 
-  ~Exchange() {
-    if (form) MHD_destroy_post_processor(form);
-  }
   // Continues the connection, which has an answer or nobody to answer.
   void resume() {
     if (!suspended) return;
@@ -109,9 +110,8 @@ struct Exchange {
   bool client_has_gone() {
     const std::lock_guard lock(mutex);
     if (!suspended) return false;
-    char byte;
-    const ssize_t n = recv(link->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+    pollfd look{link->fd, POLLRDHUP, 0};  // however much of further requests it has sent before
+    return poll(&look, 1, 0) > 0;
   }
   using Cancel = HttpServer::Cancel;
 };
@@ -124,6 +124,7 @@ MHD_Result take_value(void* values, MHD_ValueKind, const char* name, size_t name
 MHD_Result take_form(void* request, MHD_ValueKind, const char* key, const char*, const char*, const char*, const char* data,
                      uint64_t offset, size_t size) {
   NamedValues& fields = static_cast<HttpRequest*>(request)->fields;
+  if (fields.size() >= kMostFields) return MHD_NO;
   if (offset == 0)
     fields.emplace_back(key ? key : "", std::string(data ? data : "", size));
   else if (!fields.empty())
@@ -131,20 +132,12 @@ MHD_Result take_form(void* request, MHD_ValueKind, const char* key, const char*,
   return MHD_YES;
 }
 
-// The library's own parser of these refuses a value with "=" in it, as curl -d sends it.
-void take_urlencoded(std::string_view body, NamedValues& fields) {
-  const auto unescaped = [](std::string_view text) {
-    std::string value(text);
-    std::replace(value.begin(), value.end(), '+', ' ');
-    value.resize(MHD_http_unescape(value.data()));
-    return value;
-  };
-  while (!body.empty()) {
-    const std::string_view field = body.substr(0, body.find('&'));
-    body.remove_prefix(std::min(field.size() + 1, body.size()));
-    const size_t equals = std::min(field.find('='), field.size());
-    if (!field.empty()) fields.emplace_back(unescaped(field.substr(0, equals)), unescaped(field.substr(std::min(equals + 1, field.size()))));
-  }
+// The library loses fields of a body that comes in pieces, so it gets the whole.
+void take_multipart(MHD_Connection* connection, const std::string& body, HttpRequest& request) {
+  MHD_PostProcessor* form = MHD_create_post_processor(connection, kPostBuffer, take_form, &request);
+  if (!form) return;
+  MHD_post_process(form, body.data(), body.size());
+  MHD_destroy_post_processor(form);  // gives a last value that is without its end
 }
 
 }  // namespace
@@ -168,6 +161,7 @@ struct HttpServer::Impl {
   Refusal refusal;
   int socket = -1;
   MHD_Daemon* daemon = nullptr;
+  std::atomic<bool> draining{false};  // what comes is not waited for
   std::atomic<bool> stopping{false};  // nothing may be suspended any more
   std::mutex mutex;                   // of both
   std::set<std::shared_ptr<Exchange>> exchanges;
@@ -194,8 +188,6 @@ struct HttpServer::Impl {
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, take_value, &request.headers);
     for (auto& [name, value] : request.headers) name = lower(name);
     MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, take_value, &request.fields);
-    if (request.content_type() == "multipart/form-data")
-      exchange->form = MHD_create_post_processor(connection, kPostBuffer, take_form, &request);
     {
       const std::lock_guard lock(mutex);
       exchange->link = &links.at(connection);
@@ -206,23 +198,18 @@ struct HttpServer::Impl {
     const std::string_view length = request.header("content-length");
     int64_t bytes = 0;
     const auto read = std::from_chars(length.data(), length.data() + length.size(), bytes);
-    if (!length.empty() && (read.ec != std::errc() || bytes > limits.body_bytes)) return send(connection, too_large());
+    if (!length.empty() && (read.ec != std::errc() || bytes > limits.body_bytes)) return send(connection, too_large(), true);
     return MHD_YES;
   }
 
   HttpResponse too_large() const {
-    HttpResponse answer = refusal(413, fmt::format("the request is larger than {} bytes; send it in parts", limits.body_bytes));
-    answer.headers.emplace_back("Connection", "close");
-    return answer;
+    return refusal(413, fmt::format("the request is larger than {} bytes; send it in parts", limits.body_bytes));
   }
 
   MHD_Result receive(Exchange& exchange, const char* data, size_t* size) {
     exchange.body_bytes += static_cast<int64_t>(*size);
     if (exchange.body_bytes <= limits.body_bytes) {
-      if (exchange.form)
-        MHD_post_process(exchange.form, data, *size);
-      else
-        exchange.request->body.append(data, *size);
+      exchange.request->body.append(data, *size);
     } else if (exchange.body_bytes > kPatience * limits.body_bytes) {
       return MHD_NO;
     }
@@ -234,7 +221,13 @@ struct HttpServer::Impl {
     if (!exchange->begun) begin(exchange);
     const std::lock_guard lock(exchange->mutex);
     if (exchange->gone || (stopping && !exchange->answer)) return MHD_NO;
-    if (exchange->answer) return send(exchange->connection, *exchange->answer);
+    if (exchange->answer) {
+      {
+        const std::lock_guard links_lock(mutex);
+        exchange->link->theirs = Clock::now();
+      }
+      return send(exchange->connection, *exchange->answer, draining || exchange->body_bytes > limits.body_bytes);
+    }
     exchange->suspended = true;
     MHD_suspend_connection(exchange->connection);
     return MHD_YES;
@@ -242,17 +235,18 @@ struct HttpServer::Impl {
 
   void begin(const std::shared_ptr<Exchange>& exchange) {
     exchange->begun = true;
-    if (exchange->form) {  // a last value may be without its end
-      MHD_destroy_post_processor(exchange->form);
-      exchange->form = nullptr;
-    }
     {
       const std::lock_guard lock(mutex);
-      exchange->link->receiving.reset();
+      exchange->link->theirs.reset();
+      exchange->waits = !draining;
     }
     if (exchange->body_bytes > limits.body_bytes) return exchange->reply(too_large());
     HttpRequest& request = *exchange->request;
-    if (request.content_type() == "application/x-www-form-urlencoded") take_urlencoded(std::exchange(request.body, {}), request.fields);
+    if (request.content_type() == "application/x-www-form-urlencoded")
+      take_urlencoded(std::exchange(request.body, {}), kMostFields, request.fields);
+    if (request.content_type() == "multipart/form-data") take_multipart(exchange->connection, std::exchange(request.body, {}), request);
+    if (request.fields.size() >= kMostFields)
+      return exchange->reply(refusal(413, fmt::format("the request has {} fields or more; send it in parts", kMostFields)));
     Cancel cancel;
     try {
       cancel = handler(exchange->request, [exchange](HttpResponse answer) { exchange->reply(std::move(answer)); });
@@ -275,7 +269,7 @@ struct HttpServer::Impl {
     if (!exchange) return;
     (*exchange)->give_up();  // where it was never answered
     const std::lock_guard lock(server.mutex);
-    (*exchange)->link->receiving = Clock::now();
+    (*exchange)->link->theirs = Clock::now();
     server.exchanges.erase(*exchange);
   }
 
@@ -292,19 +286,35 @@ struct HttpServer::Impl {
     const std::lock_guard lock(mutex);
     return {exchanges.begin(), exchanges.end()};
   }
+
+  // Cuts off clients that take too long and, where connections run out, those whose turn it has been the longest: newcomers get in, however
+  // many connections say nothing.
+  void cut_off() {
+    const std::lock_guard lock(mutex);
+    std::vector<std::pair<Clock::time_point, int>> theirs;
+    for (const auto& [connection, link] : links)
+      if (link.theirs) theirs.emplace_back(*link.theirs, link.fd);
+    std::sort(theirs.begin(), theirs.end());
+    const size_t most = limits.connections - limits.connections / 10 - 1;
+    const size_t surplus = links.size() > most ? links.size() - most : 0;
+    const auto latest = Clock::now() - std::chrono::seconds(limits.request_seconds);
+    for (size_t i = 0; i < theirs.size(); ++i)
+      if (i < surplus || theirs[i].first < latest) shutdown(theirs[i].second, SHUT_RDWR);
+  }
 };
 
 HttpServer::HttpServer(const std::string& address, const HttpLimits& limits, Handler handler, Refusal refusal)
     : impl_(std::make_unique<Impl>()) {
   Impl& s = *impl_;
-  s.limits = limits, s.handler = std::move(handler), s.refusal = std::move(refusal);
+  s.limits = limits, s.limits.connections = std::max(limits.connections, kThreads), s.handler = std::move(handler),
+  s.refusal = std::move(refusal);
   s.socket = listen_at(address);
   // What clients do wrong is no message of ours.
   const auto silent = [](void*, const char*, va_list) {};
   s.daemon =
       MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, nullptr, nullptr, Impl::access, &s,
                        MHD_OPTION_EXTERNAL_LOGGER, static_cast<MHD_LogCallback>(silent), nullptr, MHD_OPTION_LISTEN_SOCKET, s.socket,
-                       MHD_OPTION_THREAD_POOL_SIZE, kThreads, MHD_OPTION_CONNECTION_LIMIT, std::max(limits.connections, kThreads),
+                       MHD_OPTION_THREAD_POOL_SIZE, kThreads, MHD_OPTION_CONNECTION_LIMIT, s.limits.connections,
                        MHD_OPTION_CONNECTION_TIMEOUT, limits.idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionMemory,
                        MHD_OPTION_NOTIFY_COMPLETED, Impl::completed, &s, MHD_OPTION_NOTIFY_CONNECTION, Impl::notify, &s, MHD_OPTION_END);
   if (!s.daemon) {
@@ -324,17 +334,16 @@ int HttpServer::port() const { return port_of(impl_->socket); }
 
 int64_t HttpServer::waiting() const {
   const std::lock_guard lock(impl_->mutex);
-  return static_cast<int64_t>(impl_->exchanges.size());
+  return std::count_if(impl_->exchanges.begin(), impl_->exchanges.end(), [](const auto& exchange) { return exchange->waits; });
 }
 
 void HttpServer::watch() {
   for (const auto& exchange : impl_->under_way())
     if (exchange->client_has_gone()) exchange->give_up();
-  const auto latest = Clock::now() - std::chrono::seconds(impl_->limits.request_seconds);
-  const std::lock_guard lock(impl_->mutex);
-  for (const auto& [connection, link] : impl_->links)
-    if (link.receiving && *link.receiving < latest) shutdown(link.fd, SHUT_RDWR);
+  impl_->cut_off();
 }
+
+void HttpServer::drain() { impl_->draining = true; }
 
 void HttpServer::cancel_all() {
   for (const auto& exchange : impl_->under_way()) exchange->give_up();

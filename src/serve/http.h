@@ -36,9 +36,9 @@ struct HttpResponse {
 
 struct HttpLimits {
   int64_t body_bytes = 1 << 20;   // a larger body is refused with 413
-  unsigned connections = 1000;    // open at the same time; further ones wait in the system's queue
+  unsigned connections = 1000;    // open at the same time; nearly so many, and those that have long been silent are closed
   unsigned idle_seconds = 60;     // without a byte, before a connection is closed
-  unsigned request_seconds = 60;  // that sending a request may take, however its bytes are spread
+  unsigned request_seconds = 60;  // that sending a request may take, and fetching its answer, however the bytes are spread
 };
 
 class HttpServer {
@@ -60,9 +60,13 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   int port() const;
-  int64_t waiting() const;  // requests without an answer
-  // Looks for clients that have gone and for requests that never end; to be called a few times a second.
+  // Requests that are to be answered, and whose answer has not been fetched; those that came after drain() do not count.
+  int64_t waiting() const;
+  // Looks for clients that have gone, for requests that never end, answers that are never fetched, and for silent connections where they
+  // become few; to be called a few times a second.
   void watch();
+  // From now on a connection ends with its next answer, and waiting() goes to 0 whatever still comes.
+  void drain();
   // Ends what is still waiting.
   void cancel_all();
 

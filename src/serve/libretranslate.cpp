@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/languages.h"
+
 namespace starling {
 namespace {
 
@@ -44,6 +46,8 @@ TextQuery parse_translate(const HttpRequest& request, const LibreTranslateLimits
   if (query.texts.empty() || (!query.list && query.texts.front().empty())) throw ApiError(400, "Invalid request: missing q parameter");
   query.source = required(values, "source");
   query.target = required(values, "target");
+  for (const std::string& code : {query.source, query.target})
+    if (code != "auto" && !is_language_code(code)) throw ApiError(400, fmt::format("{} is not supported", code));
   const std::string format = values.text("format").value_or("text");
   if (format != "text" && format != "html") throw ApiError(400, fmt::format("{} format is not supported", format));
   query.format = format == "html" ? DocumentFormat::html : DocumentFormat::text;

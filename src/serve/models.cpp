@@ -30,20 +30,6 @@ std::string directory_state(const std::string& path, const ServedModel& model) {
 
 }  // namespace
 
-ModelSource parse_model_source(const std::string& text) {
-  const size_t equals = text.find('=');
-  const std::string before = text.substr(0, equals);
-  if (equals == std::string::npos || before.find('/') != std::string::npos) return {std::nullopt, text};
-  const size_t colon = before.find(':'), cut = colon == std::string::npos ? before.find('-') : colon;
-  Direction d;
-  if (cut != std::string::npos) d = {before.substr(0, cut), before.substr(cut + 1)};
-  const bool one_hyphen = colon != std::string::npos || before.find('-', cut + 1) == std::string::npos;
-  if (!is_language_code(d.source) || !is_language_code(d.target) || !one_hyphen)
-    throw ConfigError(fmt::format(
-        "--model {}: '{}' is no direction; write en-de=DIR, with longer codes zh-Hant:en=DIR, for a path with '=' ./DIR", text, before));
-  return {d, text.substr(equals + 1)};
-}
-
 ServedModel::ServedModel(LoadedModel model, Direction direction, const ModelOptions& options, Metrics& metrics)
     : model_(std::move(model)),
       direction_(std::move(direction)),

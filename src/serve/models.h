@@ -9,18 +9,11 @@
 
 #include "decode/model_directory.h"
 #include "serve/api.h"
+#include "serve/model_source.h"
 #include "serve/scheduler.h"
 #include "serve/workers.h"
 
 namespace starling {
-
-// A model as the command line names it: "DIR", or with its direction "en-de=DIR", "zh-Hant:en=DIR".
-struct ModelSource {
-  std::optional<Direction> direction;  // else the model's own
-  std::string path;
-};
-// ConfigError when what stands before '=' is no direction.
-ModelSource parse_model_source(const std::string& text);
 
 struct ModelOptions {
   std::string precision = "auto";

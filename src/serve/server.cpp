@@ -1,9 +1,12 @@
 #include "serve/server.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <functional>
 #include <thread>
 
 #include "base/counted.h"
@@ -44,11 +47,41 @@ void tick(HttpServer& http, const ModelSet& models) {
 
 // What else may have changed: the keys, and where the log is.
 void read_again(const ServeOptions& options, FileSystem& files, Service& service, AccessLog& log) {
+  const auto unless_wrong = [](const std::function<void()>& read) {
+    try {
+      read();
+    } catch (const Error& e) {
+      say(fmt::format("stays as it is: {}", e.what()));
+    }
+  };
+  if (!options.api_keys.empty()) unless_wrong([&] { service.set_keys(ApiKeys::load(files, options.api_keys)); });
+  unless_wrong([&] { log.reopen(); });
+}
+
+// Connections that the process may have open beside its other files; it asks the system for as many as it may have.
+unsigned allowed_connections(unsigned wanted) {
+  constexpr rlim_t kOtherFiles = 64;  // models that are read, the log, the threads' own
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted + kOtherFiles) return wanted;
+  files.rlim_cur = std::min(files.rlim_max, wanted + kOtherFiles);
+  if (setrlimit(RLIMIT_NOFILE, &files) != 0) getrlimit(RLIMIT_NOFILE, &files);
+  if (files.rlim_cur >= wanted + kOtherFiles) return wanted;
+  const rlim_t left = files.rlim_cur > 2 * kOtherFiles ? files.rlim_cur - kOtherFiles : files.rlim_cur / 2;
+  say(fmt::format("{} connections at most, not {}: the process may have {} files open (ulimit -n)", left, wanted, files.rlim_cur));
+  return static_cast<unsigned>(left);
+}
+
+// Looks after changed models; `busy` becomes false when it has.
+std::thread start_reload(ModelSet& models, bool all, std::atomic<bool>& busy) {
   try {
-    if (!options.api_keys.empty()) service.set_keys(ApiKeys::load(files, options.api_keys));
-    log.reopen();
-  } catch (const Error& e) {
-    say(fmt::format("stays as it is: {}", e.what()));
+    return start_thread("reloading", [&, all] {
+      for (const std::string& line : models.reload(all)) say(line);
+      busy = false;
+    });
+  } catch (const Error& e) {  // no thread to be had: later
+    say(fmt::format("the models stay as they are: {}", e.what()));
+    busy = false;
+    return {};
   }
 }
 
@@ -67,8 +100,10 @@ void serve(const ServeOptions& options) {
   Service service(models, service_options, log, metrics);
   if (!options.api_keys.empty()) service.set_keys(ApiKeys::load(*files, options.api_keys));
   {
+    HttpLimits limits = options.http;
+    limits.connections = allowed_connections(limits.connections);
     HttpServer http(
-        options.listen, options.http, [&](auto request, auto reply) { return service.handle(std::move(request), std::move(reply)); },
+        options.listen, limits, [&](auto request, auto reply) { return service.handle(std::move(request), std::move(reply)); },
         [&](int status, const std::string& why) { return service.refuse(status, why); });
     const std::string host = options.listen.substr(0, options.listen.rfind(':'));
     models.load();
@@ -80,18 +115,19 @@ void serve(const ServeOptions& options) {
     std::thread reloading;
     std::atomic<bool> busy{false};
     int ticks = 0;
+    bool hangup = false;  // not taken up yet
     for (int signal = 0; signal != SIGTERM && signal != SIGINT; signal = signals.wait()) {
       tick(http, models);
-      if ((signal == SIGHUP || ++ticks % kTicksBetweenLooks == 0) && !busy.exchange(true)) {
+      hangup = hangup || signal == SIGHUP;
+      if ((hangup || ++ticks % kTicksBetweenLooks == 0) && !busy.exchange(true)) {
         if (reloading.joinable()) reloading.join();
-        reloading = start_thread("reloading", [&, all = signal == SIGHUP] {
-          for (const std::string& line : models.reload(all)) say(line);
-          busy = false;
-        });
+        reloading = start_reload(models, hangup, busy);
+        hangup = false;
       }
       if (signal == SIGHUP) read_again(options, *files, service, log);
     }
     service.drain();
+    http.drain();
     if (reloading.joinable()) reloading.join();
     say(fmt::format("stopping: {} under way", counted(http.waiting(), "request")));
     while (http.waiting() > 0) {

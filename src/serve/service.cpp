@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/utf8.h"
 #include "serve/deepl.h"
 
 namespace starling {
@@ -73,8 +74,17 @@ HttpResponse preflight() {
   return r;
 }
 
+// A message may repeat what the client sent: the beginning of it is enough.
+std::string brief(std::string why) {
+  constexpr size_t kMostBytes = 500;
+  if (why.size() <= kMostBytes) return why;
+  size_t size = kMostBytes;
+  while (size > 0 && is_continuation(static_cast<unsigned char>(why[size]))) --size;
+  return why.substr(0, size) + "...";
+}
+
 HttpResponse plain(const ApiError& e, const std::string& path) {
-  HttpResponse r = is_deepl(path) ? deepl_error(e.status, e.what()) : error_answer(e.status, e.what());
+  HttpResponse r = is_deepl(path) ? deepl_error(e.status, brief(e.what())) : error_answer(e.status, brief(e.what()));
   if (e.retry_seconds > 0) r.headers.emplace_back("Retry-After", std::to_string(e.retry_seconds));
   return r;
 }
@@ -205,7 +215,10 @@ std::optional<HttpResponse> Service::at_once(Exchange& exchange) {
     case Page::metrics:
       return metrics();
     case Page::page:
-      return HttpResponse{200, std::string(kPage), "text/html; charset=utf-8", {}};
+      return HttpResponse{200,
+                          std::string(kPage),
+                          "text/html; charset=utf-8",
+                          {{"Content-Security-Policy", kPagePolicy}, {"X-Content-Type-Options", "nosniff"}}};
     case Page::openapi:
       return HttpResponse{200, std::string(kOpenApi), "application/json", {}};
     case Page::files:

@@ -15,6 +15,11 @@
 
 namespace starling {
 
+// What the page may do: use what stands in it, and ask its own server. Nobody may show it within a page of theirs.
+constexpr const char* kPagePolicy =
+    "default-src 'none'; connect-src 'self'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'";
+
 struct ServiceOptions {
   LibreTranslateLimits limits;
   JobLimits job;

@@ -102,6 +102,9 @@ void find_models(const ModelSet& models, Job& job) {
 
 std::function<void()> start_translation(const ModelSet& models, const TextQuery& query, const JobLimits& limits, double now,
                                         double deadline, JobSize& size, std::function<void(JobResult)> done) {
+  if (std::ssize(query.texts) > limits.sentences)  // of nothing, perhaps: they would take memory without a sentence
+    throw ApiError(400,
+                   fmt::format("Invalid request: {} texts are more than {}; send them in parts", query.texts.size(), limits.sentences));
   const auto job = std::make_shared<Job>();
   job->query = query, job->texts.resize(query.texts.size()), job->done = std::move(done);
   find_models(models, *job);

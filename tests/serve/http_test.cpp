@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -25,6 +26,10 @@ class HttpTest : public testing::Test {
         "127.0.0.1:0", limits,
         [this](std::shared_ptr<const HttpRequest> r, HttpServer::Reply reply) -> HttpServer::Cancel {
           if (r->path == "/throw") throw Error("the handler's words");
+          if (r->path == "/large") {
+            reply({200, std::string(32 << 20, 'x'), "text/plain", {}});
+            return nullptr;
+          }
           if (r->path == "/later") {
             const std::lock_guard lock(mutex_);
             kept_.push_back(std::move(reply));
@@ -167,6 +172,91 @@ TEST_F(HttpTest, ClosesConnectionsWhoseRequestNeverEnds) {
   });
   EXPECT_EQ(slow.receive(), "");  // comes back only when it is closed
   watcher.join();
+}
+
+TEST_F(HttpTest, CutsOffClientsThatDoNotFetchTheirAnswers) {
+  start({.body_bytes = 100000, .request_seconds = 1});
+  BareClient client(server_->port());
+  client.send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+  for (int i = 0; i < 20000 && server_->waiting() == 0; ++i) usleep(1000);
+  EXPECT_EQ(server_->waiting(), 1);
+  for (int i = 0; i < 20000 && server_->waiting() > 0; ++i) server_->watch(), usleep(1000);
+  EXPECT_EQ(server_->waiting(), 0);
+}
+
+TEST_F(HttpTest, NewcomersGetInHoweverManyConnectionsSayNothing) {
+  start({.body_bytes = 100000, .connections = 20});
+  BareClient waiting(server_->port());
+  waiting.send("GET /later HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  wait_for_kept(1);
+  std::vector<std::unique_ptr<BareClient>> silent;
+  for (int i = 0; i < 60; ++i) silent.push_back(std::make_unique<BareClient>(server_->port()));
+  std::atomic<bool> enough{false};
+  std::thread watcher([&] {
+    while (!enough) server_->watch(), usleep(1000);
+  });
+  EXPECT_EQ(ask(url("/")).status, 201);
+  enough = true;
+  watcher.join();
+  kept_[0]({200, "done", "text/plain", {}});  // whoever waits for an answer is left alone
+  EXPECT_THAT(waiting.receive(), HasSubstr("done"));
+}
+
+TEST_F(HttpTest, WaitsAtItsEndForWhatHadComeOnly) {
+  start();
+  BareClient half(server_->port()), before(server_->port()), after(server_->port());
+  half.send("GET / HTT");
+  before.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
+  wait_for_kept(1);
+  server_->drain();
+  after.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
+  wait_for_kept(2);
+  EXPECT_EQ(server_->waiting(), 1);
+  kept_[0]({200, "done", "text/plain", {}});
+  EXPECT_THAT(before.receive(), testing::AllOf(HasSubstr("Connection: close"), HasSubstr("done")));  // the connection ends, too
+  for (int i = 0; i < 20000 && server_->waiting() > 0; ++i) usleep(1000);
+  EXPECT_EQ(server_->waiting(), 0);
+}
+
+TEST_F(HttpTest, NoticesThatAClientHasGoneWithFurtherRequestsSent) {
+  start();
+  BareClient gone(server_->port());
+  gone.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  wait_for_kept(1);
+  server_->watch();
+  EXPECT_EQ(cancelled(), 0);
+  gone.hang_up();
+  for (int i = 0; i < 2000 && cancelled() == 0; ++i) server_->watch(), usleep(1000);
+  EXPECT_EQ(cancelled(), 1);
+}
+
+TEST_F(HttpTest, TakesFormsApartThatComeByteByByte) {
+  start();
+  const NamedValues fields{{"q", "a b&"}, {"empty", ""}, {"target", "de"}};
+  const std::string multipart =
+      "--a-boundary-of-a-browser\r\nContent-Disposition: form-data; name=\"q\"\r\n\r\na "
+      "b&\r\n--a-boundary-of-a-browser\r\nContent-Disposition: form-data; "
+      "name=\"empty\"\r\n\r\n\r\n--a-boundary-of-a-browser\r\nContent-Disposition: form-data; "
+      "name=\"target\"\r\n\r\nde\r\n--a-boundary-of-a-browser--\r\n";
+  for (const auto& [type, body] : {std::pair<std::string, std::string>{"application/x-www-form-urlencoded", "q=a+b%26&empty=&target=de"},
+                                   {"multipart/form-data; boundary=a-boundary-of-a-browser", multipart}}) {
+    BareClient client(server_->port());
+    const std::string head = "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: " + type;
+    client.send(head + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n");
+    for (const char c : body) client.send(std::string(1, c)), usleep(300);
+    const std::string answer = client.receive();
+    EXPECT_EQ(nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n") + 4))["fields"], nlohmann::json(fields));
+  }
+}
+
+TEST_F(HttpTest, RefusesFormsOfVeryManyFields) {
+  start();
+  std::string body;
+  for (int i = 0; i < 20000; ++i) body += "a&";
+  const ClientAnswer a = ask(url("/"), {.body = body});
+  EXPECT_EQ(a.status, 413);
+  EXPECT_EQ(a.body, "the request has 20000 fields or more; send it in parts");
+  EXPECT_EQ(ask(url("/"), {.body = body.substr(10)}).json()["fields"].size(), 19995u);
 }
 
 TEST_F(HttpTest, SurvivesNonsense) {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/text_files.h"
-#include "serve/http.h"
+#include "serve/service.h"
 #include "tests/serve/browser.h"
 
 namespace starling {
@@ -43,8 +43,7 @@ class PageTest : public testing::Test {
   HttpResponse answer(const HttpRequest& r) {
     const std::lock_guard lock(mutex_);
     if (r.path == "/") {
-      const char* policy = "default-src 'none'; connect-src 'self'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
-      return {200, page(), "text/html; charset=utf-8", {{"Content-Security-Policy", policy}}};
+      return {200, page(), "text/html; charset=utf-8", {{"Content-Security-Policy", kPagePolicy}}};
     }
     if (r.path == "/languages")
       return json({{{"code", "en"}, {"name", "English"}, {"targets", {"de"}}},

@@ -1,8 +1,11 @@
 // `starling serve` as a process: where it listens, what it says, how signals end it.
 #include "tests/cli/program.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <fstream>
@@ -25,6 +28,10 @@ class ServeProgram : public ProgramTest {
   void start(const std::string& arguments) {
     process_ = fork();
     if (process_ == 0) {
+      if (open_files_ > 0) {
+        const rlimit files{open_files_, open_files_};
+        setrlimit(RLIMIT_NOFILE, &files);
+      }
       const std::string command = "cd '" + directory_ +
                                   "' && exec '" STARLING_BINARY "' serve --listen 127.0.0.1:0 --threads 1 --precision f32 " + arguments +
                                   " >out 2>err </dev/null";
@@ -56,6 +63,7 @@ class ServeProgram : public ProgramTest {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   pid_t process_ = 0;
+  rlim_t open_files_ = 0;  // that it may have; 0: as many as this program
 };
 
 TEST_F(ServeProgram, ServesAndEndsInOrder) {
@@ -82,6 +90,44 @@ TEST_F(ServeProgram, AnswersWhatIsUnderWayBeforeItEnds) {
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.json()["translatedText"].size(), 300u);
   EXPECT_EQ(wait(), 0);
+}
+
+TEST_F(ServeProgram, OutlivesWhoReadsItsLog) {
+  ASSERT_EQ(mkfifo(path("log").c_str(), 0600), 0);
+  const int reader = open(path("log").c_str(), O_RDONLY | O_NONBLOCK);
+  start("--access-log log --model en-de=" + kModel);
+  const std::string health = url("/health");
+  EXPECT_EQ(ask(health).status, 200);
+  close(reader);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(health).status, 200);
+  kill(process_, SIGTERM);
+  EXPECT_EQ(wait(), 0);
+}
+
+TEST_F(ServeProgram, ServesWithFewOpenFiles) {
+  open_files_ = 150;
+  start("--model en-de=" + kModel);
+  const std::string where = url("");
+  EXPECT_THAT(text("err"), HasSubstr("86 connections at most, not 1000: the process may have 150 files open (ulimit -n)\n"));
+  const int port = std::stoi(where.substr(where.rfind(':') + 1));
+  std::vector<std::unique_ptr<BareClient>> silent;
+  for (int i = 0; i < 200; ++i) silent.push_back(std::make_unique<BareClient>(port));
+  EXPECT_EQ(ask_json(where + "/translate", {{"q", "a house"}, {"source", "en"}, {"target", "de"}}).status, 200);
+  kill(process_, SIGHUP);  // files can be opened, too
+  EXPECT_TRUE(wait_for("err", "en to de: now " + kModel)) << text("err");
+}
+
+TEST_F(ServeProgram, OpensItsLogAgainThoughTheKeysAreBroken) {
+  write("keys", "ann 2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\n");
+  start("--api-keys keys --access-log log --model en-de=" + kModel);
+  const std::string health = url("/health");
+  ASSERT_EQ(rename(path("log").c_str(), path("old").c_str()), 0);
+  write("keys", "ann secret\n");
+  kill(process_, SIGHUP);
+  ASSERT_TRUE(wait_for("err", "stays as it is: keys:1: 'secret' is no SHA-256 of a key"));
+  for (int i = 0; i < 20000 && access(path("log").c_str(), F_OK) != 0; ++i) usleep(1000);
+  EXPECT_EQ(ask(health).status, 200);
+  EXPECT_TRUE(wait_for("log", "\"path\":\"/health\",\"status\":200"));
 }
 
 TEST_F(ServeProgram, RefusesWhatItCannotServe) {

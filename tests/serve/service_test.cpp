@@ -134,7 +134,7 @@ TEST_F(ServiceTest, RefusesAsLibreTranslateDoes) {
   EXPECT_EQ(refused(translate({{"q", ""}})), "400 Invalid request: missing q parameter");
   EXPECT_EQ(refused(translate({{"q", "x"}, {"target", "zz"}})), "400 zz is not supported");
   EXPECT_EQ(refused(translate({{"q", "x"}, {"target", "en"}})), "400 English (en) is not available as a target language from English (en)");
-  EXPECT_EQ(refused(translate({{"q", {"a", "b", "c", "d"}}})), "400 Invalid request: 4 sentences are more than 3; send them in parts");
+  EXPECT_EQ(refused(translate({{"q", {"a", "b", "c", "d"}}})), "400 Invalid request: 4 texts are more than 3; send them in parts");
   EXPECT_THAT(refused(ask(url("/translate"), {.body = "{", .headers = {"Content-Type: application/json"}})),
               HasSubstr("400 Invalid JSON format"));
   EXPECT_EQ(refused(ask(url("/nothing"))), "404 there is nothing at /nothing; translations are at /translate");
@@ -306,6 +306,30 @@ TEST_F(ServiceTest, LogsWithoutTextsUnlessAsked) {
   EXPECT_THAT(text, HasSubstr("\"status\":404"));
 }
 
+TEST_F(ServiceTest, RepeatsLittleOfWhatItRefusesAndLogsNothingOfIt) {
+  start();
+  const std::string much(150000, 'x');
+  for (const Json& request : {Json{{"q", "a"}, {"source", much}}, Json{{"q", "a"}, {"target", much}}, Json{{"q", "a"}, {"format", much}}}) {
+    const ClientAnswer a = translate(request);
+    EXPECT_EQ(a.status, 400);
+    EXPECT_LT(a.body.size(), 600u);
+  }
+  const ClientAnswer a = ask(url("/translate"), {.body = "{\"" + much, .headers = {"Content-Type: application/json"}});
+  EXPECT_EQ(a.status, 400);
+  EXPECT_LT(a.body.size(), 600u);
+  EXPECT_EQ(translate({{"q", "a"}, {"target", "some words"}}).json()["error"], "some words is not supported");
+  server_.reset();
+  EXPECT_THAT(log_text(), testing::Not(testing::AnyOf(HasSubstr("xx"), HasSubstr("some words"))));
+}
+
+TEST_F(ServiceTest, RefusesMoreTextsThanSentencesEvenEmptyOnes) {
+  start({.job = {.sentences = 10}});
+  EXPECT_EQ(translate({{"q", std::vector<std::string>(10, "")}}).status, 200);
+  const ClientAnswer a = translate({{"q", std::vector<std::string>(11, "")}});
+  EXPECT_EQ(a.status, 400);
+  EXPECT_EQ(a.json()["error"], "Invalid request: 11 texts are more than 10; send them in parts");
+}
+
 TEST_F(ServiceTest, LogsTextsWhenAsked) {
   start({.log_texts = true});
   const Json answer = translate({{"q", "a private word"}}).json();
@@ -381,6 +405,7 @@ TEST_F(ServiceTest, HasAPageAndDescribesItself) {
   start();
   const ClientAnswer page = ask(url("/"));
   EXPECT_EQ(page.type, "text/html; charset=utf-8");
+  EXPECT_EQ(page.header("Content-Security-Policy"), kPagePolicy);
   std::ifstream in(STARLING_SOURCE_DIR "/src/serve/page/index.html", std::ios::binary);
   EXPECT_TRUE(page.body == std::string(std::istreambuf_iterator<char>(in), {}));
   const Json api = ask(url("/openapi.json")).json();
