@@ -151,7 +151,7 @@ bool same_language(std::string_view a, std::string_view b) {
 std::vector<Detected> detect_languages(const std::string& text, std::span<const std::string> known) {
   constexpr size_t kMostBytes = 64 << 10;  // more adds time, not certainty
   constexpr int kBestEffort = 0x4000;      // kCLDFlagBestEffort: an answer for short texts too
-  CLD2::Language languages[3];
+  CLD2::Language languages[3] = {CLD2::UNKNOWN_LANGUAGE, CLD2::UNKNOWN_LANGUAGE, CLD2::UNKNOWN_LANGUAGE};  // of text that it refuses
   int percents[3] = {0, 0, 0}, bytes = 0, valid = 0;
   double scores[3];
   bool reliable = false;

@@ -163,6 +163,8 @@ TEST(Languages, AreDetectedAmongThoseOfTheModels) {
   EXPECT_EQ(detect_languages("Dies ist ein deutscher Satz über das Wetter.", std::vector<std::string>{"en", "de-AT"}).front().language,
             "de-AT");
   EXPECT_TRUE(detect_languages("x", {}).empty());
+  // What the detector refuses to look at.
+  EXPECT_EQ(detect_languages(std::string("a\0b", 3), std::vector<std::string>{"en", "de"}).front().confidence, 0);
 }
 
 TEST(Languages, HaveNames) {
