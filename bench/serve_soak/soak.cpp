@@ -132,6 +132,7 @@ class Soak {
         } else {
           const Answer a = s.client.receive(bytes.starts_with("HEAD"));
           count("slow", outcome(a));
+          if (a.status == 400 || a.status == 500) failed("slow " + s.good.kind + ": status " + outcome(a));
           if (a.status == 200 && !right(s.good, a)) failed("slow " + s.good.kind + ": a wrong translation");
         }
         s = another();
