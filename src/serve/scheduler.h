@@ -21,7 +21,7 @@ namespace starling {
 
 struct SchedulerLimits {
   int64_t queue_sentences = 10000;  // that wait; a request that would make more is refused
-  int64_t rows = 128;               // hypotheses that a worker extends at the same time
+  int64_t rows = 32;                // hypotheses that a worker extends at the same time
   int64_t join_bytes = 4096;        // of sentences that join at once, since those under way wait while they are read
   int64_t cache_bytes = 64 << 20;
 };
