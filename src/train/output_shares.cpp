@@ -10,14 +10,14 @@ namespace {
 
 constexpr Tag kRowsTag = 40, kGradientsTag = 44;  // and the number of the tensor
 
-void wait(std::vector<Pending>& pending) {
-  for (const Pending& p : pending) p.wait();
-  pending.clear();
-}
-
 bool empty(const Batch& share) { return share.target.count() == 0; }
 
 }  // namespace
+
+void wait_for(std::vector<Pending>& pending) {
+  for (const Pending& p : pending) p.wait();
+  pending.clear();
+}
 
 std::vector<Batch> output_shares(const Batch& batch, std::span<const double> weights) {
   const double whole = std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -91,7 +91,7 @@ Tensor OutputShares::send(size_t i, const SteppedPass::ForOutput& left, std::vec
 }
 
 Tape& OutputShares::begin(size_t i, double label_smoothing, uint64_t seed, uint64_t update) {
-  wait(pending_), wait(sent_);
+  wait_for(pending_), wait_for(sent_);
   in_.clear(), tape_.reset(), pass_.reset();
   arena_.release({});
   tape_ = std::make_unique<Tape>(model_.parameters(), arena_, gradients_, seed, update);

@@ -13,6 +13,8 @@
 
 namespace starling {
 
+// Waits for all of them, which are done with then.
+void wait_for(std::vector<Pending>& pending);
 // The sentences of a batch in contiguous shares, one a stage, of target tokens in the ratio of the weights; some may be empty.
 std::vector<Batch> output_shares(const Batch& batch, std::span<const double> weights);
 // Rows of each share in tensor `tensor` of the boundary in front of the output.

@@ -9,11 +9,6 @@ namespace {
 
 constexpr Tag kForwardTag = 16, kBackwardTag = 24;  // and the number of the tensor
 
-void wait(std::vector<Pending>& pending) {
-  for (const Pending& p : pending) p.wait();
-  pending.clear();
-}
-
 }  // namespace
 
 StagePasses::StagePasses(Model& model, const Mesh& mesh, GradientSum& gradients)
@@ -62,7 +57,7 @@ void StagePasses::expect(size_t i) {
 
 StagePass& StagePasses::open(size_t i, double label_smoothing) {
   StagePass& pass = (*this)[i];
-  wait(pass.sent);
+  wait_for(pass.sent);
   pass.steps.clear(), pass.complete.clear();
   pass.model = output_ ? model_.begin_layers(*batches_[i], output_->shares(i), mesh_.time_pieces())
                        : model_.begin_pass(*batches_[i], label_smoothing, mesh_.time_pieces());
@@ -96,7 +91,7 @@ StageStep& StagePasses::next_step(size_t i, uint64_t seed, uint64_t update) {
   Incoming& in = incoming_[i % incoming_.size()];
   const size_t piece = number - pass.model->first_taking();  // none: beyond all
   if (mesh_.first_stage() || piece >= in.tensors.size()) return step;
-  wait(in.pending[piece]);
+  wait_for(in.pending[piece]);
   for (const Tensor& x : in.tensors[piece]) join_parts(x);
   step.in_gradients.resize(in.tensors[piece].size());
   for (size_t k = 0; k < in.tensors[piece].size(); ++k)
@@ -136,7 +131,7 @@ void StagePasses::expect_gradients(size_t i) {
 
 StageStep& StagePasses::await_gradients(size_t i, size_t number) {
   StageStep& step = (*this)[i].steps[number];
-  wait(step.expected);
+  wait_for(step.expected);
   for (const Tensor& gradient : step.out_gradients) join_parts(gradient);
   for (size_t k = 0; k < step.out.size(); ++k) step.tape.set_gradient(step.out[k], step.out_gradients[k]);
   if (step.for_output.tape) step.tape.set_gradient(step.for_output, step.for_output_gradient);
