@@ -4,6 +4,7 @@
 #include "cli/help.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
+#include "serve/client_address.h"
 #include "serve/server.h"
 
 namespace starling {
@@ -25,7 +26,8 @@ void add_serve(CLI::App& app) {
       ->required();
   sub->add_option("--listen", o.listen, "HOST:PORT; port 0: a free one; 0.0.0.0:5000 for all networks of this machine")
       ->capture_default_str();
-  sub->add_option("--api-keys", o.api_keys, "file of the keys that clients must send: NAME SHA256 [REQUESTS-A-MINUTE] a line");
+  CLI::Option* keys =
+      sub->add_option("--api-keys", o.api_keys, "file of the keys that clients must send: NAME SHA256 [REQUESTS-A-MINUTE] a line");
   sub->add_option("--access-log", o.access_log, "where a line of JSON for each request goes; - = standard output, '' = nowhere")
       ->capture_default_str();
   sub->add_flag("--log-texts", o.service.log_texts, "the access log has the texts and their translations too");
@@ -39,10 +41,25 @@ void add_serve(CLI::App& app) {
   sub->add_option("--max-body", o.http.body_bytes, "of a request, bytes")
       ->check(CLI::Range(int64_t{1000}, int64_t{1} << 30))
       ->capture_default_str();
+  sub->add_option("--max-body-total", o.http.body_total_bytes,
+                  "of all requests under way together, bytes; when there would be more, requests get status 429")
+      ->check(CLI::Range(int64_t{1000}, int64_t{1} << 40))
+      ->capture_default_str();
   sub->add_option("--max-queue", o.model.scheduler.queue_sentences,
                   "sentences that wait; when there would be more, requests get status 429")
       ->check(CLI::Range(1, 10'000'000))
       ->capture_default_str();
+  CLI::Option* rate =
+      sub->add_option("--requests-a-minute", o.service.requests_a_minute,
+                      "that a client's address may send, before its requests get status 429; 0: no limit; keys have their own")
+          ->check(real_range(0, 1e9))
+          ->capture_default_str();
+  rate->excludes(keys);
+  sub->add_option("--trust-proxy", o.http.proxies,
+                  "address of a proxy, whose X-Forwarded-For tells where requests come from; may be repeated")
+      ->check([](const std::string& text) {
+        return plain_address(text).empty() ? fmt::format("{} is no address; write it in numbers: 127.0.0.1 or ::1", text) : std::string();
+      });
   sub->add_option("--deadline", o.service.deadline_seconds, "after which a request gets status 504, seconds")
       ->check(real_range(0.1, 86400))
       ->capture_default_str();
@@ -74,6 +91,8 @@ void add_serve(CLI::App& app) {
     std::signal(SIGPIPE, SIG_IGN);  // the server outlives who reads its log
     a->options.model.search = [&search = a->search](SearchOptions options) { return search.apply(options); };
     a->options.model.scheduler.cache_bytes = a->cache_mib << 20;
+    a->options.model.alternatives = a->options.service.limits.alternatives;
+    for (std::string& proxy : a->options.http.proxies) proxy = plain_address(proxy);
     serve(a->options);
   });
 }

@@ -73,14 +73,19 @@ const ApiKey* ApiKeys::find(std::string_view key) const {
   return found;
 }
 
-std::optional<double> RateLimits::take(const ApiKey& key, double now) {
-  if (key.per_minute <= 0) return std::nullopt;
+double RateLimits::Bucket::at(double now) const { return std::min(per_minute, left + per_minute / 60 * (now - since)); }
+
+std::optional<double> RateLimits::take(const std::string& name, double per_minute, double now) {
+  if (per_minute <= 0) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  Bucket& b = buckets_.try_emplace(key.name, Bucket{key.per_minute, now}).first->second;
-  const double rate = key.per_minute / 60;
-  b.left = std::min(key.per_minute, b.left + rate * (now - b.since));
-  b.since = now;
-  if (b.left < 1) return (1 - b.left) / rate;
+  if (buckets_.size() >= sweep_at_) {
+    std::erase_if(buckets_, [&](const auto& entry) { return entry.second.at(now) >= entry.second.per_minute; });
+    sweep_at_ = std::max(kFewest, 2 * buckets_.size());
+  }
+  Bucket& b = buckets_.try_emplace(name, Bucket{per_minute, now, per_minute}).first->second;
+  b.per_minute = per_minute;
+  b.left = b.at(now), b.since = now;
+  if (b.left < 1) return (1 - b.left) * 60 / per_minute;
   b.left -= 1;
   return std::nullopt;
 }

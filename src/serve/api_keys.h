@@ -1,11 +1,11 @@
-// Keys that clients must send, kept as hashes: who reads the file cannot use them. And how often each may ask.
+// Keys that clients must send, kept as hashes: who reads the file cannot use them. And how often a key or an address may ask.
 #pragma once
 
-#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/files.h"
@@ -34,18 +34,23 @@ class ApiKeys {
   std::vector<ApiKey> keys_;
 };
 
-// Buckets of requests, one for each key: it is full after a minute without requests.
+// Buckets of requests, one for each name (a key's, or an address): it is full after a minute without requests.
 class RateLimits {
  public:
-  // Takes one request; the seconds to wait where there is none left.
-  std::optional<double> take(const ApiKey& key, double now);
+  // Takes one of the requests that the name may have in a minute (0: as many as it likes); the seconds to wait where there is none left.
+  std::optional<double> take(const std::string& name, double per_minute, double now);
+  // Names that are remembered: those with full buckets are forgotten, so that many addresses take no more memory than those of a minute.
+  size_t size() const { return buckets_.size(); }
 
  private:
   struct Bucket {
-    double left, since;
+    double left, since, per_minute;
+    double at(double now) const;  // what is left then
   };
   std::mutex mutex_;
-  std::map<std::string, Bucket> buckets_;  // by name
+  std::unordered_map<std::string, Bucket> buckets_;
+  size_t sweep_at_ = kFewest;
+  static constexpr size_t kFewest = 1000;
 };
 
 }  // namespace starling

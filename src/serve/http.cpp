@@ -16,15 +16,15 @@
 #include <set>
 
 #include "base/error.h"
+#include "serve/client_address.h"
+#include "serve/forms.h"
 #include "serve/listen.h"
-#include "serve/urlencoded.h"
 
 namespace starling {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kPostBuffer = 8192;            // bytes that the form parser may hold; keys are shorter
 constexpr size_t kConnectionMemory = 32 << 10;  // bytes of one connection: longer headers are refused with 431
 constexpr unsigned kThreads = 4;                // that read requests and write answers
 constexpr int64_t kPatience = 4;                // body limits that a refused client may still send before it is cut off
@@ -73,7 +73,9 @@ struct Exchange {
   MHD_Connection* connection = nullptr;
   Link* link = nullptr;
   std::shared_ptr<HttpRequest> request = std::make_shared<HttpRequest>();
-  int64_t body_bytes = 0;
+  int64_t body_bytes = 0;  // that have come
+  int64_t held_bytes = 0;  // of them in memory, counted among those of all
+  bool crowded = false;    // there was no room for the body
   bool begun = false;
   bool waits = false;  // is to be answered before the server ends; guarded by the server's mutex
 
@@ -121,25 +123,6 @@ MHD_Result take_value(void* values, MHD_ValueKind, const char* name, size_t name
   return MHD_YES;
 }
 
-MHD_Result take_form(void* request, MHD_ValueKind, const char* key, const char*, const char*, const char*, const char* data,
-                     uint64_t offset, size_t size) {
-  NamedValues& fields = static_cast<HttpRequest*>(request)->fields;
-  if (fields.size() >= kMostFields) return MHD_NO;
-  if (offset == 0)
-    fields.emplace_back(key ? key : "", std::string(data ? data : "", size));
-  else if (!fields.empty())
-    fields.back().second.append(data, size);
-  return MHD_YES;
-}
-
-// The library loses fields of a body that comes in pieces, so it gets the whole.
-void take_multipart(MHD_Connection* connection, const std::string& body, HttpRequest& request) {
-  MHD_PostProcessor* form = MHD_create_post_processor(connection, kPostBuffer, take_form, &request);
-  if (!form) return;
-  MHD_post_process(form, body.data(), body.size());
-  MHD_destroy_post_processor(form);  // gives a last value that is without its end
-}
-
 }  // namespace
 
 std::string_view HttpRequest::header(std::string_view name) const {
@@ -161,9 +144,10 @@ struct HttpServer::Impl {
   Refusal refusal;
   int socket = -1;
   MHD_Daemon* daemon = nullptr;
-  std::atomic<bool> draining{false};  // what comes is not waited for
-  std::atomic<bool> stopping{false};  // nothing may be suspended any more
-  std::mutex mutex;                   // of both
+  std::atomic<int64_t> held_bytes{0};  // of bodies
+  std::atomic<bool> draining{false};   // what comes is not waited for
+  std::atomic<bool> stopping{false};   // nothing may be suspended any more
+  std::mutex mutex;                    // of both
   std::set<std::shared_ptr<Exchange>> exchanges;
   std::map<MHD_Connection*, Link> links;
 
@@ -187,6 +171,7 @@ struct HttpServer::Impl {
     request.method = method, request.path = url, request.client = client_address(connection);
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, take_value, &request.headers);
     for (auto& [name, value] : request.headers) name = lower(name);
+    request.client = forwarded_client(request.client, request.headers, limits.proxies);
     MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, take_value, &request.fields);
     {
       const std::lock_guard lock(mutex);
@@ -198,23 +183,39 @@ struct HttpServer::Impl {
     const std::string_view length = request.header("content-length");
     int64_t bytes = 0;
     const auto read = std::from_chars(length.data(), length.data() + length.size(), bytes);
-    if (!length.empty() && (read.ec != std::errc() || bytes > limits.body_bytes)) return send(connection, too_large(), true);
+    if (!length.empty() && (read.ec != std::errc() || bytes > limits.body_bytes)) return send(connection, too_large(request), true);
+    if (held_bytes + bytes > limits.body_total_bytes) return send(connection, too_many(request), true);
     return MHD_YES;
   }
 
-  HttpResponse too_large() const {
-    return refusal(413, fmt::format("the request is larger than {} bytes; send it in parts", limits.body_bytes));
+  HttpResponse too_large(const HttpRequest& request) const {
+    return refusal(request, 413, fmt::format("the request is larger than {} bytes; send it in parts", limits.body_bytes));
+  }
+  HttpResponse too_many(const HttpRequest& request) const {
+    return refusal(request, 429, fmt::format("the requests under way have {} bytes already; try again soon", held_bytes.load()));
   }
 
+  // A body is in memory until its request is over: whoever answers it may still read there.
   MHD_Result receive(Exchange& exchange, const char* data, size_t* size) {
-    exchange.body_bytes += static_cast<int64_t>(*size);
-    if (exchange.body_bytes <= limits.body_bytes) {
-      exchange.request->body.append(data, *size);
-    } else if (exchange.body_bytes > kPatience * limits.body_bytes) {
-      return MHD_NO;
+    const int64_t bytes = static_cast<int64_t>(*size);
+    exchange.body_bytes += bytes;
+    if (exchange.body_bytes > kPatience * limits.body_bytes) return MHD_NO;
+    if (exchange.body_bytes > limits.body_bytes || exchange.crowded) {
+      release(exchange);
+    } else {
+      exchange.held_bytes += bytes;
+      exchange.crowded = (held_bytes += bytes) > limits.body_total_bytes;
+      if (exchange.crowded)
+        release(exchange);
+      else
+        exchange.request->body.append(data, *size);
     }
     *size = 0;
     return MHD_YES;
+  }
+  void release(Exchange& exchange) {
+    held_bytes -= std::exchange(exchange.held_bytes, 0);
+    std::string().swap(exchange.request->body);
   }
 
   MHD_Result complete(const std::shared_ptr<Exchange>& exchange) {
@@ -240,18 +241,18 @@ struct HttpServer::Impl {
       exchange->link->theirs.reset();
       exchange->waits = !draining;
     }
-    if (exchange->body_bytes > limits.body_bytes) return exchange->reply(too_large());
     HttpRequest& request = *exchange->request;
-    if (request.content_type() == "application/x-www-form-urlencoded")
-      take_urlencoded(std::exchange(request.body, {}), kMostFields, request.fields);
-    if (request.content_type() == "multipart/form-data") take_multipart(exchange->connection, std::exchange(request.body, {}), request);
+    if (exchange->body_bytes > limits.body_bytes) return exchange->reply(too_large(request));
+    if (exchange->crowded) return exchange->reply(too_many(request));
+    const std::string wrong = take_form(request, kMostFields);
+    if (!wrong.empty()) return exchange->reply(refusal(request, 400, wrong));
     if (request.fields.size() >= kMostFields)
-      return exchange->reply(refusal(413, fmt::format("the request has {} fields or more; send it in parts", kMostFields)));
+      return exchange->reply(refusal(request, 413, fmt::format("the request has {} fields or more; send it in parts", kMostFields)));
     Cancel cancel;
     try {
       cancel = handler(exchange->request, [exchange](HttpResponse answer) { exchange->reply(std::move(answer)); });
     } catch (const std::exception& e) {
-      exchange->reply(refusal(500, e.what()));
+      exchange->reply(refusal(request, 500, e.what()));
     }
     bool gone = false;
     {
@@ -268,6 +269,7 @@ struct HttpServer::Impl {
     *state = nullptr;
     if (!exchange) return;
     (*exchange)->give_up();  // where it was never answered
+    server.held_bytes -= (*exchange)->held_bytes;
     const std::lock_guard lock(server.mutex);
     (*exchange)->link->theirs = Clock::now();
     server.exchanges.erase(*exchange);

@@ -16,7 +16,7 @@ using NamedValues = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
   std::string method, path;
-  std::string client;   // the address it came from
+  std::string client;   // the address it came from: see HttpLimits::proxies
   NamedValues headers;  // names in lower case
   NamedValues fields;   // of the query string, and of an urlencoded or multipart body
   std::string body;     // unless its fields were taken out
@@ -35,10 +35,12 @@ struct HttpResponse {
 };
 
 struct HttpLimits {
-  int64_t body_bytes = 1 << 20;   // a larger body is refused with 413
-  unsigned connections = 1000;    // open at the same time; nearly so many, and those that have long been silent are closed
-  unsigned idle_seconds = 60;     // without a byte, before a connection is closed
-  unsigned request_seconds = 60;  // that sending a request may take, and fetching its answer, however the bytes are spread
+  int64_t body_bytes = 1 << 20;         // a larger body is refused with 413
+  int64_t body_total_bytes = 64 << 20;  // of all requests under way together; what would be more is refused with 429
+  unsigned connections = 1000;          // open at the same time; nearly so many, and those that have long been silent are closed
+  unsigned idle_seconds = 60;           // without a byte, before a connection is closed
+  unsigned request_seconds = 60;        // that sending a request may take, and fetching its answer, however the bytes are spread
+  std::vector<std::string> proxies;     // addresses whose word is taken for where a request came from (X-Forwarded-For)
 };
 
 class HttpServer {
@@ -49,8 +51,8 @@ class HttpServer {
   using Cancel = std::function<void()>;
   // What to do with a request. The cancel function that it gives may be null; an exception becomes status 500.
   using Handler = std::function<Cancel(std::shared_ptr<const HttpRequest>, Reply)>;
-  // Makes the answer to what is refused before a handler sees it: a body that is too large.
-  using Refusal = std::function<HttpResponse(int status, const std::string& why)>;
+  // Makes the answer to what is refused before a handler sees it: a body that is too large, a form that is broken. Once for each.
+  using Refusal = std::function<HttpResponse(const HttpRequest&, int status, const std::string& why)>;
 
   // Listens at "HOST:PORT" ("[::1]:5000" for IPv6; port 0: a free one). ConfigError when the address is none or cannot be had.
   HttpServer(const std::string& address, const HttpLimits& limits, Handler handler, Refusal refusal);

@@ -28,14 +28,26 @@ std::string directory_state(const std::string& path, const ServedModel& model) {
   return state;
 }
 
+SearchOptions for_translations(SearchOptions search, int64_t translations) {
+  search.n_best = translations;
+  search.beam = std::max(search.beam, translations);
+  return search;
+}
+
+SchedulerLimits with_rows(SchedulerLimits limits, int64_t rows) {
+  limits.rows = rows;
+  return limits;
+}
+
 }  // namespace
 
-ServedModel::ServedModel(LoadedModel model, Direction direction, const ModelOptions& options, Metrics& metrics)
+ServedModel::ServedModel(LoadedModel model, Direction direction, const ModelOptions& options, const SearchBudget& budget, Metrics& metrics)
     : model_(std::move(model)),
       direction_(std::move(direction)),
       search_(options.search(model_.description.search)),
       max_source_tokens_(options.max_source_tokens),
-      scheduler_(options.scheduler, metrics),
+      budget_(budget),
+      scheduler_(with_rows(options.scheduler, budget.rows), metrics),
       workers_(model_, options.whole_batches, scheduler_, metrics) {}
 
 std::vector<Candidates> ServedModel::translate(const std::vector<std::string>& sentences) {
@@ -48,11 +60,10 @@ std::vector<Candidates> ServedModel::translate(const std::vector<std::string>& s
   return std::move(o.translations);
 }
 
-SearchOptions ServedModel::search(int64_t translations) const {
-  SearchOptions search = search_;
-  search.n_best = translations;
-  search.beam = std::max(search.beam, translations);
-  return search;
+SearchOptions ServedModel::search(int64_t translations) const { return for_translations(search_, translations); }
+
+std::string ServedModel::text() const {
+  return fmt::format("{} to {}: {}, step {}", direction_.source, direction_.target, model_.description.directory, model_.description.step);
 }
 
 ModelSet::ModelSet(std::vector<ModelSource> sources, ModelOptions options, FileSystem& files, Metrics& metrics)
@@ -60,15 +71,22 @@ ModelSet::ModelSet(std::vector<ModelSource> sources, ModelOptions options, FileS
   for (ModelSource& source : sources) slots_.push_back({std::move(source), nullptr, "", ""});
 }
 
-std::shared_ptr<ServedModel> ModelSet::read(const ModelSource& source) const {
+std::shared_ptr<ServedModel> ModelSet::read(const ModelSource& source, int64_t promised) const {
   ModelDescription description = describe_model(files_, source.path);
   const Languages& own = description.languages;
   if (!source.direction && (own.source.empty() || own.target.empty()))
     throw ConfigError(
         fmt::format("{}: the model does not say its languages; name them: --model en-de={}", description.directory, source.path));
   const Direction direction = source.direction.value_or(Direction{own.source, own.target});
-  auto model = std::make_shared<ServedModel>(load_model(files_, std::move(description), options_.precision, options_.threads), direction,
-                                             options_, metrics_);
+  LoadedModel loaded = load_model(files_, std::move(description), options_.precision, options_.threads);
+  const SearchOptions search = options_.search(loaded.description.search);
+  UsableMemory memory = options_.memory();
+  memory.bytes = std::max<int64_t>(0, memory.bytes - promised);
+  const SearchBudget fit = fit_search_budget(loaded,
+                                             {options_.scheduler.rows, options_.max_source_tokens, for_translations(search, 1),
+                                              for_translations(search, 1 + options_.alternatives)},
+                                             memory);
+  auto model = std::make_shared<ServedModel>(std::move(loaded), direction, options_, fit, metrics_);
   // The first translation takes longer, and a model that cannot translate must not be served.
   model->translate({"Hello, world!"});
   return model;
@@ -76,8 +94,10 @@ std::shared_ptr<ServedModel> ModelSet::read(const ModelSource& source) const {
 
 void ModelSet::load() {
   std::vector<std::shared_ptr<ServedModel>> models;
+  int64_t promised = 0;
   for (Slot& slot : slots_) {
-    auto model = read(slot.source);
+    auto model = read(slot.source, promised);
+    promised += model->budget().bytes + options_.scheduler.cache_bytes;
     for (const auto& other : models)
       if (same(other->direction(), model->direction()))
         throw ConfigError(fmt::format("--model {}: there is a model from {} to {} already; leave one out", slot.source.path,
@@ -108,7 +128,8 @@ std::string ModelSet::replace(Slot& slot) {
   const std::string before = slot.seen;
   slot.read = before;  // whatever comes of it: the same files are not tried twice
   try {
-    const std::shared_ptr<ServedModel> model = read(slot.source);
+    // The others have by now what they were promised, or need less.
+    const std::shared_ptr<ServedModel> model = read(slot.source, 0);
     if (!same(model->direction(), old->direction()))
       throw DataError(fmt::format("{}: it translates from {} to {}", model->model().description.directory, model->direction().source,
                                   model->direction().target));
@@ -127,8 +148,9 @@ std::string ModelSet::replace(Slot& slot) {
       publish();
     }
     metrics_.count("starling_reloads_total", "result=\"swapped\"");
-    return fmt::format("{} to {}: now {}, step {}", model->direction().source, model->direction().target,
-                       model->model().description.directory, model->model().description.step);
+    const std::string lowered = model->budget().rows < model->budget().asked ? "; " + model->budget().text() : "";
+    return fmt::format("{} to {}: now {}, step {}{}", model->direction().source, model->direction().target,
+                       model->model().description.directory, model->model().description.step, lowered);
   } catch (const std::exception& e) {
     metrics_.count("starling_reloads_total", "result=\"kept\"");
     return fmt::format("{} to {}: the model stays as it is: {}", old->direction().source, old->direction().target, e.what());

@@ -11,6 +11,7 @@
 #include "serve/api.h"
 #include "serve/model_source.h"
 #include "serve/scheduler.h"
+#include "serve/search_budget.h"
 #include "serve/workers.h"
 
 namespace starling {
@@ -20,13 +21,16 @@ struct ModelOptions {
   int threads = 0;                   // workers of each model; 0: one for each core
   int64_t max_source_tokens = 1000;  // of a sentence; longer ones are translated in parts
   bool whole_batches = false;        // nothing joins what is under way: to see what joining is worth
+  int64_t alternatives = 10;         // of a translation, that clients may ask for
   SchedulerLimits scheduler;
   std::function<SearchOptions(SearchOptions)> search = [](SearchOptions o) { return o; };  // what the command line changes
+  std::function<UsableMemory()> memory = [] { return usable_memory(); };
 };
 
 class ServedModel {
  public:
-  ServedModel(LoadedModel model, Direction direction, const ModelOptions& options, Metrics& metrics);
+  // Its searches were promised so much memory.
+  ServedModel(LoadedModel model, Direction direction, const ModelOptions& options, const SearchBudget& budget, Metrics& metrics);
 
   const Direction& direction() const { return direction_; }
   Scheduler& scheduler() { return scheduler_; }
@@ -36,12 +40,16 @@ class ServedModel {
   SearchOptions search(int64_t translations) const;
   const LoadedModel& model() const { return model_; }
   int64_t max_source_tokens() const { return max_source_tokens_; }
+  // "en to de: DIRECTORY, step 1000": for the operator.
+  std::string text() const;
+  const SearchBudget& budget() const { return budget_; }
 
  private:
   LoadedModel model_;
   Direction direction_;
   SearchOptions search_;
   int64_t max_source_tokens_;
+  SearchBudget budget_;
   Scheduler scheduler_;
   Workers workers_;  // last: they end first
 };
@@ -77,7 +85,8 @@ class ModelSet {
     std::shared_ptr<ServedModel> model;  // null until loaded; guarded by mutex_
     std::string read, seen;              // states of the directory: when it was read, at the last look
   };
-  std::shared_ptr<ServedModel> read(const ModelSource& source) const;
+  // `promised`: bytes that other models may still take.
+  std::shared_ptr<ServedModel> read(const ModelSource& source, int64_t promised) const;
   std::string replace(Slot& slot);
   void sweep();
   void publish() const;

@@ -6,16 +6,21 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
+#include <exception>
 #include <functional>
 #include <thread>
+#include <utility>
 
 #include "base/counted.h"
 #include "base/start_threads.h"
+#include "serve/notify.h"
 
 namespace starling {
 namespace {
 
 constexpr long kTickNanoseconds = 100'000'000;  // between looks at clients and deadlines
+constexpr long kLoadNanoseconds = 10'000'000;   // between looks whether the models are loaded
 constexpr int kTicksBetweenLooks = 20;          // at the models' directories
 
 // Signals are waited for, not handled: all threads that start later inherit that they are blocked.
@@ -27,9 +32,9 @@ class Signals {
     pthread_sigmask(SIG_BLOCK, &set_, &before_);
   }
   ~Signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  // The next signal, or 0 when none comes for a tick.
-  int wait() const {
-    const timespec tick{0, kTickNanoseconds};
+  // The next signal, or 0 when none comes for a time.
+  int wait(long nanoseconds) const {
+    const timespec tick{0, nanoseconds};
     const int signal = sigtimedwait(&set_, nullptr, &tick);
     return signal > 0 ? signal : 0;
   }
@@ -39,24 +44,6 @@ class Signals {
 };
 
 void say(const std::string& line) { fmt::print(stderr, "{}\n", line); }
-
-void tick(HttpServer& http, const ModelSet& models) {
-  http.watch();
-  for (const auto& model : models.all()) model->scheduler().expire(serve_seconds());
-}
-
-// What else may have changed: the keys, and where the log is.
-void read_again(const ServeOptions& options, FileSystem& files, Service& service, AccessLog& log) {
-  const auto unless_wrong = [](const std::function<void()>& read) {
-    try {
-      read();
-    } catch (const Error& e) {
-      say(fmt::format("stays as it is: {}", e.what()));
-    }
-  };
-  if (!options.api_keys.empty()) unless_wrong([&] { service.set_keys(ApiKeys::load(files, options.api_keys)); });
-  unless_wrong([&] { log.reopen(); });
-}
 
 // Connections that the process may have open beside its other files; it asks the system for as many as it may have.
 unsigned allowed_connections(unsigned wanted) {
@@ -71,23 +58,134 @@ unsigned allowed_connections(unsigned wanted) {
   return static_cast<unsigned>(left);
 }
 
-// Looks after changed models; `busy` becomes false when it has.
-std::thread start_reload(ModelSet& models, bool all, std::atomic<bool>& busy) {
-  try {
-    return start_thread("reloading", [&, all] {
-      for (const std::string& line : models.reload(all)) say(line);
-      busy = false;
-    });
-  } catch (const Error& e) {  // no thread to be had: later
-    say(fmt::format("the models stay as they are: {}", e.what()));
-    busy = false;
-    return {};
+// Reads models on a thread of its own, so that signals and clients are heard meanwhile.
+class Reader {
+ public:
+  ~Reader() {
+    if (thread_.joinable()) thread_.join();
   }
-}
+  bool busy() const { return busy_; }
+  // ResourceError when there is no thread to be had. Not while it is busy.
+  void start(std::function<void()> read) {
+    if (thread_.joinable()) thread_.join();
+    busy_ = true;
+    try {
+      thread_ = start_thread("reading models", [this, read = std::move(read)] {
+        try {
+          read();
+        } catch (...) {
+          failure_ = std::current_exception();
+        }
+        busy_ = false;
+      });
+    } catch (const Error&) {
+      busy_ = false;
+      throw;
+    }
+  }
+  // What it has thrown, thrown again.
+  void finish() {
+    if (thread_.joinable()) thread_.join();
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+
+ private:
+  std::atomic<bool> busy_{false};
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
+bool ends(int signal) { return signal == SIGTERM || signal == SIGINT; }
+
+// The parts of a running server, and what is done with them, in this order.
+struct Running {
+  const ServeOptions& options;
+  const Signals& signals;
+  FileSystem& files;
+  AccessLog& log;
+  ModelSet& models;
+  Service& service;
+  HttpServer& http;
+  Reader reader;
+
+  // False when a signal came to end before the models were loaded.
+  bool load() {
+    reader.start([this] { models.load(); });
+    while (reader.busy()) {
+      const int signal = signals.wait(kLoadNanoseconds);
+      if (ends(signal)) return false;
+      if (signal == SIGHUP) read_again();
+      http.watch();
+    }
+    reader.finish();
+    for (const auto& m : models.all())
+      say(fmt::format("{}, {} on {}; {}", m->text(), m->model().precision,
+                      machine_text(*m->model().backend, m->model().precision == "int8"), m->budget().text()));
+    say(fmt::format("listening at http://{}:{}", options.listen.substr(0, options.listen.rfind(':')), http.port()));
+    tell_service_manager("READY=1");
+    return true;
+  }
+  // Until a signal comes to end.
+  void look_after() {
+    int ticks = 0;
+    bool hangup = false;  // not taken up yet
+    for (int signal = 0; !ends(signal); signal = signals.wait(kTickNanoseconds)) {
+      tick();
+      if (signal == SIGHUP) hangup = true, read_again();
+      if ((hangup || ++ticks % kTicksBetweenLooks == 0) && !reader.busy()) {
+        reload(hangup);
+        hangup = false;
+      }
+    }
+  }
+  // Until what had come is answered; a second signal does not wait for that.
+  void drain() {
+    tell_service_manager("STOPPING=1");
+    service.drain();
+    http.drain();
+    say(fmt::format("stopping: {} under way", counted(http.waiting(), "request")));
+    while (http.waiting() > 0 && !ends(signals.wait(kTickNanoseconds))) tick();
+    if (!reader.busy()) return;
+    say("stopped while a model was being read");  // which cannot be interrupted, and leaves nothing behind
+    std::_Exit(0);
+  }
+
+ private:
+  void tick() {
+    http.watch();
+    for (const auto& model : models.all()) model->scheduler().expire(serve_seconds());
+  }
+  void reload(bool all) {
+    try {
+      reader.start([this, all] {
+        if (all) tell_service_manager(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", static_cast<int64_t>(serve_seconds() * 1e6)));
+        for (const std::string& line : models.reload(all)) say(line);
+        if (all) tell_service_manager("READY=1");
+      });
+    } catch (const Error& e) {  // no thread to be had: later
+      say(fmt::format("the models stay as they are: {}", e.what()));
+    }
+  }
+  // What else may have changed: the keys, and where the log is.
+  void read_again() {
+    const auto unless_wrong = [](const std::function<void()>& read) {
+      try {
+        read();
+      } catch (const Error& e) {
+        say(fmt::format("stays as it is: {}", e.what()));
+      }
+    };
+    if (!options.api_keys.empty()) unless_wrong([&] { service.set_keys(ApiKeys::load(files, options.api_keys)); });
+    unless_wrong([&] { log.reopen(); });
+  }
+};
 
 }  // namespace
 
 void serve(const ServeOptions& options) {
+  if (options.http.body_total_bytes < options.http.body_bytes)
+    throw ConfigError(fmt::format("--max-body-total {}: is less than one request may have (--max-body {}); raise it",
+                                  options.http.body_total_bytes, options.http.body_bytes));
   std::vector<ModelSource> sources;
   for (const std::string& text : options.models) sources.push_back(parse_model_source(text));
   const auto files = real_file_system();
@@ -104,37 +202,10 @@ void serve(const ServeOptions& options) {
     limits.connections = allowed_connections(limits.connections);
     HttpServer http(
         options.listen, limits, [&](auto request, auto reply) { return service.handle(std::move(request), std::move(reply)); },
-        [&](int status, const std::string& why) { return service.refuse(status, why); });
-    const std::string host = options.listen.substr(0, options.listen.rfind(':'));
-    models.load();
-    for (const auto& m : models.all())
-      say(fmt::format("{} to {}: {}, step {}, {} on {}", m->direction().source, m->direction().target, m->model().description.directory,
-                      m->model().description.step, m->model().precision,
-                      machine_text(*m->model().backend, m->model().precision == "int8")));
-    say(fmt::format("listening at http://{}:{}", host, http.port()));
-    std::thread reloading;
-    std::atomic<bool> busy{false};
-    int ticks = 0;
-    bool hangup = false;  // not taken up yet
-    for (int signal = 0; signal != SIGTERM && signal != SIGINT; signal = signals.wait()) {
-      tick(http, models);
-      hangup = hangup || signal == SIGHUP;
-      if ((hangup || ++ticks % kTicksBetweenLooks == 0) && !busy.exchange(true)) {
-        if (reloading.joinable()) reloading.join();
-        reloading = start_reload(models, hangup, busy);
-        hangup = false;
-      }
-      if (signal == SIGHUP) read_again(options, *files, service, log);
-    }
-    service.drain();
-    http.drain();
-    if (reloading.joinable()) reloading.join();
-    say(fmt::format("stopping: {} under way", counted(http.waiting(), "request")));
-    while (http.waiting() > 0) {
-      const int signal = signals.wait();
-      if (signal == SIGTERM || signal == SIGINT) break;
-      tick(http, models);
-    }
+        [&](const HttpRequest& request, int status, const std::string& why) { return service.refuse(request, status, why); });
+    Running running{options, signals, *files, log, models, service, http, {}};
+    if (running.load()) running.look_after();
+    running.drain();
   }
   models.stop();
   say("stopped");

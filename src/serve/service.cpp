@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/utf8.h"
+#include "serve/client_address.h"
 #include "serve/deepl.h"
 
 namespace starling {
@@ -170,21 +171,28 @@ void Service::admit(Exchange& exchange, const std::string& parameter) {
     const std::lock_guard lock(keys_mutex_);
     keys = keys_;
   }
-  if (!keys) return;
+  const auto take = [&](const std::string& name, double per_minute, const std::string& whose) {
+    const auto wait = rates_.take(name, per_minute, serve_seconds());
+    if (!wait) return;
+    ApiError slow(429, fmt::format("{} allows {:g} requests a minute; wait", whose, per_minute));
+    slow.retry_seconds = static_cast<int>(std::ceil(*wait));
+    throw slow;
+  };
+  if (!keys) return take(network_of(exchange.request->client), options_.requests_a_minute, "the server");
   const ApiKey* known = keys->find(key_of(*exchange.request, parameter));
   if (!known) throw ApiError(403, "Invalid API key; send the api_key that you were given");
   exchange.key = known->name;
-  if (const auto wait = rates_.take(*known, serve_seconds())) {
-    ApiError slow(429, fmt::format("the key {} allows {:g} requests a minute; wait", known->name, known->per_minute));
-    slow.retry_seconds = static_cast<int>(std::ceil(*wait));
-    throw slow;
-  }
+  take(known->name, known->per_minute, "the key " + known->name);
 }
 
-HttpResponse Service::refuse(int status, const std::string& why) {
-  metrics_.count("starling_rejected_total", fmt::format("reason=\"{}\"", reason_of(status)));
-  HttpResponse response = error_answer(status, why);
-  allow_origins(response);
+HttpResponse Service::refuse(const HttpRequest& request, int status, const std::string& why) {
+  HttpResponse response;
+  ApiError error(status, why);
+  if (status == 429) error.retry_seconds = 1;
+  Exchange{
+      *this, std::make_shared<const HttpRequest>(request), [&](HttpResponse r) { response = std::move(r); }, serve_seconds(), {}, {}, {},
+      {}}
+      .refuse(error);
   return response;
 }
 

@@ -24,6 +24,7 @@ struct ServiceOptions {
   LibreTranslateLimits limits;
   JobLimits job;
   double deadline_seconds = 60;
+  double requests_a_minute = 0;  // of an address, where there are no keys; 0: no limit
   bool log_texts = false;
 };
 
@@ -35,8 +36,8 @@ class Service {
 
   // Answers a request, perhaps later: see HttpServer::Handler.
   HttpServer::Cancel handle(std::shared_ptr<const HttpRequest> request, HttpServer::Reply reply);
-  // The answer to what was refused before it came here.
-  HttpResponse refuse(int status, const std::string& why);
+  // The answer to what was refused before it came here; counted and logged as any other.
+  HttpResponse refuse(const HttpRequest& request, int status, const std::string& why);
 
   // From now on new translations are refused with 503.
   void drain() { draining_ = true; }

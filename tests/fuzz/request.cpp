@@ -1,11 +1,11 @@
-// libFuzzer's target for what clients send: JSON and fields, read as LibreTranslate's and DeepL's requests, and the answers to them.
+// libFuzzer's target for what clients send: JSON, forms and fields, read as LibreTranslate's and DeepL's requests, and the answers to them.
 #include <cstdint>
 #include <cstdlib>
 
 #include "base/utf8.h"
 #include "serve/deepl.h"
+#include "serve/forms.h"
 #include "serve/libretranslate.h"
-#include "serve/urlencoded.h"
 
 namespace {
 
@@ -41,20 +41,33 @@ std::vector<TranslatedText> echo(const TextQuery& query) {
   return all;
 }
 
+// Fields sent as a multipart form come back as they are.
+void check_multipart(const NamedValues& fields) {
+  HttpRequest request;
+  request.headers = {{"content-type", "multipart/form-data; boundary=\"b b\""}};
+  for (const auto& [name, value] : fields) {
+    if (("\r\n" + value).find("\r\n--b b") != std::string::npos) return;
+    request.body += "--b b\r\nContent-Disposition: form-data; name=q\r\n\r\n" + value + "\r\n";
+  }
+  request.body += "--b b--";
+  require(take_form(request, 1000).empty() && request.fields.size() == fields.size());
+  for (size_t i = 0; i < fields.size(); ++i) require(request.fields[i].first == "q" && request.fields[i].second == fields[i].second);
+}
+
 }  // namespace
 
 // The first byte chooses the content type.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
-  const char* const types[] = {"application/json", "Application/JSON; charset=utf-8", "", "application/x-www-form-urlencoded"};
+  const char* const types[] = {"application/json", "Application/JSON; charset=utf-8", "", "application/x-www-form-urlencoded",
+                               "multipart/form-data; boundary=b"};
   HttpRequest request;
-  request.method = "POST", request.headers = {{"content-type", types[data[0] % 4]}};
-  const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  if (data[0] % 4 == 3)
-    take_urlencoded(text, 50, request.fields);
-  else
-    request.body = text;
+  request.method = "POST", request.headers = {{"content-type", types[data[0] % 5]}};
+  request.body.assign(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const std::string wrong = take_form(request, 50);
+  require(wrong.empty() || data[0] % 5 == 4);
   require(request.fields.size() <= 50);
+  check_multipart(request.fields);
 
   refused_or([&] {
     const TextQuery query = parse_translate(request, {.characters = 100});

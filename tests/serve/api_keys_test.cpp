@@ -46,15 +46,24 @@ TEST(ApiKeys, FilesAreReadStrictly) {
 
 TEST(RateLimits, AllowSoManyRequestsAMinute) {
   RateLimits limits;
-  const ApiKey six{"six", {}, 6}, free{"free", {}, 0};
-  for (int i = 0; i < 6; ++i) EXPECT_FALSE(limits.take(six, 100)) << i;
-  EXPECT_NEAR(limits.take(six, 100).value_or(0), 10, 1e-9);
-  EXPECT_NEAR(limits.take(six, 104).value_or(0), 6, 1e-9);
-  EXPECT_FALSE(limits.take(six, 110.001));
-  EXPECT_TRUE(limits.take(six, 110.002));
-  for (int i = 0; i < 6; ++i) EXPECT_FALSE(limits.take(six, 1000)) << i;  // never more than a minute's
-  EXPECT_TRUE(limits.take(six, 1000));
-  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(limits.take(free, 100));
+  for (int i = 0; i < 6; ++i) EXPECT_FALSE(limits.take("six", 6, 100)) << i;
+  EXPECT_NEAR(limits.take("six", 6, 100).value_or(0), 10, 1e-9);
+  EXPECT_NEAR(limits.take("six", 6, 104).value_or(0), 6, 1e-9);
+  EXPECT_FALSE(limits.take("six", 6, 110.001));
+  EXPECT_TRUE(limits.take("six", 6, 110.002));
+  for (int i = 0; i < 6; ++i) EXPECT_FALSE(limits.take("six", 6, 1000)) << i;  // never more than a minute's
+  EXPECT_TRUE(limits.take("six", 6, 1000));
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(limits.take("free", 0, 100));
+}
+
+TEST(RateLimits, ForgetThoseWhoHaveNotAskedForAMinute) {
+  RateLimits limits;
+  for (int i = 0; i < 100000; ++i) limits.take(std::to_string(i), 60, i * 0.1);  // 600 in a minute
+  EXPECT_LE(limits.size(), 2000u);
+  EXPECT_FALSE(limits.take("two", 2, 20000));
+  EXPECT_FALSE(limits.take("two", 2, 20000));
+  for (int i = 0; i < 5000; ++i) limits.take(std::to_string(i), 60, 20000);
+  EXPECT_TRUE(limits.take("two", 2, 20000));  // not those that still matter
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ class HttpTest : public testing::Test {
           reply({201, json.dump(), "application/json", {{"X-Back", "yes"}}});
           return nullptr;
         },
-        [](int status, const std::string& why) {
+        [](const HttpRequest&, int status, const std::string& why) {
           return HttpResponse{status, why, "text/plain", {}};
         });
   }
@@ -161,6 +161,51 @@ TEST_F(HttpTest, RefusesBodiesThatAreTooLarge) {
           100,
       4);
   EXPECT_EQ(ask(url("/")).status, 201);
+}
+
+TEST_F(HttpTest, BodiesTakeSoMuchMemoryTogether) {
+  start({.body_bytes = 100000, .body_total_bytes = 150000});
+  const auto status_of = [&](const Ask& what) { return ask(url("/"), what).status; };
+  const Ask large{.body = std::string(80000, 'x'), .headers = {"Content-Type: text/plain"}};
+  const Ask small{.body = std::string(1000, 'x'), .headers = {"Content-Type: text/plain"}};
+  const std::string head = "POST /later HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: text/plain\r\n";
+  {
+    BareClient slow(server_->port());  // has sent most of its body
+    slow.send(head + "Content-Length: 90000\r\n\r\n" + std::string(89000, 'x'));
+    for (int i = 0; i < 20000 && status_of(large) == 201; ++i) usleep(1000);
+    EXPECT_EQ(status_of(large), 429);
+    EXPECT_EQ(status_of(small), 201);
+    // In pieces, of which nobody knows the sum before.
+    BareClient chunked(server_->port());
+    chunked.send(head + "Transfer-Encoding: chunked\r\n\r\n");
+    for (int i = 0; i < 5; ++i) chunked.send("4000\r\n" + std::string(0x4000, 'x') + "\r\n");
+    EXPECT_EQ(status_of(small), 201);  // its pieces have been thrown away
+    chunked.send("0\r\n\r\n");
+    EXPECT_THAT(chunked.receive(), StartsWith("HTTP/1.1 429"));
+    slow.send(std::string(1000, 'x'));
+    wait_for_kept(1);
+    EXPECT_EQ(status_of(large), 429);  // until the request is over
+    kept_[0]({200, "done", "text/plain", {}});
+    EXPECT_THAT(slow.receive(), HasSubstr("done"));
+  }
+  long status = 0;
+  for (int i = 0; i < 20000 && status != 201; ++i, usleep(1000)) status = status_of(large);
+  EXPECT_EQ(status, 201);
+}
+
+TEST_F(HttpTest, TakesTheClientsAddressFromAProxy) {
+  start({.proxies = {"127.0.0.1"}});
+  EXPECT_EQ(ask(url("/"), {.headers = {"X-Forwarded-For: 6.6.6.6, 9.9.9.9"}}).json()["client"], "9.9.9.9");
+  EXPECT_EQ(ask(url("/")).json()["client"], "127.0.0.1");
+  start();
+  EXPECT_EQ(ask(url("/"), {.headers = {"X-Forwarded-For: 6.6.6.6, 9.9.9.9"}}).json()["client"], "127.0.0.1");
+}
+
+TEST_F(HttpTest, RefusesBrokenForms) {
+  start();
+  const ClientAnswer a = ask(url("/"), {.body = "--b", .headers = {"Content-Type: multipart/form-data; boundary=b"}});
+  EXPECT_EQ(a.status, 400);
+  EXPECT_EQ(a.body, "the multipart form does not end with a line --b--; send it whole, with line breaks of CR and LF");
 }
 
 TEST_F(HttpTest, ClosesConnectionsWhoseRequestNeverEnds) {

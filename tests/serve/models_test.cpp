@@ -9,6 +9,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/resource_error.h"
+#include "decode/search_need.h"
+
 namespace starling {
 namespace {
 
@@ -97,6 +100,53 @@ TEST_F(ReloadTest, RequestsUnderWayEndWithTheModelTheyBeganWith) {
   EXPECT_TRUE(replaced());
   models_->stop();
   EXPECT_EQ(done, 1);
+}
+
+// What one search of the model needs, written down from decode/search_need's own function: 8 sentences of 4 hypotheses.
+int64_t need_of(int64_t beam, int64_t sentences, int64_t tokens) {
+  const auto files = real_file_system();
+  const LoadedModel model = load_model(*files, kModel, "f32", 1);
+  SearchOptions search = model.description.search;
+  search.beam = beam;
+  return search_need(model.model->config(), model.model->vocabulary(), search, sentences, sentences * tokens, 4).total();
+}
+
+// Rows and bytes of two models where so much memory is free, or the complaint.
+std::string budgets(int64_t bytes, int threads = 2) {
+  const auto files = real_file_system();
+  Metrics metrics;
+  ModelOptions options{.precision = "f32", .threads = threads, .max_source_tokens = 500};
+  options.search = [](SearchOptions o) { return o.beam = 4, o; };
+  options.scheduler.rows = 32, options.scheduler.cache_bytes = 1 << 20;
+  options.memory = [bytes] { return UsableMemory{bytes, "the test's limit"}; };
+  ModelSet set({parse_model_source("en-de=" + kModel), parse_model_source("de-en=" + kModel)}, options, *files, metrics);
+  try {
+    set.load();
+  } catch (const ResourceError& e) {
+    return e.what();
+  }
+  std::string all;
+  for (const auto& m : set.all()) all += fmt::format("{} rows {}; ", m->budget().rows, m->budget().bytes);
+  return all;
+}
+
+TEST(ModelBudgets, RowsAreLoweredUntilTheLongestSentencesFit) {
+  const int64_t whole = 2 * need_of(4, 8, 500), half = 2 * need_of(4, 4, 500), least = 2 * need_of(11, 1, 500);
+  ASSERT_GT(half, least);
+  EXPECT_EQ(budgets(2 * whole + (1 << 20)), fmt::format("32 rows {0}; 32 rows {0}; ", whole));
+  // The second model gets what the first and its cache leave.
+  EXPECT_EQ(budgets(whole + half + (1 << 20)), fmt::format("32 rows {}; 16 rows {}; ", whole, half));
+  EXPECT_EQ(budgets(whole - 1).substr(0, 8), "16 rows ");
+  EXPECT_EQ(budgets(least - 1),
+            fmt::format("{}: 2 threads, each with one sentence of 500 tokens, may take {} MiB, but usable is {} MiB, which is what the "
+                        "test's limit leaves; lower --threads, --max-source-tokens, --beam or --max-alternatives, or serve fewer models",
+                        kModel, (least + (1 << 20) - 1) >> 20, (least - 1) >> 20));
+}
+
+TEST(ModelBudgets, ArePutInWords) {
+  EXPECT_EQ((SearchBudget{32, 32, 2, 5 << 20}.text()), "2 threads with 32 rows take 5 MiB at most");
+  EXPECT_EQ((SearchBudget{8, 32, 1, 5 << 20}.text()),
+            "1 thread with 8 rows take 5 MiB at most (32 rows would take more than there is: --batch-rows, --max-source-tokens)");
 }
 
 TEST(ModelSources, AreReadFromTheCommandLine) {

@@ -30,7 +30,7 @@ class PageTest : public testing::Test {
           reply(answer(*r));
           return nullptr;
         },
-        [](int status, const std::string& why) {
+        [](const HttpRequest&, int status, const std::string& why) {
           return HttpResponse{status, why, "text/plain", {}};
         });
     browser_.emplace();

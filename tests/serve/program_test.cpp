@@ -5,12 +5,16 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <fstream>
 #include <thread>
 
+#include "base/sha256.h"
 #include "tests/serve/client.h"
 
 namespace starling {
@@ -70,6 +74,7 @@ TEST_F(ServeProgram, ServesAndEndsInOrder) {
   start("--model en-de=" + kModel);
   const std::string translate = url("/translate");
   EXPECT_THAT(text("err"), HasSubstr("en to de: " + kModel + ", step 0, f32 on "));
+  EXPECT_THAT(text("err"), testing::ContainsRegex("; 1 thread with 32 rows take [0-9]+ MiB at most\n"));
   EXPECT_EQ(ask_json(translate, {{"q", "a house"}, {"source", "en"}, {"target", "de"}}).status, 200);
   kill(process_, SIGTERM);
   EXPECT_EQ(wait(), 0) << text("err");
@@ -90,6 +95,91 @@ TEST_F(ServeProgram, AnswersWhatIsUnderWayBeforeItEnds) {
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.json()["translatedText"].size(), 300u);
   EXPECT_EQ(wait(), 0);
+}
+
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// Models whose reading takes minutes: a file of 200 GB, of which the disk has nothing, is compared with the manifest.
+class SlowModel : public ServeProgram {
+ protected:
+  SlowModel() { std::filesystem::copy(kModel, path("model")); }
+  void make_slow() {
+    write("model/more", "");
+    std::filesystem::resize_file(path("model/more"), uint64_t{200} << 30);
+    nlohmann::json manifest = nlohmann::json::parse(text("model/manifest.json"));
+    const nlohmann::json more{{"name", "more"}, {"size", uint64_t{200} << 30}, {"sha256", std::string(64, '0')}};
+    manifest["files"].insert(manifest["files"].begin(), more);
+    manifest.erase("digest");
+    manifest["digest"] = sha256_hex(manifest.dump());
+    write("model/manifest.json", manifest.dump());
+  }
+  // Until the server reads that file.
+  bool wait_for_reading() const {
+    for (int i = 0; i < 30000; ++i, usleep(1000)) {
+      std::error_code gone;
+      for (const auto& file : std::filesystem::directory_iterator("/proc/" + std::to_string(process_) + "/fd", gone))
+        if (std::filesystem::read_symlink(file, gone).filename() == "more") return true;
+    }
+    return false;
+  }
+};
+
+TEST_F(SlowModel, EndsWhileItLoads) {
+  make_slow();
+  start("--model en-de=model");
+  ASSERT_TRUE(wait_for_reading()) << text("err");
+  const double begin = seconds();
+  kill(process_, SIGTERM);
+  EXPECT_EQ(wait(), 0) << text("err");
+  EXPECT_LT(seconds() - begin, 10);
+  EXPECT_EQ(text("err"), "stopping: 0 requests under way\nstopped while a model was being read\n");
+}
+
+TEST_F(SlowModel, EndsWhileItReloadsAndAnswersWhatIsUnderWay) {
+  start("--cache-mib 0 --model en-de=model");
+  const std::string where = url("");
+  make_slow();
+  std::vector<std::string> lines(300, "a small house and a dog");
+  ClientAnswer answer;
+  std::thread client([&] { answer = ask_json(where + "/translate", {{"q", lines}, {"source", "en"}, {"target", "de"}}); });
+  for (int i = 0; i < 20000 && ask(where + "/metrics").body.find("starling_queue_sentences 0\n") != std::string::npos; ++i) usleep(1000);
+  kill(process_, SIGHUP);
+  EXPECT_TRUE(wait_for_reading());
+  kill(process_, SIGTERM);
+  client.join();
+  EXPECT_EQ(answer.json()["translatedText"].size(), 300u);
+  const double begin = seconds();
+  EXPECT_EQ(wait(), 0) << text("err");
+  EXPECT_LT(seconds() - begin, 10);
+  EXPECT_THAT(text("err"), HasSubstr("stopped while a model was being read\n"));
+}
+
+TEST_F(ServeProgram, TellsTheServiceManagerHowFarItIs) {
+  const int manager = socket(AF_UNIX, SOCK_DGRAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  snprintf(address.sun_path, sizeof address.sun_path, "%s", path("manager").c_str());
+  ASSERT_EQ(bind(manager, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  const timeval patience{30, 0};
+  setsockopt(manager, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  const auto told = [&] {
+    char block[200];
+    const ssize_t size = recv(manager, block, sizeof block, 0);
+    return std::string(block, static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  };
+  setenv("NOTIFY_SOCKET", path("manager").c_str(), 1);
+  start("--model en-de=" + kModel);
+  unsetenv("NOTIFY_SOCKET");
+  EXPECT_EQ(told(), "READY=1");
+  EXPECT_EQ(ask(url("/ready")).status, 200);
+  kill(process_, SIGHUP);
+  EXPECT_THAT(told(), testing::MatchesRegex("RELOADING=1\nMONOTONIC_USEC=[0-9]+"));
+  EXPECT_EQ(told(), "READY=1");
+  EXPECT_THAT(text("err"), HasSubstr("en to de: now " + kModel));
+  kill(process_, SIGTERM);
+  EXPECT_EQ(told(), "STOPPING=1");
+  EXPECT_EQ(wait(), 0);
+  close(manager);
 }
 
 TEST_F(ServeProgram, OutlivesWhoReadsItsLog) {
@@ -143,6 +233,12 @@ TEST_F(ServeProgram, RefusesWhatItCannotServe) {
   o = run_serve("--listen 127.0.0.1:0 --api-keys keys" + model);
   EXPECT_EQ(o.status, 3);
   EXPECT_THAT(o.text, HasSubstr("keys:1: 'secret' is no SHA-256 of a key"));
+  o = run_serve("--listen 127.0.0.1:0 --max-body 2000000 --max-body-total 1000000" + model);
+  EXPECT_EQ(o.status, 2);
+  EXPECT_THAT(o.text, HasSubstr("--max-body-total 1000000: is less than one request may have (--max-body 2000000); raise it"));
+  o = run_serve("--listen 127.0.0.1:0 --trust-proxy localhost" + model);
+  EXPECT_EQ(o.status, 2);
+  EXPECT_THAT(o.text, HasSubstr("localhost is no address; write it in numbers: 127.0.0.1 or ::1"));
   o = run_serve("--listen 127.0.0.1:0 --access-log /nowhere/log" + model);
   EXPECT_EQ(o.status, 3);
   EXPECT_THAT(o.text, HasSubstr("/nowhere/log: cannot be opened for the access log: "));

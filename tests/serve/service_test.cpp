@@ -35,7 +35,7 @@ class ServiceTest : public testing::Test {
     service_.emplace(*models_, options, *log_, metrics_);
     server_.emplace(
         "127.0.0.1:0", HttpLimits{.body_bytes = 200000}, [this](auto request, auto reply) { return service_->handle(request, reply); },
-        [this](int status, const std::string& why) { return service_->refuse(status, why); });
+        [this](const HttpRequest& request, int status, const std::string& why) { return service_->refuse(request, status, why); });
   }
   ~ServiceTest() override {
     server_.reset();
@@ -287,6 +287,42 @@ TEST_F(ServiceTest, LimitsKeys) {
   EXPECT_EQ(slow.status, 429);
   EXPECT_THAT(slow.header("Retry-After"), testing::AnyOf("30", "29", "28"));
   EXPECT_EQ(slow.json()["error"], "the key ann allows 2 requests a minute; wait");
+}
+
+TEST_F(ServiceTest, LimitsAddressesWhereThereAreNoKeys) {
+  start({.requests_a_minute = 2});
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(translate({{"q", "x"}}).status, 200);
+  const ClientAnswer slow = translate({{"q", "x"}});
+  EXPECT_EQ(slow.status, 429);
+  EXPECT_THAT(slow.header("Retry-After"), testing::AnyOf("30", "29", "28"));
+  EXPECT_EQ(slow.json()["error"], "the server allows 2 requests a minute; wait");
+  EXPECT_EQ(ask(url("/detect"), {.body = "q=x"}).status, 429);
+  EXPECT_EQ(ask_json(url("/v2/translate"), {{"text", {"x"}}, {"target_lang", "DE"}, {"source_lang", "EN"}}).json()["message"],
+            "the server allows 2 requests a minute; wait");
+  EXPECT_EQ(ask(url("/languages")).status, 200);  // costs nothing
+}
+
+TEST_F(ServiceTest, CountsAndLogsWhatIsRefusedBeforeItIsRead) {
+  start();
+  const std::string much(300000, 'x');
+  const ClientAnswer libre = ask(url("/translate"), {.body = "q=" + much}), deepl = ask(url("/v2/translate"), {.body = "text=" + much});
+  EXPECT_EQ(libre.status, 413);
+  EXPECT_EQ(libre.json(), Json({{"error", "the request is larger than 200000 bytes; send it in parts"}}));
+  EXPECT_EQ(deepl.status, 413);
+  EXPECT_EQ(deepl.json(), Json({{"message", "the request is larger than 200000 bytes; send it in parts"}}));
+  EXPECT_EQ(deepl.header("Access-Control-Allow-Origin"), "*");
+  EXPECT_EQ(metrics_.value("starling_requests_total", "api=\"deepl_translate\",code=\"413\""), 1);
+  EXPECT_EQ(metrics_.value("starling_rejected_total", "reason=\"body\""), 2);
+  server_.reset();
+  std::istringstream lines(log_text());
+  for (const char* path : {"/translate", "/v2/translate"}) {
+    std::string line;
+    std::getline(lines, line);
+    const Json entry = Json::parse(line);
+    EXPECT_EQ(entry["path"], path);
+    EXPECT_EQ(entry["status"], 413);
+    EXPECT_EQ(entry["client"], "127.0.0.1");
+  }
 }
 
 TEST_F(ServiceTest, LogsWithoutTextsUnlessAsked) {
