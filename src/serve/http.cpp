@@ -179,13 +179,17 @@ struct HttpServer::Impl {
       exchanges.insert(exchange);
     }
     *state = new std::shared_ptr<Exchange>(exchange);
-    // Refused before it is sent, where its length is told.
     const std::string_view length = request.header("content-length");
     int64_t bytes = 0;
     const auto read = std::from_chars(length.data(), length.data() + length.size(), bytes);
-    if (!length.empty() && (read.ec != std::errc() || bytes > limits.body_bytes)) return send(connection, too_large(request), true);
-    if (held_bytes + bytes > limits.body_total_bytes) return send(connection, too_many(request), true);
-    return MHD_YES;
+    const bool endless = !length.empty() && (read.ec != std::errc() || bytes > kPatience * limits.body_bytes);
+    const bool large = endless || bytes > limits.body_bytes;
+    exchange->crowded = !large && held_bytes + bytes > limits.body_total_bytes;
+    if (!large && !exchange->crowded) return MHD_YES;
+    // Refused before it is sent, where the client waits for that. Others would be cut off while they send, and proxies then do not pass
+    // the answer on: their bodies are read, and thrown away.
+    if (!endless && request.header("expect").empty()) return MHD_YES;
+    return send(connection, large ? too_large(request) : too_many(request), true);
   }
 
   HttpResponse too_large(const HttpRequest& request) const {

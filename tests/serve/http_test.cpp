@@ -142,6 +142,14 @@ TEST_F(HttpTest, RefusesBodiesThatAreTooLarge) {
   const ClientAnswer told = ask(url("/"), {.body = std::string(200000, 'x'), .headers = {"Content-Type: text/plain"}});
   EXPECT_EQ(told.status, 413);
   EXPECT_EQ(told.body, "the request is larger than 100000 bytes; send it in parts");
+  // A client that waits for leave to send gets the answer in its place; who does not, after it has sent all.
+  const std::string head = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\nContent-Type: text/plain\r\n";
+  BareClient careful(server_->port()), proxy(server_->port());
+  careful.send(head + "Expect: 100-continue\r\n\r\n");
+  EXPECT_THAT(careful.receive(), StartsWith("HTTP/1.1 413"));
+  proxy.send(head + "\r\n");
+  for (int i = 0; i < 10; ++i, usleep(20000)) ASSERT_TRUE(proxy.send(std::string(20000, 'x'))) << i;
+  EXPECT_THAT(proxy.receive(), StartsWith("HTTP/1.1 413"));
   // In pieces, whose sum nobody knows before.
   BareClient chunked(server_->port());
   chunked.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Type: text/plain\r\n\r\n");
