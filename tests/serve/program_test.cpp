@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <regex>
 #include <thread>
 
 #include "base/sha256.h"
@@ -218,6 +219,25 @@ TEST_F(ServeProgram, OpensItsLogAgainThoughTheKeysAreBroken) {
   for (int i = 0; i < 20000 && access(path("log").c_str(), F_OK) != 0; ++i) usleep(1000);
   EXPECT_EQ(ask(health).status, 200);
   EXPECT_TRUE(wait_for("log", "\"path\":\"/health\",\"status\":200"));
+}
+
+// Options and their defaults as lines, sorted.
+std::vector<std::string> matches_of(const std::string& text, const std::string& expression) {
+  std::vector<std::string> all;
+  const std::regex line(expression, std::regex::ECMAScript | std::regex::multiline);
+  for (std::sregex_iterator i(text.begin(), text.end(), line), end; i != end; ++i) all.push_back((*i)[1].str() + " " + (*i)[2].str());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+TEST_F(ServeProgram, HasTheOptionsOfItsPage) {
+  const ShellOutcome help = run("serve --help-all");
+  std::vector<std::string> options = matches_of(help.text, "^  (?:-[a-z],)?(--[a-z-]+)(?: [^\n]*?default ([^\\n;)]+)[^\n]*| [^\n]*|)$");
+  std::erase_if(options, [](const std::string& option) { return option.starts_with("--help"); });
+  EXPECT_GT(options.size(), 20u) << help.text;
+  std::ifstream page(STARLING_SOURCE_DIR "/docs/serving.md");
+  const std::string text{std::istreambuf_iterator<char>(page), {}};
+  EXPECT_EQ(matches_of(text, "^\\| `(--[a-z-]+)` \\| ?([^|]*?) \\| "), options);
 }
 
 TEST_F(ServeProgram, RefusesWhatItCannotServe) {
