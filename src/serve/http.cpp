@@ -25,10 +25,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kConnectionMemory = 32 << 10;  // bytes of one connection: longer headers are refused with 431
-constexpr unsigned kThreads = 4;                // that read requests and write answers
-constexpr int64_t kPatience = 4;                // body limits that a refused client may still send before it is cut off
-constexpr size_t kMostFields = 20000;           // of a form: each takes far more memory than its two bytes
+constexpr size_t kConnectionMemory = 32 << 10;   // bytes of one connection: longer headers are refused with 431
+constexpr unsigned kThreads = 4;                 // that read requests and write answers
+constexpr int64_t kPatience = 4;                 // body limits that a refused client may still send before it is cut off
+constexpr auto kSlow = std::chrono::seconds(1);  // for a body where memory is short
+constexpr size_t kMostFields = 20000;            // of a form: each takes far more memory than its two bytes
 
 std::string lower(std::string_view text) {
   std::string all(text);
@@ -74,8 +75,9 @@ struct Exchange {
   Link* link = nullptr;
   std::shared_ptr<HttpRequest> request = std::make_shared<HttpRequest>();
   int64_t body_bytes = 0;  // that have come
-  int64_t held_bytes = 0;  // of them in memory, counted among those of all
-  bool crowded = false;    // there was no room for the body
+  const Clock::time_point since = Clock::now();
+  std::atomic<int64_t> held_bytes{0};  // of them in memory, counted among those of all
+  bool crowded = false;                // there was no room for the body
   bool begun = false;
   bool waits = false;  // is to be answered before the server ends; guarded by the server's mutex
 
@@ -218,7 +220,7 @@ struct HttpServer::Impl {
     return MHD_YES;
   }
   void release(Exchange& exchange) {
-    held_bytes -= std::exchange(exchange.held_bytes, 0);
+    held_bytes -= exchange.held_bytes.exchange(0);
     std::string().swap(exchange.request->body);
   }
 
@@ -307,6 +309,22 @@ struct HttpServer::Impl {
     for (size_t i = 0; i < theirs.size(); ++i)
       if (i < surplus || theirs[i].first < latest) shutdown(theirs[i].second, SHUT_RDWR);
   }
+
+  // Where bodies take most of the memory that they may, those that have long been coming, or whose answers have long been fetched, make
+  // room: clients that hold their bodies back keep nobody out.
+  void make_room() {
+    const std::lock_guard lock(mutex);
+    int64_t surplus = held_bytes - limits.body_total_bytes / 4 * 3;
+    if (surplus <= 0) return;
+    std::vector<std::shared_ptr<Exchange>> slow;
+    for (const auto& e : exchanges)
+      if (e->link->theirs && e->held_bytes > 0 && e->since + kSlow < Clock::now()) slow.push_back(e);
+    std::sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a->since < b->since; });
+    for (size_t i = 0; i < slow.size() && surplus > 0; ++i) {
+      shutdown(slow[i]->link->fd, SHUT_RDWR);
+      surplus -= slow[i]->held_bytes;
+    }
+  }
 };
 
 HttpServer::HttpServer(const std::string& address, const HttpLimits& limits, Handler handler, Refusal refusal)
@@ -347,6 +365,7 @@ void HttpServer::watch() {
   for (const auto& exchange : impl_->under_way())
     if (exchange->client_has_gone()) exchange->give_up();
   impl_->cut_off();
+  impl_->make_room();
 }
 
 void HttpServer::drain() { impl_->draining = true; }

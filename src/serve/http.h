@@ -64,8 +64,8 @@ class HttpServer {
   int port() const;
   // Requests that are to be answered, and whose answer has not been fetched; those that came after drain() do not count.
   int64_t waiting() const;
-  // Looks for clients that have gone, for requests that never end, answers that are never fetched, and for silent connections where they
-  // become few; to be called a few times a second.
+  // Looks for clients that have gone, for requests that never end, answers that are never fetched, for silent connections where they
+  // become few, and for slow bodies where their memory does; to be called a few times a second.
   void watch();
   // From now on a connection ends with its next answer, and waiting() goes to 0 whatever still comes.
   void drain();

@@ -145,6 +145,7 @@ struct Running {
     http.drain();
     say(fmt::format("stopping: {} under way", counted(http.waiting(), "request")));
     while (http.waiting() > 0 && !ends(signals.wait(kTickNanoseconds))) tick();
+    for (int i = 0; i < 50 && reader.busy(); ++i) signals.wait(kLoadNanoseconds);  // it may be looking at directories only
     if (!reader.busy()) return;
     say("stopped while a model was being read");  // which cannot be interrupted, and leaves nothing behind
     std::_Exit(0);

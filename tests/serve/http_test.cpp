@@ -201,6 +201,25 @@ TEST_F(HttpTest, BodiesTakeSoMuchMemoryTogether) {
   EXPECT_EQ(status, 201);
 }
 
+TEST_F(HttpTest, BodiesThatAreHeldBackKeepNobodyOut) {
+  start({.body_bytes = 100000, .body_total_bytes = 150000});
+  const std::string head = "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 70000\r\n\r\n";
+  BareClient first(server_->port()), second(server_->port());
+  for (BareClient* c : {&first, &second}) c->send(head + std::string(69000, 'x')), usleep(20000);
+  for (int i = 0; i < 5; ++i) server_->watch(), usleep(1000);
+  EXPECT_EQ(ask(url("/"), {.body = std::string(30000, 'x'), .headers = {"Content-Type: text/plain"}}).status, 429);
+  std::atomic<bool> enough{false};
+  std::thread watcher([&] {
+    while (!enough) server_->watch(), usleep(1000);
+  });
+  EXPECT_EQ(first.receive(), "");  // comes back when it is cut off
+  EXPECT_EQ(ask(url("/"), {.body = std::string(30000, 'x'), .headers = {"Content-Type: text/plain"}}).status, 201);
+  second.send(std::string(1000, 'x'));  // it was enough that one goes
+  EXPECT_THAT(second.receive(), StartsWith("HTTP/1.1 201"));
+  enough = true;
+  watcher.join();
+}
+
 TEST_F(HttpTest, TakesTheClientsAddressFromAProxy) {
   start({.proxies = {"127.0.0.1"}});
   EXPECT_EQ(ask(url("/"), {.headers = {"X-Forwarded-For: 6.6.6.6, 9.9.9.9"}}).json()["client"], "9.9.9.9");
