@@ -66,7 +66,7 @@ void add_bench_serve(CLI::App& bench) {
   sub->add_option("--input", a->input, "text with one sentence a line, which are sent in turn; a server may remember those it has had")
       ->required();
   sub->add_option("--api-key", a->target.key, "what the server asks for");
-  sub->add_option("--clients", a->target.clients, "connections at most")->check(CLI::Range(1, 10000))->capture_default_str();
+  sub->add_option("--clients", a->target.clients, "that ask again at once, when the capacity is measured")->check(CLI::Range(1, 10000))->capture_default_str();
   sub->add_option("--seconds", a->seconds, "of each load")->check(real_range(0.1, 86400))->capture_default_str();
   sub->add_option("--load", a->shares, "shares of the capacity")->check(real_range(0.001, 100))->capture_default_str();
   sub->add_option("--capacity", a->capacity, "requests a second; 0: what the clients get when each asks again at once")

@@ -49,6 +49,10 @@ void add_serve(CLI::App& app) {
                   "sentences that wait; when there would be more, requests get status 429")
       ->check(CLI::Range(1, 10'000'000))
       ->capture_default_str();
+  sub->add_option("--max-wait", o.model.scheduler.wait_seconds,
+                  "until a request's turn comes, seconds; when it would be more, requests get status 429")
+      ->check(real_range(0.001, 86400))
+      ->capture_default_str();
   CLI::Option* rate =
       sub->add_option("--requests-a-minute", o.service.requests_a_minute,
                       "that a client's address may send, before its requests get status 429; 0: no limit; keys have their own")
@@ -77,7 +81,7 @@ void add_serve(CLI::App& app) {
       ->check(CLI::Range(1, 8192))
       ->capture_default_str()
       ->group(kFurtherGroup);
-  sub->add_flag("--whole-batches", o.model.whole_batches, "sentences do not join those that are being translated: slower, for comparisons")
+  sub->add_flag("--whole-batches", o.model.scheduler.whole_batches, "sentences do not join those that are being translated: slower, for comparisons")
       ->group(kFurtherGroup);
   sub->add_option("--max-connections", o.http.connections, "open at the same time")
       ->check(CLI::Range(4, 100'000))

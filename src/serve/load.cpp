@@ -18,6 +18,8 @@ namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
+constexpr int64_t kMostConnections = 4000;
+
 size_t append(char* data, size_t size, size_t count, void* to) {
   static_cast<std::string*>(to)->append(data, size * count);
   return size * count;
@@ -187,7 +189,7 @@ LoadResult open_load(const LoadTarget& target, double rate, double seconds, uint
   const auto done = recorder(result);
   while (next < end || !due.empty() || under_way.small() > 0) {
     for (; next < end && next <= now(); next += gap(random)) due.push_back(next), ++result.sent;
-    for (; !due.empty() && under_way.small() < target.clients; due.pop_front()) under_way.start(due.front());
+    for (; !due.empty() && under_way.small() < kMostConnections; due.pop_front()) under_way.start(due.front());
     if (beside > 0 && under_way.large() == 0 && now() < end) under_way.start(now(), beside);
     under_way.run(next < end ? next - now() : 0.1, done);
     while (!due.empty() && now() - due.front() > target.patience_seconds) due.pop_front(), ++result.refused[0];

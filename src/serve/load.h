@@ -14,7 +14,7 @@ struct LoadTarget {
   std::string url;  // of the server, without /translate
   std::string source, target, key;
   std::vector<std::string> sentences;  // what is sent, in turn
-  int64_t clients = 10;                // connections; requests that find none free wait for one, and that counts
+  int64_t clients = 10;                // that ask again as soon as they have an answer, in full_load
   double patience_seconds = 30;        // after which a request is given up
 };
 
@@ -37,7 +37,7 @@ struct LoadResult {
 LoadResult lone_load(const LoadTarget& target, int64_t requests);
 // As many as the server answers: each client asks again as soon as it has an answer.
 LoadResult full_load(const LoadTarget& target, double seconds);
-// Requests at times of a Poisson process of `rate` a second. With `beside` > 0 another client asks for so many sentences at once, again and
+// Requests at times of a Poisson process of `rate` a second, each on a connection that is free or a new one (4,000 at most). With `beside` > 0 another client asks for so many sentences at once, again and
 // again.
 LoadResult open_load(const LoadTarget& target, double rate, double seconds, uint64_t seed, int64_t beside = 0);
 

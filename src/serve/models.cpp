@@ -48,7 +48,7 @@ ServedModel::ServedModel(LoadedModel model, Direction direction, const ModelOpti
       max_source_tokens_(options.max_source_tokens),
       budget_(budget),
       scheduler_(with_rows(options.scheduler, budget.rows), metrics),
-      workers_(model_, options.whole_batches, scheduler_, metrics) {}
+      workers_(model_, options.scheduler.whole_batches, scheduler_, metrics) {}
 
 std::vector<Candidates> ServedModel::translate(const std::vector<std::string>& sentences) {
   std::promise<Scheduler::Outcome> promise;

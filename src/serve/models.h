@@ -20,7 +20,6 @@ struct ModelOptions {
   std::string precision = "auto";
   int threads = 0;                   // workers of each model; 0: one for each core
   int64_t max_source_tokens = 1000;  // of a sentence; longer ones are translated in parts
-  bool whole_batches = false;        // nothing joins what is under way: to see what joining is worth
   int64_t alternatives = 10;         // of a translation, that clients may ask for
   SchedulerLimits scheduler;
   std::function<SearchOptions(SearchOptions)> search = [](SearchOptions o) { return o; };  // what the command line changes

@@ -2,58 +2,67 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 namespace starling {
 namespace {
 
 constexpr size_t kSamples = 16, kSampleBytes = 400;
-constexpr size_t kLook = 1024;  // waiting sentences that are looked at for near ones
+constexpr size_t kLook = 256;         // requests that are looked at for sentences of near length
+constexpr double kMeanOfBegins = 64;  // requests whose waits the mean forgets slowly
 
-// How much of a worker's time a sentence takes, in any unit.
-double cost_of(const std::string& text, const SearchOptions& options) {
-  return (16.0 + static_cast<double>(text.size())) * static_cast<double>(options.beam);
+using Lengths = std::set<std::pair<size_t, size_t>>;  // bytes and index
+
+// The longest sentence, since what begins last should not take longest; or, if a length is given, one that is not far from it.
+Lengths::iterator choose(const Lengths& waiting, std::optional<size_t> length) {
+  if (!length) return std::prev(waiting.end());
+  auto near = waiting.lower_bound({*length, 0});
+  if (near == waiting.end() || (near != waiting.begin() && near->first > *length)) {
+    const auto shorter = near == waiting.begin() ? near : std::prev(near);
+    if (near == waiting.end() || *length - shorter->first < near->first - *length) near = shorter;
+  }
+  const size_t a = 16 + *length, b = 16 + near->first;
+  return 2 * b <= 3 * a && 2 * a <= 3 * b ? near : waiting.end();
 }
 
 }  // namespace
 
 int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOptions& options, double now, double deadline, Done done) {
   std::unique_lock lock(mutex_);
-  Request request{now, deadline, options, std::vector<Candidates>(sentences.size()), {}, 0, 0, std::move(done)};
-  std::vector<size_t> missing;
-  for (size_t i = 0; i < sentences.size(); ++i) {
-    request.keys.push_back(TranslationCache::key(sentences[i], options));
+  const size_t count = sentences.size();
+  Request request{.submitted = now,
+                  .deadline = deadline,
+                  .options = options,
+                  .sentences = std::move(sentences),
+                  .translations = std::vector<Candidates>(count),
+                  .done = std::move(done)};
+  for (size_t i = 0; i < count; ++i) {
+    request.keys.push_back(TranslationCache::key(request.sentences[i], options));
     if (const Candidates* known = cache_.find(request.keys[i]))
       request.translations[i] = *known;
     else
-      missing.push_back(i);
+      request.waiting.emplace(request.sentences[i].size(), i);
   }
-  if (missing.size() < sentences.size())
-    metrics_.count("starling_cache_hits_total", "", static_cast<double>(sentences.size() - missing.size()));
-  if (missing.empty()) {
+  request.missing = request.waiting.size();
+  const auto missing = static_cast<int64_t>(request.missing);
+  if (request.missing < count) metrics_.count("starling_cache_hits_total", "", static_cast<double>(count - request.missing));
+  if (missing == 0) {
     lock.unlock();
     request.done({End::done, std::move(request.translations), ""});
     return 0;
   }
-  const int64_t waiting = static_cast<int64_t>(queue_.size());
-  if (waiting + static_cast<int64_t>(missing.size()) > limits_.queue_sentences) {
-    const auto oldest = queue_.empty() ? requests_.end() : requests_.find(queue_.begin()->second.request);
-    const double waits = oldest == requests_.end() ? 0 : now - oldest->second.submitted;
-    throw QueueFull(fmt::format("{} sentences are waiting already; try again later", waiting),
-                    static_cast<int>(std::clamp(std::ceil(waits), 1.0, 60.0)));
-  }
-  request.missing = request.waiting = missing.size();
-  ++waiting_requests_;
+  const double wait = expected_wait();
+  const auto retry = static_cast<int>(std::clamp(std::ceil(wait), 1.0, 60.0));
+  if (waiting_ + missing > limits_.queue_sentences)
+    throw QueueFull(fmt::format("{} sentences are waiting already; try again later", waiting_), retry);
+  if (wait > limits_.wait_seconds) throw QueueFull(fmt::format("the wait would be {:.1f} s; try again later", wait), retry);
   const int64_t number = next_request_++;
-  double turn = turn_;
-  for (const size_t i : missing) {
-    const double cost = cost_of(sentences[i], options);
-    queue_.emplace(Place{turn, next_key_++}, Waiting{number, i, std::move(sentences[i]), cost});
-    turn += cost;
-  }
+  waiting_ += missing, waiting_rows_ += missing * options.beam, ++newcomers_;
   requests_.emplace(number, std::move(request));
+  turns_.push_back(number);
   lock.unlock();
-  if (missing.size() == 1)
+  if (missing == 1)
     changed_.notify_one();
   else
     changed_.notify_all();
@@ -64,8 +73,10 @@ Scheduler::Request Scheduler::forget(int64_t number) {
   const auto found = requests_.find(number);
   Request request = std::move(found->second);
   requests_.erase(found);
-  if (request.waiting > 0) --waiting_requests_;
-  std::erase_if(queue_, [&](const auto& entry) { return entry.second.request == number; });
+  const auto waiting = static_cast<int64_t>(request.waiting.size());
+  waiting_ -= waiting, waiting_rows_ -= waiting * request.options.beam;
+  if (!request.begun) --newcomers_;
+  if (waiting > 0) turns_.remove(number);
   std::erase_if(running_, [&](const auto& entry) {
     if (entry.second.request != number) return false;
     dropped_[entry.second.worker].push_back(entry.first);
@@ -91,56 +102,85 @@ void Scheduler::expire(double now) {
   for (Request& request : late) request.done({End::expired, {}, ""});
 }
 
-bool Scheduler::near(const Waiting& first, const Waiting& other) const {
-  const double a = 16.0 + static_cast<double>(first.text.size()), b = 16.0 + static_cast<double>(other.text.size());
-  return b <= 1.5 * a && a <= 1.5 * b;
+// A request that has begun leaves half of a worker's rows to others, if there are any: newcomers join at once, however many sentences it
+// has, and their steps are not as long as with all rows.
+bool Scheduler::has_room(const Request& request, int64_t rows) const {
+  return rows + request.options.beam <= (request.begun && requests_.size() > 1 && !limits_.whole_batches ? limits_.rows / 2 : limits_.rows);
 }
 
-// How many of the waiting sentences a worker may take: the workers that wait get as many each. One that is under way leaves them the rest.
-size_t Scheduler::share(bool free) const {
-  const size_t workers = static_cast<size_t>(idle_) + 1;
-  return free ? (queue_.size() + workers - 1) / workers : queue_.size() / workers;
+// How fast turns come where they are waited for, whatever else is under way: what newcomers will wait is told by that.
+void Scheduler::note_begins(int64_t count, double time) {
+  if (count > 0 && last_begin_ >= 0) {
+    const double weight = std::min(1.0, static_cast<double>(count) / kMeanOfBegins);
+    begin_seconds_ += weight * ((time - last_begin_) / static_cast<double>(count) - begin_seconds_);
+  }
+  if (newcomers_ == 0)
+    last_begin_ = -1;
+  else if (count > 0 || last_begin_ < 0)
+    last_begin_ = time;
+}
+
+// The sentence is under way from now on; its request goes to the end of the row if it has more.
+Scheduler::Sentence Scheduler::start(std::list<int64_t>::iterator turn, size_t index, int worker, double time) {
+  const int64_t number = *turn, key = next_key_++;
+  Request& request = requests_.at(number);
+  if (!request.begun) {
+    request.begun = true, --newcomers_;
+    metrics_.observe("starling_queue_wait_seconds", "", time - request.submitted);
+  }
+  --waiting_, waiting_rows_ -= request.options.beam;
+  if (request.waiting.empty())
+    turns_.erase(turn);
+  else
+    turns_.splice(turns_.end(), turns_, turn);
+  std::string& text = request.sentences[index];
+  running_[key] = {number, index, worker, text};
+  return {key, std::move(text), request.options};
 }
 
 Scheduler::Work Scheduler::take(int worker, int64_t rows, const std::function<double()>& now, bool wait) {
   std::unique_lock lock(mutex_);
+  rows_[worker] = rows;
   const auto dropped = [&] { return dropped_.contains(worker); };
   if (rows == 0 && wait) {
     ++idle_;
-    changed_.wait(lock, [&] { return !queue_.empty() || closed_ || dropped(); });
+    changed_.wait(lock, [&] { return !turns_.empty() || closed_ || dropped(); });
     --idle_;
   }
   Work work;
   if (dropped()) work.drop = std::move(dropped_[worker]), dropped_.erase(worker);
-  work.stop = closed_ && queue_.empty() && rows == 0;
-  const size_t most = share(rows == 0);
+  work.stop = closed_ && turns_.empty() && rows == 0;
+  // Its share of all that is under way or waits: what is more than that is for the others, who have less.
+  double share = static_cast<double>(waiting_rows_);
+  for (const auto& [other, others] : rows_) share += static_cast<double>(others);
+  share /= static_cast<double>(rows_.size());
   const double time = now();
+  const int64_t newcomers = newcomers_;
   int64_t bytes = 0;
-  std::vector<std::map<Place, Waiting>::iterator> taken;
-  size_t looked = 0;
-  for (auto i = queue_.begin(); i != queue_.end() && taken.size() < most && looked < kLook; ++i, ++looked) {
-    if (!taken.empty() && !near(taken.front()->second, i->second)) continue;
-    const int64_t beam = requests_.at(i->second.request).options.beam, size = static_cast<int64_t>(i->second.text.size());
-    const bool first = rows == 0 && taken.empty();  // must go on, however large it is
-    if (!first && (rows + beam > limits_.rows || bytes + size > limits_.join_bytes)) break;
-    rows += beam, bytes += size;
-    taken.push_back(i);
+  std::optional<size_t> length;  // of the first, which a whole batch's others are near: it ends when its longest sentence does
+  for (bool more = true; more && static_cast<double>(rows) < share;) {
+    more = false;
+    size_t looked = 0;
+    for (auto turn = turns_.begin(); turn != turns_.end() && looked < kLook; ++turn, ++looked) {
+      Request& request = requests_.at(*turn);
+      const auto sentence = choose(request.waiting, length);
+      if (sentence == request.waiting.end()) continue;
+      const auto [size, index] = *sentence;
+      const bool first = rows == 0;  // must go on, however large it is
+      if (!first && (!has_room(request, rows) || bytes + static_cast<int64_t>(size) > limits_.join_bytes)) break;
+      rows += request.options.beam, bytes += static_cast<int64_t>(size);
+      if (limits_.whole_batches && !length) length = size;
+      request.waiting.erase(sentence);
+      work.join.push_back(start(turn, index, worker, time));
+      more = true;
+      break;
+    }
   }
-  if (!taken.empty()) turn_ = std::max(turn_, taken.front()->first.first);
-  for (const auto i : taken) {
-    Waiting& w = i->second;
-    Request& request = requests_.at(w.request);
-    // The work that all requests that wait have done, divided among them: whoever comes later gets a later turn.
-    turn_ += w.cost / static_cast<double>(waiting_requests_);
-    if (--request.waiting == 0) --waiting_requests_;
-    metrics_.observe("starling_queue_wait_seconds", "", time - request.submitted);
-    running_[i->first.second] = {w.request, w.index, worker, w.text};
-    work.join.push_back({i->first.second, std::move(w.text), request.options});
-    queue_.erase(i);
-  }
-  const bool more = !queue_.empty() && idle_ > 0;
+  rows_[worker] = rows;
+  note_begins(newcomers - newcomers_, time);
+  const bool others = !turns_.empty() && idle_ > 0;
   lock.unlock();
-  if (more) changed_.notify_one();
+  if (others) changed_.notify_one();
   return work;
 }
 
@@ -188,7 +228,7 @@ void Scheduler::close() {
 
 int64_t Scheduler::queued() const {
   const std::lock_guard lock(mutex_);
-  return static_cast<int64_t>(queue_.size());
+  return waiting_;
 }
 
 int64_t Scheduler::cache_bytes() const {

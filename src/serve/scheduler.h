@@ -1,13 +1,15 @@
-// Which sentence is translated next, by whom, and together with which. Nothing waits for company: a free worker takes the sentence whose
-// turn it is and fills up with waiting ones of near length. Turns are fair queueing between requests, so that one with a thousand sentences
-// and those with one advance side by side, and none waits for ever. Time is an argument: tests need no clock.
+// Which sentence is translated next, by whom, and together with which. Nothing waits for company: a worker takes the sentences whose turn
+// it is, as many as are its share. Requests take turns, a sentence each, so that one with a thousand sentences and those with one advance
+// side by side, and none waits for ever. Time is an argument: tests need no clock.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -21,8 +23,10 @@ namespace starling {
 
 struct SchedulerLimits {
   int64_t queue_sentences = 10000;  // that wait; a request that would make more is refused
+  double wait_seconds = 5;          // until its turn; a request that would wait longer is refused
   int64_t rows = 32;                // hypotheses that a worker extends at the same time
   int64_t join_bytes = 4096;        // of sentences that join at once, since those under way wait while they are read
+  bool whole_batches = false;       // nothing joins what is under way: to see what joining is worth
   int64_t cache_bytes = 64 << 20;
 };
 
@@ -82,22 +86,16 @@ class Scheduler {
   std::vector<std::pair<std::string, std::string>> samples() const;
 
  private:
-  // Place in the queue: the virtual time at which its turn comes, then the order of arrival.
-  using Place = std::pair<double, int64_t>;
   struct Request {
     double submitted, deadline;
     SearchOptions options;
+    std::vector<std::string> sentences;  // those that wait; the others have been moved away
     std::vector<Candidates> translations;
-    std::vector<std::string> keys;  // in the cache
-    size_t missing = 0;             // translations
-    size_t waiting = 0;             // sentences in the queue
+    std::vector<std::string> keys;                  // in the cache
+    size_t missing = 0;                             // translations
+    std::set<std::pair<size_t, size_t>> waiting{};  // bytes and index of the sentences that wait
+    bool begun = false;
     Done done;
-  };
-  struct Waiting {
-    int64_t request;
-    size_t index;  // in the request
-    std::string text;
-    double cost;
   };
   struct Running {
     int64_t request;
@@ -106,22 +104,27 @@ class Scheduler {
     std::string text;
   };
   Request forget(int64_t request);  // with its sentences, some of which wait or are under way
-  bool near(const Waiting& first, const Waiting& other) const;
-  size_t share(bool free) const;
+  bool has_room(const Request& request, int64_t rows) const;
+  double expected_wait() const { return static_cast<double>(newcomers_) * begin_seconds_; }
+  void note_begins(int64_t count, double time);
+  Sentence start(std::list<int64_t>::iterator turn, size_t index, int worker, double time);
 
   const SchedulerLimits limits_;
   Metrics& metrics_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   TranslationCache cache_;
-  std::map<Place, Waiting> queue_;
   std::unordered_map<int64_t, Request> requests_;
-  std::unordered_map<int64_t, Running> running_;              // by key, which is the order of arrival
+  std::list<int64_t> turns_;                                  // requests with sentences that wait; the first is the next
+  std::unordered_map<int64_t, Running> running_;              // by key
   std::unordered_map<int, std::vector<int64_t>> dropped_;     // by worker
+  std::map<int, int64_t> rows_;                               // by worker, when it asked last
   std::vector<std::pair<std::string, std::string>> samples_;  // a ring
   size_t next_sample_ = 0;
-  double turn_ = 0;               // virtual time
-  int64_t waiting_requests_ = 0;  // with sentences in the queue
+  int64_t waiting_ = 0, waiting_rows_ = 0;  // sentences, and their beams
+  int64_t newcomers_ = 0;                   // requests that have not begun
+  double begin_seconds_ = 0;                // between two that begin, while others wait: a running mean
+  double last_begin_ = -1;                  // since when others have waited; -1: none has
   int64_t next_request_ = 1, next_key_ = 1;
   int idle_ = 0;  // workers that wait
   bool closed_ = false;

@@ -1,11 +1,18 @@
 #include "serve/workers.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <optional>
 
 #include "base/start_threads.h"
 
 namespace starling {
+
+namespace {
+constexpr int kNice = 5;
+}
 
 double serve_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -30,6 +37,8 @@ Workers::~Workers() {
 }
 
 void Workers::work(int worker, Model& model) {
+  // Translating takes all the time there is; whoever reads a request or sends an answer comes first.
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
   std::optional<Search> search;
   for (;;) {
     if (!search) search.emplace(model);

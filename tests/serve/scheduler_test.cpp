@@ -59,22 +59,61 @@ TEST_F(SchedulerTest, TakesWhatIsThereWithoutWaitingForMore) {
   EXPECT_EQ(scheduler_.requests(), 0);
 }
 
-TEST_F(SchedulerTest, TakesTheOldestFirstAndFillsWithNearLengths) {
+TEST_F(SchedulerTest, TakesRequestsInTheirOrderWhateverTheirLengths) {
   submit("a", {std::string(100, 'a')});
   submit("b", {"short"});
-  submit("c", {std::string(110, 'c')});
-  submit("d", {std::string(400, 'd')});
-  submit("e", {std::string(90, 'e')});
-  EXPECT_THAT(texts(take()), ElementsAre(std::string(100, 'a'), std::string(110, 'c'), std::string(90, 'e')));
-  EXPECT_THAT(texts(take()), ElementsAre("short"));
-  EXPECT_THAT(texts(take()), ElementsAre(std::string(400, 'd')));
+  submit("c", {std::string(400, 'c')});
+  EXPECT_THAT(texts(take()), ElementsAre(std::string(100, 'a'), "short", std::string(400, 'c')));
+}
+
+// What begins last should not take longest.
+TEST_F(SchedulerTest, TakesTheLongestSentenceOfARequestFirst) {
+  options_.beam = 16;
+  submit("a", {"bb", "cccc", "a"});
+  std::vector<std::string> order;
+  for (int i = 0; i < 3; ++i) order.push_back(texts(take()).at(0));
+  EXPECT_THAT(order, ElementsAre("cccc", "bb", "a"));
 }
 
 TEST_F(SchedulerTest, FillsUpToItsRowsAndNoFurther) {
-  submit("a", {"a1", "a2", "a3", "a4", "a5", "a6"});
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) submit(name, {name});
   EXPECT_EQ(take(0, 0).join.size(), 4u);  // 16 rows, beams of 4
   EXPECT_EQ(take(0, 14).join.size(), 0u);
   EXPECT_EQ(take(0, 12).join.size(), 1u);
+}
+
+TEST_F(SchedulerTest, LeavesHalfOfTheRowsToNewcomers) {
+  submit("big", std::vector<std::string>(1000, "b"));
+  EXPECT_EQ(take(0, 0).join.size(), 4u);  // all are its own while it is alone
+  submit("w", {"w"});
+  EXPECT_THAT(texts(take(0, 4)), ElementsAre("b", "w"));
+  EXPECT_EQ(take(0, 8).join.size(), 0u);
+  submit("x", {"x"});
+  submit("y", {"y", "yy"});
+  EXPECT_EQ(take(0, 8).join.size(), 0u);  // the big request's turn comes before
+  EXPECT_THAT(texts(take(0, 4)), ElementsAre("b", "x", "yy"));
+}
+
+// Sentences of all lengths once let the virtual time of newcomers pass by those that did not fit, which then all came before them.
+TEST_F(SchedulerTest, NewcomersDoNotWaitForSentencesThatOthersPassedBy) {
+  std::vector<std::string> sentences;
+  for (int i = 0; i < 1000; ++i) sentences.emplace_back(static_cast<size_t>(10 + (i * 37) % 400), 'b');
+  submit("big", sentences);
+  for (int i = 0; i < 30; ++i) finish(take());
+  submit("x", {"x"});
+  EXPECT_THAT(texts(take()), testing::Contains("x"));
+}
+
+TEST_F(SchedulerTest, LeavesSentencesToAWorkerThatHasLess) {
+  take(0), take(1);  // there are two
+  submit("a", {"a"});
+  EXPECT_THAT(texts(take(0, 0)), ElementsAre("a"));
+  submit("b", {"b"});
+  EXPECT_THAT(texts(take(0, 4)), ElementsAre());
+  EXPECT_THAT(texts(take(1, 0)), ElementsAre("b"));
+  for (const char* name : {"c", "d", "e", "f"}) submit(name, {name});
+  EXPECT_THAT(texts(take(0, 4)), ElementsAre("c", "d"));
+  EXPECT_THAT(texts(take(1, 4)), ElementsAre("e", "f"));
 }
 
 TEST_F(SchedulerTest, TakesASentenceThatIsLargerThanEveryLimitAlone) {
@@ -131,7 +170,7 @@ TEST_F(SchedulerTest, MixesRememberedAndNewSentencesInOrder) {
   finish(take());
   submit("b", {"new", "one", "newer"});
   const auto work = take();
-  EXPECT_THAT(texts(work), ElementsAre("new", "newer"));
+  EXPECT_THAT(texts(work), ElementsAre("newer", "new"));
   finish(work);
   const auto& t = answers_["b"].outcome.translations;
   ASSERT_EQ(t.size(), 3u);
@@ -178,11 +217,41 @@ TEST_F(SchedulerTest, RefusesWhatTheQueueDoesNotHold) {
     FAIL() << "no refusal";
   } catch (const QueueFull& e) {
     EXPECT_STREQ(e.what(), "5000 sentences are waiting already; try again later");
-    EXPECT_EQ(e.retry_seconds, 8);  // the oldest waits for 7.5 s
+    EXPECT_EQ(e.retry_seconds, 1);
   }
   EXPECT_EQ(answers_["c"].calls, 0);
   take();
   submit("d", {"d"}, 8);  // there is room again
+}
+
+// Turns come once in 0.5 s while others wait.
+TEST_F(SchedulerTest, RefusesWhatWouldWaitForTooLong) {
+  options_.beam = 16;
+  int requests = 0;
+  const auto newcomer = [&](double now) { submit(std::to_string(++requests), {std::to_string(requests)}, now); };
+  for (int i = 0; i < 4; ++i) newcomer(0);
+  double now = 0;
+  for (int i = 0; i < 1000; ++i, now += 0.5) {
+    finish(take(0, 0, now));
+    newcomer(now);
+  }
+  for (int i = 0; i < 6; ++i) newcomer(now);  // ten wait then
+  try {
+    for (int i = 0; i < 2; ++i) newcomer(now);
+    FAIL() << "no refusal";
+  } catch (const QueueFull& e) {
+    EXPECT_THAT(e.what(), testing::MatchesRegex("the wait would be 5\\.[0-9] s; try again later"));
+    EXPECT_EQ(e.retry_seconds, 6);
+  }
+  finish(take(0, 0, now));
+  finish(take(0, 0, now + 0.5));
+  newcomer(now + 0.5);  // fewer wait
+  // A server that was without work is not a slow one.
+  while (scheduler_.queued() > 0) finish(take(0, 0, now += 0.5));
+  now += 3600;
+  newcomer(now);
+  finish(take(0, 0, now));
+  for (int i = 0; i < 8; ++i) newcomer(now);
 }
 
 TEST_F(SchedulerTest, AFailureEndsTheRequestsOfThatWorkerOnly) {
@@ -216,8 +285,22 @@ TEST_F(SchedulerTest, StopsWhenClosedAndEmpty) {
 TEST_F(SchedulerTest, TellsHowLongSentencesWaited) {
   submit("a", {"a", "b"}, 1);
   take(0, 0, 1.5);
-  EXPECT_EQ(metrics_.observed("starling_queue_wait_seconds"), 2);
-  EXPECT_EQ(metrics_.value("starling_queue_wait_seconds"), 1.0);
+  EXPECT_EQ(metrics_.observed("starling_queue_wait_seconds"), 1);  // until its turn came
+  EXPECT_EQ(metrics_.value("starling_queue_wait_seconds"), 0.5);
+}
+
+class WholeBatchesTest : public SchedulerTest {
+ protected:
+  WholeBatchesTest() : SchedulerTest({.rows = 16, .whole_batches = true}) {}
+};
+
+TEST_F(WholeBatchesTest, AreOfNearLengths) {
+  submit("a", {std::string(100, 'a'), std::string(99, 'b'), std::string(14, 'c')});
+  submit("d", {"short"});
+  submit("e", {std::string(110, 'e')});
+  submit("f", {std::string(90, 'f')});
+  EXPECT_THAT(texts(take()), ElementsAre(std::string(100, 'a'), std::string(110, 'e'), std::string(90, 'f'), std::string(99, 'b')));
+  EXPECT_THAT(texts(take()), ElementsAre("short", std::string(14, 'c')));
 }
 
 TEST(TranslationCacheTest, ForgetsTheLongestUnusedFirstAndKeepsItsBound) {
