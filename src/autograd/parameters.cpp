@@ -68,6 +68,7 @@ int64_t ParameterStore::lay_out() {
 
 void ParameterStore::allocate(std::optional<uint64_t> seed, bool training) {
   const int64_t total = lay_out();
+  training_ = training;
   values_ = Tensor({total}, backend_.parameter(), backend_.memory());
   if (training) gradients_ = Tensor({total}, backend_.parameter(), backend_.memory());
   for (Parameter* p : declared_) {
@@ -144,7 +145,7 @@ void ParameterStore::view(const ParameterStore& other) {
   CHECK(declared_.size() == other.declared_.size(), "{} parameters against {}", declared_.size(), other.declared_.size());
   lay_out();
   values_ = other.values_;
-  version_ = other.version_;
+  version_ = other.version_, training_ = other.training_;
   for (Parameter* p : declared_) {
     const Parameter& from = *other.declared_[p->index];
     CHECK(p->name == from.name && p->shape == from.shape && p->hold == from.hold, "{} {} against {} {}", p->name, p->shape.text(), from.name,
@@ -177,8 +178,10 @@ const Packed& ParameterStore::packed(Parameter& p, bool transposed) {
   PackedForms& forms = *p.packed;
   const std::lock_guard lock(forms.mutex);
   if (forms.version[transposed] != version_) {
-    forms.form[transposed] = p.quantized ? backend_.pack_int8(p.value, transposed, p.input_bound)
-                                         : backend_.pack(p.value, transposed, std::move(forms.form[transposed]));
+    auto& form = forms.form[transposed];
+    form = p.quantized ? backend_.pack_int8(p.value, transposed, p.input_bound)
+           : training_ ? backend_.pack(p.value, transposed, std::move(form))
+                       : backend_.pack_constant(p.value, transposed);
     forms.version[transposed] = version_;
   }
   return *forms.form[transposed];

@@ -120,6 +120,8 @@ class ParameterStore {
   void take_parts();
   // To be called whenever values change: packed weights are stale from here on.
   void changed() { ++version_; }
+  // Whether the products of decoding had better have few different numbers of rows.
+  bool prefers_round_rows() const { return training_ || backend_.prefers_round_rows(); }
   // y = x W with W = value (in, out), or with W = value^T when transposed.
   const Packed& packed(Parameter& p, bool transposed);
 
@@ -136,6 +138,7 @@ class ParameterStore {
   std::vector<Initializer> initializers_;  // by index
   Tensor values_, gradients_;
   uint64_t version_ = 1;
+  bool training_ = false;
 };
 
 }  // namespace starling

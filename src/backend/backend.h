@@ -51,6 +51,7 @@ struct Packed {
   virtual ~Packed() = default;
   int64_t in = 0, out = 0;
   bool quantized = false;
+  bool constant = false;  // by pack_constant, in an order of its own
 };
 
 // One time step of one LSTM layer for R sentences; gates lie side by side in the order input, forget, candidate, output, each H wide.
@@ -149,6 +150,10 @@ class Backend {
   // -- matrix products -------------------------------------------------------------------------------------------------
   // Packs w [in, out] (or w [out, in] when transposed) into `reuse` when it fits, else into a new object.
   virtual std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) = 0;
+  // The same for inference with weights that stay, which may be packed otherwise: for few rows, and for any number of them.
+  virtual std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) { return pack(w, transposed, nullptr); }
+  // False where products of constant weights, 8-bit ones included, take any number of rows: else few different numbers are better.
+  virtual bool prefers_round_rows() const { return true; }
   // y [N, out] = activation(x [N, in] w + b); b may be empty; y may be f32 where activations are bf16.
   virtual void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write) = 0;
   // The weight as 8-bit integers with one scale an output, s_o = max |w_io|, q_io = round(127 w_io / s_o). linear() then rounds each

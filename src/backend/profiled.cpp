@@ -27,6 +27,9 @@ void ProfiledBackend::note(const GlobalAttention& in, const AttentionLayout& lay
 std::shared_ptr<Packed> ProfiledBackend::pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) {
   return timed("pack", [&] { return inner_.pack(w, transposed, std::move(reuse)); });
 }
+std::shared_ptr<Packed> ProfiledBackend::pack_constant(const Tensor& w, bool transposed) {
+  return timed("pack", [&] { return inner_.pack_constant(w, transposed); });
+}
 void ProfiledBackend::linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation a, Write write) {
   ++products[{ProductKind::linear, x.rows(), w.in, w.out, y.dtype() != activation(), w.quantized}];
   timed("linear", [&] { inner_.linear(x, w, b, y, a, write); });

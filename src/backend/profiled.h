@@ -46,6 +46,8 @@ class ProfiledBackend : public Backend {
   std::unique_ptr<Backend> sibling() const override { return inner_.sibling(); }  // whose work is not counted
   Memory& memory() const override { return inner_.memory(); }
   FlatOps& flat() override { return inner_.flat(); }
+  std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) override;
+  bool prefers_round_rows() const override { return inner_.prefers_round_rows(); }
 
 #include "backend/op_overrides.inc"
 

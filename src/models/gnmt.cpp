@@ -216,7 +216,7 @@ Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& asking, std::spa
 Tensor Gnmt::next_logits(DecodeState& abstract, std::span<const int32_t> token, std::span<const int32_t> sentence,
                          std::span<const int32_t> parent, Tensor* attention) {
   auto& state = static_cast<GnmtState&>(abstract);
-  const auto R = static_cast<int64_t>(token.size()), D = config_.width, padded = decoding_rows(R);
+  const auto R = static_cast<int64_t>(token.size()), D = config_.width, padded = decoding_rows(store_, R);
   decode_arena_.release({});
   Tape tape(store_, decode_arena_);
   Backend& backend = tape.backend();

@@ -13,7 +13,9 @@ namespace starling {
 
 constexpr int64_t kRowMultiple = 64;  // few distinct row counts mean few distinct matrix products
 // Rows that R hypotheses are computed as when decoding.
-inline int64_t decoding_rows(int64_t R) { return R <= 4 ? R : round_up(R, R <= 64 ? 4 : 16); }
+inline int64_t decoding_rows(const ParameterStore& store, int64_t R) {
+  return R <= 4 || !store.prefers_round_rows() ? R : round_up(R, R <= 64 ? 4 : 16);
+}
 
 // One side of a batch as rows: tokens (-1 on idle rows), positions within the sentence, and the keys of its dropout masks.
 struct Rows {

@@ -164,7 +164,7 @@ std::vector<int32_t> Transformer::encode(DecodeState& abstract, const PackedToke
   Backend& backend = store_.backend();
   Tape tape(store_, decode_arena_);
   const auto mark = decode_arena_.mark();
-  const Tensor memory = encoder(tape, make_rows(source, {}, 16), tape.place(source.offsets)).value;
+  const Tensor memory = encoder(tape, make_rows(source, {}, store_.prefers_round_rows() ? 16 : 1), tape.place(source.offsets)).value;
   const Places places = take_places(state.sources, state.length, source, memory.rows());
   for (size_t i = 0; i < decoder_layers_.size(); ++i) {
     const ColumnLayer& kv = decoder_layers_[i].cross.kv;
@@ -182,7 +182,7 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
   auto& state = static_cast<TransformerState&>(abstract);
   const AttentionLayout here = heads_here({{}, {}, config_.heads});
   const int64_t R = static_cast<int64_t>(token.size()), H = here.heads, D = config_.width / config_.heads * H;
-  const int64_t padded = decoding_rows(R);
+  const int64_t padded = decoding_rows(store_, R);
 
   state.prefixes.step(parent);
   std::vector<int32_t> tokens(token.begin(), token.end()), positions(padded, 0), cross_index, cross_offsets{0};

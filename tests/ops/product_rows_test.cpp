@@ -1,21 +1,30 @@
 // A row of a product does not depend on how many rows are multiplied with it: translations must not depend on what else is in a batch.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <tuple>
+
 #include "backend/backend.h"
 #include "base/random.h"
 
 namespace starling {
 namespace {
 
+enum class Packing { changing, constant, int8 };
 struct Case {
   const char* backend;
-  bool int8;
+  Packing packing;
 };
+
+std::shared_ptr<Packed> pack(Backend& backend, const Tensor& w, Packing packing) {
+  if (packing == Packing::int8) return backend.pack_int8(w, false, 0);
+  return packing == Packing::constant ? backend.pack_constant(w, false) : backend.pack(w, false, nullptr);
+}
 
 class ProductRows : public testing::TestWithParam<Case> {};
 
 TEST_P(ProductRows, AreBitForBitThoseOfALargerProduct) {
-  const auto [spec, int8] = GetParam();
+  const auto [spec, packing] = GetParam();
   if (spec == std::string("cpu:bf16") && !cpu_has_bf16()) GTEST_SKIP() << "no bf16";
   const auto backend = make_backend(spec, 1);
   Memory& memory = backend->memory();
@@ -32,7 +41,7 @@ TEST_P(ProductRows, AreBitForBitThoseOfALargerProduct) {
   for (const auto& [in, out] : {std::pair<int64_t, int64_t>{64, 192}, {256, 3001}, {1024, 256}, {2048, 512}, {100, 70}})
     for (const DType type : {backend->activation(), DType::f32}) {
       const Tensor w = filled({in, out}, DType::f32), x = filled({most, in}, backend->activation()), b = filled({out}, DType::f32);
-      const auto packed = int8 ? backend->pack_int8(w, false, 0) : backend->pack(w, false, nullptr);
+      const auto packed = pack(*backend, w, packing);
       for (const Tensor& bias : {b, Tensor()}) {
         const Tensor whole({most, out}, type, memory);
         backend->linear(x, *packed, bias, whole, Activation::none, Write::overwrite);
@@ -46,9 +55,53 @@ TEST_P(ProductRows, AreBitForBitThoseOfALargerProduct) {
     }
 }
 
+std::string name_of_case(const testing::TestParamInfo<Case>& info) {
+  const char* const packings[] = {"", "constant", "int8"};
+  return std::string(info.param.backend).substr(4) + packings[static_cast<int>(info.param.packing)];
+}
 INSTANTIATE_TEST_SUITE_P(All, ProductRows,
-                         testing::Values(Case{"cpu:f32", false}, Case{"cpu:f32", true}, Case{"cpu:bf16", false}, Case{"cpu:bf16", true}),
-                         [](const auto& info) { return std::string(info.param.backend).substr(4) + (info.param.int8 ? "int8" : ""); });
+                         testing::Values(Case{"cpu:f32", Packing::changing}, Case{"cpu:f32", Packing::constant},
+                                         Case{"cpu:f32", Packing::int8}, Case{"cpu:bf16", Packing::changing},
+                                         Case{"cpu:bf16", Packing::int8}),
+                         name_of_case);
+
+// Any number of rows, panels that are not full, weights in both orders, more rows than are computed between two panels; two threads.
+TEST(ConstantProducts, AreThoseOfNaiveSums) {
+  const auto backend = make_backend("cpu:f32", 2);
+  Random random(3, 4);
+  const auto filled = [&](const Shape& shape) {
+    std::vector<double> values(static_cast<size_t>(shape.count()));
+    for (double& v : values) v = random.normal();
+    const Tensor t(shape, DType::f32);
+    t.from_doubles(values);
+    return t;
+  };
+  for (const auto& [rows, in, out] :
+       {std::tuple<int64_t, int64_t, int64_t>{1, 33, 1}, {5, 256, 64}, {7, 100, 70}, {17, 64, 200}, {64, 2048, 96}, {301, 256, 65}})
+    for (const bool transposed : {false, true}) {
+      const Tensor x = filled({rows, in}), w = filled(transposed ? Shape{out, in} : Shape{in, out}), b = filled({out}),
+                   before = filled({rows, out});
+      const auto packed = backend->pack_constant(w, transposed);
+      for (const bool relu : {false, true})
+        for (const Write write : {Write::overwrite, Write::accumulate}) {
+          const Tensor y({rows, out}, DType::f32);
+          y.copy_from(before);
+          backend->linear(x, *packed, b, y, relu ? Activation::relu : Activation::none, write);
+          double worst = 0;
+          for (int64_t r = 0; r < rows; ++r)
+            for (int64_t o = 0; o < out; ++o) {
+              double sum = 0;
+              for (int64_t i = 0; i < in; ++i)
+                sum += static_cast<double>(x.data<float>()[r * in + i]) * w.data<float>()[transposed ? o * in + i : i * out + o];
+              sum += b.data<float>()[o];
+              if (relu) sum = std::max(sum, 0.0);
+              if (write == Write::accumulate) sum += before.data<float>()[r * out + o];
+              worst = std::max(worst, std::abs(sum - y.data<float>()[r * out + o]));
+            }
+          EXPECT_LT(worst, 1e-6 * static_cast<double>(in)) << rows << " rows of [" << in << ", " << out << "]" << (transposed ? "^T" : "");
+        }
+    }
+}
 
 }  // namespace
 }  // namespace starling

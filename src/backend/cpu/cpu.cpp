@@ -34,6 +34,7 @@ std::shared_ptr<Packed> CpuBackend::pack(const Tensor& w, bool transposed, std::
 void CpuBackend::linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation activation, Write write) {
   enter();
   if (w.quantized) return linear_int8(x, static_cast<const PackedInt8&>(w), b, y, activation, write);
+  if (w.constant) return linear_floats(x, w, b, y, activation, write);
   products_.linear(x, w, b, y, activation, write);
 }
 

@@ -31,11 +31,14 @@ class CpuBackend final : public Backend {
   int threads() const override { return threads_; }
   bool multiplies_int8() const override { return vnni_ || products_.multiplies_int8(); }
   FlatOps& flat() override { return *flat_; }
+  std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) override;
+  bool prefers_round_rows() const override { return activation_ != DType::f32 || !vnni_; }
 
 #include "backend/op_overrides.inc"  // the files of this folder
 
  private:
   void enter() const;
+  void linear_floats(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write);
   void linear_integers(const Tensor& x, const PackedInt8& w, const Tensor& b, const Tensor& y, Activation, Write);
   void linear_int8(const Tensor& x, const PackedInt8& w, const Tensor& b, const Tensor& y, Activation, Write);
   void extend_signal(int64_t positions, int64_t D);

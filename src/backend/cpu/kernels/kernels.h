@@ -84,6 +84,16 @@ struct LossTask {  // one row
   void* dlogits;
 };
 
+struct FloatProduct {  // y [rows, out] (+)= relu(x [rows, in] w + bias), all f32
+  const float* x;
+  int64_t rows, in;
+  const float* panels;  // [out / panel, in, panel], the last panel's columns beyond out are zero
+  int64_t out;
+  const float* bias;  // may be null
+  bool relu, accumulate;
+  float* y;
+};
+
 // Activations are of the table's type; everything marked float is f32 in both tables.
 struct Table {
   // positions may be nullptr: no signal.
@@ -112,6 +122,8 @@ struct Table {
   // the table's type, and may be the sums themselves; bias may be null.
   void (*scale_products)(const void* sums, bool integers, const float* unit, const float* scale, const float* bias, bool relu,
                          bool accumulate, void* y, bool wide, int64_t D, int64_t begin, int64_t end);
+  int64_t (*float_panel)();                                                         // columns of a panel
+  void (*multiply_floats)(const FloatProduct&, int64_t begin, int64_t end);         // panels [begin, end)
   int64_t (*attention_scratch)(int64_t queries, int64_t keys, int64_t head_width);  // floats
   void (*attention)(const AttentionTask&, float* scratch);
   void (*attention_backward)(const AttentionTask&, float* scratch);

@@ -16,5 +16,6 @@ void set_output(Table&);
 template <class T>
 void set_int8(Table&);
 void set_optimizer_steps(Table&);
+void set_float_product(Table&);
 
 }  // namespace starling::kernels::STARLING_ISA
