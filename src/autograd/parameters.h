@@ -120,6 +120,7 @@ class ParameterStore {
   void take_parts();
   // To be called whenever values change: packed weights are stale from here on.
   void changed() { ++version_; }
+  bool training() const { return training_; }  // has gradients, or is a view of one that has
   // Whether the products of decoding had better have few different numbers of rows.
   bool prefers_round_rows() const { return training_ || backend_.prefers_round_rows(); }
   // y = x W with W = value (in, out), or with W = value^T when transposed.

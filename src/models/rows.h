@@ -52,5 +52,18 @@ Var recycled(Tape& tape, const Shape& shape, F f) {
   tape.arena().release(mark);
   return {&tape, -1, kept};
 }
+// The same for what has the shape of x, and may be made in its place.
+template <class F>
+Var recycled(Tape& tape, const Var& x, F f) {
+  if (tape.training()) return f();
+  const auto before = tape.arena().mark();
+  const Tensor kept = tape.allocate_like(x.value);
+  const auto mark = tape.arena().mark();
+  const Var y = f();
+  const bool in_place = y.value.raw() == x.value.raw();
+  if (!in_place) kept.copy_from(y.value);
+  tape.arena().release(in_place ? before : mark);
+  return {&tape, -1, in_place ? x.value : kept};
+}
 
 }  // namespace starling

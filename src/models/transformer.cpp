@@ -83,9 +83,9 @@ std::vector<EmbeddingTable> Transformer::embedding_tables() {
 }
 
 template <class F>
-Var Transformer::sublayer(const Var& x, const Sublayer& around, const Regularization& r, F f) const {
-  const Var branch = f(pre_norm_ ? around.norm(x) : x);
-  const Var sum = residual(x, branch, x.tape->dropout(r.residual, around.site, r.rows));
+Var Transformer::sublayer(const Var& x, const Sublayer& around, const RowLayer& last, const Regularization& r, F f) const {
+  const Var h = f(pre_norm_ ? around.norm(x) : x);
+  const Var sum = add_branch(x, last, h, x.tape->dropout(r.residual, around.site, r.rows));
   return pre_norm_ ? sum : around.norm(sum);
 }
 
@@ -102,10 +102,11 @@ Var Transformer::encoder(Tape& tape, Rows source, const Ints& offsets, Var x) {
                   std::sqrt(static_cast<double>(config_.width)), tape.dropout(r.residual, source_site_, r.rows),
                   vocabulary_shard(store_, *source_table_));
   for (size_t i = units.begin; i < std::min(units.end, encoder_layers_.size()); ++i)
-    x = recycled(tape, x.value.shape(), [&] {
+    x = recycled(tape, x, [&] {
       const EncoderLayer& layer = encoder_layers_[i];
-      const Var y = sublayer(x, layer.attention_sublayer, r, [&](const Var& h) { return layer.attention(h, layout, r); });
-      return sublayer(y, layer.feed_forward_sublayer, r, [&](const Var& h) { return layer.feed_forward(h, r); });
+      const Var y =
+          sublayer(x, layer.attention_sublayer, layer.attention.out, r, [&](const Var& h) { return layer.attention(h, layout, r); });
+      return sublayer(y, layer.feed_forward_sublayer, layer.feed_forward.outer, r, [&](const Var& h) { return layer.feed_forward(h, r); });
     });
   return pre_norm_ && units.has(encoder_layers_.size() - 1) ? (*encoder_norm_)(x) : x;
 }
@@ -139,11 +140,11 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
   Var x = in[0];
   const Var memory = in.size() > 1 ? copy_to_shards(in[1]) : Var();
   for (size_t unit = std::max(units.begin, decoder); unit < std::min(units.end, output); ++unit)
-    x = recycled(tape, x.value.shape(), [&] {
+    x = recycled(tape, x, [&] {
       const DecoderLayer& layer = decoder_layers_[unit - decoder];
-      Var y = sublayer(x, layer.attention_sublayer, r, [&](const Var& h) { return layer.attention(h, own, r); });
-      y = sublayer(y, layer.cross_sublayer, r, [&](const Var& h) { return layer.cross(h, memory, across, r); });
-      return sublayer(y, layer.feed_forward_sublayer, r, [&](const Var& h) { return layer.feed_forward(h, r); });
+      Var y = sublayer(x, layer.attention_sublayer, layer.attention.out, r, [&](const Var& h) { return layer.attention(h, own, r); });
+      y = sublayer(y, layer.cross_sublayer, layer.cross.out, r, [&](const Var& h) { return layer.cross(h, memory, across, r); });
+      return sublayer(y, layer.feed_forward_sublayer, layer.feed_forward.outer, r, [&](const Var& h) { return layer.feed_forward(h, r); });
     });
   if (units.end < output) return {x, in[1]};
   if (units.end == output) return {x};
@@ -212,18 +213,17 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
       backend.attend_cached(q, 0, kv, 0, D, index, offsets, H, y, weights);
       return tape.record(y, {});
     };
-    x = sublayer(x, layer.attention_sublayer, {}, [&](const Var& h) {
+    x = sublayer(x, layer.attention_sublayer, layer.attention.out, {}, [&](const Var& h) {
       const Tensor qkv = layer.attention.qkv(h).value;
       Tensor& cache = state.tables.prefixes[i];
       reserve_rows(cache, std::max<int64_t>(state.prefixes.end(), 1024), 2 * D, qkv.dtype(), backend.memory());
       backend.scatter_rows(qkv, D, written, cache);
-      return layer.attention.out(attend(qkv, cache, own, own_rows, {}));
+      return attend(qkv, cache, own, own_rows, {});
     });
-    x = sublayer(x, layer.cross_sublayer, {}, [&](const Var& h) {
-      return layer.cross.out(
-          attend(layer.cross.q(h).value, state.tables.sources[i], cross, cross_rows, attention && i == aligned ? *attention : Tensor()));
+    x = sublayer(x, layer.cross_sublayer, layer.cross.out, {}, [&](const Var& h) {
+      return attend(layer.cross.q(h).value, state.tables.sources[i], cross, cross_rows, attention && i == aligned ? *attention : Tensor());
     });
-    x = sublayer(x, layer.feed_forward_sublayer, {}, [&](const Var& h) { return layer.feed_forward(h, {}); });
+    x = sublayer(x, layer.feed_forward_sublayer, layer.feed_forward.outer, {}, [&](const Var& h) { return layer.feed_forward(h, {}); });
   }
   if (ShardGroup* shards = store_.shards(); shards && attention) {  // means over the heads here
     backend.flat().scale(*attention, 1.0 / shards->size(), *attention, Write::overwrite);

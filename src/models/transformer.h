@@ -47,7 +47,7 @@ class Transformer : public Model {
   };
 
   template <class F>
-  Var sublayer(const Var& x, const Sublayer& around, const Regularization& r, F f) const;
+  Var sublayer(const Var& x, const Sublayer& around, const RowLayer& last, const Regularization& r, F f) const;
   // offsets: of the sentences; x: what the first of the units reads, unless that is the embedding.
   Var encoder(Tape& tape, Rows source, const Ints& offsets, Var x = {});
   Regularization regularization(const RowKeys& rows) const;

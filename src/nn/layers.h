@@ -23,10 +23,19 @@ struct ColumnLayer {
 // y = x w + b, of an x whose columns are this worker's.
 struct RowLayer {
   RowLayer(ParameterStore& store, const std::string& name, int64_t in, int64_t out)
-      : w(store.add(name + ".weight", {in, out}, {Initializer::glorot, 1}, {0})), b(store.add(name + ".bias", {out}, {Initializer::zeros})) {}
+      : w(store.add(name + ".weight", {in, out}, {Initializer::glorot, 1}, {0})),
+        b(store.add(name + ".bias", {out}, {Initializer::zeros})) {}
   Var operator()(const Var& x) const { return row_parallel_linear(x, w, &b, x.tape->parameters().shards()); }
   Parameter &w, &b;
 };
+
+// x + dropout(last(h)). When weights stay and nothing is recorded, x itself becomes that.
+inline Var add_branch(const Var& x, const RowLayer& last, const Var& h, const Dropout& dropout) {
+  ParameterStore& store = x.tape->parameters();
+  if (x.tape->training() || store.training() || store.shards()) return residual(x, last(h), dropout);
+  store.backend().linear(h.value, store.packed(last.w, false), last.b.value, x.value, Activation::none, Write::accumulate);
+  return x;
+}
 
 // What the shards of a layer read.
 inline Var copy_to_shards(const Var& x) { return copy_to_shards(x, x.tape->parameters().shards()); }
@@ -54,9 +63,10 @@ struct Regularization {
 struct FeedForward {
   FeedForward(ParameterStore& store, const std::string& name, int64_t width, int64_t hidden)
       : inner(store, name + ".inner", width, hidden), outer(store, name + ".outer", hidden, width), site(name + ".inner") {}
+  // What the outer layer reads.
   Var operator()(const Var& x, const Regularization& r) const {
     const int64_t first = x.tape->parameters().first_here(inner.w);
-    return outer(inner(copy_to_shards(x), Activation::relu, x.tape->dropout(r.feed_forward, site, r.rows, first)));
+    return inner(copy_to_shards(x), Activation::relu, x.tape->dropout(r.feed_forward, site, r.rows, first));
   }
   ColumnLayer inner;
   RowLayer outer;
@@ -67,9 +77,12 @@ struct FeedForward {
 struct SelfAttention {
   // The three projections share one matrix, so each is drawn as if it were [width, width]: bound sqrt(6 / (2 D)) = gain * sqrt(6 / (4 D)).
   SelfAttention(ParameterStore& store, const std::string& name, int64_t width)
-      : qkv(store, name + ".qkv", width, 3 * width, 1.4142135623730951, 3), out(store, name + ".out", width, width), site(name + ".weights") {}
+      : qkv(store, name + ".qkv", width, 3 * width, 1.4142135623730951, 3),
+        out(store, name + ".out", width, width),
+        site(name + ".weights") {}
+  // What the layer `out` reads.
   Var operator()(const Var& x, const AttentionLayout& layout, const Regularization& r) const {
-    return out(self_attention(qkv(copy_to_shards(x)), layout, x.tape->dropout(r.attention, site, r.rows)));
+    return self_attention(qkv(copy_to_shards(x)), layout, x.tape->dropout(r.attention, site, r.rows));
   }
   ColumnLayer qkv;
   RowLayer out;
@@ -82,9 +95,9 @@ struct CrossAttention {
         kv(store, name + ".kv", width, 2 * width, 1.224744871391589, 2),
         out(store, name + ".out", width, width),
         site(name + ".weights") {}
-  // memory: copied to the shards already, once for the layers that read it.
+  // What the layer `out` reads. memory: copied to the shards already, once for the layers that read it.
   Var operator()(const Var& x, const Var& memory, const AttentionLayout& layout, const Regularization& r) const {
-    return out(cross_attention(q(copy_to_shards(x)), kv(memory), layout, x.tape->dropout(r.attention, site, r.rows)));
+    return cross_attention(q(copy_to_shards(x)), kv(memory), layout, x.tape->dropout(r.attention, site, r.rows));
   }
   ColumnLayer q, kv;
   RowLayer out;

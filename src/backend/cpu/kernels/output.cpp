@@ -1,4 +1,5 @@
 // The loss of a row of logits with its gradient, its best tokens, a sample.
+#include <bit>
 #include <cstring>
 #include <tuple>
 #include <utility>
@@ -110,33 +111,38 @@ void shard_gradient(const LossTask& t, int64_t n, float scale, int64_t vocabular
 
 // The indices of the k largest; the largest number and the sum of e^(z - largest).
 std::pair<float, float> find_top(const float* z, int64_t V, int64_t k, int32_t* indices) {
-  vf top = splat(-INFINITY), exps{};
-  for (int64_t c = 0; c + L <= V; c += L) top = max(top, load(z + c));
-  float m = maximum(top);
-  for (int64_t c = V / L * L; c < V; ++c) m = std::max(m, z[c]);
-  for (int64_t c = 0; c + L <= V; c += L) exps += exponential(load(z + c) - m);
-  float denominator = sum(exps);
-  for (int64_t c = V / L * L; c < V; ++c) denominator += std::exp(z[c] - m);
+  constexpr int64_t stride = 8 * L;
+  vf tops[4] = {splat(-INFINITY), splat(-INFINITY), splat(-INFINITY), splat(-INFINITY)};  // one would wait for itself
+  int64_t c = 0;
+  for (; c + 4 * L <= V; c += 4 * L)
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) tops[i] = max(tops[i], load(z + c + i * L));
+  float m = maximum(max(max(tops[0], tops[1]), max(tops[2], tops[3])));
+  for (; c < V; ++c) m = std::max(m, z[c]);
   int64_t found = 0;
   float least = -INFINITY;
-  const auto consider = [&](int64_t c) {
-    if (found == k && !(z[c] > least)) return;
-    int64_t at = found < k ? found++ : k - 1;
-    for (; at > 0 && z[indices[at - 1]] < z[c]; --at) indices[at] = indices[at - 1];
-    indices[at] = static_cast<int32_t>(c);
+  const auto consider = [&](int64_t at) {
+    if (found == k && !(z[at] > least)) return;
+    int64_t place = found < k ? found++ : k - 1;
+    for (; place > 0 && z[indices[place - 1]] < z[at]; --place) indices[place] = indices[place - 1];
+    indices[place] = static_cast<int32_t>(at);
     if (found == k) least = z[indices[k - 1]];
   };
-  constexpr int64_t stride = 8 * L;
-  int64_t c = 0;
-  for (; c + stride <= V; c += stride) {
-    if (found == k) {
-      vf best = load(z + c);
-      for (int64_t i = L; i < stride; i += L) best = max(best, load(z + c + i));
-      if (!(maximum(best) > least)) continue;
+  vf exps[4] = {};
+  for (c = 0; c + stride <= V; c += stride) {
+    vf x[8], best;
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) x[i] = load(z + c + i * L), exps[i % 4] += exponential(x[i] - m);
+    best = max(max(max(x[0], x[1]), max(x[2], x[3])), max(max(x[4], x[5]), max(x[6], x[7])));
+    if (found < k) {
+      for (int64_t i = 0; i < stride; ++i) consider(c + i);
+    } else if (maximum(best) > least) {
+      for (int64_t i = 0; i < stride; i += L)
+        for (uint32_t above = greater(load(z + c + i), least); above != 0; above &= above - 1) consider(c + i + std::countr_zero(above));
     }
-    for (int64_t i = 0; i < stride; ++i) consider(c + i);
   }
-  for (; c < V; ++c) consider(c);
+  float denominator = sum((exps[0] + exps[1]) + (exps[2] + exps[3]));
+  for (; c < V; ++c) denominator += std::exp(z[c] - m), consider(c);
   return {m, denominator};
 }
 

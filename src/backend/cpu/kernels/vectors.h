@@ -105,5 +105,16 @@ inline uint32_t at_least(vi x, int32_t least) {
 #endif
 }
 
+// Which lanes of x are greater than y, likewise; none that is NaN.
+inline uint32_t greater(vf x, float y) {
+#if defined(__AVX512F__)
+  return _mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(y), _CMP_GT_OQ);
+#elif defined(__AVX2__)
+  return static_cast<uint32_t>(_mm256_movemask_ps((__m256)(x > y)));
+#else
+  return static_cast<uint32_t>(_mm_movemask_ps((__m128)(x > y)));
+#endif
+}
+
 }  // namespace
 }  // namespace starling::kernels::STARLING_ISA
