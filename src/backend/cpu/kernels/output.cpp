@@ -141,6 +141,10 @@ std::pair<float, float> find_top(const float* z, int64_t V, int64_t k, int32_t* 
         for (uint32_t above = greater(load(z + c + i), least); above != 0; above &= above - 1) consider(c + i + std::countr_zero(above));
     }
   }
+  for (; c + L <= V; c += L) {
+    exps[0] += exponential(load(z + c) - m);
+    for (int64_t i = 0; i < L; ++i) consider(c + i);
+  }
   float denominator = sum((exps[0] + exps[1]) + (exps[2] + exps[3]));
   for (; c < V; ++c) denominator += std::exp(z[c] - m), consider(c);
   return {m, denominator};
