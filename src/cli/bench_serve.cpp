@@ -1,4 +1,5 @@
 // The verb `starling bench serve`: how a translation server behaves under load, at shares of what it can do.
+#include <algorithm>
 #include <iostream>
 
 #include "cli/search_arguments.h"
@@ -10,28 +11,78 @@ namespace starling {
 namespace {
 
 struct BenchServeArguments {
-  LoadTarget target{.url = "http://127.0.0.1:5000", .source = "", .target = "", .key = "", .sentences = {}};
+  LoadTarget target{.url = "", .source = "", .target = "", .key = "", .sentences = {}};
+  std::vector<std::string> urls{"http://127.0.0.1:5000"};
   std::string input;
   std::vector<double> shares{0.5, 0.8, 1.0, 1.2};
   double seconds = 20, capacity = 0, deadline = 1;
-  int64_t lone = 100, beside = 0;
+  int64_t lone = 100, beside = 0, rounds = 1;
   uint64_t seed = 1;
 };
+
+// A line of the table: of one load, or the medians of several rounds of it.
+struct Row {
+  double rate = 0, sent = 0, answered = 0, goodput = 0, refused = 0, silent = 0, p50 = 0, p95 = 0, p99 = 0, memory = 0;
+  double beside = 0, beside_seconds = 0;  // large requests that were answered, and each one's time
+};
+constexpr double Row::*kColumns[] = {&Row::rate, &Row::sent, &Row::answered, &Row::goodput, &Row::refused, &Row::silent,
+                                     &Row::p50,  &Row::p95,  &Row::p99,      &Row::memory,  &Row::beside,  &Row::beside_seconds};
+
+Row row_of(const LoadResult& r, const BenchServeArguments& a, double rate) {
+  Row row{.rate = rate, .sent = static_cast<double>(r.sent), .answered = static_cast<double>(r.answered.size())};
+  row.goodput = r.goodput(a.deadline);
+  for (const auto& [status, count] : r.refused) (status == 0 ? row.silent : row.refused) += static_cast<double>(count);
+  row.p50 = 1e3 * r.percentile(0.5), row.p95 = 1e3 * r.percentile(0.95), row.p99 = 1e3 * r.percentile(0.99);
+  row.memory = static_cast<double>(memory_of(a.target)) / (1 << 20);
+  row.beside = static_cast<double>(r.beside);
+  if (r.beside > 0) row.beside_seconds = r.beside_seconds / row.beside;
+  return row;
+}
+
+Row medians(const std::vector<Row>& rows) {
+  Row all;
+  for (const auto column : kColumns) {
+    std::vector<double> values;
+    for (const Row& row : rows) values.push_back(row.*column);
+    std::sort(values.begin(), values.end());
+    all.*column = (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+  }
+  return all;
+}
 
 void head() {
   std::cout << "    load   requests/s  sent   answered   goodput/s   refused   no answer   p50 ms   p95 ms   p99 ms   memory MiB\n";
 }
 
-void row(const std::string& what, const LoadResult& r, const BenchServeArguments& a, double rate) {
-  int64_t refused = 0, silent = 0;
-  for (const auto& [status, count] : r.refused) (status == 0 ? silent : refused) += count;
-  std::cout << fmt::format("{:>8} {:12.1f} {:5} {:10} {:11.1f} {:9} {:11} {:8.1f} {:8.1f} {:8.1f} {:12}\n", what, rate, r.sent,
-                           r.answered.size(), r.goodput(a.deadline), refused, silent, 1e3 * r.percentile(0.5), 1e3 * r.percentile(0.95),
-                           1e3 * r.percentile(0.99), memory_of(a.target) >> 20);
+void print(const std::string& what, const Row& r, const BenchServeArguments& a) {
+  std::cout << fmt::format("{:>8} {:12.1f} {:5.0f} {:10.0f} {:11.1f} {:9.0f} {:11.0f} {:8.1f} {:8.1f} {:8.1f} {:12.0f}\n", what, r.rate,
+                           r.sent, r.answered, r.goodput, r.refused, r.silent, r.p50, r.p95, r.p99, r.memory);
   if (r.beside > 0)
-    std::cout << fmt::format("         beside: {} requests of {} sentences, {:.2f} s each\n", r.beside, a.beside,
-                             r.beside_seconds / static_cast<double>(r.beside));
+    std::cout << fmt::format("         beside: {:.0f} requests of {} sentences, {:.2f} s each\n", r.beside, a.beside, r.beside_seconds);
   std::cout.flush();
+}
+
+// All loads on a server once, in their order.
+using Series = std::vector<std::pair<std::string, Row>>;
+
+Series measure(BenchServeArguments& a, const std::string& url) {
+  Series series;
+  const auto add = [&](const std::string& what, const LoadResult& result, double rate) {
+    series.emplace_back(what, row_of(result, a, rate));
+    print(what, series.back().second, a);
+  };
+  a.target.url = url;
+  const LoadResult lone = lone_load(a.target, a.lone);
+  add("lone", lone, static_cast<double>(lone.answered.size()) / lone.seconds);
+  double capacity = a.capacity;
+  if (capacity <= 0) {
+    const LoadResult full = full_load(a.target, a.seconds);
+    capacity = static_cast<double>(full.answered.size()) / full.seconds;
+    add("full", full, capacity);
+  }
+  for (const double share : a.shares)
+    add(fmt::format("{:.0f} %", 100 * share), open_load(a.target, share * capacity, a.seconds, a.seed, a.beside), share * capacity);
+  return series;
 }
 
 void run(BenchServeArguments& a) {
@@ -39,18 +90,27 @@ void run(BenchServeArguments& a) {
   for (std::string_view line; reader.next(line);)
     if (!line.empty()) a.target.sentences.emplace_back(line);
   if (a.target.sentences.empty()) throw DataError(fmt::format("{}:1: has no sentence to send; give a text with one a line", a.input));
-  while (a.target.url.ends_with('/')) a.target.url.pop_back();
-  head();
-  const LoadResult lone = lone_load(a.target, a.lone);
-  row("lone", lone, a, static_cast<double>(lone.answered.size()) / lone.seconds);
-  if (a.capacity <= 0) {
-    const LoadResult full = full_load(a.target, a.seconds);
-    a.capacity = static_cast<double>(full.answered.size()) / full.seconds;
-    row("full", full, a, a.capacity);
-  }
-  for (const double share : a.shares) {
-    const double rate = share * a.capacity;
-    row(fmt::format("{:.0f} %", 100 * share), open_load(a.target, rate, a.seconds, a.seed, a.beside), a, rate);
+  for (std::string& url : a.urls)
+    while (url.ends_with('/')) url.pop_back();
+  std::vector<std::vector<Series>> all(a.urls.size());
+  const bool several = a.rounds > 1 || a.urls.size() > 1;
+  const uint64_t seed = a.seed;
+  for (int64_t round = 0; round < a.rounds; ++round)
+    for (size_t i = 0; i < a.urls.size(); ++i) {
+      if (several) std::cout << fmt::format("round {}, {}\n", round + 1, a.urls[i]);
+      head();
+      a.seed = seed + static_cast<uint64_t>(round);  // the same times for all servers
+      all[i].push_back(measure(a, a.urls[i]));
+    }
+  if (a.rounds == 1) return;
+  for (size_t i = 0; i < a.urls.size(); ++i) {
+    std::cout << fmt::format("medians of {} rounds, {}\n", a.rounds, a.urls[i]);
+    head();
+    for (size_t load = 0; load < all[i][0].size(); ++load) {
+      std::vector<Row> rows;
+      for (const Series& series : all[i]) rows.push_back(series[load].second);
+      print(all[i][0][load].first, medians(rows), a);
+    }
   }
 }
 
@@ -60,13 +120,15 @@ void add_bench_serve(CLI::App& bench) {
   auto* sub = bench.add_subcommand(
       "serve", "a translation server under load: requests of one sentence that come by chance, at shares of what it can do");
   auto a = std::make_shared<BenchServeArguments>();
-  sub->add_option("--url", a->target.url, "any server with LibreTranslate's interface")->capture_default_str();
+  sub->add_option("--url", a->urls, "any server with LibreTranslate's interface; several are measured in turn")->capture_default_str();
   sub->add_option("--source", a->target.source, "language code of the sentences")->required();
   sub->add_option("--target", a->target.target, "language code of the translations")->required();
   sub->add_option("--input", a->input, "text with one sentence a line, which are sent in turn; a server may remember those it has had")
       ->required();
   sub->add_option("--api-key", a->target.key, "what the server asks for");
-  sub->add_option("--clients", a->target.clients, "that ask again at once, when the capacity is measured")->check(CLI::Range(1, 10000))->capture_default_str();
+  sub->add_option("--clients", a->target.clients, "that ask again at once, when the capacity is measured")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
   sub->add_option("--seconds", a->seconds, "of each load")->check(real_range(0.1, 86400))->capture_default_str();
   sub->add_option("--load", a->shares, "shares of the capacity")->check(real_range(0.001, 100))->capture_default_str();
   sub->add_option("--capacity", a->capacity, "requests a second; 0: what the clients get when each asks again at once")
@@ -80,6 +142,9 @@ void add_bench_serve(CLI::App& bench) {
       ->capture_default_str();
   sub->add_option("--beside", a->beside, "another client asks for so many sentences at once, again and again; 0: none")
       ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  sub->add_option("--rounds", a->rounds, "of all loads; the medians are printed at the end")
+      ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   sub->add_option("--seed", a->seed, "of the times")->capture_default_str();
   sub->callback([a] { run(*a); });

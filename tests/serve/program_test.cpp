@@ -10,9 +10,11 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <regex>
+#include <sstream>
 #include <thread>
 
 #include "base/sha256.h"
@@ -238,6 +240,28 @@ TEST_F(ServeProgram, HasTheOptionsOfItsPage) {
   std::ifstream page(STARLING_SOURCE_DIR "/docs/serving.md");
   const std::string text{std::istreambuf_iterator<char>(page), {}};
   EXPECT_EQ(matches_of(text, "^\\| `(--[a-z-]+)` \\| ?([^|]*?) \\| "), options);
+}
+
+// One server under two names, as another one would be compared with.
+TEST_F(ServeProgram, IsMeasuredBesideAnother) {
+  start("--model en-de=" + kModel + " --access-log ''");
+  const std::string address = url("");
+  write("text", "a house\n\nthe dog runs\n");
+  const ShellOutcome o = run(fmt::format(
+      "bench serve --url {0} --url {0}/ --source en --target de --input text --rounds 3 --seconds 0.2 --lone 3 --clients 2 --load 0.5",
+      address));
+  EXPECT_EQ(o.status, 0) << o.text;
+  const std::string table = "    load   requests/s [^\n]*\n    lone [^\n]*\n    full [^\n]*\n    50 % [^\n]*\n";
+  const std::string block = "medians of 3 rounds, " + address + "\n" + table;
+  EXPECT_TRUE(std::regex_search(o.text, std::regex(block + block + "$"))) << o.text;
+  std::vector<double> rates, medians;  // of lone sentences at the second name
+  std::istringstream lines(o.text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("    lone ") && ++number % 2 == 0) (number > 6 ? medians : rates).push_back(std::stod(line.substr(9)));
+  ASSERT_EQ(rates.size(), 3u);
+  std::sort(rates.begin(), rates.end());
+  EXPECT_EQ(medians, std::vector<double>{rates[1]});
 }
 
 TEST_F(ServeProgram, RefusesWhatItCannotServe) {
