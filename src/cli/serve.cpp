@@ -81,7 +81,8 @@ void add_serve(CLI::App& app) {
       ->check(CLI::Range(1, 8192))
       ->capture_default_str()
       ->group(kFurtherGroup);
-  sub->add_flag("--whole-batches", o.model.scheduler.whole_batches, "sentences do not join those that are being translated: slower, for comparisons")
+  sub->add_flag("--whole-batches", o.model.scheduler.whole_batches,
+                "sentences do not join those that are being translated: slower, for comparisons")
       ->group(kFurtherGroup);
   sub->add_option("--max-connections", o.http.connections, "open at the same time")
       ->check(CLI::Range(4, 100'000))

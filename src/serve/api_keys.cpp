@@ -73,16 +73,16 @@ const ApiKey* ApiKeys::find(std::string_view key) const {
   return found;
 }
 
-double RateLimits::Bucket::at(double now) const { return std::min(per_minute, left + per_minute / 60 * (now - since)); }
+double RateLimits::Bucket::at(double now) const { return std::min(std::max(per_minute, 1.0), left + per_minute / 60 * (now - since)); }
 
 std::optional<double> RateLimits::take(const std::string& name, double per_minute, double now) {
   if (per_minute <= 0) return std::nullopt;
   const std::lock_guard lock(mutex_);
   if (buckets_.size() >= sweep_at_) {
-    std::erase_if(buckets_, [&](const auto& entry) { return entry.second.at(now) >= entry.second.per_minute; });
+    std::erase_if(buckets_, [&](const auto& entry) { return entry.second.at(now) >= std::max(entry.second.per_minute, 1.0); });
     sweep_at_ = std::max(kFewest, 2 * buckets_.size());
   }
-  Bucket& b = buckets_.try_emplace(name, Bucket{per_minute, now, per_minute}).first->second;
+  Bucket& b = buckets_.try_emplace(name, Bucket{std::max(per_minute, 1.0), now, per_minute}).first->second;
   b.per_minute = per_minute;
   b.left = b.at(now), b.since = now;
   if (b.left < 1) return (1 - b.left) * 60 / per_minute;

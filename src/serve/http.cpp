@@ -186,7 +186,7 @@ struct HttpServer::Impl {
     const auto read = std::from_chars(length.data(), length.data() + length.size(), bytes);
     const bool endless = !length.empty() && (read.ec != std::errc() || bytes > kPatience * limits.body_bytes);
     const bool large = endless || bytes > limits.body_bytes;
-    exchange->crowded = !large && held_bytes + bytes > limits.body_total_bytes;
+    exchange->crowded = !large && bytes > 0 && held_bytes + bytes > limits.body_total_bytes;
     if (!large && !exchange->crowded) return MHD_YES;
     // Refused before it is sent, where the client waits for that. Others would be cut off while they send, and proxies then do not pass
     // the answer on: their bodies are read, and thrown away.
@@ -310,6 +310,9 @@ struct HttpServer::Impl {
       if (i < surplus || theirs[i].first < latest) shutdown(theirs[i].second, SHUT_RDWR);
   }
 
+  // Since when a client has been sending the request, or fetching the answer.
+  static Clock::time_point theirs_since(const Exchange& e) { return std::max(e.since, *e.link->theirs); }
+
   // Where bodies take most of the memory that they may, those that have long been coming, or whose answers have long been fetched, make
   // room: clients that hold their bodies back keep nobody out.
   void make_room() {
@@ -318,8 +321,8 @@ struct HttpServer::Impl {
     if (surplus <= 0) return;
     std::vector<std::shared_ptr<Exchange>> slow;
     for (const auto& e : exchanges)
-      if (e->link->theirs && e->held_bytes > 0 && e->since + kSlow < Clock::now()) slow.push_back(e);
-    std::sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a->since < b->since; });
+      if (e->link->theirs && e->held_bytes > 0 && theirs_since(*e) + kSlow < Clock::now()) slow.push_back(e);
+    std::sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return theirs_since(*a) < theirs_since(*b); });
     for (size_t i = 0; i < slow.size() && surplus > 0; ++i) {
       shutdown(slow[i]->link->fd, SHUT_RDWR);
       surplus -= slow[i]->held_bytes;

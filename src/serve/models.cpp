@@ -128,8 +128,10 @@ std::string ModelSet::replace(Slot& slot) {
   const std::string before = slot.seen;
   slot.read = before;  // whatever comes of it: the same files are not tried twice
   try {
-    // The others have by now what they were promised, or need less.
-    const std::shared_ptr<ServedModel> model = read(slot.source, 0);
+    int64_t promised = 0;  // to the others, which may not have taken it yet
+    for (const Slot& other : slots_)
+      if (&other != &slot && other.model) promised += other.model->budget().bytes + options_.scheduler.cache_bytes;
+    const std::shared_ptr<ServedModel> model = read(slot.source, promised);
     if (!same(model->direction(), old->direction()))
       throw DataError(fmt::format("{}: it translates from {} to {}", model->model().description.directory, model->direction().source,
                                   model->direction().target));

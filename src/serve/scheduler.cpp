@@ -9,7 +9,7 @@ namespace starling {
 namespace {
 
 constexpr size_t kSamples = 16, kSampleBytes = 400;
-constexpr size_t kLook = 256;         // requests that are looked at for sentences of near length
+constexpr size_t kLook = 256;         // requests that are looked at for one that may have more
 constexpr double kMeanOfBegins = 64;  // requests whose waits the mean forgets slowly
 
 using Lengths = std::set<std::pair<size_t, size_t>>;  // bytes and index
@@ -56,7 +56,7 @@ int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOption
   const auto retry = static_cast<int>(std::clamp(std::ceil(wait), 1.0, 60.0));
   if (waiting_ + missing > limits_.queue_sentences)
     throw QueueFull(fmt::format("{} sentences are waiting already; try again later", waiting_), retry);
-  if (wait > limits_.wait_seconds) throw QueueFull(fmt::format("the wait would be {:.1f} s; try again later", wait), retry);
+  if (wait > limits_.wait_seconds && idle_ == 0) throw QueueFull(fmt::format("the wait would be {:.1f} s; try again later", wait), retry);
   const int64_t number = next_request_++;
   waiting_ += missing, waiting_rows_ += missing * options.beam, ++newcomers_;
   requests_.emplace(number, std::move(request));
@@ -75,7 +75,7 @@ Scheduler::Request Scheduler::forget(int64_t number) {
   requests_.erase(found);
   const auto waiting = static_cast<int64_t>(request.waiting.size());
   waiting_ -= waiting, waiting_rows_ -= waiting * request.options.beam;
-  if (!request.begun) --newcomers_;
+  if (!request.begun && --newcomers_ == 0) last_begin_ = -1;
   if (waiting > 0) turns_.remove(number);
   std::erase_if(running_, [&](const auto& entry) {
     if (entry.second.request != number) return false;
@@ -102,17 +102,20 @@ void Scheduler::expire(double now) {
   for (Request& request : late) request.done({End::expired, {}, ""});
 }
 
-// A request that has begun leaves half of a worker's rows to others, if there are any: newcomers join at once, however many sentences it
-// has, and their steps are not as long as with all rows.
-bool Scheduler::has_room(const Request& request, int64_t rows) const {
-  return rows + request.options.beam <= (request.begun && requests_.size() > 1 && !limits_.whole_batches ? limits_.rows / 2 : limits_.rows);
+// A request with many sentences has a quarter of all rows at the most while there are others: newcomers join at once, and their steps are
+// not as long as with all rows.
+bool Scheduler::has_its_share(const Request& request) const {
+  if (!request.begun || requests_.size() == 1 || limits_.whole_batches) return false;
+  const int64_t beam = request.options.beam, share = limits_.rows * static_cast<int64_t>(rows_.size()) / 4;
+  return (request.under_way + 1) * beam > std::max(beam, share);
 }
 
-// How fast turns come where they are waited for, whatever else is under way: what newcomers will wait is told by that.
+// How fast turns come, whatever else is under way: what newcomers will wait is told by that. Those that need not wait count as no time.
 void Scheduler::note_begins(int64_t count, double time) {
-  if (count > 0 && last_begin_ >= 0) {
+  if (count > 0) {
     const double weight = std::min(1.0, static_cast<double>(count) / kMeanOfBegins);
-    begin_seconds_ += weight * ((time - last_begin_) / static_cast<double>(count) - begin_seconds_);
+    const double each = last_begin_ < 0 ? 0 : (time - last_begin_) / static_cast<double>(count);
+    begin_seconds_ += weight * (std::min(each, limits_.wait_seconds) - begin_seconds_);
   }
   if (newcomers_ == 0)
     last_begin_ = -1;
@@ -128,6 +131,7 @@ Scheduler::Sentence Scheduler::start(std::list<int64_t>::iterator turn, size_t i
     request.begun = true, --newcomers_;
     metrics_.observe("starling_queue_wait_seconds", "", time - request.submitted);
   }
+  ++request.under_way;
   --waiting_, waiting_rows_ -= request.options.beam;
   if (request.waiting.empty())
     turns_.erase(turn);
@@ -163,11 +167,12 @@ Scheduler::Work Scheduler::take(int worker, int64_t rows, const std::function<do
     size_t looked = 0;
     for (auto turn = turns_.begin(); turn != turns_.end() && looked < kLook; ++turn, ++looked) {
       Request& request = requests_.at(*turn);
-      const auto sentence = choose(request.waiting, length);
+      const bool first = rows == 0;  // must go on, however large it is
+      const auto sentence = !first && has_its_share(request) ? request.waiting.end() : choose(request.waiting, length);
       if (sentence == request.waiting.end()) continue;
       const auto [size, index] = *sentence;
-      const bool first = rows == 0;  // must go on, however large it is
-      if (!first && (!has_room(request, rows) || bytes + static_cast<int64_t>(size) > limits_.join_bytes)) break;
+      if (!first && (rows + request.options.beam > limits_.rows || (bytes > 0 && bytes + static_cast<int64_t>(size) > limits_.join_bytes)))
+        break;
       rows += request.options.beam, bytes += static_cast<int64_t>(size);
       if (limits_.whole_batches && !length) length = size;
       request.waiting.erase(sentence);
@@ -191,6 +196,7 @@ void Scheduler::finish(int64_t key, Candidates translations) {
   const Running sentence = std::move(found->second);
   running_.erase(found);
   Request& request = requests_.at(sentence.request);
+  --request.under_way;
   cache_.add(request.keys[sentence.index], translations);
   if (!translations.empty() && sentence.text.size() <= kSampleBytes) {
     if (samples_.size() < kSamples) samples_.emplace_back();

@@ -95,6 +95,7 @@ class Scheduler {
     size_t missing = 0;                             // translations
     std::set<std::pair<size_t, size_t>> waiting{};  // bytes and index of the sentences that wait
     bool begun = false;
+    int64_t under_way = 0;  // sentences
     Done done;
   };
   struct Running {
@@ -104,7 +105,7 @@ class Scheduler {
     std::string text;
   };
   Request forget(int64_t request);  // with its sentences, some of which wait or are under way
-  bool has_room(const Request& request, int64_t rows) const;
+  bool has_its_share(const Request& request) const;
   double expected_wait() const { return static_cast<double>(newcomers_) * begin_seconds_; }
   void note_begins(int64_t count, double time);
   Sentence start(std::list<int64_t>::iterator turn, size_t index, int worker, double time);
@@ -123,8 +124,8 @@ class Scheduler {
   size_t next_sample_ = 0;
   int64_t waiting_ = 0, waiting_rows_ = 0;  // sentences, and their beams
   int64_t newcomers_ = 0;                   // requests that have not begun
-  double begin_seconds_ = 0;                // between two that begin, while others wait: a running mean
-  double last_begin_ = -1;                  // since when others have waited; -1: none has
+  double begin_seconds_ = 0;                // between two that begin: a running mean
+  double last_begin_ = -1;                  // since when newcomers have waited for the next turn; -1: none does
   int64_t next_request_ = 1, next_key_ = 1;
   int idle_ = 0;  // workers that wait
   bool closed_ = false;

@@ -160,7 +160,11 @@ struct Running {
     try {
       reader.start([this, all] {
         if (all) tell_service_manager(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", static_cast<int64_t>(serve_seconds() * 1e6)));
-        for (const std::string& line : models.reload(all)) say(line);
+        try {
+          for (const std::string& line : models.reload(all)) say(line);
+        } catch (const std::exception& e) {
+          say(fmt::format("the models stay as they are: {}", e.what()));
+        }
         if (all) tell_service_manager("READY=1");
       });
     } catch (const Error& e) {  // no thread to be had: later

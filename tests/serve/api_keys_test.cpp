@@ -53,6 +53,9 @@ TEST(RateLimits, AllowSoManyRequestsAMinute) {
   EXPECT_TRUE(limits.take("six", 6, 110.002));
   for (int i = 0; i < 6; ++i) EXPECT_FALSE(limits.take("six", 6, 1000)) << i;  // never more than a minute's
   EXPECT_TRUE(limits.take("six", 6, 1000));
+  EXPECT_FALSE(limits.take("half", 0.5, 100));
+  EXPECT_NEAR(limits.take("half", 0.5, 100).value_or(0), 120, 1e-9);
+  EXPECT_FALSE(limits.take("half", 0.5, 220.001));
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(limits.take("free", 0, 100));
 }
 

@@ -154,6 +154,7 @@ TEST_F(SlowModel, EndsWhileItReloadsAndAnswersWhatIsUnderWay) {
   const double begin = seconds();
   EXPECT_EQ(wait(), 0) << text("err");
   EXPECT_LT(seconds() - begin, 10);
+  EXPECT_THAT(text("err"), HasSubstr("stopping: 1 request under way\n"));
   EXPECT_THAT(text("err"), HasSubstr("stopped while a model was being read\n"));
 }
 

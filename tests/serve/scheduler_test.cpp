@@ -82,16 +82,28 @@ TEST_F(SchedulerTest, FillsUpToItsRowsAndNoFurther) {
   EXPECT_EQ(take(0, 12).join.size(), 1u);
 }
 
-TEST_F(SchedulerTest, LeavesHalfOfTheRowsToNewcomers) {
+TEST_F(SchedulerTest, LeavesThreeQuartersOfTheRowsToNewcomers) {
   submit("big", std::vector<std::string>(1000, "b"));
-  EXPECT_EQ(take(0, 0).join.size(), 4u);  // all are its own while it is alone
+  const auto alone = take(0, 0);
+  EXPECT_EQ(alone.join.size(), 4u);  // all are its own while it is alone
   submit("w", {"w"});
-  EXPECT_THAT(texts(take(0, 4)), ElementsAre("b", "w"));
-  EXPECT_EQ(take(0, 8).join.size(), 0u);
+  for (size_t i = 0; i < 3; ++i) scheduler_.finish(alone.join[i].key, {});
+  EXPECT_THAT(texts(take(0, 4)), ElementsAre("w"));
   submit("x", {"x"});
   submit("y", {"y", "yy"});
-  EXPECT_EQ(take(0, 8).join.size(), 0u);  // the big request's turn comes before
-  EXPECT_THAT(texts(take(0, 4)), ElementsAre("b", "x", "yy"));
+  EXPECT_THAT(texts(take(0, 8)), ElementsAre("x", "yy"));
+  EXPECT_THAT(texts(take(0, 16)), ElementsAre());
+  scheduler_.finish(alone.join[3].key, {});
+  EXPECT_THAT(texts(take(0, 12)), ElementsAre("b"));
+}
+
+// A sentence at least: beams may be wider than a quarter.
+TEST_F(SchedulerTest, WideBeamsKeepNobodyOut) {
+  options_.beam = 8;
+  submit("big", std::vector<std::string>(1000, "b"));
+  EXPECT_EQ(take(0, 0).join.size(), 2u);
+  submit("x", {"x"});
+  EXPECT_THAT(texts(take(0, 8)), ElementsAre("x"));
 }
 
 // Sentences of all lengths once let the virtual time of newcomers pass by those that did not fit, which then all came before them.
@@ -122,6 +134,12 @@ TEST_F(SchedulerTest, TakesASentenceThatIsLargerThanEveryLimitAlone) {
   EXPECT_EQ(take(0, 4).join.size(), 0u);
   EXPECT_EQ(take(0, 0).join.size(), 1u);
   EXPECT_EQ(take(1, 0).join.size(), 1u);
+}
+
+TEST_F(SchedulerTest, ALongSentenceJoinsOthersToo) {
+  submit("a", {std::string(100000, 'a'), std::string(100000, 'b')});
+  EXPECT_EQ(take(0, 4).join.size(), 1u);
+  EXPECT_EQ(take(0, 8).join.size(), 1u);
 }
 
 // The order in which sentences begin when one at a time is taken.
@@ -252,6 +270,21 @@ TEST_F(SchedulerTest, RefusesWhatWouldWaitForTooLong) {
   newcomer(now);
   finish(take(0, 0, now));
   for (int i = 0; i < 8; ++i) newcomer(now);
+}
+
+TEST_F(SchedulerTest, RefusesNothingAfterASlowTimeIsOver) {
+  options_.beam = 16;
+  int requests = 0;
+  double now = 0;
+  const auto newcomer = [&] { submit(std::to_string(++requests), {std::to_string(requests)}, now); };
+  for (int i = 0; i < 100; ++i) {  // each waits for ten seconds
+    newcomer(), take(0, 16, now);
+    finish(take(0, 0, now += 10));
+  }
+  EXPECT_THROW((newcomer(), newcomer(), newcomer()), QueueFull);
+  while (scheduler_.queued() > 0) finish(take(0, 0, now += 1));
+  for (int i = 0; i < 300; ++i) newcomer(), finish(take(0, 0, now += 0.01));
+  for (int i = 0; i < 10; ++i) newcomer();
 }
 
 TEST_F(SchedulerTest, AFailureEndsTheRequestsOfThatWorkerOnly) {

@@ -166,6 +166,7 @@ void Products::linear_rows(const Tensor& x, const Packed& weight, const Tensor& 
   const auto& w = static_cast<const CpuPacked&>(weight);
   CHECK(x.columns() == w.in && y.columns() == w.out && x.rows() == y.rows(), "{} times [{}, {}] into {}", x.shape().text(), w.in, w.out,
         y.shape().text());
+  CHECK(write == Write::overwrite || activation == Activation::none, "oneDNN would add before the activation");
   const uint32_t flags = static_cast<uint32_t>(Kind::linear) | (b ? 2u : 0u) | (activation == Activation::relu ? 4u : 0u) |
                          (write == Write::accumulate ? 8u : 0u) | (y.dtype() == DType::f32 ? 16u : 0u);
   auto& entry = im.find({x.rows(), w.in, w.out, flags}, [&] {
