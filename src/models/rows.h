@@ -8,6 +8,7 @@
 #include "autograd/tape.h"
 #include "base/batch.h"
 #include "base/range.h"
+#include "tensor/same_place.h"
 
 namespace starling {
 
@@ -60,7 +61,7 @@ Var recycled(Tape& tape, const Var& x, F f) {
   const Tensor kept = tape.allocate_like(x.value);
   const auto mark = tape.arena().mark();
   const Var y = f();
-  const bool in_place = y.value.raw() == x.value.raw();
+  const bool in_place = same_place(y.value, x.value);
   if (!in_place) kept.copy_from(y.value);
   tape.arena().release(in_place ? before : mark);
   return {&tape, -1, in_place ? x.value : kept};
