@@ -172,8 +172,9 @@ LoadResult full_load(const LoadTarget& target, double seconds) {
     while (under_way.small() < target.clients) under_way.start(now()), ++result.sent;
     under_way.run(0.1, recorder(result));
   }
-  result.sent -= under_way.small();  // what is still under way is given up
+  result.sent -= under_way.small();  // what is still under way does not count, but what comes next must not find it there
   finish(result, begin);
+  while (under_way.small() > 0) under_way.run(0.1, [](const Requests::Request&, int) {});
   require_answer(target, result);
   return result;
 }
