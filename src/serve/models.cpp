@@ -47,6 +47,7 @@ ServedModel::ServedModel(LoadedModel model, Direction direction, const ModelOpti
       search_(options.search(model_.description.search)),
       max_source_tokens_(options.max_source_tokens),
       budget_(budget),
+      cache_bytes_(options.scheduler.cache_bytes),
       scheduler_(with_rows(options.scheduler, budget.rows), metrics),
       workers_(model_, options.scheduler.whole_batches, scheduler_, metrics) {}
 
@@ -97,7 +98,7 @@ void ModelSet::load() {
   int64_t promised = 0;
   for (Slot& slot : slots_) {
     auto model = read(slot.source, promised);
-    promised += model->budget().bytes + options_.scheduler.cache_bytes;
+    promised += model->promised_bytes();
     for (const auto& other : models)
       if (same(other->direction(), model->direction()))
         throw ConfigError(fmt::format("--model {}: there is a model from {} to {} already; leave one out", slot.source.path,
@@ -130,7 +131,7 @@ std::string ModelSet::replace(Slot& slot) {
   try {
     int64_t promised = 0;  // to the others, which may not have taken it yet
     for (const Slot& other : slots_)
-      if (&other != &slot && other.model) promised += other.model->budget().bytes + options_.scheduler.cache_bytes;
+      if (&other != &slot && other.model) promised += other.model->promised_bytes();
     const std::shared_ptr<ServedModel> model = read(slot.source, promised);
     if (!same(model->direction(), old->direction()))
       throw DataError(fmt::format("{}: it translates from {} to {}", model->model().description.directory, model->direction().source,

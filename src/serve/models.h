@@ -42,6 +42,8 @@ class ServedModel {
   // "en to de: DIRECTORY, step 1000": for the operator.
   std::string text() const;
   const SearchBudget& budget() const { return budget_; }
+  // Memory that its searches and the translations that it keeps take at most.
+  int64_t promised_bytes() const { return budget_.bytes + cache_bytes_; }
 
  private:
   LoadedModel model_;
@@ -49,6 +51,7 @@ class ServedModel {
   SearchOptions search_;
   int64_t max_source_tokens_;
   SearchBudget budget_;
+  int64_t cache_bytes_;
   Scheduler scheduler_;
   Workers workers_;  // last: they end first
 };
