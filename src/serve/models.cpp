@@ -49,7 +49,7 @@ ServedModel::ServedModel(LoadedModel model, Direction direction, const ModelOpti
       budget_(budget),
       cache_bytes_(options.scheduler.cache_bytes),
       scheduler_(with_rows(options.scheduler, budget.rows), metrics),
-      workers_(model_, options.scheduler.whole_batches, scheduler_, metrics) {}
+      workers_(model_, scheduler_, metrics) {}
 
 std::vector<Candidates> ServedModel::translate(const std::vector<std::string>& sentences) {
   std::promise<Scheduler::Outcome> promise;

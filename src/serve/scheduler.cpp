@@ -153,6 +153,7 @@ Scheduler::Work Scheduler::take(int worker, int64_t rows, const std::function<do
   }
   Work work;
   if (dropped()) work.drop = std::move(dropped_[worker]), dropped_.erase(worker);
+  if (limits_.whole_batches && rows > 0) return work;
   work.stop = closed_ && turns_.empty() && rows == 0;
   // Its share of all that is under way or waits: what is more than that is for the others, who have less.
   double share = static_cast<double>(waiting_rows_);

@@ -16,9 +16,8 @@ constexpr int kNice = 5;
 
 double serve_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-Workers::Workers(const LoadedModel& model, bool whole_batches, Scheduler& scheduler, Metrics& metrics)
+Workers::Workers(const LoadedModel& model, Scheduler& scheduler, Metrics& metrics)
     : vocabularies_(model.description.vocabularies),
-      whole_batches_(whole_batches),
       scheduler_(scheduler),
       metrics_(metrics),
       backends_(make_worker_backends(*model.backend)) {
@@ -42,8 +41,7 @@ void Workers::work(int worker, Model& model) {
   std::optional<Search> search;
   for (;;) {
     if (!search) search.emplace(model);
-    Scheduler::Work work;
-    if (!whole_batches_ || search->empty()) work = scheduler_.take(worker, search->rows(), serve_seconds, search->empty());
+    Scheduler::Work work = scheduler_.take(worker, search->rows(), serve_seconds, search->empty());
     if (work.stop) return;
     try {
       step(*search, std::move(work));

@@ -14,9 +14,8 @@ namespace starling {
 
 class Workers {
  public:
-  // One worker for each thread of the model's backend. The model, the scheduler and the metrics must outlive them. `whole_batches`: nothing
-  // joins what is under way; for comparisons.
-  Workers(const LoadedModel& model, bool whole_batches, Scheduler& scheduler, Metrics& metrics);
+  // One worker for each thread of the model's backend. The model, the scheduler and the metrics must outlive them.
+  Workers(const LoadedModel& model, Scheduler& scheduler, Metrics& metrics);
   // Closes the scheduler and waits until all is translated.
   ~Workers();
 
@@ -25,7 +24,6 @@ class Workers {
   void step(Search& search, Scheduler::Work work);
 
   const Vocabularies& vocabularies_;
-  bool whole_batches_;
   Scheduler& scheduler_;
   Metrics& metrics_;
   WorkerBackends backends_;
