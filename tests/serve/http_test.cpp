@@ -60,6 +60,14 @@ class HttpTest : public testing::Test {
     const std::lock_guard lock(mutex_);
     return cancelled_;
   }
+  // The server notices that a client goes, and not before.
+  void expect_noticed(BareClient& client) {
+    server_->watch();
+    EXPECT_EQ(cancelled(), 0);
+    client.hang_up();
+    for (int i = 0; i < 2000 && cancelled() == 0; ++i) server_->watch(), usleep(1000);
+    EXPECT_EQ(cancelled(), 1);
+  }
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -128,11 +136,7 @@ TEST_F(HttpTest, NoticesThatAClientHasGone) {
   gone.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
   patient.send("GET /later HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   wait_for_kept(2);
-  server_->watch();
-  EXPECT_EQ(cancelled(), 0);
-  gone.hang_up();
-  for (int i = 0; i < 2000 && cancelled() == 0; ++i) server_->watch(), usleep(1000);
-  EXPECT_EQ(cancelled(), 1);
+  expect_noticed(gone);
   for (auto& reply : kept_) reply({200, "late", "text/plain", {}});  // one of them goes nowhere
   EXPECT_THAT(patient.receive(), HasSubstr("late"));
 }
@@ -295,11 +299,7 @@ TEST_F(HttpTest, NoticesThatAClientHasGoneWithFurtherRequestsSent) {
   BareClient gone(server_->port());
   gone.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n");
   wait_for_kept(1);
-  server_->watch();
-  EXPECT_EQ(cancelled(), 0);
-  gone.hang_up();
-  for (int i = 0; i < 2000 && cancelled() == 0; ++i) server_->watch(), usleep(1000);
-  EXPECT_EQ(cancelled(), 1);
+  expect_noticed(gone);
 }
 
 TEST_F(HttpTest, TakesFormsApartThatComeByteByByte) {
