@@ -255,9 +255,10 @@ LoadedModel load_model(FileSystem& files, const std::string& path, const std::st
 LoadedModel load_model(FileSystem& files, ModelDescription description, const std::string& precision, int threads, ShardGroup* shards) {
   const std::string resolved = resolve_precision(precision, description.quantized);
   if (is_spread(shards) && resolved == "int8")
-    throw ConfigError(fmt::format("{}: 8-bit products are not made of shards, each of which would round by itself; choose --precision f32 or "
-                                  "bf16, or translate with one rank",
-                                  description.directory));
+    throw ConfigError(
+        fmt::format("{}: 8-bit products are not made of shards, each of which would round by itself; choose --precision f32 or bf16, or "
+                    "translate with one rank",
+                    description.directory));
   auto backend = backend_for_precision(resolved, threads);
   auto model = read_model(files, description, *backend, resolved == "int8", shards);
   if (resolved == "int8" && !description.quantized) quantize_all(*model);

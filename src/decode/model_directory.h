@@ -40,8 +40,9 @@ std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Lan
 // decode.yml, which is one of them.
 Part search_part(const SearchOptions& search);
 
-// Copies the weights of a file into the parameters; DataError naming file and tensor when names or shapes differ or an
-// element is NaN or infinite. 8-bit weights become the numbers they stand for; with keep_integers their products are those of the integers, else all is as with f32 weights.
+// Copies the weights of a file into the parameters; DataError naming file and tensor when names or shapes differ or an element is NaN or
+// infinite. 8-bit weights become the numbers they stand for; with keep_integers their products are those of the integers, else all is as
+// with f32 weights.
 void load_weights(FileSystem& files, const std::string& path, ParameterStore& parameters, bool keep_integers = false);
 
 // A model directory without its weights. `path` may be a run directory (its best checkpoint is taken, else the latest), a checkpoint

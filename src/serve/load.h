@@ -37,8 +37,8 @@ struct LoadResult {
 LoadResult lone_load(const LoadTarget& target, int64_t requests);
 // As many as the server answers: each client asks again as soon as it has an answer.
 LoadResult full_load(const LoadTarget& target, double seconds);
-// Requests at times of a Poisson process of `rate` a second, each on a connection that is free or a new one (4,000 at most). With `beside` >
-// 0 another client asks for so many sentences at once, again and again.
+// Requests at times of a Poisson process of `rate` a second, each on a connection that is free or a new one (4,000 at most). With
+// `beside` > 0 another client asks for so many sentences at once, again and again.
 LoadResult open_load(const LoadTarget& target, double rate, double seconds, uint64_t seed, int64_t beside = 0);
 
 // Resident memory that the server tells at /metrics, bytes; 0 if it does not.
