@@ -1,9 +1,9 @@
-#include "autograd/ops.h"
-
 #include <algorithm>
 #include <cmath>
 #include <span>
 #include <vector>
+
+#include "autograd/ops.h"
 
 namespace starling {
 
@@ -118,25 +118,41 @@ Denominator denominator_of(Notes& notes, int64_t r, size_t at) {
 
 }  // namespace
 
-void log_softmax_top_k(Backend& backend, const Tensor& logits, const VocabularyShard& shard, int64_t k, const Tensor& values,
-                       const Tensor& indices) {
-  if (!is_spread(shard.group)) return backend.log_softmax_top_k(logits, k, values, indices);
-  const int64_t R = logits.rows(), own = std::min(k, logits.columns());
+Tensor logits_of(Backend& backend, const OutputProduct& output) {
+  const Tensor logits({output.x.rows(), output.w->out}, backend.parameter(), backend.memory());
+  backend.linear(output.x, *output.w, {}, logits, Activation::none, Write::overwrite);
+  if (output.bound > 0) backend.clamp(logits, output.bound, logits, {});
+  return logits.rows(0, output.rows);
+}
+
+void log_softmax_top_k(Backend& backend, const OutputProduct& output, const VocabularyShard& shard, int64_t k, std::vector<float>& values,
+                       std::vector<int32_t>& tokens) {
+  const int64_t R = output.rows, own = std::min(k, output.w->out);
   Memory& memory = backend.memory();
-  const Tensor best({R, own}, backend.parameter(), memory), tokens({R, own}, DType::i32, memory), sums({R, 2}, DType::f64, memory);
-  backend.top_logits(logits, own, best, tokens, sums);
-  const std::vector<double> z = best.to_doubles(), columns = tokens.to_doubles(), denominators = sums.to_doubles();
+  const Tensor best({R, own}, backend.parameter(), memory), columns({R, own}, DType::i32, memory), sums({R, 2}, DType::f64, memory);
+  backend.linear_top_logits(output.x, *output.w, output.bound, own, best, columns, sums);
+  const std::vector<double> z = best.to_doubles(), denominators = sums.to_doubles();
+  values.resize(static_cast<size_t>(R * k)), tokens.resize(values.size());
+  if (!is_spread(shard.group)) {
+    columns.read<int32_t>(tokens);
+    for (int64_t r = 0; r < R; ++r) {
+      const double log_sum = denominators[2 * r] + std::log(denominators[2 * r + 1]);
+      for (int64_t i = r * k; i < (r + 1) * k; ++i) values[i] = static_cast<float>(z[i] - log_sum);
+    }
+    return;
+  }
+  std::vector<int32_t> here(static_cast<size_t>(R * own));
+  columns.read<int32_t>(here);
   Notes notes(*shard.group, R, 2 * k + 2);
   for (int64_t r = 0; r < R; ++r) {
     const std::span<double> note = notes.own(r);
     for (int64_t i = 0; i < k; ++i) {
       note[2 * i] = i < own ? z[r * own + i] : -INFINITY;
-      note[2 * i + 1] = i < own ? columns[r * own + i] + static_cast<double>(shard.first) : -1;
+      note[2 * i + 1] = i < own ? static_cast<double>(here[r * own + i] + shard.first) : -1;
     }
     note[2 * k] = denominators[2 * r], note[2 * k + 1] = denominators[2 * r + 1];
   }
   shard.group->sum(notes.all);
-  std::vector<double> chosen(static_cast<size_t>(R * k)), where(chosen.size());
   for (int64_t r = 0; r < R; ++r) {
     const Denominator d = denominator_of(notes, r, static_cast<size_t>(2 * k));
     std::vector<int64_t> next(static_cast<size_t>(shard.group->size()));  // of each worker's, which are sorted; the first of equals wins
@@ -148,11 +164,11 @@ void log_softmax_top_k(Backend& backend, const Tensor& logits, const VocabularyS
           from = w;
       CHECK(from >= 0, "{} best tokens of {}", k, shard.vocabulary);
       const std::span<double> note = notes.of(r, from);
-      chosen[r * k + i] = note[2 * next[from]] - d.top - std::log(d.sum), where[r * k + i] = note[2 * next[from] + 1];
+      values[r * k + i] = static_cast<float>(note[2 * next[from]] - d.top - std::log(d.sum));
+      tokens[r * k + i] = static_cast<int32_t>(note[2 * next[from] + 1]);
       ++next[from];
     }
   }
-  values.from_doubles(chosen), indices.from_doubles(where);
 }
 
 void sample(Backend& backend, const Tensor& logits, const VocabularyShard& shard, const Placed<double>& uniform, const Tensor& tokens) {

@@ -47,10 +47,20 @@ class ShardedLoss {
   Tensor row_loss_, top_, sums_, group_top_;
 };
 
-// Backend::log_softmax_top_k of logits [R, tokens here] whose others are with the other workers; k at most `vocabulary`. The same for all.
-// 2k + 2 doubles a row and worker are exchanged. Waits.
-void log_softmax_top_k(Backend& backend, const Tensor& logits, const VocabularyShard& shard, int64_t k, const Tensor& values,
-                       const Tensor& indices);
+// Logits [R, tokens here] that a model gives as the product that they are: x w, clamped to +-bound unless that is 0.
+struct OutputProduct {
+  Tensor x;                   // [>= R, D]
+  int64_t rows = 0;           // R
+  const Packed* w = nullptr;  // until the model's weights change
+  double bound = 0;
+};
+Tensor logits_of(Backend& backend, const OutputProduct& output);
+
+// The k tokens of each row with the largest log-probabilities, descending, ties to the smaller token: both [R, k], k at most the
+// vocabulary, of which the other workers have what is not here. The same for all. In shards 2k + 2 doubles a row and worker are exchanged.
+// Waits.
+void log_softmax_top_k(Backend& backend, const OutputProduct& output, const VocabularyShard& shard, int64_t k, std::vector<float>& values,
+                       std::vector<int32_t>& tokens);
 // Backend::sample of such logits. Three doubles a row are exchanged for each worker. Waits.
 void sample(Backend& backend, const Tensor& logits, const VocabularyShard& shard, const Placed<double>& uniform, const Tensor& tokens);
 

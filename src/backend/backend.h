@@ -246,12 +246,13 @@ class Backend {
                           const Tensor& dlogits) = 0;
   // sums += over the rows that are not idle: smoothed, times their weights; nll; correct. row_loss [N, 3] as above, sums f64 [3].
   virtual void loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) = 0;
-  // Per row: the k largest log-probabilities of softmax(logits [R, V]), descending, ties to the smaller index; values f32 [R, k], indices
-  // i32 [R, k].
-  virtual void log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) = 0;
-  // Per row, for workers that have the logits of some tokens: the k largest logits, descending, ties to the smaller index, values in
-  // parameter type [R, k], indices i32 [R, k]; and denominator, f64 [R, 2]: the largest logit and the sum of e^(logit - largest).
+  // Per row of logits [R, V]: the k largest, descending, ties to the smaller index, values in parameter type [R, k], indices i32 [R, k];
+  // and denominator, f64 [R, 2]: the largest logit and the sum of e^(logit - largest).
   virtual void top_logits(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices, const Tensor& denominator) = 0;
+  // The same of logits = x [>= R, in] w, clamped to +-bound unless that is 0, which need not exist as a whole. Rows of x beyond R are of no
+  // use; where products prefer_round_rows they make the number round.
+  virtual void linear_top_logits(const Tensor& x, const Packed& w, double bound, int64_t k, const Tensor& values, const Tensor& indices,
+                                 const Tensor& denominator) = 0;
   // Per row: the first token up to which the probabilities softmax(logits [R, V]) sum to more than uniform[r], in [0, 1). With uniform
   // random numbers these are samples, tokens i32 [R]. Tokens whose probability is zero in f32 are never taken.
   virtual void sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) = 0;

@@ -53,8 +53,8 @@ class IdleBackend : public Backend {
   void rescale_shard(const LogitsShard&, const Tensor&) override {}
   void shard_loss(const LogitsShard&, const Tensor&, const LossRows&, const Tensor&, const Tensor&) override {}
   void loss_sums(const Tensor&, const LossRows&, const Tensor&) override {}
-  void log_softmax_top_k(const Tensor&, int64_t, const Tensor&, const Tensor&) override {}
   void top_logits(const Tensor&, int64_t, const Tensor&, const Tensor&, const Tensor&) override {}
+  void linear_top_logits(const Tensor&, const Packed&, double, int64_t, const Tensor&, const Tensor&, const Tensor&) override {}
   void sample(const Tensor&, const Placed<double>&, const Tensor&) override {}
   void sum_of_squares(const Tensor&, const Tensor&) override {}
   void adam(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const AdamStep&) override {}

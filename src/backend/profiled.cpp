@@ -133,11 +133,13 @@ void ProfiledBackend::shard_loss(const LogitsShard& s, const Tensor& group_top, 
 void ProfiledBackend::loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) {
   timed("loss_sums", [&] { inner_.loss_sums(row_loss, rows, sums); });
 }
-void ProfiledBackend::log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) {
-  timed("log_softmax_top_k", [&] { inner_.log_softmax_top_k(logits, k, values, indices); });
-}
 void ProfiledBackend::top_logits(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices, const Tensor& denominator) {
   timed("top_logits", [&] { inner_.top_logits(logits, k, values, indices, denominator); });
+}
+void ProfiledBackend::linear_top_logits(const Tensor& x, const Packed& w, double bound, int64_t k, const Tensor& values,
+                                        const Tensor& indices, const Tensor& denominator) {
+  ++products[{ProductKind::linear, x.rows(), w.in, w.out, activation() != DType::f32, w.quantized}];
+  timed("linear_top_logits", [&] { inner_.linear_top_logits(x, w, bound, k, values, indices, denominator); });
 }
 void ProfiledBackend::sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) {
   timed("sample", [&] { inner_.sample(logits, uniform, tokens); });

@@ -59,9 +59,9 @@ std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vo
       step.uniforms.push_back(uniform(options.key, ids[static_cast<size_t>(l.sentence)], options.first + l.sample, position));
       l.row = static_cast<int32_t>(step.tokens.size()) - 1;
     }
-    const Tensor logits = model.next_logits(*state, step.tokens, step.sentences, step.parents);
-    const Tensor tokens({logits.rows()}, DType::i32, model.parameters().backend().memory());
     Backend& backend = model.parameters().backend();
+    const Tensor logits = logits_of(backend, model.next_output(*state, step.tokens, step.sentences, step.parents));
+    const Tensor tokens({logits.rows()}, DType::i32, backend.memory());
     sample(backend, logits, model.output_shard(), {std::move(step.uniforms), backend.memory()}, tokens);
     drawn.resize(live.size());
     tokens.read<int32_t>(drawn);

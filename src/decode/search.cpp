@@ -103,7 +103,7 @@ struct Search::Sentence {
   }
 };
 
-Search::Search(Model& model) : model_(model), output_(model.output_shard()), state_(model.begin_decoding()) {}
+Search::Search(Model& model) : model_(model), shard_(model.output_shard()), state_(model.begin_decoding()) {}
 Search::~Search() = default;
 
 void Search::add(int64_t key, std::vector<int32_t> source, const SearchOptions& options) {
@@ -129,7 +129,7 @@ int64_t Search::rows() const {
 std::vector<Search::Finished> Search::step() {
   join();
   if (sentences_.empty()) return {};
-  find_best(next_logits());
+  find_best(next_output());
   std::vector<Finished> ended;
   for (Sentence& s : sentences_) choose(s);
   std::erase_if(sentences_, [&](Sentence& s) {
@@ -160,7 +160,7 @@ void Search::join() {
   std::sort(sentences_.begin(), sentences_.end(), [](const Sentence& a, const Sentence& b) { return a.number < b.number; });
 }
 
-Tensor Search::next_logits() {
+OutputProduct Search::next_output() {
   token_.clear(), sentence_.clear(), parent_.clear();
   for (Sentence& s : sentences_)
     for (Live& l : s.live) {
@@ -169,9 +169,9 @@ Tensor Search::next_logits() {
     }
   const bool attends = std::any_of(sentences_.begin(), sentences_.end(), [](const Sentence& s) { return s.attends(); });
   Tensor attention;
-  const Tensor logits = model_.next_logits(*state_, token_, sentence_, parent_, attends ? &attention : nullptr);
+  const OutputProduct output = model_.next_output(*state_, token_, sentence_, parent_, attends ? &attention : nullptr);
   ++work_.steps, work_.rows += static_cast<int64_t>(token_.size());
-  if (!attends) return logits;
+  if (!attends) return output;
   const std::vector<double> weights = attention.to_doubles();
   size_t at = 0;
   for (Sentence& s : sentences_) {
@@ -181,22 +181,14 @@ Tensor Search::next_logits() {
     at += count;
   }
   CHECK(at == weights.size(), "{} weights of attention for {} pairs of a hypothesis and a source token", weights.size(), at);
-  return logits;
+  return output;
 }
 
-void Search::find_best(const Tensor& logits) {
-  const int64_t rows = logits.rows();
+void Search::find_best(const OutputProduct& output) {
   k_ = 0;  // where the end of sentence is not allowed, one more
   for (const Sentence& s : sentences_) k_ = std::max(k_, s.options.beam + (s.options.fixed_length ? 1 : 0));
-  k_ = std::min(k_, is_spread(output_.group) ? output_.vocabulary : logits.columns());
-  if (!best_ || best_.count() < rows * k_) {
-    Memory& memory = model_.parameters().backend().memory();
-    best_ = Tensor({rows * k_}, DType::f32, memory), tokens_ = Tensor({rows * k_}, DType::i32, memory);
-  }
-  const Tensor best = best_.slice(0, {rows, k_}), tokens = tokens_.slice(0, {rows, k_});
-  log_softmax_top_k(model_.parameters().backend(), logits, output_, k_, best, tokens);
-  values_.resize(static_cast<size_t>(rows * k_)), indices_.resize(values_.size());
-  best.read<float>(values_), tokens.read<int32_t>(indices_);
+  k_ = std::min(k_, is_spread(shard_.group) ? shard_.vocabulary : output.w->out);
+  log_softmax_top_k(model_.parameters().backend(), output, shard_, k_, values_, indices_);
   for (const Sentence& s : sentences_)
     for (const Live& l : s.live)
       if (std::isnan(values_[static_cast<size_t>(l.row * k_)])) not_a_number(s.key, s.length + 1);

@@ -57,7 +57,7 @@ struct Hypothesis {
 
 // What a search has computed: a measure of its cost that no other load of the machine changes.
 struct SearchWork {
-  int64_t steps = 0, rows = 0;  // calls of Model::next_logits, and the hypotheses they extended
+  int64_t steps = 0, rows = 0;  // calls of Model::next_output, and the hypotheses they extended
 };
 
 // A search under way. Of one thread; of a model in shards all workers make the same calls.
@@ -103,22 +103,21 @@ class Search {
   };
 
   void join();
-  Tensor next_logits();
-  void find_best(const Tensor& logits);
+  OutputProduct next_output();
+  void find_best(const OutputProduct& output);
   void offer(const Sentence& s, int32_t live, int32_t rank);
   void choose(Sentence& s);
   void finish(Sentence& s, int32_t prefix, int32_t row, double log_probability);
 
   Model& model_;
-  VocabularyShard output_;
+  VocabularyShard shard_;
   std::unique_ptr<DecodeState> state_;
   std::vector<Joining> joining_;
   std::vector<Sentence> sentences_;  // in the order of their numbers in state_
   SearchWork work_;
   std::vector<int32_t> token_, sentence_, parent_;  // of the step's rows
   int64_t k_ = 0;                                   // continuations of each row that are looked at
-  Tensor best_, tokens_;                            // of the last step, in the backend's memory
-  std::vector<float> values_;                       // [rows, k], falling
+  std::vector<float> values_;                       // [rows, k] of the last step, falling
   std::vector<int32_t> indices_;                    // [rows, k]
   std::vector<Candidate> heap_;
   std::vector<Live> next_;

@@ -1,4 +1,4 @@
-// Counted from what models/transformer.cpp and models/gnmt.cpp allocate in next_logits and what search.cpp keeps; the tests compare
+// Counted from what models/transformer.cpp and models/gnmt.cpp allocate in next_output and what search.cpp keeps; the tests compare
 // with what a process really takes.
 #include "decode/search_need.h"
 
@@ -8,6 +8,8 @@
 
 namespace starling {
 namespace {
+
+constexpr int64_t kWholeRows = 64;  // whose scores of all pieces exist at a time (backend/cpu/output_product.cpp)
 
 int64_t limit_of(const SearchOptions& o, double source_tokens) {
   return std::max<int64_t>(1, static_cast<int64_t>(o.max_length_factor * source_tokens) + o.max_length_offset);
@@ -36,10 +38,10 @@ SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabul
   SearchNeed need;
   need.rows = sentences * wide;
   const int64_t continuations = std::min(options.beam + (options.fixed_length ? 1 : 0), V);
-  need.scores = need.rows * (V * 4 + continuations * 8);
+  need.scores = std::min(need.rows, kWholeRows) * V * 4 + need.rows * continuations * 24;
   const int64_t looked_at = wide * tokens;  // pairs of a hypothesis and a source token
   if (architecture_of(config.preset) == Architecture::gnmt) {
-    need.activations = need.rows * config.decoder_layers * D * (14 * activation_bytes + 32) + looked_at * 4;
+    need.activations = need.rows * config.decoder_layers * D * (9 * activation_bytes + 20) + looked_at * 4;
     need.states = need.rows * config.decoder_layers * D * (activation_bytes + 4) + tokens * 2 * D * activation_bytes;
   } else {
     const int64_t pair = 2 * D / shards * activation_bytes;  // key and value
@@ -59,7 +61,7 @@ void require_memory(std::span<const SearchNeed> needs, const SearchOptions& opti
   const auto mebibytes = [](int64_t bytes) { return bytes >> 20; };
   const auto counted = [](int64_t n, const char* one, const char* more) { return fmt::format("{} {}", n, n == 1 ? one : more); };
   throw ResourceError(fmt::format(
-      "a beam of {} for {} at a time on {} needs about {} MiB ({} hypotheses: scores of all pieces {} MiB, activations {} MiB, caches {} "
+      "a beam of {} for {} at a time on {} needs about {} MiB ({} hypotheses: scores {} MiB, activations {} MiB, caches {} "
       "MiB), but usable is {}{}; lower the beam (--beam, valid.beam), --batch-size or --threads",
       options.beam, counted(sentences, "sentence", "sentences"), counted(static_cast<int64_t>(needs.size()), "thread", "threads"),
       mebibytes(sum.total()), sum.rows, mebibytes(sum.scores), mebibytes(sum.activations), mebibytes(sum.states), memory.text(),

@@ -14,7 +14,7 @@ namespace starling {
 // Bytes at the peak of one beam_search, without the weights.
 struct SearchNeed {
   int64_t rows = 0;         // hypotheses extended at once
-  int64_t scores = 0;       // their scores of all target pieces, and the best of them
+  int64_t scores = 0;       // their scores of target pieces, as many as exist at a time, and the best of them
   int64_t activations = 0;  // of one step, and of encoding the sources
   int64_t states = 0;       // caches of prefixes and sources, and which rows they are
   int64_t total() const { return scores + activations + states; }

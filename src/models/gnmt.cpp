@@ -213,8 +213,8 @@ Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& asking, std::spa
   return {&tape, -1, y};
 }
 
-Tensor Gnmt::next_logits(DecodeState& abstract, std::span<const int32_t> token, std::span<const int32_t> sentence,
-                         std::span<const int32_t> parent, Tensor* attention) {
+OutputProduct Gnmt::next_output(DecodeState& abstract, std::span<const int32_t> token, std::span<const int32_t> sentence,
+                                std::span<const int32_t> parent, Tensor* attention) {
   auto& state = static_cast<GnmtState&>(abstract);
   const auto R = static_cast<int64_t>(token.size()), D = config_.width, padded = decoding_rows(store_, R);
   decode_arena_.release({});
@@ -268,11 +268,7 @@ Tensor Gnmt::next_logits(DecodeState& abstract, std::span<const int32_t> token, 
     x = residual_layer(i) ? add_residual(m, x, clipping) : m;
   }
   if (top) context = attend(tape, state, x, sentence, attention);
-  const Tensor logits = tape.allocate({padded, output_table_->shape[0]}, backend.parameter());
-  backend.linear(readout(x, context, {}, clipping).value, store_.packed(*output_table_, true), Tensor(), logits, Activation::none,
-                 Write::overwrite);
-  if (config_.clip > 0) backend.clamp(logits, kLogitBound, logits, {});
-  return logits.rows(0, R);
+  return {readout(x, context, {}, clipping).value, R, &store_.packed(*output_table_, true), config_.clip > 0 ? kLogitBound : 0};
 }
 
 }  // namespace starling

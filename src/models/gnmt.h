@@ -49,8 +49,8 @@ class Gnmt : public Model {
   std::vector<Var> forward(Tape& tape, const Batch& batch, double label_smoothing, std::vector<Var> in, Loss& loss) override;
   std::unique_ptr<DecodeState> begin_decoding() override;
   std::vector<int32_t> encode(DecodeState& state, const PackedTokens& source) override;
-  Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence, std::span<const int32_t> parent,
-                     Tensor* attention) override;
+  OutputProduct next_output(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,
+                            std::span<const int32_t> parent, Tensor* attention) override;
   std::unique_ptr<SteppedPass> begin_pass(const Batch& batch, double label_smoothing, int64_t time_pieces) override;
   std::vector<std::vector<Shape>> boundary_pieces(size_t unit, const Batch& batch, int64_t time_pieces) const override;
   std::vector<size_t> output_reads() const override;

@@ -111,12 +111,13 @@ class Model {
   virtual std::vector<int32_t> encode(DecodeState& state, const PackedTokens& source) = 0;
   // One decoding step for R rows: row r extends the row parent[r] of the step before by token[r], or begins sentence[r] with it where
   // parent[r] is -1. Sentences must not decrease from row to row; rows of the step before that are not extended are forgotten. Returns
-  // logits [R, V], of a model in shards those of the tokens here (output_shard), valid until the next call. attention, if given, becomes
-  // row by row how this step's attention is spread over the source tokens of the row's sentence, valid likewise; each row sums to 1.
-  virtual Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,
-                             std::span<const int32_t> parent, Tensor* attention = nullptr) = 0;
+  // logits [R, V] as a product, of a model in shards those of the tokens here (output_shard), valid until the next call. attention, if
+  // given, becomes row by row how this step's attention is spread over the source tokens of the row's sentence, valid likewise; each row
+  // sums to 1.
+  virtual OutputProduct next_output(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,
+                                    std::span<const int32_t> parent, Tensor* attention = nullptr) = 0;
 
-  // Which tokens' logits next_logits gives.
+  // Which tokens' logits next_output gives.
   VocabularyShard output_shard();
 
   // Training with clipped states (ModelConfig::clip): the bound from here on. Models without states ignore it.

@@ -178,8 +178,8 @@ std::vector<int32_t> Transformer::encode(DecodeState& abstract, const PackedToke
   return places.numbers;
 }
 
-Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> token, std::span<const int32_t> sentence,
-                                std::span<const int32_t> parent, Tensor* attention) {
+OutputProduct Transformer::next_output(DecodeState& abstract, std::span<const int32_t> token, std::span<const int32_t> sentence,
+                                       std::span<const int32_t> parent, Tensor* attention) {
   auto& state = static_cast<TransformerState&>(abstract);
   const AttentionLayout here = heads_here({{}, {}, config_.heads});
   const int64_t R = static_cast<int64_t>(token.size()), H = here.heads, D = config_.width / config_.heads * H;
@@ -230,9 +230,7 @@ Tensor Transformer::next_logits(DecodeState& abstract, std::span<const int32_t> 
     shards->sum(*attention);
   }
   if (pre_norm_) x = (*decoder_norm_)(x);
-  const Tensor logits = tape.allocate({padded, output_table_->shape[0]}, backend.parameter());
-  backend.linear(x.value, store_.packed(*output_table_, true), Tensor(), logits, Activation::none, Write::overwrite);
-  return logits.rows(0, R);
+  return {x.value, R, &store_.packed(*output_table_, true)};
 }
 
 }  // namespace starling

@@ -27,8 +27,8 @@ class Transformer : public Model {
   std::vector<Var> forward(Tape& tape, const Batch& batch, double label_smoothing, std::vector<Var> in, Loss& loss) override;
   std::unique_ptr<DecodeState> begin_decoding() override;
   std::vector<int32_t> encode(DecodeState& state, const PackedTokens& source) override;
-  Tensor next_logits(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence, std::span<const int32_t> parent,
-                     Tensor* attention) override;
+  OutputProduct next_output(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,
+                            std::span<const int32_t> parent, Tensor* attention) override;
 
  private:
   struct EncoderLayer {

@@ -167,7 +167,7 @@ TEST_P(ModelCoverage, IsTheAttentionOfTheHypothesisItself) {
       std::vector<int32_t> alignment;
       for (const int32_t token : inputs) {
         Tensor weights;
-        model->next_logits(*state, {&token, 1}, {&number, 1}, {&parent, 1}, &weights);
+        model->next_output(*state, {&token, 1}, {&number, 1}, {&parent, 1}, &weights);
         parent = 0;
         const std::vector<double> attention = weights.to_doubles();
         double sum = 0;

@@ -1,5 +1,5 @@
 // A model whose predictions and attention are plain functions of the target prefix, to test searches against what can be computed by hand
-// or by enumeration. It checks what Model::next_logits demands of its callers.
+// or by enumeration. It checks what Model::next_output demands of its callers.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,13 @@ class FakeModel : public Model {
   std::function<std::vector<float>(int32_t sentence, const Prefix&)> attention;
   int64_t attention_calls = 0;  // steps for which it was asked
 
-  explicit FakeModel(int64_t vocabulary) : vocabulary_{vocabulary, vocabulary}, backend_(make_backend("reference")), store_(*backend_) {}
+  explicit FakeModel(int64_t vocabulary) : vocabulary_{vocabulary, vocabulary}, backend_(make_backend("reference")), store_(*backend_) {
+    const Tensor unit({vocabulary, vocabulary}, DType::f64, backend_->memory());
+    std::vector<double> ones(static_cast<size_t>(vocabulary * vocabulary));
+    for (int64_t i = 0; i < vocabulary; ++i) ones[static_cast<size_t>(i * vocabulary + i)] = 1;
+    unit.from_doubles(ones);
+    unit_ = backend_->pack(unit, false, nullptr);
+  }
 
   ParameterStore& parameters() override { return store_; }
   const ModelConfig& config() const override { return config_; }
@@ -36,8 +42,8 @@ class FakeModel : public Model {
     return numbers;
   }
 
-  Tensor next_logits(DecodeState& abstract, std::span<const int32_t> token, std::span<const int32_t> sentence,
-                     std::span<const int32_t> parent, Tensor* attended) override {
+  OutputProduct next_output(DecodeState& abstract, std::span<const int32_t> token, std::span<const int32_t> sentence,
+                            std::span<const int32_t> parent, Tensor* attended) override {
     auto& state = static_cast<State&>(abstract);
     std::vector<Prefix> prefixes;
     std::vector<double> values;
@@ -68,7 +74,7 @@ class FakeModel : public Model {
       *attended = Tensor({static_cast<int64_t>(weights.size())}, DType::f64, backend_->memory()), attended->from_doubles(weights);
     const Tensor y({static_cast<int64_t>(token.size()), vocabulary_.target_size}, DType::f64, backend_->memory());
     y.from_doubles(values);
-    return y;
+    return {y, y.rows(), unit_.get()};
   }
 
  private:
@@ -84,6 +90,7 @@ class FakeModel : public Model {
   ModelVocabulary vocabulary_;
   std::unique_ptr<Backend> backend_;
   ParameterStore store_;
+  std::shared_ptr<Packed> unit_;  // the logits are the product's input
 };
 
 }  // namespace starling

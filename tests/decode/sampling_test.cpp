@@ -32,16 +32,19 @@ class Markov : public Model {
     std::iota(numbers.begin(), numbers.end(), 0);
     return numbers;
   }
-  Tensor next_logits(DecodeState&, std::span<const int32_t> token, std::span<const int32_t> sentence, std::span<const int32_t>,
-                     Tensor*) override {
+  OutputProduct next_output(DecodeState&, std::span<const int32_t> token, std::span<const int32_t> sentence, std::span<const int32_t>,
+                            Tensor*) override {
     EXPECT_TRUE(std::is_sorted(sentence.begin(), sentence.end()));
     rows += static_cast<int64_t>(token.size());
-    const Tensor logits({static_cast<int64_t>(token.size()), vocabulary_.target_size}, store_.backend().parameter(),
-                        store_.backend().memory());
-    std::vector<double> values;
-    for (const int32_t t : token) values.insert(values.end(), table_[static_cast<size_t>(t)].begin(), table_[static_cast<size_t>(t)].end());
-    logits.from_doubles(values);
-    return logits;
+    const auto R = static_cast<int64_t>(token.size()), V = vocabulary_.target_size;
+    Backend& backend = store_.backend();
+    const Tensor last({R, V}, backend.activation(), backend.memory()), table({V, V}, backend.parameter(), backend.memory());
+    std::vector<double> ones(static_cast<size_t>(R * V)), values;
+    for (int64_t r = 0; r < R; ++r) ones[static_cast<size_t>(r * V + token[static_cast<size_t>(r)])] = 1;
+    for (const auto& row : table_) values.insert(values.end(), row.begin(), row.end());
+    last.from_doubles(ones), table.from_doubles(values);
+    packed_ = backend.pack(table, false, nullptr);
+    return {last, R, packed_.get()};
   }
   double probability(int32_t from, int32_t to) const {
     double sum = 0;
@@ -57,6 +60,7 @@ class Markov : public Model {
   };
   ModelConfig config_;
   ModelVocabulary vocabulary_;
+  std::shared_ptr<Packed> packed_;
   ParameterStore store_;
   std::vector<std::vector<double>> table_;
 };

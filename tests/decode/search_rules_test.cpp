@@ -219,12 +219,14 @@ std::vector<Hypothesis> plain_search(FakeModel& m, int32_t sentence, int64_t sou
     for (const Open& h : open) {
       Memory& memory = m.parameters().backend().memory();
       const Shape row{1, static_cast<int64_t>(V)};
-      const Tensor z(row, DType::f64, memory), best(row, DType::f32, memory), order(row, DType::i32, memory);
+      const Tensor z(row, DType::f64, memory), best(row, DType::f64, memory), order(row, DType::i32, memory),
+          sum({1, 2}, DType::f64, memory);
       z.from_doubles(m.logits(sentence, h.prefix));
-      m.parameters().backend().log_softmax_top_k(z, V, best, order);
-      std::vector<float> values(V);
+      m.parameters().backend().top_logits(z, V, best, order, sum);
+      std::vector<double> values = best.to_doubles();
+      for (double& v : values) v = static_cast<float>(v - sum.to_doubles()[0] - std::log(sum.to_doubles()[1]));
       std::vector<int32_t> tokens(V);
-      best.read<float>(values), order.read<int32_t>(tokens);
+      order.read<int32_t>(tokens);
       for (size_t i = 0; i < V; ++i) {
         if (o.fixed_length && tokens[i] == kEnd) continue;
         all.push_back({h.prefix, h.log_probability + values[i]});

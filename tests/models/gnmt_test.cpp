@@ -117,7 +117,8 @@ void expect_equal_decoding(Model& model_reference, double tolerance) {
   for (const int32_t number : numbers) sentence.insert(sentence.end(), 2, number);
   Tensor weights;
   for (int t = 0; t < 13; ++t) {
-    const std::vector<double> logits = model->next_logits(*state, token, sentence, parent, &weights).to_doubles();
+    const std::vector<double> logits =
+        logits_of(model->parameters().backend(), model->next_output(*state, token, sentence, parent, &weights)).to_doubles();
     const std::vector<double> attention = weights.to_doubles();
     size_t at_weight = 0;
     for (int r = 0; r < 6; ++r) {
@@ -290,9 +291,10 @@ TEST(Gnmt, SettingsThatDoNotFitAttentionAtTheTopAreRefused) {
   ModelConfig config = at_the_top(tiny_gnmt());
   EXPECT_EQ(refusal(config), "");
   config.attention_query = AttentionQuery::previous;
-  EXPECT_EQ(refusal(config),
-            "model.attention-query is previous, but with model.attention-place top nothing waits for the query; set model.attention-query to "
-            "current, or model.attention-place to bottom");
+  EXPECT_EQ(
+      refusal(config),
+      "model.attention-query is previous, but with model.attention-place top nothing waits for the query; set model.attention-query to "
+      "current, or model.attention-place to bottom");
   config = at_the_top(tiny_gnmt()), config.readout = Readout::state;
   EXPECT_EQ(refusal(config),
             "model.attention-place is top, where only the readout can use what attention finds; set model.readout to context, or "

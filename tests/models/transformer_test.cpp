@@ -86,7 +86,7 @@ TEST(Transformer, CachedDecodingGivesTheProbabilitiesOfTheForwardPass) {
     const std::vector<int32_t> sentence = model->encode(*state, batch.source);
     std::vector<int32_t> token{1, 1, 1}, parent{-1, -1, -1};
     for (int t = 0; t < 13; ++t) {
-      const std::vector<double> logits = model->next_logits(*state, token, sentence, parent).to_doubles();
+      const std::vector<double> logits = logits_of(*backend, model->next_output(*state, token, sentence, parent)).to_doubles();
       for (int b = 0; b < 3; ++b) {
         const int32_t at = batch.target.offsets[b] + t;
         if (at >= batch.target.offsets[b + 1]) continue;

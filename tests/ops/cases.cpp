@@ -343,12 +343,15 @@ std::vector<OpCase> op_cases() {
       c.output(values), c.output(indices), c.output(denominator);
     });
   for (int64_t V : {7, 64, 1003})
-    add(with("log_softmax_top_k", {V}), [=](CaseContext& c) {
-      const Tensor logits = c.parameters({6, V}, 3);
-      const Tensor values({6, 5}, DType::f32, c.backend.memory()), indices({6, 5}, DType::i32, c.backend.memory());
-      c.backend.log_softmax_top_k(logits, 5, values, indices);
-      c.output(values), c.output(indices);
-    });
+    for (double bound : {0.0, 1.5})
+      add(with("linear_top_logits", {V}) + (bound > 0 ? "_bounded" : ""), [=](CaseContext& c) {
+        const Tensor x = c.activations({8, 20}), w = c.parameters({V, 20}, 0.2), values = c.empty_parameters({6, 5});
+        const Tensor indices({6, 5}, DType::i32, c.backend.memory()), denominator({6, 2}, DType::f64, c.backend.memory());
+        for (const auto& packed : {c.backend.pack(w, true, nullptr), c.backend.pack_constant(w, true)}) {
+          c.backend.linear_top_logits(x, *packed, bound, 5, values, indices, denominator);
+          c.output(values), c.output(indices), c.output(denominator);
+        }
+      });
   for (int64_t V : {7, 64, 1003, 40000})
     add(with("sample", {V}), [=](CaseContext& c) {
       const Tensor logits = c.parameters({6, V}, 3);

@@ -186,6 +186,21 @@ Tensor logits_of(Backend& backend, const Values& all, Part part) {
   return t;
 }
 
+// Logits as a product, with the unit matrix.
+struct GivenLogits {
+  GivenLogits(Backend& backend, const Tensor& logits) {
+    const int64_t n = logits.columns();
+    const Tensor unit({n, n}, backend.parameter(), backend.memory());
+    Values ones(static_cast<size_t>(n * n));
+    for (int64_t i = 0; i < n; ++i) ones[i * n + i] = 1;
+    unit.from_doubles(ones);
+    packed = backend.pack(unit, false, nullptr);
+    output = {logits, logits.rows(), packed.get()};
+  }
+  std::shared_ptr<Packed> packed;
+  OutputProduct output;
+};
+
 TEST(Shards, TheBestTokensAreThoseOfTheWhole) {
   constexpr int64_t kRows = 40;
   Random random(8, 8);
@@ -197,9 +212,11 @@ TEST(Shards, TheBestTokensAreThoseOfTheWhole) {
         const auto best = [&](ShardGroup* group) {
           const auto backend = make_backend(spec, 1);
           const Part part = part_of(V, group ? group->rank() : 0, group ? group->size() : 1);
-          const Tensor values({kRows, k}, DType::f32, backend->memory()), tokens({kRows, k}, DType::i32, backend->memory());
-          log_softmax_top_k(*backend, logits_of(*backend, all, part), {group, part.begin, V}, k, values, tokens);
-          return std::pair(values.to_doubles(), tokens.to_doubles());
+          std::vector<float> values;
+          std::vector<int32_t> tokens;
+          const GivenLogits given(*backend, logits_of(*backend, all, part));
+          log_softmax_top_k(*backend, given.output, {group, part.begin, V}, k, values, tokens);
+          return std::pair(Values(values.begin(), values.end()), tokens);
         };
         const auto [values, tokens] = best(nullptr);
         ShardThreads threads(workers);
@@ -219,10 +236,12 @@ TEST(Shards, ANotANumberOfOneWorkerReachesAll) {
   ShardThreads(2).run([&](ShardGroup& group) {
     const auto backend = make_backend("cpu:f32", 1);
     const Part part = part_of(V, group.rank(), group.size());
-    const Tensor values({2, 3}, DType::f32, backend->memory()), tokens({2, 3}, DType::i32, backend->memory());
-    log_softmax_top_k(*backend, logits_of(*backend, all, part), {&group, part.begin, V}, 3, values, tokens);
-    EXPECT_NEAR(values.to_doubles()[0], -std::log(V), 1e-6);
-    EXPECT_TRUE(std::isnan(values.to_doubles()[3]));
+    std::vector<float> values;
+    std::vector<int32_t> tokens;
+    const GivenLogits given(*backend, logits_of(*backend, all, part));
+    log_softmax_top_k(*backend, given.output, {&group, part.begin, V}, 3, values, tokens);
+    EXPECT_NEAR(values.at(0), -std::log(V), 1e-6);
+    EXPECT_TRUE(std::isnan(values.at(3)));
   });
 }
 

@@ -198,16 +198,16 @@ void QueuedBackend::loss_sums(const Tensor& row_loss, const LossRows& rows, cons
   later([this, row_loss = inner(row_loss), rows = inner(rows), sums = inner(sums)] { inner_->loss_sums(row_loss, rows, sums); });
 }
 
-void QueuedBackend::log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) {
-  later([this, logits = inner(logits), k, values = inner(values), indices = inner(indices)] {
-    inner_->log_softmax_top_k(logits, k, values, indices);
-  });
-}
-
 void QueuedBackend::top_logits(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices, const Tensor& denominator) {
   later([this, logits = inner(logits), k, values = inner(values), indices = inner(indices), denominator = inner(denominator)] {
     inner_->top_logits(logits, k, values, indices, denominator);
   });
+}
+
+void QueuedBackend::linear_top_logits(const Tensor& x, const Packed& w, double bound, int64_t k, const Tensor& values,
+                                      const Tensor& indices, const Tensor& denominator) {
+  later([this, x = inner(x), form = form_of(w), bound, k, values = inner(values), indices = inner(indices),
+         denominator = inner(denominator)] { inner_->linear_top_logits(x, **form, bound, k, values, indices, denominator); });
 }
 
 void QueuedBackend::sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) {

@@ -40,6 +40,12 @@ class CpuBackend final : public Backend {
   void enter() const;
   void linear_floats(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write);
   void linear_integers(const Tensor& x, const PackedInt8& w, const Tensor& b, const Tensor& y, Activation, Write);
+  // As vnni::quantize makes them; until the next 8-bit product.
+  struct RoundedRows {
+    const uint8_t* integers;
+    const float* units;
+  };
+  RoundedRows round_rows(const Tensor& x, const PackedInt8& w);
   void linear_int8(const Tensor& x, const PackedInt8& w, const Tensor& b, const Tensor& y, Activation, Write);
   void extend_signal(int64_t positions, int64_t D);
   template <class F>
@@ -99,6 +105,7 @@ class CpuBackend final : public Backend {
   const bool vnni_ = multiplies_by_vnni();
   std::unique_ptr<FlatOps> flat_ = make_host_flat_ops(threads_);
   Arena int8_arena_{host_memory()};  // working memory of one 8-bit product
+  Tensor logits_;                    // of a few rows
   std::vector<std::unique_ptr<Storage>> scratch_;
   std::vector<float> signal_, partial_;
   std::vector<int64_t> first_weight_;

@@ -1,23 +1,16 @@
 // Products of f32 weights that stay, in panels of our own: oneDNN makes code for each number of rows, and takes twice as long for a row.
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/panels.h"
 
 namespace starling {
-namespace {
-
-struct FloatPanels : Packed {
-  std::unique_ptr<Storage> values;  // as kernels::FloatProduct says
-};
-
-}  // namespace
-
 std::shared_ptr<Packed> CpuBackend::pack_constant(const Tensor& w, bool transposed) {
   if (activation_ != DType::f32) return pack(w, transposed, nullptr);
   const int64_t in = w.dim(transposed ? 1 : 0), out = w.dim(transposed ? 0 : 1), panel = wide_.float_panel();
   auto packed = std::make_shared<FloatPanels>();
   packed->in = in, packed->out = out, packed->constant = true;
   const int64_t panels = (out + panel - 1) / panel;
-  packed->values = std::make_unique<Storage>(panels * panel * in * 4);
-  auto* const values = reinterpret_cast<float*>(packed->values->data());
+  packed->storage = std::make_unique<Storage>(panels * panel * in * 4);
+  auto* const values = reinterpret_cast<float*>(packed->storage->data());
   const float* const from = w.data<float>();
   ranges(panels, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t p = begin; p < end; ++p)
@@ -33,11 +26,10 @@ std::shared_ptr<Packed> CpuBackend::pack_constant(const Tensor& w, bool transpos
 void CpuBackend::linear_floats(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation activation, Write write) {
   CHECK(x.columns() == w.in && y.columns() == w.out && y.rows() == x.rows(), "{} times [{}, {}] into {}", x.shape().text(), w.in, w.out,
         y.shape().text());
-  const auto* panels = reinterpret_cast<const float*>(static_cast<const FloatPanels&>(w).values->data());
   const kernels::FloatProduct product{x.data<float>(),
                                       x.rows(),
                                       w.in,
-                                      panels,
+                                      static_cast<const FloatPanels&>(w).values(),
                                       w.out,
                                       b ? b.data<float>() : nullptr,
                                       activation == Activation::relu,

@@ -3,23 +3,15 @@
 #include <cstring>
 
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/vnni/int8_product.h"
+#include "backend/cpu/panels.h"
 #include "backend/int8.h"
 
 namespace starling {
 namespace {
 
-struct PackedPanels : PackedInt8 {
-  std::unique_ptr<Storage> values, offsets, padded_scales;  // as vnni::Weight says
-  vnni::Weight weight() const {
-    return {in, out, reinterpret_cast<const int8_t*>(values->data()), reinterpret_cast<const int32_t*>(offsets->data()),
-            reinterpret_cast<const float*>(padded_scales->data())};
-  }
-};
-
 std::shared_ptr<Packed> pack_panels(const Tensor& w, bool transposed, double input_bound) {
   const Int8Matrix rounded = round_to_int8(w, transposed);
-  auto packed = std::make_shared<PackedPanels>();
+  auto packed = std::make_shared<Int8Panels>();
   const int64_t in = w.dim(transposed ? 1 : 0), out = w.dim(transposed ? 0 : 1), depth = vnni::padded_in(in), wide = vnni::padded_out(out);
   packed->in = in, packed->out = out, packed->quantized = packed->integers = packed->panels = true;
   packed->input_bound = static_cast<float>(input_bound);
@@ -51,19 +43,25 @@ std::shared_ptr<Packed> CpuBackend::pack_int8(const Tensor& w, bool transposed, 
 void CpuBackend::linear_int8(const Tensor& x, const PackedInt8& w, const Tensor& b, const Tensor& y, Activation activation, Write write) {
   CHECK(x.columns() == w.in && y.columns() == w.out && y.rows() == x.rows(), "{} times [{}, {}] into {}", x.shape().text(), w.in, w.out,
         y.shape().text());
-  int8_arena_.release({});
   if (!w.panels) return linear_integers(x, w, b, y, activation, write);
-  const vnni::Weight weight = static_cast<const PackedPanels&>(w).weight();
-  const int64_t N = x.rows();
-  const Tensor q = int8_arena_.allocate({N, vnni::padded_in(w.in)}, DType::i8), units = int8_arena_.allocate({N}, DType::f32);
-  auto* const integers = reinterpret_cast<uint8_t*>(q.raw());
-  ranges(N, 8, [&](int64_t begin, int64_t end, int) {
-    vnni::quantize(x.raw(), x.dtype() == DType::bf16, w.input_bound, integers, units.data<float>(), w.in, begin, end);
-  });
+  const auto& weight = static_cast<const Int8Panels&>(w);
+  const RoundedRows rounded = round_rows(x, weight);
   const vnni::Output out{
       b ? b.data<float>() : nullptr, activation == Activation::relu, write == Write::accumulate, y.dtype() == DType::bf16, y.raw(), w.out};
-  ranges(vnni::padded_out(w.out) / vnni::kPanel, 1,
-         [&](int64_t begin, int64_t end, int) { vnni::multiply(integers, units.data<float>(), N, weight, out, begin, end); });
+  ranges(vnni::padded_out(w.out) / vnni::kPanel, 1, [&](int64_t begin, int64_t end, int) {
+    vnni::multiply(rounded.integers, rounded.units, x.rows(), weight.part(0, w.out), out, begin, end);
+  });
+}
+
+CpuBackend::RoundedRows CpuBackend::round_rows(const Tensor& x, const PackedInt8& w) {
+  int8_arena_.release({});
+  const Tensor q = int8_arena_.allocate({x.rows(), vnni::padded_in(w.in)}, DType::i8);
+  const Tensor units = int8_arena_.allocate({x.rows()}, DType::f32);
+  auto* const integers = reinterpret_cast<uint8_t*>(q.raw());
+  ranges(x.rows(), 8, [&](int64_t begin, int64_t end, int) {
+    vnni::quantize(x.raw(), x.dtype() == DType::bf16, w.input_bound, integers, units.data<float>(), w.in, begin, end);
+  });
+  return {integers, units.data<float>()};
 }
 
 // Three passes: rows to integers, the product, integers to the result, in place where they are of one size. oneDNN can do the third
@@ -73,6 +71,7 @@ void CpuBackend::linear_integers(const Tensor& x, const PackedInt8& w, const Ten
   const int64_t N = x.rows(), in = w.in, out = w.out;
   const bool wide = y.dtype() == DType::f32, accumulate = write == Write::accumulate, in_place = wide && !accumulate;
   const DType narrow = w.integers ? DType::i8 : DType::f32, sum = w.integers ? DType::i32 : DType::f32;
+  int8_arena_.release({});
   const Tensor q = int8_arena_.allocate({N, in}, narrow), units = int8_arena_.allocate({N}, DType::f32);
   const Tensor sums = in_place ? y : int8_arena_.allocate({N, out}, sum);
   ranges(N, 8, [&](int64_t begin, int64_t end, int) {

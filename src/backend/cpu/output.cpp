@@ -66,19 +66,11 @@ void CpuBackend::loss_sums(const Tensor& row_loss, const LossRows& rows, const T
   add_loss_sums(row_loss.data<float>(), rows, sums.data<double>());
 }
 
-void CpuBackend::log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) {
-  const int64_t V = logits.columns();
-  ranges(logits.rows(), 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t r = begin; r < end; ++r)
-      kernels_.log_softmax_top_k(logits.data<float>() + r * V, V, k, values.data<float>() + r * k, indices.data<int32_t>() + r * k);
-  });
-}
-
 void CpuBackend::top_logits(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices, const Tensor& denominator) {
   const int64_t V = logits.columns();
   ranges(logits.rows(), 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t r = begin; r < end; ++r)
-      kernels_.top_logits(logits.data<float>() + r * V, V, k, values.data<float>() + r * k, indices.data<int32_t>() + r * k,
+      kernels_.top_logits(logits.data<float>() + r * V, V, 0, k, values.data<float>() + r * k, indices.data<int32_t>() + r * k,
                           denominator.data<double>() + 2 * r);
   });
 }

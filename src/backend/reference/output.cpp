@@ -90,20 +90,6 @@ void ReferenceBackend::loss_sums(const Tensor& row_loss, const LossRows& rows, c
   add_loss_sums(row_loss.data<double>(), rows, sums.data<double>());
 }
 
-void ReferenceBackend::log_softmax_top_k(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices) {
-  const int64_t V = logits.columns();
-  for (int64_t r = 0; r < logits.rows(); ++r) {
-    const double* z = logits.data<double>() + r * V;
-    const double top = *std::max_element(z, z + V);
-    double sum = 0;
-    for (int64_t v = 0; v < V; ++v) sum += std::exp(z[v] - top);
-    const std::vector<int32_t> order = best_first(z, V, k);
-    for (int64_t i = 0; i < k; ++i)
-      indices.data<int32_t>()[r * k + i] = order[i],
-                                      values.data<float>()[r * k + i] = static_cast<float>(z[order[i]] - top - std::log(sum));
-  }
-}
-
 void ReferenceBackend::top_logits(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices, const Tensor& denominator) {
   const int64_t V = logits.columns();
   for (int64_t r = 0; r < logits.rows(); ++r) {
@@ -115,6 +101,14 @@ void ReferenceBackend::top_logits(const Tensor& logits, int64_t k, const Tensor&
     for (int64_t i = 0; i < k; ++i) at(values, r, i) = z[order[i]];
     at(denominator, r, 0) = top, at(denominator, r, 1) = sum;
   }
+}
+
+void ReferenceBackend::linear_top_logits(const Tensor& x, const Packed& w, double bound, int64_t k, const Tensor& values,
+                                         const Tensor& indices, const Tensor& denominator) {
+  const Tensor logits({x.rows(), w.out}, DType::f64);
+  linear(x, w, {}, logits, Activation::none, Write::overwrite);
+  if (bound > 0) clamp(logits, bound, logits, {});
+  top_logits(logits.rows(0, values.rows()), k, values, indices, denominator);
 }
 
 void ReferenceBackend::sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) {

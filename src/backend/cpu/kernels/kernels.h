@@ -138,8 +138,8 @@ struct Table {
   void (*shard_exponentials)(const LossTask& t, int64_t n, float* top, float* sums);
   // Its gradient from the exponentials e: weight * probability = scale * e.
   void (*shard_gradient)(const LossTask& t, int64_t n, float scale, int64_t vocabulary);
-  void (*log_softmax_top_k)(const float* logits, int64_t V, int64_t k, float* values, int32_t* indices);
-  void (*top_logits)(const float* logits, int64_t V, int64_t k, float* values, int32_t* indices, double* denominator);
+  // Adds columns [seen, seen + n) of a row, whose logits are z, to what Backend::top_logits gives of those before them.
+  void (*top_logits)(const float* z, int64_t n, int64_t seen, int64_t k, float* values, int32_t* indices, double* denominator);
   int32_t (*sample)(const float* logits, int64_t V, double uniform);
   double (*sum_of_squares)(const float* x, int64_t begin, int64_t end);
   void (*adam)(float* value, const float* gradient, float* m, float* v, float rate, float beta1, float beta2, float epsilon,

@@ -1,8 +1,7 @@
 // The loss of a row of logits with its gradient, its best tokens, a sample.
 #include <bit>
 #include <cstring>
-#include <tuple>
-#include <utility>
+#include <limits>
 
 #include "backend/cpu/kernels/arithmetic.h"
 #include "backend/cpu/kernels/table_parts.h"
@@ -109,56 +108,46 @@ void shard_gradient(const LossTask& t, int64_t n, float scale, int64_t vocabular
   t.bound > 0 ? loss_gradient<T, true>(t, n, scale, vocabulary) : loss_gradient<T, false>(t, n, scale, vocabulary);
 }
 
-// The indices of the k largest; the largest number and the sum of e^(z - largest).
-std::pair<float, float> find_top(const float* z, int64_t V, int64_t k, int32_t* indices) {
-  constexpr int64_t stride = 8 * L;
+float largest(const float* z, int64_t n) {
   vf tops[4] = {splat(-INFINITY), splat(-INFINITY), splat(-INFINITY), splat(-INFINITY)};  // one would wait for itself
   int64_t c = 0;
-  for (; c + 4 * L <= V; c += 4 * L)
+  for (; c + 4 * L <= n; c += 4 * L)
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) tops[i] = max(tops[i], load(z + c + i * L));
   float m = maximum(max(max(tops[0], tops[1]), max(tops[2], tops[3])));
-  for (; c < V; ++c) m = std::max(m, z[c]);
-  int64_t found = 0;
-  float least = -INFINITY;
-  const auto consider = [&](int64_t at) {
-    if (found == k && !(z[at] > least)) return;
-    int64_t place = found < k ? found++ : k - 1;
-    for (; place > 0 && z[indices[place - 1]] < z[at]; --place) indices[place] = indices[place - 1];
-    indices[place] = static_cast<int32_t>(at);
-    if (found == k) least = z[indices[k - 1]];
-  };
+  for (; c < n; ++c) m = std::max(m, z[c]);
+  return m;
+}
+
+// Of e^(z - top).
+float sum_of_exponentials(const float* z, int64_t n, float top) {
   vf exps[4] = {};
-  for (c = 0; c + stride <= V; c += stride) {
-    vf x[8], best;
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) x[i] = load(z + c + i * L), exps[i % 4] += exponential(x[i] - m);
-    best = max(max(max(x[0], x[1]), max(x[2], x[3])), max(max(x[4], x[5]), max(x[6], x[7])));
-    if (found < k) {
-      for (int64_t i = 0; i < stride; ++i) consider(c + i);
-    } else if (maximum(best) > least) {
-      for (int64_t i = 0; i < stride; i += L)
-        for (uint32_t above = greater(load(z + c + i), least); above != 0; above &= above - 1) consider(c + i + std::countr_zero(above));
-    }
-  }
-  for (; c + L <= V; c += L) {
-    exps[0] += exponential(load(z + c) - m);
-    for (int64_t i = 0; i < L; ++i) consider(c + i);
-  }
-  float denominator = sum((exps[0] + exps[1]) + (exps[2] + exps[3]));
-  for (; c < V; ++c) denominator += std::exp(z[c] - m), consider(c);
-  return {m, denominator};
+  int64_t c = 0;
+  for (; c + 4 * L <= n; c += 4 * L)
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) exps[i] += exponential(load(z + c + i * L) - top);
+  float total = sum((exps[0] + exps[1]) + (exps[2] + exps[3]));
+  for (; c < n; ++c) total += std::exp(z[c] - top);
+  return total;
 }
 
-void log_softmax_top_k(const float* z, int64_t V, int64_t k, float* values, int32_t* indices) {
-  const auto [top, denominator] = find_top(z, V, k, indices);
-  const float log_sum = top + std::log(denominator);
-  for (int64_t i = 0; i < k; ++i) values[i] = z[indices[i]] - log_sum;
-}
-
-void top_logits(const float* z, int64_t V, int64_t k, float* values, int32_t* indices, double* denominator) {
-  std::tie(denominator[0], denominator[1]) = find_top(z, V, k, indices);
-  for (int64_t i = 0; i < k; ++i) values[i] = z[indices[i]];
+void top_logits(const float* z, int64_t n, int64_t seen, int64_t k, float* values, int32_t* indices, double* denominator) {
+  const float here = largest(z, n), before = seen > 0 ? static_cast<float>(denominator[0]) : here;
+  const float top = std::max(std::max(before, here), std::numeric_limits<float>::lowest());  // -inf - -inf would be NaN
+  const double sum = seen > 0 ? denominator[1] * std::exp(before - top) : 0;
+  denominator[0] = top, denominator[1] = sum + sum_of_exponentials(z, n, top);
+  int64_t found = std::min(k, seen), c = 0;
+  const auto consider = [&](int64_t at) {
+    if (found == k && !(z[at] > values[k - 1])) return;
+    int64_t place = found < k ? found++ : k - 1;
+    for (; place > 0 && values[place - 1] < z[at]; --place) values[place] = values[place - 1], indices[place] = indices[place - 1];
+    values[place] = z[at], indices[place] = static_cast<int32_t>(seen + at);
+  };
+  for (; c < n && found < k; ++c) consider(c);
+  if (c == n || !(here > values[k - 1])) return;
+  for (; c + L <= n; c += L)
+    for (uint32_t above = greater(load(z + c), values[k - 1]); above != 0; above &= above - 1) consider(c + std::countr_zero(above));
+  for (; c < n; ++c) consider(c);
 }
 
 // The sums of up to 64 stretches of exponentials first, then a scan of the one stretch that the threshold lies in.
@@ -197,7 +186,7 @@ int32_t sample(const float* z, int64_t V, double uniform) {
 template <class T>
 void set_output(Table& t) {
   t.smoothed_loss = smoothed_loss<T>, t.shard_exponentials = shard_exponentials, t.shard_gradient = shard_gradient<T>;
-  t.log_softmax_top_k = log_softmax_top_k, t.top_logits = top_logits, t.sample = sample;
+  t.top_logits = top_logits, t.sample = sample;
 }
 template void set_output<float>(Table&);
 template void set_output<bf16>(Table&);
