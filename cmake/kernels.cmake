@@ -7,6 +7,8 @@ if(backend_sources)
   set_source_files_properties(${CMAKE_SOURCE_DIR}/src/backend/host_flat.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
   set_source_files_properties(${CMAKE_SOURCE_DIR}/src/backend/cpu/vnni/int8_product.cpp PROPERTIES COMPILE_OPTIONS
     "-O3;-march=x86-64-v4;-mavx512vnni;-mprefer-vector-width=512;-Wno-maybe-uninitialized;-Wno-uninitialized")
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/backend/cpu/vnni/tiles.cpp PROPERTIES COMPILE_OPTIONS
+    "-O3;-march=x86-64-v4;-mamx-tile;-mamx-int8;-mprefer-vector-width=512;-Wno-maybe-uninitialized;-Wno-uninitialized")
   target_link_libraries(starling_backend PUBLIC starling_flags starling_tensor ${DNNL_LIBRARY} OpenMP::OpenMP_CXX)
   foreach(isa v2 v3 v4)
     add_library(starling_kernels_${isa} OBJECT ${kernel_sources})

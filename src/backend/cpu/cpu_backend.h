@@ -102,7 +102,7 @@ class CpuBackend final : public Backend {
   const kernels::Table& wide_;     // for f32
   const kernels::CompressionTable& compression_ = compression_table();
   Products products_;
-  const bool vnni_ = multiplies_by_vnni();
+  const bool vnni_ = multiplies_by_vnni(), tiles_ = multiplies_by_tiles();
   std::unique_ptr<FlatOps> flat_ = make_host_flat_ops(threads_);
   Arena int8_arena_{host_memory()};  // working memory of one 8-bit product
   Tensor logits_;                    // of a few rows

@@ -1,5 +1,9 @@
 #include "backend/cpu/dispatch.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
@@ -8,13 +12,21 @@
 namespace starling {
 namespace {
 
-// STARLING_ISA=v2|v3|v4 lowers the choice, for tests and comparisons.
+// The system must be asked for the registers of AMX, once for all threads of a process: arch_prctl(ARCH_REQ_XCOMP_PERM, XTILEDATA).
+bool gives_tiles() {
+  static const bool given =
+      __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
+  return given;
+}
+
+// 2 to 4 of x86-64-v2 to -v4; 5 is v4 with AMX. STARLING_ISA=v2|v3|v4 lowers the choice, for tests and comparisons.
 int level() {
   int best = 2;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) best = 3;
   if (best == 3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
     best = 4;
+  if (best == 4 && gives_tiles()) best = 5;
   if (const char* wish = std::getenv("STARLING_ISA"))
     for (int wanted = 2; wanted < best; ++wanted)
       if (std::string_view(wish) == "v" + std::to_string(wanted)) return wanted;
@@ -25,6 +37,7 @@ int level() {
 
 const kernels::Table& kernel_table(DType activation) {
   switch (level()) {
+    case 5:
     case 4:
       return kernels::v4::table(activation);
     case 3:
@@ -36,6 +49,7 @@ const kernels::Table& kernel_table(DType activation) {
 
 const kernels::CompressionTable& compression_table() {
   switch (level()) {
+    case 5:
     case 4:
       return kernels::v4::compression();
     case 3:
@@ -45,12 +59,12 @@ const kernels::CompressionTable& compression_table() {
   }
 }
 
-bool multiplies_by_vnni() {
-  return level() == 4 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") && !__builtin_cpu_supports("amx-int8");
-}
+bool multiplies_by_vnni() { return level() >= 4 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw"); }
 
-std::string cpu_instruction_set() { return "x86-64-v" + std::to_string(level()); }
+bool multiplies_by_tiles() { return level() >= 5; }
 
-bool cpu_has_bf16() { return __builtin_cpu_supports("avx512bf16") != 0 && level() == 4; }
+std::string cpu_instruction_set() { return "x86-64-v" + std::to_string(std::min(level(), 4)); }
+
+bool cpu_has_bf16() { return __builtin_cpu_supports("avx512bf16") != 0 && level() >= 4; }
 
 }  // namespace starling

@@ -9,8 +9,9 @@
 namespace starling {
 
 const kernels::Table& kernel_table(DType activation);
-// Whether products of 8-bit integers are our own (vnni/): AVX512-VNNI, and no AMX.
+// Whether products of 8-bit integers are our own (vnni/), and may be AMX's.
 bool multiplies_by_vnni();
+bool multiplies_by_tiles();
 const kernels::CompressionTable& compression_table();
 
 }  // namespace starling

@@ -1,5 +1,4 @@
-// Products of 8-bit weights: our own where the processor has AVX512-VNNI, else oneDNN's with loops before and after. Where it has AMX,
-// oneDNN's tiles are faster than either.
+// Products of 8-bit weights: our own where the processor has AVX512-VNNI, else oneDNN's with loops before and after.
 #include <cstring>
 
 #include "backend/cpu/cpu_backend.h"
@@ -49,13 +48,13 @@ void CpuBackend::linear_int8(const Tensor& x, const PackedInt8& w, const Tensor&
   const vnni::Output out{
       b ? b.data<float>() : nullptr, activation == Activation::relu, write == Write::accumulate, y.dtype() == DType::bf16, y.raw(), w.out};
   ranges(vnni::padded_out(w.out) / vnni::kPanel, 1, [&](int64_t begin, int64_t end, int) {
-    vnni::multiply(rounded.integers, rounded.units, x.rows(), weight.part(0, w.out), out, begin, end);
+    vnni::multiply(rounded.integers, rounded.units, x.rows(), weight.part(0, w.out), out, begin, end, tiles_);
   });
 }
 
 CpuBackend::RoundedRows CpuBackend::round_rows(const Tensor& x, const PackedInt8& w) {
   int8_arena_.release({});
-  const Tensor q = int8_arena_.allocate({x.rows(), vnni::padded_in(w.in)}, DType::i8);
+  const Tensor q = int8_arena_.allocate({x.rows() + vnni::kSpareRows, vnni::padded_in(w.in)}, DType::i8);
   const Tensor units = int8_arena_.allocate({x.rows()}, DType::f32);
   auto* const integers = reinterpret_cast<uint8_t*>(q.raw());
   ranges(x.rows(), 8, [&](int64_t begin, int64_t end, int) {

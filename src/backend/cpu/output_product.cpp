@@ -41,7 +41,7 @@ void CpuBackend::linear_top_logits(const Tensor& x, const Packed& w, double boun
     const RoundedRows rounded = round_rows(x.rows(0, R), weight);
     return by_columns([&](int64_t row, int64_t rows, int64_t column, int64_t columns, float* y) {
       vnni::multiply(rounded.integers + row * vnni::padded_in(w.in), rounded.units + row, rows, weight.part(column, columns),
-                     {nullptr, false, false, false, y, kStride}, 0, vnni::padded_out(columns) / vnni::kPanel);
+                     {nullptr, false, false, false, y, kStride}, 0, vnni::padded_out(columns) / vnni::kPanel, tiles_);
     });
   }
   if (w.constant) {

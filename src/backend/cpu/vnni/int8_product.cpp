@@ -1,36 +1,12 @@
 // Compiled for AVX512-VNNI (cmake/kernels.cmake), so nothing of the standard library may be called here: the linker could give a function
 // that was compiled for these instructions to code that runs without them.
-#include "backend/cpu/vnni/int8_product.h"
-
-#include <immintrin.h>
+#include "backend/cpu/vnni/lanes.h"
 
 namespace starling::vnni {
 namespace {
 
-constexpr int kRows = 6;  // of a tile: 24 sums, 4 weights and an input are all 32 registers but three
-
-inline __m512 widened(__m256i narrow) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16)); }
-// To nearest, ties to even; NaN is not expected to stay one.
-inline __m256i narrowed(__m512 x) {
-  const __m512i u = _mm512_castps_si512(x);
-  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
-  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(u, _mm512_set1_epi32(0x7fff)), odd), 16));
-}
-
-inline __mmask16 lanes(int64_t n) { return n >= 16 ? __mmask16(0xffff) : n <= 0 ? __mmask16(0) : __mmask16((1u << n) - 1); }
-
-template <bool Narrow>
-inline __m512 load(const void* p, int64_t at, __mmask16 mask) {
-  if constexpr (Narrow) return widened(_mm256_maskz_loadu_epi16(mask, static_cast<const uint16_t*>(p) + at));
-  return _mm512_maskz_loadu_ps(mask, static_cast<const float*>(p) + at);
-}
-template <bool Narrow>
-inline void store(void* p, int64_t at, __m512 x, __mmask16 mask) {
-  if constexpr (Narrow)
-    _mm256_mask_storeu_epi16(static_cast<uint16_t*>(p) + at, mask, narrowed(x));
-  else
-    _mm512_mask_storeu_ps(static_cast<float*>(p) + at, mask, x);
-}
+constexpr int64_t kTiledRows = 8;  // from which on tiles are faster
+constexpr int kRows = 6;           // of a tile: 24 sums, 4 weights and an input are all 32 registers but three
 
 template <bool Narrow>
 void quantize_rows(const void* x, float bound, uint8_t* q, float* unit, int64_t in, int64_t begin, int64_t end) {
@@ -84,20 +60,10 @@ void tile(const uint8_t* q, const float* unit, const Weight& w, const Output& ou
   }
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
-    const int64_t column = first + 16 * i;
-    const __mmask16 mask = lanes(w.out - column);
-    if (mask == 0) return;
-    const __m512 scale = _mm512_loadu_ps(w.scales + column);
-    const __m512 bias = out.bias ? _mm512_maskz_loadu_ps(mask, out.bias + column) : _mm512_setzero_ps();
+    if (first + 16 * i >= w.out) return;
+    const Columns c(w, out, first + 16 * i);
 #pragma GCC unroll 6
-    for (int r = 0; r < Rows; ++r) {
-      __m512 y = _mm512_mul_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sums[r][i]), _mm512_set1_ps(unit[r])), scale);
-      y = _mm512_add_ps(y, bias);
-      if (out.relu) y = _mm512_max_ps(_mm512_setzero_ps(), y);  // NaN stays
-      const int64_t at = (row + r) * out.columns + column;
-      if (out.accumulate) y = _mm512_add_ps(y, load<Narrow>(out.y, at, mask));
-      store<Narrow>(out.y, at, y, mask);
-    }
+    for (int r = 0; r < Rows; ++r) finish<Narrow>(sums[r][i], unit[r], c, out, row + r);
   }
 }
 
@@ -130,7 +96,9 @@ void quantize(const void* x, bool narrow, float bound, uint8_t* q, float* unit, 
   (narrow ? quantize_rows<true> : quantize_rows<false>)(x, bound, q, unit, in, begin, end);
 }
 
-void multiply(const uint8_t* q, const float* unit, int64_t rows, const Weight& w, const Output& out, int64_t begin, int64_t end) {
+void multiply(const uint8_t* q, const float* unit, int64_t rows, const Weight& w, const Output& out, int64_t begin, int64_t end,
+              bool tiles) {
+  if (tiles && rows >= kTiledRows) return multiply_by_tiles(q, unit, rows, w, out, begin, end);
   (out.narrow ? multiply_panels<true> : multiply_panels<false>)(q, unit, rows, w, out, begin, end);
 }
 

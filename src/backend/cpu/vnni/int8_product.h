@@ -1,14 +1,16 @@
-// Products of 8-bit integers by AVX512-VNNI, with what goes before and after them in one pass each: a library's product would write sums of
-// 32 bits that a loop has to read again, and make code for every number of rows. Sums are exact, so results do not depend on the rest.
+// Products of 8-bit integers by AVX512-VNNI or AMX, with what goes before and after them in one pass each: a library's product would write
+// sums of 32 bits that a loop has to read again, and make code for every number of rows. Sums are exact, so both give the same bits.
 #pragma once
 
 #include <cstdint>
 
 namespace starling::vnni {
 
-constexpr int64_t kPanel = 64;  // outputs that are computed together
-constexpr int64_t kDepth = 4;   // products that one instruction adds up
-inline int64_t padded_in(int64_t in) { return (in + kDepth - 1) / kDepth * kDepth; }
+constexpr int64_t kPanel = 64;      // outputs that are computed together
+constexpr int64_t kDepth = 4;       // products that one instruction adds up
+constexpr int64_t kTile = 64;       // inputs of a tile of AMX
+constexpr int64_t kSpareRows = 15;  // that may be read behind the rows of q: a tile has 16
+inline int64_t padded_in(int64_t in) { return (in + kTile - 1) / kTile * kTile; }
 inline int64_t padded_out(int64_t out) { return (out + kPanel - 1) / kPanel * kPanel; }
 
 // A weight [in, out], rounded up with zeros.
@@ -30,7 +32,9 @@ struct Output {
 // Rows [begin, end) of x [rows, in], f32 or bf16 (narrow), as q [rows, padded in], 128 + round(127 x / a) with a = bound, or each row's
 // largest magnitude when that is 0; unit[row] = a / 127^2, or NaN for a row with a NaN.
 void quantize(const void* x, bool narrow, float bound, uint8_t* q, float* unit, int64_t in, int64_t begin, int64_t end);
-// Panels [begin, end) of the product.
-void multiply(const uint8_t* q, const float* unit, int64_t rows, const Weight& w, const Output& out, int64_t begin, int64_t end);
+// Panels [begin, end) of the product. `tiles`: by AMX, if the rows are more than a few.
+void multiply(const uint8_t* q, const float* unit, int64_t rows, const Weight& w, const Output& out, int64_t begin, int64_t end,
+              bool tiles);
+void multiply_by_tiles(const uint8_t* q, const float* unit, int64_t rows, const Weight& w, const Output& out, int64_t begin, int64_t end);
 
 }  // namespace starling::vnni
