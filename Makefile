@@ -1,6 +1,6 @@
 # Two commands to try Starling on a fresh Debian 12: `make demo` shows it at work, `make test` runs every test.
 # The build itself is CMake's (CMakePresets.json); this file only strings the steps together.
-BUILD ?= build/release
+BUILD ?= build/$(if $(CUDA),cuda,release)
 JOBS ?= $(shell nproc)
 GENERATOR ?= $(shell command -v ninja >/dev/null 2>&1 && echo Ninja || echo "Unix Makefiles")
 # A build directory keeps the generator it was made with.
@@ -11,15 +11,20 @@ CONFIGURED = $(wildcard $(BUILD)/CMakeCache.txt)
 help:
 	@echo "make demo      install what is missing, build, train on the built-in corpus (minutes), translate, evaluate"
 	@echo "make test      install what is missing, build, run every test"
-	@echo "make build     build $(BUILD)/starling"
+	@echo "make build     build $(BUILD)/starling; with CUDA=1 for NVIDIA cards too (docs/gpu.md)"
 	@echo "make packages  install the Debian packages that the build needs (as root; nothing to do if they are there)"
 	@echo "make clean     remove build/ and run-demo/"
 
 packages:
 	@tools/packages.sh
 
+ifdef CUDA
+PRESET ?= cuda
+endif
+PRESET ?= release
+
 build: packages
-	@cmake --preset release -B "$(BUILD)" $(if $(CONFIGURED),,-G "$(GENERATOR)") --log-level=WARNING
+	@cmake --preset $(PRESET) -B "$(BUILD)" $(if $(CONFIGURED),,-G "$(GENERATOR)") --log-level=WARNING
 	@cmake --build "$(BUILD)" --parallel $(JOBS) --target starling
 
 demo: build
@@ -27,7 +32,7 @@ demo: build
 
 test: build
 	@cmake --build "$(BUILD)" --parallel $(JOBS)
-	@ctest --test-dir "$(BUILD)" --output-on-failure --no-tests=error --parallel 2 --label-regex "unit|slow|mpi|sim|queued" </dev/null
+	@ctest --test-dir "$(BUILD)" --output-on-failure --no-tests=error --parallel 2 --label-regex "unit|slow|mpi|sim|queued|emulated" </dev/null
 
 clean:
 	rm -rf build run-demo

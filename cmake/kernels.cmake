@@ -2,6 +2,7 @@
 file(GLOB_RECURSE backend_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/backend/*.cpp)
 file(GLOB kernel_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/backend/cpu/kernels/*.cpp)
 list(REMOVE_ITEM backend_sources ${kernel_sources})
+list(FILTER backend_sources EXCLUDE REGEX "/backend/cuda/")
 if(backend_sources)
   add_library(starling_backend STATIC ${backend_sources})
   set_source_files_properties(${CMAKE_SOURCE_DIR}/src/backend/host_flat.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)

@@ -140,6 +140,8 @@ class Backend {
   virtual DType activation() const = 0;
   virtual DType parameter() const = 0;
   virtual int threads() const { return 1; }
+  // Target tokens of a batch above which nothing gets faster.
+  virtual int64_t best_micro_batch() const { return 4096; }
   // Where every tensor lies that its ops are given.
   virtual Memory& memory() const { return host_memory(); }
   // A backend of one thread (or stream) for a worker of its own, whose ops take this one's weights and share its memory.
@@ -274,7 +276,8 @@ class Backend {
   virtual void decompress(const CodeLayout& layout, const Tensor& codes, double scale, const Tensor& sum) = 0;
 };
 
-// "reference" (f64), "cpu" or "cpu:f32" (f32), "cpu:bf16". threads 0 = one per core of the affinity mask.
+// "reference" (f64), "cpu" or "cpu:f32" (f32), "cpu:bf16"; "cuda" or "cuda:bf16", "cuda:f32", with a card's number "cuda:1", "cuda:1:f32".
+// threads 0 = one per core of the affinity mask; a card's backend takes no notice of them.
 std::unique_ptr<Backend> make_backend(std::string_view spec, int threads = 0);
 
 // Puts another backend in the place of the one that make_backend gives for `spec`, or adds one. For tests, before other threads run.

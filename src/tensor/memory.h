@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/memory.h"
+
 namespace starling {
 
 class Memory {
@@ -21,6 +23,8 @@ class Memory {
   // From and to the host's; they return when the host may use its place again.
   virtual void upload(std::byte* to, const std::byte* from, int64_t bytes) = 0;
   virtual void download(std::byte* to, const std::byte* from, int64_t bytes) = 0;
+  // What can still be allocated.
+  virtual UsableMemory usable() const { return usable_memory(); }
   // What lies there is of no use any more, though the place will be used again: a memory for tests overwrites it.
   virtual void discard(std::byte* /*at*/, int64_t /*bytes*/) {}
 };

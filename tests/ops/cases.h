@@ -2,6 +2,7 @@
 // double-precision reference), the gradient check and the micro-benchmark.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -18,8 +19,9 @@ class CaseContext {
 
   Tensor activations(const Shape& shape, double scale = 1) { return fill(shape, backend.activation(), scale); }
   Tensor parameters(const Shape& shape, double scale = 1) { return fill(shape, backend.parameter(), scale); }
-  Tensor empty(const Shape& shape) { return Tensor(shape, backend.activation(), backend.memory()); }
-  Tensor empty_parameters(const Shape& shape) { return Tensor(shape, backend.parameter(), backend.memory()); }
+  // For outputs: not a number where an op leaves something out.
+  Tensor empty(const Shape& shape) { return unwritten(shape, backend.activation()); }
+  Tensor empty_parameters(const Shape& shape) { return unwritten(shape, backend.parameter()); }
   std::vector<int32_t> integers(int64_t n, int64_t below) {
     std::vector<int32_t> v(n);
     for (auto& x : v) x = static_cast<int32_t>(random_.below(below));
@@ -41,6 +43,11 @@ class CaseContext {
   std::vector<std::vector<double>> outputs;
 
  private:
+  Tensor unwritten(const Shape& shape, DType dtype) {
+    Tensor t(shape, dtype, backend.memory());
+    t.from_doubles(std::vector<double>(static_cast<size_t>(shape.count()), std::nan("")));
+    return t;
+  }
   Tensor fill(const Shape& shape, DType dtype, double scale) {
     std::vector<double> values(shape.count());
     for (double& v : values) v = widen(round_to_bf16(static_cast<float>(scale * random_.normal())));

@@ -1,10 +1,10 @@
 // What both backends share, and a comparison of them can therefore not show to be right: the bits of dropout masks and the codes of
 // compressed gradients, against numbers written down from their definitions. Blocks of Philox4x32-7 and outputs of SplitMix64 are the
 // published ones, masks are a Python program's, codes and what they mean were worked out by hand.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <cstring>
+#include <span>
 
 #include "backend/backend.h"
 #include "backend/dropout.h"
@@ -16,8 +16,8 @@ namespace {
 using Bytes = std::vector<uint8_t>;
 using Values = std::vector<double>;
 
-Tensor tensor(const Values& values, DType type) {
-  const Tensor t({static_cast<int64_t>(values.size())}, type);
+Tensor tensor(Backend& backend, const Values& values) {
+  const Tensor t({static_cast<int64_t>(values.size())}, backend.parameter(), backend.memory());
   t.from_doubles(values);
   return t;
 }
@@ -52,12 +52,12 @@ TEST(DropoutKey, IsSplitMix64) {
 
 // Bit c of the words is set where column c is kept: where its 16 bits are not below a quarter of 65536.
 TEST(DropoutMask, OfARowOnEveryBackend) {
-  const RowKeys rows{std::vector<uint32_t>{0x13198a2e, 1000000}, std::vector<uint32_t>{7, 0}};
   const uint32_t kept[2][5] = {{0xfefafbff, 0xfbdfdbff, 0xf1faf5f9, 0xb75fffef, 0xeec8fbdd},
                                {0x7fbb727f, 0xf1dfffef, 0xd335dfff, 0xcf83ded3, 0xf7e56e7f}};
   for (const BackendCase& b : kBackends) {
     const auto backend = make(b);
-    const Tensor x({2, 160}, backend->parameter()), y({2, 160}, backend->parameter());
+    const RowKeys rows{{std::vector<uint32_t>{0x13198a2e, 1000000}, backend->memory()}, {std::vector<uint32_t>{7, 0}, backend->memory()}};
+    const Tensor x({2, 160}, backend->parameter(), backend->memory()), y({2, 160}, backend->parameter(), backend->memory());
     x.from_doubles(Values(320, 3.0));
     backend->add_dropout(Tensor(), x, {0.25, 0x299f31d0a4093822, rows}, y);
     const Values out = y.to_doubles();
@@ -152,9 +152,8 @@ TEST(Codes, AreTheBytesOfTheFormat) {
     for (const CodeCase& c : kCodes) {
       const auto n = static_cast<int64_t>(c.x.size());
       const CodeLayout layout = make_layout(c.coding, c.by_tensor, {{0, n}}, c.keep, backend->parameter());
-      const Tensor x = tensor(c.x, backend->parameter()), residual = tensor(Values(c.x.size()), backend->parameter());
-      const Tensor code({layout.bytes}, DType::i8);
-      const Tensor bad({1}, DType::f64);
+      const Tensor x = tensor(*backend, c.x), residual = tensor(*backend, Values(c.x.size()));
+      const Tensor code({layout.bytes}, DType::i8, backend->memory()), bad({1}, DType::f64, backend->memory());
       backend->compress({&layout, x, residual, {}, 1, 0, LocalPart::none, 1, code, bad});
       ASSERT_EQ(bad.to_doubles()[0], 0);
       const Values left = residual.to_doubles();
@@ -162,7 +161,9 @@ TEST(Codes, AreTheBytesOfTheFormat) {
       if (backend->parameter() != DType::f32) continue;  // 8 bytes for a value there
       Bytes expected = c.code;
       expected.resize(static_cast<size_t>(layout.bytes));
-      EXPECT_THAT(Bytes(code.data<int8_t>(), code.data<int8_t>() + layout.bytes), testing::ElementsAreArray(expected)) << c.name << b.isa;
+      Bytes written(expected.size());
+      std::memcpy(written.data(), code.download().data(), written.size());
+      EXPECT_EQ(written, expected) << c.name << b.isa;
     }
   }
 }
@@ -175,10 +176,11 @@ TEST(Codes, AreReadAsTheFormatSays) {
     for (const CodeCase& c : kCodes) {
       const auto n = static_cast<int64_t>(c.x.size());
       const CodeLayout layout = make_layout(c.coding, c.by_tensor, {{0, n}}, c.keep, DType::f32);
-      const Tensor code({layout.bytes}, DType::i8), sum = tensor(Values(c.x.size(), 1), DType::f32);
-      code.zero();
+      const Tensor code({layout.bytes}, DType::i8, backend->memory()), sum = tensor(*backend, Values(c.x.size(), 1));
       ASSERT_LE(c.code.size(), static_cast<size_t>(layout.bytes)) << c.name;
-      std::copy(c.code.begin(), c.code.end(), code.data<int8_t>());
+      Bytes bytes = c.code;
+      bytes.resize(static_cast<size_t>(layout.bytes));
+      code.upload(std::as_bytes(std::span(bytes)));
       backend->decompress(layout, code, 0.5, sum);
       const Values got = sum.to_doubles();
       for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], 1 + 0.5 * c.sent[i]) << c.name << " " << i << " " << b.isa;

@@ -5,46 +5,17 @@
 #include <cstdlib>
 
 #include "backend/reference/reference.h"
-#include "tests/ops/cases.h"
+#include "tests/ops/parity.h"
 
 namespace starling {
 namespace {
 
-std::vector<std::vector<double>> outputs_of(const OpCase& op, Backend& backend) {
-  CaseContext context(backend, 42);
-  op.run(context);
-  return context.outputs;
-}
-
-// Largest error relative to the value plus the output's root mean square.
-double worst_error(const std::vector<double>& expected, const std::vector<double>& actual) {
-  double squares = 0, worst = 0;
-  for (double x : expected) squares += x * x;
-  const double unit = std::max(std::sqrt(squares / std::max<size_t>(expected.size(), 1)), 1e-6);
-  for (size_t i = 0; i < expected.size(); ++i)
-    worst = std::max(worst, std::isnan(actual[i]) ? INFINITY : std::abs(expected[i] - actual[i]) / (unit + std::abs(expected[i])));
-  return worst;
-}
-
-void compare(const std::string& spec, double tolerance) {
-  const auto reference = make_backend("reference");
-  const auto backend = make_backend(spec, 2);
-  for (const OpCase& op : op_cases()) {
-    const auto expected = outputs_of(op, *reference), actual = outputs_of(op, *backend);
-    ASSERT_EQ(expected.size(), actual.size()) << op.name;
-    for (size_t i = 0; i < expected.size(); ++i) {
-      ASSERT_EQ(expected[i].size(), actual[i].size()) << op.name << " output " << i;
-      EXPECT_LT(worst_error(expected[i], actual[i]), tolerance) << op.name << " output " << i << " on " << backend->describe();
-    }
-  }
-}
-
-TEST(Parity, CpuF32MatchesReference) { compare("cpu:f32", 2e-5); }
+TEST(Parity, CpuF32MatchesReference) { compare_with_reference("cpu:f32", 2e-5); }
 
 TEST(Parity, OlderInstructionSetsMatchReference) {
   for (const char* isa : {"v2", "v3"}) {
     setenv("STARLING_ISA", isa, 1);
-    compare("cpu:f32", 2e-5);
+    compare_with_reference("cpu:f32", 2e-5);
   }
   unsetenv("STARLING_ISA");
 }
@@ -64,7 +35,7 @@ TEST(Parity, EveryPositionHasItsSinusoid) {
 
 TEST(Parity, CpuBf16MatchesReferenceToItsPrecision) {
   if (!cpu_has_bf16()) GTEST_SKIP() << "this CPU has no bf16 matrix products";
-  compare("cpu:bf16", 0.02);
+  compare_with_reference("cpu:bf16", 0.02);
 }
 
 TEST(Parity, ThreadCountDoesNotChangeTheResultOfRowWiseOps) {

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Likely mistakes in the CUDA backend, planted one at a time in a copy of the sources: which test on emulated cards finds each? Prints a line
+# for each; ends with 1 if one is found by none, or could not be planted.
+# Usage: bench/planted_bugs.sh [NAME ...]   (about half a minute each)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+git ls-files -z | xargs -0 cp --parents -t "$copy"
+cmake -S "$copy" -B "$copy/build" -DCMAKE_BUILD_TYPE=Release --log-level=ERROR >/dev/null
+build() { cmake --build "$copy/build" --parallel "$(nproc)" --target test_cuda 2>&1; }
+build >/dev/null
+cuda=src/backend/cuda
+
+# name | file | sed expression
+bugs=(
+  "sizes of a product swapped|$cuda/products.cpp|s/layout(plan->d, p.out, p.m, p.n, p.ldd)/layout(plan->d, p.out, p.n, p.m, p.n)/"
+  "a bias of the wrong type|$cuda/cuda.cpp|s/if (b && y.dtype() != DType::f32)/if (false)/"
+  "a plan used for less aligned addresses|$cuda/products.cpp|s/static_cast<int>(align_[abd])/0/"
+  "partial sums in the output's type|$cuda/products.cpp|s/CUBLASLT_REDUCTION_SCHEME_NONE |/CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE |/"
+  "a missing barrier|$cuda/kernels/device.cuh|0,/  __syncthreads();/s///"
+  "an exchange in a divergent branch|$cuda/kernels/norm.cu|s/    sum = warp_reduce(sum, Sum{}) \* inverse/    if (lane() < 16) sum = warp_reduce(sum, Sum{}) * inverse/"
+  "a tail out of bounds|$cuda/kernels/rows.cu|s/if (i < t.count) y\[i\] = narrow<T>(widen(y\[i\])/if (i <= t.count) y[i] = narrow<T>(widen(y[i])/"
+  "an output that is not written|$cuda/kernels/rows.cu|s/y\[c\] = narrow<T>(0); });/(void)c; });/"
+  "an address of the host's|$cuda/rows.cpp|s/{at(tokens), at(positions)/{tokens.data(), at(positions)/"
+  "a pinned buffer reused too early|$cuda/device.cpp|s/    check(cudaEventSynchronize(slot.copied), \"the work so far\");//"
+  "columns of the mask|$cuda/kernels/device.cuh|s/stretch \* kStretch + h \* kStretchThreads + part/stretch * kStretch + h + part * 8/"
+  "the head of a mask|$cuda/attention.cpp|s/layout.first_head/0/"
+  "a grid of more blocks than fit|$cuda/kernels/device.cuh|s/check(blocks < (int64_t{1} << 31) ?/check(true ?/"
+  "shared memory not asked for|$cuda/kernels/device.cuh|s/  if (shared > 48 << 10) check(cudaFuncSetAttribute/  if (false) check(cudaFuncSetAttribute/"
+  "a sum in no fixed order|$cuda/kernels/norm.cu|s/  float sum = 0;\$/  float sum = t.accumulate ? 1e-3f : 0;/"
+)
+
+status=0
+for bug in "${bugs[@]}"; do
+  IFS='|' read -r name file expression <<<"${bug//SCHEME_NONE |/SCHEME_NONE \\x7c}"
+  [[ $# -eq 0 || " $* " == *" $name "* ]] || continue
+  expression=${expression//\\x7c/|}
+  sed -i "$expression" "$copy/$file"
+  if cmp -s "$file" "$copy/$file"; then
+    echo "NOT PLANTED  $name"
+    status=1
+  elif ! output=$(build); then
+    echo "found by the compiler  $name"
+  else
+    found=$(timeout 300 "$copy/build/tests/test_cuda" --gtest_brief=1 2>&1 | sed -n 's/^\[  FAILED  \] \([A-Za-z0-9_.\/]*\).*/\1/p' | sort -u | head -3 | paste -sd' ') || true
+    if [[ -z $found ]] && ! timeout 300 "$copy/build/tests/test_cuda" --gtest_brief=1 >/dev/null 2>&1; then found="the program, which ended"; fi
+    if [[ -n $found ]]; then
+      echo "found by $found  ($name)"
+    else
+      echo "NOT FOUND  $name"
+      status=1
+    fi
+  fi
+  cp "$file" "$copy/$file"
+done
+exit $status

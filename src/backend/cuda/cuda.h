@@ -1,0 +1,23 @@
+// The CUDA backend (docs/gpu.md). Only its own files and no_cuda.cpp know whether the program was built with it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/backend.h"
+
+#ifndef STARLING_CUDA
+#define STARLING_CUDA cuda
+#endif
+
+namespace starling::STARLING_CUDA {
+
+// On the card of this number, with activations in f32 or bf16. Throws ConfigError where there is no such card, or no CUDA in the build.
+std::unique_ptr<Backend> make_cuda_backend(int device, DType activation);
+
+// How many cards this process can use; 0 also where the build has no CUDA.
+int cuda_devices();
+// The card's name and memory, the driver and the libraries; or why there is none, and how to get it.
+std::string describe_cuda();
+
+}  // namespace starling::STARLING_CUDA

@@ -1,0 +1,141 @@
+#include "backend/cuda/device.h"
+
+#include <cstring>
+
+#include "backend/cuda/cuda.h"
+#include "base/error.h"
+
+namespace starling::STARLING_CUDA {
+namespace {
+
+constexpr int64_t kSlotBytes = 64 << 10;  // more is copied by the driver, through buffers of its own
+
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+}  // namespace
+
+void check(cudaError_t result, const char* what) {
+  if (result != cudaSuccess) throw Error(fmt::format("CUDA, {}: {} ({})", what, cudaGetErrorString(result), cudaGetErrorName(result)));
+}
+
+CudaDevice::CudaDevice(int number) : number_(number) {
+  const int devices = cuda_devices();
+  if (devices == 0) throw ConfigError(describe_cuda());
+  if (number < 0 || number >= devices)
+    throw ConfigError(fmt::format("there is no card {}: this process can use {}, counted from 0 (CUDA_VISIBLE_DEVICES chooses)", number, devices));
+  check(cudaSetDevice(number), "choosing a card");
+  check(cudaGetDeviceProperties(&properties_, number), "asking for its properties");
+  if (properties_.major < 8)
+    throw ConfigError(fmt::format("card {}, {}, is of compute capability {}.{}; Ampere (8.0) or newer is needed", number, properties_.name,
+                                  properties_.major, properties_.minor));
+  // What is released stays in the pool: the next step asks for as much.
+  cudaMemPool_t pool = nullptr;
+  uint64_t threshold = UINT64_MAX;
+  check(cudaDeviceGetDefaultMemPool(&pool, number), "its memory pool");
+  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold), "its memory pool");
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
+}
+
+CudaDevice::~CudaDevice() {
+  cudaStreamSynchronize(stream());
+  cudaStreamDestroy(stream_);
+}
+
+cudaStream_t CudaDevice::stream() const {
+  thread_local int here = -1;
+  if (here != number_) check(cudaSetDevice(number_), "choosing a card"), here = number_;
+  return stream_;
+}
+
+CudaMemory::CudaMemory(CudaDevice& device) : device_(device) {}
+
+CudaMemory::~CudaMemory() {
+  for (const Slot& slot : slots_)
+    if (slot.pinned) cudaEventSynchronize(slot.copied), cudaEventDestroy(slot.copied), cudaFreeHost(slot.pinned);
+}
+
+std::byte* CudaMemory::allocate(int64_t bytes) {
+  void* at = nullptr;
+  const cudaError_t result = cudaMallocAsync(&at, static_cast<size_t>(std::max<int64_t>(bytes, 1)), device_.stream());
+  if (result == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    size_t free = 0, total = 0;
+    cudaMemGetInfo(&free, &total);
+    throw Error(fmt::format("out of memory on {}: {} MiB were asked for, {} of {} MiB are free; use smaller batches (--batch-size, "
+                            "--batch-tokens, train.micro-batch-tokens), shorter sentences or a smaller model",
+                            device_.properties().name, bytes >> 20, free >> 20, total >> 20));
+  }
+  check(result, "memory of the card");
+  const auto place = static_cast<std::byte*>(at);
+  zero(place, bytes);
+  return place;
+}
+
+void CudaMemory::release(std::byte* at, int64_t) { cudaFreeAsync(at, device_.stream()); }
+
+void CudaMemory::zero(std::byte* at, int64_t bytes) {
+  if (bytes > 0) check(cudaMemsetAsync(at, 0, static_cast<size_t>(bytes), device_.stream()), "zeros");
+}
+
+void CudaMemory::copy(std::byte* to, const std::byte* from, int64_t bytes) {
+  if (bytes > 0) check(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, device_.stream()), "a copy");
+}
+
+void CudaMemory::upload(std::byte* to, const std::byte* from, int64_t bytes) {
+  const auto n = static_cast<size_t>(bytes);
+  const cudaStream_t stream = device_.stream();
+  if (bytes <= 0) return;
+  if (bytes > kSlotBytes) {
+    check(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, stream), "a copy to the card");
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  Slot& slot = slots_[next_++ % slots_.size()];
+  if (slot.pinned == nullptr) {
+    check(cudaMallocHost(&slot.pinned, kSlotBytes), "pinned memory");
+    check(cudaEventCreateWithFlags(&slot.copied, cudaEventDisableTiming), "an event");
+  } else {
+    check(cudaEventSynchronize(slot.copied), "the work so far");
+  }
+  std::memcpy(slot.pinned, from, n);
+  check(cudaMemcpyAsync(to, slot.pinned, n, cudaMemcpyHostToDevice, stream), "a copy to the card");
+  check(cudaEventRecord(slot.copied, stream), "an event");
+}
+
+void CudaMemory::download(std::byte* to, const std::byte* from, int64_t bytes) {
+  const cudaStream_t stream = device_.stream();
+  if (bytes > 0) check(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost, stream), "a copy from the card");
+  check(cudaStreamSynchronize(stream), "the work so far");
+}
+
+UsableMemory CudaMemory::usable() const {
+  device_.stream();  // the card, for this thread
+  size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "its free memory");
+  return {static_cast<int64_t>(free), fmt::format("what is free of {} MiB on {}", total >> 20, device_.properties().name)};
+}
+
+int cuda_devices() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
+std::string describe_cuda() {
+  int count = 0, driver = 0, runtime = 0;
+  const cudaError_t result = cudaGetDeviceCount(&count);
+  cudaRuntimeGetVersion(&runtime);
+  cudaDriverGetVersion(&driver);
+  const std::string libraries = fmt::format("CUDA {}", version_text(runtime));
+  if (result != cudaSuccess || count == 0)
+    return fmt::format("no NVIDIA card can be used ({}); {}, driver {}", result == cudaSuccess ? "there is none" : cudaGetErrorString(result),
+                       libraries, driver == 0 ? "none" : "for CUDA " + version_text(driver));
+  std::string cards;
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp p{};
+    check(cudaGetDeviceProperties(&p, i), "the properties of a card");
+    cards += fmt::format("{}{}: {}, {} GiB", i > 0 ? "; " : "", i, p.name, p.totalGlobalMem >> 30);
+  }
+  return fmt::format("{}; {}, driver for CUDA {}", cards, libraries, version_text(driver));
+}
+
+}  // namespace starling::STARLING_CUDA

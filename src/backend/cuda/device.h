@@ -1,0 +1,62 @@
+// A card as one backend and its siblings share it: the stream that orders all their work, and the memory behind it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <array>
+#include <mutex>
+#include <string>
+
+#include "backend/cuda/kernels/tasks.h"
+#include "tensor/tensor.h"
+
+namespace starling::STARLING_CUDA {
+
+class CudaDevice;
+
+// Blocks come from the driver's pool and go back to it in the order of the stream, so that releasing never waits. Numbers of a batch go
+// through pinned buffers, so that the host does not wait for the copy.
+class CudaMemory final : public Memory {
+ public:
+  explicit CudaMemory(CudaDevice& device);
+  ~CudaMemory() override;
+  bool host() const override { return false; }
+  std::byte* allocate(int64_t bytes) override;
+  void release(std::byte* at, int64_t bytes) override;
+  void zero(std::byte* at, int64_t bytes) override;
+  void copy(std::byte* to, const std::byte* from, int64_t bytes) override;
+  void upload(std::byte* to, const std::byte* from, int64_t bytes) override;
+  void download(std::byte* to, const std::byte* from, int64_t bytes) override;
+  UsableMemory usable() const override;
+
+ private:
+  struct Slot {
+    void* pinned = nullptr;
+    cudaEvent_t copied = nullptr;
+  };
+  CudaDevice& device_;
+  std::mutex mutex_;
+  std::array<Slot, 64> slots_{};
+  size_t next_ = 0;
+};
+
+class CudaDevice {
+ public:
+  explicit CudaDevice(int number);
+  ~CudaDevice();
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
+
+  // For a call of this thread.
+  cudaStream_t stream() const;
+  CudaMemory& memory() { return memory_; }
+  const cudaDeviceProp& properties() const { return properties_; }
+
+ private:
+  int number_;
+  cudaStream_t stream_ = nullptr;
+  cudaDeviceProp properties_{};
+  CudaMemory memory_{*this};
+};
+
+}  // namespace starling::STARLING_CUDA

@@ -1,0 +1,170 @@
+// The arithmetic of strategies, a thread an element, rounded like the host's: no product is joined with a sum.
+#include "backend/cuda/kernels/device.cuh"
+#include "backend/cuda/kernels/flat.h"
+
+namespace starling::STARLING_CUDA::kernels {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kTile = 2048;  // products that are added up while the next ones are fetched
+
+__device__ __forceinline__ float plus_product(float a, float b, float c) { return __fadd_rn(a, __fmul_rn(b, c)); }  // a + b * c
+
+// The first warp adds up a tile, one number after the other, while the others compute the next one.
+__global__ void ordered_sum_kernel(OrderedSum t) {
+  double* const tiles = shared<double>();
+  const int64_t n = (t.count + kTile - 1) / kTile;
+  double sum = 0;
+  for (int64_t k = 0; k <= n; ++k) {
+    if (warp() > 0 && k < n)
+      for (int i = static_cast<int>(threadIdx.x) - kWarp; i < kTile && k * kTile + i < t.count; i += kThreads - kWarp)
+        tiles[k % 2 * kTile + i] = static_cast<double>(t.x[k * kTile + i]) * static_cast<double>(t.y[k * kTile + i]);
+    if (threadIdx.x == 0 && k > 0) {
+      const double* const tile = tiles + (k - 1) % 2 * kTile;
+      const int64_t left = t.count - (k - 1) * kTile;
+#pragma unroll 8
+      for (int i = 0; i < (left < kTile ? left : kTile); ++i) sum = __dadd_rn(sum, tile[i]);
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *t.sum = sum;
+}
+
+__device__ __forceinline__ double length(double squares) { return sqrt(squares < 1e-30 ? 1e-30 : squares); }
+
+__global__ void rescale_kernel(Rescale t) {
+  const int64_t i = global_thread();
+  if (i >= t.count) return;
+  const double factor = static_cast<double>(*t.scale) / length(*t.squares);
+  t.y[i] = static_cast<float>(static_cast<double>(t.v[i]) * factor);
+}
+__global__ void rescale_backward_kernel(RescaleBackward t) {
+  const int64_t i = global_thread();
+  const double norm = length(*t.squares), along = *t.along;
+  const auto put = [&](float& to, double g) { to = static_cast<float>(__dadd_rn(t.accumulate ? static_cast<double>(to) : 0.0, g)); };
+  if (i < t.count) {
+    const double part = __dmul_rn(static_cast<double>(t.v[i]), along) / __dmul_rn(norm, norm);
+    put(t.dv[i], __dmul_rn(static_cast<double>(*t.scale) / norm, __dsub_rn(static_cast<double>(t.dy[i]), part)));
+  }
+  if (i == 0) put(*t.dscale, along / norm);
+}
+
+__global__ void divide_kernel(Divide t) {
+  const int64_t i = global_thread();
+  if (i < t.count) t.x[i] = __fdiv_rn(t.x[i], t.divisor);
+}
+__global__ void scale_kernel(Scale t) {
+  const int64_t i = global_thread();
+  if (i < t.count) t.y[i] = t.accumulate ? plus_product(t.y[i], t.factor, t.x[i]) : __fmul_rn(t.factor, t.x[i]);
+}
+
+__global__ void displacement_kernel(Displacement t) {
+  const int64_t i = global_thread();
+  if (i >= t.count) return;
+  const float value = t.value[i];
+  t.displacement[i] = __fsub_rn(value, t.step && t.momentum != 0 ? plus_product(t.merged[i], t.momentum, t.step[i]) : t.merged[i]);
+  if (t.sent) t.sent[i] = value;
+}
+
+__global__ void outer_step_kernel(OuterStep t) {
+  const int64_t i = global_thread();
+  if (i >= t.count) return;
+  float move = __fmul_rn(t.rate, t.sum[i]);
+  if (t.step) move = t.step[i] = __fadd_rn(__fmul_rn(t.momentum, t.step[i]), move);
+  const float now = __fadd_rn(t.merged[i], move), merged = t.anchor != 0 ? plus_product(now, t.anchor, move) : now;
+  const float start = t.ahead != 0 ? plus_product(merged, t.ahead, move) : merged;
+  t.merged[i] = merged;
+  if (!t.sent)
+    t.value[i] = start;
+  else if (t.corrected)
+    t.value[i] = __fadd_rn(start, __fsub_rn(t.value[i], t.sent[i]));
+  else
+    t.value[i] = __fadd_rn(__fmul_rn(t.keep, t.value[i]), __fmul_rn(__fsub_rn(1.0f, t.keep), start));
+}
+
+__global__ void compensate_kernel(Compensate t) {
+  const int64_t i = global_thread();
+  if (i >= t.count) return;
+  const float g = t.gradient[i];
+  t.gradient[i] = plus_product(g, __fmul_rn(__fmul_rn(t.factor, g), g), __fsub_rn(t.now[i], t.then[i]));
+}
+
+__global__ void collect_kernel(Collect t) {
+  const int64_t i = global_thread();
+  if (i >= t.count) return;
+  const float x = t.velocity ? __fadd_rn(__fmul_rn(t.momentum, t.velocity[i]), t.x[i]) : t.x[i];
+  const float y = __fadd_rn(__fmul_rn(t.decay, t.residual[i]), x);
+  t.y[i] = y, t.residual[i] = 0;
+  if (t.velocity) t.velocity[i] = 0;
+  if (!(fabsf(y) <= FLT_MAX)) raise_to(t.bad, static_cast<double>(t.first + i + 1));
+}
+
+__global__ void pack_rows_kernel(PackRows t) {
+  const int64_t i = global_thread(), width = t.front + t.columns, r = i / width, c = i % width;
+  if (r >= t.rows) return;
+  float value = 0;
+  if (c == 0)
+    value = static_cast<float>(t.number[r]);
+  else if (c >= t.front && t.x)
+    value = t.x[(t.from ? t.from[r] : r) * t.columns + c - t.front];
+  t.wire[i] = value;
+}
+
+__global__ void add_to_rows_kernel(AddToRows t) {
+  const int64_t i = global_thread(), g = i / t.columns, c = i % t.columns;
+  if (g >= t.groups) return;
+  float& y = t.y[t.place[g] * (t.front + t.columns) + t.front + c];
+  float sum = y;
+  for (int32_t k = t.first[g]; k < t.first[g + 1]; ++k) sum = __fadd_rn(sum, t.x[t.order[k] * t.columns + c]);
+  y = sum;
+}
+
+__global__ void row_numbers_kernel(AddRows t) {
+  const int64_t r = global_thread();
+  if (r >= t.rows) return;
+  const float number = t.wire[r * (t.front + t.columns)];
+  if (!(number >= 0 && number < static_cast<float>(t.x_rows))) __trap();
+  t.numbers[r] = static_cast<int32_t>(number);
+}
+// A warp for each row of the wire. That of the first row with a number adds all of them.
+__global__ void add_rows_kernel(AddRows t) {
+  const int64_t r = global_thread() / kWarp, width = t.front + t.columns;
+  if (r >= t.rows) return;
+  const int32_t number = t.numbers[r];
+  for (int64_t other = 0; other < r; other += kWarp)
+    if (__any_sync(kAllLanes, other + lane() < r && t.numbers[other + lane()] == number)) return;
+  float* const x = t.x + number * t.columns;
+  for (int64_t others = r; others < t.rows; others += kWarp) {
+    unsigned same = __ballot_sync(kAllLanes, others + lane() < t.rows && t.numbers[others + lane()] == number);
+    for (; same != 0; same &= same - 1) {
+      const float* const from = t.wire + (others + __ffs(static_cast<int>(same)) - 1) * width + t.front;
+      for (int64_t c = lane(); c < t.columns; c += kWarp) x[c] = __fadd_rn(x[c], from[c]);
+    }
+  }
+}
+
+template <class Task>
+void launch_elements(void (*kernel)(Task), const Task& t, int64_t count, cudaStream_t stream) {
+  launch(kernel, blocks_for(count, kThreads), kThreads, 0, stream, t);
+}
+
+}  // namespace
+
+void ordered_sum(const OrderedSum& t, cudaStream_t stream) {
+  launch(ordered_sum_kernel, 1, kThreads, 2 * kTile * sizeof(double), stream, t);
+}
+void rescale(const Rescale& t, cudaStream_t stream) { launch_elements(rescale_kernel, t, t.count, stream); }
+void rescale_backward(const RescaleBackward& t, cudaStream_t stream) { launch_elements(rescale_backward_kernel, t, t.count, stream); }
+void divide(const Divide& t, cudaStream_t stream) { launch_elements(divide_kernel, t, t.count, stream); }
+void scale(const Scale& t, cudaStream_t stream) { launch_elements(scale_kernel, t, t.count, stream); }
+void displacement(const Displacement& t, cudaStream_t stream) { launch_elements(displacement_kernel, t, t.count, stream); }
+void outer_step(const OuterStep& t, cudaStream_t stream) { launch_elements(outer_step_kernel, t, t.count, stream); }
+void compensate(const Compensate& t, cudaStream_t stream) { launch_elements(compensate_kernel, t, t.count, stream); }
+void collect(const Collect& t, cudaStream_t stream) { launch_elements(collect_kernel, t, t.count, stream); }
+void pack_rows(const PackRows& t, cudaStream_t stream) { launch_elements(pack_rows_kernel, t, t.rows * (t.front + t.columns), stream); }
+void add_to_rows(const AddToRows& t, cudaStream_t stream) { launch_elements(add_to_rows_kernel, t, t.groups * t.columns, stream); }
+void add_rows(const AddRows& t, cudaStream_t stream) {
+  launch_elements(row_numbers_kernel, t, t.rows, stream), launch_elements(add_rows_kernel, t, t.rows * kWarp, stream);
+}
+
+}  // namespace starling::STARLING_CUDA::kernels

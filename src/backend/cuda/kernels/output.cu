@@ -1,0 +1,180 @@
+// Losses of rows of logits, a block a row. A thread has the same columns in each pass over the row, so that only sums need barriers.
+#include "backend/cuda/kernels/device.cuh"
+#include "backend/cuda/kernels/output.h"
+
+namespace starling::STARLING_CUDA::kernels {
+namespace {
+
+constexpr int kMostThreads = 1024, kThreads = 256;
+
+__device__ __forceinline__ float clamped(float x, float bound) { return x < -bound ? -bound : x > bound ? bound : x; }
+
+struct RowSums {
+  float top, total, exponentials;  // the largest logit, the sum of logits, the sum of e^(logit - top)
+};
+// row = e^(z - top), with a minus sign where logits were clamped; row may be z.
+template <int W>
+__device__ __forceinline__ RowSums exponentials(const float* z, float* row, int n, float bound, float* scratch) {
+  const int begin = static_cast<int>(threadIdx.x) * W, step = static_cast<int>(blockDim.x) * W;
+  RowSums sums{-INFINITY, 0, 0};
+  for (int c = begin; c < n; c += step) {
+    const Several<float, W> x = load<W>(z + c);
+#pragma unroll
+    for (int i = 0; i < W; ++i) {
+      const float v = clamped(x.at[i], bound);
+      sums.top = fmaxf(sums.top, v), sums.total += v;
+    }
+    if (row != z) store<W>(row + c, x);
+  }
+  sums.top = block_reduce(sums.top, Largest{}, scratch), sums.total = block_reduce(sums.total, Sum{}, scratch);
+  for (int c = begin; c < n; c += step) {
+    Several<float, W> x = load<W>(row + c);
+#pragma unroll
+    for (int i = 0; i < W; ++i) {
+      const float e = expf(clamped(x.at[i], bound) - sums.top);
+      sums.exponentials += e;
+      x.at[i] = fabsf(x.at[i]) > bound ? -e : e;
+    }
+    store<W>(row + c, x);
+  }
+  sums.exponentials = block_reduce(sums.exponentials, Sum{}, scratch);
+  return sums;
+}
+
+// The gradient of row n from its marked exponentials; weight * probability = scale * e. idle: zeros.
+template <int W, class T>
+__device__ __forceinline__ void write_gradient(const Loss& t, int64_t n, const float* row, float scale, bool idle) {
+  const float weight = t.weights ? t.weights[n] : 1.0f, uniform = weight * t.smoothing / static_cast<float>(t.vocabulary);
+  const int64_t own = t.targets[n] - t.first;
+  T* const dz = static_cast<T*>(t.dlogits) + n * t.columns;
+  for (int c = static_cast<int>(threadIdx.x) * W; c < t.columns; c += static_cast<int>(blockDim.x) * W) {
+    Several<T, W> out;
+#pragma unroll
+    for (int i = 0; i < W; ++i) out.at[i] = narrow<T>(0);
+    if (!idle) {
+      const Several<float, W> e = load<W>(row + c);
+#pragma unroll
+      for (int i = 0; i < W; ++i) {
+        const bool was_clamped = e.at[i] <= 0 && __float_as_int(e.at[i]) < 0;
+        const float g = e.at[i] * scale - uniform - (c + i == own ? weight * (1 - t.smoothing) : 0.0f);
+        out.at[i] = narrow<T>(was_clamped ? 0.0f : g);
+      }
+    }
+    store<W>(dz + c, out);
+  }
+}
+
+__device__ __forceinline__ void write_row_loss(const Loss& t, int64_t n, float top, float exponentials, float total, float at_target) {
+  const bool idle = t.targets[n] < 0;
+  const float log_sum = top + logf(exponentials), nll = log_sum - at_target;
+  float* const out = t.row_loss + 3 * n;
+  out[0] = idle ? 0.0f : (1 - t.smoothing) * nll + t.smoothing * (log_sum - total / static_cast<float>(t.vocabulary));
+  out[1] = idle ? 0.0f : nll, out[2] = !idle && at_target == top ? 1.0f : 0.0f;
+}
+
+// kShared: the row is kept in shared memory.
+template <class T, int W, bool kShared>
+__global__ void __launch_bounds__(kMostThreads) smoothed_loss_kernel(Loss t) {
+  const int64_t n = blockIdx.x;
+  const int32_t target = t.targets[n];
+  float *const scratch = shared<float>(), *const z = t.logits + n * t.columns, *const row = kShared ? scratch + kWarp : z;
+  RowSums sums{0, 1, 0};
+  if (target >= 0) {
+    const float at_target = clamped(z[target], t.bound);
+    sums = exponentials<W>(z, row, static_cast<int>(t.columns), t.bound, scratch);
+    if (threadIdx.x == 0) write_row_loss(t, n, sums.top, sums.exponentials, sums.total, at_target);
+  } else if (threadIdx.x == 0) {
+    write_row_loss(t, n, 0, 1, 0, 0);
+  }
+  if (t.dlogits) write_gradient<W, T>(t, n, row, (t.weights ? t.weights[n] : 1.0f) / sums.exponentials, target < 0);
+}
+
+template <int W>
+__global__ void __launch_bounds__(kMostThreads) shard_exponentials_kernel(Loss t) {
+  const int64_t n = blockIdx.x, own = t.targets[n] - t.first;
+  float *const z = t.logits + n * t.columns, *const out = t.sums + 3 * n;
+  RowSums sums{0, 0, 0};
+  float at_target = 0;
+  if (t.targets[n] >= 0) {
+    if (own >= 0 && own < t.columns) at_target = clamped(z[own], t.bound);
+    sums = exponentials<W>(z, z, static_cast<int>(t.columns), t.bound, shared<float>());
+  }
+  if (threadIdx.x == 0) t.top[n] = sums.top, out[0] = sums.exponentials, out[1] = sums.total, out[2] = at_target;
+}
+
+__global__ void rescale_shard_kernel(Loss t) {
+  const int64_t n = global_thread();
+  if (n >= t.rows) return;
+  t.top[n] = expf(t.top[n] - t.group_top[n]), t.sums[3 * n] *= t.top[n];
+}
+
+template <class T, int W>
+__global__ void __launch_bounds__(kMostThreads) shard_loss_kernel(Loss t) {
+  const int64_t n = blockIdx.x;
+  const float* const sums = t.sums + 3 * n;
+  if (threadIdx.x == 0) write_row_loss(t, n, t.group_top[n], sums[0], sums[1], sums[2]);
+  if (!t.dlogits) return;
+  const float weight = t.weights ? t.weights[n] : 1.0f;
+  write_gradient<W, T>(t, n, t.logits + n * t.columns, weight * t.top[n] / sums[0], t.targets[n] < 0);
+}
+
+__global__ void loss_sums_kernel(LossSums t) {
+  double sums[3] = {};
+  for (int64_t n = threadIdx.x; n < t.rows; n += blockDim.x) {
+    if (t.targets[n] < 0) continue;
+    const float* const row = t.row_loss + 3 * n;
+    sums[0] += static_cast<double>(row[0]) * (t.weights ? static_cast<double>(t.weights[n]) : 1.0);
+    sums[1] += static_cast<double>(row[1]), sums[2] += row[2] > 0;
+  }
+  for (int i = 0; i < 3; ++i) {
+    const double sum = block_reduce(sums[i], Sum{}, shared<double>());
+    if (threadIdx.x == 0) t.sums[i] += sum;
+  }
+}
+
+// At least eight columns for a thread.
+int threads_for(int64_t columns) {
+  const int64_t threads = blocks_for(columns, 8 * kWarp) * kWarp;
+  return static_cast<int>(threads < kMostThreads ? threads : kMostThreads);
+}
+// Calls f(W) with the number of neighbouring columns that are read and written at once.
+template <class F>
+void by_width(const Loss& t, F f) {
+  const auto all = static_cast<uintptr_t>(4 * t.columns) | reinterpret_cast<uintptr_t>(t.logits) | reinterpret_cast<uintptr_t>(t.dlogits);
+  if (all % 16 == 0)
+    f(std::integral_constant<int, 4>{});
+  else
+    f(std::integral_constant<int, 1>{});
+}
+constexpr int64_t kScratch = kWarp * sizeof(float);
+
+}  // namespace
+
+void smoothed_loss(Type type, const Loss& t, int64_t most_shared, cudaStream_t stream) {
+  const int64_t row = t.columns * static_cast<int64_t>(sizeof(float));
+  by_type(type, [&](auto e) {
+    by_width(t, [&](auto w) {
+      if (kScratch + row <= most_shared)
+        launch(smoothed_loss_kernel<decltype(e), w(), true>, t.rows, threads_for(t.columns), kScratch + row, stream, t);
+      else
+        launch(smoothed_loss_kernel<decltype(e), w(), false>, t.rows, threads_for(t.columns), kScratch, stream, t);
+    });
+  });
+}
+void shard_exponentials(const Loss& t, cudaStream_t stream) {
+  by_width(t, [&](auto w) { launch(shard_exponentials_kernel<w()>, t.rows, threads_for(t.columns), kScratch, stream, t); });
+}
+void rescale_shard(const Loss& t, cudaStream_t stream) {
+  launch(rescale_shard_kernel, blocks_for(t.rows, kThreads), kThreads, 0, stream, t);
+}
+void shard_loss(Type type, const Loss& t, cudaStream_t stream) {
+  by_type(type, [&](auto e) {
+    by_width(
+        t, [&](auto w) { launch(shard_loss_kernel<decltype(e), w()>, t.rows, t.dlogits ? threads_for(t.columns) : kWarp, 0, stream, t); });
+  });
+}
+void loss_sums(const LossSums& t, cudaStream_t stream) {
+  launch(loss_sums_kernel, t.rows > 0 ? 1 : 0, kMostThreads, kWarp * sizeof(double), stream, t);
+}
+
+}  // namespace starling::STARLING_CUDA::kernels

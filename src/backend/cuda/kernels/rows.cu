@@ -1,0 +1,195 @@
+#include "backend/cuda/kernels/rows.h"
+
+#include "backend/cuda/kernels/device.cuh"
+
+namespace starling::STARLING_CUDA::kernels {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int64_t kClampEach = 4096;  // elements a block counts
+
+// This thread's place among the stretches of all rows.
+struct Place {
+  int64_t row, stretch;
+  int part;
+};
+__device__ __forceinline__ Place place_here(int64_t first, int64_t stretches) {
+  const int64_t t = global_thread() / kStretchThreads;
+  return {t / stretches, first + t % stretches, static_cast<int>(threadIdx.x % kStretchThreads)};
+}
+
+template <class Task>
+struct OfStretches {
+  Task task;
+  Stretches stretches;
+};
+template <class Task>
+void launch_stretches(void (*kernel)(OfStretches<Task>), const Task& t, int64_t rows, cudaStream_t stream) {
+  const Stretches s = stretches_of(t.mask, t.columns);
+  launch(kernel, blocks_for(rows * s.count, kThreads / kStretchThreads), kThreads, 0, stream, OfStretches<Task>{t, s});
+}
+
+template <class T>
+__global__ void embed_kernel(OfStretches<Embed> all) {
+  const Embed& t = all.task;
+  const Place p = place_here(all.stretches.first, all.stretches.count);
+  if (p.row >= t.rows) return;
+  const int32_t token = t.tokens[p.row];
+  T* const y = static_cast<T*>(t.y) + p.row * t.columns;
+  if (token < 0) {
+    Mask none;
+    none.first_column = t.mask.first_column;
+    for_masked_columns(none, p.row, p.stretch, p.part, t.columns, [&](int, int64_t c, float) { y[c] = narrow<T>(0); });
+    return;
+  }
+  const float* const x = t.table + token * t.columns;
+  const float* const signal = t.positions ? t.signal + t.positions[p.row] * t.columns : nullptr;
+  for_masked_columns(t.mask, p.row, p.stretch, p.part, t.columns, [&](int, int64_t c, float factor) {
+    y[c] = narrow<T>(factor * (t.scale * x[c] + (signal ? signal[c] : 0.0f)));
+  });
+}
+
+template <class T>
+__global__ void embed_backward_kernel(OfStretches<EmbedBackward> all) {
+  const EmbedBackward& t = all.task;
+  const Place p = place_here(all.stretches.first, all.stretches.count);
+  if (p.row >= t.groups) return;
+  float sums[8] = {};
+  for (int32_t i = t.first[p.row]; i < t.first[p.row + 1]; ++i) {
+    const int64_t n = t.order[i];
+    const T* const dy = static_cast<const T*>(t.dy) + n * t.columns;
+    for_masked_columns(t.mask, n, p.stretch, p.part, t.columns, [&](int h, int64_t c, float factor) { sums[h] += factor * widen(dy[c]); });
+  }
+  float* const y = t.table + t.token[p.row] * t.columns;
+  Mask none;
+  none.first_column = t.mask.first_column;
+  for_masked_columns(none, 0, p.stretch, p.part, t.columns, [&](int h, int64_t c, float) { y[c] += t.scale * sums[h]; });
+}
+
+template <class T>
+__global__ void add_dropout_kernel(OfStretches<AddDropout> all) {
+  const AddDropout& t = all.task;
+  const Place p = place_here(all.stretches.first, all.stretches.count);
+  if (p.row >= t.rows) return;
+  const T* const s = static_cast<const T*>(t.s) + p.row * t.columns;
+  const T* const x = t.x ? static_cast<const T*>(t.x) + p.row * t.columns : nullptr;
+  T* const y = static_cast<T*>(t.y) + p.row * t.columns;
+  for_masked_columns(t.mask, p.row, p.stretch, p.part, t.columns,
+                     [&](int, int64_t c, float factor) { y[c] = narrow<T>((x ? widen(x[c]) : 0.0f) + factor * widen(s[c])); });
+}
+
+template <class T>
+__global__ void add_kernel(Elements t) {
+  const int64_t i = global_thread();
+  T* const y = static_cast<T*>(t.y);
+  if (i < t.count) y[i] = narrow<T>(widen(y[i]) + widen(static_cast<const T*>(t.x)[i]));
+}
+template <class T>
+__global__ void relu_dropout_backward_kernel(Elements t) {
+  const int64_t i = global_thread();
+  T* const y = static_cast<T*>(t.y);
+  if (i < t.count) y[i] = narrow<T>(widen(static_cast<const T*>(t.x)[i]) > 0 ? t.factor * widen(y[i]) : 0.0f);
+}
+template <class From, class To>
+__global__ void convert_kernel(Elements t) {
+  const int64_t i = global_thread();
+  if (i < t.count) static_cast<To*>(t.y)[i] = narrow<To>(widen(static_cast<const From*>(t.x)[i]));
+}
+
+template <class Unit>
+__global__ void copy_rows_kernel(CopyRows t) {
+  const int64_t i = global_thread(), r = i / t.width, c = i % t.width;
+  if (r >= t.rows) return;
+  const int64_t from = t.from ? t.from[r] : r, to = t.to ? t.to[r] : r;
+  Unit value{};
+  if (from >= 0) value = static_cast<const Unit*>(t.x)[from * t.x_stride + t.x_column + c];
+  static_cast<Unit*>(t.y)[to * t.y_stride + t.y_column + c] = value;
+}
+template <class T>
+__global__ void add_rows_kernel(CopyRows t) {
+  const int64_t i = global_thread(), r = i / t.width, c = i % t.width;
+  if (r >= t.rows) return;
+  const int64_t from = t.from ? t.from[r] : r, to = t.to ? t.to[r] : r;
+  if (from < 0) return;
+  T& y = static_cast<T*>(t.y)[to * t.y_stride + t.y_column + c];
+  y = narrow<T>(widen(y) + widen(static_cast<const T*>(t.x)[from * t.x_stride + t.x_column + c]));
+}
+
+template <class T>
+__global__ void clamp_kernel(Clamp t) {
+  int beyond = 0;
+  for (int64_t i = blockIdx.x * kClampEach + threadIdx.x; i < t.count && i < (blockIdx.x + 1) * kClampEach; i += kThreads) {
+    const T x = static_cast<const T*>(t.x)[i];
+    const float v = widen(x);
+    beyond += fabsf(v) > t.bound;
+    static_cast<T*>(t.y)[i] = narrow<T>(v > t.bound ? t.bound : v < -t.bound ? -t.bound : v);
+  }
+  beyond = block_reduce(beyond, Sum{}, shared<int>());
+  if (threadIdx.x == 0) t.parts[blockIdx.x] = beyond;
+}
+template <class T>
+__global__ void clamp_backward_kernel(ClampBackward t) {
+  const int64_t i = global_thread();
+  if (i >= t.count) return;
+  T& dx = static_cast<T*>(t.dx)[i];
+  const float gradient = fabsf(widen(static_cast<const T*>(t.x)[i])) <= t.bound ? widen(static_cast<const T*>(t.dy)[i]) : 0.0f;
+  dx = narrow<T>(t.accumulate ? widen(dx) + gradient : gradient);
+}
+
+}  // namespace
+
+void embed(Type type, const Embed& t, cudaStream_t stream) {
+  by_type(type, [&](auto e) { launch_stretches(embed_kernel<decltype(e)>, t, t.rows, stream); });
+}
+void embed_backward(Type type, const EmbedBackward& t, cudaStream_t stream) {
+  by_type(type, [&](auto e) { launch_stretches(embed_backward_kernel<decltype(e)>, t, t.groups, stream); });
+}
+void add_dropout(Type type, const AddDropout& t, cudaStream_t stream) {
+  by_type(type, [&](auto e) { launch_stretches(add_dropout_kernel<decltype(e)>, t, t.rows, stream); });
+}
+void add(Type type, const Elements& t, cudaStream_t stream) {
+  by_type(type, [&](auto e) { launch(add_kernel<decltype(e)>, blocks_for(t.count, kThreads), kThreads, 0, stream, t); });
+}
+void relu_dropout_backward(Type type, const Elements& t, cudaStream_t stream) {
+  by_type(type, [&](auto e) { launch(relu_dropout_backward_kernel<decltype(e)>, blocks_for(t.count, kThreads), kThreads, 0, stream, t); });
+}
+void convert(Type from, Type to, const Elements& t, cudaStream_t stream) {
+  by_type(from, [&](auto a) {
+    by_type(to, [&](auto b) { launch(convert_kernel<decltype(a), decltype(b)>, blocks_for(t.count, kThreads), kThreads, 0, stream, t); });
+  });
+}
+
+void copy_rows(int64_t element, const CopyRows& task, cudaStream_t stream) {
+  // In the largest units that rows, columns and addresses are multiples of.
+  const auto all = static_cast<uint64_t>(element * (task.x_stride | task.x_column | task.y_stride | task.y_column | task.width)) |
+                   reinterpret_cast<uintptr_t>(task.x) | reinterpret_cast<uintptr_t>(task.y);
+  CopyRows t = task;
+  const auto go = [&](auto unit) {
+    for (int64_t* n : {&t.x_stride, &t.x_column, &t.y_stride, &t.y_column, &t.width})
+      *n = *n * element / static_cast<int64_t>(sizeof unit);
+    launch(copy_rows_kernel<decltype(unit)>, blocks_for(t.rows * t.width, kThreads), kThreads, 0, stream, t);
+  };
+  if (all % 16 == 0)
+    go(uint4{});
+  else if (all % 8 == 0)
+    go(uint64_t{});
+  else if (all % 4 == 0)
+    go(uint32_t{});
+  else if (all % 2 == 0)
+    go(uint16_t{});
+  else
+    go(uint8_t{});
+}
+void add_rows(Type type, const CopyRows& t, cudaStream_t stream) {
+  by_type(type, [&](auto e) { launch(add_rows_kernel<decltype(e)>, blocks_for(t.rows * t.width, kThreads), kThreads, 0, stream, t); });
+}
+
+int64_t clamp_parts(int64_t count) { return blocks_for(count, kClampEach); }
+void clamp(Type type, const Clamp& t, cudaStream_t stream) {
+  by_type(type, [&](auto e) { launch(clamp_kernel<decltype(e)>, clamp_parts(t.count), kThreads, kThreads / kWarp * sizeof(int), stream, t); });
+}
+void clamp_backward(Type type, const ClampBackward& t, cudaStream_t stream) {
+  by_type(type, [&](auto e) { launch(clamp_backward_kernel<decltype(e)>, blocks_for(t.count, kThreads), kThreads, 0, stream, t); });
+}
+
+}  // namespace starling::STARLING_CUDA::kernels

@@ -1,0 +1,145 @@
+// The arithmetic of strategies on an emulated card and on the host: the same bits.
+#include "backend/flat.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "backend/backend.h"
+#include "base/random.h"
+
+namespace starling {
+namespace {
+
+constexpr int64_t kMany = 20011;
+
+using Values = std::vector<double>;
+
+class CudaFlat : public testing::Test {
+ protected:
+  // Makes tensors in one memory, equal ones for equal streams.
+  struct Maker {
+    Memory& memory;
+    std::vector<Tensor> made{};
+    Tensor operator()(uint64_t stream, const Shape& shape = {kMany}) {
+      Random random(7, stream);
+      Values values(static_cast<size_t>(shape.count()));
+      for (double& v : values) v = static_cast<float>(random.normal());
+      return put(shape, values);
+    }
+    Tensor put(const Shape& shape, const Values& values, DType type = DType::f32) {
+      made.emplace_back(shape, type, memory);
+      made.back().from_doubles(values);
+      return made.back();
+    }
+    Ints place(std::vector<int32_t> numbers) const { return {std::move(numbers), memory}; }
+  };
+  // All that the body has made is equal afterwards.
+  void compare(const std::function<void(FlatOps&, Maker&)>& body) {
+    Maker here{host_memory()}, there{card->memory()};
+    body(*make_host_flat_ops(1), here), body(card->flat(), there);
+    ASSERT_FALSE(here.made.empty());
+    for (size_t k = 0; k < here.made.size(); ++k) {
+      ASSERT_EQ(here.made[k].count(), there.made[k].count());
+      EXPECT_EQ(here.made[k].download(), there.made[k].download()) << "tensor " << k;
+    }
+  }
+  std::unique_ptr<Backend> card = make_backend("cuda-emulated:f32");
+};
+
+TEST_F(CudaFlat, ElementByElement) {
+  compare([](FlatOps& f, Maker& m) {
+    f.divide(m(1), 3);
+    f.scale(m(2), 0.3, m(3), Write::overwrite), f.scale(m(4), -1.7, m(5), Write::accumulate);
+    const Tensor own = m(6);
+    f.scale(own, 1.1, own, Write::accumulate);
+    f.compensate(m(7), m(8), m(9), 0.7);
+    f.displacement({.value = m(10), .merged = m(11), .step = m(12), .momentum = 0.9, .displacement = m(13), .sent = m(14)});
+    f.displacement({.value = m(15), .merged = m(16), .step = {}, .displacement = m(17), .sent = {}});
+    f.displacement({.value = m(15), .merged = m(16), .step = m(18), .momentum = 0, .displacement = m(17), .sent = {}});
+  });
+}
+
+TEST_F(CudaFlat, OuterSteps) {
+  for (const double momentum : {0.0, 0.9})
+    for (const double anchor : {0.0, 0.8})
+      for (const double ahead : {0.0, 0.7})
+        for (const char* form : {"start", "corrected", "mixture"})
+          compare([&](FlatOps& f, Maker& m) {
+            OuterStep o{.sum = m(1), .value = m(2), .merged = m(3), .step = {}, .sent = {}, .rate = 0.3, .momentum = momentum};
+            o.anchor = anchor, o.ahead = ahead, o.corrected = std::string(form) == "corrected", o.keep = 0.3;
+            if (momentum > 0) o.step = m(4);
+            if (std::string(form) != "start") o.sent = m(5);
+            f.outer_step(o);
+          });
+}
+
+TEST_F(CudaFlat, CollectTakesEverythingAndNamesWhatIsNotFinite) {
+  compare([](FlatOps& f, Maker& m) {
+    f.collect(m(1), m(2), 0.7, m(3), 0.9, m(4), 0, m.put({1}, {0}, DType::f64));
+    f.collect(m(5), m(6), 0.7, {}, 0.9, m(7), 0, m.put({1}, {0}, DType::f64));
+  });
+  for (const double bad : {double{INFINITY}, -double{INFINITY}, std::nan("")}) {
+    Maker m{card->memory()};
+    Values values = m(1).to_doubles();
+    values[17003] = bad;
+    const Tensor at = m.put({1}, {0}, DType::f64);
+    card->flat().collect(m.put({kMany}, values), m(2), 1, {}, 0, m(3), 500, at);
+    EXPECT_EQ(at.to_doubles()[0], 500 + 17003 + 1);
+  }
+}
+
+// Sums in order: of tiles and of less than one, and of nothing.
+TEST_F(CudaFlat, SumsInOrder) {
+  for (const int64_t n : {kMany, int64_t{2048}, int64_t{1}, int64_t{0}})
+    compare([&](FlatOps& f, Maker& m) { f.squares_in_order(m(1, {n}), m.put({1}, {3}, DType::f64)); });
+}
+
+TEST_F(CudaFlat, VectorsOfAGivenLengthAndTheirGradients) {
+  compare([](FlatOps& f, Maker& m) {
+    const Tensor scale = m.put({1}, {-1.7});
+    f.rescale(m(1), scale, m(2));
+    f.rescale_backward(m(3), m(4), scale, m(5), m.put({1}, {2}), Write::overwrite);
+    f.rescale_backward(m(6), m(7), scale, m(8), m.put({1}, {2}), Write::accumulate);
+    f.rescale(m.put({3}, {0, 0, 0}), scale, m(9, {3}));
+  });
+}
+
+TEST_F(CudaFlat, ConvertRoundsToNearestEven) {
+  compare([](FlatOps& f, Maker& m) {
+    const Tensor narrow = m.put({kMany}, Values(kMany), DType::bf16);
+    f.convert(m(1), narrow), f.convert(narrow, m(2));
+  });
+}
+
+TEST_F(CudaFlat, RowsOnTheWire) {
+  for (const auto& [front, D] : {std::pair<int64_t, int64_t>{1, 1}, {2, 70}, {16, 33}})
+    compare([&, front = front, D = D](FlatOps& f, Maker& m) {
+      Random random(9, 1);
+      std::vector<int32_t> rows(150), numbers(150), places(150);
+      for (size_t i = 0; i < rows.size(); ++i) {
+        rows[i] = static_cast<int32_t>(random.below(40)), numbers[i] = static_cast<int32_t>(random.below(i < 75 ? 60 : 7));
+        places[i] = static_cast<int32_t>(random.below(i < 75 ? 150 : 3));  // many to the same row
+      }
+      const Tensor x = m(1, {40, D}), wire = m(2, {150, front + D}), own = m(3, {150, front + D}), table = m(4, {60, D});
+      f.pack_rows(x, m.place(rows), m.place(numbers), front, wire);
+      f.pack_rows(m(5, {150, D}), {}, m.place(numbers), front, own);
+      f.add_to_rows(m(6, {150, D}), m.place(places), front, own);
+      f.add_rows(wire, front, table), f.add_rows(own, front, table);
+      f.pack_rows({}, {}, m.place(numbers), front, m(7, {150, front + D}));
+      f.pack_rows({}, {}, {}, front, m(8, {0, front + D})), f.add_to_rows(m(9, {0, D}), {}, front, wire);
+      f.add_rows(m(10, {0, front + D}), front, table);
+    });
+}
+
+TEST_F(CudaFlat, ARowThatIsNotThereEndsTheWork) {
+  Maker m{card->memory()};
+  const Tensor wire = m(1, {3, 4}), x = m(2, {4, 2});
+  card->flat().pack_rows({}, {}, m.place({3, 4, 0}), 2, wire);
+  card->flat().add_rows(wire, 2, x);
+  EXPECT_THROW(x.to_doubles(), Error) << "there is no row 4";
+}
+
+}  // namespace
+}  // namespace starling

@@ -1,0 +1,86 @@
+// Tensors and numbers on an emulated card.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "backend/cuda/cuda.h"
+#include "backend/cuda/device.h"
+#include "backend/cuda/kernels/rows.h"
+#include "base/error.h"
+
+namespace starling {
+namespace {
+
+std::unique_ptr<Backend> card() { return make_backend("cuda-emulated:f32", 1); }
+
+// More uploads than there are pinned buffers, all before anything is waited for.
+TEST(CudaMemory, NumbersArriveAsTheyWereSent) {
+  const auto backend = card();
+  std::vector<Ints> sent;
+  for (int32_t i = 0; i < 300; ++i) sent.emplace_back(std::vector<int32_t>{i, 2 * i}, backend->memory());
+  for (int32_t i = 0; i < 300; ++i) {
+    std::vector<int32_t> there(2);
+    sent[static_cast<size_t>(i)].there().read(std::span(there));
+    EXPECT_EQ(there, (std::vector<int32_t>{i, 2 * i}));
+  }
+}
+
+TEST(CudaMemory, LargeTensorsGoThereAndBack) {
+  const auto backend = card();
+  const Tensor t({300, 400}, DType::f32, backend->memory());
+  EXPECT_EQ(t.to_doubles(), std::vector<double>(120000));
+  std::vector<double> values(120000);
+  std::iota(values.begin(), values.end(), 0.0);
+  t.from_doubles(values);
+  const Tensor copy = t.clone();
+  t.zero();
+  EXPECT_EQ(copy.to_doubles(), values);
+  EXPECT_EQ(t.to_doubles(), std::vector<double>(120000));
+}
+
+TEST(CudaMemory, RunningOutIsAnErrorWithTheNumbers) {
+  const auto backend = card();
+  const int64_t before = backend->memory().usable().bytes;
+  try {
+    const Tensor t({int64_t{1} << 20, 1 << 16}, DType::f32, backend->memory());
+    FAIL() << "256 GiB on a card of 8";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("262144 MiB were asked for"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("train.micro-batch-tokens"), std::string::npos) << e.what();
+  }
+  EXPECT_EQ(backend->memory().usable().bytes, before);
+}
+
+TEST(CudaBackend, AnOpRefusesTensorsOfTheHost) {
+  const auto backend = card();
+  const Tensor here({4, 8}, DType::f32), there({4, 8}, DType::f32, backend->memory());
+  EXPECT_THROW(backend->add(here, there), Error);
+  EXPECT_THROW(backend->gather_rows(there, std::vector<int32_t>{0, 1}, there, Write::overwrite), Error);
+}
+
+// A plan that was made for aligned addresses is not used for others.
+TEST(CudaBackend, ProductsOfRowsThatLieAnywhere) {
+  const auto backend = card(), reference = make_backend("reference");
+  const int64_t in = 33, out = 17;
+  std::vector<double> x(9 * in), w(in * out);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i % 7) - 3;
+  for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<double>(i % 5) / 4;
+  const auto rows_of = [&](Backend& b, int64_t first) {
+    const Tensor tx({9, in}, b.activation(), b.memory()), tw({in, out}, b.parameter(), b.memory()), y({8, out}, b.activation(), b.memory());
+    tx.from_doubles(x), tw.from_doubles(w);
+    b.linear(tx.rows(first, first + 8), *b.pack(tw, false, nullptr), {}, y, Activation::none, Write::overwrite);
+    return y.to_doubles();
+  };
+  for (int64_t first : {0, 1}) EXPECT_EQ(rows_of(*backend, first), rows_of(*reference, first)) << "from row " << first;
+}
+
+// More blocks than a grid has are refused, not cut off.
+TEST(CudaBackend, AGridHasItsLimit) {
+  STARLING_CUDA::CudaDevice device(0);
+  EXPECT_THROW(STARLING_CUDA::kernels::add(STARLING_CUDA::kernels::Type::f32, {nullptr, nullptr, (int64_t{1} << 40) + 256}, device.stream()), Error);
+}
+
+TEST(CudaBackend, ThereIsNoSuchCard) { EXPECT_THROW(STARLING_CUDA::make_cuda_backend(1, DType::f32), ConfigError); }
+
+}  // namespace
+}  // namespace starling
