@@ -10,6 +10,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "backend/backend.h"
+#include "backend/cuda/cuda.h"
 #include "base/affinity.h"
 #include "base/config.h"
 #include "base/error.h"
@@ -111,15 +112,25 @@ std::string version_text() {
       "starling 0.1.0\n"
       "build      {}\n"
       "processor  {} loops, {} matrix products\n"
+      "cards      {}\n"
       "libraries  oneDNN {}.{}.{}, SentencePiece " STARLING_SENTENCEPIECE_VERSION
       ", zlib {}, zstd {}, fmt {}.{}.{}, nlohmann-json {}.{}.{}, MPI: {}, CLI11 " CLI11_VERSION,
-      compiler_text(), cpu_instruction_set(), cpu_has_bf16() ? "bf16 and f32" : "f32", dnnl->major, dnnl->minor, dnnl->patch, zlibVersion(),
+      compiler_text(), cpu_instruction_set(), cpu_has_bf16() ? "bf16 and f32" : "f32", cuda::describe_cuda(), dnnl->major, dnnl->minor, dnnl->patch, zlibVersion(),
       ZSTD_versionString(), FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100, NLOHMANN_JSON_VERSION_MAJOR,
       NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, mpi_version());
 }
 
-void add_precision_option(CLI::App& verb, std::string& precision) {
-  verb.add_option("--precision", precision, kPrecisionHelp)->check(CLI::IsMember({"auto", "bf16", "f32", "int8"}))->capture_default_str();
+void add_device_options(CLI::App& verb, DeviceChoice& choice) {
+  add_device_option(verb, choice.device);
+  verb.add_option("--precision", choice.precision, kPrecisionHelp)
+      ->check(CLI::IsMember({"auto", "bf16", "f32", "int8"}))
+      ->capture_default_str();
+  add_threads_option(verb, choice.threads);
+}
+
+void add_device_option(CLI::App& verb, std::string& device) {
+  // resolve() says what is wrong with a word that is no device.
+  verb.add_option("--device", device, kDeviceHelp)->capture_default_str();
 }
 
 void add_threads_option(CLI::App& verb, int& threads) {

@@ -39,7 +39,7 @@ std::shared_ptr<ConfigArguments> ConfigArguments::add_to(CLI::App& verb) {
                   "Configuration file, YAML (docs/config.md); its name alone, if it ends in .yml or .yaml, is enough")
       ->type_name("FILE");
   for (const std::string& name : all_config_names()) {
-    const bool short_form = name == "train.precision" || name == "train.threads" || name == "train.seed";
+    const bool short_form = name == "train.device" || name == "train.precision" || name == "train.threads" || name == "train.seed";
     const std::string option = "--" + name + (short_form ? ",--" + name.substr(name.find('.') + 1) : "");
     const int fewest = name == "train.restart" ? 0 : 1;  // --train.restart alone means true
     a->keys_.emplace_back(name, verb.add_option(option)->expected(fewest, 1)->take_last()->group(kKeysGroup));

@@ -76,7 +76,7 @@ std::string VerbHelp::make_help(const CLI::App* app, std::string name, CLI::AppF
   if (!has_keys(*app)) return out;
   out +=
       "Every key of the configuration is an option, --section.key VALUE or --section.key=VALUE;\n"
-      "--precision, --threads and --seed are short for those of the section train.\n";
+      "--device, --precision, --threads and --seed are short for those of the section train.\n";
   if (all) return out + config_reference();
   return out + "What most people set, with examples:\n\n" + everyday_reference() +
          fmt::format("\n'{} --help-all' lists all {} keys; docs/config.md has them as tables.\n", name, all_config_names().size());

@@ -60,6 +60,7 @@ void add_quantize(CLI::App& app) {
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   add_tokenize_option(*sub, o->tokenize);
+  add_device_option(*sub, o->device);
   add_threads_option(*sub, o->threads);
   sub->add_flag("--force", o->force, "write all matrices in int8 when nothing meets the bounds");
   sub->callback([o] { run_quantize(*o); });

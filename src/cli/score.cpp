@@ -12,9 +12,9 @@ namespace starling {
 namespace {
 
 struct ScoreArguments {
-  std::string model, source, target, tsv, output = "-", precision = "f32";
+  std::string model, source, target, tsv, output = "-";
+  DeviceChoice compute{.precision = "f32"};
   int64_t batch_tokens = 4000, max_length = 2000;
-  int threads = 0;
   bool per_token = false, tokens = false;
 };
 
@@ -103,7 +103,7 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader
 
 void run_score(const ScoreArguments& a) {
   const auto files = real_file_system();
-  const LoadedModel loaded = load_model(*files, a.model, a.precision, a.threads);
+  const LoadedModel loaded = load_model(*files, a.model, a.compute);
   ResultFile output(a.output);
   const std::string name = a.output == "-" ? "standard output" : "--output";
   for (const std::string& path : {a.output, output.written_path()})
@@ -142,8 +142,7 @@ void add_score(CLI::App& app) {
   sub->add_option("--batch-tokens", a->batch_tokens, "target tokens computed at once")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  add_precision_option(*sub, a->precision);
-  add_threads_option(*sub, a->threads);
+  add_device_options(*sub, a->compute);
   sub->callback([a] { run_score(*a); });
 }
 

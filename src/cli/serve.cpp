@@ -68,8 +68,7 @@ void add_serve(CLI::App& app) {
       ->check(real_range(0.1, 86400))
       ->capture_default_str();
   a->search.add_to(*sub, {"fixed-length", "n-best"});
-  add_precision_option(*sub, o.model.precision);
-  add_threads_option(*sub, o.model.threads);
+  add_device_options(*sub, o.model.compute);
   CLI::Option* rows =
       sub->add_option("--batch-rows", o.model.scheduler.rows, "hypotheses that a thread extends together")->check(CLI::Range(1, 4096));
   rows->capture_default_str()->group(kFurtherGroup);

@@ -27,11 +27,11 @@ namespace starling {
 namespace {
 
 struct TranslateArguments {
-  std::string model, output = "-", precision = "auto";
+  std::string model, output = "-";
+  DeviceChoice compute;
   std::vector<std::string> inputs{"-"};
   SearchArguments search;
   int64_t n_best = 1, batch_sentences = 64, max_source_tokens = 1000;
-  int threads = 0;
   int64_t shards = 1;
   bool quiet = false, document = false, most_tokens_given = false;
   std::string format = "text", source_language;
@@ -60,11 +60,11 @@ class Shards {
 
   // What the first takes for the model, on all: a run directory's best checkpoint may be replaced meanwhile, and "auto" means other
   // precisions on other processors.
-  ModelDescription describe(FileSystem& files, const std::string& path, std::string& precision) {
+  ModelDescription describe(FileSystem& files, const std::string& path, DeviceChoice& choice) {
     if (!world_) return describe_model(files, path);
     std::optional<ModelDescription> own;
-    if (first()) own.emplace(describe_model(files, path)), precision = resolve_precision(precision, own->quantized);
-    precision = broadcast_text(comm(), precision);
+    if (first()) own.emplace(describe_model(files, path)), choice = resolve(choice, own->quantized, world_->local_rank);
+    choice.precision = broadcast_text(comm(), choice.precision);
     const std::string directory = broadcast_text(comm(), own ? own->directory : ""), step = broadcast_text(comm(), own ? std::to_string(own->step) : "");
     if (!own) own.emplace(read_description(files, directory));
     for (const std::string& each : gather_texts(comm(), std::to_string(own->step)))
@@ -246,9 +246,10 @@ void run_translate(const TranslateArguments& a) {
   Shards shards(a.shards);
   Output output(shards.first() ? a.output : "-");
   refuse_own_inputs(a, output.written_path(), "");
-  std::string precision = a.precision;
-  ModelDescription description = shards.describe(*files, a.model, precision);
-  const LoadedModel loaded = load_model(*files, std::move(description), precision, shards.threads(a.threads), shards.group());
+  DeviceChoice choice = a.compute;
+  choice.threads = shards.threads(choice.threads);
+  ModelDescription description = shards.describe(*files, a.model, choice);
+  const LoadedModel loaded = load_model(*files, std::move(description), choice, shards.group());
   refuse_own_inputs(a, output.written_path(), loaded.description.directory);
   SearchOptions search = a.search.apply(loaded.description.search);
   if (a.n_best > search.beam && !a.search.given("beam")) search.beam = a.n_best;
@@ -320,8 +321,7 @@ void add_translate(CLI::App& app) {
       ->capture_default_str();
   sub->add_option("--source-language", a->source_language, "of documents: code of their language, such as en or pt-BR; default: the model's");
   sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once, at the most")->check(CLI::Range(1, 4096))->capture_default_str();
-  add_precision_option(*sub, a->precision);
-  add_threads_option(*sub, a->threads);
+  add_device_options(*sub, a->compute);
   sub->add_option("--parallel.tensor", a->shards,
                   "shards that each layer and vocabulary is cut into, on as many ranks of mpirun: for a model that does not fit one")
       ->check(CLI::Range(1, 1024))

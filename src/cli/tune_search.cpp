@@ -22,11 +22,11 @@ namespace starling {
 namespace {
 
 struct TuneArguments {
-  std::string model, source, target, precision = "auto", tokenize = "auto";
+  std::string model, source, target, tokenize = "auto";
   TuneOptions tune;
   SearchArguments search;
   int64_t batch_sentences = 64, max_source_tokens = 1000;
-  int threads = 0;
+  DeviceChoice compute;
   bool dry_run = false;
 };
 
@@ -118,7 +118,7 @@ Part report_part(const TuneArguments& a, const SearchOptions& search, size_t sen
 
 void run_tune_search(TuneArguments& a) {
   const auto files = real_file_system();
-  const LoadedModel loaded = load_model(*files, a.model, a.precision, a.threads);
+  const LoadedModel loaded = load_model(*files, a.model, a.compute);
   const ModelDescription& d = loaded.description;
   const std::string directory = std::filesystem::canonical(d.directory).string();  // never the link that leads to it
   const std::vector<NamedPath> inputs{{"--source", a.source}, {"--target", a.target}};
@@ -179,8 +179,7 @@ void add_tune_search(CLI::App& app) {
       ->check(CLI::Range(1, 8192))
       ->capture_default_str();
   sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once, at the most")->check(CLI::Range(1, 4096))->capture_default_str();
-  add_precision_option(*sub, a->precision);
-  add_threads_option(*sub, a->threads);
+  add_device_options(*sub, a->compute);
   sub->add_flag("--dry-run", a->dry_run, "only print; the model directory stays as it is");
   sub->callback([a] {
     for (std::vector<double>* list : {&a->tune.length_penalties, &a->tune.coverage_penalties}) {

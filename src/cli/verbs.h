@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/device_choice.h"
 #include "text/tokenizer_choice.h"
 
 namespace starling {
@@ -32,7 +33,8 @@ void add_demo_corpus(CLI::App& app);
 constexpr const char* kPrecisionHelp = "auto (int8 for a quantised model, else bf16 where the processor has it), bf16, f32 or int8";
 
 // Options that several verbs have; the variables must live until the command line has been read.
-void add_precision_option(CLI::App& verb, std::string& precision);
+void add_device_options(CLI::App& verb, DeviceChoice& choice);  // the next two, and --precision
+void add_device_option(CLI::App& verb, std::string& device);
 void add_threads_option(CLI::App& verb, int& threads);
 // --tokenize, whose value choose_tokenizer takes; `name` is its default.
 void add_tokenize_option(CLI::App& verb, std::string& name);

@@ -248,37 +248,26 @@ LoadedModel load_model(FileSystem& files, const std::string& path, Backend& back
   return {std::move(description), nullptr, std::move(model), ""};
 }
 
-LoadedModel load_model(FileSystem& files, const std::string& path, const std::string& precision, int threads, ShardGroup* shards) {
-  return load_model(files, describe_model(files, path), precision, threads, shards);
+LoadedModel load_model(FileSystem& files, const std::string& path, const DeviceChoice& choice, ShardGroup* shards) {
+  return load_model(files, describe_model(files, path), choice, shards);
 }
 
-LoadedModel load_model(FileSystem& files, ModelDescription description, const std::string& precision, int threads, ShardGroup* shards) {
-  const std::string resolved = resolve_precision(precision, description.quantized);
-  if (is_spread(shards) && resolved == "int8")
+LoadedModel load_model(FileSystem& files, ModelDescription description, const DeviceChoice& choice, ShardGroup* shards) {
+  const DeviceChoice resolved = resolve(choice, description.quantized);
+  const bool integers = resolved.precision == "int8";
+  if (is_spread(shards) && integers)
     throw ConfigError(
         fmt::format("{}: 8-bit products are not made of shards, each of which would round by itself; choose --precision f32 or bf16, or "
                     "translate with one rank",
                     description.directory));
-  auto backend = backend_for_precision(resolved, threads);
-  auto model = read_model(files, description, *backend, resolved == "int8", shards);
-  if (resolved == "int8" && !description.quantized) quantize_all(*model);
-  return {std::move(description), std::move(backend), std::move(model), resolved};
+  auto backend = make_backend(resolved);
+  auto model = read_model(files, description, *backend, integers, shards);
+  if (integers && !description.quantized) quantize_all(*model);
+  return {std::move(description), std::move(backend), std::move(model), resolved.precision};
 }
 
 std::string machine_text(const Backend& backend, bool int8) {
   return backend.describe() + (int8 && !backend.multiplies_int8() ? ", 8-bit products as floats" : "");
-}
-
-std::string resolve_precision(const std::string& precision, bool quantized) {
-  if (precision != "auto") return precision;
-  return quantized ? "int8" : cpu_has_bf16() ? "bf16" : "f32";
-}
-
-std::unique_ptr<Backend> backend_for_precision(const std::string& precision, int threads) {
-  const std::string resolved = resolve_precision(precision, false);
-  if (resolved == "int8") return make_backend("cpu:f32", threads);
-  if (resolved == "bf16" || resolved == "f32") return make_backend("cpu:" + resolved, threads);
-  throw ConfigError(fmt::format("there is no precision '{}'; choose auto, bf16, f32 or int8", precision));
 }
 
 }  // namespace starling

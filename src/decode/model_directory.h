@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/device_choice.h"
 #include "base/checkpoint.h"
 #include "decode/beam_search.h"
 #include "models/model.h"
@@ -69,21 +70,14 @@ struct LoadedModel {
 };
 // With another's backend, which must outlive the model. 8-bit weights become floats.
 LoadedModel load_model(FileSystem& files, const std::string& path, Backend& backend);
-// With a backend of its own for the precision; threads 0 = one per core. "int8" makes integers of all matrices, unless the model is
-// quantised already: then of those that its directory has as integers. ConfigError for a word that is no precision.
+// With a backend of its own. Precision "int8" makes integers of all matrices, unless the model is quantised already: then of those that its
+// directory has as integers. ConfigError for words that are no device or precision.
 // With shards: this worker's of the model, which is not quantised then.
-LoadedModel load_model(FileSystem& files, const std::string& path, const std::string& precision, int threads, ShardGroup* shards = nullptr);
+LoadedModel load_model(FileSystem& files, const std::string& path, const DeviceChoice& choice, ShardGroup* shards = nullptr);
 // The same of a directory that was described before, whatever has become of the run's best checkpoint since.
-LoadedModel load_model(FileSystem& files, ModelDescription description, const std::string& precision, int threads,
-                       ShardGroup* shards = nullptr);
+LoadedModel load_model(FileSystem& files, ModelDescription description, const DeviceChoice& choice, ShardGroup* shards = nullptr);
 
 // What computes, for reports: the backend, and whether 8-bit products, if there are any, are floats to it.
 std::string machine_text(const Backend& backend, bool int8);
-
-// "auto" as what it means: int8 for quantised models, else bf16 where the processor has it, else f32; other words as they are.
-std::string resolve_precision(const std::string& precision, bool quantized);
-
-// "bf16", "f32", "int8" (f32 activations) or "auto" (of a float model) as a backend; ConfigError for another word.
-std::unique_ptr<Backend> backend_for_precision(const std::string& precision, int threads);
 
 }  // namespace starling

@@ -97,7 +97,7 @@ void RaceRunner::train_updates(const RaceRun& run, Config config, RaceRecord& re
 std::map<std::string, double> RaceRunner::final_scores(const Config& config) const {
   const auto last = latest_checkpoint(*files_, config.train.output);
   CHECK(last, "{} has no checkpoint", config.train.output);
-  const LoadedModel model = load_model(*files_, last->directory, config.train.precision, 0);
+  const LoadedModel model = load_model(*files_, last->directory, {config.train.precision, 0, config.train.device});
   ValidConfig valid = config.valid;
   valid.metrics = r_.final_metrics;
   const World world = make_local_world();

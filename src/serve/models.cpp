@@ -79,7 +79,7 @@ std::shared_ptr<ServedModel> ModelSet::read(const ModelSource& source, int64_t p
     throw ConfigError(
         fmt::format("{}: the model does not say its languages; name them: --model en-de={}", description.directory, source.path));
   const Direction direction = source.direction.value_or(Direction{own.source, own.target});
-  LoadedModel loaded = load_model(files_, std::move(description), options_.precision, options_.threads);
+  LoadedModel loaded = load_model(files_, std::move(description), options_.compute);
   const SearchOptions search = options_.search(loaded.description.search);
   UsableMemory memory = options_.memory();
   memory.bytes = std::max<int64_t>(0, memory.bytes - promised);

@@ -17,8 +17,7 @@
 namespace starling {
 
 struct ModelOptions {
-  std::string precision = "auto";
-  int threads = 0;                   // workers of each model; 0: one for each core
+  DeviceChoice compute;  // threads: workers of each model
   int64_t max_source_tokens = 1000;  // of a sentence; longer ones are translated in parts
   int64_t alternatives = 10;         // of a translation, that clients may ask for
   SchedulerLimits scheduler;

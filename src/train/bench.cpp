@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backend/cpu/product_times.h"
+#include "backend/device_choice.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/task_progress.h"
@@ -51,8 +52,7 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
   if (o.vocabulary < 16)
     throw ConfigError(fmt::format("a vocabulary of {} pieces is too small for the benchmark; use at least 16", o.vocabulary));
   BenchTrainResult result;
-  const bool narrow = o.precision == "bf16" || (o.precision == "auto" && cpu_has_bf16());
-  const auto backend = make_backend(narrow ? "cpu:bf16" : "cpu:f32", o.threads);
+  const auto backend = make_backend(DeviceChoice{o.precision, o.threads, "cpu"});
   result.machine = backend->describe();
   const std::vector<Batch> batches = synthetic_batches(o, 8);
   result.batches = static_cast<int64_t>(batches.size());
@@ -106,7 +106,7 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
   result.f32_flops = peak_product_rate(DType::f32);
   if (cpu_has_bf16()) result.bf16_flops = peak_product_rate(DType::bf16);
   // oneDNN's batched products of such small matrices run far below its peak, so the strictest yardstick is taken: the peak rate.
-  result.attention_product_seconds = attention_flops / (narrow ? result.bf16_flops : result.f32_flops);
+  result.attention_product_seconds = attention_flops / (backend->activation() == DType::bf16 ? result.bf16_flops : result.f32_flops);
   result.product_seconds += result.attention_product_seconds;
   result.product_flops += attention_flops;
   result.efficiency = result.product_seconds / result.step_seconds;

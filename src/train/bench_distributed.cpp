@@ -45,7 +45,7 @@ class Bench {
  public:
   Bench(const BenchDistributedOptions& options, World& world) : o_(options), world_(world), comm_(*world.comm) {
     const bool divide = o_.train.threads == 0 && comm_.size() > 1 && !world.simulated;
-    backend_ = backend_for_precision(o_.train.precision, divide ? threads_for_rank(comm_) : o_.train.threads);
+    backend_ = make_backend(resolve({o_.train.precision, divide ? threads_for_rank(comm_) : o_.train.threads, "cpu"}, false, world.local_rank));
     const ModelVocabulary vocabulary{o_.train.vocabulary, o_.train.vocabulary};
     if (!world.computes) backend_ = std::make_unique<IdleBackend>(backend_->activation(), backend_->parameter());
     model_ = make_model(o_.train.model, vocabulary, *backend_, o_.train.seed, true);

@@ -28,10 +28,10 @@ Vocabulary vocabulary_of(const BenchTranslateOptions& o) {
 
 LoadedModel subject(const BenchTranslateOptions& o, const std::string& precision) {
   const auto files = real_file_system();
-  if (!o.model.empty()) return load_model(*files, o.model, precision, o.threads);
+  if (!o.model.empty()) return load_model(*files, o.model, {precision, o.threads, "cpu"});
   ModelDescription description{
       "untrained " + o.config.preset, o.config, search_defaults(o.config.preset), {vocabulary_of(o), std::nullopt}};
-  auto backend = backend_for_precision(precision, o.threads);
+  auto backend = make_backend(DeviceChoice{precision, o.threads, "cpu"});
   auto model = make_model(o.config, description.vocabularies.sizes(), *backend, 1, false);
   if (precision == "int8") quantize_all(*model);
   return {std::move(description), std::move(backend), std::move(model), precision};
@@ -129,11 +129,11 @@ BenchTranslateResult bench_translate(const BenchTranslateOptions& o) {
   const bool quantized = !o.model.empty() && describe_model(*real_file_system(), o.model).quantized;
   std::vector<std::vector<BenchTranslateRow>> rows(o.beams.size());
   for (const std::string& word : o.precisions) {
-    const std::string precision = resolve_precision(word, quantized);
+    const std::string precision = resolve({word, 1, "cpu"}, quantized).precision;
     const LoadedModel s = subject(o, precision);
     if (result.machine.empty()) result.machine = machine_text(*s.backend, precision == "int8");
     result.model = s.description.directory;
-    const auto one_thread = backend_for_precision(precision, 1);
+    const auto one_thread = make_backend(DeviceChoice{precision, 1, "cpu"});
     const auto view = share_model(*s.model, *one_thread);
     for (size_t b = 0; b < o.beams.size(); ++b) {
       BenchTranslateRow row{.precision = precision, .beam = o.beams[b]};

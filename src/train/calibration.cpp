@@ -70,7 +70,7 @@ double adding_rate() {
 }
 
 Calibration calibrate(const BenchTrainOptions& o) {
-  const auto backend = backend_for_precision(o.precision, o.threads);
+  const auto backend = make_backend(DeviceChoice{o.precision, o.threads, "cpu"});
   const auto model = make_model(o.model, {o.vocabulary, o.vocabulary}, *backend, o.seed, true);
   World world = make_local_world();
   StepOptions options;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/device_choice.h"
 #include "base/config.h"
 #include "comm/mesh.h"
 #include "data/corpus.h"
@@ -69,6 +70,7 @@ struct TrainConfig {
   double clip_start = 8;           // bound of the states at the first update; model.clip at the last of clip_steps
   int64_t clip_steps = 0;          // 0: max_steps
   std::string precision = "auto";  // auto | bf16 | f32
+  std::string device = "auto";     // backend/device_choice.h
   int threads = 0;                 // 0: all cores of the affinity mask
   int64_t max_steps = 100000;      // updates
   int64_t max_epochs = 0;          // 0: off
@@ -99,7 +101,8 @@ void visit(Visitor& v, TrainConfig& c) {
       .needs("model.clip");
   v.field("clip-steps", c.clip_steps, "updates until the bound is model.clip; 0 = max-steps", 0, 1000000000000).needs("model.clip");
   v.choice("precision", c.precision, {"auto", "bf16", "f32"},
-           "of matrix products; weights are f32; auto = bf16 where the processor has it");
+           "of matrix products; weights are f32; auto = bf16 on cards and where the processor has it");
+  v.field("device", c.device, kDeviceHelp);
   v.field("threads", c.threads, "computing threads; 0 = all cores this process may use", 0, 4096);
   v.field("max-steps", c.max_steps, "stop after so many updates", 1, 1000000000000);
   v.field("max-epochs", c.max_epochs, "stop after so many passes over the data; 0 = off", 0, 1000000000);

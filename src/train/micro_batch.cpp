@@ -8,7 +8,7 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kLeast = 256, kMost = 4096;       // target tokens
+constexpr int64_t kLeast = 256;                     // target tokens
 constexpr int64_t kStateBytes = 3 * sizeof(float);  // per parameter, not touched yet: the gradient and Adam's two moments
 
 // Rough bytes of activations and their gradients per target token (with as many source tokens): what a micro-batch costs. Heads, hidden
@@ -33,12 +33,12 @@ int64_t micro_batch_tokens(const Config& c, const MicroBatchNeed& need, const Us
   if (c.train.micro_batch_tokens > 0) return c.train.micro_batch_tokens;
   const double bytes = static_cast<double>(memory.bytes) / need.local_ranks - static_cast<double>(need.parameters * kStateBytes);
   const double fits = std::max(0.5 * bytes / bytes_per_token(c.model, need.activation_bytes, c.parallel.tensor), 0.0);
-  const int64_t tokens = std::clamp(static_cast<int64_t>(std::min<double>(fits, kMost)), kLeast, kMost);
+  const int64_t tokens = std::clamp(static_cast<int64_t>(std::min<double>(fits, static_cast<double>(need.best))), kLeast, need.best);
   if (fits < kLeast)
     say(fmt::format(
         "warning: memory may not suffice, and the process may be killed for it: usable is {}; give it more, or train a smaller model",
         memory.text()));
-  else if (tokens < std::min(kMost, c.train.batch_tokens))
+  else if (tokens < std::min(need.best, c.train.batch_tokens))
     say(fmt::format("micro-batches of {} target tokens, chosen by memory: usable is {}", tokens, memory.text()));
   return tokens;
 }

@@ -17,10 +17,11 @@ struct MicroBatchNeed {
   int64_t activation_bytes = 4;  // of one activation
   int64_t parameters = 0;
   int local_ranks = 1;  // that share the memory
+  int64_t best = 4096;  // target tokens above which nothing gets faster: Backend::best_micro_batch
 };
 
-// train.micro-batch-tokens if that is set, else what half of the memory holds beside gradient and optimizer: 256 to 4096 target tokens,
-// above which nothing gets faster. `say` gets a line where memory made it fewer, and a warning where even 256 may be too many.
+// train.micro-batch-tokens if that is set, else what half of the memory holds beside gradient and optimizer: 256 to
+// need.best target tokens. `say` gets a line where memory made it fewer, and a warning where even 256 may be too many.
 int64_t micro_batch_tokens(const Config& config, const MicroBatchNeed& need, const UsableMemory& memory,
                            const std::function<void(const std::string&)>& say);
 

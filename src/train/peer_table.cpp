@@ -7,8 +7,8 @@ namespace {
 constexpr std::string_view kBatch = "target tokens of a whole update: multiply by what is accumulated and by the devices";
 constexpr std::string_view kSentences = "target tokens, not sentences: multiply by the mean length of a target sentence in tokens";
 constexpr std::string_view kWhole = "the batch is that of a whole update already: multiply it by this number";
-constexpr std::string_view kCores =
-    "this version computes on the CPU, and this is a number of cores; starling launch -n 4 -- train ... trains with several processes";
+constexpr std::string_view kCards =
+    "cuda, or cuda:1 for the second card; auto takes one where there is one; one process a card: starling launch -n 4 -- train ...";
 constexpr std::string_view kPower =
     "another formula: there length^a, here ((5+length)/6)^a; begin with 0.6, 'starling tune-search' finds the best";
 constexpr std::string_view kUnits = "updates, without a unit";
@@ -221,23 +221,23 @@ constexpr PeerName kNames[] = {
     {"update-freq", "F", "train.batch-tokens", "", kWhole},
     {"update-interval", "S", "train.batch-tokens", "", kWhole},
     {"gradient-accumulation-steps", "", "train.batch-tokens", "", kWhole},
-    {"devices", "M", "train.threads", "translate --threads", kCores},
-    {"d", "M", "train.threads", "translate --threads", kCores},
-    {"num-devices", "M", "train.threads", "translate --threads", kCores},
+    {"devices", "M", "train.device", "translate --device", kCards},
+    {"d", "M", "train.device", "translate --device", kCards},
+    {"num-devices", "M", "train.device", "translate --device", kCards},
     {"cpu-threads", "M", "train.threads", "translate --threads", "0 = all cores"},
     {"num-threads", "", "train.threads", "translate --threads", "0 = all cores"},
     {"num-workers", "F", "train.threads", "translate --threads", "one number for all threads"},
-    {"gpu", "O", "train.threads", "translate --threads", kCores},
-    {"gpus", "", "train.threads", "translate --threads", kCores},
-    {"gpu_ranks", "O", "train.threads", "translate --threads", kCores},
+    {"gpu", "O", "train.device", "translate --device", kCards},
+    {"gpus", "", "train.device", "translate --device", kCards},
+    {"gpu_ranks", "O", "train.device", "translate --device", kCards},
     {"world_size", "O", "train.threads", "", "on one host; several processes: starling launch -n 4 -- train -c my.yml"},
     {"distributed-world-size", "F", "train.threads", "", "on one host; several processes: starling launch -n 4 -- train -c my.yml"},
-    {"device-id", "S", "train.threads", "translate --threads", kCores},
-    {"device-ids", "S", "train.threads", "translate --threads", kCores},
-    {"device", "", "train.threads", "translate --threads", kCores},
-    {"cuda", "", "train.threads", "translate --threads", kCores},
-    {"use-cpu", "S", "train.threads", "translate --threads", "this version always computes on the CPU"},
-    {"cpu", "F", "train.threads", "translate --threads", "this version always computes on the CPU"},
+    {"device-id", "S", "train.device", "translate --device", kCards},
+    {"device-ids", "S", "train.device", "translate --device", kCards},
+    {"device", "", "train.device", "translate --device", kCards},
+    {"cuda", "", "train.device", "translate --device", kCards},
+    {"use-cpu", "S", "train.device", "translate --device", "cpu"},
+    {"cpu", "F", "train.device", "translate --device", "cpu"},
     {"fp16", "MF", "train.precision", "translate --precision", kBf16},
     {"amp", "FS", "train.precision", "translate --precision", kBf16},
     {"dtype", "S", "train.precision", "translate --precision", kBf16},

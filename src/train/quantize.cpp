@@ -116,7 +116,7 @@ class Quantizer {
       : files_(files),
         o_(options),
         progress_(progress),
-        loaded_(load_model(files, std::move(description), "f32", options.threads)),
+        loaded_(load_model(files, std::move(description), {"f32", options.threads, options.device})),
         sample_(read_sample(options, loaded_.description.vocabularies)),
         batches_(make_batches(sample_.pairs, kBatchTokens)),
         part_(make_batches(spread(sample_.pairs, static_cast<size_t>(options.matrix_sentences)), kBatchTokens)),
@@ -145,7 +145,7 @@ class Quantizer {
           fmt::format("{}: as floats the model's log-perplexity on {} is {}, no number to measure against; use another checkpoint",
                       loaded_.description.directory, o_.source, result_.scores.back().log_perplexity));
     if (cpu_has_bf16()) {
-      const LoadedModel narrow = load_model(files_, loaded_.description.directory, "bf16", o_.threads);
+      const LoadedModel narrow = load_model(files_, loaded_.description.directory, {"bf16", o_.threads, o_.device});
       result_.scores.push_back(scores("bf16", *narrow.model, nullptr));
     }
     measure_matrices();

@@ -24,6 +24,7 @@ struct QuantizeOptions {
   int64_t batch_sentences = 64;           // translated at once
   int64_t matrix_sentences = 200;         // sentences on which each matrix is measured alone
   int threads = 0;
+  std::string device = "auto";
   bool force = false;  // write all matrices as integers when nothing meets the bounds
 };
 

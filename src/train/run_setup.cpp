@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/cuda/cuda.h"
 #include "base/affinity.h"
 #include "base/memory.h"
 #include "comm/threads.h"
@@ -114,8 +115,11 @@ void set_up(RunParts& run) {
   const auto warn = [&](const std::string& line) { run.say("warning: train.threads: " + line); };
   const int threads = divide ? threads_for_rank(run.comm()) : threads_to_use(config.train.threads, usable_core_list(), warn);
   // The parts of a model exchange activations, of one type on all hosts.
-  const std::string precision = resolve_precision(config.train.precision, false);
-  run.backend = backend_for_precision(run.mesh->divided() ? broadcast_text(run.comm(), precision) : precision, threads);
+  // Simulated ranks share this machine's processor.
+  const std::string device = run.world.simulated && config.train.device == "auto" ? "cpu" : config.train.device;
+  DeviceChoice choice = resolve({config.train.precision, threads, device}, false, run.world.local_rank);
+  if (run.mesh->divided()) choice.precision = broadcast_text(run.comm(), choice.precision);
+  run.backend = make_backend(choice);
   if (run.first()) {
     run.directory.emplace(*run.files, config, run.backend->threads(), run.say);
     run.vocabularies.emplace(run.directory->vocabularies());
@@ -134,8 +138,10 @@ void plan_batches(RunParts& run) {
   run.stream.emplace(*run.store, batch_options(run.config, run.batch_tokens));
   run.batches_per_epoch = run.stream->count_batches(0);
   // A stage of a pipeline has a part of the layers, and as many passes under way as there are stages behind it.
-  const MicroBatchNeed need{size_of(run.backend->activation()), run.model->parameters().count(), run.ranks_here()};
-  run.micro_tokens = std::stoll(broadcast_text(run.comm(), std::to_string(micro_batch_tokens(run.config, need, usable_memory(), run.say))));
+  const int cards = run.backend->memory().host() ? 1 : std::max(cuda::cuda_devices(), 1);
+  const MicroBatchNeed need{size_of(run.backend->activation()), run.model->parameters().count(), (run.ranks_here() + cards - 1) / cards,
+                            run.backend->best_micro_batch()};
+  run.micro_tokens = std::stoll(broadcast_text(run.comm(), std::to_string(micro_batch_tokens(run.config, need, run.backend->memory().usable(), run.say))));
 }
 
 BatchOptions batch_options(const Config& config, int64_t batch_tokens) {

@@ -18,7 +18,7 @@ constexpr int64_t kFigures = 15;  // that a rank tells the others
 
 std::unique_ptr<Backend> backend_for(const LayoutRun& run, const World& world) {
   const bool divide = run.train.threads == 0 && world.comm->size() > 1 && !world.simulated;
-  auto backend = backend_for_precision(run.train.precision, divide ? threads_for_rank(*world.comm) : run.train.threads);
+  auto backend = make_backend(DeviceChoice{run.train.precision, divide ? threads_for_rank(*world.comm) : run.train.threads, "cpu"});
   if (world.computes) return backend;
   return std::make_unique<IdleBackend>(backend->activation(), backend->parameter());
 }

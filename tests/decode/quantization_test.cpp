@@ -105,23 +105,23 @@ TEST_F(QuantizedDirectory, GivesTheSameIntegersBackAndCostsLittle) {
   EXPECT_THAT(read_text_file(path("int8/about.txt")), testing::HasSubstr("8-bit"));
   EXPECT_THAT(read_text_file(path("float/about.txt")), testing::Not(testing::HasSubstr("8-bit")));
 
-  const LoadedModel loaded = load_model(*files_, path("int8"), "auto", 1);
+  const LoadedModel loaded = load_model(*files_, path("int8"), {"auto", 1});
   EXPECT_TRUE(loaded.description.quantized);
   EXPECT_EQ(loaded.backend->activation(), DType::f32);
   EXPECT_EQ(loaded.model->parameters().values().to_doubles(), model_->parameters().values().to_doubles());
   for (const Parameter& p : loaded.model->parameters().all()) EXPECT_EQ(p.quantized, p.shape.rank() == 2) << p.name;
   EXPECT_EQ(log_perplexity(*loaded.model), integers);
   // The floats that the integers stand for: another precision of the products, the same weights.
-  const LoadedModel wide = load_model(*files_, path("int8"), "f32", 1);
+  const LoadedModel wide = load_model(*files_, path("int8"), {"f32", 1});
   EXPECT_EQ(wide.model->parameters().values().to_doubles(), model_->parameters().values().to_doubles());
   for (const Parameter& p : wide.model->parameters().all()) EXPECT_FALSE(p.quantized) << p.name;
   EXPECT_NEAR(log_perplexity(*wide.model), floats, 0.02);
   // A float model is rounded when it is loaded, to the same.
-  const LoadedModel rounded = load_model(*files_, path("float"), "int8", 1);
+  const LoadedModel rounded = load_model(*files_, path("float"), {"int8", 1});
   EXPECT_FALSE(rounded.description.quantized);
   EXPECT_EQ(log_perplexity(*rounded.model), integers);
-  EXPECT_EQ(log_perplexity(*load_model(*files_, path("float"), "f32", 1).model), floats);
-  EXPECT_THROW(load_model(*files_, path("float"), "int4", 1), ConfigError);
+  EXPECT_EQ(log_perplexity(*load_model(*files_, path("float"), {"f32", 1}).model), floats);
+  EXPECT_THROW(load_model(*files_, path("float"), {"int4", 1}), ConfigError);
 }
 
 TEST_F(QuantizedDirectory, WeightsLoadedInTheirPlaceDropWhatWasPacked) {
@@ -141,7 +141,7 @@ TEST_F(QuantizedDirectory, MatricesMayStayFloats) {
     if (m.parameter->name.find("feed_forward") != std::string::npos) quantize(m);
   const double expected = log_perplexity(*model_);
   publish("mixed");
-  const LoadedModel loaded = load_model(*files_, path("mixed"), "int8", 1);
+  const LoadedModel loaded = load_model(*files_, path("mixed"), {"int8", 1});
   for (const Parameter& p : loaded.model->parameters().all())
     EXPECT_EQ(p.quantized, p.shape.rank() == 2 && p.name.find("feed_forward") != std::string::npos) << p.name;
   EXPECT_EQ(log_perplexity(*loaded.model), expected);
@@ -161,7 +161,7 @@ TEST_F(QuantizedDirectory, WorkersTranslateWithTheIntegersOfTheModel) {
   publish("float");
   quantize_all(*model_);
   const std::vector<double> integers = translations(*model_);
-  const LoadedModel loaded = load_model(*files_, path("float"), "int8", 2);
+  const LoadedModel loaded = load_model(*files_, path("float"), {"int8", 2});
   const std::vector<double> two_threads = translations(*loaded.model);
   for (size_t i = 0; i < lines.size(); ++i) {
     EXPECT_NE(integers[i], floats[i]);

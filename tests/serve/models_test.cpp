@@ -26,7 +26,7 @@ class ReloadTest : public testing::Test {
     std::filesystem::remove_all(directory_);
     std::filesystem::copy(kModel, directory_);
     std::filesystem::remove(directory_ + "/manifest.json");  // files of a directory with one must be as it says
-    models_.emplace(std::vector<ModelSource>{parse_model_source("en-de=" + directory_)}, ModelOptions{.precision = "f32", .threads = 1},
+    models_.emplace(std::vector<ModelSource>{parse_model_source("en-de=" + directory_)}, ModelOptions{.compute = {"f32", 1}},
                     *files_, metrics_);
     models_->load();
     first_ = models_->find("en", "de").get();
@@ -105,7 +105,7 @@ TEST_F(ReloadTest, RequestsUnderWayEndWithTheModelTheyBeganWith) {
 // What one search of the model needs, written down from decode/search_need's own function: 8 sentences of 4 hypotheses.
 int64_t need_of(int64_t beam, int64_t sentences, int64_t tokens) {
   const auto files = real_file_system();
-  const LoadedModel model = load_model(*files, kModel, "f32", 1);
+  const LoadedModel model = load_model(*files, kModel, {"f32", 1});
   SearchOptions search = model.description.search;
   search.beam = beam;
   return search_need(model.model->config(), model.model->vocabulary(), search, sentences, sentences * tokens, 4).total();
@@ -115,7 +115,7 @@ int64_t need_of(int64_t beam, int64_t sentences, int64_t tokens) {
 std::string budgets(int64_t bytes, int threads = 2) {
   const auto files = real_file_system();
   Metrics metrics;
-  ModelOptions options{.precision = "f32", .threads = threads, .max_source_tokens = 500};
+  ModelOptions options{.compute = {"f32", threads}, .max_source_tokens = 500};
   options.search = [](SearchOptions o) { return o.beam = 4, o; };
   options.scheduler.rows = 32, options.scheduler.cache_bytes = 1 << 20;
   options.memory = [bytes] { return UsableMemory{bytes, "the test's limit"}; };
@@ -168,7 +168,7 @@ TEST(ModelSets, RefuseModelsThatCannotBeServed) {
   const auto complaint = [&](std::vector<std::string> models) {
     std::vector<ModelSource> sources;
     for (const auto& m : models) sources.push_back(parse_model_source(m));
-    ModelSet set(sources, {.precision = "f32", .threads = 1}, *files, metrics);
+    ModelSet set(sources, {.compute = {"f32", 1}}, *files, metrics);
     try {
       set.load();
     } catch (const Error& e) {

@@ -20,7 +20,7 @@ class ServiceTest : public testing::Test {
  protected:
   // Starts it with the model from English to German, and back by the same one.
   void start(ServiceOptions options = {}, ModelOptions model = {}, bool load = true) {
-    model.threads = 2, model.precision = "f32";
+    model.compute = {"f32", 2};
     log_path_ = testing::TempDir() + "/serve_access_" + std::to_string(getpid()) + ".log";
     std::filesystem::remove(log_path_);
     log_.emplace(log_path_);
@@ -45,7 +45,7 @@ class ServiceTest : public testing::Test {
   // What the translator of files makes of lines: the n best of each.
   static std::vector<std::vector<std::string>> expected(const std::vector<std::string>& lines, int64_t n_best = 1) {
     const auto files = real_file_system();
-    const LoadedModel model = load_model(*files, kModel, "f32", 1);
+    const LoadedModel model = load_model(*files, kModel, {"f32", 1});
     SearchOptions search = model.description.search;
     search.n_best = n_best, search.beam = std::max(search.beam, n_best);
     std::vector<std::vector<std::string>> all;

@@ -138,7 +138,7 @@ TEST_F(QuantizeTest, TheReportHoldsForTheDirectoryThatIsWritten) {
   EXPECT_LE(r.bleu_difference.low, r.scores.back().bleu - r.scores.front().bleu);
   EXPECT_GE(r.bleu_difference.high, r.scores.back().bleu - r.scores.front().bleu);
 
-  const LoadedModel floats = load_model(*files_, path("run"), "f32", 1), integers = load_model(*files_, o.output, "auto", 1);
+  const LoadedModel floats = load_model(*files_, path("run"), {"f32", 1}), integers = load_model(*files_, o.output, {"auto", 1});
   EXPECT_TRUE(integers.description.quantized);
   EXPECT_NEAR(log_perplexity(floats), r.scores.front().log_perplexity, 1e-5);
   EXPECT_NEAR(log_perplexity(integers), r.scores.back().log_perplexity, 1e-5);
@@ -179,7 +179,7 @@ TEST_F(QuantizeTest, AMatrixThatCostsTooMuchStaysFloats) {
     for (int64_t c = 0; c < outer.shape[1]; ++c) set_element(outer.value, 7 * outer.shape[1] + c, 1000);
     m.model->parameters().changed();
   };
-  LoadedModel m = load_model(*files_, path("run"), "f32", 1);
+  LoadedModel m = load_model(*files_, path("run"), {"f32", 1});
   damage(m);
   const auto& d = m.description;
   publish_directory(*files_, path("damaged"), 0, model_parts(*m.model, d.config, d.languages, d.vocabularies, d.search, 0));
@@ -193,7 +193,7 @@ TEST_F(QuantizeTest, AMatrixThatCostsTooMuchStaysFloats) {
   const PrecisionScores& all = r.scores[r.scores.size() - 2];
   EXPECT_EQ(all.name, "int8, all");
   EXPECT_GT(all.log_perplexity, r.scores.front().log_perplexity + o.max_log_perplexity_loss);
-  const LoadedModel loaded = load_model(*files_, o.output, "auto", 1);
+  const LoadedModel loaded = load_model(*files_, o.output, {"auto", 1});
   EXPECT_FALSE(loaded.model->parameters().find(layer + "outer.weight")->quantized);
   EXPECT_TRUE(loaded.model->parameters().find(layer + "inner.weight")->quantized);
   EXPECT_NEAR(log_perplexity(loaded), r.scores.back().log_perplexity, 1e-5);
@@ -217,7 +217,7 @@ TEST_F(QuantizeTest, BoundsThatNothingMeetsWriteNothingUnlessForced) {
 TEST_F(QuantizeTest, InputsOfBoundedMatricesAreCounted) {
   ModelConfig config = model_preset("gnmt-small");
   config.width = 32, config.clip = 1;
-  const LoadedModel like = load_model(*files_, path("run"), "f32", 1);
+  const LoadedModel like = load_model(*files_, path("run"), {"f32", 1});
   const auto model = make_model(config, like.description.vocabularies.sizes(), *like.backend, 3, false);
   publish_directory(*files_, path("gnmt"), 0,
                     model_parts(*model, config, {}, like.description.vocabularies, search_defaults(config.preset), 0));
@@ -258,7 +258,7 @@ TEST_F(QuantizeTest, BadInputIsRefused) {
 }
 
 TEST_F(QuantizeTest, LongSidesAreCutAndCounted) {
-  const LoadedModel m = load_model(*files_, path("run"), "f32", 1);
+  const LoadedModel m = load_model(*files_, path("run"), {"f32", 1});
   const Vocabularies& v = m.description.vocabularies;
   std::ofstream s(path("long.a")), t(path("long.b"));
   for (int i = 0; i < 1200; ++i) s << "red ", t << "rot ";
