@@ -21,6 +21,7 @@ struct CpuPacked : Packed {
   dnnl::reorder reorder;  // from the flat parameters; made once, since making it generates code
   Type source_type = Type::undef, type = Type::undef;
   bool transposed = false;
+  bool steady = false;  // its products are to have the same bits in a row, however many rows there are
 };
 
 struct PackedIntegers : PackedInt8 {
@@ -94,35 +95,47 @@ struct Products::Implementation {
     return memory(md, engine, scratch->data());
   }
 
-  // product(x, y) so that the rows of y do not depend on how many there are. oneDNN's kernels for AVX-512 are so; its older ones for floats
-  // treat the last few rows in other ways, but give those of multiples of kSteadyRows the same bits (tests/ops/product_rows_test.cpp).
-  // `reads`: y is added to.
+  // Products that give a row the same bits however many rows there are: of multiples of `unit` rows, `most` at a time.
+  struct Steadiness {
+    int64_t unit = 1, most = INT64_MAX;
+  };
+  // product(x, y) in such pieces, the last rows with zeros behind them. `reads`: y is added to.
   template <class F>
   void in_steady_rows(const Tensor& x, const Tensor& y, bool reads, F product) {
-    const int64_t rest = steady ? 0 : x.rows() % kSteadyRows, whole = x.rows() - rest;
-    if (whole > 0) product(x.rows(0, whole), y.rows(0, whole));
-    if (rest == 0) return;
-    rows.release({});
-    const Tensor last_x = rows.allocate({kSteadyRows, x.columns()}, x.dtype()),
-                 last_y = rows.allocate({kSteadyRows, y.columns()}, y.dtype());
-    last_x.zero();
-    last_x.rows(0, rest).copy_from(x.rows(whole, x.rows()));
-    if (reads) last_y.zero(), last_y.rows(0, rest).copy_from(y.rows(whole, y.rows()));
-    product(last_x, last_y);
-    y.rows(whole, y.rows()).copy_from(last_y.rows(0, rest));
+    const auto [unit, most] = steadiness;
+    for (int64_t first = 0; first < x.rows();) {
+      const int64_t left = x.rows() - first, here = std::min(left, most), whole = here / unit * unit;
+      // Fewer than `most` go as one piece; where any number goes at once, only the rest is copied.
+      if (whole == here || (whole > 0 && most == INT64_MAX)) {
+        product(x.rows(first, first + whole), y.rows(first, first + whole));
+        first += whole;
+        continue;
+      }
+      rows.release({});
+      const int64_t round = (here + unit - 1) / unit * unit;
+      const Tensor last_x = rows.allocate({round, x.columns()}, x.dtype()), last_y = rows.allocate({round, y.columns()}, y.dtype());
+      last_x.zero();
+      last_x.rows(0, here).copy_from(x.rows(first, first + here));
+      if (reads) last_y.zero(), last_y.rows(0, here).copy_from(y.rows(first, first + here));
+      product(last_x, last_y);
+      y.rows(first, first + here).copy_from(last_y.rows(0, here));
+      first += here;
+    }
   }
-  bool is_steady() const {
-    if (activation != Type::f32) return true;
+  // oneDNN's kernels for AVX-512 are steady as they are. Its older ones for floats treat the last few rows in other ways, and those for AMX
+  // the first few, and cut long sums of many rows otherwise (tests/ops/product_rows_test.cpp).
+  Steadiness find_steadiness() const {
     const dnnl::matmul::primitive_desc any(
-        {{{256, 256}, Type::f32, Tag::ab}, {{256, 256}, Type::f32, Tag::any}, {{256, 256}, Type::f32, Tag::ab}}, engine);
-    return std::string_view(any.impl_info_str()).find("brg") != std::string_view::npos;
+        {{{256, 256}, activation, Tag::ab}, {{256, 256}, activation, Tag::any}, {{256, 256}, activation, Tag::ab}}, engine);
+    const std::string_view kernel = any.impl_info_str();
+    if (kernel.find("amx") != kernel.npos) return {16, 64};
+    return activation != Type::f32 || kernel.find("brg") != kernel.npos ? Steadiness{} : Steadiness{12};
   }
-  static constexpr int64_t kSteadyRows = 12;
 
   Type activation;
   dnnl::engine engine;
   dnnl::stream stream;
-  const bool steady = is_steady();
+  const Steadiness steadiness = find_steadiness();
   Arena rows{host_memory()};  // the last rows of a product
   std::list<Entry> entries;
   std::unordered_map<Key, std::list<Entry>::iterator, KeyHash> index;
@@ -132,14 +145,14 @@ struct Products::Implementation {
 Products::Products(DType activation) : implementation_(std::make_unique<Implementation>(activation)) {}
 Products::~Products() = default;
 
-std::shared_ptr<Packed> Products::pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) {
+std::shared_ptr<Packed> Products::pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse, bool steady) {
   auto& im = *implementation_;
   const int64_t in = w.dim(transposed ? 1 : 0), out = w.dim(transposed ? 0 : 1);
   if (reuse && reuse->quantized) reuse = nullptr;  // of another class
   auto packed = std::static_pointer_cast<CpuPacked>(reuse);
   if (!packed || packed->in != in || packed->out != out || packed->type != im.activation) {
     packed = std::make_shared<CpuPacked>();
-    packed->in = in, packed->out = out, packed->engine = im.engine, packed->type = im.activation;
+    packed->in = in, packed->out = out, packed->engine = im.engine, packed->type = im.activation, packed->steady = steady;
     const dnnl::matmul::primitive_desc any(
         {{{256, in}, im.activation, Tag::ab}, {{in, out}, im.activation, Tag::any}, {{256, out}, im.activation, Tag::ab}}, im.engine);
     packed->packed = memory(any.weights_desc(), im.engine);
@@ -157,8 +170,12 @@ std::shared_ptr<Packed> Products::pack(const Tensor& w, bool transposed, std::sh
 
 void Products::linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation activation, Write write) {
   CHECK(x.rows() == y.rows(), "{} times [{}, {}] into {}", x.shape().text(), w.in, w.out, y.shape().text());
-  implementation_->in_steady_rows(x, y, write == Write::accumulate,
-                                  [&](const Tensor& rows, const Tensor& results) { linear_rows(rows, w, b, results, activation, write); });
+  const auto product = [&](const Tensor& rows, const Tensor& results) { linear_rows(rows, w, b, results, activation, write); };
+  // Training needs no such bits, and larger products are faster.
+  if (static_cast<const CpuPacked&>(w).steady || implementation_->activation == Type::f32)
+    implementation_->in_steady_rows(x, y, write == Write::accumulate, product);
+  else
+    product(x, y);
 }
 
 void Products::linear_rows(const Tensor& x, const Packed& weight, const Tensor& b, const Tensor& y, Activation activation, Write write) {

@@ -23,7 +23,8 @@ class Products {
   explicit Products(DType activation);
   ~Products();
 
-  std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse);
+  // steady: rows of its products have the same bits, however many there are.
+  std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse, bool steady = false);
   void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation activation, Write write);
   // An 8-bit weight. Where the processor cannot multiply 8-bit integers exactly at speed (no VNNI), they are kept as floats.
   std::shared_ptr<Packed> pack_int8(const Tensor& w, bool transposed, double input_bound);
