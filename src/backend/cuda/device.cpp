@@ -20,7 +20,7 @@ void check(cudaError_t result, const char* what) {
 
 CudaDevice::CudaDevice(int number) : number_(number) {
   const int devices = cuda_devices();
-  if (devices == 0) throw ConfigError(describe_cuda());
+  if (devices == 0) throw ConfigError(describe_cuda() + "; install NVIDIA's driver, or compute on the processor with --device cpu");
   if (number < 0 || number >= devices)
     throw ConfigError(fmt::format("there is no card {}: this process can use {}, counted from 0 (CUDA_VISIBLE_DEVICES chooses)", number, devices));
   check(cudaSetDevice(number), "choosing a card");
