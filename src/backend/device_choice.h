@@ -18,9 +18,9 @@ constexpr const char* kDeviceHelp =
     "what computes: auto (a card where the program was built for cards and there is one, else the processor), cpu, cuda, or cuda:1 for "
     "the second card; cuda:f32 and cuda:bf16 say the precision too";
 
-// "auto" as what it means. The device becomes cpu or cuda:N, where cuda without a number is the card of this process among those of its host;
-// the precision int8 for a quantised model, else bf16 on cards and where the processor has it, else f32. ConfigError for words that are
-// none, and for two precisions.
+// "auto" as what it means. The device becomes cpu or cuda:N, where cuda without a number is the card of this process among those of its
+// host; the precision int8 for a quantised model, else bf16 on cards and where the processor has it, else f32. ConfigError for words that
+// are none, and for two precisions.
 DeviceChoice resolve(DeviceChoice choice, bool quantized, int local_rank = 0);
 
 // The backend for a choice, resolved or not (as of a model that is not quantised). With int8 activations are f32 on the CPU, bf16 on cards.

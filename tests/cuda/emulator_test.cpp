@@ -108,8 +108,8 @@ __global__ void divergent(Numbers t) {
   if (t.kind == 4 && first) t.y[threadIdx.x] = __shfl_xor_sync(0xffffu, static_cast<int>(threadIdx.x), 1);
 }
 TEST(Emulator, ThreadsThatDoNotMeetAreNamed) {
-  const char* expected[] = {"16 of 64 threads came to __syncthreads", "lanes 0xffff of 0xffffffff came to __shfl_sync", "lanes of a warp meet at",
-                            "that leaves it out"};
+  const char* expected[] = {"16 of 64 threads came to __syncthreads", "lanes 0xffff of 0xffffffff came to __shfl_sync",
+                            "lanes of a warp meet at", "that leaves it out"};
   for (int kind = 0; kind < 4; ++kind) {
     Card card;
     int* const y = card.memory<int>(64);

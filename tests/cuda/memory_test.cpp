@@ -77,7 +77,8 @@ TEST(CudaBackend, ProductsOfRowsThatLieAnywhere) {
 // More blocks than a grid has are refused, not cut off.
 TEST(CudaBackend, AGridHasItsLimit) {
   STARLING_CUDA::CudaDevice device(0);
-  EXPECT_THROW(STARLING_CUDA::kernels::add(STARLING_CUDA::kernels::Type::f32, {nullptr, nullptr, (int64_t{1} << 40) + 256}, device.stream()), Error);
+  EXPECT_THROW(
+      STARLING_CUDA::kernels::add(STARLING_CUDA::kernels::Type::f32, {nullptr, nullptr, (int64_t{1} << 40) + 256}, device.stream()), Error);
 }
 
 TEST(CudaBackend, ThereIsNoSuchCard) { EXPECT_THROW(STARLING_CUDA::make_cuda_backend(1, DType::f32), ConfigError); }

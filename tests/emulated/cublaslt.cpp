@@ -46,7 +46,8 @@ std::vector<float> widened(const MatrixLayout& layout, const void* at, bool tran
   const int64_t rows = transposed ? layout.columns : layout.rows, columns = transposed ? layout.rows : layout.columns;
   std::vector<float> v(static_cast<size_t>(rows * columns));  // row-major [rows, columns]
   for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < columns; ++c) v[r * columns + c] = value(layout, at, transposed ? r * layout.leading + c : c * layout.leading + r);
+    for (int64_t c = 0; c < columns; ++c)
+      v[r * columns + c] = value(layout, at, transposed ? r * layout.leading + c : c * layout.leading + r);
   return v;
 }
 
@@ -62,7 +63,8 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* p, cublasComputeTy
   return *p = new ProductDescription, CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t p) { return delete p, CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t p, cublasLtMatmulDescAttributes_t attribute, const void* value, size_t bytes) {
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t p, cublasLtMatmulDescAttributes_t attribute, const void* value,
+                                              size_t bytes) {
   if (bytes != (attribute == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? sizeof(void*) : 4)) return CUBLAS_STATUS_INVALID_VALUE;
   switch (attribute) {
     case CUBLASLT_MATMUL_DESC_TRANSA:
@@ -79,7 +81,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t p, cublasLtMa
   }
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* m, cudaDataType_t type, uint64_t rows, uint64_t columns, int64_t leading) {
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* m, cudaDataType_t type, uint64_t rows, uint64_t columns,
+                                          int64_t leading) {
   if (leading < static_cast<int64_t>(rows)) return CUBLAS_STATUS_INVALID_VALUE;
   *m = new MatrixLayout{type, static_cast<int64_t>(rows), static_cast<int64_t>(columns), leading};
   return CUBLAS_STATUS_SUCCESS;
@@ -87,8 +90,8 @@ cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* m, cudaDataTyp
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t m) { return delete m, CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* p) { return *p = new ProductPreference, CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p) { return delete p, CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
-                                                    size_t bytes) {
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    const void* value, size_t bytes) {
   if (bytes != (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES ? 8 : 4)) return CUBLAS_STATUS_INVALID_VALUE;
   if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
     p->workspace = *static_cast<const uint64_t*>(value);
@@ -100,8 +103,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t p, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int asked,
-                                              cublasLtMatmulHeuristicResult_t* results, int* found) {
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference,
+                                              int asked, cublasLtMatmulHeuristicResult_t* results, int* found) {
   *found = 0;
   // Sums in the output's type would differ from those that training relies on.
   CHECK((preference->reduction & CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE) == 0, "partial sums in the output's type are allowed");
@@ -109,12 +112,14 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   *found = 1;
   uint64_t alignment = 0;
   for (int i = 0; i < 4; ++i) alignment |= uint64_t{preference->align[i]} << (16 * i);
-  *results = {{{kMark, static_cast<uint64_t>(d->rows), static_cast<uint64_t>(d->columns), alignment, static_cast<uint64_t>(p->epilogue)}}, 0, CUBLAS_STATUS_SUCCESS};
+  *results = {{{kMark, static_cast<uint64_t>(d->rows), static_cast<uint64_t>(d->columns), alignment, static_cast<uint64_t>(p->epilogue)}},
+              0,
+              CUBLAS_STATUS_SUCCESS};
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const void* alpha, const void* a, cublasLtMatrixLayout_t la, const void* b,
-                              cublasLtMatrixLayout_t lb, const void* beta, const void* c, cublasLtMatrixLayout_t lc, void* d,
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const void* alpha, const void* a, cublasLtMatrixLayout_t la,
+                              const void* b, cublasLtMatrixLayout_t lb, const void* beta, const void* c, cublasLtMatrixLayout_t lc, void* d,
                               cublasLtMatrixLayout_t ld, const cublasLtMatmulAlgo_t* algorithm, void*, size_t, cudaStream_t stream) {
   if (!well_formed(*p, *la, *lb, *lc, *ld) || c != d) return CUBLAS_STATUS_INVALID_VALUE;
   if (algorithm->data[0] != kMark || algorithm->data[1] != static_cast<uint64_t>(ld->rows) ||
@@ -128,7 +133,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const vo
     return CUBLAS_STATUS_INVALID_VALUE;
   const float scale = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta);
   const auto work = [product = *p, a, A = *la, b, B = *lb, d, D = *ld, scale, keep, has_bias] {
-    CHECK(on_device(a, A.bytes()) && on_device(b, B.bytes()) && on_device(d, D.bytes()), "a product reads or writes outside the card's memory");
+    CHECK(on_device(a, A.bytes()) && on_device(b, B.bytes()) && on_device(d, D.bytes()),
+          "a product reads or writes outside the card's memory");
     CHECK(!has_bias || on_device(product.bias, static_cast<size_t>(D.rows * D.element())), "a bias outside the card's memory");
     const int64_t m = D.rows, n = D.columns, k = product.ta == CUBLAS_OP_N ? A.columns : A.rows;
     const std::vector<float> x = widened(A, a, product.ta == CUBLAS_OP_T), y = widened(B, b, product.tb == CUBLAS_OP_T);

@@ -70,7 +70,8 @@ void shuffle(std::vector<T>& v) {
 }
 
 struct Fiber {
-  Fiber() : stack(static_cast<std::byte*>(mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
+  Fiber()
+      : stack(static_cast<std::byte*>(mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
     CHECK(stack != MAP_FAILED, "no memory for the stack of an emulated thread");
   }
   ~Fiber() { munmap(stack, kStack); }
@@ -171,12 +172,12 @@ class Block {
     for (const auto& meetings : warps_)
       for (const auto& m : meetings)
         if (m->come != 0) at += fmt::format("{}lanes {:#x} of {:#x} came to {}", at.empty() ? "" : "; ", m->come, m->mask, m->kind);
-    return fmt::format("emulated kernel: block ({}, {}, {}) waits for ever: {}; {} threads have ended", blockIdx.x, blockIdx.y, blockIdx.z, at,
-                       done_);
+    return fmt::format("emulated kernel: block ({}, {}, {}) waits for ever: {}; {} threads have ended", blockIdx.x, blockIdx.y, blockIdx.z,
+                       at, done_);
   }
 
-  // Who goes on, of those that are ready and, as the last choice, a thread that has not begun. In half of the blocks any of them; in the others
-  // one warp as long as it can, so that what it does before others have done their part shows, though its lanes wait for each other.
+  // Who goes on, of those that are ready and, as the last choice, a thread that has not begun. In half of the blocks any of them; in the
+  // others one warp as long as it can, so that what it does before others have done their part shows, though its lanes wait for each other.
   size_t next_of(size_t choices) {
     const size_t any = random_below(choices);
     if (!by_warps_ || ready_.empty()) return any;
@@ -286,7 +287,8 @@ void set_seed(uint64_t s) { seed = s; }
 
 bool can_launch(dim3 grid, dim3 block) {
   const size_t threads = size_t{block.x} * block.y * block.z, blocks = size_t{grid.x} * grid.y * grid.z;
-  return threads > 0 && threads <= kMostThreads && block.z <= 64 && blocks > 0 && grid.x <= 0x7fffffffu && grid.y <= 65535 && grid.z <= 65535;
+  return threads > 0 && threads <= kMostThreads && block.z <= 64 && blocks > 0 && grid.x <= 0x7fffffffu && grid.y <= 65535 &&
+         grid.z <= 65535;
 }
 
 void run_grid(const std::function<void()>& thread, dim3 grid, dim3 block, size_t shared) {

@@ -114,7 +114,9 @@ cudaError_t outcome() {
 
 }  // namespace
 
-const char* cudaGetErrorName(cudaError_t e) { return e == cudaSuccess ? "cudaSuccess" : e == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation" : "cudaError"; }
+const char* cudaGetErrorName(cudaError_t e) {
+  return e == cudaSuccess ? "cudaSuccess" : e == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation" : "cudaError";
+}
 const char* cudaGetErrorString(cudaError_t e) {
   switch (e) {
     case cudaSuccess:

@@ -59,8 +59,25 @@ std::shared_ptr<Packed> CudaBackend::pack_int8(const Tensor& w, bool transposed,
   packed->in = transposed ? w.columns() : w.rows(), packed->out = transposed ? w.rows() : w.columns(), packed->transposed = transposed;
   packed->quantized = true, packed->input_bound = static_cast<float>(input_bound);
   packed->values = Tensor(w.shape(), activation_, memory()), packed->scales = Tensor({packed->out}, DType::f32, memory());
-  kernels::quantize_weight(type(), {at<float>(w), transposed, packed->in, packed->out, at<float>(packed->scales), at(packed->values)}, stream());
+  kernels::quantize_weight(type(), {at<float>(w), transposed, packed->in, packed->out, at<float>(packed->scales), at(packed->values)},
+                           stream());
   return packed;
+}
+
+// y [N, out] = x [N, in] w.
+Product CudaBackend::product_of(const PackedWeight& w, const void* x, int64_t N, void* y, DType out) const {
+  return {.a = at(w.values),
+          .b = x,
+          .d = y,
+          .transpose_a = w.transposed,
+          .m = w.out,
+          .n = N,
+          .k = w.in,
+          .lda = w.transposed ? w.in : w.out,
+          .ldb = w.in,
+          .ldd = w.out,
+          .in = activation_,
+          .out = out};
 }
 
 void CudaBackend::linear(const Tensor& x, const Packed& packed, const Tensor& b, const Tensor& y, Activation activation, Write write) {
@@ -76,49 +93,28 @@ void CudaBackend::linear(const Tensor& x, const Packed& packed, const Tensor& b,
     bias = scratch<uint16_t>(0, w.out);
     kernels::convert(kernels::Type::f32, type_of(y.dtype()), {at(b), const_cast<void*>(bias), w.out}, stream());
   }
-  products_.multiply({.a = at(w.values),
-                      .b = at(x),
-                      .d = at(y),
-                      .transpose_a = w.transposed,
-                      .m = w.out,
-                      .n = N,
-                      .k = w.in,
-                      .lda = w.transposed ? w.in : w.out,
-                      .ldb = w.in,
-                      .ldd = w.out,
-                      .in = activation_,
-                      .out = y.dtype(),
-                      .bias = bias,
-                      .relu = relu,
-                      .accumulate = accumulate});
+  Product p = product_of(w, at(x), N, at(y), y.dtype());
+  p.bias = bias, p.relu = relu, p.accumulate = accumulate;
+  products_.multiply(p);
 }
 
-void CudaBackend::linear_int8(const Tensor& x, const PackedWeight& w, const Tensor& b, const Tensor& y, Activation activation, Write write) {
+void CudaBackend::linear_int8(const Tensor& x, const PackedWeight& w, const Tensor& b, const Tensor& y, Activation activation,
+                              Write write) {
   const int64_t N = x.rows();
   float *const sums = scratch<float>(0, N * w.out), *const bounds = scratch<float>(1, N);
   void* const integers = scratch<std::byte>(2, x.bytes());
   kernels::quantize_rows(type(), {at(x), w.input_bound, integers, bounds, N, w.in}, stream());
-  products_.multiply({.a = at(w.values),
-                      .b = integers,
-                      .d = sums,
-                      .transpose_a = w.transposed,
-                      .m = w.out,
-                      .n = N,
-                      .k = w.in,
-                      .lda = w.transposed ? w.in : w.out,
-                      .ldb = w.in,
-                      .ldd = w.out,
-                      .in = activation_,
-                      .out = DType::f32});
-  kernels::scale_sums(type_of(y.dtype()),
-                      {sums, bounds, at<float>(w.scales), at<float>(b), activation == Activation::relu, write == Write::accumulate, at(y), N, w.out},
-                      stream());
+  products_.multiply(product_of(w, integers, N, sums, DType::f32));
+  kernels::scale_sums(
+      type_of(y.dtype()),
+      {sums, bounds, at<float>(w.scales), at<float>(b), activation == Activation::relu, write == Write::accumulate, at(y), N, w.out},
+      stream());
 }
 
 void CudaBackend::weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write) {
   const int64_t N = a.rows(), P = a.columns(), Q = c.columns();
-  CHECK(c.rows() == N && dw.rows() == P && dw.columns() == Q, "the gradient {} of a weight from {} and {}", dw.shape().text(), a.shape().text(),
-        c.shape().text());
+  CHECK(c.rows() == N && dw.rows() == P && dw.columns() == Q, "the gradient {} of a weight from {} and {}", dw.shape().text(),
+        a.shape().text(), c.shape().text());
   products_.multiply({.a = at(c),
                       .b = at(a),
                       .d = at(dw),

@@ -1,5 +1,5 @@
-// The class of the CUDA backend; its ops are in the .cpp files beside it, by what they are about, their contracts in backend/backend.h. An op
-// checks shapes, fills a task and puts kernels on the stream (kernels/); it never waits.
+// The class of the CUDA backend; its ops are in the .cpp files beside it, by what they are about, their contracts in backend/backend.h. An
+// op checks shapes, fills a task and puts kernels on the stream (kernels/); it never waits.
 #pragma once
 
 #include <array>
@@ -73,6 +73,7 @@ class CudaBackend final : public Backend {
   kernels::GlobalAttention global_attention_task(const GlobalAttention&, const AttentionLayout&, const Tensor& weights) const;
   kernels::Codes send_layout(const CodeLayout& layout, int64_t count);
   void add_counts(const double* parts, int64_t n, const Tensor& sum);
+  Product product_of(const PackedWeight& w, const void* x, int64_t N, void* y, DType out) const;
   void linear_int8(const Tensor& x, const PackedWeight& w, const Tensor& b, const Tensor& y, Activation, Write);
 
   std::shared_ptr<CudaDevice> device_;

@@ -22,7 +22,8 @@ CudaDevice::CudaDevice(int number) : number_(number) {
   const int devices = cuda_devices();
   if (devices == 0) throw ConfigError(describe_cuda() + "; install NVIDIA's driver, or compute on the processor with --device cpu");
   if (number < 0 || number >= devices)
-    throw ConfigError(fmt::format("there is no card {}: this process can use {}, counted from 0 (CUDA_VISIBLE_DEVICES chooses)", number, devices));
+    throw ConfigError(
+        fmt::format("there is no card {}: this process can use {}, counted from 0 (CUDA_VISIBLE_DEVICES chooses)", number, devices));
   check(cudaSetDevice(number), "choosing a card");
   check(cudaGetDeviceProperties(&properties_, number), "asking for its properties");
   if (properties_.major < 8)
@@ -61,9 +62,10 @@ std::byte* CudaMemory::allocate(int64_t bytes) {
     cudaGetLastError();
     size_t free = 0, total = 0;
     cudaMemGetInfo(&free, &total);
-    throw Error(fmt::format("out of memory on {}: {} MiB were asked for, {} of {} MiB are free; use smaller batches (--batch-size, "
-                            "--batch-tokens, train.micro-batch-tokens), shorter sentences or a smaller model",
-                            device_.properties().name, bytes >> 20, free >> 20, total >> 20));
+    throw Error(
+        fmt::format("out of memory on {}: {} MiB were asked for, {} of {} MiB are free; use smaller batches (--batch-size, "
+                    "--batch-tokens, train.micro-batch-tokens), shorter sentences or a smaller model",
+                    device_.properties().name, bytes >> 20, free >> 20, total >> 20));
   }
   check(result, "memory of the card");
   const auto place = static_cast<std::byte*>(at);
@@ -127,8 +129,9 @@ std::string describe_cuda() {
   cudaDriverGetVersion(&driver);
   const std::string libraries = fmt::format("CUDA {}", version_text(runtime));
   if (result != cudaSuccess || count == 0)
-    return fmt::format("no NVIDIA card can be used ({}); {}, driver {}", result == cudaSuccess ? "there is none" : cudaGetErrorString(result),
-                       libraries, driver == 0 ? "none" : "for CUDA " + version_text(driver));
+    return fmt::format("no NVIDIA card can be used ({}); {}, driver {}",
+                       result == cudaSuccess ? "there is none" : cudaGetErrorString(result), libraries,
+                       driver == 0 ? "none" : "for CUDA " + version_text(driver));
   std::string cards;
   for (int i = 0; i < count; ++i) {
     cudaDeviceProp p{};

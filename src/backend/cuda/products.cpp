@@ -50,7 +50,9 @@ Products::~Products() {
 }
 
 Products::Plan& Products::plan_for(const Product& p) {
-  const auto epilogue = p.bias ? (p.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS) : p.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
+  const auto epilogue = p.bias   ? (p.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS)
+                        : p.relu ? CUBLASLT_EPILOGUE_RELU
+                                 : CUBLASLT_EPILOGUE_DEFAULT;
   const uint32_t align_a = alignment_of(p.a), align_b = alignment_of(p.b), align_d = alignment_of(p.d);
   const Key key{p.m,
                 p.n,
@@ -77,7 +79,8 @@ Products::Plan& Products::plan_for(const Product& p) {
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
   if (p.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
   const auto layout = [&](cublasLtMatrixLayout_t& to, DType type, int64_t rows, int64_t columns, int64_t leading) {
-    check(cublasLtMatrixLayoutCreate(&to, data_type(type), static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), leading), "a matrix");
+    check(cublasLtMatrixLayoutCreate(&to, data_type(type), static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), leading),
+          "a matrix");
   };
   layout(plan->a, p.in, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda);
   layout(plan->b, p.in, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb);
@@ -90,7 +93,8 @@ Products::Plan& Products::plan_for(const Product& p) {
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<size_t>(kWorkspace));
   // Partial sums are added in f32, never in the output's type.
-  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+         static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, align_a);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, align_b);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, align_d);
@@ -113,8 +117,8 @@ void Products::multiply(const Product& p) {
   Plan& plan = plan_for(p);
   if (p.bias) check(cublasLtMatmulDescSetAttribute(plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p.bias, sizeof p.bias), "a bias");
   const float one = 1, keep = p.accumulate ? 1 : 0;
-  check(cublasLtMatmul(handle_, plan.product, &one, p.a, plan.a, p.b, plan.b, &keep, p.d, plan.d, p.d, plan.d, &plan.algorithm, workspace_->data(),
-                       plan.workspace, stream),
+  check(cublasLtMatmul(handle_, plan.product, &one, p.a, plan.a, p.b, plan.b, &keep, p.d, plan.d, p.d, plan.d, &plan.algorithm,
+                       workspace_->data(), plan.workspace, stream),
         "a product");
 }
 

@@ -1,5 +1,5 @@
-// Matrix products through cuBLASLt. Its matrices are column-major: a row-major [rows, columns] is its [columns, rows], so y = x w is computed
-// as y^T = w^T x^T. What the library chooses for a product is kept, by everything that its choice depends on.
+// Matrix products through cuBLASLt. Its matrices are column-major: a row-major [rows, columns] is its [columns, rows], so y = x w is
+// computed as y^T = w^T x^T. What the library chooses for a product is kept, by everything that its choice depends on.
 #pragma once
 
 #include <cublasLt.h>

@@ -42,10 +42,10 @@ void CudaBackend::embed_backward(const Ints& tokens, double scale, const Dropout
   std::vector<int32_t> all = token;
   all.insert(all.end(), first.begin(), first.end()), all.insert(all.end(), order.begin(), order.end());
   const int32_t* const sent = send(0, all);
-  kernels::embed_backward(type(),
-                          {sent, sent + groups, sent + 2 * groups + 1, groups, static_cast<float>(scale), mask_of(d), at(dy), at<float>(dtable),
-                           dy.columns()},
-                          stream());
+  kernels::embed_backward(
+      type(),
+      {sent, sent + groups, sent + 2 * groups + 1, groups, static_cast<float>(scale), mask_of(d), at(dy), at<float>(dtable), dy.columns()},
+      stream());
 }
 
 void CudaBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) {
@@ -91,7 +91,8 @@ void CudaBackend::scatter_rows(const Tensor& x, int64_t x_column, const Ints& in
   const auto n = static_cast<int64_t>(index.size());
   CHECK(x.dtype() == y.dtype() && n <= x.rows() && x_column + y.columns() <= x.columns(), "{} rows of {} from column {} into {}", n,
         x.shape().text(), x_column, y.shape().text());
-  kernels::copy_rows(size_of(x.dtype()), {at(x), x.columns(), x_column, nullptr, at(y), y.columns(), 0, at(index), n, y.columns()}, stream());
+  kernels::copy_rows(size_of(x.dtype()), {at(x), x.columns(), x_column, nullptr, at(y), y.columns(), 0, at(index), n, y.columns()},
+                     stream());
 }
 
 void CudaBackend::copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write write) {
@@ -115,8 +116,8 @@ void CudaBackend::clamp(const Tensor& x, double bound, const Tensor& y, const Te
 void CudaBackend::clamp_backward(const Tensor& x, double bound, const Tensor& dy, const Tensor& dx, Write write) {
   CHECK(x.dtype() == dx.dtype() && x.dtype() == dy.dtype(), "clamp of {}, gradients {} and {}", name_of(x.dtype()), name_of(dy.dtype()),
         name_of(dx.dtype()));
-  kernels::clamp_backward(type_of(x.dtype()),
-                          {at(x), static_cast<float>(bound), at(dy), at(dx), write == Write::accumulate, x.count()}, stream());
+  kernels::clamp_backward(type_of(x.dtype()), {at(x), static_cast<float>(bound), at(dy), at(dx), write == Write::accumulate, x.count()},
+                          stream());
 }
 
 }  // namespace starling::STARLING_CUDA

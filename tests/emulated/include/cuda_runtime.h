@@ -1,5 +1,5 @@
-// What kernels and the backend use of CUDA, on the processor: the same sources compile against this header in place of NVIDIA's. Threads of a
-// block are fibers that run in a random order (emulator.h); work on streams is done when somebody waits for it (runtime.cpp). Everything
+// What kernels and the backend use of CUDA, on the processor: the same sources compile against this header in place of NVIDIA's. Threads of
+// a block are fibers that run in a random order (emulator.h); work on streams is done when somebody waits for it (runtime.cpp). Everything
 // is in a namespace, so that a program can have NVIDIA's as well.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What kernels are written with. Reductions have a fixed order, which depends on the size of the block only. Shared memory is dynamic, so that
-// the emulator sees its ends. Grids have one dimension: 2^31 - 1 blocks.
+// What kernels are written with. Reductions have a fixed order, which depends on the size of the block only. Shared memory is dynamic, so
+// that the emulator sees its ends. Grids have one dimension: 2^31 - 1 blocks.
 #pragma once
 
 #include <cfloat>
@@ -63,10 +63,11 @@ inline int64_t blocks_for(int64_t n, int64_t each) { return (n + each - 1) / eac
 template <class Task>
 void launch(void (*kernel)(Task), int64_t blocks, int threads, int64_t shared, cudaStream_t stream, Task task) {
   if (blocks == 0) return;
-  if (shared > 48 << 10) check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)), "shared memory");
+  if (shared > 48 << 10)
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)), "shared memory");
   void* arguments[] = {&task};
-  check(blocks < (int64_t{1} << 31) ? cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)), arguments,
-                                                       static_cast<size_t>(shared), stream)
+  check(blocks < (int64_t{1} << 31) ? cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)),
+                                                       arguments, static_cast<size_t>(shared), stream)
                                     : cudaErrorInvalidConfiguration,
         "a kernel's launch");
 }

@@ -8,7 +8,7 @@ namespace starling::STARLING_CUDA::kernels {
 namespace {
 
 constexpr int kThreads = 256, kOwn = 8, kBlocks = 4;  // kBlocks: that share a processor, which leaves each thread 64 registers
-constexpr int kStaged = kThreads / kOwn;  // other rows whose weights are in shared memory at a time
+constexpr int kStaged = kThreads / kOwn;              // other rows whose weights are in shared memory at a time
 constexpr int64_t kSharedBytes = kThreads * sizeof(float);
 
 // The sentence and the own rows of this block.

@@ -1,6 +1,5 @@
-#include "backend/cuda/kernels/int8.h"
-
 #include "backend/cuda/kernels/device.cuh"
+#include "backend/cuda/kernels/int8.h"
 
 namespace starling::STARLING_CUDA::kernels {
 namespace {
@@ -23,7 +22,8 @@ __global__ void quantize_weight_kernel(QuantizeWeight t) {
   for (int64_t i = lane(); i < t.in; i += kWarp) most = fmaxf(most, fabsf(t.w[first + i * step]));
   most = warp_reduce(most, Largest{});
   if (lane() == 0) t.scales[o] = most;
-  for (int64_t i = lane(); i < t.in; i += kWarp) static_cast<T*>(t.integers)[first + i * step] = narrow<T>(quantized(t.w[first + i * step], most));
+  for (int64_t i = lane(); i < t.in; i += kWarp)
+    static_cast<T*>(t.integers)[first + i * step] = narrow<T>(quantized(t.w[first + i * step], most));
 }
 
 template <class T>
@@ -37,7 +37,8 @@ __global__ void quantize_rows_kernel(QuantizeRows t) {
     bound = warp_reduce(bound, Largest{});
   }
   if (lane() == 0) t.bounds[n] = bound;
-  for (int64_t c = lane(); c < t.columns; c += kWarp) static_cast<T*>(t.integers)[n * t.columns + c] = narrow<T>(quantized(widen(x[c]), bound));
+  for (int64_t c = lane(); c < t.columns; c += kWarp)
+    static_cast<T*>(t.integers)[n * t.columns + c] = narrow<T>(quantized(widen(x[c]), bound));
 }
 
 template <class T>

@@ -6,7 +6,7 @@ namespace starling::STARLING_CUDA::kernels {
 namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarp;
-constexpr int64_t kPartRows = 64;    // whose gradients one block adds up
+constexpr int64_t kPartRows = 64;     // whose gradients one block adds up
 constexpr int64_t kPartColumns = 64;  // of a block that adds up rows: four threads a column
 constexpr float kEpsilon = 1e-5f;
 
@@ -100,7 +100,8 @@ void layer_norm_backward(Type type, const LayerNormBackward& t, cudaStream_t str
 int64_t sum_parts(int64_t rows) { return blocks_for(rows, kPartRows); }
 void column_sums(Type type, const ColumnSums& t, cudaStream_t stream) {
   by_type(type, [&](auto e) {
-    launch(column_sums_kernel<decltype(e)>, sum_parts(t.rows) * blocks_for(t.columns, kPartColumns), kThreads, kThreads * sizeof(float), stream, t);
+    launch(column_sums_kernel<decltype(e)>, sum_parts(t.rows) * blocks_for(t.columns, kPartColumns), kThreads, kThreads * sizeof(float),
+           stream, t);
   });
 }
 void add_parts(const AddParts& t, cudaStream_t stream) {

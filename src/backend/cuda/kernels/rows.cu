@@ -1,6 +1,5 @@
-#include "backend/cuda/kernels/rows.h"
-
 #include "backend/cuda/kernels/device.cuh"
+#include "backend/cuda/kernels/rows.h"
 
 namespace starling::STARLING_CUDA::kernels {
 namespace {
@@ -44,9 +43,8 @@ __global__ void embed_kernel(OfStretches<Embed> all) {
   }
   const float* const x = t.table + token * t.columns;
   const float* const signal = t.positions ? t.signal + t.positions[p.row] * t.columns : nullptr;
-  for_masked_columns(t.mask, p.row, p.stretch, p.part, t.columns, [&](int, int64_t c, float factor) {
-    y[c] = narrow<T>(factor * (t.scale * x[c] + (signal ? signal[c] : 0.0f)));
-  });
+  for_masked_columns(t.mask, p.row, p.stretch, p.part, t.columns,
+                     [&](int, int64_t c, float factor) { y[c] = narrow<T>(factor * (t.scale * x[c] + (signal ? signal[c] : 0.0f))); });
 }
 
 template <class T>
@@ -165,8 +163,7 @@ void copy_rows(int64_t element, const CopyRows& task, cudaStream_t stream) {
                    reinterpret_cast<uintptr_t>(task.x) | reinterpret_cast<uintptr_t>(task.y);
   CopyRows t = task;
   const auto go = [&](auto unit) {
-    for (int64_t* n : {&t.x_stride, &t.x_column, &t.y_stride, &t.y_column, &t.width})
-      *n = *n * element / static_cast<int64_t>(sizeof unit);
+    for (int64_t* n : {&t.x_stride, &t.x_column, &t.y_stride, &t.y_column, &t.width}) *n = *n * element / static_cast<int64_t>(sizeof unit);
     launch(copy_rows_kernel<decltype(unit)>, blocks_for(t.rows * t.width, kThreads), kThreads, 0, stream, t);
   };
   if (all % 16 == 0)
@@ -186,7 +183,8 @@ void add_rows(Type type, const CopyRows& t, cudaStream_t stream) {
 
 int64_t clamp_parts(int64_t count) { return blocks_for(count, kClampEach); }
 void clamp(Type type, const Clamp& t, cudaStream_t stream) {
-  by_type(type, [&](auto e) { launch(clamp_kernel<decltype(e)>, clamp_parts(t.count), kThreads, kThreads / kWarp * sizeof(int), stream, t); });
+  by_type(type,
+          [&](auto e) { launch(clamp_kernel<decltype(e)>, clamp_parts(t.count), kThreads, kThreads / kWarp * sizeof(int), stream, t); });
 }
 void clamp_backward(Type type, const ClampBackward& t, cudaStream_t stream) {
   by_type(type, [&](auto e) { launch(clamp_backward_kernel<decltype(e)>, blocks_for(t.count, kThreads), kThreads, 0, stream, t); });

@@ -1,4 +1,5 @@
-// Tasks of rows.cu and norm.cu: embeddings, norms, dropout, and what goes row by row or element by element. The ops are in backend/backend.h.
+// Tasks of rows.cu and norm.cu: embeddings, norms, dropout, and what goes row by row or element by element. The ops are in
+// backend/backend.h.
 #pragma once
 
 #include "backend/cuda/kernels/tasks.h"
@@ -89,7 +90,8 @@ void add(Type, const Elements&, cudaStream_t);                    // y += x
 void relu_dropout_backward(Type, const Elements&, cudaStream_t);  // y *= factor where x > 0, else 0
 void convert(Type from, Type to, const Elements&, cudaStream_t);  // y = x
 
-// y[to[r], to_column ...] = (or +=) x[from[r], from_column ...], rows of `width` elements; null lists: row r itself. A negative `from`: zeros.
+// y[to[r], to_column ...] = (or +=) x[from[r], from_column ...], rows of `width` elements; null lists: row r itself. A negative `from`:
+// zeros.
 struct CopyRows {
   const void* x;
   int64_t x_stride, x_column;

@@ -1,5 +1,5 @@
-// What the launchers of all groups of kernels share. Kernels see neither Tensor nor fmt: a task is plain numbers and addresses in the card's
-// memory. A launcher (NAME(type, task, stream)) puts a kernel on a stream and returns; it does nothing for a task without rows.
+// What the launchers of all groups of kernels share. Kernels see neither Tensor nor fmt: a task is plain numbers and addresses in the
+// card's memory. A launcher (NAME(type, task, stream)) puts a kernel on a stream and returns; it does nothing for a task without rows.
 #pragma once
 
 #include <cuda_runtime.h>
