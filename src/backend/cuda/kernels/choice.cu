@@ -7,10 +7,9 @@ namespace {
 
 constexpr int kMostThreads = 1024;
 
-// Orders logits as they are chosen: larger numbers first, of equal ones the smaller index; NaN last. Never 0.
+// Orders logits as they are chosen: larger numbers first, of equal ones the smaller index. Never 0.
 __device__ __forceinline__ uint64_t rank_of(float x, int64_t index) {
-  const uint32_t bits = __float_as_uint(x + 0.0f);  // -0 is 0
-  const uint32_t ordered = x != x ? 0 : bits >> 31 ? ~bits : bits | 0x80000000u;
+  const uint32_t bits = __float_as_uint(x + 0.0f), ordered = bits >> 31 ? ~bits : bits | 0x80000000u;  // -0 is 0
   return static_cast<uint64_t>(ordered) << 32 | (0xffffffffu - static_cast<uint32_t>(index));
 }
 __device__ __forceinline__ int64_t index_of(uint64_t rank) { return 0xffffffffu - static_cast<uint32_t>(rank); }
