@@ -48,6 +48,13 @@ void QueuedBackend::linear(const Tensor& x, const Packed& w, const Tensor& b, co
   later([this, x = inner(x), form = form_of(w), b = inner(b), y = inner(y), a, write] { inner_->linear(x, **form, b, y, a, write); });
 }
 
+std::shared_ptr<Packed> QueuedBackend::pack_constant(const Tensor& w, bool transposed) {
+  auto packed = std::make_shared<QueuedPacked>();
+  device_->now([&, w = inner(w)] { *packed->form = inner_->pack_constant(w, transposed); });
+  static_cast<Packed&>(*packed) = **packed->form;
+  return packed;
+}
+
 std::shared_ptr<Packed> QueuedBackend::pack_int8(const Tensor& w, bool transposed, double input_bound) {
   auto packed = std::make_shared<QueuedPacked>();
   device_->now([&, w = inner(w)] { *packed->form = inner_->pack_int8(w, transposed, input_bound); });

@@ -43,6 +43,8 @@ class QueuedBackend : public Backend {
   Memory& memory() const override { return device_->memory; }
   std::unique_ptr<Backend> sibling() const override { return std::make_unique<QueuedBackend>(inner_->sibling(), device_); }
   bool multiplies_int8() const override { return inner_->multiplies_int8(); }
+  bool prefers_round_rows() const override { return inner_->prefers_round_rows(); }
+  std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) override;
 
   FlatOps& flat() override { return *flat_; }
 
