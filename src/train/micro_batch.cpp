@@ -8,8 +8,7 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kLeast = 256;                     // target tokens
-constexpr int64_t kStateBytes = 3 * sizeof(float);  // per parameter, not touched yet: the gradient and Adam's two moments
+constexpr int64_t kLeast = 256;  // target tokens
 
 // Rough bytes of activations and their gradients per target token (with as many source tokens): what a micro-batch costs. Heads, hidden
 // layers and gates are in shards, what lies between layers is not.
@@ -26,15 +25,31 @@ double bytes_per_token(const ModelConfig& m, int64_t activation_bytes, int64_t i
          (static_cast<double>(m.encoder_layers) * encoder + static_cast<double>(m.decoder_layers) * decoder);
 }
 
+std::string mebibytes(double bytes) { return fmt::format("{:.0f} MiB", bytes / (1 << 20)); }
+
 }  // namespace
 
 int64_t micro_batch_tokens(const Config& c, const MicroBatchNeed& need, const UsableMemory& memory,
                            const std::function<void(const std::string&)>& say) {
-  if (c.train.micro_batch_tokens > 0) return c.train.micro_batch_tokens;
-  const double bytes = static_cast<double>(memory.bytes) / need.local_ranks - static_cast<double>(need.parameters * kStateBytes);
-  const double fits = std::max(0.5 * bytes / bytes_per_token(c.model, need.activation_bytes, c.parallel.tensor), 0.0);
+  const double each = bytes_per_token(c.model, need.activation_bytes, c.parallel.tensor);
+  const auto later = static_cast<double>(need.parameters * need.later_bytes);
+  const double bytes = static_cast<double>(memory.bytes) / need.local_ranks - later;
+  const auto numbers = [&](int64_t tokens) {
+    return fmt::format("{} for weights and optimizer and {} for {} target tokens at once are still to be taken, estimated; usable is {}{}",
+                       mebibytes(later), mebibytes(static_cast<double>(tokens) * each), tokens, memory.text(),
+                       need.local_ranks > 1 ? fmt::format(", for {} processes", need.local_ranks) : "");
+  };
+  if (need.card && bytes < kLeast * each)
+    throw ConfigError(
+        fmt::format("the model does not fit on the card: {}; train a smaller model, or on a card with more memory", numbers(kLeast)));
+  if (const int64_t asked = c.train.micro_batch_tokens; asked > 0) {
+    if (need.card && bytes < static_cast<double>(std::min(asked, c.train.batch_tokens)) * each)
+      say(fmt::format("warning: train.micro-batch-tokens may be too many for the card: {}", numbers(asked)));
+    return asked;
+  }
+  const double fits = std::max(0.5 * bytes / each, 0.0);
   const int64_t tokens = std::clamp(static_cast<int64_t>(std::min<double>(fits, static_cast<double>(need.best))), kLeast, need.best);
-  if (fits < kLeast)
+  if (fits < kLeast && !need.card)
     say(fmt::format(
         "warning: memory may not suffice, and the process may be killed for it: usable is {}; give it more, or train a smaller model",
         memory.text()));

@@ -138,10 +138,14 @@ void plan_batches(RunParts& run) {
   run.stream.emplace(*run.store, batch_options(run.config, run.batch_tokens));
   run.batches_per_epoch = run.stream->count_batches(0);
   // A stage of a pipeline has a part of the layers, and as many passes under way as there are stages behind it.
-  const int cards = run.backend->memory().host() ? 1 : std::max(cuda::cuda_devices(), 1);
-  const MicroBatchNeed need{size_of(run.backend->activation()), run.model->parameters().count(), (run.ranks_here() + cards - 1) / cards,
-                            run.backend->best_micro_batch()};
-  run.micro_tokens = std::stoll(broadcast_text(run.comm(), std::to_string(micro_batch_tokens(run.config, need, run.backend->memory().usable(), run.say))));
+  const bool card = !run.backend->memory().host();
+  const int cards = card ? std::max(cuda::cuda_devices(), 1) : 1;
+  MicroBatchNeed need{size_of(run.backend->activation()), run.model->parameters().count(), (run.ranks_here() + cards - 1) / cards,
+                      run.backend->best_micro_batch()};
+  // A card's memory is taken when it is asked for; what products take besides is a weight in their type, as it is and transposed.
+  if (card) need.card = true, need.later_bytes = run.backend->activation() == DType::f32 ? 0 : 2 * size_of(run.backend->activation());
+  const int64_t tokens = micro_batch_tokens(run.config, need, run.backend->memory().usable(), run.say);
+  run.micro_tokens = std::stoll(broadcast_text(run.comm(), std::to_string(tokens)));
 }
 
 BatchOptions batch_options(const Config& config, int64_t batch_tokens) {

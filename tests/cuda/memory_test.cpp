@@ -51,6 +51,18 @@ TEST(CudaMemory, RunningOutIsAnErrorWithTheNumbers) {
   EXPECT_EQ(backend->memory().usable().bytes, before);
 }
 
+// The pool keeps what is released, and the next allocation takes it from there: it counts as free.
+TEST(CudaMemory, WhatIsReleasedCanBeUsedAgain) {
+  const auto backend = card();
+  const int64_t before = backend->memory().usable().bytes;
+  {
+    const Tensor t({1000, 1000}, DType::f32, backend->memory());
+    EXPECT_EQ(backend->memory().usable().bytes, before - 4000000);
+  }
+  backend->memory().download(nullptr, nullptr, 0);  // waits: blocks go back in the order of the stream
+  EXPECT_EQ(backend->memory().usable().bytes, before);
+}
+
 TEST(CudaBackend, AnOpRefusesTensorsOfTheHost) {
   const auto backend = card();
   const Tensor here({4, 8}, DType::f32), there({4, 8}, DType::f32, backend->memory());

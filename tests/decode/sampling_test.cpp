@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/random.h"
+#include "tests/emulated/slow.h"
 
 namespace starling {
 namespace {
@@ -84,7 +85,7 @@ TEST(Sampling, FrequenciesOfWholeTranslationsAreTheirProbabilities) {
     const auto backend = make_backend(spec, 2);
     Markov model(*backend, random_table(4, 5));
     SamplingOptions o;
-    o.samples = 40000, o.max_length_factor = 0, o.max_length_offset = 3, o.key = 77;
+    o.samples = unless_emulated(40000, 8000), o.max_length_factor = 0, o.max_length_offset = 3, o.key = 77;
     const std::vector<int64_t> ids{123456789012};
     const auto drawn = sample_translations(model, model.vocabulary(), packed({{3, 2}}), ids, o)[0];
     std::map<std::vector<int32_t>, double> expected, counts;

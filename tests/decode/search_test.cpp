@@ -9,6 +9,7 @@
 #include "decode/beam_search.h"
 #include "decode/quantization.h"
 #include "tests/decode/fake_model.h"
+#include "tests/emulated/slow.h"
 
 namespace starling {
 namespace {
@@ -98,13 +99,13 @@ Results search(Model& model, const Sources& sources, const std::vector<int64_t>&
 }
 
 TEST_P(JoiningSearch, WhatASentenceGetsIsBitForBitWhatItGetsAlone) {
-  const Sources sources = random_sources(36, 11, 5);
+  const Sources sources = random_sources(unless_emulated<size_t>(36, 8), unless_emulated(11, 6), 5);
   Results alone;
   for (size_t i = 0; i < sources.size(); ++i)
     alone[static_cast<int64_t>(i)] = beam_search(*model_, std::span(&sources[i], 1), options_of(i))[0];
 
   std::vector<std::vector<int64_t>> arrivals{std::vector<int64_t>(sources.size(), 0)};  // all together: 106 rows
-  for (uint64_t seed : {1, 2, 3}) {
+  for (uint64_t seed = 1; seed <= unless_emulated<uint64_t>(3, 1); ++seed) {
     Random random(seed, 9);
     arrivals.emplace_back();
     for (size_t i = 0; i < sources.size(); ++i) arrivals.back().push_back(static_cast<int64_t>(random.below(seed == 3 ? 60 : 14)));
@@ -155,8 +156,8 @@ TEST_P(JoiningSearch, DroppedSentencesLeaveTheOthersAsTheyWere) {
 
 // A thousand sentences, of which four are under way at a time: sources and prefixes take rows of those that have gone.
 TEST_P(JoiningSearch, AThousandSentencesTakeNoMoreMemoryThanThoseUnderWay) {
-  const size_t count = 1000;
-  const Sources sources = random_sources(count, 12, 11);
+  const size_t count = unless_emulated<size_t>(1000, 80);
+  const Sources sources = random_sources(count, unless_emulated(12, 5), 11);
   SearchOptions o;
   o.beam = 2, o.fixed_length = true, o.max_length_factor = 1, o.max_length_offset = 2;
   Search search(*model_);

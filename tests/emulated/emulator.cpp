@@ -56,6 +56,7 @@ constexpr size_t kStack = 256 << 10;
 constexpr unsigned kMostThreads = 1024;
 
 thread_local uint64_t seed = 1;
+thread_local size_t last_blocks = 0;
 
 uint64_t random_bits() {  // SplitMix64
   uint64_t x = seed += 0x9E3779B97F4A7C15ull;
@@ -284,6 +285,7 @@ thread_local std::vector<Fiber*> Block::idle_;
 }  // namespace
 
 void set_seed(uint64_t s) { seed = s; }
+void run_last_blocks(size_t blocks) { last_blocks = blocks; }
 
 bool can_launch(dim3 grid, dim3 block) {
   const size_t threads = size_t{block.x} * block.y * block.z, blocks = size_t{grid.x} * grid.y * grid.z;
@@ -294,8 +296,8 @@ bool can_launch(dim3 grid, dim3 block) {
 void run_grid(const std::function<void()>& thread, dim3 grid, dim3 block, size_t shared) {
   CHECK(can_launch(grid, block), "a grid that cannot be launched");
   const size_t blocks = size_t{grid.x} * grid.y * grid.z;
-  std::vector<size_t> order(blocks);
-  std::iota(order.begin(), order.end(), size_t{0});
+  std::vector<size_t> order(last_blocks > 0 ? std::min(last_blocks, blocks) : blocks);
+  std::iota(order.begin(), order.end(), blocks - order.size());
   shuffle(order);
   blockDim = block, gridDim = grid;
   Block one(thread, block, shared);

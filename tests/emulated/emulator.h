@@ -21,5 +21,10 @@ bool on_device(const void* at, size_t bytes);
 
 // What the next random orders begin from.
 void set_seed(uint64_t seed);
+// Of grids with more blocks only the last ones are run, as far as this thread waits for them: for sizes that would take too long. 0: all.
+void run_last_blocks(size_t blocks);
+
+// The card's memory, 8 GiB unless another card is asked for; memory that is taken stays taken.
+void set_card_memory(size_t bytes);
 
 }  // namespace emulated_cuda

@@ -33,19 +33,20 @@ struct Stream {
 namespace {
 
 constexpr size_t kMany = 256;
+constexpr size_t kHuge = size_t{1} << 30;  // blocks of so many bytes are pages that exist when they are touched
 // Behind every block, where AddressSanitizer does not watch: what is written there shows when the block is freed.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr size_t kGuard = 0;
 #else
 constexpr size_t kGuard = 256;
 #endif
-constexpr size_t kTotalBytes = size_t{8} << 30, kSharedBytes = 227 << 10, kSharedWithoutAsking = 48 << 10;
+constexpr size_t kSharedBytes = 227 << 10, kSharedWithoutAsking = 48 << 10;
 
 struct Device {
   std::recursive_mutex mutex;
   std::set<Stream*> streams;
   std::map<const std::byte*, size_t> device, pinned;
-  size_t allocated = 0;
+  size_t total = size_t{8} << 30, allocated = 0, reserved = 0;  // reserved: what the pool has had at once
   std::map<const void*, int> shared_limits;
   std::string failure;
   uint64_t random = 1;
@@ -65,6 +66,23 @@ bool within(const std::map<const std::byte*, size_t>& blocks, const void* at, si
   if (after == blocks.begin()) return false;
   --after;
   return p + bytes <= after->first + after->second;
+}
+
+// A block, as floats not a number.
+bool take(void** at, size_t bytes) {
+  if (bytes >= kHuge) {
+    *at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return *at != MAP_FAILED;
+  }
+  if (posix_memalign(at, 256, bytes + std::max<size_t>(kGuard, 1)) != 0) return false;
+  std::memset(*at, 0xff, bytes + kGuard);
+  return true;
+}
+void give_back(void* at, size_t bytes) {
+  if (bytes >= kHuge)
+    munmap(at, bytes);
+  else
+    std::free(at);
 }
 
 void run_until(Stream& s, size_t left);
@@ -142,18 +160,27 @@ cudaError_t cudaSetDevice(int d) {
 }
 cudaError_t cudaGetDevice(int* d) { return *d = 0, cudaSuccess; }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
-  *p = {"emulated on the CPU", 9, 0, 4, kTotalBytes, kSharedBytes};
+  *p = {"emulated on the CPU", 9, 0, 4, device().total, kSharedBytes};
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) { return *version = 0, cudaSuccess; }
 cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 0, cudaSuccess; }
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   const Lock lock(device().mutex);
-  *total = kTotalBytes, *free = kTotalBytes - device().allocated;
+  *total = device().total, *free = device().total - device().reserved;
   return cudaSuccess;
+}
+void set_card_memory(size_t bytes) {
+  const Lock lock(device().mutex);
+  device().total = bytes, device().reserved = device().allocated;
 }
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) { return *pool = nullptr, cudaSuccess; }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void* value) {
+  const Lock lock(device().mutex);
+  *static_cast<uint64_t*>(value) = attribute == cudaMemPoolAttrReservedMemCurrent ? device().reserved : device().allocated;
+  return cudaSuccess;
+}
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned) {
   const Lock lock(device().mutex);
@@ -201,10 +228,8 @@ cudaError_t cudaMallocAsync(void** at, size_t bytes, cudaStream_t s) {
   Device& d = device();
   const Lock lock(d.mutex);
   if (s == nullptr || !device_set) return cudaErrorInvalidDevice;
-  if (bytes > kTotalBytes - d.allocated || posix_memalign(at, 256, bytes + std::max<size_t>(kGuard, 1)) != 0)
-    return cudaErrorMemoryAllocation;
-  std::memset(*at, 0xff, bytes + kGuard);  // as floats not a number
-  d.device[static_cast<std::byte*>(*at)] = bytes, d.allocated += bytes;
+  if (d.allocated > d.total || bytes > d.total - d.allocated || !take(at, bytes)) return cudaErrorMemoryAllocation;
+  d.device[static_cast<std::byte*>(*at)] = bytes, d.allocated += bytes, d.reserved = std::max(d.reserved, d.allocated);
   return cudaSuccess;
 }
 cudaError_t cudaFreeAsync(void* at, cudaStream_t s) {
@@ -215,9 +240,10 @@ cudaError_t cudaFreeAsync(void* at, cudaStream_t s) {
     const auto block = d.device.find(static_cast<std::byte*>(at));
     CHECK(block != d.device.end(), "memory is freed twice");
     const std::byte* const end = block->first + block->second;
-    const bool intact = std::all_of(end, end + kGuard, [](std::byte b) { return b == std::byte{0xff}; });
-    d.allocated -= block->second, d.device.erase(block);
-    std::free(at);
+    const bool intact = block->second >= kHuge || std::all_of(end, end + kGuard, [](std::byte b) { return b == std::byte{0xff}; });
+    const size_t bytes = block->second;
+    d.allocated -= bytes, d.device.erase(block);
+    give_back(at, bytes);
     CHECK(intact, "a kernel has written behind the end of a block");
   });
 }
@@ -250,7 +276,12 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 cudaError_t cudaMemsetAsync(void* at, int value, size_t bytes, cudaStream_t s) {
   const Lock lock(device().mutex);
   if (!within(device().device, at, bytes)) return cudaErrorInvalidValue;
-  return enqueue(s, [=] { std::memset(at, value, bytes); });
+  return enqueue(s, [=] {
+    if (value == 0 && bytes >= kHuge && reinterpret_cast<uintptr_t>(at) % 4096 == 0)
+      madvise(at, bytes, MADV_DONTNEED);  // zeros, of which only those exist that somebody touches
+    else
+      std::memset(at, value, bytes);
+  });
 }
 
 // What a card could not follow: a word of the task that is an address of memory which is mapped here, but not the card's. (Numbers are

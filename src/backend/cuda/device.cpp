@@ -30,10 +30,9 @@ CudaDevice::CudaDevice(int number) : number_(number) {
     throw ConfigError(fmt::format("card {}, {}, is of compute capability {}.{}; Ampere (8.0) or newer is needed", number, properties_.name,
                                   properties_.major, properties_.minor));
   // What is released stays in the pool: the next step asks for as much.
-  cudaMemPool_t pool = nullptr;
   uint64_t threshold = UINT64_MAX;
-  check(cudaDeviceGetDefaultMemPool(&pool, number), "its memory pool");
-  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold), "its memory pool");
+  check(cudaDeviceGetDefaultMemPool(&pool_, number), "its memory pool");
+  check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &threshold), "its memory pool");
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
 }
 
@@ -60,12 +59,10 @@ std::byte* CudaMemory::allocate(int64_t bytes) {
   const cudaError_t result = cudaMallocAsync(&at, static_cast<size_t>(std::max<int64_t>(bytes, 1)), device_.stream());
   if (result == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    size_t free = 0, total = 0;
-    cudaMemGetInfo(&free, &total);
     throw Error(
-        fmt::format("out of memory on {}: {} MiB were asked for, {} of {} MiB are free; use smaller batches (--batch-size, "
-                    "--batch-tokens, train.micro-batch-tokens), shorter sentences or a smaller model",
-                    device_.properties().name, bytes >> 20, free >> 20, total >> 20));
+        fmt::format("out of memory on {}: {} MiB were asked for, {} of {} MiB are free; compute fewer tokens at once "
+                    "(train.micro-batch-tokens, --batch-tokens, --batch-size), use shorter sentences or a smaller model",
+                    device_.properties().name, bytes >> 20, usable().bytes >> 20, device_.properties().totalGlobalMem >> 20));
   }
   check(result, "memory of the card");
   const auto place = static_cast<std::byte*>(at);
@@ -113,8 +110,11 @@ void CudaMemory::download(std::byte* to, const std::byte* from, int64_t bytes) {
 UsableMemory CudaMemory::usable() const {
   device_.stream();  // the card, for this thread
   size_t free = 0, total = 0;
+  uint64_t reserved = 0, used = 0;  // of the pool, which keeps what is released
   check(cudaMemGetInfo(&free, &total), "its free memory");
-  return {static_cast<int64_t>(free), fmt::format("what is free of {} MiB on {}", total >> 20, device_.properties().name)};
+  check(cudaMemPoolGetAttribute(device_.pool(), cudaMemPoolAttrReservedMemCurrent, &reserved), "its memory pool");
+  check(cudaMemPoolGetAttribute(device_.pool(), cudaMemPoolAttrUsedMemCurrent, &used), "its memory pool");
+  return {static_cast<int64_t>(free + (reserved - used)), fmt::format("the memory of {} ({} MiB)", device_.properties().name, total >> 20)};
 }
 
 int cuda_devices() {

@@ -49,12 +49,14 @@ class CudaDevice {
 
   // For a call of this thread.
   cudaStream_t stream() const;
+  cudaMemPool_t pool() const { return pool_; }
   CudaMemory& memory() { return memory_; }
   const cudaDeviceProp& properties() const { return properties_; }
 
  private:
   int number_;
   cudaStream_t stream_ = nullptr;
+  cudaMemPool_t pool_ = nullptr;
   cudaDeviceProp properties_{};
   CudaMemory memory_{*this};
 };

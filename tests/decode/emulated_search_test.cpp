@@ -1,0 +1,77 @@
+// Beam search in f32 on an emulated card beside the processor: the same translations, with scores that differ by rounding alone.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/random.h"
+#include "decode/beam_search.h"
+
+namespace starling {
+namespace {
+
+constexpr int64_t kVocabulary = 50;
+
+struct Kind {
+  const char* name;
+  ModelConfig config;
+};
+
+std::vector<Kind> kinds() {
+  std::vector<Kind> all{{"PreNorm", model_preset("transformer-tiny")},
+                        {"PostNorm", model_preset("transformer-tiny")},
+                        {"GnmtBottom", model_preset("gnmt-small")},
+                        {"GnmtTop", model_preset("gnmt-small")},
+                        {"GnmtClipped", model_preset("gnmt-small")}};
+  for (Kind& k : all) {
+    k.config.encoder_layers = k.config.decoder_layers = 2, k.config.width = 48;
+    if (k.config.heads > 1) k.config.heads = 4, k.config.feed_forward = 96;
+  }
+  all[1].config.norm = NormPlace::post;
+  all[3].config.attention_place = AttentionPlace::top, all[3].config.readout = Readout::context;
+  all[4].config.clip = 0.3, all[4].config.tanh_output = false;
+  return all;
+}
+
+class EmulatedSearch : public testing::TestWithParam<Kind> {
+ protected:
+  // With larger weights than a new model's, so that predictions are uneven and no two hypotheses are equal but for rounding.
+  std::vector<std::vector<Hypothesis>> found(const char* spec, const SearchOptions& options) const {
+    const auto backend = make_backend(spec, 1);
+    const auto model = make_model(GetParam().config, {kVocabulary, kVocabulary}, *backend, 7, false);
+    std::vector<double> values = model->parameters().values().to_doubles();
+    Random random(8, 8);
+    for (double& v : values) v = 1.5 * v + 0.1 * random.normal();
+    model->parameters().values().from_doubles(values), model->parameters().changed();
+    std::vector<std::vector<int32_t>> sources(6);
+    for (auto& s : sources) {
+      s.resize(2 + random.below(8));
+      for (int32_t& t : s) t = static_cast<int32_t>(3 + random.below(kVocabulary - 3));
+      s.back() = 2;
+    }
+    return beam_search(*model, sources, options);
+  }
+};
+
+TEST_P(EmulatedSearch, FindsWhatTheProcessorFinds) {
+  SearchOptions beam{.beam = 4}, greedy{.beam = 1};
+  beam.n_best = 4, beam.length_penalty = 0.6, beam.coverage_penalty = 0.2, beam.alignment = true;
+  beam.max_length_factor = greedy.max_length_factor = 1, beam.max_length_offset = greedy.max_length_offset = 3;
+  for (const SearchOptions& options : {beam, greedy}) {
+    const auto card = found("cuda-emulated:f32", options), processor = found("cpu:f32", options);
+    ASSERT_EQ(card.size(), processor.size());
+    for (size_t i = 0; i < card.size(); ++i) {
+      ASSERT_EQ(card[i].size(), processor[i].size()) << "sentence " << i;
+      for (size_t n = 0; n < card[i].size(); ++n) {
+        EXPECT_EQ(card[i][n].tokens, processor[i][n].tokens) << "sentence " << i << " hypothesis " << n;
+        EXPECT_EQ(card[i][n].alignment, processor[i][n].alignment) << "sentence " << i << " hypothesis " << n;
+        EXPECT_NEAR(card[i][n].score, processor[i][n].score, 1e-5 * std::abs(processor[i][n].score))
+            << "sentence " << i << " hypothesis " << n;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EmulatedSearch, testing::ValuesIn(kinds()), [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace starling
