@@ -309,6 +309,18 @@ TEST(Emulator, ProductsFollowTheLibrarysRules) {
   EXPECT_EQ(good.multiply(card, px + 4, pw, y), CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(cudaStreamSynchronize(card.stream), cudaErrorLaunchFailure);
   EXPECT_THAT(cudaGetErrorString(cudaErrorLaunchFailure), HasSubstr("outside the card's memory"));
+  // So is a workspace that was asked for, on the card when the product is computed.
+  const size_t workspace = 1 << 20;
+  cublasLtMatmulPreferenceSetAttribute(good.preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
+  ASSERT_EQ(good.choose(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(good.multiply(card, px, pw, y), CUBLAS_STATUS_INVALID_VALUE);
+  const float one = 1, zero = 0;
+  std::vector<char> here(good.chosen.workspaceSize);
+  EXPECT_EQ(cublasLtMatmul(nullptr, good.product, &one, pw, good.a, px, good.b, &zero, y, good.d, y, good.d, &good.chosen.algo, here.data(),
+                           here.size(), card.stream),
+            CUBLAS_STATUS_SUCCESS);
+  ASSERT_EQ(cudaStreamSynchronize(card.stream), cudaErrorLaunchFailure);
+  EXPECT_THAT(cudaGetErrorString(cudaErrorLaunchFailure), HasSubstr("a workspace of"));
   // A bias must be there, and partial sums stay in f32.
   const auto epilogue = CUBLASLT_EPILOGUE_BIAS;
   cublasLtMatmulDescSetAttribute(good.product, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);

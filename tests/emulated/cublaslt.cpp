@@ -1,6 +1,7 @@
 #include "tests/emulated/include/cublasLt.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "base/error.h"
@@ -30,6 +31,7 @@ namespace {
 
 // What an algorithm that was chosen promises: m, n, k, alignments of a, b, c and d (in one number), and a mark.
 constexpr uint64_t kMark = 0x51a211e6;
+constexpr size_t kWorkspace = 4 << 10;  // asked for where it is allowed, and overwritten with what is no number
 
 bool well_formed(const ProductDescription& p, const MatrixLayout& a, const MatrixLayout& b, const MatrixLayout& c, const MatrixLayout& d) {
   const int64_t m = p.ta == CUBLAS_OP_N ? a.rows : a.columns, k = p.ta == CUBLAS_OP_N ? a.columns : a.rows;
@@ -112,19 +114,23 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   *found = 1;
   uint64_t alignment = 0;
   for (int i = 0; i < 4; ++i) alignment |= uint64_t{preference->align[i]} << (16 * i);
-  *results = {{{kMark, static_cast<uint64_t>(d->rows), static_cast<uint64_t>(d->columns), alignment, static_cast<uint64_t>(p->epilogue)}},
-              0,
+  const size_t workspace = std::min<size_t>(kWorkspace, preference->workspace);
+  *results = {{{kMark, static_cast<uint64_t>(d->rows), static_cast<uint64_t>(d->columns), alignment, static_cast<uint64_t>(p->epilogue),
+                workspace}},
+              workspace,
               CUBLAS_STATUS_SUCCESS};
   return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const void* alpha, const void* a, cublasLtMatrixLayout_t la,
                               const void* b, cublasLtMatrixLayout_t lb, const void* beta, const void* c, cublasLtMatrixLayout_t lc, void* d,
-                              cublasLtMatrixLayout_t ld, const cublasLtMatmulAlgo_t* algorithm, void*, size_t, cudaStream_t stream) {
+                              cublasLtMatrixLayout_t ld, const cublasLtMatmulAlgo_t* algorithm, void* workspace, size_t workspace_bytes,
+                              cudaStream_t stream) {
   if (!well_formed(*p, *la, *lb, *lc, *ld) || c != d) return CUBLAS_STATUS_INVALID_VALUE;
   if (algorithm->data[0] != kMark || algorithm->data[1] != static_cast<uint64_t>(ld->rows) ||
       algorithm->data[2] != static_cast<uint64_t>(ld->columns) || algorithm->data[4] != static_cast<uint64_t>(p->epilogue))
     return CUBLAS_STATUS_NOT_SUPPORTED;  // chosen for another product
+  if (workspace_bytes < algorithm->data[5]) return CUBLAS_STATUS_INVALID_VALUE;
   const void* const addresses[4] = {a, b, c, d};
   for (int i = 0; i < 4; ++i)
     if (reinterpret_cast<uintptr_t>(addresses[i]) % (algorithm->data[3] >> (16 * i) & 0xffff) != 0) return CUBLAS_STATUS_INVALID_VALUE;
@@ -132,7 +138,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const vo
   if (has_bias && (p->bias == nullptr || reinterpret_cast<uintptr_t>(p->bias) % static_cast<uintptr_t>(ld->element()) != 0))
     return CUBLAS_STATUS_INVALID_VALUE;
   const float scale = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta);
-  const auto work = [product = *p, a, A = *la, b, B = *lb, d, D = *ld, scale, keep, has_bias] {
+  const auto work = [product = *p, a, A = *la, b, B = *lb, d, D = *ld, scale, keep, has_bias, workspace, workspace_bytes] {
+    CHECK(workspace_bytes == 0 || (on_device(workspace, workspace_bytes) && reinterpret_cast<uintptr_t>(workspace) % 16 == 0),
+          "a workspace of {} bytes that is not aligned, or outside the card's memory", workspace_bytes);
+    if (workspace_bytes > 0) std::memset(workspace, 0xff, workspace_bytes);
     CHECK(on_device(a, A.bytes()) && on_device(b, B.bytes()) && on_device(d, D.bytes()),
           "a product reads or writes outside the card's memory");
     CHECK(!has_bias || on_device(product.bias, static_cast<size_t>(D.rows * D.element())), "a bias outside the card's memory");
