@@ -10,8 +10,11 @@ namespace {
 
 constexpr int64_t kLeast = 256;  // target tokens
 
-// Rough bytes of activations and their gradients per target token (with as many source tokens): what a micro-batch costs. Heads, hidden
-// layers and gates are in shards, what lies between layers is not.
+std::string mebibytes(double bytes) { return fmt::format("{:.0f} MiB", bytes / (1 << 20)); }
+
+}  // namespace
+
+// Heads, hidden layers and gates are in shards, what lies between layers is not.
 double bytes_per_token(const ModelConfig& m, int64_t activation_bytes, int64_t in_shards) {
   const auto shards = static_cast<double>(in_shards), width = static_cast<double>(m.width), hidden = static_cast<double>(m.feed_forward);
   // An LSTM keeps four gates, its input, output and, in f32, cell; the bottom encoder layer is two.
@@ -19,15 +22,12 @@ double bytes_per_token(const ModelConfig& m, int64_t activation_bytes, int64_t i
     const auto bytes = static_cast<double>(activation_bytes);
     return static_cast<double>(m.encoder_layers + m.decoder_layers + 1) * width * (8 * bytes + (12 * bytes + 8) / shards);
   }
-  const double encoder = 5.0 * width + (4.0 * width + hidden) / shards;
-  const double decoder = 6.0 * width + (8.0 * width + hidden) / shards;
+  const double encoder = 6.0 * width + (4.0 * width + hidden) / shards;
+  const double decoder = 9.0 * width + (8.0 * width + hidden) / shards;
+  const double ends = 4.0 * width;  // embeddings and last norms
   return 2.0 * static_cast<double>(activation_bytes) *
-         (static_cast<double>(m.encoder_layers) * encoder + static_cast<double>(m.decoder_layers) * decoder);
+         (static_cast<double>(m.encoder_layers) * encoder + static_cast<double>(m.decoder_layers) * decoder + ends);
 }
-
-std::string mebibytes(double bytes) { return fmt::format("{:.0f} MiB", bytes / (1 << 20)); }
-
-}  // namespace
 
 int64_t micro_batch_tokens(const Config& c, const MicroBatchNeed& need, const UsableMemory& memory,
                            const std::function<void(const std::string&)>& say) {

@@ -228,6 +228,7 @@ cudaError_t cudaMallocAsync(void** at, size_t bytes, cudaStream_t s) {
   Device& d = device();
   const Lock lock(d.mutex);
   if (s == nullptr || !device_set) return cudaErrorInvalidDevice;
+  if (d.allocated > d.total || bytes > d.total - d.allocated) run_until(*s, 0);  // what is to be released until here can be had
   if (d.allocated > d.total || bytes > d.total - d.allocated || !take(at, bytes)) return cudaErrorMemoryAllocation;
   d.device[static_cast<std::byte*>(*at)] = bytes, d.allocated += bytes, d.reserved = std::max(d.reserved, d.allocated);
   return cudaSuccess;
