@@ -37,8 +37,8 @@ struct OuterStep {
 class FlatOps {
  public:
   virtual ~FlatOps() = default;
-  // sum, f64 [1] = the sum of x^2, added up in double one element after the other: the same number on ranks of unlike threads and
-  // instructions, as fast as one thread is.
+  // sum, f64 [1] = the sum of x^2 in double: of each 4,096 elements one after the other, then of these sums. So it is the same number on
+  // ranks of unlike threads, instructions and devices.
   virtual void squares_in_order(const Tensor& x, const Tensor& sum) = 0;
   // y = scale * v / |v|, scale [1]: normalised vectors (Salimans and Kingma 2016). In double, whatever the type.
   virtual void rescale(const Tensor& v, const Tensor& scale, const Tensor& y) = 0;

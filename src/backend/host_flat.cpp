@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
+#include <vector>
 
 #include "backend/flat.h"
 #include "backend/numbers.h"
@@ -10,7 +12,8 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kFew = 16384;  // elements that are not worth a second thread
+constexpr int64_t kFew = 16384;     // elements that are not worth a second thread
+constexpr int64_t kSumPiece = 4096;  // elements that are added up one after the other
 
 template <class F>
 void by_type(DType type, F f) {
@@ -29,12 +32,7 @@ class HostFlatOps : public FlatOps {
   explicit HostFlatOps(int threads) : threads_(threads) {}
 
   void squares_in_order(const Tensor& x, const Tensor& sum) override {
-    double squares = 0;
-    by_type(x.dtype(), [&]<class T>(T) {
-      const T* const p = x.data<T>();
-      for (int64_t i = 0; i < x.count(); ++i) squares += static_cast<double>(p[i]) * static_cast<double>(p[i]);
-    });
-    sum.data<double>()[0] = squares;
+    by_type(x.dtype(), [&]<class T>(T) { sum.data<double>()[0] = dot(x.data<T>(), x.data<T>(), x.count()); });
   }
 
   void divide(const Tensor& x, double n) override {
@@ -133,8 +131,7 @@ class HostFlatOps : public FlatOps {
     require(dy, v), require(dv, v);
     by_type(v.dtype(), [&]<class T>(T) {
       const T *const d = dy.data<T>(), *const x = v.data<T>();
-      double along = 0;
-      for (int64_t i = 0; i < v.count(); ++i) along += static_cast<double>(d[i]) * static_cast<double>(x[i]);
+      const double along = dot(d, x, v.count());
       const double norm = length(x, v.count()), s = static_cast<double>(scale.data<T>()[0]);
       const auto put = [&](T& to, double g) { to = static_cast<T>((write == Write::accumulate ? static_cast<double>(to) : 0) + g); };
       for (int64_t i = 0; i < v.count(); ++i)
@@ -176,10 +173,22 @@ class HostFlatOps : public FlatOps {
  private:
   // Of v; not zero.
   template <class T>
-  static double length(const T* v, int64_t n) {
-    double squares = 0;
-    for (int64_t i = 0; i < n; ++i) squares += static_cast<double>(v[i]) * static_cast<double>(v[i]);
-    return std::sqrt(std::max(squares, 1e-30));
+  double length(const T* v, int64_t n) const {
+    return std::sqrt(std::max(dot(v, v, n), 1e-30));
+  }
+  // In pieces, as squares_in_order.
+  template <class T>
+  double dot(const T* x, const T* y, int64_t n) const {
+    const int64_t pieces = (n + kSumPiece - 1) / kSumPiece;
+    std::vector<double> sums(static_cast<size_t>(pieces));
+#pragma omp parallel for schedule(static) num_threads(threads_) if (n > kFew)
+    for (int64_t p = 0; p < pieces; ++p) {
+      double sum = 0;
+      for (int64_t i = p * kSumPiece; i < std::min((p + 1) * kSumPiece, n); ++i)
+        sum += static_cast<double>(x[i]) * static_cast<double>(y[i]);
+      sums[static_cast<size_t>(p)] = sum;
+    }
+    return std::accumulate(sums.begin(), sums.end(), 0.0);
   }
   static void require(const Tensor& x, const Tensor& y) {
     CHECK(x.dtype() == y.dtype() && x.count() == y.count(), "{} {} against {} {}", name_of(x.dtype()), x.shape().text(), name_of(y.dtype()),

@@ -90,9 +90,9 @@ TEST_F(CudaFlat, CollectTakesEverythingAndNamesWhatIsNotFinite) {
   }
 }
 
-// Sums in order: of tiles and of less than one, and of nothing.
+// Sums in order: of pieces and of less than one, and of nothing.
 TEST_F(CudaFlat, SumsInOrder) {
-  for (const int64_t n : {kMany, int64_t{2048}, int64_t{1}, int64_t{0}})
+  for (const int64_t n : {kMany, int64_t{4096}, int64_t{1}, int64_t{0}})
     compare([&](FlatOps& f, Maker& m) { f.squares_in_order(m(1, {n}), m.put({1}, {3}, DType::f64)); });
 }
 
@@ -133,12 +133,24 @@ TEST_F(CudaFlat, RowsOnTheWire) {
     });
 }
 
-TEST_F(CudaFlat, ARowThatIsNotThereEndsTheWork) {
-  Maker m{card->memory()};
-  const Tensor wire = m(1, {3, 4}), x = m(2, {4, 2});
-  card->flat().pack_rows({}, {}, m.place({3, 4, 0}), 2, wire);
-  card->flat().add_rows(wire, 2, x);
-  EXPECT_THROW(x.to_doubles(), Error) << "there is no row 4";
+TEST_F(CudaFlat, ARowThatIsNotThereIsTheErrorThatItIsOnTheHost) {
+  const auto error = [](FlatOps& flat, Memory& memory, double number) {
+    Maker m{memory};
+    const Tensor wire = m.put({3, 4}, {0, 1, 5, 6, number, 1, 7, 8, 2, 1, 9, 9}), x = m(2, {4, 2});
+    try {
+      flat.add_rows(wire, 2, x);
+    } catch (const Error& e) {
+      const std::string text = e.what();
+      return text.substr(text.find("failed: "));
+    }
+    return std::string("no error");
+  };
+  const auto host = make_host_flat_ops(1);
+  EXPECT_EQ(error(card->flat(), card->memory(), 3), "no error");
+  const std::string said = error(card->flat(), card->memory(), 4);
+  EXPECT_NE(said.find("row 4 of 4"), std::string::npos) << said;
+  EXPECT_EQ(said, error(*host, host_memory(), 4));
+  EXPECT_NE(error(card->flat(), card->memory(), std::nan("")).find("row -1 of 4"), std::string::npos);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <set>
 
-#include "tests/ops/parity.h"
+#include "tests/cuda/same_as_reference.h"
 
 namespace starling {
 namespace {
@@ -38,21 +38,11 @@ class CudaOutput : public testing::Test {
   std::unique_ptr<Backend> card = make_backend("cuda-emulated:f32");
 };
 
-void expect_as_reference(const std::function<void(CaseContext&)>& run) {
-  const OpCase op{"", run};
-  const auto expected = outputs_of(op, *make_backend("reference"));
-  for (const auto& [spec, tolerance] : {std::pair{"cuda-emulated:f32", 2e-5}, {"cuda-emulated:bf16", 0.02}}) {
-    const auto actual = outputs_of(op, *make_backend(spec));
-    for (size_t i = 0; i < expected.size(); ++i)
-      EXPECT_LT(worst_error(expected[i], actual[i]), tolerance) << "output " << i << " on " << spec;
-  }
-}
-
 // 58,000 logits are 227 KiB. Of a multiple of four, four go at once.
 TEST_F(CudaOutput, LossesOfRowsThatSharedMemoryCannotHold) {
   for (const int64_t V : {60000, 60001})
     for (const double bound : {0.0, 2.5})
-      expect_as_reference([=](CaseContext& c) {
+      expect_same_as_reference("long rows", [=](CaseContext& c) {
         const Ints targets = c.place<int32_t>({static_cast<int32_t>(V - 1), -1, 17});
         const Tensor logits = c.parameters({3, V}, 3), row_loss = c.empty_parameters({3, 3}), dlogits = c.empty({3, V});
         c.backend.smoothed_loss(logits, {targets, 0.1, bound, c.place<float>({2.0f, 1.0f, -0.5f})}, row_loss, dlogits);
@@ -61,7 +51,7 @@ TEST_F(CudaOutput, LossesOfRowsThatSharedMemoryCannotHold) {
 }
 
 TEST_F(CudaOutput, LossesWithoutGradients) {
-  expect_as_reference([](CaseContext& c) {
+  expect_same_as_reference("no gradients", [](CaseContext& c) {
     const Ints targets = c.place<int32_t>({5, -1, 99});
     const Tensor logits = c.parameters({3, 100}, 3), row_loss = c.empty_parameters({3, 3});
     c.backend.smoothed_loss(logits, {targets, 0.1}, row_loss, {});
@@ -82,7 +72,7 @@ TEST_F(CudaOutput, NoRows) {
 }
 
 TEST_F(CudaOutput, SumsOfManyRows) {
-  expect_as_reference([](CaseContext& c) {
+  expect_same_as_reference("many rows", [](CaseContext& c) {
     std::vector<int32_t> targets = c.integers(5003, 9);
     std::vector<float> weights(targets.size());
     for (size_t n = 0; n < targets.size(); ++n) targets[n] -= 2, weights[n] = static_cast<float>(n % 5) - 1.5f;

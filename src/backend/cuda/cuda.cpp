@@ -37,7 +37,7 @@ const int32_t* CudaBackend::send(size_t slot, std::span<const int32_t> numbers) 
 }
 
 void CudaBackend::add_counts(const double* parts, int64_t n, const Tensor& sum) {
-  if (sum) kernels::add_numbers({parts, n, 1, at<double>(sum)}, stream());
+  if (sum) kernels::add_counts({parts, n, at<double>(sum)}, stream());
 }
 
 std::shared_ptr<Packed> CudaBackend::pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -71,7 +72,7 @@ class CudaBackend final : public Backend {
   kernels::Attention attention_task(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& lse, int64_t rows,
                                     int64_t D) const;
   kernels::GlobalAttention global_attention_task(const GlobalAttention&, const AttentionLayout&, const Tensor& weights) const;
-  kernels::Codes send_layout(const CodeLayout& layout, int64_t count);
+  kernels::Codes codes_of(const CodeLayout& layout, int64_t count);
   void add_counts(const double* parts, int64_t n, const Tensor& sum);
   Product product_of(const PackedWeight& w, const void* x, int64_t N, void* y, DType out) const;
   void linear_int8(const Tensor& x, const PackedWeight& w, const Tensor& b, const Tensor& y, Activation, Write);
@@ -80,7 +81,9 @@ class CudaBackend final : public Backend {
   DType activation_;
   Products products_;
   std::unique_ptr<FlatOps> flat_;
-  std::array<std::unique_ptr<Storage>, 4> scratch_;
+  std::array<std::unique_ptr<Storage>, 3> scratch_;
+  struct SentLayout;
+  std::map<const CodeLayout*, std::shared_ptr<SentLayout>> layouts_;
   Tensor signal_;  // the sinusoids of the positions so far
   Tensor logits_;  // of the last linear_top_logits, or of more rows
 };

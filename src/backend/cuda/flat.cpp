@@ -15,23 +15,20 @@ class CudaFlatOps final : public FlatOps {
  public:
   explicit CudaFlatOps(CudaDevice& device) : device_(device) {}
 
-  void squares_in_order(const Tensor& x, const Tensor& sum) override {
-    kernels::ordered_sum({at(x), at(x), at<double>(sum), x.count()}, stream());
-  }
+  void squares_in_order(const Tensor& x, const Tensor& sum) override { ordered_sum(x, x, at<double>(sum), 0); }
 
   void rescale(const Tensor& v, const Tensor& scale, const Tensor& y) override {
     require(v, y);
-    auto* const squares = scratch<double>(1);
-    kernels::ordered_sum({at(v), at(v), squares, v.count()}, stream());
+    auto* const squares = scratch<double>(1 + kernels::ordered_parts(v.count()));
+    ordered_sum(v, v, squares, 1);
     kernels::rescale({at(v), at(scale), squares, at(y), v.count()}, stream());
   }
 
   void rescale_backward(const Tensor& dy, const Tensor& v, const Tensor& scale, const Tensor& dv, const Tensor& dscale,
                         Write write) override {
     require(dy, v), require(dv, v);
-    auto* const sums = scratch<double>(2);
-    kernels::ordered_sum({at(v), at(v), sums, v.count()}, stream());
-    kernels::ordered_sum({at(dy), at(v), sums + 1, v.count()}, stream());
+    auto* const sums = scratch<double>(2 + kernels::ordered_parts(v.count()));
+    ordered_sum(v, v, sums, 2), ordered_sum(dy, v, sums + 1, 2);
     kernels::rescale_backward({at(dy), at(v), at(scale), sums, sums + 1, at(dv), at(dscale), write == Write::accumulate, v.count()},
                               stream());
   }
@@ -87,17 +84,34 @@ class CudaFlatOps final : public FlatOps {
   }
 
   void add_to_rows(const Tensor& x, const Ints& place, int64_t front, const Tensor& y) override {
-    // Grouped by place, in order within a group.
+    CHECK(x.columns() == y.columns() - front && x.rows() >= static_cast<int64_t>(place.size()), "{} rows of {} to {}", place.size(),
+          x.shape().text(), y.shape().text());
+    add_grouped(place, at(x), x.columns(), at(y) + front, y, x.columns());
+  }
+
+  // The host groups the rows, so it waits until they are there.
+  void add_rows(const Tensor& y, int64_t front, const Tensor& x) override {
+    CHECK(y.columns() == front + x.columns(), "rows of {} to {}", y.shape().text(), x.shape().text());
+    std::vector<int32_t> number(static_cast<size_t>(y.rows()));
+    if (number.empty()) return;
+    auto* const there = scratch<int32_t>(y.rows());
+    kernels::row_numbers({at(y), there, y.rows(), y.columns()}, stream());
+    device_.memory().download(reinterpret_cast<std::byte*>(number.data()), reinterpret_cast<const std::byte*>(there),
+                              y.rows() * static_cast<int64_t>(sizeof(int32_t)));
+    add_grouped(number, at(y) + front, y.columns(), at(x), x, x.columns());
+  }
+
+ private:
+  // Rows of `to` at place[i] += row i of x: grouped by place, in order within a group.
+  void add_grouped(std::span<const int32_t> place, const float* x, int64_t x_stride, float* y, const Tensor& to, int64_t columns) {
     std::vector<int32_t> order(place.size()), places, first;
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return place[a] < place[b]; });
     for (size_t i = 0; i < order.size(); ++i) {
       const int32_t at = place[order[i]];
-      CHECK(at >= 0 && at < y.rows(), "row {} of {}", at, y.rows());
+      CHECK(at >= 0 && at < to.rows(), "row {} of {}", at, to.rows());
       if (i == 0 || at != places.back()) places.push_back(at), first.push_back(static_cast<int32_t>(i));
     }
-    CHECK(x.columns() == y.columns() - front && x.rows() >= static_cast<int64_t>(place.size()), "{} rows of {} to {}", place.size(),
-          x.shape().text(), y.shape().text());
     const auto groups = static_cast<int64_t>(places.size());
     if (groups == 0) return;
     first.push_back(static_cast<int32_t>(order.size()));
@@ -106,15 +120,13 @@ class CudaFlatOps final : public FlatOps {
     auto* const sent = scratch<int32_t>(static_cast<int64_t>(all.size()));
     device_.memory().upload(reinterpret_cast<std::byte*>(sent), reinterpret_cast<const std::byte*>(all.data()),
                             static_cast<int64_t>(all.size() * sizeof(int32_t)));
-    kernels::add_to_rows({at(x), sent, sent + groups, sent + 2 * groups + 1, at(y), groups, front, x.columns()}, stream());
+    kernels::add_to_rows({x, x_stride, sent, sent + groups, sent + 2 * groups + 1, y, to.columns(), groups, columns}, stream());
   }
-
-  void add_rows(const Tensor& y, int64_t front, const Tensor& x) override {
-    CHECK(y.columns() == front + x.columns(), "rows of {} to {}", y.shape().text(), x.shape().text());
-    kernels::add_rows({at(y), scratch<int32_t>(y.rows()), at(x), y.rows(), front, x.columns(), x.rows()}, stream());
+  // With working memory behind the first `used` numbers of it.
+  void ordered_sum(const Tensor& x, const Tensor& y, double* sum, int64_t used) {
+    auto* const parts = scratch<double>(used + kernels::ordered_parts(x.count())) + used;
+    kernels::ordered_sum({at(x), at(y), parts, sum, x.count()}, stream());
   }
-
- private:
   static void require(const Tensor& x, const Tensor& y) {
     CHECK(x.count() == y.count(), "{} against {}", x.shape().text(), y.shape().text());
   }

@@ -6,27 +6,36 @@ namespace starling::STARLING_CUDA::kernels {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kTile = 2048;  // products that are added up while the next ones are fetched
+constexpr int64_t kPiece = 4096;  // elements that are added up one after the other, as on the host
 
 __device__ __forceinline__ float plus_product(float a, float b, float c) { return __fadd_rn(a, __fmul_rn(b, c)); }  // a + b * c
 
-// The first warp adds up a tile, one number after the other, while the others compute the next one.
-__global__ void ordered_sum_kernel(OrderedSum t) {
-  double* const tiles = shared<double>();
-  const int64_t n = (t.count + kTile - 1) / kTile;
-  double sum = 0;
-  for (int64_t k = 0; k <= n; ++k) {
-    if (warp() > 0 && k < n)
-      for (int i = static_cast<int>(threadIdx.x) - kWarp; i < kTile && k * kTile + i < t.count; i += kThreads - kWarp)
-        tiles[k % 2 * kTile + i] = static_cast<double>(t.x[k * kTile + i]) * static_cast<double>(t.y[k * kTile + i]);
-    if (threadIdx.x == 0 && k > 0) {
-      const double* const tile = tiles + (k - 1) % 2 * kTile;
-      const int64_t left = t.count - (k - 1) * kTile;
+// A block fetches a piece of numbers, which its first thread adds up one after the other.
+template <class Number>
+__device__ void add_piece(int64_t n, Number number, double& sum) {
+  auto* const tile = shared<double>();
+  for (int64_t i = threadIdx.x; i < n; i += kThreads) tile[i] = number(i);
+  __syncthreads();
+  if (threadIdx.x == 0) {
 #pragma unroll 8
-      for (int i = 0; i < (left < kTile ? left : kTile); ++i) sum = __dadd_rn(sum, tile[i]);
-    }
-    __syncthreads();
+    for (int64_t i = 0; i < n; ++i) sum = __dadd_rn(sum, tile[i]);
   }
+  __syncthreads();
+}
+__global__ void sum_pieces_kernel(OrderedSum t) {
+  const int64_t begin = blockIdx.x * kPiece, left = t.count - begin;
+  double sum = 0;
+  add_piece(
+      left < kPiece ? left : kPiece, [&](int64_t i) { return static_cast<double>(t.x[begin + i]) * static_cast<double>(t.y[begin + i]); },
+      sum);
+  if (threadIdx.x == 0) t.parts[blockIdx.x] = sum;
+}
+__global__ void sum_parts_kernel(OrderedSum t) {
+  double sum = 0;
+  const int64_t parts = (t.count + kPiece - 1) / kPiece;
+  for (int64_t begin = 0; begin < parts; begin += kPiece)
+    add_piece(
+        parts - begin < kPiece ? parts - begin : kPiece, [&](int64_t i) { return t.parts[begin + i]; }, sum);
   if (threadIdx.x == 0) *t.sum = sum;
 }
 
@@ -113,34 +122,16 @@ __global__ void pack_rows_kernel(PackRows t) {
 __global__ void add_to_rows_kernel(AddToRows t) {
   const int64_t i = global_thread(), g = i / t.columns, c = i % t.columns;
   if (g >= t.groups) return;
-  float& y = t.y[t.place[g] * (t.front + t.columns) + t.front + c];
+  float& y = t.y[t.place[g] * t.y_stride + c];
   float sum = y;
-  for (int32_t k = t.first[g]; k < t.first[g + 1]; ++k) sum = __fadd_rn(sum, t.x[t.order[k] * t.columns + c]);
+  for (int32_t k = t.first[g]; k < t.first[g + 1]; ++k) sum = __fadd_rn(sum, t.x[t.order[k] * t.x_stride + c]);
   y = sum;
 }
-
-__global__ void row_numbers_kernel(AddRows t) {
+__global__ void row_numbers_kernel(RowNumbers t) {
   const int64_t r = global_thread();
   if (r >= t.rows) return;
-  const float number = t.wire[r * (t.front + t.columns)];
-  if (!(number >= 0 && number < static_cast<float>(t.x_rows))) __trap();
-  t.numbers[r] = static_cast<int32_t>(number);
-}
-// A warp for each row of the wire. That of the first row with a number adds all of them.
-__global__ void add_rows_kernel(AddRows t) {
-  const int64_t r = global_thread() / kWarp, width = t.front + t.columns;
-  if (r >= t.rows) return;
-  const int32_t number = t.numbers[r];
-  for (int64_t other = 0; other < r; other += kWarp)
-    if (__any_sync(kAllLanes, other + lane() < r && t.numbers[other + lane()] == number)) return;
-  float* const x = t.x + number * t.columns;
-  for (int64_t others = r; others < t.rows; others += kWarp) {
-    unsigned same = __ballot_sync(kAllLanes, others + lane() < t.rows && t.numbers[others + lane()] == number);
-    for (; same != 0; same &= same - 1) {
-      const float* const from = t.wire + (others + __ffs(static_cast<int>(same)) - 1) * width + t.front;
-      for (int64_t c = lane(); c < t.columns; c += kWarp) x[c] = __fadd_rn(x[c], from[c]);
-    }
-  }
+  const float number = t.wire[r * t.stride];
+  t.numbers[r] = number >= 0 && number < 0x1p31f ? static_cast<int32_t>(number) : -1;
 }
 
 template <class Task>
@@ -150,8 +141,10 @@ void launch_elements(void (*kernel)(Task), const Task& t, int64_t count, cudaStr
 
 }  // namespace
 
+int64_t ordered_parts(int64_t count) { return blocks_for(count, kPiece); }
 void ordered_sum(const OrderedSum& t, cudaStream_t stream) {
-  launch(ordered_sum_kernel, 1, kThreads, 2 * kTile * sizeof(double), stream, t);
+  launch(sum_pieces_kernel, ordered_parts(t.count), kThreads, kPiece * sizeof(double), stream, t);
+  launch(sum_parts_kernel, 1, kThreads, kPiece * sizeof(double), stream, t);
 }
 void rescale(const Rescale& t, cudaStream_t stream) { launch_elements(rescale_kernel, t, t.count, stream); }
 void rescale_backward(const RescaleBackward& t, cudaStream_t stream) { launch_elements(rescale_backward_kernel, t, t.count, stream); }
@@ -163,8 +156,6 @@ void compensate(const Compensate& t, cudaStream_t stream) { launch_elements(comp
 void collect(const Collect& t, cudaStream_t stream) { launch_elements(collect_kernel, t, t.count, stream); }
 void pack_rows(const PackRows& t, cudaStream_t stream) { launch_elements(pack_rows_kernel, t, t.rows * (t.front + t.columns), stream); }
 void add_to_rows(const AddToRows& t, cudaStream_t stream) { launch_elements(add_to_rows_kernel, t, t.groups * t.columns, stream); }
-void add_rows(const AddRows& t, cudaStream_t stream) {
-  launch_elements(row_numbers_kernel, t, t.rows, stream), launch_elements(add_rows_kernel, t, t.rows * kWarp, stream);
-}
+void row_numbers(const RowNumbers& t, cudaStream_t stream) { launch_elements(row_numbers_kernel, t, t.rows, stream); }
 
 }  // namespace starling::STARLING_CUDA::kernels

@@ -6,12 +6,13 @@
 
 namespace starling::STARLING_CUDA::kernels {
 
-// sum = the sum of x[i] * y[i], one after the other.
+// sum = the sum of x[i] * y[i]: of each piece one after the other into parts [ordered_parts(count)], then these.
 struct OrderedSum {
   const float *x, *y;
-  double* sum;
+  double *parts, *sum;
   int64_t count;
 };
+int64_t ordered_parts(int64_t count);
 void ordered_sum(const OrderedSum&, cudaStream_t);
 
 struct Rescale {
@@ -90,21 +91,21 @@ struct PackRows {
   int64_t rows, front, columns;
 };
 void pack_rows(const PackRows&, cudaStream_t);
-// y[place[g]] += x[order[first[g]]], ..., x[order[first[g + 1] - 1]], in this order, behind the first `front` elements of the rows of y.
+// y[place[g]] += x[order[first[g]]], ..., x[order[first[g + 1] - 1]], in this order.
 struct AddToRows {
   const float* x;
+  int64_t x_stride;
   const int32_t *place, *first, *order;
   float* y;
-  int64_t groups, front, columns;
+  int64_t y_stride, groups, columns;
 };
 void add_to_rows(const AddToRows&, cudaStream_t);
-// x[number of row i] += the values of row i of the wire, in order. A number that x has no row for ends the program's use of the card.
-struct AddRows {
+// The numbers of rows on the wire; -1 where it is none.
+struct RowNumbers {
   const float* wire;
-  int32_t* numbers;  // [rows], working memory
-  float* x;
-  int64_t rows, front, columns, x_rows;
+  int32_t* numbers;  // [rows]
+  int64_t rows, stride;
 };
-void add_rows(const AddRows&, cudaStream_t);
+void row_numbers(const RowNumbers&, cudaStream_t);
 
 }  // namespace starling::STARLING_CUDA::kernels

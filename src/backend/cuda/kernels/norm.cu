@@ -80,12 +80,11 @@ __global__ void add_parts_kernel(AddParts t) {
   for (int64_t p = 0; p < t.parts; ++p) sum += t.x[p * t.stride + c];
   t.y[c] = t.accumulate ? t.y[c] + sum : sum;
 }
-__global__ void add_numbers_kernel(AddNumbers t) {
-  const int64_t c = global_thread();
-  if (c >= t.columns) return;
+__global__ void add_counts_kernel(AddCounts t) {
   double sum = 0;
-  for (int64_t p = 0; p < t.parts; ++p) sum += t.x[p * t.columns + c];
-  t.y[c] += sum;
+  for (int64_t i = threadIdx.x; i < t.count; i += kThreads) sum += t.parts[i];
+  sum = block_reduce(sum, Sum{}, shared<double>());
+  if (threadIdx.x == 0) *t.sum += sum;
 }
 
 }  // namespace
@@ -107,8 +106,6 @@ void column_sums(Type type, const ColumnSums& t, cudaStream_t stream) {
 void add_parts(const AddParts& t, cudaStream_t stream) {
   launch(add_parts_kernel, blocks_for(t.columns, kThreads), kThreads, 0, stream, t);
 }
-void add_numbers(const AddNumbers& t, cudaStream_t stream) {
-  launch(add_numbers_kernel, blocks_for(t.columns, kThreads), kThreads, 0, stream, t);
-}
+void add_counts(const AddCounts& t, cudaStream_t stream) { launch(add_counts_kernel, 1, kThreads, kWarps * sizeof(double), stream, t); }
 
 }  // namespace starling::STARLING_CUDA::kernels

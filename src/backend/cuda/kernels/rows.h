@@ -64,13 +64,13 @@ struct AddParts {
   bool accumulate;
 };
 void add_parts(const AddParts&, cudaStream_t);
-// y[c] += the sum over parts of x[part * columns + c], in order.
-struct AddNumbers {
-  const double* x;
-  int64_t parts, columns;
-  double* y;
+// *sum += parts[0] + parts[1] + ...: whole numbers, whose sum is exact in any order.
+struct AddCounts {
+  const double* parts;
+  int64_t count;
+  double* sum;
 };
-void add_numbers(const AddNumbers&, cudaStream_t);
+void add_counts(const AddCounts&, cudaStream_t);
 
 struct AddDropout {
   const void *x, *s;  // x may be null
