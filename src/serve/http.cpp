@@ -19,6 +19,7 @@
 #include "serve/client_address.h"
 #include "serve/forms.h"
 #include "serve/listen.h"
+#include "serve/task_threads.h"
 
 namespace starling {
 namespace {
@@ -27,6 +28,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr size_t kConnectionMemory = 32 << 10;   // bytes of one connection: longer headers are refused with 431
 constexpr unsigned kThreads = 4;                 // that read requests and write answers
+constexpr size_t kLargeBody = 16 << 10;          // bytes: such a request takes long to take apart
+constexpr size_t kLargeThreads = 2;              // that do it, so that small requests do not wait behind large ones
 constexpr int64_t kPatience = 4;                 // body limits that a refused client may still send before it is cut off
 constexpr auto kSlow = std::chrono::seconds(1);  // for a body where memory is short
 constexpr size_t kMostFields = 20000;            // of a form: each takes far more memory than its two bytes
@@ -111,6 +114,10 @@ struct Exchange {
     }
     if (now) now();
   }
+  bool has_gone() {
+    const std::lock_guard lock(mutex);
+    return gone;
+  }
   bool client_has_gone() {
     const std::lock_guard lock(mutex);
     if (!suspended) return false;
@@ -146,6 +153,7 @@ struct HttpServer::Impl {
   Refusal refusal;
   int socket = -1;
   MHD_Daemon* daemon = nullptr;
+  TaskThreads large{"reading large requests", kLargeThreads};
   std::atomic<int64_t> held_bytes{0};  // of bodies
   std::atomic<bool> draining{false};   // what comes is not waited for
   std::atomic<bool> stopping{false};   // nothing may be suspended any more
@@ -247,6 +255,17 @@ struct HttpServer::Impl {
       exchange->link->theirs.reset();
       exchange->waits = !draining;
     }
+    if (exchange->request->body.size() <= kLargeBody) return handle(exchange);
+    large.add([this, exchange] {
+      try {
+        if (!exchange->has_gone()) handle(exchange);
+      } catch (const std::exception&) {  // no memory
+        exchange->give_up();
+      }
+    });
+  }
+
+  void handle(const std::shared_ptr<Exchange>& exchange) {
     HttpRequest& request = *exchange->request;
     if (exchange->body_bytes > limits.body_bytes) return exchange->reply(too_large(request));
     if (exchange->crowded) return exchange->reply(too_many(request));
@@ -354,6 +373,7 @@ HttpServer::HttpServer(const std::string& address, const HttpLimits& limits, Han
 HttpServer::~HttpServer() {
   impl_->stopping = true;
   cancel_all();
+  impl_->large.close();  // which may resume connections
   MHD_stop_daemon(impl_->daemon);
 }
 

@@ -140,6 +140,7 @@ int64_t Metrics::observed(std::string_view name, const std::string& labels) cons
 }
 
 std::string Metrics::text() const {
+  const std::string process = process_text();  // takes long, and whoever counts would wait
   std::string out;
   const std::lock_guard lock(mutex_);
   for (const Family& f : families()) {
@@ -162,7 +163,7 @@ std::string Metrics::text() const {
              line(fmt::format("{}_count", f.name), labels, static_cast<double>(sum));
     }
   }
-  return out + process_text();
+  return out + process;
 }
 
 }  // namespace starling

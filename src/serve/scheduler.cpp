@@ -29,7 +29,6 @@ Lengths::iterator choose(const Lengths& waiting, std::optional<size_t> length) {
 }  // namespace
 
 int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOptions& options, double now, double deadline, Done done) {
-  std::unique_lock lock(mutex_);
   const size_t count = sentences.size();
   Request request{.submitted = now,
                   .deadline = deadline,
@@ -37,8 +36,9 @@ int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOption
                   .sentences = std::move(sentences),
                   .translations = std::vector<Candidates>(count),
                   .done = std::move(done)};
+  for (const std::string& sentence : request.sentences) request.keys.push_back(TranslationCache::key(sentence, options));
+  std::unique_lock lock(mutex_);
   for (size_t i = 0; i < count; ++i) {
-    request.keys.push_back(TranslationCache::key(request.sentences[i], options));
     if (const Candidates* known = cache_.find(request.keys[i]))
       request.translations[i] = *known;
     else
@@ -86,8 +86,9 @@ Scheduler::Request Scheduler::forget(int64_t number) {
 }
 
 void Scheduler::cancel(int64_t request) {
+  std::optional<Request> forgotten;  // may be large: freed without the lock
   const std::lock_guard lock(mutex_);
-  if (requests_.contains(request)) forget(request);
+  if (requests_.contains(request)) forgotten = forget(request);
 }
 
 void Scheduler::expire(double now) {
