@@ -75,6 +75,19 @@ class HttpTest : public testing::Test {
     go_on_ = true;
     changed_.notify_all();
   }
+  // Clients whose large requests the handler stops at, one after the other: each has its own thread of the server's while there are any.
+  std::vector<std::unique_ptr<BareClient>> stop_large_requests(int count) {
+    std::vector<std::unique_ptr<BareClient>> clients;
+    for (int i = 0; i < count; ++i) {
+      const int before = stopped();
+      clients.push_back(std::make_unique<BareClient>(server_->port()));
+      clients.back()->send(
+          "POST /stop HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 50000\r\n\r\n" +
+          std::string(50000, 'x'));
+      for (int wait = 0; stopped() == before && (wait < 50 || before == 0); ++wait) usleep(1000);
+    }
+    return clients;
+  }
   // The server notices that a client goes, and not before.
   void expect_noticed(BareClient& client) {
     server_->watch();
@@ -246,14 +259,7 @@ TEST_F(HttpTest, BodiesThatAreHeldBackKeepNobodyOut) {
 
 TEST_F(HttpTest, LargeRequestsThatTakeLongKeepNobodyWaiting) {
   start({.body_bytes = 100000});
-  const std::string large =
-      "POST /stop HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 50000\r\n\r\n";
-  std::vector<std::unique_ptr<BareClient>> clients;
-  for (int i = 0; i < 12; ++i) {
-    clients.push_back(std::make_unique<BareClient>(server_->port()));
-    clients.back()->send(large + std::string(50000, 'x'));
-  }
-  while (stopped() == 0) usleep(1000);  // the handler does not come back
+  auto clients = stop_large_requests(8);
   for (int i = 0; i < 12; ++i) EXPECT_EQ(ask(url("/"), {.timeout_ms = 20000}).status, 201);
   clients.pop_back();  // goes while it waits for its turn
   go_on();
@@ -262,13 +268,7 @@ TEST_F(HttpTest, LargeRequestsThatTakeLongKeepNobodyWaiting) {
 
 TEST_F(HttpTest, EndsWithLargeRequestsThatWait) {
   start({.body_bytes = 100000});
-  const std::string large = "POST /stop HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 50000\r\n\r\n";
-  std::vector<std::unique_ptr<BareClient>> clients;
-  for (int i = 0; i < 12; ++i) {
-    clients.push_back(std::make_unique<BareClient>(server_->port()));
-    clients.back()->send(large + std::string(50000, 'x'));
-  }
-  while (stopped() == 0) usleep(1000);
+  const auto clients = stop_large_requests(4);
   std::thread later([&] { usleep(50000), go_on(); });
   server_.reset();
   later.join();
