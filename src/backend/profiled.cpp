@@ -1,17 +1,26 @@
 #include "backend/profiled.h"
 
 #include <chrono>
+#include <type_traits>
 
 namespace starling {
 
 template <class F>
 auto ProfiledBackend::timed(const char* name, F f) {
-  struct Timer {
-    OpTime& time;
-    std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
-    ~Timer() { time.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), ++time.calls; }
-  } timer{times[name]};
-  return f();
+  const auto start = std::chrono::steady_clock::now();
+  const auto ended = [&] {
+    Memory& memory = inner_.memory();  // of a card: an op has only begun, and is waited for
+    if (!memory.host() && &memory != &no_memory()) memory.download(nullptr, nullptr, 0);
+    OpTime& time = times[name];
+    time.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), ++time.calls;
+  };
+  if constexpr (std::is_void_v<decltype(f())>) {
+    f(), ended();
+  } else {
+    auto result = f();
+    ended();
+    return result;
+  }
 }
 
 void ProfiledBackend::note(const AttentionLayout& layout, int64_t heads, int64_t head_width, int products) {

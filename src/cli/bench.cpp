@@ -23,6 +23,7 @@ Json to_json(const BenchTrainResult& r) {
   return {{"machine", r.machine},
           {"f32_gflops", r.f32_flops / 1e9},
           {"bf16_gflops", r.bf16_flops / 1e9},
+          {"memory_gbytes_per_second", r.memory_rate / 1e9},
           {"parameters", r.parameters},
           {"steps", r.steps},
           {"target_tokens_per_second", r.target_tokens_per_second},
@@ -36,10 +37,15 @@ Json to_json(const BenchTrainResult& r) {
           {"profile", profile}};
 }
 
+std::string limits_text(double f32_flops, double bf16_flops, double memory_rate) {
+  const auto rate = [](double flops) { return flops > 0 ? fmt::format("{:.0f} GFLOP/s", flops / 1e9) : "not here"; };
+  return fmt::format("matrix products    f32 {}, bf16 {}\nmemory             {:.1f} GB/s read and written\n", rate(f32_flops),
+                     rate(bf16_flops), memory_rate / 1e9);
+}
+
 void print(const BenchTrainResult& r) {
   std::cout << fmt::format("machine            {}\n", r.machine);
-  std::cout << fmt::format("matrix products    f32 {:.0f} GFLOP/s, bf16 {}\n", r.f32_flops / 1e9,
-                           r.bf16_flops > 0 ? fmt::format("{:.0f} GFLOP/s", r.bf16_flops / 1e9) : "not on this CPU");
+  std::cout << limits_text(r.f32_flops, r.bf16_flops, r.memory_rate);
   std::cout << fmt::format("model              {:.2f} M parameters\n", static_cast<double>(r.parameters) / 1e6);
   std::cout << fmt::format("throughput         {:.0f} target tokens/s, {:.0f} source tokens/s ({} steps)\n", r.target_tokens_per_second,
                            r.source_tokens_per_second, r.steps);
@@ -63,7 +69,7 @@ void print(const BenchTrainResult& r) {
 }
 
 struct BenchArguments {
-  std::string preset = "transformer-base", precision = "auto", format = "text", model, input;
+  std::string preset = "transformer-base", precision = "auto", device = "auto", format = "text", model, input;
   int64_t vocabulary = 0, batch_tokens = 4000, train_sentences = 0, mean_length = 28, batch_sentences = 64, output_length = 0;
   std::vector<int64_t> beams{1, 4};
   std::vector<std::string> precisions{"auto"};
@@ -81,7 +87,7 @@ void run_train_bench(const BenchArguments& a) {
   BenchTrainOptions o;
   o.model = model_preset(a.preset);
   o.vocabulary = vocabulary_of(a), o.batch_tokens = a.batch_tokens, o.precision = a.precision, o.threads = a.threads;
-  o.mean_length = a.mean_length, o.seconds = a.seconds, o.batch_sentences = a.train_sentences;
+  o.device = a.device, o.mean_length = a.mean_length, o.seconds = a.seconds, o.batch_sentences = a.train_sentences;
   const BenchTrainResult result = bench_train(o);
   if (a.format == "json")
     std::cout << to_json(result).dump(1) << "\n";
@@ -94,7 +100,7 @@ void run_translate_bench(const BenchArguments& a) {
   o.model = a.model, o.config = model_preset(a.preset), o.vocabulary = vocabulary_of(a);
   if (a.clip > 0) o.config.clip = a.clip, o.config.tanh_output = false;
   o.beams = a.beams, o.batch_sentences = a.batch_sentences, o.output_length = a.output_length, o.precisions = a.precisions,
-  o.threads = a.threads, o.search = [&](const SearchOptions& s) { return a.search.apply(s); };
+  o.threads = a.threads, o.device = a.device, o.search = [&](const SearchOptions& s) { return a.search.apply(s); };
   LineReader reader(a.input);
   for (std::string_view line; reader.next(line);) o.sources.emplace_back(line);
   if (o.sources.empty()) throw DataError(fmt::format("{}: no sentences; name a file of source text with --input", a.input));
@@ -134,13 +140,34 @@ void run_translate_bench(const BenchArguments& a) {
                              row.latency_p95_ms);
 }
 
+void run_limits_bench(const BenchArguments& a) {
+  const BenchLimits l = bench_limits(a.device, a.precision, a.threads);
+  if (a.format == "json")
+    std::cout << Json{{"machine", l.machine},
+                      {"f32_gflops", l.f32_flops / 1e9},
+                      {"bf16_gflops", l.bf16_flops / 1e9},
+                      {"memory_gbytes_per_second", l.memory_rate / 1e9}}
+                     .dump(1)
+              << "\n";
+  else
+    std::cout << fmt::format("machine            {}\n", l.machine) << limits_text(l.f32_flops, l.bf16_flops, l.memory_rate);
+}
+
+void add_machine(CLI::App* sub, BenchArguments& a) {
+  add_device_option(*sub, a.device);
+  add_threads_option(*sub, a.threads);
+  sub->add_option("--format", a.format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+}
+void add_precision(CLI::App* sub, BenchArguments& a) {
+  sub->add_option("--precision", a.precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
+}
+
 void add_common(CLI::App* sub, BenchArguments& a) {
   sub->add_option("--preset", a.preset, "model preset")->capture_default_str();
   sub->add_option("--vocabulary", a.vocabulary, "joint pieces; 0 = 32000 for models of width 512 and more, else 8000")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  add_threads_option(*sub, a.threads);
-  sub->add_option("--format", a.format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  add_machine(sub, a);
 }
 
 }  // namespace
@@ -149,9 +176,12 @@ void add_bench(CLI::App& app) {
   auto* bench = app.add_subcommand("bench", "measure training, translating or preparing data against the machine's own limits");
   bench->require_subcommand(1);
   auto a = std::make_shared<BenchArguments>();
+  auto* limits = bench->add_subcommand("limits", "matrix products and memory alone: what the others are measured against");
+  add_machine(limits, *a), add_precision(limits, *a);
+  limits->callback([a] { run_limits_bench(*a); });
   auto* train = bench->add_subcommand("train", "throughput and efficiency of training on synthetic sentences, with a profile by operation");
   add_common(train, *a);
-  train->add_option("--precision", a->precision, "auto, bf16 or f32")->check(CLI::IsMember({"auto", "bf16", "f32"}))->capture_default_str();
+  add_precision(train, *a);
   train->add_option("--batch-tokens", a->batch_tokens, "target tokens a batch")->check(CLI::Range(16, 1000000))->capture_default_str();
   train->add_option("--batch-sentences", a->train_sentences, "sentences a batch, in place of --batch-tokens; 0 = off")
       ->check(CLI::Range(0, 100000))

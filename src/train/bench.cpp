@@ -5,6 +5,7 @@
 
 #include "backend/cpu/product_times.h"
 #include "backend/device_choice.h"
+#include "backend/limits.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/task_progress.h"
@@ -48,11 +49,35 @@ std::vector<Batch> synthetic_batches(const BenchTrainOptions& o, int64_t count) 
   return batches;
 }
 
+namespace {
+
+// The processor's in both types, whatever that of activations is.
+BenchLimits limits_of(Backend& backend) {
+  BenchLimits limits;
+  limits.machine = backend.describe();
+  if (backend.memory().host()) {
+    limits.f32_flops = peak_product_rate(DType::f32);
+    if (cpu_has_bf16()) limits.bf16_flops = peak_product_rate(DType::bf16);
+  } else {
+    (backend.activation() == DType::bf16 ? limits.bf16_flops : limits.f32_flops) = peak_product_rate(backend);
+  }
+  limits.memory_rate = memory_rate(backend);
+  return limits;
+}
+
+}  // namespace
+
+BenchLimits bench_limits(const std::string& device, const std::string& precision, int threads) {
+  return limits_of(*make_backend(DeviceChoice{precision, threads, device}));
+}
+
 BenchTrainResult bench_train(const BenchTrainOptions& o) {
   if (o.vocabulary < 16)
     throw ConfigError(fmt::format("a vocabulary of {} pieces is too small for the benchmark; use at least 16", o.vocabulary));
   BenchTrainResult result;
-  const auto backend = make_backend(DeviceChoice{o.precision, o.threads, "cpu"});
+  const auto backend = make_backend(DeviceChoice{o.precision, o.threads, o.device});
+  const bool card = !backend->memory().host();
+  const int64_t usable = card ? backend->memory().usable().bytes : 0;
   result.machine = backend->describe();
   const std::vector<Batch> batches = synthetic_batches(o, 8);
   result.batches = static_cast<int64_t>(batches.size());
@@ -79,8 +104,8 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
     result.step_seconds = elapsed / static_cast<double>(result.steps);
     result.target_tokens_per_second = static_cast<double>(target) / elapsed;
     result.source_tokens_per_second = static_cast<double>(source) / elapsed;
+    result.peak_bytes = card ? usable - backend->memory().usable().bytes : peak_memory().own;
   }
-  result.peak_bytes = peak_memory().own;
   double attention_flops = 0;
   {
     ProfiledBackend profiled(*backend);
@@ -96,15 +121,15 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
     result.profile = profiled.times;
     const double rounds = static_cast<double>(result.batches);
     for (const auto& [shape, calls] : profiled.products) {
-      result.product_seconds += product_seconds(backend->activation(), shape) * static_cast<double>(calls) / rounds;
+      result.product_seconds += product_seconds(*backend, shape) * static_cast<double>(calls) / rounds;
       result.product_flops += product_flops(shape) * static_cast<double>(calls) / rounds;
     }
     for (const auto& [shape, heads] : profiled.attentions) {
       attention_flops += attention_product_flops(shape) * static_cast<double>(heads) / rounds;
     }
   }
-  result.f32_flops = peak_product_rate(DType::f32);
-  if (cpu_has_bf16()) result.bf16_flops = peak_product_rate(DType::bf16);
+  const BenchLimits limits = limits_of(*backend);
+  result.f32_flops = limits.f32_flops, result.bf16_flops = limits.bf16_flops, result.memory_rate = limits.memory_rate;
   // oneDNN's batched products of such small matrices run far below its peak, so the strictest yardstick is taken: the peak rate.
   result.attention_product_seconds = attention_flops / (backend->activation() == DType::bf16 ? result.bf16_flops : result.f32_flops);
   result.product_seconds += result.attention_product_seconds;

@@ -18,6 +18,7 @@ struct BenchTrainOptions {
   int64_t batch_tokens = 4000;     // target tokens
   int64_t batch_sentences = 0;     // in place of batch_tokens: so many sentences a batch
   std::string precision = "auto";  // bf16 | f32 | auto
+  std::string device = "auto";
   int threads = 0;
   int64_t mean_length = 28;  // tokens a sentence; lengths are spread around it as in news text
   bool even = false;         // all sentences have the mean length
@@ -27,7 +28,8 @@ struct BenchTrainOptions {
 
 struct BenchTrainResult {
   std::string machine;                   // backend and threads
-  double f32_flops = 0, bf16_flops = 0;  // matrix-product rate, FLOP/s; bf16 0 where the CPU lacks it
+  double f32_flops = 0, bf16_flops = 0;  // matrix-product rate, FLOP/s; bf16 0 where the CPU lacks it; of a card that of activations alone
+  double memory_rate = 0;                // bytes a second, as in backend/limits.h
   int64_t parameters = 0, steps = 0, batches = 0;
   double target_tokens_per_second = 0, source_tokens_per_second = 0;
   double step_seconds = 0;                // mean
@@ -46,5 +48,12 @@ struct BenchTrainResult {
 std::vector<Batch> synthetic_batches(const BenchTrainOptions& options, int64_t count);
 
 BenchTrainResult bench_train(const BenchTrainOptions& options);
+
+// `starling bench limits`: of a device alone, as they are measured beside training.
+struct BenchLimits {
+  std::string machine;
+  double f32_flops = 0, bf16_flops = 0, memory_rate = 0;
+};
+BenchLimits bench_limits(const std::string& device, const std::string& precision, int threads);
 
 }  // namespace starling

@@ -6,7 +6,7 @@
 #include <ctime>
 #include <filesystem>
 
-#include "backend/cpu/product_times.h"
+#include "backend/limits.h"
 #include "base/memory.h"
 #include "base/task_progress.h"
 #include "decode/quantization.h"
@@ -28,10 +28,10 @@ Vocabulary vocabulary_of(const BenchTranslateOptions& o) {
 
 LoadedModel subject(const BenchTranslateOptions& o, const std::string& precision) {
   const auto files = real_file_system();
-  if (!o.model.empty()) return load_model(*files, o.model, {precision, o.threads, "cpu"});
+  if (!o.model.empty()) return load_model(*files, o.model, {precision, o.threads, o.device});
   ModelDescription description{
       "untrained " + o.config.preset, o.config, search_defaults(o.config.preset), {vocabulary_of(o), std::nullopt}};
-  auto backend = make_backend(DeviceChoice{precision, o.threads, "cpu"});
+  auto backend = make_backend(DeviceChoice{precision, o.threads, o.device});
   auto model = make_model(o.config, description.vocabularies.sizes(), *backend, 1, false);
   if (precision == "int8") quantize_all(*model);
   return {std::move(description), std::move(backend), std::move(model), precision};
@@ -45,8 +45,10 @@ SearchOptions search_of(const BenchTranslateOptions& o, const ModelDescription& 
   return search;
 }
 
-// Of this process: what it computes, whatever else runs on the machine.
-double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+// Of this process: what it computes, whatever else runs on the machine. Where a card computes, the time that passes.
+double computing_seconds(const Backend& backend) {
+  return backend.memory().host() ? static_cast<double>(std::clock()) / CLOCKS_PER_SEC : steady_seconds();
+}
 
 // A worker's backend, which notes the shapes of its products.
 class NotedBackend : public ProfiledBackend {
@@ -59,7 +61,7 @@ class NotedBackend : public ProfiledBackend {
 
 // How long the products of a translator take alone on one thread: `run` lets one with these backends translate.
 template <class F>
-double products_alone(const Backend& backend, F run) {
+double products_alone(Backend& backend, F run) {
   WorkerBackends noted;
   for (int i = 0; i < backend.threads(); ++i) noted.push_back(std::make_unique<NotedBackend>(backend.sibling()));
   run(noted);
@@ -67,7 +69,7 @@ double products_alone(const Backend& backend, F run) {
   for (const auto& b : noted)
     for (const auto& [shape, count] : static_cast<const NotedBackend&>(*b).products) calls[shape] += count;
   double seconds = 0;
-  for (const auto& [shape, count] : calls) seconds += product_seconds(backend.activation(), shape, 1) * static_cast<double>(count);
+  for (const auto& [shape, count] : calls) seconds += product_seconds(backend, shape, 1) * static_cast<double>(count);
   return seconds;
 }
 
@@ -77,9 +79,9 @@ void measure_batches(const BenchTranslateOptions& o, const LoadedModel& s, Bench
   Translator translator(*s.model, s.description.vocabularies, search, o.batch_sentences);
   translator.translate(o.sources);
   const int64_t before = translator.output_tokens();
-  const double start = steady_seconds(), computed = processor_seconds();
+  const double start = steady_seconds(), computed = computing_seconds(*s.backend);
   translator.translate(o.sources);
-  const double seconds = steady_seconds() - start, computing = processor_seconds() - computed;
+  const double seconds = steady_seconds() - start, computing = computing_seconds(*s.backend) - computed;
   row.tokens_per_second = static_cast<double>(translator.output_tokens() - before) / seconds;
   row.sentences_per_second = static_cast<double>(o.sources.size()) / seconds;
   const double alone = products_alone(*s.backend, [&](const WorkerBackends& noted) {
@@ -93,11 +95,12 @@ void measure_single(const BenchTranslateOptions& o, const LoadedModel& s, Model&
   Translator translator(model, s.description.vocabularies, search, 1);
   const size_t count = std::min<size_t>(o.sources.size(), static_cast<size_t>(o.latency_sentences));
   const auto sentence = [&](size_t i) -> const std::string& { return o.sources[i * o.sources.size() / count]; };
+  Backend& backend = model.parameters().backend();
   std::vector<double> times;
   int64_t before = 0;
   double computing = 0;
   for (int round = 0; round < 2; ++round) {
-    computing = -processor_seconds();
+    computing = -computing_seconds(backend);
     before = translator.output_tokens();
     times.clear();
     for (size_t i = 0; i < count; ++i) {
@@ -105,11 +108,11 @@ void measure_single(const BenchTranslateOptions& o, const LoadedModel& s, Model&
       translator.translate({&sentence(i), 1});
       times.push_back(steady_seconds() - start);
     }
-    computing += processor_seconds();
+    computing += computing_seconds(backend);
   }
   double total = 0;
   for (double t : times) total += t;
-  row.single_product_share = products_alone(model.parameters().backend(),
+  row.single_product_share = products_alone(backend,
                                             [&](const WorkerBackends& noted) {
                                               Translator one(model, s.description.vocabularies, search, 1, 1000, &noted);
                                               for (size_t i = 0; i < count; ++i) one.translate({&sentence(i), 1});
@@ -129,11 +132,11 @@ BenchTranslateResult bench_translate(const BenchTranslateOptions& o) {
   const bool quantized = !o.model.empty() && describe_model(*real_file_system(), o.model).quantized;
   std::vector<std::vector<BenchTranslateRow>> rows(o.beams.size());
   for (const std::string& word : o.precisions) {
-    const std::string precision = resolve({word, 1, "cpu"}, quantized).precision;
+    const std::string precision = resolve({word, 1, o.device}, quantized).precision;
     const LoadedModel s = subject(o, precision);
     if (result.machine.empty()) result.machine = machine_text(*s.backend, precision == "int8");
     result.model = s.description.directory;
-    const auto one_thread = make_backend(DeviceChoice{precision, 1, "cpu"});
+    const auto one_thread = s.backend->memory().host() ? make_backend(DeviceChoice{precision, 1, "cpu"}) : s.backend->sibling();
     const auto view = share_model(*s.model, *one_thread);
     for (size_t b = 0; b < o.beams.size(); ++b) {
       BenchTranslateRow row{.precision = precision, .beam = o.beams[b]};

@@ -21,6 +21,7 @@ struct BenchTranslateOptions {
   int64_t output_length = 0;  // every translation has exactly this many tokens; 0: as the model ends (untrained: source length)
   std::vector<std::string> precisions{"auto"};  // auto, bf16, f32, int8; measured one after the other
   int threads = 0;
+  std::string device = "auto";
   int64_t latency_sentences = 100;  // sentences translated one by one, on one thread
 };
 
@@ -30,7 +31,7 @@ struct BenchTranslateRow {
   double tokens_per_second = 0, sentences_per_second = 0;  // batches, all threads
   double single_tokens_per_second = 0;                     // one by one, one thread
   double latency_p50_ms = 0, latency_p95_ms = 0;
-  // Time of the same matrix products alone on one thread, over the processor time of all.
+  // Time of the same matrix products alone on one thread, over the processor time of all; on a card over the time of translating.
   double product_share = 0, single_product_share = 0;
   double speedup = 1, single_speedup = 1;  // tokens per second over those of the first precision with this beam
 };

@@ -34,7 +34,9 @@ namespace {
 
 constexpr size_t kMany = 256;
 constexpr size_t kHuge = size_t{1} << 30;  // blocks of so many bytes are pages that exist when they are touched
-// Behind every block, where AddressSanitizer does not watch: what is written there shows when the block is freed.
+// Behind every block, where AddressSanitizer does not watch: what is written there shows when the block is freed. As numbers they are huge,
+// not NaN, of which a sum with anything would have the same bits.
+constexpr int kGuardByte = 0x7e;
 #if defined(__SANITIZE_ADDRESS__)
 constexpr size_t kGuard = 0;
 #else
@@ -75,7 +77,8 @@ bool take(void** at, size_t bytes) {
     return *at != MAP_FAILED;
   }
   if (posix_memalign(at, 256, bytes + std::max<size_t>(kGuard, 1)) != 0) return false;
-  std::memset(*at, 0xff, bytes + kGuard);
+  std::memset(*at, 0xff, bytes);
+  std::memset(static_cast<std::byte*>(*at) + bytes, kGuardByte, kGuard);
   return true;
 }
 void give_back(void* at, size_t bytes) {
@@ -241,7 +244,7 @@ cudaError_t cudaFreeAsync(void* at, cudaStream_t s) {
     const auto block = d.device.find(static_cast<std::byte*>(at));
     CHECK(block != d.device.end(), "memory is freed twice");
     const std::byte* const end = block->first + block->second;
-    const bool intact = block->second >= kHuge || std::all_of(end, end + kGuard, [](std::byte b) { return b == std::byte{0xff}; });
+    const bool intact = block->second >= kHuge || std::all_of(end, end + kGuard, [](std::byte b) { return b == std::byte{kGuardByte}; });
     const size_t bytes = block->second;
     d.allocated -= bytes, d.device.erase(block);
     give_back(at, bytes);
