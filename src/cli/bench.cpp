@@ -176,9 +176,6 @@ void add_bench(CLI::App& app) {
   auto* bench = app.add_subcommand("bench", "measure training, translating or preparing data against the machine's own limits");
   bench->require_subcommand(1);
   auto a = std::make_shared<BenchArguments>();
-  auto* limits = bench->add_subcommand("limits", "matrix products and memory alone: what the others are measured against");
-  add_machine(limits, *a), add_precision(limits, *a);
-  limits->callback([a] { run_limits_bench(*a); });
   auto* train = bench->add_subcommand("train", "throughput and efficiency of training on synthetic sentences, with a profile by operation");
   add_common(train, *a);
   add_precision(train, *a);
@@ -210,6 +207,9 @@ void add_bench(CLI::App& app) {
   add_bench_distributed(*bench);
   add_bench_data(*bench);
   add_bench_serve(*bench);
+  auto* limits = bench->add_subcommand("limits", "matrix products and memory alone: what the others are measured against");
+  add_machine(limits, *a), add_precision(limits, *a);
+  limits->callback([a] { run_limits_bench(*a); });
 }
 
 }  // namespace starling
