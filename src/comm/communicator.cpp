@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "comm/card_channel.h"
 
 namespace starling {
 namespace {
@@ -78,13 +79,34 @@ Pending Communicator::receive(const Tensor& x, int from, Tag tag) {
   return through_host(x, false, true, [&](const Tensor& here) { return start_receive(here, from, tag); });
 }
 
+bool Communicator::carried(const Tensor& x) const { return cards_ && x && cards_->carries(x); }
+
+std::unique_ptr<Communicator> Communicator::split(int color) {
+  std::unique_ptr<Communicator> part = split_off(color);
+  if (cards_ && part->size() > 1) part->connect(cards_->split_off(*part));
+  return part;
+}
+
+Traffic Communicator::traffic() const {
+  Traffic all = own_traffic();
+  if (!cards_) return all;
+  const Traffic cards = cards_->traffic();
+  all.bytes_sent += cards.bytes_sent, all.bytes_received += cards.bytes_received, all.messages_sent += cards.messages_sent;
+  return all;
+}
+
 Pending Communicator::run(Schedule schedule, const Tensor& x, const char* what) {
+  if (carried(x)) return cards_->run(std::move(schedule), x, what, deadline_s_);
   return through_host(x, true, true, [&](const Tensor& here) { return start(std::move(schedule), here, what); });
 }
 
 Pending Communicator::collective(Collective kind, int root, const Tensor& x, const ScheduleMaker& make, const char* what) {
+  Pending pending;
+  if (carried(x)) {
+    if (algorithm_ == Algorithm::library && cards_->library(kind, x, root, deadline_s_, pending)) return pending;
+    return cards_->run(make(rank()), x, what, deadline_s_);
+  }
   return through_host(x, true, true, [&](const Tensor& here) {
-    Pending pending;
     if (algorithm_ == Algorithm::library && library_collective(kind, here, root, pending)) return pending;
     return run_made(make, root, here, what);
   });
@@ -96,36 +118,42 @@ Pending Communicator::all_reduce(const Tensor& x, Reduce reduce) {
   const Collective kind = reduce == Reduce::sum ? Collective::all_reduce_sum : Collective::all_reduce_maximum;
   const bool small = x.bytes() <= kSmall;
   if (algorithm_ == Algorithm::tree || ((algorithm_ == Algorithm::automatic || algorithm_ == Algorithm::library) && small))
-    return collective(kind, 0, x, [=](int r) { return tree_all_reduce(at(s, r), reduce); }, "all-reduce (tree)");
+    return collective(
+        kind, 0, x, [=](int r) { return tree_all_reduce(at(s, r), reduce); }, "all-reduce (tree)");
   if (algorithm_ == Algorithm::halving_doubling)
-    return collective(kind, 0, x, [=](int r) { return halving_doubling_all_reduce(at(s, r), reduce); }, "all-reduce (halving-doubling)");
-  return collective(kind, 0, x, [=](int r) { return ring_all_reduce(at(s, r), reduce); }, "all-reduce (ring)");
+    return collective(
+        kind, 0, x, [=](int r) { return halving_doubling_all_reduce(at(s, r), reduce); }, "all-reduce (halving-doubling)");
+  return collective(
+      kind, 0, x, [=](int r) { return ring_all_reduce(at(s, r), reduce); }, "all-reduce (ring)");
 }
 
 Pending Communicator::all_reduce_bf16(const Tensor& x) {
   if (size() == 1) return {};
   if (x.dtype() != DType::f32) return all_reduce(x);
-  return through_host(x, true, true, [&, s = shape(x)](const Tensor& here) {
-    return run_made([=](int r) { return bf16_all_reduce(at(s, r)); }, 0, here, "all-reduce (bf16)");
-  });
+  const ScheduleMaker make = [s = shape(x)](int r) { return bf16_all_reduce(at(s, r)); };
+  constexpr const char* kWhat = "all-reduce (bf16)";
+  if (carried(x)) return cards_->run(make(rank()), x, kWhat, deadline_s_);
+  return through_host(x, true, true, [&](const Tensor& here) { return run_made(make, 0, here, kWhat); });
 }
 
 Pending Communicator::reduce_scatter(const Tensor& x) {
   if (size() == 1) return {};
   const CollectiveShape s = shape(x);
   if (algorithm_ == Algorithm::tree || algorithm_ == Algorithm::halving_doubling)
-    return collective(Collective::reduce_scatter, 0, x, [=](int r) { return direct_reduce_scatter(at(s, r), Reduce::sum); },
-                      "reduce-scatter (direct)");
-  return collective(Collective::reduce_scatter, 0, x, [=](int r) { return ring_reduce_scatter(at(s, r), Reduce::sum); },
-                    "reduce-scatter (ring)");
+    return collective(
+        Collective::reduce_scatter, 0, x, [=](int r) { return direct_reduce_scatter(at(s, r), Reduce::sum); }, "reduce-scatter (direct)");
+  return collective(
+      Collective::reduce_scatter, 0, x, [=](int r) { return ring_reduce_scatter(at(s, r), Reduce::sum); }, "reduce-scatter (ring)");
 }
 
 Pending Communicator::all_gather(const Tensor& x) {
   if (size() == 1) return {};
   const CollectiveShape s = shape(x);
   if (algorithm_ == Algorithm::tree || algorithm_ == Algorithm::halving_doubling)
-    return collective(Collective::all_gather, 0, x, [=](int r) { return direct_all_gather(at(s, r)); }, "all-gather (direct)");
-  return collective(Collective::all_gather, 0, x, [=](int r) { return ring_all_gather(at(s, r)); }, "all-gather (ring)");
+    return collective(
+        Collective::all_gather, 0, x, [=](int r) { return direct_all_gather(at(s, r)); }, "all-gather (direct)");
+  return collective(
+      Collective::all_gather, 0, x, [=](int r) { return ring_all_gather(at(s, r)); }, "all-gather (ring)");
 }
 
 Pending Communicator::all_gather_varying(const Tensor& x, std::span<const int64_t> offsets) {
@@ -137,7 +165,8 @@ Pending Communicator::broadcast(const Tensor& x, int root) {
   CHECK(root >= 0 && root < size(), "root {} of {} ranks", root, size());
   if (size() == 1) return {};
   const CollectiveShape s = shape(x);
-  return collective(Collective::broadcast, root, x, [=](int r) { return tree_broadcast(at(s, r), root); }, "broadcast");
+  return collective(
+      Collective::broadcast, root, x, [=](int r) { return tree_broadcast(at(s, r), root); }, "broadcast");
 }
 
 Pending Communicator::barrier() {

@@ -2,8 +2,9 @@
 // that is late. Collectives are called by all ranks of the group in the same order. Tensors are flat and contiguous and must stay
 // untouched until the operation is done; a Pending keeps their memory alive.
 //
-// A tensor without elements (no_memory) stands for one of its size: only the simulator moves such, to time what would not fit. Of a tensor
-// that lies in another memory than the host's, a copy travels: it is made when the operation begins, and put back by the Pending.
+// A tensor without elements (no_memory) stands for one of its size: only the simulator moves such, to time what would not fit. Tensors on
+// cards go from card to card where the cards are connected (card_channel.h). Otherwise, of a tensor that lies in another memory than the
+// host's, a copy travels: it is made when the operation begins, and put back by the Pending.
 #pragma once
 
 #include <functional>
@@ -76,13 +77,30 @@ struct Traffic {
 
 using Tag = int;  // of point-to-point messages: 0 to 32767, the same on both sides
 
+enum class Collective : uint8_t { all_reduce_sum, all_reduce_maximum, reduce_scatter, all_gather, broadcast, barrier };
+
+// Collectives of a rank's card, counted since the cards were connected: what its host has put on its streams, those whose turn has come,
+// and those that are over.
+struct CardProgress {
+  int64_t enqueued = 0, reached = 0, completed = 0;
+};
+// What is known of another rank by its heartbeats.
+struct RankNews {
+  CardProgress card;
+  std::string phase;
+  int64_t step = 0;
+  double age_s = 0;  // since it was last heard of
+};
+
+class CardChannel;
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string host(int rank) const = 0;
-  virtual Traffic traffic() const = 0;
+  Traffic traffic() const;
 
   // Messages between two ranks with one tag arrive in the order they were sent. Both sides know the size.
   Pending send(const Tensor& x, int to, Tag tag);
@@ -93,10 +111,17 @@ class Communicator {
   Pending run(Schedule schedule, const Tensor& x, const char* what);
 
   // The ranks that give the same color, in the order of their ranks here. Blocking, collective.
-  virtual std::unique_ptr<Communicator> split(int color) = 0;
+  std::unique_ptr<Communicator> split(int color);
 
   // Tells what this rank is doing, for the messages about late ranks; step 0 = still the same. Cheap.
   virtual void note(const char* phase, int64_t step) = 0;
+  // The same of its card; from any thread.
+  virtual void note(const CardProgress&) {}
+  // What is known of everybody, by rank; empty in worlds without heartbeats. From any thread.
+  virtual std::vector<RankNews> news() const { return {}; }
+
+  // Tensors that the channel carries go through it from now on, here and in parts that are split off; null: none do.
+  void connect(std::shared_ptr<CardChannel> cards) { cards_ = std::move(cards); }
 
   // x becomes the sum (or maximum) over the ranks.
   Pending all_reduce(const Tensor& x, Reduce reduce = Reduce::sum);
@@ -121,8 +146,8 @@ class Communicator {
   virtual Pending start_send(const Tensor& x, int to, Tag tag) = 0;
   virtual Pending start_receive(const Tensor& x, int from, Tag tag) = 0;
   virtual Pending start(Schedule schedule, const Tensor& x, const char* what) = 0;
-
-  enum class Collective : uint8_t { all_reduce_sum, all_reduce_maximum, reduce_scatter, all_gather, broadcast, barrier };
+  virtual std::unique_ptr<Communicator> split_off(int color) = 0;
+  virtual Traffic own_traffic() const = 0;  // of the world's operations
   // A world's own version of a collective, started; false when it has none. Sizes and types are as in the public calls.
   virtual bool library_collective(Collective, const Tensor&, int /*root*/, Pending&) { return false; }
   // start() of a schedule that is made when it is needed, for any rank: a world that only times collectives need not make every one.
@@ -136,6 +161,8 @@ class Communicator {
   // The world's own version, where that is asked for and there is one, or the schedule.
   Pending collective(Collective kind, int root, const Tensor& x, const ScheduleMaker& make, const char* what);
   CollectiveShape shape(const Tensor& x) const { return {rank(), size(), x.count(), x.dtype()}; }
+  bool carried(const Tensor& x) const;
+  std::shared_ptr<CardChannel> cards_;
   Algorithm algorithm_ = Algorithm::automatic;
   double deadline_s_ = 300;
 };

@@ -14,7 +14,7 @@ class LocalCommunicator : public Communicator {
     char name[256] = {};
     return gethostname(name, sizeof name - 1) == 0 ? name : "this host";
   }
-  Traffic traffic() const override { return {}; }
+  Traffic own_traffic() const override { return {}; }
   Pending start_send(const Tensor&, int to, Tag) override {
     CHECK(false, "a message to rank {} in a run of one", to);
     return {};
@@ -27,7 +27,8 @@ class LocalCommunicator : public Communicator {
     CHECK(schedule.rounds.empty(), "{} among one rank has {} rounds", what, schedule.rounds.size());
     return {};
   }
-  std::unique_ptr<Communicator> split(int) override { return std::make_unique<LocalCommunicator>(); }
+  std::unique_ptr<Communicator> split_off(int) override { return std::make_unique<LocalCommunicator>(); }
+  using Communicator::note;
   void note(const char*, int64_t) override {}
 };
 

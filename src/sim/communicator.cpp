@@ -66,7 +66,7 @@ class SimCommunicator : public Communicator {
   int size() const override { return static_cast<int>(group_->ranks.size()); }
   std::string host(int r) const override { return host_name(engine_.cluster().node_of(global(r))); }
 
-  Traffic traffic() const override {
+  Traffic own_traffic() const override {
     const auto lock = engine_.enter(rank_);
     Traffic traffic = engine_.rank(rank_).report.traffic;
     traffic.waited_ns = engine_.rank(rank_).report.waited_ns;
@@ -90,7 +90,7 @@ class SimCommunicator : public Communicator {
     return Pending(op, deadline());
   }
 
-  std::unique_ptr<Communicator> split(int color) override {
+  std::unique_ptr<Communicator> split_off(int color) override {
     auto lock = engine_.enter(rank_);
     auto op = std::make_shared<GroupOperation>(engine_, group_, local_, "split", Tensor());
     op->color = color;
@@ -113,6 +113,7 @@ class SimCommunicator : public Communicator {
     return part;
   }
 
+  using Communicator::note;
   void note(const char* phase, int64_t step) override {
     const auto lock = engine_.enter(rank_);
     engine_.rank(rank_).phase = phase;

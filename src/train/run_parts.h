@@ -32,8 +32,9 @@ struct RunParts {
   Progress progress;
   const Say say = [this](const std::string& line) { progress.message(line); };
   std::optional<RunDirectory> directory;  // of rank 0
-  std::optional<Mesh> mesh;
   std::unique_ptr<Backend> backend;
+  std::shared_ptr<void> cards;  // of all ranks, connected (comm/nccl/)
+  std::optional<Mesh> mesh;
   std::optional<Vocabularies> vocabularies;
   std::optional<TokenStore> store;
   std::string data_digest;

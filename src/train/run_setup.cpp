@@ -5,6 +5,7 @@
 #include "backend/cuda/cuda.h"
 #include "base/affinity.h"
 #include "base/memory.h"
+#include "comm/nccl/nccl.h"
 #include "comm/threads.h"
 #include "strategies/factory.h"
 #include "train/micro_batch.h"
@@ -110,7 +111,6 @@ void set_up(RunParts& run) {
   if (run.first()) require_tokenizer(config.valid);
   comm_settings(config.strategy, run.comm());
   require_one_configuration(config, run.comm());
-  run.mesh.emplace(run.comm(), config.parallel);
   const bool divide = config.train.threads == 0 && run.comm().size() > 1 && !run.world.simulated;
   const auto warn = [&](const std::string& line) { run.say("warning: train.threads: " + line); };
   const int threads = divide ? threads_for_rank(run.comm()) : threads_to_use(config.train.threads, usable_core_list(), warn);
@@ -118,8 +118,12 @@ void set_up(RunParts& run) {
   // Simulated ranks share this machine's processor.
   const std::string device = run.world.simulated && config.train.device == "auto" ? "cpu" : config.train.device;
   DeviceChoice choice = resolve({config.train.precision, threads, device}, false, run.world.local_rank);
-  if (run.mesh->divided()) choice.precision = broadcast_text(run.comm(), choice.precision);
+  if (config.parallel.ranks() > 1) choice.precision = broadcast_text(run.comm(), choice.precision);
   run.backend = make_backend(choice);
+  cuda::CardConnection cards = cuda::connect_cards(run.comm(), run.backend->memory());
+  if (!cards.report.empty()) run.say(cards.report);
+  run.cards = std::move(cards.held);
+  run.mesh.emplace(run.comm(), config.parallel);
   if (run.first()) {
     run.directory.emplace(*run.files, config, run.backend->threads(), run.say);
     run.vocabularies.emplace(run.directory->vocabularies());

@@ -30,7 +30,7 @@ const std::map<std::string, Folders>& arrows() {
       {"models", {"nn"}},
       {"optim", {"backend"}},
       {"decode", {"models", "text"}},
-      {"comm", {"tensor"}},
+      {"comm", {"backend"}},
       {"sim", {"comm"}},
       {"strategies", {"comm", "optim", "autograd"}},
       {"train", {"data", "models", "optim", "decode", "strategies"}},

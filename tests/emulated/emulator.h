@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
 
 #include "tests/emulated/include/cuda_runtime.h"
 
@@ -18,6 +19,25 @@ void run_grid(const std::function<void()>& thread, dim3 grid, dim3 block, size_t
 // For libraries that put work on a stream themselves, and check their pointers: at the time when the work is done.
 cudaError_t enqueue_host_work(cudaStream_t stream, std::function<void()> body);
 bool on_device(const void* at, size_t bytes);
+// Where work of several cards meets: `over` is asked, with the runtime's mutex held, each time the stream has come to it, until it says
+// yes.
+cudaError_t enqueue_meeting(cudaStream_t stream, std::function<bool()> over);
+int card_of(const void* at, size_t bytes);  // negative: none
+int card_of(cudaStream_t stream);
+std::recursive_mutex& runtime_mutex();
+void runtime_changed();  // something may go on now
+uint64_t runtime_random();
+
+// Cards of this machine; one at first.
+void set_cards(int cards);
+// The card that backends of this thread are made on; the first at first.
+int& card_of_thread();
+// Nothing that is on this card's streams gets on.
+void hang_card(int card, bool hangs);
+// Nothing that one card sends comes to another.
+void cut_links(bool cut);
+// NCCL finds that a message of another host has not come.
+void report_network_error();
 
 // What the next random orders begin from.
 void set_seed(uint64_t seed);

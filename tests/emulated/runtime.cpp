@@ -1,12 +1,15 @@
-// Streams, events and memory of the emulated runtime. What is enqueued is done when somebody waits for it, or when there is much of it, and
-// streams that do not wait for each other get on in a random order: what needs an event or a wait, and has none, shows. Copies from memory
-// that is not pinned are taken at once, as CUDA does; others as late as allowed.
+// Streams, events and memory of the emulated runtime, of several cards. What is enqueued is done when somebody waits for it, or when there
+// is much of it, and streams that do not wait for each other get on in a random order: what needs an event or a wait, and has none, shows.
+// Whoever waits does the work of all cards, as far as it can go on. Copies from memory that is not pinned are taken at once, as CUDA does;
+// others as late as allowed.
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -16,18 +19,22 @@
 
 namespace emulated_cuda {
 
-struct Event {
+// How often an event was recorded, and which of these the stream has come to.
+struct Mark {
   uint64_t recorded = 0, reached = 0;
   Stream* stream = nullptr;
+};
+struct Event {
+  std::shared_ptr<Mark> mark = std::make_shared<Mark>();  // outlives an event that is destroyed before the stream comes to it
 };
 struct Stream {
   struct Item {
     std::function<void()> body;
-    Event* wait_for = nullptr;
-    uint64_t until = 0;
+    std::function<bool()> ready;  // empty: always
+    bool by_others = false;       // what it waits for may still be enqueued by another thread
   };
+  int card;
   std::deque<Item> items;
-  bool running = false;
 };
 
 namespace {
@@ -43,31 +50,44 @@ constexpr size_t kGuard = 0;
 constexpr size_t kGuard = 256;
 #endif
 constexpr size_t kSharedBytes = 227 << 10, kSharedWithoutAsking = 48 << 10;
+constexpr int kHost = -1;  // as a card: pinned memory of the host
 
-struct Device {
+struct Block {
+  size_t bytes;
+  int card;
+};
+struct CardPool {
+  size_t allocated = 0, reserved = 0;  // reserved: what the pool has had at once
+};
+struct Machine {
   std::recursive_mutex mutex;
-  std::set<Stream*> streams;
-  std::map<const std::byte*, size_t> device, pinned;
-  size_t total = size_t{8} << 30, allocated = 0, reserved = 0;  // reserved: what the pool has had at once
+  std::condition_variable_any changed;
+  int cards = 1;
+  std::set<int> hanging;
+  std::vector<Stream*> streams;
+  std::map<const std::byte*, Block> blocks;
+  size_t total = size_t{8} << 30;  // bytes of each card
+  std::map<int, CardPool> pools;   // by card
   std::map<const void*, int> shared_limits;
-  std::string failure;
+  std::map<int, std::string> failures;  // by card
   uint64_t random = 1;
 };
-Device& device() {
-  static auto* const one = new Device;  // streams may end after everything else
+Machine& machine() {
+  static auto* const one = new Machine;  // streams may end after everything else
   return *one;
 }
-thread_local bool device_set = false;
+thread_local int card_here = -1;  // none: the thread has not chosen one
 thread_local std::string last_text;
 
-using Lock = std::lock_guard<std::recursive_mutex>;
+using Lock = std::unique_lock<std::recursive_mutex>;
 
-bool within(const std::map<const std::byte*, size_t>& blocks, const void* at, size_t bytes) {
+// The card that a place lies on, or kHost for pinned memory; -2 elsewhere.
+int lies_on(const void* at, size_t bytes) {
   const auto* p = static_cast<const std::byte*>(at);
-  auto after = blocks.upper_bound(p);
-  if (after == blocks.begin()) return false;
+  auto after = machine().blocks.upper_bound(p);
+  if (after == machine().blocks.begin()) return -2;
   --after;
-  return p + bytes <= after->first + after->second;
+  return p + bytes <= after->first + after->second.bytes ? after->second.card : -2;
 }
 
 // A block, as floats not a number.
@@ -88,48 +108,67 @@ void give_back(void* at, size_t bytes) {
     std::free(at);
 }
 
-void run_until(Stream& s, size_t left);
-void reach(Event& e, uint64_t until) {
-  while (e.reached < until && e.stream != nullptr && !e.stream->items.empty()) run_until(*e.stream, e.stream->items.size() - 1);
+// Does what comes first on the stream, if it can be done.
+bool advance(Stream& s) {
+  Machine& m = machine();
+  if (s.items.empty() || m.hanging.contains(s.card)) return false;
+  bool taken = false;
+  try {
+    if (s.items.front().ready && !s.items.front().ready()) return false;
+    const Stream::Item item = std::move(s.items.front());
+    s.items.pop_front(), taken = true;
+    if (item.body) item.body();
+  } catch (const std::exception& e) {
+    if (!taken) s.items.pop_front();
+    m.failures.try_emplace(s.card, e.what());
+  }
+  m.changed.notify_all();
+  return true;
 }
 
-// Does what comes first on the stream until `left` items remain; now and then something of another stream.
-void run_until(Stream& s, size_t left) {
-  Device& d = device();
-  CHECK(!s.running, "streams wait for each other in a circle");
-  while (s.items.size() > left) {
-    s.running = true;
-    if (d.streams.size() > 1 && (d.random = d.random * 6364136223846793005ull + 1442695040888963407ull) >> 62 == 0)
-      for (Stream* other : d.streams)
-        if (!other->running && !other->items.empty() && !other->items.front().wait_for) {
-          run_until(*other, other->items.size() - 1);
-          break;
-        }
-    Stream::Item item = std::move(s.items.front());
-    s.items.pop_front();
-    if (item.wait_for) reach(*item.wait_for, item.until);
-    try {
-      if (item.body) item.body();
-    } catch (const std::exception& e) {
-      if (d.failure.empty()) d.failure = e.what();
-    }
-    s.running = false;
+// One after the other, from a random one on, until something was done.
+bool advance_any() {
+  Machine& m = machine();
+  m.random = m.random * 6364136223846793005ull + 1442695040888963407ull;
+  const size_t n = m.streams.size(), first = n == 0 ? 0 : (m.random >> 33) % n;
+  for (size_t i = 0; i < n; ++i)
+    if (advance(*m.streams[(first + i) % n])) return true;
+  return false;
+}
+
+// Does what comes first on the stream, and now and then something of others, until `reached`.
+template <class Reached>
+void run(Lock& lock, Stream& s, const Reached& reached) {
+  Machine& m = machine();
+  while (!reached()) {
+    m.random = m.random * 6364136223846793005ull + 1442695040888963407ull;
+    if (m.streams.size() > 1 && m.random >> 62 == 0 && advance_any()) continue;
+    if (advance(s) || advance_any()) continue;
+    CHECK(std::any_of(m.streams.begin(), m.streams.end(),
+                      [&](const Stream* other) {
+                        return !other->items.empty() && (m.hanging.contains(other->card) || other->items.front().by_others);
+                      }),
+          "streams wait for each other in a circle");
+    m.changed.wait(lock);
   }
 }
 
 cudaError_t enqueue(Stream* s, Stream::Item item) {
-  if (s == nullptr || !device_set) return cudaErrorInvalidDevice;
+  if (s == nullptr || card_here != s->card) return cudaErrorInvalidDevice;
   s->items.push_back(std::move(item));
-  if (s->items.size() > kMany) run_until(*s, kMany / 2);
+  if (s->items.size() > kMany)
+    while (s->items.size() > kMany / 2 && advance(*s)) {
+    }
+  machine().changed.notify_all();
   return cudaSuccess;
 }
 cudaError_t enqueue(Stream* s, std::function<void()> body) { return enqueue(s, Stream::Item{std::move(body)}); }
 
-// What has failed is told once.
+// What has failed on this thread's card is told once.
 cudaError_t outcome() {
-  Device& d = device();
-  if (d.failure.empty()) return cudaSuccess;
-  last_text = std::move(d.failure), d.failure.clear();
+  const auto failure = machine().failures.find(card_here);
+  if (failure == machine().failures.end()) return cudaSuccess;
+  last_text = std::move(failure->second), machine().failures.erase(failure);
   return cudaErrorLaunchFailure;
 }
 
@@ -155,131 +194,145 @@ const char* cudaGetErrorString(cudaError_t e) {
   }
 }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
-cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
+cudaError_t cudaGetDeviceCount(int* count) { return *count = machine().cards, cudaSuccess; }
 cudaError_t cudaSetDevice(int d) {
-  if (d != 0) return cudaErrorInvalidDevice;
-  device_set = true;
+  if (d < 0 || d >= machine().cards) return cudaErrorInvalidDevice;
+  card_here = d;
   return cudaSuccess;
 }
-cudaError_t cudaGetDevice(int* d) { return *d = 0, cudaSuccess; }
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
-  *p = {"emulated on the CPU", 9, 0, 4, device().total, kSharedBytes};
+cudaError_t cudaGetDevice(int* d) { return *d = card_here, cudaSuccess; }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int card) {
+  *p = {"emulated on the CPU", {}, 9, 0, 4, machine().total, kSharedBytes};
+  p->uuid.bytes[0] = static_cast<char>(card + 1);
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) { return *version = 0, cudaSuccess; }
 cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 0, cudaSuccess; }
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-  const Lock lock(device().mutex);
-  *total = device().total, *free = device().total - device().reserved;
+  const Lock lock(machine().mutex);
+  *total = machine().total, *free = machine().total - machine().pools[card_here].reserved;
   return cudaSuccess;
 }
 void set_card_memory(size_t bytes) {
-  const Lock lock(device().mutex);
-  device().total = bytes, device().reserved = device().allocated;
+  const Lock lock(machine().mutex);
+  machine().total = bytes;
+  for (auto& [card, pool] : machine().pools) pool.reserved = pool.allocated;
 }
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) { return *pool = nullptr, cudaSuccess; }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void* value) {
-  const Lock lock(device().mutex);
-  *static_cast<uint64_t*>(value) = attribute == cudaMemPoolAttrReservedMemCurrent ? device().reserved : device().allocated;
+  const Lock lock(machine().mutex);
+  const CardPool& pool = machine().pools[card_here];
+  *static_cast<uint64_t*>(value) = attribute == cudaMemPoolAttrReservedMemCurrent ? pool.reserved : pool.allocated;
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned) {
-  const Lock lock(device().mutex);
-  if (!device_set) return cudaErrorInvalidDevice;
-  device().streams.insert(*s = new Stream);
+  const Lock lock(machine().mutex);
+  if (card_here < 0) return cudaErrorInvalidDevice;
+  machine().streams.push_back(*s = new Stream{card_here, {}});
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t s) {
-  const Lock lock(device().mutex);
-  run_until(*s, 0);
-  device().streams.erase(s);
+  Lock lock(machine().mutex);
+  run(lock, *s, [s] { return s->items.empty(); });
+  std::erase(machine().streams, s);
   delete s;
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t s) {
-  const Lock lock(device().mutex);
-  if (s == nullptr || !device_set) return cudaErrorInvalidDevice;
-  run_until(*s, 0);
+  Lock lock(machine().mutex);
+  if (s == nullptr || card_here != s->card) return cudaErrorInvalidDevice;
+  run(lock, *s, [s] { return s->items.empty(); });
   return outcome();
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned) {
-  const Lock lock(device().mutex);
-  return enqueue(s, Stream::Item{{}, e, e->recorded});
+  const Lock lock(machine().mutex);
+  return enqueue(s, Stream::Item{{}, [mark = e->mark, until = e->mark->recorded] { return mark->reached >= until; }});
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* e, unsigned) { return *e = new Event, cudaSuccess; }
 cudaError_t cudaEventDestroy(cudaEvent_t e) {
-  const Lock lock(device().mutex);
-  reach(*e, e->recorded);
+  const Lock lock(machine().mutex);
   delete e;
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
-  const Lock lock(device().mutex);
-  e->stream = s;
-  const uint64_t number = ++e->recorded;
-  return enqueue(s, [e, number] { e->reached = number; });
+  const Lock lock(machine().mutex);
+  e->mark->stream = s;
+  return enqueue(s, [mark = e->mark, number = ++e->mark->recorded] { mark->reached = number; });
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t e) {
-  const Lock lock(device().mutex);
-  reach(*e, e->recorded);
+  Lock lock(machine().mutex);
+  const std::shared_ptr<Mark> mark = e->mark;
+  if (mark->reached < mark->recorded) run(lock, *mark->stream, [&, until = mark->recorded] { return mark->reached >= until; });
   return outcome();
+}
+// Whoever looks again and again sees the card get on.
+cudaError_t cudaEventQuery(cudaEvent_t e) {
+  const Lock lock(machine().mutex);
+  if (e->mark->reached < e->mark->recorded) advance_any();
+  return e->mark->reached < e->mark->recorded ? cudaErrorNotReady : outcome();
 }
 
 cudaError_t cudaMallocAsync(void** at, size_t bytes, cudaStream_t s) {
-  Device& d = device();
-  const Lock lock(d.mutex);
-  if (s == nullptr || !device_set) return cudaErrorInvalidDevice;
-  if (d.allocated > d.total || bytes > d.total - d.allocated) run_until(*s, 0);  // what is to be released until here can be had
-  if (d.allocated > d.total || bytes > d.total - d.allocated || !take(at, bytes)) return cudaErrorMemoryAllocation;
-  d.device[static_cast<std::byte*>(*at)] = bytes, d.allocated += bytes, d.reserved = std::max(d.reserved, d.allocated);
+  Machine& m = machine();
+  Lock lock(m.mutex);
+  if (s == nullptr || card_here != s->card) return cudaErrorInvalidDevice;
+  CardPool& pool = m.pools[card_here];
+  const auto fits = [&] { return pool.allocated <= m.total && bytes <= m.total - pool.allocated; };
+  if (!fits()) run(lock, *s, [s] { return s->items.empty(); });  // what is to be released until here can be had
+  if (!fits() || !take(at, bytes)) return cudaErrorMemoryAllocation;
+  m.blocks[static_cast<std::byte*>(*at)] = {bytes, card_here};
+  pool.allocated += bytes, pool.reserved = std::max(pool.reserved, pool.allocated);
   return cudaSuccess;
 }
 cudaError_t cudaFreeAsync(void* at, cudaStream_t s) {
-  const Lock lock(device().mutex);
-  if (!within(device().device, at, 0)) return cudaErrorInvalidValue;
+  const Lock lock(machine().mutex);
+  if (lies_on(at, 0) != card_here) return cudaErrorInvalidValue;
   return enqueue(s, [at] {
-    Device& d = device();
-    const auto block = d.device.find(static_cast<std::byte*>(at));
-    CHECK(block != d.device.end(), "memory is freed twice");
-    const std::byte* const end = block->first + block->second;
-    const bool intact = block->second >= kHuge || std::all_of(end, end + kGuard, [](std::byte b) { return b == std::byte{kGuardByte}; });
-    const size_t bytes = block->second;
-    d.allocated -= bytes, d.device.erase(block);
+    Machine& m = machine();
+    const auto block = m.blocks.find(static_cast<std::byte*>(at));
+    CHECK(block != m.blocks.end(), "memory is freed twice");
+    const std::byte* const end = block->first + block->second.bytes;
+    const size_t bytes = block->second.bytes;
+    const bool intact = bytes >= kHuge || std::all_of(end, end + kGuard, [](std::byte b) { return b == std::byte{0xff}; });
+    m.pools[block->second.card].allocated -= bytes, m.blocks.erase(block);
     give_back(at, bytes);
     CHECK(intact, "a kernel has written behind the end of a block");
   });
 }
 cudaError_t cudaMallocHost(void** at, size_t bytes) {
-  const Lock lock(device().mutex);
+  const Lock lock(machine().mutex);
   if (posix_memalign(at, 256, bytes > 0 ? bytes : 1) != 0) return cudaErrorMemoryAllocation;
-  device().pinned[static_cast<std::byte*>(*at)] = bytes;
+  machine().blocks[static_cast<std::byte*>(*at)] = {bytes, kHost};
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* at) {
-  const Lock lock(device().mutex);
-  device().pinned.erase(static_cast<std::byte*>(at));
+  const Lock lock(machine().mutex);
+  machine().blocks.erase(static_cast<std::byte*>(at));
   std::free(at);
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t s) {
-  Device& d = device();
-  const Lock lock(d.mutex);
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-  if (within(d.device, from, bytes) != from_device || within(d.device, to, bytes) != to_device) return cudaErrorInvalidValue;
-  if (!from_device && !within(d.pinned, from, bytes)) {
-    const auto* p = static_cast<const std::byte*>(from);
-    return enqueue(s, [to, taken = std::vector<std::byte>(p, p + bytes)] { std::memcpy(to, taken.data(), taken.size()); });
+  {
+    const Lock lock(machine().mutex);
+    const int source = lies_on(from, bytes), target = lies_on(to, bytes);
+    if (from_device ? source != card_here : source >= 0) return cudaErrorInvalidValue;
+    if (to_device ? target != card_here : target >= 0) return cudaErrorInvalidValue;
+    if (!from_device && source != kHost) {
+      const auto* p = static_cast<const std::byte*>(from);
+      return enqueue(s, [to, taken = std::vector<std::byte>(p, p + bytes)] { std::memcpy(to, taken.data(), taken.size()); });
+    }
+    const cudaError_t queued = enqueue(s, [=] { std::memcpy(to, from, bytes); });
+    if (queued != cudaSuccess || to_device || target == kHost) return queued;
   }
-  const cudaError_t queued = enqueue(s, [=] { std::memcpy(to, from, bytes); });
-  if (queued != cudaSuccess || to_device || within(d.pinned, to, bytes)) return queued;
   return cudaStreamSynchronize(s);
 }
 cudaError_t cudaMemsetAsync(void* at, int value, size_t bytes, cudaStream_t s) {
-  const Lock lock(device().mutex);
-  if (!within(device().device, at, bytes)) return cudaErrorInvalidValue;
+  const Lock lock(machine().mutex);
+  if (lies_on(at, bytes) != card_here) return cudaErrorInvalidValue;
   return enqueue(s, [=] {
     if (value == 0 && bytes >= kHuge && reinterpret_cast<uintptr_t>(at) % 4096 == 0)
       madvise(at, bytes, MADV_DONTNEED);  // zeros, of which only those exist that somebody touches
@@ -291,11 +344,11 @@ cudaError_t cudaMemsetAsync(void* at, int value, size_t bytes, cudaStream_t s) {
 // What a card could not follow: a word of the task that is an address of memory which is mapped here, but not the card's. (Numbers are
 // seldom addresses: these are above 2^40, and few of them are mapped.)
 cudaError_t check_task(const void* task, size_t bytes) {
-  const Lock lock(device().mutex);
+  const Lock lock(machine().mutex);
   for (size_t at = 0; at + 8 <= bytes; at += 8) {
     uint64_t word = 0;
     std::memcpy(&word, static_cast<const std::byte*>(task) + at, 8);
-    if (word < uint64_t{1} << 40 || word >= uint64_t{1} << 47 || within(device().device, reinterpret_cast<const void*>(word), 0)) continue;
+    if (word < uint64_t{1} << 40 || word >= uint64_t{1} << 47 || lies_on(reinterpret_cast<const void*>(word), 0) == card_here) continue;
     const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     unsigned char resident = 0;
     if (mincore(reinterpret_cast<void*>(word / page * page), page, &resident) == 0) return cudaErrorInvalidValue;
@@ -304,27 +357,56 @@ cudaError_t check_task(const void* task, size_t bytes) {
 }
 
 cudaError_t set_shared_limit(const void* kernel, int bytes) {
-  const Lock lock(device().mutex);
+  const Lock lock(machine().mutex);
   if (bytes < 0 || static_cast<size_t>(bytes) > kSharedBytes) return cudaErrorInvalidValue;
-  device().shared_limits[kernel] = bytes;
+  machine().shared_limits[kernel] = bytes;
   return cudaSuccess;
 }
 cudaError_t enqueue_kernel(const void* kernel, std::function<void()> thread, dim3 grid, dim3 block, size_t shared, cudaStream_t s) {
-  const Lock lock(device().mutex);
-  const auto limit = device().shared_limits.find(kernel);
-  const size_t most = limit == device().shared_limits.end() ? kSharedWithoutAsking : static_cast<size_t>(limit->second);
+  const Lock lock(machine().mutex);
+  const auto limit = machine().shared_limits.find(kernel);
+  const size_t most = limit == machine().shared_limits.end() ? kSharedWithoutAsking : static_cast<size_t>(limit->second);
   if (!can_launch(grid, block)) return cudaErrorInvalidConfiguration;
   if (shared > most) return cudaErrorInvalidValue;
   return enqueue(s, [thread = std::move(thread), grid, block, shared] { run_grid(thread, grid, block, shared); });
 }
 
 cudaError_t enqueue_host_work(cudaStream_t s, std::function<void()> body) {
-  const Lock lock(device().mutex);
+  const Lock lock(machine().mutex);
   return enqueue(s, std::move(body));
 }
+cudaError_t enqueue_meeting(cudaStream_t s, std::function<bool()> over) {
+  const Lock lock(machine().mutex);
+  return enqueue(s, Stream::Item{{}, std::move(over), true});
+}
 bool on_device(const void* at, size_t bytes) {
-  const Lock lock(device().mutex);
-  return within(device().device, at, bytes);
+  const Lock lock(machine().mutex);
+  return lies_on(at, bytes) >= 0;
+}
+int card_of(const void* at, size_t bytes) {
+  const Lock lock(machine().mutex);
+  return lies_on(at, bytes);
+}
+int card_of(cudaStream_t s) { return s->card; }
+std::recursive_mutex& runtime_mutex() { return machine().mutex; }
+void runtime_changed() { machine().changed.notify_all(); }
+uint64_t runtime_random() { return (machine().random = machine().random * 6364136223846793005ull + 1442695040888963407ull) >> 33; }
+
+void set_cards(int cards) {
+  const Lock lock(machine().mutex);
+  machine().cards = cards;
+}
+void hang_card(int card, bool hangs) {
+  const Lock lock(machine().mutex);
+  if (hangs)
+    machine().hanging.insert(card);
+  else
+    machine().hanging.erase(card);
+  machine().changed.notify_all();
+}
+int& card_of_thread() {
+  thread_local int card = 0;
+  return card;
 }
 
 }  // namespace emulated_cuda

@@ -4,13 +4,14 @@
 #include <string_view>
 
 #include "backend/cuda/cuda.h"
+#include "tests/emulated/emulator.h"
 
 namespace starling {
 namespace {
 
 bool register_emulated() {
   const auto add = [](const char* spec, DType activation) {
-    register_backend(spec, [activation](int) { return STARLING_CUDA::make_cuda_backend(0, activation); });
+    register_backend(spec, [activation](int) { return STARLING_CUDA::make_cuda_backend(emulated_cuda::card_of_thread(), activation); });
   };
   add("cuda-emulated:f32", DType::f32), add("cuda-emulated:bf16", DType::bf16);
   const char* asked = std::getenv("STARLING_TEST_BACKEND");

@@ -30,6 +30,7 @@ struct AsynchronousRun {
   uint64_t seed = 3;
   const std::vector<Strategy::StateTensor>* resume = nullptr;  // of an earlier run's first rank, after resume_updates updates of its own
   int64_t resume_updates = 0;
+  std::function<std::shared_ptr<void>(Communicator&, Memory&)> connect;  // as in training.h
 };
 
 struct AsynchronousTrace {
@@ -50,6 +51,7 @@ struct AsynchronousTrace {
 
 inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
   auto backend = make_backend(run.backend, 1);
+  const auto connected = run.connect ? run.connect(*world.comm, backend->memory()) : nullptr;
   ModelConfig config = model_preset("transformer-tiny");
   config.width = 16, config.feed_forward = 32, config.heads = 2, config.encoder_layers = 1, config.decoder_layers = 1;
   config.dropout = 0.1, config.attention_dropout = 0.1, config.feed_forward_dropout = 0.1, config.tied_embeddings = TiedEmbeddings::all;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@ struct TrainingRun {
   ParallelOptions parallel;
   int64_t micro_tokens = 40;
   double state_clip = 0;  // of recurrent models
+  // Makes tensors in the backend's memory go from card to card while what it returns lives; empty: they go through the hosts.
+  std::function<std::shared_ptr<void>(Communicator&, Memory&)> connect;
 };
 
 // A preset's kind of model, as small as can be.
@@ -84,6 +87,7 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   if (run.attention_place == AttentionPlace::top) config.readout = Readout::context, config.tied_embeddings = from_word<TiedEmbeddings>(run.tied);
   config.clip = run.state_clip;
   comm_settings(run.strategy, *world.comm);  // before the mesh, whose groups take them over
+  const auto connected = run.connect ? run.connect(*world.comm, backend->memory()) : nullptr;
   const Mesh mesh(*world.comm, run.parallel);
   const Traffic before = world.comm->traffic();
   const auto model = make_model(config, {400, 400}, *backend, run.seed, true, part_of(mesh, config, {400, 400}, *backend));

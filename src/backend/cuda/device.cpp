@@ -47,6 +47,16 @@ cudaStream_t CudaDevice::stream() const {
   return stream_;
 }
 
+void CudaDevice::fail(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  if (!failure_) failure_ = std::move(error);
+}
+
+void CudaDevice::require_sound() const {
+  const std::lock_guard lock(mutex_);
+  if (failure_) std::rethrow_exception(failure_);
+}
+
 CudaMemory::CudaMemory(CudaDevice& device) : device_(device) {}
 
 CudaMemory::~CudaMemory() {
@@ -104,7 +114,9 @@ void CudaMemory::upload(std::byte* to, const std::byte* from, int64_t bytes) {
 void CudaMemory::download(std::byte* to, const std::byte* from, int64_t bytes) {
   const cudaStream_t stream = device_.stream();
   if (bytes > 0) check(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost, stream), "a copy from the card");
-  check(cudaStreamSynchronize(stream), "the work so far");
+  const cudaError_t result = cudaStreamSynchronize(stream);
+  device_.require_sound();
+  check(result, "the work so far");
 }
 
 UsableMemory CudaMemory::usable() const {

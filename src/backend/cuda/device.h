@@ -4,6 +4,8 @@
 #include <cuda_runtime.h>
 
 #include <array>
+#include <exception>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -28,6 +30,7 @@ class CudaMemory final : public Memory {
   void upload(std::byte* to, const std::byte* from, int64_t bytes) override;
   void download(std::byte* to, const std::byte* from, int64_t bytes) override;
   UsableMemory usable() const override;
+  CudaDevice& device() const { return device_; }
 
  private:
   struct Slot {
@@ -40,7 +43,7 @@ class CudaMemory final : public Memory {
   size_t next_ = 0;
 };
 
-class CudaDevice {
+class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
  public:
   explicit CudaDevice(int number);
   ~CudaDevice();
@@ -52,12 +55,17 @@ class CudaDevice {
   cudaMemPool_t pool() const { return pool_; }
   CudaMemory& memory() { return memory_; }
   const cudaDeviceProp& properties() const { return properties_; }
+  // Work that others put on this card has failed, and what was computed is of no use: reading throws this from now on. From any thread.
+  void fail(std::exception_ptr error);
+  void require_sound() const;
 
  private:
   int number_;
   cudaStream_t stream_ = nullptr;
   cudaMemPool_t pool_ = nullptr;
   cudaDeviceProp properties_{};
+  mutable std::mutex mutex_;
+  std::exception_ptr failure_;
   CudaMemory memory_{*this};
 };
 

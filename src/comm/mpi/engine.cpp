@@ -140,6 +140,21 @@ void Engine::note(const char* phase, int64_t step) {
   if (step > 0) own.step = step;
 }
 
+void Engine::note(const CardProgress& card) {
+  const std::lock_guard lock(mutex_);
+  known_[static_cast<size_t>(world_->rank)].beat.card = card;
+}
+
+std::vector<RankNews> Engine::news(const Group& group) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<RankNews> all;
+  for (const int r : group.members) {
+    const Heartbeat& beat = known_[static_cast<size_t>(r)].beat;
+    all.push_back({beat.card, beat.phase, beat.step, silence_s(r)});
+  }
+  return all;
+}
+
 Traffic Engine::traffic() const {
   const std::lock_guard lock(mutex_);
   return {sent_, received_, messages_, waited_ns_};

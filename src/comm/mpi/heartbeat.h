@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "comm/communicator.h"
+
 namespace starling {
 
 struct Heartbeat {
@@ -15,6 +17,7 @@ struct Heartbeat {
   int64_t step = 0;         // the update that the rank last named
   int64_t collectives = 0;  // started on the communicator of all ranks
   int64_t operations = 0;   // started on any communicator
+  CardProgress card;
   char phase[32] = {};
 };
 

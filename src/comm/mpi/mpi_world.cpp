@@ -207,8 +207,10 @@ class MpiCommunicator : public Communicator {
   int rank() const override { return group_.rank; }
   int size() const override { return static_cast<int>(group_.members.size()); }
   std::string host(int rank) const override { return engine_->hosts()[static_cast<size_t>(world_rank(rank))]; }
-  Traffic traffic() const override { return engine_->traffic(); }
+  Traffic own_traffic() const override { return engine_->traffic(); }
   void note(const char* phase, int64_t step) override { engine_->note(phase, step); }
+  void note(const CardProgress& card) override { engine_->note(card); }
+  std::vector<RankNews> news() const override { return engine_->news(group_); }
 
   Pending start_send(const Tensor& x, int to, Tag tag) override { return message(true, x, to, tag); }
   Pending start_receive(const Tensor& x, int from, Tag tag) override { return message(false, x, from, tag); }
@@ -220,7 +222,7 @@ class MpiCommunicator : public Communicator {
   }
 
   // All ranks have come when MPI_Comm_split begins, which would block the thread: so a late one is named, and heartbeats go on.
-  std::unique_ptr<Communicator> split(int color) override {
+  std::unique_ptr<Communicator> split_off(int color) override {
     barrier().wait();
     const auto task = std::make_shared<SplitTask>(*engine_, group_, color);
     begin(task).wait();

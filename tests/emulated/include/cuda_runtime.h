@@ -147,6 +147,7 @@ enum cudaError_t {
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
+  cudaErrorNotReady = 600,
   cudaErrorLaunchFailure = 719
 };
 enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
@@ -158,8 +159,12 @@ struct Event;
 using cudaStream_t = Stream*;
 using cudaEvent_t = Event*;
 using cudaMemPool_t = struct Pool*;
+struct cudaUUID_t {
+  char bytes[16];
+};
 struct cudaDeviceProp {
   char name[256];
+  cudaUUID_t uuid;
   int major, minor, multiProcessorCount;
   size_t totalGlobalMem, sharedMemPerBlockOptin;
 };
@@ -185,6 +190,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaMallocAsync(void** at, size_t bytes, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void* at, cudaStream_t stream);
 cudaError_t cudaMallocHost(void** at, size_t bytes);

@@ -1,0 +1,97 @@
+// What a rank's card is doing for others: the collectives under way, whose memory it keeps, and a thread that looks at them once in a
+// while. The host waits for its card only, in a call that cannot be ended; so it is this thread that finds out when an operation does not
+// end, ends NCCL's work on this card, and makes the card's memory throw what was wrong as soon as it is read (CudaDevice::fail).
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "backend/cuda/device.h"
+#include "comm/communicator.h"
+#include "comm/nccl/nccl_call.h"
+
+namespace starling::STARLING_CUDA {
+
+class CardWatch;
+using Members = std::shared_ptr<const std::vector<int>>;  // ranks on the communicator of all
+
+// A collective on a card. Waiting for it makes what the card is given later wait, not the host.
+class CardOperation : public Operation {
+ public:
+  // `ready`: when the card has come to it; `over`: when it has ended.
+  CardOperation(std::shared_ptr<CardWatch> watch, const char* what, Members members, Tensor x, std::shared_ptr<Storage> scratch);
+  ~CardOperation() override;
+  bool done() override;
+  void wait(double deadline_s) override;
+  size_t wait_any(std::span<Operation* const> operations, double deadline_s) override;
+  cudaEvent_t ready() const { return ready_; }
+  cudaEvent_t over() const { return over_; }
+
+ private:
+  friend class CardWatch;
+  const std::shared_ptr<CardWatch> watch_;
+  const char* const what_;
+  const Members members_;
+  const Tensor x_;                          // kept until the operation is over,
+  const std::shared_ptr<Storage> scratch_;  // as is this
+  cudaEvent_t ready_ = nullptr, over_ = nullptr;
+  // Under the watch's mutex.
+  int64_t number_ = 0;
+  bool started_ = false, reached_ = false;
+  int64_t waited_for_since_ns_ = 0;  // 0: nobody waits for it
+  double deadline_s_ = 0;
+};
+
+class CardWatch {
+ public:
+  CardWatch(std::shared_ptr<CudaDevice> device, Communicator& all);
+  ~CardWatch();
+  CudaDevice& device() const { return *device_; }
+  int rank() const { return rank_; }
+
+  // The operation is the next one of this card; its first event has been recorded.
+  void begin(const std::shared_ptr<CardOperation>& operation);
+  // All of it is on its stream.
+  void started(CardOperation& operation);
+  void wait_for(CardOperation& operation, double deadline_s);
+
+  // Calls of NCCL are made with this held: it may be ended at any time.
+  std::mutex& nccl() { return nccl_; }
+  void add(ncclComm_t comm);
+  // Whether it is still to be closed; this is where it is forgotten.
+  bool remove(ncclComm_t comm);
+  // Throws once NCCL's work has been ended, which does not happen while nccl() is held.
+  void require_sound() const { device_->require_sound(); }
+  void count(int64_t sent, int64_t received, int64_t messages) { sent_ += sent, received_ += received, messages_ += messages; }
+  Traffic traffic() const { return {sent_, received_, messages_, 0}; }
+
+  // Ends NCCL's work on this card; reading its memory throws the error from now on.
+  void fail(const std::exception_ptr& error);
+  // Waits for the operations under way. None is watched any more then, and the communicator of all ranks not used.
+  void stop();
+
+ private:
+  void main();
+  void look();
+  std::string trouble(const CardOperation& operation, const CardProgress& own);
+
+  const std::shared_ptr<CudaDevice> device_;
+  Communicator& all_;
+  const int rank_;
+  std::vector<std::string> hosts_;
+  std::mutex mutex_, nccl_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<CardOperation>> under_way_;
+  CardProgress progress_;
+  bool stopped_ = false;
+  std::set<ncclComm_t> comms_;  // under nccl_
+  std::atomic<int64_t> sent_ = 0, received_ = 0, messages_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace starling::STARLING_CUDA

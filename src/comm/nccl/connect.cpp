@@ -1,0 +1,59 @@
+// Which ranks' cards are connected.
+#include <algorithm>
+#include <exception>
+#include <set>
+
+#include "comm/nccl/channel.h"
+#include "comm/nccl/nccl.h"
+
+namespace starling::STARLING_CUDA {
+namespace {
+
+std::string version_text(int version) { return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100); }
+
+// Which card it is, on whatever host and under whatever number.
+std::string name_of_card(const CudaDevice& device) {
+  std::string name;
+  for (const char c : device.properties().uuid.bytes) name += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return name;
+}
+
+}  // namespace
+
+std::string nccl_version() {
+  int version = 0;
+  return ncclGetVersion(&version) == ncclSuccess ? version_text(version) : "none";
+}
+
+CardConnection connect_cards(Communicator& comm, Memory& memory) {
+  if (comm.size() == 1) return {};
+  auto* const cards = dynamic_cast<CudaMemory*>(&memory);
+  // "" for a rank that computes on its processor.
+  const std::vector<std::string> names = gather_texts(comm, cards ? name_of_card(cards->device()) : "");
+  const std::vector<std::string> versions = gather_texts(comm, nccl_version());
+  const auto without = std::count(names.begin(), names.end(), "");
+  if (without == comm.size()) return {};
+  const auto through_hosts = [](const std::string& why) {
+    return CardConnection{why + ": gradients on cards go through the hosts' memory and MPI", {}};
+  };
+  if (without > 0) return through_hosts(fmt::format("{} of {} ranks compute without a card", without, comm.size()));
+  for (size_t a = 0; a < names.size(); ++a)
+    for (size_t b = a + 1; b < names.size(); ++b)
+      if (names[a] == names[b])
+        return through_hosts(fmt::format("ranks {} and {} on {} share a card, which NCCL does not allow; start one rank a card", a, b,
+                                         comm.host(static_cast<int>(a))));
+  for (size_t r = 1; r < versions.size(); ++r)
+    if (versions[r] != versions[0]) return through_hosts(fmt::format("rank 0 has NCCL {}, rank {} has {}", versions[0], r, versions[r]));
+
+  const auto watch = std::make_shared<CardWatch>(cards->device().shared_from_this(), comm);
+  comm.connect(std::make_shared<NcclChannel>(watch, comm));
+  const auto disconnect = [watch, &comm, before = std::uncaught_exceptions()](void*) {
+    if (std::uncaught_exceptions() > before)  // the others will not hear of this rank any more
+      watch->fail(std::make_exception_ptr(PeerError("this rank ends, and with it the work of its card")));
+    watch->stop();
+    comm.connect(nullptr);
+  };
+  return {fmt::format("{} cards are connected by NCCL {}", comm.size(), versions[0]), std::shared_ptr<void>(watch.get(), disconnect)};
+}
+
+}  // namespace starling::STARLING_CUDA

@@ -1,0 +1,104 @@
+// Training on connected cards: every strategy gives the bits that it has over simulated ranks, whose gradients go through the hosts.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "comm/nccl/nccl.h"
+#include "sim/simulate.h"
+#include "tests/cards/thread_world.h"
+#include "tests/strategies/asynchronous.h"
+#include "tests/strategies/variants.h"
+
+namespace starling {
+namespace {
+
+std::shared_ptr<void> connect(Communicator& comm, Memory& memory) {
+  const auto cards = STARLING_CUDA::connect_cards(comm, memory);
+  EXPECT_TRUE(cards.held) << cards.report;
+  return cards.held;
+}
+
+void expect_the_simulators_bits(TrainingRun run, int ranks) {
+  run.backend = "cuda-emulated:f32", run.steps = 3, run.sentences = 6;
+  std::vector<TrainingTrace> simulated(static_cast<size_t>(ranks)), cards(static_cast<size_t>(ranks));
+  Scenario scenario;
+  scenario.ranks = ranks;
+  simulate(scenario, [&](World& world) { simulated[static_cast<size_t>(world.comm->rank())] = train_together(run, world); });
+  run.connect = connect;
+  run_threads(ranks, [&](World& world) { cards[static_cast<size_t>(world.comm->rank())] = train_together(run, world); });
+  for (size_t r = 0; r < cards.size(); ++r) {
+    EXPECT_EQ(cards[r].losses, simulated[r].losses) << "rank " << r;
+    EXPECT_EQ(cards[r].norms, simulated[r].norms) << "rank " << r;
+    EXPECT_TRUE(cards[r].values == simulated[r].values) << "rank " << r;
+    EXPECT_TRUE(cards[r].second == simulated[r].second) << "rank " << r;
+    EXPECT_EQ(cards[r].traffic.bytes_sent, simulated[r].traffic.bytes_sent) << "rank " << r;
+  }
+  EXPECT_FALSE(cards[0].values.empty());
+}
+
+class CardsSynchronous : public testing::TestWithParam<Variant> {};
+
+TEST_P(CardsSynchronous, TrainsLikeSimulatedRanks) {
+  TrainingRun run;
+  run.strategy = GetParam().options;
+  expect_the_simulators_bits(run, 2 + GetParam().extra_ranks);
+}
+INSTANTIATE_TEST_SUITE_P(All, CardsSynchronous, testing::ValuesIn(variants()), [](const auto& info) { return info.param.name; });
+
+TEST(CardsTraining, Bf16OnTheWire) {
+  TrainingRun run;
+  run.strategy.wire = Wire::bf16, run.strategy.bucket_mib = 0.004;
+  for (const bool sharded : {false, true}) {
+    run.strategy.sharded_optimizer = sharded;
+    expect_the_simulators_bits(run, 2);
+  }
+}
+
+TEST(CardsTraining, EightRanks) {
+  TrainingRun run;
+  run.strategy.bucket_mib = 0.004;
+  expect_the_simulators_bits(run, 8);
+}
+
+class CardsReplicas : public testing::TestWithParam<std::string> {};
+
+TEST_P(CardsReplicas, TrainLikeSimulatedRanks) {
+  TrainingRun run;
+  StrategyOptions& o = run.strategy = strategy_preset(GetParam());
+  o.bucket_mib = 0.004, o.synchronous_steps = 1, o.batch = BatchScope::global;
+  o.compression.dense_below = 64, o.compression.keep_warmup = 0;
+  if (family_of(o) == Family::periodic) o.periodic.interval = 2, o.periodic.delay = std::min<int64_t>(o.periodic.delay, 1);
+  if (o.periodic.fragments > 1) o.periodic.fragments = 2;
+  if (o.sparse.average_interval > 0) o.sparse.average_interval = 2;
+  expect_the_simulators_bits(run, 4);
+}
+INSTANTIATE_TEST_SUITE_P(All, CardsReplicas, testing::ValuesIn(strategy_names({Family::periodic, Family::sparse})), [](const auto& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+// Shards of layers are summed between cards; activations between stages go through the hosts.
+TEST(CardsModelParallel, ShardsAndStages) {
+  TrainingRun run;
+  run.strategy.bucket_mib = 0.004;
+  run.parallel.tensor = 2;
+  expect_the_simulators_bits(run, 4);
+  run.parallel.tensor = 1, run.parallel.pipeline = 2;
+  expect_the_simulators_bits(run, 4);
+  run.parallel.tensor = 2;
+  expect_the_simulators_bits(run, 8);
+}
+
+// Servers that answer in the order of what comes: their messages go through the hosts.
+TEST(CardsAsynchronous, Downpour) {
+  AsynchronousRun run;
+  run.backend = "cuda-emulated:f32", run.max_steps = 12, run.sentences = 6, run.connect = connect;
+  std::vector<AsynchronousTrace> traces(3);
+  run_threads(3, [&](World& world) { traces[static_cast<size_t>(world.comm->rank())] = train_apart(run, world); });
+  EXPECT_TRUE(std::isfinite(traces[0].loss_after));
+  EXPECT_LT(traces[0].loss_after, traces[0].loss_before);
+}
+
+}  // namespace
+}  // namespace starling
