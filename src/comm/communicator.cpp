@@ -87,6 +87,10 @@ std::unique_ptr<Communicator> Communicator::split(int color) {
   return part;
 }
 
+void Communicator::link_neighbours() {
+  if (cards_) cards_->link_neighbours(*this);
+}
+
 Traffic Communicator::traffic() const {
   Traffic all = own_traffic();
   if (!cards_) return all;

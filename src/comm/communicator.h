@@ -122,6 +122,8 @@ class Communicator {
 
   // Tensors that the channel carries go through it from now on, here and in parts that are split off; null: none do.
   void connect(std::shared_ptr<CardChannel> cards) { cards_ = std::move(cards); }
+  // Lets messages between neighbouring ranks go through it, too. Blocking, collective.
+  void link_neighbours();
 
   // x becomes the sum (or maximum) over the ranks.
   Pending all_reduce(const Tensor& x, Reduce reduce = Reduce::sum);

@@ -88,15 +88,20 @@ TEST(CardWatch, LinksThatDeliverNothingAreNamed) {
 }
 
 TEST(CardWatch, WhatNcclFindsOutItselfIsTold) {
-  const auto all = errors(2, [](Communicator& comm) {
+  std::thread network;
+  const auto all = errors(2, [&](Communicator& comm) {
     emulated_cuda::cut_links(true);
     comm.barrier().wait();
     comm.set_deadline(60);
-    if (comm.rank() == 0) emulated_cuda::report_network_error();
-    comm.barrier().wait();
+    if (comm.rank() == 0)
+      network = std::thread([] {
+        std::this_thread::sleep_for(100ms);
+        emulated_cuda::report_network_error();
+      });
     return true;
   });
-  EXPECT_THAT(all[0] + all[1], HasSubstr("remote error"));
+  network.join();
+  for (const std::string& error : all) EXPECT_THAT(error, HasSubstr("a collective of cards failed: remote error"));
 }
 
 // A rank that fails ends NCCL's work on its card, and nobody waits for what it will not do.
