@@ -39,6 +39,7 @@ Mesh::Mesh(Communicator& all, const ParallelOptions& o)
     data_ = all.split(part);
     if (stages_ > 1 && shards > 1) pipeline_ = replica_->split(part % shards), shards_ = replica_->split(stage_);
   }
+  if (stages_ > 1) pipeline().link_neighbours();
   group_ = std::make_unique<ShardCommunicator>(shards == 1 ? *alone_ : shards_ ? *shards_ : *replica_);
 }
 

@@ -215,6 +215,45 @@ TEST(CardsOverlap, TheHostsTensorsStayWithTheHosts) {
   });
 }
 
+// Messages between neighbours, taken in another order than they were sent in, both ways at once; others go through the hosts.
+TEST(CardsMessages, ComeByTheirTagsInOrder) {
+  run_threads(3, [](World& world) {
+    Communicator& comm = *world.comm;
+    const auto backend = make_backend("cuda-emulated:f32", 1);
+    const CardConnection cards = connect_cards(comm, backend->memory());
+    comm.link_neighbours();
+    const int rank = comm.rank();
+    const auto tensor = [&](int64_t count, double x) {
+      const Tensor t({count}, DType::f32, backend->memory());
+      t.from_doubles(std::vector<double>(static_cast<size_t>(count), x));
+      return t;
+    };
+    const auto expect = [&](const Tensor& t, double x) {
+      EXPECT_EQ(t.to_doubles(), std::vector<double>(static_cast<size_t>(t.count()), x)) << "rank " << rank;
+    };
+    for (int turn = 0; turn < 3; ++turn)
+      for (int other = 0; other < 3; ++other) {
+        if (other == rank) continue;
+        const double own = 10 * rank + other, theirs = 10 * other + rank;
+        const Tensor given[] = {tensor(100, own + 0.1), tensor(20000, own + 0.2), tensor(100, own + 0.3)};
+        std::vector<Pending> sent{comm.send(given[0], other, 5), comm.send(given[1], other, 6), comm.send(given[2], other, 5)};
+        const Tensor first = tensor(100, 0), large = tensor(20000, 0), last = tensor(100, 0);
+        const Pending coming = comm.receive(large, other, 6);
+        coming.wait();
+        backend->flat().scale(large, 2, large, Write::overwrite);
+        const Pending early = comm.receive(first, other, 5);
+        const Pending late = comm.receive(last, other, 5);
+        late.wait(), early.wait();
+        for (const Pending& p : sent) p.wait();
+        expect(first, static_cast<float>(theirs + 0.1)), expect(last, static_cast<float>(theirs + 0.3));
+        expect(large, 2 * static_cast<float>(theirs + 0.2));
+        while (!early.done() || !late.done()) {
+        }
+      }
+    EXPECT_GE(comm.traffic().bytes_sent, 3 * 4 * 20200);
+  });
+}
+
 // Who cannot be connected is told, and everything goes through the hosts.
 TEST(CardsApart, RanksThatShareACardOrHaveNoneGoThroughTheHosts) {
   for (const bool shared : {true, false})

@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(All, CardsReplicas, testing::ValuesIn(strategy_names({F
   return name;
 });
 
-// Shards of layers are summed between cards; activations between stages go through the hosts.
+// Shards of layers are summed between cards, and activations go from stage to stage.
 TEST(CardsModelParallel, ShardsAndStages) {
   TrainingRun run;
   run.strategy.bucket_mib = 0.004;
@@ -91,6 +91,13 @@ TEST(CardsModelParallel, ShardsAndStages) {
   expect_the_simulators_bits(run, 4);
   run.parallel.tensor = 2;
   expect_the_simulators_bits(run, 8);
+}
+
+TEST(CardsModelParallel, PiecesOfTimeAndTheOutputOnEveryStage) {
+  TrainingRun run;
+  run.model = "gnmt-small", run.layers = 2, run.tied = "none", run.attention_place = AttentionPlace::top;
+  run.strategy.bucket_mib = 0.004, run.parallel.pipeline = 3, run.parallel.time_pieces = 2, run.parallel.hybrid = true;
+  expect_the_simulators_bits(run, 3, 2);
 }
 
 // Servers that answer in the order of what comes: their messages go through the hosts.

@@ -113,6 +113,7 @@ void reduce(const std::vector<Call*>& calls, std::vector<std::byte>& result) {
 
 void perform(const std::vector<Call*>& calls) {
   const Call& first = *calls[0];
+  for (Call* c : calls) c->over = true;
   for (const Call* c : calls)
     CHECK(c->kind == first.kind && c->count == first.count && c->type == first.type && c->op == first.op && c->other == first.other,
           "ranks call other collectives of NCCL: {} elements of type {} and {} of type {}", first.count, static_cast<int>(first.type),
@@ -130,7 +131,6 @@ void perform(const std::vector<Call*>& calls) {
     reduce<starling::bf16>(calls, result);
   for (size_t r = 0; r < calls.size(); ++r) {
     if (first.kind != Kind::reduce || static_cast<int>(r) == first.other) std::memcpy(calls[r]->to, result.data(), result.size());
-    calls[r]->over = true;
   }
 }
 
@@ -155,17 +155,18 @@ bool over(const std::shared_ptr<Work>& work) {
   if (library().cut) return false;
   for (auto& [pair, sends] : clique.sends) {
     auto& receives = clique.receives[pair];
-    for (; !sends.empty() && !receives.empty(); sends.pop_front(), receives.pop_front()) {
+    while (!sends.empty() && !receives.empty()) {
       Call &s = *sends.front(), &r = *receives.front();
+      sends.pop_front(), receives.pop_front();
+      s.over = r.over = true;  // NCCL would wait for ever, or write where it must not, where they do not fit
       CHECK(s.count == r.count && s.type == r.type, "rank {} sends {} elements of type {}, but rank {} receives {} of type {}", pair.first,
             s.count, static_cast<int>(s.type), pair.second, r.count, static_cast<int>(r.type));
       std::memcpy(r.to, s.from, s.bytes());
-      s.over = r.over = true;
     }
   }
   for (auto& calls : clique.collectives)
     if (!calls.empty() && std::all_of(calls.begin(), calls.end(), [](const Call* c) { return c != nullptr; }))
-      perform(calls), calls.clear();
+      perform(std::exchange(calls, {}));
   return std::all_of(work->calls.begin(), work->calls.end(), [](const Call& c) { return c.over; });
 }
 

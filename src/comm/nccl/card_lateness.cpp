@@ -21,6 +21,10 @@ std::string describe(const CardLateness& l) {
   const std::string text = fmt::format("{} of cards waited {:.1f} s; ", l.operation, l.waited_s);
   const std::string advice = "; raise strategy.deadline-seconds, or look at that rank's log";
   if (l.news.empty()) return text + "what the other ranks do is not known" + advice;
+  if (l.number == 0) {
+    const int other = l.members[0] == l.self ? l.members[1] : l.members[0];
+    return text + fmt::format("{} did not do its part: it {}{}", name(other), doing(other), heard(other)) + advice;
+  }
   const int host = least(&CardProgress::enqueued), card = least(&CardProgress::reached);
   if (of(host).card.enqueued < l.number)
     return text + fmt::format("the host of {} has not begun it: it {}{}", name(host), doing(host), heard(host)) + advice;

@@ -12,7 +12,7 @@ namespace starling::STARLING_CUDA {
 struct CardLateness {
   std::string operation;
   double waited_s = 0;
-  int64_t number = 0;          // of the operation, among those of this rank's card, counted from 1
+  int64_t number = 0;          // of the operation, among those of this rank's card, counted from 1; 0: a message
   std::vector<int> members;    // who takes part, and
   int self = 0;                // this rank: numbers on the communicator of all ranks
   std::vector<RankNews> news;  // by these numbers

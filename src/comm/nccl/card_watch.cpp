@@ -28,9 +28,7 @@ bool passed(cudaEvent_t event) {
 
 }  // namespace
 
-CardOperation::CardOperation(std::shared_ptr<CardWatch> watch, const char* what, Members members, Tensor x,
-                             std::shared_ptr<Storage> scratch)
-    : watch_(std::move(watch)), what_(what), members_(std::move(members)), x_(std::move(x)), scratch_(std::move(scratch)) {
+CardOperation::CardOperation(std::shared_ptr<CardWatch> watch, About about) : watch_(std::move(watch)), about_(std::move(about)) {
   ready_ = make_event(), over_ = make_event();
 }
 
@@ -47,11 +45,18 @@ void CardOperation::wait(double deadline_s) {
   watch_->wait_for(*this, deadline_s);
 }
 
-size_t CardOperation::wait_any(std::span<Operation* const> operations, double deadline_s) {
-  for (Operation* operation : operations) dynamic_cast<CardOperation&>(*operation).wait(deadline_s);
-  for (;; std::this_thread::sleep_for(100us))
+size_t CardOperation::wait_any(std::span<Operation* const> operations, double deadline_s) { return first_done(operations, deadline_s); }
+
+size_t first_done(std::span<Operation* const> operations, double deadline_s) {
+  for (const int64_t begin = now_ns();; std::this_thread::sleep_for(100us)) {
     for (size_t i = 0; i < operations.size(); ++i)
       if (operations[i]->done()) return i;
+    if (1e-9 * static_cast<double>(now_ns() - begin) > deadline_s)
+      throw PeerError(
+          fmt::format("none of {} operations of cards has ended within {:g} s; raise strategy.deadline-seconds, or look at the "
+                      "other ranks' logs",
+                      operations.size(), deadline_s));
+  }
 }
 
 CardWatch::CardWatch(std::shared_ptr<CudaDevice> device, Communicator& all) : device_(std::move(device)), all_(all), rank_(all.rank()) {
@@ -75,7 +80,7 @@ void CardWatch::stop() {
 
 void CardWatch::begin(const std::shared_ptr<CardOperation>& operation) {
   const std::lock_guard lock(mutex_);
-  operation->number_ = ++progress_.enqueued;
+  if (operation->about_.counted) operation->number_ = ++progress_.enqueued;
   under_way_.push_back(operation);
   changed_.notify_all();
 }
@@ -126,10 +131,9 @@ void CardWatch::look() {
   {
     const std::lock_guard lock(mutex_);
     for (const auto& operation : under_way_) {
-      if (!operation->reached_ && (operation->reached_ = passed(operation->ready_))) ++progress_.reached;
-      if (operation->started_ && passed(operation->over_)) over.push_back(operation);
+      if (!operation->reached_ && (operation->reached_ = passed(operation->ready_))) progress_.reached += operation->about_.counted;
+      if (operation->started_ && passed(operation->over_)) over.push_back(operation), progress_.completed += operation->about_.counted;
     }
-    progress_.completed += static_cast<int64_t>(over.size());
     for (const auto& operation : over) std::erase(under_way_, operation);
     for (const auto& operation : under_way_)
       if (!late && operation->waited_for_since_ns_ > 0 &&
@@ -149,7 +153,8 @@ void CardWatch::look() {
 
 std::string CardWatch::trouble(const CardOperation& operation, const CardProgress& own) {
   CardLateness l;
-  l.operation = operation.what_, l.number = operation.number_, l.members = *operation.members_, l.self = rank_, l.hosts = hosts_;
+  l.operation = operation.about_.what, l.number = operation.number_, l.members = *operation.about_.members, l.self = rank_,
+  l.hosts = hosts_;
   l.waited_s = 1e-9 * static_cast<double>(now_ns() - operation.waited_for_since_ns_);
   l.news = all_.news();
   if (!l.news.empty()) l.news[static_cast<size_t>(rank_)].card = own;

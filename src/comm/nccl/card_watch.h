@@ -20,11 +20,18 @@ namespace starling::STARLING_CUDA {
 class CardWatch;
 using Members = std::shared_ptr<const std::vector<int>>;  // ranks on the communicator of all
 
-// A collective on a card. Waiting for it makes what the card is given later wait, not the host.
+// A collective on a card, or a message of one. Waiting for it makes what the card is given later wait, not the host.
 class CardOperation : public Operation {
  public:
+  struct About {
+    const char* what;
+    Members members;
+    Tensor x;                          // kept until the operation is over,
+    std::shared_ptr<Storage> scratch;  // as is this
+    bool counted = true;               // among the collectives of this card
+  };
   // `ready`: when the card has come to it; `over`: when it has ended.
-  CardOperation(std::shared_ptr<CardWatch> watch, const char* what, Members members, Tensor x, std::shared_ptr<Storage> scratch);
+  CardOperation(std::shared_ptr<CardWatch> watch, About about);
   ~CardOperation() override;
   bool done() override;
   void wait(double deadline_s) override;
@@ -35,10 +42,7 @@ class CardOperation : public Operation {
  private:
   friend class CardWatch;
   const std::shared_ptr<CardWatch> watch_;
-  const char* const what_;
-  const Members members_;
-  const Tensor x_;                          // kept until the operation is over,
-  const std::shared_ptr<Storage> scratch_;  // as is this
+  const About about_;
   cudaEvent_t ready_ = nullptr, over_ = nullptr;
   // Under the watch's mutex.
   int64_t number_ = 0;
@@ -46,6 +50,9 @@ class CardOperation : public Operation {
   int64_t waited_for_since_ns_ = 0;  // 0: nobody waits for it
   double deadline_s_ = 0;
 };
+
+// Until one of the operations has ended: its position. PeerError after the deadline.
+size_t first_done(std::span<Operation* const> operations, double deadline_s);
 
 class CardWatch {
  public:

@@ -10,13 +10,6 @@
 namespace starling::STARLING_CUDA {
 namespace {
 
-using namespace std::chrono_literals;
-
-// Between looks at a call in progress, which mostly takes some microseconds: so many without a pause first.
-constexpr int kLooks = 1000;
-constexpr auto kPoll = 50us;
-constexpr double kClosing_s = 60;  // for the other ranks to be through, too
-
 kernels::Element element_of(DType type) {
   switch (type) {
     case DType::f32:
@@ -32,27 +25,6 @@ kernels::Element element_of(DType type) {
   }
 }
 
-// Of a communicator until nothing of its is in progress: its result. InProgress when `go_on` says no.
-template <class GoOn>
-ncclResult_t settled(CardWatch& watch, ncclComm_t comm, ncclResult_t result, const GoOn& go_on) {
-  for (int looks = 0; result == ncclInProgress && go_on(); ++looks) {
-    if (looks < kLooks)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(kPoll);
-    const std::lock_guard lock(watch.nccl());
-    watch.require_sound();
-    NCCL_CALL(CommGetAsyncError, comm, &result);
-  }
-  return result;
-}
-
-auto seconds_from_now(double seconds) {
-  return [until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds)] {
-    return std::chrono::steady_clock::now() < until;
-  };
-}
-
 }  // namespace
 
 NcclChannel::NcclChannel(std::shared_ptr<CardWatch> watch, Communicator& comm)
@@ -60,83 +32,39 @@ NcclChannel::NcclChannel(std::shared_ptr<CardWatch> watch, Communicator& comm)
   std::vector<int> members;
   for (const std::string& rank : gather_texts(comm, std::to_string(watch_->rank()))) members.push_back(std::stoi(rank));
   members_ = std::make_shared<const std::vector<int>>(std::move(members));
-  watch_->device().stream();  // the card, for this thread
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
-  try {
-    connect(comm);
-  } catch (...) {
-    close();
-    throw;
+  // The others have come when they have heard of the name: who is late is named there.
+  wire_ = std::make_unique<Wire>(watch_, rank_, size_, broadcast_text(comm, rank_ == 0 ? new_name() : ""), comm.deadline());
+}
+
+NcclChannel::~NcclChannel() {
+  for (auto& link : links_) link.reset();
+}
+
+// In the order of the ranks, so that nobody waits for one that waits for him.
+void NcclChannel::link_neighbours(Communicator& comm) {
+  for (int r = 0; r + 1 < size_; ++r) {
+    if (rank_ != r && rank_ != r + 1) continue;
+    links_.push_back(std::make_unique<Link>(watch_, comm, r, r + 1, *members_));
+    links_.push_back(std::make_unique<Link>(watch_, comm, r + 1, r, *members_));
   }
 }
 
-NcclChannel::~NcclChannel() { close(); }
-
-// The others have come when they have heard of the name: who is late is named there.
-void NcclChannel::connect(Communicator& comm) {
-  ncclUniqueId id{};
-  if (rank_ == 0) NCCL_CALL(GetUniqueId, &id);
-  const std::string text = broadcast_text(comm, {id.internal, sizeof id.internal});
-  std::memcpy(id.internal, text.data(), sizeof id.internal);
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  ncclResult_t result = ncclSuccess;
-  {
-    const std::lock_guard lock(watch_->nccl());
-    watch_->require_sound();
-    result = ncclCommInitRankConfig(&nccl_, size_, id, rank_, &config);
-    nccl_check(result, "ncclCommInitRankConfig");
-    watch_->add(nccl_);
-  }
-  result = settled(*watch_, nccl_, result, seconds_from_now(comm.deadline()));
-  if (result == ncclInProgress)
-    throw PeerError(
-        fmt::format("the cards of {} ranks could not be connected within {:g} s; look at the links between the hosts, and at "
-                    "NCCL's messages with NCCL_DEBUG=INFO",
-                    size_, comm.deadline()));
-  nccl_check(result, "ncclCommInitRankConfig");
+bool NcclChannel::send(const Tensor& x, int to, Tag tag, double deadline_s, Pending& pending) {
+  for (const auto& link : links_)
+    if (link->from() == rank_ && link->to() == to) return pending = link->send(x, tag, deadline_s), true;
+  return false;
 }
 
-// Peers may still read what has been sent, so NCCL is told first that there is no more.
-void NcclChannel::close() {
-  watch_->device().stream();
-  const auto still_open = [&] {
-    const std::lock_guard lock(watch_->nccl());
-    return nccl_ != nullptr && watch_->remove(nccl_);
-  };
-  if (still_open()) {
-    ncclResult_t result = std::uncaught_exceptions() > 0 ? ncclInternalError : ncclCommFinalize(nccl_);
-    for (const auto waits = seconds_from_now(kClosing_s); result == ncclInProgress && waits();) {
-      std::this_thread::sleep_for(kPoll);
-      if (ncclCommGetAsyncError(nccl_, &result) != ncclSuccess) break;
-    }
-    result == ncclSuccess ? ncclCommDestroy(nccl_) : ncclCommAbort(nccl_);
-  }
-  cudaStreamSynchronize(stream_);
-  cudaStreamDestroy(stream_);
-}
-
-std::shared_ptr<CardOperation> NcclChannel::begin(const char* what, const Tensor& x, int64_t scratch_bytes, double deadline_s) {
-  watch_->require_sound();
-  CudaDevice& device = watch_->device();
-  if (scratch_bytes > 0 && (!scratch_ || scratch_->bytes() < scratch_bytes))
-    scratch_ = std::make_shared<Storage>(scratch_bytes, device.memory());
-  const auto operation = std::make_shared<CardOperation>(watch_, what, members_, x, scratch_);
-  check(cudaEventRecord(operation->ready(), device.stream()), "an event");
-  check(cudaStreamWaitEvent(stream_, operation->ready(), 0), "an event");
-  watch_->begin(operation);
-  watch_->wait_for(*operation, deadline_s);  // the first calls of a pair of cards wait for each other
-  return operation;
-}
-
-Pending NcclChannel::started(const std::shared_ptr<CardOperation>& operation, double deadline_s) {
-  check(cudaEventRecord(operation->over(), stream_), "an event");
-  watch_->started(*operation);
-  return {operation, deadline_s};
+bool NcclChannel::receive(const Tensor& x, int from, Tag tag, double deadline_s, Pending& pending) {
+  for (const auto& link : links_)
+    if (link->from() == from && link->to() == rank_) return pending = link->receive(x, tag, deadline_s), true;
+  return false;
 }
 
 Pending NcclChannel::run(Schedule schedule, const Tensor& x, const char* what, double deadline_s) {
-  const auto operation = begin(what, x, schedule.scratch_bytes, deadline_s);
+  if (const int64_t bytes = schedule.scratch_bytes; bytes > 0 && (!scratch_ || scratch_->bytes() < bytes))
+    scratch_ = std::make_shared<Storage>(bytes, watch_->device().memory());
+  const auto operation = wire_->begin({what, members_, x, scratch_}, deadline_s);
   std::byte* const scratch = scratch_ ? scratch_->data() : nullptr;
   for (const Schedule::Round& round : schedule.rounds) {
     calculate(round.before, x.dtype(), x.raw(), scratch);
@@ -144,20 +72,8 @@ Pending NcclChannel::run(Schedule schedule, const Tensor& x, const char* what, d
     calculate(round.after, x.dtype(), x.raw(), scratch);
   }
   count(schedule);
-  return started(operation, deadline_s);
-}
-
-template <class Calls>
-void NcclChannel::group(const Calls& calls) {
-  ncclResult_t result = ncclSuccess;
-  {
-    const std::lock_guard lock(watch_->nccl());
-    watch_->require_sound();
-    NCCL_CALL(GroupStart);
-    calls();
-    result = ncclGroupEnd();
-  }
-  nccl_check(settled(*watch_, nccl_, result, [] { return true; }), "ncclGroupEnd");
+  wire_->end(*operation);
+  return {operation, deadline_s};
 }
 
 void NcclChannel::exchange(const Schedule::Round& round, std::byte* data, std::byte* scratch) {
@@ -166,11 +82,11 @@ void NcclChannel::exchange(const Schedule::Round& round, std::byte* data, std::b
   };
   if (!some(round.sends) && !some(round.receives)) return;
   const auto place = [&](const auto& m) { return (m.area == Area::data ? data : scratch) + m.offset; };
-  group([&] {
+  wire_->group([&](ncclComm_t nccl) {
     for (const auto& s : round.sends)
-      if (s.bytes > 0) NCCL_CALL(Send, place(s), static_cast<size_t>(s.bytes), ncclUint8, s.to, nccl_, stream_);
+      if (s.bytes > 0) NCCL_CALL(Send, place(s), static_cast<size_t>(s.bytes), ncclUint8, s.to, nccl, wire_->stream());
     for (const auto& r : round.receives)
-      if (r.bytes > 0) NCCL_CALL(Recv, place(r), static_cast<size_t>(r.bytes), ncclUint8, r.from, nccl_, stream_);
+      if (r.bytes > 0) NCCL_CALL(Recv, place(r), static_cast<size_t>(r.bytes), ncclUint8, r.from, nccl, wire_->stream());
   });
 }
 
@@ -183,22 +99,23 @@ void NcclChannel::calculate(const std::vector<Schedule::Local>& steps, DType typ
     const int64_t n = step.count;
     switch (step.op) {
       case Step::add:
-        kernels::add_elements(element_of(type), {from, to, n}, stream_);
+        kernels::add_elements(element_of(type), {from, to, n}, wire_->stream());
         break;
       case Step::maximum:
-        kernels::maximum_elements(element_of(type), {from, to, n}, stream_);
+        kernels::maximum_elements(element_of(type), {from, to, n}, wire_->stream());
         break;
       case Step::copy:
-        if (n > 0) check(cudaMemcpyAsync(to, from, static_cast<size_t>(n * size_of(type)), cudaMemcpyDeviceToDevice, stream_), "a copy");
+        if (n > 0)
+          check(cudaMemcpyAsync(to, from, static_cast<size_t>(n * size_of(type)), cudaMemcpyDeviceToDevice, wire_->stream()), "a copy");
         break;
       case Step::narrow:
-        kernels::convert(kWide, kNarrow, {from, to, n}, stream_);
+        kernels::convert(kWide, kNarrow, {from, to, n}, wire_->stream());
         break;
       case Step::widen:
-        kernels::convert(kNarrow, kWide, {from, to, n}, stream_);
+        kernels::convert(kNarrow, kWide, {from, to, n}, wire_->stream());
         break;
       case Step::add_widened:
-        kernels::add_widened({from, to, n}, stream_);
+        kernels::add_widened({from, to, n}, wire_->stream());
         break;
     }
   }
@@ -238,29 +155,32 @@ bool NcclChannel::library(Collective kind, const Tensor& x, int root, double dea
   };
   const auto all = static_cast<size_t>(x.count());
   const auto start = [&](const char* what, const Schedule& counted, const auto& calls) {
-    const auto operation = begin(what, x, 0, deadline_s);
-    if (all > 0) group(calls);
+    const auto operation = wire_->begin({what, members_, x, {}}, deadline_s);
+    if (all > 0) wire_->group(calls);
     count(counted);
-    pending = started(operation, deadline_s);
+    wire_->end(*operation);
+    pending = {operation, deadline_s};
   };
   switch (kind) {
     case Collective::all_reduce_sum:
     case Collective::all_reduce_maximum:
-      start("all-reduce (library)", ring_all_reduce(shape, Reduce::sum), [&] {
-        NCCL_CALL(AllReduce, x.raw(), x.raw(), all, type, kind == Collective::all_reduce_sum ? ncclSum : ncclMax, nccl_, stream_);
+      start("all-reduce (library)", ring_all_reduce(shape, Reduce::sum), [&](ncclComm_t nccl) {
+        NCCL_CALL(AllReduce, x.raw(), x.raw(), all, type, kind == Collective::all_reduce_sum ? ncclSum : ncclMax, nccl, wire_->stream());
       });
       return true;
     case Collective::reduce_scatter:
-      start("reduce-scatter (library)", ring_reduce_scatter(shape, Reduce::sum),
-            [&] { parts([&](std::byte* at, size_t n, int r) { NCCL_CALL(Reduce, at, at, n, type, ncclSum, r, nccl_, stream_); }); });
+      start("reduce-scatter (library)", ring_reduce_scatter(shape, Reduce::sum), [&](ncclComm_t nccl) {
+        parts([&](std::byte* at, size_t n, int r) { NCCL_CALL(Reduce, at, at, n, type, ncclSum, r, nccl, wire_->stream()); });
+      });
       return true;
     case Collective::all_gather:
-      start("all-gather (library)", ring_all_gather(shape),
-            [&] { parts([&](std::byte* at, size_t n, int r) { NCCL_CALL(Broadcast, at, at, n, type, r, nccl_, stream_); }); });
+      start("all-gather (library)", ring_all_gather(shape), [&](ncclComm_t nccl) {
+        parts([&](std::byte* at, size_t n, int r) { NCCL_CALL(Broadcast, at, at, n, type, r, nccl, wire_->stream()); });
+      });
       return true;
     case Collective::broadcast:
       start("broadcast (library)", tree_broadcast(shape, root),
-            [&] { NCCL_CALL(Broadcast, x.raw(), x.raw(), all, type, root, nccl_, stream_); });
+            [&](ncclComm_t nccl) { NCCL_CALL(Broadcast, x.raw(), x.raw(), all, type, root, nccl, wire_->stream()); });
       return true;
     case Collective::barrier:
       return false;

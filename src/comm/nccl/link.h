@@ -1,0 +1,47 @@
+// Messages of tensors from one card to another, in one direction. NCCL knows no tags, and takes what it is asked for in the order in which
+// it was sent. So the sender's host tells the receiver's the tag and size of each message, in order. The receiver asks its card for
+// messages in this order: into the tensor that is waiting for the tag, or, when there is none yet, into memory of its own.
+#pragma once
+
+#include <deque>
+#include <map>
+
+#include "comm/nccl/wire.h"
+
+namespace starling::STARLING_CUDA {
+
+class Link {
+ public:
+  // Between two ranks of a communicator, both of which call it. Blocking.
+  Link(std::shared_ptr<CardWatch> watch, Communicator& comm, int from, int to, const std::vector<int>& members);
+  int from() const { return from_; }
+  int to() const { return to_; }
+  Pending send(const Tensor& x, Tag tag, double deadline_s);
+  Pending receive(const Tensor& x, Tag tag, double deadline_s);
+
+ private:
+  class Receipt;
+  struct Notice {
+    Tensor words;  // i32: the tag; the bytes, in two parts
+    Pending pending;
+  };
+  struct Early {
+    std::shared_ptr<CardOperation> operation;
+    Tensor x;
+  };
+  void expect_notice();
+  // Takes the next notice; false: it has not come, and nobody wants to wait for it.
+  bool take_notice(bool patiently, double deadline_s);
+  std::shared_ptr<CardOperation> fetch(const Tensor& x, double deadline_s);
+
+  const std::shared_ptr<CardWatch> watch_;
+  Communicator& comm_;
+  const int from_, to_;
+  const Members members_;
+  std::unique_ptr<Wire> wire_;
+  std::deque<Notice> notices_;                 // sent and not yet taken, or expected: never more than messages to come
+  std::deque<std::shared_ptr<Receipt>> open_;  // of receives whose message has not been asked for
+  std::map<Tag, std::deque<Early>> early_;     // messages that nobody has asked for
+};
+
+}  // namespace starling::STARLING_CUDA
