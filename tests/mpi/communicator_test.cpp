@@ -296,6 +296,30 @@ TEST(WaitAny, DeadlineNamesThoseWaitedFor) {
   comm.barrier().wait();
 }
 
+// In the numbers of the part that asks; they take some beats to come.
+TEST(News, TellsWhatTheCardsOfOthersHaveDone) {
+  Communicator& comm = test_comm();
+  const std::unique_ptr<Communicator> half = comm.split(comm.rank() % 2);
+  const auto progress = [](int r) { return CardProgress{100 + r, 200 + r, 300 + r}; };
+  comm.note("counting", 40 + comm.rank());
+  comm.note(progress(comm.rank()));
+  const auto all_known = [&] {
+    const std::vector<RankNews> news = half->news();
+    for (int k = 0; k < half->size(); ++k) {
+      const int r = 2 * k + comm.rank() % 2;
+      const RankNews& n = news.at(static_cast<size_t>(k));
+      const CardProgress expected = progress(r);
+      if (n.card.enqueued != expected.enqueued || n.card.reached != expected.reached || n.card.completed != expected.completed) return false;
+      if (n.phase != "counting" || n.step != 40 + r || n.age_s > 30) return false;
+    }
+    return true;
+  };
+  int turns = 0;
+  while (!all_known() && ++turns < 3000) sleep_s(0.01);
+  EXPECT_TRUE(all_known());
+  comm.barrier().wait();
+}
+
 TEST(Threads, ShareTheCoresOfAHost) {
   // mpirun is told to bind nothing, so all ranks of a host have one mask.
   const int n = threads_for_rank(test_comm());
