@@ -120,9 +120,11 @@ void set_up(RunParts& run) {
   DeviceChoice choice = resolve({config.train.precision, threads, device}, false, run.world.local_rank);
   if (config.parallel.ranks() > 1) choice.precision = broadcast_text(run.comm(), choice.precision);
   run.backend = make_backend(choice);
-  cuda::CardConnection cards = cuda::connect_cards(run.comm(), run.backend->memory());
-  if (!cards.report.empty()) run.say(cards.report);
-  run.cards = std::move(cards.held);
+  if (!run.world.simulated) {
+    cuda::CardConnection cards = cuda::connect_cards(run.comm(), run.backend->memory());
+    if (!cards.report.empty()) run.say(cards.report);
+    run.cards = std::move(cards.held);
+  }
   run.mesh.emplace(run.comm(), config.parallel);
   if (run.first()) {
     run.directory.emplace(*run.files, config, run.backend->threads(), run.say);
