@@ -62,6 +62,7 @@ struct Clique {
   std::vector<std::shared_ptr<NcclComm>> ranks;                      // null: not joined
   std::map<std::pair<int, int>, std::deque<Call*>> sends, receives;  // from, to
   std::vector<std::vector<Call*>> collectives;                       // in their order; by rank
+  bool broken = false;  // by calls that do not fit: NCCL would wait for ever then, or write where it must not
   bool joined() const {
     return std::all_of(ranks.begin(), ranks.end(), [](const auto& r) { return r != nullptr; });
   }
@@ -113,7 +114,6 @@ void reduce(const std::vector<Call*>& calls, std::vector<std::byte>& result) {
 
 void perform(const std::vector<Call*>& calls) {
   const Call& first = *calls[0];
-  for (Call* c : calls) c->over = true;
   for (const Call* c : calls)
     CHECK(c->kind == first.kind && c->count == first.count && c->type == first.type && c->op == first.op && c->other == first.other,
           "ranks call other collectives of NCCL: {} elements of type {} and {} of type {}", first.count, static_cast<int>(first.type),
@@ -131,14 +131,32 @@ void perform(const std::vector<Call*>& calls) {
     reduce<starling::bf16>(calls, result);
   for (size_t r = 0; r < calls.size(); ++r) {
     if (first.kind != Kind::reduce || static_cast<int>(r) == first.other) std::memcpy(calls[r]->to, result.data(), result.size());
+    calls[r]->over = true;
   }
+}
+
+// Whatever has met its other side is done.
+void meet(Clique& clique) {
+  for (auto& [pair, sends] : clique.sends) {
+    auto& receives = clique.receives[pair];
+    for (; !sends.empty() && !receives.empty(); sends.pop_front(), receives.pop_front()) {
+      Call &s = *sends.front(), &r = *receives.front();
+      CHECK(s.count == r.count && s.type == r.type, "rank {} sends {} elements of type {}, but rank {} receives {} of type {}", pair.first,
+            s.count, static_cast<int>(s.type), pair.second, r.count, static_cast<int>(r.type));
+      std::memcpy(r.to, s.from, s.bytes());
+      s.over = r.over = true;
+    }
+  }
+  for (auto& calls : clique.collectives)
+    if (!calls.empty() && std::all_of(calls.begin(), calls.end(), [](const Call* c) { return c != nullptr; }))
+      perform(calls), calls.clear();
 }
 
 // The stream has come to this work: whether all of it has met its other side.
 bool over(const std::shared_ptr<Work>& work) {
   NcclComm& comm = *work->comm;
   Clique& clique = *comm.clique;
-  if (comm.aborted) return true;
+  if (comm.aborted || clique.broken) return true;
   if (!work->arrived) {
     work->arrived = true;
     for (Call& call : work->calls) {
@@ -153,20 +171,12 @@ bool over(const std::shared_ptr<Work>& work) {
     }
   }
   if (library().cut) return false;
-  for (auto& [pair, sends] : clique.sends) {
-    auto& receives = clique.receives[pair];
-    while (!sends.empty() && !receives.empty()) {
-      Call &s = *sends.front(), &r = *receives.front();
-      sends.pop_front(), receives.pop_front();
-      s.over = r.over = true;  // NCCL would wait for ever, or write where it must not, where they do not fit
-      CHECK(s.count == r.count && s.type == r.type, "rank {} sends {} elements of type {}, but rank {} receives {} of type {}", pair.first,
-            s.count, static_cast<int>(s.type), pair.second, r.count, static_cast<int>(r.type));
-      std::memcpy(r.to, s.from, s.bytes());
-    }
+  try {
+    meet(clique);
+  } catch (...) {
+    clique.broken = true;
+    throw;
   }
-  for (auto& calls : clique.collectives)
-    if (!calls.empty() && std::all_of(calls.begin(), calls.end(), [](const Call* c) { return c != nullptr; }))
-      perform(std::exchange(calls, {}));
   return std::all_of(work->calls.begin(), work->calls.end(), [](const Call& c) { return c.over; });
 }
 
