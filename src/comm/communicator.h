@@ -65,7 +65,7 @@ enum class Algorithm : uint8_t {
   ring,
   tree,
   halving_doubling,
-  library  // the world's own collectives where it has them (MPI), else automatic
+  library  // MPI's own collectives, and NCCL's on cards; else automatic
 };
 constexpr auto words(Algorithm) { return std::array{"auto", "ring", "tree", "halving-doubling", "library"}; }
 

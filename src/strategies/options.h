@@ -65,7 +65,8 @@ void visit(Visitor& v, StrategyOptions& c) {
            "time; downpour, gnmt-downpour = workers send gradients to servers and fetch parameters, each at its own pace; "
            "gradient-dropping, sparse-local, cser = compressed gradients at every update");
   v.choice("algorithm", c.algorithm,
-           "of collectives; auto = tree up to 64 KiB, ring above; library = those of MPI (not available in the simulator)");
+           "of collectives; auto = tree up to 64 KiB, ring above; library = those of MPI, and of NCCL on cards (not available in the "
+           "simulator)");
   v.choice("wire", c.wire, "number format of gradients on the wire; sums are f32 in both");
   v.field("bucket-mib", c.bucket_mib, "gradient that is exchanged at once, MiB", 0.001, 4096.0);
   v.field("overlap", c.overlap,
