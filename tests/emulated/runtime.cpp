@@ -295,7 +295,7 @@ cudaError_t cudaFreeAsync(void* at, cudaStream_t s) {
     CHECK(block != m.blocks.end(), "memory is freed twice");
     const std::byte* const end = block->first + block->second.bytes;
     const size_t bytes = block->second.bytes;
-    const bool intact = bytes >= kHuge || std::all_of(end, end + kGuard, [](std::byte b) { return b == std::byte{0xff}; });
+    const bool intact = bytes >= kHuge || std::all_of(end, end + kGuard, [](std::byte b) { return b == std::byte{kGuardByte}; });
     m.pools[block->second.card].allocated -= bytes, m.blocks.erase(block);
     give_back(at, bytes);
     CHECK(intact, "a kernel has written behind the end of a block");
