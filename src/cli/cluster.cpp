@@ -62,6 +62,11 @@ Scenario ClusterArguments::load(const BenchTrainOptions& model, const std::strin
       if (option->count() > 0) apply_override(sections, name, option->results().back());
   };
   read();  // what is wrong is told before anything is measured
+  if (const std::string gpu = scenario.network.gpu; gpu != "none") {
+    say(fmt::format("computing rates: assumed for the GPU {} (docs/simulator.md), where none are given", gpu));
+    scenario.compute = gpu_rates(gpu), read();
+    return scenario;
+  }
   bool rates = true;
   for (const char* key : kRates) rates = rates && given(key, document ? &*document : nullptr);
   if (!rates) scenario.compute = measured_rates(model, frozen, say), measured = scenario.compute, read();

@@ -87,8 +87,10 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
   const auto say = [&](const std::string& line) { (json ? std::cerr : std::cout) << line << std::endl; };
   std::optional<ComputeModel> measured;
   Scenario scenario = cluster.load(calibration_model(config), "", say, measured);
-  const double memory = a.memory_gib > 0
-                            ? a.memory_gib * 1024 * kMib
+  const std::string& gpu = scenario.network.gpu;
+  const double given_gib = a.memory_gib > 0 || gpu == "none" ? a.memory_gib : 0.9 * gpu_memory_gib(gpu);
+  const double memory = given_gib > 0
+                            ? given_gib * 1024 * kMib
                             : static_cast<double>(usable_memory().bytes) / static_cast<double>(scenario.network.ranks_per_node);
   std::vector<Layout> layouts = layouts_of(config, scenario.ranks);
   Scenario single = scenario;
@@ -110,10 +112,10 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
       "simulated: {} ranks, network {}, {} with {:.2f} M parameters; memory of a rank: {:.2f} GiB{}; one worker alone {:.0f} target "
       "tokens/s with {:.2f} GiB",
       scenario.ranks, scenario.network.preset, config.model.preset, static_cast<double>(alone.parameters) / 1e6, memory / kMib / 1024,
-      a.memory_gib > 0 ? "" : " (what is usable here; --memory says otherwise)", alone.tokens_per_second(),
+      given_gib > 0 ? "" : " (what is usable here; --memory says otherwise)", alone.tokens_per_second(),
       largest_memory(alone) / kMib / 1024));
-  say(fmt::format("{:>3} {:>8} {:>6} {:>8}  {:<30} {:>9} {:>8} {:>13} {:>10} {:>7} {:>9}", "", "stages", "shards", "replicas", "strategy", "tokens/s",
-                  "speed-up", "tokens/update", "memory GiB", "bubble", "sent MiB"));
+  say(fmt::format("{:>3} {:>8} {:>6} {:>8}  {:<30} {:>9} {:>8} {:>13} {:>10} {:>7} {:>9}", "", "stages", "shards", "replicas", "strategy",
+                  "tokens/s", "speed-up", "tokens/update", "memory GiB", "bubble", "sent MiB"));
   for (size_t i = 0; i < layouts.size() && static_cast<int>(i) < a.shown; ++i) {
     const Layout& l = layouts[i];
     if (!l.refused.empty()) break;
@@ -121,8 +123,8 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
     double sent = 0;
     for (const RankBytes& b : r.bytes) sent = std::max(sent, b.total());
     const std::string stages = l.run.parallel.hybrid ? fmt::format("{} hybrid", r.stages) : std::to_string(r.stages);
-    say(fmt::format("{:>3} {:>8} {:>6} {:>8}  {:<30} {:>9.0f} {:>7.2f}x {:>13.0f} {:>10.2f} {:>7} {:>9.2f}{}", i + 1, stages, r.shards, r.replicas,
-                    l.strategy, r.tokens_per_second(), r.tokens_per_second() / alone.tokens_per_second(), r.tokens,
+    say(fmt::format("{:>3} {:>8} {:>6} {:>8}  {:<30} {:>9.0f} {:>7.2f}x {:>13.0f} {:>10.2f} {:>7} {:>9.2f}{}", i + 1, stages, r.shards,
+                    r.replicas, l.strategy, r.tokens_per_second(), r.tokens_per_second() / alone.tokens_per_second(), r.tokens,
                     largest_memory(r) / kMib / 1024, r.stages > 1 ? fmt::format("{:.1f} %", 100 * r.bubble) : "-", sent / kMib,
                     largest_memory(r) > memory ? "  does not fit" : ""));
   }
@@ -147,7 +149,7 @@ void add_plan(CLI::App& app) {
   const auto arguments = ConfigArguments::add_to(*verb);
   const auto cluster = ClusterArguments::add_to(*verb);
   auto a = std::make_shared<PlanArguments>();
-  verb->add_option("--memory", a->memory_gib, "memory of a rank, GiB; 0 = what is usable here, divided by the ranks of a node")
+  verb->add_option("--memory", a->memory_gib, "memory of a rank, GiB; 0 = nine tenths of a GPU's, or what is usable here, divided by the ranks of a node")
       ->check(CLI::Range(0.0, 1e6));
   verb->add_option("--show", a->shown, "rows of the table")->check(CLI::Range(1, 1000))->capture_default_str();
   verb->add_option("--format", a->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();

@@ -142,8 +142,10 @@ void check_config(const RaceRecipe& r, const RaceArm& arm, const Config& c) {
   const auto fail = [&](const std::string& problem) { throw ConfigError(fmt::format("{}: arm {}: {}", r.file, arm.name, problem)); };
   if (!c.valid.enabled()) fail(fmt::format("there is nothing to validate on; set valid.source and valid.target in {}", place_of_keys(r)));
   if (c.train.objective != Objective::likelihood) fail("times of samples cannot be replayed; set train.objective to likelihood");
-  if (c.parallel.ranks() > 1) fail("a race replays whole models; set parallel.pipeline and tensor to 1, and see 'starling plan' for layouts");
-  if (c.strategy.algorithm == Algorithm::library) fail("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
+  if (c.parallel.ranks() > 1)
+    fail("a race replays whole models; set parallel.pipeline and tensor to 1, and see 'starling plan' for layouts");
+  if (c.strategy.algorithm == Algorithm::library)
+    fail("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
 }
 
 // Arms that take the runs of others may differ in nothing but what is exchanged when.
@@ -183,21 +185,33 @@ void apply_settings(RaceRecipe& recipe, const std::vector<ConfigSection>& sectio
   }
 }
 
+// Whose rates count where the recipe gives none.
+std::string gpu_of(const ConfigDocument& document, const std::vector<Override>& settings) {
+  RaceRecipe first;
+  const std::vector<ConfigSection> sections = sections_of(first);
+  document.read(sections);
+  apply_settings(first, sections, settings);
+  return first.cluster.network.gpu;
+}
+
 }  // namespace
 
 RaceRecipe load_recipe(const std::string& path, const std::vector<Override>& settings) {
+  const ConfigDocument document(read_config_file(path), path);
   RaceRecipe r;
   r.file = path;
   r.cluster.ranks = 1;
+  const std::string gpu = gpu_of(document, settings);
+  if (gpu != "none") r.cluster.compute = gpu_rates(gpu);
   const std::vector<ConfigSection> sections = sections_of(r);
-  const ConfigDocument document(read_config_file(path), path);
   document.read(sections);
   refuse_overridden(document, settings);
   apply_settings(r, sections, settings);
-  r.rates_given = std::all_of(std::begin(kRates), std::end(kRates), [&](const char* key) {
-    return document.has("cluster", key) ||
-           std::any_of(settings.begin(), settings.end(), [&](const Override& o) { return o.first == std::string("cluster.") + key; });
-  });
+  r.rates_given = gpu != "none" || std::all_of(std::begin(kRates), std::end(kRates), [&](const char* key) {
+                    return document.has("cluster", key) || std::any_of(settings.begin(), settings.end(), [&](const Override& o) {
+                             return o.first == std::string("cluster.") + key;
+                           });
+                  });
   if (!r.train.empty() && !r.train.starts_with('/')) r.train = join_path(parent_path(path), r.train);
   if (r.networks.empty()) r.networks.push_back({.name = "10gbe"});
   if (r.targets.empty()) r.targets.emplace_back();

@@ -26,7 +26,7 @@ void visit(Visitor& v, RaceNetwork& n) {
   v.field("r", n.r,
           "time of a dense f32 ring all-reduce of the gradient over one worker's computing of a step; the bandwidth follows; 0 = off", 0.0,
           1e6);
-  v.choice("network", n.preset, {"1gbe", "10gbe", "25gbe", "100gbe", "infiniband", "loopback"}, "where the numbers not given come from");
+  v.choice("network", n.preset, kNetworks, "where the numbers not given come from");
   v.field("latency-us", n.link.latency_us, "one way, microseconds; -1 = as the network says", -1.0, 1e9);
   v.field("bandwidth-gbit-s", n.link.bandwidth_gbit_s, "each direction; -1 = as the network says", -1.0, 1e6);
   v.field("message-us", n.link.message_us, "sender's cost of a message, microseconds; -1 = as the network says", -1.0, 1e9);
@@ -86,7 +86,7 @@ struct RaceRecipe {
   std::vector<RaceArm> arms;
   std::vector<ForeignKey> keys;  // what all arms change
   Scenario cluster;              // without ranks and network: computing, jitter, stragglers
-  bool rates_given = false;      // the file has all four rates of computing
+  bool rates_given = false;      // the file has all four rates of computing, or a GPU
   std::string file;              // for messages
   RaceArm baseline;              // one worker, the configuration as it is
 };

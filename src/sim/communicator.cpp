@@ -98,7 +98,8 @@ class SimCommunicator : public Communicator {
     if (meeting.started == size()) {
       split_all(meeting);
       // As long as a barrier: everybody hears of everybody.
-      const LinkModel& link = group_->nodes.size() > 1 ? engine_.cluster().network().inter : engine_.cluster().network().intra;
+      const NetworkModel& network = engine_.cluster().network();
+      const LinkModel& link = group_->within_a_node ? network.intra : network.inter;
       const double rounds = std::ceil(std::log2(size()));
       const Time ends = engine_.now() + us(rounds * (link.latency_us + link.message_us));
       for (const auto& member : std::vector(meeting.members)) engine_.complete_later(member, ends);
@@ -165,11 +166,11 @@ class SimCommunicator : public Communicator {
   }
 
   void run_modelled(Meeting& meeting, DType type, const ScheduleMaker& schedule_of) {
-    const Time begins = std::max(engine_.now(), engine_.network_free(group_->nodes));
+    const Time begins = std::max(engine_.now(), engine_.network_free(group_->cards));
     const bool data = std::any_of(meeting.members.begin(), meeting.members.end(), [](const auto& m) { return m->x.has_elements(); });
     const auto rehearsal = rehearsed(meeting, type, schedule_of, begins);
     if (data) move_data(meeting, type, schedule_of);
-    engine_.occupy_network(group_->nodes, begins + rehearsal->longest);
+    engine_.occupy_network(group_->cards, begins + rehearsal->longest);
     engine_.count_messages(rehearsal->messages);
     const std::vector<std::shared_ptr<GroupOperation>> members = meeting.members;
     for (size_t r = 0; r < members.size(); ++r) {
@@ -189,10 +190,10 @@ class SimCommunicator : public Communicator {
     hash.add(std::as_bytes(std::span(meeting.what, std::strlen(meeting.what))));
     hash.add(meeting.variant);
     hash.add(static_cast<uint64_t>(type));
-    for (const int node : group_->nodes)
-      if (!engine_.cluster().slow(node).empty()) {
-        const double slowness = engine_.cluster().slowness(node, begins);
-        hash.add(static_cast<uint64_t>(node));
+    for (const int card : group_->cards)
+      if (!engine_.cluster().slow(card).empty()) {
+        const double slowness = engine_.cluster().slowness(card, begins);
+        hash.add(static_cast<uint64_t>(card));
         hash.add(std::as_bytes(std::span(&slowness, 1)));
       }
     auto& known = group_->rehearsals[hash.value()];

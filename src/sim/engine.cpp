@@ -37,9 +37,9 @@ Engine::Engine(const Scenario& scenario, bool traced)
   trace.enabled = traced;
   core_ = std::max(0, sched_getcpu());
   slots_ = scenario.threads > 0 ? scenario.threads : usable_cores();
-  out_free_.resize(static_cast<size_t>(cluster_.nodes()) + ranks_.size());
+  out_free_.resize(static_cast<size_t>(cluster_.cards()) + ranks_.size());
   in_free_.resize(out_free_.size());
-  collective_free_.resize(static_cast<size_t>(cluster_.nodes()));
+  collective_free_.resize(static_cast<size_t>(cluster_.cards()));
   std::vector<int> all;
   for (int r = 0; r < scenario.ranks; ++r) {
     Rank& rank_r = rank(r);
@@ -67,9 +67,11 @@ std::shared_ptr<Group> Engine::make_group(std::vector<int> ranks) {
   group->id = static_cast<int>(groups_.size());
   groups_.push_back(group);
   group->next.resize(ranks.size());
-  for (const int r : ranks) group->nodes.push_back(cluster_.node_of(r));
-  std::sort(group->nodes.begin(), group->nodes.end());
-  group->nodes.erase(std::unique(group->nodes.begin(), group->nodes.end()), group->nodes.end());
+  for (const int r : ranks) group->cards.push_back(cluster_.card_of(r));
+  std::sort(group->cards.begin(), group->cards.end());
+  group->cards.erase(std::unique(group->cards.begin(), group->cards.end()), group->cards.end());
+  group->within_a_node =
+      std::all_of(ranks.begin(), ranks.end(), [&](int r) { return cluster_.node_of(r) == cluster_.node_of(ranks.front()); });
   group->ranks = std::move(ranks);
   return group;
 }

@@ -142,9 +142,9 @@ class Engine {
   void hash_payload(const std::byte* data, int64_t bytes) {
     if (scenario_.hash_payloads) hash_.add({data, static_cast<size_t>(bytes)});
   }
-  // When the network of these nodes is free of collectives and of messages.
-  Time network_free(const std::vector<int>& nodes) const;
-  void occupy_network(const std::vector<int>& nodes, Time until);
+  // When these network cards are free of collectives and of messages.
+  Time network_free(const std::vector<int>& cards) const;
+  void occupy_network(const std::vector<int>& cards, Time until);
   void count_messages(int64_t n) { messages_ += n; }
 
   const std::shared_ptr<Group>& world_group() const { return world_group_; }
@@ -197,6 +197,7 @@ class Engine {
   void sent(Message& m);
   void received(Message& m);
   void recycle(Message& m);
+  int port(int rank, int other) const;
   int out_port(const Message& m) const;
   int in_port(const Message& m) const;
   Time transferred(int port, Time start, double ns) const;
@@ -219,7 +220,7 @@ class Engine {
   std::unordered_map<Channel, Queue, ChannelHash> channels_;
   std::deque<Message> messages_store_;
   Message* free_messages_ = nullptr;
-  std::vector<Time> out_free_, in_free_, collective_free_;  // ports: nodes, then ranks; by node
+  std::vector<Time> out_free_, in_free_, collective_free_;  // ports: network cards, then ranks; by network card
   Fnv hash_;
   int64_t messages_ = 0, event_count_ = 0;
   std::shared_ptr<Group> world_group_;

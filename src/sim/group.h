@@ -23,8 +23,9 @@ struct Meeting {
 
 struct Group {
   int id = 0;
-  std::vector<int> ranks;      // in the whole run
-  std::vector<int> nodes;      // of these, each once
+  std::vector<int> ranks;  // in the whole run
+  std::vector<int> cards;  // network cards of these, each once
+  bool within_a_node = true;
   std::vector<uint64_t> next;  // by rank of the group: number of its next collective
   std::unordered_map<uint64_t, Meeting> meetings;
   std::unordered_map<uint64_t, std::shared_ptr<const Rehearsal>> rehearsals;  // by a hash of everything they depend on

@@ -1,6 +1,6 @@
 // Messages. A message waits for the sender's communication thread (message_us), then, if it is long, until the receiver is ready; then it
 // is serialised out of the sender's port, travels for the latency, and is serialised into the receiver's port. Between nodes the ports are
-// the nodes' network cards, within a node each rank has one of its own for each direction.
+// the nodes' network cards, of which each serves some ranks; within a node each rank has one of its own for each direction.
 #include <cstring>
 
 #include "sim/group.h"
@@ -14,18 +14,15 @@ size_t Engine::ChannelHash::operator()(const Channel& c) const {
   return h ^ (h >> 29);
 }
 
-int Engine::out_port(const Message& m) const {
-  const int node = cluster_.node_of(m.from);
-  return node == cluster_.node_of(m.to) ? cluster_.nodes() + m.from : node;
+int Engine::port(int rank, int other) const {
+  return cluster_.node_of(rank) == cluster_.node_of(other) ? cluster_.cards() + rank : cluster_.card_of(rank);
 }
-int Engine::in_port(const Message& m) const {
-  const int node = cluster_.node_of(m.to);
-  return node == cluster_.node_of(m.from) ? cluster_.nodes() + m.to : node;
-}
+int Engine::out_port(const Message& m) const { return port(m.from, m.to); }
+int Engine::in_port(const Message& m) const { return port(m.to, m.from); }
 
 // When a port that begins at `start` is through with what takes it `ns` undisturbed.
 Time Engine::transferred(int port, Time start, double ns) const {
-  return port < cluster_.nodes() ? finish(start, ns, cluster_.slow(port)) : start + whole_ns(ns);
+  return port < cluster_.cards() ? finish(start, ns, cluster_.slow(port)) : start + whole_ns(ns);
 }
 
 // The first message that the other side has posted, or a new one.
@@ -166,17 +163,17 @@ void Engine::arithmetic(SimOperation& op, double ns) {
 
 void Engine::complete_later(const std::shared_ptr<SimOperation>& op, Time at) { push(at, complete_op, op->rank, nullptr, op); }
 
-Time Engine::network_free(const std::vector<int>& nodes) const {
+Time Engine::network_free(const std::vector<int>& cards) const {
   Time free = 0;
-  for (const int node : nodes) {
-    const auto n = static_cast<size_t>(node);
-    free = std::max({free, collective_free_[n], out_free_[n], in_free_[n]});
+  for (const int card : cards) {
+    const auto c = static_cast<size_t>(card);
+    free = std::max({free, collective_free_[c], out_free_[c], in_free_[c]});
   }
   return free;
 }
 
-void Engine::occupy_network(const std::vector<int>& nodes, Time until) {
-  for (const int node : nodes) collective_free_[static_cast<size_t>(node)] = until;
+void Engine::occupy_network(const std::vector<int>& cards, Time until) {
+  for (const int card : cards) collective_free_[static_cast<size_t>(card)] = until;
 }
 
 }  // namespace starling::sim

@@ -69,9 +69,9 @@ class Walk {
  public:
   Walk(const Cluster& cluster, const std::vector<int>& ranks, Time at)
       : cluster_(cluster), ranks_(ranks), members_(ranks.size()), result_{std::vector<Rehearsal::PerRank>(ranks.size())} {
-    out_.resize(static_cast<size_t>(cluster.nodes()) + ranks.size());
+    out_.resize(static_cast<size_t>(cluster.cards()) + ranks.size());
     in_.resize(out_.size());
-    for (int node = 0; node < cluster.nodes(); ++node) slowness_.push_back(cluster.slowness(node, at));
+    for (int card = 0; card < cluster.cards(); ++card) slowness_.push_back(cluster.slowness(card, at));
   }
 
   void add(int r, const Schedule& schedule, DType type) {
@@ -137,8 +137,8 @@ class Walk {
   const LinkModel& link(const Flow& f) const { return cluster_.link(global(f.from), global(f.to)); }
   // The port of one end of a flow, and what a message takes there.
   size_t port(int end, int other) const {
-    const int node = cluster_.node_of(global(end));
-    return static_cast<size_t>(node == cluster_.node_of(global(other)) ? cluster_.nodes() + end : node);
+    const bool within = cluster_.node_of(global(end)) == cluster_.node_of(global(other));
+    return static_cast<size_t>(within ? cluster_.cards() + end : cluster_.card_of(global(end)));
   }
   Time takes(const Flow& f, size_t port) const {
     const double ns = transfer_ns(link(f), f.bytes);
@@ -204,7 +204,7 @@ class Walk {
   Rehearsal result_;
   std::vector<Flow> flows_;
   Pairing pairing_;
-  std::vector<Time> out_, in_;  // ports: nodes, then ranks
+  std::vector<Time> out_, in_;  // ports: network cards, then ranks
   std::vector<double> slowness_;
   std::priority_queue<Step, std::vector<Step>, std::greater<>> next_;
 };
@@ -245,6 +245,8 @@ Cluster::Cluster(const Scenario& s) : network_(resolved(s.network)), memory_gb_s
   for (const double speed : speeds_) require(speed > 0, "a speed", speed, "above 0");
   per_node_ = static_cast<int>(std::min<int64_t>(network_.ranks_per_node, s.ranks));
   nodes_ = (s.ranks + per_node_ - 1) / per_node_;
+  require(network_.cards_per_node >= 1, "network-cards", network_.cards_per_node, "at least 1");
+  per_node_cards_ = static_cast<int>(std::min<int64_t>(network_.cards_per_node, per_node_));
   slow_.resize(static_cast<size_t>(nodes_));
   for (const LinkFault& fault : s.link_faults) {
     require(fault.node >= 0 && fault.node < nodes_, "the node of a link fault", fault.node, "one of the scenario's");
@@ -259,9 +261,9 @@ Cluster::Cluster(const Scenario& s) : network_(resolved(s.network)), memory_gb_s
     require(crash.rank >= 0 && crash.rank < s.ranks, "the rank of a crash", crash.rank, "one of the scenario's");
 }
 
-double Cluster::slowness(int node, Time at) const {
+double Cluster::slowness(int card, Time at) const {
   double factor = 1;
-  for (const Slowdown& s : slow(node))
+  for (const Slowdown& s : slow(card))
     if (at >= s.from && at < s.until) factor *= s.factor;
   return factor;
 }

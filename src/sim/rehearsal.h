@@ -25,22 +25,25 @@ Time finish(Time start, double ns, const std::vector<Slowdown>& slow);
 class Cluster {
  public:
   explicit Cluster(const Scenario& scenario);  // ConfigError if it makes no sense
-  int nodes() const { return nodes_; }
   int node_of(int rank) const { return rank / per_node_; }
+  int cards() const { return nodes_ * per_node_cards_; }  // network cards, those of node 0 first
+  int card_of(int rank) const {
+    return node_of(rank) * per_node_cards_ + static_cast<int>(int64_t{rank % per_node_} * per_node_cards_ / per_node_);
+  }
   const LinkModel& link(int from, int to) const { return node_of(from) == node_of(to) ? network_.intra : network_.inter; }
   bool eager(int64_t bytes) const { return bytes <= network_.eager_bytes; }
-  const std::vector<Slowdown>& slow(int node) const { return slow_[static_cast<size_t>(node)]; }
-  double slowness(int node, Time at) const;  // the factor at one moment
+  const std::vector<Slowdown>& slow(int card) const { return slow_[static_cast<size_t>(card / per_node_cards_)]; }
+  double slowness(int card, Time at) const;  // the factor at one moment
   double arithmetic_ns(int rank, const std::vector<Schedule::Local>& locals, DType type) const;
   double speed(int rank) const { return speeds_[static_cast<size_t>(rank)]; }
   const NetworkModel& network() const { return network_; }
 
  private:
   NetworkModel network_;
-  int nodes_, per_node_;
+  int nodes_, per_node_, per_node_cards_;
   double memory_gb_s_;
   std::vector<double> speeds_;
-  std::vector<std::vector<Slowdown>> slow_;  // by node: its network card
+  std::vector<std::vector<Slowdown>> slow_;  // by node: its network cards
 };
 
 inline Time at_seconds(double s) { return static_cast<Time>((s < 9e9 ? s : 9e9) * 1e9); }

@@ -3,6 +3,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "base/config.h"
 #include "base/error.h"
 
@@ -13,12 +15,40 @@ struct Preset {
   const char* name;
   LinkModel inter;
 };
+struct Gpu {
+  const char* name;
+  double tflops, memory_tb_s;  // of matrix products in bf16 and of copies, as they can be had
+  double memory_gib;
+  LinkModel intra;  // NVLink
+};
 // Latency one way from process to process; bandwidth is what TCP delivers of the nominal rate (94 % after frame and header overhead).
 constexpr LinkModel kIntra = {0.5, 40, 0.5};  // shared memory: one core copies about 5 GB/s
 constexpr Preset kPresets[] = {
-    {"1gbe", {40, 0.94, 5}}, {"10gbe", {25, 9.4, 5}},        {"25gbe", {20, 23.5, 5}},
-    {"100gbe", {15, 94, 5}}, {"infiniband", {1.2, 97, 0.3}}, {"loopback", {8, 25, 4}},
+    {"1gbe", {40, 0.94, 5}},
+    {"10gbe", {25, 9.4, 5}},
+    {"25gbe", {20, 23.5, 5}},
+    {"100gbe", {15, 94, 5}},
+    {"infiniband", {1.2, 97, 0.3}},
+    {"infiniband-hdr", {1.2, 194, 0.3}},
+    {"infiniband-ndr", {1.2, 388, 0.3}},
+    {"loopback", {8, 25, 4}},
 };
+// NVLink: 0.8 of what its makers name for one direction.
+constexpr Gpu kCards[] = {
+    {"a100", 250, 1.8, 80, {2, 1920, 8}},
+    {"h100", 790, 3.0, 80, {2, 2880, 8}},
+    {"h200", 790, 4.3, 141, {2, 2880, 8}},
+};
+constexpr double kShareOfProducts = 0.45;  // of a pass's time, in which the card multiplies at its full rate
+constexpr double kShareOfCopies = 0.8;     // of an update's
+constexpr double kEnqueueUs = 8;           // of a round of messages between GPUs: its kernel
+
+const Gpu& gpu_named(const std::string& name) {
+  for (const Gpu& gpu : kCards)
+    if (name == gpu.name) return gpu;
+  throw ConfigError(
+      fmt::format("there is no GPU {}{}; choose one of {}", in_quotes(name), did_you_mean(name, kGpus), fmt::join(kGpus, ", ")));
+}
 
 double given(double value, double otherwise) { return value < 0 ? otherwise : value; }
 LinkModel given(const LinkModel& link, const LinkModel& otherwise) {
@@ -29,21 +59,36 @@ LinkModel given(const LinkModel& link, const LinkModel& otherwise) {
 }  // namespace
 
 NetworkModel network_preset(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Preset& preset : kPresets) {
-    if (name == preset.name) return {.preset = name, .inter = preset.inter, .intra = kIntra};
-    names.emplace_back(preset.name);
-  }
-  throw ConfigError(
-      fmt::format("there is no network {}{}; choose one of {}", in_quotes(name), did_you_mean(name, names), fmt::join(names, ", ")));
+  for (const Preset& preset : kPresets)
+    if (name == preset.name) return {.preset = name, .inter = preset.inter, .intra = kIntra, .cards_per_node = 1};
+  throw ConfigError(fmt::format("there is no network {}{}; choose one of {}", in_quotes(name), did_you_mean(name, kNetworks),
+                                fmt::join(kNetworks, ", ")));
 }
 
 NetworkModel resolved(const NetworkModel& network) {
-  const NetworkModel preset = network_preset(network.preset);
-  NetworkModel result = network;
+  NetworkModel preset = network_preset(network.preset), result = network;
+  if (network.gpu != "none") {
+    preset.intra = gpu_named(network.gpu).intra;
+    preset.inter.message_us = std::max(preset.inter.message_us, kEnqueueUs);
+    preset.cards_per_node = network.ranks_per_node;
+  }
   result.inter = given(network.inter, preset.inter);
   result.intra = given(network.intra, preset.intra);
+  if (result.cards_per_node == 0) result.cards_per_node = preset.cards_per_node;
   return result;
 }
+
+ComputeModel gpu_rates(const std::string& name) {
+  const Gpu& gpu = gpu_named(name);
+  const double flops = kShareOfProducts * 1e3 * gpu.tflops, copies = 1e3 * gpu.memory_tb_s;
+  return {.forward_gflops = flops,
+          .backward_gflops = flops,
+          .update_gb_s = kShareOfCopies * copies,
+          .memory_gb_s = copies,
+          .piece_us = 50,
+          .weights_gb_s = copies};
+}
+
+double gpu_memory_gib(const std::string& name) { return gpu_named(name).memory_gib * 1e9 / (1 << 30); }
 
 }  // namespace starling

@@ -16,13 +16,18 @@ struct LinkModel {
 
 struct NetworkModel {
   std::string preset = "10gbe";
+  std::string gpu = "none";         // what each rank computes on: NVLink within a node, a network card a rank
   LinkModel inter, intra;           // between nodes, within one
   int64_t ranks_per_node = 1;       // ranks 0 .. ranks_per_node-1 are node 0, and so on
+  int64_t cards_per_node = 0;       // network cards, each shared by the next ranks_per_node / cards_per_node ranks; 0: one, or one a GPU
   int64_t eager_bytes = 64 * 1024;  // longer messages start only when their receiver is ready
 };
-// "1gbe", "10gbe", "25gbe", "100gbe" (TCP), "infiniband" (100 Gbit/s), "loopback"; ConfigError for another name.
+inline const std::vector<std::string> kNetworks{"1gbe",       "10gbe",          "25gbe",          "100gbe",
+                                                "infiniband", "infiniband-hdr", "infiniband-ndr", "loopback"};
+inline const std::vector<std::string> kGpus{"none", "a100", "h100", "h200"};
+// The network of one of kNetworks, for ranks on processors; ConfigError for another name.
 NetworkModel network_preset(const std::string& name);
-// The model with everything filled in from its preset.
+// The model with everything filled in from its preset and its GPUs.
 NetworkModel resolved(const NetworkModel& network);
 
 // Rates of one rank, measured and then frozen; 0 = takes no time.
@@ -32,6 +37,10 @@ struct ComputeModel {
   double piece_us = 5;       // fixed cost of each piece of computing
   double weights_gb_s = -1;  // of what forward and backward passes move; -1: memory_gb_s
 };
+
+// Of one GPU of kGpus but "none", assumed (docs/simulator.md), and its memory in GiB; ConfigError for another name.
+ComputeModel gpu_rates(const std::string& name);
+double gpu_memory_gib(const std::string& name);
 
 struct Straggler {
   int rank = 0;
@@ -89,8 +98,9 @@ void visit(Visitor& v, Scenario& s) {
   ComputeModel& c = s.compute;
   v.field("ranks", s.ranks, "ranks of the simulated run: its workers, and its servers where they have ranks of their own", 1, 65536);
   v.field("ranks-per-node", n.ranks_per_node, "ranks that share a machine and its network card", 1, 65536);
-  v.choice("network", n.preset, {"1gbe", "10gbe", "25gbe", "100gbe", "infiniband", "loopback"},
-           "between nodes: TCP over Ethernet, InfiniBand EDR, or one machine's loopback");
+  v.choice("network", n.preset, kNetworks, "between nodes: TCP over Ethernet, InfiniBand EDR, HDR or NDR, or one machine's loopback");
+  v.choice("gpu", n.gpu, kGpus, "what a rank computes on, whose assumed rates, memory and links count where no others are given");
+  v.field("network-cards", n.cards_per_node, "of a node, for its ranks in equal parts; 0 = one, with GPUs one a rank", 0, 65536);
   v.field("latency-us", n.inter.latency_us, "between nodes, one way, microseconds; -1 = as the network says", -1.0, 1e9);
   v.field("bandwidth-gbit-s", n.inter.bandwidth_gbit_s, "between nodes, each direction; -1 = as the network says", -1.0, 1e6);
   v.field("message-us", n.inter.message_us, "sender's cost of a message to another node, microseconds; -1 = as the network says", -1.0,

@@ -213,6 +213,23 @@ TEST(Scenarios, AreReadFromYamlAndFilledFromPresets) {
   EXPECT_THROW(network_preset("token-ring"), ConfigError);
 }
 
+TEST(Scenarios, GpusBringTheirLinksAndACardEach) {
+  Scenario s;
+  const std::vector<ConfigSection> sections{config_section("simulation", "", s)};
+  ConfigDocument("simulation:\n  network: infiniband-ndr\n  gpu: h200\n  ranks-per-node: 8\n  intra-latency-us: 7\n", "s.yaml")
+      .read(sections);
+  NetworkModel n = resolved(s.network);
+  EXPECT_EQ(n.cards_per_node, 8);
+  EXPECT_EQ(n.inter.bandwidth_gbit_s, 388);
+  EXPECT_GT(n.intra.bandwidth_gbit_s, 5 * n.inter.bandwidth_gbit_s);
+  EXPECT_EQ(n.intra.latency_us, 7);
+  s.network.cards_per_node = 4;
+  EXPECT_EQ(resolved(s.network).cards_per_node, 4);
+  s.network.gpu = "none", s.network.cards_per_node = 0;
+  EXPECT_EQ(resolved(s.network).cards_per_node, 1);
+  EXPECT_THAT(error_of<ConfigError>(s, [](World&) { gpu_rates("h20"); }), HasSubstr("did you mean 'h200'"));
+}
+
 TEST(Traces, AreReadableAndPiecesDoNotOverlap) {
   const std::string path = testing::TempDir() + "starling_trace.json";
   Scenario s = plain(4);

@@ -74,6 +74,44 @@ TEST(Times, RanksOfANodeShareTheirCardAndDirectionsDoNot) {
   EXPECT_EQ(*std::max_element(times.begin(), times.end()), kLatency + 2 * M);
 }
 
+TEST(Times, NetworkCardsOfANodeServeTheirRanksOnly) {
+  const int64_t M = 100'000;
+  const auto last = [&](int64_t cards, int64_t ranks) {
+    Scenario s = plain(8);
+    s.network.ranks_per_node = 4, s.network.cards_per_node = cards;
+    const auto times = ends(s, [&](World& w) {  // the first ranks of both nodes to one another
+      if (w.comm->rank() % 4 >= ranks) return;
+      const int peer = (w.comm->rank() + 4) % 8;
+      const Pending in = w.comm->receive(phantom(M), peer, 0), out = w.comm->send(phantom(M), peer, 0);
+      in.wait();
+      out.wait();
+    });
+    return *std::max_element(times.begin(), times.end());
+  };
+  EXPECT_EQ(last(0, 4), kLatency + 4 * M);
+  EXPECT_EQ(last(2, 4), kLatency + 2 * M);
+  EXPECT_EQ(last(2, 2), kLatency + 2 * M);  // they have one, the other idles
+  EXPECT_EQ(last(4, 4), kLatency + M);
+  EXPECT_EQ(last(9, 4), kLatency + M);
+}
+
+TEST(Times, GpusReduceOverTheirOwnLinks) {
+  const int N = 8;
+  const int64_t bytes = 240'000'000;  // of transformer-base's gradients
+  for (const bool modelled : {false, true}) {
+    Scenario s;
+    s.ranks = N, s.network.ranks_per_node = N, s.network.gpu = "h200", s.network.eager_bytes = int64_t{1} << 40;
+    s.compute = gpu_rates("h200");
+    s.modelled_collectives = modelled;
+    const auto times = ends(s, [&](World& w) {
+      w.comm->set_algorithm(Algorithm::ring);
+      w.comm->all_reduce(phantom(bytes)).wait();
+    });
+    const double step_us = 8 + 2 + 1e6 * bytes / N / 360e9, add_us = 1e6 * 3 * bytes / N / 4.3e12;
+    EXPECT_NEAR(1e-3 * static_cast<double>(*std::max_element(times.begin(), times.end())), 14 * step_us + 7 * add_us, 1);
+  }
+}
+
 TEST(Times, RingTakesItsClosedForm) {
   for (const int N : {2, 3, 4, 8, 16})
     for (const bool modelled : {false, true}) {

@@ -1,5 +1,6 @@
-// The first p = 2^k ranks halve what they are responsible for with partners at distance p/2, p/4, ... 1, then gather back in the opposite
-// order. The ranks from p on give their tensor to rank - p before and get the result after.
+// The first p = 2^k ranks halve what they are responsible for with partners at distance 1, 2, 4, ... p/2, then gather back in the opposite
+// order: the largest messages go to the nearest, which are on the same node, and all ranks of a node send to others at the same time. The
+// ranks from p on give their tensor to rank - p before and get the result after. (Rabenseifner 2004)
 #include <algorithm>
 
 #include "comm/algorithms/common.h"
@@ -29,7 +30,7 @@ Schedule halving_doubling_all_reduce(const CollectiveShape& s, Reduce reduce) {
 
   std::vector<Range> kept;  // the ranges before each halving
   Range mine{0, s.count};
-  for (int distance = p / 2; distance >= 1; distance /= 2) {
+  for (int distance = 1; distance < p; distance *= 2) {
     kept.push_back(mine);
     const int64_t middle = mine.begin + part(mine.count(), 0, 2).end;
     const bool lower = (s.rank & distance) == 0;
@@ -44,7 +45,7 @@ Schedule halving_doubling_all_reduce(const CollectiveShape& s, Reduce reduce) {
     schedule.rounds.push_back(std::move(round));
     mine = keep;
   }
-  for (int distance = 1; distance < p; distance *= 2) {
+  for (int distance = p / 2; distance >= 1; distance /= 2) {
     const Range whole = kept.back();
     kept.pop_back();
     const bool lower = (s.rank & distance) == 0;
