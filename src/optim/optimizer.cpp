@@ -51,7 +51,9 @@ void Optimizer::update_part(const Tensor& values, const Tensor& gradients, int64
                  gradient_scale, updates_ - moments_since_});
 }
 
-bool is_sgd(const OptimizerOptions& o, int64_t step) { return o.optimizer == OptimizerKind::sgd || (o.sgd_after > 0 && step > o.sgd_after); }
+bool is_sgd(const OptimizerOptions& o, int64_t step) {
+  return o.optimizer == OptimizerKind::sgd || (o.sgd_after > 0 && step > o.sgd_after);
+}
 
 double clip_norm(const OptimizerOptions& o, int64_t step) { return o.sgd_after > 0 && step > o.sgd_after ? o.sgd_clip_norm : o.clip_norm; }
 
@@ -66,7 +68,7 @@ double rate_after_adam(const OptimizerOptions& o, int64_t done) {
 
 }  // namespace
 
-double learning_rate(const OptimizerOptions& o, int64_t step, int64_t max_steps) {
+double learning_rate(const OptimizerOptions& o, int64_t step, double end) {
   if (o.sgd_after > 0 && step > o.sgd_after) return rate_after_adam(o, step - o.sgd_after - 1);
   const double t = static_cast<double>(std::max<int64_t>(step, 1)), warmup = static_cast<double>(o.warmup);
   if (t < warmup) return o.learning_rate * t / warmup;
@@ -74,9 +76,10 @@ double learning_rate(const OptimizerOptions& o, int64_t step, int64_t max_steps)
   if (o.schedule == RateSchedule::inverse_sqrt) return o.learning_rate * std::sqrt(std::max(warmup, 1.0) / t);
   if (o.schedule == RateSchedule::step)
     return o.learning_rate * std::pow(o.decay_factor, std::floor((t - warmup) / static_cast<double>(o.decay_every)));
-  const double span = std::max(1.0, static_cast<double>(max_steps) - warmup), done = std::min(1.0, (t - warmup) / span);
-  const double cosine = 0.5 * (1 + std::cos(3.141592653589793 * done));
-  return o.learning_rate * (o.final_rate + (1 - o.final_rate) * cosine);
+  const double begin = o.schedule == RateSchedule::wsd ? std::max(warmup, (1 - o.decay_share) * end) : warmup;
+  const double done = std::clamp((t - begin) / std::max(1.0, end - begin), 0.0, 1.0);
+  const double left = o.schedule == RateSchedule::cosine ? 0.5 * (1 + std::cos(3.141592653589793 * done)) : 1 - done;
+  return o.learning_rate * (o.final_rate + (1 - o.final_rate) * left);
 }
 
 }  // namespace starling

@@ -51,10 +51,11 @@ class Optimizer {
   int64_t updates_ = 0, moments_since_ = 0, of_the_run_ = 0;
 };
 
-// The learning rate of update `step` (counted from 1) of a run of max_steps. Linear warm-up from 0 to the peak, then:
-// inverse-sqrt: peak * sqrt(warmup / step); constant; cosine: down to final_rate * peak at max_steps; step: times decay_factor every
-// decay_every. After sgd_after updates: sgd_learning_rate, halved as the options say; a function of the step alone, so runs resume exactly.
-double learning_rate(const OptimizerOptions& options, int64_t step, int64_t max_steps);
+// The learning rate of update `step` (counted from 1) of a run that ends after update `end`. Linear warm-up from 0 to the peak, then:
+// inverse-sqrt: peak * sqrt(warmup / step); constant; linear, cosine: down to final_rate * peak at the end; wsd: the peak, and linear for
+// the last decay_share of the run; step: times decay_factor every decay_every. After sgd_after updates: sgd_learning_rate, halved as the
+// options say. A function of step and end alone, so runs resume exactly.
+double learning_rate(const OptimizerOptions& options, int64_t step, double end);
 
 // Whether update `step` (counted from 1) is one of plain SGD, and the norm that its gradient is clipped to (0: not).
 bool is_sgd(const OptimizerOptions& options, int64_t step);

@@ -9,8 +9,10 @@ namespace starling {
 
 enum class OptimizerKind : uint8_t { adam, adamw, adagrad, sgd };
 constexpr auto words(OptimizerKind) { return std::array{"adam", "adamw", "adagrad", "sgd"}; }
-enum class RateSchedule : uint8_t { inverse_sqrt, constant, cosine, step };
-constexpr auto words(RateSchedule) { return std::array{"inverse-sqrt", "constant", "cosine", "step"}; }
+enum class RateSchedule : uint8_t { inverse_sqrt, constant, linear, cosine, wsd, step };
+constexpr auto words(RateSchedule) { return std::array{"inverse-sqrt", "constant", "linear", "cosine", "wsd", "step"}; }
+// Those that end where the run does.
+constexpr bool has_end(RateSchedule s) { return s == RateSchedule::linear || s == RateSchedule::cosine || s == RateSchedule::wsd; }
 enum class LossNormalization : uint8_t { tokens, sentences };  // what the summed gradient is divided by
 constexpr auto words(LossNormalization) { return std::array{"tokens", "sentences"}; }
 
@@ -27,7 +29,8 @@ struct OptimizerOptions {
   int64_t warmup = 4000;                  // updates of linear warm-up
   int64_t decay_every = 10000;            // updates, schedule step
   double decay_factor = 0.5;              // schedule step
-  double final_rate = 0.0;                // fraction of the peak that cosine ends at
+  double final_rate = 0.0;                // fraction of the peak that a schedule with an end ends at
+  double decay_share = 0.2;               // of the run, schedule wsd
   int64_t sgd_after = 0;                  // updates of Adam, then plain SGD takes over; 0: never
   double sgd_learning_rate = 0.5, sgd_clip_norm = 5.0;
   int64_t sgd_halve_after = 0, sgd_halve_every = 0;  // updates of SGD at the full rate, and between halvings (0: never)
@@ -39,11 +42,14 @@ void visit(Visitor& v, OptimizerOptions& c) {
   v.choice("optimizer", c.optimizer,
            "optimizer; adamw decouples the weight decay; adagrad divides by the root of all squares so far; sgd keeps no state");
   v.field("learning-rate", c.learning_rate, "peak learning rate; a Transformer for which neither this nor warmup is given has those of its corpus (docs/first-project.md)", 0.0, 100.0);
-  v.choice("schedule", c.schedule, "learning rate after the linear warm-up");
+  v.choice("schedule", c.schedule,
+           "learning rate after the linear warm-up; linear, cosine and wsd (warm-up, stable, decay) end where the run does, at max-steps, "
+           "max-tokens, max-epochs or max-minutes, whichever comes first (docs/optimizers.md)");
   v.field("warmup", c.warmup, "linear warm-up, updates; see learning-rate", 0, 1000000000);
   v.field("decay-every", c.decay_every, "updates between two decays", 1, 1000000000).needs("train.schedule", {RateSchedule::step});
   v.field("decay-factor", c.decay_factor, "factor of each decay", 0.0, 1.0).needs("train.schedule", {RateSchedule::step});
-  v.field("final-rate", c.final_rate, "fraction of the peak rate that it ends at", 0.0, 1.0).needs("train.schedule", {RateSchedule::cosine});
+  v.field("final-rate", c.final_rate, "fraction of the peak rate that it ends at", 0.0, 1.0).needs("train.schedule", {RateSchedule::linear, RateSchedule::cosine, RateSchedule::wsd});
+  v.field("decay-share", c.decay_share, "share of the run, at its end, in which the rate falls", 0.0, 1.0).needs("train.schedule", {RateSchedule::wsd});
   v.field("beta1", c.beta1, "decay of the first moment", 0.0, 0.99999999).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw});
   v.field("beta2", c.beta2, "decay of the second moment", 0.0, 0.99999999).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw});
   v.field("epsilon", c.epsilon, "added to the root of the second moment", 1e-30, 1.0).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::adagrad});

@@ -249,7 +249,7 @@ Config race_config(const RaceRecipe& recipe, const RaceRun& run) {
   const int64_t global = plan_batch(c.strategy, c.train.batch_tokens, run.workers).global_tokens;
   const auto updates = [&](int64_t tokens) { return std::max<int64_t>(1, (tokens + global / 2) / global); };
   c.train.max_steps = updates(planned_tokens(recipe, run));
-  c.train.max_epochs = 0, c.train.max_minutes = 0, c.valid.early_stopping = 0;
+  c.train.max_tokens = 0, c.train.max_epochs = 0, c.train.max_minutes = 0, c.valid.early_stopping = 0;
   c.train.threads = 1;
   // A worker's share may be a little above its part of the batch; cut in two it would cost more than one worker's.
   if (c.train.micro_batch_tokens == 0) c.train.micro_batch_tokens = std::max<int64_t>(4096, 2 * global / run.workers);

@@ -13,7 +13,7 @@ template <class Totals, class Visit>
 void each(Totals& t, Visit visit) {
   int i = 0;
   for (auto* x : {&t.smoothed, &t.nll, &t.tokens, &t.correct, &t.source_tokens, &t.sentences, &t.clipped, &t.clippable, &t.stop,
-                  &t.finished, &t.reward, &t.samples, &t.distinct})
+                  &t.finished, &t.time_gone, &t.reward, &t.samples, &t.distinct})
     visit(*x, static_cast<size_t>(i++));
 }
 
@@ -45,9 +45,7 @@ void refuse_step(Worker& worker, const std::string& what) {
                   what, worker.step_name(), narrow ? ", or with train.precision f32 in place of bf16" : ""));
 }
 
-Tensor working_tensor(Worker& w, int64_t count, DType type) {
-  return Tensor({count}, type, w.parameters().backend().memory());
-}
+Tensor working_tensor(Worker& w, int64_t count, DType type) { return Tensor({count}, type, w.parameters().backend().memory()); }
 
 Tensor view(const Tensor& flat, const Range& r) { return flat.slice(r.begin, Shape{r.count()}); }
 

@@ -19,6 +19,7 @@ struct StepTotals {
   double clipped = 0, clippable = 0;             // as in LossSums
   double stop = 0;                               // ranks that were told by a signal to end after this step
   double finished = 0;                           // ranks whose limits say that this step is the last
+  double time_gone = 0;                          // of the time that the run may take, 0 to 1, as rank 0 says; 0 where no rate needs it
   double reward = 0, samples = 0, distinct = 0;  // of refinement: summed over samples; samples; distinct ones
 };
 

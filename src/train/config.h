@@ -73,9 +73,11 @@ struct TrainConfig {
   std::string device = "auto";     // backend/device_choice.h
   int threads = 0;                 // 0: all cores of the affinity mask
   int64_t max_steps = 100000;      // updates
+  int64_t max_tokens = 0;          // target tokens, 0: off
   int64_t max_epochs = 0;          // 0: off
   double max_minutes = 0;          // wall clock, 0: off
   int64_t warmup_tokens = 0;       // 0: optimizer.warmup updates
+  int64_t beta2_tokens = 0;        // 0: optimizer.beta2
 };
 template <class Visitor>
 void visit(Visitor& v, TrainConfig& c) {
@@ -96,6 +98,9 @@ void visit(Visitor& v, TrainConfig& c) {
           100000000);
   visit(v, c.optimizer);
   v.field("warmup-tokens", c.warmup_tokens, "in place of warmup: linear warm-up, target tokens of all workers; 0 = off", 0, 1000000000000);
+  v.field("beta2-tokens", c.beta2_tokens,
+          "in place of beta2: target tokens of all workers after which the second moment has forgotten half; 0 = off", 0, 1000000000000)
+      .needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw});
   v.field("label-smoothing", c.label_smoothing, "probability mass spread over the whole vocabulary", 0.0, 0.99);
   v.field("clip-start", c.clip_start, "the bound at the first update, from where it falls geometrically to model.clip", 0.0, 1000.0)
       .needs("model.clip");
@@ -105,6 +110,7 @@ void visit(Visitor& v, TrainConfig& c) {
   v.field("device", c.device, kDeviceHelp);
   v.field("threads", c.threads, "computing threads; 0 = all cores this process may use", 0, 4096);
   v.field("max-steps", c.max_steps, "stop after so many updates", 1, 1000000000000);
+  v.field("max-tokens", c.max_tokens, "stop after so many target tokens of all workers, in full batches; 0 = off", 0, 1000000000000000);
   v.field("max-epochs", c.max_epochs, "stop after so many passes over the data; 0 = off", 0, 1000000000);
   v.field("max-minutes", c.max_minutes, "stop after so many minutes of wall clock, resumed runs included; 0 = off", 0.0, 1e9);
 }

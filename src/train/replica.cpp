@@ -93,8 +93,8 @@ void Replica::gradients(const Calls& calls) {
     for (const Batch*& batch : computed) batch = &stand_ins_.emplace_back(one_token_each(*batch));
   }
   passes_.restart(std::move(computed));
-  const auto turns = mesh_.hybrid() ? hybrid_turns(mesh_.stage(), share_.size())
-                                    : one_forward_one_backward(mesh_.stage(), mesh_.stages(), share_.size());
+  const auto turns =
+      mesh_.hybrid() ? hybrid_turns(mesh_.stage(), share_.size()) : one_forward_one_backward(mesh_.stage(), mesh_.stages(), share_.size());
   for (const Turn& turn : turns) {
     if (turn.kind == Turn::backward) {
       backward(turn.pass, calls);
@@ -117,7 +117,7 @@ void Replica::gradients(const Calls& calls) {
 
 StepTotals Replica::totals() {
   StepTotals sums;
-  sums.stop = end_.stop, sums.finished = end_.finished;
+  sums.stop = end_.stop, sums.finished = end_.finished, sums.time_gone = end_.time_gone;
   sums.reward = refinement_->reward, sums.samples = refinement_->samples, sums.distinct = refinement_->distinct;
   if (losses_.empty()) return sums;
   Tensor numbers(loss_sums_.shape(), DType::f64);  // here, so that one wait is enough
@@ -302,7 +302,9 @@ Worker::UpdatePlan Replica::plan_update(const StepTotals& totals, double gradien
   const int64_t update = optimizer_.updates() + 1;
   const double clip = clip_norm(options_.optimizer, update);
   const double factor = clip > 0 && gradient_norm > clip ? clip / gradient_norm : 1.0;
-  return {factor / gradient_divisor(totals), learning_rate(update)};
+  double end = schedule_end_;  // or where time will have gone if it goes on so
+  if (totals.time_gone > 0) end = std::min(end, static_cast<double>(update) / std::min(totals.time_gone, 1.0));
+  return {factor / gradient_divisor(totals), starling::learning_rate(options_.optimizer, update, end)};
 }
 
 std::string Replica::step_name() const {

@@ -15,8 +15,8 @@
 #include "strategies/strategy.h"
 #include "train/cost.h"
 #include "train/refine.h"
-#include "train/shared_parameters.h"
 #include "train/sharded_time.h"
+#include "train/shared_parameters.h"
 #include "train/stage_passes.h"
 
 namespace starling {
@@ -26,7 +26,7 @@ struct StepOptions {
   StrategyOptions strategy;
   double label_smoothing = 0.1;
   uint64_t seed = 1;           // of dropout
-  int64_t max_steps = 100000;  // for the schedule
+  int64_t max_steps = 100000;  // that are planned
 };
 
 class Replica : private Worker {
@@ -36,11 +36,13 @@ class Replica : private Worker {
   // The part of a replica that the mesh, which must live as long as this, gives to this rank.
   Replica(Model& model, const StepOptions& options, World& world, const Mesh& mesh) : Replica(model, options, world, &mesh) {}
 
-  // One update, of all ranks together: this replica's share of the global batch in micro-batches (possibly none), the same on all its ranks;
-  // the gradient is the sum over all of them divided once by their target tokens (or sentences). What end asks for comes back in every
-  // rank's totals. Throws Error naming the batch, before anything has changed, if the loss or a gradient is not finite (as in Strategy).
+  // One update, of all ranks together: this replica's share of the global batch in micro-batches (possibly none), the same on all its
+  // ranks; the gradient is the sum over all of them divided once by their target tokens (or sentences). What end asks for comes back in
+  // every rank's totals. Throws Error naming the batch, before anything has changed, if the loss or a gradient is not finite (as in
+  // Strategy).
   struct End {
     bool stop = false, finished = false;  // as in StepTotals
+    double time_gone = 0;
   };
   StepResult step(std::span<const Batch> share, End end) { return step(share, end, Refinement{}); }
   StepResult step(std::span<const Batch> share) { return step(share, End{}); }
@@ -49,7 +51,8 @@ class Replica : private Worker {
 
   // As in Strategy, for this rank. A new replica has begun; one whose parameters were loaded begins again.
   void begin() { strategy_->begin(*this); }
-  // Once parameters have changed otherwise than by step(): those that other ranks of the replica have copies of go there. Collective among the replica.
+  // Once parameters have changed otherwise than by step(): those that other ranks of the replica have copies of go there. Collective among
+  // the replica.
   void share_parameters() { shared_.share(); }
   std::vector<Strategy::StateTensor> strategy_state() { return strategy_->state(*this); }
   Tensor deployed(bool final) { return strategy_->deployed(*this, final); }
@@ -62,6 +65,8 @@ class Replica : private Worker {
   int64_t moments_since() const { return optimizer_.moments_since(); }
   const Strategy& strategy() const { return *strategy_; }
   const ComputeCost& cost() const { return cost_; }
+  // The update that the schedule of the learning rate ends at; where nobody says, max_steps.
+  void end_schedule_at(int64_t update) { schedule_end_ = static_cast<double>(update); }
   // Updates done.
   int64_t steps() const { return optimizer_.updates(); }
   // The moving average of the parameters (flat); kept by the first replica; an empty tensor when train.ema is 0.
@@ -98,7 +103,7 @@ class Replica : private Worker {
   double gradient_divisor(const StepTotals& totals) override;
   UpdatePlan plan_update(const StepTotals& totals, double gradient_norm) override;
   bool asked_to_stop() override { return asked_ && asked_(); }
-  double learning_rate(int64_t update) const override { return starling::learning_rate(options_.optimizer, update, options_.max_steps); }
+  double learning_rate(int64_t update) const override { return starling::learning_rate(options_.optimizer, update, schedule_end_); }
   int64_t planned_updates() const override { return options_.max_steps; }
   std::string step_name() const override;
   void forward(size_t index);
@@ -150,10 +155,11 @@ class Replica : private Worker {
     Loss loss;
     const Batch* counted;
   };
-  std::vector<KeptLoss> losses_;     // of each, whose sums are in
-  Tensor loss_sums_;                 // [losses, 4]
+  std::vector<KeptLoss> losses_;  // of each, whose sums are in
+  Tensor loss_sums_;              // [losses, 4]
   const Refinement* refinement_ = nullptr;
   End end_;
+  double schedule_end_ = static_cast<double>(options_.max_steps);
   std::function<bool()> asked_;
 };
 

@@ -68,6 +68,7 @@ State RunCheckpoints::state() const {
   s.put("micro-batch-tokens", run_.micro_tokens);
   s.put("warmup", run_.config.train.optimizer.warmup);
   s.put("learning-rate", run_.config.train.optimizer.learning_rate);
+  s.put("schedule-end", schedule_end(run_));
   s.put("data", run_.data_digest);
   s.put("source-vocabulary", run_.vocabularies->source().hash());
   s.put("target-vocabulary", run_.vocabularies->target().hash());
@@ -127,9 +128,8 @@ bool RunCheckpoints::same_parts(const State& state) const {
 // Each rank resumes from what it had for itself. False if there is no such thing, or the checkpoint is not of so many ranks and this
 // strategy; replicas that differed then all begin with the deployed parameters and the mean of the moments.
 bool RunCheckpoints::resume_own(RankState& ranks, const SavedShards* saved, const State& state) {
-  const bool same =
-      state.has("ranks") && state.integer("ranks") == run_.comm().size() && same_parts(state) &&
-      state.text("strategy") == run_.config.strategy.name;
+  const bool same = state.has("ranks") && state.integer("ranks") == run_.comm().size() && same_parts(state) &&
+                    state.text("strategy") == run_.config.strategy.name;
   if (ranks.scatter_own(same ? saved : nullptr)) return true;
   if (!saved || !state.has("ranks") || !run_.first()) return false;
   const bool replicas = saved->has("replica.parameters");
@@ -169,9 +169,19 @@ void RunCheckpoints::restore(const State& s) {
   status_.over = t.max_minutes > 0 && status_.earlier_seconds >= 60 * t.max_minutes;
   // The sum of a batch's gradient is cut into the same parts as before, whatever memory is free today: equal bits.
   if (t.micro_batch_tokens == 0) run_.micro_tokens = s.integer("micro-batch-tokens");
+  if (has_end(run_.optimizer.schedule) && s.has("schedule-end")) tell_other_end(s.integer("schedule-end"));
   judging_.restore(s);
   if (run_.step() > 0) run_.model->set_clip(state_clip(run_.config, run_.step()));
   saved_ = run_.step();
+}
+
+// A run that was to end elsewhere jumps to another learning rate.
+void RunCheckpoints::tell_other_end(int64_t then) {
+  const int64_t now = schedule_end(run_), next = run_.step() + 1;
+  const auto rate = [&](int64_t end) { return learning_rate(run_.optimizer, next, static_cast<double>(end)); };
+  if (then != now)
+    run_.say(fmt::format("the schedule {} ended at update {} and now ends at {}: the learning rate of update {} is {:.3g}, not {:.3g}",
+                         run_.optimizer.schedule, then, now, next, rate(now), rate(then)));
 }
 
 }  // namespace starling

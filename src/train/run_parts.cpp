@@ -4,6 +4,11 @@
 
 namespace starling {
 
+int64_t schedule_end(const RunParts& run) {
+  const int64_t epochs = run.config.train.max_epochs;
+  return epochs > 0 ? std::min(run.max_steps, std::max<int64_t>(1, epochs * run.batches_per_epoch)) : run.max_steps;
+}
+
 bool RunStatus::time_is_up() const {
   const double minutes = run.config.train.max_minutes;
   return minutes > 0 && elapsed() >= 60 * minutes;
@@ -17,10 +22,17 @@ bool RunStatus::limits_reached() const {
 std::string RunStatus::limit_reached(int64_t stalled) const {
   const TrainConfig& t = run.config.train;
   if (early_stopped) return fmt::format("early stopping: {} not better in {} validations", run.config.valid.deciding_metric(), stalled);
-  if (run.step() >= t.max_steps) return fmt::format("complete: train.max-steps {}", t.max_steps);
+  if (run.step() >= run.max_steps)
+    return run.max_steps < t.max_steps ? fmt::format("complete: train.max-tokens {}", t.max_tokens)
+                                       : fmt::format("complete: train.max-steps {}", t.max_steps);
   if (limits_reached()) return fmt::format("complete: train.max-epochs {}", t.max_epochs);
   if (time_is_up()) return fmt::format("complete: train.max-minutes {:g}", t.max_minutes);
   return fmt::format("complete: train.max-steps {}, the mean of the workers", t.max_steps);  // replicas are served, and the servers count
+}
+
+double RunStatus::time_gone() const {
+  const double minutes = run.config.train.max_minutes;
+  return run.first() && minutes > 0 && has_end(run.optimizer.schedule) ? std::min(1.0, elapsed() / (60 * minutes)) : 0;
 }
 
 double RunStatus::fraction(double counted) const {

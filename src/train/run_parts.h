@@ -45,6 +45,7 @@ struct RunParts {
   OptimizerOptions optimizer;  // with scaled rates, and the warm-up in updates
   int64_t batch_tokens = 0;    // of all workers together
   int64_t micro_tokens = 0, batches_per_epoch = 0;
+  int64_t max_steps = 0;  // train.max-steps, or updates of train.max-tokens
 
   Communicator& comm() const { return *world.comm; }
   Clock& clock() const { return *world.clock; }
@@ -59,6 +60,9 @@ struct RunParts {
   // Of rank 0, in a new run with train.initial-model; else null.
   const ModelDescription* initial() const { return directory && directory->initial() ? &*directory->initial() : nullptr; }
 };
+
+// The update that the run's updates, tokens and epochs end it at: what a schedule with an end counts on.
+int64_t schedule_end(const RunParts& run);
 
 // How far a run is, and what ends it.
 struct RunStatus {
@@ -75,6 +79,8 @@ struct RunStatus {
   // All of the run's time, s.
   double elapsed() const { return earlier_seconds + run.clock().seconds() - start; }
   bool time_is_up() const;
+  // Of train.max-minutes, 0 to 1, where the schedule of the rate ends with it and this is rank 0; else 0.
+  double time_gone() const;
   // Limits that this rank knows of itself.
   bool limits_reached() const;
   // Which limit ended the run, in words; stalled: validations since the best one.

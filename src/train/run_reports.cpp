@@ -9,19 +9,35 @@
 #include "train/small_corpus.h"
 
 namespace starling {
+namespace {
+
+// What follows the warm-up, where it ends with the run.
+std::string schedule_text(const RunParts& run) {
+  const OptimizerOptions& o = run.optimizer;
+  if (!has_end(o.schedule)) return "";
+  const std::string shape = o.schedule == RateSchedule::wsd
+                                ? fmt::format("then constant, and linear for the last {:g} % of the run", 100 * o.decay_share)
+                                : fmt::format("then {}", o.schedule);
+  const double minutes = run.config.train.max_minutes;
+  return fmt::format("; {}, to {:g} at update {}{}", shape, o.final_rate * o.learning_rate, schedule_end(run),
+                     minutes > 0 ? fmt::format(" or after {:g} minutes", minutes) : "");
+}
+
+}  // namespace
 
 void RunReports::announce() {
   const auto model = static_cast<double>(run_.model->parameters().declared_count());
   const auto warmup = static_cast<double>(run_.optimizer.warmup), epoch = static_cast<double>(run_.batches_per_epoch);
   run_.say(fmt::format("model: {}, {:.2f} M parameters; {}; {} target tokens an update, computed {} at a time; about {} an epoch",
-                       run_.config.model.preset, model / 1e6, run_.backend->describe(), run_.batch_tokens,
-                       computed_at_once(), counted(run_.batches_per_epoch, "update")));
+                       run_.config.model.preset, model / 1e6, run_.backend->describe(), run_.batch_tokens, computed_at_once(),
+                       counted(run_.batches_per_epoch, "update")));
   if (run_.mixed())
     run_.say(fmt::format("objective: expected GLEU of {} samples a source (baseline {}) + {:g} x likelihood without label smoothing",
                          run_.config.refine.samples, run_.config.refine.baseline, run_.config.refine.likelihood_weight));
   run_.say(fmt::format("learning rate {:g}{}{}", run_.optimizer.learning_rate,
                        warmup > 0 ? fmt::format(" after {} of warm-up", counted(run_.optimizer.warmup, "update")) : ", no warm-up",
-                       warmup > 0 && epoch > 0 ? fmt::format(", {:.1f} epochs", warmup / epoch) : ""));
+                       warmup > 0 && epoch > 0 ? fmt::format(", {:.1f} epochs", warmup / epoch) : "") +
+           schedule_text(run_));
   warn();
   nlohmann::ordered_json event{{"type", "start"},
                                {"step", run_.step()},
@@ -62,12 +78,13 @@ void RunReports::announce_stages() {
   const UnitRange& units = run_.model->parameters().units();
   const auto layer = [&](size_t unit) {
     const auto encoder = static_cast<size_t>(run_.config.model.encoder_layers);
-    return unit + 1 == run_.model->units() ? "output" : unit < encoder ? fmt::format("encoder {}", unit) : fmt::format("decoder {}", unit - encoder);
+    return unit + 1 == run_.model->units() ? "output"
+           : unit < encoder                ? fmt::format("encoder {}", unit)
+                                           : fmt::format("decoder {}", unit - encoder);
   };
-  const std::string own = fmt::format("{}{}{}, {:.2f} M parameters", layer(units.begin),
-                                      units.end - units.begin > 1 ? " to " + layer(units.end - 1) : "",
-                                      mesh.hybrid() ? " and a share of the output" : "",
-                                      static_cast<double>(run_.model->parameters().count()) / 1e6);
+  const std::string own =
+      fmt::format("{}{}{}, {:.2f} M parameters", layer(units.begin), units.end - units.begin > 1 ? " to " + layer(units.end - 1) : "",
+                  mesh.hybrid() ? " and a share of the output" : "", static_cast<double>(run_.model->parameters().count()) / 1e6);
   const std::vector<std::string> parts = gather_texts(mesh.replica(), own);
   for (int stage = 0; stage < mesh.stages(); ++stage)
     for (int shard = 0; shard < mesh.shards(); ++shard) {
@@ -105,8 +122,8 @@ void RunReports::warn() {
   if (const std::string advice = small_corpus_advice(run_.config, run_.store->size(), run_.batches_per_epoch);
       !advice.empty() && run_.step() == 0)
     run_.say(advice);
-  if (t.optimizer.sgd_after > 0 && t.optimizer.sgd_after >= t.max_steps)
-    run_.say(fmt::format("train.sgd-after {} is not reached within train.max-steps {}", t.optimizer.sgd_after, t.max_steps));
+  if (t.optimizer.sgd_after > 0 && t.optimizer.sgd_after >= run_.max_steps)
+    run_.say(fmt::format("train.sgd-after {} is not reached within {}", t.optimizer.sgd_after, counted(run_.max_steps, "update")));
 }
 
 void RunReports::announce_sgd() {
@@ -138,7 +155,7 @@ void RunReports::add(const StepResult& result) {
 TrainReport RunReports::make_report() const {
   const Window& w = window_;
   TrainReport r;
-  r.step = run_.step(), r.max_steps = run_.config.train.max_steps, r.epoch = status_.epoch;
+  r.step = run_.step(), r.max_steps = run_.max_steps, r.epoch = status_.epoch;
   r.loss = w.target > 0 ? w.loss / static_cast<double>(w.target) : reported_loss_;
   r.sentences = w.sentences, r.source_tokens = w.source, r.target_tokens = w.target;
   r.seconds = run_.clock().seconds() - begun_ - paused_, r.virtual_time = run_.world.simulated;

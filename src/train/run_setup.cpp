@@ -46,9 +46,10 @@ void share_vocabularies(RunParts& run) {
 
 void require_seen(const RunParts& run, const std::string& directory) {
   if (run.files->exists(directory)) return;
-  throw ConfigError(fmt::format("rank {} on {} reads a part of the model itself, but does not see {}; where a model is divided, the hosts need "
-                                "one directory",
-                                run.comm().rank(), run.comm().host(run.comm().rank()), directory));
+  throw ConfigError(
+      fmt::format("rank {} on {} reads a part of the model itself, but does not see {}; where a model is divided, the hosts need "
+                  "one directory",
+                  run.comm().rank(), run.comm().host(run.comm().rank()), directory));
 }
 
 namespace {
@@ -81,8 +82,17 @@ void plan_steps(RunParts& run) {
   run.optimizer = t.optimizer;
   run.optimizer.learning_rate *= plan.rate_factor, run.optimizer.sgd_learning_rate *= plan.rate_factor;
   if (t.warmup_tokens > 0) run.optimizer.warmup = std::max<int64_t>(1, (t.warmup_tokens + run.batch_tokens / 2) / run.batch_tokens);
-  run.replica.emplace(*run.model, StepOptions{run.optimizer, run.config.strategy, run.mixed() ? 0 : t.label_smoothing, t.seed, t.max_steps},
+  if (t.beta2_tokens > 0) run.optimizer.beta2 = std::exp2(-static_cast<double>(run.batch_tokens) / static_cast<double>(t.beta2_tokens));
+  run.max_steps = t.max_steps;
+  if (t.max_tokens > 0) run.max_steps = std::clamp<int64_t>((t.max_tokens + run.batch_tokens / 2) / run.batch_tokens, 1, t.max_steps);
+  run.replica.emplace(*run.model,
+                      StepOptions{run.optimizer, run.config.strategy, run.mixed() ? 0 : t.label_smoothing, t.seed, run.max_steps},
                       run.world, *run.mesh);
+  if (t.max_minutes > 0 && has_end(run.optimizer.schedule) && run.replicas() != Replicas::equal)
+    throw ConfigError(
+        fmt::format("train.schedule {} cannot end with train.max-minutes where each worker makes updates of its own (strategy {}), as they "
+                    "would not agree on the time; end the run by train.max-steps or train.max-tokens",
+                    t.optimizer.schedule, run.config.strategy.name));
   run.replica->share_parameters();
 }
 
@@ -143,6 +153,7 @@ void set_up(RunParts& run) {
 void plan_batches(RunParts& run) {
   run.stream.emplace(*run.store, batch_options(run.config, run.batch_tokens));
   run.batches_per_epoch = run.stream->count_batches(0);
+  run.replica->end_schedule_at(schedule_end(run));
   // A stage of a pipeline has a part of the layers, and as many passes under way as there are stages behind it.
   const bool card = !run.backend->memory().host();
   const int cards = card ? std::max(cuda::cuda_devices(), 1) : 1;

@@ -147,7 +147,7 @@ class Trainer {
       parts = micro_batches(own, run_.micro_tokens, config_.parallel, cost);
     }
     // Ranks stop together: what one of them knows, all learn with the sums of this step.
-    const StepResult result = run_.replica->step(parts, {stop_asked(), run_.driver->last_update()}, refinement);
+    const StepResult result = run_.replica->step(parts, {stop_asked(), run_.driver->last_update(), status_.time_gone()}, refinement);
     status_.stopped = result.totals.stop > 0, status_.over = result.totals.finished > 0;
     status_.epoch = batch.epoch + 1;
     reports_.add(result);

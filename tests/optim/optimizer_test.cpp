@@ -27,10 +27,38 @@ TEST(LearningRate, WarmsUpLinearlyThenFollowsItsSchedule) {
   EXPECT_NEAR(learning_rate(o, 5000, 1000), 0.0002, 1e-12);
 }
 
+TEST(LearningRate, EndsWhereTheRunDoes) {
+  OptimizerOptions o;
+  o.learning_rate = 0.002, o.warmup = 100, o.schedule = RateSchedule::linear;
+  EXPECT_DOUBLE_EQ(learning_rate(o, 100, 1100), 0.002);
+  EXPECT_NEAR(learning_rate(o, 350, 1100), 0.0015, 1e-15);
+  EXPECT_EQ(learning_rate(o, 1100, 1100), 0);
+  EXPECT_EQ(learning_rate(o, 1200, 1100), 0);
+  EXPECT_NEAR(learning_rate(o, 200, 300.0), 0.001, 1e-15);  // another end, another rate
+  o.final_rate = 0.2;
+  EXPECT_NEAR(learning_rate(o, 600, 1100), 0.002 * 0.6, 1e-15);
+  EXPECT_NEAR(learning_rate(o, 2000, 1100), 0.0004, 1e-15);
+  o.schedule = RateSchedule::wsd, o.final_rate = 0, o.decay_share = 0.25;
+  EXPECT_DOUBLE_EQ(learning_rate(o, 50, 1000), 0.001);
+  EXPECT_DOUBLE_EQ(learning_rate(o, 750, 1000), 0.002);
+  EXPECT_NEAR(learning_rate(o, 875, 1000), 0.001, 1e-15);
+  EXPECT_EQ(learning_rate(o, 1000, 1000), 0);
+  o.decay_share = 1;  // as linear: it does not fall within the warm-up
+  EXPECT_DOUBLE_EQ(learning_rate(o, 100, 1100), 0.002);
+  EXPECT_NEAR(learning_rate(o, 600, 1100), 0.001, 1e-15);
+  o.decay_share = 0;
+  EXPECT_DOUBLE_EQ(learning_rate(o, 999, 1000), 0.002);
+  // A run that is shorter than its warm-up.
+  for (const RateSchedule schedule : {RateSchedule::linear, RateSchedule::cosine, RateSchedule::wsd}) {
+    o.schedule = schedule;
+    EXPECT_DOUBLE_EQ(learning_rate(o, 50, 60), 0.001);
+  }
+}
+
 TEST(LearningRate, WithoutWarmupStartsAtThePeak) {
   OptimizerOptions o;
   o.warmup = 0;
-  for (const char* schedule : {"constant", "cosine", "step", "inverse-sqrt"}) {
+  for (const char* schedule : {"constant", "linear", "cosine", "wsd", "step", "inverse-sqrt"}) {
     o.schedule = from_word<RateSchedule>(schedule);
     EXPECT_NEAR(learning_rate(o, 1, 1000000), o.learning_rate, 1e-6) << schedule;
   }

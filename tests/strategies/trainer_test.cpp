@@ -46,7 +46,8 @@ TEST_F(DistributedTrainer, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
       if (strategy == "sharded") c.strategy.sharded_optimizer = true;
       if (strategy == "parameter-server") c.strategy.name = strategy, c.strategy.servers = 1;
       if (strategy == "shared-server")  // all state on one rank that computes too, in one bucket
-        c.strategy.name = "parameter-server", c.strategy.servers = 1, c.strategy.server_placement = ServerPlacement::shared, c.strategy.bucket_mib = 64;
+        c.strategy.name = "parameter-server", c.strategy.servers = 1, c.strategy.server_placement = ServerPlacement::shared,
+        c.strategy.bucket_mib = 64;
       return c;
     };
     run(with("whole", 20), 3);
@@ -66,7 +67,8 @@ TEST_F(DistributedTrainer, ReplicasThatDifferContinueBitForBit) {
         c.strategy.periodic.interval = 6, c.strategy.synchronous_steps = strategy == "bmuf" ? 4 : 0;
         c.strategy.periodic.delay = strategy == "streaming" ? 3 : 0;
       }
-      if (c.strategy.compression.compressor != Compressor::none) c.strategy.compression.dense_below = 64, c.strategy.compression.keep_warmup = 0;
+      if (c.strategy.compression.compressor != Compressor::none)
+        c.strategy.compression.dense_below = 64, c.strategy.compression.keep_warmup = 0;
       if (c.strategy.compression.compressor == Compressor::top_k) c.strategy.compression.keep = 0.05;
       if (strategy == "sparse-local") c.strategy.sparse.average_interval = 5;
       return c;
@@ -166,6 +168,31 @@ TEST_F(DistributedTrainer, LookingAtTheMergedModelChangesNoCheckpoint) {
   train("early", 3, 100, 5, 1);  // such a rate harms: a validation after update 6, of what was merged after update 5, ends the run
   train("planned", 3, 6, 5);
   EXPECT_TRUE(model("early", 6) == model("planned", 6));
+}
+
+// A schedule that ends with the time that a run may take has the rate that rank 0's time says, on all ranks; a strategy whose workers make
+// updates of their own refuses it.
+TEST_F(DistributedTrainer, ASchedulesEndMayBeATime) {
+  Config c = config("timed");
+  c.train.optimizer.ema = 0, c.train.optimizer.schedule = RateSchedule::linear, c.train.optimizer.warmup = 2;
+  c.train.max_steps = 1000000, c.train.max_minutes = 0.0005;  // virtual ones
+  c.valid.source = c.valid.target = "", c.checkpoint.every = 1000000, c.log.every = 5, c.strategy.check_every = 1;
+  EXPECT_EQ(run(c, 3), 0);
+  std::vector<double> rates;
+  std::ifstream events(path("timed") + "/events.jsonl");
+  for (std::string line; std::getline(events, line);)
+    if (const auto event = nlohmann::json::parse(line); event["type"] == "report") rates.push_back(event["learning_rate"].get<double>());
+  ASSERT_GT(rates.size(), 4u);
+  for (size_t i = 2; i < rates.size(); ++i) EXPECT_LT(rates[i], rates[i - 1]);
+  EXPECT_LT(rates.back(), 0.3 * c.train.optimizer.learning_rate);
+  Config apart = c;
+  apart.train.output = path("apart"), apart.strategy = strategy_preset("diloco");
+  try {
+    run(apart, 3);
+    FAIL() << "not refused";
+  } catch (const ConfigError& e) {
+    EXPECT_NE(std::string(e.what()).find("train.schedule linear cannot end with train.max-minutes"), std::string::npos) << e.what();
+  }
 }
 
 // A request to end is of one run: what was under way with it when the checkpoint was written does not end the run that continues.

@@ -2,7 +2,7 @@
 // finite.
 #include "train/trainer.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -24,6 +24,7 @@ namespace starling {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::HasSubstr, testing::Not;
 
 // "Translation": each word has its counterpart, the order is reversed.
 void write_corpus(const std::string& source, const std::string& target, int lines, uint64_t seed, int longest = 6) {
@@ -117,6 +118,56 @@ TEST_F(TrainerTest, TheChangeFromAdamToSgdIsContinuedBitForBit) {
   }
 }
 
+TEST_F(TrainerTest, SchedulesWithAnEndAreContinuedBitForBitAndSayWhenTheEndMoves) {
+  const auto with = [&](const std::string& run) {
+    Config c = config(run);
+    c.train.optimizer.schedule = RateSchedule::linear, c.train.beta2_tokens = 5000;
+    c.train.max_tokens = 30 * 200;  // 30 updates, fewer than max-steps
+    c.train.max_steps = 100;
+    return c;
+  };
+  const auto log = [&](const std::string& run) {
+    std::ifstream in(path(run) + "/train.log");
+    return std::string((std::istreambuf_iterator<char>(in)), {});
+  };
+  EXPECT_EQ(run_training(with("whole")), 0);
+  EXPECT_THAT(log("whole"), HasSubstr("after 10 updates of warm-up"));
+  EXPECT_THAT(log("whole"), HasSubstr("; then linear, to 0 at update 30"));
+  EXPECT_THAT(log("whole"), HasSubstr("lr 7.500e-04"));  // of update 25: a quarter of what is left after the warm-up
+  EXPECT_THAT(log("whole"), HasSubstr("complete: train.max-tokens 6000: 30 updates"));
+  TrainingWatch watch;
+  watch.updated = [](int64_t step, int64_t, int64_t) {
+    if (step == 17) std::raise(SIGTERM);
+  };
+  World world = make_local_world();
+  EXPECT_EQ(run_training(with("parts"), world, watch), 128 + SIGTERM);
+  EXPECT_EQ(run_training(with("parts")), 0);
+  for (const char* file : {"model.safetensors", "rank-0.safetensors"})
+    EXPECT_EQ(hash("whole", "00000030", file), hash("parts", "00000030", file)) << file;
+  EXPECT_THAT(log("parts"), Not(HasSubstr("now ends at")));
+  Config longer = with("parts");
+  longer.train.max_epochs = 1000000, longer.train.max_tokens = 0, longer.train.max_steps = 40;
+  EXPECT_EQ(run_training(longer), 0);
+  EXPECT_THAT(log("parts"),
+              HasSubstr("the schedule linear ended at update 30 and now ends at 40: the learning rate of update 31 is 0.0009, not 0"));
+  EXPECT_THAT(log("parts"), HasSubstr("complete: train.max-steps 40: 40 updates"));
+}
+
+TEST_F(TrainerTest, ASchedulesEndMayBeATime) {
+  Config c = config("timed");
+  c.train.optimizer.schedule = RateSchedule::linear, c.train.optimizer.warmup = 2;
+  c.train.max_minutes = 0.02, c.train.max_steps = 1000000;
+  c.valid.source = c.valid.target = "", c.checkpoint.every = 1000000;
+  std::vector<double> rates;
+  EXPECT_EQ(run_training(c), 0);
+  std::ifstream events(path("timed") + "/events.jsonl");
+  for (std::string line; std::getline(events, line);)
+    if (const auto event = nlohmann::json::parse(line); event["type"] == "report") rates.push_back(event["learning_rate"].get<double>());
+  ASSERT_GT(rates.size(), 4u);
+  for (size_t i = 2; i < rates.size(); ++i) EXPECT_LT(rates[i], rates[i - 1]);
+  EXPECT_LT(rates.back(), 0.2 * c.train.optimizer.learning_rate);
+}
+
 TEST_F(TrainerTest, TheBoundOfStatesIsContinuedBitForBitAndLiesInTheCheckpoint) {
   const auto with = [&](const std::string& run, int64_t steps) {
     Config c = config(run);
@@ -149,7 +200,8 @@ TEST_F(TrainerTest, TheBoundOfStatesIsContinuedBitForBitAndLiesInTheCheckpoint) 
 
 TEST_F(TrainerTest, PlainSgdKeepsNoStateAndAdamMayFollowIt) {
   Config c = config("run");
-  c.train.max_steps = 10, c.train.optimizer.optimizer = OptimizerKind::sgd, c.train.optimizer.learning_rate = 0.1, c.train.optimizer.ema = 0;
+  c.train.max_steps = 10, c.train.optimizer.optimizer = OptimizerKind::sgd, c.train.optimizer.learning_rate = 0.1,
+  c.train.optimizer.ema = 0;
   EXPECT_EQ(run_training(c), 0);
   const auto shard = [&](const char* step) { return path("run") + "/checkpoints/step-" + step + "/rank-0.safetensors"; };
   EXPECT_FALSE(fs::exists(shard("00000010")));
