@@ -5,8 +5,9 @@
 
 namespace starling {
 
-Optimizer::Optimizer(Backend& backend, const OptimizerOptions& options, std::vector<Range> owned)
+Optimizer::Optimizer(Backend& backend, const OptimizerOptions& options, std::vector<Range> owned, std::vector<MatrixPlace> matrices)
     : backend_(backend), options_(options), owned_(std::move(owned)) {
+  if (options_.optimizer == OptimizerKind::muon) matrices_ = std::move(matrices);
   if (options_.optimizer == OptimizerKind::sgd) return;
   if (options_.optimizer != OptimizerKind::adagrad) first_ = Tensor({total(owned_)}, backend.parameter(), backend.memory());
   second_ = Tensor({total(owned_)}, backend.parameter(), backend.memory());
@@ -15,6 +16,7 @@ Optimizer::Optimizer(Backend& backend, const OptimizerOptions& options, std::vec
 std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
   if (options_.optimizer == OptimizerKind::sgd) return {};
   if (options_.optimizer == OptimizerKind::adagrad) return {{"adagrad.v", second_}};
+  if (options_.optimizer == OptimizerKind::muon) return {{"muon.m", first_}, {"muon.v", second_}};
   return {{"adam.m", first_}, {"adam.v", second_}};
 }
 
@@ -29,25 +31,59 @@ double Optimizer::elements_moved() const {
   return options_.optimizer == OptimizerKind::adagrad ? 5 : 7;
 }
 
+std::span<const MatrixPlace> Optimizer::matrices_in(int64_t begin, int64_t end) const {
+  if (is_sgd(options_, of_the_run_)) return {};
+  const auto at = [&](int64_t offset) {
+    return std::lower_bound(matrices_.begin(), matrices_.end(), offset, [](const MatrixPlace& m, int64_t o) { return m.offset < o; });
+  };
+  return {at(begin), at(end)};
+}
+
+double Optimizer::flops(int64_t begin, int64_t end) const {
+  double sum = 0;
+  for (const MatrixPlace& m : matrices_in(begin, end)) sum += Muon::flops(m);
+  return sum;
+}
+
 void Optimizer::update(const Tensor& values, const Tensor& gradients, int64_t begin, int64_t end, double gradient_scale, double rate) {
-  const Shape shape{end - begin};
-  update_part(values.slice(begin, shape), gradients.slice(begin, shape), begin, gradient_scale, rate);
+  const auto flat = [&](int64_t from, int64_t to) {
+    if (from >= to) return;
+    const Shape shape{to - from};
+    update_part(values.slice(from, shape), gradients.slice(from, shape), from, gradient_scale, rate);
+  };
+  const std::span<const MatrixPlace> matrices = matrices_in(begin, end);
+  // A matrix that begins before the range has had its step, or will have it, with another one.
+  const std::span<const MatrixPlace> before = matrices_in(0, begin);
+  int64_t at = before.empty() ? begin : std::max(begin, before.back().offset + before.back().count());
+  for (const MatrixPlace& m : matrices) {
+    flat(at, m.offset);
+    const Shape shape{m.rows, m.columns};
+    muon_.update(m, values.slice(m.offset, shape), gradients.slice(m.offset, shape),
+                 first_.slice(state_of(m.offset, m.offset + m.count()), shape),
+                 {rate, options_.weight_decay, options_.muon_momentum, gradient_scale});
+    at = m.offset + m.count();
+  }
+  flat(at, end);
+}
+
+int64_t Optimizer::state_of(int64_t begin, int64_t end) const {
+  int64_t at = 0;  // of the range's state
+  auto range = owned_.begin();
+  while (range != owned_.end() && range->end <= begin) at += range->count(), ++range;
+  CHECK(range != owned_.end() && range->begin <= begin && end <= range->end, "elements {} to {} are not owned here", begin, end);
+  return at + begin - range->begin;
 }
 
 void Optimizer::update_part(const Tensor& values, const Tensor& gradients, int64_t begin, double gradient_scale, double rate) {
   const int64_t end = begin + values.count();
   if (begin == end) return;
-  int64_t at = 0;  // of the range's state
-  auto range = owned_.begin();
-  while (range != owned_.end() && range->end <= begin) at += range->count(), ++range;
-  CHECK(range != owned_.end() && range->begin <= begin && end <= range->end, "elements {} to {} are not owned here", begin, end);
-  at += begin - range->begin;
+  const int64_t at = state_of(begin, end);
   const Shape shape{end - begin};
   if (is_sgd(options_, of_the_run_)) return backend_.sgd(values, gradients, {rate, options_.weight_decay, gradient_scale});
   if (options_.optimizer == OptimizerKind::adagrad)
     return backend_.adagrad(values, gradients, second_.slice(at, shape), {rate, options_.epsilon, options_.weight_decay, gradient_scale});
   backend_.adam(values, gradients, first_.slice(at, shape), second_.slice(at, shape),
-                {rate, options_.beta1, options_.beta2, options_.epsilon, options_.weight_decay, options_.optimizer == OptimizerKind::adamw,
+                {rate, options_.beta1, options_.beta2, options_.epsilon, options_.weight_decay, options_.optimizer != OptimizerKind::adam,
                  gradient_scale, updates_ - moments_since_});
 }
 

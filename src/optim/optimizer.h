@@ -9,6 +9,7 @@
 
 #include "backend/backend.h"
 #include "base/range.h"
+#include "optim/muon.h"
 #include "optim/options.h"
 
 namespace starling {
@@ -17,18 +18,20 @@ class Optimizer {
  public:
   // State for `count` parameters (the length of the flat buffer), or for the given ranges of it only (in order, not overlapping): a shard.
   Optimizer(Backend& backend, const OptimizerOptions& options, int64_t count) : Optimizer(backend, options, {{0, count}}) {}
-  Optimizer(Backend& backend, const OptimizerOptions& options, std::vector<Range> owned);
+  // matrices: the weights that Muon is for, by offset; without, all is Adam's.
+  Optimizer(Backend& backend, const OptimizerOptions& options, std::vector<Range> owned, std::vector<MatrixPlace> matrices = {});
 
   // Starts the next update; bias correction counts these.
   void begin_update() { begin_update(updates_ + 1); }
   // The same where the run counts its updates otherwise (asynchronous servers): the schedule's change to SGD follows those.
   void begin_update(int64_t of_the_run) { ++updates_, of_the_run_ = of_the_run; }
-  // values [begin, end) -= step of their gradients, which are multiplied by gradient_scale first. The range lies within an owned one.
+  // values [begin, end) -= step of their gradients, which are multiplied by gradient_scale first. The range lies within an owned one. Of
+  // Muon's matrices those that begin in the range get theirs, as a whole, and their gradients are overwritten.
   void update(const Tensor& values, const Tensor& gradients, int64_t begin, int64_t end, double gradient_scale, double rate);
   void update(const Tensor& values, const Tensor& gradients, double gradient_scale, double rate) {
     update(values, gradients, 0, values.count(), gradient_scale, rate);
   }
-  // The same of tensors that hold nothing but the elements from `begin` on.
+  // The same of tensors that hold nothing but the elements from `begin` on, without Muon.
   void update_part(const Tensor& values, const Tensor& gradients, int64_t begin, double gradient_scale, double rate);
 
   int64_t updates() const { return updates_; }
@@ -42,10 +45,19 @@ class Optimizer {
   std::vector<std::pair<std::string, Tensor>> state() const;
   // Elements that the next update reads and writes for each parameter.
   double elements_moved() const;
+  // Of Muon's products, for matrices that begin in that range.
+  double flops(int64_t begin, int64_t end) const;
 
  private:
+  // Muon's matrices that begin in a range, if the update under way is Muon's.
+  std::span<const MatrixPlace> matrices_in(int64_t begin, int64_t end) const;
+  // Where the state of owned element `begin` lies.
+  int64_t state_of(int64_t begin, int64_t end) const;
+
   Backend& backend_;
   OptimizerOptions options_;
+  std::vector<MatrixPlace> matrices_;
+  Muon muon_{backend_};
   std::vector<Range> owned_;
   Tensor first_, second_;  // Adam's moments; AdaGrad's sums of squares in the second; empty for sgd
   int64_t updates_ = 0, moments_since_ = 0, of_the_run_ = 0;

@@ -7,8 +7,8 @@
 
 namespace starling {
 
-enum class OptimizerKind : uint8_t { adam, adamw, adagrad, sgd };
-constexpr auto words(OptimizerKind) { return std::array{"adam", "adamw", "adagrad", "sgd"}; }
+enum class OptimizerKind : uint8_t { adam, adamw, muon, adagrad, sgd };
+constexpr auto words(OptimizerKind) { return std::array{"adam", "adamw", "muon", "adagrad", "sgd"}; }
 enum class RateSchedule : uint8_t { inverse_sqrt, constant, linear, cosine, wsd, step };
 constexpr auto words(RateSchedule) { return std::array{"inverse-sqrt", "constant", "linear", "cosine", "wsd", "step"}; }
 // Those that end where the run does.
@@ -16,12 +16,16 @@ constexpr bool has_end(RateSchedule s) { return s == RateSchedule::linear || s =
 enum class LossNormalization : uint8_t { tokens, sentences };  // what the summed gradient is divided by
 constexpr auto words(LossNormalization) { return std::array{"tokens", "sentences"}; }
 
-constexpr bool is_adam(OptimizerKind kind) { return kind == OptimizerKind::adam || kind == OptimizerKind::adamw; }
+// Whether it is Adam, of some of the parameters at least.
+constexpr bool has_adam(OptimizerKind kind) {
+  return kind == OptimizerKind::adam || kind == OptimizerKind::adamw || kind == OptimizerKind::muon;
+}
 
 struct OptimizerOptions {
   OptimizerKind optimizer = OptimizerKind::adam;
   double learning_rate = 5e-4;     // peak
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;
+  double muon_momentum = 0.95;
   double weight_decay = 0.0;              // adam, adagrad: added to the gradient; adamw: decoupled
   double clip_norm = 1.0;                 // global gradient norm; 0 turns clipping off
   double ema = 0.0;                       // decay per update of the averaged parameters; 0 turns averaging off
@@ -40,7 +44,8 @@ struct OptimizerOptions {
 template <class Visitor>
 void visit(Visitor& v, OptimizerOptions& c) {
   v.choice("optimizer", c.optimizer,
-           "optimizer; adamw decouples the weight decay; adagrad divides by the root of all squares so far; sgd keeps no state");
+           "optimizer; adamw decouples the weight decay; muon makes the singular values of each weight matrix's step equal, and is adamw for "
+           "embeddings, biases and norms (docs/optimizers.md); adagrad divides by the root of all squares so far; sgd keeps no state");
   v.field("learning-rate", c.learning_rate, "peak learning rate; a Transformer for which neither this nor warmup is given has those of its corpus (docs/first-project.md)", 0.0, 100.0);
   v.choice("schedule", c.schedule,
            "learning rate after the linear warm-up; linear, cosine and wsd (warm-up, stable, decay) end where the run does, at max-steps, "
@@ -50,9 +55,10 @@ void visit(Visitor& v, OptimizerOptions& c) {
   v.field("decay-factor", c.decay_factor, "factor of each decay", 0.0, 1.0).needs("train.schedule", {RateSchedule::step});
   v.field("final-rate", c.final_rate, "fraction of the peak rate that it ends at", 0.0, 1.0).needs("train.schedule", {RateSchedule::linear, RateSchedule::cosine, RateSchedule::wsd});
   v.field("decay-share", c.decay_share, "share of the run, at its end, in which the rate falls", 0.0, 1.0).needs("train.schedule", {RateSchedule::wsd});
-  v.field("beta1", c.beta1, "decay of the first moment", 0.0, 0.99999999).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw});
-  v.field("beta2", c.beta2, "decay of the second moment", 0.0, 0.99999999).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw});
-  v.field("epsilon", c.epsilon, "added to the root of the second moment", 1e-30, 1.0).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::adagrad});
+  v.field("beta1", c.beta1, "decay of the first moment", 0.0, 0.99999999).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
+  v.field("beta2", c.beta2, "decay of the second moment", 0.0, 0.99999999).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
+  v.field("epsilon", c.epsilon, "added to the root of the second moment", 1e-30, 1.0).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon, OptimizerKind::adagrad});
+  v.field("muon-momentum", c.muon_momentum, "decay of the momentum of weight matrices", 0.0, 0.99999999).needs("train.optimizer", {OptimizerKind::muon});
   v.field("weight-decay", c.weight_decay, "weight decay per update (times the learning rate)", 0.0, 1.0);
   v.field("clip-norm", c.clip_norm, "global gradient norm is clipped to this; 0 = off", 0.0, 1e9);
   v.field("sgd-after", c.sgd_after, "updates of Adam, after which plain SGD with its own rate and clipping takes over; 0 = never", 0,

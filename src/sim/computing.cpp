@@ -24,7 +24,7 @@ Time Engine::piece_time(Rank& r, const Work& work) {
       ns = over(work.flops, c.backward_gflops) + over(work.bytes, weights);
       break;
     case Work::update:
-      ns = over(work.bytes, c.update_gb_s);
+      ns = over(work.flops, c.backward_gflops) + over(work.bytes, c.update_gb_s);
       break;
     case Work::memory:
       ns = over(work.bytes, c.memory_gb_s);

@@ -245,7 +245,7 @@ class Synchronous : public Strategy {
     std::vector<Pending> gathers;
     for (const Bucket& bucket : buckets_) {
       const Range range = everything_everywhere() ? bucket.range : owned_part(bucket.range, rank_);
-      w.clock().spend({Work::update, 0, moved * static_cast<double>(range.count() * element_)}, [&] {
+      w.clock().spend({Work::update, optimizer.flops(range.begin, range.end), moved * static_cast<double>(range.count() * element_)}, [&] {
         optimizer.update(parameters.values(), parameters.gradients(), range.begin, range.end, plan.scale, plan.rate);
       });
       if (everything_everywhere()) continue;

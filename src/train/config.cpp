@@ -81,7 +81,8 @@ void apply_presets(const ConfigDocument& document, const std::vector<Override>& 
     try {
       set(preset.text);
     } catch (const ConfigError& e) {
-      throw ConfigError(fmt::format("{}: {}{}", preset.where, e.what(), peer_value_advice(section + "." + key, preset.text, ValueKind::word)));
+      throw ConfigError(
+          fmt::format("{}: {}{}", preset.where, e.what(), peer_value_advice(section + "." + key, preset.text, ValueKind::word)));
     }
   };
   apply("model", "preset", [&](const std::string& name) { set_preset(name, config); });
@@ -160,6 +161,18 @@ void check_train(const TrainConfig& c) {
   }
 }
 
+// What Muon's whole matrices do not go with.
+void check_muon(const Config& c) {
+  if (c.train.optimizer.optimizer != OptimizerKind::muon) return;
+  const auto refuse = [](const std::string& what, const std::string& instead) {
+    throw ConfigError(fmt::format("train.optimizer muon needs each weight matrix whole where it is updated, but {}; {}", what, instead));
+  };
+  if (c.strategy.sharded_optimizer) refuse("strategy.sharded-optimizer cuts them", "set it to false");
+  if (c.strategy.name == "parameter-server" || family_of(c.strategy) == Family::asynchronous)
+    refuse(fmt::format("the servers of strategy {} have parts", c.strategy.name), "choose all-reduce");
+  if (c.parallel.tensor > 1) refuse("parallel.tensor cuts them", "set it to 1");
+}
+
 void check_valid(const ValidConfig& c) {
   check_tokenizer_name(c.tokenize, "valid.tokenize");
   if (c.source.empty() != c.target.empty()) {
@@ -195,21 +208,24 @@ void check_parallel(const Config& c) {
   if (c.parallel.ranks() == 1) return;
   require_shards(c.model, c.parallel.tensor);
   if (c.parallel.time_pieces > 0 && architecture_of(c.model.preset) != Architecture::gnmt)
-    throw ConfigError(fmt::format("parallel.time-pieces is for recurrent models, and {} computes all positions of a sentence at once; leave it "
-                                  "out, or set model.preset to one of gnmt",
-                                  c.model.preset));
+    throw ConfigError(
+        fmt::format("parallel.time-pieces is for recurrent models, and {} computes all positions of a sentence at once; leave it "
+                    "out, or set model.preset to one of gnmt",
+                    c.model.preset));
   if (c.parallel.hybrid) check_hybrid(c.model);
   const bool stages = c.parallel.pipeline > 1;
   const char* const key = stages ? c.parallel.tensor > 1 ? "parallel.pipeline and tensor" : "parallel.pipeline" : "parallel.tensor";
-  const std::string divided = stages && c.parallel.tensor > 1
-                                  ? fmt::format("parallel.pipeline {} and tensor {} divide the model", c.parallel.pipeline, c.parallel.tensor)
-                                  : fmt::format("{} {} divides the model", key, c.parallel.ranks());
+  const std::string divided = stages && c.parallel.tensor > 1 ? fmt::format("parallel.pipeline {} and tensor {} divide the model",
+                                                                            c.parallel.pipeline, c.parallel.tensor)
+                                                              : fmt::format("{} {} divides the model", key, c.parallel.ranks());
   if (family_of(c.strategy) == Family::asynchronous)
-    throw ConfigError(fmt::format("{}, but with strategy {} each server would answer its part at another moment; choose another strategy, or "
-                                  "set {} to 1",
-                                  divided, c.strategy.name, key));
+    throw ConfigError(
+        fmt::format("{}, but with strategy {} each server would answer its part at another moment; choose another strategy, or "
+                    "set {} to 1",
+                    divided, c.strategy.name, key));
   if (family_of(c.strategy) == Family::periodic && c.strategy.periodic.merge == MergeRule::radial)
-    throw ConfigError(fmt::format("{}, but strategy.periodic.merge radial needs the length of whole displacements; set merge to mean", divided));
+    throw ConfigError(
+        fmt::format("{}, but strategy.periodic.merge radial needs the length of whole displacements; set merge to mean", divided));
   if (c.train.objective == Objective::mixed)
     throw ConfigError(fmt::format("{}, but train.objective mixed samples from whole models; set {} to 1", divided, key));
 }
@@ -223,8 +239,10 @@ void check(const Config& c) {
   check_vocab(c.vocab);
   check_train(c.train);
   check_strategy(c.strategy);
+  check_muon(c);
   if (family_of(c.strategy) != Family::synchronous && c.train.optimizer.ema > 0)
-    throw ConfigError(fmt::format("train.ema is for strategies all-reduce and parameter-server; with {} set train.ema to 0", c.strategy.name));
+    throw ConfigError(
+        fmt::format("train.ema is for strategies all-reduce and parameter-server; with {} set train.ema to 0", c.strategy.name));
   check_valid(c.valid);
   check_parallel(c);
 }

@@ -100,7 +100,7 @@ void visit(Visitor& v, TrainConfig& c) {
   v.field("warmup-tokens", c.warmup_tokens, "in place of warmup: linear warm-up, target tokens of all workers; 0 = off", 0, 1000000000000);
   v.field("beta2-tokens", c.beta2_tokens,
           "in place of beta2: target tokens of all workers after which the second moment has forgotten half; 0 = off", 0, 1000000000000)
-      .needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw});
+      .needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
   v.field("label-smoothing", c.label_smoothing, "probability mass spread over the whole vocabulary", 0.0, 0.99);
   v.field("clip-start", c.clip_start, "the bound at the first update, from where it falls geometrically to model.clip", 0.0, 1000.0)
       .needs("model.clip");

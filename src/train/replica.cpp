@@ -20,6 +20,16 @@ std::vector<ExchangedTable> exchanged_tables(Model& model) {
   return tables;
 }
 
+// The weights of layers, which are Muon's; tables are looked up row by row.
+std::vector<MatrixPlace> layer_matrices(Model& model) {
+  const std::vector<EmbeddingTable> tables = model.embedding_tables();
+  std::vector<MatrixPlace> all;
+  for (const Parameter& p : model.parameters().all())
+    if (p.shape.rank() == 2 && !p.copy && !table_of(tables, p))
+      all.push_back({p.offset, p.shape[0], p.shape[1], p.cut.axis == 1 ? p.cut.blocks : 1});
+  return all;
+}
+
 // Of tokens those of a shard, as rows of its table.
 void keep_here(std::vector<int32_t>& tokens, const VocabularyShard& shard, int64_t rows) {
   if (!shard.group) return;
@@ -49,7 +59,7 @@ Replica::Replica(Model& model, const StepOptions& options, World& world, const M
       mesh_(mesh ? *mesh : *own_mesh_),
       strategy_(make_strategy(options.strategy, model.parameters(), exchanged_tables(model), mesh_.data().rank(), mesh_.data().size())),
       cost_(model, strategy_->buckets()),
-      optimizer_(model.parameters().backend(), options.optimizer, strategy_->owned(mesh_.data().rank())),
+      optimizer_(model.parameters().backend(), options.optimizer, strategy_->owned(mesh_.data().rank()), layer_matrices(model)),
       tracker_(model.parameters(), strategy_->buckets()),
       gradient_sum_(model.parameters()),
       shared_(model, mesh_),

@@ -29,7 +29,7 @@ double text_bytes(FileSystem& files, const std::string& path) {
 void warm_up_by_corpus(Config& config) {
   TrainConfig& t = config.train;
   OptimizerOptions& o = t.optimizer;
-  if (architecture_of(config.model.preset) != Architecture::transformer || !is_adam(o.optimizer) ||
+  if (architecture_of(config.model.preset) != Architecture::transformer || !has_adam(o.optimizer) ||
       o.schedule != RateSchedule::inverse_sqrt || t.warmup_tokens > 0 || !t.initial_model.empty() || t.objective != Objective::likelihood ||
       config.strategy.batch != BatchScope::global || config.strategy.rate_scaling != RateScaling::none)
     return;
@@ -48,7 +48,7 @@ void warm_up_by_corpus(Config& config) {
 std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t updates_an_epoch) {
   const TrainConfig& t = config.train;
   if (pairs >= kSmall || updates_an_epoch < 1 || t.warmup_tokens > 0 || t.optimizer.warmup <= kShortest) return "";
-  if (architecture_of(config.model.preset) != Architecture::transformer || !is_adam(t.optimizer.optimizer)) return "";
+  if (architecture_of(config.model.preset) != Architecture::transformer || !has_adam(t.optimizer.optimizer)) return "";
   const double epochs = static_cast<double>(t.optimizer.warmup) / static_cast<double>(updates_an_epoch);
   if (epochs <= kEpochs) return "";
   if (!t.initial_model.empty())
