@@ -64,7 +64,7 @@ void Muon::orthogonalize(const Tensor& x) {
     backend_.linear(n >= m ? rows : operand(p, narrow_polynomial), *packed_[1], {}, to, Activation::none, Write::accumulate);
     std::swap(from, to);
   }
-  if (from.raw() != x.raw()) x.copy_from(from);
+  if (std::size(kSteps) % 2 == 1) x.copy_from(from);  // it ended in the other one
 }
 
 void Muon::update(const MatrixPlace& place, const Tensor& value, const Tensor& gradient, const Tensor& momentum, const MuonStep& step) {

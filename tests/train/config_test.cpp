@@ -275,7 +275,7 @@ TEST(TrainConfig, KeysThatDoNothingAreNamed) {
                           "refine.baseline does nothing without train.objective mixed"));
   EXPECT_THAT(idle("train: {sgd-halve-after: 5, final-rate: 0.1, optimizer: sgd, beta1: 0.8, schedule: step, decay-every: 7}\n"),
               ElementsAre("train.final-rate does nothing without train.schedule linear, cosine or wsd",
-                          "train.beta1 does nothing without train.optimizer adam or adamw",
+                          "train.beta1 does nothing without train.optimizer adam, adamw or muon",
                           "train.sgd-halve-after does nothing without train.sgd-halve-every"));
   EXPECT_THAT(idle("model: {preset: gnmt-small, clip: 1}\ntrain: {clip-start: 4, objective: mixed}\nrefine: {samples: 3}\n"), IsEmpty());
 }

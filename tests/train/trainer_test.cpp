@@ -153,21 +153,6 @@ TEST_F(TrainerTest, SchedulesWithAnEndAreContinuedBitForBitAndSayWhenTheEndMoves
   EXPECT_THAT(log("parts"), HasSubstr("complete: train.max-steps 40: 40 updates"));
 }
 
-TEST_F(TrainerTest, ASchedulesEndMayBeATime) {
-  Config c = config("timed");
-  c.train.optimizer.schedule = RateSchedule::linear, c.train.optimizer.warmup = 2;
-  c.train.max_minutes = 0.02, c.train.max_steps = 1000000;
-  c.valid.source = c.valid.target = "", c.checkpoint.every = 1000000;
-  std::vector<double> rates;
-  EXPECT_EQ(run_training(c), 0);
-  std::ifstream events(path("timed") + "/events.jsonl");
-  for (std::string line; std::getline(events, line);)
-    if (const auto event = nlohmann::json::parse(line); event["type"] == "report") rates.push_back(event["learning_rate"].get<double>());
-  ASSERT_GT(rates.size(), 4u);
-  for (size_t i = 2; i < rates.size(); ++i) EXPECT_LT(rates[i], rates[i - 1]);
-  EXPECT_LT(rates.back(), 0.2 * c.train.optimizer.learning_rate);
-}
-
 TEST_F(TrainerTest, TheBoundOfStatesIsContinuedBitForBitAndLiesInTheCheckpoint) {
   const auto with = [&](const std::string& run, int64_t steps) {
     Config c = config(run);
