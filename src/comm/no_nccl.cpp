@@ -1,10 +1,18 @@
 // In the place of nccl/ where the program was built without it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "comm/nccl/nccl.h"
 
 namespace starling::STARLING_CUDA {
 
 CardConnection connect_cards(Communicator& comm, Memory& memory) {
-  if (comm.size() == 1 || memory.host()) return {};
+  if (comm.size() == 1) return {};
+  // Ranks of a build with NCCL ask the same: which card, and which version.
+  const std::vector<std::string> cards = gather_texts(comm, memory.host() ? "" : fmt::format("the card of rank {}", comm.rank()));
+  gather_texts(comm, nccl_version());
+  if (std::all_of(cards.begin(), cards.end(), [](const std::string& card) { return card.empty(); })) return {};
   return {"this program was built without NCCL: gradients on cards go through the hosts' memory and MPI (docs/gpu.md)", {}};
 }
 

@@ -103,12 +103,14 @@ bool CardWatch::remove(ncclComm_t comm) { return comms_.erase(comm) > 0; }
 void CardWatch::fail(const std::exception_ptr& error) {
   device_->fail(error);
   const std::lock_guard lock(nccl_);
+  // All at once: what one of them is to end may wait for another.
+  ncclGroupStart();
   for (ncclComm_t comm : comms_) ncclCommAbort(comm);
+  ncclGroupEnd();
   comms_.clear();
 }
 
 void CardWatch::main() {
-  device_->stream();  // this thread's card
   for (;;) {
     {
       std::unique_lock lock(mutex_);
@@ -117,6 +119,7 @@ void CardWatch::main() {
       if (stopped_) return;
     }
     try {
+      device_->stream();  // this thread's card
       look();
     } catch (...) {  // there is nothing to be watched any more
       return fail(std::current_exception());
@@ -155,7 +158,10 @@ std::string CardWatch::trouble(const CardOperation& operation, const CardProgres
   CardLateness l;
   l.operation = operation.about_.what, l.number = operation.number_, l.members = *operation.about_.members, l.self = rank_,
   l.hosts = hosts_;
-  l.waited_s = 1e-9 * static_cast<double>(now_ns() - operation.waited_for_since_ns_);
+  {
+    const std::lock_guard lock(mutex_);
+    l.waited_s = 1e-9 * static_cast<double>(now_ns() - operation.waited_for_since_ns_);
+  }
   l.news = all_.news();
   if (!l.news.empty()) l.news[static_cast<size_t>(rank_)].card = own;
   return describe(l);

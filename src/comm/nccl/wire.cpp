@@ -41,8 +41,8 @@ Wire::Wire(std::shared_ptr<CardWatch> watch, int rank, int size, const std::stri
       const std::lock_guard lock(watch_->nccl());
       watch_->require_sound();
       result = ncclCommInitRankConfig(&nccl_, size, id, rank, &config);
+      if (nccl_) watch_->add(nccl_);
       nccl_check(result, "ncclCommInitRankConfig");
-      watch_->add(nccl_);
     }
     result = settled(result, seconds_from_now(deadline_s));
     if (result == ncclInProgress)
@@ -52,12 +52,12 @@ Wire::Wire(std::shared_ptr<CardWatch> watch, int rank, int size, const std::stri
                       size, deadline_s));
     nccl_check(result, "ncclCommInitRankConfig");
   } catch (...) {
-    close();
+    close(true);
     throw;
   }
 }
 
-Wire::~Wire() { close(); }
+Wire::~Wire() { close(std::uncaught_exceptions() > 0); }
 
 ncclResult_t Wire::settled(ncclResult_t result, Time until) {
   for (int looks = 0; result == ncclInProgress && (until == Time{} || std::chrono::steady_clock::now() < until); ++looks) {
@@ -73,14 +73,14 @@ ncclResult_t Wire::settled(ncclResult_t result, Time until) {
 }
 
 // Peers may still read what has been sent, so NCCL is told first that there is no more.
-void Wire::close() {
+void Wire::close(bool failed) {
   watch_->device().stream();
   const auto still_open = [&] {
     const std::lock_guard lock(watch_->nccl());
     return nccl_ != nullptr && watch_->remove(nccl_);
   };
   if (still_open()) {
-    ncclResult_t result = std::uncaught_exceptions() > 0 ? ncclInternalError : ncclCommFinalize(nccl_);
+    ncclResult_t result = failed ? ncclInternalError : ncclCommFinalize(nccl_);
     for (const Time until = std::chrono::steady_clock::now() + kClosing;
          result == ncclInProgress && std::chrono::steady_clock::now() < until;) {
       std::this_thread::sleep_for(kPoll);

@@ -29,7 +29,12 @@ class Wire {
       const std::lock_guard lock(watch_->nccl());
       watch_->require_sound();
       NCCL_CALL(GroupStart);
-      calls(nccl_);
+      try {
+        calls(nccl_);
+      } catch (...) {
+        ncclGroupEnd();  // or all that this thread calls later would only be remembered
+        throw;
+      }
       result = ncclGroupEnd();
     }
     nccl_check(settled(result, {}), "ncclGroupEnd");
@@ -45,7 +50,7 @@ class Wire {
   using Time = std::chrono::steady_clock::time_point;
   // The result of a call when nothing is in progress any more, or at that time; a time of zero is never.
   ncclResult_t settled(ncclResult_t result, Time until);
-  void close();
+  void close(bool failed);
   const std::shared_ptr<CardWatch> watch_;
   ncclComm_t nccl_ = nullptr;
   cudaStream_t stream_ = nullptr;
