@@ -59,6 +59,11 @@ void add_layouts(const Config& config, int64_t ranks, const ParallelOptions& cut
     if (cut.hybrid || config.parallel.hybrid) layout.keys.push_back({"parallel.hybrid", cut.hybrid ? "true" : "false"});
     if (cut.hybrid) layout.keys.push_back({"parallel.time-pieces", std::to_string(c.parallel.time_pieces)});
     if (!alone) layout.keys.insert(layout.keys.end(), way.keys.begin(), way.keys.end());
+    try {
+      require_whole_matrices(c);
+    } catch (const ConfigError& e) {
+      layout.refused = e.what();
+    }
     all.push_back(std::move(layout));
   }
 }
@@ -91,6 +96,7 @@ double largest_memory(const LayoutResult& result) {
 void forecast_all(std::vector<Layout>& layouts, const Scenario& scenario, double memory, const std::function<void(size_t, size_t)>& told) {
   for (size_t i = 0; i < layouts.size(); ++i) {
     told(i, layouts.size());
+    if (!layouts[i].refused.empty()) continue;
     try {
       layouts[i].result = forecast(layouts[i].run, scenario);
     } catch (const ConfigError& e) {

@@ -86,6 +86,7 @@ struct Exchange {
 
   std::mutex mutex;  // of what follows
   bool suspended = false, gone = false;
+  bool taken = false;  // by whoever takes the body apart; until then a client that goes takes it along
   std::optional<HttpResponse> answer;
   HttpServer::Cancel cancel;
 
@@ -114,9 +115,14 @@ struct Exchange {
     }
     if (now) now();
   }
-  bool has_gone() {
+  // False when the client has gone.
+  bool take() {
     const std::lock_guard lock(mutex);
-    return gone;
+    return taken = !gone;
+  }
+  void drop_body() {
+    const std::lock_guard lock(mutex);
+    if (!taken) std::string().swap(request->body);
   }
   bool client_has_gone() {
     const std::lock_guard lock(mutex);
@@ -255,10 +261,13 @@ struct HttpServer::Impl {
       exchange->link->theirs.reset();
       exchange->waits = !draining;
     }
-    if (exchange->request->body.size() <= kLargeBody) return handle(exchange);
+    if (exchange->request->body.size() <= kLargeBody) {
+      exchange->take();
+      return handle(exchange);
+    }
     large.add([this, exchange] {
       try {
-        if (!exchange->has_gone()) handle(exchange);
+        if (exchange->take()) handle(exchange);
       } catch (const std::exception&) {  // no memory
         exchange->give_up();
       }
@@ -294,6 +303,7 @@ struct HttpServer::Impl {
     *state = nullptr;
     if (!exchange) return;
     (*exchange)->give_up();  // where it was never answered
+    (*exchange)->drop_body();
     server.held_bytes -= (*exchange)->held_bytes;
     const std::lock_guard lock(server.mutex);
     (*exchange)->link->theirs = Clock::now();

@@ -85,7 +85,7 @@ ComputeModel gpu_rates(const std::string& name) {
           .backward_gflops = flops,
           .update_gb_s = kShareOfCopies * copies,
           .memory_gb_s = copies,
-          .piece_us = 50,
+          .piece_us = 5,
           .weights_gb_s = copies};
 }
 

@@ -161,18 +161,6 @@ void check_train(const TrainConfig& c) {
   }
 }
 
-// What Muon's whole matrices do not go with.
-void check_muon(const Config& c) {
-  if (c.train.optimizer.optimizer != OptimizerKind::muon) return;
-  const auto refuse = [](const std::string& what, const std::string& instead) {
-    throw ConfigError(fmt::format("train.optimizer muon needs each weight matrix whole where it is updated, but {}; {}", what, instead));
-  };
-  if (c.strategy.sharded_optimizer) refuse("strategy.sharded-optimizer cuts them", "set it to false");
-  if (c.strategy.name == "parameter-server" || family_of(c.strategy) == Family::asynchronous)
-    refuse(fmt::format("the servers of strategy {} have parts", c.strategy.name), "choose all-reduce");
-  if (c.parallel.tensor > 1) refuse("parallel.tensor cuts them", "set it to 1");
-}
-
 void check_valid(const ValidConfig& c) {
   check_tokenizer_name(c.tokenize, "valid.tokenize");
   if (c.source.empty() != c.target.empty()) {
@@ -239,7 +227,7 @@ void check(const Config& c) {
   check_vocab(c.vocab);
   check_train(c.train);
   check_strategy(c.strategy);
-  check_muon(c);
+  require_whole_matrices(c);
   if (family_of(c.strategy) != Family::synchronous && c.train.optimizer.ema > 0)
     throw ConfigError(
         fmt::format("train.ema is for strategies all-reduce and parameter-server; with {} set train.ema to 0", c.strategy.name));
@@ -358,6 +346,17 @@ std::vector<std::string> config_lines(const Config& config) {
   Config copy = config;
   CorpusShorthand shorthand;
   return config_lines(sections_of(copy, shorthand));
+}
+
+void require_whole_matrices(const Config& c) {
+  if (c.train.optimizer.optimizer != OptimizerKind::muon) return;
+  const auto refuse = [](const std::string& what, const std::string& instead) {
+    throw ConfigError(fmt::format("train.optimizer muon needs each weight matrix whole where it is updated, but {}; {}", what, instead));
+  };
+  if (c.strategy.sharded_optimizer) refuse("strategy.sharded-optimizer cuts them", "set it to false");
+  if (c.strategy.name == "parameter-server" || family_of(c.strategy) == Family::asynchronous)
+    refuse(fmt::format("the servers of strategy {} have parts", c.strategy.name), "choose all-reduce");
+  if (c.parallel.tensor > 1) refuse("parallel.tensor cuts them", "set it to 1");
 }
 
 std::vector<std::string> idle_keys(const Config& c) {

@@ -220,6 +220,8 @@ std::string dump_config(const Config& config, bool full);
 // All keys, a line each: "section.key: value"; of lists "data.train.0.source: value".
 std::vector<std::string> config_lines(const Config& config);
 
+// ConfigError where train.optimizer muon would meet parts of matrices.
+void require_whole_matrices(const Config& config);
 // Keys that are set and do nothing without another, a sentence each; those of sections model and strategy are refused before.
 std::vector<std::string> idle_keys(const Config& config);
 

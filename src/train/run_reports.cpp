@@ -122,6 +122,9 @@ void RunReports::warn() {
   if (const std::string advice = small_corpus_advice(run_.config, run_.store->size(), run_.batches_per_epoch);
       !advice.empty() && run_.step() == 0)
     run_.say(advice);
+  if (has_end(run_.optimizer.schedule) && run_.optimizer.warmup >= schedule_end(run_))
+    run_.say(fmt::format("warning: the warm-up of {} is as long as the run, so its schedule {} never begins; shorten train.warmup",
+                         counted(run_.optimizer.warmup, "update"), run_.optimizer.schedule));
   if (t.optimizer.sgd_after > 0 && t.optimizer.sgd_after >= run_.max_steps)
     run_.say(fmt::format("train.sgd-after {} is not reached within {}", t.optimizer.sgd_after, counted(run_.max_steps, "update")));
 }

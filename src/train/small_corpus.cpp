@@ -30,7 +30,7 @@ void warm_up_by_corpus(Config& config) {
   TrainConfig& t = config.train;
   OptimizerOptions& o = t.optimizer;
   if (architecture_of(config.model.preset) != Architecture::transformer || !has_adam(o.optimizer) ||
-      o.schedule != RateSchedule::inverse_sqrt || t.warmup_tokens > 0 || !t.initial_model.empty() || t.objective != Objective::likelihood ||
+      (o.schedule != RateSchedule::inverse_sqrt && !has_end(o.schedule)) || t.warmup_tokens > 0 || !t.initial_model.empty() || t.objective != Objective::likelihood ||
       config.strategy.batch != BatchScope::global || config.strategy.rate_scaling != RateScaling::none)
     return;
   const auto files = real_file_system();

@@ -98,7 +98,8 @@ TEST_F(WarmUpByCorpus, WhatIsGivenOrAnotherKindOfRunIsLeftAlone) {
   EXPECT_EQ(chosen(1'800'000, {{"train.warmup-tokens", "100000"}}), standard);
   EXPECT_EQ(chosen(1'800'000, {{"model.preset", "gnmt-small"}}), standard);
   EXPECT_EQ(chosen(1'800'000, {{"train.optimizer", "sgd"}}), standard);
-  EXPECT_EQ(chosen(1'800'000, {{"train.schedule", "cosine"}}), standard);
+  EXPECT_EQ(chosen(1'800'000, {{"train.schedule", "constant"}}), standard);
+  EXPECT_EQ(chosen(1'800'000, {{"train.schedule", "linear"}}), std::pair(int64_t{400}, 1.6e-3)) << "one with an end is no other kind";
   EXPECT_EQ(chosen(1'800'000, {{"strategy.batch", "per-worker"}}), standard) << "an epoch has fewer updates than can be told here";
   EXPECT_EQ(chosen(1'800'000, {{"strategy.learning-rate-scaling", "linear"}}), standard);
   EXPECT_EQ(chosen(1'800'000, {{"data.target", directory_ + "/absent"}}), standard);
