@@ -18,7 +18,7 @@ struct Preset {
 struct Gpu {
   const char* name;
   double tflops, memory_tb_s;  // of matrix products in bf16 and of copies, as they can be had
-  double memory_gib;
+  double memory_gb;
   LinkModel intra;  // NVLink
 };
 // Latency one way from process to process; bandwidth is what TCP delivers of the nominal rate (94 % after frame and header overhead).
@@ -89,6 +89,6 @@ ComputeModel gpu_rates(const std::string& name) {
           .weights_gb_s = copies};
 }
 
-double gpu_memory_gib(const std::string& name) { return gpu_named(name).memory_gib * 1e9 / (1 << 30); }
+double gpu_memory_gib(const std::string& name) { return gpu_named(name).memory_gb * 1e9 / (1 << 30); }
 
 }  // namespace starling

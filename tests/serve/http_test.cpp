@@ -262,16 +262,20 @@ TEST_F(HttpTest, LargeRequestsThatTakeLongKeepNobodyWaiting) {
   auto clients = stop_large_requests(8);
   for (int i = 0; i < 12; ++i) EXPECT_EQ(ask(url("/"), {.timeout_ms = 20000}).status, 201);
   clients.pop_back();  // goes while it waits for its turn
+  for (int i = 0; i < 20000 && server_->waiting() > 7; ++i) server_->watch(), usleep(1000);
   go_on();
   for (const auto& client : clients) EXPECT_THAT(client->receive(), StartsWith("HTTP/1.1 201"));
+  EXPECT_EQ(stopped(), 7) << "a request that nobody waits for is not handled";
 }
 
 TEST_F(HttpTest, EndsWithLargeRequestsThatWait) {
   start({.body_bytes = 100000});
   const auto clients = stop_large_requests(4);
-  std::thread later([&] { usleep(50000), go_on(); });
+  EXPECT_EQ(stopped(), 2);
+  std::thread later([&] { usleep(500000), go_on(); });
   server_.reset();
   later.join();
+  EXPECT_EQ(stopped(), 2) << "what had not begun is forgotten";
   for (const auto& client : clients) client->receive();  // an answer or an end
 }
 
