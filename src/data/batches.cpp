@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint32_t kOrderStream = 0;                   // of the epoch's permutation; corpus c chooses its samples with stream 1 + c
 constexpr uint64_t kWindowStream = 1u << 31;           // of the order of batches within a window
+constexpr uint64_t kCutSeed = 0x9e3779b97f4a7c15u;     // times the epoch and 1, of the words that are cut anew
 constexpr int64_t kMaxBatchTokens = int64_t{1} << 28;  // offsets are int32 and source sides may be larger
 
 struct Limits {
@@ -168,9 +169,24 @@ Batch BatchStream::next() {
     const Sample& sample = window_.samples[static_cast<size_t>(i)];
     store_.append(sample.pair, batch.source, batch.target);
     batch.sample_ids.push_back(sample.place);
+    if (!options_.sampling.source) continue;
+    const auto stream = 2 * static_cast<uint64_t>(sample.place);
+    cut_anew(batch.source, *options_.sampling.source, stream);
+    cut_anew(batch.target, *options_.sampling.target, stream + 1);
   }
   advance();
   return batch;
+}
+
+// The last sentence of a side.
+void BatchStream::cut_anew(PackedTokens& side, const SubwordSampler& sampler, uint64_t stream) const {
+  const auto begin = static_cast<size_t>(side.offsets[side.offsets.size() - 2]);
+  Random random(options_.seed + kCutSeed * static_cast<uint64_t>(position_.epoch + 1), stream);
+  const std::vector<int32_t> ids = sampler.sample(std::span(side.tokens).subspan(begin), random);
+  if (static_cast<int64_t>(ids.size()) > options_.sampling.max_length) return;
+  side.tokens.resize(begin);
+  side.offsets.pop_back();
+  side.append(ids.data(), ids.data() + ids.size());
 }
 
 void BatchStream::advance() {

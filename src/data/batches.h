@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -12,8 +13,16 @@
 #include "data/permutation.h"
 #include "data/token_store.h"
 #include "data/tokenize.h"
+#include "text/subword_sampler.h"
 
 namespace starling {
+
+// How the words of a batch are cut anew. Batches are cut by the tokens as stored, so that they are the same sentences, some tokens longer;
+// a side that would be longer than `max_length` stays as it is.
+struct SubwordSampling {
+  std::shared_ptr<const SubwordSampler> source, target;  // none: the tokens as stored
+  int64_t max_length = 256;
+};
 
 struct BatchOptions {
   int64_t batch_tokens = 4000;   // target tokens a batch, never exceeded except by a single longer sentence
@@ -21,6 +30,7 @@ struct BatchOptions {
   int64_t window_batches = 64;   // batches sorted and cut together; larger: more even lengths, more memory
   uint64_t seed = 1;
   std::vector<double> weights;  // by corpus; empty: 1 for each
+  SubwordSampling sampling;
 };
 
 struct BatchPosition {
@@ -66,6 +76,7 @@ class BatchStream {
   void fill(const Epoch& epoch, int64_t window, Window& to) const;
   int64_t windows() const { return (samples_ + window_samples_ - 1) / window_samples_; }
   void advance();
+  void cut_anew(PackedTokens& side, const SubwordSampler& sampler, uint64_t stream) const;
 
   const TokenStore& store_;
   BatchOptions options_;

@@ -26,6 +26,7 @@ struct DataOptions {
   std::vector<CorpusFiles> train;
   int64_t max_length = 256;  // tokens a side, end of sentence included; longer pairs are dropped
   double max_ratio = 0;      // longer side over shorter side in tokens, pairs above it are dropped; 0: off
+  double subword_alpha = 0;  // of a SubwordSampler for the batches; 0: the stored tokens as they are
 };
 
 /// Throws ConfigError if the options cannot be meant: no corpus, half a pair, weights or limits out of range, standard input.

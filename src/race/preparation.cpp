@@ -38,7 +38,7 @@ void RaceRunner::prepare_runs() {
                     "strategy.name and strategy.servers in arms",
                     r_.file));
   gradient_bytes_ = gradient_bytes(config, vocabularies_->sizes());
-  step_seconds_ = step_seconds(config, r_.cluster, *store_, vocabularies_->sizes(), std::min<int64_t>(200, config.train.max_steps));
+  step_seconds_ = step_seconds(config, r_.cluster, *store_, *vocabularies_, std::min<int64_t>(200, config.train.max_steps));
   say(fmt::format("one worker: {:.2f} M parameters, {} target tokens an update, {:.1f} virtual ms of computing; {} updates",
                   static_cast<double>(gradient_bytes_) / 4e6, config.train.batch_tokens, 1e3 * step_seconds_, config.train.max_steps));
   check_places();

@@ -78,8 +78,7 @@ RaceRunner::Times RaceRunner::times_of(const RaceRun& run, const std::string& ne
   if (std::all_of(record.validations.begin(), record.validations.end(), [&](const auto& v) { return times.contains(v.first); }))
     return times;
   say(fmt::format("replaying {}{}", run.name(), network.empty() ? "" : " on " + network));
-  times =
-      at_validations(replay_times(config, cluster, *store_, vocabularies_->sizes(), run.workers, record.validations.back().first), record);
+  times = at_validations(replay_times(config, cluster, *store_, *vocabularies_, run.workers, record.validations.back().first), record);
   const std::lock_guard lock(replays_mutex_);  // runs that differ in their learning rates alone have one file
   files_->replace_file(path, Json{{"updates", times_to_json(times)}}.dump() + "\n");
   return times;

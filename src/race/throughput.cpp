@@ -37,7 +37,7 @@ double one_worker_tokens_per_second(const Config& config, Scenario scenario) {
   const Vocabularies vocabularies = describe_model(*files, config.train.output).vocabularies;
   const TokenStore store = TokenStore::open(*files, join_path(config.train.output, "data"));
   const int64_t steps = std::min(kSteps, config.train.max_steps);
-  const RaceTimes::At at = replay_times(alone, scenario, store, vocabularies.sizes(), 1, steps).at(steps);
+  const RaceTimes::At at = replay_times(alone, scenario, store, vocabularies, 1, steps).at(steps);
   return 1e9 * static_cast<double>(at.tokens) / static_cast<double>(at.ns);
 }
 

@@ -123,24 +123,25 @@ RaceRanks ranks_for_workers(const Config& config, const ModelVocabulary& vocabul
   throw ConfigError(fmt::format("there is no number of ranks with {} workers: {}", workers, problem));
 }
 
-RaceTimes replay_times(const Config& config, Scenario scenario, const TokenStore& store, const ModelVocabulary& vocabulary, int workers,
+RaceTimes replay_times(const Config& config, Scenario scenario, const TokenStore& store, const Vocabularies& vocabularies, int workers,
                        int64_t steps) {
+  const ModelVocabulary vocabulary = vocabularies.sizes();
   scenario.ranks = ranks_for_workers(config, vocabulary, workers).count;
   scenario.timing_only = true;
   RaceTimes times;
   times.workers = workers;
   times.ranks.resize(static_cast<size_t>(scenario.ranks));
   const int64_t tokens = plan_batch(config.strategy, config.train.batch_tokens, workers).global_tokens;
-  SharedBatches batches(store, batch_options(config, tokens), workers);
+  SharedBatches batches(store, batch_options(config, tokens, vocabularies), workers);
   simulate(scenario, [&](World& world) {
     replay_rank(config, vocabulary, batches, steps, world, times.ranks[static_cast<size_t>(world.comm->rank())]);
   });
   return times;
 }
 
-double step_seconds(const Config& config, Scenario scenario, const TokenStore& store, const ModelVocabulary& vocabulary, int64_t steps) {
+double step_seconds(const Config& config, Scenario scenario, const TokenStore& store, const Vocabularies& vocabularies, int64_t steps) {
   scenario.jitter = 0, scenario.stragglers.clear(), scenario.link_faults.clear(), scenario.network.ranks_per_node = 1;
-  const RaceTimes times = replay_times(config, scenario, store, vocabulary, 1, steps);
+  const RaceTimes times = replay_times(config, scenario, store, vocabularies, 1, steps);
   return 1e-9 * static_cast<double>(times.at(steps).ns) / static_cast<double>(steps);
 }
 

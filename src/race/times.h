@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/token_store.h"
+#include "decode/model_directory.h"
 #include "models/model.h"
 #include "race/recipe.h"
 #include "sim/simulate.h"
@@ -45,11 +46,11 @@ struct RaceRanks {
 RaceRanks ranks_for_workers(const Config& config, const ModelVocabulary& vocabulary, int workers);
 
 // The first `steps` updates of a run of the configuration on the scenario (its ranks are set here). Not of ranks that go their own ways.
-RaceTimes replay_times(const Config& config, Scenario scenario, const TokenStore& store, const ModelVocabulary& vocabulary, int workers,
+RaceTimes replay_times(const Config& config, Scenario scenario, const TokenStore& store, const Vocabularies& vocabularies, int workers,
                        int64_t steps);
 
 // Seconds that one worker computes a step, of the first `steps` updates, without jitter, stragglers and link faults.
-double step_seconds(const Config& config, Scenario scenario, const TokenStore& store, const ModelVocabulary& vocabulary, int64_t steps);
+double step_seconds(const Config& config, Scenario scenario, const TokenStore& store, const Vocabularies& vocabularies, int64_t steps);
 
 // Bytes of the gradient in f32.
 int64_t gradient_bytes(const Config& config, const ModelVocabulary& vocabulary);

@@ -1,5 +1,6 @@
 // Numbers of fields are those of sentencepiece_model.proto: ModelProto {1 pieces, 2 trainer_spec, 3 normalizer_spec, 5 denormalizer_spec,
-// 200 and above for extensions}, NormalizerSpec {1 name, 2 precompiled_charsmap, 6 normalization_rule_tsv}.
+// 200 and above for extensions}, SentencePiece {1 piece, 2 score, 3 type: 1 is normal, as if none is told}, NormalizerSpec {1 name,
+// 2 precompiled_charsmap, 6 normalization_rule_tsv}.
 #include "text/vocabulary_format.h"
 
 #include <cstring>
@@ -10,6 +11,7 @@
 namespace starling::vocabulary_format {
 namespace {
 
+constexpr uint32_t kPieces = 1, kPieceText = 1, kPieceScore = 2, kPieceType = 3;
 constexpr uint32_t kTrainer = 2, kNormalizer = 3, kDenormalizer = 5, kCharsMap = 2, kRuleName = 1, kRulesFrom = 6;
 constexpr uint32_t kModelType = 3, kVocabularySize = 4, kCharacterCoverage = 10;  // of TrainerSpec
 constexpr uint32_t kAskedSize = 7302;                                             // ours, in the range for extensions, as the checksum
@@ -181,6 +183,25 @@ std::optional<Settings> settings(std::string_view model) {
   }
   if (found) found->asked_size = asked, found->normalization = normalization;
   return found;
+}
+
+std::vector<Piece> pieces(std::string_view model) {
+  std::vector<Piece> pieces;
+  Fields fields(model);
+  Field field;
+  while (fields.next(field)) {
+    if (field.number != kPieces) continue;
+    Piece piece{.ordinary = true};
+    Fields inner(field.bytes);
+    while (inner.next(field)) {
+      if (field.number == kPieceText) piece.text = field.bytes;
+      if (field.number == kPieceScore && field.bytes.size() == sizeof piece.score)
+        std::memcpy(&piece.score, field.bytes.data(), sizeof piece.score);
+      if (field.number == kPieceType) piece.ordinary = field.value == 1;
+    }
+    pieces.push_back(piece);
+  }
+  return pieces;
 }
 
 }  // namespace starling::vocabulary_format

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace starling::vocabulary_format {
 
@@ -28,5 +29,13 @@ struct Settings {
 };
 /// Of sound bytes; nothing if they do not say.
 std::optional<Settings> settings(std::string_view model);
+
+struct Piece {
+  std::string_view text;  // within the model's bytes
+  float score = 0;        // unigram: logarithm of its probability; bpe: the higher, the earlier it is merged
+  bool ordinary = false;  // text that SentencePiece may cut otherwise: not unknown, control, user-defined, unused or a byte
+};
+/// Of sound bytes, by id.
+std::vector<Piece> pieces(std::string_view model);
 
 }  // namespace starling::vocabulary_format

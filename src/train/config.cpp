@@ -36,6 +36,10 @@ void visit(Visitor& v, DataSection& s) {
   v.field("max-length", s.options.max_length, "tokens a side, end of sentence included; longer pairs are dropped", 2, 8192);
   v.field("max-ratio", s.options.max_ratio, "longer over shorter side in tokens; pairs above it are dropped; 0 = off, else at least 1", 0.0,
           1e6);
+  v.field("subword-alpha", s.options.subword_alpha,
+          "cuts the words of the training text into other pieces in every epoch: with a unigram vocabulary a segmentation's probability to "
+          "this power (0.1 to 0.5 is usual, less = more varied), with bpe the probability that a merge is left out (0.1 is usual); 0 = off",
+          0.0, 10.0);
   visit(v, s.languages);
 }
 struct ModelSection {

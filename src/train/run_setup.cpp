@@ -155,7 +155,7 @@ void set_up(RunParts& run) {
 }
 
 void plan_batches(RunParts& run) {
-  run.stream.emplace(*run.store, batch_options(run.config, run.batch_tokens));
+  run.stream.emplace(*run.store, batch_options(run.config, run.batch_tokens, *run.vocabularies));
   run.batches_per_epoch = run.stream->count_batches(0);
   run.replica->end_schedule_at(schedule_end(run));
   // A stage of a pipeline has a part of the layers, and as many passes under way as there are stages behind it.
@@ -169,10 +169,15 @@ void plan_batches(RunParts& run) {
   run.micro_tokens = std::stoll(broadcast_text(run.comm(), std::to_string(tokens)));
 }
 
-BatchOptions batch_options(const Config& config, int64_t batch_tokens) {
+BatchOptions batch_options(const Config& config, int64_t batch_tokens, const Vocabularies& vocabularies) {
   BatchOptions options;
   options.batch_tokens = batch_tokens, options.seed = config.train.seed;
   for (const CorpusFiles& corpus : config.data.train) options.weights.push_back(corpus.weight);
+  if (const double alpha = config.data.subword_alpha; alpha > 0) {
+    options.sampling.source = std::make_shared<SubwordSampler>(vocabularies.source(), alpha);
+    options.sampling.target = config.vocab.joint ? options.sampling.source : std::make_shared<SubwordSampler>(vocabularies.target(), alpha);
+    options.sampling.max_length = config.data.max_length;
+  }
   return options;
 }
 

@@ -17,6 +17,6 @@ void plan_batches(RunParts& run);
 void require_seen(const RunParts& run, const std::string& directory);
 
 // How a run cuts its data into batches of so many target tokens of all workers.
-BatchOptions batch_options(const Config& config, int64_t batch_tokens);
+BatchOptions batch_options(const Config& config, int64_t batch_tokens, const Vocabularies& vocabularies);
 
 }  // namespace starling

@@ -120,6 +120,60 @@ TEST(BatchStream, SeekingEqualsRunning) {
   EXPECT_TRUE(same(seeking.next(), seen[static_cast<size_t>(batches)].second));
 }
 
+// The same sentences in the same batches, other pieces in each epoch, the same again wherever the stream begins.
+TEST(BatchStream, CutsWordsAnewInEveryEpoch) {
+  const TemporaryDirectory directory;
+  const test::TextStore text(directory, 600);
+  BatchOptions options = small_batches();
+  BatchStream plain(text.store, options);
+  options.sampling = {std::make_shared<SubwordSampler>(text.vocabulary, 0.2), std::make_shared<SubwordSampler>(text.vocabulary, 0.2), 256};
+  BatchStream sampled(text.store, options), seeking(text.store, options);
+  std::map<std::string, std::set<std::vector<int32_t>>> ways;
+  while (sampled.position().epoch < 3) {
+    const BatchPosition position = sampled.position();
+    const Batch batch = sampled.next(), stored = plain.next();
+    EXPECT_EQ(batch.sample_ids, stored.sample_ids);
+    for (const auto& [now, before] : {std::pair(&batch.source, &stored.source), std::pair(&batch.target, &stored.target)}) {
+      ASSERT_EQ(now->sentences(), before->sentences());
+      for (size_t i = 0; i + 1 < now->offsets.size(); ++i) {
+        const auto sentence = [&](const PackedTokens& side) {
+          return std::vector(side.tokens.begin() + side.offsets[i], side.tokens.begin() + side.offsets[i + 1]);
+        };
+        EXPECT_EQ(text.vocabulary.decode(sentence(*now)), text.vocabulary.decode(sentence(*before)));
+        EXPECT_EQ(sentence(*now).back(), text.vocabulary.eos());
+        ways[text.vocabulary.decode(sentence(*now))].insert(sentence(*now));
+      }
+    }
+    if (position.index % 5 == 0) {
+      seeking.seek(position);
+      EXPECT_TRUE(same(seeking.next(), batch));
+    }
+  }
+  int64_t various = 0;
+  for (const auto& [line, cuts] : ways) various += cuts.size() > 1;
+  EXPECT_GT(various, static_cast<int64_t>(ways.size()) / 2);
+}
+
+TEST(BatchStream, KeepsSentencesThatWouldBeTooLongAsTheyAre) {
+  const TemporaryDirectory directory;
+  const test::TextStore text(directory, 300);
+  BatchOptions options = small_batches();
+  int32_t longest = 0;
+  for (int64_t i = 0; i < text.store.size(); ++i) longest = std::max({longest, text.store.lengths(i).source, text.store.lengths(i).target});
+  options.sampling = {std::make_shared<SubwordSampler>(text.vocabulary, 0.01), std::make_shared<SubwordSampler>(text.vocabulary, 0.01),
+                      longest};
+  BatchStream stream(text.store, options);
+  int64_t at_most = 0;
+  while (stream.position().epoch == 0) {
+    const Batch batch = stream.next();
+    for (size_t i = 0; i + 1 < batch.target.offsets.size(); ++i) {
+      EXPECT_LE(batch.target.offsets[i + 1] - batch.target.offsets[i], longest);
+      at_most += batch.target.offsets[i + 1] - batch.target.offsets[i] == longest;
+    }
+  }
+  EXPECT_GT(at_most, 0);
+}
+
 TEST(BatchStream, RefusesPositionsThatDoNotExist) {
   const TemporaryDirectory directory;
   const TokenStore store = test::numbered_store(directory, {100});

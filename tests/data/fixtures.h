@@ -132,6 +132,21 @@ inline TokenStore numbered_store(const TemporaryDirectory& directory, const std:
   return TokenStore::open(*files, directory.path("store"));
 }
 
+// A store of sentences with the vocabulary that they are cut by.
+struct TextStore {
+  TextStore(const TemporaryDirectory& directory, int64_t pairs)
+      : vocabulary(small_vocabulary(directory)), store(build(directory, pairs, vocabulary)) {}
+
+  static TokenStore build(const TemporaryDirectory& directory, int64_t pairs, const Vocabulary& vocabulary) {
+    DataOptions data;
+    data.train.push_back({directory.write("source", sentences(1, pairs)), directory.write("target", sentences(2, pairs)), ""});
+    return TokenStore::open_or_build(*real_file_system(), directory.path("text-store"), data, vocabulary, vocabulary, {});
+  }
+
+  Vocabulary vocabulary;
+  TokenStore store;
+};
+
 // The message of the error of type E that `action` must throw.
 template <class E, class Action>
 std::string message_of(const Action& action) {

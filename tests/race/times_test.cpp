@@ -64,7 +64,7 @@ TEST_P(RealAndReplayed, AreEqualToTheNanosecond) {
   const RaceTimes real = recorder.times();
 
   const TokenStore store = TokenStore::open(*files, join_path(config.train.output, "data"));
-  const RaceTimes replayed = replay_times(config, scenario, store, vocabularies.sizes(), c.workers, 12);
+  const RaceTimes replayed = replay_times(config, scenario, store, vocabularies, c.workers, 12);
   ASSERT_EQ(real.ranks.size(), replayed.ranks.size());
   for (size_t r = 0; r < real.ranks.size(); ++r) {
     EXPECT_EQ(real.ranks[r].ns, replayed.ranks[r].ns) << "rank " << r;
@@ -162,7 +162,7 @@ TEST_F(TimesTest, AContinuedRunHasTheTimesOfAnUninterruptedOne) {
   const auto files = real_file_system();
   const Vocabularies vocabularies = open_vocabularies(config, *files, [](const std::string&) {});
   const TokenStore store = TokenStore::open(*files, join_path(config.train.output, "data"));
-  const RaceTimes expected = replay_times(config, scenario, store, vocabularies.sizes(), 3, 12);
+  const RaceTimes expected = replay_times(config, scenario, store, vocabularies, 3, 12);
   ASSERT_NE(expected.ranks[0].ns[5], expected.ranks[1].ns[5]) << "the ranks are to be apart where the run is continued";
   for (size_t r = 0; r < 3; ++r) {
     EXPECT_EQ(all.ranks[r].ns, expected.ranks[r].ns) << "rank " << r;
