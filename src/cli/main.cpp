@@ -29,6 +29,7 @@ void add_verbs(CLI::App& app, const std::vector<std::string>& behind_dashes) {
   add_simulate(app);
   add_plan(app);
   add_race(app);
+  add_tune(app);
   add_translate(app);
   add_serve(app);
   add_tune_search(app);

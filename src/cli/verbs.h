@@ -27,6 +27,7 @@ void add_bench_serve(CLI::App& bench);
 void add_simulate(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_race(CLI::App& app);
+void add_tune(CLI::App& app);
 void add_demo_corpus(CLI::App& app);
 
 // Help of --precision where a model is used and not trained.

@@ -1,0 +1,75 @@
+// The verb `starling tune`: better values of a configuration within a budget. docs/tune.md.
+#include "race/tune.h"
+
+#include <iostream>
+
+#include "base/affinity.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/cluster.h"
+#include "cli/config_arguments.h"
+
+namespace starling {
+namespace {
+
+struct TuneArguments {
+  TuneOptions options;
+  std::string budget = "1h";
+  int jobs = 0;
+};
+
+// Minutes of "90m", "2h", "1.5h" or "45" (minutes).
+double minutes_of(const std::string& text) {
+  size_t used = 0;
+  double value = 0;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+  }
+  const std::string unit = text.substr(used);
+  const double factor = unit == "h" ? 60 : unit == "" || unit == "m" || unit == "min" ? 1 : unit == "s" ? 1.0 / 60 : 0;
+  if (!(value > 0) || factor == 0 || value * factor > 1e6)
+    throw ConfigError(fmt::format("--budget {} is no time; give hours or minutes, e.g. 2h or 45m", in_quotes(text)));
+  return value * factor;
+}
+
+void run(const CLI::App& verb, const ConfigArguments& arguments, const TuneArguments& a) {
+  TuneOptions o = a.options;
+  std::tie(o.config, o.settings) = arguments.given(verb);
+  o.minutes = minutes_of(a.budget);
+  o.jobs = a.jobs > 0 ? a.jobs : std::min(usable_cores(), 4);
+  o.progress.say = [](const std::string& line) { std::cout << line << std::endl; };
+  const std::string rates = join_path(o.output, "cluster.yml");
+  o.set_rates = [&](RaceRecipe& recipe) {
+    const RaceRun one{&recipe.baseline, 1, 1, recipe.baseline.rates.front(), ""};
+    recipe.cluster.compute = measured_rates(calibration_model(race_config(recipe, one)), rates, o.progress.say);
+    recipe.rates_given = true;
+    keep_rates(recipe.cluster.compute, rates);
+  };
+  if (const int status = run_tune(o); status != 0) throw CLI::RuntimeError(status);
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app) {
+  auto* verb = app.add_subcommand("tune", "Find a better learning rate, batch, optimizer and dropout for a configuration by short runs");
+  auto a = std::make_shared<TuneArguments>();
+  const auto arguments = ConfigArguments::add_to(*verb);
+  TuneOptions& o = a->options;
+  verb->add_option("-o,--output", o.output, "Directory of the tuning; the same command continues one that was stopped")
+      ->capture_default_str()
+      ->type_name("DIRECTORY");
+  verb->add_option("--budget", a->budget, "Wall clock that may be spent, about: 2h, 45m")->capture_default_str()->type_name("TIME");
+  verb->add_option("--candidates", o.candidates, "Sets of values that are tried, besides those of the configuration")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  verb->add_option("--keys", o.keys, fmt::format("What is tuned, of {}; all if not given", fmt::join(tunable_keys(), ", ")))
+      ->delimiter(',')
+      ->type_name("SECTION.KEY,...");
+  verb->add_option("-j,--jobs", a->jobs, "Runs that are trained at a time, with one thread each; 0 = as many as there are cores, at most 4")
+      ->check(CLI::Range(0, 1024));
+  verb->add_flag("--dry-run", o.dry_run, "Measure the speed, say what would be run, and stop");
+  verb->callback([=] { run(*verb, *arguments, *a); });
+}
+
+}  // namespace starling
