@@ -4,11 +4,11 @@
 #include <cmath>
 #include <filesystem>
 
-#include "comm/clock.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/task_progress.h"
 #include "base/text_files.h"
+#include "comm/clock.h"
 #include "race/race_runner.h"
 #include "race/record.h"
 #include "train/trainer.h"
@@ -26,8 +26,8 @@ constexpr const char* kOwn = "one-worker";               // a race's name for it
 
 struct Trial {
   std::string name;
-  double loss = 0;                      // mean over the seeds of the last validation's cross-entropy; infinite: diverged
-  std::vector<double> losses;           // by seed
+  double loss = 0;                       // mean over the seeds of the last validation's cross-entropy; infinite: diverged
+  std::vector<double> losses;            // by seed
   std::map<std::string, double> finals;  // means
 };
 
@@ -36,7 +36,8 @@ class Tuning {
   explicit Tuning(const TuneOptions& o) : o_(o), files_(real_file_system()), config_(load_config(o.config, o.settings)) {
     if (!config_.valid.enabled())
       throw ConfigError("tune compares by cross-entropy on a validation text; set valid.source and valid.target");
-    if (config_.train.objective != Objective::likelihood) throw ConfigError("tune knows nothing of train.objective mixed; tune likelihood first");
+    if (config_.train.objective != Objective::likelihood)
+      throw ConfigError("tune knows nothing of train.objective mixed; tune likelihood first");
     candidates_ = draw_candidates(config_, o.keys, o.candidates, config_.train.seed);
     files_->make_directories(o.output);
   }
@@ -93,9 +94,10 @@ class Tuning {
     if (const int status = run_training(c, world, watch); status != 0) throw RaceInterrupted{status};
     fs::remove_all(c.train.output);
     if (tokens == 0)
-      throw ConfigError(fmt::format("fewer than {} updates in {:g} s: a model of this size cannot be tuned here; take a smaller preset, or "
-                                    "a machine that is faster",
-                                    kProbeFirst + 1, 60 * kProbeMinutes));
+      throw ConfigError(
+          fmt::format("fewer than {} updates in {:g} s: a model of this size cannot be tuned here; take a smaller preset, or "
+                      "a machine that is faster",
+                      kProbeFirst + 1, 60 * kProbeMinutes));
     return tokens / (to - from);
   }
 
@@ -107,7 +109,8 @@ class Tuning {
   // The rungs, by what the speed was when the tuning began.
   void plan() {
     const std::string path = join_path(o_.output, "plan.json");
-    Json now{{"minutes", o_.minutes}, {"jobs", o_.jobs}, {"candidates", o_.candidates}, {"keys", o_.keys}, {"train.seed", config_.train.seed}};
+    Json now{
+        {"minutes", o_.minutes}, {"jobs", o_.jobs}, {"candidates", o_.candidates}, {"keys", o_.keys}, {"train.seed", config_.train.seed}};
     double speed = o_.tokens_per_second;
     if (files_->exists(path)) {
       const nlohmann::json then = parse_json_object(read_text_file(path), path);
@@ -127,7 +130,8 @@ class Tuning {
   }
 
   void describe() const {
-    o_.progress.say(fmt::format("one run trains on about {:.0f} target tokens/s; {} at a time, {:.0f} minutes:", speed_, o_.jobs, o_.minutes));
+    o_.progress.say(
+        fmt::format("one run trains on about {:.0f} target tokens/s; {} at a time, {:.0f} minutes:", speed_, o_.jobs, o_.minutes));
     for (size_t i = 0; i < rungs_.size(); ++i)
       o_.progress.say(fmt::format("  rung {}: {} and the values as they are, {} target tokens each{}; about {}", i + 1,
                                   counted_candidates(rungs_[i].candidates), rungs_[i].tokens,
@@ -198,8 +202,8 @@ class Tuning {
       trial.name = arm->name;
       for (const int64_t seed : race.seeds) {
         const RaceRun run{arm, 1, seed, arm->rates.front(), "", false};
-        const RaceRecord record = record_from(records.at(run.name()), fmt::format("{}: {}", path, run.name()),
-                                              race_config(race, run).train.max_steps, false);
+        const RaceRecord record =
+            record_from(records.at(run.name()), fmt::format("{}: {}", path, run.name()), race_config(race, run).train.max_steps, false);
         trial.losses.push_back(record.loss());
         trial.loss += record.loss() / static_cast<double>(race.seeds.size());
         for (const auto& [metric, score] : record.finals) trial.finals[metric] += score / static_cast<double>(race.seeds.size());
@@ -213,11 +217,12 @@ class Tuning {
 
   std::string rung_table(size_t i, const std::vector<Trial>& trials) const {
     const bool last = i + 1 == rungs_.size();
-    std::string text = fmt::format("## Rung {}: {} target tokens a run\n\n| values | cross-entropy |{}\n|---|---|{}\n", i + 1, rungs_[i].tokens,
-                                   last ? " of each seed | bleu |" : "", last ? "---|---|" : "");
+    std::string text = fmt::format("## Rung {}: {} target tokens a run\n\n| values | cross-entropy |{}\n|---|---|{}\n", i + 1,
+                                   rungs_[i].tokens, last ? " of each seed | bleu |" : "", last ? "---|---|" : "");
     for (const Trial& trial : trials) {
       text += fmt::format("| {} | {} |", values(trial.name), std::isfinite(trial.loss) ? fmt::format("{:.4f}", trial.loss) : "diverged");
-      if (last) text += fmt::format(" {:.4f} | {:.2f} |", fmt::join(trial.losses, ", "), trial.finals.count("bleu") ? trial.finals.at("bleu") : 0);
+      if (last)
+        text += fmt::format(" {:.4f} | {:.2f} |", fmt::join(trial.losses, ", "), trial.finals.count("bleu") ? trial.finals.at("bleu") : 0);
       text += "\n";
     }
     return text + "\n";
@@ -253,12 +258,14 @@ class Tuning {
     else if (!std::isfinite(own.loss))
       o_.progress.say("with the values as they are the loss diverged");
     else
-      o_.progress.say(fmt::format("that is {:.4f} less than with the values as they are ({:.4f}), {}", own.loss - best.loss, own.loss,
-                                  own.loss - best.loss > 2 * error
-                                      ? fmt::format("more than twice what {} seeds make of it by chance ({:.4f})", best.losses.size(), error)
-                                      : fmt::format("not clearly more than {} seeds make of it by chance ({:.4f})", best.losses.size(), error)));
-    o_.progress.say(fmt::format("{} and table.md are in {}; for a longer run: starling train -c {} --train.output run --train.max-tokens {}",
-                                file_name(path), o_.output, path, 3 * rung.tokens));
+      o_.progress.say(
+          fmt::format("that is {:.4f} less than with the values as they are ({:.4f}), {}", own.loss - best.loss, own.loss,
+                      own.loss - best.loss > 2 * error
+                          ? fmt::format("more than twice what {} seeds make of it by chance ({:.4f})", best.losses.size(), error)
+                          : fmt::format("not clearly more than {} seeds make of it by chance ({:.4f})", best.losses.size(), error)));
+    o_.progress.say(
+        fmt::format("{} and table.md are in {}; for a longer run: starling train -c {} --train.output run --train.max-tokens {}",
+                    file_name(path), o_.output, path, 3 * rung.tokens));
   }
 
   const TuneOptions& o_;

@@ -13,15 +13,15 @@
 namespace starling {
 
 struct TuneOptions {
-  std::string config;                // file, as of starling train -c; empty: the defaults
-  std::vector<Override> settings;    // keys of the configuration
-  std::string output = "tune";       // directory
-  double minutes = 60;               // wall clock, about
-  int candidates = 12;               // besides the configuration's own values
-  std::vector<std::string> keys;     // of tunable_keys(); empty: all
-  int jobs = 1;                      // runs at a time
-  double tokens_per_second = 0;      // of one run; 0: measured, or as the tuning that is continued
-  bool dry_run = false;              // says what would be run, and runs nothing but the measurement of the speed
+  std::string config;              // file, as of starling train -c; empty: the defaults
+  std::vector<Override> settings;  // keys of the configuration
+  std::string output = "tune";     // directory
+  double minutes = 60;             // wall clock, about
+  int candidates = 12;             // besides the configuration's own values
+  std::vector<std::string> keys;   // of tunable_keys(); empty: all
+  int jobs = 1;                    // runs at a time
+  double tokens_per_second = 0;    // of one run; 0: measured, or as the tuning that is continued
+  bool dry_run = false;            // says what would be run, and runs nothing but the measurement of the speed
   RaceProgress progress;
   std::function<void(RaceRecipe&)> set_rates;  // of computing, for the virtual times in the tables
 };

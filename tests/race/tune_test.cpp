@@ -67,7 +67,7 @@ TEST(TunePlan, CandidatesCoverTheValuesEvenly) {
   EXPECT_EQ(rates.size(), 7u);
   for (const auto& [rate, count] : rates) {
     EXPECT_EQ(count, 12) << rate;
-    EXPECT_TRUE(rate >= 1e-3 / 2.9 && rate <= 2.9e-3);
+    EXPECT_TRUE(rate >= 0.5e-3 && rate <= 4e-3);
   }
   const std::map<std::string, int> batches{{"1000", 21}, {"4000", 21}, {"8000", 21}}, optimizers{{"muon", 42}},
       dropouts{{"0.1", 14}, {"0.15", 14}, {"0.2", 14}, {"0.3", 14}, {"0.4", 14}}, alphas{{"0.3", 42}};
