@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "strategies/noise_scale.h"
 #include "strategies/options.h"
 #include "strategies/worker.h"
 
@@ -16,6 +17,7 @@ struct StepResult {
   StepTotals totals;         // over all ranks
   double gradient_norm = 0;  // of the mean gradient per token (train.loss-normalization: or sentence), before clipping
   double learning_rate = 0;
+  NoiseSample noise;
   double fraction = 0;  // of the run's updates, where replicas are served and the servers count them
 };
 

@@ -31,9 +31,9 @@ class Synchronous : public Strategy {
     for (const ExchangedTable& t : tables_) whole.push_back(t.table);
     buckets_ = make_buckets(parameters, static_cast<int64_t>(options.bucket_mib * (1 << 20)) / element_, whole);
     row_exchanges_.resize(tables_.size()), routes_.resize(tables_.size()), touched_.resize(tables_.size());
-    totals_ = Tensor({kTotals + 1}, DType::f64);
+    totals_ = Tensor({kTotals + 5}, DType::f64);
     counts_ = Tensor({std::max<int64_t>(1, static_cast<int64_t>(tables_.size()) * size)}, DType::f64);
-    squares_ = Tensor({1}, DType::f64, parameters.backend().memory());
+    squares_ = Tensor({3}, DType::f64, parameters.backend().memory());
   }
 
   int workers() const override { return workers_; }
@@ -49,12 +49,14 @@ class Synchronous : public Strategy {
 
   StepResult step(Worker& w) override {
     exchanges_.assign(buckets_.size(), {});
+    squares_.zero();
     announce_rows(w);
     Worker::Calls calls;
     calls.forward_done = [&] { choose_routes(w); };
     calls.ready = [&](size_t b) {
       if (options_.overlap) start(w, b);
     };
+    if (size_ == 1) calls.first_done = [&] { add_squares(w, w.parameters().gradients(), squares_.slice(kOfParts, {1})); };
     const bool computes = rank_ < workers_;
     if (computes)
       w.gradients(calls);
@@ -66,7 +68,7 @@ class Synchronous : public Strategy {
     w.gradient_sum().drop_tokens();
     w.comm().note("exchange of gradients", 0);
     StepResult result;
-    const double squares = sum_up(w, result.totals);
+    const double squares = sum_up(w, result);
     if (!std::isfinite(result.totals.smoothed)) refuse_step(w, "the loss");
     result.gradient_norm = gradient_norm(w, squares, result.totals);
     const Worker::UpdatePlan plan = w.plan_update(result.totals, result.gradient_norm);
@@ -173,9 +175,17 @@ class Synchronous : public Strategy {
     embedding_report_ = fmt::format("{}", fmt::join(reports, "; "));
   }
 
+  // Whether the whole gradient of bucket b is in one place on each worker before its exchange, so that its noise can be measured.
+  bool measured(size_t b) const {
+    for (size_t t = 0; t < tables_.size(); ++t)
+      if (buckets_[b].table == tables_[t].table && (routes_[t] == Route::early || routes_[t] == Route::assumed_sparse)) return false;
+    return true;
+  }
+
   // Begins the exchange of bucket b, whose gradient is complete here.
   void start(Worker& w, size_t b) {
     if (size_ == 1) return;
+    if (rank_ < workers_ && measured(b)) add_squares(w, view(w.parameters().gradients(), buckets_[b].range), squares_.slice(kOfParts, {1}));
     for (size_t t = 0; t < tables_.size(); ++t)
       if (buckets_[b].table == tables_[t].table && routes_[t] != Route::dense) return start_rows(w, t);
     start_dense(w, b);
@@ -205,7 +215,8 @@ class Synchronous : public Strategy {
     else if (routes_[t] == Route::early)
       row_exchanges_[t] = RowExchange::start_lookups(w.comm(), flat, p.gradient, *w.gradient_sum().tokens(p), touched_[t].touched, counts);
     else
-      row_exchanges_[t] = RowExchange::start_assumed_sparse(w.comm(), flat, p.gradient, *w.gradient_sum().tokens(p), tables_[t].output, counts);
+      row_exchanges_[t] =
+          RowExchange::start_assumed_sparse(w.comm(), flat, p.gradient, *w.gradient_sum().tokens(p), tables_[t].output, counts);
   }
 
   // Waits for bucket b; then its gradient is summed where it is owned.
@@ -220,21 +231,24 @@ class Synchronous : public Strategy {
       }
   }
 
-  // Finishes the exchange. Sums over all ranks: the totals, and the squares of the gradient, which are returned, the same number on every
-  // rank: each adds up a part of its own, whatever it owns. All that the host asks of an update's passes is read here, at once.
-  double sum_up(Worker& w, StepTotals& totals) {
-    squares_.zero();
+  // Finishes the exchange. Sums over all ranks: the totals, the noise of the gradient, and the squares of the gradient, which are returned,
+  // the same number on every rank: each adds up a part of its own, whatever it owns. All that the host asks of an update's passes is read
+  // here, at once.
+  double sum_up(Worker& w, StepResult& result) {
     for (size_t b = 0; b < buckets_.size(); ++b) {
       finish(w, b);
       const Range range = owned_part(buckets_[b].range, rank_);
-      if (range.count() > 0) add_squares(w, view(w.parameters().gradients(), range), squares_);
+      if (range.count() > 0)
+        add_squares(w, view(w.parameters().gradients(), range), squares_.slice(measured(b) ? kMeasured : kOthers, {1}));
     }
-    const std::span<double> numbers = doubles_of(totals_);
+    const std::span<double> numbers = doubles_of(totals_), more = numbers.last(5);
     write_totals(w.totals(), numbers.first(kTotals));
-    numbers[kTotals] = number(squares_);
+    if (squares_.has_elements()) squares_.read<double>(more.first(3));
+    more[3] = w.part_tokens(), more[4] = more[3] * more[3];
     w.sum_over_all(totals_);
-    totals = read_totals(numbers.first(kTotals));
-    return numbers[kTotals];
+    result.totals = read_totals(numbers.first(kTotals));
+    result.noise = noise_sample({more[kOfParts], more[3], more[4]}, more[kMeasured], result.totals.tokens);
+    return more[kMeasured] + more[kOthers];
   }
 
   void update(Worker& w, const Worker::UpdatePlan& plan) {
@@ -267,8 +281,10 @@ class Synchronous : public Strategy {
 
   enum class Route : uint8_t { dense, rows, early, assumed_sparse };
   std::vector<Route> routes_;  // by table
-  Tensor totals_;   // and the gradient's squares
-  Tensor squares_;  // of this rank's part, in the backend's memory
+  // Squares of this rank's part of the gradient: of the buckets whose noise is measured, of the others, and of the former before exchange.
+  enum : uint8_t { kMeasured, kOthers, kOfParts };
+  Tensor squares_;  // [3], in the backend's memory
+  Tensor totals_;   // the totals, these, and the parts' tokens and their squares
   Tensor counts_;
   Pending pending_counts_;
   std::vector<LookupRows> touched_;

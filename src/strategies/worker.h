@@ -48,11 +48,16 @@ class Worker {
     std::function<void()> forward_done;
     // Bucket b of the gradient is complete; in the order of the buckets.
     std::function<void(size_t)> ready;
+    // The gradient of the first of several micro-batches is complete, where the model is not divided over stages; may be empty.
+    std::function<void()> first_done;
   };
   // Loss and gradients, sums over tokens, of this rank's share of the step's batch.
   virtual void gradients(const Calls& calls) = 0;
   // The rank's sums, after gradients(), for whose passes this waits; of a rank that has no share a request to stop and nothing else.
   virtual StepTotals totals() = 0;
+  // Target tokens of the part of the batch whose gradient is compared with the whole batch's (noise_scale.h): all of a worker among
+  // several, the first micro-batch of one that is alone. 0: there is no such part, or another rank of the replica counts it.
+  virtual double part_tokens() { return 0; }
 
   // The rows of the table that look-ups of this step touch here; with last_only those of the last backward pass alone.
   virtual LookupRows lookup_rows(const Parameter& table, bool last_only) = 0;

@@ -76,6 +76,7 @@ std::vector<Piece> pieces_of(const TrainReport& r, double fraction, double secon
   if (!std::isnan(speed)) pieces.push_back({2, fmt::format("{:.0f} tok/s{}", speed, r.virtual_time ? " virtual" : "")});
   if (!std::isnan(r.learning_rate)) pieces.push_back({6, fmt::format("lr {:.3e}", r.learning_rate)});
   if (!std::isnan(r.gradient_norm)) pieces.push_back({7, fmt::format("gnorm {:.3f}", r.gradient_norm)});
+  if (!std::isnan(r.noise_scale)) pieces.push_back({9, fmt::format("noise {:.0f} tok", r.noise_scale)});
   if (!std::isnan(r.clipped)) pieces.push_back({8, fmt::format("clipped {:.2f} %", 100 * r.clipped)});
   if (!std::isnan(fraction)) pieces.push_back({3, fmt::format("{:.1f} %", 100 * fraction)});
   if (!std::isnan(seconds_left)) pieces.push_back({4, "left " + duration_text(seconds_left)});
@@ -199,6 +200,7 @@ void Progress::report(const TrainReport& r) {
                  {"source_tokens_per_second", rate(r.source_tokens, r.seconds)},
                  {"learning_rate", r.learning_rate},
                  {"gradient_norm", r.gradient_norm},
+                 {"noise_scale", r.noise_scale},
                  {"clipped", r.clipped},
                  {"fraction", fraction(r)},
                  {"seconds_left", left}};

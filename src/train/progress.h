@@ -48,6 +48,7 @@ struct TrainReport {
   bool virtual_time = false;  // these seconds are of a simulated clock
   double learning_rate = unknown;
   double gradient_norm = unknown;  // before clipping
+  double noise_scale = unknown;    // of the gradient, target tokens
   double clipped = unknown;        // share of the model's clipped states, 0 to 1
   double reward = unknown;         // mean GLEU of the samples, 0 to 1, and the share of distinct ones: refinement only
   double distinct = unknown;

@@ -146,6 +146,14 @@ StepTotals Replica::totals() {
   return sums;
 }
 
+double Replica::part_tokens() {
+  if (share_.size() > references_ || share_.empty() || !mesh_.counts()) return 0;  // the gradient of samples is another
+  if (comm().size() == 1) return share_.size() == 1 || mesh_.divided() ? 0 : static_cast<double>(share_.front()->target.count());
+  double tokens = 0;
+  for (const Batch* batch : share_) tokens += static_cast<double>(batch->target.count());
+  return tokens;
+}
+
 PassRows Replica::rows_of(size_t index, size_t step) {
   const SteppedPass& pass = *passes_[index].model;
   const Batch& batch = *share_[index];  // for which one token may stand
@@ -223,6 +231,10 @@ void Replica::backward(size_t index, const Calls& calls) {
     }
     times_.backward += clock().seconds() - start;
     passes_.backward_done(index, i);
+  }
+  if (index == 0 && !last && calls.first_done && !mesh_.divided()) {
+    gradient_sum_.complete();
+    calls.first_done();
   }
   if (last) tracker_.set_ready(calls.ready);
 }

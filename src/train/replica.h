@@ -99,6 +99,7 @@ class Replica : private Worker {
   GradientSum& gradient_sum() override { return gradient_sum_; }
   void gradients(const Calls& calls) override;
   StepTotals totals() override;
+  double part_tokens() override;
   LookupRows lookup_rows(const Parameter& table, bool last_only) override;
   double gradient_divisor(const StepTotals& totals) override;
   UpdatePlan plan_update(const StepTotals& totals, double gradient_norm) override;

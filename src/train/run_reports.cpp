@@ -145,6 +145,7 @@ void RunReports::begin() {
 
 void RunReports::add(const StepResult& result) {
   last_ = result;
+  noise_.add(result.noise);
   const StepTotals& t = result.totals;
   Window& w = window_;
   w.loss += t.smoothed;
@@ -163,6 +164,7 @@ TrainReport RunReports::make_report() const {
   r.sentences = w.sentences, r.source_tokens = w.source, r.target_tokens = w.target;
   r.seconds = run_.clock().seconds() - begun_ - paused_, r.virtual_time = run_.world.simulated;
   r.learning_rate = last_.learning_rate, r.gradient_norm = last_.gradient_norm;
+  r.noise_scale = noise_.tokens();
   if (w.clippable > 0) r.clipped = w.clipped / w.clippable;
   if (w.samples > 0) r.reward = w.reward / w.samples, r.distinct = w.distinct / w.samples;
   r.fraction = status_.fraction(last_.fraction);
@@ -212,9 +214,21 @@ void RunReports::report_communication() {
   run_.say(text);
 }
 
+void RunReports::report_noise() {
+  const double tokens = noise_.tokens();
+  if (!run_.first() || std::isnan(tokens)) return;
+  const int workers = run_.replica->strategy().workers();
+  const auto share = static_cast<double>(run_.batch_tokens) / workers;
+  run_.say(
+      fmt::format("the gradient's noise scale is about {:.3g} target tokens by now: up to such a batch tokens teach nearly as much as in a "
+                  "smaller one; with {:.0f} tokens for each worker, up to about {} are worth it",
+                  tokens, share, counted(std::max<int64_t>(1, std::llround(tokens / share)), "worker")));
+}
+
 void RunReports::end() {
   run_.comm().note("end", run_.step());
   run_.replica->leave();
+  report_noise();
   const Strategy::Report report = run_.replica->strategy().report();
   if (!run_.first() || report.text.empty()) return;
   run_.say(report.text);

@@ -36,6 +36,7 @@ class RunReports {
   void warn();
   TrainReport make_report() const;
   void report_communication();
+  void report_noise();
 
   // Sums over the updates since the last report.
   struct Window {
@@ -47,6 +48,7 @@ class RunReports {
   const RunStatus& status_;
   Window window_;
   StepResult last_;
+  NoiseScale noise_;
   double begun_ = 0;   // of the window, by the world's clock, s
   double paused_ = 0;  // validation and checkpoints since then, s
   Traffic reported_;

@@ -230,7 +230,7 @@ TEST(SynchronousBytes, FollowTheClosedForms) {
     const auto server = simulated(run, N + 1);
     const auto& at_server = server.back().traffic;
     EXPECT_NEAR(static_cast<double>(at_server.bytes_sent + at_server.bytes_received) / run.steps / (2 * N * M), 1, 0.01) << N;
-    EXPECT_NEAR(sent(server, 0) / M, 1, 0.015);
+    EXPECT_NEAR(sent(server, 0) / M, 1, 0.02);  // the sums of an update are 1.6 % of a model this small
     run.strategy.servers = 2;
     const auto two = simulated(run, N + 2);
     for (const int s : {N, N + 1}) {

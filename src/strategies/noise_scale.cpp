@@ -1,0 +1,33 @@
+#include "strategies/noise_scale.h"
+
+#include <cmath>
+#include <limits>
+
+namespace starling {
+namespace {
+
+constexpr double kDecay = 0.99;
+constexpr int64_t kFewest = 50;
+
+}  // namespace
+
+// The expectation of |s_i|^2 is b_i V + b_i^2 S with V the variance and S the signal, and that of the whole likewise: two equations.
+NoiseSample noise_sample(const GradientParts& parts, double squares, double tokens) {
+  const double determinant = parts.tokens * tokens * tokens - parts.tokens_squared * tokens;
+  if (!(determinant > 1e-9 * parts.tokens * tokens * tokens) || !(squares > 0) || !std::isfinite(parts.squares)) return {};
+  return {(parts.squares * tokens * tokens - squares * parts.tokens_squared) / determinant,
+          (squares * parts.tokens - parts.squares * tokens) / determinant, true};
+}
+
+void NoiseScale::add(const NoiseSample& sample) {
+  if (!sample.known) return;
+  variance_ = kDecay * variance_ + (1 - kDecay) * sample.variance, signal_ = kDecay * signal_ + (1 - kDecay) * sample.signal;
+  ++count_;
+}
+
+double NoiseScale::tokens() const {
+  if (count_ < kFewest || !(signal_ > 0) || !(variance_ > 0)) return std::numeric_limits<double>::quiet_NaN();
+  return variance_ / signal_;
+}
+
+}  // namespace starling
