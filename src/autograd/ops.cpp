@@ -117,24 +117,25 @@ Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, 
   });
 }
 
-Loss::Loss(Tape& tape) : sums(tape.allocate({4}, DType::f64)) { sums.zero(); }
+Loss::Loss(Tape& tape) : sums(tape.allocate({5}, DType::f64)) { sums.zero(); }
 
 LossSums Loss::read(const Tensor& from) const {
   LossSums result;
   result.tokens = tokens, result.clippable = clippable;
   if (!from.has_elements()) return result;
-  std::array<double, 4> numbers;
+  std::array<double, 5> numbers;
   from.read<double>(numbers);
   result.smoothed = numbers[0], result.nll = numbers[1];
-  result.correct = static_cast<int64_t>(numbers[2]), result.clipped = static_cast<int64_t>(numbers[3]);
+  result.correct = static_cast<int64_t>(numbers[2]), result.consistency = numbers[3], result.clipped = static_cast<int64_t>(numbers[4]);
   return result;
 }
 
 std::vector<float> Loss::read_nll() const {
   const std::vector<double> numbers = rows.to_doubles();
+  const auto columns = static_cast<size_t>(rows.columns());
   std::vector<float> nll(static_cast<size_t>(tokens));
   for (size_t i = 0; i < nll.size(); ++i)
-    nll[i] = static_cast<float>(numbers[3 * (row_of.empty() ? i : static_cast<size_t>(row_of[i])) + 1]);
+    nll[i] = static_cast<float>(numbers[columns * (row_of.empty() ? i : static_cast<size_t>(row_of[i])) + 1]);
   return nll;
 }
 
@@ -144,6 +145,7 @@ void projection_loss(const Var& h, Parameter& table, const LossRows& all, Loss& 
   const bool spread = is_spread(shard.group);
   const int64_t N = h.value.rows(), V = table.shape[0];
   CHECK(static_cast<int64_t>(all.targets.size()) == N, "{} targets for {} rows", all.targets.size(), N);
+  CHECK(all.r_drop == 0 || (!spread && N % 2 == 0), "{} rows in pairs, of a vocabulary that is {}", N, spread ? "spread" : "whole");
   // Chunks large enough that accumulating the table's gradient costs little, small enough that a chunk of logits stays near the caches.
   // Shards of different sizes have the same chunks, since each is exchanged.
   const int64_t width = spread ? (shard.vocabulary + shard.group->size() - 1) / shard.group->size() : V;
@@ -151,7 +153,7 @@ void projection_loss(const Var& h, Parameter& table, const LossRows& all, Loss& 
   const Packed& forward = tape.parameters().packed(table, true);
   const bool training = tape.training();
   tape.use(table);
-  loss.rows = tape.allocate({N, 3}, backend.parameter());
+  loss.rows = tape.allocate({N, all.columns()}, backend.parameter());
   loss.tokens += std::count_if(all.targets.begin(), all.targets.end(), [](int32_t target) { return target >= 0; });
   const Tensor dh = training ? tape.allocate_like(h.value) : Tensor();
   const auto mark = tape.arena().mark();
@@ -173,7 +175,7 @@ void projection_loss(const Var& h, Parameter& table, const LossRows& all, Loss& 
     backend.weight_gradient(gradient, h.value.rows(begin, end), table.gradient, tape.gradients().next_write(table));
   }
   if (spread && !training) shards->finish();
-  backend.loss_sums(loss.rows, all, loss.sums.slice(0, {3}));
+  backend.loss_sums(loss.rows, all, loss.sums.slice(0, {all.columns()}));
   tape.arena().release(mark);
   if (training && spread) shard.group->sum(dh);
   if (training) tape.set_gradient(h, dh), tape.done(table);

@@ -27,15 +27,15 @@ Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, 
 
 // What a pass leaves of its loss in the backend's memory, as long as its arena lives: nothing waits until it is read.
 struct Loss {
-  Tensor sums;  // f64 [4]: smoothed, nll, correct as in LossSums, and clipped values
-  Tensor rows;  // [N, 3] as in Backend::smoothed_loss
+  Tensor sums;  // f64 [5]: smoothed, nll, correct, consistency as in LossSums, and clipped values
+  Tensor rows;  // [N, 3 or 4] as in Backend::smoothed_loss
   int64_t tokens = 0, clippable = 0;
   Ints row_of;  // of each target token: its row; empty: tokens lie in the order of the rows
 
   Loss() = default;
   explicit Loss(Tape& tape);  // its sums are zero
   // Where clipped values are counted.
-  Tensor clipped() const { return sums.slice(3, {1}); }
+  Tensor clipped() const { return sums.slice(4, {1}); }
   LossSums read() const { return read(sums); }
   LossSums read(const Tensor& sums) const;  // from a copy of the sums
   std::vector<float> read_nll() const;      // the negative log-likelihood of each target token
@@ -44,7 +44,7 @@ struct Loss {
 // Sum over the target tokens of the label-smoothed cross-entropy of softmax(h [N, D] table^T), table [V, D]. Works on chunks of rows:
 // the logits never exist whole. In training the gradients of h and table are computed on the way, those of the SUM. rows.targets[n] = -1
 // marks an idle row. The rows' weights multiply the smoothed sum and the gradients. Of a vocabulary in shards every worker of the group has
-// the same h and gets the same losses and gradient of h; logits stay where they are (ShardedLoss).
+// the same h and gets the same losses and gradient of h; logits stay where they are (ShardedLoss); there are no pairs of rows then.
 void projection_loss(const Var& h, Parameter& table, const LossRows& rows, Loss& loss, const VocabularyShard& shard = {});
 
 }  // namespace starling

@@ -87,11 +87,14 @@ struct LossRows {
   double smoothing = 0;
   double logit_bound = 0;   // logits are clamped to +-this first; 0: not
   Placed<float> weights{};  // [N] factor of each row's gradient; empty: 1
+  double r_drop = 0;        // R-Drop's alpha; above 0, rows 2i and 2i + 1 are of one target place in two passes
 
   // Rows [begin, begin + n).
   LossRows part(int64_t begin, int64_t n) const {
-    return {targets.part(begin, n), smoothing, logit_bound, weights.empty() ? weights : weights.part(begin, n)};
+    return {targets.part(begin, n), smoothing, logit_bound, weights.empty() ? weights : weights.part(begin, n), r_drop};
   }
+  // Columns of row_loss.
+  int64_t columns() const { return r_drop > 0 ? 4 : 3; }
 };
 
 // The logits of tokens [first, first + n) of a vocabulary whose others are with other workers, and what the workers tell each other of
@@ -115,8 +118,9 @@ struct SgdStep {
 
 // Sums over the target tokens of a batch, read from tensors (autograd/ops.h).
 struct LossSums {
-  double smoothed = 0;  // label-smoothed cross-entropy, nats: what is trained
-  double nll = 0;       // negative log-likelihood, nats
+  double smoothed = 0;     // label-smoothed cross-entropy, nats: what is trained
+  double nll = 0;          // negative log-likelihood, nats
+  double consistency = 0;  // of R-Drop: (KL(p || q) + KL(q || p)) / 2 of each token of both passes, nats
   int64_t tokens = 0;
   int64_t correct = 0;                 // tokens whose most probable prediction is right
   int64_t clipped = 0, clippable = 0;  // values beyond the bounds of clipped states, of all values that are bounded
@@ -234,7 +238,9 @@ class Backend {
   // -- output ----------------------------------------------------------------------------------------------------------
   // Label-smoothed cross-entropy of softmax(logits [N, V]) against the targets and, if dlogits is given, its gradient in activation type:
   // weight * (p - (1 - e) onehot - e / V), zero where a logit was clamped. Row results, unweighted, go to row_loss [N, 3] = smoothed,
-  // nll, correct.
+  // nll, correct. With rows.r_drop a (Wu et al. 2021), two rows side by side have probabilities p and q, one target and one weight: their
+  // gradient is also that of weight * a / 2 * (KL(p || q) + KL(q || p)), and row_loss [N, 4] ends with half of this sum of KLs, on both
+  // rows.
   virtual void smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) = 0;
   // The same where the logits are spread over workers by tokens, in three steps. First: logits, after clamping, become e^(logit - top),
   // with a minus sign where they were clamped; top is the row's largest logit here; sums [N, 3] are those of these exponentials, of the
@@ -246,7 +252,8 @@ class Backend {
   // Only dlogits needs the exponentials.
   virtual void shard_loss(const LogitsShard&, const Tensor& group_top, const LossRows& rows, const Tensor& row_loss,
                           const Tensor& dlogits) = 0;
-  // sums += over the rows that are not idle: smoothed, times their weights; nll; correct. row_loss [N, 3] as above, sums f64 [3].
+  // sums += over the rows that are not idle: smoothed, times their weights; nll; correct; with rows.r_drop the last column, times their
+  // weights. row_loss [N, 3 or 4] as above, sums f64 [3 or 4].
   virtual void loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) = 0;
   // Per row of logits [R, V]: the k largest, descending, ties to the smaller index, values in parameter type [R, k], indices i32 [R, k];
   // and denominator, f64 [R, 2]: the largest logit and the sum of e^(logit - largest).

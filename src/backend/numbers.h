@@ -28,14 +28,17 @@ void write_row_loss(T top, const T* sums, int32_t target, T smoothing, T vocabul
 // Backend::loss_sums, in the order of the rows.
 template <class T>
 void add_loss_sums(const T* row_loss, const LossRows& rows, double* sums) {
-  double smoothed = 0, nll = 0, correct = 0;
+  double smoothed = 0, nll = 0, correct = 0, consistency = 0;
   for (size_t n = 0; n < rows.targets.size(); ++n) {
     if (rows.targets[n] < 0) continue;
-    const T* const row = row_loss + 3 * n;
-    smoothed += static_cast<double>(row[0]) * (rows.weights.empty() ? 1.0 : static_cast<double>(rows.weights[n]));
+    const T* const row = row_loss + rows.columns() * static_cast<int64_t>(n);
+    const double weight = rows.weights.empty() ? 1.0 : static_cast<double>(rows.weights[n]);
+    smoothed += static_cast<double>(row[0]) * weight;
     nll += static_cast<double>(row[1]), correct += row[2] > 0;
+    if (rows.r_drop > 0) consistency += static_cast<double>(row[3]) * weight;
   }
   sums[0] += smoothed, sums[1] += nll, sums[2] += correct;
+  if (rows.r_drop > 0) sums[3] += consistency;
 }
 
 }  // namespace starling

@@ -22,6 +22,7 @@ struct Batch {
   PackedTokens source, target;      // equal numbers of sentences
   std::vector<float> weights;       // [B] factor of each sentence's loss; empty: 1
   std::vector<int64_t> sample_ids;  // [B] global index of the sentence in this epoch's corpus; keys dropout
+  double r_drop = 0;                // above 0: sentences 2i and 2i + 1 are two passes of one (LossRows::r_drop)
   int64_t epoch = 0;                // 0-based
   int64_t index = 0;                // 0-based batch index within the epoch
 };

@@ -102,8 +102,9 @@ TimedRows Gnmt::timed_rows(Tape& tape, const PackedTokens& packed, const std::ve
   const Rows rows = make_rows(packed, ids, multiple);
   TimedRows timed;
   timed.order = time_order(tape, packed, multiple);
-  timed.tokens = tape.place(reordered(rows.tokens, timed.order, -1));
-  timed.keys = place_keys(tape, reordered(rows.sentence, timed.order, 0xffffffffu), reordered(rows.position, timed.order, 0u));
+  timed.tokens = tape.place(reordered(rows.tokens, timed.order.packed, -1));
+  timed.keys =
+      place_keys(tape, reordered(rows.sentence, timed.order.packed, 0xffffffffu), reordered(rows.position, timed.order.packed, 0u));
   if (pieces > 1) timed.pieces = time_pieces(tape, timed.order, pieces, multiple);
   for (const TimeOrder& piece : timed.pieces) timed.piece_keys.push_back(piece_keys(tape, piece, timed.keys));
   if (timed.pieces.size() < 2) timed.pieces = {timed.order}, timed.piece_keys = {timed.keys};

@@ -27,14 +27,6 @@ struct TimedRows {
   std::vector<Var> bottom;        // of the encoder: the pieces of what its bottom layer gives, on the first piece's tape
 };
 
-// Numbers in packed order, in the order of time; `idle` on idle rows.
-template <class T>
-std::vector<T> reordered(const std::vector<T>& packed, const TimeOrder& order, T idle) {
-  std::vector<T> rows;
-  for (int32_t from : order.packed) rows.push_back(from < 0 ? idle : packed[from]);
-  return rows;
-}
-
 class Gnmt : public Model {
  public:
   // Declares the parameters; parameters().allocate() or view() must follow.

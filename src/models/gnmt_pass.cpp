@@ -8,13 +8,6 @@
 namespace starling {
 namespace {
 
-std::vector<int32_t> inverse_of(std::span<const int32_t> index, int64_t rows) {
-  std::vector<int32_t> inverse(static_cast<size_t>(rows), -1);
-  for (size_t n = 0; n < index.size(); ++n)
-    if (index[n] >= 0) inverse[index[n]] = static_cast<int32_t>(n);
-  return inverse;
-}
-
 // Tokens of each piece; of all, if there is but one.
 std::vector<int64_t> tokens_of(const PackedTokens& sentences, int64_t pieces) {
   if (pieces > 1)
@@ -215,7 +208,7 @@ std::vector<Var> Gnmt::Pass::decoder(Tape& tape, size_t piece, std::vector<Var> 
   if (piece == 0) {
     target_ = timed_rows(tape, batch_.target, batch_.sample_ids, kRowMultiple, target_pieces_, model_.decoder_layers_.size());
     std::vector<float> weights = row_weights(batch_, target_.order.packed.size());
-    if (!weights.empty()) weights_ = tape.place(reordered(weights, target_.order, 0.0f));
+    if (!weights.empty()) weights_ = tape.place(reordered(weights, target_.order.packed, 0.0f));
   }
   const TimeOrder& order = target_.pieces[piece];
   const int64_t D = model_.config_.width;
@@ -244,7 +237,9 @@ std::vector<Var> Gnmt::Pass::decoder(Tape& tape, size_t piece, std::vector<Var> 
   if (top_) found = context(tape, piece, x);
 
   const Placed<float> weights = weights_.empty() ? weights_ : part(tape, piece, weights_, 0.0f);
-  const LossRows rows{part(tape, piece, target_.tokens, -1), label_smoothing_, model_.config_.clip > 0 ? kLogitBound : 0.0, weights};
+  // Steps of time have the two passes of a sentence side by side, since their order is that of the batch where lengths are equal.
+  const LossRows rows{part(tape, piece, target_.tokens, -1), label_smoothing_, model_.config_.clip > 0 ? kLogitBound : 0.0, weights,
+                      batch_.r_drop};
   const Var top = recycled(tape, {order.rows(), D}, [&] { return model_.readout(x, found, mask(model_.readout_site_), clipping); });
   projection_loss(top, *model_.output_table_, rows, loss, vocabulary_shard(model_.store_, *model_.output_table_));
   loss.row_of = order.row_of;
@@ -255,7 +250,7 @@ Var Gnmt::Pass::bottom_layer(Tape& tape, size_t piece, Clipping& clipping) {
   const TimeOrder& order = target_.pieces[piece];
   if (piece == 0) {
     const std::vector<int32_t> inputs = shifted(batch_.target, model_.vocabulary_.begin, target_.order.packed.size());
-    inputs_ = tape.place(reordered(inputs, target_.order, -1));
+    inputs_ = tape.place(reordered(inputs, target_.order.packed, -1));
   }
   return recycled(tape, {order.rows(), model_.config_.width}, [&] {
     const Dropout mask = tape.dropout(model_.config_.dropout, model_.target_site_, target_.piece_keys[piece]);

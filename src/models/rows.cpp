@@ -34,4 +34,22 @@ std::vector<float> row_weights(const Batch& batch, size_t rows) {
   return weights;
 }
 
+std::vector<int32_t> inverse_of(std::span<const int32_t> order, int64_t rows) {
+  std::vector<int32_t> inverse(static_cast<size_t>(rows), -1);
+  for (size_t n = 0; n < order.size(); ++n)
+    if (order[n] >= 0) inverse[order[n]] = static_cast<int32_t>(n);
+  return inverse;
+}
+
+std::vector<int32_t> paired_order(const PackedTokens& packed, size_t rows) {
+  std::vector<int32_t> order;
+  for (int64_t b = 0; b < packed.sentences(); b += 2) {
+    const int32_t length = packed.offsets[b + 1] - packed.offsets[b];
+    CHECK(packed.offsets[b + 2] - packed.offsets[b + 1] == length, "sentences {} and {} of a pair differ in length", b, b + 1);
+    for (int32_t i = packed.offsets[b]; i < packed.offsets[b + 1]; ++i) order.push_back(i), order.push_back(i + length);
+  }
+  order.resize(rows, -1);
+  return order;
+}
+
 }  // namespace starling

@@ -42,6 +42,19 @@ std::vector<int32_t> shifted(const PackedTokens& target, int32_t begin, size_t r
 // One weight a row from one a sentence, zero on idle rows; empty when the batch is not weighted.
 std::vector<float> row_weights(const Batch& batch, size_t rows);
 
+// Numbers in another order: of each place the number of place order[i], or `idle` where that is negative.
+template <class T>
+std::vector<T> reordered(const std::vector<T>& numbers, std::span<const int32_t> order, T idle) {
+  std::vector<T> result;
+  for (const int32_t from : order) result.push_back(from < 0 ? idle : numbers[from]);
+  return result;
+}
+// Of each of so many rows the place where it is in the order, or -1.
+std::vector<int32_t> inverse_of(std::span<const int32_t> order, int64_t rows);
+
+// The order of rows in which tokens of sentences 2i and 2i + 1, which are equal, lie side by side (Batch::r_drop); -1 on idle rows.
+std::vector<int32_t> paired_order(const PackedTokens& packed, size_t rows);
+
 // f() with a result of the given shape. In inference its working memory is given back.
 template <class F>
 Var recycled(Tape& tape, const Shape& shape, F f) {

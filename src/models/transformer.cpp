@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/recurrent.h"
+
 namespace starling {
 namespace {
 
@@ -149,7 +151,15 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
   if (units.end < output) return {x, in[1]};
   if (units.end == output) return {x};
   if (pre_norm_) x = (*decoder_norm_)(x);
-  projection_loss(x, *output_table_, {tape.place(std::move(target.tokens)), label_smoothing, 0, tape.place(row_weights(batch, rows))}, loss,
+  std::vector<float> weights = row_weights(batch, rows);
+  if (batch.r_drop > 0) {
+    const std::vector<int32_t> order = paired_order(batch.target, rows);
+    x = gather_rows(x, tape.place(order), tape.place(inverse_of(order, static_cast<int64_t>(rows))));
+    target.tokens = reordered(target.tokens, order, -1);
+    if (!weights.empty()) weights = reordered(weights, order, 0.0f);
+  }
+  projection_loss(x, *output_table_,
+                  {tape.place(std::move(target.tokens)), label_smoothing, 0, tape.place(std::move(weights)), batch.r_drop}, loss,
                   vocabulary_shard(store_, *output_table_));
   return {};
 }

@@ -60,7 +60,7 @@ void add_layouts(const Config& config, int64_t ranks, const ParallelOptions& cut
     if (cut.hybrid) layout.keys.push_back({"parallel.time-pieces", std::to_string(c.parallel.time_pieces)});
     if (!alone) layout.keys.insert(layout.keys.end(), way.keys.begin(), way.keys.end());
     try {
-      require_whole_matrices(c);
+      require_whole_matrices(c), check_r_drop(c);
     } catch (const ConfigError& e) {
       layout.refused = e.what();
     }

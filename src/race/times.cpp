@@ -13,6 +13,7 @@
 #include "decode/model_directory.h"
 #include "race/record.h"
 #include "strategies/factory.h"
+#include "train/r_drop.h"
 #include "train/replica.h"
 #include "train/run_setup.h"
 
@@ -60,8 +61,8 @@ struct IdleModel {
 void replay_rank(const Config& config, const ModelVocabulary& vocabulary, SharedBatches& batches, int64_t steps, World& world,
                  RankTimes& times) {
   const IdleModel idle(config, vocabulary);
-  const StepOptions options{config.train.optimizer, config.strategy, config.train.label_smoothing, config.train.seed,
-                            config.train.max_steps};
+  const StepOptions options{config.train.optimizer, config.strategy,     config.train.label_smoothing, config.train.seed,
+                            config.train.max_steps, config.train.r_drop, config.train.r_drop_from};
   comm_settings(config.strategy, *world.comm);
   Replica replica(*idle.model, options, world);
   CHECK(replica.strategy().replicas() != Replicas::served, "times of {} depend on what is computed", config.strategy.name);
@@ -71,7 +72,7 @@ void replay_rank(const Config& config, const ModelVocabulary& vocabulary, Shared
     std::vector<Batch> parts;
     if (rank < workers) {
       const Batch own = share(*batches.take(step), rank, workers, replica.cost().source_weight(), replica.cost().target_weight());
-      if (own.target.count() > 0) parts = split(own, config.train.micro_batch_tokens);
+      if (own.target.count() > 0) parts = split(own, text_tokens(config.train.micro_batch_tokens, config.train.r_drop));
       tokens += own.target.count();
     }
     replica.step(parts);

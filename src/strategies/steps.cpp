@@ -13,7 +13,7 @@ template <class Totals, class Visit>
 void each(Totals& t, Visit visit) {
   int i = 0;
   for (auto* x : {&t.smoothed, &t.nll, &t.tokens, &t.correct, &t.source_tokens, &t.sentences, &t.clipped, &t.clippable, &t.stop,
-                  &t.finished, &t.time_gone, &t.reward, &t.samples, &t.distinct})
+                  &t.finished, &t.time_gone, &t.reward, &t.samples, &t.distinct, &t.consistency})
     visit(*x, static_cast<size_t>(i++));
 }
 

@@ -11,7 +11,7 @@
 
 namespace starling {
 
-constexpr int kTotals = 14;  // numbers in StepTotals
+constexpr int kTotals = 15;  // numbers in StepTotals
 void write_totals(const StepTotals& totals, std::span<double> numbers);
 StepTotals read_totals(std::span<const double> numbers);
 StepTotals& operator+=(StepTotals& a, const StepTotals& b);

@@ -21,6 +21,7 @@ struct StepTotals {
   double finished = 0;                           // ranks whose limits say that this step is the last
   double time_gone = 0;                          // of the time that the run may take, 0 to 1, as rank 0 says; 0 where no rate needs it
   double reward = 0, samples = 0, distinct = 0;  // of refinement: summed over samples; samples; distinct ones
+  double consistency = 0;                        // of R-Drop, as in LossSums, summed over the tokens
 };
 
 // What a rank looks up in an embedding table.

@@ -232,6 +232,7 @@ void check(const Config& c) {
   check_train(c.train);
   check_strategy(c.strategy);
   require_whole_matrices(c);
+  check_r_drop(c);
   if (family_of(c.strategy) != Family::synchronous && c.train.optimizer.ema > 0)
     throw ConfigError(
         fmt::format("train.ema is for strategies all-reduce and parameter-server; with {} set train.ema to 0", c.strategy.name));
@@ -361,6 +362,24 @@ void require_whole_matrices(const Config& c) {
   if (c.strategy.name == "parameter-server" || family_of(c.strategy) == Family::asynchronous)
     refuse(fmt::format("the servers of strategy {} have parts", c.strategy.name), "choose all-reduce");
   if (c.parallel.tensor > 1) refuse("parallel.tensor cuts them", "set it to 1");
+}
+
+void check_r_drop(const Config& c) {
+  if (c.train.r_drop == 0) return;
+  const auto refuse = [&](const std::string& what) { throw ConfigError(fmt::format("train.r-drop {:g} {}", c.train.r_drop, what)); };
+  const bool transformer = architecture_of(c.model.preset) != Architecture::gnmt;
+  if (std::max({c.model.dropout, transformer ? c.model.attention_dropout : 0, transformer ? c.model.feed_forward_dropout : 0}) == 0)
+    refuse("compares two passes with different dropout, but there is none; set model.dropout, or leave train.r-drop out");
+  if (c.train.objective == Objective::mixed)
+    refuse("is for the likelihood of references, but train.objective is mixed, which has samples; leave one of them out");
+  if (c.parallel.tensor > 1 || c.parallel.hybrid)
+    refuse(fmt::format("needs all probabilities of a token on one rank, but {} divides the output; leave it out, or train.r-drop",
+                       c.parallel.hybrid ? "parallel.hybrid" : "parallel.tensor"));
+  if (c.train.r_drop_from > 0 && c.train.max_minutes > 0)
+    throw ConfigError(
+        fmt::format("train.r-drop-from {:g} is a share of the run's updates, which train.max-minutes {:g} leaves open; end the run by "
+                    "train.max-steps, max-tokens or max-epochs, or set train.r-drop-from to 0",
+                    c.train.r_drop_from, c.train.max_minutes));
 }
 
 std::vector<std::string> idle_keys(const Config& c) {

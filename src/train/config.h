@@ -67,6 +67,8 @@ struct TrainConfig {
   int64_t micro_batch_tokens = 0;  // target tokens computed at once; 0: chosen to fit
   OptimizerOptions optimizer;
   double label_smoothing = 0.1;
+  double r_drop = 0;               // R-Drop's alpha, 0: off
+  double r_drop_from = 0;          // share of the run's updates before it begins
   double clip_start = 8;           // bound of the states at the first update; model.clip at the last of clip_steps
   int64_t clip_steps = 0;          // 0: max_steps
   std::string precision = "auto";  // auto | bf16 | f32
@@ -102,6 +104,15 @@ void visit(Visitor& v, TrainConfig& c) {
           "in place of beta2: target tokens of all workers after which the second moment has forgotten half; 0 = off", 0, 1000000000000)
       .needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
   v.field("label-smoothing", c.label_smoothing, "probability mass spread over the whole vocabulary", 0.0, 0.99);
+  v.field(
+      "r-drop", c.r_drop,
+      "passes each sentence twice with different dropout, and draws the two distributions of each token together with this factor (alpha "
+      "of R-Drop; docs/optimizers.md): twice the time; 1 to 5 is usual, for small corpora; 0 = off",
+      0.0, 100.0);
+  v.field("r-drop-from", c.r_drop_from,
+          "share of the run's updates that come before it; of train.max-steps, max-tokens or max-epochs, whichever ends the run first", 0.0,
+          1.0)
+      .needs("train.r-drop");
   v.field("clip-start", c.clip_start, "the bound at the first update, from where it falls geometrically to model.clip", 0.0, 1000.0)
       .needs("model.clip");
   v.field("clip-steps", c.clip_steps, "updates until the bound is model.clip; 0 = max-steps", 0, 1000000000000).needs("model.clip");
@@ -222,6 +233,8 @@ std::vector<std::string> config_lines(const Config& config);
 
 // ConfigError where train.optimizer muon would meet parts of matrices.
 void require_whole_matrices(const Config& config);
+// ConfigError where train.r-drop does not go with another key.
+void check_r_drop(const Config& config);
 // Keys that are set and do nothing without another, a sentence each; those of sections model and strategy are refused before.
 std::vector<std::string> idle_keys(const Config& config);
 

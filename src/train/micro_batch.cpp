@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "data/batches.h"
+#include "train/r_drop.h"
 
 namespace starling {
 namespace {
@@ -32,6 +33,8 @@ double bytes_per_token(const ModelConfig& m, int64_t activation_bytes, int64_t i
 int64_t micro_batch_tokens(const Config& c, const MicroBatchNeed& need, const UsableMemory& memory,
                            const std::function<void(const std::string&)>& say) {
   const double each = bytes_per_token(c.model, need.activation_bytes, c.parallel.tensor);
+  const auto text = [&](int64_t tokens) { return text_tokens(tokens, c.train.r_drop); };
+  const int64_t batch = c.train.r_drop > 0 ? 2 * c.train.batch_tokens : c.train.batch_tokens;
   const auto later = static_cast<double>(need.parameters * need.later_bytes);
   const double bytes = static_cast<double>(memory.bytes) / need.local_ranks - later;
   const auto numbers = [&](int64_t tokens) {
@@ -43,9 +46,9 @@ int64_t micro_batch_tokens(const Config& c, const MicroBatchNeed& need, const Us
     throw ConfigError(
         fmt::format("the model does not fit on the card: {}; train a smaller model, or on a card with more memory", numbers(kLeast)));
   if (const int64_t asked = c.train.micro_batch_tokens; asked > 0) {
-    if (need.card && bytes < static_cast<double>(std::min(asked, c.train.batch_tokens)) * each)
+    if (need.card && bytes < static_cast<double>(std::min(asked, batch)) * each)
       say(fmt::format("warning: train.micro-batch-tokens may be too many for the card: {}", numbers(asked)));
-    return asked;
+    return text(asked);
   }
   const double fits = std::max(0.5 * bytes / each, 0.0);
   const int64_t tokens = std::clamp(static_cast<int64_t>(std::min<double>(fits, static_cast<double>(need.best))), kLeast, need.best);
@@ -53,9 +56,9 @@ int64_t micro_batch_tokens(const Config& c, const MicroBatchNeed& need, const Us
     say(fmt::format(
         "warning: memory may not suffice, and the process may be killed for it: usable is {}; give it more, or train a smaller model",
         memory.text()));
-  else if (tokens < std::min(need.best, c.train.batch_tokens))
+  else if (tokens < std::min(need.best, batch))
     say(fmt::format("micro-batches of {} target tokens, chosen by memory: usable is {}", tokens, memory.text()));
-  return tokens;
+  return text(tokens);
 }
 
 std::vector<Batch> micro_batches(const Batch& share, int64_t most_tokens, const ParallelOptions& parallel, const ComputeCost& cost) {

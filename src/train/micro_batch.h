@@ -27,9 +27,9 @@ struct MicroBatchNeed {
 // Rough bytes of activations and their gradients per target token (with as many source tokens): what a micro-batch costs.
 double bytes_per_token(const ModelConfig& model, int64_t activation_bytes, int64_t shards);
 
-// train.micro-batch-tokens if that is set, else what half of the memory holds beside what else is taken later: 256 to need.best target
-// tokens. `say` gets a line where memory made it fewer, and a warning where even 256 may be too many, or those that are asked for.
-// ConfigError where a card cannot hold 256: there nothing else gives memory back.
+// Of the text, where R-Drop computes each token twice: train.micro-batch-tokens if that is set, else what half of the memory holds beside
+// what else is taken later: 256 to need.best target tokens. `say` gets a line where memory made it fewer, and a warning where even 256 may
+// be too many, or those that are asked for. ConfigError where a card cannot hold 256: there nothing else gives memory back.
 int64_t micro_batch_tokens(const Config& config, const MicroBatchNeed& need, const UsableMemory& memory,
                            const std::function<void(const std::string&)>& say);
 

@@ -70,6 +70,7 @@ struct Piece {
 std::vector<Piece> pieces_of(const TrainReport& r, double fraction, double seconds_left) {
   std::vector<Piece> pieces = {{0, fmt::format("step {}", r.step)}, {5, fmt::format("epoch {}", r.epoch)}};
   if (!std::isnan(r.loss)) pieces.push_back({1, fmt::format("loss {:.4f}", r.loss)});
+  if (!std::isnan(r.consistency)) pieces.push_back({8, fmt::format("consistency {:.4f}", r.consistency)});
   if (!std::isnan(r.reward)) pieces.push_back({1, fmt::format("reward {:.4f}", r.reward)});
   if (!std::isnan(r.distinct)) pieces.push_back({8, fmt::format("distinct {:.1f} %", 100 * r.distinct)});
   const double speed = rate(r.target_tokens, r.seconds);
@@ -204,6 +205,7 @@ void Progress::report(const TrainReport& r) {
                  {"clipped", r.clipped},
                  {"fraction", fraction(r)},
                  {"seconds_left", left}};
+  if (!std::isnan(r.consistency)) record["consistency"] = r.consistency;
   if (!std::isnan(r.reward)) record["reward"] = r.reward, record["distinct"] = r.distinct;
   event(record);
 }

@@ -52,7 +52,8 @@ struct TrainReport {
   double clipped = unknown;        // share of the model's clipped states, 0 to 1
   double reward = unknown;         // mean GLEU of the samples, 0 to 1, and the share of distinct ones: refinement only
   double distinct = unknown;
-  double fraction = unknown;  // of the whole run, 0 to 1; unknown: step / max_steps
+  double consistency = unknown;  // of the two passes of R-Drop, nats per target token
+  double fraction = unknown;     // of the whole run, 0 to 1; unknown: step / max_steps
 };
 
 struct ValidReport {

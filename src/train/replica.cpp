@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "strategies/factory.h"
+#include "train/r_drop.h"
 #include "train/stages.h"
 
 namespace starling {
@@ -74,8 +75,9 @@ Replica::Replica(Model& model, const StepOptions& options, World& world, const M
 StepResult Replica::step(std::span<const Batch> share, End end, const Refinement& refinement) {
   const double start = clock().seconds();
   end_ = end, refinement_ = &refinement, references_ = share.size();
-  share_.clear();
-  for (const Batch& batch : share) share_.push_back(&batch);
+  share_.clear(), doubled_.clear();
+  doubled_.reserve(share.size());
+  for (const Batch& batch : share) share_.push_back(r_drop() > 0 ? &doubled_.emplace_back(doubled(batch, r_drop())) : &batch);
   for (const Batch& batch : refinement.batches) share_.push_back(&batch);
   const int64_t updates = optimizer_.updates();
   StepResult result = strategy_->step(*this);
@@ -95,7 +97,7 @@ void Replica::gradients(const Calls& calls) {
   tracker_.restart([](size_t) {});
   losses_.clear();
   if (const auto n = static_cast<int64_t>(share_.size()) * (mesh_.hybrid() ? 2 : 1); n > (loss_sums_ ? loss_sums_.rows() : 0))
-    loss_sums_ = Tensor({n, 4}, DType::f64, parameters().backend().memory());
+    loss_sums_ = Tensor({n, 5}, DType::f64, parameters().backend().memory());
   std::vector<const Batch*> computed = share_;
   // Where nothing is computed, one token stands for a batch, unless its size is that of messages.
   if (!parameters().values().has_elements() && !mesh_.divided()) {
@@ -138,10 +140,12 @@ StepTotals Replica::totals() {
     sums.clipped += static_cast<double>(loss.clipped), sums.clippable += static_cast<double>(loss.clippable);
     if (!losses_[i].counted) continue;
     const Batch& batch = *losses_[i].counted;
-    sums.smoothed += batch.weights.empty() ? loss.smoothed : loss.nll, sums.nll += loss.nll;
-    sums.correct += static_cast<double>(loss.correct);
-    sums.tokens += static_cast<double>(batch.target.count()), sums.source_tokens += static_cast<double>(batch.source.count());
-    sums.sentences += static_cast<double>(batch.source.sentences());
+    const double passes = batch.r_drop > 0 ? 2 : 1;  // of each sentence
+    sums.smoothed += batch.weights.empty() || batch.r_drop > 0 ? loss.smoothed : loss.nll, sums.nll += loss.nll / passes;
+    sums.correct += static_cast<double>(loss.correct) / passes, sums.consistency += loss.consistency;
+    sums.tokens += static_cast<double>(batch.target.count()) / passes;
+    sums.source_tokens += static_cast<double>(batch.source.count()) / passes;
+    sums.sentences += static_cast<double>(batch.source.sentences()) / passes;
   }
   return sums;
 }
@@ -180,6 +184,10 @@ void Replica::forward(size_t index) {
     times_.forward += clock().seconds() - start;
     passes_.forward_done(index);
   }
+}
+
+double Replica::r_drop() const {
+  return static_cast<double>(optimizer_.updates()) >= options_.r_drop_from * schedule_end_ ? options_.r_drop : 0;
 }
 
 void Replica::keep(Loss loss, const Batch* counted) {

@@ -25,8 +25,9 @@ struct StepOptions {
   OptimizerOptions optimizer;
   StrategyOptions strategy;
   double label_smoothing = 0.1;
-  uint64_t seed = 1;           // of dropout
-  int64_t max_steps = 100000;  // that are planned
+  uint64_t seed = 1;                   // of dropout
+  int64_t max_steps = 100000;          // that are planned
+  double r_drop = 0, r_drop_from = 0;  // alpha; the share of the updates before it
 };
 
 class Replica : private Worker {
@@ -111,6 +112,8 @@ class Replica : private Worker {
   // The output's pass, both ways, where every stage has it.
   void output(size_t index);
   void backward(size_t index, const Calls& calls);
+  // R-Drop's alpha in the next update; 0: sentences are passed once.
+  double r_drop() const;
   // A loss of this step, for its totals; counted: the batch whose tokens it is of, or null.
   void keep(Loss loss, const Batch* counted);
   // Of a step of a pass.
@@ -150,6 +153,7 @@ class Replica : private Worker {
   ShardedTime sharded_time_;
   Times times_;
   std::vector<const Batch*> share_;  // the references' micro-batches, then the samples'
+  std::vector<Batch> doubled_;       // those that share_ points to, with R-Drop
   std::vector<Batch> stand_ins_;     // for them, on an idle backend
   size_t references_ = 0;
   struct KeptLoss {
@@ -157,7 +161,7 @@ class Replica : private Worker {
     const Batch* counted;
   };
   std::vector<KeptLoss> losses_;  // of each, whose sums are in
-  Tensor loss_sums_;              // [losses, 4]
+  Tensor loss_sums_;              // [losses, 5]
   const Refinement* refinement_ = nullptr;
   End end_;
   double schedule_end_ = static_cast<double>(options_.max_steps);

@@ -152,7 +152,7 @@ void RunReports::add(const StepResult& result) {
   w.target += static_cast<int64_t>(t.tokens), w.source += static_cast<int64_t>(t.source_tokens);
   w.sentences += static_cast<int64_t>(t.sentences);
   w.clipped += t.clipped, w.clippable += t.clippable;
-  w.reward += t.reward, w.samples += t.samples, w.distinct += t.distinct;
+  w.reward += t.reward, w.samples += t.samples, w.distinct += t.distinct, w.consistency += t.consistency;
   run_.progress.tick(make_report());
 }
 
@@ -167,6 +167,7 @@ TrainReport RunReports::make_report() const {
   r.noise_scale = noise_.tokens();
   if (w.clippable > 0) r.clipped = w.clipped / w.clippable;
   if (w.samples > 0) r.reward = w.reward / w.samples, r.distinct = w.distinct / w.samples;
+  if (w.consistency > 0) r.consistency = w.consistency / static_cast<double>(w.target);
   r.fraction = status_.fraction(last_.fraction);
   return r;
 }

@@ -89,9 +89,10 @@ void plan_steps(RunParts& run) {
                     t.beta2_tokens, run.optimizer.beta2, run.batch_tokens));
   run.max_steps = t.max_steps;
   if (t.max_tokens > 0) run.max_steps = std::clamp<int64_t>((t.max_tokens + run.batch_tokens / 2) / run.batch_tokens, 1, t.max_steps);
-  run.replica.emplace(*run.model,
-                      StepOptions{run.optimizer, run.config.strategy, run.mixed() ? 0 : t.label_smoothing, t.seed, run.max_steps},
-                      run.world, *run.mesh);
+  run.replica.emplace(
+      *run.model,
+      StepOptions{run.optimizer, run.config.strategy, run.mixed() ? 0 : t.label_smoothing, t.seed, run.max_steps, t.r_drop, t.r_drop_from},
+      run.world, *run.mesh);
   if (t.max_minutes > 0 && has_end(run.optimizer.schedule) && run.replicas() != Replicas::equal)
     throw ConfigError(
         fmt::format("train.schedule {} cannot end with train.max-minutes where each worker makes updates of its own (strategy {}), as they "

@@ -8,6 +8,7 @@
 #include "decode/model_directory.h"
 #include "strategies/factory.h"
 #include "train/micro_batch.h"
+#include "train/r_drop.h"
 #include "train/replica.h"
 #include "train/stages.h"
 
@@ -95,6 +96,7 @@ LayoutRun layout_run(const Config& c) {
   run.strategy = c.strategy, run.parallel = c.parallel, run.optimizer = c.train.optimizer;
   run.strategy.synchronous_steps = 0;
   if (c.train.micro_batch_tokens > 0) run.micro_tokens = c.train.micro_batch_tokens;
+  run.r_drop = c.train.r_drop;
   if (family_of(c.strategy) == Family::periodic) run.updates = std::max<int64_t>(run.updates, c.strategy.periodic.interval);
   return run;
 }
@@ -107,7 +109,7 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
   const ModelPart part = part_of(mesh, run.train.model, vocabulary, *backend);
   const auto model = make_model(run.train.model, vocabulary, *backend, run.train.seed, true, part);
   StepOptions options;
-  options.optimizer = run.optimizer, options.strategy = run.strategy;
+  options.optimizer = run.optimizer, options.strategy = run.strategy, options.r_drop = run.r_drop;
   Replica replica(*model, options, world, mesh);
   const int workers = replica.strategy().workers(), worker = mesh.data().rank();
 
@@ -120,7 +122,8 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
     const ComputeCost& cost = replica.cost();
     auto& own = shares.emplace_back();
     if (worker < workers)
-      own = micro_batches(share(batch, worker, workers, cost.source_weight(), cost.target_weight()), run.micro_tokens, run.parallel, cost);
+      own = micro_batches(share(batch, worker, workers, cost.source_weight(), cost.target_weight()),
+                          text_tokens(run.micro_tokens, run.r_drop), run.parallel, cost);
     tokens += static_cast<double>(batch.target.count()) / static_cast<double>(batches.size());
     passes += static_cast<double>(own.size()) / static_cast<double>(batches.size());
   }
@@ -139,7 +142,10 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
   const auto updates = static_cast<double>(run.updates);
   const int64_t all_sent = world.comm->traffic().bytes_sent;
   RankMemory m = memory_of(replica);
-  if (!world.computes && !mesh.divided() && worker < workers) m.activations = whole_pass_bytes(*model, largest(shares));
+  if (!world.computes && !mesh.divided() && worker < workers) {
+    const Batch& most = largest(shares);
+    m.activations = whole_pass_bytes(*model, run.r_drop > 0 ? doubled(most, run.r_drop) : most);
+  }
   const double boundaries = static_cast<double>(after.boundaries - before.boundaries) / updates,
                shared = static_cast<double>(after.shared - before.shared) / updates, shards = (after.shards - before.shards) / updates, all = static_cast<double>(all_sent - sent) / updates;
   const double own[kFigures] = {seconds,

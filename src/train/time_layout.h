@@ -19,6 +19,7 @@ struct LayoutRun {
   ParallelOptions parallel;
   OptimizerOptions optimizer;
   int64_t micro_tokens = 4096;  // at most, as in train.micro-batch-tokens
+  double r_drop = 0;            // as in train.r-drop: at its cost
   int64_t updates = 8;          // measured, after one to warm up
 };
 // What a configuration trains; updates: enough for a strategy that merges from time to time.

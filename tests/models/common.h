@@ -52,7 +52,8 @@ inline void expect_gradients(Model& model, const Batch& batch, int minimum = 100
       const auto loss_at = [&](double x) {
         set_element(values, at, x);
         model.parameters().changed();
-        return run(model, batch, true).smoothed;
+        const LossSums sums = run(model, batch, true);
+        return sums.smoothed + batch.r_drop / 2 * sums.consistency;
       };
       const double numeric = (loss_at(saved + h) - loss_at(saved - h)) / (2 * h);
       set_element(values, at, saved);

@@ -96,6 +96,29 @@ void shard_loss_case(CaseContext& c, int64_t here, int64_t there, double bound) 
   }
 }
 
+// Pairs that differ much, little and not at all, and an idle one.
+void paired_loss_case(CaseContext& c, int64_t V, double bound) {
+  std::vector<int32_t> some = c.integers(4, V);
+  some = {some[0], some[0], -1, -1, some[1], some[1], some[2], some[2], some[3], some[3]};
+  const Tensor logits = c.parameters({10, V}, 3), row_loss = c.empty_parameters({10, 4}), dlogits = c.empty({10, V});
+  std::vector<double> values = logits.to_doubles();
+  for (int64_t v = 0; v < V; ++v) {
+    values[5 * V + v] = values[4 * V + v] + values[5 * V + v] / 64;
+    values[7 * V + v] = values[6 * V + v];
+  }
+  logits.from_doubles(values);
+  const Placed<float> weights = c.place<float>({0.5f, 0.5f, 3.0f, 3.0f, 1.0f, 1.0f, 2.0f, 2.0f, -1.25f, -1.25f});
+  const LossRows rows{c.place(some), 0.1, bound, bound > 0 ? weights : Placed<float>(), 5};
+  c.backend.smoothed_loss(logits, rows, row_loss, dlogits);
+  c.output(row_loss), c.output(dlogits);
+  const Tensor sums({4}, DType::f64, c.backend.memory()), alone = c.empty_parameters({10, 4});
+  c.backend.loss_sums(row_loss, rows, sums);
+  c.output(sums);
+  logits.from_doubles(values);
+  c.backend.smoothed_loss(logits, rows, alone, {});
+  c.output(alone);
+}
+
 // One step of an LSTM and a gradient: the first `past` of R sentences have a step before, the first `next` one after. The gradient gets
 // gates of its own, since those of the forward pass differ by their rounding.
 void lstm_case(CaseContext& c, int64_t R, int64_t H, int64_t past, int64_t next, bool tanh_output, double bound) {
@@ -331,6 +354,9 @@ std::vector<OpCase> op_cases() {
       c.backend.loss_sums(row_loss, {targets, 0.1, 2.5, weights}, sums), c.backend.loss_sums(row_loss, {targets}, unweighted);
       c.output(sums), c.output(unweighted);
     });
+  for (int64_t V : {7, 64, 1003})
+    for (double bound : {0.0, 2.5})
+      add(with("paired_loss", {V}) + (bound > 0 ? "_bounded" : ""), [=](CaseContext& c) { paired_loss_case(c, V, bound); });
   for (auto [here, there] : {std::array<int64_t, 2>{3, 4}, {40, 64}, {1003, 700}})
     for (double bound : {0.0, 2.5})
       add(with("shard_loss", {here, there}) + (bound > 0 ? "_bounded" : ""),

@@ -197,6 +197,104 @@ class Gradient : public testing::TestWithParam<GradientCase> {};
 TEST_P(Gradient, MatchesCentralDifferences) { Harness(GetParam()).check(); }
 INSTANTIATE_TEST_SUITE_P(Ops, Gradient, testing::ValuesIn(gradient_cases()), [](const auto& info) { return info.param.name; });
 
+struct PairForm {
+  double r_drop, bound;
+  std::vector<float> weights;
+};
+
+class PairedLoss : public testing::Test {
+ protected:
+  PairedLoss() {
+    table_ = &store_.add("table", {5, 4}, {Initializer::normal, 1});
+    store_.allocate(3, true);
+  }
+  Tensor normal(const Shape& shape) {
+    Random random(2, 2);
+    std::vector<double> values(static_cast<size_t>(shape.count()));
+    for (double& v : values) v = random.normal();
+    Tensor t(shape, DType::f64, backend_->memory());
+    t.from_doubles(values);
+    return t;
+  }
+  LossSums run(const Tensor& h, const std::vector<int32_t>& targets, const PairForm& form, std::vector<double>* dh = nullptr) {
+    arena_.release({});
+    GradientSum sum(store_);
+    Tape tape(store_, arena_, sum, 0, 0);
+    const Var x = tape.record(h, [&](const Tensor& dy) {
+      if (dh) *dh = dy.to_doubles();
+    });
+    Loss result(tape);
+    projection_loss(x, *table_, {targets, 0.1, form.bound, form.weights, form.r_drop}, result);
+    const LossSums sums = result.read();
+    if (dh) tape.backward(), sum.complete();
+    return sums;
+  }
+  // The probabilities of a row of logits, by their definition.
+  std::vector<double> probabilities(const Tensor& h, int64_t n, double bound) {
+    std::vector<double> p(5, 0);
+    double sum = 0;
+    for (int64_t v = 0; v < 5; ++v) {
+      for (int64_t d = 0; d < 4; ++d) p[v] += element(h, 4 * n + d) * element(table_->value, 4 * v + d);
+      if (bound > 0) p[v] = std::clamp(p[v], -bound, bound);
+      sum += p[v] = std::exp(p[v]);
+    }
+    for (double& x : p) x /= sum;
+    return p;
+  }
+  std::unique_ptr<Backend> backend_ = make_backend("reference");
+  ParameterStore store_{*backend_};
+  Parameter* table_ = nullptr;
+  Arena arena_{backend_->memory()};
+};
+
+TEST_F(PairedLoss, MatchesItsDefinitionAndCentralDifferences) {
+  const std::vector<int32_t> targets{3, 3, 0, 0, -1, -1};
+  const Tensor h = normal({6, 4});
+  for (const PairForm& form : {PairForm{5, 0, {}}, {0.5, 0, {0.5f, 0.5f, 2, 2, 1, 1}}, {5, 0.8, {0.5f, 0.5f, 2, 2, 1, 1}}}) {
+    std::vector<double> dh;
+    const LossSums sums = run(h, targets, form, &dh);
+    const std::vector<double> dtable = table_->gradient.to_doubles();
+    double consistency = 0, nll = 0;
+    for (int64_t n = 0; n < 4; n += 2) {
+      const std::vector<double> p = probabilities(h, n, form.bound), q = probabilities(h, n + 1, form.bound);
+      const double weight = form.weights.empty() ? 1.0 : form.weights[n];
+      for (size_t v = 0; v < 5; ++v) consistency += weight * (p[v] - q[v]) * std::log(p[v] / q[v]);  // KL(p || q) + KL(q || p)
+      nll -= std::log(p[targets[n]]) + std::log(q[targets[n]]);
+    }
+    EXPECT_NEAR(sums.consistency, consistency, 1e-12);
+    EXPECT_NEAR(sums.nll, nll, 1e-12);
+    EXPECT_GT(consistency, 0.1);
+    const auto objective = [&] {
+      store_.changed();
+      const LossSums s = run(h, targets, form);
+      return s.smoothed + form.r_drop / 2 * s.consistency;
+    };
+    for (auto [tensor, analytic] : {std::pair(h, dh), {table_->value, dtable}})
+      for (int64_t i = 0; i < tensor.count(); ++i) {
+        const double saved = element(tensor, i);
+        set_element(tensor, i, saved + kStep);
+        const double up = objective();
+        set_element(tensor, i, saved - kStep);
+        const double down = objective();
+        set_element(tensor, i, saved);
+        EXPECT_NEAR((up - down) / (2 * kStep), analytic[i], 1e-7) << i << " of alpha " << form.r_drop << " and bound " << form.bound;
+      }
+    store_.changed();
+  }
+}
+
+// Beyond the first chunk of rows.
+TEST_F(PairedLoss, PairsStayTogetherInChunks) {
+  const int64_t N = 4160, first = 4100;
+  const Tensor h = normal({N, 4});
+  std::vector<int32_t> targets(N);
+  for (int64_t n = 0; n < N; ++n) targets[n] = static_cast<int32_t>(n / 2 % 5);
+  std::vector<double> all, two;
+  run(h, targets, {5, 0, {}}, &all);
+  run(h.rows(first, first + 2), {targets[first], targets[first]}, {5, 0, {}}, &two);
+  for (size_t i = 0; i < 8; ++i) EXPECT_NEAR(all[4 * first + i], two[i], 1e-12) << i;
+}
+
 TEST(Gradient, ProjectionLossMatchesCentralDifferences) {
   const auto backend = make_backend("reference");
   ParameterStore store(*backend);

@@ -27,7 +27,7 @@ struct QueuedDevice {
   }
   Dropout inner(Dropout d) const;
   AttentionLayout inner(const AttentionLayout& l) const { return {inner(l.query), inner(l.key), l.heads, l.causal, l.first_head}; }
-  LossRows inner(const LossRows& r) const { return {inner(r.targets), r.smoothing, r.logit_bound, inner(r.weights)}; }
+  LossRows inner(const LossRows& r) const { return {inner(r.targets), r.smoothing, r.logit_bound, inner(r.weights), r.r_drop}; }
   LogitsShard inner(const LogitsShard& s) const { return {inner(s.logits), s.first, s.vocabulary, inner(s.top), inner(s.sums)}; }
 };
 

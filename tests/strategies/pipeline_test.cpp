@@ -79,6 +79,26 @@ TEST(Pipeline, StrategiesDoWhatTheyDoWithWholeReplicas) {
   }
 }
 
+TEST(Pipeline, PassesSentencesTwiceAsOneWorkerDoes) {
+  for (const char* model : {"transformer-tiny", "gnmt-small"}) {
+    TrainingRun run;
+    run.layers = 2, run.model = model, run.tied = "none", run.steps = 4, run.r_drop = 5, run.r_drop_from = 0.5;
+    const TrainingTrace one = alone(run);
+    TrainingRun without = run;
+    without.r_drop = 0;
+    EXPECT_EQ(alone(without).norms[1], one.norms[1]);
+    EXPECT_GT(std::abs(alone(without).norms[2] - one.norms[2]), 1e-3);
+    run.parallel.pipeline = 3;
+    if (run.model == "gnmt-small") run.parallel.time_pieces = 3;
+    for (const TrainingTrace& trace : simulated(run, 6)) {
+      EXPECT_LT(worst(trace.losses, one.losses), 1e-9) << model;
+      EXPECT_LT(worst(trace.norms, one.norms), 1e-9) << model;
+      EXPECT_LT(worst(trace.parameters, part_of(one.parameters, trace)), 1e-8) << model;
+      EXPECT_EQ(trace.tokens, one.tokens);
+    }
+  }
+}
+
 TEST(OneForwardOneBackward, BoundsThePassesUnderWay) {
   for (const int stages : {1, 2, 4, 7})
     for (int stage = 0; stage < stages; ++stage)
@@ -95,7 +115,8 @@ TEST(OneForwardOneBackward, BoundsThePassesUnderWay) {
         }
         EXPECT_EQ(most, std::min(passes, static_cast<size_t>(stages - stage)));
       }
-  EXPECT_EQ(one_forward_one_backward(1, 3, 2), (std::vector<Turn>{{Turn::forward, 0}, {Turn::forward, 1}, {Turn::backward, 0}, {Turn::backward, 1}}));
+  EXPECT_EQ(one_forward_one_backward(1, 3, 2),
+            (std::vector<Turn>{{Turn::forward, 0}, {Turn::forward, 1}, {Turn::backward, 0}, {Turn::backward, 1}}));
 }
 
 TEST(StageUnits, NoOtherCutHasACheaperMostCostlyStage) {

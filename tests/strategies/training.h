@@ -36,6 +36,7 @@ struct TrainingRun {
   ParallelOptions parallel;
   int64_t micro_tokens = 40;
   double state_clip = 0;  // of recurrent models
+  double r_drop = 0, r_drop_from = 0;  // of `steps`
   // Makes tensors in the backend's memory go from card to card while what it returns lives; empty: they go through the hosts.
   std::function<std::shared_ptr<void>(Communicator&, Memory&)> connect;
 };
@@ -95,6 +96,7 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   options.strategy = run.strategy, options.optimizer.warmup = 5, options.optimizer.learning_rate = run.rate,
   options.optimizer.clip_norm = run.clip, options.optimizer.optimizer = from_word<OptimizerKind>(run.optimizer),
   options.optimizer.loss_normalization = from_word<LossNormalization>(run.normalization);
+  if (run.r_drop > 0) options.r_drop = run.r_drop, options.r_drop_from = run.r_drop_from, options.max_steps = run.steps;
   options.optimizer.sgd_after = run.sgd_after, options.optimizer.sgd_learning_rate = 0.05, options.optimizer.sgd_clip_norm = 2;
   Replica replica(*model, options, world, mesh);
   const int worker = mesh.data().rank();

@@ -88,6 +88,14 @@ TEST(TrainConfig, CombinationsThatCannotWorkNameTheFix) {
   EXPECT_THAT(message("train: {output: ''}"), HasSubstr("train.output"));
   EXPECT_THAT(message("train: {sgd-after: 9, weight-decay: 0.1}"), HasSubstr("by the factor 0.95 an update; set train.weight-decay to 0"));
   EXPECT_EQ(message("train: {sgd-after: 9, sgd-halve-every: 5}"), "no error");
+  EXPECT_THAT(message("train: {r-drop: 5}\nmodel: {preset: transformer-tiny, dropout: 0}"), HasSubstr("set model.dropout, or leave train.r-drop"));
+  EXPECT_EQ(message("train: {r-drop: 5}\nmodel: {preset: transformer-tiny, dropout: 0, attention-dropout: 0.1}"), "no error");
+  EXPECT_THAT(message("train: {r-drop: 5}\nmodel: {preset: gnmt-small, dropout: 0}"), HasSubstr("but there is none; set model.dropout"));
+  EXPECT_THAT(message("train: {r-drop: 5, objective: mixed}"), HasSubstr("train.objective is mixed"));
+  EXPECT_THAT(message("train: {r-drop: 5}\nparallel: {tensor: 2}"), HasSubstr("parallel.tensor divides the output"));
+  EXPECT_THAT(message("train: {r-drop: 5, r-drop-from: 0.5, max-minutes: 9}"), HasSubstr("which train.max-minutes 9 leaves open"));
+  EXPECT_EQ(message("train: {r-drop: 5, max-minutes: 9}"), "no error");
+  EXPECT_THAT(message("train: {r-drop: 101}"), HasSubstr("out of range"));
   EXPECT_THAT(message("valid: {source: a}"), HasSubstr("valid.target is not"));
   EXPECT_THAT(message("valid: {metrics: [bleu]}"), HasSubstr("name valid.source and valid.target"));
   EXPECT_THAT(message("valid: {early-stopping: 3}"), HasSubstr("needs a validation"));

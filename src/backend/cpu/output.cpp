@@ -7,15 +7,22 @@
 namespace starling {
 
 void CpuBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) {
-  const int64_t V = logits.columns();
-  ranges(rows.targets.size(), 1, [&](int64_t begin, int64_t end, int) {
-    kernels::LossTask t{};
-    t.smoothing = static_cast<float>(rows.smoothing), t.bound = static_cast<float>(rows.logit_bound);
-    for (int64_t n = begin; n < end; ++n) {
-      t.logits = logits.data<float>() + n * V, t.target = rows.targets[n], t.weight = rows.weights.empty() ? 1.0f : rows.weights[n];
-      t.out = row_loss.data<float>() + 3 * n, t.dlogits = dlogits ? element(dlogits, n, 0) : nullptr;
-      kernels_.smoothed_loss(t, V);
-    }
+  const int64_t V = logits.columns(), each = rows.r_drop > 0 ? 2 : 1;
+  const auto task = [&](int64_t n) {
+    return kernels::LossTask{logits.data<float>() + n * V,
+                             rows.targets[n],
+                             static_cast<float>(rows.smoothing),
+                             static_cast<float>(rows.logit_bound),
+                             rows.weights.empty() ? 1.0f : rows.weights[n],
+                             row_loss.data<float>() + rows.columns() * n,
+                             dlogits ? element(dlogits, n, 0) : nullptr};
+  };
+  ranges(static_cast<int64_t>(rows.targets.size()) / each, 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i)
+      if (each == 2)
+        kernels_.paired_loss({task(2 * i), task(2 * i + 1)}, V, static_cast<float>(rows.r_drop));
+      else
+        kernels_.smoothed_loss(task(i), V);
   });
 }
 

@@ -11,7 +11,7 @@ kernels::Loss CudaBackend::loss_of(const Tensor& logits, const LossRows& rows, c
   kernels::Loss t{};
   t.logits = at<float>(logits), t.targets = at(rows.targets), t.weights = at(rows.weights);
   t.smoothing = static_cast<float>(rows.smoothing), t.bound = rows.logit_bound > 0 ? static_cast<float>(rows.logit_bound) : INFINITY;
-  t.row_loss = at<float>(row_loss), t.dlogits = at(dlogits);
+  t.r_drop = static_cast<float>(rows.r_drop), t.row_loss = at<float>(row_loss), t.dlogits = at(dlogits);
   t.rows = static_cast<int64_t>(rows.targets.size()), t.columns = logits ? logits.columns() : 0, t.vocabulary = t.columns;
   CHECK(!dlogits || dlogits.columns() == t.columns, "the gradient {} of logits {}", dlogits.shape().text(), logits.shape().text());
   CHECK(rows.weights.empty() || rows.weights.size() == rows.targets.size(), "{} weights of {} rows", rows.weights.size(), t.rows);
@@ -25,8 +25,11 @@ kernels::Loss CudaBackend::loss_of(const LogitsShard& s, const LossRows& rows, c
 }
 
 void CudaBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) {
-  kernels::smoothed_loss(type(), loss_of(logits, rows, row_loss, dlogits),
-                         static_cast<int64_t>(device_->properties().sharedMemPerBlockOptin), stream());
+  const kernels::Loss t = loss_of(logits, rows, row_loss, dlogits);
+  if (rows.r_drop > 0)
+    kernels::paired_loss(type(), t, stream());
+  else
+    kernels::smoothed_loss(type(), t, static_cast<int64_t>(device_->properties().sharedMemPerBlockOptin), stream());
 }
 
 void CudaBackend::shard_exponentials(const LogitsShard& s, const LossRows& rows) {
@@ -47,7 +50,8 @@ void CudaBackend::shard_loss(const LogitsShard& s, const Tensor& group_top, cons
 }
 
 void CudaBackend::loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) {
-  kernels::loss_sums({at<float>(row_loss), at(rows.targets), at(rows.weights), at<double>(sums), static_cast<int64_t>(rows.targets.size())},
+  kernels::loss_sums({at<float>(row_loss), at(rows.targets), at(rows.weights), at<double>(sums), static_cast<int64_t>(rows.targets.size()),
+                      rows.columns()},
                      stream());
 }
 

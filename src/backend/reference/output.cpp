@@ -17,6 +17,36 @@ std::vector<int32_t> best_first(const double* z, int64_t V, int64_t k) {
   return order;
 }
 
+// The logarithms of a row's probabilities.
+std::vector<double> log_softmax(const double* raw, int64_t V, double bound) {
+  std::vector<double> log_p(raw, raw + V);
+  for (double& v : log_p) v = bound > 0 ? std::clamp(v, -bound, bound) : v;
+  const double top = *std::max_element(log_p.begin(), log_p.end());
+  const double sum = std::accumulate(log_p.begin(), log_p.end(), 0.0, [&](double s, double v) { return s + std::exp(v - top); });
+  for (double& v : log_p) v -= top + std::log(sum);
+  return log_p;
+}
+
+// What R-Drop adds to rows n and n + 1. With D = log p - log q the gradient of KL(p || q) + KL(q || p) by the logits of p is
+// p (D - KL(p || q)) + p - q.
+void add_consistency(const Tensor& logits, const LossRows& rows, int64_t n, const Tensor& row_loss, const Tensor& dlogits) {
+  const int64_t V = logits.columns();
+  const double* const raw[2] = {logits.data<double>() + n * V, logits.data<double>() + (n + 1) * V};
+  const std::vector<double> log_p[2] = {log_softmax(raw[0], V, rows.logit_bound), log_softmax(raw[1], V, rows.logit_bound)};
+  double kl[2] = {};
+  for (int i : {0, 1})
+    for (int64_t v = 0; v < V; ++v) kl[i] += std::exp(log_p[i][v]) * (log_p[i][v] - log_p[1 - i][v]);
+  for (int i : {0, 1}) {
+    row_loss.data<double>()[4 * (n + i) + 3] = (kl[0] + kl[1]) / 2;
+    const double factor = rows.r_drop / 2 * (rows.weights.empty() ? 1.0 : rows.weights[n]);
+    for (int64_t v = 0; dlogits && v < V; ++v) {
+      if (rows.logit_bound > 0 && std::abs(raw[i][v]) > rows.logit_bound) continue;
+      const double p = std::exp(log_p[i][v]), q = std::exp(log_p[1 - i][v]);
+      dlogits.data<double>()[(n + i) * V + v] += factor * (p * (log_p[i][v] - log_p[1 - i][v] - kl[i]) + p - q);
+    }
+  }
+}
+
 }  // namespace
 
 void ReferenceBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) {
@@ -28,9 +58,9 @@ void ReferenceBackend::smoothed_loss(const Tensor& logits, const LossRows& rows,
     std::vector<double> clamped(raw, raw + V);
     for (double& v : clamped) v = rows.logit_bound > 0 ? std::clamp(v, -rows.logit_bound, rows.logit_bound) : v;
     const double* z = clamped.data();
-    double* out = row_loss.data<double>() + 3 * n;
+    double* out = row_loss.data<double>() + rows.columns() * static_cast<int64_t>(n);
     if (targets[n] < 0) {
-      std::fill(out, out + 3, 0.0);
+      std::fill(out, out + rows.columns(), 0.0);
       if (dlogits) std::fill_n(dlogits.data<double>() + n * V, V, 0.0);
       continue;
     }
@@ -45,6 +75,8 @@ void ReferenceBackend::smoothed_loss(const Tensor& logits, const LossRows& rows,
                                               : (rows.weights.empty() ? 1.0 : rows.weights[n]) *
                                                     (std::exp(z[v] - log_sum) - (v == targets[n] ? 1 - smoothing : 0) - smoothing / V);
   }
+  for (size_t n = 0; n < targets.size() && rows.r_drop > 0; n += 2)
+    if (targets[n] >= 0) add_consistency(logits, rows, static_cast<int64_t>(n), row_loss, dlogits);
 }
 
 void ReferenceBackend::shard_exponentials(const LogitsShard& s, const LossRows& rows) {

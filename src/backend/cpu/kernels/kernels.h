@@ -80,7 +80,7 @@ struct LossTask {  // one row
   float* logits;   // overwritten
   int32_t target;  // -1: idle
   float smoothing, bound, weight;
-  float* out;  // smoothed, nll, correct
+  float* out;  // smoothed, nll, correct; of a pair also the mean of the KL divergences
   void* dlogits;
 };
 
@@ -134,6 +134,8 @@ struct Table {
   void (*global_attention)(const GlobalAttentionTask&, float* scratch);
   void (*global_attention_backward)(const GlobalAttentionTask&, float* scratch);
   void (*smoothed_loss)(const LossTask&, int64_t V);
+  // Two rows of one target place in two passes (LossRows::r_drop), whose logits stay.
+  void (*paired_loss)(const LossTask (&pair)[2], int64_t V, float r_drop);
   // A row of a LogitsShard; t.target is the target's column, or -1 where it is elsewhere.
   void (*shard_exponentials)(const LossTask& t, int64_t n, float* top, float* sums);
   // Its gradient from the exponentials e: weight * probability = scale * e.

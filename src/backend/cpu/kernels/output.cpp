@@ -13,40 +13,56 @@ struct RowSums {
   float top, total, exponentials;  // the largest logit, the sum of logits, the sum of e^(logit - top)
 };
 
+template <bool Bounded>
+vf clamped(vf x, float bound) {
+  if constexpr (!Bounded) return x;
+  const vf low = x < splat(-bound) ? splat(-bound) : x;
+  return low > splat(bound) ? splat(bound) : low;
+}
+// x where z is not clamped, else y.
+template <bool Bounded>
+vf unless_clamped(vf z, float bound, vf x, vf y) {
+  if constexpr (!Bounded) return x;
+  return (z < splat(-bound)) | (z > splat(bound)) ? y : x;
+}
+
+// Without the exponentials.
+template <bool Bounded>
+RowSums top_and_total(const float* z, int64_t V, float bound) {
+  const int64_t whole = V / L * L;
+  const vf last = clamped<Bounded>(load(z + whole, V - whole), bound);
+  vf top = splat(-INFINITY), total{};
+  for (int64_t c = 0; c < whole; c += L) {
+    const vf x = clamped<Bounded>(load(z + c), bound);
+    top = max(top, x), total += x;
+  }
+  RowSums sums{maximum(top), sum(total), 0};
+  for (int64_t i = 0; i < V - whole; ++i) sums.top = std::max(sums.top, last[i]), sums.total += last[i];
+  return sums;
+}
+
 // z becomes e^(z - top). With a bound the exponentials of clamped logits get a minus sign, by which the gradient's pass knows them.
 template <bool Bounded>
 RowSums exponentials(float* z, int64_t V, float bound) {
-  const auto clamped = [&](vf x) {
-    if constexpr (!Bounded) return x;
-    const vf low = x < splat(-bound) ? splat(-bound) : x;
-    return low > splat(bound) ? splat(bound) : low;
-  };
-  const auto marked = [&](vf x, vf e) {
-    if constexpr (!Bounded) return e;
-    return (x < splat(-bound)) | (x > splat(bound)) ? -e : e;
-  };
+  RowSums sums = top_and_total<Bounded>(z, V, bound);
   const int64_t whole = V / L * L;
-  const vf last = clamped(load(z + whole, V - whole));
-  vf top = splat(-INFINITY), total{}, exps{};
+  vf exps{};
   for (int64_t c = 0; c < whole; c += L) {
-    const vf x = clamped(load(z + c));
-    top = max(top, x), total += x;
-  }
-  float m = maximum(top), sum_z = sum(total);
-  for (int64_t i = 0; i < V - whole; ++i) m = std::max(m, last[i]), sum_z += last[i];
-  for (int64_t c = 0; c < whole; c += L) {
-    const vf x = load(z + c), e = exponential(clamped(x) - m);
+    const vf x = load(z + c), e = exponential(clamped<Bounded>(x, bound) - sums.top);
     exps += e;
-    store(z + c, marked(x, e));
+    store(z + c, unless_clamped<Bounded>(x, bound, e, -e));
   }
-  float denominator = sum(exps);
+  sums.exponentials = sum(exps);
   if (whole < V) {
-    const vf e = exponential(last - m);
-    for (int64_t i = 0; i < V - whole; ++i) denominator += e[i];
-    store(z + whole, marked(load(z + whole, V - whole), e), V - whole);
+    const vf x = load(z + whole, V - whole), e = exponential(clamped<Bounded>(x, bound) - sums.top);
+    for (int64_t i = 0; i < V - whole; ++i) sums.exponentials += e[i];
+    store(z + whole, unless_clamped<Bounded>(x, bound, e, -e), V - whole);
   }
-  return {m, sum_z, denominator};
+  return sums;
 }
+
+inline void write(float* to, float x) { *to = x; }
+inline void write(bf16* to, float x) { *to = round_to_bf16(x); }
 
 // The gradient of n logits of which e^(logit - top) is left; weight * probability = scale * e.
 template <class T, bool Bounded>
@@ -63,10 +79,7 @@ void loss_gradient(const LossTask& t, int64_t n, float scale, int64_t vocabulary
   });
   if (t.target < 0) return;
   const float at = e[t.target], exact = at < 0 ? 0.0f : at * scale - uniform - t.weight * (1 - t.smoothing);
-  if constexpr (sizeof(T) == 2)
-    dz[t.target] = round_to_bf16(exact);
-  else
-    dz[t.target] = exact;
+  write(dz + t.target, exact);
 }
 
 float clamped_target(const LossTask& t) {
@@ -74,14 +87,18 @@ float clamped_target(const LossTask& t) {
   return t.bound > 0 ? std::clamp(z, -t.bound, t.bound) : z;
 }
 
-template <class T, bool Bounded>
-void smoothed_loss_row(const LossTask& t, int64_t V) {
-  const float at_target = clamped_target(t);
-  const RowSums sums = exponentials<Bounded>(t.logits, V, t.bound);
+void write_loss(const LossTask& t, int64_t V, const RowSums& sums, float at_target) {
   const float log_sum = sums.top + std::log(sums.exponentials), nll = log_sum - at_target;
   t.out[0] = (1 - t.smoothing) * nll + t.smoothing * (log_sum - sums.total / static_cast<float>(V));
   t.out[1] = nll;
   t.out[2] = at_target == sums.top ? 1.0f : 0.0f;
+}
+
+template <class T, bool Bounded>
+void smoothed_loss_row(const LossTask& t, int64_t V) {
+  const float at_target = clamped_target(t);
+  const RowSums sums = exponentials<Bounded>(t.logits, V, t.bound);
+  write_loss(t, V, sums, at_target);
   if (t.dlogits) loss_gradient<T, Bounded>(t, V, t.weight / sums.exponentials, V);
 }
 
@@ -94,6 +111,74 @@ void smoothed_loss(const LossTask& t, int64_t V) {
     smoothed_loss_row<T, true>(t, V);
   } else {
     smoothed_loss_row<T, false>(t, V);
+  }
+}
+
+// Exponentials are computed once more for the gradient rather than kept, which is little beside the logits' products. With
+// d = (x - top of x) - (y - top of y), log p - log q is d less the difference of the logarithms of the sums of exponentials.
+template <class T, bool Bounded>
+void paired_loss_rows(const LossTask (&pair)[2], int64_t V, float r_drop) {
+  const LossTask& t = pair[0];
+  const float *const zp = pair[0].logits, *const zq = pair[1].logits;
+  RowSums p = top_and_total<Bounded>(zp, V, t.bound), q = top_and_total<Bounded>(zq, V, t.bound);
+  struct Both {
+    vf p, q, d;  // exponentials
+  };
+  const auto both = [&](vf x, vf y) {
+    x = clamped<Bounded>(x, t.bound) - p.top, y = clamped<Bounded>(y, t.bound) - q.top;
+    return Both{exponential(x), exponential(y), x - y};
+  };
+  const int64_t whole = V / L * L;
+  vf exps_p{}, exps_q{}, over_p{}, over_q{};
+  for (int64_t c = 0; c < whole; c += L) {
+    const Both e = both(load(zp + c), load(zq + c));
+    exps_p += e.p, exps_q += e.q, over_p += e.p * e.d, over_q += e.q * e.d;
+  }
+  float kl_p = sum(over_p), kl_q = -sum(over_q);
+  p.exponentials = sum(exps_p), q.exponentials = sum(exps_q);
+  const Both last = both(load(zp + whole, V - whole), load(zq + whole, V - whole));
+  for (int64_t i = 0; i < V - whole; ++i) {
+    p.exponentials += last.p[i], q.exponentials += last.q[i];
+    kl_p += last.p[i] * last.d[i], kl_q -= last.q[i] * last.d[i];
+  }
+  const float shift = std::log(p.exponentials) - std::log(q.exponentials);
+  kl_p = kl_p / p.exponentials - shift, kl_q = kl_q / q.exponentials + shift;  // KL(p || q), KL(q || p)
+  write_loss(pair[0], V, p, clamped_target(pair[0])), write_loss(pair[1], V, q, clamped_target(pair[1]));
+  pair[0].out[3] = pair[1].out[3] = (kl_p + kl_q) / 2;
+  if (!t.dlogits) return;
+
+  const float each_p = 1 / p.exponentials, each_q = 1 / q.exponentials, factor = t.weight * r_drop / 2;
+  const float uniform = t.weight * t.smoothing / static_cast<float>(V);
+  struct Gradients {
+    vf p, q;
+  };
+  const auto gradients = [&](vf x, vf y, float less) {
+    const Both e = both(x, y);
+    const vf pp = e.p * each_p, qq = e.q * each_q, d = e.d - shift;
+    const vf gp = pp * t.weight - less + (pp * (d - kl_p) + pp - qq) * factor;
+    const vf gq = qq * t.weight - less + (qq * (-d - kl_q) + qq - pp) * factor;
+    return Gradients{unless_clamped<Bounded>(x, t.bound, gp, vf{}), unless_clamped<Bounded>(y, t.bound, gq, vf{})};
+  };
+  T *const dp = static_cast<T*>(pair[0].dlogits), *const dq = static_cast<T*>(pair[1].dlogits);
+  blocks(0, V, [&](int64_t c, auto w) {
+    const Gradients g = gradients(load(zp + c, w), load(zq + c, w), uniform);
+    store(dp + c, g.p, w), store(dq + c, g.q, w);
+  });
+  const Gradients g = gradients(splat(zp[t.target]), splat(zq[t.target]), uniform + t.weight * (1 - t.smoothing));
+  write(dp + t.target, g.p[0]), write(dq + t.target, g.q[0]);
+}
+
+template <class T>
+void paired_loss(const LossTask (&pair)[2], int64_t V, float r_drop) {
+  if (pair[0].target < 0) {
+    for (const LossTask& t : pair) {
+      std::fill_n(t.out, 4, 0.0f);
+      if (t.dlogits) std::memset(t.dlogits, 0, V * sizeof(T));
+    }
+  } else if (pair[0].bound > 0) {
+    paired_loss_rows<T, true>(pair, V, r_drop);
+  } else {
+    paired_loss_rows<T, false>(pair, V, r_drop);
   }
 }
 
@@ -185,7 +270,8 @@ int32_t sample(const float* z, int64_t V, double uniform) {
 
 template <class T>
 void set_output(Table& t) {
-  t.smoothed_loss = smoothed_loss<T>, t.shard_exponentials = shard_exponentials, t.shard_gradient = shard_gradient<T>;
+  t.smoothed_loss = smoothed_loss<T>, t.paired_loss = paired_loss<T>, t.shard_exponentials = shard_exponentials,
+  t.shard_gradient = shard_gradient<T>;
   t.top_logits = top_logits, t.sample = sample;
 }
 template void set_output<float>(Table&);

@@ -67,7 +67,7 @@ __device__ __forceinline__ void write_gradient(const Loss& t, int64_t n, const f
 __device__ __forceinline__ void write_row_loss(const Loss& t, int64_t n, float top, float exponentials, float total, float at_target) {
   const bool idle = t.targets[n] < 0;
   const float log_sum = top + logf(exponentials), nll = log_sum - at_target;
-  float* const out = t.row_loss + 3 * n;
+  float* const out = t.row_loss + (t.r_drop > 0 ? 4 : 3) * n;
   out[0] = idle ? 0.0f : (1 - t.smoothing) * nll + t.smoothing * (log_sum - total / static_cast<float>(t.vocabulary));
   out[1] = idle ? 0.0f : nll, out[2] = !idle && at_target == top ? 1.0f : 0.0f;
 }
@@ -87,6 +87,71 @@ __global__ void __launch_bounds__(kMostThreads) smoothed_loss_kernel(Loss t) {
     write_row_loss(t, n, 0, 1, 0, 0);
   }
   if (t.dlogits) write_gradient<W, T>(t, n, row, (t.weights ? t.weights[n] : 1.0f) / sums.exponentials, target < 0);
+}
+
+// A block a pair of rows, of which two seldom fit into shared memory: so exponentials are computed twice rather than kept.
+// d = (x - top of x) - (y - top of y) is log p - log q but for the difference of the logarithms of the sums of exponentials.
+template <class T, int W>
+__global__ void __launch_bounds__(kMostThreads) paired_loss_kernel(Loss t) {
+  const int64_t n = 2 * static_cast<int64_t>(blockIdx.x), V = t.columns;
+  const int begin = static_cast<int>(threadIdx.x) * W, step = static_cast<int>(blockDim.x) * W;
+  const int32_t target = t.targets[n];
+  const float *const zp = t.logits + n * V, *const zq = zp + V;
+  T *const dp = static_cast<T*>(t.dlogits) + n * V, *const dq = dp + V;
+  if (target < 0) {
+    Several<T, W> zeros;
+#pragma unroll
+    for (int i = 0; i < W; ++i) zeros.at[i] = narrow<T>(0);
+    for (int c = begin; t.dlogits && c < V; c += step) store<W>(dp + c, zeros), store<W>(dq + c, zeros);
+    if (threadIdx.x < 8) t.row_loss[4 * n + threadIdx.x] = 0;
+    return;
+  }
+  float* const scratch = shared<float>();
+  RowSums p{-INFINITY, 0, 0}, q{-INFINITY, 0, 0};
+  for (int c = begin; c < V; c += step) {
+    const Several<float, W> x = load<W>(zp + c), y = load<W>(zq + c);
+#pragma unroll
+    for (int i = 0; i < W; ++i) {
+      const float u = clamped(x.at[i], t.bound), v = clamped(y.at[i], t.bound);
+      p.top = fmaxf(p.top, u), p.total += u, q.top = fmaxf(q.top, v), q.total += v;
+    }
+  }
+  p.top = block_reduce(p.top, Largest{}, scratch), p.total = block_reduce(p.total, Sum{}, scratch);
+  q.top = block_reduce(q.top, Largest{}, scratch), q.total = block_reduce(q.total, Sum{}, scratch);
+  float kl_p = 0, kl_q = 0;
+  for (int c = begin; c < V; c += step) {
+    const Several<float, W> x = load<W>(zp + c), y = load<W>(zq + c);
+#pragma unroll
+    for (int i = 0; i < W; ++i) {
+      const float u = clamped(x.at[i], t.bound) - p.top, v = clamped(y.at[i], t.bound) - q.top, ep = expf(u), eq = expf(v);
+      p.exponentials += ep, q.exponentials += eq, kl_p += ep * (u - v), kl_q += eq * (v - u);
+    }
+  }
+  p.exponentials = block_reduce(p.exponentials, Sum{}, scratch), q.exponentials = block_reduce(q.exponentials, Sum{}, scratch);
+  const float shift = logf(p.exponentials) - logf(q.exponentials);
+  kl_p = block_reduce(kl_p, Sum{}, scratch) / p.exponentials - shift;
+  kl_q = block_reduce(kl_q, Sum{}, scratch) / q.exponentials + shift;
+  if (threadIdx.x == 0) {
+    write_row_loss(t, n, p.top, p.exponentials, p.total, clamped(zp[target], t.bound));
+    write_row_loss(t, n + 1, q.top, q.exponentials, q.total, clamped(zq[target], t.bound));
+    t.row_loss[4 * n + 3] = t.row_loss[4 * n + 7] = (kl_p + kl_q) / 2;
+  }
+  if (!t.dlogits) return;
+  const float weight = t.weights ? t.weights[n] : 1.0f, factor = weight * t.r_drop / 2;
+  const float uniform = weight * t.smoothing / static_cast<float>(V), each_p = 1 / p.exponentials, each_q = 1 / q.exponentials;
+  for (int c = begin; c < V; c += step) {
+    const Several<float, W> x = load<W>(zp + c), y = load<W>(zq + c);
+    Several<T, W> gp, gq;
+#pragma unroll
+    for (int i = 0; i < W; ++i) {
+      const float u = clamped(x.at[i], t.bound) - p.top, v = clamped(y.at[i], t.bound) - q.top, d = u - v - shift;
+      const float pp = expf(u) * each_p, qq = expf(v) * each_q;
+      const float less = uniform + (c + i == target ? weight * (1 - t.smoothing) : 0.0f);
+      gp.at[i] = narrow<T>(fabsf(x.at[i]) > t.bound ? 0.0f : weight * pp - less + factor * (pp * (d - kl_p) + pp - qq));
+      gq.at[i] = narrow<T>(fabsf(y.at[i]) > t.bound ? 0.0f : weight * qq - less + factor * (qq * (-d - kl_q) + qq - pp));
+    }
+    store<W>(dp + c, gp), store<W>(dq + c, gq);
+  }
 }
 
 template <int W>
@@ -119,14 +184,16 @@ __global__ void __launch_bounds__(kMostThreads) shard_loss_kernel(Loss t) {
 }
 
 __global__ void loss_sums_kernel(LossSums t) {
-  double sums[3] = {};
+  double sums[4] = {};
   for (int64_t n = threadIdx.x; n < t.rows; n += blockDim.x) {
     if (t.targets[n] < 0) continue;
-    const float* const row = t.row_loss + 3 * n;
-    sums[0] += static_cast<double>(row[0]) * (t.weights ? static_cast<double>(t.weights[n]) : 1.0);
+    const float* const row = t.row_loss + t.columns * n;
+    const double weight = t.weights ? static_cast<double>(t.weights[n]) : 1.0;
+    sums[0] += static_cast<double>(row[0]) * weight;
     sums[1] += static_cast<double>(row[1]), sums[2] += row[2] > 0;
+    if (t.columns > 3) sums[3] += static_cast<double>(row[3]) * weight;
   }
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < t.columns; ++i) {
     const double sum = block_reduce(sums[i], Sum{}, shared<double>());
     if (threadIdx.x == 0) t.sums[i] += sum;
   }
@@ -159,6 +226,11 @@ void smoothed_loss(Type type, const Loss& t, int64_t most_shared, cudaStream_t s
       else
         launch(smoothed_loss_kernel<decltype(e), w(), false>, t.rows, threads_for(t.columns), kScratch, stream, t);
     });
+  });
+}
+void paired_loss(Type type, const Loss& t, cudaStream_t stream) {
+  by_type(type, [&](auto e) {
+    by_width(t, [&](auto w) { launch(paired_loss_kernel<decltype(e), w()>, t.rows / 2, threads_for(t.columns), kScratch, stream, t); });
   });
 }
 void shard_exponentials(const Loss& t, cudaStream_t stream) {

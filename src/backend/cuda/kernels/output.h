@@ -12,25 +12,28 @@ struct Loss {
   const int32_t* targets;  // [rows]
   const float* weights;    // [rows], or null
   float smoothing, bound;  // without a bound it is infinite
+  float r_drop;            // 0, or rows are pairs and losses have 4 columns
   float *top, *sums;       // [rows], [rows, 3]: of a shard
   const float* group_top;  // [rows]
-  float* row_loss;         // [rows, 3]
+  float* row_loss;         // [rows, 3 or 4]
   void* dlogits;           // [rows, columns], or null
   int64_t first, vocabulary, rows, columns;
 };
 // The whole vocabulary. most_shared: bytes of shared memory that a block may have; where a row of logits does not fit, exponentials take
 // the place of the logits in the card's memory.
 void smoothed_loss(Type, const Loss&, int64_t most_shared, cudaStream_t);
+// Of pairs of rows (LossRows::r_drop), whose logits stay.
+void paired_loss(Type, const Loss&, cudaStream_t);
 void shard_exponentials(const Loss&, cudaStream_t);
 void rescale_shard(const Loss&, cudaStream_t);
 void shard_loss(Type, const Loss&, cudaStream_t);
 
 struct LossSums {
-  const float* row_loss;  // [rows, 3]
+  const float* row_loss;  // [rows, columns]
   const int32_t* targets;
   const float* weights;  // or null
-  double* sums;          // [3]
-  int64_t rows;
+  double* sums;          // [columns]
+  int64_t rows, columns;
 };
 void loss_sums(const LossSums&, cudaStream_t);
 
