@@ -290,6 +290,7 @@ constexpr PeerName kNames[] = {
     {"cost-type", "M", "train.loss-normalization", "", "ce-mean-words is tokens, which is the default, ce-mean is sentences"},
     {"criterion", "F", "train.label-smoothing", "", "label_smoothed_cross_entropy is what there is"},
     {"label-smoothing", "MOFS", "train.label-smoothing", "", "0.1 is the default"},
+    {"reg-alpha", "F", "train.r-drop", "", "of the R-Drop task: the same factor"},
     {"exponential-smoothing", "M", "train.ema", "", "1 minus it: 1e-4 is 0.9999"},
     {"average_decay", "O", "train.ema", "", "1 minus it: 1e-4 is 0.9999"},
     {"throw-on-divergence", "M", "", "", "a loss or gradient that is not finite always ends the run before anything is changed"},

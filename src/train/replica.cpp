@@ -38,6 +38,9 @@ void keep_here(std::vector<int32_t>& tokens, const VocabularyShard& shard, int64
   std::erase_if(tokens, [&](int32_t row) { return row < 0 || row >= rows; });
 }
 
+// Target tokens of the text.
+double tokens_of(const Batch& batch) { return static_cast<double>(batch.target.count() / passes_of(batch)); }
+
 // What stands for a batch on an idle backend: the same ops in the same order, so that gradients become complete as they would, but a batch
 // that costs the host nothing. Time is charged for the whole batch.
 Batch one_token_each(const Batch& batch) {
@@ -140,10 +143,10 @@ StepTotals Replica::totals() {
     sums.clipped += static_cast<double>(loss.clipped), sums.clippable += static_cast<double>(loss.clippable);
     if (!losses_[i].counted) continue;
     const Batch& batch = *losses_[i].counted;
-    const double passes = batch.r_drop > 0 ? 2 : 1;  // of each sentence
+    const auto passes = static_cast<double>(passes_of(batch));
     sums.smoothed += batch.weights.empty() || batch.r_drop > 0 ? loss.smoothed : loss.nll, sums.nll += loss.nll / passes;
     sums.correct += static_cast<double>(loss.correct) / passes, sums.consistency += loss.consistency;
-    sums.tokens += static_cast<double>(batch.target.count()) / passes;
+    sums.tokens += tokens_of(batch);
     sums.source_tokens += static_cast<double>(batch.source.count()) / passes;
     sums.sentences += static_cast<double>(batch.source.sentences()) / passes;
   }
@@ -152,9 +155,9 @@ StepTotals Replica::totals() {
 
 double Replica::part_tokens() {
   if (share_.size() > references_ || share_.empty() || !mesh_.counts()) return 0;  // the gradient of samples is another
-  if (comm().size() == 1) return share_.size() == 1 || mesh_.divided() ? 0 : static_cast<double>(share_.front()->target.count());
+  if (comm().size() == 1) return share_.size() == 1 || mesh_.divided() ? 0 : tokens_of(*share_.front());
   double tokens = 0;
-  for (const Batch* batch : share_) tokens += static_cast<double>(batch->target.count());
+  for (const Batch* batch : share_) tokens += tokens_of(*batch);
   return tokens;
 }
 

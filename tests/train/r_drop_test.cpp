@@ -114,6 +114,22 @@ TEST_P(RDropModels, AStepCountsTheTextAndDoesNotDependOnMicroBatches) {
     for (size_t i = 0; i < gradients[0].size(); ++i) ASSERT_NEAR(gradients[update][i], gradients[2 + update][i], 1e-9) << i;
 }
 
+// Of parts of a batch that count as the text does, too. Without dropout both passes have the gradient of one.
+TEST_P(RDropModels, TheNoiseScaleIsThatOfTheText) {
+  std::vector<NoiseSample> samples;
+  for (const double r_drop : {0.0, 1.0}) {
+    const auto own = model(0);
+    World world = make_local_world();
+    StepOptions options;
+    options.r_drop = r_drop;
+    Replica replica(*own, options, world);
+    samples.push_back(replica.step(split(batch_, 12)).noise);
+  }
+  EXPECT_TRUE(samples[0].known && samples[1].known);
+  EXPECT_NEAR(samples[1].variance / samples[0].variance, 1, 1e-9);
+  EXPECT_NEAR(samples[1].signal / samples[0].signal, 1, 1e-9);
+}
+
 class RDropRun : public WordRunTest {
  protected:
   std::string hash(const std::string& run, const std::string& file) const {
