@@ -38,6 +38,9 @@ void RunReports::announce() {
                        warmup > 0 ? fmt::format(" after {} of warm-up", counted(run_.optimizer.warmup, "update")) : ", no warm-up",
                        warmup > 0 && epoch > 0 ? fmt::format(", {:.1f} epochs", warmup / epoch) : "") +
            schedule_text(run_));
+  if (const double alpha = run_.config.train.r_drop; alpha > 0)
+    run_.say(fmt::format("from update {:.0f} on each sentence is passed twice, train.r-drop {:g}",
+                         std::ceil(run_.config.train.r_drop_from * static_cast<double>(schedule_end(run_))) + 1, alpha));
   warn();
   nlohmann::ordered_json event{{"type", "start"},
                                {"step", run_.step()},
