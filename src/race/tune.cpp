@@ -11,6 +11,7 @@
 #include "comm/clock.h"
 #include "race/race_runner.h"
 #include "race/record.h"
+#include "train/fine_tuning.h"
 #include "train/trainer.h"
 
 namespace starling {
@@ -33,7 +34,9 @@ struct Trial {
 
 class Tuning {
  public:
-  explicit Tuning(const TuneOptions& o) : o_(o), files_(real_file_system()), config_(load_config(o.config, o.settings)) {
+  explicit Tuning(const TuneOptions& o) : o_(o), files_(real_file_system()), config_(load_new_config(o.config, o.settings)) {
+    // The rungs read the file themselves.
+    o_.settings.insert(o_.settings.begin(), config_.chosen.begin(), config_.chosen.end());
     if (!config_.valid.enabled())
       throw ConfigError("tune compares by cross-entropy on a validation text; set valid.source and valid.target");
     if (config_.train.objective != Objective::likelihood)
@@ -268,7 +271,7 @@ class Tuning {
                     file_name(path), o_.output, path, 3 * rung.tokens));
   }
 
-  const TuneOptions& o_;
+  TuneOptions o_;
   std::unique_ptr<FileSystem> files_;
   Config config_;
   std::vector<TuneCandidate> candidates_;

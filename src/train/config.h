@@ -187,6 +187,8 @@ void visit(Visitor& v, LogConfig& c) {
 }
 
 struct Config {
+  // No key: what load_run_config chose by the size of the corpus, "section.key" and value, for the log.
+  std::vector<std::pair<std::string, std::string>> chosen;
   DataOptions data;
   Languages languages;  // of section data
   VocabConfig vocab;

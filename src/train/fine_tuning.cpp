@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/state.h"
+#include "base/text_files.h"
 #include "decode/model_directory.h"
 #include "text/vocabulary_format.h"
 #include "train/run_vocabulary.h"
@@ -84,8 +86,40 @@ bool take_rates(FileSystem& files, const std::string& checkpoint, OptimizerOptio
   }
 }
 
-// True where a run goes on with the warm-up and the learning rate that it had.
-bool take_over(const GivenText& given, Config& config) {
+// Of the keys that are chosen by the corpus, those that nobody gives.
+std::vector<std::string> open_keys(const GivenText& given) {
+  const auto any = [&](const char* section, std::initializer_list<const char*> keys) {
+    return std::any_of(keys.begin(), keys.end(), [&](const char* key) { return given(section, key).has_value(); });
+  };
+  std::vector<std::string> open;
+  for (const std::string& name : keys_by_corpus()) {
+    const size_t dot = name.find('.');
+    if (given(name.substr(0, dot), name.substr(dot + 1))) continue;
+    // Dimensions are meant for the preset that there is without a choice.
+    if (name == "model.preset" && any("model", {"width", "feed-forward", "heads", "encoder-layers", "decoder-layers"})) continue;
+    if (name == "train.max-tokens" && any("train", {"max-steps", "max-epochs", "max-minutes"})) continue;
+    open.push_back(name);
+  }
+  return open;
+}
+
+// What a configuration has for these keys.
+std::vector<Override> values_of(const Config& config, const std::vector<std::string>& keys) {
+  std::vector<Override> values;
+  for (const std::string& line : config_lines(config))
+    for (const std::string& key : keys)
+      if (line.starts_with(key + ": ")) values.emplace_back(key, line.substr(key.size() + 2));
+  return values;
+}
+
+std::vector<Override> chosen_first(std::vector<Override> chosen, const std::vector<Override>& given) {
+  chosen.insert(chosen.end(), given.begin(), given.end());
+  return chosen;
+}
+
+// Where a run goes on: the values that it had for the keys that are open now, as far as they are known; without its record those of its
+// checkpoint, which older versions do not have.
+std::vector<Override> take_over(const GivenText& given, const std::vector<std::string>& open, Config& config) {
   const auto files = real_file_system();
   config.train.output = given("train", "output").value_or(config.train.output);
   const auto run = newest_checkpoint(*files, config.train.output);
@@ -105,11 +139,22 @@ bool take_over(const GivenText& given, Config& config) {
   } else if (const std::string path = vocabulary_file(given, *files, config); !path.empty()) {
     copy_settings(Vocabulary::load(path), config.vocab);
   }
-  if (!record) return run && take_rates(*files, run->directory, config.train.optimizer);
-  config.train.optimizer.learning_rate = record->train.optimizer.learning_rate,
-  config.train.optimizer.warmup = record->train.optimizer.warmup;
-  return true;
+  if (!run) return {};
+  std::vector<std::string> known;
+  for (const std::string& key : open)
+    if (initial.empty() || !key.starts_with("model.")) known.push_back(key);
+  if (record) return values_of(*record, known);
+  std::erase_if(
+      known, [&](const std::string& key) { return !key.starts_with("model.") && key != "train.learning-rate" && key != "train.warmup"; });
+  if (!take_rates(*files, run->directory, config.train.optimizer))
+    std::erase_if(known, [](const std::string& key) { return key.starts_with("train."); });
+  Config then = config;
+  then.model = run->config;
+  return values_of(then, known);
 }
+
+// Read once: it may be a pipe.
+std::string text_of(const std::string& path) { return path.empty() ? "" : read_config_file(path); }
 
 // What one model's configuration has otherwise than another's.
 std::string differences(ModelConfig model, ModelConfig other) {
@@ -120,13 +165,33 @@ std::string differences(ModelConfig model, ModelConfig other) {
 }  // namespace
 
 Config load_run_config(const std::string& path, const std::vector<Override>& overrides) {
-  bool open = false;  // warm-up and learning rate, in a new run
-  Config config = load_config(path, overrides, [&](const GivenText& given, Config& basis) {
-    const bool goes_on = take_over(given, basis);
-    open = !goes_on && !given("train", "learning-rate") && !given("train", "warmup");
-  });
-  if (open) warm_up_by_corpus(config);
-  return config;
+  std::vector<std::string> open;
+  std::vector<Override> earlier;  // of a run that goes on: what was chosen when it began
+  const auto basis = [&](const GivenText& given, Config& config) {
+    open = open_keys(given);
+    earlier = take_over(given, open, config);
+  };
+  const std::string text = text_of(path);
+  const Config config = parse_config(text, path, overrides, basis);
+  std::vector<Override> chosen = earlier;
+  for (const Override& known : earlier) std::erase(open, known.first);
+  const std::vector<Override> by_corpus = choose_by_corpus(config, open);
+  chosen.insert(chosen.end(), by_corpus.begin(), by_corpus.end());
+  if (chosen.empty()) return config;
+  const bool anew = earlier.empty();
+  Config result = parse_config(text, path, chosen_first(chosen, overrides), basis);
+  if (anew) result.chosen = std::move(chosen);
+  return result;
+}
+
+Config load_new_config(const std::string& path, const std::vector<Override>& overrides) {
+  std::vector<std::string> open;
+  const std::string text = text_of(path);
+  const Config config = parse_config(text, path, overrides, [&](const GivenText& given, Config&) { open = open_keys(given); });
+  std::vector<Override> chosen = choose_by_corpus(config, open);
+  Config result = parse_config(text, path, chosen_first(chosen, overrides));
+  result.chosen = std::move(chosen);
+  return result;
 }
 
 Config load_run_config(const std::string& path, const std::vector<Override>& overrides, Communicator& comm) {
@@ -141,7 +206,8 @@ Config load_run_config(const std::string& path, const std::vector<Override>& ove
     config.model = first.model, config.vocab = first.vocab, config.languages = first.languages;
     config.train.initial_model = first.train.initial_model, config.train.clip_start = first.train.clip_start;
     config.train.optimizer.learning_rate = first.train.optimizer.learning_rate,
-    config.train.optimizer.warmup = first.train.optimizer.warmup;
+    config.train.optimizer.warmup = first.train.optimizer.warmup, config.train.optimizer.schedule = first.train.optimizer.schedule;
+    config.train.batch_tokens = first.train.batch_tokens, config.train.max_tokens = first.train.max_tokens;
   });
 }
 

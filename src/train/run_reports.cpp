@@ -41,6 +41,7 @@ void RunReports::announce() {
   if (const double alpha = run_.config.train.r_drop; alpha > 0)
     run_.say(fmt::format("from update {:.0f} on each sentence is passed twice, train.r-drop {:g}",
                          std::ceil(run_.config.train.r_drop_from * static_cast<double>(schedule_end(run_))) + 1, alpha));
+  announce_choices();
   warn();
   nlohmann::ordered_json event{{"type", "start"},
                                {"step", run_.step()},
@@ -49,6 +50,15 @@ void RunReports::announce() {
                                {"pairs", run_.store->size()}};
   if (run_.comm().size() > 1) announce_ranks(event);
   run_.progress.event(event);
+}
+
+// What nobody gave.
+void RunReports::announce_choices() {
+  if (run_.config.chosen.empty() || run_.step() > 0) return;
+  std::vector<std::string> choices;
+  for (const auto& [key, value] : run_.config.chosen) choices.push_back(key + " " + value);
+  run_.say(fmt::format("chosen for a corpus of about {:.2g} M target tokens: {}; give a key to choose it yourself (docs/first-project.md)",
+                       1e-6 * estimated_epoch(run_.config), fmt::join(choices, ", ")));
 }
 
 // Target tokens.

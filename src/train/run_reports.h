@@ -33,6 +33,7 @@ class RunReports {
   void announce_ranks(nlohmann::ordered_json& event);
   int64_t computed_at_once() const;
   void announce_stages();
+  void announce_choices();
   void warn();
   TrainReport make_report() const;
   void report_communication();

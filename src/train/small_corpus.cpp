@@ -15,6 +15,7 @@ constexpr double kEpochs = 3;       // of warm-up; more is much of a run of some
 
 // Estimates: a piece is four or five bytes in most languages and scripts, compressed text a third of what it was.
 constexpr double kBytesOfPiece = 4.5, kCompression = 3;
+constexpr int64_t kShareOfRun = 8;  // at most, of warm-up
 constexpr int64_t kShortest = 400;  // updates of warm-up; less is not steadier and gains nothing
 
 // Of text, when it is not compressed; 0 for what is no file.
@@ -24,25 +25,80 @@ double text_bytes(FileSystem& files, const std::string& path) {
   return static_cast<double>(files.info(path).size) * (packed ? kCompression : 1);
 }
 
+// By the target tokens of an epoch, in millions.
+struct Choice {
+  double below;
+  const char* preset;
+  int64_t vocabulary, batch;
+  double dropout;
+  double epochs;
+};
+constexpr Choice kChoices[] = {{0.15, "transformer-tiny", 4000, 1000, 0.3, 50},
+                               {5, "transformer-small", 8000, 2000, 0.3, 30},
+                               {20, "transformer-base", 16000, 4000, 0.2, 20},
+                               {200, "transformer-base", 32000, 8000, 0.1, 12},
+                               {1e9, "transformer-base", 32000, 25000, 0.1, 6}};
+
+const Choice& choice_for(double epoch) {
+  const Choice* choice = kChoices;
+  while (epoch >= choice->below * 1e6) ++choice;
+  return *choice;
+}
+
+bool rates_fit(const Config& c) {
+  const OptimizerOptions& o = c.train.optimizer;
+  return has_adam(o.optimizer) && (o.schedule == RateSchedule::inverse_sqrt || has_end(o.schedule)) && c.train.warmup_tokens == 0 &&
+         c.strategy.batch == BatchScope::global && c.strategy.rate_scaling == RateScaling::none;
+}
+
 }  // namespace
 
-void warm_up_by_corpus(Config& config) {
-  TrainConfig& t = config.train;
-  OptimizerOptions& o = t.optimizer;
-  if (architecture_of(config.model.preset) != Architecture::transformer || !has_adam(o.optimizer) ||
-      (o.schedule != RateSchedule::inverse_sqrt && !has_end(o.schedule)) || t.warmup_tokens > 0 || !t.initial_model.empty() || t.objective != Objective::likelihood ||
-      config.strategy.batch != BatchScope::global || config.strategy.rate_scaling != RateScaling::none)
-    return;
+std::vector<std::string> keys_by_corpus() {
+  return {"model.preset",     "vocab.size",     "model.dropout",       "train.batch-tokens",
+          "train.max-tokens", "train.schedule", "train.learning-rate", "train.warmup"};
+}
+
+double estimated_epoch(const Config& config) {
   const auto files = real_file_system();
   double bytes = 0;
   for (const CorpusFiles& corpus : config.data.train)
     bytes += corpus.weight * (text_bytes(*files, corpus.target) + text_bytes(*files, corpus.tsv) / 2);
-  if (bytes == 0) return;
+  return bytes / kBytesOfPiece;
+}
+
+std::vector<Override> choose_by_corpus(const Config& config, const std::vector<std::string>& open) {
+  const TrainConfig& t = config.train;
+  std::vector<Override> chosen;
+  const double epoch = estimated_epoch(config);
+  if (epoch == 0 || !t.initial_model.empty() || t.objective != Objective::likelihood ||
+      architecture_of(config.model.preset) != Architecture::transformer)
+    return chosen;
+  const auto is_open = [&](const std::string& key) { return std::find(open.begin(), open.end(), key) != open.end(); };
+  const auto choose = [&](const std::string& key, const auto& value) {
+    if (is_open(key)) chosen.emplace_back(key, fmt::format("{}", value));
+  };
+  const Choice& c = choice_for(epoch);
+  choose("model.preset", c.preset);
+  if (config.vocab.source.empty()) choose("vocab.size", c.vocabulary);
+  choose("model.dropout", c.dropout);
+  choose("train.batch-tokens", c.batch);
+  choose("train.max-tokens", static_cast<int64_t>(1e5 * std::ceil(c.epochs * epoch / 1e5)));
+  if (!rates_fit(config)) return chosen;
+  // Servers that count updates by themselves know no end in minutes.
+  if (family_of(config.strategy) != Family::asynchronous) choose("train.schedule", "linear");
+  if (!is_open("train.learning-rate") || !is_open("train.warmup")) return chosen;
   const OptimizerOptions standard;
-  const double epoch = bytes / kBytesOfPiece / static_cast<double>(t.batch_tokens);
-  o.warmup = std::clamp<int64_t>(50 * std::llround(epoch / 50), kShortest, standard.warmup);
-  const double rate = standard.learning_rate * std::sqrt(static_cast<double>(standard.warmup) / static_cast<double>(o.warmup));
-  o.learning_rate = std::stod(fmt::format("{:.1e}", rate));
+  const int64_t batch = is_open("train.batch-tokens") ? c.batch : t.batch_tokens;
+  const double updates = epoch / static_cast<double>(batch);
+  int64_t updates_of_run = t.max_steps;
+  if (const int64_t tokens = is_open("train.max-tokens") ? static_cast<int64_t>(c.epochs * epoch) : t.max_tokens; tokens > 0)
+    updates_of_run = std::min(updates_of_run, tokens / batch);
+  if (t.max_epochs > 0) updates_of_run = std::min(updates_of_run, static_cast<int64_t>(updates * static_cast<double>(t.max_epochs)));
+  const int64_t warmup = std::clamp<int64_t>(50 * std::llround(updates / 50), kShortest, standard.warmup);
+  choose("train.warmup", std::min(warmup, std::max<int64_t>(1, updates_of_run / kShareOfRun)));
+  choose("train.learning-rate",
+         fmt::format("{:.1e}", standard.learning_rate * std::sqrt(static_cast<double>(standard.warmup) / static_cast<double>(warmup))));
+  return chosen;
 }
 
 std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t updates_an_epoch) {
@@ -59,7 +115,8 @@ std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t upd
   const bool large = config.model.preset == "transformer-base" || config.model.preset == "transformer-big";
   const std::string more =
       fmt::format("{}{}", large ? " --model.preset transformer-small" : "", t.batch_tokens > 2000 ? " --train.batch-tokens 2000" : "");
-  const bool chosen = config.strategy.batch == BatchScope::global && config.strategy.rate_scaling == RateScaling::none;  // when they are left out
+  const bool chosen =
+      config.strategy.batch == BatchScope::global && config.strategy.rate_scaling == RateScaling::none;  // when they are left out
   return fmt::format(
       "{} pairs are few: about {} an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; to see it learn "
       "sooner, {}{}{}",

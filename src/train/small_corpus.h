@@ -1,18 +1,26 @@
-// A warm-up for millions of pairs is most of a run on few: then hardly anything is learned for minutes, and nothing says why. So a
-// Transformer whose warm-up and learning rate are left open gets those of its corpus, and others get advice.
+// What suits a few thousand pairs is not what suits millions: with the defaults of large corpora hardly anything is learned for minutes,
+// and nothing says why. So keys that a configuration leaves open get the values that are the best known for the size of its corpus
+// (docs/first-project.md), and others get advice.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "train/config.h"
 
 namespace starling {
 
-// Sets train.warmup to one epoch of the training files, as their sizes let it be estimated, between 400 and 4,000 updates, and
-// train.learning-rate to where the default schedule of 4,000 updates would be then: after the warm-up all run alike. Leaves alone what is
-// no new Transformer with Adam, the schedule inverse-sqrt and likelihood as its objective, batches that grow with the workers
-// (strategy.batch, learning-rate-scaling), warmup-tokens, and files that cannot be read.
-void warm_up_by_corpus(Config& config);
+// The keys, "section.key", that are chosen by the corpus where nobody gives them.
+std::vector<std::string> keys_by_corpus();
+
+// Values for those of `open` that a new run of this configuration should have, by the sizes of its training files: for Transformers that
+// maximise likelihood. A key that is missing keeps its default. Warm-up and learning rate are chosen together, and neither for batches that
+// grow with the workers (strategy.batch, learning-rate-scaling) or with warmup-tokens; train.max-tokens is open where no end is given.
+// Empty for files that cannot be read, and in fine-tuning.
+std::vector<Override> choose_by_corpus(const Config& config, const std::vector<std::string>& open);
+
+// Estimated target tokens of an epoch of the training files, by their sizes; 0 where they cannot be read.
+double estimated_epoch(const Config& config);
 
 // What to try where a corpus of fewer than 100,000 pairs is passed more than three times before the warm-up of a Transformer ends; "" where
 // that is not so.

@@ -36,7 +36,7 @@ class DocumentProgram : public ProgramTest {
           run("train --data.source a --data.target b --data.source-language en --train.output " + model_ +
               "/run --vocab.size 80 --model.preset transformer-tiny --model.width 32 --model.feed-forward 64 --model.dropout 0 "
               "--train.batch-tokens 400 --train.max-steps 400 --train.threads 1 --train.precision f32 --train.warmup 50 "
-              "--train.learning-rate 3e-3");
+              "--train.learning-rate 3e-3 --train.schedule inverse-sqrt");
       ASSERT_EQ(o.status, 0) << o.text;
     }
   }

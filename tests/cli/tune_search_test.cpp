@@ -37,7 +37,7 @@ class TuneSearchTest : public ProgramTest {
     return run(
         "train --data.source a --data.target b --train.output run --vocab.size 60 --model.preset transformer-tiny --model.width 32 "
         "--model.feed-forward 64 --model.heads 2 --checkpoint.every 10 --train.batch-tokens 400 --train.threads 1 --train.precision f32 "
-        "--train.warmup 5 --train.learning-rate 3e-3 --train.max-steps " +
+        "--train.warmup 5 --train.learning-rate 3e-3 --train.schedule inverse-sqrt --model.dropout 0.1 --train.max-steps " +
         std::to_string(steps));
   }
   ShellOutcome tune(const std::string& arguments) const {

@@ -60,49 +60,94 @@ TEST(SmallCorpus, OtherRunsAreLeftInPeace) {
 }
 
 // Files of which only the sizes matter.
-class WarmUpByCorpus : public testing::Test {
+class ChosenByCorpus : public testing::Test {
  protected:
-  WarmUpByCorpus() : directory_(testing::TempDir() + "starling_warm_up_" + std::to_string(::getpid())) {
+  ChosenByCorpus() : directory_(testing::TempDir() + "starling_warm_up_" + std::to_string(::getpid())) {
     std::filesystem::create_directories(directory_);
   }
-  ~WarmUpByCorpus() override { std::filesystem::remove_all(directory_); }
+  ~ChosenByCorpus() override { std::filesystem::remove_all(directory_); }
   std::string file(const std::string& name, uintmax_t bytes) const {
     const std::string path = directory_ + "/" + name;
     std::ofstream{path};
     std::filesystem::resize_file(path, bytes);
     return path;
   }
-  // Warm-up and rate of a run of 4,000 tokens an update with that much target text.
-  std::pair<int64_t, double> chosen(uintmax_t bytes, std::vector<Override> more = {}, const std::string& name = "b") const {
+  // Of a run with that much target text.
+  Config config(uintmax_t bytes, const std::vector<Override>& more = {}, const std::string& name = "b") const {
     std::vector<Override> all = {{"data.source", file("a", 1)}, {"data.target", file(name, bytes)}, {"train.output", directory_ + "/run"}};
     all.insert(all.end(), more.begin(), more.end());
-    const OptimizerOptions o = load_run_config("", all).train.optimizer;
+    return load_run_config("", all);
+  }
+  // Warm-up and rate with 4,000 tokens an update.
+  std::pair<int64_t, double> rates(uintmax_t bytes, const std::vector<Override>& more = {}, const std::string& name = "b") const {
+    std::vector<Override> all = {{"train.batch-tokens", "4000"}};
+    all.insert(all.end(), more.begin(), more.end());
+    const OptimizerOptions o = config(bytes, all, name).train.optimizer;
     return {o.warmup, o.learning_rate};
   }
   std::string directory_;
 };
 
 // The rate after the warm-up is 5e-4 * sqrt(4000 / update) in each row.
-TEST_F(WarmUpByCorpus, IsOneEpochAndTheRateWhereTheDefaultScheduleIsThen) {
-  EXPECT_EQ(chosen(18'000'000), std::pair(int64_t{1000}, 1e-3)) << "18 MB are 4 million pieces, 1,000 updates";
-  EXPECT_EQ(chosen(6'000'000, {}, "b.gz"), std::pair(int64_t{1000}, 1e-3)) << "compressed to a third";
-  EXPECT_EQ(chosen(18'000'000, {{"train.batch-tokens", "2000"}}), std::pair(int64_t{2000}, 7.1e-4));
-  EXPECT_EQ(chosen(1'800'000), std::pair(int64_t{400}, 1.6e-3)) << "the shortest";
-  EXPECT_EQ(chosen(1'800'000'000), std::pair(int64_t{4000}, 5e-4)) << "the defaults";
+TEST_F(ChosenByCorpus, WarmUpIsOneEpochAndTheRateWhereTheDefaultScheduleIsThen) {
+  EXPECT_EQ(rates(18'000'000), std::pair(int64_t{1000}, 1e-3)) << "18 MB are 4 million pieces, 1,000 updates";
+  EXPECT_EQ(rates(6'000'000, {}, "b.gz"), std::pair(int64_t{1000}, 1e-3)) << "compressed to a third";
+  EXPECT_EQ(rates(18'000'000, {{"train.batch-tokens", "2000"}}), std::pair(int64_t{2000}, 7.1e-4));
+  EXPECT_EQ(rates(1'800'000, {{"train.max-steps", "9000"}}), std::pair(int64_t{400}, 1.6e-3)) << "the shortest";
+  EXPECT_EQ(rates(1'800'000, {{"train.max-steps", "1600"}}), std::pair(int64_t{200}, 1.6e-3)) << "an eighth of the run";
+  EXPECT_EQ(rates(1'800'000, {{"train.max-tokens", "8000000"}}), std::pair(int64_t{250}, 1.6e-3)) << "likewise, 2,000 updates";
+  EXPECT_EQ(rates(1'800'000'000), std::pair(int64_t{4000}, 5e-4)) << "the defaults";
 }
 
-TEST_F(WarmUpByCorpus, WhatIsGivenOrAnotherKindOfRunIsLeftAlone) {
+TEST_F(ChosenByCorpus, RatesThatAreGivenOrOfAnotherKindOfRunAreLeftAlone) {
   const std::pair<int64_t, double> standard{4000, 5e-4};
-  EXPECT_EQ(chosen(1'800'000, {{"train.learning-rate", "0.002"}}), std::pair(int64_t{4000}, 2e-3));
-  EXPECT_EQ(chosen(1'800'000, {{"train.warmup", "300"}}), std::pair(int64_t{300}, 5e-4));
-  EXPECT_EQ(chosen(1'800'000, {{"train.warmup-tokens", "100000"}}), standard);
-  EXPECT_EQ(chosen(1'800'000, {{"model.preset", "gnmt-small"}}), standard);
-  EXPECT_EQ(chosen(1'800'000, {{"train.optimizer", "sgd"}}), standard);
-  EXPECT_EQ(chosen(1'800'000, {{"train.schedule", "constant"}}), standard);
-  EXPECT_EQ(chosen(1'800'000, {{"train.schedule", "linear"}}), std::pair(int64_t{400}, 1.6e-3)) << "one with an end is no other kind";
-  EXPECT_EQ(chosen(1'800'000, {{"strategy.batch", "per-worker"}}), standard) << "an epoch has fewer updates than can be told here";
-  EXPECT_EQ(chosen(1'800'000, {{"strategy.learning-rate-scaling", "linear"}}), standard);
-  EXPECT_EQ(chosen(1'800'000, {{"data.target", directory_ + "/absent"}}), standard);
+  EXPECT_EQ(rates(1'800'000, {{"train.learning-rate", "0.002"}}), std::pair(int64_t{4000}, 2e-3));
+  EXPECT_EQ(rates(1'800'000, {{"train.warmup", "300"}}), std::pair(int64_t{300}, 5e-4));
+  EXPECT_EQ(rates(1'800'000, {{"train.warmup-tokens", "100000"}}), standard);
+  EXPECT_EQ(rates(1'800'000, {{"model.preset", "gnmt-small"}}), standard);
+  EXPECT_EQ(rates(1'800'000, {{"train.optimizer", "sgd"}}), standard);
+  EXPECT_EQ(rates(1'800'000, {{"train.schedule", "constant"}}), standard);
+  EXPECT_EQ(rates(1'800'000, {{"train.schedule", "linear"}, {"train.max-steps", "9000"}}), std::pair(int64_t{400}, 1.6e-3))
+      << "one with an end is no other kind";
+  EXPECT_EQ(rates(1'800'000, {{"strategy.batch", "per-worker"}}), standard) << "an epoch has fewer updates than can be told here";
+  EXPECT_EQ(rates(1'800'000, {{"strategy.learning-rate-scaling", "linear"}}), standard);
+  EXPECT_EQ(rates(1'800'000, {{"data.target", directory_ + "/absent"}}), standard);
+}
+
+// Pieces are 4.5 bytes.
+TEST_F(ChosenByCorpus, AModelAndARunOfItsSize) {
+  const Config tiny = config(450'000), small = config(2'250'000), base = config(45'000'000), large = config(2'250'000'000);
+  EXPECT_EQ(tiny.model.preset, "transformer-tiny");
+  EXPECT_EQ(tiny.model.width, model_preset("transformer-tiny").width);
+  EXPECT_EQ(tiny.vocab.training.size, 4000);
+  EXPECT_EQ(tiny.train.max_tokens, 5'000'000) << "50 epochs of 100,000";
+  EXPECT_EQ(small.model.preset, "transformer-small");
+  EXPECT_EQ(small.model.dropout, 0.3);
+  EXPECT_EQ(small.vocab.training.size, 8000);
+  EXPECT_EQ(small.train.batch_tokens, 2000);
+  EXPECT_EQ(small.train.max_tokens, 15'000'000) << "30 epochs of 500,000";
+  EXPECT_EQ(small.train.optimizer.schedule, RateSchedule::linear);
+  EXPECT_EQ(base.model.preset, "transformer-base");
+  EXPECT_EQ(base.model.dropout, 0.2);
+  EXPECT_EQ(large.model.dropout, 0.1);
+  EXPECT_EQ(large.train.batch_tokens, 25000);
+  EXPECT_EQ(small.chosen.size(), keys_by_corpus().size()) << "all are told";
+}
+
+TEST_F(ChosenByCorpus, WhatIsGivenStays) {
+  const Config c = config(2'250'000, {{"model.preset", "transformer-base"}, {"vocab.size", "5000"}, {"train.max-steps", "700"}});
+  EXPECT_EQ(c.model.preset, "transformer-base");
+  EXPECT_EQ(c.model.dropout, 0.3) << "the corpus is small for it";
+  EXPECT_EQ(c.vocab.training.size, 5000);
+  EXPECT_EQ(c.train.max_steps, 700);
+  EXPECT_EQ(c.train.max_tokens, 0) << "an end is given";
+  EXPECT_EQ(c.train.optimizer.schedule, RateSchedule::linear);
+  const Config wide = config(2'250'000, {{"model.width", "320"}});
+  EXPECT_EQ(wide.model.preset, Config().model.preset) << "dimensions without a preset are for the default one";
+  EXPECT_EQ(config(2'250'000, {{"train.schedule", "inverse-sqrt"}}).train.optimizer.schedule, RateSchedule::inverse_sqrt);
+  EXPECT_TRUE(config(2'250'000, {{"model.preset", "gnmt-small"}}).chosen.empty());
+  EXPECT_TRUE(config(2'250'000, {{"data.target", directory_ + "/absent"}}).chosen.empty());
+  EXPECT_EQ(config(2'250'000, {{"strategy.name", "downpour"}}).train.optimizer.schedule, RateSchedule::inverse_sqrt);
 }
 
 using RatesOfARun = WordRunTest;
@@ -113,14 +158,14 @@ TEST_F(RatesOfARun, AreThoseOfItsCheckpointWhereTheRecordIsLost) {
     const OptimizerOptions o = config("run", more).train.optimizer;
     return std::pair(o.warmup, o.learning_rate);
   };
-  const std::pair<int64_t, double> first{400, 1.6e-3}, anew{4000, 5e-4};
+  const std::pair<int64_t, double> first{1, 1.6e-3}, anew{1, 5e-4};
   EXPECT_EQ(rates({}), first);
   EXPECT_EQ(run_training(config("run")), 0);
   std::filesystem::resize_file(path("b"), 2'000'000);
   EXPECT_EQ(rates({}), first);
   std::filesystem::remove(path("run/config.yml"));
   EXPECT_EQ(rates({}), first);
-  EXPECT_EQ(rates({{"train.learning-rate", "0.002"}}), std::pair(int64_t{400}, 2e-3));
+  EXPECT_EQ(rates({{"train.learning-rate", "0.002"}}), std::pair(int64_t{1}, 2e-3));
   EXPECT_EQ(rates({{"train.output", path("another")}}), anew);
   // A checkpoint of a version that did not note them.
   for (const auto& checkpoint : std::filesystem::directory_iterator(path("run/checkpoints"))) {

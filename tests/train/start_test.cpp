@@ -165,7 +165,8 @@ TEST_F(StartTest, ARunThatCannotBeContinuedIsRefusedOrSetAside) {
 }
 
 TEST_F(StartTest, TheBestModelIsReplacedOnlyByABetterOne) {
-  const std::vector<Override> often = {{"valid.every", "1"}, {"train.learning-rate", "1e-2"}, {"train.warmup", "0"}, {"train.ema", "0"}};
+  const std::vector<Override> often = {{"valid.every", "1"}, {"train.learning-rate", "1e-2"}, {"train.warmup", "0"}, {"train.ema", "0"},
+                                       {"train.schedule", "inverse-sqrt"}};
   const auto with = [&](std::vector<Override> more) {
     more.insert(more.begin(), often.begin(), often.end());
     return config("run", more);
@@ -359,12 +360,14 @@ TEST_F(StartTest, AContinuedFineTuningFallsToTheSameBound) {
 // The training files may have grown or gone when a run goes on; its record tells what it began with.
 TEST_F(StartTest, ARunGoesOnWithTheWarmUpThatItsCorpusGaveIt) {
   EXPECT_EQ(run_training(config("run")), 0);
-  EXPECT_NE(log("run").find("learning rate 0.0016 after 400 updates of warm-up"), std::string::npos) << log("run");
+  EXPECT_NE(log("run").find("learning rate 0.0016 after 1 update of warm-up"), std::string::npos) << log("run");
   fs::resize_file(path("b"), fs::file_size(path("b")) + (int64_t{1} << 32));
   const Config on = config("run");
-  EXPECT_EQ(on.train.optimizer.warmup, 400);
+  EXPECT_EQ(on.train.optimizer.warmup, 1) << "an eighth of its updates or one";
   EXPECT_EQ(on.train.optimizer.learning_rate, 1.6e-3);
-  EXPECT_EQ(config("other").train.optimizer.warmup, 4000);
+  EXPECT_EQ(on.model.dropout, 0.3);
+  EXPECT_EQ(config("other").train.optimizer.learning_rate, 5e-4);
+  EXPECT_EQ(config("other").model.dropout, 0.1);
   EXPECT_EQ(config("run", {{"train.warmup", "7"}}).train.optimizer.learning_rate, 1.6e-3) << "each key by itself";
 }
 
