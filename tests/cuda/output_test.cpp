@@ -50,6 +50,18 @@ TEST_F(CudaOutput, LossesOfRowsThatSharedMemoryCannotHold) {
       });
 }
 
+TEST_F(CudaOutput, LossesOfPairsOfLongRows) {
+  for (const int64_t V : {60000, 60001})
+    for (const double bound : {0.0, 2.5})
+      expect_same_as_reference("long pairs", [=](CaseContext& c) {
+        const auto last = static_cast<int32_t>(V - 1);
+        const LossRows rows{c.place<int32_t>({last, last, -1, -1, 17, 17}), 0.1, bound, c.place<float>({2, 2, 1, 1, -0.5f, -0.5f}), 5};
+        const Tensor logits = c.parameters({6, V}, 3), row_loss = c.empty_parameters({6, 4}), dlogits = c.empty({6, V});
+        c.backend.smoothed_loss(logits, rows, row_loss, dlogits);
+        c.output(row_loss), c.output(dlogits);
+      });
+}
+
 TEST_F(CudaOutput, LossesWithoutGradients) {
   expect_same_as_reference("no gradients", [](CaseContext& c) {
     const Ints targets = c.place<int32_t>({5, -1, 99});
@@ -63,6 +75,7 @@ TEST_F(CudaOutput, NoRows) {
   const Tensor none({0, 7}, DType::f32, card->memory()), few({0, 3}, DType::f32, card->memory()), one({0}, DType::f32, card->memory());
   const Tensor tokens({0}, DType::i32, card->memory()), sums = tensor({3}, {1, 2, 3}, DType::f64);
   card->smoothed_loss(none, {}, few, none);
+  card->smoothed_loss(none, {{}, 0.1, 0, {}, 5}, Tensor({0, 4}, DType::f32, card->memory()), none);
   card->shard_exponentials({none, 0, 7, one, few}, {}), card->rescale_shard({none, 0, 7, one, few}, one);
   card->shard_loss({none, 0, 7, one, few}, one, {}, few, none);
   card->loss_sums(few, {}, sums);
