@@ -6,8 +6,7 @@
 namespace starling {
 
 Optimizer::Optimizer(Backend& backend, const OptimizerOptions& options, std::vector<Range> owned, std::vector<MatrixPlace> matrices)
-    : backend_(backend), options_(options), owned_(std::move(owned)) {
-  if (options_.optimizer == OptimizerKind::muon) matrices_ = std::move(matrices);
+    : backend_(backend), options_(options), matrices_(std::move(matrices)), owned_(std::move(owned)) {
   if (options_.optimizer == OptimizerKind::sgd) return;
   if (options_.optimizer != OptimizerKind::adagrad) first_ = Tensor({total(owned_)}, backend.parameter(), backend.memory());
   second_ = Tensor({total(owned_)}, backend.parameter(), backend.memory());

@@ -18,7 +18,7 @@ class Optimizer {
  public:
   // State for `count` parameters (the length of the flat buffer), or for the given ranges of it only (in order, not overlapping): a shard.
   Optimizer(Backend& backend, const OptimizerOptions& options, int64_t count) : Optimizer(backend, options, {{0, count}}) {}
-  // matrices: the weights that Muon is for, by offset; without, all is Adam's.
+  // matrices: the weights that get Muon's steps, by offset, of optimizer muon only; all else is Adam's.
   Optimizer(Backend& backend, const OptimizerOptions& options, std::vector<Range> owned, std::vector<MatrixPlace> matrices = {});
 
   // Starts the next update; bias correction counts these.

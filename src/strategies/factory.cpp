@@ -71,7 +71,8 @@ void check_strategy(const StrategyOptions& o) {
 }
 
 std::unique_ptr<Strategy> make_strategy(const StrategyOptions& o, const ParameterStore& parameters,
-                                        const std::vector<ExchangedTable>& tables, int rank, int size) {
+                                        const std::vector<ExchangedTable>& tables, int rank, int size,
+                                        const std::vector<MatrixPlace>& matrices) {
   check_strategy(o);
   if (family_of(o) == Family::asynchronous) return make_asynchronous(o, parameters, rank, size);
   if (o.name == "parameter-server") {
@@ -81,7 +82,7 @@ std::unique_ptr<Strategy> make_strategy(const StrategyOptions& o, const Paramete
     if (o.servers > size)
       throw ConfigError(fmt::format("strategy.servers is {}, but there are {} ranks; lower it, or set it to 0", o.servers, size));
   }
-  auto synchronous = make_synchronous(o, parameters, tables, rank, size);
+  auto synchronous = make_synchronous(o, parameters, tables, rank, size, matrices);
   const bool periodic = family_of(o) == Family::periodic;
   if (!periodic && (family_of(o) != Family::sparse || size == 1)) return synchronous;
   auto strategy = periodic ? make_periodic(o, synchronous->buckets(), parameters, tables, size)

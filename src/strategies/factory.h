@@ -11,9 +11,10 @@ namespace starling {
 // ConfigError for options that cannot be meant together.
 void check_strategy(const StrategyOptions& options);
 
-// ConfigError if the options do not fit the number of ranks.
+// ConfigError if the options do not fit the number of ranks. matrices: whose steps need them whole (Optimizer).
 std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, const ParameterStore& parameters,
-                                        const std::vector<ExchangedTable>& tables, int rank, int size);
+                                        const std::vector<ExchangedTable>& tables, int rank, int size,
+                                        const std::vector<MatrixPlace>& matrices = {});
 
 // Sets the options that concern the communicator itself: algorithm and deadline.
 void comm_settings(const StrategyOptions& options, Communicator& comm);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "strategies/embedding_exchange.h"
+#include "strategies/ownership.h"
 #include "strategies/steps.h"
 
 namespace starling {
@@ -13,7 +14,8 @@ namespace {
 
 class Synchronous : public Strategy {
  public:
-  Synchronous(const StrategyOptions& options, const ParameterStore& parameters, std::vector<ExchangedTable> tables, int rank, int size)
+  Synchronous(const StrategyOptions& options, const ParameterStore& parameters, std::vector<ExchangedTable> tables, int rank, int size,
+              const std::vector<MatrixPlace>& matrices)
       : options_(options), tables_(std::move(tables)), rank_(rank), size_(size), flat_(parameters.values().count()) {
     element_ = size_of(parameters.values().dtype());
     if (server()) {
@@ -30,6 +32,7 @@ class Synchronous : public Strategy {
     std::vector<const Parameter*> whole;
     for (const ExchangedTable& t : tables_) whole.push_back(t.table);
     buckets_ = make_buckets(parameters, static_cast<int64_t>(options.bucket_mib * (1 << 20)) / element_, whole);
+    ownership_.emplace(buckets_, servers_, everything_everywhere() ? std::vector<MatrixPlace>{} : matrices);
     row_exchanges_.resize(tables_.size()), routes_.resize(tables_.size()), touched_.resize(tables_.size());
     totals_ = Tensor({kTotals + 5}, DType::f64);
     counts_ = Tensor({std::max<int64_t>(1, static_cast<int64_t>(tables_.size()) * size)}, DType::f64);
@@ -41,14 +44,12 @@ class Synchronous : public Strategy {
 
   std::vector<Range> owned(int rank) const override {
     if (everything_everywhere()) return {{0, flat_}};
-    std::vector<Range> ranges;
-    for (auto b = buckets_.rbegin(); b != buckets_.rend(); ++b)  // ascending
-      if (const Range r = owned_part(b->range, rank); r.count() > 0) ranges.push_back(r);
-    return ranges;
+    return ownership_->of(rank);
   }
 
   StepResult step(Worker& w) override {
     exchanges_.assign(buckets_.size(), {});
+    handed_over_.assign(buckets_.size(), {});
     squares_.zero();
     announce_rows(w);
     Worker::Calls calls;
@@ -80,18 +81,20 @@ class Synchronous : public Strategy {
   std::string describe() const override {
     if (size_ == 1) return "one worker";
     const double M = static_cast<double>(flat_ * element_), N = size_, mib = 1 << 20;
-    const double gradient = narrow() ? 0.5 : 1.0;
+    const double gradient = narrow() ? 0.5 : 1.0, moved = static_cast<double>(ownership_->moved() * element_);
+    const std::string whole = moved > 0 ? " by whole matrices" : "";
     const std::string cut = fmt::format("{} buckets of up to {:g} MiB{}", buckets_.size(), options_.bucket_mib,
                                         options_.overlap ? ", exchanged during the backward pass" : "");
     if (server()) {
       const double S = static_cast<double>(servers_.size()), clients = workers_ - (workers_ == size_ ? 1 : 0);
-      return fmt::format("parameter server: {} workers, {} server{} on {}; {}; a server receives and sends {:.1f} MiB an update", workers_,
-                         servers_.size(), servers_.size() == 1 ? "" : "s",
-                         workers_ == size_ ? "ranks that compute too" : "ranks of their own", cut, (gradient + 1) * clients * M / S / mib);
+      return fmt::format("parameter server: {} workers, {} server{} on {}{}; {}; a server receives and sends {:.1f} MiB an update",
+                         workers_, servers_.size(), servers_.size() == 1 ? "" : "s",
+                         workers_ == size_ ? "ranks that compute too" : "ranks of their own", whole, cut,
+                         ((gradient + 1) * clients * M + moved) / S / mib);
     }
-    const double bytes = options_.sharded_optimizer ? (gradient + 1) * (N - 1) / N * M : gradient * 2 * (N - 1) / N * M;
+    const double bytes = sharded() ? (gradient + 1) * (N - 1) / N * M + moved / N : gradient * 2 * (N - 1) / N * M;
     return fmt::format("all-reduce among {} workers{}; {}, {} on the wire; a rank sends {:.1f} MiB an update", size_,
-                       options_.sharded_optimizer ? ", optimizer sharded" : "", cut, options_.wire, bytes / mib);
+                       sharded() ? ", optimizer sharded" + whole : "", cut, options_.wire, bytes / mib);
   }
 
   std::string embedding_report() const override { return embedding_report_; }
@@ -104,16 +107,7 @@ class Synchronous : public Strategy {
   bool narrow() const { return options_.wire == Wire::bf16 && element_ == 4; }
   bool assumed_sparse() const { return options_.embedding_gradients == EmbeddingGradients::assumed_sparse; }
 
-  // What `rank` owns of a bucket.
-  Range owned_part(const Range& bucket, int rank) const {
-    for (size_t i = 0; i < servers_.size(); ++i)
-      if (servers_[i] == rank) {
-        const Range p = part(bucket.count(), static_cast<int>(i), static_cast<int>(servers_.size()));
-        return {bucket.begin + p.begin, bucket.begin + p.end};
-      }
-    return {bucket.begin, bucket.begin};
-  }
-
+  CollectiveShape shape(const Tensor& x) const { return {rank_, size_, x.count(), x.dtype()}; }
   ServerShape server_shape(const Tensor& x, bool gradient) const {
     return {rank_, size_, x.count(), x.dtype(), workers_, servers_, gradient && narrow()};
   }
@@ -237,10 +231,14 @@ class Synchronous : public Strategy {
   double sum_up(Worker& w, StepResult& result) {
     for (size_t b = 0; b < buckets_.size(); ++b) {
       finish(w, b);
-      const Range range = owned_part(buckets_[b].range, rank_);
-      if (range.count() > 0)
-        add_squares(w, view(w.parameters().gradients(), range), squares_.slice(measured(b) ? kMeasured : kOthers, {1}));
+      if (size_ == 1) continue;
+      const Tensor x = view(w.parameters().gradients(), buckets_[b].range);
+      for (const Owned& o : ownership_->parts(b))
+        if (o.rank == rank_) add_squares(w, view(x, o.range), squares_.slice(measured(b) ? kMeasured : kOthers, {1}));
+      if (ownership_->changes_hands(b))
+        handed_over_[b] = w.comm().run(hand_over(shape(x), ownership_->parts(b), ownership_->updated(b)), x, "gradients to their owners");
     }
+    if (size_ == 1) add_squares(w, w.parameters().gradients(), squares_.slice(kMeasured, {1}));
     const std::span<double> numbers = doubles_of(totals_), more = numbers.last(5);
     write_totals(w.totals(), numbers.first(kTotals));
     if (squares_.has_elements()) squares_.read<double>(more.first(3));
@@ -254,21 +252,41 @@ class Synchronous : public Strategy {
   void update(Worker& w, const Worker::UpdatePlan& plan) {
     ParameterStore& parameters = w.parameters();
     Optimizer& optimizer = w.optimizer();
-    const double moved = optimizer.elements_moved();
     optimizer.begin_update();
-    std::vector<Pending> gathers;
-    for (const Bucket& bucket : buckets_) {
-      const Range range = everything_everywhere() ? bucket.range : owned_part(bucket.range, rank_);
-      w.clock().spend({Work::update, optimizer.flops(range.begin, range.end), moved * static_cast<double>(range.count() * element_)}, [&] {
-        optimizer.update(parameters.values(), parameters.gradients(), range.begin, range.end, plan.scale, plan.rate);
+    const auto update_ranges = [&](const std::vector<Range>& ranges) {
+      Work work{Work::update, 0, optimizer.elements_moved() * static_cast<double>(total(ranges) * element_)};
+      for (const Range& r : ranges) work.flops += optimizer.flops(r.begin, r.end);
+      w.clock().spend(work, [&] {
+        for (const Range& r : ranges) optimizer.update(parameters.values(), parameters.gradients(), r.begin, r.end, plan.scale, plan.rate);
       });
-      if (everything_everywhere()) continue;
-      const Tensor x = view(parameters.values(), bucket.range);
-      gathers.push_back(server() ? w.comm().run(server_pull(server_shape(x, false)), x, "pull of parameters") : w.comm().all_gather(x));
+    };
+    if (everything_everywhere()) {
+      update_ranges({{0, flat_}});
+      parameters.changed();
+      return;
+    }
+    std::vector<Pending> gathers;
+    for (size_t b = 0, gathered = 0; b < buckets_.size(); ++b) {
+      const int64_t begin = buckets_[b].range.begin;
+      handed_over_[b].wait();
+      std::vector<Range> own;
+      for (const Owned& o : ownership_->updated(b))
+        if (o.rank == rank_) own.push_back({begin + o.range.begin, begin + o.range.end});
+      update_ranges(own);
+      if (ownership_->cuts(begin)) continue;  // the rest of the matrix is updated with the bucket that it begins in
+      for (; gathered <= b; ++gathered) gathers.push_back(start_gather(w, gathered));
     }
     w.comm().note("exchange of parameters", 0);
     for (const Pending& gather : gathers) gather.wait();
     parameters.changed();
+  }
+
+  // Begins to bring the parameters of bucket b to all ranks that compute.
+  Pending start_gather(Worker& w, size_t b) {
+    const Tensor x = view(w.parameters().values(), buckets_[b].range);
+    if (ownership_->changes_hands(b))
+      return w.comm().run(gather_owned(shape(x), ownership_->updated(b), workers_), x, "parameters from their owners");
+    return server() ? w.comm().run(server_pull(server_shape(x, false)), x, "pull of parameters") : w.comm().all_gather(x);
   }
 
   StrategyOptions options_;
@@ -278,6 +296,7 @@ class Synchronous : public Strategy {
   int workers_ = 1;
   std::vector<int> servers_;  // ranks that own parts, in order of the parts
   std::vector<Bucket> buckets_;
+  std::optional<Ownership> ownership_;
 
   enum class Route : uint8_t { dense, rows, early, assumed_sparse };
   std::vector<Route> routes_;  // by table
@@ -289,6 +308,7 @@ class Synchronous : public Strategy {
   Pending pending_counts_;
   std::vector<LookupRows> touched_;
   std::vector<std::vector<Pending>> exchanges_;            // by bucket
+  std::vector<Pending> handed_over_;                       // likewise
   std::vector<std::optional<RowExchange>> row_exchanges_;  // by table
   std::string embedding_report_;
 };
@@ -296,8 +316,9 @@ class Synchronous : public Strategy {
 }  // namespace
 
 std::unique_ptr<Strategy> make_synchronous(const StrategyOptions& options, const ParameterStore& parameters,
-                                           const std::vector<ExchangedTable>& tables, int rank, int size) {
-  return std::make_unique<Synchronous>(options, parameters, tables, rank, size);
+                                           const std::vector<ExchangedTable>& tables, int rank, int size,
+                                           const std::vector<MatrixPlace>& matrices) {
+  return std::make_unique<Synchronous>(options, parameters, tables, rank, size, matrices);
 }
 
 }  // namespace starling

@@ -358,9 +358,8 @@ void require_whole_matrices(const Config& c) {
   const auto refuse = [](const std::string& what, const std::string& instead) {
     throw ConfigError(fmt::format("train.optimizer muon needs each weight matrix whole where it is updated, but {}; {}", what, instead));
   };
-  if (c.strategy.sharded_optimizer) refuse("strategy.sharded-optimizer cuts them", "set it to false");
-  if (c.strategy.name == "parameter-server" || family_of(c.strategy) == Family::asynchronous)
-    refuse(fmt::format("the servers of strategy {} have parts", c.strategy.name), "choose all-reduce");
+  if (family_of(c.strategy) == Family::asynchronous)
+    refuse(fmt::format("the servers of strategy {} have parts", c.strategy.name), "choose all-reduce or parameter-server");
   if (c.parallel.tensor > 1) refuse("parallel.tensor cuts them", "set it to 1");
 }
 

@@ -21,14 +21,8 @@ std::vector<ExchangedTable> exchanged_tables(Model& model) {
   return tables;
 }
 
-// The weights of layers, which are Muon's; tables are looked up row by row.
-std::vector<MatrixPlace> layer_matrices(Model& model) {
-  const std::vector<EmbeddingTable> tables = model.embedding_tables();
-  std::vector<MatrixPlace> all;
-  for (const Parameter& p : model.parameters().all())
-    if (p.shape.rank() == 2 && !p.copy && !table_of(tables, p))
-      all.push_back({p.offset, p.shape[0], p.shape[1], p.cut.axis == 1 ? p.cut.blocks : 1});
-  return all;
+std::vector<MatrixPlace> muon_matrices(Model& model, const OptimizerOptions& options) {
+  return options.optimizer == OptimizerKind::muon ? layer_matrices(model) : std::vector<MatrixPlace>{};
 }
 
 // Of tokens those of a shard, as rows of its table.
@@ -55,15 +49,26 @@ Batch one_token_each(const Batch& batch) {
 
 }  // namespace
 
+std::vector<MatrixPlace> layer_matrices(Model& model) {
+  const std::vector<EmbeddingTable> tables = model.embedding_tables();
+  std::vector<MatrixPlace> all;
+  for (const Parameter& p : model.parameters().all())
+    if (p.shape.rank() == 2 && !p.copy && !table_of(tables, p))
+      all.push_back({p.offset, p.shape[0], p.shape[1], p.cut.axis == 1 ? p.cut.blocks : 1});
+  return all;
+}
+
 Replica::Replica(Model& model, const StepOptions& options, World& world, const Mesh* mesh)
     : model_(model),
       options_(options),
       world_(world),
       own_mesh_(mesh ? std::nullopt : std::make_optional<Mesh>(*world.comm)),
       mesh_(mesh ? *mesh : *own_mesh_),
-      strategy_(make_strategy(options.strategy, model.parameters(), exchanged_tables(model), mesh_.data().rank(), mesh_.data().size())),
+      strategy_(make_strategy(options.strategy, model.parameters(), exchanged_tables(model), mesh_.data().rank(), mesh_.data().size(),
+                              muon_matrices(model, options.optimizer))),
       cost_(model, strategy_->buckets()),
-      optimizer_(model.parameters().backend(), options.optimizer, strategy_->owned(mesh_.data().rank()), layer_matrices(model)),
+      optimizer_(model.parameters().backend(), options.optimizer, strategy_->owned(mesh_.data().rank()),
+                 muon_matrices(model, options.optimizer)),
       tracker_(model.parameters(), strategy_->buckets()),
       gradient_sum_(model.parameters()),
       shared_(model, mesh_),

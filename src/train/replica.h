@@ -30,6 +30,9 @@ struct StepOptions {
   double r_drop = 0, r_drop_from = 0;  // alpha; the share of the updates before it
 };
 
+// The weights of layers, which are Muon's, by offset; tables are looked up row by row.
+std::vector<MatrixPlace> layer_matrices(Model& model);
+
 class Replica : private Worker {
  public:
   // world: one for all of this rank; a model on an idle backend is only timed.

@@ -193,6 +193,43 @@ TEST(Algorithms, GatherOfVaryingParts) {
   }
 }
 
+// A few ranges of odd lengths, of ranks that do not come in order; some ranks have nothing, others several.
+std::vector<Owned> scattered(int N, int64_t count, int64_t seed) {
+  std::vector<Owned> all;
+  for (int64_t at = 0, i = 0; at < count; ++i) {
+    const int64_t end = std::min(count, at + 1 + (seed + 7 * i) % 13);
+    all.push_back({{at, end}, static_cast<int>((seed * 3 + i * i) % N)});
+    at = end;
+  }
+  return all;
+}
+
+TEST(Algorithms, ElementsChangeHandsAndOwnersGiveThemToAll) {
+  for (const int N : sizes())
+    for (const int64_t count : {1, 17, 200}) {
+      const std::vector<Owned> from = scattered(N, count, 5), to = scattered(N, count, 11);
+      const auto owner = [](const std::vector<Owned>& all, int64_t i) {
+        return std::find_if(all.begin(), all.end(), [&](const Owned& o) { return o.range.begin <= i && i < o.range.end; })->rank;
+      };
+      auto tensors = inputs(N, count, DType::f32);
+      const auto handed = all([&](const auto& s) { return hand_over(s, from, to); }, N, count);
+      execute(handed, tensors);
+      int64_t sent = 0, moved = 0;
+      for (const Schedule& s : handed) sent += s.bytes_sent();
+      for (int64_t i = 0; i < count; ++i) {
+        moved += owner(from, i) != owner(to, i);
+        ASSERT_EQ(tensors[static_cast<size_t>(owner(to, i))].data<float>()[i], static_cast<float>(value(owner(from, i), i, DType::f32)));
+      }
+      EXPECT_EQ(sent, 4 * moved);
+      tensors = inputs(N, count, DType::f32);
+      const int receivers = (N + 1) / 2;
+      execute(all([&](const auto& s) { return gather_owned(s, to, receivers); }, N, count), tensors);
+      tensors.resize(static_cast<size_t>(receivers));
+      expect_gathered(
+          tensors, [&](int64_t i) { return owner(to, i); }, count);
+    }
+}
+
 TEST(Algorithms, BroadcastFromEveryRoot) {
   for (const int N : sizes())
     for (int root = 0; root<N; root += N> 17 ? 7 : 1) {

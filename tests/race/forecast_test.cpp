@@ -167,6 +167,45 @@ TEST(Forecast, AnOutputOnEveryStageIsSharedEvenly) {
   }
 }
 
+// Workers that exchange nothing for most of the time are as fast as so many single ones, and no faster, however dear pieces are.
+TEST(Forecast, NobodyIsFasterThanAsManySingleWorkers) {
+  LayoutRun run = even_run();
+  run.train.batch_tokens = run.micro_tokens = 6400, run.strategy.bucket_mib = 0.5, run.updates = 8;
+  const auto speed = [&](const StrategyOptions& strategy, int ranks) {
+    LayoutRun timed = run;
+    timed.strategy = strategy, timed.strategy.bucket_mib = 0.5;
+    Scenario scenario = free_network(ranks);
+    scenario.compute.piece_us = 500;
+    return forecast(timed, scenario).tokens_per_second();
+  };
+  StrategyOptions bmuf = strategy_preset("bmuf"), together;
+  bmuf.periodic.interval = 8, bmuf.synchronous_steps = 0, together.batch = BatchScope::per_worker;
+  const double one = speed({}, 1);
+  EXPECT_LE(speed(bmuf, 4) / one, 4.001);
+  EXPECT_GT(speed(bmuf, 4) / one, 3.8);
+  EXPECT_LE(speed(together, 4) / one, 4.001);
+}
+
+// Each rank makes its share of Muon's steps where the optimizer is sharded, all of them where it is not.
+TEST(Forecast, RanksShareTheTimeOfMuon) {
+  LayoutRun run = even_run();
+  run.train.batch_tokens = run.micro_tokens = 6400;
+  const auto seconds = [&](OptimizerKind optimizer, bool sharded, int ranks) {
+    LayoutRun timed = run;
+    timed.optimizer.optimizer = optimizer, timed.strategy.sharded_optimizer = sharded;
+    return forecast(timed, free_network(ranks)).seconds;
+  };
+  // D^2 is a block's: 8 layers of 4 and 6 of 8 square matrices, and each layer's two of D x 4 D; at 100 GFLOP/s.
+  const double D = 512, products = 5 * 6 * D * D * D * (8 * 4 + 6 * 8) + 5 * 18 * D * D * D * 2 * (8 + 6);
+  for (const int ranks : {2, 4, 8}) {
+    const double adam = seconds(OptimizerKind::adam, false, ranks);
+    EXPECT_NEAR(seconds(OptimizerKind::muon, false, ranks) - adam, products / 100e9, 0.01 * products / 100e9);
+    const double sharded = seconds(OptimizerKind::muon, true, ranks) - adam;
+    EXPECT_GT(sharded, 0.99 * products / 100e9 / ranks);
+    EXPECT_LT(sharded, 1.15 * products / 100e9 / ranks);
+  }
+}
+
 TEST(Plan, ListsHybridsOfModelsThatCanBeOnes) {
   const std::string top = "model:\n  preset: gnmt-small\n  attention-place: top\n  readout: context\nvocab:\n  size: 500\n";
   const auto hybrids = [](const std::string& text) {

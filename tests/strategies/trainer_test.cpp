@@ -39,12 +39,15 @@ TEST_F(DistributedTrainer, EveryStrategyTrainsTheModelOfOneWorker) {
 }
 
 TEST_F(DistributedTrainer, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
-  for (const std::string strategy : {"all-reduce", "sharded", "parameter-server", "shared-server"}) {
+  for (const std::string strategy :
+       {"all-reduce", "sharded", "parameter-server", "shared-server", "muon", "sharded muon", "parameter-server muon"}) {
     const auto with = [&](const std::string& run, int64_t steps) {
       Config c = config(strategy + run);
       c.train.max_steps = steps;
-      if (strategy == "sharded") c.strategy.sharded_optimizer = true;
+      if (strategy.ends_with("muon")) c.train.optimizer.optimizer = OptimizerKind::muon, c.train.optimizer.weight_decay = 0.01;
+      if (strategy.starts_with("sharded")) c.strategy.sharded_optimizer = true;
       if (strategy == "parameter-server") c.strategy.name = strategy, c.strategy.servers = 1;
+      if (strategy == "parameter-server muon") c.strategy.name = "parameter-server";
       if (strategy == "shared-server")  // all state on one rank that computes too, in one bucket
         c.strategy.name = "parameter-server", c.strategy.servers = 1, c.strategy.server_placement = ServerPlacement::shared,
         c.strategy.bucket_mib = 64;
@@ -227,18 +230,26 @@ TEST_F(DistributedTrainer, ARequestToEndIsNotContinued) {
 }
 
 TEST_F(DistributedTrainer, AnyNumberOfRanksContinuesACheckpoint) {
-  run_training(config("one"));
-  int64_t stop = 5;
-  for (const int ranks : {4, 1, 2, 5}) {
-    Config c = config("many");
-    c.train.max_steps = stop, stop += 5;
-    c.strategy.sharded_optimizer = ranks == 4 || ranks == 2;
-    if (ranks == 1)
-      run_training(c);
-    else
-      run(c, ranks);
+  for (const OptimizerKind optimizer : {OptimizerKind::adam, OptimizerKind::muon}) {
+    const auto with = [&](const std::string& name) {
+      Config c = config(fmt::format("{}-{}", name, optimizer));
+      c.train.optimizer.optimizer = optimizer;
+      return c;
+    };
+    run_training(with("one"));
+    int64_t stop = 5;
+    for (const int ranks : {4, 1, 2, 5}) {
+      Config c = with("many");
+      c.train.max_steps = stop, stop += 5;
+      c.strategy.sharded_optimizer = ranks == 4 || ranks == 2;
+      if (ranks == 1)
+        run_training(c);
+      else
+        run(c, ranks);
+    }
+    EXPECT_LT(distance(weights(fmt::format("many-{}", optimizer), 20), weights(fmt::format("one-{}", optimizer), 20)), 1e-3)
+        << word(optimizer);
   }
-  EXPECT_LT(distance(weights("many", 20), weights("one", 20)), 1e-3);
 }
 
 // Three workers and a server: rank 0 validates and saves what the servers have while the others go on, and everything repeats.

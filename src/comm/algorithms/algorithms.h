@@ -2,6 +2,8 @@
 // a message, B bytes/s of a link. All work for every N, not only powers of two, and for every number of elements.
 #pragma once
 
+#include <algorithm>
+#include <span>
 #include <vector>
 
 #include "comm/schedule.h"
@@ -43,6 +45,26 @@ Schedule bf16_all_reduce(const CollectiveShape&);
 
 // Parts of given sizes: rank k's elements are [offsets[k], offsets[k+1]) of the tensor. One round, N-1 sends of the own part.
 Schedule gather_varying(const CollectiveShape&, std::span<const int64_t> offsets);
+
+// Elements of a tensor that are a rank's.
+struct Owned {
+  Range range;
+  int rank;
+  bool operator==(const Owned&) const = default;
+};
+// Each rank gives what it owns, and ranks 0 .. receivers-1 get all of it: owned, by offset, is everything. One round.
+Schedule gather_owned(const CollectiveShape&, std::span<const Owned> owned, int receivers);
+// What lies on the ranks that `from` says gets to those that `to` says; both are everything, by offset. One round.
+Schedule hand_over(const CollectiveShape&, std::span<const Owned> from, std::span<const Owned> to);
+// visit(range, from, to): what changes hands then, ascending.
+template <class Visit>
+void each_change(std::span<const Owned> from, std::span<const Owned> to, Visit visit) {
+  for (auto a = from.begin(), b = to.begin(); a != from.end() && b != to.end();) {
+    const Range both{std::max(a->range.begin, b->range.begin), std::min(a->range.end, b->range.end)};
+    if (both.begin < both.end && a->rank != b->rank) visit(both, a->rank, b->rank);
+    a->range.end < b->range.end ? ++a : ++b;
+  }
+}
 
 // Parameter server: ranks 0 .. workers-1 compute; server i, on rank servers[i], holds part(count, i, servers) of the tensor. push adds the
 // workers' tensors up at the servers (by rank; elsewhere the tensor is left as it is), pull brings the servers' parts to all workers. One

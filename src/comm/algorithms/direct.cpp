@@ -77,16 +77,38 @@ Schedule bf16_all_reduce(const CollectiveShape& s) {
 Schedule gather_varying(const CollectiveShape& s, std::span<const int64_t> offsets) {
   CHECK(static_cast<int>(offsets.size()) == s.size + 1 && offsets.front() == 0 && offsets.back() == s.count,
         "{} offsets up to {} for {} ranks and {} elements", offsets.size(), offsets.empty() ? -1 : offsets.back(), s.size, s.count);
+  std::vector<Owned> owned;
+  for (int r = 0; r < s.size; ++r) owned.push_back({{offsets[static_cast<size_t>(r)], offsets[static_cast<size_t>(r) + 1]}, r});
+  return gather_owned(s, owned, s.size);
+}
+
+Schedule gather_owned(const CollectiveShape& s, std::span<const Owned> owned, int receivers) {
   Schedule schedule;
   if (s.size == 1) return schedule;
   const int64_t element = size_of(s.type);
-  const auto begin = [&](int r) { return offsets[static_cast<size_t>(r)] * element; };
-  const auto bytes = [&](int r) { return (offsets[static_cast<size_t>(r) + 1] - offsets[static_cast<size_t>(r)]) * element; };
+  std::vector<std::vector<Range>> of(static_cast<size_t>(s.size));
+  for (const Owned& o : owned) of[static_cast<size_t>(o.rank)].push_back(o.range);
   Schedule::Round round;
   for (const int peer : others(s)) {
-    round.sends.push_back({peer, Area::data, begin(s.rank), bytes(s.rank)});
-    round.receives.push_back({peer, Area::data, begin(peer), bytes(peer)});
+    if (peer < receivers)
+      for (const Range& r : of[static_cast<size_t>(s.rank)])
+        round.sends.push_back({peer, Area::data, r.begin * element, r.count() * element});
+    if (s.rank < receivers)
+      for (const Range& r : of[static_cast<size_t>(peer)])
+        round.receives.push_back({peer, Area::data, r.begin * element, r.count() * element});
   }
+  schedule.rounds.push_back(std::move(round));
+  return schedule;
+}
+
+Schedule hand_over(const CollectiveShape& s, std::span<const Owned> from, std::span<const Owned> to) {
+  Schedule schedule;
+  const int64_t element = size_of(s.type);
+  Schedule::Round round;
+  each_change(from, to, [&](const Range& r, int giver, int getter) {
+    if (giver == s.rank) round.sends.push_back({getter, Area::data, r.begin * element, r.count() * element});
+    if (getter == s.rank) round.receives.push_back({giver, Area::data, r.begin * element, r.count() * element});
+  });
   schedule.rounds.push_back(std::move(round));
   return schedule;
 }
