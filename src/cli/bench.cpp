@@ -29,6 +29,7 @@ Json to_json(const BenchTrainResult& r) {
           {"target_tokens_per_second", r.target_tokens_per_second},
           {"source_tokens_per_second", r.source_tokens_per_second},
           {"step_ms", 1e3 * r.step_seconds},
+          {"optimizer_ms", 1e3 * r.optimizer_seconds},
           {"products_ms", 1e3 * r.product_seconds},
           {"attention_products_ms", 1e3 * r.attention_product_seconds},
           {"product_gflop_per_step", r.product_flops / 1e9},
@@ -50,6 +51,9 @@ void print(const BenchTrainResult& r) {
   std::cout << fmt::format("throughput         {:.0f} target tokens/s, {:.0f} source tokens/s ({} steps)\n", r.target_tokens_per_second,
                            r.source_tokens_per_second, r.steps);
   std::cout << fmt::format("step               {:.1f} ms, {:.1f} GFLOP of matrix products\n", 1e3 * r.step_seconds, r.product_flops / 1e9);
+  if (r.optimizer_seconds > 0)
+    std::cout << fmt::format("optimizer          {:.1f} ms, {:.1f} % of the step\n", 1e3 * r.optimizer_seconds,
+                             100 * r.optimizer_seconds / r.step_seconds);
   std::cout << fmt::format("products alone     {:.1f} ms (of which attention {:.1f} ms, at the peak rate)\n", 1e3 * r.product_seconds,
                            1e3 * r.attention_product_seconds);
   std::cout << fmt::format("efficiency         {:.3f}\n", r.efficiency);
@@ -69,7 +73,7 @@ void print(const BenchTrainResult& r) {
 }
 
 struct BenchArguments {
-  std::string preset = "transformer-base", precision = "auto", device = "auto", format = "text", model, input;
+  std::string preset = "transformer-base", precision = "auto", device = "auto", format = "text", model, input, optimizer = "adam";
   int64_t vocabulary = 0, batch_tokens = 4000, train_sentences = 0, mean_length = 28, batch_sentences = 64, output_length = 0;
   std::vector<int64_t> beams{1, 4};
   std::vector<std::string> precisions{"auto"};
@@ -85,7 +89,7 @@ int64_t vocabulary_of(const BenchArguments& a) {
 
 void run_train_bench(const BenchArguments& a) {
   BenchTrainOptions o;
-  o.model = model_preset(a.preset);
+  o.model = model_preset(a.preset), o.optimizer = from_word<OptimizerKind>(a.optimizer);
   o.vocabulary = vocabulary_of(a), o.batch_tokens = a.batch_tokens, o.precision = a.precision, o.threads = a.threads;
   o.device = a.device, o.mean_length = a.mean_length, o.seconds = a.seconds, o.batch_sentences = a.train_sentences;
   const BenchTrainResult result = bench_train(o);
@@ -183,6 +187,7 @@ void add_bench(CLI::App& app) {
   train->add_option("--batch-sentences", a->train_sentences, "sentences a batch, in place of --batch-tokens; 0 = off")
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();
+  train->add_option("--optimizer", a->optimizer, "adam or muon")->check(CLI::IsMember({"adam", "muon"}))->capture_default_str();
   train->add_option("--mean-length", a->mean_length, "mean sentence length, tokens")->check(CLI::Range(2, 100))->capture_default_str();
   train->add_option("--seconds", a->seconds, "of measured steps")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
   train->callback([a] { run_train_bench(*a); });

@@ -51,6 +51,19 @@ std::vector<Batch> synthetic_batches(const BenchTrainOptions& o, int64_t count) 
 
 namespace {
 
+// Adds up the time of the optimizer.
+class UpdateClock final : public WallClock {
+ public:
+  void begin(const Work& work) override { begun_ = work.kind == Work::update ? now_ns() : -1; }
+  void end() override {
+    if (begun_ >= 0) update_ns += now_ns() - begun_;
+  }
+  int64_t update_ns = 0;
+
+ private:
+  int64_t begun_ = -1;
+};
+
 // The processor's in both types, whatever that of activations is.
 BenchLimits limits_of(Backend& backend) {
   BenchLimits limits;
@@ -83,13 +96,17 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
   result.batches = static_cast<int64_t>(batches.size());
 
   StepOptions step_options;
-  step_options.optimizer.learning_rate = 1e-4;
+  step_options.optimizer.learning_rate = 1e-4, step_options.optimizer.optimizer = o.optimizer;
   {
     const auto model = make_model(o.model, {o.vocabulary, o.vocabulary}, *backend, o.seed, true);
     result.parameters = model->parameters().count();
     World world = make_local_world();
+    auto clock = std::make_unique<UpdateClock>();
+    int64_t& update_ns = clock->update_ns;
+    world.clock = std::move(clock);
     Replica replica(*model, step_options, world);
     for (const Batch& b : batches) replica.step({&b, 1});  // every shape once
+    update_ns = 0;
     const double start = steady_seconds();
     double elapsed = 0;
     int64_t source = 0, target = 0;
@@ -102,6 +119,7 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
       elapsed = steady_seconds() - start;
     }
     result.step_seconds = elapsed / static_cast<double>(result.steps);
+    if (!card) result.optimizer_seconds = 1e-9 * static_cast<double>(update_ns) / static_cast<double>(result.steps);
     result.target_tokens_per_second = static_cast<double>(target) / elapsed;
     result.source_tokens_per_second = static_cast<double>(source) / elapsed;
     result.peak_bytes = card ? usable - backend->memory().usable().bytes : peak_memory().own;

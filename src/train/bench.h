@@ -9,11 +9,13 @@
 #include "backend/profiled.h"
 #include "base/batch.h"
 #include "models/config.h"
+#include "optim/options.h"
 
 namespace starling {
 
 struct BenchTrainOptions {
   ModelConfig model;
+  OptimizerKind optimizer = OptimizerKind::adam;
   int64_t vocabulary = 32000;      // pieces, joint
   int64_t batch_tokens = 4000;     // target tokens
   int64_t batch_sentences = 0;     // in place of batch_tokens: so many sentences a batch
@@ -33,6 +35,7 @@ struct BenchTrainResult {
   int64_t parameters = 0, steps = 0, batches = 0;
   double target_tokens_per_second = 0, source_tokens_per_second = 0;
   double step_seconds = 0;                // mean
+  double optimizer_seconds = 0;           // of these the optimizer's; 0 on a card, which computes while the host goes on
   double product_seconds = 0;             // this step's matrix products alone, mean
   double attention_product_seconds = 0;   // the part of them that is attention, at the peak rate
   double product_flops = 0;               // floating-point operations of a step's products, mean

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "train/bench_translate.h"
 
 namespace starling {
@@ -57,6 +59,16 @@ TEST(Bench, TrainingIsMeasuredAgainstTheDevicesOwnLimits) {
   for (const auto& [name, time] : r.profile) seconds += time.seconds;
   EXPECT_LT(seconds, r.profiled_seconds);
   EXPECT_GT(seconds, 0.2 * r.profiled_seconds);
+  EXPECT_GT(r.optimizer_seconds, 0);
+  EXPECT_LT(r.optimizer_seconds, r.step_seconds);
+  // Of so few tokens Muon's products are most of a step's.
+  o.model.width = 128, o.model.feed_forward = 512;
+  const double others = bench_train(o).product_flops;
+  o.optimizer = OptimizerKind::muon;
+  const BenchTrainResult muon = bench_train(o);
+  EXPECT_GT(muon.optimizer_seconds / muon.step_seconds, 0.3);
+  const double squares = 4 + 8, oblongs = 2 + 2;  // of encoder and decoder: width x width, and width x 4 width
+  EXPECT_NEAR((muon.product_flops - others) / (5 * (6 * squares + 18 * oblongs) * std::pow(128.0, 3)), 1, 1e-6);
 }
 
 TEST(Bench, TranslatingIsMeasuredAgainstItsProducts) {
