@@ -21,6 +21,9 @@ constexpr bool has_adam(OptimizerKind kind) {
   return kind == OptimizerKind::adam || kind == OptimizerKind::adamw || kind == OptimizerKind::muon;
 }
 
+// Of a moment in f32, in which 1 - decay is right to 0.14 % then; to 1.3 % for 0.999999, and from 0.99999998 on the decay itself is 1.
+constexpr double kMostDecay = 0.99999;
+
 struct OptimizerOptions {
   OptimizerKind optimizer = OptimizerKind::adam;
   double learning_rate = 5e-4;     // peak
@@ -55,10 +58,10 @@ void visit(Visitor& v, OptimizerOptions& c) {
   v.field("decay-factor", c.decay_factor, "factor of each decay", 0.0, 1.0).needs("train.schedule", {RateSchedule::step});
   v.field("final-rate", c.final_rate, "fraction of the peak rate that it ends at", 0.0, 1.0).needs("train.schedule", {RateSchedule::linear, RateSchedule::cosine, RateSchedule::wsd});
   v.field("decay-share", c.decay_share, "share of the run, at its end, in which the rate falls", 0.0, 1.0).needs("train.schedule", {RateSchedule::wsd});
-  v.field("beta1", c.beta1, "decay of the first moment", 0.0, 0.99999999).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
-  v.field("beta2", c.beta2, "decay of the second moment", 0.0, 0.99999999).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
+  v.field("beta1", c.beta1, "decay of the first moment", 0.0, kMostDecay).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
+  v.field("beta2", c.beta2, "decay of the second moment", 0.0, kMostDecay).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
   v.field("epsilon", c.epsilon, "added to the root of the second moment", 1e-30, 1.0).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon, OptimizerKind::adagrad});
-  v.field("muon-momentum", c.muon_momentum, "decay of the momentum of weight matrices", 0.0, 0.99999999).needs("train.optimizer", {OptimizerKind::muon});
+  v.field("muon-momentum", c.muon_momentum, "decay of the momentum of weight matrices", 0.0, kMostDecay).needs("train.optimizer", {OptimizerKind::muon});
   v.field("weight-decay", c.weight_decay, "weight decay per update (times the learning rate)", 0.0, 1.0);
   v.field("clip-norm", c.clip_norm, "global gradient norm is clipped to this; 0 = off", 0.0, 1e9);
   v.field("sgd-after", c.sgd_after, "updates of Adam, after which plain SGD with its own rate and clipping takes over; 0 = never", 0,

@@ -36,7 +36,7 @@ double one_worker_tokens_per_second(const Config& config, Scenario scenario) {
   const auto files = real_file_system();
   const Vocabularies vocabularies = describe_model(*files, config.train.output).vocabularies;
   const TokenStore store = TokenStore::open(*files, join_path(config.train.output, "data"));
-  const int64_t steps = std::min(kSteps, config.train.max_steps);
+  const int64_t steps = std::min(kSteps, step_limit(config.train));
   const RaceTimes::At at = replay_times(alone, scenario, store, vocabularies, 1, steps).at(steps);
   return 1e9 * static_cast<double>(at.tokens) / static_cast<double>(at.ns);
 }

@@ -61,8 +61,8 @@ struct IdleModel {
 void replay_rank(const Config& config, const ModelVocabulary& vocabulary, SharedBatches& batches, int64_t steps, World& world,
                  RankTimes& times) {
   const IdleModel idle(config, vocabulary);
-  const StepOptions options{config.train.optimizer, config.strategy,     config.train.label_smoothing, config.train.seed,
-                            config.train.max_steps, config.train.r_drop, config.train.r_drop_from};
+  const StepOptions options{config.train.optimizer,   config.strategy,     config.train.label_smoothing, config.train.seed,
+                            step_limit(config.train), config.train.r_drop, config.train.r_drop_from};
   comm_settings(config.strategy, *world.comm);
   Replica replica(*idle.model, options, world);
   CHECK(replica.strategy().replicas() != Replicas::served, "times of {} depend on what is computed", config.strategy.name);

@@ -389,10 +389,19 @@ std::vector<std::string> idle_keys(const Config& c) {
   return idle_keys(sections_of(copy, shorthand), std::vector<std::vector<ConfigSection>>{sections_of(standard, shorthand)});
 }
 
+namespace {
+constexpr int64_t kDefaultSteps = 100000;
+}
+
+int64_t step_limit(const TrainConfig& c) {
+  if (c.max_steps > 0) return c.max_steps;
+  return c.max_tokens > 0 || c.max_epochs > 0 || c.max_minutes > 0 ? kNoStepLimit : kDefaultSteps;
+}
+
 double state_clip(const Config& c, int64_t step) {
   const double start = c.train.clip_start, end = c.model.clip;
   if (end <= 0) return 0;
-  const int64_t steps = c.train.clip_steps > 0 ? c.train.clip_steps : c.train.max_steps;
+  const int64_t steps = c.train.clip_steps > 0 ? c.train.clip_steps : c.train.max_steps > 0 ? c.train.max_steps : kDefaultSteps;
   const double done = steps <= 1 ? 1.0 : std::min(1.0, static_cast<double>(step - 1) / static_cast<double>(steps - 1));
   return start * std::pow(end / start, done);
 }

@@ -70,17 +70,18 @@ struct TrainConfig {
   double r_drop = 0;               // R-Drop's alpha, 0: off
   double r_drop_from = 0;          // share of the run's updates before it begins
   double clip_start = 8;           // bound of the states at the first update; model.clip at the last of clip_steps
-  int64_t clip_steps = 0;          // 0: max_steps
+  int64_t clip_steps = 0;          // 0: max_steps, or the default of step_limit()
   std::string precision = "auto";  // auto | bf16 | f32
   std::string device = "auto";     // backend/device_choice.h
   int threads = 0;                 // 0: all cores of the affinity mask
-  int64_t max_steps = 100000;      // updates
+  int64_t max_steps = 0;           // updates, 0: see step_limit()
   int64_t max_tokens = 0;          // target tokens, 0: off
   int64_t max_epochs = 0;          // 0: off
   double max_minutes = 0;          // wall clock, 0: off
   int64_t warmup_tokens = 0;       // 0: optimizer.warmup updates
   int64_t beta2_tokens = 0;        // 0: optimizer.beta2
 };
+constexpr int64_t kNoStepLimit = 1000000000000;
 template <class Visitor>
 void visit(Visitor& v, TrainConfig& c) {
   v.field("output", c.output, "run directory: checkpoints, vocabulary, logs, model");
@@ -115,12 +116,13 @@ void visit(Visitor& v, TrainConfig& c) {
       .needs("train.r-drop");
   v.field("clip-start", c.clip_start, "the bound at the first update, from where it falls geometrically to model.clip", 0.0, 1000.0)
       .needs("model.clip");
-  v.field("clip-steps", c.clip_steps, "updates until the bound is model.clip; 0 = max-steps", 0, 1000000000000).needs("model.clip");
+  v.field("clip-steps", c.clip_steps, "updates until the bound is model.clip; 0 = max-steps, or 100000 where that is 0", 0, 1000000000000).needs("model.clip");
   v.choice("precision", c.precision, {"auto", "bf16", "f32"},
            "of matrix products; weights are f32; auto = bf16 on cards and where the processor has it");
   v.field("device", c.device, kDeviceHelp);
   v.field("threads", c.threads, "computing threads; 0 = all cores this process may use", 0, 4096);
-  v.field("max-steps", c.max_steps, "stop after so many updates", 1, 1000000000000);
+  v.field("max-steps", c.max_steps, "stop after so many updates; 0 = at the max-tokens, max-epochs or max-minutes that are given, or, without any, after 100000", 0,
+          kNoStepLimit);
   v.field("max-tokens", c.max_tokens, "stop after so many target tokens of all workers, in full batches; 0 = off", 0, 1000000000000000);
   v.field("max-epochs", c.max_epochs, "stop after so many passes over the data; 0 = off", 0, 1000000000);
   v.field("max-minutes", c.max_minutes, "stop after so many minutes of wall clock, resumed runs included; 0 = off", 0.0, 1e9);
@@ -232,6 +234,9 @@ std::string dump_config(const Config& config, bool full);
 
 // All keys, a line each: "section.key: value"; of lists "data.train.0.source: value".
 std::vector<std::string> config_lines(const Config& config);
+
+// The update that train.max-steps ends a run at; kNoStepLimit where it is left to other limits.
+int64_t step_limit(const TrainConfig& config);
 
 // ConfigError where train.optimizer muon would meet parts of matrices.
 void require_whole_matrices(const Config& config);

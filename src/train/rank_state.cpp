@@ -1,5 +1,6 @@
 #include "train/rank_state.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -65,9 +66,17 @@ std::vector<std::byte> RankState::moments(const SavedShards* saved, const std::s
   return bytes;
 }
 
-void RankState::scatter_optimizer(const SavedShards* saved) {
+bool RankState::scatter_optimizer(const SavedShards* saved) {
+  const auto states = replica_.optimizer().state();
+  const bool here = saved && std::all_of(states.begin(), states.end(), [&](const auto& state) {
+                      return saved->has(state.first) || saved->has("replica." + state.first);
+                    });
+  if (broadcast_text(comm_, here ? "here" : "") != "here") {
+    replica_.optimizer().reset_moments();
+    return false;
+  }
   const bool in_shards = sharded();
-  for (const auto& [name, mine] : replica_.optimizer().state()) {
+  for (const auto& [name, mine] : states) {
     const auto of = [&](int rank) {
       return moments(saved, name, in_shards ? replica_.strategy().owned(rank) : everything(), mine.dtype());
     };
@@ -86,6 +95,7 @@ void RankState::scatter_optimizer(const SavedShards* saved) {
       mine.upload(of(0));
     }
   }
+  return true;
 }
 
 void RankState::scatter_shared(const SavedShards* saved) {

@@ -22,9 +22,10 @@ class RankState {
   // strategy: strategy_state(). Tensors must stay unchanged until the part is written.
   std::optional<Part> shard(const Tensor& values, const std::vector<Strategy::StateTensor>& strategy);
 
-  // Every rank gets the optimizer's state of what it owns; where replicas were merged, the mean of theirs. What the checkpoint lacks (it
-  // was trained by another optimizer) begins anew. saved: of those that read, elsewhere null.
-  void scatter_optimizer(const SavedShards* saved);
+  // Every rank gets the optimizer's state of what it owns; where replicas were merged, the mean of theirs. False where the checkpoint lacks
+  // it (it was trained by another optimizer): moments begin anew after the update that the optimizer is at. saved: of those that read,
+  // elsewhere null.
+  bool scatter_optimizer(const SavedShards* saved);
   // The strategy's state that is the same on all ranks, as far as the checkpoint has it in the same size.
   void scatter_shared(const SavedShards* saved);
   // What each rank had for itself, to that rank. saved: of as many ranks and this strategy, else null. False, and nothing done, if not all

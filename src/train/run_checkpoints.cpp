@@ -68,7 +68,9 @@ State RunCheckpoints::state() const {
   s.put("micro-batch-tokens", run_.micro_tokens);
   s.put("warmup", run_.config.train.optimizer.warmup);
   s.put("learning-rate", run_.config.train.optimizer.learning_rate);
+  s.put("schedule", fmt::format("{}", run_.optimizer.schedule));
   s.put("schedule-end", schedule_end(run_));
+  s.put("max-minutes", run_.config.train.max_minutes);
   s.put("data", run_.data_digest);
   s.put("source-vocabulary", run_.vocabularies->source().hash());
   s.put("target-vocabulary", run_.vocabularies->target().hash());
@@ -96,9 +98,13 @@ void RunCheckpoints::resume() {
   const bool own = resume_own(ranks, saved, state), merged = run_.replicas() == Replicas::merged;
   // Without the replicas that it belongs to, what the strategy was about to do is of no use.
   if (own || !merged) ranks.scatter_shared(same_parts(state) ? saved : nullptr);
-  if (!own || !merged) ranks.scatter_optimizer(saved);
+  const bool moments = (own && merged) || ranks.scatter_optimizer(saved);
   run_.replica->share_parameters();
-  if (run_.first()) run_.say(fmt::format("continuing after update {} from {}", run_.step(), loaded->directory));
+  if (!run_.first()) return;
+  run_.say(fmt::format("continuing after update {} from {}", run_.step(), loaded->directory));
+  if (!moments)
+    run_.say(fmt::format("the checkpoint has no moments of train.optimizer {}: they begin anew with update {}", run_.optimizer.optimizer,
+                         run_.step() + 1));
 }
 
 // The one that rank 0 has found, on all ranks.
@@ -169,19 +175,38 @@ void RunCheckpoints::restore(const State& s) {
   status_.over = t.max_minutes > 0 && status_.earlier_seconds >= 60 * t.max_minutes;
   // The sum of a batch's gradient is cut into the same parts as before, whatever memory is free today: equal bits.
   if (t.micro_batch_tokens == 0) run_.micro_tokens = s.integer("micro-batch-tokens");
-  if (has_end(run_.optimizer.schedule) && s.has("schedule-end")) tell_other_end(s.integer("schedule-end"));
+  if (s.has("schedule-end")) tell_other_schedule(s);
   judging_.restore(s);
   if (run_.step() > 0) run_.model->set_clip(state_clip(run_.config, run_.step()));
   saved_ = run_.step();
 }
 
-// A run that was to end elsewhere jumps to another learning rate.
-void RunCheckpoints::tell_other_end(int64_t then) {
-  const int64_t now = schedule_end(run_), next = run_.step() + 1;
-  const auto rate = [&](int64_t end) { return learning_rate(run_.optimizer, next, static_cast<double>(end)); };
-  if (then != now)
-    run_.say(fmt::format("the schedule {} ended at update {} and now ends at {}: the learning rate of update {} is {:.3g}, not {:.3g}",
-                         run_.optimizer.schedule, then, now, next, rate(now), rate(then)));
+// A run with another schedule, or one that was to end elsewhere, jumps to another learning rate.
+void RunCheckpoints::tell_other_schedule(const State& s) {
+  struct Schedule {
+    RateSchedule kind;
+    int64_t end;
+    double minutes;
+    bool operator==(const Schedule&) const = default;
+    std::string text() const {
+      return has_end(kind) ? fmt::format("{}, ending {}", kind, end_text(end, minutes)) : fmt::format("{}", kind);
+    }
+  };
+  const auto place = [](Schedule x) { return has_end(x.kind) ? x : Schedule{x.kind, 0, 0}; };  // nothing else matters
+  const Schedule now = place({run_.optimizer.schedule, schedule_end(run_), run_.config.train.max_minutes});
+  const Schedule then = place({s.has("schedule") ? from_word<RateSchedule>(s.text("schedule")) : run_.optimizer.schedule,
+                               s.integer("schedule-end"), s.has("max-minutes") ? s.real("max-minutes") : run_.config.train.max_minutes});
+  const int64_t next = run_.step() + 1;
+  if (then == now || is_sgd(run_.optimizer, next)) return;
+  const auto rate = [&](const Schedule& x) {
+    OptimizerOptions o = run_.optimizer;
+    o.schedule = x.kind;
+    const double gone = x.minutes > 0 ? std::min(1.0, status_.earlier_seconds / (60 * x.minutes)) : 0;
+    const double end = static_cast<double>(x.end);
+    return learning_rate(o, next, gone > 0 ? std::min(end, static_cast<double>(next) / gone) : end);
+  };
+  run_.say(fmt::format("the schedule was {}, and is now {}: the learning rate of update {} is {:.3g}, not {:.3g}", then.text(), now.text(),
+                       next, rate(now), rate(then)));
 }
 
 }  // namespace starling

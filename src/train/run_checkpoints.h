@@ -30,7 +30,7 @@ class RunCheckpoints {
   State state() const;
   void load(const Loaded& loaded, const SavedShards& saved);
   void restore(const State& state);
-  void tell_other_end(int64_t then);
+  void tell_other_schedule(const State& state);
   bool resume_own(RankState& ranks, const SavedShards* saved, const State& state);
 
   RunParts& run_;

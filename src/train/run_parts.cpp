@@ -9,6 +9,12 @@ int64_t schedule_end(const RunParts& run) {
   return epochs > 0 ? std::min(run.max_steps, std::max<int64_t>(1, epochs * run.batches_per_epoch)) : run.max_steps;
 }
 
+std::string end_text(int64_t update, double minutes) {
+  const std::string time = fmt::format("after {:g} minutes", minutes);
+  if (update == kNoStepLimit) return minutes > 0 ? time : "at no end";
+  return fmt::format("at update {}{}", update, minutes > 0 ? " or " + time : "");
+}
+
 bool RunStatus::time_is_up() const {
   const double minutes = run.config.train.max_minutes;
   return minutes > 0 && elapsed() >= 60 * minutes;
@@ -23,11 +29,11 @@ std::string RunStatus::limit_reached(int64_t stalled) const {
   const TrainConfig& t = run.config.train;
   if (early_stopped) return fmt::format("early stopping: {} not better in {} validations", run.config.valid.deciding_metric(), stalled);
   if (run.step() >= run.max_steps)
-    return run.max_steps < t.max_steps ? fmt::format("complete: train.max-tokens {}", t.max_tokens)
-                                       : fmt::format("complete: train.max-steps {}", t.max_steps);
+    return run.max_steps < step_limit(t) ? fmt::format("complete: train.max-tokens {}", t.max_tokens)
+                                         : fmt::format("complete: train.max-steps {}", run.max_steps);
   if (limits_reached()) return fmt::format("complete: train.max-epochs {}", t.max_epochs);
   if (time_is_up()) return fmt::format("complete: train.max-minutes {:g}", t.max_minutes);
-  return fmt::format("complete: train.max-steps {}, the mean of the workers", t.max_steps);  // replicas are served, and the servers count
+  return fmt::format("complete: train.max-steps {}, the mean of the workers", run.max_steps);  // replicas are served, and the servers count
 }
 
 double RunStatus::time_gone() const {

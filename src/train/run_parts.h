@@ -45,7 +45,7 @@ struct RunParts {
   OptimizerOptions optimizer;  // with scaled rates, and the warm-up in updates
   int64_t batch_tokens = 0;    // of all workers together
   int64_t micro_tokens = 0, batches_per_epoch = 0;
-  int64_t max_steps = 0;  // train.max-steps, or updates of train.max-tokens
+  int64_t max_steps = 0;  // step_limit(), or updates of train.max-tokens
 
   Communicator& comm() const { return *world.comm; }
   Clock& clock() const { return *world.clock; }
@@ -63,6 +63,8 @@ struct RunParts {
 
 // The update that the run's updates, tokens and epochs end it at: what a schedule with an end counts on.
 int64_t schedule_end(const RunParts& run);
+// "at update 30 or after 10 minutes".
+std::string end_text(int64_t update, double minutes);
 
 // How far a run is, and what ends it.
 struct RunStatus {

@@ -18,9 +18,10 @@ std::string schedule_text(const RunParts& run) {
   const std::string shape = o.schedule == RateSchedule::wsd
                                 ? fmt::format("then constant, and linear for the last {:g} % of the run", 100 * o.decay_share)
                                 : fmt::format("then {}", o.schedule);
-  const double minutes = run.config.train.max_minutes;
-  return fmt::format("; {}, to {:g} at update {}{}", shape, o.final_rate * o.learning_rate, schedule_end(run),
-                     minutes > 0 ? fmt::format(" or after {:g} minutes", minutes) : "");
+  const bool sgd = o.sgd_after > 0 && o.sgd_after < schedule_end(run);
+  return fmt::format("; {}, {} {:g} {}{}", shape, sgd ? "towards" : "to", o.final_rate * o.learning_rate,
+                     end_text(schedule_end(run), run.config.train.max_minutes),
+                     sgd ? fmt::format(", but only until update {}: then plain SGD with {:g}", o.sgd_after, o.sgd_learning_rate) : "");
 }
 
 }  // namespace

@@ -83,12 +83,12 @@ void plan_steps(RunParts& run) {
   run.optimizer.learning_rate *= plan.rate_factor, run.optimizer.sgd_learning_rate *= plan.rate_factor;
   if (t.warmup_tokens > 0) run.optimizer.warmup = std::max<int64_t>(1, (t.warmup_tokens + run.batch_tokens / 2) / run.batch_tokens);
   if (t.beta2_tokens > 0) run.optimizer.beta2 = std::exp2(-static_cast<double>(run.batch_tokens) / static_cast<double>(t.beta2_tokens));
-  if (t.beta2_tokens > 0 && (run.optimizer.beta2 < 0.5 || run.optimizer.beta2 > 0.99999))
+  if (t.beta2_tokens > 0 && (run.optimizer.beta2 < 0.5 || run.optimizer.beta2 > kMostDecay))
     throw ConfigError(
         fmt::format("train.beta2-tokens {} makes beta2 {:g} with {} tokens an update; give 1 to 69,000 updates' worth of tokens",
                     t.beta2_tokens, run.optimizer.beta2, run.batch_tokens));
-  run.max_steps = t.max_steps;
-  if (t.max_tokens > 0) run.max_steps = std::clamp<int64_t>((t.max_tokens + run.batch_tokens / 2) / run.batch_tokens, 1, t.max_steps);
+  run.max_steps = step_limit(t);
+  if (t.max_tokens > 0) run.max_steps = std::clamp<int64_t>((t.max_tokens + run.batch_tokens / 2) / run.batch_tokens, 1, run.max_steps);
   run.replica.emplace(
       *run.model,
       StepOptions{run.optimizer, run.config.strategy, run.mixed() ? 0 : t.label_smoothing, t.seed, run.max_steps, t.r_drop, t.r_drop_from},

@@ -90,7 +90,7 @@ std::vector<Override> choose_by_corpus(const Config& config, const std::vector<s
   const OptimizerOptions standard;
   const int64_t batch = is_open("train.batch-tokens") ? c.batch : t.batch_tokens;
   const double updates = epoch / static_cast<double>(batch);
-  int64_t updates_of_run = t.max_steps;
+  int64_t updates_of_run = step_limit(t);
   if (const int64_t tokens = is_open("train.max-tokens") ? static_cast<int64_t>(c.epochs * epoch) : t.max_tokens; tokens > 0)
     updates_of_run = std::min(updates_of_run, tokens / batch);
   if (t.max_epochs > 0) updates_of_run = std::min(updates_of_run, static_cast<int64_t>(updates * static_cast<double>(t.max_epochs)));

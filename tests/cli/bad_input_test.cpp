@@ -190,7 +190,7 @@ TEST_F(BadInputTest, OneEndlessLineIsRefusedOrCutWhereverTextIsRead) {
 TEST_F(BadInputTest, SizesOutOfRangeAreRefused) {
   for (const char* setting :
        {"--train.batch-tokens=-1", "--model.width=0", "--model.heads=3", "--vocab.size=-5", "--train.learning-rate=nan",
-        "--model.encoder-layers=99999999999999999999", "--train.max-steps=0", "--model.dropout=1.5"}) {
+        "--model.encoder-layers=99999999999999999999", "--train.max-steps=-1", "--model.dropout=1.5"}) {
     std::vector<std::string> arguments = train(path("good.a"), path("good.b"), path("run-sizes"));
     arguments.push_back(setting);
     const std::string key(setting + 2, std::string(setting).find('=') - 2);

@@ -245,6 +245,36 @@ TEST(TrainConfig, TheManualSaysWhatNamesOfStrategiesStandFor) {
   }
 }
 
+TEST(TrainConfig, OtherLimitsLeaveNoDefaultOfMaxSteps) {
+  const auto limit = [](const std::string& text) { return step_limit(parse_config("train: {" + text + "}", "test").train); };
+  EXPECT_EQ(limit(""), 100000);
+  EXPECT_EQ(limit("max-steps: 7, max-tokens: 1000000"), 7);
+  for (const char* other : {"max-tokens: 1000000000000", "max-epochs: 3", "max-minutes: 0.5"})
+    EXPECT_EQ(limit(other), kNoStepLimit) << other;
+}
+
+// What f32 cannot hold is refused: the largest decay that is allowed keeps 1 - decay to 0.2 %, and the next power of ten does not.
+TEST(TrainConfig, MomentsDecayAsF32Can) {
+  const auto off = [](double decay) { return std::abs((1 - static_cast<double>(static_cast<float>(decay))) / (1 - decay) - 1); };
+  EXPECT_LT(off(kMostDecay), 0.002);
+  EXPECT_GT(off(0.999999), 0.01);
+  for (const char* key : {"beta1", "beta2", "muon-momentum"}) {
+    EXPECT_EQ(message(fmt::format("train: {{optimizer: muon, {}: {}}}", key, kMostDecay)), "no error");
+    EXPECT_THAT(message(fmt::format("train: {{optimizer: muon, {}: 0.999999}}", key)),
+                HasSubstr("'0.999999' is out of range; give a number from 0 to 0.99999"));
+  }
+}
+
+TEST(TrainConfig, MuonGoesWhereMatricesAreWhole) {
+  for (const char* whole :
+       {"strategy: {sharded-optimizer: true}", "strategy: {name: parameter-server}", "strategy: {name: bmuf}", "parallel: {pipeline: 2}"})
+    EXPECT_EQ(message(fmt::format("train: {{optimizer: muon}}\n{}", whole)), "no error") << whole;
+  for (const char* cut : {"strategy: {name: downpour}", "parallel: {tensor: 2}"})
+    EXPECT_THAT(message(fmt::format("train: {{optimizer: muon}}\n{}", cut)),
+                HasSubstr("train.optimizer muon needs each weight matrix whole"))
+        << cut;
+}
+
 TEST(TrainConfig, TheBoundOfStatesFallsGeometrically) {
   Config c = parse_config("model:\n  preset: gnmt-small\n  clip: 1\ntrain:\n  max-steps: 1001\n", "test");
   EXPECT_DOUBLE_EQ(state_clip(c, 1), 8);

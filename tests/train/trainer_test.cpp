@@ -15,6 +15,7 @@
 
 #include "base/checkpoint.h"
 #include "base/random.h"
+#include "base/safetensors.h"
 #include "base/sha256.h"
 #include "base/text_files.h"
 #include "decode/translator.h"
@@ -93,6 +94,18 @@ TEST_F(TrainerTest, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
   EXPECT_EQ(run_training(with("parts", stops.back())), 0);  // nothing to do
 }
 
+TEST_F(TrainerTest, MuonIsContinuedBitForBit) {
+  const auto with = [&](const std::string& run, int64_t steps) {
+    Config c = config(run);
+    c.train.max_steps = steps, c.train.optimizer.optimizer = OptimizerKind::muon, c.train.optimizer.weight_decay = 0.1;
+    return c;
+  };
+  EXPECT_EQ(run_training(with("whole", 20)), 0);
+  for (const int64_t stop : {7, 13, 20}) EXPECT_EQ(run_training(with("parts", stop)), 0);
+  for (const char* file : {"model.safetensors", "rank-0.safetensors"})
+    EXPECT_EQ(hash("whole", "00000020", file), hash("parts", "00000020", file)) << file;
+}
+
 TEST_F(TrainerTest, TheChangeFromAdamToSgdIsContinuedBitForBit) {
   const auto with = [&](const std::string& run, int64_t steps) {
     Config c = config(run);
@@ -145,13 +158,44 @@ TEST_F(TrainerTest, SchedulesWithAnEndAreContinuedBitForBitAndSayWhenTheEndMoves
   EXPECT_EQ(run_training(with("parts")), 0);
   for (const char* file : {"model.safetensors", "rank-0.safetensors"})
     EXPECT_EQ(hash("whole", "00000030", file), hash("parts", "00000030", file)) << file;
-  EXPECT_THAT(log("parts"), Not(HasSubstr("now ends at")));
+  EXPECT_THAT(log("parts"), Not(HasSubstr("the schedule was")));
   Config longer = with("parts");
   longer.train.max_epochs = 1000000, longer.train.max_tokens = 0, longer.train.max_steps = 40;
   EXPECT_EQ(run_training(longer), 0);
   EXPECT_THAT(log("parts"),
-              HasSubstr("the schedule linear ended at update 30 and now ends at 40: the learning rate of update 31 is 0.0009, not 0"));
+              HasSubstr("the schedule was linear, ending at update 30, and is now linear, ending at update 40: the learning rate of update "
+                        "31 is 0.0009, not 0"));
   EXPECT_THAT(log("parts"), HasSubstr("complete: train.max-steps 40: 40 updates"));
+  longer.train.optimizer.schedule = RateSchedule::inverse_sqrt, longer.train.max_steps = 41;
+  EXPECT_EQ(run_training(longer), 0);
+  EXPECT_THAT(log("parts"),
+              HasSubstr("the schedule was linear, ending at update 40, and is now inverse-sqrt: the learning rate of update 41 is "
+                        "0.00148, not 0\n"));  // 0.003 sqrt(10 / 41)
+  longer.train.max_steps = 42, longer.train.max_minutes = 7;
+  EXPECT_EQ(run_training(longer), 0);
+  EXPECT_THAT(log("parts"), Not(HasSubstr("was inverse-sqrt"))) << "which has no end";
+  longer.train.optimizer.schedule = RateSchedule::linear, longer.train.max_steps = 50;
+  EXPECT_EQ(run_training(longer), 0);
+  EXPECT_THAT(log("parts"), HasSubstr("the schedule was inverse-sqrt, and is now linear, ending at update 50 or after 7 minutes: "));
+}
+
+// Whichever limit is given is the one that ends the run; train.max-steps has no say then.
+TEST_F(TrainerTest, OtherLimitsNeedNoMaxSteps) {
+  Config c = config("epochs");
+  c.train.max_steps = 0, c.train.max_epochs = 1, c.train.optimizer.schedule = RateSchedule::linear;
+  EXPECT_EQ(run_training(c), 0);
+  const auto log = [&](const std::string& run) {
+    std::ifstream in(path(run) + "/train.log");
+    return std::string((std::istreambuf_iterator<char>(in)), {});
+  };
+  EXPECT_THAT(log("epochs"), HasSubstr("complete: train.max-epochs 1: "));
+  c = config("minutes");
+  c.train.max_steps = 0, c.train.max_minutes = 0.02, c.train.optimizer.schedule = RateSchedule::linear;
+  c.train.optimizer.sgd_after = 2000000;
+  EXPECT_EQ(run_training(c), 0);
+  EXPECT_THAT(log("minutes"),
+              HasSubstr("then linear, towards 0 after 0.02 minutes, but only until update 2000000: then plain SGD with 0.5\n"));
+  EXPECT_THAT(log("minutes"), HasSubstr("complete: train.max-minutes 0.02: "));
 }
 
 TEST_F(TrainerTest, TheBoundOfStatesIsContinuedBitForBitAndLiesInTheCheckpoint) {
@@ -194,6 +238,51 @@ TEST_F(TrainerTest, PlainSgdKeepsNoStateAndAdamMayFollowIt) {
   c.train.max_steps = 20, c.train.optimizer.optimizer = OptimizerKind::adam;
   EXPECT_EQ(run_training(c), 0);
   EXPECT_GT(fs::file_size(shard("00000020")), 10000u);
+}
+
+// Moments that are not taken over begin with the update that they are first used for: a first step of Adam moves each element by the rate,
+// whatever its gradient is.
+TEST_F(TrainerTest, MomentsThatBeginAnewAreCorrectedFromThere) {
+  const auto files = real_file_system();
+  const auto values = [&](int64_t step) {
+    const SafetensorsFile file(*files, path("run") + fmt::format("/checkpoints/step-{:08}/model.safetensors", step));
+    std::vector<float> all;
+    for (const NamedBytes& t : file.tensors()) {
+      all.resize(all.size() + t.data.size() / 4);
+      std::memcpy(all.data() + all.size() - t.data.size() / 4, t.data.data(), t.data.size());
+    }
+    return all;
+  };
+  Config c = config("run");
+  c.train.optimizer.ema = 0, c.train.optimizer.schedule = RateSchedule::constant;
+  const double rate = c.train.optimizer.learning_rate;
+  int64_t step = 10;
+  for (const OptimizerKind optimizer : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::muon, OptimizerKind::adamw}) {
+    c.train.optimizer.optimizer = optimizer, c.train.max_steps = step;
+    EXPECT_EQ(run_training(c), 0);
+    if (optimizer == OptimizerKind::adam || optimizer == OptimizerKind::adamw) {
+      const std::vector<float> before = values(step - 1), after = values(step);
+      double most = 0;
+      size_t moved = 0, whole = 0;
+      for (size_t i = 0; i < before.size(); ++i) {
+        const double d = std::abs(after[i] - before[i]);
+        most = std::max(most, d), moved += d > 0, whole += d > 0.99 * rate;
+      }
+      EXPECT_NEAR(most / rate, 1, 1e-2) << word(optimizer);
+      EXPECT_GT(static_cast<double>(whole), 0.8 * static_cast<double>(moved)) << word(optimizer);
+    }
+    ++step;
+  }
+  c.train.max_steps = step;  // AdamW's moments are Adam's
+  c.train.optimizer.optimizer = OptimizerKind::adam;
+  EXPECT_EQ(run_training(c), 0);
+  std::ifstream in(path("run") + "/train.log");
+  const std::string log((std::istreambuf_iterator<char>(in)), {});
+  for (const auto& [optimizer, first] : {std::pair("adam", 11), std::pair("muon", 12), std::pair("adamw", 13)})
+    EXPECT_THAT(log, HasSubstr(fmt::format("the checkpoint has no moments of train.optimizer {}: they begin anew with update {}\n",
+                                           optimizer, first)));
+  EXPECT_THAT(log, Not(HasSubstr("begin anew with update 14")));
+  EXPECT_THAT(log, Not(HasSubstr("no moments of train.optimizer sgd")));
 }
 
 TEST_F(TrainerTest, ASignalSavesAndTheSameCommandContinues) {
