@@ -11,7 +11,7 @@ DeviceChoice resolve(DeviceChoice c, bool quantized, int local_rank) {
   std::smatch m;
   const std::string asked = c.device;
   if (asked == "auto")
-    c.device = cuda::cuda_devices() > 0 ? "cuda" : "cpu";
+    c.device = STARLING_CUDA::cuda_devices() > 0 ? "cuda" : "cpu";
   else if (asked != "cpu" && !std::regex_match(asked, m, std::regex("cuda(?::([0-9]{1,4}))?(?::(f32|bf16))?")))
     throw ConfigError(fmt::format("there is no device '{}'; choose auto, cpu, cuda, or with a card's number cuda:1", asked));
   if (c.device != "cpu") {
@@ -20,7 +20,7 @@ DeviceChoice resolve(DeviceChoice c, bool quantized, int local_rank) {
         throw ConfigError(fmt::format("device {} and precision {} are two precisions; leave one away", asked, c.precision));
       c.precision = m[2];
     }
-    const int cards = std::max(cuda::cuda_devices(), 1);
+    const int cards = std::max(STARLING_CUDA::cuda_devices(), 1);
     c.device = "cuda:" + (m.size() > 1 && m[1].matched ? m[1].str() : std::to_string(local_rank % cards));
   }
   const bool narrow = c.device != "cpu" || cpu_has_bf16();

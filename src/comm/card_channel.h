@@ -23,7 +23,7 @@ class CardChannel {
   // What has been sent through this channel and those that were split off.
   virtual Traffic traffic() const = 0;
   // For a part of the ranks, whose communicator is given. Collective among the part.
-  virtual std::shared_ptr<CardChannel> split_off(Communicator& part) = 0;
+  virtual std::shared_ptr<CardChannel> split_off(Communicator& part, const char* purpose) = 0;
 };
 
 }  // namespace starling

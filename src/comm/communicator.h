@@ -7,6 +7,7 @@
 // host's, a copy travels: it is made when the operation begins, and put back by the Pending.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -79,14 +80,16 @@ using Tag = int;  // of point-to-point messages: 0 to 32767, the same on both si
 
 enum class Collective : uint8_t { all_reduce_sum, all_reduce_maximum, reduce_scatter, all_gather, broadcast, barrier };
 
-// Collectives of a rank's card, counted since the cards were connected: what its host has put on its streams, those whose turn has come,
-// and those that are over.
+// Operations of a rank's card in one group of ranks, counted since the group was connected: what its host has put on its streams, those
+// whose turn has come, and those that are over.
 struct CardProgress {
   int64_t enqueued = 0, reached = 0, completed = 0;
 };
+// By group: all of its ranks have it at the same place.
+using CardCounts = std::array<CardProgress, 12>;
 // What is known of another rank by its heartbeats.
 struct RankNews {
-  CardProgress card;
+  CardCounts card;
   std::string phase;
   int64_t step = 0;
   double age_s = 0;  // since it was last heard of
@@ -102,7 +105,8 @@ class Communicator {
   virtual std::string host(int rank) const = 0;
   Traffic traffic() const;
 
-  // Messages between two ranks with one tag arrive in the order they were sent. Both sides know the size.
+  // Messages between two ranks with one tag arrive in the order they were sent. Both sides know the size, and give tensors of the same
+  // memory: both the host's, or both a card's.
   Pending send(const Tensor& x, int to, Tag tag);
   Pending receive(const Tensor& x, int from, Tag tag);
 
@@ -110,13 +114,14 @@ class Communicator {
   // messages and traces, and must be a literal.
   Pending run(Schedule schedule, const Tensor& x, const char* what);
 
-  // The ranks that give the same color, in the order of their ranks here. Blocking, collective.
-  std::unique_ptr<Communicator> split(int color);
+  // The ranks that give the same color, in the order of their ranks here; what they exchange, a literal, is for messages. Blocking,
+  // collective.
+  std::unique_ptr<Communicator> split(int color, const char* purpose = "a part of the ranks");
 
   // Tells what this rank is doing, for the messages about late ranks; step 0 = still the same. Cheap.
   virtual void note(const char* phase, int64_t step) = 0;
   // The same of its card; from any thread.
-  virtual void note(const CardProgress&) {}
+  virtual void note(const CardCounts&) {}
   // What is known of everybody, by rank; empty in worlds without heartbeats. From any thread.
   virtual std::vector<RankNews> news() const { return {}; }
 

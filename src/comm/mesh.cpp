@@ -11,8 +11,9 @@ void check(const ParallelOptions& o) {
   if (o.hybrid && o.pipeline == 1)
     throw ConfigError("parallel.hybrid does nothing without stages; set parallel.pipeline too, or leave it out");
   if (o.hybrid && o.tensor > 1)
-    throw ConfigError("parallel.hybrid has the whole output on every stage, but parallel.tensor cuts it; set parallel.tensor to 1, or leave "
-                      "parallel.hybrid out");
+    throw ConfigError(
+        "parallel.hybrid has the whole output on every stage, but parallel.tensor cuts it; set parallel.tensor to 1, or leave "
+        "parallel.hybrid out");
 }
 
 Mesh::Mesh(Communicator& all, const ParallelOptions& o)
@@ -29,15 +30,19 @@ Mesh::Mesh(Communicator& all, const ParallelOptions& o)
                                   : stages_ == 1 ? fmt::format("parallel.tensor {} divides", shards)
                                                  : fmt::format("parallel.pipeline {} and parallel.tensor {} divide", stages_, shards),
                                   ranks, all.size(), all.size() == 1 ? "is" : "are",
-                                  all.size() < ranks ? std::to_string(ranks)
-                                                     : fmt::format("{} or {}", all.size() / ranks * ranks, (all.size() / ranks + 1) * ranks)));
+                                  all.size() < ranks
+                                      ? std::to_string(ranks)
+                                      : fmt::format("{} or {}", all.size() / ranks * ranks, (all.size() / ranks + 1) * ranks)));
   alone_ = std::move(make_local_world().comm);
   if (ranks > 1) {
     const int part = all.rank() % ranks;
     stage_ = part / shards;
-    replica_ = all.split(all.rank() / ranks);
-    data_ = all.split(part);
-    if (stages_ > 1 && shards > 1) pipeline_ = replica_->split(part % shards), shards_ = replica_->split(stage_);
+    replica_ = all.split(all.rank() / ranks, "the parts of a replica");
+    data_ = all.split(part, "the exchange of gradients");
+    if (stages_ > 1 && shards > 1) {
+      pipeline_ = replica_->split(part % shards, "the stages of a replica");
+      shards_ = replica_->split(stage_, "the shards of layers");
+    }
   }
   if (stages_ > 1) pipeline().link_neighbours();
   group_ = std::make_unique<ShardCommunicator>(shards == 1 ? *alone_ : shards_ ? *shards_ : *replica_);

@@ -7,6 +7,8 @@
 
 namespace starling::STARLING_CUDA {
 
+void prepare_environment(const Communicator&, bool) {}
+
 CardConnection connect_cards(Communicator& comm, Memory& memory) {
   if (comm.size() == 1) return {};
   // Ranks of a build with NCCL ask the same: which card, and which version.

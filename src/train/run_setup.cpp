@@ -131,12 +131,13 @@ void set_up(RunParts& run) {
   const int threads = divide ? threads_for_rank(run.comm()) : threads_to_use(config.train.threads, usable_core_list(), warn);
   // The parts of a model exchange activations, of one type on all hosts.
   // Simulated ranks share this machine's processor.
+  if (!run.world.simulated) STARLING_CUDA::prepare_environment(run.comm(), config.parallel.ranks() > 1);
   const std::string device = run.world.simulated && config.train.device == "auto" ? "cpu" : config.train.device;
   DeviceChoice choice = resolve({config.train.precision, threads, device}, false, run.world.local_rank);
   if (config.parallel.ranks() > 1) choice.precision = broadcast_text(run.comm(), choice.precision);
   run.backend = make_backend(choice);
   if (!run.world.simulated) {
-    cuda::CardConnection cards = cuda::connect_cards(run.comm(), run.backend->memory());
+    STARLING_CUDA::CardConnection cards = STARLING_CUDA::connect_cards(run.comm(), run.backend->memory());
     if (!cards.report.empty()) run.say(cards.report);
     run.cards = std::move(cards.held);
   }
@@ -161,7 +162,7 @@ void plan_batches(RunParts& run) {
   run.replica->end_schedule_at(schedule_end(run));
   // A stage of a pipeline has a part of the layers, and as many passes under way as there are stages behind it.
   const bool card = !run.backend->memory().host();
-  const int cards = card ? std::max(cuda::cuda_devices(), 1) : 1;
+  const int cards = card ? std::max(STARLING_CUDA::cuda_devices(), 1) : 1;
   MicroBatchNeed need{size_of(run.backend->activation()), run.model->parameters().count(), (run.ranks_here() + cards - 1) / cards,
                       run.backend->best_micro_batch()};
   // A card's memory is taken when it is asked for; what products take besides is a weight in their type, as it is and transposed.

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <nccl.h>
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <thread>
@@ -14,6 +16,7 @@ namespace starling {
 namespace {
 
 using testing::HasSubstr;
+using namespace std::chrono_literals;
 
 // One of two ranks, each a thread with a card, a stream and 100 floats on the card.
 struct Rank {
@@ -28,7 +31,7 @@ struct Rank {
   // Until nothing is in progress.
   void settle() const {
     for (ncclResult_t state = ncclInProgress; state == ncclInProgress; std::this_thread::yield())
-      check(ncclCommGetAsyncError(comm, &state));
+      ASSERT_EQ(ncclCommGetAsyncError(comm, &state), ncclSuccess) << ncclGetLastError(nullptr);
   }
 };
 
@@ -93,13 +96,27 @@ TEST(NcclRules, CollectivesInAnotherOrder) {
               HasSubstr("ranks call other collectives of NCCL"));
 }
 
+// A refused call fails its communicator: nothing of its group is sent, and it can only be aborted.
 TEST(NcclRules, WhatACallIsGiven) {
+  float here[4] = {};
+  const auto expect_refused = [](ncclResult_t expected, const std::function<ncclResult_t(Rank&)>& call) {
+    outcomes([&](Rank& r) {
+      r.rank == 0 ? r.send(10) : r.receive(10);
+      EXPECT_EQ(call(r), expected);
+      EXPECT_EQ(ncclGroupEnd(), expected) << "a call of the group was refused";
+      ncclResult_t state = ncclSuccess;
+      EXPECT_EQ(ncclCommGetAsyncError(r.comm, &state), ncclSuccess);
+      EXPECT_EQ(state, expected);
+      EXPECT_EQ(ncclCommFinalize(r.comm), expected);
+      EXPECT_EQ(cudaStreamSynchronize(r.stream), cudaSuccess) << "nothing was put on the stream";
+      ncclGroupStart();
+    });
+  };
+  expect_refused(ncclInvalidArgument, [&](Rank& r) { return ncclSend(here, 4, ncclFloat32, 1 - r.rank, r.comm, r.stream); });
+  expect_refused(ncclInvalidArgument, [](Rank& r) { return ncclSend(r.x, 101, ncclFloat32, 1 - r.rank, r.comm, r.stream); });
+  expect_refused(ncclInvalidUsage, [](Rank& r) { return ncclSend(r.x, 4, ncclFloat32, r.rank, r.comm, r.stream); });
+  expect_refused(ncclInvalidArgument, [](Rank& r) { return ncclSend(r.x, 4, ncclFloat32, 2, r.comm, r.stream); });
   outcomes([](Rank& r) {
-    float here[4] = {};
-    EXPECT_EQ(ncclSend(here, 4, ncclFloat32, 1 - r.rank, r.comm, r.stream), ncclInvalidArgument) << "memory of the host";
-    EXPECT_EQ(ncclSend(r.x, 101, ncclFloat32, 1 - r.rank, r.comm, r.stream), ncclInvalidArgument) << "beyond the end";
-    EXPECT_EQ(ncclSend(r.x, 4, ncclFloat32, r.rank, r.comm, r.stream), ncclInvalidUsage) << "to itself";
-    EXPECT_EQ(ncclSend(r.x, 4, ncclFloat32, 2, r.comm, r.stream), ncclInvalidArgument) << "no such rank";
     std::thread([&] { EXPECT_EQ(ncclSend(r.x, 4, ncclFloat32, 1 - r.rank, r.comm, r.stream), ncclInvalidUsage); }).join();
   });
   ncclConfig_t blocking = NCCL_CONFIG_INITIALIZER;
@@ -134,6 +151,85 @@ TEST(NcclRules, CallsBeforeAndAfterTheirTime) {
   EXPECT_EQ(ncclCommAbort(comm), ncclInvalidArgument);
   ncclGroupEnd();
   cudaStreamDestroy(stream);
+}
+
+// One group within the group that `outcomes` begins and ends: until it is on the stream.
+void grouped(Rank& r, const std::function<void()>& calls) {
+  calls();
+  if (ncclGroupEnd() == ncclInProgress) r.settle();
+  ncclGroupStart();
+}
+
+TEST(NcclRules, AFirstMessageWaitsForTheOtherHost) {
+  std::atomic<int> came = 0;
+  outcomes([&](Rank& r) {
+    const auto message = [&](bool on) { grouped(r, [&] { on == (r.rank == 0) ? r.send(10) : r.receive(10); }); };
+    if (r.rank == 1) std::this_thread::sleep_for(50ms), ++came;
+    message(true);
+    EXPECT_EQ(came, 1);
+    message(true);  // connected: the host does not wait
+    if (r.rank == 0) std::this_thread::sleep_for(50ms), ++came;
+    message(false);
+    EXPECT_EQ(came, 2) << "the other direction is another connection";
+    if (r.rank == 1) std::this_thread::sleep_for(50ms), ++came;
+    grouped(r, [&] { Rank::check(ncclAllReduce(r.x, r.x, 10, ncclFloat32, ncclSum, r.comm, r.stream)); });
+    EXPECT_EQ(came, 3) << "so is a collective";
+  });
+}
+
+TEST(NcclRules, AConnectionThatFails) {
+  emulated_cuda::refuse_connections(1);
+  outcomes([](Rank& r) {
+    r.rank == 0 ? r.send(10) : r.receive(10);
+    if (r.rank == 0) {
+      EXPECT_EQ(ncclGroupEnd(), ncclInProgress);
+      ncclResult_t state = ncclSuccess;
+      ncclCommGetAsyncError(r.comm, &state);
+      EXPECT_EQ(state, ncclInProgress);
+      EXPECT_EQ(ncclCommFinalize(r.comm), ncclInvalidArgument);
+    } else {
+      EXPECT_EQ(ncclGroupEnd(), ncclSystemError);
+      EXPECT_EQ(ncclCommFinalize(r.comm), ncclSystemError);
+    }
+    ncclGroupStart();
+  });
+  emulated_cuda::refuse_connections(-1);
+}
+
+// What is on streams is over when the calls have returned, or nothing is in progress any more.
+TEST(NcclRules, AbortAndFinalizeWaitForWhatIsOnStreams) {
+  for (const bool abort : {true, false}) {
+    std::atomic<bool> received = false;
+    outcomes([&](Rank& r) {
+      const auto message = [&] { grouped(r, [&] { r.rank == 0 ? r.send(10) : r.receive(10); }); };
+      message();
+      cudaStreamSynchronize(r.stream);
+      cudaEvent_t over = nullptr;
+      cudaEventCreateWithFlags(&over, cudaEventDisableTiming);
+      if (r.rank == 1 && abort) return;  // the second message is not received
+      if (r.rank == 1) std::this_thread::sleep_for(50ms), received = true;
+      message();
+      cudaEventRecord(over, r.stream);
+      if (abort) {
+        EXPECT_EQ(cudaEventQuery(over), cudaErrorNotReady);
+        ncclGroupEnd();
+        EXPECT_EQ(ncclCommAbort(r.comm), ncclSuccess);
+        ncclGroupStart();
+        r.comm = nullptr;
+      } else {
+        ncclGroupEnd();
+        EXPECT_EQ(ncclCommFinalize(r.comm), ncclInProgress);
+        EXPECT_EQ(ncclCommFinalize(r.comm), ncclInvalidArgument);
+        r.settle();
+        EXPECT_TRUE(received);
+        EXPECT_EQ(ncclCommDestroy(r.comm), ncclSuccess);
+        ncclGroupStart();
+      }
+      cudaStreamSynchronize(r.stream);
+      EXPECT_EQ(cudaEventQuery(over), cudaSuccess);
+      cudaEventDestroy(over);
+    });
+  }
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ class ThreadCommunicator : public Communicator {
     RankNews& own = post().news[static_cast<size_t>(self_->rank)];
     own.phase = phase, own.step = step > 0 ? step : own.step;
   }
-  void note(const CardProgress& card) override {
+  void note(const CardCounts& card) override {
     const std::lock_guard lock(post().mutex);
     post().news[static_cast<size_t>(self_->rank)].card = card;
   }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "backend/backend.h"
+#include "comm/mesh.h"
 #include "comm/nccl/card_lateness.h"
 #include "comm/nccl/nccl.h"
 #include "tests/cards/thread_world.h"
@@ -16,7 +17,7 @@
 namespace starling {
 namespace {
 
-using STARLING_CUDA::CardConnection, STARLING_CUDA::CardLateness, STARLING_CUDA::connect_cards;
+using STARLING_CUDA::CardConnection, STARLING_CUDA::CardLateness, STARLING_CUDA::connect_cards, STARLING_CUDA::prepare_environment;
 using testing::AllOf, testing::HasSubstr;
 using namespace std::chrono_literals;
 
@@ -59,7 +60,7 @@ TEST(CardWatch, AHostThatDoesNotComeIsNamed) {
     return comm.rank() != 2;
   });
   for (const size_t r : {0, 1})
-    EXPECT_THAT(all[r], AllOf(HasSubstr("all-reduce (tree) of cards waited "),
+    EXPECT_THAT(all[r], AllOf(HasSubstr("all-reduce (tree) of cards (all ranks) waited "),
                               HasSubstr("the host of rank 2 on host2 has not begun it: it is in 'validation' at update 8"),
                               HasSubstr("raise strategy.deadline-seconds")));
   EXPECT_EQ(all[2], "");
@@ -101,7 +102,11 @@ TEST(CardWatch, WhatNcclFindsOutItselfIsTold) {
     return true;
   });
   network.join();
-  for (const std::string& error : all) EXPECT_THAT(error, HasSubstr("a collective of cards failed: remote error"));
+  for (const size_t r : {0, 1})
+    EXPECT_THAT(
+        all[r],
+        AllOf(HasSubstr(fmt::format("NCCL has failed in all-reduce (tree) of cards (all ranks) on rank {} on host{}: remote error", r, r)),
+              HasSubstr(fmt::format("look first at the logs of rank {} on host{} (heard of", 1 - r, 1 - r))));
 }
 
 // A rank that fails ends NCCL's work on its card, and nobody waits for what it will not do.
@@ -120,18 +125,163 @@ TEST(CardWatch, ARankThatFailsLeaves) {
                DataError);
 }
 
+// What each rank's `work` throws, on connected cards and with a deadline of 0.3 s, and then what leaving the world throws.
+using Work = std::function<void(Communicator&, const Tensor& x)>;
+std::vector<std::string> failures(int ranks, const Work& work, Algorithm algorithm = Algorithm::automatic) {
+  std::vector<std::string> all(static_cast<size_t>(ranks));
+  try {
+    run_threads(ranks, [&](World& world) {
+      Communicator& comm = *world.comm;
+      try {
+        const auto backend = make_backend("cuda-emulated:f32", 1);
+        comm.set_deadline(1);
+        comm.set_algorithm(algorithm);
+        prepare_environment(comm, false);
+        const CardConnection cards = connect_cards(comm, backend->memory());
+        comm.barrier().wait();
+        comm.set_deadline(0.3);
+        work(comm, Tensor({10}, DType::f32, backend->memory()));
+      } catch (const Error& e) {
+        all[static_cast<size_t>(comm.rank())] = e.what();
+        throw;
+      }
+    });
+  } catch (const Error&) {
+  }
+  return all;
+}
+
+// A rank that goes on after a call that NCCL refused, and closes: the others are told that it does not come.
+TEST(CardWatch, ARefusedCallEndsTheRanksWork) {
+  std::string refused;
+  const auto all = failures(2, [&](Communicator& comm, const Tensor& x) {
+    if (comm.rank() == 1) return comm.all_reduce(x).wait(), static_cast<void>(x.to_doubles());
+    Schedule schedule;
+    schedule.rounds.push_back({{}, {{7, Area::data, 0, 4}}, {}, {}});
+    try {
+      comm.run(schedule, x, "a message to nobody");
+    } catch (const PeerError& e) {
+      refused = e.what();
+    }
+  });
+  EXPECT_EQ(
+      refused,
+      "the cards of rank 0 on host0 and rank 1 on host1 (all ranks): ncclSend failed: error (no such rank); look at those ranks' logs, and "
+      "at NCCL's messages with NCCL_DEBUG=WARN");
+  EXPECT_EQ(all[0], "");
+  EXPECT_THAT(all[1], HasSubstr("all-reduce (tree) of cards (all ranks) waited "));
+}
+
+TEST(CardWatch, AConnectionThatFailsIsNamed) {
+  emulated_cuda::refuse_connections(1);
+  const auto all = failures(3, [](Communicator&, const Tensor&) {});
+  emulated_cuda::refuse_connections(-1);
+  EXPECT_THAT(
+      all[1],
+      HasSubstr("the cards of rank 1 on host1 and rank 0 on host0, rank 2 on host2 (all ranks): ncclGroupEnd failed: system error"));
+  for (const size_t r : {0, 2})
+    EXPECT_THAT(all[r], AllOf(HasSubstr("the first message of cards (all ranks) waited 1."), HasSubstr("look at"))) << r;
+}
+
+// All pairs are connected when the group is, so only the receiver waits for a message, however long it likes.
+TEST(CardWatch, ARankThatIsBusyDoesNotDisturbTheOthers) {
+  for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::library}) {
+    const auto all = failures(
+        3,
+        [&](Communicator& comm, const Tensor& x) {
+          for (int root = 0; root < 3; ++root) {
+            if (comm.rank() == (root + 1) % 3) std::this_thread::sleep_for(700ms);
+            x.from_doubles(std::vector<double>(10, comm.rank() + 1));
+            const Pending pending = comm.broadcast(x, root);
+            pending.wait(60);
+            EXPECT_EQ(x.to_doubles(), std::vector<double>(10, root + 1));
+          }
+        },
+        algorithm);
+    unsetenv("NCCL_RUNTIME_CONNECT");
+    EXPECT_THAT(all, testing::Each("")) << word(algorithm);
+  }
+}
+
+// Its work in one group waits behind that in another, which the other rank has not come to: ended one after the other they would wait for
+// ever.
+TEST(CardWatch, ARankThatFailsEndsItsWorkInAllGroupsAtOnce) {
+  const auto all = failures(2, [](Communicator& comm, const Tensor& x) {
+    const auto first = comm.split(0, "the first group"), second = comm.split(0, "the second group");
+    if (comm.rank() == 1) return std::this_thread::sleep_for(200ms), comm.barrier().wait();
+    first->all_reduce(x).wait();
+    second->all_reduce(x).wait();
+    throw DataError("line 3");
+  });
+  EXPECT_EQ(all[0], "line 3");
+  EXPECT_THAT(all[1], HasSubstr("another rank has failed"));
+}
+
+// The ranks of another replica have done more among themselves; that says nothing about the group that waits.
+TEST(CardWatch, TheRankThatIsLateInTheGroupThatWaitsIsNamed) {
+  const auto all = failures(4, [](Communicator& comm, const Tensor& x) {
+    Mesh mesh(comm, {.pipeline = 2});
+    mesh.data().all_reduce(x).wait();
+    for (int i = 0; comm.rank() >= 2 && i < 20; ++i) mesh.replica().all_reduce(x).wait();
+    x.to_doubles();
+    comm.note("validation", 3);
+    comm.barrier().wait(60);
+    if (comm.rank() == 2) return std::this_thread::sleep_for(1s);
+    mesh.data().all_reduce(x).wait(comm.rank() == 0 ? 0.3 : 60);
+    x.to_doubles();
+  });
+  EXPECT_THAT(all[0],
+              HasSubstr("all-reduce (tree) of cards (the exchange of gradients) waited 0.3 s; the host of rank 2 on host2 has not begun "
+                        "it: it is in 'validation' at update 3"));
+}
+
+TEST(CardWatch, AMessageBetweenStagesThatIsNotTakenIsNamed) {
+  const auto all = failures(2, [](Communicator& comm, const Tensor& x) {
+    Mesh mesh(comm, {.pipeline = 2});
+    comm.note("training", 5);
+    comm.barrier().wait(60);
+    if (comm.rank() == 1) return std::this_thread::sleep_for(1s);
+    mesh.pipeline().send(x, 1, 4).wait();
+    x.to_doubles();
+  });
+  EXPECT_THAT(all[0],
+              HasSubstr("a message of cards (messages between stages) waited 0.3 s; the host of rank 1 on host1 has not begun it: it is "
+                        "in 'training' at update 5"));
+}
+
+// Who waits for any of several is told of the first.
+TEST(CardWatch, WaitingForAnyNamesWhoIsLate) {
+  const auto all = failures(2, [](Communicator& comm, const Tensor& x) {
+    Mesh mesh(comm, {.pipeline = 2});
+    if (comm.rank() == 1) return std::this_thread::sleep_for(1s);
+    const Tensor y({10}, DType::f32, x.memory());
+    const Pending both[] = {mesh.pipeline().receive(x, 1, 4), mesh.pipeline().receive(y, 1, 5)};
+    wait_any(both, 0.1);
+  });
+  EXPECT_THAT(all[0], AllOf(HasSubstr("a message with tag 4 between stages waited 0.1 s: rank 1 on host1"), HasSubstr("raise strategy"),
+                            HasSubstr("nor has any of 1 other operations of cards ended")));
+}
+
 TEST(CardLateness, WhoeverIsBehindIsNamed) {
   CardLateness l;
-  l.operation = "broadcast", l.waited_s = 12.34, l.number = 10, l.members = {0, 2, 3}, l.self = 0, l.hosts = {"a", "b", "c", "d"};
-  l.news = {{{10, 10, 9}, "training", 4, 0}, {{1, 1, 1}, "other", 1, 0}, {{12, 10, 9}, "", 0, 1.5}, {{10, 9, 9}, "update", 4, 2.5}};
-  EXPECT_EQ(describe(l),
-            "broadcast of cards waited 12.3 s; the card of rank 3 on d has not come to it: it is slow or hangs; its host is in 'update' at "
-            "update "
-            "4, and was last heard of 2.5 s ago; raise strategy.deadline-seconds, or look at that rank's log");
-  l.news[2].card = {9, 9, 9};  // not even begun: that explains the other's card, too
+  l.operation = "broadcast", l.waited_s = 12.34, l.number = 10, l.group = {"all", {0, 2, 3}, 1}, l.self = 0, l.hosts = {"a", "b", "c", "d"};
+  const auto at = [](CardProgress progress) { return CardCounts{{{}, progress}}; };
+  l.news = {{at({10, 10, 9}), "training", 4, 0},
+            {at({1, 1, 1}), "other", 1, 0},
+            {at({12, 10, 9}), "", 0, 1.5},
+            {at({10, 9, 9}), "update", 4, 2.5}};
+  EXPECT_EQ(
+      describe(l),
+      "broadcast of cards (all) waited 12.3 s; the card of rank 3 on d has not come to it: it is slow or hangs; its host is in 'update' at "
+      "update "
+      "4, and was last heard of 2.5 s ago; raise strategy.deadline-seconds, or look at that rank's log");
+  l.news[2].card = at({9, 9, 9});  // not even begun: that explains the other's card, too
   EXPECT_THAT(describe(l),
               HasSubstr("the host of rank 2 on c has not begun it: it has not said what it does, and was last heard of 1.5 s ago"));
-  l.news[2].card = l.news[3].card = {10, 10, 9};
+  l.purposes[3] = "messages between stages", l.news[2].card[3] = {7, 7, 6};
+  EXPECT_THAT(describe(l),
+              HasSubstr("it has not said what it does, and has not ended what it does in another group, messages between stages, and"));
+  l.news[2].card = l.news[3].card = at({10, 10, 9});
   EXPECT_THAT(describe(l), HasSubstr("all 3 cards have come to it, so the links between them deliver nothing (on a, c, d)"));
   l.news.clear();
   EXPECT_THAT(describe(l), HasSubstr("what the other ranks do is not known"));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <string>
 
 #include "tests/emulated/include/cuda_runtime.h"
 
@@ -26,16 +27,23 @@ int card_of(const void* at, size_t bytes);  // negative: none
 int card_of(cudaStream_t stream);
 std::recursive_mutex& runtime_mutex();
 void runtime_changed();  // something may go on now
+void advance_cards();    // by one piece of work, if there is one that can be done
+// Does the work of all cards as far as it goes on, until `reached`, which is asked with the runtime's mutex held.
+void work_until(const std::function<bool()>& reached);
 uint64_t runtime_random();
 
-// Cards of this machine; one at first.
+// Cards of this machine; one at first. CUDA is as before its first call then.
 void set_cards(int cards);
+// CUDA_DEVICE_MAX_CONNECTIONS at CUDA's first call, when it is read.
+std::string max_connections();
 // The card that backends of this thread are made on; the first at first.
 int& card_of_thread();
 // Nothing that is on this card's streams gets on.
 void hang_card(int card, bool hangs);
 // Nothing that one card sends comes to another.
 void cut_links(bool cut);
+// The card cannot be connected to another in its first message or collective; -1: all can.
+void refuse_connections(int card);
 // NCCL finds that a message of another host has not come.
 void report_network_error();
 

@@ -1,13 +1,19 @@
 // NCCL between the emulated cards of this process. A group is one piece of work on a stream: it is under way when the stream has come to
-// it, and over when everything in it has met its other side. What NCCL leaves undefined is an error here: other numbers or types on the two
-// sides, collectives in another order, buffers elsewhere than on the card, a communicator used by two threads or before it is ready.
+// it, and over when everything in it has met its other side. Where it is the first between two ranks in a direction, or the first
+// collective of its kind, it comes to the stream when the hosts of all of them have called it, and is in progress until then. What NCCL
+// leaves undefined is an error here: other numbers or types on the two sides, collectives in another order, buffers elsewhere than on the
+// card, a communicator used by two threads or before it is ready. A call that is refused ends its group and its communicator. Abort and
+// Finalize wait for what is on streams: aborted work ends as soon as its stream comes to it, not earlier.
 #include "tests/emulated/include/nccl.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -34,6 +40,7 @@ struct NcclComm {
   int hesitates = 0;                 // so often the calls so far are still in progress
   std::shared_ptr<Work> unlaunched;  // until then they are not on the stream
   size_t collectives = 0;
+  size_t queued = 0;  // groups on streams that are not over
 };
 
 namespace {
@@ -57,8 +64,13 @@ struct Work {
   std::vector<Call> calls;
   bool arrived = false;
 };
+// What has to be connected before it is used, and the ranks whose hosts have come to its first use: a pair of sender and receiver, or, with
+// -1 and its number, a kind of collective.
+using Connection = std::pair<int, int>;
 struct Clique {
   int size = 0;
+  bool lazy = true;  // collectives are connected by their first call
+  std::map<Connection, std::set<int>> connections;
   std::vector<std::shared_ptr<NcclComm>> ranks;                      // null: not joined
   std::map<std::pair<int, int>, std::deque<Call*>> sends, receives;  // from, to
   std::vector<std::vector<Call*>> collectives;                       // in their order; by rank
@@ -72,6 +84,7 @@ struct Library {
   std::map<ncclComm_t, std::shared_ptr<NcclComm>> comms;   // that are open
   uint64_t names = 0;
   bool cut = false;
+  int unconnectable = -1;  // card
 };
 Library& library() {
   static auto* const one = new Library;
@@ -80,6 +93,8 @@ Library& library() {
 thread_local std::string last_error;
 thread_local int group_depth = 0;
 thread_local std::vector<Work> group;
+thread_local std::vector<std::shared_ptr<NcclComm>> group_aborts;
+thread_local ncclResult_t group_error = ncclSuccess;
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
@@ -181,13 +196,47 @@ bool over(const std::shared_ptr<Work>& work) {
 }
 
 void launch(const std::shared_ptr<Work>& work) {
-  CHECK(enqueue_meeting(work->stream, [work] { return over(work); }) == cudaSuccess, "NCCL's stream is another card's");
+  ++work->comm->queued;
+  const auto meet = [work] {
+    bool ended = true;
+    try {
+      ended = over(work);
+    } catch (...) {
+      --work->comm->queued;
+      throw;
+    }
+    work->comm->queued -= ended;
+    return ended;
+  };
+  CHECK(enqueue_meeting(work->stream, meet) == cudaSuccess, "NCCL's stream is another card's");
 }
 
-ncclResult_t put(const Call& call, ncclComm_t comm, cudaStream_t stream) {
-  const Lock lock(runtime_mutex());
-  const auto known = library().comms.find(comm);
-  if (known == library().comms.end()) return refuse(ncclInvalidArgument, "the communicator has been closed");
+// Who has to come to the first use of what a call needs.
+std::pair<Connection, std::set<int>> connection_of(const Call& call, const NcclComm& comm) {
+  if (call.kind == Kind::send) return {{comm.rank, call.other}, {comm.rank, call.other}};
+  if (call.kind == Kind::receive) return {{call.other, comm.rank}, {comm.rank, call.other}};
+  std::set<int> all;
+  for (int r = 0; comm.clique->lazy && r < comm.clique->size; ++r) all.insert(r);
+  return {{-1, static_cast<int>(call.kind)}, all};
+}
+// This rank's host has come to the work; false: one of its connections cannot be made.
+bool come(const Work& work) {
+  for (const Call& call : work.calls) {
+    const auto [connection, needed] = connection_of(call, *work.comm);
+    auto& hosts = work.comm->clique->connections[connection];
+    if (hosts.size() < needed.size() && work.comm->card == library().unconnectable) return false;
+    if (!needed.empty()) hosts.insert(work.comm->rank);
+  }
+  return true;
+}
+bool connected(const Work& work) {
+  return std::all_of(work.calls.begin(), work.calls.end(), [&](const Call& call) {
+    const auto [connection, needed] = connection_of(call, *work.comm);
+    return work.comm->clique->connections[connection].size() >= needed.size();
+  });
+}
+
+ncclResult_t why_not(const Call& call, ncclComm_t comm, cudaStream_t stream) {
   if (group_depth == 0) return refuse(ncclInvalidUsage, "a call outside of a group");
   if (comm->thread != std::this_thread::get_id()) return refuse(ncclInvalidUsage, "a communicator is used by two threads");
   if (comm->state != ncclSuccess || !comm->clique->joined() || comm->unlaunched)
@@ -199,18 +248,41 @@ ncclResult_t put(const Call& call, ncclComm_t comm, cudaStream_t stream) {
   if ((call.kind != Kind::receive && card_of(call.from, call.bytes()) != comm->card) ||
       (call.kind != Kind::send && card_of(call.to, call.bytes()) != comm->card))
     return refuse(ncclInvalidArgument, "a buffer is not on the communicator's card");
+  return ncclSuccess;
+}
+
+ncclResult_t put(const Call& call, ncclComm_t comm, cudaStream_t stream) {
+  const Lock lock(runtime_mutex());
+  const auto known = library().comms.find(comm);
+  if (known == library().comms.end()) return refuse(ncclInvalidArgument, "the communicator has been closed");
+  if (const ncclResult_t result = why_not(call, comm, stream); result != ncclSuccess) {
+    if (group_depth > 0) group_error = result;
+    return comm->state = result;
+  }
   if (group.empty() || group.back().comm != known->second || group.back().stream != stream)
     group.push_back({known->second, stream, {}, false});
   group.back().calls.push_back(call);
   return ncclSuccess;
 }
 
+// Kernels that run see that they are to end; those that have not begun end when their turn comes. All of them are waited for, those of one
+// group of calls together.
+void end_aborted() {
+  const std::vector<std::shared_ptr<NcclComm>> aborted = std::exchange(group_aborts, {});
+  if (!aborted.empty())
+    work_until([&] { return std::all_of(aborted.begin(), aborted.end(), [](const auto& comm) { return comm->queued == 0; }); });
+}
 }  // namespace
 
 void cut_links(bool cut) {
   const Lock lock(runtime_mutex());
   library().cut = cut;
   runtime_changed();
+}
+
+void refuse_connections(int card) {
+  const Lock lock(runtime_mutex());
+  library().unconnectable = card;
 }
 
 void report_network_error() {
@@ -220,7 +292,7 @@ void report_network_error() {
 
 ncclResult_t ncclGetVersion(int* version) { return *version = 22809, ncclSuccess; }
 const char* ncclGetErrorString(ncclResult_t r) {
-  return r == ncclRemoteError ? "remote error" : r == ncclInvalidUsage ? "invalid usage" : "error";
+  return r == ncclRemoteError ? "remote error" : r == ncclSystemError ? "system error" : r == ncclInvalidUsage ? "invalid usage" : "error";
 }
 const char* ncclGetLastError(ncclComm_t) { return last_error.c_str(); }
 
@@ -243,6 +315,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id,
   if (config->blocking != 0) return refuse(ncclInvalidUsage, "these tests are for communicators that do not block");
   Clique& c = *clique->second;
   if (c.size == 0) c.size = size, c.ranks.resize(static_cast<size_t>(size));
+  const char* const lazy = std::getenv("NCCL_RUNTIME_CONNECT");
+  c.lazy = lazy == nullptr || std::string_view(lazy) != "0";
   if (c.size != size || c.ranks[static_cast<size_t>(rank)]) return refuse(ncclInvalidUsage, "ranks disagree on how many they are");
   for (const auto& other : c.ranks)
     if (other && other->card == card) return refuse(ncclInvalidUsage, "two ranks on one card");
@@ -259,10 +333,13 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   if (comm->state != ncclSuccess) return ncclSuccess;
   const auto left = [](const auto& rank) { return rank && (rank->finalized || rank->aborted); };
   const auto& ranks = comm->clique->ranks;
-  if (!comm->clique->joined() || (comm->finalized && !std::all_of(ranks.begin(), ranks.end(), left))) *state = ncclInProgress;
+  if (!comm->clique->joined() || (comm->finalized && (comm->queued > 0 || !std::all_of(ranks.begin(), ranks.end(), left))))
+    *state = ncclInProgress;
+  if (comm->finalized && comm->queued > 0) advance_cards();  // whoever looks again and again sees the card get on
   // Only its own thread may put work on streams.
   if (comm->thread != std::this_thread::get_id()) return ncclSuccess;
   if (comm->hesitates > 0) *state = ncclInProgress, --comm->hesitates;
+  if (comm->unlaunched && !connected(*comm->unlaunched)) *state = ncclInProgress;
   if (*state == ncclSuccess && comm->unlaunched) launch(std::exchange(comm->unlaunched, nullptr));
   return ncclSuccess;
 }
@@ -270,47 +347,63 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   const Lock lock(runtime_mutex());
   if (!library().comms.contains(comm)) return refuse(ncclInvalidArgument, "the communicator has been closed");
+  if (comm->state != ncclSuccess) return refuse(comm->state, "the communicator has failed");
+  if (!comm->clique->joined() || comm->unlaunched || comm->finalized)
+    return refuse(ncclInvalidArgument, "the communicator is still in progress, or finalized");
   comm->finalized = true;
   return ncclInProgress;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   const Lock lock(runtime_mutex());
-  if (!library().comms.contains(comm) || !comm->finalized) return refuse(ncclInvalidArgument, "the communicator is not finalized");
+  if (!library().comms.contains(comm) || !comm->finalized || comm->queued > 0)
+    return refuse(ncclInvalidArgument, "the communicator is not finalized");
   library().comms.erase(comm);
   return ncclSuccess;
 }
+
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  const Lock lock(runtime_mutex());
-  const auto known = library().comms.find(comm);
-  if (known == library().comms.end()) return refuse(ncclInvalidArgument, "the communicator has been closed");
-  comm->aborted = true;
-  for (auto& [pair, calls] : comm->clique->sends)
-    if (pair.first == comm->rank) calls.clear();
-  for (auto& [pair, calls] : comm->clique->receives)
-    if (pair.second == comm->rank) calls.clear();
-  for (auto& calls : comm->clique->collectives)
-    if (!calls.empty()) calls[static_cast<size_t>(comm->rank)] = nullptr;
-  library().comms.erase(known);
-  runtime_changed();
+  {
+    const Lock lock(runtime_mutex());
+    const auto known = library().comms.find(comm);
+    if (known == library().comms.end()) return refuse(ncclInvalidArgument, "the communicator has been closed");
+    comm->aborted = true, comm->unlaunched = nullptr;
+    for (auto& [pair, calls] : comm->clique->sends)
+      if (pair.first == comm->rank) calls.clear();
+    for (auto& [pair, calls] : comm->clique->receives)
+      if (pair.second == comm->rank) calls.clear();
+    for (auto& calls : comm->clique->collectives)
+      if (!calls.empty()) calls[static_cast<size_t>(comm->rank)] = nullptr;
+    group_aborts.push_back(known->second);
+    library().comms.erase(known);
+    runtime_changed();
+  }
+  if (group_depth == 0) end_aborted();
   return ncclSuccess;
 }
 
 ncclResult_t ncclGroupStart() { return ++group_depth, ncclSuccess; }
 
+// Nothing of a group comes to its stream when a call in it was refused.
 ncclResult_t ncclGroupEnd() {
   if (group_depth == 0) return refuse(ncclInvalidUsage, "the end of no group");
   if (--group_depth > 0) return ncclSuccess;
+  end_aborted();
   const Lock lock(runtime_mutex());
-  ncclResult_t result = ncclSuccess;
-  for (Work& of : group) {
+  ncclResult_t result = std::exchange(group_error, ncclSuccess);
+  for (Work& of : std::exchange(group, {})) {
     const auto work = std::make_shared<Work>(std::move(of));
-    if (work->comm->unlaunched) return refuse(ncclInvalidUsage, "a communicator on two streams in one group");
-    if (runtime_random() % 2 == 0)
+    if (result != ncclSuccess && result != ncclInProgress) {
+      work->comm->state = result;
+    } else if (work->comm->unlaunched) {
+      result = work->comm->state = refuse(ncclInvalidUsage, "a communicator on two streams in one group");
+    } else if (!come(*work)) {
+      result = work->comm->state = refuse(ncclSystemError, "a card cannot be connected");
+    } else if (connected(*work) && runtime_random() % 2 == 0) {
       launch(work);
-    else
+    } else {
       result = ncclInProgress, work->comm->unlaunched = work, work->comm->hesitates = static_cast<int>(runtime_random() % 3);
+    }
   }
-  group.clear();
   return result;
 }
 

@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstdlib>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "tests/emulated/emulator.h"
@@ -71,6 +73,8 @@ struct Machine {
   std::map<const void*, int> shared_limits;
   std::map<int, std::string> failures;  // by card
   uint64_t random = 1;
+  bool called = false;
+  std::string connections;
 };
 Machine& machine() {
   static auto* const one = new Machine;  // streams may end after everything else
@@ -194,7 +198,16 @@ const char* cudaGetErrorString(cudaError_t e) {
   }
 }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
-cudaError_t cudaGetDeviceCount(int* count) { return *count = machine().cards, cudaSuccess; }
+cudaError_t cudaGetDeviceCount(int* count) {
+  const Lock lock(machine().mutex);
+  const char* const connections = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  if (!std::exchange(machine().called, true)) machine().connections = connections ? connections : "";
+  return *count = machine().cards, cudaSuccess;
+}
+std::string max_connections() {
+  const Lock lock(machine().mutex);
+  return machine().connections;
+}
 cudaError_t cudaSetDevice(int d) {
   if (d < 0 || d >= machine().cards) return cudaErrorInvalidDevice;
   card_here = d;
@@ -390,11 +403,20 @@ int card_of(const void* at, size_t bytes) {
 int card_of(cudaStream_t s) { return s->card; }
 std::recursive_mutex& runtime_mutex() { return machine().mutex; }
 void runtime_changed() { machine().changed.notify_all(); }
+void advance_cards() {
+  const Lock lock(machine().mutex);
+  advance_any();
+}
+void work_until(const std::function<bool()>& reached) {
+  Lock lock(machine().mutex);
+  while (!reached())
+    if (!advance_any()) machine().changed.wait(lock);
+}
 uint64_t runtime_random() { return (machine().random = machine().random * 6364136223846793005ull + 1442695040888963407ull) >> 33; }
 
 void set_cards(int cards) {
   const Lock lock(machine().mutex);
-  machine().cards = cards;
+  machine().cards = cards, machine().called = false;
 }
 void hang_card(int card, bool hangs) {
   const Lock lock(machine().mutex);

@@ -300,7 +300,14 @@ TEST(WaitAny, DeadlineNamesThoseWaitedFor) {
 TEST(News, TellsWhatTheCardsOfOthersHaveDone) {
   Communicator& comm = test_comm();
   const std::unique_ptr<Communicator> half = comm.split(comm.rank() % 2);
-  const auto progress = [](int r) { return CardProgress{100 + r, 200 + r, 300 + r}; };
+  const auto progress = [](int r) {
+    CardCounts counts;
+    for (size_t g = 0; g < counts.size(); ++g) {
+      const auto k = static_cast<int64_t>(g) * 1000 + r;
+      counts[g] = {100 + k, 200 + k, 300 + k};
+    }
+    return counts;
+  };
   comm.note("counting", 40 + comm.rank());
   comm.note(progress(comm.rank()));
   const auto all_known = [&] {
@@ -308,8 +315,11 @@ TEST(News, TellsWhatTheCardsOfOthersHaveDone) {
     for (int k = 0; k < half->size(); ++k) {
       const int r = 2 * k + comm.rank() % 2;
       const RankNews& n = news.at(static_cast<size_t>(k));
-      const CardProgress expected = progress(r);
-      if (n.card.enqueued != expected.enqueued || n.card.reached != expected.reached || n.card.completed != expected.completed) return false;
+      const CardCounts expected = progress(r);
+      for (size_t g = 0; g < expected.size(); ++g)
+        if (n.card[g].enqueued != expected[g].enqueued || n.card[g].reached != expected[g].reached ||
+            n.card[g].completed != expected[g].completed)
+          return false;
       if (n.phase != "counting" || n.step != 40 + r || n.age_s > 30) return false;
     }
     return true;

@@ -140,7 +140,7 @@ void Engine::note(const char* phase, int64_t step) {
   if (step > 0) own.step = step;
 }
 
-void Engine::note(const CardProgress& card) {
+void Engine::note(const CardCounts& card) {
   const std::lock_guard lock(mutex_);
   known_[static_cast<size_t>(world_->rank)].beat.card = card;
 }

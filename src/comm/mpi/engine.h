@@ -91,7 +91,7 @@ class Engine {
 
   void submit(const std::shared_ptr<Task>& task);
   void note(const char* phase, int64_t step);
-  void note(const CardProgress& card);
+  void note(const CardCounts& card);
   std::vector<RankNews> news(const Group& group) const;
   Traffic traffic() const;
   void count(int64_t sent, int64_t received, int64_t messages);

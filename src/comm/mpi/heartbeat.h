@@ -17,7 +17,7 @@ struct Heartbeat {
   int64_t step = 0;         // the update that the rank last named
   int64_t collectives = 0;  // started on the communicator of all ranks
   int64_t operations = 0;   // started on any communicator
-  CardProgress card;
+  CardCounts card;
   char phase[32] = {};
 };
 

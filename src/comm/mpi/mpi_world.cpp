@@ -209,7 +209,7 @@ class MpiCommunicator : public Communicator {
   std::string host(int rank) const override { return engine_->hosts()[static_cast<size_t>(world_rank(rank))]; }
   Traffic own_traffic() const override { return engine_->traffic(); }
   void note(const char* phase, int64_t step) override { engine_->note(phase, step); }
-  void note(const CardProgress& card) override { engine_->note(card); }
+  void note(const CardCounts& card) override { engine_->note(card); }
   std::vector<RankNews> news() const override { return engine_->news(group_); }
 
   Pending start_send(const Tensor& x, int to, Tag tag) override { return message(true, x, to, tag); }

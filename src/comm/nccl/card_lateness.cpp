@@ -6,39 +6,46 @@
 
 namespace starling::STARLING_CUDA {
 
-// The ranks do the same collectives in the same order, so counting them tells who is behind, and where: a host that has not come to the
-// operation, a card that its host has given it to and that has not come to it, or, when all cards are at it, what is between them.
+// The ranks of a group do the same operations in the same order, so counting them tells who is behind, and where: a host that has not come
+// to the operation, a card that its host has given it to and that has not come to it, or, when all cards are at it, what is between them.
 std::string describe(const CardLateness& l) {
+  const std::vector<int>& members = l.group.members;
   const auto of = [&](int r) -> const RankNews& { return l.news[static_cast<size_t>(r)]; };
+  const auto counts = [&](int r) -> const CardProgress& { return of(r).card[l.group.place]; };
   const auto name = [&](int r) { return fmt::format("rank {} on {}", r, l.hosts[static_cast<size_t>(r)]); };
+  // Who is late may wait for others in turn.
+  const auto elsewhere = [&](int r) {
+    for (size_t place = 0; place < l.purposes.size(); ++place)
+      if (place != l.group.place && !l.purposes[place].empty() && of(r).card[place].enqueued > of(r).card[place].completed)
+        return fmt::format(", and has not ended what it does in another group, {}", l.purposes[place]);
+    return std::string();
+  };
   const auto doing = [&](int r) {
-    return of(r).phase.empty() ? std::string("has not said what it does") : fmt::format("is in '{}' at update {}", of(r).phase, of(r).step);
+    return (of(r).phase.empty() ? std::string("has not said what it does")
+                                : fmt::format("is in '{}' at update {}", of(r).phase, of(r).step)) +
+           elsewhere(r);
   };
   const auto heard = [&](int r) { return r == l.self ? "" : fmt::format(", and was last heard of {:.1f} s ago", of(r).age_s); };
   const auto least = [&](int64_t CardProgress::*count) {
-    return *std::min_element(l.members.begin(), l.members.end(), [&](int a, int b) { return of(a).card.*count < of(b).card.*count; });
+    return *std::min_element(members.begin(), members.end(), [&](int a, int b) { return counts(a).*count < counts(b).*count; });
   };
-  const std::string text = fmt::format("{} of cards waited {:.1f} s; ", l.operation, l.waited_s);
+  const std::string text = fmt::format("{} of cards ({}) waited {:.1f} s; ", l.operation, l.group.purpose, l.waited_s);
   const std::string advice = "; raise strategy.deadline-seconds, or look at that rank's log";
   if (l.news.empty()) return text + "what the other ranks do is not known" + advice;
-  if (l.number == 0) {
-    const int other = l.members[0] == l.self ? l.members[1] : l.members[0];
-    return text + fmt::format("{} did not do its part: it {}{}", name(other), doing(other), heard(other)) + advice;
-  }
   const int host = least(&CardProgress::enqueued), card = least(&CardProgress::reached);
-  if (of(host).card.enqueued < l.number)
+  if (counts(host).enqueued < l.number)
     return text + fmt::format("the host of {} has not begun it: it {}{}", name(host), doing(host), heard(host)) + advice;
-  if (of(card).card.reached < l.number)
+  if (counts(card).reached < l.number)
     return text +
            fmt::format("the card of {} has not come to it: it is slow or hangs; its host {}{}", name(card), doing(card), heard(card)) +
            advice;
   std::vector<std::string> hosts;
-  for (const int r : l.members) hosts.push_back(l.hosts[static_cast<size_t>(r)]);
+  for (const int r : members) hosts.push_back(l.hosts[static_cast<size_t>(r)]);
   std::sort(hosts.begin(), hosts.end()), hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
   return text + fmt::format(
                     "all {} cards have come to it, so the links between them deliver nothing (on {}); look at them, and at NCCL's "
                     "messages with NCCL_DEBUG=WARN",
-                    l.members.size(), fmt::join(hosts, ", "));
+                    members.size(), fmt::join(hosts, ", "));
 }
 
 }  // namespace starling::STARLING_CUDA

@@ -1,5 +1,6 @@
 #include "comm/nccl/card_watch.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/start_threads.h"
@@ -45,17 +46,17 @@ void CardOperation::wait(double deadline_s) {
   watch_->wait_for(*this, deadline_s);
 }
 
-size_t CardOperation::wait_any(std::span<Operation* const> operations, double deadline_s) { return first_done(operations, deadline_s); }
+std::string CardOperation::late(double waited_s) { return watch_->trouble(*this, waited_s); }
 
-size_t first_done(std::span<Operation* const> operations, double deadline_s) {
+size_t CardWait::wait_any(std::span<Operation* const> operations, double deadline_s) {
   for (const int64_t begin = now_ns();; std::this_thread::sleep_for(100us)) {
     for (size_t i = 0; i < operations.size(); ++i)
       if (operations[i]->done()) return i;
-    if (1e-9 * static_cast<double>(now_ns() - begin) > deadline_s)
-      throw PeerError(
-          fmt::format("none of {} operations of cards has ended within {:g} s; raise strategy.deadline-seconds, or look at the "
-                      "other ranks' logs",
-                      operations.size(), deadline_s));
+    const double waited_s = 1e-9 * static_cast<double>(now_ns() - begin);
+    if (waited_s <= deadline_s) continue;
+    std::string text = static_cast<CardWait*>(operations.front())->late(waited_s);
+    if (operations.size() > 1) text += fmt::format("; nor has any of {} other operations of cards ended", operations.size() - 1);
+    throw PeerError(text);
   }
 }
 
@@ -78,9 +79,34 @@ void CardWatch::stop() {
   under_way_.clear();
 }
 
+CardPlaces CardWatch::places() const {
+  const std::lock_guard lock(mutex_);
+  CardPlaces p{rank_};
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    if (!purposes_[i].empty()) p.taken |= uint32_t{1} << i;
+    p.counted = std::max(p.counted, counts_[i].enqueued);
+  }
+  return p;
+}
+
+void CardWatch::take(const CardGroup& group, int64_t counted) {
+  const std::lock_guard lock(mutex_);
+  counts_[group.place] = {counted, counted, counted};
+  purposes_[group.place] = group.purpose;
+}
+
+void CardWatch::give_back(const CardGroup& group) {
+  std::vector<std::shared_ptr<CardOperation>> over;  // let go of without the mutex
+  const std::lock_guard lock(mutex_);
+  for (const auto& operation : under_way_)
+    if (operation->about_.group->place == group.place) over.push_back(operation);
+  for (const auto& operation : over) std::erase(under_way_, operation);
+  purposes_[group.place].clear();
+}
+
 void CardWatch::begin(const std::shared_ptr<CardOperation>& operation) {
   const std::lock_guard lock(mutex_);
-  if (operation->about_.counted) operation->number_ = ++progress_.enqueued;
+  operation->number_ = ++counts_[operation->about_.group->place].enqueued;
   under_way_.push_back(operation);
   changed_.notify_all();
 }
@@ -96,75 +122,92 @@ void CardWatch::wait_for(CardOperation& operation, double deadline_s) {
   operation.waited_for_since_ns_ = now_ns(), operation.deadline_s_ = deadline_s;
 }
 
-void CardWatch::add(ncclComm_t comm) { comms_.insert(comm); }
-
-bool CardWatch::remove(ncclComm_t comm) { return comms_.erase(comm) > 0; }
-
 void CardWatch::fail(const std::exception_ptr& error) {
   device_->fail(error);
   const std::lock_guard lock(nccl_);
   // All at once: what one of them is to end may wait for another.
   ncclGroupStart();
-  for (ncclComm_t comm : comms_) ncclCommAbort(comm);
+  for (const auto& [comm, group] : comms_) ncclCommAbort(comm);
   ncclGroupEnd();
   comms_.clear();
 }
 
 void CardWatch::main() {
-  for (;;) {
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopped_ || !under_way_.empty(); });
-      if (!stopped_) changed_.wait_for(lock, kLook, [&] { return stopped_; });
-      if (stopped_) return;
-    }
-    try {
-      device_->stream();  // this thread's card
-      look();
-    } catch (...) {  // there is nothing to be watched any more
-      return fail(std::current_exception());
-    }
+  try {
+    watch();
+  } catch (...) {  // there is nothing to be watched any more
+    fail(std::current_exception());
+  }
+}
+
+void CardWatch::watch() {
+  for (;; look()) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return stopped_ || !under_way_.empty(); });
+    if (!stopped_) changed_.wait_for(lock, kLook, [&] { return stopped_; });
+    if (stopped_) return;
   }
 }
 
 void CardWatch::look() {
+  device_->stream();                                 // this thread's card
   std::vector<std::shared_ptr<CardOperation>> over;  // let go of without the mutex
   std::shared_ptr<CardOperation> late;
-  CardProgress progress;
+  double waited_s = 0;
+  CardCounts counts;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& operation : under_way_) {
-      if (!operation->reached_ && (operation->reached_ = passed(operation->ready_))) progress_.reached += operation->about_.counted;
-      if (operation->started_ && passed(operation->over_)) over.push_back(operation), progress_.completed += operation->about_.counted;
+      CardProgress& group = counts_[operation->about_.group->place];
+      if (!operation->reached_ && (operation->reached_ = passed(operation->ready_))) ++group.reached;
+      if (operation->started_ && passed(operation->over_)) over.push_back(operation), ++group.completed;
     }
     for (const auto& operation : over) std::erase(under_way_, operation);
-    for (const auto& operation : under_way_)
-      if (!late && operation->waited_for_since_ns_ > 0 &&
-          now_ns() - operation->waited_for_since_ns_ > static_cast<int64_t>(1e9 * operation->deadline_s_))
-        late = operation;
-    progress = progress_;
+    for (const auto& operation : under_way_) {
+      const double s = 1e-9 * static_cast<double>(now_ns() - operation->waited_for_since_ns_);
+      if (!late && operation->waited_for_since_ns_ > 0 && s > operation->deadline_s_) late = operation, waited_s = s;
+    }
+    counts = counts_;
   }
-  all_.note(progress);
-  if (late) throw PeerError(trouble(*late, progress));
+  all_.note(counts);
+  if (late) throw PeerError(trouble(*late, waited_s));
   const std::lock_guard lock(nccl_);
-  for (ncclComm_t comm : comms_) {
+  for (const auto& [comm, group] : comms_) {
     ncclResult_t state = ncclSuccess;
     NCCL_CALL(CommGetAsyncError, comm, &state);
-    nccl_check(state, "a collective of cards");
+    if (state != ncclSuccess && state != ncclInProgress) throw PeerError(failure(state, *group));
   }
 }
 
-std::string CardWatch::trouble(const CardOperation& operation, const CardProgress& own) {
+std::string CardWatch::trouble(const CardOperation& operation, double waited_s) const {
   CardLateness l;
-  l.operation = operation.about_.what, l.number = operation.number_, l.members = *operation.about_.members, l.self = rank_,
-  l.hosts = hosts_;
+  const CardGroup& group = *operation.about_.group;
+  l.operation = operation.about_.what, l.number = operation.number_, l.group = group, l.self = rank_, l.hosts = hosts_;
+  l.waited_s = waited_s, l.news = all_.news();
+  const std::lock_guard lock(mutex_);
+  l.purposes = purposes_;
+  if (!l.news.empty()) l.news[static_cast<size_t>(rank_)].card = counts_;
+  return describe(l);
+}
+
+// NCCL tells of a communicator that it has failed, not in what: that is the oldest operation that is not over.
+std::string CardWatch::failure(ncclResult_t state, const CardGroup& group) const {
+  const char* what = "no operation under way";
   {
     const std::lock_guard lock(mutex_);
-    l.waited_s = 1e-9 * static_cast<double>(now_ns() - operation.waited_for_since_ns_);
+    const auto oldest = std::find_if(under_way_.begin(), under_way_.end(),
+                                     [&](const auto& operation) { return operation->about_.group->place == group.place; });
+    if (oldest != under_way_.end()) what = (*oldest)->about_.what;
   }
-  l.news = all_.news();
-  if (!l.news.empty()) l.news[static_cast<size_t>(rank_)].card = own;
-  return describe(l);
+  std::vector<std::string> others;
+  const std::vector<RankNews> news = all_.news();
+  for (const int r : group.members)
+    if (r != rank_)
+      others.push_back(news.empty() ? name(r) : fmt::format("{} (heard of {:.1f} s ago)", name(r), news[static_cast<size_t>(r)].age_s));
+  return fmt::format(
+      "NCCL has failed in {} of cards ({}) on {}: {} ({}); a rank or a link has gone: look first at the logs of {}, then at "
+      "NCCL's messages with NCCL_DEBUG=WARN",
+      what, group.purpose, name(), ncclGetErrorString(state), ncclGetLastError(nullptr), fmt::join(others, ", "));
 }
 
 }  // namespace starling::STARLING_CUDA

@@ -1,4 +1,4 @@
-// What a rank's card is doing for others: the collectives under way, whose memory it keeps, and a thread that looks at them once in a
+// What a rank's card is doing for others: the operations under way, whose memory it keeps, and a thread that looks at them once in a
 // while. The host waits for its card only, in a call that cannot be ended; so it is this thread that finds out when an operation does not
 // end, ends NCCL's work on this card, and makes the card's memory throw what was wrong as soon as it is read (CudaDevice::fail).
 #pragma once
@@ -6,36 +6,41 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "backend/cuda/device.h"
 #include "comm/communicator.h"
+#include "comm/nccl/card_group.h"
 #include "comm/nccl/nccl_call.h"
 
 namespace starling::STARLING_CUDA {
 
-class CardWatch;
-using Members = std::shared_ptr<const std::vector<int>>;  // ranks on the communicator of all
+// An operation on a card, or one that is to come to it.
+class CardWait : public Operation {
+ public:
+  // Why it has not ended after so many seconds.
+  virtual std::string late(double waited_s) = 0;
+  size_t wait_any(std::span<Operation* const> operations, double deadline_s) override;
+};
 
 // A collective on a card, or a message of one. Waiting for it makes what the card is given later wait, not the host.
-class CardOperation : public Operation {
+class CardOperation : public CardWait {
  public:
   struct About {
     const char* what;
-    Members members;
-    Tensor x;                          // kept until the operation is over,
-    std::shared_ptr<Storage> scratch;  // as is this
-    bool counted = true;               // among the collectives of this card
+    std::shared_ptr<const CardGroup> group;
+    Tensor x;                               // kept until the operation is over,
+    std::shared_ptr<Storage> scratch = {};  // as is this
   };
   // `ready`: when the card has come to it; `over`: when it has ended.
   CardOperation(std::shared_ptr<CardWatch> watch, About about);
   ~CardOperation() override;
   bool done() override;
   void wait(double deadline_s) override;
-  size_t wait_any(std::span<Operation* const> operations, double deadline_s) override;
+  std::string late(double waited_s) override;
   cudaEvent_t ready() const { return ready_; }
   cudaEvent_t over() const { return over_; }
 
@@ -51,17 +56,23 @@ class CardOperation : public Operation {
   double deadline_s_ = 0;
 };
 
-// Until one of the operations has ended: its position. PeerError after the deadline.
-size_t first_done(std::span<Operation* const> operations, double deadline_s);
-
 class CardWatch {
  public:
   CardWatch(std::shared_ptr<CudaDevice> device, Communicator& all);
   ~CardWatch();
   CudaDevice& device() const { return *device_; }
   int rank() const { return rank_; }
+  // "rank 1 on beta", of the communicator of all ranks; this one without a number.
+  std::string name(int rank) const { return fmt::format("rank {} on {}", rank, hosts_[static_cast<size_t>(rank)]); }
+  std::string name() const { return name(rank_); }
 
-  // The operation is the next one of this card; its first event has been recorded.
+  // Places in the counts. A group counts on from where its ranks have counted to, so that older counts are never taken for its own.
+  CardPlaces places() const;
+  void take(const CardGroup& group, int64_t counted);
+  // All operations of the group are over.
+  void give_back(const CardGroup& group);
+
+  // The operation is the next one of its group; its first event has been recorded.
   void begin(const std::shared_ptr<CardOperation>& operation);
   // All of it is on its stream.
   void started(CardOperation& operation);
@@ -69,34 +80,38 @@ class CardWatch {
 
   // Calls of NCCL are made with this held: it may be ended at any time.
   std::mutex& nccl() { return nccl_; }
-  void add(ncclComm_t comm);
-  // Whether it is still to be closed; this is where it is forgotten.
-  bool remove(ncclComm_t comm);
+  void add(ncclComm_t comm, std::shared_ptr<const CardGroup> group) { comms_.emplace(comm, std::move(group)); }
+  bool open(ncclComm_t comm) const { return comms_.contains(comm); }
+  void remove(ncclComm_t comm) { comms_.erase(comm); }
   // Throws once NCCL's work has been ended, which does not happen while nccl() is held.
   void require_sound() const { device_->require_sound(); }
   void count(int64_t sent, int64_t received, int64_t messages) { sent_ += sent, received_ += received, messages_ += messages; }
   Traffic traffic() const { return {sent_, received_, messages_, 0}; }
 
-  // Ends NCCL's work on this card; reading its memory throws the error from now on.
+  // Ends NCCL's work on this card, all communicators at once; reading its memory throws the error from now on.
   void fail(const std::exception_ptr& error);
   // Waits for the operations under way. None is watched any more then, and the communicator of all ranks not used.
   void stop();
 
  private:
   void main();
+  void watch();
   void look();
-  std::string trouble(const CardOperation& operation, const CardProgress& own);
+  friend class CardOperation;
+  std::string trouble(const CardOperation& operation, double waited_s) const;
+  std::string failure(ncclResult_t state, const CardGroup& group) const;
 
   const std::shared_ptr<CudaDevice> device_;
   Communicator& all_;
   const int rank_;
   std::vector<std::string> hosts_;
-  std::mutex mutex_, nccl_;
+  mutable std::mutex mutex_, nccl_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<CardOperation>> under_way_;
-  CardProgress progress_;
+  CardCounts counts_{};
+  std::array<std::string, CardCounts{}.size()> purposes_;  // of the groups; empty: there is none at the place
   bool stopped_ = false;
-  std::set<ncclComm_t> comms_;  // under nccl_
+  std::map<ncclComm_t, std::shared_ptr<const CardGroup>> comms_;  // under nccl_
   std::atomic<int64_t> sent_ = 0, received_ = 0, messages_ = 0;
   std::thread thread_;
 };

@@ -25,15 +25,34 @@ kernels::Element element_of(DType type) {
   }
 }
 
+// Those of the collectives that any rank may be late for, by its own work: the hosts of the others do not wait for it when they are called.
+// With this algorithm, on as many elements as ranks; what else there is (servers, bf16 on the wire, parts of given sizes) sends to
+// everybody, and is connected when it is first used, in an update.
+std::vector<Schedule> usual_schedules(const CollectiveShape& shape, Algorithm algorithm) {
+  std::vector<Schedule> all;
+  for (int root = 0; root < shape.size; ++root) all.push_back(tree_broadcast(shape, root));
+  const bool chosen = algorithm == Algorithm::automatic || algorithm == Algorithm::library;
+  if (chosen || algorithm == Algorithm::tree) all.push_back(tree_all_reduce(shape, Reduce::sum));
+  if (algorithm == Algorithm::halving_doubling) all.push_back(halving_doubling_all_reduce(shape, Reduce::sum));
+  if (chosen || algorithm == Algorithm::ring) all.push_back(ring_all_reduce(shape, Reduce::sum));
+  if (!chosen && algorithm != Algorithm::ring) all.push_back(direct_all_gather(shape));
+  return all;
+}
+
 }  // namespace
 
-NcclChannel::NcclChannel(std::shared_ptr<CardWatch> watch, Communicator& comm)
+NcclChannel::NcclChannel(std::shared_ptr<CardWatch> watch, Communicator& comm, const char* purpose)
     : watch_(std::move(watch)), rank_(comm.rank()), size_(comm.size()) {
-  std::vector<int> members;
-  for (const std::string& rank : gather_texts(comm, std::to_string(watch_->rank()))) members.push_back(std::stoi(rank));
-  members_ = std::make_shared<const std::vector<int>>(std::move(members));
+  const auto group = group_of(*watch_, comm, purpose);
   // The others have come when they have heard of the name: who is late is named there.
-  wire_ = std::make_unique<Wire>(watch_, rank_, size_, broadcast_text(comm, rank_ == 0 ? new_name() : ""), comm.deadline());
+  wire_ = std::make_unique<Wire>(watch_, group, broadcast_text(comm, rank_ == 0 ? new_name() : ""), comm.deadline());
+  std::set<int> to, from;
+  for (const Schedule& schedule : usual_schedules({rank_, size_, size_, DType::f32}, comm.algorithm()))
+    for (const Schedule::Round& round : schedule.rounds) {
+      for (const auto& s : round.sends) to.insert(s.to);
+      for (const auto& r : round.receives) from.insert(r.from);
+    }
+  wire_->connect(to, from, comm.deadline());
 }
 
 NcclChannel::~NcclChannel() {
@@ -42,11 +61,8 @@ NcclChannel::~NcclChannel() {
 
 // In the order of the ranks, so that nobody waits for one that waits for him.
 void NcclChannel::link_neighbours(Communicator& comm) {
-  for (int r = 0; r + 1 < size_; ++r) {
-    if (rank_ != r && rank_ != r + 1) continue;
-    links_.push_back(std::make_unique<Link>(watch_, comm, r, r + 1, *members_));
-    links_.push_back(std::make_unique<Link>(watch_, comm, r + 1, r, *members_));
-  }
+  for (const NeighbourGroup& pair : groups_of_neighbours(*watch_, comm))
+    links_.push_back(std::make_unique<Link>(watch_, comm, pair.from, pair.to, pair.group));
 }
 
 bool NcclChannel::send(const Tensor& x, int to, Tag tag, double deadline_s, Pending& pending) {
@@ -64,7 +80,7 @@ bool NcclChannel::receive(const Tensor& x, int from, Tag tag, double deadline_s,
 Pending NcclChannel::run(Schedule schedule, const Tensor& x, const char* what, double deadline_s) {
   if (const int64_t bytes = schedule.scratch_bytes; bytes > 0 && (!scratch_ || scratch_->bytes() < bytes))
     scratch_ = std::make_shared<Storage>(bytes, watch_->device().memory());
-  const auto operation = wire_->begin({what, members_, x, scratch_}, deadline_s);
+  const auto operation = wire_->begin(what, x, scratch_, deadline_s);
   std::byte* const scratch = scratch_ ? scratch_->data() : nullptr;
   for (const Schedule::Round& round : schedule.rounds) {
     calculate(round.before, x.dtype(), x.raw(), scratch);
@@ -155,7 +171,7 @@ bool NcclChannel::library(Collective kind, const Tensor& x, int root, double dea
   };
   const auto all = static_cast<size_t>(x.count());
   const auto start = [&](const char* what, const Schedule& counted, const auto& calls) {
-    const auto operation = wire_->begin({what, members_, x, {}}, deadline_s);
+    const auto operation = wire_->begin(what, x, nullptr, deadline_s);
     if (all > 0) wire_->group(calls);
     count(counted);
     wire_->end(*operation);

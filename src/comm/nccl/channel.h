@@ -10,8 +10,8 @@ namespace starling::STARLING_CUDA {
 
 class NcclChannel final : public CardChannel {
  public:
-  // Among the ranks of a communicator, each with a card of its own. Blocking, collective.
-  NcclChannel(std::shared_ptr<CardWatch> watch, Communicator& comm);
+  // Among the ranks of a communicator, each with a card of its own; its purpose is for messages. Blocking, collective.
+  NcclChannel(std::shared_ptr<CardWatch> watch, Communicator& comm, const char* purpose);
   ~NcclChannel() override;
   bool carries(const Tensor& x) const override { return &x.memory() == &watch_->device().memory(); }
   Pending run(Schedule schedule, const Tensor& x, const char* what, double deadline_s) override;
@@ -20,7 +20,9 @@ class NcclChannel final : public CardChannel {
   bool send(const Tensor& x, int to, Tag tag, double deadline_s, Pending& pending) override;
   bool receive(const Tensor& x, int from, Tag tag, double deadline_s, Pending& pending) override;
   Traffic traffic() const override { return watch_->traffic(); }
-  std::shared_ptr<CardChannel> split_off(Communicator& part) override { return std::make_shared<NcclChannel>(watch_, part); }
+  std::shared_ptr<CardChannel> split_off(Communicator& part, const char* purpose) override {
+    return std::make_shared<NcclChannel>(watch_, part, purpose);
+  }
 
  private:
   void exchange(const Schedule::Round& round, std::byte* data, std::byte* scratch);
@@ -29,7 +31,6 @@ class NcclChannel final : public CardChannel {
 
   const std::shared_ptr<CardWatch> watch_;
   const int rank_, size_;
-  Members members_;
   std::unique_ptr<Wire> wire_;
   std::shared_ptr<Storage> scratch_;          // of all operations, which have it one after the other
   std::vector<std::unique_ptr<Link>> links_;  // to and from the neighbours, in the order of the ranks

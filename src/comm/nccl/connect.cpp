@@ -1,5 +1,6 @@
 // Which ranks' cards are connected.
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <set>
 
@@ -25,6 +26,19 @@ std::string nccl_version() {
   return ncclGetVersion(&version) == ncclSuccess ? version_text(version) : "none";
 }
 
+void prepare_environment(const Communicator& comm, bool divided) {
+  if (comm.size() == 1) return;
+  const auto set = [](const char* name, const char* value) { setenv(name, value, 0); };
+  // To load a kernel when it is first called can need that the card is idle, which it is not while NCCL waits for another rank: each may
+  // then wait for the other.
+  set("CUDA_MODULE_LOADING", "EAGER");
+  // A divided model has a stream for each group and link. Those that share a queue of the hardware, by default one of eight, wait behind
+  // each other.
+  if (divided) set("CUDA_DEVICE_MAX_CONNECTIONS", "32");
+  // NCCL's own collectives are connected with their group, and not by their first call, which would wait for the other hosts.
+  if (comm.algorithm() == Algorithm::library) set("NCCL_RUNTIME_CONNECT", "0");
+}
+
 CardConnection connect_cards(Communicator& comm, Memory& memory) {
   if (comm.size() == 1) return {};
   auto* const cards = dynamic_cast<CudaMemory*>(&memory);
@@ -46,10 +60,10 @@ CardConnection connect_cards(Communicator& comm, Memory& memory) {
     if (versions[r] != versions[0]) return through_hosts(fmt::format("rank 0 has NCCL {}, rank {} has {}", versions[0], r, versions[r]));
 
   const auto watch = std::make_shared<CardWatch>(cards->device().shared_from_this(), comm);
-  comm.connect(std::make_shared<NcclChannel>(watch, comm));
+  comm.connect(std::make_shared<NcclChannel>(watch, comm, "all ranks"));
   const auto disconnect = [watch, &comm, before = std::uncaught_exceptions()](void*) {
     if (std::uncaught_exceptions() > before)  // the others will not hear of this rank any more
-      watch->fail(std::make_exception_ptr(PeerError("this rank ends, and with it the work of its card")));
+      watch->fail(std::make_exception_ptr(PeerError(watch->name() + " has failed, and ends the work of its card; its log says more")));
     watch->stop();
     comm.connect(nullptr);
   };

@@ -23,7 +23,7 @@ std::string name_for_both(Communicator& comm, int from, int to) {
 }  // namespace
 
 // A receive: its card is asked for the message as soon as the sender's notice has come.
-class Link::Receipt : public Operation {
+class Link::Receipt : public CardWait {
  public:
   Receipt(Link& link, Tensor x, Tag tag) : x(std::move(x)), tag(tag), link_(link) {}
   bool done() override {
@@ -35,7 +35,13 @@ class Link::Receipt : public Operation {
     while (!operation) link_.take_notice(true, deadline_s);
     operation->wait(deadline_s);
   }
-  size_t wait_any(std::span<Operation* const> operations, double deadline_s) override { return first_done(operations, deadline_s); }
+  std::string late(double waited_s) override {
+    if (operation) return operation->late(waited_s);
+    return fmt::format(
+        "a message with tag {} between stages waited {:.1f} s: rank {} on {} of their group has not sent it; raise "
+        "strategy.deadline-seconds, or look at that rank's log",
+        tag, waited_s, link_.from_, link_.comm_.host(link_.from_));
+  }
   const Tensor x;
   const Tag tag;
   std::shared_ptr<CardOperation> operation;
@@ -44,21 +50,11 @@ class Link::Receipt : public Operation {
   Link& link_;
 };
 
-Link::Link(std::shared_ptr<CardWatch> watch, Communicator& comm, int from, int to, const std::vector<int>& members)
-    : watch_(std::move(watch)),
-      comm_(comm),
-      from_(from),
-      to_(to),
-      members_(
-          std::make_shared<const std::vector<int>>(std::vector{members[static_cast<size_t>(from)], members[static_cast<size_t>(to)]})) {
-  const std::string name = name_for_both(comm, from, to);
-  wire_ = std::make_unique<Wire>(watch_, comm.rank() == from ? 0 : 1, 2, name, comm.deadline());
-  // A first message, so that later ones need not wait for the other host.
-  const Tensor x({16}, DType::f32, watch_->device().memory());
-  if (comm.rank() == from)
-    send(x, 0, comm.deadline()).wait();
-  else
-    receive(x, 0, comm.deadline()).wait();
+Link::Link(std::shared_ptr<CardWatch> watch, Communicator& comm, int from, int to, std::shared_ptr<const CardGroup> group)
+    : watch_(std::move(watch)), comm_(comm), from_(from), to_(to) {
+  wire_ = std::make_unique<Wire>(watch_, std::move(group), name_for_both(comm, from, to), comm.deadline());
+  const bool sends = comm.rank() == from;
+  wire_->connect(sends ? std::set{1} : std::set<int>{}, sends ? std::set<int>{} : std::set{0}, comm.deadline());
 }
 
 Pending Link::send(const Tensor& x, Tag tag, double deadline_s) {
@@ -69,7 +65,7 @@ Pending Link::send(const Tensor& x, Tag tag, double deadline_s) {
   words[0] = tag, words[1] = static_cast<int32_t>(x.bytes() & 0x7fffffff), words[2] = static_cast<int32_t>(x.bytes() >> 31);
   notice.pending = comm_.send(notice.words, to_, kNoticeTag);
   notices_.push_back(std::move(notice));
-  const auto operation = wire_->begin({"a message to another card", members_, x, {}, false}, deadline_s);
+  const auto operation = wire_->begin("a message", x, nullptr, deadline_s);
   wire_->group([&](ncclComm_t nccl) { NCCL_CALL(Send, x.raw(), static_cast<size_t>(x.bytes()), ncclUint8, 1, nccl, wire_->stream()); });
   wire_->end(*operation);
   watch_->count(x.bytes(), 0, 1);
@@ -120,7 +116,7 @@ bool Link::take_notice(bool patiently, double deadline_s) {
 }
 
 std::shared_ptr<CardOperation> Link::fetch(const Tensor& x, double deadline_s) {
-  const auto operation = wire_->begin({"a message from another card", members_, x, {}, false}, deadline_s);
+  const auto operation = wire_->begin("a message", x, nullptr, deadline_s);
   wire_->group([&](ncclComm_t nccl) { NCCL_CALL(Recv, x.raw(), static_cast<size_t>(x.bytes()), ncclUint8, 0, nccl, wire_->stream()); });
   wire_->end(*operation);
   watch_->count(0, x.bytes(), 0);

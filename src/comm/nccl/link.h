@@ -13,7 +13,7 @@ namespace starling::STARLING_CUDA {
 class Link {
  public:
   // Between two ranks of a communicator, both of which call it. Blocking.
-  Link(std::shared_ptr<CardWatch> watch, Communicator& comm, int from, int to, const std::vector<int>& members);
+  Link(std::shared_ptr<CardWatch> watch, Communicator& comm, int from, int to, std::shared_ptr<const CardGroup> group);
   int from() const { return from_; }
   int to() const { return to_; }
   Pending send(const Tensor& x, Tag tag, double deadline_s);
@@ -37,7 +37,6 @@ class Link {
   const std::shared_ptr<CardWatch> watch_;
   Communicator& comm_;
   const int from_, to_;
-  const Members members_;
   std::unique_ptr<Wire> wire_;
   std::deque<Notice> notices_;                 // sent and not yet taken, or expected: never more than messages to come
   std::deque<std::shared_ptr<Receipt>> open_;  // of receives whose message has not been asked for

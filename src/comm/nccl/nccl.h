@@ -13,6 +13,10 @@
 
 namespace starling::STARLING_CUDA {
 
+// Sets what several ranks with cards need in this process's environment, where the user has set nothing (docs/gpu.md). Before the first call
+// of CUDA; divided: each rank has a part of the model.
+void prepare_environment(const Communicator& comm, bool divided);
+
 struct CardConnection {
   std::string report;          // for the log: what carries tensors of cards, and why; "" where nothing needs to
   std::shared_ptr<void> held;  // while it lives, the cards are connected

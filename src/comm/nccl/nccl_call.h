@@ -8,14 +8,18 @@
 
 namespace starling::STARLING_CUDA {
 
+// A call that NCCL has refused, or that has failed.
+class NcclError : public PeerError {
+  using PeerError::PeerError;
+};
+
 // Calls of a communicator that does not block may still be in progress; whoever makes them looks for that.
 inline void nccl_check(ncclResult_t result, const char* call) {
   if (result == ncclSuccess || result == ncclInProgress) return;
-  throw PeerError(fmt::format("{} failed: {} ({}); look at the other ranks' messages, or at NCCL's own with NCCL_DEBUG=WARN", call,
-                              ncclGetErrorString(result), ncclGetLastError(nullptr)));
+  throw NcclError(fmt::format("{} failed: {} ({})", call, ncclGetErrorString(result), ncclGetLastError(nullptr)));
 }
 
 }  // namespace starling::STARLING_CUDA
 
-// NCCL_CALL(Send, buffer, ...): ncclSend(buffer, ...), PeerError if it fails.
+// NCCL_CALL(Send, buffer, ...): ncclSend(buffer, ...), NcclError if it fails.
 #define NCCL_CALL(name, ...) nccl_check(nccl##name(__VA_ARGS__), "nccl" #name)
