@@ -74,7 +74,8 @@ void StageWeights::serve() {
                                     [&](const Owner& o) { return o.rank == mesh_.replica().rank(); });
     in_pieces(p.whole.count(), [&](const Range& whole) {
       const CommonElements part = common_elements(owner->elements, {whole});
-      if (part.count > 0) mesh_.replica().send(slice_of(own, part), 0, kWeightsTag).wait(kPatience);
+      // From host to host, as it is written from there: messages from card to card need one on both sides.
+      if (part.count > 0) mesh_.replica().send(slice_of(own, part).on_host(), 0, kWeightsTag).wait(kPatience);
     });
   }
 }
