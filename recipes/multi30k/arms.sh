@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The arms of docs/optimizers.md's table: trains transformer-small on Multi30k by each of them, one thread, seed 1, and prints BLEU (greedy)
-# and cross-entropy of the validation set at the end of each run, and the seconds of the processor that it took.
+# The arms of docs/optimizers.md's table: trains transformer-small (tiny: transformer-tiny) on Multi30k by each of them, one thread,
+# seed 1, and prints BLEU (greedy) and cross-entropy of the validation set at the end of each run, and the seconds of the
+# processor that it took.
 # Usage: recipes/multi30k/arms.sh DIRECTORY [ARM...]     without arms: all, some hours. Data and program: find.sh.
 set -euo pipefail
 . "$(dirname "$0")/find.sh"
@@ -24,6 +25,11 @@ declare -A arms=(
   [muon-batch-32000-dropout-0.2-7.5M]="$linear --train.warmup 25 --train.max-tokens 7500000 --train.optimizer muon --train.learning-rate 1e-2 --train.batch-tokens 32000 --model.dropout 0.2 --train.ema 0.9"
   [muon-10M]="$linear --train.warmup 200 --train.max-tokens 10000000 --train.optimizer muon --train.learning-rate 3e-3"
   [linear-14M]="$linear --train.warmup 500 --train.max-tokens 14000000"
+  [linear-dropouts-0.3-14M]="$linear --train.warmup 500 --train.max-tokens 14000000 --model.attention-dropout 0.3 --model.feed-forward-dropout 0.3"
+  [linear-vocabulary-4000-14M]="$linear --train.warmup 500 --train.max-tokens 14000000 --vocab.size 4000"
+  [r-drop-late-14M]="$linear --train.warmup 500 --train.max-tokens 14000000 --train.r-drop 5 --train.r-drop-from 0.4"
+  [tiny-20M]="$linear --train.warmup 500 --train.max-tokens 20000000 --model.preset transformer-tiny"
+  [tiny-dropout-0.1-20M]="$linear --train.warmup 500 --train.max-tokens 20000000 --model.preset transformer-tiny --model.dropout 0.1"
   [inverse-sqrt-20M]="--train.schedule inverse-sqrt --train.learning-rate 1e-3 --train.warmup 1000 --train.ema 0.999 --train.max-tokens 20000000"
 )
 [ $# -gt 0 ] || mapfile -t names < <(printf '%s\n' "${!arms[@]}" | sort -t- -k1,1)

@@ -57,6 +57,18 @@ TEST(CardsTraining, Bf16OnTheWire) {
   }
 }
 
+// Whole matrices have an owner each, which gathers their gradients and hands their weights on.
+TEST(CardsTraining, MuonByWholeMatrices) {
+  TrainingRun run;
+  run.optimizer = "muon", run.strategy.bucket_mib = 0.004;
+  for (const bool sharded : {false, true}) {
+    run.strategy.sharded_optimizer = sharded;
+    expect_the_simulators_bits(run, 3, 2);
+  }
+  run.strategy.name = "parameter-server", run.strategy.sharded_optimizer = false;
+  expect_the_simulators_bits(run, 3, 2);
+}
+
 TEST(CardsTraining, EightRanks) {
   TrainingRun run;
   run.strategy.bucket_mib = 0.004;
