@@ -260,6 +260,15 @@ Batch sentences_of(const Batch& batch, int64_t begin, int64_t end) {
 
 }  // namespace
 
+void append(Batch& to, const Batch& more) {
+  CHECK(to.weights.empty() && more.weights.empty(), "batches whose sentences have weights");
+  to.sample_ids.insert(to.sample_ids.end(), more.sample_ids.begin(), more.sample_ids.end());
+  for (const auto& [from, side] : {std::pair(&more.source, &to.source), std::pair(&more.target, &to.target)})
+    for (int64_t i = 0; i < from->sentences(); ++i)
+      side->append(from->tokens.data() + from->offsets[static_cast<size_t>(i)],
+                   from->tokens.data() + from->offsets[static_cast<size_t>(i) + 1]);
+}
+
 std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens, int64_t max_source_tokens) {
   CHECK(max_target_tokens > 0 && max_source_tokens > 0, "{} and {} tokens", max_target_tokens, max_source_tokens);
   const auto lengths_of = [&](int64_t i) { return lengths_in(batch, i); };

@@ -88,6 +88,9 @@ class BatchStream {
   bool loaded_ = false;
 };
 
+/// The sentences of `more` behind those of `to`.
+void append(Batch& to, const Batch& more);
+
 /// Cuts a batch into parts of whole sentences with at most `max_target_tokens` each (a single longer sentence is a part of its own)
 /// and at most `max_source_tokens`; parts are about equal, in order, and keep epoch, index, weights and sample ids.
 std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens, int64_t max_source_tokens);

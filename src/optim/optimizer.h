@@ -34,6 +34,9 @@ class Optimizer {
   // The same of tensors that hold nothing but the elements from `begin` on, without Muon.
   void update_part(const Tensor& values, const Tensor& gradients, int64_t begin, double gradient_scale, double rate);
 
+  // From the next update on. Bias correction is as if it had always been so.
+  void set_beta2(double beta2) { options_.beta2 = beta2; }
+
   int64_t updates() const { return updates_; }
   void set_updates(int64_t n) { updates_ = of_the_run_ = n; }
   // Forgets the moments; bias correction counts from here.

@@ -8,7 +8,7 @@ void RacePlan::count_ranks(const ModelVocabulary& vocabulary) {
   for (const RaceArm* arm : arms())
     for (const int64_t workers : arm->workers)
       ranks_[{arm->name, static_cast<int>(workers)}] =
-          ranks_for_workers(race_config(r_, {arm, static_cast<int>(workers), r_.seeds.front(), arm->rates.front(), "", false}), vocabulary,
+          ranks_for_workers(race_config(r_, {arm, static_cast<int>(workers), r_.seeds.front(), arm->rates.front(), ""}), vocabulary,
                             static_cast<int>(workers));
 }
 
@@ -29,29 +29,39 @@ RaceRun RacePlan::trained(RaceRun run) const {
   return run;
 }
 
-RaceRun RacePlan::first_run(const RaceArm& arm) const {
+std::vector<int> RacePlan::tuned_at(const RaceArm& arm) const {
+  if (!arm.trained_as.empty()) return {};
+  if (r_.tune_each) return {arm.workers.begin(), arm.workers.end()};
   const bool has = std::find(arm.workers.begin(), arm.workers.end(), r_.tuning_workers) != arm.workers.end();
-  const int workers = static_cast<int>(has ? r_.tuning_workers : arm.workers.front());
-  return {&arm,
-          workers,
-          r_.seeds.front(),
-          arm.rates.front(),
-          networks_of(arm, workers).front(),
-          r_.screening_tokens > 0 && arm.rates.size() > 1};
+  return {static_cast<int>(has ? r_.tuning_workers : arm.workers.front())};
 }
 
-std::vector<RaceRun> RacePlan::candidates(const RaceArm& arm) const {
+int RacePlan::tuned_for(const RaceArm& arm, int workers) const { return r_.tune_each ? workers : tuned_at(runner(arm)).front(); }
+
+std::vector<RaceRun> RacePlan::candidates(const RaceArm& arm, int workers) const {
   std::vector<RaceRun> runs;
-  if (!arm.trained_as.empty()) return runs;
-  for (const double rate : arm.rates) runs.push_back(first_run(arm)), runs.back().rate = rate;
+  const std::vector<std::string> seconds = arm.seconds.empty() ? std::vector<std::string>{""} : arm.seconds;
+  const bool trials = r_.screening_tokens > 0 && arm.rates.size() * seconds.size() > 1;
+  for (const std::string& second : seconds)
+    for (const double rate : arm.rates)
+      runs.push_back({&arm, workers, r_.seeds.front(), rate, networks_of(arm, workers).front(), trials ? 1 : 0, second});
   return runs;
 }
 
-std::vector<RaceRun> RacePlan::runs(const RaceArm& arm, int64_t seed, double rate) const {
+size_t RacePlan::next_rung(size_t candidates, int rung) const {
+  const size_t left = (candidates + 2) / 3;
+  return rung > 0 && rung < r_.screening_rungs && left > 1 ? left : 0;
+}
+
+std::vector<RaceRun> RacePlan::runs(const RaceArm& arm, int64_t seed, const Chosen& chosen) const {
   std::vector<RaceRun> all;
-  for (const int64_t workers : arm.workers)
-    for (const std::string& network : networks_of(arm, static_cast<int>(workers)))
-      all.push_back({&arm, static_cast<int>(workers), seed, rate, network, false});
+  for (const int64_t count : arm.workers) {
+    const int workers = static_cast<int>(count);
+    const std::optional<RaceChoice> choice = chosen(arm, workers);
+    if (!choice) continue;
+    for (const std::string& network : networks_of(arm, workers))
+      all.push_back({&arm, workers, seed, choice->rate, network, 0, choice->second});
+  }
   return all;
 }
 

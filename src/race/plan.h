@@ -1,7 +1,9 @@
 // Which runs a race has: arms with their workers, rates and networks, and whose runs an arm's are.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 
 #include "race/times.h"
 
@@ -19,11 +21,17 @@ class RacePlan {
   const RaceArm& runner(const RaceArm& arm) const;
   // The run that is trained for this one.
   RaceRun trained(RaceRun run) const;
-  RaceRun first_run(const RaceArm& arm) const;
-  // Those that the learning rate is chosen by; none of an arm that has no runs of its own.
-  std::vector<RaceRun> candidates(const RaceArm& arm) const;
-  // The arm's runs with the rate.
-  std::vector<RaceRun> runs(const RaceArm& arm, int64_t seed, double rate) const;
+  // The numbers of workers that an arm's candidates are compared at; none of an arm that has no runs of its own.
+  std::vector<int> tuned_at(const RaceArm& arm) const;
+  // That of them whose choice counts for so many workers.
+  int tuned_for(const RaceArm& arm, int workers) const;
+  // All candidates, as whole runs or of the first rung.
+  std::vector<RaceRun> candidates(const RaceArm& arm, int workers) const;
+  // How many go on to the next rung; 0: so few are left that the best of them is chosen.
+  size_t next_rung(size_t candidates, int rung) const;
+  // The arm's runs, with what is chosen for their number of workers; without those that nothing is chosen for yet.
+  using Chosen = std::function<std::optional<RaceChoice>(const RaceArm& arm, int workers)>;
+  std::vector<RaceRun> runs(const RaceArm& arm, int64_t seed, const Chosen& chosen) const;
   // The networks that runs of the arm are for: "" = any.
   std::vector<std::string> networks_of(const RaceArm& arm, int workers) const;
   // The networks that results of the run are for: "" = it has none, being a single rank.

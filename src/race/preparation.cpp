@@ -25,7 +25,7 @@ void RaceRunner::prepare() {
 }
 
 void RaceRunner::prepare_runs() {
-  Config config = race_config(r_, {&r_.baseline, 1, r_.seeds.front(), r_.baseline.rates.front(), "", false});
+  Config config = race_config(r_, {&r_.baseline, 1, r_.seeds.front(), r_.baseline.rates.front(), ""});
   config.train.output = r_.output;  // where the vocabularies of all runs are made
   if (fs::exists(records_path())) kept_ = parse_json_object(read_text_file(records_path()), records_path());
   vocabularies_.emplace(open_vocabularies(config, *files_, progress_.say));
@@ -38,9 +38,9 @@ void RaceRunner::prepare_runs() {
                     "strategy.name and strategy.servers in arms",
                     r_.file));
   gradient_bytes_ = gradient_bytes(config, vocabularies_->sizes());
-  step_seconds_ = step_seconds(config, r_.cluster, *store_, *vocabularies_, std::min<int64_t>(200, config.train.max_steps));
+  step_seconds_ = step_seconds(config, r_.cluster, *store_, *vocabularies_, std::min<int64_t>(200, race_updates(config, 1)));
   say(fmt::format("one worker: {:.2f} M parameters, {} target tokens an update, {:.1f} virtual ms of computing; {} updates",
-                  static_cast<double>(gradient_bytes_) / 4e6, config.train.batch_tokens, 1e3 * step_seconds_, config.train.max_steps));
+                  static_cast<double>(gradient_bytes_) / 4e6, config.train.batch_tokens, 1e3 * step_seconds_, race_updates(config, 1)));
   check_places();
   count_planned();
   publish_vocabularies(config, *files_, *vocabularies_);

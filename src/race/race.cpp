@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/counted.h"
 #include "base/start_threads.h"
 #include "race/picture.h"
 #include "race/race_runner.h"
@@ -52,7 +53,13 @@ void RaceRunner::count_planned() {
   int64_t left = ranked_ ? 0 : r_.finalists;
   for (const RaceArm* arm : plan_.arms()) {
     if (!arm->trained_as.empty()) continue;
-    add(plan_.first_run(*arm), static_cast<double>(arm->rates.size()));
+    std::set<int> known;  // numbers of workers of which a candidate is the run
+    for (const int workers : plan_.tuned_at(*arm)) {
+      std::vector<RaceRun> runs = plan_.candidates(*arm, workers);
+      if (runs.front().rung == 0) known.insert(workers);
+      for (size_t count = runs.size(); count > 0; count = plan_.next_rung(count, runs.front().rung++))
+        add(runs.front(), static_cast<double>(count));
+    }
     const bool stands = !repeated(*arm) && left-- > 0;
     for (const int64_t workers : arm->workers) {
       const bool all_seeds = stands ||
@@ -62,47 +69,89 @@ void RaceRunner::count_planned() {
                                                   std::find(a.workers.begin(), a.workers.end(), workers) != a.workers.end();
                                          }) ||
                              arm == &r_.baseline;
-      RaceRun run = plan_.first_run(*arm);
-      const double networks = static_cast<double>(plan_.networks_of(*arm, static_cast<int>(workers)).size());
-      const double seeds = all_seeds ? static_cast<double>(r_.seeds.size()) : 1, known = workers == run.workers && !run.trial ? 1 : 0;
-      run.workers = static_cast<int>(workers), run.trial = false;
-      add(run, networks * seeds - known);
+      RaceRun run = plan_.candidates(*arm, static_cast<int>(workers)).front();
+      const double networks = static_cast<double>(plan_.networks_of(*arm, run.workers).size());
+      const double seeds = all_seeds ? static_cast<double>(r_.seeds.size()) : 1;
+      run.rung = 0;
+      add(run, networks * seeds - static_cast<double>(known.count(run.workers)));
     }
   }
 }
 
-// Every arm and candidate with the first seed.
-void RaceRunner::screen() {
-  std::vector<RaceRun> runs;
-  for (const RaceArm* arm : plan_.arms())
-    for (const RaceRun& run : plan_.candidates(*arm)) runs.push_back(run);
-  ensure_all(runs);
+std::vector<RaceRun> RaceRunner::candidates(const RaceArm& arm, int workers, int rung) const {
+  std::vector<RaceRun> all = plan_.candidates(arm, workers);
+  const int first = all.front().rung;
+  if (rung < first || (rung > first && first == 0)) return {};
+  for (int at = first; at < rung; ++at) {
+    std::vector<std::pair<double, RaceRun>> ranked;
+    for (const RaceRun& run : all) {
+      const auto record = records_.find(run.name());
+      if (record == records_.end() || !record->second.done) return {};
+      ranked.emplace_back(record->second.loss(), run);
+    }
+    std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    ranked.resize(plan_.next_rung(ranked.size(), at));
+    if (ranked.empty()) return {};
+    all.clear();
+    for (const auto& [loss, run] : ranked) all.push_back(run), all.back().rung = at + 1;
+  }
+  return all;
 }
 
-// The candidates that are done; the least loss chooses, once an arm's are all there.
-void RaceRunner::choose_rates() {
-  candidates_.clear();
-  for (const RaceArm* arm : plan_.arms()) {
-    const std::vector<RaceRun> runs = plan_.candidates(*arm);
-    const size_t first = candidates_.size();
-    for (const RaceRun& run : runs)
-      if (const auto record = records_.find(run.name()); record != records_.end())
-        candidates_.push_back({arm->name, run.workers, run.rate, record->second.loss(), false});
-    if (runs.empty() || candidates_.size() - first < runs.size()) continue;
-    const auto best = std::min_element(candidates_.begin() + static_cast<ptrdiff_t>(first), candidates_.end(),
-                                       [](const Candidate& a, const Candidate& b) { return a.loss < b.loss; });
-    best->chosen = true;
-    if (rates_.emplace(arm->name, best->rate).second && runs.size() > 1)
-      say(fmt::format("{}: learning rate {:g} is the best of {}", arm->name, best->rate, runs.size()));
+// Every arm and candidate with the first seed, rung by rung.
+void RaceRunner::screen() {
+  for (int rung = 0; rung <= r_.screening_rungs; ++rung) {
+    std::vector<RaceRun> runs;
+    for (const RaceArm* arm : plan_.arms())
+      for (const int workers : plan_.tuned_at(*arm))
+        for (const RaceRun& run : candidates(*arm, workers, rung)) runs.push_back(run);
+    ensure_all(runs);
   }
-  for (const RaceArm& arm : r_.arms)
-    if (const auto rate = rates_.find(plan_.runner(arm).name); rate != rates_.end()) rates_[arm.name] = rate->second;
+}
+
+// The candidates that are done; the least loss of the last rung chooses, once that is all there.
+void RaceRunner::choose() {
+  candidates_.clear();
+  for (const RaceArm* arm : plan_.arms())
+    for (const int workers : plan_.tuned_at(*arm)) {
+      std::optional<size_t> best;
+      for (int rung = plan_.candidates(*arm, workers).front().rung;; ++rung) {
+        const std::vector<RaceRun> runs = candidates(*arm, workers, rung);
+        if (runs.empty()) break;
+        best.reset();
+        const size_t first = candidates_.size();
+        for (const RaceRun& run : runs)
+          if (const auto record = records_.find(run.name()); record != records_.end() && record->second.done)
+            candidates_.push_back({arm->name, workers, planned_tokens(r_, run), run.rate, run.second, record->second.loss(), false});
+        if (candidates_.size() - first < runs.size()) break;
+        best = std::min_element(candidates_.begin() + static_cast<ptrdiff_t>(first), candidates_.end(),
+                                [](const Candidate& a, const Candidate& b) { return a.loss < b.loss; }) -
+               candidates_.begin();
+        if (plan_.next_rung(runs.size(), rung) > 0) best.reset();
+      }
+      if (!best) continue;
+      Candidate& winner = candidates_[*best];
+      winner.chosen = true;
+      const size_t all = plan_.candidates(*arm, workers).size();
+      if (choices_.emplace(std::pair(arm->name, workers), RaceChoice{winner.rate, winner.second}).second && all > 1)
+        say(fmt::format("{}{}: learning rate {:g}{} is the best of {}", arm->name, r_.tune_each ? ", " + counted(workers, "worker") : "",
+                        winner.rate, winner.second.empty() ? "" : fmt::format(", {} {}", r_.second_key, winner.second), all));
+    }
+}
+
+std::optional<RaceChoice> RaceRunner::chosen(const RaceArm& arm, int workers) const {
+  const auto found = choices_.find({plan_.runner(arm).name, plan_.tuned_for(arm, workers)});
+  return found == choices_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<RaceRun> RaceRunner::runs(const RaceArm& arm, int64_t seed) const {
+  return plan_.runs(arm, seed, [this](const RaceArm& a, int workers) { return chosen(a, workers); });
 }
 
 void RaceRunner::all_workers() {
   std::vector<RaceRun> all;
   for (const RaceArm* arm : plan_.arms())
-    for (const RaceRun& run : plan_.runs(*arm, r_.seeds.front(), rates_.at(arm->name))) all.push_back(plan_.trained(run));
+    for (const RaceRun& run : runs(*arm, r_.seeds.front())) all.push_back(plan_.trained(run));
   ensure_all(all);
 }
 
@@ -116,7 +165,7 @@ void RaceRunner::repeat() {
   for (size_t s = 1; s < r_.seeds.size(); ++s)
     for (const RaceArm* arm : plan_.arms())
       if (repeated(*arm))
-        for (const RaceRun& run : plan_.runs(*arm, r_.seeds[s], rates_.at(arm->name))) all.push_back(plan_.trained(run));
+        for (const RaceRun& run : runs(*arm, r_.seeds[s])) all.push_back(plan_.trained(run));
   ensure_all(all);
 }
 
@@ -159,21 +208,22 @@ void RaceRunner::ensure(const RaceRun& run) {
   record.configuration = configuration;
   const bool fresh_run = !record.done;
   if (fresh_run) train(run, config, record);
-  if (!run.trial)
+  if (run.rung == 0)
     for (const std::string& network : plan_.places_of(run)) times_of(run, network, record);  // replayed now, so that tables are quick
   const std::lock_guard lock(mutex_);
   ++number_, passed_ += tokens;
   if (fresh_run) trained_ += tokens;
   records_[run.name()] = record;
   report(run, record);
-  if (!ranked_) choose_rates();
-  if (fresh_run && !run.trial) write(results(unfinished()));
+  if (!ranked_) choose();
+  if (fresh_run && run.rung == 0) write(results(unfinished()));
 }
 
 void RaceRunner::report(const RaceRun& run, const RaceRecord& record) const {
   std::string text =
-      fmt::format("run {} of {}: {}, {} worker{}, seed {}, learning rate {:g}{}: ", number_, planned_runs_, run.arm->name, run.workers,
-                  run.workers == 1 ? "" : "s", run.seed, run.rate, run.network.empty() ? "" : ", on " + run.network);
+      fmt::format("run {} of {}: {}, {} worker{}, seed {}, learning rate {:g}{}{}: ", number_, planned_runs_, run.arm->name, run.workers,
+                  run.workers == 1 ? "" : "s", run.seed, run.rate,
+                  run.second.empty() ? "" : fmt::format(", {} {}", r_.second_key, run.second), run.network.empty() ? "" : ", on " + run.network);
   text += std::isfinite(record.loss()) ? fmt::format("cross-entropy {:.4f}", record.loss()) : "diverged";
   for (const auto& [metric, score] : record.finals) text += fmt::format(", {} {:.2f}", metric, score);
   if (trained_ > 0 && planned_ > passed_)
@@ -186,8 +236,7 @@ RaceResults RaceRunner::results(const std::string& unfinished) const {
   std::vector<RaceResult> all;
   for (const int64_t seed : r_.seeds)
     for (const RaceArm* arm : plan_.arms()) {
-      if (!rates_.contains(arm->name)) continue;  // its candidates are not all there yet
-      for (const RaceRun& run : plan_.runs(*arm, seed, rates_.at(arm->name))) {
+      for (const RaceRun& run : runs(*arm, seed)) {
         const auto record = records_.find(plan_.trained(run).name());
         if (record == records_.end() || !record->second.done) continue;
         for (const std::string& network : plan_.places_of(run)) all.push_back(result(run, network, record->second));

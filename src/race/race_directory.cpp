@@ -11,7 +11,7 @@ namespace {
 
 // None of the files that a race writes may be one that it reads.
 void refuse_own_inputs(const RaceRecipe& r) {
-  std::vector<NamedPath> inputs = named_texts(race_config(r, {&r.baseline, 1, r.seeds.front(), r.baseline.rates.front(), "", false}));
+  std::vector<NamedPath> inputs = named_texts(race_config(r, {&r.baseline, 1, r.seeds.front(), r.baseline.rates.front(), ""}));
   inputs.insert(inputs.begin(), {"the recipe", r.file});
   for (const char* name : {"records.json", "data.json", "cluster.yml", "results.csv", "curves.csv", "table.md", "race.svg"})
     refuse_own_input({"race.output's", join_path(r.output, name)}, inputs);

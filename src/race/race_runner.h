@@ -39,7 +39,11 @@ class RaceRunner {
   void count_planned();
   bool repeated(const RaceArm& arm) const;
   void screen();
-  void choose_rates();
+  // The candidates of a rung, as far as the rung before tells.
+  std::vector<RaceRun> candidates(const RaceArm& arm, int workers, int rung) const;
+  void choose();
+  std::optional<RaceChoice> chosen(const RaceArm& arm, int workers) const;
+  std::vector<RaceRun> runs(const RaceArm& arm, int64_t seed) const;
   void all_workers();
   void repeat();
   void ensure_all(const std::vector<RaceRun>& all);
@@ -86,7 +90,7 @@ class RaceRunner {
   std::mutex mutex_;                           // of all that follows
   Json kept_ = Json::object();                 // records.json: those of other recipes too
   std::map<std::string, RaceRecord> records_;  // of this race, by name of the run
-  std::map<std::string, double> rates_;        // chosen, by arm
+  std::map<std::pair<std::string, int>, RaceChoice> choices_;  // by arm and number of workers
   std::vector<Candidate> candidates_;
   std::vector<std::string> finalists_;
   bool ranked_ = false;                            // finalists_ are known

@@ -4,12 +4,15 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text_files.h"
 #include "data/corpus.h"
 #include "strategies/factory.h"
+#include "train/batch_growth.h"
 #include "train/fine_tuning.h"
 
 namespace starling {
@@ -44,12 +47,14 @@ void check_names(const RaceRecipe& r, const char* what, const std::vector<Named>
 
 void check_rates(const RaceRecipe& r) {
   if (r.tuning == "fixed") return;
+  const auto candidates = [](const RaceArm& arm) { return arm.rates.size() * std::max<size_t>(1, arm.seconds.size()); };
   for (const RaceArm& arm : r.arms)
-    if (arm.rates.size() != r.baseline.rates.size())
+    if (candidates(arm) != candidates(r.baseline))
       throw ConfigError(fmt::format(
-          "{}: the arm {} has {} learning rate{} to choose from, one worker has {}: a race is fair if all have as many; list as "
-          "many in its learning-rates, or set race.tuning to fixed",
-          r.file, arm.name, arm.rates.size(), arm.rates.size() == 1 ? "" : "s", r.baseline.rates.size()));
+          "{}: the arm {} has {} to choose from, one worker has {}: a race is fair if all have as many; list as many in its "
+          "learning-rates{}, or set race.tuning to fixed",
+          r.file, arm.name, counted(static_cast<int64_t>(candidates(arm)), r.second_key.empty() ? "learning rate" : "candidate"),
+          candidates(r.baseline), r.second_key.empty() ? "" : " and second-values"));
 }
 
 template <class T>
@@ -80,6 +85,21 @@ void check(const RaceRecipe& r) {
     check_list(r, fmt::format("workers of the arm {}", arm.name), arm.workers);
     check_list(r, fmt::format("learning-rates of the arm {}", arm.name), arm.rates);
   }
+  if (r.second_key.empty() != r.baseline.seconds.empty())
+    throw ConfigError(fmt::format("{}: race.{} is set, but race.{} is not; give both, or neither", r.file,
+                                  r.second_key.empty() ? "second-values" : "second-key",
+                                  r.second_key.empty() ? "second-key" : "second-values"));
+  for (const RaceArm& arm : r.arms)
+    if (r.second_key.empty() && !arm.seconds.empty())
+      throw ConfigError(fmt::format("{}: the arm {} has second-values, but race.second-key names no key; set it, or remove them", r.file, arm.name));
+  if (r.tune_each && r.tuning_workers > 0)
+    throw ConfigError(fmt::format("{}: race.tune-each compares candidates at every number of workers, so tuning-workers {} does nothing; remove one of them",
+                                  r.file, r.tuning_workers));
+  if (r.screening_rungs > 1 && static_cast<double>(r.screening_tokens) * std::pow(3, r.screening_rungs - 1) > static_cast<double>(r.tokens))
+    throw ConfigError(fmt::format("{}: race.screening-tokens {} become more than race.tokens {} in {} rungs, each with three times as many; lower one of them",
+                                  r.file, r.screening_tokens, r.tokens, r.screening_rungs));
+  if (r.screening_rungs > 1 && r.screening_tokens == 0)
+    throw ConfigError(fmt::format("{}: race.screening-rungs does nothing without screening-tokens; set these too", r.file));
   if (r.screening_tokens > r.tokens)
     throw ConfigError(fmt::format("{}: race.screening-tokens {} are more than race.tokens {}; lower them, or set 0", r.file,
                                   r.screening_tokens, r.tokens));
@@ -119,10 +139,12 @@ std::string place_of_keys(const RaceRecipe& r) {
   return r.train.empty() ? fmt::format("{}, in the section race", r.file) : fmt::format("{}, which race.train names", r.train);
 }
 
-Config shared_config(const RaceRecipe& recipe, const RaceArm& arm) {
-  std::vector<Override> overrides{{"strategy.batch", "per-worker"}};
+Config shared_config(const RaceRecipe& recipe, const RaceArm& arm, const std::string& second = "") {
+  std::vector<Override> overrides{
+      {"strategy.batch", "per-worker"}, {"train.max-steps", "0"}, {"train.max-tokens", fmt::format("{}", recipe.tokens)}};
   for (const auto* keys : {&recipe.keys, &arm.keys})
     for (const ForeignKey& key : *keys) overrides.emplace_back(key.name, key.text);
+  if (!second.empty()) overrides.emplace_back(recipe.second_key, second);
   try {
     // A race that was begun with a vocabulary of another rule goes on with it, unless a rule is given.
     Config c = load_config(recipe.train, overrides,
@@ -144,6 +166,8 @@ void check_config(const RaceRecipe& r, const RaceArm& arm, const Config& c) {
   if (c.train.objective != Objective::likelihood) fail("times of samples cannot be replayed; set train.objective to likelihood");
   if (c.parallel.ranks() > 1)
     fail("a race replays whole models; set parallel.pipeline and tensor to 1, and see 'starling plan' for layouts");
+  if (c.train.batch_follows_noise > 0)
+    fail("a replay computes no gradients whose noise a batch could follow; give train.batch-doubles-at in place of batch-follows-noise");
   if (c.strategy.algorithm == Algorithm::library)
     fail("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
 }
@@ -156,8 +180,9 @@ void check_trained_as(RaceRecipe& r) {
     const auto base = std::find_if(r.arms.begin(), r.arms.end(), [&](const RaceArm& a) { return a.name == arm.trained_as; });
     if (base == r.arms.end() || !base->trained_as.empty())
       fail(fmt::format("trained-as names {}, which is no arm with runs of its own; name one of race.arms", in_quotes(arm.trained_as)));
-    if (!arm.rates.empty() || arm.timed) fail("with trained-as there is nothing to train; remove learning-rates and timed");
-    arm.rates = base->rates;
+    if (!arm.rates.empty() || !arm.seconds.empty() || arm.timed)
+      fail("with trained-as there is nothing to train; remove learning-rates, second-values and timed");
+    arm.rates = base->rates, arm.seconds = base->seconds;
     for (const int64_t workers : arm.workers)
       if (std::find(base->workers.begin(), base->workers.end(), workers) == base->workers.end())
         fail(fmt::format("trained-as: {} is not run with {} workers; list the same in both", base->name, workers));
@@ -215,48 +240,57 @@ RaceRecipe load_recipe(const std::string& path, const std::vector<Override>& set
   if (!r.train.empty() && !r.train.starts_with('/')) r.train = join_path(parent_path(path), r.train);
   if (r.networks.empty()) r.networks.push_back({.name = "10gbe"});
   if (r.targets.empty()) r.targets.emplace_back();
-  r.baseline.name = kBaseline, r.baseline.workers = {1}, r.baseline.rates = r.rates;
+  r.baseline.name = kBaseline, r.baseline.workers = {1}, r.baseline.rates = r.rates, r.baseline.seconds = r.seconds;
   if (r.baseline.rates.empty()) r.baseline.rates = {shared_config(r, r.baseline).train.optimizer.learning_rate};
   for (RaceArm& arm : r.arms) {
     if (arm.workers.empty()) arm.workers = r.workers;
+    if (arm.seconds.empty() && arm.trained_as.empty()) arm.seconds = r.seconds;
     if (arm.rates.empty() && arm.trained_as.empty())
       arm.rates = r.rates.empty() ? std::vector<double>{shared_config(r, arm).train.optimizer.learning_rate} : r.rates;
   }
   check_trained_as(r);
   check(r);
-  check_config(r, r.baseline, shared_config(r, r.baseline));
-  for (const RaceArm& arm : r.arms) check_config(r, arm, shared_config(r, arm));
+  std::vector<const RaceArm*> all{&r.baseline};
+  for (const RaceArm& arm : r.arms) all.push_back(&arm);
+  for (const RaceArm* arm : all) {
+    check_config(r, *arm, shared_config(r, *arm));
+    for (const std::string& second : arm->seconds) check_config(r, *arm, shared_config(r, *arm, second));
+  }
   return r;
 }
 
 std::string run_directory(const RaceRecipe& recipe, const std::string& run) { return join_path(join_path(recipe.output, "runs"), run); }
 
 std::string RaceRun::name() const {
-  return fmt::format("{}-{}w-seed{}-rate{:g}{}{}{}", arm->name, workers, seed, rate, network.empty() ? "" : "-", network,
-                     trial ? "-trial" : "");
+  std::string value = second;  // for files
+  std::replace_if(value.begin(), value.end(), [](char c) { return !good_name(std::string("x") + c); }, '_');
+  return fmt::format("{}-{}w-seed{}-rate{:g}{}{}{}{}{}", arm->name, workers, seed, rate, value.empty() ? "" : "-", value,
+                     network.empty() ? "" : "-", network,
+                     rung == 0 ? "" : rung == 1 ? "-trial" : fmt::format("-trial{}", rung));
 }
 
 int64_t planned_tokens(const RaceRecipe& recipe, const RaceRun& run) {
-  if (run.trial) return recipe.screening_tokens;
+  if (run.rung > 0) return recipe.screening_tokens * std::llround(std::pow(3, run.rung - 1));
   return run.workers == 1 ? recipe.tokens : std::llround(recipe.longer * static_cast<double>(recipe.tokens));
 }
 
 Config race_config(const RaceRecipe& recipe, const RaceRun& run) {
-  Config c = shared_config(recipe, *run.arm);
+  Config c = shared_config(recipe, *run.arm, run.second);
   c.train.output = run_directory(recipe, run.name());
   c.train.seed = static_cast<uint64_t>(run.seed);
   c.train.optimizer.learning_rate = run.rate;
   const int64_t global = plan_batch(c.strategy, c.train.batch_tokens, run.workers).global_tokens;
   const auto updates = [&](int64_t tokens) { return std::max<int64_t>(1, (tokens + global / 2) / global); };
-  c.train.max_steps = updates(planned_tokens(recipe, run));
-  c.train.max_tokens = 0, c.train.max_epochs = 0, c.train.max_minutes = 0, c.valid.early_stopping = 0;
+  c.train.max_steps = updates(planned_tokens(recipe, run)), c.train.max_tokens = 0;
+  if (BatchGrowth::asked(c.train)) c.train.max_tokens = std::exchange(c.train.max_steps, 0) * global;
+  c.train.max_epochs = 0, c.train.max_minutes = 0, c.valid.early_stopping = 0;
   c.train.threads = 1;
   // A worker's share may be a little above its part of the batch; cut in two it would cost more than one worker's.
   if (c.train.micro_batch_tokens == 0) c.train.micro_batch_tokens = std::max<int64_t>(4096, 2 * global / run.workers);
   c.valid.every = updates(recipe.validate_every);
   c.valid.metrics = {"cross-entropy"};
   for (const RaceTarget& t : recipe.targets)
-    if (!run.trial && std::find(c.valid.metrics.begin(), c.valid.metrics.end(), t.metric) == c.valid.metrics.end())
+    if (run.rung == 0 && std::find(c.valid.metrics.begin(), c.valid.metrics.end(), t.metric) == c.valid.metrics.end())
       c.valid.metrics.push_back(t.metric);
   c.valid.early_stopping_metric = "first";
   c.log.every = c.valid.every, c.log.progress = "never";
@@ -264,6 +298,12 @@ Config race_config(const RaceRecipe& recipe, const RaceRun& run) {
   if (c.vocab.source.empty()) c.vocab.source = join_path(recipe.output, c.vocab.joint ? "vocab.spm" : "source.spm");
   if (c.vocab.target.empty() && !c.vocab.joint) c.vocab.target = join_path(recipe.output, "target.spm");
   return c;
+}
+
+int64_t race_updates(const Config& c, int workers) {
+  if (!BatchGrowth::asked(c.train)) return c.train.max_steps;
+  const int64_t global = plan_batch(c.strategy, c.train.batch_tokens, workers).global_tokens;
+  return BatchGrowth(c.train, global, c.train.max_tokens / global).updates();
 }
 
 std::optional<TokenizerChoice> race_tokenizer(const RaceRecipe& recipe, const ValidConfig& valid) {

@@ -39,6 +39,7 @@ struct RaceArm {
   std::string trained_as;        // an arm that computes the same up to rounding, and whose runs these are with other times
   std::vector<int64_t> workers;  // empty: the race's
   std::vector<double> rates;     // candidates for train.learning-rate; empty: the race's
+  std::vector<std::string> seconds;  // for the race's second key; empty: the race's
   std::vector<ForeignKey> keys;  // what it changes in the configuration
 };
 template <class Visitor>
@@ -52,6 +53,7 @@ void visit(Visitor& v, RaceArm& a) {
           "its own");
   v.numbers("workers", a.workers, "in place of the race's", 1, 65536);
   v.numbers("learning-rates", a.rates, "candidates for train.learning-rate, in place of the race's", 1e-12, 1e6);
+  v.field("second-values", a.seconds, "candidates for the key that race.second-key names, in place of the race's");
   v.foreign("SECTION.KEY", a.keys, "any key of the training configuration: what makes this arm");
 }
 
@@ -76,9 +78,13 @@ struct RaceRecipe {
   double longer = 1;                 // several workers together train on so many times as many
   int64_t validate_every = 100'000;  // target tokens
   std::vector<double> rates;         // empty: train.learning-rate
+  std::string second_key;            // tuned besides; empty: none
+  std::vector<std::string> seconds;
   std::string tuning = "equal";      // equal | fixed
   int64_t tuning_workers = 0;        // 0: the first number of workers
+  bool tune_each = false;            // at every number of workers of an arm
   int64_t screening_tokens = 0;      // 0: candidates are trained to the end
+  int64_t screening_rungs = 1;       // with three times the tokens each, for the best third
   std::vector<std::string> final_metrics;
   bool keep_models = false;
   std::vector<RaceNetwork> networks;
@@ -101,11 +107,16 @@ void visit(Visitor& v, RaceRecipe& r) {
   v.field("longer", r.longer, "several workers together train on so many times as many tokens", 0.01, 1000.0);
   v.field("validate-every", r.validate_every, "target tokens between two validations", 1, int64_t{1} << 53);
   v.numbers("learning-rates", r.rates, "candidates for train.learning-rate, of one worker too; empty = as train says", 1e-12, 1e6);
+  v.field("second-key", r.second_key, "one more key of the training configuration that is tuned, \"section.key\"; empty = none");
+  v.field("second-values", r.seconds, "candidates for it, each with every learning rate, of one worker too");
   v.choice("tuning", r.tuning, {"equal", "fixed"}, "equal = every arm must have as many candidates; fixed = numbers may differ");
   v.field("tuning-workers", r.tuning_workers, "number of workers at which candidates are compared; 0 = the first", 0, 65536);
+  v.field("tune-each", r.tune_each, "candidates are compared at every number of workers, not at tuning-workers alone");
   v.field("screening-tokens", r.screening_tokens,
           "target tokens that each candidate for the learning rate trains on; 0 = as many as a run, and the best one is the run", 0,
           int64_t{1} << 53);
+  v.field("screening-rungs", r.screening_rungs,
+          "with screening-tokens: after each rung but the last the best third of the candidates goes on with three times as many tokens", 1, 5);
   v.choice("final-metrics", r.final_metrics, {"bleu", "chrf", "chrf++", "ter", "gleu"}, "measured once, at the end of each run");
   v.field("keep-models", r.keep_models, "keep the checkpoints of finished runs");
   v.records("networks", r.networks, "networks that virtual times are computed for");
@@ -121,6 +132,12 @@ RaceRecipe load_recipe(const std::string& path, const std::vector<Override>& set
 // The directories below the race's.
 std::string run_directory(const RaceRecipe& recipe, const std::string& run);
 
+// What is chosen by comparing candidates.
+struct RaceChoice {
+  double rate = 0;     // train.learning-rate
+  std::string second;  // of race.second-key; "": as the configuration says
+};
+
 // One training.
 struct RaceRun {
   const RaceArm* arm = nullptr;
@@ -128,12 +145,16 @@ struct RaceRun {
   int64_t seed = 1;
   double rate = 0;      // 0: as the configuration says
   std::string network;  // of arms whose timing matters; else ""
-  bool trial = false;   // of a candidate, with race.screening-tokens
+  int rung = 0;         // of the screening that this is a candidate of; 0: a whole run
+  std::string second = "";  // of race.second-key; "": as the configuration says
   std::string name() const;
 };
 
 // The configuration of a run, complete: arm, rate, seed, batch per worker, limits and validations counted in tokens.
 Config race_config(const RaceRecipe& recipe, const RaceRun& run);
+
+// Updates that such a run makes.
+int64_t race_updates(const Config& config, int workers);
 
 // The tokenizer of the BLEU and GLEU that the race measures, by its validation text and valid.tokenize; nothing if it measures neither.
 std::optional<TokenizerChoice> race_tokenizer(const RaceRecipe& recipe, const ValidConfig& valid);

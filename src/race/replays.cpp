@@ -86,7 +86,7 @@ RaceRunner::Times RaceRunner::times_of(const RaceRun& run, const std::string& ne
 
 RaceResult RaceRunner::result(const RaceRun& run, const std::string& network, const RaceRecord& record) const {
   const bool diverged = !std::isfinite(record.loss());
-  RaceResult result{run.arm->name, network, run.arm->control, run.workers, 0, run.seed, run.rate, diverged, {}, record.finals};
+  RaceResult result{run.arm->name, network, run.arm->control, run.workers, 0, run.seed, run.rate, diverged, {}, record.finals, run.second};
   if (!network.empty()) result.bandwidth_gbit_s = resolved(scenario(*run.arm, run.workers, network).network).inter.bandwidth_gbit_s;
   const Times times = times_of(run, network, record);
   for (const auto& [step, scores] : record.validations) {

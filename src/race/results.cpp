@@ -137,7 +137,7 @@ RaceResults::Row RaceResults::row(const RaceArm& arm, const std::string& network
   std::map<std::string, std::vector<double>> finals;
   for (const RaceResult& r : results_) {
     if (r.arm != arm.name || r.workers != workers || !here(r, network, workers)) continue;
-    ++row.seeds, row.workers = r.workers, row.rate = r.rate, row.diverged += r.diverged;
+    ++row.seeds, row.workers = r.workers, row.rate = r.rate, row.second = r.second, row.diverged += r.diverged;
     if (r.diverged) continue;
     const RaceResult* one = baseline(r.seed);
     const double value = target_value(target, r.seed);
@@ -185,10 +185,10 @@ std::string RaceResults::recommendation(const Row& best) const {
     if (arm.name == best.arm && !arm.trained_as.empty()) tuned = arm.trained_as;
   const auto tried = std::count_if(candidates_.begin(), candidates_.end(), [&](const Candidate& c) { return c.arm == tuned; });
   return fmt::format(
-      "{}{} with learning rate {:g}: {} in {:.1f} virtual seconds, {}{}, final loss {:.4f} (one worker {:.4f}), {:.1f} MiB "
+      "{}{} with learning rate {}: {} in {:.1f} virtual seconds, {}{}, final loss {:.4f} (one worker {:.4f}), {:.1f} MiB "
       "sent a worker ({}{})",
       best.convergence.count > 0 && best.convergence.mean < 1 ? "stay with one worker; the best of the others: " : "use ", best.arm,
-      best.rate, target_text(recipe_.targets.front()), best.seconds.mean,
+      tuned_text(best.rate, best.second), target_text(recipe_.targets.front()), best.seconds.mean,
       best.convergence.count > 0 ? fmt::format("{:.2f}x one worker", best.convergence.mean) : "one worker does not reach it",
       best.throughput.count == 0 ? "" : fmt::format(" (throughput {:.2f}x)", best.throughput.mean), best.loss.mean, best.baseline_loss,
       best.bytes.mean / kMiB, counted(static_cast<int64_t>(best.seeds), "seed"),
@@ -266,6 +266,7 @@ std::string RaceResults::csv() const {
       "target_metric,target_value,tokens_to_target,virtual_s_to_target,sent_bytes_per_worker_to_target,convergence_speedup,"
       "throughput_speedup,final_loss";
   for (const std::string& metric : recipe_.final_metrics) out += ",final_" + metric;
+  if (!recipe_.second_key.empty()) out += "," + recipe_.second_key;
   out += "\n";
   for (const RaceResult& r : results_)
     for (const RaceTarget& t : recipe_.targets) {
@@ -284,6 +285,7 @@ std::string RaceResults::csv() const {
         const auto found = r.final_scores.find(metric);
         out += "," + (found == r.final_scores.end() ? "" : number(found->second));
       }
+      if (!recipe_.second_key.empty()) out += "," + r.second;
       out += "\n";
     }
   return out;
@@ -308,8 +310,8 @@ std::string RaceResults::table(const std::string& network, int workers, const Ra
   for (const std::string& metric : recipe_.final_metrics) out += " final " + metric + " |", line += "---|";
   out += "\n" + line + "\n";
   for (const Row& r : rows(network, workers, target)) {
-    out += fmt::format("| {}{}{} | {} | {} | {:g} | {} | {} | {} | {} | {} | {} |", r.arm, r.control ? " (control)" : "",
-                       r.diverged > 0 ? fmt::format(", {} diverged", r.diverged) : "", r.workers, r.seeds, r.rate,
+    out += fmt::format("| {}{}{} | {} | {} | {} | {} | {} | {} | {} | {} | {} |", r.arm, r.control ? " (control)" : "",
+                       r.diverged > 0 ? fmt::format(", {} diverged", r.diverged) : "", r.workers, r.seeds, tuned_text(r.rate, r.second),
                        cell(scaled(r.tokens, 1e-6), r.seeds, "{:.3f}"), cell(r.seconds, r.seeds, "{:.1f}"),
                        cell(scaled(r.bytes, 1 / kMiB), r.seeds, "{:.1f}"), cell(r.convergence, r.seeds, "{:.2f}"),
                        cell(r.throughput, r.seeds, "{:.2f}"), cell(r.loss, r.seeds, "{:.4f}"));
@@ -360,9 +362,26 @@ std::string RaceResults::markdown() const {
                          facts.empty() ? "" : fmt::format(" ({})", fmt::join(facts, ", ")));
       for (const RaceTarget& t : recipe_.targets) out += "\n" + target_line(t) + "\n\n" + table(network.name, workers, t);
     }
-  if (!candidates_.empty()) out += "\n## Learning rates\n\n| arm | workers | learning rate | final loss | |\n|---|---|---|---|---|\n";
+  return out + tuning();
+}
+
+// "0.002", "0.002, batch-tokens 512".
+std::string RaceResults::tuned_text(double rate, const std::string& second) const {
+  const std::string& key = recipe_.second_key;
+  return fmt::format("{:g}{}", rate, second.empty() ? "" : fmt::format(", {} {}", key.substr(key.find('.') + 1), second));
+}
+
+// The candidates, and what comparing them took.
+std::string RaceResults::tuning() const {
+  if (candidates_.empty()) return "";
+  std::map<std::pair<std::string, int>, double> spent;
+  for (const Candidate& c : candidates_) spent[{c.arm, c.workers}] += static_cast<double>(c.tokens);
+  const auto [least, most] = std::minmax_element(spent.begin(), spent.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::string out = fmt::format("\n## Learning rates\n\nTarget tokens that an arm's candidates were trained on, at a number of workers: {:.3g} M{}.\n",
+                                1e-6 * most->second, least->second < most->second ? fmt::format(" at most, {:.3g} M at least", 1e-6 * least->second) : "");
+  out += "\n| arm | workers | tokens, M | learning rate | final loss | |\n|---|---|---|---|---|---|\n";
   for (const Candidate& c : candidates_)
-    out += fmt::format("| {} | {} | {:g} | {} | {} |\n", c.arm, c.workers, c.rate,
+    out += fmt::format("| {} | {} | {:g} | {} | {} | {} |\n", c.arm, c.workers, 1e-6 * static_cast<double>(c.tokens), tuned_text(c.rate, c.second),
                        std::isfinite(c.loss) ? fmt::format("{:.4f}", c.loss) : "diverged", c.chosen ? "chosen" : "");
   return out;
 }

@@ -31,6 +31,7 @@ struct RaceResult {
   bool diverged = false;  // its loss became infinite or no number; then it reaches nothing
   std::vector<CurvePoint> curve;
   std::map<std::string, double> final_scores;  // race.final-metrics
+  std::string second = "";                     // of race.second-key
 
   double final_score(const std::string& metric) const;  // of the last validation; NaN: none
   double tokens_per_second() const;                     // NaN: none
@@ -54,7 +55,10 @@ Interval interval(std::span<const double> values);
 struct Candidate {
   std::string arm;
   int workers = 1;
-  double rate = 0, loss = 0;  // final validation loss; infinite if it diverged
+  int64_t tokens = 0;  // that it trained on
+  double rate = 0;
+  std::string second;
+  double loss = 0;  // of the last validation; infinite if it diverged
   bool chosen = false;
 };
 
@@ -70,6 +74,7 @@ class RaceResults {
     bool control = false;
     int workers = 1;
     double rate = 0;
+    std::string second = "";
     size_t seeds = 0, diverged = 0;
     Interval tokens, seconds, bytes;   // to the target, of the seeds that reached it
     Interval convergence, throughput;  // speed-ups over one worker, seed by seed
@@ -108,6 +113,8 @@ class RaceResults {
   std::string recommendation(const Row& best) const;
   Row row(const RaceArm& arm, const std::string& network, int workers, const RaceTarget& target) const;
   std::string table(const std::string& network, int workers, const RaceTarget& target) const;
+  std::string tuned_text(double rate, const std::string& second) const;
+  std::string tuning() const;
 
   const RaceRecipe& recipe_;
   std::vector<RaceResult> results_;

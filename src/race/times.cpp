@@ -13,6 +13,7 @@
 #include "decode/model_directory.h"
 #include "race/record.h"
 #include "strategies/factory.h"
+#include "train/batch_growth.h"
 #include "train/r_drop.h"
 #include "train/replica.h"
 #include "train/run_setup.h"
@@ -62,19 +63,30 @@ void replay_rank(const Config& config, const ModelVocabulary& vocabulary, Shared
                  RankTimes& times) {
   const IdleModel idle(config, vocabulary);
   const StepOptions options{config.train.optimizer,   config.strategy,     config.train.label_smoothing, config.train.seed,
-                            step_limit(config.train), config.train.r_drop, config.train.r_drop_from};
+                            step_limit(config.train), config.train.r_drop, config.train.r_drop_from, config.train.beta2_tokens > 0};
   comm_settings(config.strategy, *world.comm);
   Replica replica(*idle.model, options, world);
   CHECK(replica.strategy().replicas() != Replicas::served, "times of {} depend on what is computed", config.strategy.name);
   const int rank = world.comm->rank(), workers = replica.strategy().workers();
-  int64_t tokens = 0;
+  std::optional<BatchGrowth> growth;
+  if (BatchGrowth::asked(config.train)) {
+    const int64_t global = plan_batch(config.strategy, config.train.batch_tokens, workers).global_tokens;
+    growth.emplace(config.train, global, config.train.max_tokens / global);
+    replica.end_schedule_at(config.train.max_tokens / global);
+  }
+  int64_t tokens = 0, taken = 0;
   for (int64_t step = 0; step < steps; ++step) {
     std::vector<Batch> parts;
+    const int64_t count = growth ? growth->next() : 1;
     if (rank < workers) {
-      const Batch own = share(*batches.take(step), rank, workers, replica.cost().source_weight(), replica.cost().target_weight());
+      Batch batch = *batches.take(taken);
+      for (int64_t i = 1; i < count; ++i) append(batch, *batches.take(taken + i));
+      const Batch own = share(batch, rank, workers, replica.cost().source_weight(), replica.cost().target_weight());
       if (own.target.count() > 0) parts = split(own, text_tokens(config.train.micro_batch_tokens, config.train.r_drop));
       tokens += own.target.count();
     }
+    taken += count;
+    if (growth) replica.take({count, taken, growth->rate_factor()}), growth->updated({});
     replica.step(parts);
     times.ns.push_back(world.clock->now_ns());
     times.tokens.push_back(tokens), times.bytes.push_back(world.comm->traffic().bytes_sent);

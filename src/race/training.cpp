@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 RaceRecord RaceRunner::kept(const RaceRun& run, const Config& config) {
   const std::lock_guard lock(mutex_);
   if (!kept_.contains(run.name())) return {};
-  return record_from(kept_[run.name()], fmt::format("{}: {}", records_path(), run.name()), config.train.max_steps, !run.network.empty());
+  return record_from(kept_[run.name()], fmt::format("{}: {}", records_path(), run.name()), race_updates(config, run.workers), !run.network.empty());
 }
 
 void RaceRunner::save(const RaceRun& run, const RaceRecord& record) {
@@ -45,9 +45,9 @@ void RaceRunner::link_data(const std::string& directory) const {
 
 // What an interruption leaves of the record: validations once all updates are done.
 void RaceRunner::train(const RaceRun& run, const Config& config, RaceRecord& record) {
-  const bool lost = !run.trial && !r_.final_metrics.empty() && !latest_checkpoint(*files_, config.train.output);
+  const bool lost = run.rung == 0 && !r_.final_metrics.empty() && !latest_checkpoint(*files_, config.train.output);
   if (!record.diverged && (record.validations.empty() || lost)) train_updates(run, config, record);
-  if (std::isfinite(record.loss()) && !run.trial && !r_.final_metrics.empty()) record.finals = final_scores(config);
+  if (std::isfinite(record.loss()) && run.rung == 0 && !r_.final_metrics.empty()) record.finals = final_scores(config);
   record.done = true;
   save(run, record);
   if (r_.keep_models) return;
@@ -58,7 +58,7 @@ void RaceRunner::train_updates(const RaceRun& run, Config config, RaceRecord& re
   const std::string directory = config.train.output;
   const auto checkpoint = latest_checkpoint(*files_, directory);
   config.train.restart = !checkpoint;  // a run that was stopped before its first checkpoint, or whose models were not kept
-  if (!progress_.updated) say(fmt::format("training {}: {} updates", run.name(), config.train.max_steps));
+  if (!progress_.updated) say(fmt::format("training {}: {} updates", run.name(), race_updates(config, run.workers)));
   files_->make_directories(directory);
   save(run, record);
   link_data(directory);
@@ -79,7 +79,7 @@ void RaceRunner::train_updates(const RaceRun& run, Config config, RaceRecord& re
         watch.updated = [&, record_times = watch.updated](int64_t step, int64_t tokens, int64_t aside) {
           if (record_times) record_times(step, tokens, aside);
           const std::lock_guard lock(say_mutex_);
-          progress_.updated(run.name(), step, config.train.max_steps);
+          progress_.updated(run.name(), step, race_updates(config, run.workers));
         };
       const int mine = run_training(config, world, watch);
       if (world.comm->rank() == 0) status = mine;

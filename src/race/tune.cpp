@@ -204,9 +204,9 @@ class Tuning {
       Trial& trial = trials.emplace_back();
       trial.name = arm->name;
       for (const int64_t seed : race.seeds) {
-        const RaceRun run{arm, 1, seed, arm->rates.front(), "", false};
+        const RaceRun run{arm, 1, seed, arm->rates.front(), ""};
         const RaceRecord record =
-            record_from(records.at(run.name()), fmt::format("{}: {}", path, run.name()), race_config(race, run).train.max_steps, false);
+            record_from(records.at(run.name()), fmt::format("{}: {}", path, run.name()), race_updates(race_config(race, run), 1), false);
         trial.losses.push_back(record.loss());
         trial.loss += record.loss() / static_cast<double>(race.seeds.size());
         for (const auto& [metric, score] : record.finals) trial.finals[metric] += score / static_cast<double>(race.seeds.size());

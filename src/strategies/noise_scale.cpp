@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace starling {
 namespace {
@@ -23,6 +24,18 @@ void NoiseScale::add(const NoiseSample& sample) {
   if (!sample.known) return;
   variance_ = kDecay * variance_ + (1 - kDecay) * sample.variance, signal_ = kDecay * signal_ + (1 - kDecay) * sample.signal;
   ++count_;
+}
+
+void NoiseScale::save(State& state) const {
+  state.put("noise", std::vector<double>{variance_, signal_});
+  state.put("noise-updates", count_);
+}
+
+void NoiseScale::restore(const State& state) {
+  if (!state.has("noise-updates")) return;
+  const std::vector<double> sums = state.reals("noise");
+  if (sums.size() != 2) return;
+  variance_ = sums[0], signal_ = sums[1], count_ = state.integer("noise-updates");
 }
 
 double NoiseScale::tokens() const {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "base/state.h"
+
 namespace starling {
 
 // Parts of a batch: s_i, the sum of the gradients of b_i target tokens.
@@ -30,6 +32,10 @@ class NoiseScale {
   /// variance / signal in target tokens, of about the last hundred updates; NaN before there are fifty, or where the signal is lost in
   /// noise.
   double tokens() const;
+
+  void save(State& state) const;
+  // As it was, if the state has it.
+  void restore(const State& state);
 
  private:
   double variance_ = 0, signal_ = 0;  // moving averages; what they lack at first cancels out

@@ -233,6 +233,7 @@ void check(const Config& c) {
   check_strategy(c.strategy);
   require_whole_matrices(c);
   check_r_drop(c);
+  check_batch_growth(c);
   if (family_of(c.strategy) != Family::synchronous && c.train.optimizer.ema > 0)
     throw ConfigError(
         fmt::format("train.ema is for strategies all-reduce and parameter-server; with {} set train.ema to 0", c.strategy.name));
@@ -379,6 +380,27 @@ void check_r_drop(const Config& c) {
         fmt::format("train.r-drop-from {:g} is a share of the run's updates, which train.max-minutes {:g} leaves open; end the run by "
                     "train.max-steps, max-tokens or max-epochs, or set train.r-drop-from to 0",
                     c.train.r_drop_from, c.train.max_minutes));
+}
+
+void check_batch_growth(const Config& c) {
+  const TrainConfig& t = c.train;
+  if (t.batch_doubles_at.empty() && t.batch_follows_noise == 0) return;
+  const char* const key = t.batch_doubles_at.empty() ? "train.batch-follows-noise" : "train.batch-doubles-at";
+  const auto refuse = [&](const std::string& what) { throw ConfigError(fmt::format("{} {}", key, what)); };
+  if (!std::is_sorted(t.batch_doubles_at.begin(), t.batch_doubles_at.end()))
+    refuse("must be ascending shares of the run, such as 0.25, 0.5");
+  if (t.batch_doubles_at.size() > 20) refuse(fmt::format("has {} shares, which is 2^{} batches; give 20 at most", t.batch_doubles_at.size(), t.batch_doubles_at.size()));
+  if (t.batch_follows_noise > 0 && t.batch_follows_noise < 2 * t.batch_tokens)
+    refuse(fmt::format("{} leaves no room for a batch that begins with {}; give at least twice as many", t.batch_follows_noise, t.batch_tokens));
+  if (t.max_steps > 0 || (t.max_tokens == 0 && t.max_epochs == 0))
+    refuse("counts the run in tokens, not in updates, whose tokens change; end it by train.max-tokens or max-epochs, without train.max-steps");
+  if (!t.batch_doubles_at.empty() && t.max_minutes > 0)
+    refuse(fmt::format("gives shares of the run, which train.max-minutes {:g} leaves open; end it by train.max-tokens or max-epochs alone", t.max_minutes));
+  if (family_of(c.strategy) != Family::synchronous)
+    refuse(fmt::format("is for batches of all workers together, but with strategy {} each makes updates of its own; choose all-reduce or "
+                       "parameter-server", c.strategy.name));
+  if (t.optimizer.sgd_after > 0) refuse("goes by tokens and train.sgd-after by updates; leave one of them out");
+  if (t.objective == Objective::mixed) refuse("is not for train.objective mixed, whose samples are counted by update; leave it out");
 }
 
 std::vector<std::string> idle_keys(const Config& c) {

@@ -80,6 +80,9 @@ struct TrainConfig {
   double max_minutes = 0;          // wall clock, 0: off
   int64_t warmup_tokens = 0;       // 0: optimizer.warmup updates
   int64_t beta2_tokens = 0;        // 0: optimizer.beta2
+  std::vector<double> batch_doubles_at;  // shares of the run
+  int64_t batch_follows_noise = 0;       // target tokens that it grows to at most, 0: off
+  double batch_growth_exponent = 0.5;    // of the rate, by the batch
 };
 constexpr int64_t kNoStepLimit = 1000000000000;
 template <class Visitor>
@@ -96,6 +99,13 @@ void visit(Visitor& v, TrainConfig& c) {
            "(section refine), without label smoothing");
   v.field("seed", c.seed, "seed of initial weights, data order, dropout and vocabulary sample");
   v.field("batch-tokens", c.batch_tokens, "target tokens an update, of all workers together (but see strategy.batch)", 1, 100000000);
+  v.numbers("batch-doubles-at", c.batch_doubles_at,
+            "shares of the run, in tokens, at each of which the batch becomes twice as large (docs/optimizers.md); the run ends by max-tokens or max-epochs",
+            0.0, 1.0);
+  v.field("batch-follows-noise", c.batch_follows_noise,
+          "the batch doubles whenever the gradient's noise scale is four times as large, up to so many target tokens; 0 = off", 0, 100000000);
+  v.field("batch-growth-exponent", c.batch_growth_exponent,
+          "a batch that has grown k times as large has the learning rate times k to the power of this; 0 = as it is", 0.0, 1.0);
   v.field("micro-batch-tokens", c.micro_batch_tokens,
           "target tokens computed at once, gradients are accumulated; 0 = chosen to fit; does not change the result beyond rounding", 0,
           100000000);
@@ -240,6 +250,8 @@ int64_t step_limit(const TrainConfig& config);
 
 // ConfigError where train.optimizer muon would meet parts of matrices.
 void require_whole_matrices(const Config& config);
+// ConfigError where a batch that grows does not go with another key.
+void check_batch_growth(const Config& config);
 // ConfigError where train.r-drop does not go with another key.
 void check_r_drop(const Config& config);
 // Keys that are set and do nothing without another, a sentence each; those of sections model and strategy are refused before.

@@ -194,8 +194,13 @@ void Replica::forward(size_t index) {
   }
 }
 
+void Replica::take(const Take& next) {
+  take_ = next;
+  if (options_.beta2_by_tokens) optimizer_.set_beta2(std::pow(options_.optimizer.beta2, static_cast<double>(next.batches)));
+}
+
 double Replica::r_drop() const {
-  return static_cast<double>(optimizer_.updates()) >= options_.r_drop_from * schedule_end_ ? options_.r_drop : 0;
+  return static_cast<double>(take_ ? take_->after - take_->batches : optimizer_.updates()) >= options_.r_drop_from * schedule_end_ ? options_.r_drop : 0;
 }
 
 void Replica::keep(Loss loss, const Batch* counted) {
@@ -340,9 +345,10 @@ Worker::UpdatePlan Replica::plan_update(const StepTotals& totals, double gradien
   const int64_t update = optimizer_.updates() + 1;
   const double clip = clip_norm(options_.optimizer, update);
   const double factor = clip > 0 && gradient_norm > clip ? clip / gradient_norm : 1.0;
+  const int64_t at = take_ ? take_->after : update;
   double end = schedule_end_;  // or where time will have gone if it goes on so
-  if (totals.time_gone > 0) end = std::min(end, static_cast<double>(update) / std::min(totals.time_gone, 1.0));
-  return {factor / gradient_divisor(totals), starling::learning_rate(options_.optimizer, update, end)};
+  if (totals.time_gone > 0) end = std::min(end, static_cast<double>(at) / std::min(totals.time_gone, 1.0));
+  return {factor / gradient_divisor(totals), (take_ ? take_->rate_factor : 1) * starling::learning_rate(options_.optimizer, at, end)};
 }
 
 std::string Replica::step_name() const {

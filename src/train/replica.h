@@ -28,6 +28,7 @@ struct StepOptions {
   uint64_t seed = 1;                   // of dropout
   int64_t max_steps = 100000;          // that are planned
   double r_drop = 0, r_drop_from = 0;  // alpha; the share of the updates before it
+  bool beta2_by_tokens = false;        // beta2 is what one batch forgets (train.beta2-tokens)
 };
 
 // The weights of layers, which are Muon's, by offset; tables are looked up row by row.
@@ -71,6 +72,13 @@ class Replica : private Worker {
   const ComputeCost& cost() const { return cost_; }
   // The update that the schedule of the learning rate ends at; where nobody says, max_steps.
   void end_schedule_at(int64_t update) { schedule_end_ = static_cast<double>(update); }
+  // Where the batch grows (train/batch_growth.h), before each update: how many batches of the stream it takes, how many there will have been
+  // after it, which is its place in the schedule, and the factor of its learning rate.
+  struct Take {
+    int64_t batches, after;
+    double rate_factor;
+  };
+  void take(const Take& next);
   // Updates done.
   int64_t steps() const { return optimizer_.updates(); }
   // The moving average of the parameters (flat); kept by the first replica; an empty tensor when train.ema is 0.
@@ -169,6 +177,7 @@ class Replica : private Worker {
   End end_;
   double schedule_end_ = static_cast<double>(options_.max_steps);
   std::function<bool()> asked_;
+  std::optional<Take> take_;
 };
 
 // Exchanges the parameters with another flat buffer for the lifetime of this object: validation with the moving average.

@@ -75,6 +75,8 @@ State RunCheckpoints::state() const {
   s.put("source-vocabulary", run_.vocabularies->source().hash());
   s.put("target-vocabulary", run_.vocabularies->target().hash());
   s.put("seconds", status_.elapsed());
+  if (run_.growth) run_.growth->save(s);
+  run_.noise.save(s);
   judging_.save(s);
   return s;
 }
@@ -175,6 +177,8 @@ void RunCheckpoints::restore(const State& s) {
   status_.over = t.max_minutes > 0 && status_.earlier_seconds >= 60 * t.max_minutes;
   // The sum of a batch's gradient is cut into the same parts as before, whatever memory is free today: equal bits.
   if (t.micro_batch_tokens == 0) run_.micro_tokens = s.integer("micro-batch-tokens");
+  if (run_.growth) run_.growth->restore(s, static_cast<double>(s.integer("batch-tokens")) / static_cast<double>(run_.batch_tokens));
+  run_.noise.restore(s);
   if (s.has("schedule-end")) tell_other_schedule(s);
   judging_.restore(s);
   if (run_.step() > 0) run_.model->set_clip(state_clip(run_.config, run_.step()));
@@ -196,7 +200,7 @@ void RunCheckpoints::tell_other_schedule(const State& s) {
   const Schedule now = place({run_.optimizer.schedule, schedule_end(run_), run_.config.train.max_minutes});
   const Schedule then = place({s.has("schedule") ? from_word<RateSchedule>(s.text("schedule")) : run_.optimizer.schedule,
                                s.integer("schedule-end"), s.has("max-minutes") ? s.real("max-minutes") : run_.config.train.max_minutes});
-  const int64_t next = run_.step() + 1;
+  const int64_t next = run_.taken() + 1;
   if (then == now || is_sgd(run_.optimizer, next)) return;
   const auto rate = [&](const Schedule& x) {
     OptimizerOptions o = run_.optimizer;

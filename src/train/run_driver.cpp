@@ -12,9 +12,9 @@ class TogetherDriver : public RunDriver {
 
   bool together() const override { return true; }
   bool finished() const override {
-    return run_.step() >= run_.max_steps || status_.limits_reached() || status_.over || (run_.comm().size() == 1 && status_.time_is_up());
+    return run_.taken() >= run_.max_steps || status_.limits_reached() || status_.over || (run_.comm().size() == 1 && status_.time_is_up());
   }
-  double fraction(double) const override { return static_cast<double>(run_.step()) / static_cast<double>(run_.max_steps); }
+  double fraction(double) const override { return static_cast<double>(run_.taken()) / static_cast<double>(run_.max_steps); }
   bool last_update() const override { return run_.first() && status_.time_is_up(); }
   bool updated(int64_t) const override { return true; }
 

@@ -28,7 +28,7 @@ bool RunStatus::limits_reached() const {
 std::string RunStatus::limit_reached(int64_t stalled) const {
   const TrainConfig& t = run.config.train;
   if (early_stopped) return fmt::format("early stopping: {} not better in {} validations", run.config.valid.deciding_metric(), stalled);
-  if (run.step() >= run.max_steps)
+  if (run.taken() >= run.max_steps)
     return run.max_steps < step_limit(t) ? fmt::format("complete: train.max-tokens {}", t.max_tokens)
                                          : fmt::format("complete: train.max-steps {}", run.max_steps);
   if (limits_reached()) return fmt::format("complete: train.max-epochs {}", t.max_epochs);

@@ -12,6 +12,8 @@
 #include "comm/mesh.h"
 #include "comm/world.h"
 #include "data/batches.h"
+#include "strategies/noise_scale.h"
+#include "train/batch_growth.h"
 #include "train/config.h"
 #include "train/progress.h"
 #include "train/replica.h"
@@ -42,10 +44,12 @@ struct RunParts {
   std::unique_ptr<Model> model;
   std::optional<Replica> replica;
   std::unique_ptr<RunDriver> driver;
+  std::optional<BatchGrowth> growth;  // where the batch grows
+  NoiseScale noise;                   // of the gradient
   OptimizerOptions optimizer;  // with scaled rates, and the warm-up in updates
   int64_t batch_tokens = 0;    // of all workers together
   int64_t micro_tokens = 0, batches_per_epoch = 0;
-  int64_t max_steps = 0;  // step_limit(), or updates of train.max-tokens
+  int64_t max_steps = 0;  // step_limit(), or updates of train.max-tokens; where the batch grows, batches of the stream
 
   Communicator& comm() const { return *world.comm; }
   Clock& clock() const { return *world.clock; }
@@ -54,6 +58,8 @@ struct RunParts {
   void wait_for_first() const { comm().barrier().wait(kPatience); }
   int ranks_here() const { return world.simulated ? comm().size() : world.local_size; }  // that share this host's memory
   int64_t step() const { return replica->steps(); }
+  // What limits and schedules count: updates, or, where the batch grows, batches of the stream.
+  int64_t taken() const { return growth ? growth->taken() : step(); }
   Replicas replicas() const { return replica->strategy().replicas(); }
   bool mixed() const { return config.train.objective == Objective::mixed; }
   int64_t worker_batch_tokens() const { return batch_tokens / replica->strategy().workers(); }

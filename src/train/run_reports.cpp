@@ -19,8 +19,9 @@ std::string schedule_text(const RunParts& run) {
                                 ? fmt::format("then constant, and linear for the last {:g} % of the run", 100 * o.decay_share)
                                 : fmt::format("then {}", o.schedule);
   const bool sgd = o.sgd_after > 0 && o.sgd_after < schedule_end(run);
-  return fmt::format("; {}, {} {:g} {}{}", shape, sgd ? "towards" : "to", o.final_rate * o.learning_rate,
-                     end_text(schedule_end(run), run.config.train.max_minutes),
+  const std::string end = run.growth ? fmt::format("after {} target tokens", schedule_end(run) * run.batch_tokens)
+                                     : end_text(schedule_end(run), run.config.train.max_minutes);
+  return fmt::format("; {}, {} {:g} {}{}", shape, sgd ? "towards" : "to", o.final_rate * o.learning_rate, end,
                      sgd ? fmt::format(", but only until update {}: then plain SGD with {:g}", o.sgd_after, o.sgd_learning_rate) : "");
 }
 
@@ -39,6 +40,13 @@ void RunReports::announce() {
                        warmup > 0 ? fmt::format(" after {} of warm-up", counted(run_.optimizer.warmup, "update")) : ", no warm-up",
                        warmup > 0 && epoch > 0 ? fmt::format(", {:.1f} epochs", warmup / epoch) : "") +
            schedule_text(run_));
+  if (run_.growth) {
+    std::vector<std::string> plan;
+    for (const double share : run_.config.train.batch_doubles_at) plan.push_back(fmt::format("after {:g} % of the run", 100 * share));
+    if (const int64_t most = run_.config.train.batch_follows_noise; most > 0)
+      plan.push_back(fmt::format("as the gradient's noise grows, up to {} target tokens", most));
+    run_.say(fmt::format("the batch doubles {}; warm-up and schedule count batches of {} target tokens", fmt::join(plan, ", "), run_.batch_tokens));
+  }
   if (const double alpha = run_.config.train.r_drop; alpha > 0)
     run_.say(fmt::format("from update {:.0f} on each sentence is passed twice, train.r-drop {:g}",
                          std::ceil(run_.config.train.r_drop_from * static_cast<double>(schedule_end(run_))) + 1, alpha));
@@ -159,7 +167,7 @@ void RunReports::begin() {
 
 void RunReports::add(const StepResult& result) {
   last_ = result;
-  noise_.add(result.noise);
+  run_.noise.add(result.noise);
   const StepTotals& t = result.totals;
   Window& w = window_;
   w.loss += t.smoothed;
@@ -170,6 +178,22 @@ void RunReports::add(const StepResult& result) {
   run_.progress.tick(make_report());
 }
 
+void RunReports::grow() {
+  if (!run_.growth) return;
+  const int64_t before = run_.growth->factor();
+  run_.growth->updated(run_.noise);
+  const int64_t factor = run_.growth->factor();
+  if (factor == before || !run_.first()) return;
+  run_.say(fmt::format("from update {} on {} target tokens an update{}", run_.step() + 1, factor * run_.batch_tokens,
+                       run_.config.train.batch_growth_exponent > 0
+                           ? fmt::format(", and the learning rate times {:.3g}", run_.growth->rate_factor())
+                           : ""));
+  run_.progress.event({{"type", "batch"},
+                       {"step", run_.step()},
+                       {"batch_tokens", factor * run_.batch_tokens},
+                       {"noise_scale", run_.noise.tokens()}});
+}
+
 TrainReport RunReports::make_report() const {
   const Window& w = window_;
   TrainReport r;
@@ -178,7 +202,7 @@ TrainReport RunReports::make_report() const {
   r.sentences = w.sentences, r.source_tokens = w.source, r.target_tokens = w.target;
   r.seconds = run_.clock().seconds() - begun_ - paused_, r.virtual_time = run_.world.simulated;
   r.learning_rate = last_.learning_rate, r.gradient_norm = last_.gradient_norm;
-  r.noise_scale = noise_.tokens();
+  r.noise_scale = run_.noise.tokens();
   if (w.clippable > 0) r.clipped = w.clipped / w.clippable;
   if (w.samples > 0) r.reward = w.reward / w.samples, r.distinct = w.distinct / w.samples;
   if (w.consistency > 0) r.consistency = w.consistency / static_cast<double>(w.target);
@@ -230,10 +254,10 @@ void RunReports::report_communication() {
 }
 
 void RunReports::report_noise() {
-  const double tokens = noise_.tokens();
+  const double tokens = run_.noise.tokens();
   if (!run_.first() || std::isnan(tokens)) return;
   const int workers = run_.replica->strategy().workers();
-  const auto share = static_cast<double>(run_.batch_tokens) / workers;
+  const auto share = static_cast<double>(run_.batch_tokens * (run_.growth ? run_.growth->factor() : 1)) / workers;
   run_.say(
       fmt::format("the gradient's noise scale is about {:.3g} target tokens by now: up to such a batch tokens teach nearly as much as in a "
                   "smaller one; with {:.0f} tokens for each worker, up to about {} are worth it",

@@ -22,6 +22,8 @@ class RunReports {
   void begin();
   // An update was made.
   void add(const StepResult& result);
+  // The batch grows by what it has seen; says so.
+  void grow();
   // So many seconds since the last report were no training.
   void pause(double seconds) { paused_ += seconds; }
   // The line of the updates since the last report, and how ranks communicated, unless no sums have been exchanged since then. Collective.
@@ -49,7 +51,6 @@ class RunReports {
   const RunStatus& status_;
   Window window_;
   StepResult last_;
-  NoiseScale noise_;
   double begun_ = 0;   // of the window, by the world's clock, s
   double paused_ = 0;  // validation and checkpoints since then, s
   Traffic reported_;

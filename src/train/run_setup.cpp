@@ -91,7 +91,8 @@ void plan_steps(RunParts& run) {
   if (t.max_tokens > 0) run.max_steps = std::clamp<int64_t>((t.max_tokens + run.batch_tokens / 2) / run.batch_tokens, 1, run.max_steps);
   run.replica.emplace(
       *run.model,
-      StepOptions{run.optimizer, run.config.strategy, run.mixed() ? 0 : t.label_smoothing, t.seed, run.max_steps, t.r_drop, t.r_drop_from},
+      StepOptions{run.optimizer, run.config.strategy, run.mixed() ? 0 : t.label_smoothing, t.seed, run.max_steps, t.r_drop, t.r_drop_from,
+                  t.beta2_tokens > 0},
       run.world, *run.mesh);
   if (t.max_minutes > 0 && has_end(run.optimizer.schedule) && run.replicas() != Replicas::equal)
     throw ConfigError(
@@ -160,6 +161,7 @@ void plan_batches(RunParts& run) {
   run.stream.emplace(*run.store, batch_options(run.config, run.batch_tokens, *run.vocabularies));
   run.batches_per_epoch = run.stream->count_batches(0);
   run.replica->end_schedule_at(schedule_end(run));
+  if (BatchGrowth::asked(run.config.train)) run.growth.emplace(run.config.train, run.batch_tokens, schedule_end(run));
   // A stage of a pipeline has a part of the layers, and as many passes under way as there are stages behind it.
   const bool card = !run.backend->memory().host();
   const int cards = card ? std::max(STARLING_CUDA::cuda_devices(), 1) : 1;

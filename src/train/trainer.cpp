@@ -136,7 +136,11 @@ class Trainer {
     const int64_t before = run_.step();
     const BatchPosition position = run_.stream->position();
     run_.model->set_clip(state_clip(config_, before + 1));
-    const Batch batch = run_.stream->next();
+    if (run_.growth) {
+      const int64_t batches = run_.growth->next();
+      run_.replica->take({batches, run_.growth->taken() + batches, run_.growth->rate_factor()});
+    }
+    const Batch batch = next_batches(*run_.stream, run_.growth ? run_.growth->next() : 1);
     const int rank = run_.mesh->data().rank(), workers = run_.replica->strategy().workers();
     std::vector<Batch> parts;
     Refinement refinement;
@@ -152,6 +156,7 @@ class Trainer {
     status_.epoch = batch.epoch + 1;
     reports_.add(result);
     if (run_.driver->updated(before)) {
+      reports_.grow();
       int64_t own = 0;  // of a replica all ranks have them, and one counts
       if (run_.mesh->counts())
         for (const Batch& part : parts) own += part.target.count();

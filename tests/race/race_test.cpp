@@ -370,7 +370,7 @@ TEST_F(WholeRace, ADivergedCandidateIsNotChosen) {
   text.replace(text.find("seeds: [1, 2]"), 13, "seeds: [1]");
   ASSERT_EQ(
       run_race(load_recipe(recipe("race", text), {{"train.warmup", "1"}, {"train.optimizer", "sgd"}}), {[](const std::string&) {}, {}}), 0);
-  EXPECT_THAT(read("race/table.md"), HasSubstr("| plain | 2 | 0.003 |"));
+  EXPECT_THAT(read("race/table.md"), HasSubstr("| plain | 2 | 0.0036 | 0.003 |"));
   for (const auto& line : csv("race/results.csv")) EXPECT_EQ(line.at("learning_rate"), "0.003");
 }
 
@@ -394,6 +394,54 @@ TEST_F(WholeRace, ShortTrialsChooseTheRate) {
   const int64_t trial = updates.at("one-worker-1w-seed1-rate0.003-trial");
   EXPECT_EQ(updates.at(fmt::format("one-worker-1w-seed1-rate{}", lines[0].at("learning_rate"))), 2 * trial);
   EXPECT_EQ(updates.at("plain-2w-seed1-rate0.003-trial"), trial / 2) << "trials of several workers are not longer";
+}
+
+// Rate and batch of one worker and of two and four: nine candidates on a third of the tokens, three on all of them, the best is the choice.
+TEST_F(WholeRace, TunesTwoKeysAtEveryNumberOfWorkersRungByRung) {
+  std::string text = kRecipe;
+  text.replace(text.find("seeds: [1, 2]"), 13, "seeds: [1]"), text.replace(text.find("workers: [2]"), 12, "workers: [2, 4]");
+  text.replace(text.find("rates: [0.003, 0.001]"), 21, "rates: [0.003, 0.001, 0.1]");
+  text = text.substr(0, text.find("    - name: twin"));
+  const std::vector<Override> keys{{"race.screening-tokens", "800"},
+                                   {"race.screening-rungs", "2"},
+                                   {"race.tune-each", "true"},
+                                   {"race.second-key", "train.batch-tokens"},
+                                   {"race.second-values", "50,100,200"}};
+  std::map<std::string, int64_t> updates;  // by run
+  std::string last;
+  const auto say = [&](const std::string& line) {
+    if (line.starts_with("run ")) last = line;
+  };
+  const RaceProgress counting{say, [&](const std::string& run, int64_t, int64_t) { ++updates[run]; }};
+  ASSERT_EQ(run_race(load_recipe(recipe("race", text), keys), counting), 0);
+  const Json records = parse_json_object(read("race/records.json"), "records");
+  const auto loss = [&](const std::string& run) {
+    return records.at(run).at("validations").back().at("scores").at("cross-entropy").get<double>();
+  };
+  EXPECT_THAT(last, HasSubstr("run 39 of 39: ")) << "13 at each of three numbers of workers";
+  for (const auto& line : csv("race/results.csv")) {
+    const std::string place = fmt::format("{}-{}w-seed1-rate", line.at("arm"), line.at("workers"));
+    std::vector<std::pair<double, std::string>> first, second;
+    for (const char* rate : {"0.003", "0.001", "0.1"})
+      for (const char* batch : {"50", "100", "200"}) {
+        const std::string candidate = fmt::format("{}{}-{}", place, rate, batch);
+        first.emplace_back(loss(candidate + "-trial"), candidate);
+        if (updates.contains(candidate + "-trial2")) second.emplace_back(loss(candidate + "-trial2"), candidate);
+      }
+    std::sort(first.begin(), first.end()), std::sort(second.begin(), second.end());
+    ASSERT_EQ(second.size(), 3u) << place;
+    for (const auto& [worse, candidate] : second)
+      EXPECT_TRUE(std::any_of(first.begin(), first.begin() + 3, [&](const auto& f) { return f.second == candidate; })) << candidate;
+    EXPECT_EQ(place + line.at("learning_rate") + "-" + line.at("train.batch-tokens"), second.front().second);
+    const int64_t whole = updates.at(second.front().second), trial = updates.at(second.front().second + "-trial2");
+    EXPECT_EQ(line.at("workers") == "1" ? whole : 2 * whole / 3, trial) << "of 2,400 tokens, and of 3,600";
+  }
+  EXPECT_THAT(read("race/table.md"), HasSubstr("candidates were trained on, at a number of workers: 0.0144 M."));
+  EXPECT_THAT(read("race/table.md"), HasSubstr("| plain | 4 | 0.0024 | "));
+  // A race that goes on has nothing to do.
+  updates.clear();
+  ASSERT_EQ(run_race(load_recipe(recipe("race", text), keys), counting), 0);
+  EXPECT_TRUE(updates.empty());
 }
 
 TEST_F(WholeRace, WhatWasTrainedIsNotTrainedAgainForItsFinalScores) {

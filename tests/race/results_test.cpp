@@ -143,14 +143,14 @@ TEST_F(ResultsTest, ATargetThatOneWorkerMissesHasNoSpeedUp) {
 
 TEST_F(ResultsTest, TheRecommendationSaysHowManySeedsItRestsOn) {
   EXPECT_THAT(RaceResults(recipe_, results_).recommendations().at(0), HasSubstr(" sent a worker (2 seeds)"));
-  const std::vector<Candidate> candidates{{"fast", 4, 0.001, 2, true}, {"fast", 4, 0.002, 3, false}};
+  const std::vector<Candidate> candidates{{"fast", 4, 1000, 0.001, "", 2, true}, {"fast", 4, 1000, 0.002, "", 3, false}};
   EXPECT_THAT(RaceResults(recipe_, results_, candidates).recommendations().at(0),
               HasSubstr("(2 seeds, one of which also chose the learning rate)"));
   results_.erase(results_.begin() + 3);
   EXPECT_THAT(RaceResults(recipe_, results_, candidates).recommendations().at(0),
               HasSubstr("(1 seed, which also chose the learning rate)"));
   recipe_.arms[0].name = "other", recipe_.arms.push_back({.name = "fast", .trained_as = "other"});
-  const std::vector<Candidate> of_other{{"other", 4, 0.001, 2, true}, {"other", 4, 0.002, 3, false}};
+  const std::vector<Candidate> of_other{{"other", 4, 1000, 0.001, "", 2, true}, {"other", 4, 1000, 0.002, "", 3, false}};
   EXPECT_THAT(RaceResults(recipe_, results_, of_other).recommendations().at(0), HasSubstr("(1 seed, which also chose the learning rate)"));
 }
 
@@ -207,12 +207,12 @@ TEST_F(ResultsTest, DivergedRunsCountAndDoNotArrive) {
 }
 
 TEST_F(ResultsTest, WritesTablesAndAPicture) {
-  const RaceResults results(recipe_, results_, {{"fast", 4, 0.001, 2, true}, {"fast", 4, 0.002, INFINITY, false}});
+  const RaceResults results(recipe_, results_, {{"fast", 4, 500000, 0.001, "", 2, true}, {"fast", 4, 500000, 0.002, "", INFINITY, false}});
   EXPECT_THAT(results.csv(),
               HasSubstr("yes,fast,no,4,net,9.4,1,0.001,no,200,2000000,666.667,16000000,cross-entropy,3,1e+06,333.333,8e+06,3,3,2\n"));
   EXPECT_THAT(results.csv(), HasSubstr(",bleu,15,1.5e+06,"));
   EXPECT_THAT(results.markdown(), HasSubstr("| fast | 4 | 2 | 0.001 |"));
-  EXPECT_THAT(results.markdown(), HasSubstr("| fast | 4 | 0.002 | diverged |  |"));
+  EXPECT_THAT(results.markdown(), HasSubstr("| fast | 4 | 0.5 | 0.002 | diverged |  |"));
   EXPECT_THAT(results.curves_csv(), HasSubstr("yes,fast,4,net,1,10,100000,33.333333333,800000,cross-entropy,3.9\n"));
   const std::string picture = race_picture(results);
   for (const char* text : {"<svg xmlns", "Simulated", "4 workers on net", ">fast<", ">control<", "</svg>"})

@@ -94,6 +94,46 @@ TEST_F(TrainerTest, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
   EXPECT_EQ(run_training(with("parts", stops.back())), 0);  // nothing to do
 }
 
+TEST_F(TrainerTest, BatchesThatGrowAreContinuedBitForBit) {
+  const auto with = [&](const std::string& run) {
+    Config c = config(run);
+    c.train.max_steps = 0, c.train.max_tokens = 80 * 100, c.train.batch_tokens = 100, c.train.beta2_tokens = 5000;
+    c.train.micro_batch_tokens = 40;  // so that the noise can be measured
+    c.train.batch_doubles_at = {0.7, 0.85}, c.train.batch_follows_noise = 400;
+    c.train.optimizer.schedule = RateSchedule::linear, c.log.every = 1;
+    return c;
+  };
+  EXPECT_EQ(run_training(with("whole")), 0);
+  int64_t steps = 0, tokens = 0, grown = 0;
+  std::map<int64_t, double> rates;
+  std::ifstream events(path("whole") + "/events.jsonl");
+  for (std::string line; std::getline(events, line);) {
+    const auto event = nlohmann::json::parse(line);
+    grown += event.at("type") == "batch";
+    if (event.at("type") != "report") continue;
+    steps = event.at("step"), tokens += event.at("target_tokens").get<int64_t>();
+    rates[steps] = event.at("learning_rate");
+  }
+  EXPECT_LT(steps, 24 + 80 * 0.7);
+  EXPECT_GE(grown, 2);
+  EXPECT_NEAR(static_cast<double>(tokens), 80 * 100, 80 * 12) << "batches are full but for their last sentence";
+  EXPECT_NEAR(rates.at(10), 3e-3, 1e-9) << "the warm-up has ended";
+  EXPECT_NEAR(rates.at(30), 3e-3 * 50 / 70, 1e-9);
+  EXPECT_NEAR(rates.at(steps), 0, 1e-9);
+  const std::string last = fmt::format("{:08}", steps);
+  TrainingWatch watch;
+  World world = make_local_world();
+  for (const int64_t stop : {steps - 9, steps - 2}) {
+    watch.updated = [stop](int64_t step, int64_t, int64_t) {
+      if (step == stop) std::raise(SIGTERM);
+    };
+    EXPECT_EQ(run_training(with("parts"), world, watch), 128 + SIGTERM);
+  }
+  EXPECT_EQ(run_training(with("parts")), 0);
+  for (const char* file : {"model.safetensors", "rank-0.safetensors"}) EXPECT_EQ(hash("whole", last, file), hash("parts", last, file)) << file;
+  EXPECT_EQ(run_training(with("parts")), 0);  // nothing to do
+}
+
 TEST_F(TrainerTest, MuonIsContinuedBitForBit) {
   const auto with = [&](const std::string& run, int64_t steps) {
     Config c = config(run);

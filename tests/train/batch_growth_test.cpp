@@ -1,0 +1,110 @@
+// Batches that grow: the plan in closed form, by the noise in steps, and what contradicts it.
+#include "train/batch_growth.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "base/error.h"
+
+namespace starling {
+namespace {
+
+using testing::ElementsAre, testing::HasSubstr;
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// A measurement of that many target tokens.
+NoiseScale noise_of(double tokens) {
+  NoiseScale noise;
+  for (int i = 0; i < 60 && tokens > 0; ++i) noise.add({tokens, 1, true});
+  return noise;
+}
+
+// What each update takes until all is taken.
+std::vector<int64_t> updates_of(BatchGrowth growth, int64_t end, double noise = kNone) {
+  std::vector<int64_t> taken;
+  while (growth.taken() < end) {
+    taken.push_back(growth.next());
+    growth.updated(noise_of(noise));
+  }
+  return taken;
+}
+
+TEST(BatchGrowth, DoublesAtSharesOfTheRunAndEndsWithIt) {
+  TrainConfig train;
+  train.batch_doubles_at = {0.3, 0.5};
+  const BatchGrowth growth(train, 100, 13);
+  // 3.9 batches: the fourth update is over when 4 are taken; 6.5: when 8 are.
+  EXPECT_THAT(updates_of(growth, 13), ElementsAre(1, 1, 1, 1, 2, 2, 4, 1));
+  EXPECT_EQ(growth.updates(), 8);
+  train.batch_doubles_at = {0, 0};
+  EXPECT_THAT(updates_of(BatchGrowth(train, 100, 9), 9), ElementsAre(4, 4, 1));
+}
+
+TEST(BatchGrowth, RatesGrowByThePower) {
+  TrainConfig train;
+  train.batch_doubles_at = {0, 0, 0.5};
+  for (const auto& [exponent, expected] : {std::pair(0.5, 2.0), {1.0, 4.0}, {0.0, 1.0}}) {
+    train.batch_growth_exponent = exponent;
+    EXPECT_DOUBLE_EQ(BatchGrowth(train, 100, 100).rate_factor(), expected);
+  }
+}
+
+TEST(BatchGrowth, FollowsTheNoiseUpToItsLimitAndNeverBack) {
+  TrainConfig train;
+  train.batch_follows_noise = 850;
+  BatchGrowth growth(train, 100, 1000);
+  const auto factor_after = [&](double noise) {
+    growth.updated(noise_of(noise));
+    return growth.factor();
+  };
+  EXPECT_EQ(factor_after(kNone), 1);
+  EXPECT_EQ(factor_after(399), 1);   // twice the doubled batch are 400
+  EXPECT_EQ(factor_after(401), 2);
+  EXPECT_EQ(factor_after(100), 2);
+  EXPECT_EQ(factor_after(1e6), 4);   // one doubling an update
+  EXPECT_EQ(factor_after(1e6), 8);
+  EXPECT_EQ(factor_after(1e9), 8);   // 1,600 are more than the limit
+  EXPECT_EQ(growth.taken(), 1 + 1 + 1 + 2 + 2 + 4 + 8);
+  State state;
+  growth.save(state);
+  BatchGrowth other(train, 100, 1000);
+  other.restore(state, 1);
+  EXPECT_EQ(other.taken(), growth.taken());
+  EXPECT_EQ(other.factor(), 8);
+}
+
+TEST(BatchGrowth, TakesACheckpointOfARunThatDidNotGrow) {
+  TrainConfig train;
+  train.batch_doubles_at = {0.5};
+  State state;
+  state.put("step", 30);
+  BatchGrowth growth(train, 100, 100);
+  growth.restore(state, 2);  // whose batches were twice as large
+  EXPECT_EQ(growth.taken(), 60);
+  EXPECT_EQ(growth.next(), 2);
+}
+
+TEST(BatchGrowth, IsRefusedWhereItMeansNothing) {
+  const auto refusal = [](const std::string& train, const std::string& strategy = "all-reduce") -> std::string {
+    try {
+      parse_config("train: {" + train + "}\nstrategy: {name: " + strategy + "}\n", "test");
+      return "";
+    } catch (const ConfigError& e) {
+      return e.what();
+    }
+  };
+  EXPECT_EQ(refusal("batch-doubles-at: [0.2, 0.5], max-tokens: 1000000"), "");
+  EXPECT_EQ(refusal("batch-follows-noise: 16000, max-epochs: 3"), "");
+  EXPECT_THAT(refusal("batch-doubles-at: [0.5, 0.2], max-tokens: 1000000"), HasSubstr("must be ascending"));
+  EXPECT_THAT(refusal("batch-doubles-at: [0.5]"), HasSubstr("end it by train.max-tokens or max-epochs"));
+  EXPECT_THAT(refusal("batch-doubles-at: [0.5], max-steps: 100, max-tokens: 1000000"), HasSubstr("without train.max-steps"));
+  EXPECT_THAT(refusal("batch-doubles-at: [0.5], max-minutes: 5, max-tokens: 1000000"), HasSubstr("leaves open"));
+  EXPECT_THAT(refusal("batch-follows-noise: 5000, max-tokens: 1000000"), HasSubstr("at least twice as many"));
+  EXPECT_THAT(refusal("batch-doubles-at: [0.5], max-tokens: 1000000, sgd-after: 5"), HasSubstr("leave one of them out"));
+  EXPECT_THAT(refusal("batch-doubles-at: [0.5], max-tokens: 1000000", "diloco"), HasSubstr("choose all-reduce or parameter-server"));
+}
+
+}  // namespace
+}  // namespace starling
