@@ -1,19 +1,26 @@
 // The verb `starling average`: the mean of the weights of several checkpoints, as a model directory.
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
+#include "base/affinity.h"
 #include "base/counted.h"
 #include "base/hash64.h"
 #include "base/outputs.h"
 #include "cli/verbs.h"
+#include "comm/world.h"
 #include "decode/model_directory.h"
+#include "train/averaging.h"
+#include "train/judge.h"
+#include "train/validation.h"
 
 namespace starling {
 namespace {
 
 struct AverageArguments {
   std::vector<std::string> models;
-  std::string run, output;
+  std::string run, output, source, target, metric = "cross-entropy";
   int64_t last = 0;
 };
 
@@ -42,40 +49,88 @@ auto architecture(const ModelDescription& d) {
 
 uint64_t hash_of(const LoadedModel& m) { return hash64(m.model->parameters().values().download()); }
 
+// Of all checkpoints, the oldest first; result: the last one.
+std::vector<std::vector<float>> weights_of(FileSystem& files, const std::vector<std::string>& paths, Backend& backend,
+                                           LoadedModel& result, std::vector<int64_t>& updates) {
+  std::map<uint64_t, std::string> seen{{hash_of(result), paths.back()}};
+  std::vector<std::vector<float>> all(paths.size());
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const bool last = i + 1 == paths.size();
+    std::optional<LoadedModel> next;
+    if (!last) next.emplace(load_model(files, paths[i], backend));
+    const LoadedModel& model = last ? result : *next;
+    if (architecture(model.description) != architecture(result.description))
+      throw ConfigError(
+          fmt::format("{} and {} differ in architecture or vocabulary; name models that share both, such as the checkpoints of one run",
+                      paths.back(), paths[i]));
+    if (!last)
+      if (const auto [twice, once] = seen.emplace(hash_of(model), paths[i]); !once)
+        throw ConfigError(
+            fmt::format("{} and {} have the same weights, which would count twice; name each checkpoint once (best is a copy of one)",
+                        paths[i], twice->second));
+    updates.push_back(model.description.step);
+    const std::vector<double> values = model.model->parameters().values().to_doubles();
+    all[i].assign(values.begin(), values.end());
+  }
+  return all;
+}
+
+void set_mean(const std::vector<std::vector<float>>& all, const std::vector<double>& weights, Model& model) {
+  std::vector<double> sum(all.front().size(), 0.0);
+  for (size_t i = 0; i < all.size(); ++i)
+    for (size_t k = 0; weights[i] > 0 && k < sum.size(); ++k) sum[k] += weights[i] * static_cast<double>(all[i][k]);
+  model.parameters().values().from_doubles(sum);
+  model.parameters().changed();
+}
+
+// The profile that does best on the validation text; a line for each.
+AverageProfile best_profile(const AverageArguments& a, const std::vector<std::vector<float>>& all, const std::vector<int64_t>& updates,
+                            LoadedModel& result) {
+  if (!std::is_sorted(updates.begin(), updates.end()))
+    throw ConfigError("with --source the checkpoints are to be of one run and in the order of their updates; name them so, or give --run");
+  ValidConfig valid;
+  valid.source = a.source, valid.target = a.target, valid.metrics = {a.metric}, valid.search = result.description.search;
+  Validator validator(valid, result.description.vocabularies);
+  const World world = make_local_world();
+  std::optional<AverageProfile> best;
+  double score = 0;
+  for (AverageProfile& profile : average_profiles(updates)) {
+    set_mean(all, profile.weights, *result.model);
+    const double found = validator.run(*result.model, *world.comm).scores.front().second;
+    fmt::print(stderr, "{}: {} {:.4f}\n", profile.name, a.metric, found);
+    if (!best || better_score(a.metric, found, score)) best = std::move(profile), score = found;
+  }
+  fmt::print(stderr, "best: {}, {} {:.4f}\n", best->name, a.metric, score);
+  return *best;
+}
+
 void run_average(const AverageArguments& a) {
   const auto files = real_file_system();
   if (a.models.empty() && a.run.empty()) throw ConfigError("name the checkpoints to average, or a run with --run");
   if (!a.models.empty() && !a.run.empty()) throw ConfigError("name either checkpoints or --run, not both");
   if (a.last > 0 && a.run.empty()) throw ConfigError("--last needs --run RUN_DIRECTORY");
+  if (a.source.empty() != a.target.empty())
+    throw ConfigError(fmt::format("--{} is given without --{}; a validation text is both", a.source.empty() ? "target" : "source",
+                                  a.source.empty() ? "source" : "target"));
+  if (a.source.empty() && a.metric != "cross-entropy") throw ConfigError("--metric chooses by a validation text; name it with --source and --target");
   if (files->exists(a.output)) throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", a.output));
   refuse_run_files({"--output", a.output});
   const std::vector<std::string> paths = a.models.empty() ? checkpoints_of(*files, a.run, a.last) : a.models;
-  const auto backend = make_backend("cpu:f32", 1);
+  const auto backend = make_backend("cpu:f32", a.source.empty() ? 1 : usable_cores());
   LoadedModel result = load_model(*files, paths.back(), *backend);  // the newest: its description is what training came to
-  std::map<uint64_t, std::string> seen{{hash_of(result), paths.back()}};
-  std::vector<double> sum = result.model->parameters().values().to_doubles();
-  for (size_t i = 0; i + 1 < paths.size(); ++i) {
-    const LoadedModel next = load_model(*files, paths[i], *backend);
-    if (architecture(next.description) != architecture(result.description))
-      throw ConfigError(
-          fmt::format("{} and {} differ in architecture or vocabulary; name models that share both, such as the checkpoints of one run",
-                      paths.back(), paths[i]));
-    if (const auto [twice, once] = seen.emplace(hash_of(next), paths[i]); !once)
-      throw ConfigError(
-          fmt::format("{} and {} have the same weights, which would count twice; name each checkpoint once (best is a copy of one)",
-                      paths[i], twice->second));
-    const std::vector<double> values = next.model->parameters().values().to_doubles();
-    for (size_t k = 0; k < sum.size(); ++k) sum[k] += values[k];
-  }
+  std::vector<int64_t> updates;
+  const std::vector<std::vector<float>> all = weights_of(*files, paths, *backend, result, updates);
   std::vector<NamedPath> inputs;
   for (const std::string& path : paths) inputs.push_back({"the checkpoint", describe_model(*files, path).directory});
   refuse_own_input({"--output", a.output}, inputs);
-  for (double& v : sum) v /= static_cast<double>(paths.size());
-  result.model->parameters().values().from_doubles(sum);
+  const auto count = static_cast<double>(paths.size());
+  const AverageProfile profile =
+      a.source.empty() ? AverageProfile{"", std::vector<double>(paths.size(), 1 / count)} : best_profile(a, all, updates, result);
+  set_mean(all, profile.weights, *result.model);
   files->make_directories(parent_path(a.output));
   const auto& d = result.description;
   publish_directory(*files, a.output, 0, model_parts(*result.model, d.config, d.languages, d.vocabularies, d.search, 0));
-  fmt::print(stderr, "the mean of {} is in {}\n", counted(paths.size(), "checkpoint"), a.output);
+  fmt::print(stderr, "the mean of {} is in {}\n", profile.name.empty() ? counted(paths.size(), "checkpoint") : profile.name, a.output);
 }
 
 }  // namespace
@@ -87,6 +142,12 @@ void add_average(CLI::App& app) {
                   "checkpoints, model directories, or runs (their best, else latest); the last one gives the settings");
   sub->add_option("--run", a->run, "run directory whose last checkpoints are taken");
   sub->add_option("--last", a->last, "how many of them; default: all that are kept")->check(CLI::Range(1, 100000));
+  sub->add_option("--source", a->source,
+                  "source text of a validation set: not the plain mean, but the one of the last few or with growing weights that does best on it");
+  sub->add_option("--target", a->target, "its reference translation");
+  sub->add_option("--metric", a->metric, "what is best")
+      ->check(CLI::IsMember({"cross-entropy", "bleu", "chrf", "chrf++", "ter", "gleu"}))
+      ->capture_default_str();
   sub->add_option("-o,--output", a->output, "model directory to write; must not exist")->required();
   sub->callback([a] { run_average(*a); });
 }

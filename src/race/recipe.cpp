@@ -180,9 +180,9 @@ void check_trained_as(RaceRecipe& r) {
     const auto base = std::find_if(r.arms.begin(), r.arms.end(), [&](const RaceArm& a) { return a.name == arm.trained_as; });
     if (base == r.arms.end() || !base->trained_as.empty())
       fail(fmt::format("trained-as names {}, which is no arm with runs of its own; name one of race.arms", in_quotes(arm.trained_as)));
-    if (!arm.rates.empty() || !arm.seconds.empty() || arm.timed)
-      fail("with trained-as there is nothing to train; remove learning-rates, second-values and timed");
-    arm.rates = base->rates, arm.seconds = base->seconds;
+    if (!arm.rates.empty() || !arm.seconds.empty() || arm.longer > 0 || arm.timed)
+      fail("with trained-as there is nothing to train; remove learning-rates, second-values, longer and timed");
+    arm.rates = base->rates, arm.seconds = base->seconds, arm.longer = base->longer;
     for (const int64_t workers : arm.workers)
       if (std::find(base->workers.begin(), base->workers.end(), workers) == base->workers.end())
         fail(fmt::format("trained-as: {} is not run with {} workers; list the same in both", base->name, workers));
@@ -271,7 +271,8 @@ std::string RaceRun::name() const {
 
 int64_t planned_tokens(const RaceRecipe& recipe, const RaceRun& run) {
   if (run.rung > 0) return recipe.screening_tokens * std::llround(std::pow(3, run.rung - 1));
-  return run.workers == 1 ? recipe.tokens : std::llround(recipe.longer * static_cast<double>(recipe.tokens));
+  const double longer = run.arm->longer > 0 ? run.arm->longer : recipe.longer;
+  return run.workers == 1 ? recipe.tokens : std::llround(longer * static_cast<double>(recipe.tokens));
 }
 
 Config race_config(const RaceRecipe& recipe, const RaceRun& run) {

@@ -38,6 +38,7 @@ struct RaceArm {
   bool timed = false;            // trained once for each network, though its timing alters nothing
   std::string trained_as;        // an arm that computes the same up to rounding, and whose runs these are with other times
   std::vector<int64_t> workers;  // empty: the race's
+  double longer = 0;             // 0: the race's
   std::vector<double> rates;     // candidates for train.learning-rate; empty: the race's
   std::vector<std::string> seconds;  // for the race's second key; empty: the race's
   std::vector<ForeignKey> keys;  // what it changes in the configuration
@@ -52,6 +53,7 @@ void visit(Visitor& v, RaceArm& a) {
           "equal; empty = it has "
           "its own");
   v.numbers("workers", a.workers, "in place of the race's", 1, 65536);
+  v.field("longer", a.longer, "in place of the race's; 0 = as the race says", 0.0, 1000.0);
   v.numbers("learning-rates", a.rates, "candidates for train.learning-rate, in place of the race's", 1e-12, 1e6);
   v.field("second-values", a.seconds, "candidates for the key that race.second-key names, in place of the race's");
   v.foreign("SECTION.KEY", a.keys, "any key of the training configuration: what makes this arm");

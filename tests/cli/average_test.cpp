@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "base/safetensors.h"
 #include "tests/cli/program.h"
@@ -55,6 +56,36 @@ TEST_F(Average, TakesTheMeanOfTheWeightsAndTheSettingsOfTheLast) {
                           " have the same weights, which would count twice; name each checkpoint once (best is a copy of one)\n");
     EXPECT_FALSE(files->exists(directory_ + "/three"));
   }
+}
+
+// The mean that does best on a validation text is the one that is written, and it does as well there as was said.
+TEST_F(Average, ChoosesTheMeanThatDoesBestOnAText) {
+  write("a", seeing(100, true)), write("b", seeing(100, false)), write("va", seeing(30, true)), write("vb", seeing(30, false));
+  ShellOutcome o =
+      run("train --data.source a --data.target b --train.output run --vocab.size 60 --model.preset transformer-tiny --model.width 16 "
+          "--checkpoint.every 10 --checkpoint.keep 9 --train.learning-rate 0.03 --train.warmup 1 --train.schedule constant "
+          "--train.batch-tokens 100 --train.threads 1 --train.precision f32 --train.max-steps 60 --train.max-tokens 0");
+  ASSERT_EQ(o.status, 0) << o.text;
+  o = run("average --run run --source va --target vb -o best");
+  ASSERT_EQ(o.status, 0) << o.text;
+  std::istringstream lines(o.text);
+  double least = 1e9;
+  std::string best;
+  int tried = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (const size_t at = line.find(": cross-entropy "); at != std::string::npos) {
+      ++tried;
+      if (const double loss = std::stod(line.substr(at + 16)); loss < least) least = loss, best = line.substr(0, at);
+    }
+  EXPECT_EQ(tried, 5 + 6) << o.text;  // 1, 2, 3, 4 and 6 of six, and six powers
+  EXPECT_THAT(o.text, testing::HasSubstr(fmt::format("best: {}, cross-entropy {:.4f}\nthe mean of {} is in best\n", best, least, best)));
+  // What the file holds does that well too: a validation of a run that starts from it says so.
+  o = run("train --train.initial-model best --train.output again --data.source a --data.target b --valid.source va --valid.target vb "
+          "--valid.metrics cross-entropy --train.precision f32 --train.threads 1 --train.max-steps 1 --train.batch-tokens 100");
+  ASSERT_EQ(o.status, 0) << o.text;
+  EXPECT_THAT(o.text, testing::HasSubstr(fmt::format("[valid] step 0 | epoch 1 | cross-entropy {:.4f}", least)));
+  EXPECT_EQ(run("average --run run --source va -o x").text, "starling: error: --source is given without --target; a validation text is both\n");
+  EXPECT_THAT(run("average --run run --metric bleu -o x").text, testing::HasSubstr("name it with --source and --target"));
 }
 
 // As many weights, but what they are multiplied with differs.

@@ -402,6 +402,7 @@ TEST_F(WholeRace, TunesTwoKeysAtEveryNumberOfWorkersRungByRung) {
   text.replace(text.find("seeds: [1, 2]"), 13, "seeds: [1]"), text.replace(text.find("workers: [2]"), 12, "workers: [2, 4]");
   text.replace(text.find("rates: [0.003, 0.001]"), 21, "rates: [0.003, 0.001, 0.1]");
   text = text.substr(0, text.find("    - name: twin"));
+  text += "      longer: 2\n";  // of plain
   const std::vector<Override> keys{{"race.screening-tokens", "800"},
                                    {"race.screening-rungs", "2"},
                                    {"race.tune-each", "true"},
@@ -434,7 +435,7 @@ TEST_F(WholeRace, TunesTwoKeysAtEveryNumberOfWorkersRungByRung) {
       EXPECT_TRUE(std::any_of(first.begin(), first.begin() + 3, [&](const auto& f) { return f.second == candidate; })) << candidate;
     EXPECT_EQ(place + line.at("learning_rate") + "-" + line.at("train.batch-tokens"), second.front().second);
     const int64_t whole = updates.at(second.front().second), trial = updates.at(second.front().second + "-trial2");
-    EXPECT_EQ(line.at("workers") == "1" ? whole : 2 * whole / 3, trial) << "of 2,400 tokens, and of 3,600";
+    EXPECT_EQ(line.at("workers") == "1" ? whole : whole / 2, trial) << "of 2,400 tokens, and of 4,800";
   }
   EXPECT_THAT(read("race/table.md"), HasSubstr("candidates were trained on, at a number of workers: 0.0144 M."));
   EXPECT_THAT(read("race/table.md"), HasSubstr("| plain | 4 | 0.0024 | "));
