@@ -49,30 +49,28 @@ auto architecture(const ModelDescription& d) {
 
 uint64_t hash_of(const LoadedModel& m) { return hash64(m.model->parameters().values().download()); }
 
-// Of all checkpoints, the oldest first; result: the last one.
-std::vector<std::vector<float>> weights_of(FileSystem& files, const std::vector<std::string>& paths, Backend& backend,
-                                           LoadedModel& result, std::vector<int64_t>& updates) {
+// Calls `each` with the values of every checkpoint, the oldest first; result: the last one. Returns their updates.
+template <class Each>
+std::vector<int64_t> for_each_model(FileSystem& files, const std::vector<std::string>& paths, Backend& backend, const LoadedModel& result,
+                                    const Each& each) {
   std::map<uint64_t, std::string> seen{{hash_of(result), paths.back()}};
-  std::vector<std::vector<float>> all(paths.size());
-  for (size_t i = 0; i < paths.size(); ++i) {
-    const bool last = i + 1 == paths.size();
-    std::optional<LoadedModel> next;
-    if (!last) next.emplace(load_model(files, paths[i], backend));
-    const LoadedModel& model = last ? result : *next;
-    if (architecture(model.description) != architecture(result.description))
+  std::vector<int64_t> updates;
+  for (size_t i = 0; i + 1 < paths.size(); ++i) {
+    const LoadedModel next = load_model(files, paths[i], backend);
+    if (architecture(next.description) != architecture(result.description))
       throw ConfigError(
           fmt::format("{} and {} differ in architecture or vocabulary; name models that share both, such as the checkpoints of one run",
                       paths.back(), paths[i]));
-    if (!last)
-      if (const auto [twice, once] = seen.emplace(hash_of(model), paths[i]); !once)
-        throw ConfigError(
-            fmt::format("{} and {} have the same weights, which would count twice; name each checkpoint once (best is a copy of one)",
-                        paths[i], twice->second));
-    updates.push_back(model.description.step);
-    const std::vector<double> values = model.model->parameters().values().to_doubles();
-    all[i].assign(values.begin(), values.end());
+    if (const auto [twice, once] = seen.emplace(hash_of(next), paths[i]); !once)
+      throw ConfigError(
+          fmt::format("{} and {} have the same weights, which would count twice; name each checkpoint once (best is a copy of one)",
+                      paths[i], twice->second));
+    updates.push_back(next.description.step);
+    each(next.model->parameters().values().to_doubles());
   }
-  return all;
+  updates.push_back(result.description.step);
+  each(result.model->parameters().values().to_doubles());
+  return updates;
 }
 
 void set_mean(const std::vector<std::vector<float>>& all, const std::vector<double>& weights, Model& model) {
@@ -112,25 +110,35 @@ void run_average(const AverageArguments& a) {
   if (a.source.empty() != a.target.empty())
     throw ConfigError(fmt::format("--{} is given without --{}; a validation text is both", a.source.empty() ? "target" : "source",
                                   a.source.empty() ? "source" : "target"));
-  if (a.source.empty() && a.metric != "cross-entropy") throw ConfigError("--metric chooses by a validation text; name it with --source and --target");
+  if (a.source.empty() && a.metric != "cross-entropy")
+    throw ConfigError("--metric chooses by a validation text; name it with --source and --target");
   if (files->exists(a.output)) throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", a.output));
   refuse_run_files({"--output", a.output});
   const std::vector<std::string> paths = a.models.empty() ? checkpoints_of(*files, a.run, a.last) : a.models;
   const auto backend = make_backend("cpu:f32", a.source.empty() ? 1 : usable_cores());
   LoadedModel result = load_model(*files, paths.back(), *backend);  // the newest: its description is what training came to
-  std::vector<int64_t> updates;
-  const std::vector<std::vector<float>> all = weights_of(*files, paths, *backend, result, updates);
+  std::vector<std::vector<float>> all;                              // kept where several means are tried
+  std::vector<double> sum;
+  const std::vector<int64_t> updates = for_each_model(*files, paths, *backend, result, [&](const std::vector<double>& values) {
+    if (!a.source.empty()) return void(all.emplace_back(values.begin(), values.end()));
+    sum.resize(values.size());
+    for (size_t k = 0; k < sum.size(); ++k) sum[k] += values[k] / static_cast<double>(paths.size());
+  });
   std::vector<NamedPath> inputs;
   for (const std::string& path : paths) inputs.push_back({"the checkpoint", describe_model(*files, path).directory});
   refuse_own_input({"--output", a.output}, inputs);
-  const auto count = static_cast<double>(paths.size());
-  const AverageProfile profile =
-      a.source.empty() ? AverageProfile{"", std::vector<double>(paths.size(), 1 / count)} : best_profile(a, all, updates, result);
-  set_mean(all, profile.weights, *result.model);
+  std::string name = counted(paths.size(), "checkpoint");
+  if (a.source.empty()) {
+    result.model->parameters().values().from_doubles(sum);
+  } else {
+    const AverageProfile best = best_profile(a, all, updates, result);
+    set_mean(all, best.weights, *result.model);
+    name = best.name;
+  }
   files->make_directories(parent_path(a.output));
   const auto& d = result.description;
   publish_directory(*files, a.output, 0, model_parts(*result.model, d.config, d.languages, d.vocabularies, d.search, 0));
-  fmt::print(stderr, "the mean of {} is in {}\n", profile.name.empty() ? counted(paths.size(), "checkpoint") : profile.name, a.output);
+  fmt::print(stderr, "the mean of {} is in {}\n", name, a.output);
 }
 
 }  // namespace
@@ -142,8 +150,9 @@ void add_average(CLI::App& app) {
                   "checkpoints, model directories, or runs (their best, else latest); the last one gives the settings");
   sub->add_option("--run", a->run, "run directory whose last checkpoints are taken");
   sub->add_option("--last", a->last, "how many of them; default: all that are kept")->check(CLI::Range(1, 100000));
-  sub->add_option("--source", a->source,
-                  "source text of a validation set: not the plain mean, but the one of the last few or with growing weights that does best on it");
+  sub->add_option(
+      "--source", a->source,
+      "source text of a validation set: not the plain mean, but the one of the last few or with growing weights that does best on it");
   sub->add_option("--target", a->target, "its reference translation");
   sub->add_option("--metric", a->metric, "what is best")
       ->check(CLI::IsMember({"cross-entropy", "bleu", "chrf", "chrf++", "ter", "gleu"}))

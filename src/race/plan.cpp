@@ -2,14 +2,23 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace starling {
 
 void RacePlan::count_ranks(const ModelVocabulary& vocabulary) {
   for (const RaceArm* arm : arms())
-    for (const int64_t workers : arm->workers)
-      ranks_[{arm->name, static_cast<int>(workers)}] =
-          ranks_for_workers(race_config(r_, {arm, static_cast<int>(workers), r_.seeds.front(), arm->rates.front(), ""}), vocabulary,
-                            static_cast<int>(workers));
+    for (const int64_t count : arm->workers) {
+      const int workers = static_cast<int>(count);
+      const auto of = [&](const std::string& second) {
+        return ranks_for_workers(race_config(r_, {arm, workers, r_.seeds.front(), arm->rates.front(), "", 0, second}), vocabulary, workers);
+      };
+      const RaceRanks ranks = ranks_[{arm->name, workers}] = of(arm->seconds.empty() ? "" : arm->seconds.front());
+      for (const std::string& second : arm->seconds)
+        if (const RaceRanks other = of(second); other.count != ranks.count || other.alone != ranks.alone)
+          throw ConfigError(fmt::format("{}: arm {}: {} {} needs other ranks than {}; give each an arm of its own", r_.file, arm->name,
+                                        r_.second_key, second, arm->seconds.front()));
+    }
 }
 
 std::vector<const RaceArm*> RacePlan::arms() const {

@@ -220,10 +220,10 @@ void RaceRunner::ensure(const RaceRun& run) {
 }
 
 void RaceRunner::report(const RaceRun& run, const RaceRecord& record) const {
-  std::string text =
-      fmt::format("run {} of {}: {}, {} worker{}, seed {}, learning rate {:g}{}{}: ", number_, planned_runs_, run.arm->name, run.workers,
-                  run.workers == 1 ? "" : "s", run.seed, run.rate,
-                  run.second.empty() ? "" : fmt::format(", {} {}", r_.second_key, run.second), run.network.empty() ? "" : ", on " + run.network);
+  std::string text = fmt::format("run {} of {}: {}, {} worker{}, seed {}, learning rate {:g}{}{}: ", number_, planned_runs_, run.arm->name,
+                                 run.workers, run.workers == 1 ? "" : "s", run.seed, run.rate,
+                                 run.second.empty() ? "" : fmt::format(", {} {}", r_.second_key, run.second),
+                                 run.network.empty() ? "" : ", on " + run.network);
   text += std::isfinite(record.loss()) ? fmt::format("cross-entropy {:.4f}", record.loss()) : "diverged";
   for (const auto& [metric, score] : record.finals) text += fmt::format(", {} {:.2f}", metric, score);
   if (trained_ > 0 && planned_ > passed_)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -91,13 +92,16 @@ void check(const RaceRecipe& r) {
                                   r.second_key.empty() ? "second-key" : "second-values"));
   for (const RaceArm& arm : r.arms)
     if (r.second_key.empty() && !arm.seconds.empty())
-      throw ConfigError(fmt::format("{}: the arm {} has second-values, but race.second-key names no key; set it, or remove them", r.file, arm.name));
+      throw ConfigError(
+          fmt::format("{}: the arm {} has second-values, but race.second-key names no key; set it, or remove them", r.file, arm.name));
   if (r.tune_each && r.tuning_workers > 0)
-    throw ConfigError(fmt::format("{}: race.tune-each compares candidates at every number of workers, so tuning-workers {} does nothing; remove one of them",
-                                  r.file, r.tuning_workers));
+    throw ConfigError(fmt::format(
+        "{}: race.tune-each compares candidates at every number of workers, so tuning-workers {} does nothing; remove one of them", r.file,
+        r.tuning_workers));
   if (r.screening_rungs > 1 && static_cast<double>(r.screening_tokens) * std::pow(3, r.screening_rungs - 1) > static_cast<double>(r.tokens))
-    throw ConfigError(fmt::format("{}: race.screening-tokens {} become more than race.tokens {} in {} rungs, each with three times as many; lower one of them",
-                                  r.file, r.screening_tokens, r.tokens, r.screening_rungs));
+    throw ConfigError(fmt::format(
+        "{}: race.screening-tokens {} become more than race.tokens {} in {} rungs, each with three times as many; lower one of them",
+        r.file, r.screening_tokens, r.tokens, r.screening_rungs));
   if (r.screening_rungs > 1 && r.screening_tokens == 0)
     throw ConfigError(fmt::format("{}: race.screening-rungs does nothing without screening-tokens; set these too", r.file));
   if (r.screening_tokens > r.tokens)
@@ -140,8 +144,10 @@ std::string place_of_keys(const RaceRecipe& r) {
 }
 
 Config shared_config(const RaceRecipe& recipe, const RaceArm& arm, const std::string& second = "") {
-  std::vector<Override> overrides{
-      {"strategy.batch", "per-worker"}, {"train.max-steps", "0"}, {"train.max-tokens", fmt::format("{}", recipe.tokens)}};
+  std::vector<Override> overrides{{"strategy.batch", "per-worker"},
+                                  {"train.max-steps", "0"},
+                                  {"train.max-minutes", "0"},
+                                  {"train.max-tokens", fmt::format("{}", recipe.tokens)}};
   for (const auto* keys : {&recipe.keys, &arm.keys})
     for (const ForeignKey& key : *keys) overrides.emplace_back(key.name, key.text);
   if (!second.empty()) overrides.emplace_back(recipe.second_key, second);
@@ -155,7 +161,31 @@ Config shared_config(const RaceRecipe& recipe, const RaceArm& arm, const std::st
     c.valid.metrics = {"cross-entropy"};
     return c;
   } catch (const ConfigError& e) {
+    const std::string message = e.what(), place = "command line: ";
+    if (!second.empty() && message.starts_with(place))
+      throw ConfigError(
+          fmt::format("{}: arm {}, with {} {}: {}", recipe.file, arm.name, recipe.second_key, second, message.substr(place.size())));
     rethrow_with_place(e, recipe, arm);
+  }
+}
+
+// What a race sets itself, and what all its runs share, cannot be tuned: candidates would be the same under two names.
+void check_seconds(const RaceRecipe& r, const RaceArm& arm) {
+  const auto fail = [&](const std::string& problem) {
+    throw ConfigError(fmt::format("{}: race.second-key {}: {}", r.file, r.second_key, problem));
+  };
+  if (arm.seconds.empty()) return;
+  if (r.second_key.starts_with("vocab.") || (r.second_key.starts_with("data.") && r.second_key != "data.subword-alpha"))
+    fail("all runs of a race have one vocabulary and one text; name another key");
+  std::map<std::string, std::string> seen;  // by what they make
+  for (const std::string& second : arm.seconds) {
+    Config config = race_config(r, {&arm, static_cast<int>(arm.workers.front()), r.seeds.front(), arm.rates.front(), "", 0, second});
+    config.train.output.clear();
+    if (const auto [other, fresh] = seen.emplace(dump_config(config, false), second); !fresh)
+      fail(
+          fmt::format("of the arm {} the values {} and {} make the same configuration; remove one, or name a key that a race does not set "
+                      "itself",
+                      arm.name, in_quotes(other->second), in_quotes(second)));
   }
 }
 
@@ -255,6 +285,7 @@ RaceRecipe load_recipe(const std::string& path, const std::vector<Override>& set
   for (const RaceArm* arm : all) {
     check_config(r, *arm, shared_config(r, *arm));
     for (const std::string& second : arm->seconds) check_config(r, *arm, shared_config(r, *arm, second));
+    check_seconds(r, *arm);
   }
   return r;
 }
@@ -263,10 +294,13 @@ std::string run_directory(const RaceRecipe& recipe, const std::string& run) { re
 
 std::string RaceRun::name() const {
   std::string value = second;  // for files
-  std::replace_if(value.begin(), value.end(), [](char c) { return !good_name(std::string("x") + c); }, '_');
+  std::replace_if(
+      value.begin(), value.end(), [](char c) { return !good_name(std::string("x") + c); }, '_');
   return fmt::format("{}-{}w-seed{}-rate{:g}{}{}{}{}{}", arm->name, workers, seed, rate, value.empty() ? "" : "-", value,
                      network.empty() ? "" : "-", network,
-                     rung == 0 ? "" : rung == 1 ? "-trial" : fmt::format("-trial{}", rung));
+                     rung == 0   ? ""
+                     : rung == 1 ? "-trial"
+                                 : fmt::format("-trial{}", rung));
 }
 
 int64_t planned_tokens(const RaceRecipe& recipe, const RaceRun& run) {
@@ -283,7 +317,10 @@ Config race_config(const RaceRecipe& recipe, const RaceRun& run) {
   const int64_t global = plan_batch(c.strategy, c.train.batch_tokens, run.workers).global_tokens;
   const auto updates = [&](int64_t tokens) { return std::max<int64_t>(1, (tokens + global / 2) / global); };
   c.train.max_steps = updates(planned_tokens(recipe, run)), c.train.max_tokens = 0;
-  if (BatchGrowth::asked(c.train)) c.train.max_tokens = std::exchange(c.train.max_steps, 0) * global;
+  if (BatchGrowth::asked(c.train)) {
+    if (c.train.clip_steps == 0) c.train.clip_steps = c.train.max_steps;
+    c.train.max_tokens = std::exchange(c.train.max_steps, 0) * global;
+  }
   c.train.max_epochs = 0, c.train.max_minutes = 0, c.valid.early_stopping = 0;
   c.train.threads = 1;
   // A worker's share may be a little above its part of the batch; cut in two it would cost more than one worker's.

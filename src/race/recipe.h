@@ -118,7 +118,8 @@ void visit(Visitor& v, RaceRecipe& r) {
           "target tokens that each candidate for the learning rate trains on; 0 = as many as a run, and the best one is the run", 0,
           int64_t{1} << 53);
   v.field("screening-rungs", r.screening_rungs,
-          "with screening-tokens: after each rung but the last the best third of the candidates goes on with three times as many tokens", 1, 5);
+          "with screening-tokens: after each rung but the last the best third of the candidates goes on with three times as many tokens", 1,
+          5);
   v.choice("final-metrics", r.final_metrics, {"bleu", "chrf", "chrf++", "ter", "gleu"}, "measured once, at the end of each run");
   v.field("keep-models", r.keep_models, "keep the checkpoints of finished runs");
   v.records("networks", r.networks, "networks that virtual times are computed for");

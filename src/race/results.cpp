@@ -285,7 +285,7 @@ std::string RaceResults::csv() const {
         const auto found = r.final_scores.find(metric);
         out += "," + (found == r.final_scores.end() ? "" : number(found->second));
       }
-      if (!recipe_.second_key.empty()) out += "," + r.second;
+      if (!recipe_.second_key.empty()) out += r.second.find(',') == std::string::npos ? "," + r.second : ",\"" + r.second + "\"";
       out += "\n";
     }
   return out;
@@ -376,13 +376,16 @@ std::string RaceResults::tuning() const {
   if (candidates_.empty()) return "";
   std::map<std::pair<std::string, int>, double> spent;
   for (const Candidate& c : candidates_) spent[{c.arm, c.workers}] += static_cast<double>(c.tokens);
-  const auto [least, most] = std::minmax_element(spent.begin(), spent.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  std::string out = fmt::format("\n## Learning rates\n\nTarget tokens that an arm's candidates were trained on, at a number of workers: {:.3g} M{}.\n",
-                                1e-6 * most->second, least->second < most->second ? fmt::format(" at most, {:.3g} M at least", 1e-6 * least->second) : "");
+  const auto [least, most] =
+      std::minmax_element(spent.begin(), spent.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::string out = fmt::format(
+      "\n## Learning rates\n\nTarget tokens that an arm's candidates were trained on, at a number of workers: {:.3g} M{}.\n",
+      1e-6 * most->second, least->second < most->second ? fmt::format(" at most, {:.3g} M at least", 1e-6 * least->second) : "");
   out += "\n| arm | workers | tokens, M | learning rate | final loss | |\n|---|---|---|---|---|---|\n";
   for (const Candidate& c : candidates_)
-    out += fmt::format("| {} | {} | {:g} | {} | {} | {} |\n", c.arm, c.workers, 1e-6 * static_cast<double>(c.tokens), tuned_text(c.rate, c.second),
-                       std::isfinite(c.loss) ? fmt::format("{:.4f}", c.loss) : "diverged", c.chosen ? "chosen" : "");
+    out += fmt::format("| {} | {} | {:g} | {} | {} | {} |\n", c.arm, c.workers, 1e-6 * static_cast<double>(c.tokens),
+                       tuned_text(c.rate, c.second), std::isfinite(c.loss) ? fmt::format("{:.4f}", c.loss) : "diverged",
+                       c.chosen ? "chosen" : "");
   return out;
 }
 

@@ -63,7 +63,7 @@ void replay_rank(const Config& config, const ModelVocabulary& vocabulary, Shared
                  RankTimes& times) {
   const IdleModel idle(config, vocabulary);
   const StepOptions options{config.train.optimizer,   config.strategy,     config.train.label_smoothing, config.train.seed,
-                            step_limit(config.train), config.train.r_drop, config.train.r_drop_from, config.train.beta2_tokens > 0};
+                            step_limit(config.train), config.train.r_drop, config.train.r_drop_from,     config.train.beta2_tokens > 0};
   comm_settings(config.strategy, *world.comm);
   Replica replica(*idle.model, options, world);
   CHECK(replica.strategy().replicas() != Replicas::served, "times of {} depend on what is computed", config.strategy.name);

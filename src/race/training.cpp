@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 RaceRecord RaceRunner::kept(const RaceRun& run, const Config& config) {
   const std::lock_guard lock(mutex_);
   if (!kept_.contains(run.name())) return {};
-  return record_from(kept_[run.name()], fmt::format("{}: {}", records_path(), run.name()), race_updates(config, run.workers), !run.network.empty());
+  return record_from(kept_[run.name()], fmt::format("{}: {}", records_path(), run.name()), race_updates(config, run.workers),
+                     !run.network.empty());
 }
 
 void RaceRunner::save(const RaceRun& run, const RaceRecord& record) {
@@ -76,10 +77,11 @@ void RaceRunner::train_updates(const RaceRun& run, Config config, RaceRecord& re
       if (run.network.empty()) watch = {};
       watch.silent = true;
       if (world.comm->rank() == 0 && progress_.updated)
-        watch.updated = [&, record_times = watch.updated](int64_t step, int64_t tokens, int64_t aside) {
+        watch.updated = [&, steps = race_updates(config, run.workers), record_times = watch.updated](int64_t step, int64_t tokens,
+                                                                                                     int64_t aside) {
           if (record_times) record_times(step, tokens, aside);
           const std::lock_guard lock(say_mutex_);
-          progress_.updated(run.name(), step, race_updates(config, run.workers));
+          progress_.updated(run.name(), step, steps);
         };
       const int mine = run_training(config, world, watch);
       if (world.comm->rank() == 0) status = mine;

@@ -21,9 +21,10 @@ int64_t BatchGrowth::planned_factor() const {
 
 int64_t BatchGrowth::factor() const { return std::max(planned_factor(), noise_factor_); }
 
-int64_t BatchGrowth::next() const { return std::clamp<int64_t>(end_ - taken_, 1, factor()); }
+// Where epochs end the run, end_ is an estimate, and there may be batches beyond it.
+int64_t BatchGrowth::next() const { return taken_ < end_ ? std::min(factor(), end_ - taken_) : factor(); }
 
-double BatchGrowth::rate_factor() const { return std::pow(static_cast<double>(factor()), train_.batch_growth_exponent); }
+double BatchGrowth::rate_factor() const { return std::pow(static_cast<double>(next()), train_.batch_growth_exponent); }
 
 int64_t BatchGrowth::updates() const {
   BatchGrowth run(train_, batch_tokens_, end_);
@@ -43,10 +44,15 @@ void BatchGrowth::save(State& state) const {
   state.put("batch-noise-factor", noise_factor_);
 }
 
+int64_t BatchGrowth::batches_taken(const State& state) { return state.integer(state.has("batches-taken") ? "batches-taken" : "step"); }
+
 void BatchGrowth::restore(const State& state, double scale) {
-  // Older checkpoints, and those of runs whose batch did not grow: an update took one.
-  taken_ = std::llround(scale * static_cast<double>(state.integer(state.has("batches-taken") ? "batches-taken" : "step")));
-  noise_factor_ = state.has("batch-noise-factor") ? state.integer("batch-noise-factor") : 1;
+  taken_ = std::llround(scale * static_cast<double>(batches_taken(state)));
+  // The same number of tokens, as far as powers of two and today's limit allow.
+  const double factor = state.has("batch-noise-factor") ? scale * static_cast<double>(state.integer("batch-noise-factor")) : 1;
+  for (noise_factor_ = 1;
+       static_cast<double>(2 * noise_factor_) <= factor && 2 * noise_factor_ * batch_tokens_ <= train_.batch_follows_noise;)
+    noise_factor_ *= 2;
 }
 
 Batch next_batches(BatchStream& stream, int64_t count) {

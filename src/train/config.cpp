@@ -384,23 +384,31 @@ void check_r_drop(const Config& c) {
 
 void check_batch_growth(const Config& c) {
   const TrainConfig& t = c.train;
-  if (t.batch_doubles_at.empty() && t.batch_follows_noise == 0) return;
-  const char* const key = t.batch_doubles_at.empty() ? "train.batch-follows-noise" : "train.batch-doubles-at";
-  const auto refuse = [&](const std::string& what) { throw ConfigError(fmt::format("{} {}", key, what)); };
+  const bool doubles = !t.batch_doubles_at.empty(), follows = t.batch_follows_noise > 0;
+  if (!doubles && !follows) return;
+  const auto refuse = [](const char* key, const std::string& what) { throw ConfigError(fmt::format("train.{} {}", key, what)); };
+  const char* const either = doubles ? "batch-doubles-at" : "batch-follows-noise";
   if (!std::is_sorted(t.batch_doubles_at.begin(), t.batch_doubles_at.end()))
-    refuse("must be ascending shares of the run, such as 0.25, 0.5");
-  if (t.batch_doubles_at.size() > 20) refuse(fmt::format("has {} shares, which is 2^{} batches; give 20 at most", t.batch_doubles_at.size(), t.batch_doubles_at.size()));
-  if (t.batch_follows_noise > 0 && t.batch_follows_noise < 2 * t.batch_tokens)
-    refuse(fmt::format("{} leaves no room for a batch that begins with {}; give at least twice as many", t.batch_follows_noise, t.batch_tokens));
-  if (t.max_steps > 0 || (t.max_tokens == 0 && t.max_epochs == 0))
-    refuse("counts the run in tokens, not in updates, whose tokens change; end it by train.max-tokens or max-epochs, without train.max-steps");
-  if (!t.batch_doubles_at.empty() && t.max_minutes > 0)
-    refuse(fmt::format("gives shares of the run, which train.max-minutes {:g} leaves open; end it by train.max-tokens or max-epochs alone", t.max_minutes));
+    refuse("batch-doubles-at", "must be ascending shares of the run, such as 0.25, 0.5");
+  constexpr double kMostTokens = 1e8;  // of a batch, as of batch-tokens
+  if (static_cast<double>(t.batch_tokens) * std::exp2(t.batch_doubles_at.size()) > kMostTokens)
+    refuse("batch-doubles-at", fmt::format("makes {} target tokens {} times twice as many, which is more than {:.0f}; give fewer shares",
+                                           t.batch_tokens, t.batch_doubles_at.size(), kMostTokens));
+  if (t.max_steps > 0)
+    refuse(either,
+           "counts the run in tokens, not in updates, whose tokens change; end it by train.max-tokens or max-epochs in place of "
+           "train.max-steps");
+  if (doubles && t.max_minutes > 0)
+    refuse("batch-doubles-at",
+           fmt::format("gives shares of the run, which train.max-minutes {:g} leaves open; end it by train.max-tokens or "
+                       "max-epochs alone",
+                       t.max_minutes));
   if (family_of(c.strategy) != Family::synchronous)
-    refuse(fmt::format("is for batches of all workers together, but with strategy {} each makes updates of its own; choose all-reduce or "
-                       "parameter-server", c.strategy.name));
-  if (t.optimizer.sgd_after > 0) refuse("goes by tokens and train.sgd-after by updates; leave one of them out");
-  if (t.objective == Objective::mixed) refuse("is not for train.objective mixed, whose samples are counted by update; leave it out");
+    refuse(either, fmt::format("goes with strategies all-reduce and parameter-server, not with {}; choose one of those, or leave it out",
+                               c.strategy.name));
+  if (t.optimizer.sgd_after > 0) refuse(either, "goes by tokens and train.sgd-after by updates; leave one of them out");
+  if (t.objective == Objective::mixed)
+    refuse(either, "is not for train.objective mixed, whose samples are counted by update; leave it out");
 }
 
 std::vector<std::string> idle_keys(const Config& c) {
@@ -408,7 +416,12 @@ std::vector<std::string> idle_keys(const Config& c) {
   set_preset(c.model.preset, standard);
   standard.strategy = strategy_preset(c.strategy.name);
   CorpusShorthand shorthand;
-  return idle_keys(sections_of(copy, shorthand), std::vector<std::vector<ConfigSection>>{sections_of(standard, shorthand)});
+  std::vector<std::string> idle =
+      idle_keys(sections_of(copy, shorthand), std::vector<std::vector<ConfigSection>>{sections_of(standard, shorthand)});
+  if (c.train.batch_growth_exponent != standard.train.batch_growth_exponent && c.train.batch_doubles_at.empty() &&
+      c.train.batch_follows_noise == 0)
+    idle.push_back("train.batch-growth-exponent does nothing without train.batch-doubles-at or batch-follows-noise");
+  return idle;
 }
 
 namespace {

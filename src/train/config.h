@@ -100,10 +100,12 @@ void visit(Visitor& v, TrainConfig& c) {
   v.field("seed", c.seed, "seed of initial weights, data order, dropout and vocabulary sample");
   v.field("batch-tokens", c.batch_tokens, "target tokens an update, of all workers together (but see strategy.batch)", 1, 100000000);
   v.numbers("batch-doubles-at", c.batch_doubles_at,
-            "shares of the run, in tokens, at each of which the batch becomes twice as large (docs/optimizers.md); the run ends by max-tokens or max-epochs",
+            "shares of the run, in tokens, at each of which the batch becomes twice as large (docs/optimizers.md); the run ends by "
+            "max-tokens or max-epochs",
             0.0, 1.0);
   v.field("batch-follows-noise", c.batch_follows_noise,
-          "the batch doubles whenever the gradient's noise scale is four times as large, up to so many target tokens; 0 = off", 0, 100000000);
+          "the batch doubles whenever the gradient's noise scale is four times as large, up to so many target tokens; 0 = off", 0,
+          100000000);
   v.field("batch-growth-exponent", c.batch_growth_exponent,
           "a batch that has grown k times as large has the learning rate times k to the power of this; 0 = as it is", 0.0, 1.0);
   v.field("micro-batch-tokens", c.micro_batch_tokens,

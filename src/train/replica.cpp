@@ -200,7 +200,9 @@ void Replica::take(const Take& next) {
 }
 
 double Replica::r_drop() const {
-  return static_cast<double>(take_ ? take_->after - take_->batches : optimizer_.updates()) >= options_.r_drop_from * schedule_end_ ? options_.r_drop : 0;
+  return static_cast<double>(take_ ? take_->after - take_->batches : optimizer_.updates()) >= options_.r_drop_from * schedule_end_
+             ? options_.r_drop
+             : 0;
 }
 
 void Replica::keep(Loss loss, const Batch* counted) {

@@ -72,8 +72,8 @@ class Replica : private Worker {
   const ComputeCost& cost() const { return cost_; }
   // The update that the schedule of the learning rate ends at; where nobody says, max_steps.
   void end_schedule_at(int64_t update) { schedule_end_ = static_cast<double>(update); }
-  // Where the batch grows (train/batch_growth.h), before each update: how many batches of the stream it takes, how many there will have been
-  // after it, which is its place in the schedule, and the factor of its learning rate.
+  // Where the batch grows (train/batch_growth.h), before each update: how many batches of the stream it takes, how many there will have
+  // been after it, which is its place in the schedule, and the factor of its learning rate.
   struct Take {
     int64_t batches, after;
     double rate_factor;

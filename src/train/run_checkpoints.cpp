@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/counted.h"
 #include "base/sha256.h"
 #include "train/run_setup.h"
 #include "train/save_by_ranks.h"
@@ -178,10 +179,15 @@ void RunCheckpoints::restore(const State& s) {
   // The sum of a batch's gradient is cut into the same parts as before, whatever memory is free today: equal bits.
   if (t.micro_batch_tokens == 0) run_.micro_tokens = s.integer("micro-batch-tokens");
   if (run_.growth) run_.growth->restore(s, static_cast<double>(s.integer("batch-tokens")) / static_cast<double>(run_.batch_tokens));
+  if (!run_.growth && BatchGrowth::batches_taken(s) != run_.step())
+    throw ConfigError(
+        fmt::format("the batch of this run has grown: its {} have taken as many tokens as {} of the first size; give "
+                    "train.batch-doubles-at or batch-follows-noise as it was, by which its place in the schedule is known",
+                    counted(run_.step(), "update"), BatchGrowth::batches_taken(s)));
   run_.noise.restore(s);
   if (s.has("schedule-end")) tell_other_schedule(s);
   judging_.restore(s);
-  if (run_.step() > 0) run_.model->set_clip(state_clip(run_.config, run_.step()));
+  if (run_.step() > 0) run_.model->set_clip(state_clip(run_.config, run_.taken()));
   saved_ = run_.step();
 }
 
@@ -192,25 +198,26 @@ void RunCheckpoints::tell_other_schedule(const State& s) {
     int64_t end;
     double minutes;
     bool operator==(const Schedule&) const = default;
-    std::string text() const {
-      return has_end(kind) ? fmt::format("{}, ending {}", kind, end_text(end, minutes)) : fmt::format("{}", kind);
-    }
+  };
+  const auto text = [&](const Schedule& x) {
+    return has_end(x.kind) ? fmt::format("{}, ending {}", x.kind, end_text(run_, x.end, x.minutes)) : fmt::format("{}", x.kind);
   };
   const auto place = [](Schedule x) { return has_end(x.kind) ? x : Schedule{x.kind, 0, 0}; };  // nothing else matters
   const Schedule now = place({run_.optimizer.schedule, schedule_end(run_), run_.config.train.max_minutes});
   const Schedule then = place({s.has("schedule") ? from_word<RateSchedule>(s.text("schedule")) : run_.optimizer.schedule,
                                s.integer("schedule-end"), s.has("max-minutes") ? s.real("max-minutes") : run_.config.train.max_minutes});
-  const int64_t next = run_.taken() + 1;
+  const int64_t next = run_.taken() + (run_.growth ? run_.growth->next() : 1);
   if (then == now || is_sgd(run_.optimizer, next)) return;
   const auto rate = [&](const Schedule& x) {
     OptimizerOptions o = run_.optimizer;
     o.schedule = x.kind;
     const double gone = x.minutes > 0 ? std::min(1.0, status_.earlier_seconds / (60 * x.minutes)) : 0;
     const double end = static_cast<double>(x.end);
-    return learning_rate(o, next, gone > 0 ? std::min(end, static_cast<double>(next) / gone) : end);
+    return (run_.growth ? run_.growth->rate_factor() : 1) *
+           learning_rate(o, next, gone > 0 ? std::min(end, static_cast<double>(next) / gone) : end);
   };
-  run_.say(fmt::format("the schedule was {}, and is now {}: the learning rate of update {} is {:.3g}, not {:.3g}", then.text(), now.text(),
-                       next, rate(now), rate(then)));
+  run_.say(fmt::format("the schedule was {}, and is now {}: the learning rate of update {} is {:.3g}, not {:.3g}", text(then), text(now),
+                       run_.step() + 1, rate(now), rate(then)));
 }
 
 }  // namespace starling

@@ -9,10 +9,12 @@ int64_t schedule_end(const RunParts& run) {
   return epochs > 0 ? std::min(run.max_steps, std::max<int64_t>(1, epochs * run.batches_per_epoch)) : run.max_steps;
 }
 
-std::string end_text(int64_t update, double minutes) {
+std::string end_text(const RunParts& run, int64_t update, double minutes) {
   const std::string time = fmt::format("after {:g} minutes", minutes);
   if (update == kNoStepLimit) return minutes > 0 ? time : "at no end";
-  return fmt::format("at update {}{}", update, minutes > 0 ? " or " + time : "");
+  const std::string place =
+      run.growth ? fmt::format("after {} target tokens", update * run.batch_tokens) : fmt::format("at update {}", update);
+  return fmt::format("{}{}", place, minutes > 0 ? " or " + time : "");
 }
 
 bool RunStatus::time_is_up() const {

@@ -69,8 +69,8 @@ struct RunParts {
 
 // The update that the run's updates, tokens and epochs end it at: what a schedule with an end counts on.
 int64_t schedule_end(const RunParts& run);
-// "at update 30 or after 10 minutes".
-std::string end_text(int64_t update, double minutes);
+// Of a schedule: "at update 30 or after 10 minutes"; where the batch grows "after 6000 target tokens".
+std::string end_text(const RunParts& run, int64_t end, double minutes);
 
 // How far a run is, and what ends it.
 struct RunStatus {

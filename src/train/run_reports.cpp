@@ -19,8 +19,7 @@ std::string schedule_text(const RunParts& run) {
                                 ? fmt::format("then constant, and linear for the last {:g} % of the run", 100 * o.decay_share)
                                 : fmt::format("then {}", o.schedule);
   const bool sgd = o.sgd_after > 0 && o.sgd_after < schedule_end(run);
-  const std::string end = run.growth ? fmt::format("after {} target tokens", schedule_end(run) * run.batch_tokens)
-                                     : end_text(schedule_end(run), run.config.train.max_minutes);
+  const std::string end = end_text(run, schedule_end(run), run.config.train.max_minutes);
   return fmt::format("; {}, {} {:g} {}{}", shape, sgd ? "towards" : "to", o.final_rate * o.learning_rate, end,
                      sgd ? fmt::format(", but only until update {}: then plain SGD with {:g}", o.sgd_after, o.sgd_learning_rate) : "");
 }
@@ -45,11 +44,15 @@ void RunReports::announce() {
     for (const double share : run_.config.train.batch_doubles_at) plan.push_back(fmt::format("after {:g} % of the run", 100 * share));
     if (const int64_t most = run_.config.train.batch_follows_noise; most > 0)
       plan.push_back(fmt::format("as the gradient's noise grows, up to {} target tokens", most));
-    run_.say(fmt::format("the batch doubles {}; warm-up and schedule count batches of {} target tokens", fmt::join(plan, ", "), run_.batch_tokens));
+    run_.say(fmt::format("the batch doubles {}; warm-up and schedule count batches of {} target tokens", fmt::join(plan, ", "),
+                         run_.batch_tokens));
   }
-  if (const double alpha = run_.config.train.r_drop; alpha > 0)
-    run_.say(fmt::format("from update {:.0f} on each sentence is passed twice, train.r-drop {:g}",
-                         std::ceil(run_.config.train.r_drop_from * static_cast<double>(schedule_end(run_))) + 1, alpha));
+  if (const double alpha = run_.config.train.r_drop; alpha > 0) {
+    const auto before = static_cast<int64_t>(std::ceil(run_.config.train.r_drop_from * static_cast<double>(schedule_end(run_))));
+    run_.say(fmt::format("from {} on each sentence is passed twice, train.r-drop {:g}",
+                         run_.growth ? fmt::format("target token {}", before * run_.batch_tokens) : fmt::format("update {}", before + 1),
+                         alpha));
+  }
   announce_choices();
   warn();
   nlohmann::ordered_json event{{"type", "start"},
@@ -183,15 +186,12 @@ void RunReports::grow() {
   const int64_t before = run_.growth->factor();
   run_.growth->updated(run_.noise);
   const int64_t factor = run_.growth->factor();
-  if (factor == before || !run_.first()) return;
-  run_.say(fmt::format("from update {} on {} target tokens an update{}", run_.step() + 1, factor * run_.batch_tokens,
-                       run_.config.train.batch_growth_exponent > 0
-                           ? fmt::format(", and the learning rate times {:.3g}", run_.growth->rate_factor())
-                           : ""));
-  run_.progress.event({{"type", "batch"},
-                       {"step", run_.step()},
-                       {"batch_tokens", factor * run_.batch_tokens},
-                       {"noise_scale", run_.noise.tokens()}});
+  if (factor == before || !run_.first() || run_.driver->finished()) return;
+  run_.say(fmt::format(
+      "from update {} on {} target tokens an update{}", run_.step() + 1, factor * run_.batch_tokens,
+      run_.config.train.batch_growth_exponent > 0 ? fmt::format(", and the learning rate times {:.3g}", run_.growth->rate_factor()) : ""));
+  run_.progress.event(
+      {{"type", "batch"}, {"step", run_.step()}, {"batch_tokens", factor * run_.batch_tokens}, {"noise_scale", run_.noise.tokens()}});
 }
 
 TrainReport RunReports::make_report() const {

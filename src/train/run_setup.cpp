@@ -89,11 +89,10 @@ void plan_steps(RunParts& run) {
                     t.beta2_tokens, run.optimizer.beta2, run.batch_tokens));
   run.max_steps = step_limit(t);
   if (t.max_tokens > 0) run.max_steps = std::clamp<int64_t>((t.max_tokens + run.batch_tokens / 2) / run.batch_tokens, 1, run.max_steps);
-  run.replica.emplace(
-      *run.model,
-      StepOptions{run.optimizer, run.config.strategy, run.mixed() ? 0 : t.label_smoothing, t.seed, run.max_steps, t.r_drop, t.r_drop_from,
-                  t.beta2_tokens > 0},
-      run.world, *run.mesh);
+  run.replica.emplace(*run.model,
+                      StepOptions{run.optimizer, run.config.strategy, run.mixed() ? 0 : t.label_smoothing, t.seed, run.max_steps, t.r_drop,
+                                  t.r_drop_from, t.beta2_tokens > 0},
+                      run.world, *run.mesh);
   if (t.max_minutes > 0 && has_end(run.optimizer.schedule) && run.replicas() != Replicas::equal)
     throw ConfigError(
         fmt::format("train.schedule {} cannot end with train.max-minutes where each worker makes updates of its own (strategy {}), as they "
@@ -124,6 +123,8 @@ void open_store(RunParts& run) {
 void set_up(RunParts& run) {
   const Config& config = run.config;
   require_data(config);
+  if (BatchGrowth::asked(config.train) && config.train.max_tokens == 0 && config.train.max_epochs == 0)
+    throw ConfigError("train.batch-doubles-at and batch-follows-noise count the run in tokens; end it by train.max-tokens or max-epochs");
   if (run.first()) require_tokenizer(config.valid);
   comm_settings(config.strategy, run.comm());
   require_one_configuration(config, run.comm());
@@ -157,6 +158,25 @@ void set_up(RunParts& run) {
   open_store(run);
 }
 
+namespace {
+
+// Where a batch follows the noise of its gradient: micro-batches of at most so many tokens by which one replica measures it.
+int64_t measuring_noise(const RunParts& run, int64_t micro_tokens) {
+  const TrainConfig& t = run.config.train;
+  if (2 * run.batch_tokens > t.batch_follows_noise)
+    throw ConfigError(fmt::format(
+        "train.batch-follows-noise {} leaves no room for a batch that begins with {} target tokens; give at least twice as many",
+        t.batch_follows_noise, run.batch_tokens));
+  if (run.mesh->data().size() > 1) return micro_tokens;
+  if (run.mesh->divided())
+    throw ConfigError(
+        "train.batch-follows-noise: one replica in parts does not measure the gradient's noise; add replicas, or give "
+        "train.batch-doubles-at in its place");
+  return std::min(micro_tokens, std::max<int64_t>(1, run.batch_tokens / 2));
+}
+
+}  // namespace
+
 void plan_batches(RunParts& run) {
   run.stream.emplace(*run.store, batch_options(run.config, run.batch_tokens, *run.vocabularies));
   run.batches_per_epoch = run.stream->count_batches(0);
@@ -169,7 +189,8 @@ void plan_batches(RunParts& run) {
                       run.backend->best_micro_batch()};
   // A card's memory is taken when it is asked for; what products take besides is a weight in their type, as it is and transposed.
   if (card) need.card = true, need.later_bytes = run.backend->activation() == DType::f32 ? 0 : 2 * size_of(run.backend->activation());
-  const int64_t tokens = micro_batch_tokens(run.config, need, run.backend->memory().usable(), run.say);
+  int64_t tokens = micro_batch_tokens(run.config, need, run.backend->memory().usable(), run.say);
+  if (run.config.train.batch_follows_noise > 0) tokens = measuring_noise(run, tokens);
   run.micro_tokens = std::stoll(broadcast_text(run.comm(), std::to_string(tokens)));
 }
 

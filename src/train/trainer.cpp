@@ -89,9 +89,11 @@ class Trainer {
   // What is due after an update and is no training.
   void between_updates() {
     const auto every = [&](int64_t n) { return n > 0 && run_.step() % n == 0; };
+    // Where the batch grows, by the batches taken, so that they are as many tokens apart throughout.
+    const auto spaced = [&](int64_t n) { return run_.growth ? run_.taken() / n > taken_before_ / n : every(n); };
     const bool reports = every(config_.log.every) || run_.step() == 1;  // the first shows at once that it runs
-    const bool judges = validates() && every(config_.valid.every);
-    const bool compares = every(config_.strategy.check_every), saves = every(config_.checkpoint.every);
+    const bool judges = validates() && spaced(config_.valid.every);
+    const bool compares = every(config_.strategy.check_every), saves = spaced(config_.checkpoint.every);
     if (!(reports || judges || compares || saves)) return;
     if (watch_.paused) watch_.paused(run_.driver->together());
     if (reports) reports_.report();
@@ -134,8 +136,9 @@ class Trainer {
   bool update() {
     reports_.announce_sgd();
     const int64_t before = run_.step();
+    taken_before_ = run_.taken();
     const BatchPosition position = run_.stream->position();
-    run_.model->set_clip(state_clip(config_, before + 1));
+    run_.model->set_clip(state_clip(config_, run_.taken() + 1));
     if (run_.growth) {
       const int64_t batches = run_.growth->next();
       run_.replica->take({batches, run_.growth->taken() + batches, run_.growth->rate_factor()});
@@ -223,6 +226,7 @@ class Trainer {
   RunReports reports_{run_, status_};
   RunJudging judging_{run_, status_};
   RunCheckpoints checkpoints_{run_, status_, judging_};
+  int64_t taken_before_ = 0;  // the last update
 };
 
 }  // namespace

@@ -80,11 +80,13 @@ TEST_F(Average, ChoosesTheMeanThatDoesBestOnAText) {
   EXPECT_EQ(tried, 5 + 6) << o.text;  // 1, 2, 3, 4 and 6 of six, and six powers
   EXPECT_THAT(o.text, testing::HasSubstr(fmt::format("best: {}, cross-entropy {:.4f}\nthe mean of {} is in best\n", best, least, best)));
   // What the file holds does that well too: a validation of a run that starts from it says so.
-  o = run("train --train.initial-model best --train.output again --data.source a --data.target b --valid.source va --valid.target vb "
+  o =
+      run("train --train.initial-model best --train.output again --data.source a --data.target b --valid.source va --valid.target vb "
           "--valid.metrics cross-entropy --train.precision f32 --train.threads 1 --train.max-steps 1 --train.batch-tokens 100");
   ASSERT_EQ(o.status, 0) << o.text;
   EXPECT_THAT(o.text, testing::HasSubstr(fmt::format("[valid] step 0 | epoch 1 | cross-entropy {:.4f}", least)));
-  EXPECT_EQ(run("average --run run --source va -o x").text, "starling: error: --source is given without --target; a validation text is both\n");
+  EXPECT_EQ(run("average --run run --source va -o x").text,
+            "starling: error: --source is given without --target; a validation text is both\n");
   EXPECT_THAT(run("average --run run --metric bleu -o x").text, testing::HasSubstr("name it with --source and --target"));
 }
 

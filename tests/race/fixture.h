@@ -46,4 +46,62 @@ class RaceTest : public testing::Test {
 
 constexpr const char* kTestCluster = "cluster: {forward-gflops: 1, backward-gflops: 2, update-gb-s: 3, memory-gb-s: 5}\n";
 
+constexpr const char* kRecipe = R"(race:
+  train: train.yml
+  output: DIRECTORY
+  workers: [2]
+  seeds: [1, 2]
+  finalists: 1
+  tokens: 2400
+  longer: 1.5
+  validate-every: 600
+  learning-rates: [0.003, 0.001]
+  final-metrics: [bleu]
+  valid.beam: 1
+  networks:
+    - {name: fast, network: 10gbe}
+    - {name: slow, r: 2}
+  targets:
+    - {metric: cross-entropy, margin: 0.02}
+  arms:
+    - name: plain
+      strategy.bucket-mib: 0.01
+    - name: twin
+      timed: true
+      control: true
+      strategy.bucket-mib: 0.01
+    - name: servers
+      strategy.name: parameter-server
+      strategy.servers: 1
+)";
+
+class WholeRace : public RaceTest {
+ protected:
+  std::string recipe(const std::string& output, const std::string& text = kRecipe) const {
+    std::string whole = text + kTestCluster;
+    if (const size_t at = whole.find("DIRECTORY"); at != std::string::npos) whole.replace(at, 9, path(output));
+    write("recipe.yml", whole);
+    return path("recipe.yml");
+  }
+  // Cells of a CSV file by column, of each line.
+  std::vector<std::map<std::string, std::string>> csv(const std::string& name) const {
+    std::istringstream text(read(name));
+    std::vector<std::string> names;
+    std::vector<std::map<std::string, std::string>> lines;
+    for (std::string line; std::getline(text, line);) {
+      std::vector<std::string> cells;
+      std::istringstream cut(line + ",");
+      for (std::string c; std::getline(cut, c, ',');) cells.push_back(c);
+      if (names.empty()) {
+        names = cells;
+        continue;
+      }
+      EXPECT_EQ(cells.size(), names.size()) << line;
+      lines.emplace_back();
+      for (size_t i = 0; i < names.size() && i < cells.size(); ++i) lines.back()[names[i]] = cells[i];
+    }
+    return lines;
+  }
+};
+
 }  // namespace starling

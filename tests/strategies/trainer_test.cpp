@@ -59,6 +59,48 @@ TEST_F(DistributedTrainer, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
   }
 }
 
+// All ranks see the same noise, those that only serve too, and grow together; interrupted they go on with what they had measured.
+TEST_F(DistributedTrainer, BatchesThatFollowTheNoiseGrowOnAllRanksAndContinueBitForBit) {
+  write_unrelated(path("c"), path("d"), 400);
+  for (const std::string strategy : {"all-reduce", "sharded", "parameter-server"}) {
+    const auto with = [&](const std::string& run) {
+      Config c = config(strategy + run);
+      c.train.max_steps = 0, c.train.batch_tokens = 8, c.train.max_tokens = 200 * 8, c.train.batch_follows_noise = 32;
+      c.train.optimizer.learning_rate = 1e-2;
+      c.data.train = {{path("c"), path("d"), "", 1}};
+      c.train.beta2_tokens = 3000, c.strategy.check_every = 1, c.valid.every = c.checkpoint.every = 50;
+      c.strategy.sharded_optimizer = strategy == "sharded";
+      if (strategy == "parameter-server") c.strategy.name = strategy, c.strategy.servers = 1;
+      return c;
+    };
+    EXPECT_EQ(run(with("whole"), 3), 0) << strategy;
+    std::map<int64_t, int64_t> grown;  // batch by update
+    int last = 0;
+    std::ifstream events(path(strategy + "whole") + "/events.jsonl");
+    for (std::string line; std::getline(events, line);) {
+      const auto event = nlohmann::json::parse(line);
+      if (event.at("type") == "batch") grown[event.at("step")] = event.at("batch_tokens");
+      last = event.at("step");
+    }
+    ASSERT_GE(grown.size(), 1u) << strategy;
+    EXPECT_LE(grown.rbegin()->second, 32);
+    EXPECT_LT(last, 200);
+    for (const int64_t stop : {grown.begin()->first - 5, grown.begin()->first + 1}) {
+      Scenario scenario;
+      scenario.ranks = 3;
+      simulate(scenario, [&](World& world) {
+        TrainingWatch watch;
+        watch.updated = [&](int64_t step, int64_t, int64_t) {
+          if (step == stop && world.comm->rank() == 0) std::raise(SIGTERM);
+        };
+        EXPECT_EQ(run_training(with("parts"), world, watch), 128 + SIGTERM);
+      });
+    }
+    EXPECT_EQ(run(with("parts"), 3), 0) << strategy;
+    EXPECT_EQ(hashes(strategy + "parts", last, 3), hashes(strategy + "whole", last, 3)) << strategy;
+  }
+}
+
 TEST_F(DistributedTrainer, ReplicasThatDifferContinueBitForBit) {
   for (const std::string strategy : {"model-average", "bmuf", "streaming", "sparse-loco", "gradient-dropping", "sparse-local"}) {
     const auto with = [&](const std::string& run, int64_t steps) {

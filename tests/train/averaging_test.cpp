@@ -56,7 +56,9 @@ TEST(AverageProfiles, PowersAreWhatAnAverageWithAPowerFunctionProfileWeighs) {
 
 TEST(AverageProfiles, OfFewAreFew) {
   const std::vector<int64_t> one{7}, two{7, 9};
+  const std::vector<int64_t> unknown{0, 0, 0};
   EXPECT_EQ(average_profiles(one).size(), 1u);
+  EXPECT_EQ(average_profiles(unknown).size(), 3u) << "no powers of no update";
   EXPECT_EQ(average_profiles(two).size(), 2u);
 }
 

@@ -20,64 +20,13 @@
 #include "base/text_files.h"
 #include "decode/translator.h"
 #include "tests/emulated/slow.h"
+#include "tests/train/trainer_fixture.h"
 
 namespace starling {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr, testing::Not;
-
-// "Translation": each word has its counterpart, the order is reversed.
-void write_corpus(const std::string& source, const std::string& target, int lines, uint64_t seed, int longest = 6) {
-  const std::vector<std::string> a{"red", "blue", "green", "dog", "cat", "house", "tree", "runs", "sees", "big"};
-  const std::vector<std::string> b{"rot", "blau", "gruen", "Hund", "Katze", "Haus", "Baum", "rennt", "sieht", "gross"};
-  Random random(seed, 1);
-  std::ofstream s(source), t(target);
-  for (int i = 0; i < lines; ++i) {
-    std::string from, to;
-    for (int n = 2 + static_cast<int>(random.below(static_cast<uint64_t>(longest) - 1)); n > 0; --n) {
-      const size_t w = random.below(a.size());
-      from += (from.empty() ? "" : " ") + a[w];
-      to = b[w] + (to.empty() ? "" : " ") + to;
-    }
-    s << from << "\n", t << to << "\n";
-  }
-}
-
-class TrainerTest : public testing::Test {
- protected:
-  TrainerTest()
-      : directory_(fs::temp_directory_path() / ("starling-trainer-" + std::to_string(::getpid()) + "-" +
-                                                testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    fs::create_directories(directory_);
-    write_corpus(path("train.a"), path("train.b"), 600, 1);
-    write_corpus(path("valid.a"), path("valid.b"), 20, 2);
-  }
-  ~TrainerTest() override { fs::remove_all(directory_); }
-
-  std::string path(const std::string& name) const { return (directory_ / name).string(); }
-
-  Config config(const std::string& run) const {
-    Config c = parse_config(
-        "model:\n  preset: transformer-tiny\n  width: 32\n  feed-forward: 64\n  attention-dropout: 0.1\n  feed-forward-dropout: 0.1\n",
-        "test");
-    c.data.train = {{path("train.a"), path("train.b"), "", 1}};
-    c.vocab.training.size = 60;
-    c.train.output = path(run);
-    c.train.batch_tokens = 200, c.train.max_steps = 30, c.train.threads = 2, c.train.precision = "f32";
-    c.train.optimizer.warmup = 10, c.train.optimizer.learning_rate = 3e-3, c.train.optimizer.ema = 0.9;
-    c.checkpoint.every = 10, c.valid.every = 10, c.valid.source = path("valid.a"), c.valid.target = path("valid.b");
-    c.log.progress = "never", c.log.every = 5;
-    return c;
-  }
-
-  std::string hash(const std::string& run, const std::string& step, const std::string& file) const {
-    const auto files = real_file_system();
-    return sha256_file(*files, path(run) + "/checkpoints/step-" + step + "/" + file);
-  }
-
-  fs::path directory_;
-};
 
 TEST_F(TrainerTest, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
   const std::vector<int64_t> stops = unless_emulated<std::vector<int64_t>>({7, 13, 20, 30}, {3, 8, 10});
@@ -94,46 +43,6 @@ TEST_F(TrainerTest, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
   EXPECT_EQ(run_training(with("parts", stops.back())), 0);  // nothing to do
 }
 
-TEST_F(TrainerTest, BatchesThatGrowAreContinuedBitForBit) {
-  const auto with = [&](const std::string& run) {
-    Config c = config(run);
-    c.train.max_steps = 0, c.train.max_tokens = 80 * 100, c.train.batch_tokens = 100, c.train.beta2_tokens = 5000;
-    c.train.micro_batch_tokens = 40;  // so that the noise can be measured
-    c.train.batch_doubles_at = {0.7, 0.85}, c.train.batch_follows_noise = 400;
-    c.train.optimizer.schedule = RateSchedule::linear, c.log.every = 1;
-    return c;
-  };
-  EXPECT_EQ(run_training(with("whole")), 0);
-  int64_t steps = 0, tokens = 0, grown = 0;
-  std::map<int64_t, double> rates;
-  std::ifstream events(path("whole") + "/events.jsonl");
-  for (std::string line; std::getline(events, line);) {
-    const auto event = nlohmann::json::parse(line);
-    grown += event.at("type") == "batch";
-    if (event.at("type") != "report") continue;
-    steps = event.at("step"), tokens += event.at("target_tokens").get<int64_t>();
-    rates[steps] = event.at("learning_rate");
-  }
-  EXPECT_LT(steps, 24 + 80 * 0.7);
-  EXPECT_GE(grown, 2);
-  EXPECT_NEAR(static_cast<double>(tokens), 80 * 100, 80 * 12) << "batches are full but for their last sentence";
-  EXPECT_NEAR(rates.at(10), 3e-3, 1e-9) << "the warm-up has ended";
-  EXPECT_NEAR(rates.at(30), 3e-3 * 50 / 70, 1e-9);
-  EXPECT_NEAR(rates.at(steps), 0, 1e-9);
-  const std::string last = fmt::format("{:08}", steps);
-  TrainingWatch watch;
-  World world = make_local_world();
-  for (const int64_t stop : {steps - 9, steps - 2}) {
-    watch.updated = [stop](int64_t step, int64_t, int64_t) {
-      if (step == stop) std::raise(SIGTERM);
-    };
-    EXPECT_EQ(run_training(with("parts"), world, watch), 128 + SIGTERM);
-  }
-  EXPECT_EQ(run_training(with("parts")), 0);
-  for (const char* file : {"model.safetensors", "rank-0.safetensors"}) EXPECT_EQ(hash("whole", last, file), hash("parts", last, file)) << file;
-  EXPECT_EQ(run_training(with("parts")), 0);  // nothing to do
-}
-
 TEST_F(TrainerTest, MuonIsContinuedBitForBit) {
   const auto with = [&](const std::string& run, int64_t steps) {
     Config c = config(run);
@@ -144,79 +53,6 @@ TEST_F(TrainerTest, MuonIsContinuedBitForBit) {
   for (const int64_t stop : {7, 13, 20}) EXPECT_EQ(run_training(with("parts", stop)), 0);
   for (const char* file : {"model.safetensors", "rank-0.safetensors"})
     EXPECT_EQ(hash("whole", "00000020", file), hash("parts", "00000020", file)) << file;
-}
-
-TEST_F(TrainerTest, TheChangeFromAdamToSgdIsContinuedBitForBit) {
-  const auto with = [&](const std::string& run, int64_t steps) {
-    Config c = config(run);
-    c.train.max_steps = steps, c.train.optimizer.loss_normalization = LossNormalization::sentences;
-    c.train.optimizer.sgd_after = 13, c.train.optimizer.sgd_learning_rate = 0.05, c.train.optimizer.sgd_clip_norm = 1;
-    c.train.optimizer.sgd_halve_after = 4, c.train.optimizer.sgd_halve_every = 3;
-    return c;
-  };
-  EXPECT_EQ(run_training(with("whole", 30)), 0);
-  for (const int64_t stop : {7, 13, 14, 22, 30}) EXPECT_EQ(run_training(with("parts", stop)), 0);
-  for (const char* file : {"model.safetensors", "rank-0.safetensors"})
-    EXPECT_EQ(hash("whole", "00000030", file), hash("parts", "00000030", file)) << file;
-  for (const char* run : {"whole", "parts"}) {
-    std::ifstream log(path(run) + "/train.log");
-    const std::string text((std::istreambuf_iterator<char>(log)), {});
-    const std::string change =
-        "13 updates of adam done; from here on plain SGD: learning rate 0.05 with halvings, gradient clipped to norm 1";
-    const size_t at = text.find(change);
-    ASSERT_NE(at, std::string::npos) << text;
-    EXPECT_EQ(text.find("plain SGD", at + change.size()), std::string::npos) << "told twice";
-    // Halved after 4 updates and then every 3, at updates 18, 21 and 24; update 25 is in the log.
-    EXPECT_NE(text.find("lr 6.250e-03"), std::string::npos) << text;
-  }
-}
-
-TEST_F(TrainerTest, SchedulesWithAnEndAreContinuedBitForBitAndSayWhenTheEndMoves) {
-  const auto with = [&](const std::string& run) {
-    Config c = config(run);
-    c.train.optimizer.schedule = RateSchedule::linear, c.train.beta2_tokens = 5000;
-    c.data.subword_alpha = 0.3;  // drawn by epoch and sentence, so it does not depend on where a run begins
-    c.train.max_tokens = 30 * 200;  // 30 updates, fewer than max-steps
-    c.train.max_steps = 100;
-    return c;
-  };
-  const auto log = [&](const std::string& run) {
-    std::ifstream in(path(run) + "/train.log");
-    return std::string((std::istreambuf_iterator<char>(in)), {});
-  };
-  EXPECT_EQ(run_training(with("whole")), 0);
-  EXPECT_THAT(log("whole"), HasSubstr("after 10 updates of warm-up"));
-  EXPECT_THAT(log("whole"), HasSubstr("; then linear, to 0 at update 30"));
-  EXPECT_THAT(log("whole"), HasSubstr("lr 7.500e-04"));  // of update 25: a quarter of what is left after the warm-up
-  EXPECT_THAT(log("whole"), HasSubstr("complete: train.max-tokens 6000: 30 updates"));
-  TrainingWatch watch;
-  watch.updated = [](int64_t step, int64_t, int64_t) {
-    if (step == 17) std::raise(SIGTERM);
-  };
-  World world = make_local_world();
-  EXPECT_EQ(run_training(with("parts"), world, watch), 128 + SIGTERM);
-  EXPECT_EQ(run_training(with("parts")), 0);
-  for (const char* file : {"model.safetensors", "rank-0.safetensors"})
-    EXPECT_EQ(hash("whole", "00000030", file), hash("parts", "00000030", file)) << file;
-  EXPECT_THAT(log("parts"), Not(HasSubstr("the schedule was")));
-  Config longer = with("parts");
-  longer.train.max_epochs = 1000000, longer.train.max_tokens = 0, longer.train.max_steps = 40;
-  EXPECT_EQ(run_training(longer), 0);
-  EXPECT_THAT(log("parts"),
-              HasSubstr("the schedule was linear, ending at update 30, and is now linear, ending at update 40: the learning rate of update "
-                        "31 is 0.0009, not 0"));
-  EXPECT_THAT(log("parts"), HasSubstr("complete: train.max-steps 40: 40 updates"));
-  longer.train.optimizer.schedule = RateSchedule::inverse_sqrt, longer.train.max_steps = 41;
-  EXPECT_EQ(run_training(longer), 0);
-  EXPECT_THAT(log("parts"),
-              HasSubstr("the schedule was linear, ending at update 40, and is now inverse-sqrt: the learning rate of update 41 is "
-                        "0.00148, not 0\n"));  // 0.003 sqrt(10 / 41)
-  longer.train.max_steps = 42, longer.train.max_minutes = 7;
-  EXPECT_EQ(run_training(longer), 0);
-  EXPECT_THAT(log("parts"), Not(HasSubstr("was inverse-sqrt"))) << "which has no end";
-  longer.train.optimizer.schedule = RateSchedule::linear, longer.train.max_steps = 50;
-  EXPECT_EQ(run_training(longer), 0);
-  EXPECT_THAT(log("parts"), HasSubstr("the schedule was inverse-sqrt, and is now linear, ending at update 50 or after 7 minutes: "));
 }
 
 // Whichever limit is given is the one that ends the run; train.max-steps has no say then.

@@ -23,4 +23,16 @@ inline void write_word_pairs(const std::string& source_path, const std::string& 
   }
 }
 
+// Lines of three words that do not belong together: little is to be learned, so that the gradient's noise soon is more than its signal.
+inline void write_unrelated(const std::string& source_path, const std::string& target_path, int lines) {
+  const char* const list[] = {"red", "blue", "dog", "cat", "house", "tree", "runs", "sees"};
+  Random random(2, 1);
+  std::ofstream source(source_path), target(target_path);
+  for (std::ofstream* side : {&source, &target})
+    for (int i = 0; i < lines; ++i) {
+      for (int n = 0; n < 3; ++n) *side << (n > 0 ? " " : "") << list[random.below(std::size(list))];
+      *side << "\n";
+    }
+}
+
 }  // namespace starling
