@@ -90,6 +90,9 @@ void check(const RaceRecipe& r) {
     throw ConfigError(fmt::format("{}: race.{} is set, but race.{} is not; give both, or neither", r.file,
                                   r.second_key.empty() ? "second-values" : "second-key",
                                   r.second_key.empty() ? "second-key" : "second-values"));
+  if (r.second_key.starts_with("vocab.") || (r.second_key.starts_with("data.") && r.second_key != "data.subword-alpha"))
+    throw ConfigError(fmt::format("{}: race.second-key {}: all runs of a race have one vocabulary and one text; name another key", r.file,
+                                  r.second_key));
   for (const RaceArm& arm : r.arms)
     if (r.second_key.empty() && !arm.seconds.empty())
       throw ConfigError(
@@ -175,8 +178,6 @@ void check_seconds(const RaceRecipe& r, const RaceArm& arm) {
     throw ConfigError(fmt::format("{}: race.second-key {}: {}", r.file, r.second_key, problem));
   };
   if (arm.seconds.empty()) return;
-  if (r.second_key.starts_with("vocab.") || (r.second_key.starts_with("data.") && r.second_key != "data.subword-alpha"))
-    fail("all runs of a race have one vocabulary and one text; name another key");
   std::map<std::string, std::string> seen;  // by what they make
   for (const std::string& second : arm.seconds) {
     Config config = race_config(r, {&arm, static_cast<int>(arm.workers.front()), r.seeds.front(), arm.rates.front(), "", 0, second});
