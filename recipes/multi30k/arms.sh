@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The arms of docs/optimizers.md's table: trains transformer-small (tiny: transformer-tiny) on Multi30k by each of them, one thread,
+# The arms of docs/optimizers.md's table: trains transformer-small (tiny: transformer-tiny, deep: that with 4+4 layers) on Multi30k by each of them, one thread,
 # seed 1, and prints BLEU (greedy) and cross-entropy of the validation set at the end of each run, and the seconds of the
 # processor that it took.
 # Usage: recipes/multi30k/arms.sh DIRECTORY [ARM...]     without arms: all, some hours. Data and program: find.sh.
@@ -10,6 +10,8 @@ shift
 
 linear="--train.schedule linear --train.learning-rate 2e-3 --train.ema 0.99"
 short="--train.warmup 200"
+deep="--train.schedule linear --train.learning-rate 4e-3 --train.ema 0.99 --train.batch-tokens 4000 --train.warmup 600 --train.max-tokens 24000000
+  --model.preset transformer-tiny --model.encoder-layers 4 --model.decoder-layers 4 --model.feed-forward 256"
 declare -A arms=(
   [inverse-sqrt-3.5M]="--train.schedule inverse-sqrt --train.learning-rate 1e-3 --train.warmup 1000 --train.ema 0.999 --train.max-tokens 3500000"
   [linear-3.5M]="$linear $short --train.max-tokens 3500000"
@@ -30,6 +32,8 @@ declare -A arms=(
   [r-drop-late-14M]="$linear --train.warmup 500 --train.max-tokens 14000000 --train.r-drop 5 --train.r-drop-from 0.4"
   [tiny-20M]="$linear --train.warmup 500 --train.max-tokens 20000000 --model.preset transformer-tiny"
   [tiny-dropout-0.1-20M]="$linear --train.warmup 500 --train.max-tokens 20000000 --model.preset transformer-tiny --model.dropout 0.1"
+  [deep-dropout-0.2-24M]="$deep --model.dropout 0.2"
+  [deep-dropout-0.3-24M]="$deep --model.dropout 0.3"
   [inverse-sqrt-20M]="--train.schedule inverse-sqrt --train.learning-rate 1e-3 --train.warmup 1000 --train.ema 0.999 --train.max-tokens 20000000"
 )
 [ $# -gt 0 ] || mapfile -t names < <(printf '%s\n' "${!arms[@]}" | sort -t- -k1,1)
