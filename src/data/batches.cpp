@@ -244,17 +244,21 @@ PairLengths lengths_in(const Batch& batch, int64_t i) {
   return {length(batch.source), length(batch.target)};
 }
 
-// Sentences [begin, end) of a batch.
+// Puts sentences [begin, end) of a batch behind those of another.
+void add_sentences(const Batch& batch, int64_t begin, int64_t end, Batch& all) {
+  all.sample_ids.insert(all.sample_ids.end(), batch.sample_ids.begin() + begin, batch.sample_ids.begin() + end);
+  if (!batch.weights.empty()) all.weights.insert(all.weights.end(), batch.weights.begin() + begin, batch.weights.begin() + end);
+  for (int64_t i = begin; i < end; ++i)
+    for (const auto& [from, to] : {std::pair(&batch.source, &all.source), std::pair(&batch.target, &all.target)})
+      to->append(from->tokens.data() + from->offsets[static_cast<size_t>(i)],
+                 from->tokens.data() + from->offsets[static_cast<size_t>(i) + 1]);
+}
+
 Batch sentences_of(const Batch& batch, int64_t begin, int64_t end) {
   Batch part;
   part.epoch = batch.epoch;
   part.index = batch.index;
-  part.sample_ids.assign(batch.sample_ids.begin() + begin, batch.sample_ids.begin() + end);
-  if (!batch.weights.empty()) part.weights.assign(batch.weights.begin() + begin, batch.weights.begin() + end);
-  for (int64_t i = begin; i < end; ++i)
-    for (const auto& [from, to] : {std::pair(&batch.source, &part.source), std::pair(&batch.target, &part.target)})
-      to->append(from->tokens.data() + from->offsets[static_cast<size_t>(i)],
-                 from->tokens.data() + from->offsets[static_cast<size_t>(i) + 1]);
+  add_sentences(batch, begin, end, part);
   return part;
 }
 
@@ -262,11 +266,7 @@ Batch sentences_of(const Batch& batch, int64_t begin, int64_t end) {
 
 void append(Batch& to, const Batch& more) {
   CHECK(to.weights.empty() && more.weights.empty(), "batches whose sentences have weights");
-  to.sample_ids.insert(to.sample_ids.end(), more.sample_ids.begin(), more.sample_ids.end());
-  for (const auto& [from, side] : {std::pair(&more.source, &to.source), std::pair(&more.target, &to.target)})
-    for (int64_t i = 0; i < from->sentences(); ++i)
-      side->append(from->tokens.data() + from->offsets[static_cast<size_t>(i)],
-                   from->tokens.data() + from->offsets[static_cast<size_t>(i) + 1]);
+  add_sentences(more, 0, more.target.sentences(), to);
 }
 
 std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens, int64_t max_source_tokens) {

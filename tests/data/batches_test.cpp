@@ -302,6 +302,19 @@ TEST(Split, CutsIntoWholeSentences) {
   EXPECT_EQ(split(batch, 5000).size(), 1u);
 }
 
+TEST(Append, PutsBackTogetherWhatWasSplit) {
+  const Batch batch = make_batches(std::vector<EncodedPair>{{{5, 2}, {6, 7, 2}}, {{8, 9, 2}, {3, 2}}, {{4, 2}, {5, 6, 7, 2}}}, 100).front();
+  std::vector<Batch> parts = split(batch, 4);
+  ASSERT_GT(parts.size(), 1u);
+  Batch whole = parts.front();
+  for (size_t i = 1; i < parts.size(); ++i) append(whole, parts[i]);
+  EXPECT_EQ(whole.source.tokens, batch.source.tokens);
+  EXPECT_EQ(whole.source.offsets, batch.source.offsets);
+  EXPECT_EQ(whole.target.tokens, batch.target.tokens);
+  EXPECT_EQ(whole.target.offsets, batch.target.offsets);
+  EXPECT_EQ(whole.sample_ids, batch.sample_ids);
+}
+
 TEST(MakeBatches, KeepsEveryPairAndItsNumber) {
   Random random(1, 1);
   std::vector<EncodedPair> pairs(500);
