@@ -70,6 +70,7 @@ TEST_F(TrainerTest, BatchesThatGrowEndWithTheirEpochs) {
   EXPECT_THAT(text, HasSubstr("complete: train.max-epochs 3"));
   EXPECT_THAT(text, HasSubstr("the batch doubles after 40 % of the run, after 80 % of the run; warm-up and schedule count batches of 100"));
   EXPECT_THAT(text, HasSubstr("on 400 target tokens an update, and the learning rate times 2\n"));
+  EXPECT_THAT(text, HasSubstr("lr 6.000e-03")) << "twice the rate of the first batches";
   // Where it would lose its place it does not go on.
   c.train.batch_doubles_at.clear(), c.train.max_epochs = 4;
   try {
@@ -82,6 +83,20 @@ TEST_F(TrainerTest, BatchesThatGrowEndWithTheirEpochs) {
   EXPECT_THROW(run_training(c), ConfigError);
   c.train.max_tokens = 10000, c.train.batch_follows_noise = 300;
   EXPECT_THROW(run_training(c), ConfigError) << "twice 200 are more";
+}
+
+// Two batches an update forget twice as much: a beta2 of a half for one batch is a quarter.
+TEST_F(TrainerTest, Beta2ByTokensFollowsTheBatch) {
+  const auto trained = [&](const std::string& run, int64_t beta2_tokens, double beta2) {
+    Config c = config(run);
+    c.train.max_steps = 0, c.train.max_tokens = 10 * 100, c.train.batch_tokens = 100, c.train.batch_doubles_at = {0};
+    c.train.beta2_tokens = beta2_tokens, c.train.optimizer.beta2 = beta2, c.valid.metrics = {"cross-entropy"};
+    EXPECT_EQ(run_training(c), 0);
+    return hash(run, "00000005", "rank-0.safetensors");
+  };
+  const std::string by_tokens = trained("tokens", 100, 0.98);
+  EXPECT_EQ(by_tokens, trained("quarter", 0, 0.25));
+  EXPECT_NE(by_tokens, trained("half", 0, 0.5));
 }
 
 TEST_F(TrainerTest, TheChangeFromAdamToSgdIsContinuedBitForBit) {
