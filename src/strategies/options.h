@@ -34,7 +34,7 @@ constexpr auto words(RateScaling) { return std::array{"none", "linear", "sqrt"};
 struct StrategyOptions {
   std::string name = "all-reduce";             // one of strategy_names()
   Algorithm algorithm = Algorithm::automatic;  // of collectives
-  Wire wire = Wire::f32;                       // number format of gradients
+  Wire wire = Wire::f32;                       // number format of gradients and of the steps of an optimizer that is shared
   double bucket_mib = 4;                       // MiB of gradient exchanged at once
   bool overlap = true;                         // exchange while the backward pass runs
   bool sharded_optimizer = false;              // each rank keeps and updates 1/N of the optimizer's state
@@ -67,7 +67,7 @@ void visit(Visitor& v, StrategyOptions& c) {
   v.choice("algorithm", c.algorithm,
            "of collectives; auto = tree up to 64 KiB, ring above; library = those of MPI, and of NCCL on cards (not available in the "
            "simulator)");
-  v.choice("wire", c.wire, "number format of gradients on the wire; sums are f32 in both");
+  v.choice("wire", c.wire, "number format on the wire of gradients and of steps of a sharded or served optimizer; sums are f32");
   v.field("bucket-mib", c.bucket_mib, "gradient that is exchanged at once, MiB", 0.001, 4096.0);
   v.field("overlap", c.overlap,
           "exchange gradients while the backward pass still runs; downpour: use parameters an update after they are asked for");

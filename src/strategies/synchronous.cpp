@@ -7,6 +7,7 @@
 
 #include "strategies/embedding_exchange.h"
 #include "strategies/ownership.h"
+#include "strategies/rounded_steps.h"
 #include "strategies/steps.h"
 
 namespace starling {
@@ -37,6 +38,11 @@ class Synchronous : public Strategy {
     totals_ = Tensor({kTotals + 5}, DType::f64);
     counts_ = Tensor({std::max<int64_t>(1, static_cast<int64_t>(tables_.size()) * size)}, DType::f64);
     squares_ = Tensor({3}, DType::f64, parameters.backend().memory());
+    if (narrow() && size > 1 && !everything_everywhere()) {
+      int64_t largest = 0;
+      for (const Bucket& b : buckets_) largest = std::max(largest, b.range.count());
+      rounded_.emplace(parameters.backend().flat(), parameters.values(), ownership_->of(rank), largest);
+    }
   }
 
   int workers() const override { return workers_; }
@@ -81,7 +87,7 @@ class Synchronous : public Strategy {
   std::string describe() const override {
     if (size_ == 1) return "one worker";
     const double M = static_cast<double>(flat_ * element_), N = size_, mib = 1 << 20;
-    const double gradient = narrow() ? 0.5 : 1.0, moved = static_cast<double>(ownership_->moved() * element_);
+    const double wire = narrow() ? 0.5 : 1.0, moved = static_cast<double>(ownership_->moved() * element_);
     const std::string whole = moved > 0 ? " by whole matrices" : "";
     const std::string cut = fmt::format("{} buckets of up to {:g} MiB{}", buckets_.size(), options_.bucket_mib,
                                         options_.overlap ? ", exchanged during the backward pass" : "");
@@ -90,9 +96,9 @@ class Synchronous : public Strategy {
       return fmt::format("parameter server: {} workers, {} server{} on {}{}; {}; a server receives and sends {:.1f} MiB an update",
                          workers_, servers_.size(), servers_.size() == 1 ? "" : "s",
                          workers_ == size_ ? "ranks that compute too" : "ranks of their own", whole, cut,
-                         ((gradient + 1) * clients * M + moved) / S / mib);
+                         (2 * wire * clients * M + moved) / S / mib);
     }
-    const double bytes = sharded() ? (gradient + 1) * (N - 1) / N * M + moved / N : gradient * 2 * (N - 1) / N * M;
+    const double bytes = wire * 2 * (N - 1) / N * M + (sharded() ? moved / N : 0);
     return fmt::format("all-reduce among {} workers{}; {}, {} on the wire; a rank sends {:.1f} MiB an update", size_,
                        sharded() ? ", optimizer sharded" + whole : "", cut, options_.wire, bytes / mib);
   }
@@ -103,7 +109,7 @@ class Synchronous : public Strategy {
   bool server() const { return options_.name == "parameter-server" && size_ > 1; }
   bool sharded() const { return options_.sharded_optimizer && size_ > 1; }
   bool everything_everywhere() const { return !server() && !sharded(); }
-  // bf16 on the wire; gradients in double, as on the reference backend, go as they are.
+  // bf16 on the wire, of gradients and of steps; those in double, as on the reference backend, go as they are.
   bool narrow() const { return options_.wire == Wire::bf16 && element_ == 4; }
   bool assumed_sparse() const { return options_.embedding_gradients == EmbeddingGradients::assumed_sparse; }
 
@@ -265,24 +271,51 @@ class Synchronous : public Strategy {
       parameters.changed();
       return;
     }
+    const double own_elements = static_cast<double>(total(ownership_->of(rank_)));
+    if (rounded_) w.clock().spend({Work::memory, 0, RoundedSteps::kRememberBytes * own_elements}, [&] { rounded_->remember(); });
     std::vector<Pending> gathers;
     for (size_t b = 0, gathered = 0; b < buckets_.size(); ++b) {
       const int64_t begin = buckets_[b].range.begin;
       handed_over_[b].wait();
-      std::vector<Range> own;
-      for (const Owned& o : ownership_->updated(b))
-        if (o.rank == rank_) own.push_back({begin + o.range.begin, begin + o.range.end});
-      update_ranges(own);
+      update_ranges(own_ranges(b));
       if (ownership_->cuts(begin)) continue;  // the rest of the matrix is updated with the bucket that it begins in
       for (; gathered <= b; ++gathered) gathers.push_back(start_gather(w, gathered));
     }
     w.comm().note("exchange of parameters", 0);
-    for (const Pending& gather : gathers) gather.wait();
+    for (size_t b = 0; b < buckets_.size(); ++b) {
+      gathers[b].wait();
+      if (rounded_) add_rounded(w, b);
+    }
     parameters.changed();
   }
 
-  // Begins to bring the parameters of bucket b to all ranks that compute.
+  // What this rank updates of bucket b.
+  std::vector<Range> own_ranges(size_t b) const {
+    std::vector<Range> own;
+    const int64_t begin = buckets_[b].range.begin;
+    for (const Owned& o : ownership_->updated(b))
+      if (o.rank == rank_) own.push_back({begin + o.range.begin, begin + o.range.end});
+    return own;
+  }
+
+  // Adds the steps of bucket b to the parameters; a rank that only serves has its own alone.
+  void add_rounded(Worker& w, size_t b) {
+    const std::vector<Range> ranges = rank_ < workers_ ? std::vector{buckets_[b].range} : own_ranges(b);
+    w.clock().spend({Work::memory, 0, RoundedSteps::kAddBytes * static_cast<double>(total(ranges))}, [&] {
+      for (const Range& r : ranges) rounded_->add(r);
+    });
+  }
+
+  // Begins to bring the parameters of bucket b, or the steps that were made to them, to all ranks that compute.
   Pending start_gather(Worker& w, size_t b) {
+    if (rounded_) {
+      const std::vector<Range> own = own_ranges(b);
+      w.clock().spend({Work::memory, 0, RoundedSteps::kMakeBytes * static_cast<double>(total(own))}, [&] {
+        for (const Range& r : own) rounded_->make(r);
+      });
+      const Tensor x = view(rounded_->wire(), buckets_[b].range);
+      return w.comm().run(gather_owned(shape(x), ownership_->updated(b), workers_), x, "steps from their owners");
+    }
     const Tensor x = view(w.parameters().values(), buckets_[b].range);
     if (ownership_->changes_hands(b))
       return w.comm().run(gather_owned(shape(x), ownership_->updated(b), workers_), x, "parameters from their owners");
@@ -297,6 +330,7 @@ class Synchronous : public Strategy {
   std::vector<int> servers_;  // ranks that own parts, in order of the parts
   std::vector<Bucket> buckets_;
   std::optional<Ownership> ownership_;
+  std::optional<RoundedSteps> rounded_;  // where the wire is bf16 and not everything is everywhere
 
   enum class Route : uint8_t { dense, rows, early, assumed_sparse };
   std::vector<Route> routes_;  // by table

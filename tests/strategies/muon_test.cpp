@@ -166,10 +166,27 @@ TEST(ShardedMuon, EqualsEveryRankUpdatingEverythingBitForBit) {
       }
 }
 
+// Steps go over the wire in bf16, of matrices that are cut by buckets too: the replicas stay equal, and learn what they learn in f32.
+TEST(ShardedMuon, RoundsItsStepsAlikeOnAllRanks) {
+  for (const std::string model : {"transformer-tiny", "gnmt-small"})
+    for (const int64_t elements : {256, 4096}) {
+      TrainingRun run = muon_run(model);
+      run.strategy.bucket_mib = static_cast<double>(4 * elements) / (1 << 20), run.strategy.sharded_optimizer = true, run.steps = 10;
+      const auto wide = simulated(run, 3);
+      run.strategy.wire = Wire::bf16;
+      const auto narrow = simulated(run, 3);
+      for (const TrainingTrace& trace : narrow) EXPECT_TRUE(trace.values == narrow[0].values) << model << " " << elements;
+      EXPECT_LT(worst(narrow[0].losses, wide[0].losses), 2e-2) << model << " " << elements;
+      EXPECT_LT(narrow[0].traffic.bytes_sent, 0.6 * static_cast<double>(wide[0].traffic.bytes_sent)) << model << " " << elements;
+    }
+}
+
 // The bytes that a rank sends, on average, are those that the strategy announces.
-TEST(ShardedMuon, SendsWhatItAnnounces) {
+class MuonOnTheWire : public testing::TestWithParam<Wire> {};
+
+TEST_P(MuonOnTheWire, SendsWhatItAnnounces) {
   TrainingRun run = muon_run("transformer-tiny");
-  run.strategy.bucket_mib = 4096.0 * 4 / (1 << 20), run.strategy.sharded_optimizer = true;
+  run.strategy.bucket_mib = 4096.0 * 4 / (1 << 20), run.strategy.sharded_optimizer = true, run.strategy.wire = GetParam();
   const auto bytes = [&](int steps) {
     run.steps = steps;
     double sum = 0;
@@ -180,6 +197,9 @@ TEST(ShardedMuon, SendsWhatItAnnounces) {
   const double per_update = bytes(3).first - bytes(2).first;
   EXPECT_NE(bytes(2).second.find(fmt::format("sends {:.1f} MiB an update", per_update / (1 << 20))), std::string::npos) << bytes(2).second;
 }
+
+INSTANTIATE_TEST_SUITE_P(Formats, MuonOnTheWire, testing::Values(Wire::f32, Wire::bf16),
+                         [](const auto& info) { return info.param == Wire::f32 ? "f32" : "bf16"; });
 
 // Servers add up by rank, so two workers' sums are those of any collective. The gradient's squares are added up in another order, so
 // nothing is clipped here.
