@@ -33,7 +33,7 @@ class Synchronous : public Strategy {
     std::vector<const Parameter*> whole;
     for (const ExchangedTable& t : tables_) whole.push_back(t.table);
     buckets_ = make_buckets(parameters, static_cast<int64_t>(options.bucket_mib * (1 << 20)) / element_, whole);
-    ownership_.emplace(buckets_, servers_, everything_everywhere() ? std::vector<MatrixPlace>{} : matrices);
+    ownership_.emplace(buckets_, servers_, everything_everywhere() ? std::vector<MatrixPlace>{} : matrices, narrow());
     row_exchanges_.resize(tables_.size()), routes_.resize(tables_.size()), touched_.resize(tables_.size());
     totals_ = Tensor({kTotals + 5}, DType::f64);
     counts_ = Tensor({std::max<int64_t>(1, static_cast<int64_t>(tables_.size()) * size)}, DType::f64);
@@ -88,7 +88,7 @@ class Synchronous : public Strategy {
     if (size_ == 1) return "one worker";
     const double M = static_cast<double>(flat_ * element_), N = size_, mib = 1 << 20;
     const double wire = narrow() ? 0.5 : 1.0, moved = static_cast<double>(ownership_->moved() * element_);
-    const std::string whole = moved > 0 ? " by whole matrices" : "";
+    const std::string whole = ownership_->by_matrices() ? " by whole matrices" : "";
     const std::string cut = fmt::format("{} buckets of up to {:g} MiB{}", buckets_.size(), options_.bucket_mib,
                                         options_.overlap ? ", exchanged during the backward pass" : "");
     if (server()) {
@@ -114,8 +114,9 @@ class Synchronous : public Strategy {
   bool assumed_sparse() const { return options_.embedding_gradients == EmbeddingGradients::assumed_sparse; }
 
   CollectiveShape shape(const Tensor& x) const { return {rank_, size_, x.count(), x.dtype()}; }
-  ServerShape server_shape(const Tensor& x, bool gradient) const {
-    return {rank_, size_, x.count(), x.dtype(), workers_, servers_, gradient && narrow()};
+  // Of bucket b; with bf16 on the wire sums are made where they are used, in uneven parts.
+  ServerShape push_shape(const Tensor& x, size_t b) const {
+    return {rank_, size_, x.count(), x.dtype(), workers_, servers_, narrow(), narrow() ? ownership_->parts(b) : std::vector<Owned>{}};
   }
 
   // How many rows of each table every rank will send, if it goes by rows: exchanged during the forward pass.
@@ -197,7 +198,7 @@ class Synchronous : public Strategy {
       // A table that is a bucket of its own still goes in pieces.
       exchanges_[b] = all_reduce_in_pieces(w.comm(), x, options_.bucket_mib, narrow());
     } else if (server() || narrow()) {
-      exchanges_[b].push_back(w.comm().run(server_push(server_shape(x, true)), x, "push of gradients"));
+      exchanges_[b].push_back(w.comm().run(server_push(push_shape(x, b)), x, "push of gradients"));
     } else {
       exchanges_[b].push_back(w.comm().reduce_scatter(x));
     }
@@ -319,7 +320,8 @@ class Synchronous : public Strategy {
     const Tensor x = view(w.parameters().values(), buckets_[b].range);
     if (ownership_->changes_hands(b))
       return w.comm().run(gather_owned(shape(x), ownership_->updated(b), workers_), x, "parameters from their owners");
-    return server() ? w.comm().run(server_pull(server_shape(x, false)), x, "pull of parameters") : w.comm().all_gather(x);
+    if (!server()) return w.comm().all_gather(x);
+    return w.comm().run(server_pull({rank_, size_, x.count(), x.dtype(), workers_, servers_}), x, "pull of parameters");
   }
 
   StrategyOptions options_;

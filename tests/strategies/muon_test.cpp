@@ -95,6 +95,12 @@ TEST(Ownership, KeepsMatricesWholeAndAllElse) {
           });
         }
         EXPECT_EQ(moved, ownership.moved());
+        const Ownership direct(buckets, owners, matrices, true);
+        EXPECT_EQ(direct.moved(), 0);
+        for (size_t b = 0; b < buckets.size(); ++b) {
+          EXPECT_EQ(direct.parts(b), ownership.updated(b));
+          EXPECT_EQ(direct.updated(b), ownership.updated(b));
+        }
         EXPECT_EQ(moved == 0, owners.size() == 1);
       }
   }
