@@ -9,6 +9,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -110,7 +111,10 @@ class ParameterStore {
   Parameter* find(const std::string& name);
   int64_t count() const;                                  // owned parameters, without the padding between them
   int64_t declared_count() const;                         // of the model, whole
-  const Tensor& values() const { return values_; }        // flat
+  const Tensor& values() const {  // flat; waits for those that are expected
+    if (const auto settle = settle_) settle();  // a copy, since it ends by expect({})
+    return values_;
+  }
   const Tensor& gradients() const { return gradients_; }  // flat
   // The part of a parameter that every stage has a copy of; null if this store owns nothing of it.
   const Parameter* part_of(const Parameter& copy) const;
@@ -118,6 +122,14 @@ class ParameterStore {
   Tensor owned_value(const Parameter& declared) const;
   // The parts take their values from the copies, which were loaded.
   void take_parts();
+  // Some values are on their way from other ranks, and `settle` waits for them all, after which nothing is expected: expect({}). A forward
+  // pass says which unit it has reached before it reads that unit's parameters; where nobody waits unit by unit, it waits for them all.
+  void expect(std::function<void()> settle) { settle_ = std::move(settle); }
+  bool expects() const { return settle_ != nullptr; }
+  void on_reach(std::function<void(size_t unit)> reached) { reached_ = std::move(reached); }
+  void reach(size_t unit) const {
+    reached_ ? reached_(unit) : static_cast<void>(values());
+  }
   // To be called whenever values change: packed weights are stale from here on.
   void changed() { ++version_; }
   bool training() const { return training_; }  // has gradients, or is a view of one that has
@@ -138,6 +150,8 @@ class ParameterStore {
   std::vector<Parameter*> declared_;
   std::vector<Initializer> initializers_;  // by index
   Tensor values_, gradients_;
+  std::function<void()> settle_;
+  std::function<void(size_t)> reached_;
   uint64_t version_ = 1;
   bool training_ = false;
 };

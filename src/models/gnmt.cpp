@@ -144,6 +144,7 @@ Var Gnmt::encoder(Tape& tape, const UnitRange& units, TimedRows& source, size_t 
     return concat(forward, run(encoder_layers_[1], embedded, source.order, true, clipping, nullptr));
   };
   if (units.begin == 0 && piece == 0) {
+    store_.reach(0);
     clipping.rows = source.order.tokens();
     const Var whole = recycled(tape, {source.order.rows(), 2 * D}, bottom);
     source.bottom.clear();
@@ -153,6 +154,7 @@ Var Gnmt::encoder(Tape& tape, const UnitRange& units, TimedRows& source, size_t 
   clipping.rows = order.tokens();
   for (size_t i = std::max<size_t>(units.begin, 1); i < std::min(units.end, encoder_units()); ++i)
     x = recycled(tape, {order.rows(), D}, [&] {
+      store_.reach(i);
       const Layer& layer = encoder_layers_[i + 1];
       const Dropout mask = tape.dropout(config_.dropout, layer.site, source.piece_keys[piece]);
       const Var m = run(layer, dropout(x, mask), order, false, clipping, &source.states[i]);

@@ -214,6 +214,7 @@ std::vector<Var> Gnmt::Pass::decoder(Tape& tape, size_t piece, std::vector<Var> 
   const int64_t D = model_.config_.width;
   clipping.rows = order.tokens();
   Var x, found;
+  model_.store_.reach(bottom_unit_);
   if (units_.begin <= bottom_unit_) {
     x = bottom_layer(tape, piece, clipping);
     if (!top_) found = context(tape, piece, x);
@@ -225,6 +226,7 @@ std::vector<Var> Gnmt::Pass::decoder(Tape& tape, size_t piece, std::vector<Var> 
   const size_t end = std::min(units_.end, output_unit_) - bottom_unit_;
   for (size_t i = std::max(units_.begin, bottom_unit_ + 1) - bottom_unit_; i < end; ++i)
     x = recycled(tape, {order.rows(), D}, [&] {
+      model_.store_.reach(bottom_unit_ + i);
       const Layer& layer = model_.decoder_layers_[i];
       const Var below = dropout(top_ ? x : concat(x, found), mask(layer.site));
       const Var m = model_.run(layer, below, order, false, clipping, &target_.states[i]);
@@ -234,6 +236,7 @@ std::vector<Var> Gnmt::Pass::decoder(Tape& tape, size_t piece, std::vector<Var> 
     if (top_) return piece == 0 && memory_.tape ? std::vector{x, memory_} : std::vector{x};
     return units_.end < output_unit_ || model_.readout_weight_ ? std::vector{x, found} : std::vector{x};
   }
+  model_.store_.reach(output_unit_);
   if (top_) found = context(tape, piece, x);
 
   const Placed<float> weights = weights_.empty() ? weights_ : part(tape, piece, weights_, 0.0f);

@@ -99,12 +99,14 @@ Var Transformer::encoder(Tape& tape, Rows source, const Ints& offsets, Var x) {
   const UnitRange& units = store_.units();
   const AttentionLayout layout = heads_here({offsets, offsets, config_.heads, false});
   const Regularization r = regularization(place_keys(tape, std::move(source.sentence), std::move(source.position)));
+  store_.reach(units.begin);
   if (units.begin == 0)
     x = embedding(tape, tape.place(std::move(source.tokens)), tape.place(std::move(source.positions)), *source_table_,
                   std::sqrt(static_cast<double>(config_.width)), tape.dropout(r.residual, source_site_, r.rows),
                   vocabulary_shard(store_, *source_table_));
   for (size_t i = units.begin; i < std::min(units.end, encoder_layers_.size()); ++i)
     x = recycled(tape, x, [&] {
+      if (i > units.begin) store_.reach(i);
       const EncoderLayer& layer = encoder_layers_[i];
       const Var y =
           sublayer(x, layer.attention_sublayer, layer.attention.out, r, [&](const Var& h) { return layer.attention(h, layout, r); });
@@ -134,6 +136,7 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
   const AttentionLayout own = heads_here({offsets, offsets, config_.heads, true}),
                         across = heads_here({offsets, source_offsets, config_.heads, false});
   const Regularization r = regularization(place_keys(tape, std::move(target.sentence), std::move(target.position)));
+  store_.reach(std::max(units.begin, decoder));
   // The decoder reads the target shifted right by one.
   if (units.begin <= decoder)
     in.insert(in.begin(), embedding(tape, tape.place(shifted(batch.target, vocabulary_.begin, rows)),
@@ -143,6 +146,7 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
   const Var memory = in.size() > 1 ? copy_to_shards(in[1]) : Var();
   for (size_t unit = std::max(units.begin, decoder); unit < std::min(units.end, output); ++unit)
     x = recycled(tape, x, [&] {
+      if (unit > decoder) store_.reach(unit);
       const DecoderLayer& layer = decoder_layers_[unit - decoder];
       Var y = sublayer(x, layer.attention_sublayer, layer.attention.out, r, [&](const Var& h) { return layer.attention(h, own, r); });
       y = sublayer(y, layer.cross_sublayer, layer.cross.out, r, [&](const Var& h) { return layer.cross(h, memory, across, r); });
@@ -150,6 +154,7 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
     });
   if (units.end < output) return {x, in[1]};
   if (units.end == output) return {x};
+  store_.reach(output);
   if (pre_norm_) x = (*decoder_norm_)(x);
   std::vector<float> weights = row_weights(batch, rows);
   if (batch.r_drop > 0) {

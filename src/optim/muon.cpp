@@ -8,9 +8,10 @@ namespace starling {
 namespace {
 
 // Of all polynomials of their kind, one after the other, those that bring the interval that is left nearest to 1 (the greedy choice of
-// Amsel et al. 2025, "Polar Express"), beginning with 0.03 to 1. Beyond its interval each of them grows steeply, and bf16 rounds, so that
-// singular values begin below 1 by kMargin, and the second and third polynomial are stretched by 1.02.
-constexpr NewtonSchulz kSteps[] = {{7.3625, -20.7434, 15.1606}, {2.8603, -2.0565, 0.4307}, {2.0254, -1.3777, 0.3673}};
+// Amsel et al. 2025, "Polar Express"), beginning with 0.015 to 1. Beyond its interval each of them grows steeply, and bf16 rounds, so that
+// singular values begin below 1 by kMargin, and all polynomials but the first are stretched by 1.02.
+constexpr NewtonSchulz kSteps[] = {
+    {7.8977, -22.8490, 16.8329}, {3.3400, -2.4067, 0.4687}, {2.3586, -1.6717, 0.3952}, {1.8801, -1.2328, 0.3538}};
 constexpr double kMargin = 1.05;
 constexpr double kRootMeanSquare = 0.2;  // of a step's elements, as Adam's
 

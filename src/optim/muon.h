@@ -33,8 +33,8 @@ class Muon {
   // have the root mean square of Adam's, whose rates and decay it takes over (Liu et al. 2025). The gradient is overwritten.
   void update(const MatrixPlace& place, const Tensor& value, const Tensor& gradient, const Tensor& momentum, const MuonStep& step);
 
-  // x [n, m], parameter type, becomes a matrix of the same singular vectors with singular values of 0.95 to 1.04, where they were at least
-  // 0.032 times the fourth root of the sum of their fourth powers, a bound of the largest; smaller ones become less, and zeros stay zeros.
+  // x [n, m], parameter type, becomes a matrix of the same singular vectors with singular values of 0.99 to 1.01, where they were at least
+  // 0.016 times the fourth root of the sum of their fourth powers, a bound of the largest; smaller ones become less, and zeros stay zeros.
   // Waits for the norms.
   void orthogonalize(const Tensor& x);
 

@@ -31,7 +31,7 @@ std::vector<int> owners_of(const std::vector<MatrixPlace>& matrices, const std::
 
 }  // namespace
 
-Ownership::Ownership(const std::vector<Bucket>& buckets, const std::vector<int>& owners, std::vector<MatrixPlace> matrices, bool direct)
+Ownership::Ownership(const std::vector<Bucket>& buckets, const std::vector<int>& owners, std::vector<MatrixPlace> matrices)
     : matrices_(std::move(matrices)), parts_(buckets.size()), updated_(buckets.size()) {
   const std::vector<int> of = owners_of(matrices_, owners);
   size_t next = 0;                         // matrix that is not in whole_ yet
@@ -60,7 +60,6 @@ Ownership::Ownership(const std::vector<Bucket>& buckets, const std::vector<int>&
     for (; o != whole_.end() && o->range.begin < bucket.end; ++o)
       add(updated_[b],
           {{std::max(o->range.begin, bucket.begin) - bucket.begin, std::min(o->range.end, bucket.end) - bucket.begin}, o->rank});
-    if (direct) parts_[b] = updated_[b];
     each_change(parts_[b], updated_[b], [&](const Range& r, int, int) { moved_ += r.count(); });
   }
 }

@@ -1,6 +1,6 @@
 // Who updates which elements of the flat buffers: each owner its part of each bucket, but Muon's matrices, whose steps need them whole, go
 // to one owner each, the costliest first, always to the owner with the least to do. Then gradients, summed where the parts are, change
-// hands before the update, unless every part is summed where it is updated.
+// hands before the update.
 #pragma once
 
 #include <vector>
@@ -13,8 +13,8 @@ namespace starling {
 
 class Ownership {
  public:
-  // owners: ranks, in the order of their parts; matrices: by offset; direct: gradients are summed where they are updated.
-  Ownership(const std::vector<Bucket>& buckets, const std::vector<int>& owners, std::vector<MatrixPlace> matrices, bool direct = false);
+  // owners: ranks, in the order of their parts; matrices: by offset.
+  Ownership(const std::vector<Bucket>& buckets, const std::vector<int>& owners, std::vector<MatrixPlace> matrices);
 
   // Of a bucket, by offset, counted from its beginning: the parts, and who updates what.
   const std::vector<Owned>& parts(size_t bucket) const { return parts_[bucket]; }

@@ -7,7 +7,7 @@
 
 namespace starling {
 
-ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces_(buckets.size()) {
+ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces_(buckets.size()), units_(model.units()) {
   const std::vector<EmbeddingTable> tables = model.embedding_tables();
   const auto element = static_cast<double>(size_of(model.parameters().backend().activation()));
   for (const Parameter* p : model.parameters().declared()) {
@@ -18,6 +18,7 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
     const double read = element * count, added = 8 * count, packed = (4 + 2 * element) * count;
     const bool here = p->hold != Parameter::absent;
     const bool apart = std::find(p->units.begin(), p->units.end(), model.parameters().units().everywhere) != p->units.end();
+    Part& unit_part = units_[p->units.front()];
     Part &forward_part = apart ? output_forward_ : forward_, &backward_part = apart ? output_backward_ : backward_;
     // Of each bucket the share of p that it has.
     const auto each_share = [&](const auto& add) {
@@ -33,21 +34,28 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
         if (table->source) part.source.looked_up += bytes;
         if (table->target) part.target.looked_up += bytes;
       };
-      if (p->hold == Parameter::owned) look_up(forward_, (4 + 2 * element) * width), look_up(backward_, (element + 8) * width);
+      if (p->hold == Parameter::owned) {
+        for (Part* part : {&forward_, &unit_part}) look_up(*part, (4 + 2 * element) * width);
+        look_up(backward_, (element + 8) * width);
+      }
       each_share([&](Part& part, double share) { look_up(part, (element + 8) * width * share); });
       if (table->output) target_weight_ += 3 * whole_product;
       if (!table->output || !model.has_output()) continue;
-      Side& side = forward_part.target;
-      side.row += 3 * product, side.moved += 2 * read + added, side.packed += 2 * packed;
+      for (Part* part : {&forward_part, &units_.back()}) {
+        Side& side = part->target;
+        side.row += 3 * product, side.moved += 2 * read + added, side.packed += 2 * packed;
+      }
       continue;
     }
     const bool source = multiplies_source(*p), recurrent = multiplies_steps(*p);
     (source ? source_weight_ : target_weight_) += 3 * whole_product;
     if (!here) continue;
     recurrent_ |= recurrent;
-    Side& forward = source ? forward_part.source : forward_part.target;
-    (recurrent ? forward.recurrent_row : forward.row) += product;
-    forward.moved += read, forward.packed += packed;
+    for (Part* part : {&forward_part, &unit_part}) {
+      Side& forward = source ? part->source : part->target;
+      (recurrent ? forward.recurrent_row : forward.row) += product;
+      forward.moved += read, forward.packed += packed;
+    }
     // The gradient of the rows, step by step where they are recurrent, and the weights', of all rows at once.
     const auto add_backward = [&](Part& part, double share) {
       Side& side = source ? part.source : part.target;

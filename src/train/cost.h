@@ -32,6 +32,8 @@ class ComputeCost {
   // is read, the projection's gradient added to, and a row of a table read and written a token. packs: the first pass after an update,
   // which packs the matrices.
   Work forward(const PassRows& rows, bool packs = false) const;
+  // The share of one of the model's units, which is that of the parameters that it declares; of an output table, the last unit's.
+  Work forward_of_unit(size_t unit, const PassRows& rows, bool packs) const { return units_[unit].of(Work::forward, rows, packs); }
   // The backward pass, cut where buckets become complete: the piece before bucket b; all of it for b = -1. Bytes: each matrix is read, and
   // each gradient added to, of tables a row a token.
   Work backward(const PassRows& rows, int64_t bucket = -1, bool packs = false) const;
@@ -55,7 +57,8 @@ class ComputeCost {
     Work of(Work::Kind kind, const PassRows& rows, bool packs) const;
   };
   Part forward_, backward_, output_forward_, output_backward_;
-  std::vector<Part> pieces_;
+  std::vector<Part> pieces_;  // of the backward pass, by bucket
+  std::vector<Part> units_;   // of the forward pass, by unit
   double source_weight_ = 0, target_weight_ = 0;
   bool recurrent_ = false;
 };

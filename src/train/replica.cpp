@@ -80,6 +80,15 @@ Replica::Replica(Model& model, const StepOptions& options, World& world, const M
   begin();
 }
 
+// What is on its way still has a place to come to.
+Replica::~Replica() {
+  try {
+    if (std::uncaught_exceptions() == 0) parameters().values();
+  } catch (const std::exception&) {  // another rank has gone
+  }
+  parameters().expect({});
+}
+
 StepResult Replica::step(std::span<const Batch> share, End end, const Refinement& refinement) {
   const double start = clock().seconds();
   end_ = end, refinement_ = &refinement, references_ = share.size();
@@ -104,11 +113,12 @@ void Replica::gradients(const Calls& calls) {
   gradient_sum_.begin();
   tracker_.restart([](size_t) {});
   losses_.clear();
+  if (share_.empty()) parameters().values();  // at the same place among the exchanges as where there is a forward pass
   if (const auto n = static_cast<int64_t>(share_.size()) * (mesh_.hybrid() ? 2 : 1); n > (loss_sums_ ? loss_sums_.rows() : 0))
     loss_sums_ = Tensor({n, 5}, DType::f64, parameters().backend().memory());
   std::vector<const Batch*> computed = share_;
   // Where nothing is computed, one token stands for a batch, unless its size is that of messages.
-  if (!parameters().values().has_elements() && !mesh_.divided()) {
+  if (!world_.computes && !mesh_.divided()) {
     stand_ins_.clear(), stand_ins_.reserve(share_.size());
     for (const Batch*& batch : computed) batch = &stand_ins_.emplace_back(one_token_each(*batch));
   }
@@ -181,17 +191,42 @@ void Replica::forward(size_t index) {
     // A loss computes its own gradients on the way forward: an output table that nothing else uses is complete before the backward pass
     // begins. Its bucket leaves as soon as that pass does.
     step.tape.on_gradient_ready = [&pass](const Parameter& p) { pass.complete.push_back(&p); };
-    const Work work = of_pass(index, cost_.forward(rows_of(index, i), index + i == 0));
+    const PassRows rows = rows_of(index, i);
     const double start = clock().seconds();
-    compute(work, i, [&] {
+    const auto body = [&] {
       if (i == 0) loss = Loss(step.tape);
       step.out = pass.model->forward(step.tape, step.in, loss);
       if (i + 1 < pass.model->steps()) return;
       keep(std::move(loss), index < references_ && mesh_.counts() && !mesh_.hybrid() ? share_[index] : nullptr);
-    });
+    };
+    if (parameters().expects())
+      forward_by_units(rows, body);
+    else
+      compute(of_pass(index, cost_.forward(rows, index + i == 0)), i, body);
     times_.forward += clock().seconds() - start;
     passes_.forward_done(index);
   }
+}
+
+void Replica::forward_by_units(const PassRows& rows, const std::function<void()>& body) {
+  std::vector<bool> reached(model_.units(), false);
+  parameters().on_reach([&](size_t unit) {
+    if (reached[unit]) return;
+    reached[unit] = true;
+    clock().end();
+    strategy_->arrive(*this, unit);
+    clock().begin(cost_.forward_of_unit(unit, rows, true));
+  });
+  try {
+    clock().begin({Work::forward});
+    body();
+    clock().end();
+  } catch (...) {
+    parameters().on_reach({});
+    throw;
+  }
+  parameters().on_reach({});
+  CHECK(std::find(reached.begin(), reached.end(), false) == reached.end(), "a forward pass that has not reached all units");
 }
 
 void Replica::take(const Take& next) {

@@ -38,6 +38,7 @@ class Replica : private Worker {
  public:
   // world: one for all of this rank; a model on an idle backend is only timed.
   Replica(Model& model, const StepOptions& options, World& world) : Replica(model, options, world, nullptr) {}
+  ~Replica() override;
   // The part of a replica that the mesh, which must live as long as this, gives to this rank.
   Replica(Model& model, const StepOptions& options, World& world, const Mesh& mesh) : Replica(model, options, world, &mesh) {}
 
@@ -112,6 +113,7 @@ class Replica : private Worker {
   void gradients(const Calls& calls) override;
   StepTotals totals() override;
   double part_tokens() override;
+  bool asks_for_units() const override { return model_.whole() && !mesh_.divided() && options_.optimizer.ema == 0; }
   LookupRows lookup_rows(const Parameter& table, bool last_only) override;
   double gradient_divisor(const StepTotals& totals) override;
   UpdatePlan plan_update(const StepTotals& totals, double gradient_norm) override;
@@ -120,6 +122,8 @@ class Replica : private Worker {
   int64_t planned_updates() const override { return options_.max_steps; }
   std::string step_name() const override;
   void forward(size_t index);
+  // The first pass after an update, whose parameters may be on their way. It is one call, but its time passes unit by unit.
+  void forward_by_units(const PassRows& rows, const std::function<void()>& body);
   // The output's pass, both ways, where every stage has it.
   void output(size_t index);
   void backward(size_t index, const Calls& calls);

@@ -296,23 +296,6 @@ TEST(Algorithms, ServersSumThePushAndGiveItBack) {
         }
 }
 
-// Parts of any size, several of one rank and none of others.
-TEST(Algorithms, UnevenPartsAreSummedWhereTheyAreOwned) {
-  const int N = 4;
-  const int64_t count = 1000;
-  const std::vector<Owned> owned = {{{0, 10}, 2}, {{10, 700}, 1}, {{700, 703}, 2}, {{703, 1000}, 0}};
-  for (const bool bf16 : {false, true}) {
-    const auto tensors = inputs(N, count, DType::f32);
-    const auto shape = [&](const CollectiveShape& s) { return ServerShape{s.rank, s.size, s.count, s.type, N, {}, bf16, owned}; };
-    execute(all([&](const auto& s) { return server_push(shape(s)); }, N, count), tensors);
-    for (const Owned& o : owned)
-      for (int64_t j = o.range.begin; j < o.range.end; ++j) {
-        const Expected e = expected(N, j, DType::f32, Reduce::sum);
-        ASSERT_NEAR(tensors[static_cast<size_t>(o.rank)].data<float>()[j], e.value, bf16 ? 0x1p-8 * N : e.tolerance) << j;
-      }
-  }
-}
-
 // One server of its own receives and sends 2 N M in a step, each of S servers 2 N M / S, a worker M each way.
 TEST(Algorithms, BytesOfServersAreTheClosedForms) {
   const int64_t count = 1 << 20;

@@ -52,6 +52,13 @@ TEST(ComputeCost, CountsTheProductsOfAStep) {
       double pieces = 0;
       for (size_t b = 0; b < replica.strategy().buckets().size(); ++b) pieces += cost.backward(rows, static_cast<int64_t>(b)).flops;
       EXPECT_NEAR(pieces / cost.backward(rows).flops, 1, 1e-9);
+      Work units;
+      for (size_t u = 0; u < model->units(); ++u) {
+        const Work unit = cost.forward_of_unit(u, rows, true);
+        units.flops += unit.flops, units.bytes += unit.bytes;
+      }
+      EXPECT_NEAR(units.flops / cost.forward(rows, true).flops, 1, 1e-9);
+      EXPECT_NEAR(units.bytes / cost.forward(rows, true).bytes, 1, 1e-9);
     }
 }
 

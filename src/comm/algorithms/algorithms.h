@@ -56,6 +56,8 @@ struct Owned {
 Schedule gather_owned(const CollectiveShape&, std::span<const Owned> owned, int receivers);
 // What lies on the ranks that `from` says gets to those that `to` says; both are everything, by offset. One round.
 Schedule hand_over(const CollectiveShape&, std::span<const Owned> from, std::span<const Owned> to);
+// One schedule behind the other, as one operation; the second needs no scratch.
+Schedule then(Schedule first, const Schedule& second);
 // visit(range, from, to): what changes hands then, ascending.
 template <class Visit>
 void each_change(std::span<const Owned> from, std::span<const Owned> to, Visit visit) {
@@ -66,10 +68,10 @@ void each_change(std::span<const Owned> from, std::span<const Owned> to, Visit v
   }
 }
 
-// Parameter server: ranks 0 .. workers-1 compute; server i, on rank servers[i], holds part(count, i, servers) of the tensor, or each rank
-// what `owned` says, by offset, where it is not empty. push adds the workers' tensors up at the servers (by rank; elsewhere the tensor is
-// left as it is), pull brings the servers' parts to all workers. One round each. With one server of its own 2 N M bytes pass its link in a
-// step; with S servers 2 N M / S each; a server that is also a worker saves its own contribution.
+// Parameter server: ranks 0 .. workers-1 compute; server i, on rank servers[i], holds part(count, i, servers) of the tensor. push adds the
+// workers' tensors up at the servers (by rank; elsewhere the tensor is left as it is), pull brings the servers' parts to all workers. One
+// round each. With one server of its own 2 N M bytes pass its link in a step; with S servers 2 N M / S each; a server that is also a
+// worker saves its own contribution.
 struct ServerShape {
   int rank = 0, size = 1;
   int64_t count = 0;
@@ -77,7 +79,6 @@ struct ServerShape {
   int workers = 1;
   std::vector<int> servers;
   bool bf16 = false;  // on the wire of push; sums are f32
-  std::vector<Owned> owned = {};
 };
 Schedule server_push(const ServerShape&);
 Schedule server_pull(const ServerShape&);

@@ -113,6 +113,12 @@ Schedule hand_over(const CollectiveShape& s, std::span<const Owned> from, std::s
   return schedule;
 }
 
+Schedule then(Schedule first, const Schedule& second) {
+  CHECK(second.scratch_bytes == 0, "a second schedule with {} bytes of scratch", second.scratch_bytes);
+  first.rounds.insert(first.rounds.end(), second.rounds.begin(), second.rounds.end());
+  return first;
+}
+
 Schedule dissemination_barrier(int rank, int size) {
   Schedule schedule;
   int round_number = 0;

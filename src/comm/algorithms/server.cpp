@@ -4,13 +4,17 @@
 namespace starling {
 namespace {
 
+struct Share {
+  int rank;
+  Range range;
+};
+
 // Which rank serves which elements; servers whose part is empty are left out.
-std::vector<Owned> shares(const ServerShape& s) {
-  if (!s.owned.empty()) return s.owned;
-  std::vector<Owned> all;
+std::vector<Share> shares(const ServerShape& s) {
+  std::vector<Share> all;
   const int S = static_cast<int>(s.servers.size());
   for (int i = 0; i < S; ++i)
-    if (const Range range = part(s.count, i, S); range.count() > 0) all.push_back({range, s.servers[static_cast<size_t>(i)]});
+    if (const Range range = part(s.count, i, S); range.count() > 0) all.push_back({s.servers[static_cast<size_t>(i)], range});
   return all;
 }
 
@@ -26,7 +30,7 @@ Schedule server_push(const ServerShape& s) {
   const int64_t contributions = s.bf16 ? wire * s.count : 0;  // where in scratch the workers' contributions begin
   int64_t scratch = contributions;
   if (s.bf16 && works && s.size > 1) round.before.push_back({Schedule::Local::narrow, Area::scratch, 0, Area::data, 0, s.count});
-  for (const Owned& share : shares(s)) {
+  for (const Share& share : shares(s)) {
     if (share.rank != s.rank) {
       if (works) round.sends.push_back({share.rank, from, share.range.begin * wire, share.range.count() * wire});
       continue;
@@ -56,7 +60,7 @@ Schedule server_pull(const ServerShape& s) {
   Schedule schedule;
   Schedule::Round round;
   const int64_t element = size_of(s.type);
-  for (const Owned& share : shares(s)) {
+  for (const Share& share : shares(s)) {
     const int64_t at = share.range.begin * element, bytes = share.range.count() * element;
     if (share.rank != s.rank) {
       if (s.rank < s.workers) round.receives.push_back({share.rank, Area::data, at, bytes});
