@@ -303,7 +303,7 @@ class Synchronous : public Strategy {
       while (last > 0 && ownership_->cuts(buckets_[last - 1].range.begin)) --last;
       for (; complete > last; --complete) handed_over_[complete - 1].wait();
       update_ranges(own_ranges(b));
-      if (!late || units_[b].contains(0)) start_until(w, b);
+      if (!late || *units_[b].begin() <= 1) start_until(w, b);
     }
     parameters.changed();
     parameters.expect([this, &w] {
