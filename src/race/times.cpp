@@ -4,6 +4,7 @@
 #include <deque>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "backend/idle.h"
 #include "base/error.h"
@@ -14,6 +15,7 @@
 #include "race/record.h"
 #include "strategies/factory.h"
 #include "train/batch_growth.h"
+#include "train/due.h"
 #include "train/r_drop.h"
 #include "train/replica.h"
 #include "train/run_setup.h"
@@ -85,9 +87,10 @@ void replay_rank(const Config& config, const ModelVocabulary& vocabulary, Shared
       if (own.target.count() > 0) parts = split(own, text_tokens(config.train.micro_batch_tokens, config.train.r_drop));
       tokens += own.target.count();
     }
-    taken += count;
+    const int64_t before = std::exchange(taken, taken + count);
     if (growth) replica.take({count, taken, growth->rate_factor()}), growth->updated({});
     replica.step(parts);
+    if (due_after(config, step + 1, taken, before).any() || step + 1 == steps) idle.model->parameters().values();
     times.ns.push_back(world.clock->now_ns());
     times.tokens.push_back(tokens), times.bytes.push_back(world.comm->traffic().bytes_sent);
   }

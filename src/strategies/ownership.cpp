@@ -32,7 +32,7 @@ std::vector<int> owners_of(const std::vector<MatrixPlace>& matrices, const std::
 }  // namespace
 
 Ownership::Ownership(const std::vector<Bucket>& buckets, const std::vector<int>& owners, std::vector<MatrixPlace> matrices)
-    : matrices_(std::move(matrices)), parts_(buckets.size()), updated_(buckets.size()) {
+    : buckets_(buckets), matrices_(std::move(matrices)), parts_(buckets.size()), updated_(buckets.size()) {
   const std::vector<int> of = owners_of(matrices_, owners);
   size_t next = 0;                         // matrix that is not in whole_ yet
   const auto flat = [&](const Owned& o) {  // and the matrices before its end
@@ -74,6 +74,23 @@ std::vector<Range> Ownership::of(int rank) const {
   for (const Owned& o : whole_)
     if (o.rank == rank) ranges.push_back(o.range);
   return ranges;
+}
+
+std::vector<Range> Ownership::updated_by(int rank, size_t bucket) const {
+  std::vector<Range> own;
+  const int64_t begin = buckets_[bucket].range.begin;
+  for (const Owned& o : updated_[bucket])
+    if (o.rank == rank) own.push_back({begin + o.range.begin, begin + o.range.end});
+  return own;
+}
+
+Schedule Ownership::to_owners(const CollectiveShape& shape, size_t bucket) const {
+  return hand_over(shape, parts_[bucket], updated_[bucket]);
+}
+
+Schedule Ownership::from_owners(const CollectiveShape& shape, size_t bucket, int receivers) const {
+  Schedule gather = gather_owned(shape, parts_[bucket], receivers);
+  return changes_hands(bucket) ? then(hand_over(shape, updated_[bucket], parts_[bucket]), gather) : gather;
 }
 
 }  // namespace starling

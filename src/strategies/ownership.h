@@ -27,10 +27,16 @@ class Ownership {
   int64_t moved() const { return moved_; }
   // Whether a matrix lies on both sides of that offset.
   bool cuts(int64_t offset) const;
-  // What a rank updates, ascending.
+  // What a rank updates, ascending: of all, and of a bucket.
   std::vector<Range> of(int rank) const;
+  std::vector<Range> updated_by(int rank, size_t bucket) const;
+  // Sums of a bucket go from where its parts are to their owners, and what these make of them goes back there and on to ranks 0 to
+  // receivers - 1. So every link has an equal share of each bucket, and a whole matrix passes nobody's link N times.
+  Schedule to_owners(const CollectiveShape& shape, size_t bucket) const;
+  Schedule from_owners(const CollectiveShape& shape, size_t bucket, int receivers) const;
 
  private:
+  const std::vector<Bucket>& buckets_;  // which must live as long as this
   std::vector<MatrixPlace> matrices_;
   std::vector<Owned> whole_;  // of the flat buffer
   std::vector<std::vector<Owned>> parts_, updated_;

@@ -4,11 +4,10 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
-#include <set>
 
 #include "strategies/embedding_exchange.h"
+#include "strategies/late_parameters.h"
 #include "strategies/ownership.h"
-#include "strategies/rounded_steps.h"
 #include "strategies/steps.h"
 
 namespace starling {
@@ -18,8 +17,8 @@ class Synchronous : public Strategy {
  public:
   Synchronous(const StrategyOptions& options, const ParameterStore& parameters, std::vector<ExchangedTable> tables, int rank, int size,
               const std::vector<MatrixPlace>& matrices)
-      : options_(options), tables_(std::move(tables)), rank_(rank), size_(size), flat_(parameters.values().count()), values_(parameters.values()) {
-    element_ = size_of(values_.dtype());
+      : options_(options), tables_(std::move(tables)), rank_(rank), size_(size), flat_(parameters.values().count()) {
+    element_ = size_of(parameters.values().dtype());
     if (server()) {
       const int servers = options.servers == 0 ? size : static_cast<int>(options.servers);
       const bool own = options.servers > 0 && options.server_placement == ServerPlacement::own;
@@ -35,29 +34,17 @@ class Synchronous : public Strategy {
     for (const ExchangedTable& t : tables_) whole.push_back(t.table);
     buckets_ = make_buckets(parameters, static_cast<int64_t>(options.bucket_mib * (1 << 20)) / element_, whole);
     ownership_.emplace(buckets_, servers_, everything_everywhere() ? std::vector<MatrixPlace>{} : matrices);
-    units_.resize(buckets_.size());
-    for (size_t b = 0; b < buckets_.size(); ++b)
-      for (const Parameter& p : parameters.all())
-        if (p.offset < buckets_[b].range.end && buckets_[b].range.begin < p.offset + p.shape.count())
-          units_[b].insert(p.units.begin(), p.units.end());
     row_exchanges_.resize(tables_.size()), routes_.resize(tables_.size()), touched_.resize(tables_.size());
     totals_ = Tensor({kTotals + 5}, DType::f64);
     counts_ = Tensor({std::max<int64_t>(1, static_cast<int64_t>(tables_.size()) * size)}, DType::f64);
     squares_ = Tensor({3}, DType::f64, parameters.backend().memory());
-    if (narrow() && size > 1 && !everything_everywhere()) {
-      int64_t largest = 0;
-      for (const Bucket& b : buckets_) largest = std::max(largest, b.range.count());
-      rounded_.emplace(parameters.backend().flat(), values_, ownership_->of(rank), largest);
-    }
+    if (!everything_everywhere())
+      returning_.emplace(parameters, buckets_, *ownership_,
+                         LateParameters::Ranks{rank, size, workers_, server() ? servers_ : std::vector<int>{}, narrow()});
   }
 
   int workers() const override { return workers_; }
-  // The exchanges of two more units are under way meanwhile; with more of them each would get a smaller share of the link.
-  void arrive(Worker& w, size_t unit) override {
-    for (size_t b = buckets_.size(); b-- > 0;)
-      if (units_[b].contains(unit)) land(w, b);
-    for (size_t ahead : {unit + 1, unit + 2}) start_unit(w, ahead);
-  }
+  void arrive(Worker& w, size_t unit) override { returning_->arrive(w, unit); }
   const std::vector<Bucket>& buckets() const override { return buckets_; }
 
   std::vector<Range> owned(int rank) const override {
@@ -128,14 +115,6 @@ class Synchronous : public Strategy {
   CollectiveShape shape(const Tensor& x) const { return {rank_, size_, x.count(), x.dtype()}; }
   ServerShape server_shape(const Tensor& x, bool gradient) const {
     return {rank_, size_, x.count(), x.dtype(), workers_, servers_, gradient && narrow()};
-  }
-  // Sums go from where the parts are to their owners, and what these make of them goes back. So every link has an equal share of each
-  // bucket, and a whole matrix passes nobody's link N times.
-  Schedule to_owners(const Tensor& x, size_t b) const { return hand_over(shape(x), ownership_->parts(b), ownership_->updated(b)); }
-  Schedule from_owners(const Tensor& x, size_t b) const {
-    Schedule gather = gather_owned(shape(x), ownership_->parts(b), workers_);
-    if (!ownership_->changes_hands(b)) return gather;
-    return then(hand_over(shape(x), ownership_->updated(b), ownership_->parts(b)), gather);
   }
 
   // How many rows of each table every rank will send, if it goes by rows: exchanged during the forward pass.
@@ -218,7 +197,7 @@ class Synchronous : public Strategy {
       exchanges_[b] = all_reduce_in_pieces(w.comm(), x, options_.bucket_mib, narrow());
     } else if (server() || narrow()) {
       Schedule push = server_push(server_shape(x, true));
-      if (narrow() && ownership_->changes_hands(b)) push = then(std::move(push), to_owners(x, b));
+      if (narrow() && ownership_->changes_hands(b)) push = then(std::move(push), ownership_->to_owners(shape(x), b));
       exchanges_[b].push_back(w.comm().run(std::move(push), x, "push of gradients"));
     } else {
       exchanges_[b].push_back(w.comm().reduce_scatter(x));
@@ -263,7 +242,8 @@ class Synchronous : public Strategy {
       const Tensor x = view(w.parameters().gradients(), buckets_[b].range);
       for (const Owned& o : ownership_->parts(b))
         if (o.rank == rank_) add_squares(w, view(x, o.range), squares_.slice(measured(b) ? kMeasured : kOthers, {1}));
-      if (ownership_->changes_hands(b) && !narrow()) handed_over_[b] = w.comm().run(to_owners(x, b), x, "gradients to their owners");
+      if (ownership_->changes_hands(b) && !narrow())
+        handed_over_[b] = w.comm().run(ownership_->to_owners(shape(x), b), x, "gradients to their owners");
     }
     if (size_ == 1) add_squares(w, w.parameters().gradients(), squares_.slice(kMeasured, {1}));
     const std::span<double> numbers = doubles_of(totals_), more = numbers.last(5);
@@ -280,7 +260,6 @@ class Synchronous : public Strategy {
     ParameterStore& parameters = w.parameters();
     Optimizer& optimizer = w.optimizer();
     optimizer.begin_update();
-    parameters.values();  // of the update before, where there was no forward pass
     const auto update_ranges = [&](const std::vector<Range>& ranges) {
       Work work{Work::update, 0, optimizer.elements_moved() * static_cast<double>(total(ranges) * element_)};
       for (const Range& r : ranges) work.flops += optimizer.flops(r.begin, r.end);
@@ -293,88 +272,28 @@ class Synchronous : public Strategy {
       parameters.changed();
       return;
     }
-    const double own_elements = static_cast<double>(total(ownership_->of(rank_)));
-    if (rounded_) w.clock().spend({Work::memory, 0, RoundedSteps::kRememberBytes * own_elements}, [&] { rounded_->remember(); });
     // In the order in which the next forward pass needs them, which is that of the flat buffer.
-    gathers_.assign(buckets_.size(), {}), landed_.assign(buckets_.size(), false), started_ = buckets_.size();
-    const bool late = options_.overlap && w.asks_for_units() && rank_ < workers_;
+    // Ranks that only serve have no forward pass, and exchanges begin in the same order on all ranks.
+    returning_->begin(w, options_.overlap && w.asks_for_units() && workers_ == size_);
     for (size_t b = buckets_.size(), complete = b; b-- > 0;) {
       size_t last = b;  // the bucket that the last matrix that begins in this one ends in
       while (last > 0 && ownership_->cuts(buckets_[last - 1].range.begin)) --last;
       for (; complete > last; --complete) handed_over_[complete - 1].wait();
-      update_ranges(own_ranges(b));
-      if (!late || *units_[b].begin() <= 1) start_until(w, b);
+      update_ranges(ownership_->updated_by(rank_, b));
+      returning_->updated(w, b);
     }
-    parameters.changed();
-    parameters.expect([this, &w] {
-      w.comm().note("exchange of parameters", 0);
-      start_until(w, 0);
-      for (size_t b = buckets_.size(); b-- > 0;) land(w, b);
-    });
-    if (!late) parameters.values();
-  }
-
-  // Begins to exchange the parameters of the buckets from b on, which all ranks do in the same order.
-  void start_until(Worker& w, size_t b) {
-    for (; started_ > b; --started_) gathers_[started_ - 1] = start_gather(w, started_ - 1);
-  }
-  void start_unit(Worker& w, size_t unit) {
-    for (size_t b = started_; b-- > 0;)
-      if (units_[b].contains(unit)) start_until(w, b);
-  }
-
-  // Waits for the parameters of bucket b.
-  void land(Worker& w, size_t b) {
-    if (landed_[b]) return;
-    landed_[b] = true;
-    start_until(w, b);
-    gathers_[b].wait();
-    if (rounded_) add_rounded(w, b);
-    if (std::find(landed_.begin(), landed_.end(), false) == landed_.end()) w.parameters().expect({});
-  }
-
-  // What this rank updates of bucket b.
-  std::vector<Range> own_ranges(size_t b) const {
-    std::vector<Range> own;
-    const int64_t begin = buckets_[b].range.begin;
-    for (const Owned& o : ownership_->updated(b))
-      if (o.rank == rank_) own.push_back({begin + o.range.begin, begin + o.range.end});
-    return own;
-  }
-
-  // Adds the steps of bucket b to the parameters; a rank that only serves has its own alone.
-  void add_rounded(Worker& w, size_t b) {
-    const std::vector<Range> ranges = rank_ < workers_ ? std::vector{buckets_[b].range} : own_ranges(b);
-    w.clock().spend({Work::memory, 0, RoundedSteps::kAddBytes * static_cast<double>(total(ranges))}, [&] {
-      for (const Range& r : ranges) rounded_->add(r);
-    });
-  }
-
-  // Begins to bring the parameters of bucket b, or the steps that were made to them, to all ranks that compute.
-  Pending start_gather(Worker& w, size_t b) {
-    if (rounded_) {
-      const std::vector<Range> own = own_ranges(b);
-      w.clock().spend({Work::memory, 0, RoundedSteps::kMakeBytes * static_cast<double>(total(own))}, [&] {
-        for (const Range& r : own) rounded_->make(r);
-      });
-      const Tensor x = view(rounded_->wire(), buckets_[b].range);
-      return w.comm().run(from_owners(x, b), x, "steps from their owners");
-    }
-    const Tensor x = view(values_, buckets_[b].range);
-    if (ownership_->changes_hands(b)) return w.comm().run(from_owners(x, b), x, "parameters from their owners");
-    return server() ? w.comm().run(server_pull(server_shape(x, false)), x, "pull of parameters") : w.comm().all_gather(x);
+    returning_->end(w);
   }
 
   StrategyOptions options_;
   std::vector<ExchangedTable> tables_;  // that may go by rows
   int rank_, size_;
   int64_t flat_, element_ = 4;
-  Tensor values_;  // the parameters, some of which may be on their way
   int workers_ = 1;
   std::vector<int> servers_;  // ranks that own parts, in order of the parts
   std::vector<Bucket> buckets_;
   std::optional<Ownership> ownership_;
-  std::optional<RoundedSteps> rounded_;  // where the wire is bf16 and not everything is everywhere
+  std::optional<LateParameters> returning_;  // where not everything is everywhere
 
   enum class Route : uint8_t { dense, rows, early, assumed_sparse };
   std::vector<Route> routes_;  // by table
@@ -387,10 +306,6 @@ class Synchronous : public Strategy {
   std::vector<LookupRows> touched_;
   std::vector<std::vector<Pending>> exchanges_;            // by bucket
   std::vector<Pending> handed_over_;                       // likewise
-  std::vector<Pending> gathers_;                           // of updated parameters, likewise
-  std::vector<bool> landed_;
-  size_t started_ = 0;                                     // the buckets from here on are being gathered
-  std::vector<std::set<size_t>> units_;                    // that use parameters of a bucket
   std::vector<std::optional<RowExchange>> row_exchanges_;  // by table
   std::string embedding_report_;
 };

@@ -60,7 +60,8 @@ class Worker {
   // several, the first micro-batch of one that is alone. 0: there is no such part, or another rank of the replica counts it.
   virtual double part_tokens() { return 0; }
 
-  // Whether the first forward pass after an update calls Strategy::arrive for each unit, so that parameters may arrive during it.
+  // Whether the first forward pass after an update calls Strategy::arrive for each unit, so that parameters may arrive during it, and
+  // nothing else reads them before. The same on all ranks.
   virtual bool asks_for_units() const { return false; }
 
   // The rows of the table that look-ups of this step touch here; with last_only those of the last backward pass alone.

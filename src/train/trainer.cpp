@@ -5,6 +5,7 @@
 #include "base/counted.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "train/due.h"
 #include "train/micro_batch.h"
 #include "train/run_checkpoints.h"
 #include "train/run_judging.h"
@@ -86,20 +87,16 @@ class Trainer {
   bool may_be_signalled() const { return run_.first() || !run_.world.simulated; }
   bool stop_asked() const { return may_be_signalled() && StopSignals::received() != 0; }
 
-  // What is due after an update and is no training.
+  Due due() const { return due_after(config_, run_.step(), run_.taken(), taken_before_); }
+
   void between_updates() {
-    const auto every = [&](int64_t n) { return n > 0 && run_.step() % n == 0; };
-    // Where the batch grows, by the batches taken, so that they are as many tokens apart throughout.
-    const auto spaced = [&](int64_t n) { return run_.growth ? run_.taken() / n > taken_before_ / n : every(n); };
-    const bool reports = every(config_.log.every) || run_.step() == 1;  // the first shows at once that it runs
-    const bool judges = validates() && spaced(config_.valid.every);
-    const bool compares = every(config_.strategy.check_every), saves = spaced(config_.checkpoint.every);
-    if (!(reports || judges || compares || saves)) return;
+    const Due due = this->due();
+    if (!due.any()) return;
     if (watch_.paused) watch_.paused(run_.driver->together());
-    if (reports) reports_.report();
-    if (judges) validate();
-    if (compares) compare_replicas();
-    if (saves) save();
+    if (due.reports) reports_.report();
+    if (due.judges) validate();
+    if (due.compares) compare_replicas();
+    if (due.saves) save();
     if (watch_.resumed) watch_.resumed(run_.driver->together());
   }
 
@@ -147,6 +144,7 @@ class Trainer {
     const int rank = run_.mesh->data().rank(), workers = run_.replica->strategy().workers();
     std::vector<Batch> parts;
     Refinement refinement;
+    if (run_.mixed()) run_.model->parameters().values();  // those with a share are about to read them, and the others wait with them
     if (rank < workers) {
       const ComputeCost& cost = run_.replica->cost();
       Batch own = share(batch, rank, workers, cost.source_weight(), cost.target_weight());
@@ -160,6 +158,8 @@ class Trainer {
     reports_.add(result);
     if (run_.driver->updated(before)) {
       reports_.grow();
+      // What comes now would wait for parameters that are on their way; that is a part of training.
+      if (due().any() || status_.stopped || run_.driver->finished()) run_.model->parameters().values();
       int64_t own = 0;  // of a replica all ranks have them, and one counts
       if (run_.mesh->counts())
         for (const Batch& part : parts) own += part.target.count();

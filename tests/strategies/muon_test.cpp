@@ -116,7 +116,8 @@ TEST(Ownership, BalancesWorkAndMemory) {
     const std::vector<MatrixPlace> matrices = layer_matrices(*model);
     std::vector<int> owners(static_cast<size_t>(ranks));
     std::iota(owners.begin(), owners.end(), 0);
-    const Ownership ownership(make_buckets(model->parameters(), 1 << 20, {}), owners, matrices);
+    const std::vector<Bucket> buckets = make_buckets(model->parameters(), 1 << 20, {});
+    const Ownership ownership(buckets, owners, matrices);
     OptimizerOptions options;
     options.optimizer = OptimizerKind::muon;
     double most = 0, sum = 0, most_elements = 0;
