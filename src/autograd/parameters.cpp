@@ -144,7 +144,7 @@ void ParameterStore::draw(const Parameter& p, uint64_t seed) const {
 void ParameterStore::view(const ParameterStore& other) {
   CHECK(declared_.size() == other.declared_.size(), "{} parameters against {}", declared_.size(), other.declared_.size());
   lay_out();
-  values_ = other.values_;
+  values_ = other.values();
   version_ = other.version_, training_ = other.training_;
   for (Parameter* p : declared_) {
     const Parameter& from = *other.declared_[p->index];
@@ -175,6 +175,7 @@ int64_t ParameterStore::declared_count() const {
 }
 
 const Packed& ParameterStore::packed(Parameter& p, bool transposed) {
+  CHECK(!settle_ || reached_, "{} is used while it may be on its way", p.name);
   PackedForms& forms = *p.packed;
   const std::lock_guard lock(forms.mutex);
   if (forms.version[transposed] != version_) {

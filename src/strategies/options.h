@@ -70,7 +70,8 @@ void visit(Visitor& v, StrategyOptions& c) {
   v.choice("wire", c.wire, "number format on the wire of gradients and of steps of a sharded or served optimizer; sums are f32");
   v.field("bucket-mib", c.bucket_mib, "gradient that is exchanged at once, MiB", 0.001, 4096.0);
   v.field("overlap", c.overlap,
-          "exchange gradients while the backward pass still runs; downpour: use parameters an update after they are asked for");
+          "exchange gradients while the backward pass still runs, and parameters during the next forward pass; downpour: use parameters an "
+          "update after they are asked for");
   v.field("sharded-optimizer", c.sharded_optimizer, "each rank keeps and updates one share of the optimizer's state")
       .needs("strategy.name", {"all-reduce"});
   v.field("servers", c.servers,

@@ -1,5 +1,5 @@
 // What owners of parameters send back where bf16 goes over the wire: their steps, rounded, instead of the parameters. Every rank, the owner
-// too, adds the same rounded steps to the same f32 parameters, so replicas stay equal bit for bit, and what is rounded is a step, by 2^-9
+// too, adds the same rounded steps to the same f32 parameters, so replicas stay equal bit for bit, and what is rounded is a step, by 2^-8
 // of it at most, never a parameter.
 #pragma once
 

@@ -44,7 +44,10 @@ class Synchronous : public Strategy {
   }
 
   int workers() const override { return workers_; }
-  void arrive(Worker& w, size_t unit) override { returning_->arrive(w, unit); }
+  void arrive(Worker& w, size_t unit) override {
+    CHECK(returning_, "parameters are expected that another strategy has asked for");
+    returning_->arrive(w, unit);
+  }
   const std::vector<Bucket>& buckets() const override { return buckets_; }
 
   std::vector<Range> owned(int rank) const override {

@@ -60,8 +60,8 @@ class Worker {
   // several, the first micro-batch of one that is alone. 0: there is no such part, or another rank of the replica counts it.
   virtual double part_tokens() { return 0; }
 
-  // Whether the first forward pass after an update calls Strategy::arrive for each unit, so that parameters may arrive during it, and
-  // nothing else reads them before. The same on all ranks.
+  // Whether the first forward pass after an update calls Strategy::arrive for each unit, so that parameters may arrive during it. The
+  // same on all ranks, which must also read parameters otherwise at the same places.
   virtual bool asks_for_units() const { return false; }
 
   // The rows of the table that look-ups of this step touch here; with last_only those of the last backward pass alone.

@@ -84,7 +84,7 @@ Replica::Replica(Model& model, const StepOptions& options, World& world, const M
 Replica::~Replica() {
   try {
     if (std::uncaught_exceptions() == 0) parameters().values();
-  } catch (const std::exception&) {  // another rank has gone
+  } catch (...) {  // another rank has gone
   }
   parameters().expect({});
 }
@@ -210,17 +210,17 @@ void Replica::forward(size_t index) {
 
 void Replica::forward_by_units(const PassRows& rows, const std::function<void()>& body) {
   std::vector<bool> reached(model_.units(), false);
+  bool computing = false;
   parameters().on_reach([&](size_t unit) {
     if (reached[unit]) return;
     reached[unit] = true;
-    clock().end();
+    if (std::exchange(computing, true)) clock().end();
     strategy_->arrive(*this, unit);
     clock().begin(cost_.forward_of_unit(unit, rows, true));
   });
   try {
-    clock().begin({Work::forward});
     body();
-    clock().end();
+    if (computing) clock().end();
   } catch (...) {
     parameters().on_reach({});
     throw;

@@ -154,6 +154,21 @@ TEST_F(SimulateTest, PredictsTheTimesOfManyRanks) {
   EXPECT_NEAR(result.at("exchange_ms").get<double>() / ring, 1.1, 0.25);
 }
 
+// Parameters come back during the next forward pass, but not into one that another replica of the same parameters makes alone.
+TEST_F(SimulateTest, BenchDistributedMeasuresSharedOptimizers) {
+  for (const std::string strategy : {"--strategy.sharded-optimizer true", "--strategy.name parameter-server"})
+    for (const std::string wire : {"f32", "bf16"}) {
+      const ShellOutcome o =
+          run("bench distributed --preset transformer-tiny --vocabulary 100 --batch-tokens 50 --batches 2 --steps 2 --threads 1 "
+              "--cluster cluster.yml --workers 3 --format json --strategy.wire " +
+              wire + " " + strategy);
+      ASSERT_EQ(o.status, 0) << o.text;
+      const auto result = nlohmann::json::parse(o.text.substr(o.text.find('{')));
+      const double blocking = result.at("blocking_ms"), overlapped = result.at("overlapped_ms");
+      EXPECT_LE(overlapped, 1.001 * blocking) << strategy;  // what begins in pieces costs some microseconds more
+    }
+}
+
 // A measurement takes minutes, and over MPI it was silent until its end.
 TEST_F(SimulateTest, BenchDistributedTellsWhatItIsAt) {
   const ShellOutcome o =

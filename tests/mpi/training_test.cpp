@@ -26,6 +26,8 @@ std::vector<std::pair<std::string, StrategyOptions>> strategies() {
   add("halving-doubling", [](StrategyOptions& o) { o.algorithm = Algorithm::halving_doubling; });
   add("bf16", [](StrategyOptions& o) { o.wire = Wire::bf16; });
   add("sharded", [](StrategyOptions& o) { o.sharded_optimizer = true; });
+  add("sharded bf16", [](StrategyOptions& o) { o.sharded_optimizer = true, o.wire = Wire::bf16; });
+  add("servers bf16", [](StrategyOptions& o) { o.name = "parameter-server", o.wire = Wire::bf16; });
   add("servers", [](StrategyOptions& o) { o.name = "parameter-server"; });
   add("one server", [](StrategyOptions& o) { o.name = "parameter-server", o.servers = 1; });
   add("assumed sparse", [](StrategyOptions& o) { o.embedding_gradients = EmbeddingGradients::assumed_sparse; });
@@ -79,6 +81,8 @@ TEST(Training, IsByteIdenticalToTheSimulators) {
     all.emplace_back(name, run);
   };
   for (const auto& [name, strategy] : strategies()) add(name, strategy, [](TrainingRun&) {});
+  for (const auto& [name, strategy] : strategies())
+    if (name.ends_with("bf16") && name != "bf16") add(name + " muon", strategy, [](TrainingRun& run) { run.optimizer = "muon"; });
   for (const auto& [name, strategy] : local_strategies()) add(name, strategy, [](TrainingRun&) {});
   for (const int stages : {2, 3, 4, 5})
     for (const std::string model : {"transformer-tiny", "gnmt-small"}) {

@@ -196,6 +196,8 @@ TEST(ShardedMuon, LateParametersAreTheSame) {
           run.strategy.overlap = false;
           const auto at_once = simulated(run, 4);
           for (size_t r = 0; r < late.size(); ++r) {
+            EXPECT_EQ(late[r].late, run.steps) << model << " " << strategy;
+            EXPECT_EQ(at_once[r].late, 0) << model << " " << strategy;
             EXPECT_EQ(late[r].losses, at_once[r].losses) << model << " " << strategy << " " << sentences;
             EXPECT_TRUE(late[r].values == at_once[r].values) << model << " " << strategy << " " << sentences;
           }

@@ -40,14 +40,17 @@ TEST_F(DistributedTrainer, EveryStrategyTrainsTheModelOfOneWorker) {
 
 TEST_F(DistributedTrainer, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
   for (const std::string strategy :
-       {"all-reduce", "sharded", "parameter-server", "shared-server", "muon", "sharded muon", "parameter-server muon"}) {
+       {"all-reduce", "sharded", "parameter-server", "shared-server", "muon", "sharded muon", "parameter-server muon", "sharded late",
+        "sharded late bf16 muon", "parameter-server late bf16 muon"}) {
     const auto with = [&](const std::string& run, int64_t steps) {
       Config c = config(strategy + run);
       c.train.max_steps = steps;
       if (strategy.ends_with("muon")) c.train.optimizer.optimizer = OptimizerKind::muon, c.train.optimizer.weight_decay = 0.01;
       if (strategy.starts_with("sharded")) c.strategy.sharded_optimizer = true;
       if (strategy == "parameter-server") c.strategy.name = strategy, c.strategy.servers = 1;
-      if (strategy == "parameter-server muon") c.strategy.name = "parameter-server";
+      if (strategy.starts_with("parameter-server") && strategy.ends_with("muon")) c.strategy.name = "parameter-server";
+      if (strategy.find("late") != std::string::npos) c.train.optimizer.ema = 0;  // with an average all is waited for at each update
+      if (strategy.find("bf16") != std::string::npos) c.strategy.wire = Wire::bf16;
       if (strategy == "shared-server")  // all state on one rank that computes too, in one bucket
         c.strategy.name = "parameter-server", c.strategy.servers = 1, c.strategy.server_placement = ServerPlacement::shared,
         c.strategy.bucket_mib = 64;

@@ -63,6 +63,7 @@ struct TrainingTrace {
   Traffic traffic;  // once the ranks have been arranged
   int64_t gradient_bytes = 0;
   std::string strategy, embeddings;
+  int late = 0;  // steps that ended while parameters were on their way
 };
 
 inline Batch random_batch(uint64_t seed, int64_t index, int64_t sentences) {
@@ -115,6 +116,7 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
       if (own.target.count() > 0) parts = split(own, run.micro_tokens);  // several micro-batches
     }
     const StepResult result = replica.step(parts, {}, refinement);
+    trace.late += model->parameters().expects();
     trace.samples.push_back(result.totals.samples), trace.distinct.push_back(result.totals.distinct);
     if (result.totals.tokens > 0) trace.losses.push_back(result.totals.smoothed / result.totals.tokens);  // exchanged in this step
     trace.norms.push_back(result.gradient_norm), trace.rates.push_back(result.learning_rate);
