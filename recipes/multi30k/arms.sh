@@ -34,6 +34,8 @@ declare -A arms=(
   [tiny-dropout-0.1-20M]="$linear --train.warmup 500 --train.max-tokens 20000000 --model.preset transformer-tiny --model.dropout 0.1"
   [deep-dropout-0.2-24M]="$deep --model.dropout 0.2"
   [deep-dropout-0.3-24M]="$deep --model.dropout 0.3"
+  [deep-muon-dropout-0.3-12M]="$deep --train.optimizer muon --train.learning-rate 6e-3 --train.warmup 300 --train.max-tokens 12000000 --model.dropout 0.3"
+  [deep-muon-sampling-12M]="$deep --train.optimizer muon --train.learning-rate 6e-3 --train.warmup 300 --train.max-tokens 12000000 --model.dropout 0.3 --data.subword-alpha 0.3"
   [inverse-sqrt-20M]="--train.schedule inverse-sqrt --train.learning-rate 1e-3 --train.warmup 1000 --train.ema 0.999 --train.max-tokens 20000000"
 )
 [ $# -gt 0 ] || mapfile -t names < <(printf '%s\n' "${!arms[@]}" | sort -t- -k1,1)
