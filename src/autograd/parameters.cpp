@@ -175,7 +175,7 @@ int64_t ParameterStore::declared_count() const {
 }
 
 const Packed& ParameterStore::packed(Parameter& p, bool transposed) {
-  CHECK(!settle_ || reached_, "{} is used while it may be on its way", p.name);
+  CHECK(!expects() || reached_, "{} is used while it may be on its way", p.name);
   PackedForms& forms = *p.packed;
   const std::lock_guard lock(forms.mutex);
   if (forms.version[transposed] != version_) {

@@ -112,7 +112,7 @@ class ParameterStore {
   int64_t count() const;                                  // owned parameters, without the padding between them
   int64_t declared_count() const;                         // of the model, whole
   const Tensor& values() const {  // flat; waits for those that are expected
-    if (const auto settle = settle_) settle();  // a copy, since it ends by expect({})
+    if (const auto all = expected_.all) all();  // a copy, since it ends by expect({})
     return values_;
   }
   const Tensor& gradients() const { return gradients_; }  // flat
@@ -122,10 +122,18 @@ class ParameterStore {
   Tensor owned_value(const Parameter& declared) const;
   // The parts take their values from the copies, which were loaded.
   void take_parts();
-  // Some values are on their way from other ranks, and `settle` waits for them all, after which nothing is expected: expect({}). A forward
-  // pass says which unit it has reached before it reads that unit's parameters; where nobody waits unit by unit, it waits for them all.
-  void expect(std::function<void()> settle) { settle_ = std::move(settle); }
-  bool expects() const { return settle_ != nullptr; }
+  // Some values are on their way from other ranks. `all` waits for them, `unit` for those of a unit; once the last has come nothing is
+  // expected: expect({}). A forward pass says which unit it has reached before it reads that unit's parameters; where nobody waits unit by
+  // unit, it waits for them all.
+  struct Expected {
+    std::function<void()> all;
+    std::function<void(size_t unit)> unit;
+  };
+  void expect(Expected expected) { expected_ = std::move(expected); }
+  bool expects() const { return expected_.all != nullptr; }
+  void arrive(size_t unit) const {
+    if (const auto wait = expected_.unit) wait(unit);
+  }
   void on_reach(std::function<void(size_t unit)> reached) { reached_ = std::move(reached); }
   void reach(size_t unit) const {
     reached_ ? reached_(unit) : static_cast<void>(values());
@@ -150,7 +158,7 @@ class ParameterStore {
   std::vector<Parameter*> declared_;
   std::vector<Initializer> initializers_;  // by index
   Tensor values_, gradients_;
-  std::function<void()> settle_;
+  Expected expected_;
   std::function<void(size_t)> reached_;
   uint64_t version_ = 1;
   bool training_ = false;

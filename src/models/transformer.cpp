@@ -106,7 +106,7 @@ Var Transformer::encoder(Tape& tape, Rows source, const Ints& offsets, Var x) {
                   vocabulary_shard(store_, *source_table_));
   for (size_t i = units.begin; i < std::min(units.end, encoder_layers_.size()); ++i)
     x = recycled(tape, x, [&] {
-      if (i > units.begin) store_.reach(i);
+      store_.reach(i);
       const EncoderLayer& layer = encoder_layers_[i];
       const Var y =
           sublayer(x, layer.attention_sublayer, layer.attention.out, r, [&](const Var& h) { return layer.attention(h, layout, r); });
@@ -146,7 +146,7 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
   const Var memory = in.size() > 1 ? copy_to_shards(in[1]) : Var();
   for (size_t unit = std::max(units.begin, decoder); unit < std::min(units.end, output); ++unit)
     x = recycled(tape, x, [&] {
-      if (unit > decoder) store_.reach(unit);
+      store_.reach(unit);
       const DecoderLayer& layer = decoder_layers_[unit - decoder];
       Var y = sublayer(x, layer.attention_sublayer, layer.attention.out, r, [&](const Var& h) { return layer.attention(h, own, r); });
       y = sublayer(y, layer.cross_sublayer, layer.cross.out, r, [&](const Var& h) { return layer.cross(h, memory, across, r); });

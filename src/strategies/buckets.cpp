@@ -3,11 +3,8 @@
 #include <algorithm>
 
 namespace starling {
-namespace {
 
 bool overlap(const Parameter& p, const Range& r) { return p.offset < r.end && r.begin < p.offset + p.shape.count(); }
-
-}  // namespace
 
 std::vector<Bucket> make_buckets(const ParameterStore& store, int64_t elements, const std::vector<const Parameter*>& tables) {
   CHECK(elements > 0, "buckets of {} elements", elements);

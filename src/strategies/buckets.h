@@ -16,6 +16,9 @@ struct Bucket {
   const Parameter* table = nullptr;  // the bucket is exactly this table, which may be exchanged by rows
 };
 
+// Whether elements of the flat range are the parameter's.
+bool overlap(const Parameter& parameter, const Range& range);
+
 // Whole parameters up to `elements` together; a larger parameter is cut into pieces, except the given tables, which stay whole.
 std::vector<Bucket> make_buckets(const ParameterStore& parameters, int64_t elements, const std::vector<const Parameter*>& tables);
 

@@ -14,7 +14,7 @@ LateParameters::LateParameters(const ParameterStore& parameters, const std::vect
     const Range& range = buckets[b].range;
     largest = std::max(largest, range.count());
     for (const Parameter& p : parameters.all())
-      if (p.offset < range.end && range.begin < p.offset + p.shape.count()) units_[b].insert(p.units.begin(), p.units.end());
+      if (overlap(p, range)) units_[b].insert(p.units.begin(), p.units.end());
   }
   if (ranks.narrow) rounded_.emplace(parameters.backend().flat(), values_, ownership.of(ranks.rank), largest);
 }
@@ -32,11 +32,12 @@ void LateParameters::updated(Worker& w, size_t b) {
 
 void LateParameters::end(Worker& w) {
   w.parameters().changed();
-  w.parameters().expect([this, &w] {
+  const auto all = [this, &w] {
     w.comm().note("exchange of parameters", 0);
     ask_until(w, 0);
     for (size_t b = buckets_.size(); b-- > 0;) land(w, b);
-  });
+  };
+  w.parameters().expect({all, [this, &w](size_t unit) { arrive(w, unit); }});
   if (!late_) w.parameters().values();
 }
 

@@ -24,16 +24,16 @@ class LateParameters {
   LateParameters(const ParameterStore& parameters, const std::vector<Bucket>& buckets, const Ownership& ownership, const Ranks& ranks);
 
   // An update begins, of all buckets in the order of the flat buffer, which is that of the forward pass. late: nothing waits for parameters
-  // before they are read (ParameterStore::values, arrive).
+  // before they are read (ParameterStore::expect).
   void begin(Worker& w, bool late);
   // What this rank owns of bucket b is updated.
   void updated(Worker& w, size_t b);
   // All of it is.
   void end(Worker& w);
-  // Waits for the parameters of a unit of the model.
-  void arrive(Worker& w, size_t unit);
 
  private:
+  // Waits for the parameters of a unit of the model.
+  void arrive(Worker& w, size_t unit);
   // Asks for the buckets from b on that are not asked for yet: all ranks do in the same order.
   void ask_until(Worker& w, size_t b);
   Pending ask(Worker& w, size_t b);

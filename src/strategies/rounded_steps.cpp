@@ -1,7 +1,5 @@
 #include "strategies/rounded_steps.h"
 
-#include <algorithm>
-
 #include "strategies/steps.h"
 
 namespace starling {

@@ -3,8 +3,10 @@
 // of it at most, never a parameter.
 #pragma once
 
+#include <vector>
+
 #include "backend/flat.h"
-#include "strategies/buckets.h"
+#include "base/range.h"
 
 namespace starling {
 

@@ -46,8 +46,6 @@ class Strategy {
   // One update. Throws DivergedError naming the step, before parameters or optimizer have changed, if the loss or the gradient is not
   // finite: on every rank where all exchange gradients, else on the rank that it happens to.
   virtual StepResult step(Worker& worker) = 0;
-  // Before a forward pass reads the parameters of this unit of the model: waits for those that are still on their way.
-  virtual void arrive(Worker&, size_t /*unit*/) {}
   // Once the ranks hold the parameters to start from, before the first step and before state() is overwritten.
   virtual void begin(Worker&) {}
   // What a continued run needs beyond parameters and the optimizer's state; `shared`: equal on all ranks. Waits for what is under way, so

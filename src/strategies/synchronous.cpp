@@ -44,10 +44,6 @@ class Synchronous : public Strategy {
   }
 
   int workers() const override { return workers_; }
-  void arrive(Worker& w, size_t unit) override {
-    CHECK(returning_, "parameters are expected that another strategy has asked for");
-    returning_->arrive(w, unit);
-  }
   const std::vector<Bucket>& buckets() const override { return buckets_; }
 
   std::vector<Range> owned(int rank) const override {
@@ -116,9 +112,6 @@ class Synchronous : public Strategy {
   bool assumed_sparse() const { return options_.embedding_gradients == EmbeddingGradients::assumed_sparse; }
 
   CollectiveShape shape(const Tensor& x) const { return {rank_, size_, x.count(), x.dtype()}; }
-  ServerShape server_shape(const Tensor& x, bool gradient) const {
-    return {rank_, size_, x.count(), x.dtype(), workers_, servers_, gradient && narrow()};
-  }
 
   // How many rows of each table every rank will send, if it goes by rows: exchanged during the forward pass.
   void announce_rows(Worker& w) {
@@ -199,7 +192,7 @@ class Synchronous : public Strategy {
       // A table that is a bucket of its own still goes in pieces.
       exchanges_[b] = all_reduce_in_pieces(w.comm(), x, options_.bucket_mib, narrow());
     } else if (server() || narrow()) {
-      Schedule push = server_push(server_shape(x, true));
+      Schedule push = server_push({rank_, size_, x.count(), x.dtype(), workers_, servers_, narrow()});
       if (narrow() && ownership_->changes_hands(b)) push = then(std::move(push), ownership_->to_owners(shape(x), b));
       exchanges_[b].push_back(w.comm().run(std::move(push), x, "push of gradients"));
     } else {

@@ -60,7 +60,7 @@ class Worker {
   // several, the first micro-batch of one that is alone. 0: there is no such part, or another rank of the replica counts it.
   virtual double part_tokens() { return 0; }
 
-  // Whether the first forward pass after an update calls Strategy::arrive for each unit, so that parameters may arrive during it. The
+  // Whether the first forward pass after an update calls ParameterStore::arrive for each unit, so that parameters may arrive during it. The
   // same on all ranks, which must also read parameters otherwise at the same places.
   virtual bool asks_for_units() const { return false; }
 

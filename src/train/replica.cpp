@@ -215,7 +215,7 @@ void Replica::forward_by_units(const PassRows& rows, const std::function<void()>
     if (reached[unit]) return;
     reached[unit] = true;
     if (std::exchange(computing, true)) clock().end();
-    strategy_->arrive(*this, unit);
+    parameters().arrive(unit);
     clock().begin(cost_.forward_of_unit(unit, rows, true));
   });
   try {

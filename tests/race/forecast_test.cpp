@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "backend/idle.h"
 #include "race/layouts.h"
+#include "strategies/factory.h"
+#include "train/replica.h"
 
 namespace starling {
 namespace {
@@ -204,6 +207,26 @@ TEST(Forecast, RanksShareTheTimeOfMuon) {
     EXPECT_GT(sharded, 0.99 * products / 100e9 / ranks);
     EXPECT_LT(sharded, 1.15 * products / 100e9 / ranks);
   }
+}
+
+// What the log says of a shared optimizer's bytes, of a model that is large enough for its one decimal to tell: gradients, parameters or
+// steps, and what changes hands both ways.
+TEST(Forecast, SharedMuonSendsWhatItAnnounces) {
+  for (const Wire wire : {Wire::f32, Wire::bf16})
+    for (const std::string strategy : {"all-reduce", "parameter-server"}) {
+      LayoutRun run = even_run();
+      run.optimizer.optimizer = OptimizerKind::muon, run.train.batch_tokens = run.micro_tokens = 6400;
+      run.strategy.wire = wire, run.strategy.name = strategy, run.strategy.sharded_optimizer = strategy == "all-reduce";
+      double sent = 0;
+      for (const RankBytes& b : forecast(run, free_network(4)).bytes) sent += b.strategy / 4;
+
+      IdleBackend idle(DType::f32, DType::f32);
+      const auto model = make_model(run.train.model, {run.train.vocabulary, run.train.vocabulary}, idle, std::nullopt, true);
+      const std::string told = make_strategy(run.strategy, model->parameters(), {}, 0, 4, layer_matrices(*model))->describe();
+      const size_t unit = told.rfind(" MiB an update");
+      ASSERT_NE(unit, std::string::npos) << told;
+      EXPECT_NEAR(std::stod(told.substr(told.rfind(' ', unit - 1))), sent / (1 << 20), 0.1) << told;
+    }
 }
 
 // A sharded update sends gradients during the backward pass and parameters during the next forward pass. Each takes a quarter of the forward

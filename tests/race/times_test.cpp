@@ -89,6 +89,7 @@ INSTANTIATE_TEST_SUITE_P(
              {{"strategy.sharded-optimizer", "true"}, {"strategy.wire", "bf16"}, {"train.optimizer", "muon"}, {"checkpoint.every", "5"}},
              4,
              0.1},
+        Case{"sharded_average", 3, {{"strategy.sharded-optimizer", "true"}, {"train.ema", "0.9"}}, 4, 0.1},
         Case{"servers", 3, {{"strategy.name", "parameter-server"}, {"strategy.servers", "2"}}, 1000, 0.1},
         Case{"shared_servers", 3, {{"strategy.name", "parameter-server"}}, 1000, 0.1},
         Case{"growing", 3, {{"train.max-steps", "0"}, {"train.max-tokens", "14400"}, {"train.batch-doubles-at", "0.25,0.5"}}, 4, 0.1},

@@ -53,9 +53,15 @@ TEST(ComputeCost, CountsTheProductsOfAStep) {
       for (size_t b = 0; b < replica.strategy().buckets().size(); ++b) pieces += cost.backward(rows, static_cast<int64_t>(b)).flops;
       EXPECT_NEAR(pieces / cost.backward(rows).flops, 1, 1e-9);
       Work units;
+      const auto D = static_cast<double>(config.width), F = static_cast<double>(config.feed_forward);
       for (size_t u = 0; u < model->units(); ++u) {
         const Work unit = cost.forward_of_unit(u, rows, true);
         units.flops += unit.flops, units.bytes += unit.bytes;
+        const bool encoder = static_cast<int64_t>(u) < config.encoder_layers, output = u + 1 == model->units();
+        const double layer = output    ? 3 * 2 * 100 * D * rows.target  // its gradients come with the loss
+                             : encoder ? 2 * (4 * D * D + 2 * D * F) * rows.source
+                                       : 2 * (6 * D * D + 2 * D * F) * rows.target + 2 * 2 * D * D * rows.source;
+        EXPECT_DOUBLE_EQ(unit.flops, layer) << "unit " << u;
       }
       EXPECT_NEAR(units.flops / cost.forward(rows, true).flops, 1, 1e-9);
       EXPECT_NEAR(units.bytes / cost.forward(rows, true).bytes, 1, 1e-9);
