@@ -34,7 +34,10 @@ class Synchronous : public Strategy {
     for (const ExchangedTable& t : tables_) whole.push_back(t.table);
     buckets_ = make_buckets(parameters, static_cast<int64_t>(options.bucket_mib * (1 << 20)) / element_, whole);
     ownership_.emplace(buckets_, servers_, everything_everywhere() ? std::vector<MatrixPlace>{} : matrices);
-    row_exchanges_.resize(tables_.size()), routes_.resize(tables_.size()), touched_.resize(tables_.size());
+    routes_.resize(tables_.size()), touched_.resize(tables_.size()), shared_rows_.resize(tables_.size());
+    row_exchanges_.resize(tables_.size()), assumed_.resize(tables_.size());
+    for (const ExchangedTable& t : tables_) flags_.emplace_back(Shape{t.table->shape[0]}, DType::i32);
+    pending_flags_.resize(tables_.size());
     totals_ = Tensor({kTotals + 5}, DType::f64);
     counts_ = Tensor({std::max<int64_t>(1, static_cast<int64_t>(tables_.size()) * size)}, DType::f64);
     squares_ = Tensor({3}, DType::f64, parameters.backend().memory());
@@ -113,19 +116,24 @@ class Synchronous : public Strategy {
 
   CollectiveShape shape(const Tensor& x) const { return {rank_, size_, x.count(), x.dtype()}; }
 
-  // How many rows of each table every rank will send, if it goes by rows: exchanged during the forward pass.
+  // Which rows of each table any rank touches, or, assumed sparse, how many every rank will send: exchanged during the forward pass.
   void announce_rows(Worker& w) {
     if (tables_.empty()) return;
     counts_.zero();
     for (size_t t = 0; t < tables_.size(); ++t) {
       const ExchangedTable& table = tables_[t];
       touched_[t] = w.lookup_rows(*table.table, table.output && !assumed_sparse());
-      const int64_t rows = assumed_sparse() ? touched_[t].tokens + (table.output ? table.table->shape[0] : 0)
-                                            : static_cast<int64_t>(touched_[t].touched.size());
+      if (!assumed_sparse()) {
+        flags_[t].zero();
+        for (const int32_t row : touched_[t].touched) flags_[t].data<int32_t>()[row] = 1;
+        pending_flags_[t] = w.comm().all_reduce(flags_[t], Reduce::maximum);
+        continue;
+      }
+      const int64_t rows = touched_[t].tokens + (table.output ? table.table->shape[0] : 0);
       doubles_of(counts_)[static_cast<int64_t>(t) * size_ + rank_] = static_cast<double>(rows);
-      if (assumed_sparse()) w.gradient_sum().keep_tokens(*table.table);
+      w.gradient_sum().keep_tokens(*table.table);
     }
-    pending_counts_ = w.comm().all_reduce(counts_);
+    if (assumed_sparse()) pending_counts_ = w.comm().all_reduce(counts_);
   }
 
   std::vector<int64_t> rows_by_rank(size_t t) const {
@@ -136,17 +144,15 @@ class Synchronous : public Strategy {
   // Before the last backward pass: which way each table's gradient goes, the same on all ranks.
   void choose_routes(Worker& w) {
     if (tables_.empty()) return;
-    pending_counts_.wait();
     std::vector<std::string> reports;
+    constexpr double mib = 1 << 20;
+    pending_counts_.wait();
     for (size_t t = 0; t < tables_.size(); ++t) {
       const Parameter& table = *tables_[t].table;
-      const std::vector<int64_t> counts = rows_by_rank(t);
-      const int64_t V = table.shape[0], D = table.shape[1], rows = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-      const double wire = narrow() ? 0.5 : 1, passes = sharded() ? 0.5 : 1;
-      const double dense = wire * passes * dense_exchange_bytes(V, D, element_, size_),
-                   sparse = rows_exchange_bytes(rows, D, element_, size_);
-      constexpr double mib = 1 << 20;
+      const int64_t V = table.shape[0], D = table.shape[1];
       if (assumed_sparse()) {
+        const std::vector<int64_t> counts = rows_by_rank(t);
+        const int64_t rows = std::accumulate(counts.begin(), counts.end(), int64_t{0});
         routes_[t] = Route::assumed_sparse;
         const double gathered = assumed_sparse_buffer_bytes(rows, D, element_, 1);
         const double whole = static_cast<double>(V * D * element_);
@@ -154,18 +160,26 @@ class Synchronous : public Strategy {
                                       table.name, rows, gathered / mib, gathered / whole, whole / mib));
         continue;
       }
-      // The rows of a table that is the output projection too come on top of the whole table, but its bytes move early, unseen.
-      routes_[t] = tables_[t].output ? (sparse < 0.5 * dense ? Route::early : Route::dense) : (sparse < dense ? Route::rows : Route::dense);
-      if (routes_[t] == Route::early) {
-        w.gradient_sum().keep_tokens(table);
-        for (size_t b = 0; b < buckets_.size(); ++b)
-          if (buckets_[b].table == &table) start_dense(w, b);
-      }
+      pending_flags_[t].wait();
+      std::vector<int32_t> touched;
+      for (int64_t row = 0; row < V; ++row)
+        if (flags_[t].data<int32_t>()[row] != 0) touched.push_back(static_cast<int32_t>(row));
+      // Rows that are nearly all of a table are not worth their handling. Those of a table that is the output projection too come on top of
+      // the whole table, but its bytes move early, unseen.
+      const double share = static_cast<double>(touched.size()) / static_cast<double>(V);
+      routes_[t] = share >= (tables_[t].output ? 0.5 : 0.9) ? Route::dense : tables_[t].output ? Route::early : Route::rows;
+      const double dense = (narrow() ? 0.5 : 1) * (sharded() ? 0.5 : 1) * dense_exchange_bytes(V, D, element_, size_);
       const char* route = routes_[t] == Route::dense  ? "dense"
                           : routes_[t] == Route::rows ? "by rows"
                                                       : "projection's part early, look-ups by rows";
-      reports.push_back(fmt::format("{}: {}; {} rows over all ranks, {} in the table: {:.2f} MiB by rows, {:.2f} MiB dense, sent per rank",
-                                    table.name, route, rows, V, sparse / mib, dense / mib));
+      reports.push_back(
+          fmt::format("{}: {}; {} rows touched by any rank, {} in the table: {:.2f} MiB by rows, {:.2f} MiB dense, sent per rank",
+                      table.name, route, touched.size(), V, share * dense / mib, dense / mib));
+      if (routes_[t] != Route::dense) shared_rows_[t].emplace(w.parameters().backend().flat(), table.gradient, std::move(touched));
+      if (routes_[t] != Route::early) continue;
+      w.gradient_sum().keep_tokens(table);
+      for (size_t b = 0; b < buckets_.size(); ++b)
+        if (buckets_[b].table == &table) start_dense(w, b);
     }
     embedding_report_ = fmt::format("{}", fmt::join(reports, "; "));
   }
@@ -182,7 +196,7 @@ class Synchronous : public Strategy {
     if (size_ == 1) return;
     if (rank_ < workers_ && measured(b)) add_squares(w, view(w.parameters().gradients(), buckets_[b].range), squares_.slice(kOfParts, {1}));
     for (size_t t = 0; t < tables_.size(); ++t)
-      if (buckets_[b].table == tables_[t].table && routes_[t] != Route::dense) return start_rows(w, t);
+      if (buckets_[b].table == tables_[t].table && routes_[t] != Route::dense) return start_rows(w, t, b);
     start_dense(w, b);
   }
 
@@ -200,32 +214,52 @@ class Synchronous : public Strategy {
     }
   }
 
-  void start_rows(Worker& w, size_t t) {
+  void start_rows(Worker& w, size_t t, size_t b) {
     const Parameter& p = *tables_[t].table;
-    const std::vector<int64_t> counts = rows_by_rank(t);
     const double bytes = 3.0 * static_cast<double>(touched_[t].tokens * p.shape[1] * element_);
     w.clock().begin({Work::memory, 0, bytes});  // of making the rows, below
     w.clock().end();
-    FlatOps& flat = w.parameters().backend().flat();
-    if (routes_[t] == Route::rows)
-      row_exchanges_[t] = RowExchange::start_rows(w.comm(), flat, p.gradient, touched_[t].touched, counts);
-    else if (routes_[t] == Route::early)
-      row_exchanges_[t] = RowExchange::start_lookups(w.comm(), flat, p.gradient, *w.gradient_sum().tokens(p), touched_[t].touched, counts);
+    if (routes_[t] == Route::assumed_sparse) {
+      assumed_[t].emplace(w.comm(), w.parameters().backend().flat(), p.gradient, *w.gradient_sum().tokens(p), tables_[t].output,
+                          rows_by_rank(t));
+      return;
+    }
+    if (routes_[t] == Route::early)
+      shared_rows_[t]->take(*w.gradient_sum().tokens(p));
     else
-      row_exchanges_[t] =
-          RowExchange::start_assumed_sparse(w.comm(), flat, p.gradient, *w.gradient_sum().tokens(p), tables_[t].output, counts);
+      shared_rows_[t]->take();
+    const int64_t elements = shared_rows_[t]->values().count();
+    const Tensor x = shared_rows_[t]->values().slice(0, Shape{elements});
+    if (everything_everywhere()) {
+      row_exchanges_[t] = all_reduce_in_pieces(w.comm(), x, options_.bucket_mib, narrow());
+    } else if (elements > 0) {
+      // Equal shares are summed, so that nobody waits for the owner of the most frequent rows.
+      std::vector<Owned> shares;
+      for (int r = 0; r < size_; ++r) shares.push_back({part(elements, r, size_), r});
+      Schedule sum = server_push({rank_, size_, elements, x.dtype(), workers_, servers_, narrow()});
+      sum = then(std::move(sum), hand_over(shape(x), shares, shared_rows_[t]->parts(ownership_->parts(b))));
+      row_exchanges_[t] = {w.comm().run(std::move(sum), x, "rows to their owners")};
+    }
   }
 
   // Waits for bucket b; then its gradient is summed where it is owned.
   void finish(Worker& w, size_t b) {
     for (const Pending& pending : exchanges_[b]) pending.wait();
     for (size_t t = 0; t < tables_.size(); ++t)
-      if (buckets_[b].table == tables_[t].table && row_exchanges_[t]) {
-        const double bytes = 3.0 * static_cast<double>(row_exchanges_[t]->buffer_bytes());
-        row_exchanges_[t]->wait();
-        w.clock().spend({Work::memory, 0, bytes}, [&] { row_exchanges_[t]->add_up(); });
-        row_exchanges_[t].reset();
-      }
+      if (buckets_[b].table == tables_[t].table) finish_rows(w, t);
+  }
+
+  void finish_rows(Worker& w, size_t t) {
+    if (assumed_[t]) {
+      assumed_[t]->wait();
+      w.clock().spend({Work::memory, 0, 3.0 * static_cast<double>(assumed_[t]->buffer_bytes())}, [&] { assumed_[t]->add_up(); });
+      assumed_[t].reset();
+    }
+    if (!shared_rows_[t]) return;
+    for (const Pending& pending : row_exchanges_[t]) pending.wait();
+    w.clock().spend({Work::memory, 0, 3.0 * static_cast<double>(shared_rows_[t]->values().bytes())},
+                    [&] { routes_[t] == Route::early ? shared_rows_[t]->add() : shared_rows_[t]->put(); });
+    row_exchanges_[t].clear(), shared_rows_[t].reset();
   }
 
   // Finishes the exchange. Sums over all ranks: the totals, the noise of the gradient, and the squares of the gradient, which are returned,
@@ -297,12 +331,17 @@ class Synchronous : public Strategy {
   enum : uint8_t { kMeasured, kOthers, kOfParts };
   Tensor squares_;  // [3], in the backend's memory
   Tensor totals_;   // the totals, these, and the parts' tokens and their squares
-  Tensor counts_;
+  Tensor counts_;   // of rows, by table and rank
   Pending pending_counts_;
+  std::vector<std::vector<Pending>> exchanges_;  // by bucket
+  std::vector<Pending> handed_over_;             // likewise
+  // By table:
   std::vector<LookupRows> touched_;
-  std::vector<std::vector<Pending>> exchanges_;            // by bucket
-  std::vector<Pending> handed_over_;                       // likewise
-  std::vector<std::optional<RowExchange>> row_exchanges_;  // by table
+  std::vector<Tensor> flags_;  // [rows], i32; 1: touched by any rank
+  std::vector<Pending> pending_flags_;
+  std::vector<std::optional<SharedRows>> shared_rows_;
+  std::vector<std::vector<Pending>> row_exchanges_;
+  std::vector<std::optional<AssumedSparseExchange>> assumed_;
   std::string embedding_report_;
 };
 
