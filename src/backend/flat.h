@@ -59,11 +59,6 @@ class FlatOps {
   virtual void collect(const Tensor& x, const Tensor& residual, double decay, const Tensor& velocity, double momentum, const Tensor& y,
                        int64_t first, const Tensor& bad) = 0;
 
-  // y[i] = the length of row i of x, which has as many rows as y elements. In double, whatever the type.
-  virtual void row_lengths(const Tensor& x, const Tensor& y) = 0;
-  // Row i of x *= factor * part[i] / whole[i]; it becomes zero where whole[i] is.
-  virtual void scale_rows(const Tensor& x, double factor, const Tensor& part, const Tensor& whole) = 0;
-
   // Rows on the wire, y [n, front + D]: the row's number in the first of the `front` elements, if any, before its D values (exact up to
   // 2^24 in f32). y[i] = (number[i], x[row[i]]), or x[i] where row is empty, or zeros where x is an empty handle.
   virtual void pack_rows(const Tensor& x, const Ints& row, const Ints& number, int64_t front, const Tensor& y) = 0;

@@ -140,31 +140,6 @@ class HostFlatOps : public FlatOps {
     });
   }
 
-  void row_lengths(const Tensor& x, const Tensor& y) override {
-    const int64_t D = x.count() / y.count();
-    by_type(x.dtype(), [&]<class T>(T) {
-      const T* const from = x.data<T>();
-      T* const to = y.data<T>();
-      each(y.count(), [=](int64_t i) {
-        double squares = 0;
-        for (int64_t c = 0; c < D; ++c) squares += static_cast<double>(from[i * D + c]) * static_cast<double>(from[i * D + c]);
-        to[i] = static_cast<T>(std::sqrt(squares));
-      });
-    });
-  }
-
-  void scale_rows(const Tensor& x, double factor, const Tensor& part, const Tensor& whole) override {
-    const int64_t D = x.count() / part.count();
-    by_type(x.dtype(), [&]<class T>(T) {
-      T* const to = x.data<T>();
-      const T *const own = part.data<T>(), *const all = whole.data<T>();
-      each(part.count(), [=](int64_t i) {
-        const double f = all[i] != 0 ? factor * static_cast<double>(own[i]) / static_cast<double>(all[i]) : 0;
-        for (int64_t c = 0; c < D; ++c) to[i * D + c] = static_cast<T>(f * static_cast<double>(to[i * D + c]));
-      });
-    });
-  }
-
   void pack_rows(const Tensor& x, const Ints& row, const Ints& number, int64_t front, const Tensor& y) override {
     const int64_t width = y.columns(), D = width - front;
     CHECK(y.rows() == static_cast<int64_t>(number.size()) && (!x || x.columns() == D), "{} rows of {} in {}", number.size(),

@@ -15,8 +15,6 @@ class IdleFlatOps : public FlatOps {
   void outer_step(const OuterStep&) override {}
   void compensate(const Tensor&, const Tensor&, const Tensor&, double) override {}
   void collect(const Tensor&, const Tensor&, double, const Tensor&, double, const Tensor&, int64_t, const Tensor&) override {}
-  void row_lengths(const Tensor&, const Tensor&) override {}
-  void scale_rows(const Tensor&, double, const Tensor&, const Tensor&) override {}
   void pack_rows(const Tensor&, const Ints&, const Ints&, int64_t, const Tensor&) override {}
   void add_to_rows(const Tensor&, const Ints&, int64_t, const Tensor&) override {}
   void add_rows(const Tensor&, int64_t, const Tensor&) override {}

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/error.h"
 #include "strategies/compressed_exchange.h"
@@ -22,13 +21,11 @@ constexpr int kNumbers = 2 + kTotals;
 
 struct Fragment {
   std::vector<NamedRange> ranges;  // parameters, of the flat buffer
-  std::vector<int64_t> rows;       // of the embedding tables, which come first
   int64_t count = 0, tables = 0;   // elements; of these, in front, of embedding tables
   int64_t offset = 0;              // of its merges in the interval, updates
   Tensor displacement;             // [count]; of the replica, then summed
   Tensor start;                    // [count] with delay: the replica when it was sent
   Tensor numbers;                  // [kNumbers] f64
-  Tensor lengths, summed;          // [rows of all tables] with merge by-rows: how far this replica moved them; summed over the ranks
   std::vector<Pending> pending;
   std::optional<CompressedExchange> compressed;
   Tensor residual;           // [count] with compression: of this replica, not sent yet
@@ -69,7 +66,6 @@ class Periodic : public Strategy {
         f.compressed.emplace(compressed_exchange(f));
       }
       f.numbers = Tensor({kNumbers}, DType::f64);
-      if (by_rows()) f.lengths = working_tensor(w, rows_of(f), values.dtype()), f.summed = working_tensor(w, rows_of(f), values.dtype());
     }
     counters_ = Tensor({static_cast<int64_t>(3 * fragments_.size()) + kTotals}, DType::f64);
     for (Fragment& f : fragments_) f.compressing = false;
@@ -136,24 +132,20 @@ class Periodic : public Strategy {
     const std::string local = fmt::format("{} workers update by themselves and merge every {} updates{}{}", size_, p_.interval,
                                           p_.fragments > 1 ? fmt::format(" in {} fragments", p_.fragments) : "",
                                           p_.delay > 0 ? fmt::format(", {} updates late", p_.delay) : "");
-    const std::string outer = plain() ? (by_rows() ? "by their mean, rows of embeddings weighted by their way" : "by their mean")
-                                      : fmt::format("outer rate {:g}, momentum {:g} ({})", p_.outer_rate, momentum_, p_.outer_form);
+    const std::string outer =
+        plain() ? "by their mean" : fmt::format("outer rate {:g}, momentum {:g} ({})", p_.outer_rate, momentum_, p_.outer_form);
     const double N = size_;
     double bytes = (narrow() ? 0.5 : 1.0) * 2 * (N - 1) / N * static_cast<double>(flat_ * element_);
     if (compresses()) {
       bytes = 0;
       for (const Fragment& f : fragments_) bytes += compressed_exchange(f).planned_bytes(keep_at(options_.compression, 1000000000));
     }
-    if (by_rows())
-      for (const Fragment& f : fragments_) bytes += 2 * (N - 1) / N * static_cast<double>(rows_of(f) * element_);
     return fmt::format("{}: {}, {}{}; a rank sends {:.2f} MiB an update, {:.1f} MiB a merge", options_.name, local, outer,
                        compresses() ? sent_text(bytes) : "", bytes / static_cast<double>(p_.interval) / (1 << 20), bytes / (1 << 20));
   }
 
  private:
   bool compresses() const { return options_.compression.compressor != Compressor::none && size_ > 1; }
-  bool by_rows() const { return p_.merge == MergeRule::by_rows && size_ > 1; }
-  static int64_t rows_of(const Fragment& f) { return std::accumulate(f.rows.begin(), f.rows.end(), int64_t{0}); }
   bool narrow() const { return options_.wire == Wire::bf16 && element_ == 4; }
   // Merges are means and nothing more.
   bool plain() const { return momentum_ == 0 && p_.outer_rate == 1; }
@@ -201,7 +193,7 @@ class Periodic : public Strategy {
       Fragment& f = fragments_[at];
       f.count += range.count();
       const bool table = std::any_of(tables.begin(), tables.end(), [&](const ExchangedTable& t) { return t.table == &parameter; });
-      if (table) f.tables += range.count(), f.rows.push_back(parameter.shape[0]);
+      if (table) f.tables += range.count();
       (table ? f.ranges : others[at]).push_back({parameter.name, range});
     }
     for (size_t f = 0; f < fragments_.size(); ++f) {
@@ -240,7 +232,6 @@ class Periodic : public Strategy {
     w.clock().spend({Work::memory, 0, static_cast<double>(passes * f.count * element_)}, [&] { displace(w, f, weight); });
     f.pending = {w.comm().all_reduce(f.numbers)};
     if (size_ == 1) return;
-    if (by_rows() && f.tables > 0) weigh_rows(w, f, weight);
     if (compresses()) {
       f.compressed->start(w, {.x = f.displacement, .residual = f.residual, .velocity = {}, .keep = keep_at(options_.compression, t)});
       if (const std::string bad = f.compressed->bad_element(); !bad.empty()) refuse_step(w, "the displacement, " + bad + ",");
@@ -280,33 +271,6 @@ class Periodic : public Strategy {
     doubles_of(f.numbers)[1] = weight * norm;
     scale({0, f.tables}, weight);
     scale(directions, norm > 0 ? weight / norm : 0);
-  }
-
-  // Rows of the tables: their mean is to be weighted by weight and length together. Waits for the sum of both.
-  void weigh_rows(Worker& w, Fragment& f, double weight) {
-    FlatOps& flat = w.parameters().backend().flat();
-    const double bytes = static_cast<double>(f.tables * element_);
-    // f(a table of the displacement, its rows in lengths).
-    const auto each_table = [&](auto visit) {
-      int64_t at = 0, row = 0;
-      for (size_t i = 0; i < f.rows.size(); ++i) {
-        const int64_t count = f.ranges[i].range.count();
-        visit(view(f.displacement, {at, at + count}), Range{row, row + f.rows[i]});
-        at += count, row += f.rows[i];
-      }
-    };
-    w.clock().spend({Work::memory, 0, bytes}, [&] {
-      each_table([&](const Tensor& x, const Range& rows) { flat.row_lengths(x, view(f.lengths, rows)); });
-      f.summed.copy_from(f.lengths);
-    });
-    const Pending summed = w.comm().all_reduce(f.summed);
-    f.pending.front().wait();
-    summed.wait();
-    if (weight <= 0) return;  // it has moved nothing
-    const double factor = doubles_of(f.numbers)[0] / weight;
-    w.clock().spend({Work::memory, 0, 2 * bytes}, [&] {
-      each_table([&](const Tensor& x, const Range& rows) { flat.scale_rows(x, factor, view(f.lengths, rows), view(f.summed, rows)); });
-    });
   }
 
   // Waits until the displacement is the sum over the ranks.

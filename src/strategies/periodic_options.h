@@ -10,8 +10,8 @@ namespace starling {
 
 enum class LateMerge : uint8_t { corrected, mix };
 constexpr auto words(LateMerge) { return std::array{"corrected", "mix"}; }
-enum class MergeRule : uint8_t { mean, radial, by_rows };
-constexpr auto words(MergeRule) { return std::array{"mean", "radial", "by-rows"}; }
+enum class MergeRule : uint8_t { mean, radial };
+constexpr auto words(MergeRule) { return std::array{"mean", "radial"}; }
 enum class MergeWeights : uint8_t { tokens, equal };
 constexpr auto words(MergeWeights) { return std::array{"tokens", "equal"}; }
 enum class OuterForm : uint8_t { nesterov, classical, anchored };
@@ -46,11 +46,8 @@ void visit(Visitor& v, PeriodicOptions& c) {
        "rest of the merged one")
       .needs("strategy.periodic.delay");
   v.field("late-mix", c.late_mix, "share of the replica's own value", 0.0, 1.0).needs("strategy.periodic.late-merge", {LateMerge::mix});
-  v.choice(
-      "merge", c.merge,
-      "mean of the replicas' displacements; radial = mean of their directions with their mean length (tables of embeddings: mean); "
-      "by-rows = of tables of embeddings each row's mean, weighted by how far each replica moved it: a row that few have seen moves as "
-      "far as theirs (the rest: mean)");
+  v.choice("merge", c.merge,
+           "mean of the replicas' displacements; radial = mean of their directions with their mean length (tables of embeddings: mean)");
   v.choice("merge-weights", c.merge_weights, "weight of a replica: the target tokens it has seen, or 1");
   v.field("outer-learning-rate", c.outer_rate, "factor on the merged displacement (block learning rate)", 0.0, 100.0);
   v.field("outer-momentum", c.outer_momentum,

@@ -36,7 +36,7 @@ class Synchronous : public Strategy {
     ownership_.emplace(buckets_, servers_, everything_everywhere() ? std::vector<MatrixPlace>{} : matrices);
     routes_.resize(tables_.size()), touched_.resize(tables_.size()), shared_rows_.resize(tables_.size());
     row_exchanges_.resize(tables_.size()), assumed_.resize(tables_.size());
-    for (const ExchangedTable& t : tables_) flags_.emplace_back(Shape{t.table->shape[0]}, DType::i32);
+    for (const ExchangedTable& t : tables_) flags_.emplace_back(Shape{t.table->shape[0]}, DType::f64);
     pending_flags_.resize(tables_.size());
     totals_ = Tensor({kTotals + 5}, DType::f64);
     counts_ = Tensor({std::max<int64_t>(1, static_cast<int64_t>(tables_.size()) * size)}, DType::f64);
@@ -125,7 +125,7 @@ class Synchronous : public Strategy {
       touched_[t] = w.lookup_rows(*table.table, table.output && !assumed_sparse());
       if (!assumed_sparse()) {
         flags_[t].zero();
-        for (const int32_t row : touched_[t].touched) flags_[t].data<int32_t>()[row] = 1;
+        for (const int32_t row : touched_[t].touched) doubles_of(flags_[t])[static_cast<size_t>(row)] = 1;
         pending_flags_[t] = w.comm().all_reduce(flags_[t], Reduce::maximum);
         continue;
       }
@@ -162,8 +162,8 @@ class Synchronous : public Strategy {
       }
       pending_flags_[t].wait();
       std::vector<int32_t> touched;
-      for (int64_t row = 0; row < V; ++row)
-        if (flags_[t].data<int32_t>()[row] != 0) touched.push_back(static_cast<int32_t>(row));
+      for (size_t row = 0; row < doubles_of(flags_[t]).size(); ++row)
+        if (doubles_of(flags_[t])[row] != 0) touched.push_back(static_cast<int32_t>(row));
       // Rows that are nearly all of a table are not worth their handling. Those of a table that is the output projection too come on top of
       // the whole table, but its bytes move early, unseen.
       const double share = static_cast<double>(touched.size()) / static_cast<double>(V);
@@ -337,7 +337,7 @@ class Synchronous : public Strategy {
   std::vector<Pending> handed_over_;             // likewise
   // By table:
   std::vector<LookupRows> touched_;
-  std::vector<Tensor> flags_;  // [rows], i32; 1: touched by any rank
+  std::vector<Tensor> flags_;  // [rows], f64; 1: touched by any rank
   std::vector<Pending> pending_flags_;
   std::vector<std::optional<SharedRows>> shared_rows_;
   std::vector<std::vector<Pending>> row_exchanges_;

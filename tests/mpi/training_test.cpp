@@ -40,9 +40,7 @@ std::vector<std::pair<std::string, StrategyOptions>> local_strategies() {
     StrategyOptions o = strategy_preset(name);
     o.bucket_mib = 0.004, o.algorithm = Algorithm::ring, o.deadline_seconds = 60;
     o.periodic.interval = 6, o.synchronous_steps = name == "bmuf" ? 3 : 0, o.periodic.delay = name == "streaming" ? 2 : 0;
-    if (name == "streaming")
-      o.periodic.merge = MergeRule::by_rows,
-      o.periodic.fragments = 2;  // sent last at update 18, so that nothing is under way when bytes are counted
+    if (name == "streaming") o.periodic.fragments = 2;  // sent last at update 18, so that nothing is under way when bytes are counted
     if (o.compression.compressor != Compressor::none) o.compression.dense_below = 64;
     if (name == "diloco") o.wire = Wire::bf16, o.periodic.inner_state = InnerState::average;
     all.emplace_back(name, o);

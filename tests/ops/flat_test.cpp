@@ -198,17 +198,6 @@ TEST_P(Flat, RowsWithoutNumbers) {
   EXPECT_EQ(y.to_doubles(), (Values{5, 6, 1, 2}));
 }
 
-TEST_P(Flat, RowsAreScaledByShares) {
-  const auto flat = make_host_flat_ops(1);
-  const Tensor x({3, 2}, GetParam()), lengths({3}, GetParam()), whole({3}, GetParam());
-  x.from_doubles(Values{3, 4, 0, 0, 6, 8});
-  flat->row_lengths(x, lengths);
-  EXPECT_EQ(lengths.to_doubles(), (Values{5, 0, 10}));
-  whole.from_doubles(Values{20, 0, 10});
-  flat->scale_rows(x, 8, lengths, whole);
-  EXPECT_EQ(x.to_doubles(), (Values{6, 8, 0, 0, 48, 64}));
-}
-
 INSTANTIATE_TEST_SUITE_P(Types, Flat, testing::Values(DType::f32, DType::f64),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 

@@ -49,12 +49,6 @@ class QueuedFlatOps : public FlatOps {
     later([this, x = inner(x), residual = inner(residual), decay, velocity = inner(velocity), momentum, y = inner(y), first,
            bad = inner(bad)] { inner_.collect(x, residual, decay, velocity, momentum, y, first, bad); });
   }
-  void row_lengths(const Tensor& x, const Tensor& y) override {
-    later([this, x = inner(x), y = inner(y)] { inner_.row_lengths(x, y); });
-  }
-  void scale_rows(const Tensor& x, double factor, const Tensor& part, const Tensor& whole) override {
-    later([this, x = inner(x), factor, part = inner(part), whole = inner(whole)] { inner_.scale_rows(x, factor, part, whole); });
-  }
   void pack_rows(const Tensor& x, const Ints& row, const Ints& number, int64_t front, const Tensor& y) override {
     later([this, x = inner(x), row = inner(row), number = inner(number), front, y = inner(y)] {
       inner_.pack_rows(x, row, number, front, y);

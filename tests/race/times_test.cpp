@@ -114,7 +114,6 @@ INSTANTIATE_TEST_SUITE_P(
               {"strategy.periodic.interval", "4"},
               {"strategy.periodic.fragments", "2"},
               {"strategy.periodic.delay", "2"},
-              {"strategy.periodic.merge", "by-rows"},
               {"log.every", "1000"}},
              1000,
              0.1}),

@@ -17,8 +17,7 @@ namespace {
 class Quadratic : public PlainWorker {
  public:
   Quadratic(World& world, double rate, double tokens) : PlainWorker(world, rate, tokens) {
-    parameters().add("embedding", {4, 4}, {Initializer::zeros});
-    for (const char* name : {"encoder.0.w", "encoder.1.w", "decoder.0.w"}) parameters().add(name, {16}, {Initializer::zeros});
+    for (const char* name : {"embedding", "encoder.0.w", "encoder.1.w", "decoder.0.w"}) parameters().add(name, {16}, {Initializer::zeros});
     allocate();
     std::vector<double> start(static_cast<size_t>(count()));
     for (size_t i = 0; i < start.size(); ++i) start[i] = 0.1 * static_cast<double>(i % 7) - 0.2;
@@ -206,44 +205,6 @@ TEST(Periodic, RadialMergesKeepTheMeanLength) {
     const double mean = (d[0][i] + d[1][i] + d[2][i]) / 3;
     const double expected = i < table ? mean : length * direction[i] / std::sqrt(norm);
     EXPECT_NEAR(ended[0].deployed[i], initial(static_cast<int64_t>(i)) + expected, 1e-12) << i;
-  }
-}
-
-// By rows: of the table, [4, 4], each row's mean by tokens and length of its way; a row that one replica alone has moved moves as far.
-TEST(Periodic, RowsOfTablesCountByTheirWay) {
-  const double rate = 0.2;
-  const std::vector<double> tokens{10, 30, 20};
-  for (const std::string name : {"model-average", "streaming"}) {  // the latter in fragments, and late
-    StrategyOptions o = strategy(name, name == "streaming" ? 4 : 2);
-    o.periodic.merge = MergeRule::by_rows, o.periodic.merge_weights = MergeWeights::tokens;
-    o.periodic.outer_rate = 1, o.periodic.outer_momentum = 0;
-    if (name == "streaming") o.compression.compressor = Compressor::none, o.periodic.fragments = 2, o.periodic.delay = 1;
-    const int64_t sent = name == "streaming" ? 4 : 2;  // the update after which the table is
-    const auto ended = descend(o, 3, static_cast<int>(sent + o.periodic.delay), rate, tokens);
-    for (int64_t row = 0; row < 4; ++row) {
-      std::vector<double> weights, sum(4);
-      double whole = 0;
-      for (int r = 0; r < 3; ++r) {
-        double squares = 0;
-        std::vector<double> way;
-        for (int64_t i = 4 * row; i < 4 * row + 4; ++i)
-          way.push_back(local(initial(i), r, i, sent, rate) - initial(i)), squares += way.back() * way.back();
-        const double weight = tokens[static_cast<size_t>(r)] * std::sqrt(squares);
-        whole += weight;
-        for (size_t c = 0; c < 4; ++c) sum[c] += weight * way[c];
-      }
-      for (size_t c = 0; c < 4; ++c) {
-        const auto i = static_cast<size_t>(4 * row) + c;
-        EXPECT_NEAR(ended[0].deployed[i], initial(static_cast<int64_t>(i)) + sum[c] / whole, 1e-12) << name << i;
-      }
-    }
-    for (size_t i = 16; i < 32; ++i) {  // encoder.0, of the second fragment
-      const auto k = static_cast<int64_t>(i);
-      const int64_t steps = 2;
-      double mean = 0;
-      for (int r = 0; r < 3; ++r) mean += tokens[static_cast<size_t>(r)] / 60 * local(initial(k), r, k, steps, rate);
-      EXPECT_NEAR(ended[0].deployed[i], mean, 1e-12) << name << i;
-    }
   }
 }
 

@@ -76,15 +76,6 @@ class CudaFlatOps final : public FlatOps {
                      stream());
   }
 
-  void row_lengths(const Tensor& x, const Tensor& y) override {
-    kernels::row_lengths({at(x), at(y), y.count(), x.count() / y.count()}, stream());
-  }
-
-  void scale_rows(const Tensor& x, double factor, const Tensor& part, const Tensor& whole) override {
-    require(part, whole);
-    kernels::scale_rows({at(x), factor, at(part), at(whole), part.count(), x.count() / part.count()}, stream());
-  }
-
   void pack_rows(const Tensor& x, const Ints& row, const Ints& number, int64_t front, const Tensor& y) override {
     const int64_t D = y.columns() - front;
     CHECK(y.rows() == static_cast<int64_t>(number.size()) && (!x || x.columns() == D), "{} rows of {} in {}", number.size(),

@@ -108,24 +108,6 @@ __global__ void collect_kernel(Collect t) {
   if (!(fabsf(y) <= FLT_MAX)) raise_to(t.bad, static_cast<double>(t.first + i + 1));
 }
 
-__global__ void row_lengths_kernel(RowLengths t) {
-  const int64_t r = global_thread();
-  if (r >= t.rows) return;
-  double squares = 0;
-  for (int64_t c = 0; c < t.columns; ++c) {
-    const auto x = static_cast<double>(t.x[r * t.columns + c]);
-    squares = __dadd_rn(squares, __dmul_rn(x, x));
-  }
-  t.lengths[r] = static_cast<float>(sqrt(squares));
-}
-
-__global__ void scale_rows_kernel(ScaleRows t) {
-  const int64_t i = global_thread(), r = i / t.columns;
-  if (r >= t.rows) return;
-  const double factor = t.whole[r] != 0 ? __dmul_rn(t.factor, static_cast<double>(t.part[r])) / static_cast<double>(t.whole[r]) : 0;
-  t.x[i] = static_cast<float>(__dmul_rn(factor, static_cast<double>(t.x[i])));
-}
-
 __global__ void pack_rows_kernel(PackRows t) {
   const int64_t i = global_thread(), width = t.front + t.columns, r = i / width, c = i % width;
   if (r >= t.rows) return;
@@ -172,8 +154,6 @@ void displacement(const Displacement& t, cudaStream_t stream) { launch_elements(
 void outer_step(const OuterStep& t, cudaStream_t stream) { launch_elements(outer_step_kernel, t, t.count, stream); }
 void compensate(const Compensate& t, cudaStream_t stream) { launch_elements(compensate_kernel, t, t.count, stream); }
 void collect(const Collect& t, cudaStream_t stream) { launch_elements(collect_kernel, t, t.count, stream); }
-void row_lengths(const RowLengths& t, cudaStream_t stream) { launch_elements(row_lengths_kernel, t, t.rows, stream); }
-void scale_rows(const ScaleRows& t, cudaStream_t stream) { launch_elements(scale_rows_kernel, t, t.rows * t.columns, stream); }
 void pack_rows(const PackRows& t, cudaStream_t stream) { launch_elements(pack_rows_kernel, t, t.rows * (t.front + t.columns), stream); }
 void add_to_rows(const AddToRows& t, cudaStream_t stream) { launch_elements(add_to_rows_kernel, t, t.groups * t.columns, stream); }
 void row_numbers(const RowNumbers& t, cudaStream_t stream) { launch_elements(row_numbers_kernel, t, t.rows, stream); }

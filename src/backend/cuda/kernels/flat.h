@@ -83,20 +83,6 @@ struct Collect {
 };
 void collect(const Collect&, cudaStream_t);
 
-struct RowLengths {
-  const float* x;
-  float* lengths;  // [rows]
-  int64_t rows, columns;
-};
-void row_lengths(const RowLengths&, cudaStream_t);
-struct ScaleRows {
-  float* x;
-  double factor;
-  const float *part, *whole;  // [rows]
-  int64_t rows, columns;
-};
-void scale_rows(const ScaleRows&, cudaStream_t);
-
 // Rows on the wire, [rows, front + columns].
 struct PackRows {
   const float* x;                // or null: zeros
