@@ -36,8 +36,7 @@ void exchange(int N, int64_t V, int64_t D, int64_t T) {
     const TokenGradients tokens = token_rows(T, V, D, comm.rank());
     const Traffic before = comm.traffic();
     const double start = world.clock->seconds();
-    RowExchange rows =
-        RowExchange::start_assumed_sparse(comm, *flat, gradient, tokens, true, std::vector<int64_t>(static_cast<size_t>(N), V + T));
+    AssumedSparseExchange rows(comm, *flat, gradient, tokens, true, std::vector<int64_t>(static_cast<size_t>(N), V + T));
     const double bytes = static_cast<double>(rows.buffer_bytes());
     rows.wait();
     rows.add_up();

@@ -56,6 +56,7 @@ class Synchronous : public Strategy {
 
   StepResult step(Worker& w) override {
     exchanges_.assign(buckets_.size(), {});
+    for (size_t t = 0; t < tables_.size(); ++t) shared_rows_[t].reset(), assumed_[t].reset(), row_exchanges_[t].clear();
     handed_over_.assign(buckets_.size(), {});
     squares_.zero();
     announce_rows(w);
@@ -216,18 +217,18 @@ class Synchronous : public Strategy {
 
   void start_rows(Worker& w, size_t t, size_t b) {
     const Parameter& p = *tables_[t].table;
-    const double bytes = 3.0 * static_cast<double>(touched_[t].tokens * p.shape[1] * element_);
-    w.clock().begin({Work::memory, 0, bytes});  // of making the rows, below
-    w.clock().end();
+    const double row = static_cast<double>(p.shape[1] * element_), tokens = static_cast<double>(touched_[t].tokens);
     if (routes_[t] == Route::assumed_sparse) {
+      w.clock().begin({Work::memory, 0, 3 * tokens * row});  // of making the rows, which begins their exchange
+      w.clock().end();
       assumed_[t].emplace(w.comm(), w.parameters().backend().flat(), p.gradient, *w.gradient_sum().tokens(p), tables_[t].output,
                           rows_by_rank(t));
       return;
     }
-    if (routes_[t] == Route::early)
-      shared_rows_[t]->take(*w.gradient_sum().tokens(p));
-    else
-      shared_rows_[t]->take();
+    const bool early = routes_[t] == Route::early;
+    const double rows = static_cast<double>(shared_rows_[t]->values().rows());
+    w.clock().spend({Work::memory, 0, (early ? rows + 3 * tokens : 2 * rows) * row},
+                    [&] { early ? shared_rows_[t]->take(*w.gradient_sum().tokens(p)) : shared_rows_[t]->take(); });
     const int64_t elements = shared_rows_[t]->values().count();
     const Tensor x = shared_rows_[t]->values().slice(0, Shape{elements});
     if (everything_everywhere()) {
@@ -257,8 +258,10 @@ class Synchronous : public Strategy {
     }
     if (!shared_rows_[t]) return;
     for (const Pending& pending : row_exchanges_[t]) pending.wait();
-    w.clock().spend({Work::memory, 0, 3.0 * static_cast<double>(shared_rows_[t]->values().bytes())},
-                    [&] { routes_[t] == Route::early ? shared_rows_[t]->add() : shared_rows_[t]->put(); });
+    const bool early = routes_[t] == Route::early;  // else the whole table is cleared before
+    const double cleared = early ? 0 : static_cast<double>(tables_[t].table->gradient.bytes());
+    w.clock().spend({Work::memory, 0, 3.0 * static_cast<double>(shared_rows_[t]->values().bytes()) + cleared},
+                    [&] { early ? shared_rows_[t]->add() : shared_rows_[t]->put(); });
     row_exchanges_[t].clear(), shared_rows_[t].reset();
   }
 
