@@ -142,22 +142,21 @@ class HostFlatOps : public FlatOps {
 
   void pack_rows(const Tensor& x, const Ints& row, const Ints& number, int64_t front, const Tensor& y) override {
     const int64_t width = y.columns(), D = width - front;
-    CHECK(y.rows() == static_cast<int64_t>(number.size()) && (!x || x.columns() == D), "{} rows of {} in {}", number.size(),
-          x ? x.shape().text() : "nothing", y.shape().text());
+    CHECK(y.rows() == static_cast<int64_t>(number.size()) && x.columns() == D, "{} rows of {} in {}", number.size(), x.shape().text(),
+          y.shape().text());
     by_type(y.dtype(), [&]<class T>(T) {
       for (size_t i = 0; i < number.size(); ++i) {
         T* const to = y.data<T>() + static_cast<int64_t>(i) * width;
-        std::memset(to, 0, static_cast<size_t>(x ? front : width) * sizeof(T));
+        std::memset(to, 0, static_cast<size_t>(front) * sizeof(T));
         if (front > 0) to[0] = static_cast<T>(number[i]);
-        if (x)
-          std::memcpy(to + front, x.data<T>() + (row.empty() ? static_cast<int64_t>(i) : row[i]) * D, static_cast<size_t>(D) * sizeof(T));
+        std::memcpy(to + front, x.data<T>() + (row.empty() ? static_cast<int64_t>(i) : row[i]) * D, static_cast<size_t>(D) * sizeof(T));
       }
     });
   }
 
-  void add_to_rows(const Tensor& x, const Ints& place, int64_t front, const Tensor& y) override {
+  void add_to_rows(const Tensor& x, const Ints& place, const Tensor& y) override {
     by_type(y.dtype(), [&]<class T>(T) {
-      for (size_t i = 0; i < place.size(); ++i) add_row(x.data<T>() + static_cast<int64_t>(i) * x.columns(), place[i], front, y);
+      for (size_t i = 0; i < place.size(); ++i) add_row(x.data<T>() + static_cast<int64_t>(i) * x.columns(), place[i], y);
     });
   }
 
@@ -165,7 +164,7 @@ class HostFlatOps : public FlatOps {
     by_type(y.dtype(), [&]<class T>(T) {
       for (int64_t i = 0; i < y.rows(); ++i) {
         const T* const from = y.data<T>() + i * y.columns();
-        add_row(from + front, static_cast<int64_t>(from[0]), 0, x);
+        add_row(from + front, static_cast<int64_t>(from[0]), x);
       }
     });
   }
@@ -197,10 +196,10 @@ class HostFlatOps : public FlatOps {
 
   // y[row] += values, behind the first `front` elements.
   template <class T>
-  static void add_row(const T* values, int64_t row, int64_t front, const Tensor& y) {
+  static void add_row(const T* values, int64_t row, const Tensor& y) {
     CHECK(row >= 0 && row < y.rows(), "row {} of {}", row, y.rows());
-    T* const to = y.data<T>() + row * y.columns() + front;
-    for (int64_t i = 0; i < y.columns() - front; ++i) to[i] += values[i];
+    T* const to = y.data<T>() + row * y.columns();
+    for (int64_t i = 0; i < y.columns(); ++i) to[i] += values[i];
   }
 
   // One loop for each form, so that none branches.

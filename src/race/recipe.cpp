@@ -222,8 +222,8 @@ void check_trained_as(RaceRecipe& r) {
       fail(fmt::format("trained-as is for synchronous strategies without timed, where it alters rounding alone; {} is not so, remove it",
                        base->name));
     mine.strategy.overlap = its.strategy.overlap, mine.strategy.bucket_mib = its.strategy.bucket_mib;
-    if (its.strategy.wire == Wire::f32)
-      mine.strategy.embedding_gradients = its.strategy.embedding_gradients;  // parts of a table are rounded one by one
+    // In bf16 the parts of a table are rounded one by one.
+    if (its.strategy.wire == Wire::f32) mine.strategy.embedding_gradients = its.strategy.embedding_gradients;
     if (dump_config(mine, false) != dump_config(its, false))
       fail(
           fmt::format("trained-as: its configuration differs from that of {} in more than strategy.overlap, bucket-mib and "

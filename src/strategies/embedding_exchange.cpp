@@ -31,7 +31,7 @@ void SharedRows::take(const TokenGradients& tokens) {
       CHECK(place != rows_.end() && *place == tokens.tokens[token], "token {} was looked up but not announced", tokens.tokens[token]);
       at.push_back(static_cast<int32_t>(place - rows_.begin()));
     }
-    flat_->add_to_rows(t, Ints(std::move(at), gradient_.memory()), 0, values_);
+    flat_->add_to_rows(t, std::move(at), values_);
   }
 }
 
@@ -52,7 +52,7 @@ void SharedRows::put() {
   add();
 }
 
-void SharedRows::add() { flat_->add_to_rows(values_, Ints(rows_, gradient_.memory()), 0, gradient_); }
+void SharedRows::add() { flat_->add_to_rows(values_, rows_, gradient_); }
 
 AssumedSparseExchange::AssumedSparseExchange(Communicator& comm, FlatOps& flat, const Tensor& gradient, const TokenGradients& tokens,
                                              bool dense, const std::vector<int64_t>& counts)

@@ -3,7 +3,6 @@
 // more, gathered: what frameworks do that treat the gradient of a look-up as sparse whatever is added to it (Cavdar et al. 2019).
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "comm/communicator.h"

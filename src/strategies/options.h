@@ -82,8 +82,8 @@ void visit(Visitor& v, StrategyOptions& c) {
       .needs("strategy.servers");
   v.choice(
       "embedding-gradients", c.embedding_gradients,
-      "auto = whole table or touched rows, whichever is fewer bytes, and for a table that is the output projection too its part early, "
-      "the look-ups' rows last; assumed-sparse = every token's row sent on its own, a known mistake, "
+      "auto = the rows that any rank has touched, unless nine tenths are, else the whole table; of a table that is the output projection "
+      "too its part early and the touched rows last, unless half are; assumed-sparse = every token's row sent on its own, a known mistake, "
       "for comparison");
   v.choice("batch", c.batch, "whether train.batch-tokens counts all workers together or each one");
   v.choice("learning-rate-scaling", c.rate_scaling,

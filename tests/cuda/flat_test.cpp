@@ -125,10 +125,9 @@ TEST_F(CudaFlat, RowsOnTheWire) {
       const Tensor x = m(1, {40, D}), wire = m(2, {150, front + D}), own = m(3, {150, front + D}), table = m(4, {60, D});
       f.pack_rows(x, m.place(rows), m.place(numbers), front, wire);
       f.pack_rows(m(5, {150, D}), {}, m.place(numbers), front, own);
-      f.add_to_rows(m(6, {150, D}), m.place(places), front, own);
+      f.add_to_rows(m(6, {150, D}), m.place(places), m(7, {150, D}));
       f.add_rows(wire, front, table), f.add_rows(own, front, table);
-      f.pack_rows({}, {}, m.place(numbers), front, m(7, {150, front + D}));
-      f.pack_rows({}, {}, {}, front, m(8, {0, front + D})), f.add_to_rows(m(9, {0, D}), {}, front, wire);
+      f.pack_rows(m(11, {0, D}), {}, {}, front, m(8, {0, front + D})), f.add_to_rows(m(9, {0, D}), {}, table);
       f.add_rows(m(10, {0, front + D}), front, table);
     });
 }

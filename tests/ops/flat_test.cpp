@@ -180,12 +180,13 @@ TEST_P(Flat, RowsOnTheWire) {
   flat->pack_rows(x.rows(0, 3), {}, numbers, 2, wire);
   EXPECT_EQ(wire.to_doubles(), (Values{30, 0, 1, 2, 10, 0, 3, 4, 20, 0, 5, 6}));
   const Ints places(std::vector<int32_t>{1, 2, 1});
-  flat->pack_rows({}, {}, rows, 2, wire);
-  flat->add_to_rows(x.rows(1, 4), places, 2, wire);
+  const Tensor sums({3, 2}, GetParam());
+  flat->add_to_rows(x.rows(1, 4), places, sums);
+  flat->pack_rows(sums, {}, rows, 2, wire);
   EXPECT_EQ(wire.to_doubles(), (Values{3, 0, 0, 0, 0, 0, 10, 12, 2, 0, 5, 6}));
   flat->add_rows(wire, 2, x);
   EXPECT_EQ(x.to_doubles(), (Values{11, 14, 3, 4, 10, 12, 7, 8}));
-  flat->pack_rows({}, {}, std::vector<int32_t>{4, 0, 0}, 2, wire);
+  flat->pack_rows(sums, {}, std::vector<int32_t>{4, 0, 0}, 2, wire);
   EXPECT_THROW(flat->add_rows(wire, 2, x), Error) << "there is no row 4";
 }
 

@@ -54,8 +54,8 @@ class QueuedFlatOps : public FlatOps {
       inner_.pack_rows(x, row, number, front, y);
     });
   }
-  void add_to_rows(const Tensor& x, const Ints& place, int64_t front, const Tensor& y) override {
-    later([this, x = inner(x), place = inner(place), front, y = inner(y)] { inner_.add_to_rows(x, place, front, y); });
+  void add_to_rows(const Tensor& x, const Ints& place, const Tensor& y) override {
+    later([this, x = inner(x), place = inner(place), y = inner(y)] { inner_.add_to_rows(x, place, y); });
   }
   void add_rows(const Tensor& y, int64_t front, const Tensor& x) override {
     later([this, y = inner(y), front, x = inner(x)] { inner_.add_rows(y, front, x); });

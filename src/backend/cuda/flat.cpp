@@ -78,15 +78,15 @@ class CudaFlatOps final : public FlatOps {
 
   void pack_rows(const Tensor& x, const Ints& row, const Ints& number, int64_t front, const Tensor& y) override {
     const int64_t D = y.columns() - front;
-    CHECK(y.rows() == static_cast<int64_t>(number.size()) && (!x || x.columns() == D), "{} rows of {} in {}", number.size(),
-          x ? x.shape().text() : "nothing", y.shape().text());
+    CHECK(y.rows() == static_cast<int64_t>(number.size()) && x.columns() == D, "{} rows of {} in {}", number.size(), x.shape().text(),
+          y.shape().text());
     kernels::pack_rows({at(x), at<int32_t>(row.there()), at<int32_t>(number.there()), at(y), y.rows(), front, D}, stream());
   }
 
-  void add_to_rows(const Tensor& x, const Ints& place, int64_t front, const Tensor& y) override {
-    CHECK(x.columns() == y.columns() - front && x.rows() >= static_cast<int64_t>(place.size()), "{} rows of {} to {}", place.size(),
+  void add_to_rows(const Tensor& x, const Ints& place, const Tensor& y) override {
+    CHECK(x.columns() == y.columns() && x.rows() >= static_cast<int64_t>(place.size()), "{} rows of {} to {}", place.size(),
           x.shape().text(), y.shape().text());
-    add_grouped(place, at(x), x.columns(), at(y) + front, y, x.columns());
+    add_grouped(place, at(x), x.columns(), at(y), y, x.columns());
   }
 
   // The host groups the rows, so it waits until they are there.

@@ -114,7 +114,7 @@ __global__ void pack_rows_kernel(PackRows t) {
   float value = 0;
   if (c < t.front)
     value = c == 0 ? static_cast<float>(t.number[r]) : 0;
-  else if (t.x)
+  else
     value = t.x[(t.from ? t.from[r] : r) * t.columns + c - t.front];
   t.wire[i] = value;
 }

@@ -85,7 +85,7 @@ void collect(const Collect&, cudaStream_t);
 
 // Rows on the wire, [rows, front + columns].
 struct PackRows {
-  const float* x;                // or null: zeros
+  const float* x;
   const int32_t *from, *number;  // [rows]; `from` may be null: row i itself
   float* wire;
   int64_t rows, front, columns;
