@@ -4,10 +4,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "tests/base/checkpoint_parts.h"
 #include "tests/files/memory_files.h"
 
 namespace starling {
@@ -16,22 +14,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-std::vector<Part> parts(const std::string& content) {
-  Part streamed{"weights.bin", [content](ByteSink& sink) {
-                  for (int i = 0; i < 3; ++i) sink.write(content);
-                }};
-  return {text_part("state.json", "{" + content + "}"), streamed, text_part("empty", "")};
-}
-
-// The content that was saved; fails the test if the files are not of one save.
-std::string content_of(FileSystem& files, const Loaded& loaded) {
-  const std::string state = files.read_file(loaded.path("state.json"));
-  const std::string content = state.substr(1, state.size() - 2);
-  EXPECT_EQ(files.read_file(loaded.path("weights.bin")), content + content + content);
-  EXPECT_EQ(files.read_file(loaded.path("empty")), "");
-  return content;
-}
 
 std::string latest_content(FileSystem& files) {
   const auto loaded = latest_checkpoint(files, "run");
@@ -446,62 +428,6 @@ TEST(Checkpoint, ACrashWhileUpdatingLeavesOldOrNew) {
         ASSERT_FALSE(HasFailure());
       }
     }
-  }
-}
-
-// A fresh directory on the real file system.
-class CheckpointOnDisk : public ::testing::Test {
- protected:
-  void SetUp() override {
-    char pattern[] = "/tmp/starling-checkpoint-XXXXXX";
-    root_ = ::mkdtemp(pattern);
-  }
-  void TearDown() override { files_->remove_all(root_); }
-  std::unique_ptr<FileSystem> files_ = real_file_system();
-  std::string root_;
-};
-
-TEST_F(CheckpointOnDisk, SavesReplacesPrunesAndCleansUp) {
-  const std::string run = root_ + "/new/run";
-  {
-    CheckpointStore store(*files_, run, 2);
-    for (int64_t step = 1; step <= 3; ++step) store.save(step, parts(fmt::format("s{}", step)));
-    store.save(3, parts("again"));
-    store.save_best(2, parts("best"));
-    store.save_best(3, parts("better"));
-  }
-  files_->make_directories(run + "/checkpoints/.tmp-step-00000009");
-  files_->write_file(run + "/checkpoints/.tmp-step-00000009/weights.bin", "half");
-  files_->make_directories(run + "/.tmp-best");
-  CheckpointStore store(*files_, run, 2);
-  EXPECT_THAT(files_->list(run), ElementsAre("best", "checkpoints"));
-  EXPECT_THAT(files_->list(run + "/checkpoints"), ElementsAre("step-00000002", "step-00000003"));
-  EXPECT_EQ(content_of(*files_, *store.latest()), "again");
-  EXPECT_EQ(content_of(*files_, *store.best()), "better");
-}
-
-TEST_F(CheckpointOnDisk, AnUnwritableDirectoryIsNamed) {
-  if (::geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
-  CheckpointStore store(*files_, root_ + "/run", 2);
-  store.save(1, parts("one"));
-  ASSERT_EQ(::chmod((root_ + "/run/checkpoints").c_str(), 0555), 0);
-  try {
-    store.save(2, parts("two"));
-    ADD_FAILURE() << "saved into a read-only directory";
-  } catch (const IoError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("/run/checkpoints/.tmp-step-00000002: cannot make the directory: Permission denied"));
-  }
-  EXPECT_EQ(store.latest()->step, 1);
-  ASSERT_EQ(::chmod((root_ + "/run/checkpoints").c_str(), 0755), 0);
-}
-
-TEST_F(CheckpointOnDisk, AFileInTheWayIsNamed) {
-  files_->write_file(root_ + "/run", "a file");
-  try {
-    CheckpointStore store(*files_, root_ + "/run", 2);
-    ADD_FAILURE() << "made a directory below a file";
-  } catch (const IoError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("/run: a directory is needed here"));
   }
 }
 
