@@ -6,6 +6,8 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/utf8.h"
+#include "data/line_reader.h"
 
 namespace starling {
 namespace {
@@ -13,16 +15,49 @@ namespace {
 constexpr int64_t kSmall = 100000;  // pairs
 constexpr double kEpochs = 3;       // of warm-up; more is much of a run of some minutes
 
-// Estimates: a piece is four or five bytes in most languages and scripts, compressed text a third of what it was.
+// Estimates of characters a piece, ends of sentences included, in vocabularies of 8,000. LibreOffice's texts have 4.4 in German, 4.2 in
+// Russian and 5.0 in Thai; what their Chinese, Korean and Japanese have beside letters leaves 1.4, 1.8 and 2.3.
+constexpr double kLetters = 4.5, kSyllables = 1.6, kKana = 3;
+constexpr size_t kSample = 1 << 20;  // bytes that are looked into
+// Of text that cannot be read; compressed text is a third of what it was.
 constexpr double kBytesOfPiece = 4.5, kCompression = 3;
 constexpr int64_t kShareOfRun = 8;  // at most, of warm-up
 constexpr int64_t kShortest = 400;  // updates of warm-up; less is not steadier and gains nothing
 
-// Of text, when it is not compressed; 0 for what is no file.
-double text_bytes(FileSystem& files, const std::string& path) {
+double pieces_in(std::string_view line) {
+  double pieces = 0;
+  while (!line.empty()) {
+    const DecodedCodePoint c = decode_utf8_at(line);
+    if (c.value >= 0x3040 && c.value <= 0x30FF)
+      pieces += 1 / kKana;
+    else if ((c.value >= 0x3400 && c.value <= 0x9FFF) || (c.value >= 0xAC00 && c.value <= 0xD7A3))  // Han, Hangul
+      pieces += 1 / kSyllables;
+    else
+      pieces += 1 / kLetters;
+    line.remove_prefix(static_cast<size_t>(std::max(c.length, 1)));
+  }
+  return pieces + 1 / kLetters;
+}
+
+// By the characters of its beginning; 0 for what is no file.
+double estimated_pieces(FileSystem& files, const std::string& path) {
   if (path.empty() || files.info(path).kind != FileKind::file) return 0;
-  const bool packed = path.ends_with(".gz") || path.ends_with(".zst");
-  return static_cast<double>(files.info(path).size) * (packed ? kCompression : 1);
+  const auto size = static_cast<double>(files.info(path).size);
+  try {
+    LineReader reader(path);
+    double pieces = 0;
+    size_t seen = 0;
+    for (std::string_view line;;) {
+      const uint64_t read = reader.bytes_read();
+      if (!reader.next(line)) return pieces;
+      // Where another block begins, all of those before have been counted.
+      if (seen >= kSample && reader.bytes_read() > read) return pieces * size / static_cast<double>(read);
+      pieces += pieces_in(line), seen += line.size() + 1;
+    }
+  } catch (const Error&) {  // which reading the corpus will report
+    const bool packed = path.ends_with(".gz") || path.ends_with(".zst");
+    return size * (packed ? kCompression : 1) / kBytesOfPiece;
+  }
 }
 
 // By the target tokens of an epoch, in millions.
@@ -60,10 +95,10 @@ std::vector<std::string> keys_by_corpus() {
 
 double estimated_epoch(const Config& config) {
   const auto files = real_file_system();
-  double bytes = 0;
+  double pieces = 0;
   for (const CorpusFiles& corpus : config.data.train)
-    bytes += corpus.weight * (text_bytes(*files, corpus.target) + text_bytes(*files, corpus.tsv) / 2);
-  return bytes / kBytesOfPiece;
+    pieces += corpus.weight * (estimated_pieces(*files, corpus.target) + estimated_pieces(*files, corpus.tsv) / 2);
+  return pieces;
 }
 
 std::vector<Override> choose_by_corpus(const Config& config, const std::vector<std::string>& open) {

@@ -19,7 +19,8 @@ std::vector<std::string> keys_by_corpus();
 // Empty for files that cannot be read, and in fine-tuning.
 std::vector<Override> choose_by_corpus(const Config& config, const std::vector<std::string>& open);
 
-// Estimated target tokens of an epoch of the training files, by their sizes; 0 where they cannot be read.
+// Estimated target tokens of an epoch of the training files, by their sizes and the characters that they begin with; 0 where there are
+// none.
 double estimated_epoch(const Config& config);
 
 // What to try where a corpus of fewer than 100,000 pairs is passed more than three times before the warm-up of a Transformer ends; "" where

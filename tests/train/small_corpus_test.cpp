@@ -59,7 +59,7 @@ TEST(SmallCorpus, OtherRunsAreLeftInPeace) {
   EXPECT_EQ(small_corpus_advice(counted, 29000, 238), "");
 }
 
-// Files of which only the sizes matter.
+// Files without text, so that only their sizes matter, where nothing else is said.
 class ChosenByCorpus : public testing::Test {
  protected:
   ChosenByCorpus() : directory_(testing::TempDir() + "starling_warm_up_" + std::to_string(::getpid())) {
@@ -132,6 +132,27 @@ TEST_F(ChosenByCorpus, AModelAndARunOfItsSize) {
   EXPECT_EQ(large.model.dropout, 0.1);
   EXPECT_EQ(large.train.batch_tokens, 25000);
   EXPECT_EQ(small.chosen.size(), keys_by_corpus().size()) << "all are told";
+}
+
+// A piece is 4.5 letters of any alphabet, 1.6 Chinese characters or Korean syllables, 3 kana, and a line's end counts as a letter.
+TEST_F(ChosenByCorpus, PiecesAreCountedInCharactersNotInBytes) {
+  const auto estimate = [&](const std::string& character, int a_line, int lines) {
+    std::string line;
+    for (int i = 0; i < a_line; ++i) line += character;
+    std::ofstream out(directory_ + "/text");
+    for (int i = 0; i < lines; ++i) out << line << "\n";
+    out.close();
+    Config c;
+    c.data.train = {{.source = directory_ + "/text", .target = directory_ + "/text"}};
+    return estimated_epoch(c);
+  };
+  EXPECT_NEAR(estimate("e", 44, 1000), 10'000, 1);
+  EXPECT_NEAR(estimate("ж", 44, 1000), 10'000, 1);
+  EXPECT_NEAR(estimate("ก", 44, 1000), 10'000, 1);
+  EXPECT_NEAR(estimate("字", 16, 1000), 10'222, 1);
+  EXPECT_NEAR(estimate("글", 16, 1000), 10'222, 1);
+  EXPECT_NEAR(estimate("か", 30, 1000), 10'222, 1);
+  EXPECT_NEAR(estimate("ж", 44, 100'000), 1'000'000, 1'000) << "9 MB, of which the beginning is read";
 }
 
 TEST_F(ChosenByCorpus, WhatIsGivenStays) {
