@@ -68,7 +68,7 @@ struct Choice {
   double dropout;
   double epochs;
 };
-constexpr Choice kChoices[] = {{0.15, "transformer-tiny", 4000, 500, 0.3, 50},
+constexpr Choice kChoices[] = {{0.15, "transformer-tiny", 4000, 500, 0.3, 100},
                                {5, "transformer-small", 8000, 2000, 0.3, 30},
                                {20, "transformer-base", 16000, 4000, 0.2, 20},
                                {200, "transformer-base", 32000, 8000, 0.1, 12},

@@ -120,7 +120,7 @@ TEST_F(ChosenByCorpus, AModelAndARunOfItsSize) {
   EXPECT_EQ(tiny.model.preset, "transformer-tiny");
   EXPECT_EQ(tiny.model.width, model_preset("transformer-tiny").width);
   EXPECT_EQ(tiny.vocab.training.size, 4000);
-  EXPECT_EQ(tiny.train.max_tokens, 5'000'000) << "50 epochs of 100,000";
+  EXPECT_EQ(tiny.train.max_tokens, 10'000'000) << "100 epochs of 100,000";
   EXPECT_EQ(small.model.preset, "transformer-small");
   EXPECT_EQ(small.model.dropout, 0.3);
   EXPECT_EQ(small.vocab.training.size, 8000);
