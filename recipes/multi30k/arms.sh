@@ -17,6 +17,7 @@ declare -A arms=(
   [linear-3.5M]="$linear $short --train.max-tokens 3500000"
   [linear-4e-3-3.5M]="$linear $short --train.max-tokens 3500000 --train.learning-rate 4e-3"
   [linear-dropout-0.15-3.5M]="$linear $short --train.max-tokens 3500000 --model.dropout 0.15"
+  [linear-dropout-0.15-beta2-0.995-3.5M]="$linear $short --train.max-tokens 3500000 --model.dropout 0.15 --train.beta2 0.995"
   [muon-3.5M]="$linear $short --train.max-tokens 3500000 --train.optimizer muon --train.learning-rate 3e-3"
   [muon-6e-3-3.5M]="$linear $short --train.max-tokens 3500000 --train.optimizer muon --train.learning-rate 6e-3"
   [muon-batch-4000-3.5M]="$linear --train.warmup 100 --train.max-tokens 3500000 --train.optimizer muon --train.learning-rate 4e-3 --train.batch-tokens 4000"
