@@ -62,8 +62,8 @@ class FlatOps {
   // Rows on the wire, y [n, front + D]: the row's number in the first of the `front` elements, if any, before its D values (exact up to
   // 2^24 in f32). y[i] = (number[i], x[row[i]]), or x[i] where row is empty.
   virtual void pack_rows(const Tensor& x, const Ints& row, const Ints& number, int64_t front, const Tensor& y) = 0;
-  // y[place[i]] += x[i], in order; the host plans with the places, which need no copy elsewhere.
-  virtual void add_to_rows(const Tensor& x, const Ints& place, const Tensor& y) = 0;
+  // y[place[i]] += x[i], in order; the host plans with the places.
+  virtual void add_to_rows(const Tensor& x, std::span<const int32_t> place, const Tensor& y) = 0;
   // x[number of y[i]] += the values of y[i], in order.
   virtual void add_rows(const Tensor& y, int64_t front, const Tensor& x) = 0;
 };

@@ -154,7 +154,7 @@ class HostFlatOps : public FlatOps {
     });
   }
 
-  void add_to_rows(const Tensor& x, const Ints& place, const Tensor& y) override {
+  void add_to_rows(const Tensor& x, std::span<const int32_t> place, const Tensor& y) override {
     by_type(y.dtype(), [&]<class T>(T) {
       for (size_t i = 0; i < place.size(); ++i) add_row(x.data<T>() + static_cast<int64_t>(i) * x.columns(), place[i], y);
     });
@@ -194,7 +194,7 @@ class HostFlatOps : public FlatOps {
           y.shape().text());
   }
 
-  // y[row] += values, behind the first `front` elements.
+  // y[row] += values.
   template <class T>
   static void add_row(const T* values, int64_t row, const Tensor& y) {
     CHECK(row >= 0 && row < y.rows(), "row {} of {}", row, y.rows());

@@ -16,7 +16,7 @@ class IdleFlatOps : public FlatOps {
   void compensate(const Tensor&, const Tensor&, const Tensor&, double) override {}
   void collect(const Tensor&, const Tensor&, double, const Tensor&, double, const Tensor&, int64_t, const Tensor&) override {}
   void pack_rows(const Tensor&, const Ints&, const Ints&, int64_t, const Tensor&) override {}
-  void add_to_rows(const Tensor&, const Ints&, const Tensor&) override {}
+  void add_to_rows(const Tensor&, std::span<const int32_t>, const Tensor&) override {}
   void add_rows(const Tensor&, int64_t, const Tensor&) override {}
 };
 

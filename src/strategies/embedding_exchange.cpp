@@ -31,7 +31,7 @@ void SharedRows::take(const TokenGradients& tokens) {
       CHECK(place != rows_.end() && *place == tokens.tokens[token], "token {} was looked up but not announced", tokens.tokens[token]);
       at.push_back(static_cast<int32_t>(place - rows_.begin()));
     }
-    flat_->add_to_rows(t, std::move(at), values_);
+    flat_->add_to_rows(t, at, values_);
   }
 }
 

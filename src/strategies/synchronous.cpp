@@ -34,8 +34,7 @@ class Synchronous : public Strategy {
     for (const ExchangedTable& t : tables_) whole.push_back(t.table);
     buckets_ = make_buckets(parameters, static_cast<int64_t>(options.bucket_mib * (1 << 20)) / element_, whole);
     ownership_.emplace(buckets_, servers_, everything_everywhere() ? std::vector<MatrixPlace>{} : matrices);
-    routes_.resize(tables_.size()), touched_.resize(tables_.size()), shared_rows_.resize(tables_.size());
-    row_exchanges_.resize(tables_.size()), assumed_.resize(tables_.size());
+    routes_.resize(tables_.size()), touched_.resize(tables_.size());
     for (const ExchangedTable& t : tables_) flags_.emplace_back(Shape{t.table->shape[0]}, DType::f64);
     pending_flags_.resize(tables_.size());
     totals_ = Tensor({kTotals + 5}, DType::f64);
@@ -56,7 +55,7 @@ class Synchronous : public Strategy {
 
   StepResult step(Worker& w) override {
     exchanges_.assign(buckets_.size(), {});
-    for (size_t t = 0; t < tables_.size(); ++t) shared_rows_[t].reset(), assumed_[t].reset(), row_exchanges_[t].clear();
+    rows_.assign(tables_.size(), {});
     handed_over_.assign(buckets_.size(), {});
     squares_.zero();
     announce_rows(w);
@@ -176,7 +175,7 @@ class Synchronous : public Strategy {
       reports.push_back(
           fmt::format("{}: {}; {} rows touched by any rank, {} in the table: {:.2f} MiB by rows, {:.2f} MiB dense, sent per rank",
                       table.name, route, touched.size(), V, share * dense / mib, dense / mib));
-      if (routes_[t] != Route::dense) shared_rows_[t].emplace(w.parameters().backend().flat(), table.gradient, std::move(touched));
+      if (routes_[t] != Route::dense) rows_[t].shared.emplace(w.parameters().backend().flat(), table.gradient, std::move(touched));
       if (routes_[t] != Route::early) continue;
       w.gradient_sum().keep_tokens(table);
       for (size_t b = 0; b < buckets_.size(); ++b)
@@ -221,25 +220,26 @@ class Synchronous : public Strategy {
     if (routes_[t] == Route::assumed_sparse) {
       w.clock().begin({Work::memory, 0, 3 * tokens * row});  // of making the rows, which begins their exchange
       w.clock().end();
-      assumed_[t].emplace(w.comm(), w.parameters().backend().flat(), p.gradient, *w.gradient_sum().tokens(p), tables_[t].output,
-                          rows_by_rank(t));
+      rows_[t].assumed.emplace(w.comm(), w.parameters().backend().flat(), p.gradient, *w.gradient_sum().tokens(p), tables_[t].output,
+                               rows_by_rank(t));
       return;
     }
     const bool early = routes_[t] == Route::early;
-    const double rows = static_cast<double>(shared_rows_[t]->values().rows());
+    SharedRows& shared = *rows_[t].shared;
+    const double rows = static_cast<double>(shared.values().rows());
     w.clock().spend({Work::memory, 0, (early ? rows + 3 * tokens : 2 * rows) * row},
-                    [&] { early ? shared_rows_[t]->take(*w.gradient_sum().tokens(p)) : shared_rows_[t]->take(); });
-    const int64_t elements = shared_rows_[t]->values().count();
-    const Tensor x = shared_rows_[t]->values().slice(0, Shape{elements});
+                    [&] { early ? shared.take(*w.gradient_sum().tokens(p)) : shared.take(); });
+    const int64_t elements = shared.values().count();
+    const Tensor x = shared.values().slice(0, Shape{elements});
     if (everything_everywhere()) {
-      row_exchanges_[t] = all_reduce_in_pieces(w.comm(), x, options_.bucket_mib, narrow());
+      rows_[t].pending = all_reduce_in_pieces(w.comm(), x, options_.bucket_mib, narrow());
     } else if (elements > 0) {
       // Equal shares are summed, so that nobody waits for the owner of the most frequent rows.
       std::vector<Owned> shares;
       for (int r = 0; r < size_; ++r) shares.push_back({part(elements, r, size_), r});
       Schedule sum = server_push({rank_, size_, elements, x.dtype(), workers_, servers_, narrow()});
-      sum = then(std::move(sum), hand_over(shape(x), shares, shared_rows_[t]->parts(ownership_->parts(b))));
-      row_exchanges_[t] = {w.comm().run(std::move(sum), x, "rows to their owners")};
+      sum = then(std::move(sum), hand_over(shape(x), shares, shared.parts(ownership_->parts(b))));
+      rows_[t].pending = {w.comm().run(std::move(sum), x, "rows to their owners")};
     }
   }
 
@@ -251,18 +251,18 @@ class Synchronous : public Strategy {
   }
 
   void finish_rows(Worker& w, size_t t) {
-    if (assumed_[t]) {
-      assumed_[t]->wait();
-      w.clock().spend({Work::memory, 0, 3.0 * static_cast<double>(assumed_[t]->buffer_bytes())}, [&] { assumed_[t]->add_up(); });
-      assumed_[t].reset();
+    RowsUnderWay& rows = rows_[t];
+    if (rows.assumed) {
+      rows.assumed->wait();
+      w.clock().spend({Work::memory, 0, 3.0 * static_cast<double>(rows.assumed->buffer_bytes())}, [&] { rows.assumed->add_up(); });
+    } else if (rows.shared) {
+      for (const Pending& pending : rows.pending) pending.wait();
+      const bool early = routes_[t] == Route::early;  // else the whole table is cleared before
+      const double cleared = early ? 0 : static_cast<double>(tables_[t].table->gradient.bytes());
+      w.clock().spend({Work::memory, 0, 3.0 * static_cast<double>(rows.shared->values().bytes()) + cleared},
+                      [&] { early ? rows.shared->add() : rows.shared->put(); });
     }
-    if (!shared_rows_[t]) return;
-    for (const Pending& pending : row_exchanges_[t]) pending.wait();
-    const bool early = routes_[t] == Route::early;  // else the whole table is cleared before
-    const double cleared = early ? 0 : static_cast<double>(tables_[t].table->gradient.bytes());
-    w.clock().spend({Work::memory, 0, 3.0 * static_cast<double>(shared_rows_[t]->values().bytes()) + cleared},
-                    [&] { early ? shared_rows_[t]->add() : shared_rows_[t]->put(); });
-    row_exchanges_[t].clear(), shared_rows_[t].reset();
+    rows = {};
   }
 
   // Finishes the exchange. Sums over all ranks: the totals, the noise of the gradient, and the squares of the gradient, which are returned,
@@ -342,9 +342,12 @@ class Synchronous : public Strategy {
   std::vector<LookupRows> touched_;
   std::vector<Tensor> flags_;  // [rows], f64; 1: touched by any rank
   std::vector<Pending> pending_flags_;
-  std::vector<std::optional<SharedRows>> shared_rows_;
-  std::vector<std::vector<Pending>> row_exchanges_;
-  std::vector<std::optional<AssumedSparseExchange>> assumed_;
+  struct RowsUnderWay {
+    std::optional<SharedRows> shared;
+    std::vector<Pending> pending;  // of these
+    std::optional<AssumedSparseExchange> assumed;
+  };
+  std::vector<RowsUnderWay> rows_;
   std::string embedding_report_;
 };
 

@@ -54,9 +54,10 @@ class QueuedFlatOps : public FlatOps {
       inner_.pack_rows(x, row, number, front, y);
     });
   }
-  void add_to_rows(const Tensor& x, const Ints& place, const Tensor& y) override {
-    // The places are the host's: whoever owns a device plans with them before it queues anything.
-    later([this, x = inner(x), place = place, y = inner(y)] { inner_.add_to_rows(x, place, y); });
+  void add_to_rows(const Tensor& x, std::span<const int32_t> place, const Tensor& y) override {
+    later([this, x = inner(x), places = std::vector<int32_t>(place.begin(), place.end()), y = inner(y)] {
+      inner_.add_to_rows(x, places, y);
+    });
   }
   void add_rows(const Tensor& y, int64_t front, const Tensor& x) override {
     later([this, y = inner(y), front, x = inner(x)] { inner_.add_rows(y, front, x); });

@@ -83,7 +83,7 @@ class CudaFlatOps final : public FlatOps {
     kernels::pack_rows({at(x), at<int32_t>(row.there()), at<int32_t>(number.there()), at(y), y.rows(), front, D}, stream());
   }
 
-  void add_to_rows(const Tensor& x, const Ints& place, const Tensor& y) override {
+  void add_to_rows(const Tensor& x, std::span<const int32_t> place, const Tensor& y) override {
     CHECK(x.columns() == y.columns() && x.rows() >= static_cast<int64_t>(place.size()), "{} rows of {} to {}", place.size(),
           x.shape().text(), y.shape().text());
     add_grouped(place, at(x), x.columns(), at(y), y, x.columns());
