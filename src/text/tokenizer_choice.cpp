@@ -6,23 +6,16 @@
 #include <array>
 
 #include "text/mecab.h"
+#include "text/script.h"
 #include "text/unicode.h"
 
 namespace starling {
 
 namespace {
 
-enum Script { kana, han, thai, lao, tibetan, burmese, khmer, kScripts };
-constexpr const char* kNames[kScripts] = {"Japanese", "Chinese", "Thai", "Lao", "Tibetan", "Burmese", "Khmer"};
-
-struct Block {
-  char32_t first, last;
-  Script script;
-};
-constexpr Block kBlocks[] = {{0x0E00, 0x0E7F, thai},  {0x0E80, 0x0EFF, lao},   {0x0F00, 0x0FFF, tibetan}, {0x1000, 0x109F, burmese},
-                             {0x1780, 0x17FF, khmer}, {0x19E0, 0x19FF, khmer}, {0x3040, 0x30FF, kana},    {0x31F0, 0x31FF, kana},
-                             {0x3400, 0x4DBF, han},   {0x4E00, 0x9FFF, han},   {0xA9E0, 0xA9FF, burmese}, {0xAA60, 0xAA7F, burmese},
-                             {0xF900, 0xFAFF, han},   {0xFF66, 0xFF9F, kana},  {0x20000, 0x3FFFF, han}};
+// By script.
+constexpr std::array<const char*, kScripts> kNames = {"", "Japanese", "Chinese", "Korean", "Thai", "Lao", "Tibetan", "Burmese", "Khmer"};
+constexpr auto kThai = static_cast<std::size_t>(Script::thai);  // it and those behind have no spaces between words
 
 // What a text consists of. Letters are code points that are neither punctuation, symbols, numbers nor spaces.
 struct Look {
@@ -42,10 +35,11 @@ struct Look {
   void count(char32_t c) {
     if (character_class(c) != CharacterClass::other) return;
     ++letters;
-    if (const Block* block = entry_of(kBlocks, c)) ++of[block->script];
+    ++of[static_cast<std::size_t>(script_of(c))];
   }
 
-  std::int64_t percent(Script script) const { return letters > 0 ? (100 * of[script] + letters / 2) / letters : 0; }
+  std::int64_t in(Script script) const { return of[static_cast<std::size_t>(script)]; }
+  std::int64_t percent(Script script) const { return letters > 0 ? (100 * in(script) + letters / 2) / letters : 0; }
 };
 
 struct Finding {
@@ -60,20 +54,20 @@ bool spaced(const Look& look, double longest_word) {
 Finding find(const Look& look) {
   const Finding words{"13a", "the references have spaces between words"};
   if (look.letters == 0) return words;
-  const std::int64_t cjk = look.of[kana] + look.of[han];
+  const std::int64_t cjk = look.in(Script::kana) + look.in(Script::han);
   std::int64_t south_east = 0;
-  for (int s = thai; s < kScripts; ++s) south_east += look.of[static_cast<std::size_t>(s)];
+  for (std::size_t s = kThai; s < kScripts; ++s) south_east += look.of[s];
   if (2 * (cjk + south_east) > look.letters) {
     // Japanese and Chinese words have 1 to 2 letters on average, Thai and Burmese ones 4 to 7 with their marks.
     if (spaced(look, cjk > south_east ? 3 : 8)) return {"13a", "the references have spaces between words, though their script has none"};
     if (south_east > cjk) {
-      const auto most = std::max_element(look.of.begin() + thai, look.of.end()) - look.of.begin();
-      return {"char", fmt::format("the references are {}, which has no spaces between words", kNames[most])};
+      const auto most = std::max_element(look.of.begin() + kThai, look.of.end()) - look.of.begin();
+      return {"char", fmt::format("the references are {}, which has no spaces between words", kNames[static_cast<std::size_t>(most)])};
     }
     // Japanese is about half kana; Chinese text has a stray one in a name.
-    if (20 * look.of[kana] >= cjk)
-      return {"", fmt::format("the references are Japanese ({} % of their letters are kana)", look.percent(kana))};
-    return {"zh", fmt::format("the references are Chinese ({} % of their letters are Han characters)", look.percent(han))};
+    if (20 * look.in(Script::kana) >= cjk)
+      return {"", fmt::format("the references are Japanese ({} % of their letters are kana)", look.percent(Script::kana))};
+    return {"zh", fmt::format("the references are Chinese ({} % of their letters are Han characters)", look.percent(Script::han))};
   }
   // No language has words of 20 letters on average; but a line or two may be a single long one.
   constexpr std::int64_t kNoWord = 20, kManyLines = 10;

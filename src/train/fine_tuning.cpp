@@ -11,8 +11,8 @@
 #include "base/text_files.h"
 #include "decode/model_directory.h"
 #include "text/vocabulary_format.h"
+#include "train/corpus_choices.h"
 #include "train/run_vocabulary.h"
-#include "train/small_corpus.h"
 
 namespace starling {
 namespace {

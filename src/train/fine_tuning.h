@@ -15,7 +15,7 @@ namespace starling {
 // train.initial-model throws, if there is such a path.
 Config load_run_config(const std::string& path, const std::vector<Override>& overrides = {});
 
-// Like load_config, for what trains new runs: what is left open is chosen by the corpus, as for a run (small_corpus.h).
+// Like load_config, for what trains new runs: what is left open is chosen by the corpus, as for a run (corpus_choices.h).
 Config load_new_config(const std::string& path, const std::vector<Override>& overrides);
 
 // The same for every rank of a run, each with the file and the overrides of its host; collective. What they leave open is what rank 0 finds

@@ -6,7 +6,7 @@
 
 #include "base/affinity.h"
 #include "base/counted.h"
-#include "train/small_corpus.h"
+#include "train/corpus_choices.h"
 
 namespace starling {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/small_corpus.h"
+#include "train/corpus_choices.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "data/line_reader.h"
+#include "text/script.h"
 
 namespace starling {
 namespace {
@@ -19,24 +20,20 @@ constexpr double kEpochs = 3;       // of warm-up; more is much of a run of some
 // Russian and 5.0 in Thai; what their Chinese, Korean and Japanese have beside letters leaves 1.4, 1.8 and 2.3.
 constexpr double kLetters = 4.5, kSyllables = 1.6, kKana = 3;
 constexpr size_t kSample = 1 << 20;  // bytes that are looked into
-// Of text that cannot be read; compressed text is a third of what it was.
-constexpr double kBytesOfPiece = 4.5, kCompression = 3;
-constexpr int64_t kShareOfRun = 8;  // at most, of warm-up
-constexpr int64_t kShortest = 400;  // updates of warm-up; less is not steadier and gains nothing
+constexpr double kCompression = 3;   // of text that cannot be read
+constexpr int64_t kShareOfRun = 8;   // at most, of warm-up
+constexpr int64_t kShortest = 400;   // updates of warm-up; less is not steadier and gains nothing
 
-double pieces_in(std::string_view line) {
-  double pieces = 0;
-  while (!line.empty()) {
-    const DecodedCodePoint c = decode_utf8_at(line);
-    if (c.value >= 0x3040 && c.value <= 0x30FF)
-      pieces += 1 / kKana;
-    else if ((c.value >= 0x3400 && c.value <= 0x9FFF) || (c.value >= 0xAC00 && c.value <= 0xD7A3))  // Han, Hangul
-      pieces += 1 / kSyllables;
-    else
-      pieces += 1 / kLetters;
-    line.remove_prefix(static_cast<size_t>(std::max(c.length, 1)));
+double pieces_of(char32_t c) {
+  switch (script_of(c)) {
+    case Script::kana:
+      return 1 / kKana;
+    case Script::han:
+    case Script::hangul:
+      return 1 / kSyllables;
+    default:
+      return 1 / kLetters;
   }
-  return pieces + 1 / kLetters;
 }
 
 // By the characters of its beginning; 0 for what is no file.
@@ -52,11 +49,12 @@ double estimated_pieces(FileSystem& files, const std::string& path) {
       if (!reader.next(line)) return pieces;
       // Where another block begins, all of those before have been counted.
       if (seen >= kSample && reader.bytes_read() > read) return pieces * size / static_cast<double>(read);
-      pieces += pieces_in(line), seen += line.size() + 1;
+      for (const char32_t c : decode_utf8(line)) pieces += pieces_of(c);
+      pieces += pieces_of('\n'), seen += line.size() + 1;
     }
   } catch (const Error&) {  // which reading the corpus will report
     const bool packed = path.ends_with(".gz") || path.ends_with(".zst");
-    return size * (packed ? kCompression : 1) / kBytesOfPiece;
+    return size * (packed ? kCompression : 1) / kLetters;
   }
 }
 
@@ -103,11 +101,12 @@ double estimated_epoch(const Config& config) {
 
 std::vector<Override> choose_by_corpus(const Config& config, const std::vector<std::string>& open) {
   const TrainConfig& t = config.train;
-  std::vector<Override> chosen;
-  const double epoch = estimated_epoch(config);
-  if (epoch == 0 || !t.initial_model.empty() || t.objective != Objective::likelihood ||
+  if (open.empty() || !t.initial_model.empty() || t.objective != Objective::likelihood ||
       architecture_of(config.model.preset) != Architecture::transformer)
-    return chosen;
+    return {};
+  const double epoch = estimated_epoch(config);
+  if (epoch == 0) return {};
+  std::vector<Override> chosen;
   const auto is_open = [&](const std::string& key) { return std::find(open.begin(), open.end(), key) != open.end(); };
   const auto choose = [&](const std::string& key, const auto& value) {
     if (is_open(key)) chosen.emplace_back(key, fmt::format("{}", value));

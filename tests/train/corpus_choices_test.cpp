@@ -1,12 +1,14 @@
-// The advice about warm-ups that are too long for a small corpus.
-#include "train/small_corpus.h"
+// What is chosen by the size of a corpus, and the advice about warm-ups that are too long for a small one.
+#include "train/corpus_choices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "base/text_files.h"
 #include "tests/train/word_run.h"
@@ -153,6 +155,22 @@ TEST_F(ChosenByCorpus, PiecesAreCountedInCharactersNotInBytes) {
   EXPECT_NEAR(estimate("글", 16, 1000), 10'222, 1);
   EXPECT_NEAR(estimate("か", 30, 1000), 10'222, 1);
   EXPECT_NEAR(estimate("ж", 44, 100'000), 1'000'000, 1'000) << "9 MB, of which the beginning is read";
+}
+
+// Of archives too the beginning tells what the whole has.
+TEST_F(ChosenByCorpus, PiecesOfArchivesAreEstimatedFromTheirBeginning) {
+  std::mt19937 random(1);
+  const std::string path = directory_ + "/text.gz";
+  const gzFile out = gzopen(path.c_str(), "wb");
+  for (int i = 0; i < 100'000; ++i) {
+    std::string line;
+    for (int c = 0; c < 44; ++c) line += static_cast<char>('a' + random() % 26);
+    gzputs(out, (line + "\n").c_str());
+  }
+  gzclose(out);
+  Config c;
+  c.data.train = {{.source = path, .target = path}};
+  EXPECT_NEAR(estimated_epoch(c), 1'000'000, 20'000);
 }
 
 TEST_F(ChosenByCorpus, WhatIsGivenStays) {
