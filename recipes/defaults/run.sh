@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# What a plain `starling train` reaches beside a tuned recipe: trains a corpus with no option but its files, tunes rate, batch, optimizer
-# and dropout around that, trains the best with as many tokens, and prints BLEU and chrF of the test set for both.
-# Usage: recipes/defaults/run.sh CORPUS DIRECTORY [TUNE_BUDGET, default 1h]
-#   CORPUS: multi30k, whose tuned recipe is recipes/multi30k/config.yml, or a language of LibreOffice's texts (recipes/libreoffice): de, ja ...
+# What a plain `starling train` reaches beside a tuned recipe: trains a corpus with no option but its files, then with as many tokens by
+# recipes/multi30k/config.yml, chosen from some twenty whole runs there, or, with a budget, by what `starling tune` finds around the plain
+# run; and prints BLEU and chrF of the test set for both.
+# Usage: recipes/defaults/run.sh CORPUS DIRECTORY [TUNE_BUDGET, e.g. 1h]
+#   CORPUS: multi30k, or a language of LibreOffice's texts (recipes/libreoffice): de, ja ...
 # One thread a run, so that two corpora may run side by side. A run that was stopped goes on where it was with the same command. Program: recipes/multi30k/find.sh.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 corpus=${1:?usage: run.sh CORPUS DIRECTORY [TUNE_BUDGET]}
 out=${2:?usage: run.sh CORPUS DIRECTORY [TUNE_BUDGET]}
-budget=${3:-1h}
+budget=${3:-}
 mkdir -p "$out"
 if [[ $corpus == multi30k ]]; then
   . "$root/recipes/multi30k/find.sh"
@@ -30,8 +31,9 @@ report() {  # NAME: the run's best model on the test set
 "$starling" train "${files[@]}" --train.output "$out/plain"
 report plain
 tokens=$(sed -n 's/^ *max-tokens: \([0-9]*\).*/\1/p' "$out/plain/config.yml")
-if [[ $corpus == multi30k ]]; then
+if [[ -z $budget ]]; then
   recipe=$root/recipes/multi30k/config.yml
+  files+=(--data.source-language "" --data.target-language "")
 else
   "$starling" tune -c "$out/plain/config.yml" --output "$out/tune" --budget "$budget" --jobs 1
   recipe=$out/tune/best.yml

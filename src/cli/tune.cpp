@@ -63,7 +63,10 @@ void add_tune(CLI::App& app) {
   verb->add_option("--candidates", o.candidates, "Sets of values that are tried, besides those of the configuration")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
-  verb->add_option("--keys", o.keys, fmt::format("What is tuned, of {}; all if not given", fmt::join(tunable_keys(), ", ")))
+  verb->add_option("--keys", o.keys,
+                   fmt::format("What is tuned, of {}; all if not given, without dropout and subword sampling where the longest runs are "
+                               "less than a third of the configuration's",
+                               fmt::join(tunable_keys(), ", ")))
       ->delimiter(',')
       ->type_name("SECTION.KEY,...");
   verb->add_option("-j,--jobs", a->jobs, "Runs that are trained at a time, with one thread each; 0 = as many as there are cores, at most 4")

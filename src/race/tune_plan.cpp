@@ -14,6 +14,7 @@ namespace {
 constexpr int64_t kLeastUpdates = 50;
 constexpr int kFactor = 3;  // of candidates from rung to rung, and of tokens
 constexpr size_t kRungs = 3;
+constexpr int64_t kLong = 3;  // times as many tokens as in the last rung
 
 // The values of a key that candidates try, as text; the configuration's own is among them.
 std::vector<std::string> values_of(const Config& c, const std::string& key) {
@@ -42,6 +43,13 @@ std::vector<std::string> values_of(const Config& c, const std::string& key) {
 
 std::vector<std::string> tunable_keys() {
   return {"train.learning-rate", "train.batch-tokens", "train.optimizer", "model.dropout", "data.subword-alpha"};
+}
+
+std::vector<std::string> keys_by_length(int64_t run, int64_t last_rung) {
+  std::vector<std::string> keys = tunable_keys();
+  if (run > kLong * last_rung)
+    std::erase_if(keys, [](const std::string& key) { return key == "model.dropout" || key == "data.subword-alpha"; });
+  return keys;
 }
 
 std::vector<TuneCandidate> draw_candidates(const Config& config, const std::vector<std::string>& asked, int count, uint64_t seed) {

@@ -25,6 +25,11 @@ struct TuneRung {
 // The keys that can be tuned.
 std::vector<std::string> tunable_keys();
 
+// Those that are tuned where nobody asks for any. Short runs prefer less of what keeps a model from learning its text by heart, dropout and
+// subword sampling: these stay as they are where a run of the last rung has less than a third of `run`, the target tokens of the
+// configuration's own run (0: unknown).
+std::vector<std::string> keys_by_length(int64_t run, int64_t last_rung);
+
 /// `count` candidates that differ from the configuration in `keys` (all tunable ones if empty). The values of each key are spread evenly
 /// over the candidates and combined by chance, a function of `seed` alone. ConfigError for keys that are not tunable.
 std::vector<TuneCandidate> draw_candidates(const Config& config, const std::vector<std::string>& keys, int count, uint64_t seed);

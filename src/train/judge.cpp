@@ -9,6 +9,7 @@ namespace starling {
 namespace {
 
 constexpr int64_t kSuspicious = 3;  // validations with exactly the same score: a metric that moves hardly ever gives that
+constexpr double kMuchBetter = 1;   // points of BLEU, chrF or GLEU; less is chance
 
 std::string list_of(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
@@ -33,7 +34,7 @@ Judge::Verdict Judge::judge(int64_t step, const std::vector<std::pair<std::strin
     t.repeated = score == t.last ? t.repeated + 1 : 1;
     t.last = score;
     t.since = better_score(t.metric, score, t.top) ? 0 : t.since + 1;
-    if (t.since == 0) t.top = score;
+    if (t.since == 0) t.top = score, t.top_step = step;
   }
   Verdict verdict;
   const std::optional<std::string> by = best_by();
@@ -67,6 +68,17 @@ std::string Judge::told() const {
                           : by == tracks_.end() ? fmt::format(", by {} among equals", best_by_)  // it is not measured any more
                                                 : fmt::format(", by {} {:.4g} among equals", by->metric, by->at_best);
   return fmt::format("best {} {:.4g} at update {}{}", deciding.metric, deciding.at_best, best_step_, why);
+}
+
+std::string Judge::advice() const {
+  if (tracks_.front().metric != "cross-entropy") return "";
+  for (const Track& t : tracks_)
+    if (t.metric != "cross-entropy" && t.metric != "ter" && t.top_step > best_step_ && t.top - t.at_best >= kMuchBetter)
+      return fmt::format(
+          "the best model by cross-entropy, of update {}, has {} {:.4g}, and that of update {} had {:.4g}; to keep the best by {}, train "
+          "with --valid.early-stopping-metric {}",
+          best_step_, t.metric, t.at_best, t.top_step, t.top, t.metric, t.metric);
+  return "";
 }
 
 bool Judge::constant() const { return tracks_.front().repeated > stalled_; }
@@ -111,7 +123,7 @@ void Judge::save(State& state) const {
   state.put("validations", validations_);
   for (const Track& t : tracks_) {
     state.put("scores-" + t.metric, std::vector<double>{t.at_best, t.top, t.last});
-    state.put("counts-" + t.metric, std::vector<int64_t>{t.since, t.repeated});
+    state.put("counts-" + t.metric, std::vector<int64_t>{t.since, t.repeated, t.top_step});
   }
 }
 
@@ -129,10 +141,11 @@ void Judge::restore(const State& state, std::span<const std::string> measured_ot
     if (!state.has("scores-" + t.metric) || !comparable(t.metric)) continue;
     const std::vector<double> scores = state.reals("scores-" + t.metric);
     const std::vector<int64_t> counts = state.integers("counts-" + t.metric);
-    if (scores.size() != 3 || counts.size() != 2)
-      throw DataError(fmt::format("the checkpoint's state has {} scores and {} counts of {}, not 3 and 2; take another checkpoint",
+    if (scores.size() != 3 || counts.size() < 2 || counts.size() > 3)
+      throw DataError(fmt::format("the checkpoint's state has {} scores and {} counts of {}, not 3 and 3; take another checkpoint",
                                   scores.size(), counts.size(), t.metric));
     t.at_best = scores[0], t.top = scores[1], t.last = scores[2], t.since = counts[0], t.repeated = counts[1];
+    t.top_step = counts.size() > 2 ? counts[2] : -1;
   }
 }
 

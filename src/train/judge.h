@@ -39,6 +39,9 @@ class Judge {
   int64_t best_step() const { return best_step_; }
   // "best bleu 31.2 at update 400", and which metric decided if bleu was equal.
   std::string told() const;
+  // Where cross-entropy decided, what to set if a later model translates better by a point or more, else "": of a small text that is
+  // learned by heart BLEU goes on rising after cross-entropy has begun to.
+  std::string advice() const;
   int64_t stalled() const { return stalled_; }  // validations since the best one
 
   void save(State& state) const;
@@ -52,6 +55,7 @@ class Judge {
     std::string metric;
     double at_best = kNone;  // score of the best model
     double top = kNone;      // best score of any model
+    int64_t top_step = -1;   // the update of that; -1: unknown, as in checkpoints of older versions
     double last = kNone;
     int64_t since = 0;     // validations since `top`
     int64_t repeated = 0;  // validations in a row with exactly the score `last`

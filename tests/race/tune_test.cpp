@@ -91,6 +91,18 @@ TEST(TunePlan, CandidatesCoverTheValuesEvenly) {
   EXPECT_THAT(refusal([&] { draw_candidates(config, {"train.learning-rat"}, 6, 1); }), HasSubstr("did you mean 'train.learning-rate'?"));
 }
 
+TEST(TunePlan, ShortRunsLeaveDropoutAsItIs) {
+  const auto tunes_dropout = [](int64_t run, int64_t last) {
+    const std::vector<std::string> keys = keys_by_length(run, last);
+    EXPECT_EQ(std::count(keys.begin(), keys.end(), "train.learning-rate"), 1);
+    EXPECT_EQ(std::count(keys.begin(), keys.end(), "data.subword-alpha"), std::count(keys.begin(), keys.end(), "model.dropout"));
+    return std::count(keys.begin(), keys.end(), "model.dropout") == 1;
+  };
+  EXPECT_TRUE(tunes_dropout(3000000, 1000000));
+  EXPECT_FALSE(tunes_dropout(3000001, 1000000));
+  EXPECT_TRUE(tunes_dropout(0, 1000000)) << "nobody knows how long it is";
+}
+
 class TuneTest : public RaceTest {
  protected:
   TuneOptions options(const std::string& output) {
@@ -153,6 +165,12 @@ TEST_F(TuneTest, ADryRunSaysWhatItWouldDo) {
   o.dry_run = true;
   EXPECT_EQ(run_tune(o), 0);
   EXPECT_THAT(said_, HasSubstr("candidate-3: learning-rate "));
+  EXPECT_THAT(said_, Not(HasSubstr("stay as they are")));
+  said_.clear();
+  o.keys.clear(), o.settings = {{"train.max-tokens", "1000000"}};
+  EXPECT_EQ(run_tune(o), 0);
+  EXPECT_THAT(said_, HasSubstr("model.dropout and data.subword-alpha stay as they are: a whole run has 1000000 target tokens, 33.3 times"));
+  EXPECT_THAT(said_, Not(HasSubstr(", dropout ")));
   EXPECT_FALSE(std::filesystem::exists(path("dry/rung-1")));
 }
 

@@ -139,6 +139,26 @@ TEST(Judge, TellsWhichMetricDecided) {
   EXPECT_EQ(judge.told(), "best bleu 7 at update 5");
 }
 
+TEST(Judge, SaysThatALaterModelTranslatesBetter) {
+  const auto fresh = [] { return Judge({"cross-entropy", "ter", "bleu"}, "cross-entropy", 0); };
+  const auto scores = [](double entropy, double bleu) { return Scores{{"cross-entropy", entropy}, {"ter", 90}, {"bleu", bleu}}; };
+  Judge judge = fresh();
+  judge.judge(100, scores(4, 10)), judge.judge(200, scores(2, 9.5));
+  EXPECT_EQ(judge.advice(), "");  // an earlier one is chance
+  judge.judge(300, scores(3, 10.4));
+  EXPECT_EQ(judge.advice(), "");  // and so is less than a point
+  judge.judge(400, scores(3.5, 15)), judge.judge(500, scores(3.6, 14));
+  EXPECT_EQ(judge.advice(),
+            "the best model by cross-entropy, of update 200, has bleu 9.5, and that of update 400 had 15; to keep the best by bleu, train "
+            "with --valid.early-stopping-metric bleu");
+  EXPECT_EQ(again(judge, fresh()).advice(), judge.advice());
+  judge.judge(600, scores(1.9, 14.5));
+  EXPECT_EQ(judge.advice(), "");
+  Judge by_bleu = judge_of_both(0);
+  by_bleu.judge(1, both(10, 4)), by_bleu.judge(2, both(9, 3));
+  EXPECT_EQ(by_bleu.advice(), "");
+}
+
 TEST(Judge, ManyMetricsTakeThePlural) {
   Judge judge({"bleu", "chrf", "cross-entropy"}, "bleu", 0);
   for (int64_t i = 1; i < 3; ++i) judge.judge(i, {{"bleu", 0}, {"chrf", i}, {"cross-entropy", 9}});
