@@ -11,15 +11,7 @@ shift || true
 start=$(ls -d "$run"/checkpoints/step-* 2>/dev/null | tail -n 1 || true)
 start=${start:-$run}
 
-evaluate() {  # model, name: GLEU and BLEU on validation and test set
-  for set in valid test2016; do
-    "$starling" translate --quiet --model "$1" --input "$data/$set.en" --output "$2.$set.translated"
-    echo "$1 $set"
-    "$starling" evaluate --hypotheses "$2.$set.translated" --references "$data/$set.de" --metrics gleu,bleu
-  done
-}
-
-evaluate "$start" "$run-refined-0"
+gleu_and_bleu "$start" "$run-refined-0"
 for seed in 1 2 3; do
   "$starling" train -c "$root/recipes/gnmt/config.yml" --train.output "$run-refined-$seed" --train.seed $seed \
     --train.initial-model "$start" --train.objective mixed --model.dropout 0 --train.clip-start 1 \
@@ -27,5 +19,5 @@ for seed in 1 2 3; do
     --train.learning-rate 0.1 --train.clip-norm 5 --train.ema 0 --train.batch-tokens 500 --train.max-steps 60 \
     --data.source "$data/train.en.gz" --data.target "$data/train.de.gz" --valid.source "$data/valid.en" --valid.target "$data/valid.de" \
     --valid.every 20 --valid.metrics gleu,bleu,cross-entropy --log.every 20 "$@"
-  evaluate "$run-refined-$seed" "$run-refined-$seed"
+  gleu_and_bleu "$run-refined-$seed" "$run-refined-$seed"
 done

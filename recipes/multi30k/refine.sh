@@ -8,19 +8,11 @@ set -euo pipefail
 run=${1:?usage: refine.sh RUN_DIRECTORY [starling train options]}
 shift
 
-evaluate() {  # model, name: GLEU and BLEU on validation and test set
-  for set in valid test2016; do
-    "$starling" translate --quiet --model "$1" --input "$data/$set.en" --output "$2.$set.translated" --beam 4
-    echo "$2 $set: $("$starling" evaluate --hypotheses "$2.$set.translated" --references "$data/$set.de" --metrics gleu,bleu \
-      | sed -E 's/^[^=]* = ([0-9.]+).*/\1/' | paste -sd ' ') (GLEU, BLEU)"
-  done
-}
-
-evaluate "$run" "$run-refined-0"
+gleu_and_bleu "$run" "$run-refined-0"
 for seed in 1 2 3; do
   "$starling" train -c "$run/config.yml" --train.output "$run-refined-$seed" --train.seed $seed --train.initial-model "$run" \
     --train.objective mixed --model.dropout 0 --model.attention-dropout 0 --model.feed-forward-dropout 0 --train.learning-rate 1e-4 \
     --train.schedule constant --train.warmup 0 --train.ema 0 --train.loss-normalization sentences --train.clip-norm 5 --train.batch-tokens 1000 \
     --train.max-tokens 0 --train.max-steps 60 --valid.every 20 --valid.metrics gleu,bleu,cross-entropy --log.every 20 "$@" >"$run-refined-$seed.log"
-  evaluate "$run-refined-$seed" "$run-refined-$seed"
+  gleu_and_bleu "$run-refined-$seed" "$run-refined-$seed"
 done

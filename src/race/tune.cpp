@@ -41,7 +41,7 @@ class Tuning {
       throw ConfigError("tune compares by cross-entropy on a validation text; set valid.source and valid.target");
     if (config_.train.objective != Objective::likelihood)
       throw ConfigError("tune knows nothing of train.objective mixed; tune likelihood first");
-    draw_candidates(config_, o.keys, o.candidates, config_.train.seed);  // says what cannot be tuned before anything is measured
+    require_tunable(o.keys);  // before anything is measured
     files_->make_directories(o.output);
   }
 
@@ -128,8 +128,8 @@ class Tuning {
       speed = measured_speed();
     }
     rungs_ = tune_rungs(kSpared * 60 * o_.minutes * speed * o_.jobs, o_.candidates, config_.train.batch_tokens);
-    candidates_ = draw_candidates(config_, o_.keys.empty() ? keys_by_length(run_tokens(), rungs_.back().tokens) : o_.keys, o_.candidates,
-                                  config_.train.seed);
+    keys_ = o_.keys.empty() ? keys_by_length(run_tokens(), rungs_.back().tokens) : o_.keys;
+    candidates_ = draw_candidates(config_, keys_, o_.candidates, config_.train.seed);
     now["tokens_per_second"] = speed_ = speed;
     if (!o_.dry_run) files_->replace_file(path, now.dump() + "\n");
   }
@@ -148,11 +148,13 @@ class Tuning {
                                   counted_candidates(rungs_[i].candidates), rungs_[i].tokens,
                                   rungs_[i].seeds.size() > 1 ? fmt::format(", {} seeds", rungs_[i].seeds.size()) : "",
                                   duration_text(rung_tokens(rungs_[i]) / speed_ / o_.jobs)));
-    if (o_.keys.empty() && keys_by_length(run_tokens(), rungs_.back().tokens) != tunable_keys())
-      o_.progress.say(
-          fmt::format("model.dropout and data.subword-alpha stay as they are: a whole run has {} target tokens, {:.1f} times the last "
-                      "rung's, and short runs prefer less of both; name them in --keys to tune them all the same",
-                      run_tokens(), static_cast<double>(run_tokens()) / static_cast<double>(rungs_.back().tokens)));
+    std::vector<std::string> kept = o_.keys.empty() ? tunable_keys() : std::vector<std::string>();
+    std::erase_if(kept, [&](const std::string& key) { return std::find(keys_.begin(), keys_.end(), key) != keys_.end(); });
+    if (!kept.empty())
+      o_.progress.say(fmt::format(
+          "{} stay as they are: a whole run has {} target tokens, {:.1f} times the last rung's, and short runs prefer less of "
+          "both; name them in --keys to tune them all the same",
+          fmt::join(kept, " and "), run_tokens(), static_cast<double>(run_tokens()) / static_cast<double>(rungs_.back().tokens)));
     for (const TuneCandidate& candidate : candidates_) o_.progress.say(fmt::format("  {}: {}", candidate.name, values(candidate)));
   }
 
@@ -287,6 +289,7 @@ class Tuning {
   TuneOptions o_;
   std::unique_ptr<FileSystem> files_;
   Config config_;
+  std::vector<std::string> keys_;  // that are tuned
   std::vector<TuneCandidate> candidates_;
   std::vector<TuneRung> rungs_;
   double speed_ = 0;

@@ -45,6 +45,14 @@ std::vector<std::string> tunable_keys() {
   return {"train.learning-rate", "train.batch-tokens", "train.optimizer", "model.dropout", "data.subword-alpha"};
 }
 
+void require_tunable(const std::vector<std::string>& keys) {
+  const std::vector<std::string> tunable = tunable_keys();
+  for (const std::string& key : keys)
+    if (std::find(tunable.begin(), tunable.end(), key) == tunable.end())
+      throw ConfigError(fmt::format("--keys {}: cannot be tuned{}; choose from {}", in_quotes(key), did_you_mean(key, tunable),
+                                    fmt::join(tunable, ", ")));
+}
+
 std::vector<std::string> keys_by_length(int64_t run, int64_t last_rung) {
   std::vector<std::string> keys = tunable_keys();
   if (run > kLong * last_rung)
@@ -53,11 +61,8 @@ std::vector<std::string> keys_by_length(int64_t run, int64_t last_rung) {
 }
 
 std::vector<TuneCandidate> draw_candidates(const Config& config, const std::vector<std::string>& asked, int count, uint64_t seed) {
-  const std::vector<std::string> tunable = tunable_keys(), keys = asked.empty() ? tunable : asked;
-  for (const std::string& key : keys)
-    if (std::find(tunable.begin(), tunable.end(), key) == tunable.end())
-      throw ConfigError(fmt::format("--keys {}: cannot be tuned{}; choose from {}", in_quotes(key), did_you_mean(key, tunable),
-                                    fmt::join(tunable, ", ")));
+  require_tunable(asked);
+  const std::vector<std::string> keys = asked.empty() ? tunable_keys() : asked;
   std::vector<TuneCandidate> candidates(static_cast<size_t>(count));
   for (size_t i = 0; i < candidates.size(); ++i)
     candidates[i] = {fmt::format("candidate-{}", i + 1), config.train.optimizer.learning_rate, {}};

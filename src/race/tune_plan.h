@@ -24,6 +24,8 @@ struct TuneRung {
 
 // The keys that can be tuned.
 std::vector<std::string> tunable_keys();
+// ConfigError if there are others among them.
+void require_tunable(const std::vector<std::string>& keys);
 
 // Those that are tuned where nobody asks for any. Short runs prefer less of what keeps a model from learning its text by heart, dropout and
 // subword sampling: these stay as they are where a run of the last rung has less than a third of `run`, the target tokens of the

@@ -9,7 +9,7 @@ namespace starling {
 namespace {
 
 constexpr int64_t kSuspicious = 3;  // validations with exactly the same score: a metric that moves hardly ever gives that
-constexpr double kMuchBetter = 1;   // points of BLEU, chrF or GLEU; less is chance
+constexpr double kMuchBetter = 1;   // points of BLEU, chrF or GLEU; less is chance. TER gets better by falling, and advises nothing
 
 std::string list_of(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
@@ -73,7 +73,7 @@ std::string Judge::told() const {
 std::string Judge::advice() const {
   if (tracks_.front().metric != "cross-entropy") return "";
   for (const Track& t : tracks_)
-    if (t.metric != "cross-entropy" && t.metric != "ter" && t.top_step > best_step_ && t.top - t.at_best >= kMuchBetter)
+    if (t.top_step > best_step_ && t.top - t.at_best >= kMuchBetter)
       return fmt::format(
           "the best model by cross-entropy, of update {}, has {} {:.4g}, and that of update {} had {:.4g}; to keep the best by {}, train "
           "with --valid.early-stopping-metric {}",
@@ -123,7 +123,8 @@ void Judge::save(State& state) const {
   state.put("validations", validations_);
   for (const Track& t : tracks_) {
     state.put("scores-" + t.metric, std::vector<double>{t.at_best, t.top, t.last});
-    state.put("counts-" + t.metric, std::vector<int64_t>{t.since, t.repeated, t.top_step});
+    state.put("counts-" + t.metric, std::vector<int64_t>{t.since, t.repeated});
+    state.put("top-step-" + t.metric, t.top_step);
   }
 }
 
@@ -141,11 +142,11 @@ void Judge::restore(const State& state, std::span<const std::string> measured_ot
     if (!state.has("scores-" + t.metric) || !comparable(t.metric)) continue;
     const std::vector<double> scores = state.reals("scores-" + t.metric);
     const std::vector<int64_t> counts = state.integers("counts-" + t.metric);
-    if (scores.size() != 3 || counts.size() < 2 || counts.size() > 3)
-      throw DataError(fmt::format("the checkpoint's state has {} scores and {} counts of {}, not 3 and 3; take another checkpoint",
+    if (scores.size() != 3 || counts.size() != 2)
+      throw DataError(fmt::format("the checkpoint's state has {} scores and {} counts of {}, not 3 and 2; take another checkpoint",
                                   scores.size(), counts.size(), t.metric));
     t.at_best = scores[0], t.top = scores[1], t.last = scores[2], t.since = counts[0], t.repeated = counts[1];
-    t.top_step = counts.size() > 2 ? counts[2] : -1;
+    if (state.has("top-step-" + t.metric)) t.top_step = state.integer("top-step-" + t.metric);
   }
 }
 

@@ -171,6 +171,10 @@ TEST_F(TuneTest, ADryRunSaysWhatItWouldDo) {
   EXPECT_EQ(run_tune(o), 0);
   EXPECT_THAT(said_, HasSubstr("model.dropout and data.subword-alpha stay as they are: a whole run has 1000000 target tokens, 33.3 times"));
   EXPECT_THAT(said_, Not(HasSubstr(", dropout ")));
+  said_.clear();
+  o.settings = {{"train.max-steps", "4000"}};  // of 200 tokens
+  EXPECT_EQ(run_tune(o), 0);
+  EXPECT_THAT(said_, HasSubstr("a whole run has 800000 target tokens, 26.6 times"));
   EXPECT_FALSE(std::filesystem::exists(path("dry/rung-1")));
 }
 

@@ -159,6 +159,19 @@ TEST(Judge, SaysThatALaterModelTranslatesBetter) {
   EXPECT_EQ(by_bleu.advice(), "");
 }
 
+// A checkpoint of a version that did not know at which update a metric was at its best.
+TEST(Judge, AdvisesNothingFromAnOlderCheckpoint) {
+  State old;
+  old.put("has-best", true), old.put("best", 2.0), old.put("best-metric", "cross-entropy"), old.put("best-step", 200);
+  old.put("stalled", 1), old.put("validations", 3);
+  old.put("scores-bleu", std::vector<double>{9.5, 15, 15}), old.put("counts-bleu", std::vector<int64_t>{0, 1});
+  Judge judge({"cross-entropy", "bleu"}, "cross-entropy", 0);
+  judge.restore(old);
+  EXPECT_EQ(judge.advice(), "");
+  judge.judge(400, both(16, 3));
+  EXPECT_THAT(judge.advice(), HasSubstr("of update 200, has bleu 9.5, and that of update 400 had 16"));
+}
+
 TEST(Judge, ManyMetricsTakeThePlural) {
   Judge judge({"bleu", "chrf", "cross-entropy"}, "bleu", 0);
   for (int64_t i = 1; i < 3; ++i) judge.judge(i, {{"bleu", 0}, {"chrf", i}, {"cross-entropy", 9}});
