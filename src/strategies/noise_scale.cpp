@@ -1,5 +1,6 @@
 #include "strategies/noise_scale.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -7,8 +8,10 @@
 namespace starling {
 namespace {
 
-constexpr double kDecay = 0.99;
 constexpr int64_t kFewest = 50;
+// Update n counts in its average with at least kForgets / (n + kForgets - 1), which are weights as n to the power of kForgets - 1: the
+// first updates' gradients, many times as large as the later ones, are forgotten within some times as many updates.
+constexpr double kForgets = 4, kLeast = 0.01;
 
 }  // namespace
 
@@ -22,8 +25,9 @@ NoiseSample noise_sample(const GradientParts& parts, double squares, double toke
 
 void NoiseScale::add(const NoiseSample& sample) {
   if (!sample.known) return;
-  variance_ = kDecay * variance_ + (1 - kDecay) * sample.variance, signal_ = kDecay * signal_ + (1 - kDecay) * sample.signal;
   ++count_;
+  const double share = std::max(kLeast, kForgets / (static_cast<double>(count_) + kForgets - 1));
+  variance_ += share * (sample.variance - variance_), signal_ += share * (sample.signal - signal_);
 }
 
 void NoiseScale::save(State& state) const {

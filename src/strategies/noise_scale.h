@@ -29,8 +29,8 @@ NoiseSample noise_sample(const GradientParts& parts, double squares, double toke
 class NoiseScale {
  public:
   void add(const NoiseSample& sample);
-  /// variance / signal in target tokens, of about the last hundred updates; NaN before there are fifty, or where the signal is lost in
-  /// noise.
+  /// variance / signal in target tokens, of about the last hundred updates, or the last quarter of them while they are fewer than 400; NaN
+  /// before there are fifty, or where the signal is lost in noise.
   double tokens() const;
 
   void save(State& state) const;
@@ -38,7 +38,7 @@ class NoiseScale {
   void restore(const State& state);
 
  private:
-  double variance_ = 0, signal_ = 0;  // moving averages; what they lack at first cancels out
+  double variance_ = 0, signal_ = 0;  // moving averages
   int64_t count_ = 0;
 };
 

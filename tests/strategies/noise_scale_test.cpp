@@ -47,6 +47,14 @@ TEST(NoiseScaleTest, IsThatOfTheDistribution) {
   EXPECT_NEAR(scale.tokens() / (sigma * sigma / (mean * mean)), 1, 0.5);
 }
 
+// A run's first gradients are ten times as long as the later ones, and agree: a run of few, large batches has to forget them soon.
+TEST(NoiseScaleTest, ForgetsTheFirstUpdates) {
+  NoiseScale scale;
+  for (int n = 0; n < 30; ++n) scale.add({300, 100, true});
+  for (int n = 0; n < 170; ++n) scale.add({3000, 1, true});
+  EXPECT_NEAR(scale.tokens() / 3000, 1, 0.1);
+}
+
 // The first part against the whole, as one process measures it.
 TEST(NoiseScaleTest, OnePartIsEnough) {
   const double V = 12, S = 0.3, b = 10, B = 40;
