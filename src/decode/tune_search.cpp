@@ -1,25 +1,11 @@
 #include "decode/tune_search.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "base/ordering.h"
 #include "text/metrics.h"
 
 namespace starling {
-namespace {
-
-int64_t words(std::span<const std::string> sentences, const BleuTokenizer& tokenizer) {
-  int64_t count = 0;
-  for (const std::string& s : sentences) {
-    std::istringstream tokens(tokenizer(s));
-    for (std::string word; tokens >> word;) ++count;
-  }
-  return count;
-}
-
-}  // namespace
-
 std::vector<std::pair<double, double>> sweep_settings(const SearchOptions& base, const TuneOptions& options) {
   std::vector<std::pair<double, double>> settings;
   for (const double alpha : options.length_penalties)
@@ -33,7 +19,6 @@ std::vector<SearchTrial> sweep_search(Translator& translator, const SearchOption
                                       std::span<const std::string> references, const TuneOptions& options,
                                       const std::function<double()>& seconds, const std::function<void(const SearchTrial&)>& done) {
   const std::vector<std::vector<int32_t>> encoded = translator.encode(sources);
-  const double reference_words = static_cast<double>(words(references, options.tokenizer));
   std::vector<SearchTrial> trials;
   for (const auto& [alpha, beta] : sweep_settings(base, options)) {
     SearchOptions search = base;
@@ -48,7 +33,7 @@ std::vector<SearchTrial> sweep_search(Translator& translator, const SearchOption
     t.work = {translator.work().steps - before.steps, translator.work().rows - before.rows};
     t.bleu = corpus_bleu(hypotheses, references, {.tokenizer = options.tokenizer}).score;
     t.chrf = corpus_chrf(hypotheses, references).score;
-    t.length_ratio = reference_words > 0 ? static_cast<double>(words(hypotheses, options.tokenizer)) / reference_words : 0;
+    t.length_ratio = length_ratio(hypotheses, references, options.tokenizer);
     trials.push_back(t);
     if (done) done(t);
   }

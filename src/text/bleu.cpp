@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <sstream>
 
 #include "text/metrics.h"
 #include "text/metrics_common.h"
@@ -187,6 +188,19 @@ CountedMetric detail::count_gleu(Sentences hypotheses, const ReferenceLists& ref
                                 options.tokenizer.name(), version_part()),
                     ""};
   return counted;
+}
+
+double length_ratio(Sentences hypotheses, Sentences references, const BleuTokenizer& tokenizer) {
+  const auto words = [&](Sentences sentences) {
+    double count = 0;
+    for (const std::string& s : sentences) {
+      std::istringstream tokens(tokenizer(s));
+      for (std::string word; tokens >> word;) ++count;
+    }
+    return count;
+  };
+  const double of_references = words(references);
+  return of_references > 0 ? words(hypotheses) / of_references : 0;
 }
 
 double sentence_gleu(std::span<const std::int32_t> hypothesis, std::span<const std::int32_t> reference) {

@@ -55,6 +55,9 @@ MetricScore evaluate(std::string_view metric, Sentences hypotheses, References r
 MetricScore corpus_bleu(Sentences hypotheses, Sentences references, const EvaluateOptions& options = {});
 MetricScore corpus_chrf(Sentences hypotheses, Sentences references, const EvaluateOptions& options = {});
 
+/// Words of the hypotheses over words of the references, as BLEU counts them; 0 if the references have none.
+double length_ratio(Sentences hypotheses, Sentences references, const BleuTokenizer& tokenizer);
+
 /// The smallest number of edits that the search finds to turn words into the reference, shifts included; words are numbers.
 std::int64_t translation_edits(std::span<const std::uint32_t> hypothesis, std::span<const std::uint32_t> reference);
 

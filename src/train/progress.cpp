@@ -217,6 +217,7 @@ void Progress::validation(const ValidReport& r) {
     text += metric == "cross-entropy" ? fmt::format(" | {} {:.4f}", metric, value) : fmt::format(" | {} {:.2f}", metric, value);
     scores[metric] = value;
   }
+  if (r.length_ratio > 0) text += fmt::format(" | length {:.2f}", r.length_ratio);
   if (!r.metric.empty())
     text += !r.best            ? fmt::format(" | {} stalled {} time{}", r.metric, r.stalled, r.stalled == 1 ? "" : "s")
             : r.by == r.metric ? " | new best " + r.metric
@@ -228,6 +229,7 @@ void Progress::validation(const ValidReport& r) {
               {"metric", r.metric},   {"best", r.best}, {"stalled", r.stalled}, {"seconds", r.seconds}};
   if (r.best && r.by != r.metric) record["decided_by"] = r.by;
   if (!r.tokenizer.empty()) record["tokenizer"] = r.tokenizer;
+  if (r.length_ratio > 0) record["length_ratio"] = r.length_ratio;
   event(record);
 }
 

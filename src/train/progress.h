@@ -65,6 +65,7 @@ struct ValidReport {
   int64_t stalled = 0;                                 // validations without improvement
   double seconds = 0;                                  // it took
   std::string tokenizer;                               // of BLEU and GLEU; "": neither is measured
+  double length_ratio = 0;                             // of the translations; 0: unknown
   std::string example;                                 // a translation to look at, may be ""
 };
 

@@ -6,6 +6,11 @@
 #include "train/stage_weights.h"
 
 namespace starling {
+namespace {
+
+constexpr double kShort = 0.9;  // BLEU loses a tenth by such translations
+
+}  // namespace
 
 void RunJudging::open() {
   const ValidConfig& config = run_.config.valid;
@@ -54,6 +59,7 @@ void RunJudging::judge(const Validator::Result& result, const FetchWeights& fetc
   const Judge::Verdict verdict = judge_.judge(run_.step(), result.scores);
   status_.early_stopped = judge_.stops();
   if (verdict.best) {
+    length_ratio_ = result.length_ratio;
     run_.directory->require_owned();
     if (!best_model_) {
       const std::string metric = config.deciding_metric();
@@ -73,8 +79,20 @@ void RunJudging::judge(const Validator::Result& result, const FetchWeights& fetc
                             .stalled = judge_.stalled(),
                             .seconds = result.seconds,
                             .tokenizer = tokenizer_,
+                            .length_ratio = result.length_ratio,
                             .example = result.example});
   for (const std::string& message : verdict.messages) run_.say(message);
+}
+
+std::vector<std::string> RunJudging::advice() const {
+  std::vector<std::string> lines;
+  if (const std::string text = judge_.advice(); !text.empty()) lines.push_back(text);
+  if (length_ratio_ > 0 && length_ratio_ < kShort)
+    lines.push_back(fmt::format(
+        "the best model's translations of the validation set are short, {:.2f} of their references' words; to look for penalties that "
+        "mend that: starling tune-search --model {} --source {} --target {} --length-penalties 0.6,1,1.5,2 --coverage-penalties 0,0.2",
+        length_ratio_, run_.config.train.output, run_.config.valid.source, run_.config.valid.target));
+  return lines;
 }
 
 void RunJudging::tell_early_stop() { status_.early_stopped = broadcast_text(run_.comm(), status_.early_stopped ? "stop" : "") == "stop"; }
@@ -84,6 +102,7 @@ void RunJudging::save(State& s) const {
   s.put("tokenize", run_.config.valid.tokenize);
   s.put("tokenizer", tokenizer_);
   s.put("validation", validation_);
+  s.put("length-ratio", length_ratio_);
   s.put("validated", validated_);
 }
 
@@ -107,6 +126,7 @@ void RunJudging::restore_judge(const State& s) {
     run_.say("the validation text is another one than so far: the earlier scores do not count any more");
   }
   judge_.restore(s, otherwise);
+  if (judge_.has_best() && s.has("length-ratio")) length_ratio_ = s.real("length-ratio");
 }
 
 }  // namespace starling

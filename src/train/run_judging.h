@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/state.h"
 #include "train/best_model.h"
@@ -26,6 +27,8 @@ class RunJudging {
   void validate();
 
   const Judge& judge() const { return judge_; }
+  // Rank 0, at the end of the run: lines about what would give better translations than those of the best model.
+  std::vector<std::string> advice() const;
   int64_t validated() const { return validated_; }  // update of the last validation, -1: none yet
   void save(State& state) const;
   // What rank 0 thought at a checkpoint. Collective.
@@ -46,6 +49,7 @@ class RunJudging {
   std::string validation_;               // of rank 0: digest of the validation text; "": there is none
   std::string tokenizer_;                // rank 0: of BLEU and GLEU, as in signatures; "": neither is measured
   Judge judge_{run_.config.valid.metrics, run_.config.valid.deciding_metric(), run_.config.valid.early_stopping};
+  double length_ratio_ = 0;  // of the best model's translations; 0: unknown
   int64_t validated_ = -1;
 };
 

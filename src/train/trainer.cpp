@@ -216,7 +216,7 @@ class Trainer {
     if (const Judge& judge = judging_.judge(); judge.has_best())
       text += "; " + judge.told() + kept_best(*run_.files, config_.train.output, judge.best_step(), judge.best());
     run_.say(text);
-    if (const std::string advice = judging_.judge().advice(); !advice.empty()) run_.say(advice);
+    for (const std::string& advice : judging_.advice()) run_.say(advice);
     return signal ? 128 + signal : 0;
   }
 

@@ -127,6 +127,7 @@ Validator::Result Validator::run(Model& model, Communicator& comm) {
     }
     if (comm.rank() == 0) result.scores.emplace_back(metric, evaluate(metric, hypotheses, {&references_, 1}, options).score);
   }
+  if (tokenizer_ && comm.rank() == 0) result.length_ratio = length_ratio(hypotheses, references_, options.tokenizer);
   result.seconds = steady_seconds() - start;
   return result;
 }

@@ -142,9 +142,11 @@ TEST_F(ProgressTest, Records) {
   EXPECT_EQ(records[2]["best"], true);
   EXPECT_THAT(lines("train.log").at(2),
               HasSubstr("[valid] step 200 | epoch 2 | cross-entropy 2.5000 | bleu 12.35 | new best bleu | took 3.0 s"));
-  v.by = "chrf";
+  EXPECT_FALSE(records[2].contains("length_ratio"));
+  v.by = "chrf", v.length_ratio = 0.964;
   p.validation(v);
-  EXPECT_THAT(lines("train.log").back(), HasSubstr(" | bleu 12.35 | new best by chrf, bleu being equal | took"));
+  EXPECT_EQ(nlohmann::json::parse(lines("events.jsonl").back())["length_ratio"], 0.964);
+  EXPECT_THAT(lines("train.log").back(), HasSubstr(" | bleu 12.35 | length 0.96 | new best by chrf, bleu being equal | took"));
   v.by = "";
   p.validation(v);
   EXPECT_THAT(lines("train.log").back(), HasSubstr(" | taken as the best, bleu being equal | took"));

@@ -90,6 +90,23 @@ TEST_F(UnspacedTest, BleuRisesAndTheBestModelIsATrainedOne) {
   EXPECT_GT(best_step(), 20);
 }
 
+// Translations that may have three pieces at the most are shorter than the references; the end of the run, also of a resumed one, says so.
+TEST_F(UnspacedTest, ShortTranslationsAreTold) {
+  Config c = config();
+  c.train.max_steps = 40, c.valid.every = c.checkpoint.every = 20;
+  c.valid.search.max_length_factor = 0, c.valid.search.max_length_offset = 3;
+  EXPECT_EQ(run_training(c), 0);
+  const double ratio = validations().back()["length_ratio"];
+  EXPECT_GT(ratio, 0.05);
+  EXPECT_LT(ratio, 0.9);
+  const std::string told = "validation set are short, ", where = "tune-search --model " + path("run") + " --source " + path("valid.en");
+  EXPECT_THAT(log(), AllOf(HasSubstr(told), HasSubstr(where)));
+  const size_t end = log().size();
+  c.train.max_steps = 50;
+  EXPECT_EQ(run_training(c), 0);
+  EXPECT_THAT(log().substr(end), HasSubstr(told));
+}
+
 TEST_F(UnspacedTest, AMissingModelOfTheTokenizerIsRefusedBeforeAnythingIsMade) {
   Config c = config();
   c.valid.tokenize = "spm:" + path("no.model");
@@ -99,6 +116,8 @@ TEST_F(UnspacedTest, AMissingModelOfTheTokenizerIsRefusedBeforeAnythingIsMade) {
   EXPECT_FALSE(fs::exists(path("run/data")));
   c.valid.metrics = {"cross-entropy"}, c.train.max_steps = 1;  // which needs no tokenizer
   EXPECT_EQ(run_training(c), 0);
+  EXPECT_FALSE(validations().back().contains("length_ratio"));
+  EXPECT_THAT(log(), Not(HasSubstr("are short")));
 }
 
 // A run that began without MeCab, here one whose text was Thai at first, goes on with characters for Japanese, whatever is installed now.
@@ -123,6 +142,8 @@ TEST_F(UnspacedTest, ATokenizerThatSeesNoWordsIsToldAndDoesNoHarm) {
               HasSubstr("warning: the references are Chinese (100 % of their letters are Han characters), but the tokenizer 13a counts "
                         "what stands between spaces as words; choose auto or zh"));
   EXPECT_THAT(log(), Not(HasSubstr("bleu was exactly 0")));
+  EXPECT_EQ(validations().back()["length_ratio"], 1.0);  // each sentence is one word
+  EXPECT_THAT(log(), Not(HasSubstr("are short")));
   c.train.max_steps = 30;  // continued: the third equal score warns, and nothing stops although BLEU never moves
   EXPECT_EQ(run_training(c), 0);
   EXPECT_EQ(latest_checkpoint(*real_file_system(), path("run"))->step, 30);
