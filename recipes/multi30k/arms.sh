@@ -32,6 +32,7 @@ declare -A arms=(
   [linear-vocabulary-4000-14M]="$linear --train.warmup 500 --train.max-tokens 14000000 --vocab.size 4000"
   [r-drop-late-14M]="$linear --train.warmup 500 --train.max-tokens 14000000 --train.r-drop 5 --train.r-drop-from 0.4"
   [tiny-20M]="$linear --train.warmup 500 --train.max-tokens 20000000 --model.preset transformer-tiny"
+  [tiny-dropout-0.1-11M]="$linear --train.warmup 500 --train.max-tokens 11000000 --model.preset transformer-tiny --model.dropout 0.1"
   [tiny-dropout-0.1-20M]="$linear --train.warmup 500 --train.max-tokens 20000000 --model.preset transformer-tiny --model.dropout 0.1"
   [deep-dropout-0.2-24M]="$deep --model.dropout 0.2"
   [deep-dropout-0.3-24M]="$deep --model.dropout 0.3"
