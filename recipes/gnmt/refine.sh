@@ -17,7 +17,7 @@ for seed in 1 2 3; do
     --train.initial-model "$start" --train.objective mixed --model.dropout 0 --train.clip-start 1 \
     --train.optimizer sgd --train.sgd-after 0 --train.sgd-halve-every 0 --train.schedule constant --train.warmup 0 \
     --train.learning-rate 0.1 --train.clip-norm 5 --train.ema 0 --train.batch-tokens 500 --train.max-steps 60 \
-    --data.source "$data/train.en.gz" --data.target "$data/train.de.gz" --valid.source "$data/valid.en" --valid.target "$data/valid.de" \
+    "${files[@]}" \
     --valid.every 20 --valid.metrics gleu,bleu,cross-entropy --log.every 20 "$@"
   gleu_and_bleu "$run-refined-$seed" "$run-refined-$seed"
 done

@@ -9,8 +9,7 @@ run=${1:-run-gnmt}
 shift || true
 
 began=$SECONDS
-"$starling" train -c "$root/recipes/gnmt/config.yml" --train.output "$run" \
-  --data.source "$data/train.en.gz" --data.target "$data/train.de.gz" --valid.source "$data/valid.en" --valid.target "$data/valid.de" "$@"
+"$starling" train -c "$root/recipes/gnmt/config.yml" --train.output "$run" "${files[@]}" "$@"
 echo "training took $((SECONDS - began)) s of wall clock, vocabulary and validation included"
 
 "$starling" tune-search --model "$run" --source "$data/valid.en" --target "$data/valid.de" --beam 8

@@ -50,7 +50,7 @@ for name in "${names[@]}"; do
   TIMEFORMAT='%U'
   # shellcheck disable=SC2086  # several options
   { seconds=$({ time "$starling" train -c "$root/recipes/multi30k/config.yml" --train.output "$run" --train.threads 1 --train.max-steps 0 \
-    --data.source "$data/train.en.gz" --data.target "$data/train.de.gz" --valid.source "$data/valid.en" --valid.target "$data/valid.de" \
+    "${files[@]}" \
     --valid.every 1000 ${arms[$name]} >&3 2>&3; } 2>&1); } 3>/dev/null
   echo "$name: $(grep -F '[valid] step' "$run/train.log" | tail -1 | sed 's/.*\[valid\] //'); $seconds s"
 done

@@ -3,8 +3,8 @@
 # "How large a batch is worth it"). Each batch is a run with a constant rate that grows with the batch's root. Prints for each batch the
 # tokens to the target cross-entropy of the validation set and the mean noise scale on the way; then the fewest tokens T and the critical
 # batch C of tokens = T (1 + batch / C), the straight line with the least squares of relative errors.
-# Usage: [TARGET=nats] recipes/multi30k/batches.sh DIRECTORY gnmt|tiny [BATCH...]     40 minutes of one core for gnmt, 20 for tiny; a
-# finished run in the directory is used again. Data and program: find.sh.
+# Usage: [TARGET=nats] recipes/multi30k/batches.sh DIRECTORY gnmt|tiny [BATCH...]     half an hour of one core for gnmt, 20 minutes for
+# tiny; a finished run in the directory is used again. Data and program: find.sh.
 set -euo pipefail
 . "$(dirname "$0")/find.sh"
 directory=${1:?usage: batches.sh DIRECTORY gnmt|tiny [BATCH...]}
@@ -25,8 +25,7 @@ for batch in "${batches[@]}"; do
   read -r peak ema most < <(awk -v b="$batch" -v r=$rate -v t=$fewest \
     'BEGIN { printf "%.3g %.5f %d\n", r * sqrt(b / 1000), 0.99 ^ (b / 1000), t * (1 + b / 8000) }')
   # shellcheck disable=SC2086  # several options
-  "$starling" train --train.output "$run" --train.threads 1 --data.source "$data/train.en.gz" --data.target "$data/train.de.gz" \
-    --valid.source "$data/valid.en" --valid.target "$data/valid.de" --valid.metrics cross-entropy --valid.every $(((100000 / batch) / 5 * 5)) \
+  "$starling" train --train.output "$run" --train.threads 1 "${files[@]}" --valid.metrics cross-entropy --valid.every $(((100000 / batch) / 5 * 5)) \
     --vocab.size 4000 $options --train.batch-tokens "$batch" --train.micro-batch-tokens $((batch / 2)) --train.schedule constant \
     --train.learning-rate "$peak" --train.warmup-tokens 200000 --train.beta2-tokens 100000 --train.ema "$ema" --train.max-steps 0 \
     --train.max-tokens "$most" --log.every 5 >&2
@@ -44,7 +43,7 @@ for batch in "${batches[@]}"; do
         printf "batch %d: %.3f million tokens to %s, noise scale %.0f\n", batch, t / 1e6, target, noise / n
         found = 1 }
       $1 == "validation" { before = $3; before_tokens = at[$2] }
-      END { if (!found) printf "batch %d: %s not reached in %.3f million tokens (%.3f), noise scale %.0f\n", batch, target, tokens / 1e6, before, n ? noise / n : 0 }'
+      END { if (!found) printf "batch %d: %s not crossed in %.3f million tokens (%.3f), noise scale %.0f\n", batch, target, tokens / 1e6, before, n ? noise / n : 0 }'
 done | awk '
   # y = tokens, x = batch: weights 1 / y^2
   { print }

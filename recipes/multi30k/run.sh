@@ -8,8 +8,7 @@ run=${1:-run-multi30k}
 shift || true
 
 began=$SECONDS
-"$starling" train -c "$root/recipes/multi30k/config.yml" --train.output "$run" \
-  --data.source "$data/train.en.gz" --data.target "$data/train.de.gz" --valid.source "$data/valid.en" --valid.target "$data/valid.de" "$@"
+"$starling" train -c "$root/recipes/multi30k/config.yml" --train.output "$run" "${files[@]}" "$@"
 echo "training took $((SECONDS - began)) s of wall clock, vocabulary and validation included"
 
 "$starling" translate --model "$run" --input "$data/test2016.en" --output "$run/test2016.translated" --beam 4

@@ -31,9 +31,9 @@ std::vector<SearchTrial> sweep_search(Translator& translator, const SearchOption
     SearchTrial t{.length_penalty = alpha, .coverage_penalty = beta, .seconds = seconds() - start};
     t.own = alpha == base.length_penalty && beta == base.coverage_penalty;
     t.work = {translator.work().steps - before.steps, translator.work().rows - before.rows};
-    t.bleu = corpus_bleu(hypotheses, references, {.tokenizer = options.tokenizer}).score;
+    const MetricScore bleu = corpus_bleu(hypotheses, references, {.tokenizer = options.tokenizer});
+    t.bleu = bleu.score, t.length_ratio = bleu.length_ratio;
     t.chrf = corpus_chrf(hypotheses, references).score;
-    t.length_ratio = length_ratio(hypotheses, references, options.tokenizer);
     trials.push_back(t);
     if (done) done(t);
   }

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <sstream>
 
 #include "text/metrics.h"
 #include "text/metrics_common.h"
@@ -136,7 +135,7 @@ MetricScore report(const Counts& counts, std::size_t references, const EvaluateO
   const double ratio = counts.reference_length > 0 ? hypothesis / reference : 0.0;
   std::string verbose = fmt::format("{:.1f}/{:.1f}/{:.1f}/{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", p[0], p[1], p[2],
                                     p[3], score.penalty, ratio, counts.hypothesis_length, counts.reference_length);
-  return {"BLEU", score.score, signature(references, options), std::move(verbose)};
+  return {"BLEU", score.score, signature(references, options), std::move(verbose), ratio};
 }
 
 double gleu(const Tokens& hypothesis, const Tokens& reference, detail::ClippedCounts& allowed) {
@@ -188,19 +187,6 @@ CountedMetric detail::count_gleu(Sentences hypotheses, const ReferenceLists& ref
                                 options.tokenizer.name(), version_part()),
                     ""};
   return counted;
-}
-
-double length_ratio(Sentences hypotheses, Sentences references, const BleuTokenizer& tokenizer) {
-  const auto words = [&](Sentences sentences) {
-    double count = 0;
-    for (const std::string& s : sentences) {
-      std::istringstream tokens(tokenizer(s));
-      for (std::string word; tokens >> word;) ++count;
-    }
-    return count;
-  };
-  const double of_references = words(references);
-  return of_references > 0 ? words(hypotheses) / of_references : 0;
 }
 
 double sentence_gleu(std::span<const std::int32_t> hypothesis, std::span<const std::int32_t> reference) {

@@ -22,6 +22,7 @@ struct MetricScore {
   double score = 0;       // 0 to 100; TER may exceed 100, and lower is better
   std::string signature;  // "nrefs:1|case:mixed|...|version:starling-0.1.0"
   std::string verbose;    // BLEU's precisions, brevity penalty and lengths; empty for the other metrics
+  double length_ratio = 0;  // BLEU's: words of the hypotheses over words of the references; 0 if these have none, and of other metrics
 
   /// "BLEU|nrefs:1|... = 24.18 77.1/40.5/..." with `width` decimals.
   std::string signed_text(int width = 2) const;
@@ -54,9 +55,6 @@ MetricScore evaluate(std::string_view metric, Sentences hypotheses, References r
 /// BLEU and chrF with one reference for each sentence.
 MetricScore corpus_bleu(Sentences hypotheses, Sentences references, const EvaluateOptions& options = {});
 MetricScore corpus_chrf(Sentences hypotheses, Sentences references, const EvaluateOptions& options = {});
-
-/// Words of the hypotheses over words of the references, as BLEU counts them; 0 if the references have none.
-double length_ratio(Sentences hypotheses, Sentences references, const BleuTokenizer& tokenizer);
 
 /// The smallest number of edits that the search finds to turn words into the reference, shifts included; words are numbers.
 std::int64_t translation_edits(std::span<const std::uint32_t> hypothesis, std::span<const std::uint32_t> reference);

@@ -125,9 +125,11 @@ Validator::Result Validator::run(Model& model, Communicator& comm) {
       const size_t at = hypotheses.size() / 3;
       result.example = fmt::format("{} => {} (reference: {})", sources_[at], hypotheses[at], references_[at]);
     }
-    if (comm.rank() == 0) result.scores.emplace_back(metric, evaluate(metric, hypotheses, {&references_, 1}, options).score);
+    if (comm.rank() != 0) continue;
+    const MetricScore score = evaluate(metric, hypotheses, {&references_, 1}, options);
+    result.scores.emplace_back(metric, score.score);
+    if (metric == "bleu") result.length_ratio = score.length_ratio;
   }
-  if (tokenizer_ && comm.rank() == 0) result.length_ratio = length_ratio(hypotheses, references_, options.tokenizer);
   result.seconds = steady_seconds() - start;
   return result;
 }

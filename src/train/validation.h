@@ -52,7 +52,7 @@ class Validator {
 
   struct Result {
     std::vector<std::pair<std::string, double>> scores;  // in the order of config.metrics
-    double length_ratio = 0;  // of the translations, see length_ratio; 0 where neither BLEU nor GLEU is measured, and on ranks but 0
+    double length_ratio = 0;  // of the translations, as in MetricScore; 0 where BLEU is not measured, and on ranks but 0
     double seconds = 0;
     std::string example;  // a source, its translation and the reference, to look at
   };

@@ -86,7 +86,9 @@ TEST(SacreBleu, ExampleWithTwoReferences) {
                                        {"The dog had bit the man.", "No one was surprised.", "The man had bitten the dog."}};
   EXPECT_EQ(text_of(evaluate("bleu", hypotheses, references)),
             "BLEU = 48.53 82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len = 17 ref_len = 18)");
+  EXPECT_EQ(evaluate("bleu", hypotheses, references).length_ratio, 17.0 / 18);
   EXPECT_EQ(text_of(evaluate("chrf", hypotheses, references)), "chrF2 = 59.73");
+  EXPECT_EQ(evaluate("chrf", hypotheses, references).length_ratio, 0);
   EXPECT_TRUE(evaluate("bleu", hypotheses, references).signature.starts_with("nrefs:2|case:mixed|"));
 }
 
