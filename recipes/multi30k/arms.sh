@@ -22,6 +22,8 @@ declare -A arms=(
   [muon-6e-3-3.5M]="$linear $short --train.max-tokens 3500000 --train.optimizer muon --train.learning-rate 6e-3"
   [muon-batch-4000-3.5M]="$linear --train.warmup 100 --train.max-tokens 3500000 --train.optimizer muon --train.learning-rate 4e-3 --train.batch-tokens 4000"
   [linear-dropout-0.2-5.2M]="$linear $short --train.max-tokens 5200000 --model.dropout 0.2"
+  [batch-1000-dropout-0.2-5.2M]="$linear --train.batch-tokens 1000 --train.learning-rate 1.5e-3 --train.beta2 0.99 --train.ema 0.995 --train.warmup 400
+    --train.max-tokens 5200000 --model.dropout 0.2"
   [sampling-dropout-0.15-5.2M]="$linear $short --train.max-tokens 5200000 --model.dropout 0.15 --data.subword-alpha 0.3"
   [muon-batch-4000-dropout-0.2-5.2M]="$linear --train.warmup 100 --train.max-tokens 5200000 --train.optimizer muon --train.learning-rate 3e-3 --train.batch-tokens 4000 --model.dropout 0.2"
   [r-drop-7M]="$linear --train.warmup 500 --train.max-tokens 7000000 --train.r-drop 5"
