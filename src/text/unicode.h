@@ -13,6 +13,8 @@
 
 namespace starling {
 
+constexpr const char* kUnicodeVersion = "15.0.0";  // of every table in tables/, which tools/unicode_tables.py makes
+
 struct CodePoints {
   char32_t first, last;
 };
@@ -41,8 +43,14 @@ bool is_unicode_space(char32_t code_point);
 
 enum class CharacterClass { other, punctuation, symbol, number };
 
-/// The general category of a code point in Unicode 15: P, S, N, or another (letters, marks, spaces, controls).
+/// The general category of a code point: P, S, N, or another (letters, marks, spaces, controls).
 CharacterClass character_class(char32_t code_point);
+
+/// Whether a code point is an emoji of its own, without others around it. Digits and what only joins others to sequences are none.
+bool is_emoji(char32_t code_point);
+
+/// The property Default_Ignorable_Code_Point: nothing is to be seen of it, such as a soft hyphen, a joiner or a variation selector.
+bool is_default_ignorable(char32_t code_point);
 
 /// The maximal runs of non-space code points, as str.split() gives them; the views point into `text`.
 std::vector<std::u32string_view> split_on_space(std::u32string_view text);
