@@ -106,8 +106,10 @@ class Encoder {
   void encode(Block& block) const {
     const std::string_view text(block.text);
     for (const TextPair& at : block.pairs) {
-      const EncodedPair pair =
-          encode_pair(source_, target_, text.substr(at.begin, at.source), text.substr(at.begin + at.source, at.target));
+      EncodedPair pair{source_.encode_as_it_stands(text.substr(at.begin, at.source)),
+                       target_.encode_as_it_stands(text.substr(at.begin + at.source, at.target))};
+      pair.source.push_back(source_.eos());
+      pair.target.push_back(target_.eos());
       if (!passes(pair, block.counts)) continue;
       block.tokens.insert(block.tokens.end(), pair.source.begin(), pair.source.end());
       block.tokens.insert(block.tokens.end(), pair.target.begin(), pair.target.end());

@@ -4,11 +4,13 @@
 
 #include <sentencepiece_processor.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
+#include "text/canonical_text.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {
@@ -80,10 +82,9 @@ std::vector<Piece> Vocabulary::cut(std::string_view text) const {
   return pieces;
 }
 
-std::vector<int32_t> Vocabulary::encode(std::string_view text) const { return cut<int>(text); }
 std::vector<std::string> Vocabulary::pieces(std::string_view text) const { return cut<std::string>(text); }
 
-EncodedLine Vocabulary::encode_with_bytes(std::string_view text) const {
+EncodedLine Vocabulary::cut_with_bytes(std::string_view text) const {
   EncodedLine line;
   for (int64_t begin = 0; !text.empty();) {
     const std::string_view part = text.substr(0, first_part(text));
@@ -95,6 +96,32 @@ EncodedLine Vocabulary::encode_with_bytes(std::string_view text) const {
     begin += static_cast<int64_t>(part.size());
     text.remove_prefix(part.size());
   }
+  return line;
+}
+
+bool Vocabulary::is_unknown(int32_t id) const { return id == unk_ || processor_->IsByte(id); }
+bool Vocabulary::all_known(std::span<const int32_t> ids) const {
+  return std::none_of(ids.begin(), ids.end(), [&](int32_t id) { return is_unknown(id); });
+}
+bool Vocabulary::knows(std::string_view text) const { return !is_unknown(processor_->PieceToId(text)) || all_known(cut<int>(text)); }
+
+std::vector<int32_t> Vocabulary::encode_as_it_stands(std::string_view text) const { return cut<int>(text); }
+
+std::vector<int32_t> Vocabulary::encode(std::string_view text) const {
+  std::vector<int32_t> ids = cut<int>(text);
+  if (all_known(ids)) return ids;
+  const auto canonical = canonical_text(text, [&](std::string_view part) { return knows(part); });
+  return canonical ? cut<int>(canonical->text) : ids;
+}
+
+EncodedLine Vocabulary::encode_with_bytes(std::string_view text) const {
+  EncodedLine line = cut_with_bytes(text);
+  if (all_known(line.ids)) return line;
+  const auto canonical = canonical_text(text, [&](std::string_view part) { return knows(part); });
+  if (!canonical) return line;
+  line = cut_with_bytes(canonical->text);
+  const auto source = [&](int64_t at) { return canonical->source[static_cast<size_t>(at)]; };
+  for (Range& r : line.bytes) r = {source(r.begin), source(r.end)};
   return line;
 }
 

@@ -41,15 +41,20 @@ class Vocabulary {
   Vocabulary& operator=(Vocabulary&&) noexcept;
   ~Vocabulary();
 
-  /// Ids of a line of text, without end of sentence; empty for blank text. Safe to call from several threads.
+  /// Ids of a line of text, without end of sentence; empty for blank text. If there is something in it that the vocabulary does not know, the
+  /// ids are those of its canonical_text(); a line that needs no such change keeps its pieces. Safe to call from several threads.
   std::vector<int32_t> encode(std::string_view text) const;
+  /// The same without canonical_text(): for training text, whose tokens a run that goes on must find unchanged.
+  std::vector<int32_t> encode_as_it_stands(std::string_view text) const;
   /// Text of ids; control symbols (bos, eos) vanish, unknown pieces become " ⁇ ". Throws DataError on ids outside the vocabulary.
   std::string decode(std::span<const int32_t> ids) const;
   /// The same with places: the ids are those of encode(), the text that of decode().
   EncodedLine encode_with_bytes(std::string_view text) const;
   DecodedLine decode_with_bytes(std::span<const int32_t> ids) const;
-  /// The pieces of a line as text; what the vocabulary does not know stands as in the line.
+  /// The pieces of a line as it stands, as text; what the vocabulary does not know stands as in the line.
   std::vector<std::string> pieces(std::string_view text) const;
+  /// Whether all of a text can be cut into pieces that stand for text, none of them unknown or a byte.
+  bool knows(std::string_view text) const;
   /// The text of one piece, for logs and tests.
   std::string piece(int32_t id) const;
 
@@ -65,6 +70,9 @@ class Vocabulary {
  private:
   template <typename Piece>  // a number, or its text
   std::vector<Piece> cut(std::string_view text) const;
+  EncodedLine cut_with_bytes(std::string_view text) const;
+  bool is_unknown(int32_t id) const;
+  bool all_known(std::span<const int32_t> ids) const;
   void check_ids(std::span<const int32_t> ids) const;
   Vocabulary(std::unique_ptr<sentencepiece::SentencePieceProcessor> processor, std::string bytes, const std::string& name);
 

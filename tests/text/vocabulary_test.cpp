@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/utf8.h"
 #include "text/normalization.h"
 #include "text/vocabulary_format.h"
 
@@ -189,6 +190,61 @@ TEST_F(VocabularyTest, TravelsAsBytes) {
   const Vocabulary copy = Vocabulary::from_bytes(loaded.bytes());
   EXPECT_EQ(copy.hash(), loaded.hash());
   EXPECT_EQ(copy.encode("running über"), loaded.encode("running über"));
+}
+
+// 1,000 sentences with characters that are not seen, or with decomposed letters, are cut as the clean ones; each piece knows where it is.
+TEST_F(VocabularyTest, CutsInvisibleAndDecomposedTextAsTheCleanOne) {
+  const std::pair<std::string, std::string> decomposed[] = {{"ü", "u\u0308"}, {"ä", "a\u0308"}, {"ß", "ß"}};
+  const char* const invisible[] = {"\u00AD", "\u034F", "\u061C", "\u200B", "\u200C", "\u200D", "\u200E", "\u200F",
+                                   "\u202A", "\u202C", "\u202E", "\u2060", "\u2066", "\uFE0E", "\uFE0F", "\U000E0101"};
+  for (const char* type : {"unigram", "bpe"}) {
+    options_.type = type;
+    const std::vector<std::string> lines = nonsense(1000);
+    train(lines);
+    const Vocabulary vocabulary = Vocabulary::load(path());
+    Random random(41, 0);
+    for (const std::string& line : lines) {
+      std::string dirty = line;
+      for (const auto& [from, to] : decomposed)
+        for (size_t at = dirty.find(from); at != std::string::npos; at = dirty.find(from, at + to.size())) dirty.replace(at, from.size(), to);
+      for (uint64_t n = 1 + random.below(5); n > 0; --n) {
+        size_t at = random.below(dirty.size() + 1);
+        while (at < dirty.size() && is_continuation(static_cast<unsigned char>(dirty[at]))) ++at;
+        dirty.insert(at, invisible[random.below(std::size(invisible))]);
+      }
+      const EncodedLine encoded = vocabulary.encode_with_bytes(dirty);
+      ASSERT_EQ(encoded.ids, vocabulary.encode(line)) << dirty;
+      EXPECT_EQ(encoded.ids, vocabulary.encode(dirty));
+      EXPECT_THAT(vocabulary.encode_as_it_stands(dirty), Contains(vocabulary.unk()));
+      EXPECT_EQ(encoded.bytes.back().end, static_cast<int64_t>(dirty.size()));
+      for (size_t i = 0; i < encoded.ids.size(); ++i) {
+        EXPECT_EQ(encoded.bytes[i].begin, i > 0 ? encoded.bytes[i - 1].end : 0);
+        const Range& r = encoded.bytes[i];
+        const auto ids = vocabulary.encode(dirty.substr(static_cast<size_t>(r.begin), static_cast<size_t>(r.count())));
+        std::string piece = vocabulary.piece(encoded.ids[i]);
+        if (piece.starts_with("\u2581")) piece.erase(0, 3);
+        EXPECT_EQ(vocabulary.decode(ids), piece) << dirty;
+      }
+    }
+  }
+}
+
+// What the vocabulary has learnt stays: joiners, decomposed letters, even soft hyphens.
+TEST_F(VocabularyTest, KeepsInvisibleAndDecomposedTextThatItKnows) {
+  const std::string known = "\u0646\u200C\u0645 \u0915\u094D\u200D\u0937 co\u00ADop u\u0308ber";
+  std::vector<std::string> lines = nonsense(200);
+  for (int i = 0; i < 20; ++i) lines.push_back(known);
+  options_.size = 120;
+  options_.character_coverage = 1;
+  train(lines);
+  const Vocabulary vocabulary = Vocabulary::load(path());
+  EXPECT_EQ(vocabulary.encode(known), vocabulary.encode_as_it_stands(known));
+  EXPECT_EQ(vocabulary.decode(vocabulary.encode(known)), known);
+  // Also beside what it does not know; of "a" and the two dots each has a piece.
+  EXPECT_EQ(vocabulary.decode(vocabulary.encode(known + " wa\u2060lks a\u0308 \u6F22")), known + " walks a\u0308  \u2047 ");
+  for (const char* text : {"\u6F22 Haus", "x\xFF", "", "\uFF21"}) EXPECT_EQ(vocabulary.encode(text), vocabulary.encode_as_it_stands(text));
+  EXPECT_TRUE(vocabulary.knows("\u200C"));
+  EXPECT_FALSE(vocabulary.knows("\u200B"));
 }
 
 // The finding: SentencePiece's own rule makes full-width and compatibility forms ordinary ones, so they can never be produced.
