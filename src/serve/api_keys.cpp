@@ -29,6 +29,19 @@ std::optional<Sha256Digest> from_hex(std::string_view text) {
   return digest;
 }
 
+Sha256Digest hash_of(std::string_view key) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(key)));
+  return hash.digest();
+}
+
+// Whether the key was empty when it was hashed, as with a variable that is not set: then whoever sends none would be let in.
+bool is_hash_of_nothing(const Sha256Digest& digest) {
+  for (const char* nothing : {"", "\n", "\r\n", " ", " \n"})
+    if (digest == hash_of(nothing)) return true;
+  return false;
+}
+
 }  // namespace
 
 ApiKeys ApiKeys::parse(std::string_view text, const std::string& path) {
@@ -44,6 +57,9 @@ ApiKeys ApiKeys::parse(std::string_view text, const std::string& path) {
     if (!digest)
       throw DataError(fmt::format("{}:{}: '{}' is no SHA-256 of a key; write NAME HASH, with HASH from: printf %s KEY | sha256sum", path,
                                   number, hash));
+    if (is_hash_of_nothing(*digest))
+      throw DataError(fmt::format("{}:{}: the key of {} is empty, so everybody would be let in; hash a key: printf %s KEY | sha256sum",
+                                  path, number, name));
     double per_minute = 0;
     const auto [end, error] = std::from_chars(limit.data(), limit.data() + limit.size(), per_minute);
     if (!more.empty() ||
@@ -61,9 +77,7 @@ ApiKeys ApiKeys::parse(std::string_view text, const std::string& path) {
 ApiKeys ApiKeys::load(FileSystem& files, const std::string& path) { return parse(files.read_file(path, 16 << 20), path); }
 
 const ApiKey* ApiKeys::find(std::string_view key) const {
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(key)));
-  const Sha256Digest digest = hash.digest();
+  const Sha256Digest digest = hash_of(key);
   const ApiKey* found = nullptr;
   for (const ApiKey& each : keys_) {
     unsigned difference = 0;

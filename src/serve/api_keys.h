@@ -22,7 +22,7 @@ struct ApiKey {
 class ApiKeys {
  public:
   // A file with a key on each line: a name, the SHA-256 of the key in hexadecimal and, if the key is limited, its requests a minute.
-  // Empty lines and those that begin with # are skipped. DataError with file and line.
+  // Empty lines and those that begin with # are skipped. DataError with file and line, for the hash of an empty key too.
   static ApiKeys load(FileSystem& files, const std::string& path);
   static ApiKeys parse(std::string_view text, const std::string& path);
 

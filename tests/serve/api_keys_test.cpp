@@ -11,6 +11,7 @@ namespace {
 
 // printf %s secret | sha256sum
 const std::string kSecret = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+const std::string kOther = "D9298A10D1B0735837DC4BD85DAC641B0F3CEF27A47E5D53A54F2F3F5B2FCFFA";  // of other
 
 std::string complaint(const std::string& text) {
   try {
@@ -22,13 +23,13 @@ std::string complaint(const std::string& text) {
 }
 
 TEST(ApiKeys, AreFoundByTheirHash) {
-  const ApiKeys keys = ApiKeys::parse(
-      "# ours\n\nann " + kSecret + "\n bob  E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855  30\r\n", "keys");
+  const ApiKeys keys = ApiKeys::parse("# ours\n\nann " + kSecret + "\n bob  " + kOther + "  30\r\n", "keys");
   EXPECT_EQ(keys.size(), 2u);
   ASSERT_TRUE(keys.find("secret"));
   EXPECT_EQ(keys.find("secret")->name, "ann");
   EXPECT_EQ(keys.find("secret")->per_minute, 0);
-  EXPECT_EQ(keys.find("")->per_minute, 30);  // bob's is the hash of nothing
+  EXPECT_EQ(keys.find("other")->per_minute, 30);
+  EXPECT_FALSE(keys.find(""));
   EXPECT_FALSE(keys.find("secret "));
   EXPECT_FALSE(keys.find(kSecret));
 }
@@ -42,6 +43,15 @@ TEST(ApiKeys, FilesAreReadStrictly) {
     EXPECT_THAT(complaint("ann " + kSecret + " " + bad), testing::HasSubstr("is no number of requests")) << bad;
   EXPECT_EQ(complaint("ann " + kSecret + "\nann " + kSecret), "keys:2: the name ann occurs twice; name keys differently");
   EXPECT_EQ(complaint("# none\n"), "keys:1: holds no key, so nobody could ask; add one or leave --api-keys out");
+}
+
+TEST(ApiKeys, AnEmptyKeyIsRefused) {
+  // What sha256sum prints for nothing, and for what `echo` prints of a variable that is not set.
+  for (const char* hash : {"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+                           "E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855",
+                           "01ba4719c80b6fe911b091a7c05124b64eeece964e09c058ef8f9805daca546b"})
+    EXPECT_EQ(complaint("ann " + kSecret + "\nbob " + hash + " 30"),
+              "keys:2: the key of bob is empty, so everybody would be let in; hash a key: printf %s KEY | sha256sum");
 }
 
 TEST(RateLimits, AllowSoManyRequestsAMinute) {
