@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "serve/directions.h"
+
 namespace starling {
 namespace {
 
@@ -13,15 +15,11 @@ std::string upper(std::string text) {
   return text;
 }
 
-// The code that the models have: the same, or the language without its country.
-std::string known(const std::string& asked, std::span<const Direction> models, bool target) {
-  const std::string language = asked.substr(0, asked.find('-'));
-  for (const std::string& wanted : {asked, language})
-    for (const Direction& d : models) {
-      const std::string& code = target ? d.target : d.source;
-      if (same_language(code, wanted) || (wanted == language && same_language(code.substr(0, code.find('-')), wanted))) return code;
-    }
-  throw ApiError(400, fmt::format("Value for '{}' not supported: {}", target ? "target_lang" : "source_lang", asked));
+// The code of the models; what was asked for where several are meant, of which one may have a model for both languages.
+std::string known(const std::string& asked, std::span<const Direction> models, const char* parameter) {
+  const std::vector<std::string> codes = nearest_languages(languages_of(models), asked);
+  if (codes.empty()) throw ApiError(400, fmt::format("Value for '{}' not supported: {}", parameter, asked));
+  return codes.size() == 1 ? codes.front() : asked;
 }
 
 }  // namespace
@@ -36,8 +34,8 @@ TextQuery parse_deepl(const HttpRequest& request, std::span<const Direction> mod
   const auto target = values.text("target_lang");
   if (!target) throw ApiError(400, "Value for 'target_lang' not specified");
   const auto source = values.text("source_lang");
-  query.source = source ? known(*source, models, false) : "auto";
-  query.target = known(*target, models, true);
+  query.source = source ? known(*source, models, "source_lang") : "auto";
+  query.target = known(*target, models, "target_lang");
   const std::string tags = values.text("tag_handling").value_or("");
   if (!tags.empty() && tags != "html" && tags != "xml")
     throw ApiError(400, fmt::format("Value for 'tag_handling' not supported: {}", tags));

@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <map>
 
+#include "base/utf8.h"
+#include "text/language_match.h"
+#include "text/languages.h"
+
 namespace starling {
 namespace {
 
@@ -126,21 +130,52 @@ const std::map<std::string_view, const char*>& names() {
   return kNames;
 }
 
-// Up to its first hyphen, as the detector knows languages: it calls Hebrew iw and Norwegian no.
-std::string primary(std::string_view code) {
-  std::string all(code.substr(0, code.find('-')));
-  std::transform(all.begin(), all.end(), all.begin(), lower);
-  if (all == "iw") return "he";
-  if (all == "nb") return "no";
-  if (all == "fil") return "tl";
-  return all;
+std::string main_of(std::string_view code) { return main_language(comparable_language(code)); }
+
+// The codes among `known` that a language of the detector stands for: of Chinese those of its script, unless they are all of the other one.
+std::vector<std::string> known_codes(std::string_view detected, std::span<const std::string> known) {
+  std::vector<std::string> exact, main;
+  for (const std::string& k : known) {
+    if (main_of(k) != main_of(detected)) continue;
+    main.push_back(k);
+    if (language_distance(detected, k)) exact.push_back(k);
+  }
+  return exact.empty() ? main : exact;
+}
+
+// What the detector says of a text; `hint`: codes with commas between them that it shall think likelier than others, or null.
+struct Guess {
+  bool is_known = false;  // its first language is among those known
+  double score = 0;       // of its first language, by how much of the text is usual in it
+  std::vector<Detected> languages;
+};
+Guess guess(std::string_view text, std::span<const std::string> known, const char* hint) {
+  constexpr int kBestEffort = 0x4000;  // kCLDFlagBestEffort: an answer for short texts too
+  CLD2::Language languages[3] = {CLD2::UNKNOWN_LANGUAGE, CLD2::UNKNOWN_LANGUAGE, CLD2::UNKNOWN_LANGUAGE};  // of text that it refuses
+  int percents[3] = {0, 0, 0}, bytes = 0, valid = 0;
+  double scores[3];
+  bool reliable = false;
+  const CLD2::CLDHints hints{hint, nullptr, CLD2::UNKNOWN_ENCODING, CLD2::UNKNOWN_LANGUAGE};
+  CLD2::ExtDetectLanguageSummaryCheckUTF8(text.data(), static_cast<int>(text.size()), true, &hints, kBestEffort, languages, percents,
+                                          scores, nullptr, &bytes, &reliable, &valid);
+  Guess g;
+  for (int i = 0; i < 3; ++i) {
+    if (languages[i] == CLD2::UNKNOWN_LANGUAGE || percents[i] <= 0) continue;
+    const std::vector<std::string> codes = known_codes(CLD2::LanguageCode(languages[i]), known);
+    for (const std::string& code : codes) g.languages.push_back({code, static_cast<double>(percents[i])});
+    if (i == 0) g.is_known = !codes.empty(), g.score = scores[i];
+  }
+  std::stable_sort(g.languages.begin(), g.languages.end(),
+                   [](const Detected& a, const Detected& b) { return a.confidence > b.confidence; });
+  return g;
 }
 
 }  // namespace
 
 std::string language_name(const std::string& code) {
-  for (const auto& [known, name] : names())
-    if (same_language(known, code)) return name;
+  for (const std::string& wanted : {code, comparable_language(code), main_of(code)})
+    for (const auto& [known, name] : names())
+      if (same_language(known, wanted)) return name;
   return code;
 }
 
@@ -148,28 +183,29 @@ bool same_language(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
 }
 
-std::vector<Detected> detect_languages(const std::string& text, std::span<const std::string> known) {
+std::vector<Detected> detect_languages(std::string_view text, std::span<const std::string> known) {
   constexpr size_t kMostBytes = 64 << 10;  // more adds time, not certainty
-  constexpr int kBestEffort = 0x4000;      // kCLDFlagBestEffort: an answer for short texts too
-  CLD2::Language languages[3] = {CLD2::UNKNOWN_LANGUAGE, CLD2::UNKNOWN_LANGUAGE, CLD2::UNKNOWN_LANGUAGE};  // of text that it refuses
-  int percents[3] = {0, 0, 0}, bytes = 0, valid = 0;
-  double scores[3];
-  bool reliable = false;
-  const CLD2::CLDHints hints{nullptr, nullptr, CLD2::UNKNOWN_ENCODING, CLD2::UNKNOWN_LANGUAGE};
-  size_t size = std::min(text.size(), kMostBytes);
-  while (size > 0 && size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
-  CLD2::ExtDetectLanguageSummaryCheckUTF8(text.data(), static_cast<int>(size), true, &hints, kBestEffort, languages, percents, scores,
-                                          nullptr, &bytes, &reliable, &valid);
-  std::vector<Detected> found;
-  for (int i = 0; i < 3; ++i) {
-    if (languages[i] == CLD2::UNKNOWN_LANGUAGE || percents[i] <= 0) continue;
-    const std::string code = primary(CLD2::LanguageCode(languages[i]));
-    for (const std::string& k : known)
-      if (primary(k) == code) found.push_back({k, static_cast<double>(percents[i])});
+  if (text.size() > kMostBytes) {
+    size_t size = kMostBytes;
+    while (size > 0 && is_continuation(static_cast<unsigned char>(text[size]))) --size;
+    text = text.substr(0, size);
   }
-  std::stable_sort(found.begin(), found.end(), [](const Detected& a, const Detected& b) { return a.confidence > b.confidence; });
-  if (found.empty() && !known.empty()) found.push_back({known.front(), 0});
-  return found;
+  Guess found = guess(text, known, nullptr);
+  // A few words look like another language often enough ("Ein Mann" like Norwegian). Not at once: with a hint, words that are in none of
+  // the detector's tables belong to the first language of the hint.
+  if (!found.is_known) {
+    constexpr size_t kMostHints = 4;  // the detector ignores longer lists
+    Guess best;
+    for (size_t first = 0; first < known.size(); first += kMostHints) {
+      std::string hint;
+      for (const std::string& k : known.subspan(first, std::min(kMostHints, known.size() - first)))
+        hint += (hint.empty() ? "" : ",") + main_of(k);
+      if (Guess likely = guess(text, known, hint.c_str()); likely.is_known && likely.score > best.score) best = std::move(likely);
+    }
+    if (best.is_known) found = std::move(best);
+  }
+  if (found.languages.empty() && !known.empty()) found.languages.push_back({known.front(), 0});
+  return std::move(found.languages);
 }
 
 }  // namespace starling

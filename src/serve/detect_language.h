@@ -8,7 +8,7 @@
 
 namespace starling {
 
-// The English name of a BCP 47 code ("de", "pt-BR"); the code itself when it is not in the table.
+// The English name of a BCP 47 code ("de", "pt-BR"), of its main language ("pt-PT"), or the code itself.
 std::string language_name(const std::string& code);
 
 // Codes are the same whatever their case: "pt-br" is "pt-BR".
@@ -20,7 +20,7 @@ struct Detected {
 };
 
 // The languages of a text among `known`, the likeliest first; never empty unless `known` is: a text that gives no hint is in the first one
-// with confidence 0. Invalid UTF-8 gives no hint.
-std::vector<Detected> detect_languages(const std::string& text, std::span<const std::string> known);
+// with confidence 0. Invalid UTF-8 gives no hint. Markup and addresses look like English: leave them out (Document::words()).
+std::vector<Detected> detect_languages(std::string_view text, std::span<const std::string> known);
 
 }  // namespace starling

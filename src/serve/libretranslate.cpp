@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "text/language_match.h"
 #include "text/languages.h"
 
 namespace starling {
@@ -47,7 +48,7 @@ TextQuery parse_translate(const HttpRequest& request, const LibreTranslateLimits
   query.source = required(values, "source");
   query.target = required(values, "target");
   for (const std::string& code : {query.source, query.target})
-    if (code != "auto" && !is_language_code(code)) throw ApiError(400, fmt::format("{} is not supported", code));
+    if (code != "auto" && !is_language_code(comparable_language(code))) throw ApiError(400, fmt::format("{} is not supported", code));
   const std::string format = values.text("format").value_or("text");
   if (format != "text" && format != "html") throw ApiError(400, fmt::format("{} format is not supported", format));
   query.format = format == "html" ? DocumentFormat::html : DocumentFormat::text;
@@ -90,6 +91,8 @@ HttpResponse languages_answer(std::span<const Direction> models) {
     Json language = language_json(code), targets = Json::array();
     for (const Direction& d : models)
       if (d.source == code) targets.push_back(d.target);
+    // As LibreTranslate lists it: text that is in the target language already comes back as it is.
+    if (std::find(targets.begin(), targets.end(), code) == targets.end()) targets.push_back(code);
     language["targets"] = targets;
     all.push_back(language);
   }

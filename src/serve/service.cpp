@@ -258,7 +258,10 @@ HttpResponse Service::detect(Exchange& exchange) {
   const RequestValues values(*exchange.request);
   admit(exchange, values.text("api_key").value_or(""));
   require_ready();
-  return detect_answer(detect_languages(parse_detect(values), languages_of(models_.directions())));
+  const std::string text = parse_detect(values);
+  std::string words = Document(text, DocumentFormat::html, "").words();  // nobody says whether it is HTML
+  if (words.empty()) words = Document(text, DocumentFormat::text, "").words();
+  return detect_answer(detect_languages(words, languages_of(models_.directions())));
 }
 
 void Service::require_ready() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "serve/directions.h"
 #include "serve/utf16.h"
 
 namespace starling {
@@ -24,7 +25,7 @@ std::vector<PartTranslation> of_rank(std::span<const Candidates> translations, s
 
 struct Job {
   TextQuery query;
-  std::vector<DocumentParts> prepared;
+  std::vector<std::optional<DocumentParts>> prepared;  // of each text; nothing: it is its own translation
   std::vector<TranslatedText> texts;
   std::vector<Group> groups;
   std::atomic<size_t> missing{0};  // groups
@@ -45,14 +46,14 @@ struct Job {
     const Vocabularies& vocabularies = group.model->model().description.vocabularies;
     size_t at = 0;
     for (const size_t i : group.texts) {
-      const size_t count = prepared[i].parts().size();
+      const size_t count = prepared[i]->parts().size();
       const std::span translations(outcome.translations.data() + at, count);
       at += count;
       size_t most = 1;
       for (const Candidates& c : translations) most = std::max(most, c.size());
       for (size_t rank = 0; rank < most; ++rank) {
         AlignedText whole =
-            prepared[i].assemble_with_links(of_rank(translations, rank), vocabularies.source(), vocabularies.target(), query.alignment);
+            prepared[i]->assemble_with_links(of_rank(translations, rank), vocabularies.source(), vocabularies.target(), query.alignment);
         if (rank == 0 && query.alignment) texts[i].alignment = utf16_spans(query.texts[i], whole);
         (rank == 0 ? texts[i].text : texts[i].alternatives.emplace_back()) = std::move(whole.text);
       }
@@ -61,40 +62,43 @@ struct Job {
   }
 };
 
-std::vector<std::string> sources_into(const ModelSet& models, const std::string& target) {
-  std::vector<std::string> all;
-  for (const Direction& d : models.directions())
-    if (same_language(d.target, target)) all.push_back(d.source);
-  return all;
-}
-
-void require_known(const ModelSet& models, const std::string& language) {
-  for (const Direction& d : models.directions())
-    if (same_language(d.source, language) || same_language(d.target, language)) return;
-  throw ApiError(400, fmt::format("{} is not supported", language));
+// The languages that a text may be in whose language the client does not know: those that models translate from, and the target, since it
+// may need no translation.
+std::vector<std::string> possible_languages(std::span<const Direction> models, const std::string& target) {
+  const std::vector<std::string> all = languages_of(models);
+  std::vector<std::string> possible = sources_into(models, target);
+  if (possible.empty())
+    std::copy_if(all.begin(), all.end(), std::back_inserter(possible), [&](const std::string& l) { return !same_language(l, target); });
+  possible.push_back(target);
+  return possible;
 }
 
 // The model of each text, and the language it was found to be in.
 void find_models(const ModelSet& models, Job& job) {
   const TextQuery& q = job.query;
-  if (q.source != "auto") require_known(models, q.source);
-  require_known(models, q.target);
-  const std::vector<std::string> sources = sources_into(models, q.target);
+  const std::vector<Direction> directions = models.directions();
+  const bool detect = q.source == "auto";
+  const std::string target = detect ? nearest_language(languages_of(directions), q.target) : q.target;
+  const std::vector<std::string> possible = detect ? possible_languages(directions, target) : std::vector<std::string>();
+  std::optional<Route> route;
+  if (!detect) route = route_between(directions, q.source, q.target);
   for (size_t i = 0; i < q.texts.size(); ++i) {
-    std::string source = q.source;
-    if (q.source == "auto" && !sources.empty()) {
-      job.texts[i].detected = detect_languages(q.texts[i], sources).front();
-      source = job.texts[i].detected->language;
+    if (detect) {
+      const std::string words = Document(q.texts[i], q.format, "").words();
+      job.texts[i].detected = detect_languages(words, possible).front();
+      route = words.empty() ? Route{{}, true} : route_between(directions, job.texts[i].detected->language, target);
     }
-    auto model = models.find(source, q.target);
-    if (!model)
-      throw ApiError(400, fmt::format("{} ({}) is not available as a target language from {} ({})", language_name(q.target), q.target,
-                                      language_name(source), source));
+    if (route->unchanged) {
+      job.texts[i].text = q.texts[i];
+      continue;
+    }
+    const auto model = models.find(route->direction.source, route->direction.target);
+    if (!model) throw ApiError(503, "the server is being stopped; ask another one");
     auto group = std::find_if(job.groups.begin(), job.groups.end(), [&](const Group& g) { return g.model == model; });
     if (group == job.groups.end()) group = job.groups.insert(group, {model, {}});
     group->texts.push_back(i);
-    job.prepared.emplace_back(Document(q.texts[i], q.format, source), model->model().description.vocabularies.source(),
-                              model->max_source_tokens());
+    job.prepared[i].emplace(Document(q.texts[i], q.format, route->direction.source), model->model().description.vocabularies.source(),
+                            model->max_source_tokens());
   }
 }
 
@@ -106,21 +110,23 @@ std::function<void()> start_translation(const ModelSet& models, const TextQuery&
     throw ApiError(400,
                    fmt::format("Invalid request: {} texts are more than {}; send them in parts", query.texts.size(), limits.sentences));
   const auto job = std::make_shared<Job>();
-  job->query = query, job->texts.resize(query.texts.size()), job->done = std::move(done);
+  job->query = query, job->done = std::move(done);
+  job->texts.resize(query.texts.size()), job->prepared.resize(query.texts.size());
   find_models(models, *job);
-  for (const DocumentParts& p : job->prepared) size.sentences += static_cast<int64_t>(p.parts().size());
+  for (const auto& p : job->prepared) size.sentences += p ? static_cast<int64_t>(p->parts().size()) : 0;
   for (const std::string& text : query.texts)
     size.characters += std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; });
   if (size.sentences > limits.sentences)
     throw ApiError(400,
                    fmt::format("Invalid request: {} sentences are more than {}; send them in parts", size.sentences, limits.sentences));
   job->missing = job->groups.size();
+  if (job->groups.empty()) job->end({std::move(job->texts), std::nullopt});
   for (Group& group : job->groups) {
     std::vector<std::string> sentences;
     SearchOptions search = group.model->search(1 + query.alternatives);
     search.alignment = query.alignment;
     for (const size_t i : group.texts) {
-      const DocumentParts& p = job->prepared[i];
+      const DocumentParts& p = *job->prepared[i];
       sentences.insert(sentences.end(), p.parts().begin(), p.parts().end());
       for (size_t part = 0; part < p.parts().size(); ++part) search.alignment = search.alignment || p.needs_links(part);
     }

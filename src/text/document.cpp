@@ -178,6 +178,19 @@ Document::Document(std::string text, DocumentFormat format, std::string_view lan
     builder.add_plain();
 }
 
+std::string Document::words() const {
+  std::string all;
+  for (size_t i = 0; i < sentences_.size(); ++i) {
+    int64_t done = 0;
+    for (const MarkedSentence::Kept& kept : marked_[i].kept) {
+      all.append(sentences_[i], static_cast<size_t>(done), static_cast<size_t>(kept.at.begin - done)) += ' ';
+      done = kept.at.end;
+    }
+    all.append(sentences_[i], static_cast<size_t>(done)) += '\n';
+  }
+  return all;
+}
+
 AlignedText Document::assemble_with_links(std::span<const AlignedText> translations) const {
   CHECK(translations.size() == sentences_.size(), "{} translations of {} sentences", translations.size(), sentences_.size());
   AlignedText out;

@@ -24,6 +24,8 @@ class Document {
 
   /// What is to be translated, without markup and with entities resolved; none is blank or longer than kLongestSentence.
   const std::vector<std::string>& sentences() const { return sentences_; }
+  /// The same without placeholders and what else is kept, a sentence a line: what tells which language it is.
+  std::string words() const;
   /// Whether assemble() makes use of the links of this sentence's translation: there are tags or placeholders in it.
   bool needs_links(size_t sentence) const { return !marked_[sentence].plain(); }
 

@@ -87,6 +87,14 @@ TEST(LibreTranslate, ReadsForms) {
   EXPECT_EQ(parse_translate({"POST", "/translate", "", {}, {}, R"({"q":"x","source":"en","target":"de"})"}, {}).texts.at(0), "x");
 }
 
+TEST(LibreTranslate, TakesCodesInOtherSpellings) {
+  for (const char* code : {"pt_BR", "pb", "zt", "zh-Hant-TW", "EN"}) {
+    EXPECT_EQ(parse_translate(form_request({{"q", "x"}, {"source", code}, {"target", code}}), {}).source, code);
+  }
+  for (const char* code : {"e", "english", "en_", "../en"})
+    EXPECT_EQ(refusal(form_request({{"q", "x"}, {"source", code}, {"target", "en"}})), fmt::format("400 {} is not supported", code));
+}
+
 TEST(LibreTranslate, RefusesWhatIsMissingOrWrong) {
   EXPECT_EQ(refusal(json_request("{}")), "400 Invalid request: missing q parameter");
   EXPECT_EQ(refusal(json_request(R"({"q":""})")), "400 Invalid request: missing q parameter");
@@ -138,7 +146,7 @@ TEST(LibreTranslate, TellsLanguagesAndSettings) {
   const std::vector<Direction> models{{"en", "de"}, {"de", "en"}, {"en", "fr"}};
   EXPECT_EQ(
       languages_answer(models).body,
-      R"([{"code":"en","name":"English","targets":["de","fr"]},{"code":"de","name":"German","targets":["en"]},{"code":"fr","name":"French","targets":[]}])");
+      R"([{"code":"en","name":"English","targets":["de","fr","en"]},{"code":"de","name":"German","targets":["en","de"]},{"code":"fr","name":"French","targets":["fr"]}])");
   EXPECT_EQ(settings_answer(models, {.characters = 500, .keys = true}).body,
             R"({"charLimit":500,"frontendTimeout":500,"apiKeys":true,"keyRequired":true,"suggestions":false,"filesTranslation":false,)"
             R"("supportedFilesFormat":[],"language":{"source":{"code":"en","name":"English"},"target":{"code":"de","name":"German"}}})");
@@ -146,30 +154,11 @@ TEST(LibreTranslate, TellsLanguagesAndSettings) {
   EXPECT_EQ(error_answer(400, "why").body, R"({"error":"why"})");
 }
 
-TEST(Languages, AreDetectedAmongThoseOfTheModels) {
-  const std::vector<std::string> known{"en", "de", "fr"};
-  const auto detect = [&](const std::string& text) { return detect_languages(text, known).front(); };
-  EXPECT_EQ(detect("Das Wetter ist heute sehr schön, und wir gehen spazieren.").language, "de");
-  EXPECT_EQ(detect("Le temps est très beau aujourd'hui et nous allons nous promener.").language, "fr");
-  EXPECT_EQ(detect("The weather is very nice today and we are going for a walk.").language, "en");
-  EXPECT_GT(detect("The weather is very nice today and we are going for a walk.").confidence, 80);
-  // Another language, nothing, or no text at all: the first one, without confidence.
-  for (const std::string unknown : {"今日はとても天気がいいです", "", "12345", "\xff\xfe\xff"}) {
-    EXPECT_EQ(detect(unknown).language, "en");
-    EXPECT_EQ(detect(unknown).confidence, 0);
-  }
-  std::string cut = std::string(65535, 'a') + "ä";  // the detector looks at the beginning; not at half a letter
-  detect(cut);
-  EXPECT_EQ(detect_languages("Dies ist ein deutscher Satz über das Wetter.", std::vector<std::string>{"en", "de-AT"}).front().language,
-            "de-AT");
-  EXPECT_TRUE(detect_languages("x", {}).empty());
-  // What the detector refuses to look at.
-  EXPECT_EQ(detect_languages(std::string("a\0b", 3), std::vector<std::string>{"en", "de"}).front().confidence, 0);
-}
-
 TEST(Languages, HaveNames) {
   EXPECT_EQ(language_name("de"), "German");
   EXPECT_EQ(language_name("PT-br"), "Portuguese (Brazil)");
+  EXPECT_EQ(language_name("zt"), "Chinese (traditional)");
+  EXPECT_EQ(language_name("pt_PT"), "Portuguese");
   EXPECT_EQ(language_name("qya"), "qya");
 }
 
