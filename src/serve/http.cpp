@@ -12,6 +12,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <set>
 
@@ -19,6 +20,7 @@
 #include "serve/client_address.h"
 #include "serve/forms.h"
 #include "serve/listen.h"
+#include "serve/request_head.h"
 #include "serve/task_threads.h"
 
 namespace starling {
@@ -66,10 +68,16 @@ MHD_Result send(MHD_Connection* connection, const HttpResponse& answer, bool clo
   return queued;
 }
 
+// Whether the library leaves the heads of requests where they came, but for zeros at the ends of what it takes from them: see RequestHead.
+// Versions from 1 on do not, and refuse themselves what is not clear, if told to; those before answer twice then.
+bool leaves_in_place() { return std::string_view(MHD_get_version()).starts_with("0."); }
+
 // A connection, and since when it has been the client's turn: to send a request, or to fetch an answer.
 struct Link {
   int fd;
   std::optional<Clock::time_point> theirs;
+  std::string target;               // of the request that has begun, as it was sent
+  const char* target_at = nullptr;  // where that came
 };
 
 // A request on its way. The library's thread of its connection reads it; whoever answers it may be another.
@@ -82,7 +90,8 @@ struct Exchange {
   std::atomic<int64_t> held_bytes{0};  // of them in memory, counted among those of all
   bool crowded = false;                // there was no room for the body
   bool begun = false;
-  bool waits = false;  // is to be answered before the server ends; guarded by the server's mutex
+  bool chunked = false;  // nothing else is read from such a connection: chunks can be framed in ways that not all programs see alike
+  bool waits = false;    // is to be answered before the server ends; guarded by the server's mutex
 
   std::mutex mutex;  // of what follows
   bool suspended = false, gone = false;
@@ -133,6 +142,11 @@ struct Exchange {
   using Cancel = HttpServer::Cancel;
 };
 
+MHD_Result take_view(void* head, MHD_ValueKind, const char* name, size_t name_size, const char* value, size_t value_size) {
+  static_cast<RequestHead*>(head)->fields.emplace_back(std::string_view(name, name_size), std::string_view(value ? value : "", value_size));
+  return MHD_YES;
+}
+
 MHD_Result take_value(void* values, MHD_ValueKind, const char* name, size_t name_size, const char* value, size_t value_size) {
   static_cast<NamedValues*>(values)->emplace_back(std::string(name, name_size), value ? std::string(value, value_size) : std::string());
   return MHD_YES;
@@ -167,11 +181,24 @@ struct HttpServer::Impl {
   std::set<std::shared_ptr<Exchange>> exchanges;
   std::map<MHD_Connection*, Link> links;
 
-  static MHD_Result access(void* self, MHD_Connection* connection, const char* url, const char* method, const char*, const char* data,
-                           size_t* size, void** state) {
+  // What is asked for, before the library decodes it.
+  static void* target(void* self, const char* uri, MHD_Connection* connection) {
+    auto& server = *static_cast<Impl*>(self);
+    const std::lock_guard lock(server.mutex);
+    Link& link = server.links.at(connection);
+    link.target.clear(), link.target_at = uri;
+    try {
+      if (uri) link.target = uri;
+    } catch (const std::bad_alloc&) {  // a request without a target is refused
+    }
+    return nullptr;
+  }
+
+  static MHD_Result access(void* self, MHD_Connection* connection, const char* url, const char* method, const char* version,
+                           const char* data, size_t* size, void** state) {
     auto& server = *static_cast<Impl*>(self);
     try {
-      if (!*state) return server.first(connection, url, method, state);
+      if (!*state) return server.first(connection, url, method, version, state);
       const auto& exchange = *static_cast<std::shared_ptr<Exchange>*>(*state);
       if (*size > 0) return server.receive(*exchange, data, size);
       return server.complete(exchange);
@@ -180,7 +207,16 @@ struct HttpServer::Impl {
     }
   }
 
-  MHD_Result first(MHD_Connection* connection, const char* url, const char* method, void** state) {
+  // What is wrong with the head of a request.
+  static std::string wrong_head(MHD_Connection* connection, const char* method, const Link& link, const char* version) {
+    RequestHead head{method, link.target, version, {}, 0, nullptr};
+    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, take_view, &head);
+    if (const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)) head.bytes = info->header_size;
+    if (leaves_in_place()) head.target_at = link.target_at;
+    return head_error(head);
+  }
+
+  MHD_Result first(MHD_Connection* connection, const char* url, const char* method, const char* version, void** state) {
     auto exchange = std::make_shared<Exchange>();
     HttpRequest& request = *exchange->request;
     exchange->connection = connection;
@@ -195,6 +231,9 @@ struct HttpServer::Impl {
       exchanges.insert(exchange);
     }
     *state = new std::shared_ptr<Exchange>(exchange);
+    const std::string wrong = wrong_head(connection, method, *exchange->link, version);
+    if (!wrong.empty()) return send(connection, refusal(request, 400, wrong), true);
+    exchange->chunked = !request.header("transfer-encoding").empty();
     const std::string_view length = request.header("content-length");
     int64_t bytes = 0;
     const auto read = std::from_chars(length.data(), length.data() + length.size(), bytes);
@@ -247,7 +286,8 @@ struct HttpServer::Impl {
         const std::lock_guard links_lock(mutex);
         exchange->link->theirs = Clock::now();
       }
-      return send(exchange->connection, *exchange->answer, draining || exchange->body_bytes > limits.body_bytes);
+      const bool last = draining || exchange->chunked || exchange->body_bytes > limits.body_bytes;
+      return send(exchange->connection, *exchange->answer, last);
     }
     exchange->suspended = true;
     MHD_suspend_connection(exchange->connection);
@@ -314,7 +354,7 @@ struct HttpServer::Impl {
     auto& server = *static_cast<Impl*>(self);
     const std::lock_guard lock(server.mutex);
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
-      server.links[connection] = {socket_of(connection), Clock::now()};
+      server.links[connection] = {socket_of(connection), Clock::now(), {}, nullptr};
     else
       server.links.erase(connection);
   }
@@ -367,12 +407,13 @@ HttpServer::HttpServer(const std::string& address, const HttpLimits& limits, Han
   s.socket = listen_at(address);
   // What clients do wrong is no message of ours.
   const auto silent = [](void*, const char*, va_list) {};
-  s.daemon =
-      MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, nullptr, nullptr, Impl::access, &s,
-                       MHD_OPTION_EXTERNAL_LOGGER, static_cast<MHD_LogCallback>(silent), nullptr, MHD_OPTION_LISTEN_SOCKET, s.socket,
-                       MHD_OPTION_THREAD_POOL_SIZE, kThreads, MHD_OPTION_CONNECTION_LIMIT, s.limits.connections,
-                       MHD_OPTION_CONNECTION_TIMEOUT, limits.idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionMemory,
-                       MHD_OPTION_NOTIFY_COMPLETED, Impl::completed, &s, MHD_OPTION_NOTIFY_CONNECTION, Impl::notify, &s, MHD_OPTION_END);
+  s.daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, nullptr, nullptr,
+                              Impl::access, &s, MHD_OPTION_EXTERNAL_LOGGER, static_cast<MHD_LogCallback>(silent), nullptr,
+                              MHD_OPTION_LISTEN_SOCKET, s.socket, MHD_OPTION_THREAD_POOL_SIZE, kThreads, MHD_OPTION_CONNECTION_LIMIT,
+                              s.limits.connections, MHD_OPTION_CONNECTION_TIMEOUT, limits.idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                              kConnectionMemory, MHD_OPTION_NOTIFY_COMPLETED, Impl::completed, &s, MHD_OPTION_NOTIFY_CONNECTION,
+                              Impl::notify, &s, MHD_OPTION_URI_LOG_CALLBACK, Impl::target, &s, MHD_OPTION_STRICT_FOR_CLIENT,
+                              leaves_in_place() ? 0 : 1, MHD_OPTION_END);
   if (!s.daemon) {
     close(s.socket);
     throw ConfigError(fmt::format(
