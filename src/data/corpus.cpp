@@ -1,6 +1,9 @@
 // Reading and checking parallel text; the rules are described in docs/data.md.
 #include "data/corpus.h"
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -14,6 +17,18 @@ namespace {
 constexpr int64_t kMaxLength = int64_t{1} << 20;  // tokens a sentence; the token store's index has 24 bits for a length
 constexpr double kMaxWeight = 1e4;
 
+constexpr const char* kReadTwice =
+    "parallel text cannot come from {}, as it may be read more than once; store it in a file and name that";
+
+// What can be read only once, in words; "" if it is anything else, or not there. /dev/null is as empty the second time.
+const char* read_once(const std::string& path) {
+  struct stat status {};
+  if (path.empty() || ::stat(path.c_str(), &status) != 0) return "";
+  if (S_ISFIFO(status.st_mode)) return "a pipe";
+  if (S_ISSOCK(status.st_mode)) return "a socket";
+  return S_ISCHR(status.st_mode) && status.st_rdev != makedev(1, 3) ? "a terminal or device" : "";
+}
+
 const CorpusFiles& check_files(const CorpusFiles& files) {
   const bool pair = !files.source.empty() || !files.target.empty();
   if (pair == !files.tsv.empty())
@@ -23,18 +38,24 @@ const CorpusFiles& check_files(const CorpusFiles& files) {
                                   files.source.empty() ? "target" : "source", files.source.empty() ? files.target : files.source,
                                   files.source.empty() ? "source" : "target"));
   if (files.source == "-" || files.target == "-" || files.tsv == "-")
-    throw ConfigError(
-        "parallel text cannot come from standard input (-), as it may be read more than once; store it in a file and name that");
+    throw ConfigError(fmt::format(kReadTwice, "standard input (-)"));
   return files;
 }
 
 }  // namespace
 
+void require_files(const CorpusFiles& files) {
+  check_files(files);
+  for (const std::string& path : {files.source, files.target, files.tsv})
+    if (const std::string what = read_once(path); !what.empty())
+      throw ConfigError(fmt::format(kReadTwice, fmt::format("{}, which is {}", path, what)));
+}
+
 void check_options(const DataOptions& options) {
   if (options.train.empty())
     throw ConfigError("there is no training corpus; name one with --data.source and --data.target, or under data.train");
   for (const CorpusFiles& files : options.train) {
-    check_files(files);
+    require_files(files);
     if (!std::isfinite(files.weight) || files.weight < 0 || files.weight > kMaxWeight)
       throw ConfigError(fmt::format("the corpus {} has weight {}; choose one between 0 and {}", files.name(), files.weight, kMaxWeight));
   }

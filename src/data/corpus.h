@@ -29,7 +29,10 @@ struct DataOptions {
   double subword_alpha = 0;  // of a SubwordSampler for the batches; 0: the stored tokens as they are
 };
 
-/// Throws ConfigError if the options cannot be meant: no corpus, half a pair, weights or limits out of range, standard input.
+/// Throws ConfigError unless these are two sides or a tsv, in files that can be read as often as need be: pipes cannot.
+void require_files(const CorpusFiles& files);
+
+/// Throws ConfigError if the options cannot be meant: no corpus, half a pair, weights or limits out of range, standard input or a pipe.
 void check_options(const DataOptions& options);
 
 // The sentence pairs of one corpus in order.

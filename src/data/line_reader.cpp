@@ -6,12 +6,16 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "base/error.h"
+#include "base/memory.h"
+#include "data/foreign_formats.h"
 #include "text/unicode.h"
 
 namespace starling {
@@ -49,16 +53,24 @@ class RawFile : public ByteSource {
   uint64_t position_ = 0;
 };
 
-// The first bytes of a file, looked at and then given out again.
+bool is_gzip(std::string_view head) { return head.substr(0, 2) == "\x1f\x8b"; }
+
+bool is_zstd(std::string_view head) {  // a frame, or a skippable frame
+  if (head.size() < 4) return false;
+  return head.substr(0, 4) == "\x28\xb5\x2f\xfd" || ((head[0] & 0xf0) == 0x50 && head.substr(1, 3) == "\x2a\x4d\x18");
+}
+
+// The first bytes of a file, looked at and then given out again. More than one read is waited for only while they may be an archive's:
+// somebody may type the lines.
 class Peeked : public ByteSource {
  public:
   explicit Peeked(std::unique_ptr<ByteSource> inner) : inner_(std::move(inner)) {
-    while (head_.size() < 4) {
-      char bytes[4];
-      const size_t got = inner_->read(bytes, 4 - head_.size());
+    do {
+      char bytes[kFormatBytes];
+      const size_t got = inner_->read(bytes, kFormatBytes - head_.size());
       if (got == 0) break;
       head_.append(bytes, got);
-    }
+    } while (head_.size() < kFormatBytes && is_open());
   }
   const std::string& head() const { return head_; }
   size_t read(char* data, size_t capacity) override {
@@ -71,6 +83,12 @@ class Peeked : public ByteSource {
   uint64_t position() const override { return inner_->position(); }
 
  private:
+  bool is_open() const {
+    const std::string_view head = head_;
+    const bool archive = std::string_view("\x1f\x8b").starts_with(head) || std::string_view("\x28\xb5\x2f\xfd").starts_with(head) ||
+                         ((head[0] & 0xf0) == 0x50 && std::string_view("\x2a\x4d\x18").starts_with(head.substr(1)));
+    return archive || may_become_foreign(head);
+  }
   std::unique_ptr<ByteSource> inner_;
   std::string head_;
   size_t given_ = 0;
@@ -133,12 +151,38 @@ class GzipBytes : public ByteSource {
   int64_t members_ = 0;
 };
 
+constexpr int kWindowLog = 31;  // the longest that zstd writes (--long=31): 2 GiB that a reader may have to keep
+
+// The bytes before its place that a frame may repeat, from its header (RFC 8878, 3.1.1.1); 0 if it is no longer than its text, or if this
+// is no whole header.
+uint64_t window_of(std::string_view frame) {
+  if (frame.size() < 6 || frame.substr(0, 4) != "\x28\xb5\x2f\xfd") return 0;
+  const auto descriptor = static_cast<unsigned char>(frame[4]), window = static_cast<unsigned char>(frame[5]);
+  if (descriptor & 0x20) return 0;  // a single segment
+  const uint64_t base = uint64_t{1} << (10 + (window >> 3));
+  return base + base / 8 * (window & 7);
+}
+
+// Windows of up to 128 MiB, as zstd has them without being told, are always tried.
+void require_window(uint64_t bytes) {
+  if (bytes <= uint64_t{128} << 20) return;
+  const auto refuse = [&](const std::string& why) {
+    throw DataError(fmt::format("the Zstandard archive was made with a window of {} MiB (zstd --long), {}; unpack it first: zstd -dc "
+                                "--long=31 ARCHIVE > TEXT, or compress it again without --long",
+                                bytes >> 20, why));
+  };
+  if (bytes > uint64_t{1} << kWindowLog) refuse(fmt::format("more than the {} MiB that are kept here", (uint64_t{1} << kWindowLog) >> 20));
+  if (const UsableMemory memory = usable_memory(); static_cast<uint64_t>(memory.bytes) < bytes)
+    refuse("and usable is " + memory.text());
+}
+
 // All frames of a Zstandard file.
 class ZstdBytes : public ByteSource {
  public:
   explicit ZstdBytes(std::unique_ptr<ByteSource> inner)
       : inner_(std::move(inner)), input_(kChunk), stream_(ZSTD_createDStream(), &ZSTD_freeDStream) {
     CHECK(stream_ != nullptr, "libzstd could not start");
+    CHECK(!ZSTD_isError(ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, kWindowLog)), "libzstd knows no such window");
   }
 
   size_t read(char* data, size_t capacity) override {
@@ -157,7 +201,10 @@ class ZstdBytes : public ByteSource {
 
  private:
   void step(ZSTD_outBuffer& output) {
+    if (remaining_ == 0) require_window(window_of(std::string_view(input_.data(), pending_.size).substr(pending_.pos)));
     remaining_ = ZSTD_decompressStream(stream_.get(), &output, &pending_);
+    if (ZSTD_getErrorCode(remaining_) == ZSTD_error_memory_allocation)
+      throw DataError("there is not enough memory for the window of the Zstandard archive; unpack it first: zstd -dc --long=31 ARCHIVE > TEXT");
     if (ZSTD_isError(remaining_))
       throw DataError(fmt::format("the Zstandard archive is damaged ({}); {}", ZSTD_getErrorName(remaining_), kMendArchive));
   }
@@ -176,26 +223,58 @@ class ZstdBytes : public ByteSource {
   size_t remaining_ = 0;  // 0: between frames
 };
 
-bool is_gzip(std::string_view head) { return head.substr(0, 2) == "\x1f\x8b"; }
+// What a line is whose bytes are those of no text in any encoding of bytes, and how to mend it; "" if it may be text.
+std::string not_text(std::string_view line) {
+  const auto is_control = [](char c) { return c >= 0 && c < ' ' && std::string_view("\t\n\v\f\r\x1b").find(c) == std::string_view::npos; };
+  int64_t zeros[2] = {0, 0}, controls = 0;
+  for (size_t i = 0; i < line.size(); ++i) zeros[i % 2] += line[i] == '\0', controls += is_control(line[i]);
+  if (controls == 0) return "";
+  const auto size = static_cast<int64_t>(line.size());
+  if (zeros[0] + zeros[1] > 1 && 3 * std::max(zeros[0], zeros[1]) > size)
+    return fmt::format("the text looks like UTF-16; convert it with: iconv -f UTF-16{} -t UTF-8", zeros[1] > zeros[0] ? "LE" : "BE");
+  if (invalid_utf8_offset(line) && 100 * controls > size)
+    return "this is binary data and not text; name a text file with one sentence a line, plain or as an archive of gzip or Zstandard";
+  return "";
+}
 
-bool is_zstd(std::string_view head) {  // a frame, or a skippable frame
-  if (head.size() < 4) return false;
-  return head == "\x28\xb5\x2f\xfd" || ((head[0] & 0xf0) == 0x50 && head.substr(1) == "\x2a\x4d\x18");
+// DataError for what is no text. `inside`: the archive that it is packed in, if any.
+void refuse_foreign(std::string_view head, const std::string& path, const char* inside) {
+  std::optional<ForeignFormat> found = foreign_format(head);
+  if (*inside && is_gzip(head)) found = ForeignFormat{"a gzip archive", ""};
+  if (*inside && is_zstd(head)) found = ForeignFormat{"a Zstandard archive", ""};
+  if (!found) return;
+  throw DataError(*inside ? fmt::format("in the {} archive is {}, and not text; unpack both first", inside, found->name)
+                          : describe(*found, path));
+}
+
+std::unique_ptr<ByteSource> unpacked(std::unique_ptr<ByteSource> archive, const std::string& path, const char* name) {
+  auto text = std::make_unique<Peeked>(std::move(archive));
+  refuse_foreign(text->head(), path, name);
+  return text;
+}
+
+std::unique_ptr<ByteSource> open_text(const std::string& path) {
+  auto file = std::make_unique<Peeked>(std::make_unique<RawFile>(path));
+  const std::string head = file->head();
+  if (is_gzip(head)) return unpacked(std::make_unique<GzipBytes>(std::move(file)), path, "gzip");
+  if (is_zstd(head)) return unpacked(std::make_unique<ZstdBytes>(std::move(file)), path, "Zstandard");
+  refuse_foreign(head, path, "");
+  for (std::string_view extension : {".gz", ".zst"}) {
+    if (path.ends_with(extension))
+      throw DataError(
+          fmt::format("the name ends with {} but the content is not such an archive; {}, or rename it", extension, kMendArchive));
+  }
+  return file;
 }
 
 }  // namespace
 
 std::unique_ptr<ByteSource> open_bytes(const std::string& path) {
-  auto file = std::make_unique<Peeked>(std::make_unique<RawFile>(path));
-  const std::string head = file->head();
-  if (is_gzip(head)) return std::make_unique<GzipBytes>(std::move(file));
-  if (is_zstd(head)) return std::make_unique<ZstdBytes>(std::move(file));
-  for (std::string_view extension : {".gz", ".zst"}) {
-    if (path.ends_with(extension))
-      throw DataError(fmt::format("{}:1: the name ends with {} but the content is not such an archive; {}, or rename it", path, extension,
-                                  kMendArchive));
+  try {
+    return open_text(path);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}:1: {}", shown(path), error.what()));
   }
-  return file;
 }
 
 LineReader::LineReader(const std::string& path) : path_(shown(path)), bytes_(open_bytes(path)) { buffer_.resize(2 * kChunk); }
@@ -212,7 +291,7 @@ bool LineReader::next(std::string_view& line) {
       break;
     }
     searched = count;
-    if (count > kMaxLineBytes) checked({unread, count});
+    if (count > kMaxLineBytes) refuse_carriage_returns({unread, count}), checked({unread, count});
     if (!at_end_) {
       fill();  // moves what `unread` points to
       continue;
@@ -220,6 +299,7 @@ bool LineReader::next(std::string_view& line) {
     if (count == 0) return false;
     begin_ = end_;
     line = checked({unread, count});
+    if (line_number_ == 0) refuse_carriage_returns(line);
     break;
   }
   ++line_number_;
@@ -243,6 +323,13 @@ void LineReader::fill() {
 
 void LineReader::fail(int64_t line, const std::string& message) const { throw DataError(fmt::format("{}:{}: {}", path_, line, message)); }
 
+// Of what has no line feed.
+void LineReader::refuse_carriage_returns(std::string_view text) const {
+  if (text.find('\r') != std::string_view::npos)
+    fail(line_number_ + 1,
+         "the lines end in carriage returns alone, as on old Macintoshes; convert the file with: tr '\\r' '\\n' < FILE > TEXT");
+}
+
 // The line without carriage return and byte order mark, if nothing is wrong with it.
 std::string_view LineReader::checked(std::string_view line) const {
   const int64_t number = line_number_ + 1;
@@ -252,12 +339,14 @@ std::string_view LineReader::checked(std::string_view line) const {
     fail(number, "the text is UTF-16; convert it with: iconv -f UTF-16 -t UTF-8");
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (number == 1 && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
-  if (const size_t at = line.find('\0'); at != std::string_view::npos)
-    fail(number, fmt::format("NUL byte at byte {}; text must not contain any, remove them with: tr -d '\\000'", at));
-  if (const auto at = invalid_utf8_offset(line))
-    fail(number, fmt::format("invalid UTF-8 at byte {} (0x{:02x}); convert the file, e.g. with: iconv -f LATIN1 -t UTF-8", *at,
-                             static_cast<unsigned char>(line[*at])));
-  return line;
+  const size_t nul = line.find('\0');
+  const auto at = invalid_utf8_offset(line);
+  if (nul == std::string_view::npos && !at) return line;
+  if (const std::string kind = not_text(line); !kind.empty()) fail(number, kind);
+  if (nul != std::string_view::npos)
+    fail(number, fmt::format("NUL byte at byte {}; text must not contain any, remove them with: tr -d '\\000'", nul));
+  fail(number, fmt::format("invalid UTF-8 at byte {} (0x{:02x}); convert the file, e.g. with: iconv -f LATIN1 -t UTF-8", *at,
+                           static_cast<unsigned char>(line[*at])));
 }
 
 }  // namespace starling

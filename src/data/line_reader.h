@@ -1,5 +1,6 @@
 // Lines of text from plain, gzip or Zstandard files, or from standard input.
-// The format is told by the content's first bytes, so that a wrongly named file is read or refused, never misread. All checks
+// The format is told by the content's first bytes, so that a wrongly named file is read or refused, never misread, and other archives are
+// named (data/foreign_formats.h). A Zstandard archive takes its window of memory, at most 2 GiB (zstd --long=31). All checks
 // that make text safe for the rest of the program (UTF-8, NUL bytes, absurd lengths, torn archives) are made here, once, with file:line.
 #pragma once
 
@@ -43,6 +44,7 @@ class LineReader {
  private:
   void fill();
   std::string_view checked(std::string_view line) const;
+  void refuse_carriage_returns(std::string_view text) const;
   [[noreturn]] void fail(int64_t line, const std::string& message) const;
 
   std::string path_;

@@ -329,6 +329,11 @@ void require_data(const Config& config) {
   } catch (const ConfigError& e) {
     throw ConfigError(fmt::format("data: {}", e.what()));
   }
+  try {
+    if (config.valid.enabled()) require_files({config.valid.source, config.valid.target, "", 1});
+  } catch (const ConfigError& e) {
+    throw ConfigError(fmt::format("valid: {}", e.what()));
+  }
 }
 
 std::string dump_config(const Config& config, bool full) {

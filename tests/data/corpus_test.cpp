@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/data/fixtures.h"
 
@@ -35,6 +37,26 @@ TEST(Corpus, CountsThePairsOfEveryForm) {
   lines.clear();
   for (CorpusLines next(options, Side::source); next(line);) lines.emplace_back(line);
   EXPECT_THAT(lines, ElementsAre("a", "b", "c", "a", ""));
+}
+
+// A pipe has nothing left for the second reader, and one without a writer is waited for without end.
+TEST(Corpus, PipesAreRefusedBeforeTheyAreOpened) {
+  const TemporaryDirectory directory;
+  const std::string text = directory.write("text", "a\n"), pipe = directory.path("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const CorpusFiles& files : {CorpusFiles{pipe, text, ""}, CorpusFiles{text, pipe, ""}, CorpusFiles{"", "", pipe}}) {
+    const DataOptions options{{files}};
+    const std::string said = refusal<ConfigError>(options);
+    EXPECT_THAT(said, HasSubstr("parallel text cannot come from " + pipe + ", which is a pipe, as it may be read more than once"));
+    EXPECT_EQ(test::message_of<ConfigError>([&] { check_options(options); }), said);
+    EXPECT_EQ(test::message_of<ConfigError>([&] { CorpusLines(options, Side::both); }), said);
+  }
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string shells = fmt::format("/dev/fd/{}", ends[0]);
+  EXPECT_THAT(refusal<ConfigError>({{{shells, text, ""}}}), HasSubstr(shells + ", which is a pipe"));
+  ::close(ends[0]), ::close(ends[1]);
+  EXPECT_THAT(refusal({{{"/dev/null", text, ""}}}), HasSubstr("has 0 lines but"));
 }
 
 TEST(Corpus, NamesBothCountsOfUnequalSides) {

@@ -10,6 +10,7 @@ namespace starling {
 namespace {
 
 using test::TemporaryDirectory;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -104,6 +105,91 @@ TEST(LineReader, RefusesTornArchives) {
   EXPECT_THAT(refusal(directory.write("garbage.gz", gz + "garbage")), HasSubstr("damaged"));
   EXPECT_THAT(refusal(directory.write("empty.gz", "")), HasSubstr("empty.gz:1: the name ends with .gz but"));
   EXPECT_THAT(refusal(directory.write("plain.zst", text)), HasSubstr("the name ends with .zst but"));
+}
+
+std::string from_hex(std::string_view digits) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < digits.size(); i += 2) bytes += static_cast<char>(std::stoi(std::string(digits.substr(i, 2)), nullptr, 16));
+  return bytes;
+}
+
+// The text "one\ntwo\n", packed by the programs themselves; of tar, whose headers are blocks, what stands at byte 257.
+TEST(LineReader, NamesArchivesOfOtherKinds) {
+  const TemporaryDirectory directory;
+  const auto tar = [](std::string_view magic) { return "a" + std::string(256, '\0') + std::string(magic) + std::string(247, '\0') + "one\ntwo\n"; };
+  const std::string xz = from_hex(
+      "fd377a585a000004e6d6b4460200210116000000742fe5a30100076f6e650a74776f0a0051ab9eaf5775704900012008bb19d9bb1fb6f37d010000000004595a");
+  const std::string bz2 = from_hex("425a6839314159265359a7142b77000002c180001002018480200021800c0238f51b8bb9229c2848538a15bb80");
+  const struct {
+    std::string bytes, said;
+  } archives[] = {
+      {xz, "this is an xz archive"},
+      {from_hex("5d00008000ffffffffffffffff00379b88ccf6c66031d91aeb0bffff68480000"), "an lzma archive"},
+      {bz2, "unpack it first: bzip2 -dc "},
+      {from_hex("425a683917724538509000000000"), "a bzip2 archive"},
+      {from_hex("504b03041400000000000e3e7a5de60bba12080000000800000001000000616f6e650a74776f0a"), "a zip archive"},
+      {from_hex("04224d186440a7080000806f6e650a74776f0a000000002701c483"), "lz4 -dc"},
+      {tar(std::string_view("ustar\00000", 8)), "a tar archive"},
+      {tar(std::string_view("ustar  \0", 8)), "tar -xOf"},
+      {from_hex("377abcaf271c0004"), "a 7z archive"},
+      {from_hex("526172211a0700"), "a rar archive"},
+      {from_hex("526172211a070100"), "a rar archive"},
+      {from_hex("504152311504154c"), "a Parquet file"},
+      {"%PDF-1.7\n", "pdftotext -layout "},
+  };
+  for (const auto& [bytes, said] : archives) {
+    const std::string path = directory.write("archive", bytes);
+    EXPECT_THAT(refusal(path), AllOf(StartsWith(path + ":1: "), HasSubstr(said))) << said;
+    // In one of ours, as tar mostly is.
+    EXPECT_THAT(refusal(directory.write("inside.gz", test::gzip(bytes))), HasSubstr("inside.gz:1: in the gzip archive is ")) << said;
+    EXPECT_THAT(refusal(directory.write("inside.zst", test::zstandard(bytes))), HasSubstr("unpack both first")) << said;
+  }
+  EXPECT_THAT(refusal(directory.write("twice", test::gzip(test::gzip("one\n")))), HasSubstr("in the gzip archive is a gzip archive"));
+}
+
+TEST(LineReader, TextThatBeginsLikeAnArchiveIsText) {
+  const TemporaryDirectory directory;
+  for (const std::string text : {"BZh", "BZh9 is how bzip2 begins", "PK", "PAR1", "PAR1 is a golf score", "7z", "Rar!", "LZIP", "P", "(", "]", "%PDF",
+                                 "ustar", "SQLite format 3", "{", "Obj"})
+    EXPECT_THAT(lines_of(directory.write("text", text + "\n")), ElementsAre(text));
+}
+
+// A frame with the longest window, written by hand from RFC 8878, and frames that cannot be read.
+TEST(LineReader, ReadsZstandardWithLongWindows) {
+  const TemporaryDirectory directory;
+  const auto frame = [](int exponent, int mantissa, const std::string& text) {
+    const auto header = static_cast<uint32_t>(text.size() << 3 | 1);  // the last block, raw
+    std::string bytes = from_hex("28b52ffd00");
+    bytes += static_cast<char>(exponent << 3 | mantissa);
+    for (int i = 0; i < 3; ++i) bytes += static_cast<char>(header >> (8 * i));
+    return bytes + text;
+  };
+  EXPECT_THAT(lines_of(directory.write("27", frame(17, 0, "one\ntwo\n"))), ElementsAre("one", "two"));
+  EXPECT_THAT(lines_of(directory.write("31", frame(21, 0, "one\n") + frame(10, 0, "two\n"))), ElementsAre("one", "two"));
+  const std::string longer = "more than the 2048 MiB that are kept here; unpack it first: zstd -dc --long=31";
+  EXPECT_THAT(refusal(directory.write("32", frame(22, 0, "one\n"))), AllOf(HasSubstr("32:1: "), HasSubstr("4096 MiB"), HasSubstr(longer)));
+  EXPECT_THAT(refusal(directory.write("later", frame(10, 0, "one\n") + frame(21, 1, "two\n"))), HasSubstr("2304 MiB (zstd --long), more"));
+}
+
+TEST(LineReader, SaysWhatIsWrongWithAllLineEnds) {
+  const TemporaryDirectory directory;
+  EXPECT_THAT(refusal(directory.write("mac", "one\rtwo\rthree\r")), HasSubstr("mac:1: the lines end in carriage returns alone"));
+  EXPECT_THAT(refusal(directory.write("mac.gz", test::gzip("one\rtwo"))), HasSubstr("tr '\\r' '\\n'"));
+  std::string large;
+  while (large.size() <= LineReader::kMaxLineBytes) large += "a sentence of some words that is not long\r";
+  EXPECT_THAT(refusal(directory.write("large", large)), HasSubstr("large:1: the lines end in carriage returns alone"));
+  EXPECT_THAT(lines_of(directory.write("one", "one\r")), ElementsAre("one"));
+  EXPECT_THAT(lines_of(directory.write("stray", "one\rtwo\nthree\n")), ElementsAre("one\rtwo", "three"));
+}
+
+TEST(LineReader, TellsBinaryDataFromTextInAnotherEncoding) {
+  const TemporaryDirectory directory;
+  EXPECT_THAT(refusal(directory.write("elf", from_hex("7f454c4602010100000000000000000003003e00c0fe"))), HasSubstr("this is binary data"));
+  EXPECT_THAT(refusal(directory.write("latin", "Gr\xfc\xdf" "e aus K\xf6ln\n")), HasSubstr("iconv -f LATIN1"));
+  std::string wide[2];
+  for (const char c : std::string("one line of text\n")) wide[0] += std::string{c, '\0'}, wide[1] += std::string{'\0', c};
+  EXPECT_THAT(refusal(directory.write("le", wide[0])), HasSubstr("iconv -f UTF-16LE"));
+  EXPECT_THAT(refusal(directory.write("be", wide[1])), HasSubstr("iconv -f UTF-16BE"));
 }
 
 TEST(LineReader, NamesTheLineAtWhichAnArchiveTears) {
