@@ -3,6 +3,9 @@
 // 2 precompiled_charsmap, 6 normalization_rule_tsv}.
 #include "text/vocabulary_format.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -117,6 +120,25 @@ std::string normalization_of(std::string_view spec) {
   return name;
 }
 
+constexpr size_t kMostPieceBytes = 4096;  // the builder of SentencePiece's table calls itself once a byte
+constexpr float kMostScore = 1e9F;        // by far; sums of a sentence's scores stay finite
+
+// Why SentencePiece must not have this piece, or nothing.
+std::optional<std::string> defect_of_piece(std::string_view message, int64_t id) {
+  Fields fields(message);
+  Field field;
+  while (fields.next(field)) {
+    if (field.number == kPieceText && field.bytes.size() > kMostPieceBytes)
+      return fmt::format("piece {} is {} bytes long, more than {}", id, field.bytes.size(), kMostPieceBytes);
+    float score = 0;
+    if (field.number != kPieceScore || field.bytes.size() != sizeof score) continue;
+    std::memcpy(&score, field.bytes.data(), sizeof score);
+    if (!(std::abs(score) <= kMostScore)) return fmt::format("the score of piece {} is {}", id, score);
+  }
+  if (!fields.ok()) return fmt::format("piece {} is cut short", id);
+  return std::nullopt;
+}
+
 std::string little_endian(uint64_t value) {
   std::string bytes;
   for (int i = 0; i < 8; ++i) bytes += static_cast<char>(value >> (8 * i));
@@ -146,11 +168,12 @@ std::optional<std::string> defect(std::string_view model) {
   if (model.size() > trailer && model.substr(model.size() - trailer, kChecksumTag.size()) == kChecksumTag) {
     const std::string_view body = model.substr(0, model.size() - trailer);
     if (little_endian(hash(body)) != model.substr(model.size() - 8)) return "its checksum is wrong";
-    return std::nullopt;
   }
   Fields fields(model);
   Field field;
-  while (fields.next(field)) {
+  for (int64_t id = 0; fields.next(field);) {
+    if (field.number == kPieces)
+      if (auto why = defect_of_piece(field.bytes, id++)) return why;
     const bool normalizer = field.number == kNormalizer || field.number == kDenormalizer;
     if (normalizer && !safe_normalizer(field.bytes)) return "its normalisation table is broken";
   }

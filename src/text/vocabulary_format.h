@@ -16,7 +16,8 @@ uint64_t hash(std::string_view bytes);
 /// Appends how many pieces were asked for (the model says how many there are) and the checksum to a serialized model.
 std::string sealed(std::string model, int64_t size);
 
-/// Why the bytes must not be given to SentencePiece, or nothing. A model without our checksum is examined more closely.
+/// Why the bytes must not be given to SentencePiece, or nothing: a wrong checksum of ours, tables that lead outside, pieces or scores
+/// that it cannot compute with.
 std::optional<std::string> defect(std::string_view model);
 
 /// What a vocabulary was trained with; defaults are those of the format.

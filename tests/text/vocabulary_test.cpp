@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <bit>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <set>
 #include <sstream>
 
@@ -416,6 +418,39 @@ TEST_F(VocabularyTest, RefusesDamagedFiles) {
   flipped[good.size() / 2] ^= 4;
   EXPECT_THAT(message_of<DataError>([&] { Vocabulary::from_bytes(flipped); }), HasSubstr("checksum is wrong"));
   EXPECT_THAT(message_of<DataError>([&] { Vocabulary::from_bytes(good.substr(0, good.size() / 2)); }), HasSubstr("not a usable"));
+}
+
+// Fields by hand, as sentencepiece_model.proto has them: ModelProto.pieces 1, SentencePiece.piece 1, .score 2. The checksum is ours, so an
+// attacker can make it too.
+TEST_F(VocabularyTest, RefusesPiecesAndScoresThatCannotBeComputedWith) {
+  train(nonsense(100));
+  std::string foreign = bytes();
+  foreign.resize(foreign.size() - 12);  // our checksum field
+  const auto varint = [](uint64_t value) {
+    std::string digits;
+    for (; value >= 0x80; value >>= 7) digits += static_cast<char>(value | 0x80);
+    return digits + static_cast<char>(value);
+  };
+  const auto with = [&](const std::string& text, float score) {
+    std::string piece = "\x0a" + varint(text.size()) + text + "\x15";
+    for (int i = 0; i < 4; ++i) piece += static_cast<char>(std::bit_cast<uint32_t>(score) >> (8 * i));
+    return foreign + "\x0a" + varint(piece.size()) + piece;
+  };
+  const auto refusal = [&](const std::string& model) { return message_of<DataError>([&] { Vocabulary::from_bytes(model, "my.model"); }); };
+  const auto size = Vocabulary::from_bytes(foreign).size();
+  EXPECT_EQ(Vocabulary::from_bytes(with(std::string(4096, 'x'), -3)).size(), size + 1);
+  const std::string huge = with(std::string(200000, 'x'), -3);
+  for (const std::string& model : {huge, vocabulary_format::sealed(huge, 100)})
+    EXPECT_THAT(refusal(model), HasSubstr(fmt::format("my.model: not a usable SentencePiece model (piece {} is 200000 bytes long", size)));
+  for (const float score : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -1e38F})
+    EXPECT_THAT(refusal(with("xyz", score)), HasSubstr(fmt::format("(the score of piece {} is ", size))) << score;
+  // One of the pieces that are there: the bytes of its score follow its text.
+  std::string changed = bytes();
+  const size_t place = changed.find("\xe2\x96\x81", 64);
+  const size_t at = changed.find('\x15', place) + 1;
+  changed.replace(at, 4, std::string("\0\0\xc0\x7f", 4));
+  changed.resize(changed.size() - 12);
+  EXPECT_THAT(refusal(changed), HasSubstr("the score of piece "));
 }
 
 TEST_F(VocabularyTest, AcceptsModelsOfOtherProgramsIfTheirTablesAreSound) {
