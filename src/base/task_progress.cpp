@@ -1,18 +1,37 @@
 #include "base/task_progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 namespace starling {
 namespace {
 
-constexpr double kFirst = 2, kShortest = 3, kLongest = 60;  // s: the first line, pauses
+constexpr double kFirst = 5, kShortest = 3, kLongest = 60;  // s: the first line, pauses
+constexpr double kRedraw = 0.2;                             // s, of the live line
 constexpr double kKnown = 0.02;                             // a smaller share done says nothing about the time left
+
+bool draws(int fd) {
+  const char* term = std::getenv("TERM");
+  return isatty(fd) && !(term && std::string_view(term) == "dumb");
+}
+
+size_t columns_of(int fd) {
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+}
+
+// Nobody reads it, perhaps; that is no reason to end a task.
+void write_error(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr), std::fflush(stderr); }
 
 }  // namespace
 
@@ -27,8 +46,30 @@ std::string duration_text(double seconds) {
   return fmt::format("{}:{:02}", minutes, total % 60);
 }
 
-TaskProgress::TaskProgress(std::string name, Say say, std::function<double()> now)
-    : name_(std::move(name)), say_(std::move(say)), now_(std::move(now)), start_(now_()), next_(start_ + kFirst), estimate_time_(start_) {}
+TaskScreen standard_error_screen() {
+  if (!draws(STDERR_FILENO)) return {[](const std::string& line) { write_error(line + "\n"); }, {}};
+  const auto drawn = std::make_shared<size_t>(0);  // columns
+  return {{}, [drawn](const std::string& text) {
+            // One column stays free: many terminals wrap when the last one is written.
+            const std::string shown = text.substr(0, columns_of(STDERR_FILENO) - 1);
+            const std::string rest(*drawn > shown.size() ? *drawn - shown.size() : 0, ' ');
+            write_error("\r" + shown + rest + (text.empty() ? "\r" : ""));
+            *drawn = shown.size();
+          }};
+}
+
+TaskProgress::TaskProgress(std::string name, TaskScreen screen, std::function<double()> now)
+    : name_(std::move(name)),
+      screen_(std::move(screen)),
+      now_(std::move(now)),
+      start_(now_()),
+      next_line_(start_ + kFirst),
+      next_draw_(start_ + screen_.live_after),
+      estimate_time_(start_) {}
+
+TaskProgress::~TaskProgress() {
+  if (drawn_) screen_.live("");
+}
 
 void TaskProgress::estimate_from(double fraction) {
   estimate_time_ = now_();
@@ -36,16 +77,28 @@ void TaskProgress::estimate_from(double fraction) {
 }
 
 void TaskProgress::tell(double fraction, const std::string& detail) {
-  if (!say_) return;
+  if (!screen_.line && !screen_.live) return;
   const double time = now_(), done = fraction - estimate_fraction_;
-  std::string line = name_ + ": ";
-  if (!detail.empty()) line += detail + ", ";
-  if (fraction >= 0) line += fmt::format("{:.0f} %, ", 100 * std::min(fraction, 1.0));
-  line += fmt::format("{} passed", duration_text(time - start_));
+  std::string text = name_ + ": ";
+  if (!detail.empty()) text += detail + ", ";
+  if (fraction >= 0) text += fmt::format("{:.0f} %, ", 100 * std::min(fraction, 1.0));
+  text += fmt::format("{} passed", duration_text(time - start_));
   if (done >= kKnown && fraction <= 1)
-    line += fmt::format(", about {} left", duration_text((time - estimate_time_) / done * (1 - fraction)));
-  say_(line);
-  next_ = time + std::clamp(0.5 * (time - start_), kShortest, kLongest);
+    text += fmt::format(", about {} left", duration_text((time - estimate_time_) / done * (1 - fraction)));
+  if (screen_.live) {
+    screen_.live(text);
+    drawn_ = true, next_draw_ = time + kRedraw;
+    if (time < next_line_) return;
+  }
+  if (screen_.line) screen_.line(text);
+  next_line_ = time + std::clamp(0.5 * (time - start_), kShortest, kLongest);
+}
+
+void TaskProgress::count(int64_t done, int64_t of, const std::string& things) {
+  const double rate = static_cast<double>(done) / std::max(seconds(), 1e-3);
+  const std::string total = of > 0 ? fmt::format(" of {}", of) : "";
+  tell(of > 0 ? static_cast<double>(done) / static_cast<double>(of) : -1,
+       fmt::format("{}{} {}, {:.{}f} a second", done, total, things, rate, rate < 10 ? 1 : 0));
 }
 
 }  // namespace starling
