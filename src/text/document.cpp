@@ -13,15 +13,27 @@ namespace starling {
 // Cuts runs into sentences. Positions within a run are bytes of its text.
 class Document::Builder {
  public:
-  Builder(Document& document, std::string_view language) : d_(document), language_(language) {}
+  Builder(Document& document, DocumentFormat format, std::string_view language, const DocumentOptions& options)
+      : d_(document), format_(format), language_(language), options_(options) {
+    const bool by_default = options.ends == SentenceEnds::usual && format != DocumentFormat::html;
+    lines_ = by_default || options.ends == SentenceEnds::marks_and_lines;
+  }
 
+  void add_all() {
+    if (format_ == DocumentFormat::text)
+      add_plain();
+    else
+      add_tagged();
+  }
+
+ private:
   void add_plain() {
-    run_ = plain_run(d_.text_);
+    run_ = plain_run(d_.text_, lines_);
     finish_run();
   }
 
-  void add_html() {
-    tokens_ = scan_html(d_.text_);
+  void add_tagged() {
+    tokens_ = format_ == DocumentFormat::xml ? scan_xml(d_.text_, options_.tags) : scan_html(d_.text_, options_.tags);
     for (size_t i = 0; i < tokens_.size(); ++i) {
       const HtmlToken& token = tokens_[i];
       const bool skipped = token.untouched && token.partner != SIZE_MAX;
@@ -33,15 +45,13 @@ class Document::Builder {
         append_untouched(run_, d_.text_, tokens_, i, last);
         i = last;
       } else if (token.kind == HtmlToken::text) {
-        append_html_text(run_, d_.text_, token);
+        append_html_text(run_, d_.text_, token, lines_);
       } else {
         run_.tags.push_back({static_cast<int64_t>(run_.text.size()), i});
       }
     }
     finish_run();
   }
-
- private:
   void finish_run() {
     keep_placeholders(run_, tokens_);
     next_tag_ = next_kept_ = 0;
@@ -54,7 +64,9 @@ class Document::Builder {
   // Never within what is kept, none too long, none with nothing to translate.
   std::vector<Range> find_sentences() const {
     std::vector<Range> found;
-    for (const TextPiece& piece : split_sentences(run_.text, language_)) {
+    std::vector<TextPiece> pieces{{run_.text, true}};
+    if (options_.ends != SentenceEnds::none) pieces = split_sentences(run_.text, language_);
+    for (const TextPiece& piece : pieces) {
       if (!piece.sentence) continue;
       const int64_t begin = piece.text.data() - run_.text.data();
       found.push_back({begin, begin + static_cast<int64_t>(piece.text.size())});
@@ -136,7 +148,7 @@ class Document::Builder {
 
     Range place{run_.places[static_cast<size_t>(s.begin)].begin, run_.places[static_cast<size_t>(s.end) - 1].end};
     MarkedSentence marked;
-    marked.escape = d_.html_;
+    marked.escape = d_.has_tags_;
     for (size_t i = first; i < last; ++i) {
       const HtmlToken& token = tokens_[tags[i].token];
       include(place, {static_cast<int64_t>(token.begin), static_cast<int64_t>(token.end)});
@@ -160,22 +172,21 @@ class Document::Builder {
   static void include(Range& place, Range more) {
     place.begin = std::min(place.begin, more.begin), place.end = std::max(place.end, more.end);
   }
-  bool is_blank(Range r) const { return text_of(r).find_first_not_of(' ') == std::string_view::npos; }
+  bool is_blank(Range r) const { return text_of(r).find_first_not_of(" \n") == std::string_view::npos; }
 
   Document& d_;
+  DocumentFormat format_;
   std::string_view language_;
+  const DocumentOptions& options_;
+  bool lines_;  // a line break ends a sentence
   std::vector<HtmlToken> tokens_;
   DocumentRun run_;
   size_t next_tag_ = 0, next_kept_ = 0;  // that no sentence has yet
 };
 
-Document::Document(std::string text, DocumentFormat format, std::string_view language)
-    : text_(std::move(text)), html_(format == DocumentFormat::html) {
-  Builder builder(*this, language);
-  if (html_)
-    builder.add_html();
-  else
-    builder.add_plain();
+Document::Document(std::string text, DocumentFormat format, std::string_view language, const DocumentOptions& options)
+    : text_(std::move(text)), has_tags_(format != DocumentFormat::text) {
+  Builder(*this, format, language, options).add_all();
 }
 
 std::string Document::words() const {
@@ -200,11 +211,11 @@ AlignedText Document::assemble_with_links(std::span<const AlignedText> translati
     done = static_cast<size_t>(places_[i].end);
     const int64_t source = places_[i].begin, target = static_cast<int64_t>(out.text.size());
     const auto add = [&](const AlignedText& sentence) {
-      if (html_ && marked_[i].plain())
+      if (has_tags_ && marked_[i].plain())
         append_escaped(out.text, sentence.text);
       else
         out.text += sentence.text;
-      if (html_) return;
+      if (has_tags_) return;
       for (const auto& [from, to] : sentence.links)
         out.links.push_back({{from.begin + source, from.end + source}, {to.begin + target, to.end + target}});
     };

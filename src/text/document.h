@@ -1,4 +1,4 @@
-// A document as people have it: lines and paragraphs, or HTML. It is taken apart into the sentences that a translator gets, and put
+// A document as people have it: lines and paragraphs, HTML or XML. It is taken apart into the sentences that a translator gets, and put
 // together from their translations; white space, lines, tags, attributes, comments and placeholders come out as they were. docs/text.md
 // says what is kept and how.
 #pragma once
@@ -10,17 +10,26 @@
 #include <vector>
 
 #include "text/aligned_text.h"
+#include "text/html.h"
 #include "text/markup.h"
 
 namespace starling {
 
-enum class DocumentFormat : uint8_t { text, html };
+enum class DocumentFormat : uint8_t { text, html, xml };
+
+// Where sentences end within a stretch of text. By default at marks and lines, in HTML at marks only.
+enum class SentenceEnds : uint8_t { usual, marks_and_lines, marks, none };
+
+struct DocumentOptions {
+  SentenceEnds ends = SentenceEnds::usual;
+  TagRules tags;
+};
 
 class Document {
  public:
   /// Takes time in proportion to the text. `language`: of the text, a code such as "de", "" if unknown. No input is refused: malformed
   /// UTF-8 and broken HTML are kept as they are.
-  Document(std::string text, DocumentFormat format, std::string_view language);
+  Document(std::string text, DocumentFormat format, std::string_view language, const DocumentOptions& options = {});
 
   /// What is to be translated, without markup and with entities resolved; none is blank or longer than kLongestSentence.
   const std::vector<std::string>& sentences() const { return sentences_; }
@@ -39,7 +48,7 @@ class Document {
  private:
   class Builder;
   std::string text_;
-  bool html_;
+  bool has_tags_;  // HTML or XML
   std::vector<std::string> sentences_;
   std::vector<MarkedSentence> marked_;  // without their texts
   std::vector<Range> places_;           // bytes of text_ that each sentence stands for; between them text_ stays

@@ -72,15 +72,18 @@ class Keeper {
 
 }  // namespace
 
-DocumentRun plain_run(std::string_view document) {
+DocumentRun plain_run(std::string_view document, bool lines) {
   DocumentRun run;
   run.text = document;
+  if (!lines)
+    std::replace_if(
+        run.text.begin(), run.text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
   run.places.reserve(document.size());
   for (size_t i = 0; i < document.size(); ++i) run.places.push_back({static_cast<int64_t>(i), static_cast<int64_t>(i) + 1});
   return run;
 }
 
-void append_html_text(DocumentRun& run, std::string_view document, const HtmlToken& token) {
+void append_html_text(DocumentRun& run, std::string_view document, const HtmlToken& token, bool lines) {
   for (size_t at = token.begin; at < token.end;) {
     const char c = document[at];
     const int64_t begin = static_cast<int64_t>(at);
@@ -91,7 +94,7 @@ void append_html_text(DocumentRun& run, std::string_view document, const HtmlTok
       if (entity.text.empty()) run.kept.push_back({{offset, static_cast<int64_t>(run.text.size())}, place});
       at += entity.length;
     } else {
-      run.text += is_space(c) ? ' ' : c;
+      run.text += is_space(c) && !(lines && c == '\n') ? ' ' : c;
       run.places.push_back({begin, begin + 1});
       ++at;
     }
@@ -102,7 +105,7 @@ void append_untouched(DocumentRun& run, std::string_view document, std::vector<H
   const Range place{static_cast<int64_t>(tokens[first].begin), static_cast<int64_t>(tokens[last].end)};
   DocumentRun inner;
   for (size_t i = first; i <= last && inner.text.size() <= static_cast<size_t>(kLongestUntouched); ++i)
-    if (tokens[i].kind == HtmlToken::text) append_html_text(inner, document, tokens[i]);
+    if (tokens[i].kind == HtmlToken::text) append_html_text(inner, document, tokens[i], false);
   const bool is_short = inner.text.size() <= static_cast<size_t>(kLongestUntouched);
   if (!is_short || inner.text.find_first_not_of(' ') == std::string::npos) {
     tokens[first].kind = HtmlToken::other, tokens[first].end = tokens[last].end, tokens[first].partner = SIZE_MAX;

@@ -28,11 +28,12 @@ struct DocumentRun {
   void clear() { text.clear(), places.clear(), tags.clear(), kept.clear(); }
 };
 
-/// All the text of a plain document.
-DocumentRun plain_run(std::string_view document);
+/// All the text of a plain document. `lines`: with its line breaks, which are spaces otherwise.
+DocumentRun plain_run(std::string_view document, bool lines);
 
-/// Adds the text of a token of HTML: white space is spaces, entities are characters, unknown ones are kept.
-void append_html_text(DocumentRun& run, std::string_view document, const HtmlToken& token);
+/// Adds the text of a token of HTML or XML: white space is spaces, but for line breaks with `lines`; entities are characters, unknown ones
+/// are kept.
+void append_html_text(DocumentRun& run, std::string_view document, const HtmlToken& token, bool lines);
 
 /// Adds an element that is not translated, from its first token to its last: short text stands in the sentence and is kept, other elements
 /// become one tag, that of the first token.

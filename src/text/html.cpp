@@ -66,7 +66,7 @@ bool keeps_its_text(std::string_view tag) {
 
 class Scanner {
  public:
-  explicit Scanner(std::string_view text) : text_(text) {}
+  Scanner(std::string_view text, bool xml, const TagRules& rules) : text_(text), xml_(xml), rules_(rules) {}
 
   std::vector<HtmlToken> scan() {
     size_t at = 0;
@@ -83,6 +83,7 @@ class Scanner {
       done_ = at;
     }
     add_text(text_.size());
+    if (xml_ && rules_.outline) separate_by_outline();
     return std::move(tokens_);
   }
 
@@ -99,15 +100,27 @@ class Scanner {
     if (rest.starts_with("!--")) return behind("-->", at + 2);
     if (rest.starts_with("![CDATA[")) return behind("]]>", at + 9);
     const bool closes = rest.front() == '/';
+    if (xml_ && rest.front() == '?') return behind("?>", at + 2);
+    if (xml_ && rest.starts_with("!DOCTYPE") && rest.substr(0, rest.find('>')).find('[') != std::string_view::npos)
+      return behind_subset(at);
     if (rest.front() == '!' || rest.front() == '?')
       return rest.size() > 1 && (is_letter(rest[1]) || rest[1] == '[') ? behind(">", at + 2) : 0;
-    if (rest.size() <= static_cast<size_t>(closes) || !is_letter(rest[closes])) return 0;
+    if (rest.size() <= static_cast<size_t>(closes) || !begins_name(rest[closes])) return 0;
     return tag_end(at);
   }
+  bool begins_name(char c) const { return is_letter(c) || (xml_ && (c == '_' || c == ':' || static_cast<unsigned char>(c) >= 0x80)); }
   // Behind the next `mark`; without one, everything is hidden, as browsers do.
   size_t behind(std::string_view mark, size_t at) const {
     const size_t found = at <= text_.size() ? text_.find(mark, at) : std::string_view::npos;
     return found == std::string_view::npos ? text_.size() : found + mark.size();
+  }
+  // Behind the "]>" of a document type that declares something itself, which may have spaces within.
+  size_t behind_subset(size_t at) const {
+    for (at = text_.find(']', at); at != std::string_view::npos; at = text_.find(']', at)) {
+      for (++at; at < text_.size() && is_space(text_[at]);) ++at;
+      if (at < text_.size() && text_[at] == '>') return at + 1;
+    }
+    return text_.size();
   }
   size_t tag_end(size_t at) {
     if (at >= no_end_from_) return 0;
@@ -136,22 +149,25 @@ class Scanner {
     HtmlToken token{HtmlToken::other, begin, end, "", false, false, SIZE_MAX};
     const bool closes = text_[begin + 1] == '/';
     size_t name = begin + 1 + closes;
-    if (is_letter(text_[name])) {
-      for (; name < end && !is_space(text_[name]) && text_[name] != '>' && text_[name] != '/'; ++name) token.name += lower(text_[name]);
-      const bool is_void = contains(kVoid, token.name) || (!closes && text_[end - 2] == '/');
-      token.separates = contains(kSeparating, token.name);
+    if (begins_name(text_[name])) {
+      for (; name < end && !is_space(text_[name]) && text_[name] != '>' && text_[name] != '/'; ++name)
+        token.name += xml_ ? text_[name] : lower(text_[name]);
+      const bool is_void = means(kVoid, token.name) || (!closes && text_[end - 2] == '/');
+      token.separates = (means(kSeparating, token.name) || rules_.separating.contains(token.name)) && !rules_.within.contains(token.name);
       token.kind = is_void ? HtmlToken::other : closes ? HtmlToken::close : HtmlToken::open;
-      if (token.kind == HtmlToken::open && contains(kRaw, token.name)) {
+      if (token.kind == HtmlToken::open && means(kRaw, token.name)) {
         token.kind = HtmlToken::other;
         token.end = raw_end(token.name, end);
       }
       if (token.kind == HtmlToken::open)
-        token.untouched = contains(kUntouched, token.name) || keeps_its_text(text_.substr(begin, end - begin));
+        token.untouched = means(kUntouched, token.name) || rules_.ignored.contains(token.name) ||
+                          (!xml_ && keeps_its_text(text_.substr(begin, end - begin)));
     }
     match(token);
     tokens_.push_back(std::move(token));
     return tokens_.back().end;
   }
+  bool means(std::string_view names, const std::string& name) const { return !xml_ && contains(names, name); }
   size_t raw_end(const std::string& name, size_t at) {
     for (size_t close = text_.find("</", at); close != std::string_view::npos; close = text_.find("</", close + 2)) {
       if (!equal_letters(text_.substr(close + 2, name.size()), name)) continue;
@@ -170,7 +186,39 @@ class Scanner {
     opened.pop_back();
   }
 
+  // Elements separate where their parent has no text of its own: paragraphs in a chapter do, a word's emphasis in a paragraph does not.
+  void separate_by_outline() {
+    constexpr size_t kTop = SIZE_MAX;
+    std::vector<size_t> parents(tokens_.size(), kTop), open;
+    std::vector<char> has_text(tokens_.size(), 0), is_open(tokens_.size(), 0);
+    char top_has_text = 0;
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      const HtmlToken& t = tokens_[i];
+      if (t.kind == HtmlToken::close && t.partner != SIZE_MAX)
+        while (is_open[t.partner]) {  // and with it what crosses it
+          is_open[open.back()] = 0;
+          open.pop_back();
+        }
+      if (!open.empty()) parents[i] = open.back();
+      const std::string_view bytes = text_.substr(t.begin, t.end - t.begin);
+      if ((t.kind == HtmlToken::text && !std::all_of(bytes.begin(), bytes.end(), is_space)) || bytes.starts_with("<![CDATA["))
+        (parents[i] == kTop ? top_has_text : has_text[parents[i]]) = 1;
+      if (t.kind == HtmlToken::open && t.partner != SIZE_MAX) {
+        open.push_back(i);
+        is_open[i] = 1;
+      }
+    }
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      HtmlToken& t = tokens_[i];
+      if (t.name.empty() || rules_.within.contains(t.name)) continue;
+      const size_t parent = t.kind == HtmlToken::close && t.partner != SIZE_MAX ? parents[t.partner] : parents[i];
+      t.separates = t.separates || !(parent == kTop ? top_has_text : has_text[parent]);
+    }
+  }
+
   std::string_view text_;
+  bool xml_;
+  const TagRules& rules_;
   size_t done_ = 0;                // bytes that are in tokens
   size_t no_end_from_ = SIZE_MAX;  // from here on there is no ">"
   bool quotes_broken_ = false;
@@ -180,7 +228,9 @@ class Scanner {
 
 }  // namespace
 
-std::vector<HtmlToken> scan_html(std::string_view text) { return Scanner(text).scan(); }
+std::vector<HtmlToken> scan_html(std::string_view text, const TagRules& rules) { return Scanner(text, false, rules).scan(); }
+
+std::vector<HtmlToken> scan_xml(std::string_view text, const TagRules& rules) { return Scanner(text, true, rules).scan(); }
 
 void append_escaped(std::string& out, std::string_view text) {
   for (const char c : text) {

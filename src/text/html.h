@@ -1,8 +1,9 @@
-// HTML as a row of tags and text, each with its own bytes: a scanner that forgives everything, since what it cannot read it leaves as it
-// is. A parser that builds a tree (libgumbo) would give other bytes back: it mends nesting, adds elements and writes attributes anew.
+// HTML and XML as a row of tags and text, each with its own bytes: a scanner that forgives everything, since what it cannot read it leaves
+// as it is. A parser that builds a tree (libgumbo) would give other bytes back: it mends nesting, adds elements and writes attributes anew.
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +20,20 @@ struct HtmlToken {
   size_t partner = SIZE_MAX;  // the token that opens or closes the same element
 };
 
+/// What elements are to sentences beyond what their names say; names of HTML in small letters.
+struct TagRules {
+  using Names = std::set<std::string, std::less<>>;
+  Names ignored;        // their content is not translated
+  Names separating;     // sentences never go on over them
+  Names within;         // sentences always do
+  bool outline = true;  // of XML: elements separate that stand where no text does, among others in an element or at the top
+};
+
 /// The tokens of a text, in order and together all of it. Takes time in proportion to the text.
-std::vector<HtmlToken> scan_html(std::string_view text);
+std::vector<HtmlToken> scan_html(std::string_view text, const TagRules& rules = {});
+
+/// The same of XML, where no name means anything: no element is empty, raw or left alone but for the rules. Sections of CDATA stay.
+std::vector<HtmlToken> scan_xml(std::string_view text, const TagRules& rules = {});
 
 struct HtmlEntity {
   std::string text;   // UTF-8; "" for a name that is unknown

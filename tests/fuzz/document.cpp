@@ -18,9 +18,9 @@ void require(bool condition) {
 
 // Whether all tags and comments of a document stand in another. They are looked for as they are: where quotes are broken, what is a tag
 // depends on the text between.
-bool has_tags_of(const std::string& html, const std::string& document) {
+bool has_tags_of(const std::string& html, const std::string& document, DocumentFormat format) {
   std::map<std::string, int> tags;
-  for (const HtmlToken& t : scan_html(document))
+  for (const HtmlToken& t : format == DocumentFormat::xml ? scan_xml(document) : scan_html(document))
     if (t.kind != HtmlToken::text) ++tags[document.substr(t.begin, t.end - t.begin)];
   for (const auto& [tag, count] : tags) {
     int found = 0;
@@ -61,10 +61,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   require(plain.assemble(translations) == text);
 
-  const Document html(text, DocumentFormat::html, language);
-  translations.assign(html.sentences().size(), {"x", {}});
-  require(has_tags_of(html.assemble(translations), text));
-  for (size_t i = 0; i < translations.size(); ++i) translations[i] = mixed(html.sentences()[i], static_cast<uint32_t>(size + i));
-  require(has_tags_of(html.assemble(translations), text));
+  for (const DocumentFormat format : {DocumentFormat::html, DocumentFormat::xml}) {
+    DocumentOptions options;
+    options.ends = static_cast<SentenceEnds>(data[0] / 8 % 4);
+    if (data[0] & 32) options.tags = {{"b"}, {"i"}, {"p"}, (data[0] & 64) == 0};
+    const Document tagged(text, format, language, options);
+    tagged.words();
+    translations.assign(tagged.sentences().size(), {"x", {}});
+    require(has_tags_of(tagged.assemble(translations), text, format));
+    for (size_t i = 0; i < translations.size(); ++i) translations[i] = mixed(tagged.sentences()[i], static_cast<uint32_t>(size + i));
+    require(has_tags_of(tagged.assemble(translations), text, format));
+  }
   return 0;
 }
