@@ -93,11 +93,28 @@ std::optional<int64_t> RequestValues::integer(const std::string& name) const {
 
 bool RequestValues::flag(const std::string& name) const {
   if (!has(name)) return false;
-  if (json_.is_object() && json_.at(name).is_boolean()) return json_.at(name).get<bool>();
-  const auto word = text(name);
-  if (!word || *word == "false" || *word == "0") return false;
-  if (*word == "true" || *word == "1") return true;
+  const auto said = word(name);
+  if (!said || *said == "false" || *said == "0") return false;
+  if (*said == "true" || *said == "1") return true;
   throw wrong_type(name, "true or false");
+}
+
+std::optional<std::string> RequestValues::word(const std::string& name) const {
+  if (has(name) && json_.is_object() && (json_.at(name).is_boolean() || json_.at(name).is_number())) return json_.at(name).dump();
+  return text(name);
+}
+
+std::set<std::string> RequestValues::names() const {
+  std::set<std::string> all;
+  if (json_.is_object())
+    for (const auto& item : json_.items()) all.insert(item.key());
+  else
+    for (const auto& field : fields_) all.insert(field.first);
+  return all;
+}
+
+int64_t characters_of(std::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](unsigned char c) { return !is_continuation(c); });
 }
 
 std::vector<std::string> languages_of(std::span<const Direction> models) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +40,10 @@ class RequestValues {
   std::vector<std::string> texts(const std::string& name, bool& list) const;
   std::optional<int64_t> integer(const std::string& name) const;
   bool flag(const std::string& name) const;  // missing: false
+  // A text, or a number or truth value of JSON as it is written.
+  std::optional<std::string> word(const std::string& name) const;
+  // Of all that were sent, in the order of their alphabet.
+  std::set<std::string> names() const;
 
  private:
   nlohmann::json json_;  // null: form fields
@@ -52,9 +57,11 @@ struct TextQuery {
   std::string source;  // "auto": to be detected for each text
   std::string target;
   DocumentFormat format = DocumentFormat::text;
+  DocumentOptions document;
   int64_t alternatives = 0;
   bool alternatives_asked = false;
   bool alignment = false;
+  bool billed = false;  // DeepL's answer has the characters of each text
   std::string key;
 };
 
@@ -70,6 +77,9 @@ struct TranslatedText {
   std::vector<AlignedSpans> alignment;
   std::optional<Detected> detected;  // where the source was to be detected
 };
+
+// Of UTF-8: code points.
+int64_t characters_of(std::string_view text);
 
 // Each language once, in the order of the models, sources first.
 std::vector<std::string> languages_of(std::span<const Direction> models);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/suggestion.h"
 #include "serve/directions.h"
+#include "text/unicode.h"
 
 namespace starling {
 namespace {
@@ -22,10 +24,88 @@ std::string known(const std::string& asked, std::span<const Direction> models, c
   return codes.size() == 1 ? codes.front() : asked;
 }
 
+ApiError not_supported(const char* parameter, const std::string& value) {
+  return {400, fmt::format("Value for '{}' not supported: {}", parameter, value)};
+}
+
+// A value of a list; "" where the parameter is missing.
+std::string choice(const RequestValues& values, const char* parameter, std::initializer_list<std::string_view> known) {
+  const std::string value = values.word(parameter).value_or("");
+  if (!value.empty() && std::find(known.begin(), known.end(), value) == known.end()) throw not_supported(parameter, value);
+  return value;
+}
+
+bool is_sent(const RequestValues& values, const char* parameter) {
+  bool list = false;
+  const std::vector<std::string> texts = values.texts(parameter, list);
+  return std::any_of(texts.begin(), texts.end(), [](const std::string& text) { return !text.empty(); });
+}
+
+// A parameter that is not known might change what is meant, so it is not left out in silence.
+void require_known_parameters(const RequestValues& values) {
+  const std::string all =
+      "auth_key context custom_instructions enable_beta_languages formality glossary_id ignore_tags model_type non_splitting_tags "
+      "outline_detection preserve_formatting show_billed_characters source_lang split_sentences splitting_tags style_id tag_handling "
+      "tag_handling_version target_lang text translation_memory_id translation_memory_threshold";
+  std::vector<std::string> known;
+  for (const std::string_view name : split_on_space(std::string_view(all))) known.emplace_back(name);
+  for (const std::string& name : values.names())
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw ApiError(400, fmt::format("Parameter '{}' is not known{}", name, name.size() < 100 ? did_you_mean(name, known) : ""));
+}
+
+// Refuses what would change the translation and needs what models here do not have. Other parameters are taken without an effect: a context
+// is not translated and may only influence what is, formality that is preferred gives way, there is one model, and white space stays
+// anyway.
+void refuse_what_no_model_can(const RequestValues& values) {
+  for (const char* name : {"glossary_id", "style_id", "custom_instructions", "translation_memory_id"})
+    if (is_sent(values, name)) throw ApiError(400, fmt::format("Parameter '{}' is not supported by this server; leave it out", name));
+  const std::string formality = choice(values, "formality", {"default", "more", "less", "prefer_more", "prefer_less"});
+  if (formality == "more" || formality == "less")
+    throw ApiError(400, fmt::format("'formality' {0} is not supported by any model here; leave it out or send prefer_{0}", formality));
+  choice(values, "model_type", {"quality_optimized", "prefer_quality_optimized", "latency_optimized"});
+  choice(values, "tag_handling_version", {"v1", "v2"});
+  values.text("context");
+  for (const char* name : {"preserve_formatting", "enable_beta_languages"}) values.flag(name);
+}
+
+// Names of elements: a list, or with commas between them.
+TagRules::Names element_names(const RequestValues& values, const char* parameter, bool small) {
+  TagRules::Names names;
+  bool list = false;
+  for (std::string text : values.texts(parameter, list)) {
+    for (char& c : text) c = c == ',' ? ' ' : small && c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    for (const std::string_view name : split_on_space(std::string_view(text))) names.emplace(name);
+  }
+  return names;
+}
+
+void read_document_options(const RequestValues& values, TextQuery& query) {
+  const std::string tags = choice(values, "tag_handling", {"html", "xml"}),
+                    split = choice(values, "split_sentences", {"0", "1", "nonewlines"});
+  query.format = tags.empty() ? DocumentFormat::text : tags == "xml" ? DocumentFormat::xml : DocumentFormat::html;
+  DocumentOptions& options = query.document;
+  options.ends = split.empty()  ? SentenceEnds::usual
+                 : split == "0" ? SentenceEnds::none
+                 : split == "1" ? SentenceEnds::marks_and_lines
+                                : SentenceEnds::marks;
+  const bool html = tags == "html";
+  for (const auto& [parameter, names] : {std::pair("ignore_tags", &options.tags.ignored),
+                                         {"splitting_tags", &options.tags.separating},
+                                         {"non_splitting_tags", &options.tags.within}}) {
+    *names = element_names(values, parameter, html);
+    if (tags.empty() && !names->empty())
+      throw ApiError(400, fmt::format("'{}' needs 'tag_handling'; send xml or html with it, or leave it out", parameter));
+  }
+  if (values.has("outline_detection")) options.tags.outline = values.flag("outline_detection");
+  if (!options.tags.outline && tags != "xml") throw ApiError(400, "'outline_detection' needs 'tag_handling' xml; leave it out");
+}
+
 }  // namespace
 
 TextQuery parse_deepl(const HttpRequest& request, std::span<const Direction> models) {
   const RequestValues values(request);
+  require_known_parameters(values);
   TextQuery query;
   query.key = values.text("auth_key").value_or("");
   query.texts = values.texts("text", query.list);
@@ -36,17 +116,20 @@ TextQuery parse_deepl(const HttpRequest& request, std::span<const Direction> mod
   const auto source = values.text("source_lang");
   query.source = source ? known(*source, models, "source_lang") : "auto";
   query.target = known(*target, models, "target_lang");
-  const std::string tags = values.text("tag_handling").value_or("");
-  if (!tags.empty() && tags != "html" && tags != "xml")
-    throw ApiError(400, fmt::format("Value for 'tag_handling' not supported: {}", tags));
-  query.format = tags.empty() ? DocumentFormat::text : DocumentFormat::html;
+  read_document_options(values, query);
+  refuse_what_no_model_can(values);
+  query.billed = values.flag("show_billed_characters");
   return query;
 }
 
 HttpResponse deepl_answer(const TextQuery& query, std::span<const TranslatedText> texts) {
   Json all = Json::array();
-  for (const TranslatedText& t : texts)
-    all.push_back({{"detected_source_language", upper(t.detected ? t.detected->language : query.source)}, {"text", t.text}});
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const TranslatedText& t = texts[i];
+    Json translation{{"detected_source_language", upper(t.detected ? t.detected->language : query.source)}, {"text", t.text}};
+    if (query.billed) translation["billed_characters"] = characters_of(query.texts[i]);
+    all.push_back(std::move(translation));
+  }
   return json_response(200, {{"translations", all}});
 }
 
@@ -70,6 +153,8 @@ HttpResponse deepl_languages(const RequestValues& values, std::span<const Direct
 HttpResponse deepl_usage(int64_t characters) {
   return json_response(200, {{"character_count", characters}, {"character_limit", 1'000'000'000'000}});
 }
+
+HttpResponse deepl_glossary_pairs() { return json_response(200, {{"supported_languages", Json::array()}}); }
 
 HttpResponse deepl_error(int status, const std::string& why) { return json_response(status, {{"message", why}}); }
 

@@ -18,6 +18,9 @@ HttpResponse deepl_languages(const RequestValues& values, std::span<const Direct
 // GET /v2/usage: characters translated, and no limit worth the name.
 HttpResponse deepl_usage(int64_t characters);
 
+// GET /v2/glossary-language-pairs: none, since there are no glossaries.
+HttpResponse deepl_glossary_pairs();
+
 // {"message": why}
 HttpResponse deepl_error(int status, const std::string& why);
 

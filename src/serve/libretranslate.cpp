@@ -59,8 +59,7 @@ TextQuery parse_translate(const HttpRequest& request, const LibreTranslateLimits
   if (query.alternatives == 0) query.alternatives_asked = false;
   query.alignment = values.flag("alignment");
   int64_t characters = 0;
-  for (const std::string& text : query.texts)
-    characters += std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; });
+  for (const std::string& text : query.texts) characters += characters_of(text);
   if (limits.characters >= 0 && characters > limits.characters)
     throw ApiError(400, fmt::format("Invalid request: request ({}) exceeds text limit ({})", characters, limits.characters));
   return query;

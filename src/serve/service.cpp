@@ -26,7 +26,8 @@ enum class Page {
   files,
   deepl_translate,
   deepl_languages,
-  deepl_usage
+  deepl_usage,
+  deepl_glossary_pairs
 };
 
 struct Route {
@@ -51,6 +52,7 @@ constexpr Route kRoutes[] = {
     {"/v2/translate", Page::deepl_translate, "deepl_translate", false, true},
     {"/v2/languages", Page::deepl_languages, "deepl_languages", true, true},
     {"/v2/usage", Page::deepl_usage, "deepl_usage", true, true},
+    {"/v2/glossary-language-pairs", Page::deepl_glossary_pairs, "deepl_glossary_pairs", true, false},
 };
 
 const Route* route_of(const std::string& path) {
@@ -235,6 +237,8 @@ std::optional<HttpResponse> Service::at_once(Exchange& exchange) {
       return deepl_languages(RequestValues(request), directions);
     case Page::deepl_usage:
       return usage(exchange);
+    case Page::deepl_glossary_pairs:
+      return deepl_glossary_pairs();
   }
   return std::nullopt;
 }

@@ -84,7 +84,7 @@ void find_models(const ModelSet& models, Job& job) {
   if (!detect) route = route_between(directions, q.source, q.target);
   for (size_t i = 0; i < q.texts.size(); ++i) {
     if (detect) {
-      const std::string words = Document(q.texts[i], q.format, "").words();
+      const std::string words = Document(q.texts[i], q.format, "", q.document).words();
       job.texts[i].detected = detect_languages(words, possible).front();
       route = words.empty() ? Route{{}, true} : route_between(directions, job.texts[i].detected->language, target);
     }
@@ -97,8 +97,8 @@ void find_models(const ModelSet& models, Job& job) {
     auto group = std::find_if(job.groups.begin(), job.groups.end(), [&](const Group& g) { return g.model == model; });
     if (group == job.groups.end()) group = job.groups.insert(group, {model, {}});
     group->texts.push_back(i);
-    job.prepared[i].emplace(Document(q.texts[i], q.format, route->direction.source), model->model().description.vocabularies.source(),
-                            model->max_source_tokens());
+    job.prepared[i].emplace(Document(q.texts[i], q.format, route->direction.source, q.document),
+                            model->model().description.vocabularies.source(), model->max_source_tokens());
   }
 }
 
@@ -114,8 +114,7 @@ std::function<void()> start_translation(const ModelSet& models, const TextQuery&
   job->texts.resize(query.texts.size()), job->prepared.resize(query.texts.size());
   find_models(models, *job);
   for (const auto& p : job->prepared) size.sentences += p ? static_cast<int64_t>(p->parts().size()) : 0;
-  for (const std::string& text : query.texts)
-    size.characters += std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; });
+  for (const std::string& text : query.texts) size.characters += characters_of(text);
   if (size.sentences > limits.sentences)
     throw ApiError(400,
                    fmt::format("Invalid request: {} sentences are more than {}; send them in parts", size.sentences, limits.sentences));

@@ -240,6 +240,30 @@ TEST_F(ServiceTest, SpeaksDeepL) {
   EXPECT_EQ(ask(url("/v2/usage")).json()["character_count"], 2 * 20 + 45 + 14);
 }
 
+TEST_F(ServiceTest, ObeysDeepLsOptions) {
+  start();
+  const auto texts = [&](Json body) {
+    body["source_lang"] = "EN", body["target_lang"] = "DE";
+    return ask_json(url("/v2/translate"), body).json()["translations"];
+  };
+  const auto t = expected({"a small house", "the dog", "a small house the dog"});
+  const std::string lines = "a small house\nthe dog";
+  EXPECT_EQ(texts({{"text", {lines}}})[0]["text"], t[0][0] + "\n" + t[1][0]);
+  EXPECT_EQ(texts({{"text", {lines}}, {"split_sentences", "1"}})[0]["text"], t[0][0] + "\n" + t[1][0]);
+  EXPECT_EQ(texts({{"text", {lines}}, {"split_sentences", "nonewlines"}})[0]["text"], t[2][0]);
+  EXPECT_EQ(texts({{"text", {lines}}, {"split_sentences", 0}})[0]["text"], t[2][0]);
+  const std::string xml = "<file><code>a small house</code><x>the dog</x></file>";
+  EXPECT_EQ(texts({{"text", {xml}}, {"tag_handling", "xml"}})[0]["text"],
+            "<file><code>" + t[0][0] + "</code><x>" + t[1][0] + "</x></file>");
+  EXPECT_EQ(texts({{"text", {xml}}, {"tag_handling", "xml"}, {"ignore_tags", {"x"}}})[0]["text"],
+            "<file><code>" + t[0][0] + "</code><x>the dog</x></file>");
+  EXPECT_EQ(texts({{"text", {"<p>a small house</p><div>the dog</div>"}}, {"tag_handling", "html"}, {"ignore_tags", "div,x"}})[0]["text"],
+            "<p>" + t[0][0] + "</p><div>the dog</div>");
+  EXPECT_EQ(texts({{"text", {"äß dog"}}, {"show_billed_characters", true}})[0]["billed_characters"], 6);
+  EXPECT_FALSE(texts({{"text", {"the dog"}}})[0].contains("billed_characters"));
+  EXPECT_EQ(ask(url("/v2/glossary-language-pairs")).json(), Json::parse(R"({"supported_languages":[]})"));
+}
+
 TEST_F(ServiceTest, HasAPageAndDescribesItself) {
   start();
   const ClientAnswer page = ask(url("/"));
