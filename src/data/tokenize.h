@@ -25,8 +25,8 @@ EncodedPair encode_pair(const Vocabulary& source_vocabulary, const Vocabulary& t
 /// All pairs of a corpus, unfiltered and in order: for validation sets. Throws like PairReader.
 std::vector<EncodedPair> encode_corpus(const CorpusFiles& files, const Vocabulary& source, const Vocabulary& target);
 
-/// Tokenises all corpora, as they stand, into `writer` and finishes it; the bytes do not depend on the threads. Shards in `done`, by number, are taken
-/// as they are.
+/// Tokenises all corpora, as they stand, into `writer` and finishes it; the bytes do not depend on the threads. Shards in `done`, by
+/// number, are taken as they are.
 void tokenize(const DataOptions& data, const Vocabulary& source, const Vocabulary& target, const StoreBuild& build,
               const std::vector<std::optional<ShardFacts>>& done, TokenStoreWriter& writer);
 

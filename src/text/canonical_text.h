@@ -18,8 +18,8 @@ struct CanonicalText {
 };
 
 /// The text with the default-ignorable characters that `knows` refuses left out, and with what is left in normalisation form C wherever
-/// `knows` refuses it as it stands; nothing if that changes nothing. `knows` says whether a vocabulary has pieces for a text. Malformed bytes
-/// stay. Takes time in proportion to the text, and calls of `knows` with texts that together are no longer.
+/// `knows` refuses it as it stands; nothing if that changes nothing. `knows` says whether a vocabulary has pieces for a text. Malformed
+/// bytes stay. Takes time in proportion to the text, and calls of `knows` with texts that together are no longer.
 std::optional<CanonicalText> canonical_text(std::string_view text, const std::function<bool(std::string_view)>& knows);
 
 }  // namespace starling

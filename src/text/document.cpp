@@ -163,9 +163,16 @@ class Document::Builder {
       const DocumentRun::Kept& kept = run_.kept[next_kept_];
       include(place, kept.place);
       marked.kept.push_back({{kept.at.begin - s.begin, kept.at.end - s.begin},
-                             d_.text_.substr(static_cast<size_t>(kept.place.begin), static_cast<size_t>(kept.place.count()))});
+                             d_.text_.substr(static_cast<size_t>(kept.place.begin), static_cast<size_t>(kept.place.count())),
+                             kept.placeholder});
     }
-    d_.sentences_.emplace_back(text_of(s));
+    if (marked.plain()) {
+      d_.sentences_.emplace_back(text_of(s));
+    } else {
+      marked.text = text_of(s);
+      marked.leave_out_ends();
+      d_.sentences_.push_back(marked.translated_text());
+    }
     d_.marked_.push_back(std::move(marked));
     d_.places_.push_back(place);
   }
@@ -192,14 +199,20 @@ Document::Document(std::string text, DocumentFormat format, std::string_view lan
 std::string Document::words() const {
   std::string all;
   for (size_t i = 0; i < sentences_.size(); ++i) {
+    const std::string& text = marked_[i].plain() ? sentences_[i] : marked_[i].text;
     int64_t done = 0;
     for (const MarkedSentence::Kept& kept : marked_[i].kept) {
-      all.append(sentences_[i], static_cast<size_t>(done), static_cast<size_t>(kept.at.begin - done)) += ' ';
+      all.append(text, static_cast<size_t>(done), static_cast<size_t>(kept.at.begin - done)) += ' ';
       done = kept.at.end;
     }
-    all.append(sentences_[i], static_cast<size_t>(done)) += '\n';
+    all.append(text, static_cast<size_t>(done)) += '\n';
   }
   return all;
+}
+
+bool Document::needs_links(size_t sentence) const {
+  const MarkedSentence& s = marked_[sentence];
+  return !s.tags.empty() || !std::all_of(s.kept.begin(), s.kept.end(), [&](const auto& kept) { return s.is_left_out(kept); });
 }
 
 AlignedText Document::assemble_with_links(std::span<const AlignedText> translations) const {
@@ -223,9 +236,7 @@ AlignedText Document::assemble_with_links(std::span<const AlignedText> translati
       add(translations[i]);
       continue;
     }
-    MarkedSentence marked = marked_[i];
-    marked.text = sentences_[i];
-    add(place_markup(marked, translations[i]));
+    add(place_markup(marked_[i], translations[i]));
   }
   out.text.append(text_, done);
   return out;

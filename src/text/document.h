@@ -31,12 +31,13 @@ class Document {
   /// UTF-8 and broken HTML are kept as they are.
   Document(std::string text, DocumentFormat format, std::string_view language, const DocumentOptions& options = {});
 
-  /// What is to be translated, without markup and with entities resolved; none is blank or longer than kLongestSentence.
+  /// What is to be translated, without markup and with entities resolved, and without the placeholders at the ends of a sentence; none is
+  /// blank or longer than kLongestSentence.
   const std::vector<std::string>& sentences() const { return sentences_; }
-  /// The same without placeholders and what else is kept, a sentence a line: what tells which language it is.
+  /// What is to be translated without any placeholder and what else is kept, a sentence a line: what tells which language it is.
   std::string words() const;
-  /// Whether assemble() makes use of the links of this sentence's translation: there are tags or placeholders in it.
-  bool needs_links(size_t sentence) const { return !marked_[sentence].plain(); }
+  /// Whether assemble() makes use of the links of this sentence's translation: there are tags in it, or placeholders that are translated.
+  bool needs_links(size_t sentence) const;
 
   /// The document with its sentences translated, one translation each.
   std::string assemble(std::span<const AlignedText> translations) const { return assemble_with_links(translations).text; }
@@ -50,7 +51,7 @@ class Document {
   std::string text_;
   bool has_tags_;  // HTML or XML
   std::vector<std::string> sentences_;
-  std::vector<MarkedSentence> marked_;  // without their texts
+  std::vector<MarkedSentence> marked_;  // the plain ones without their texts
   std::vector<Range> places_;           // bytes of text_ that each sentence stands for; between them text_ stays
 };
 

@@ -25,7 +25,7 @@ class Keeper {
   // Gives the placeholder and the tags within it a place in the document; false if they cannot be told from those around it.
   bool keep(Range at) {
     const size_t begin = static_cast<size_t>(at.begin), end = static_cast<size_t>(at.end);
-    DocumentRun::Kept kept{at, {run_.places[begin].begin, run_.places[end - 1].end}};
+    DocumentRun::Kept kept{at, {run_.places[begin].begin, run_.places[end - 1].end}, true};
     const auto from = std::lower_bound(run_.tags.begin() + static_cast<ptrdiff_t>(first_), run_.tags.end(), at.begin, before);
     auto to = from;
     while (to != run_.tags.end() && to->offset <= at.end) ++to;

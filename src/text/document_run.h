@@ -19,6 +19,7 @@ struct DocumentRun {
   struct Kept {
     Range at;     // bytes of the text
     Range place;  // bytes of the document
+    bool placeholder = false;
   };
   std::string text;
   std::vector<Range> places;  // of each byte of the text, bytes of the document; those of one character or entity are the same

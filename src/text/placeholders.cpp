@@ -17,11 +17,13 @@ bool is_digit(unsigned char c) { return c >= '0' && c <= '9'; }
 bool is_name(unsigned char c) { return is_letter(c) || is_digit(c) || c == '_' || c >= 0x80; }
 bool is_ascii_name(unsigned char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
-bool is_emoji(char32_t c) {
-  return (c >= 0x1F000 && c <= 0x1FAFF) || (c >= 0x2600 && c <= 0x27BF) || (c >= 0x2B00 && c <= 0x2BFF) || (c >= 0x2190 && c <= 0x21FF) ||
-         (c >= 0x2300 && c <= 0x23FF) || (c >= 0x25A0 && c <= 0x25FF);
+// Emoji, and the arrows, technical signs, shapes and dingbats that are used like them.
+bool is_picture(char32_t c) {
+  return is_emoji(c) || (c >= 0x2190 && c <= 0x21FF) || (c >= 0x2300 && c <= 0x23FF) || (c >= 0x25A0 && c <= 0x27BF) ||
+         (c >= 0x2B00 && c <= 0x2BFF) || (c >= 0x1F000 && c <= 0x1FAFF);
 }
-bool joins_emoji(char32_t c) { return c == 0x200D || c == 0xFE0F || c == 0x20E3 || (c >= 0xE0020 && c <= 0xE007F); }
+// Behind an emoji: the joiner, both variation selectors, the keycap, tags of flags.
+bool joins_emoji(char32_t c) { return c == 0x200D || c == 0xFE0E || c == 0xFE0F || c == 0x20E3 || (c >= 0xE0020 && c <= 0xE007F); }
 
 class Finder {
  public:
@@ -44,13 +46,14 @@ class Finder {
   // The end of the placeholder that begins here; `at` if none does.
   size_t end_at(size_t at) {
     const unsigned char c = byte(at);
+    if (const size_t end = keycap(at); end > at) return end;
     if (c == '{') return braces(at);
     if ((c == '$' || c == '#' || c == '%') && byte(at + 1) == '{') return after(at, braces(at + 1), at + 1);
     if (c == '%') return format(at);
     if (c == '@') return mention(at);
     if (c == '#') return tag(at);
     if (c == ':') return short_code(at);
-    if (c >= 0xE2) return emoji(at);
+    if (c >= 0xC2) return emoji(at);
     if (is_letter(c) && !is_ascii_name(before(at))) {
       const size_t end = address(at);
       return end > at ? end : mail(at);
@@ -117,11 +120,18 @@ class Finder {
     return i - at > 2 && byte(i) == ':' && !is_ascii_name(byte(i + 1)) && byte(i + 1) != '/' ? i + 1 : at;
   }
 
+  // A digit, # or * with a variation selector, which may be missing, and a keycap around it.
+  size_t keycap(size_t at) const {
+    if (!is_digit(byte(at)) && byte(at) != '#' && byte(at) != '*') return at;
+    const size_t cap = at + (text_.substr(at + 1, 3) == "\uFE0F" ? 4 : 1);
+    return cap < text_.size() && text_.substr(cap, 3) == "\u20E3" ? cap + 3 : at;
+  }
+
   size_t emoji(size_t at) const {
     size_t end = at;
     while (end < text_.size()) {
       const auto [c, length] = decode_utf8_at(text_.substr(end));
-      if (length == 0 || !(is_emoji(c) || (end > at && joins_emoji(c)))) break;
+      if (length == 0 || !(is_picture(c) || (end > at && joins_emoji(c)))) break;
       end += static_cast<size_t>(length);
     }
     return end;

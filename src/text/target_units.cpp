@@ -1,8 +1,10 @@
 #include "text/target_units.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
+#include "text/changed_spelling.h"
 #include "text/placeholders.h"
 #include "text/unicode.h"
 
@@ -13,13 +15,11 @@ struct Found {
   size_t begin, end, kept;  // bytes of the translation; index
 };
 
-constexpr const char* kUnknown = "\u2047";  // as SentencePiece writes it
-
-bool joins_words(char32_t c) { return c == '\'' || c == 0x2019 || c == '-' || c == 0xAD || c == 0x2011; }
+bool joins_words(char32_t c) { return c == '\'' || c == 0x2019 || c == '-' || c == 0x2011 || is_default_ignorable(c); }
 
 bool is_word_character(char32_t c) {
   if (c < 0x80) return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  if (is_unicode_space(c)) return false;
+  if (is_unicode_space(c) || is_default_ignorable(c)) return false;
   const CharacterClass what = character_class(c);
   return what == CharacterClass::other || what == CharacterClass::number;
 }
@@ -36,6 +36,7 @@ class Units {
     find_unchanged();
     cut();
     restore_changed();
+    put_back_ends();
   }
   std::vector<TargetUnit> units;
 
@@ -49,6 +50,7 @@ class Units {
     for (size_t i = there.size(); i > 0; --i) by_text[part_of(translation_.text, there[i - 1])].push_back(i - 1);
     std::vector<size_t> missing;
     for (size_t k = 0; k < sentence_.kept.size(); ++k) {
+      if (sentence_.is_left_out(sentence_.kept[k])) continue;
       const auto same = by_text.find(part_of(sentence_.text, sentence_.kept[k].at));
       if (same == by_text.end() || same->second.empty()) {
         missing.push_back(k);
@@ -137,14 +139,15 @@ class Units {
   std::vector<Range> sources(size_t begin, size_t end) {
     if (translation_.links.empty()) {
       const int64_t length = std::max<int64_t>(1, static_cast<int64_t>(translation_.text.size()));
-      const int64_t twice = static_cast<int64_t>(begin + end) * static_cast<int64_t>(sentence_.text.size()) / length;
-      return {{twice / 2, twice - twice / 2}};
+      const int64_t all = static_cast<int64_t>(sentence_.text.size()) - sentence_.front.count() - sentence_.back.count();
+      const int64_t twice = static_cast<int64_t>(begin + end) * all / length;
+      return {sentence_.in_text({twice / 2, twice - twice / 2})};
     }
     const int64_t from = static_cast<int64_t>(begin), to = static_cast<int64_t>(end);
     std::vector<Range> from_there;
     while (link_ < translation_.links.size() && translation_.links[link_].target.end <= from) ++link_;
     for (size_t i = link_; i < translation_.links.size() && translation_.links[i].target.begin < to; ++i) {
-      Range source = translation_.links[i].source;
+      Range source = sentence_.in_text(translation_.links[i].source);
       const auto is_space = [&](int64_t at) {
         return at >= 0 && at < static_cast<int64_t>(sentence_.text.size()) && sentence_.text[static_cast<size_t>(at)] == ' ';
       };
@@ -157,27 +160,113 @@ class Units {
   // Placeholders that the model changed or dropped.
   void restore_changed() {
     for (size_t k = 0; k < sentence_.kept.size(); ++k) {
-      if (is_found_[k]) continue;
       const auto& kept = sentence_.kept[k];
-      std::vector<bool> taken(units.size());
-      for (size_t u = 0; u < units.size(); ++u) taken[u] = units[u].kept;
-      const UnitRange all{0, units.size()};
-      UnitRange changed = best_units(units, all, kept.at, taken);
-      // What the vocabulary does not know, next to it, was part of it.
-      while (!changed.empty() && changed.begin > 0 && units[changed.begin - 1].text == kUnknown) --changed.begin;
-      while (!changed.empty() && changed.end < units.size() && units[changed.end].text == kUnknown) ++changed.end;
+      if (is_found_[k] || sentence_.is_left_out(kept)) continue;
       TargetUnit unit{"", kept.bytes, true, true, {kept.at}};
-      if (!changed.empty()) {
-        unit.gap = units[changed.begin].gap;
-        units.erase(units.begin() + static_cast<ptrdiff_t>(changed.begin), units.begin() + static_cast<ptrdiff_t>(changed.end));
-        units.insert(units.begin() + static_cast<ptrdiff_t>(changed.begin), std::move(unit));
+      const size_t place = place_of(kept.at);
+      UnitRange changed = changed_spelling(units, part_of(sentence_.text, kept.at), kept.at);
+      if (changed.empty() && is_words(kept)) changed = translated_words(kept.at);
+      if (changed.empty()) changed = unknown_symbols(kept.at, place);
+      if (changed.empty()) {
+        insert(place, std::move(unit), kept.at);
         continue;
       }
-      const size_t place = best_place(units, all, kept.at.begin);
-      if (place > 0) unit.gap = " ";
-      if (place < units.size() && units[place].gap.empty() && units[place].word) units[place].gap = " ";
-      units.insert(units.begin() + static_cast<ptrdiff_t>(place), std::move(unit));
+      unit.gap = units[changed.begin].gap;
+      units.erase(at(changed.begin), at(changed.end));
+      units.insert(at(changed.begin), std::move(unit));
     }
+  }
+  std::vector<TargetUnit>::iterator at(size_t unit) { return units.begin() + static_cast<ptrdiff_t>(unit); }
+
+  // Behind what comes from before it, but not within a word or number such as "9:15", nor behind the end of the sentence.
+  size_t place_of(Range kept) const {
+    size_t place = best_place(units, {0, units.size()}, kept.begin);
+    const auto is_glued = [&](size_t u) {
+      return u > 0 && u < units.size() && units[u].gap.empty() && !units[u].kept && !units[u - 1].kept;
+    };
+    const auto is_glued_word = [&](size_t u) { return is_glued(u) && units[u].word && !stands_alone(decode_utf8_at(units[u].text).value); };
+    while (is_glued_word(place) || (is_glued(place) && is_glued_word(place + 1))) ++place;
+    if (place == units.size())
+      while (place > 0 && is_final(units[place - 1])) --place;
+    return place;
+  }
+  static bool is_final(const TargetUnit& unit) { return !unit.kept && !unit.word && is_final_mark(decode_utf8_at(unit.text).value); }
+
+  // Words that must stay as they are, as a name can be: the model knows them, and what came from them is their translation.
+  bool is_words(const MarkedSentence::Kept& kept) const {
+    const std::u32string text = decoded(part_of(sentence_.text, kept.at));
+    return !kept.placeholder &&
+           std::all_of(text.begin(), text.end(), [](char32_t c) { return is_word_character(c) || is_unicode_space(c); });
+  }
+  static std::u32string decoded(std::string_view text) { return invalid_utf8_offset(text) ? U"\uFFFD" : decode_utf8(text); }
+  UnitRange translated_words(Range kept) const {
+    std::vector<bool> others(units.size());
+    for (size_t u = 0; u < units.size(); ++u) others[u] = units[u].kept;
+    return best_units(units, {0, units.size()}, kept, others);
+  }
+
+  // What the vocabulary does not know may stand for it: symbols that come from it, or next to its place (since the attention to pieces that
+  // are unknown means little).
+  UnitRange unknown_symbols(Range kept, size_t place) const {
+    const auto is_unknown = [&](size_t u) { return u < units.size() && !units[u].kept && units[u].text == kUnknownSymbol; };
+    std::vector<bool> others(units.size());
+    for (size_t u = 0; u < units.size(); ++u) others[u] = !is_unknown(u);
+    UnitRange found = best_units(units, {0, units.size()}, kept, others);
+    if (found.empty() && is_unknown(place)) found = {place, place + 1};
+    if (found.empty() && place > 0 && is_unknown(place - 1)) found = {place - 1, place};
+    while (!found.empty() && found.begin > 0 && is_unknown(found.begin - 1)) --found.begin;
+    while (!found.empty() && is_unknown(found.end)) ++found.end;
+    return found;
+  }
+
+  // With the spaces that it has in the source, or with more where it would become part of a word.
+  void insert(size_t place, TargetUnit unit, Range source) {
+    const std::string_view text = sentence_.text;
+    const auto is_letter = [](char c) { return static_cast<unsigned char>(c) < 0x80 && is_word_character(static_cast<unsigned char>(c)); };
+    const bool attached = source.begin > 0 && text[static_cast<size_t>(source.begin) - 1] != ' ';
+    const bool leads = source.end < static_cast<int64_t>(text.size()) && text[static_cast<size_t>(source.end)] != ' ';
+    const bool picture = static_cast<unsigned char>(text[static_cast<size_t>(source.begin)]) >= 0x80;
+    if (place > 0 && !(attached && (picture || !units[place - 1].word))) unit.gap = " ";
+    if (place < units.size() && units[place].gap.empty() && units[place].word)
+      if (!leads || is_letter(text[static_cast<size_t>(source.end) - 1])) units[place].gap = " ";
+    units.insert(at(place), std::move(unit));
+  }
+
+  // What was not translated, with its own spaces.
+  void put_back_ends() {
+    std::string gap;
+    std::vector<TargetUnit> front = units_of_source(sentence_.front, gap);
+    if (!front.empty() && !units.empty()) units.front().gap = gap;
+    units.insert(units.begin(), std::move_iterator(front.begin()), std::move_iterator(front.end()));
+
+    gap.clear();
+    std::vector<TargetUnit> back = units_of_source(sentence_.back, gap);
+    if (back.empty()) return;
+    size_t place = units.size();
+    if (sentence_.back.end < static_cast<int64_t>(sentence_.text.size()))
+      while (place > 0 && is_final(units[place - 1])) --place;
+    if (place < units.size() && !gap.empty()) units[place].gap = gap;
+    if (place == 0) back.front().gap.clear();
+    units.insert(at(place), std::move_iterator(back.begin()), std::move_iterator(back.end()));
+  }
+  // `gap`: the white space at its end.
+  std::vector<TargetUnit> units_of_source(Range part, std::string& gap) const {
+    std::vector<TargetUnit> found;
+    for (int64_t begin = part.begin; begin < part.end;) {
+      const auto kept = std::lower_bound(sentence_.kept.begin(), sentence_.kept.end(), begin,
+                                         [](const MarkedSentence::Kept& k, int64_t place) { return k.at.begin < place; });
+      const bool is_kept = kept != sentence_.kept.end() && kept->at.begin == begin;
+      const auto [c, length] = decode_utf8_at(std::string_view(sentence_.text).substr(static_cast<size_t>(begin)));
+      const Range from{begin, is_kept ? kept->at.end : begin + std::max(length, 1)};
+      if (!is_kept && length > 0 && is_unicode_space(c)) {
+        gap += part_of(sentence_.text, from);
+      } else {
+        found.push_back({std::move(gap), is_kept ? kept->bytes : std::string(part_of(sentence_.text, from)), is_kept, is_kept, {from}});
+        gap.clear();
+      }
+      begin = from.end;
+    }
+    return found;
   }
 
   const MarkedSentence& sentence_;

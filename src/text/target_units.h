@@ -11,12 +11,13 @@ namespace starling {
 struct TargetUnit {
   std::string gap;  // white space before it
   std::string text;
-  bool kept = false;               // a placeholder, as its bytes in the document
-  bool word = false;               // else a mark
-  std::vector<Range> from = {};    // bytes of the source that it comes from; by their middles it is known where it belongs
+  bool kept = false;             // a placeholder, as its bytes in the document
+  bool word = false;             // else a mark
+  std::vector<Range> from = {};  // bytes of the source that it comes from; by their middles it is known where it belongs
 };
 
-/// The units of a translation in order, every placeholder of the sentence among them; spaces at its ends are dropped.
+/// The units of a translation of translated_text() in order, with all that is kept of the sentence among them, also what was not
+/// translated; spaces at its ends are dropped. No word is missing but what is spelled like a placeholder that the model changed.
 std::vector<TargetUnit> target_units(const MarkedSentence& sentence, const AlignedText& translation);
 
 struct UnitRange {

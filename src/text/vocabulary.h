@@ -41,8 +41,8 @@ class Vocabulary {
   Vocabulary& operator=(Vocabulary&&) noexcept;
   ~Vocabulary();
 
-  /// Ids of a line of text, without end of sentence; empty for blank text. If there is something in it that the vocabulary does not know, the
-  /// ids are those of its canonical_text(); a line that needs no such change keeps its pieces. Safe to call from several threads.
+  /// Ids of a line of text, without end of sentence; empty for blank text. If there is something in it that the vocabulary does not know,
+  /// the ids are those of its canonical_text(); a line that needs no such change keeps its pieces. Safe to call from several threads.
   std::vector<int32_t> encode(std::string_view text) const;
   /// The same without canonical_text(): for training text, whose tokens a run that goes on must find unchanged.
   std::vector<int32_t> encode_as_it_stands(std::string_view text) const;

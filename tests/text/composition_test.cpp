@@ -1,5 +1,5 @@
-// Normalisation form C against Unicode's own cases: an extract of NormalizationTest.txt. The whole file, where it is at hand, is tested with
-// STARLING_NORMALIZATION_TEST=/usr/share/unicode/NormalizationTest.txt in the environment.
+// Normalisation form C against Unicode's own cases: an extract of NormalizationTest.txt. The whole file, where it is at hand, is tested
+// with STARLING_NORMALIZATION_TEST=NormalizationTest.txt in the environment.
 #include "text/composition.h"
 
 #include <gtest/gtest.h>
@@ -87,7 +87,8 @@ TEST(DefaultIgnorable, TheTableIsWhole) {
   EXPECT_EQ(all, 4174);
   for (const char32_t c : std::u32string_view(U"\u00AD\u034F\u061C\u200B\u200C\u200D\u200E\u200F\u202A\u202E\u2060\uFE0E\uFE0F\uFEFF"))
     EXPECT_TRUE(is_default_ignorable(c)) << std::hex << uint32_t{c};
-  for (const char32_t c : U" \u00A0\u0300\u2000\u2010\u2028\u202F\uFFFC\uFFFD") EXPECT_FALSE(is_default_ignorable(c)) << std::hex << uint32_t{c};
+  for (const char32_t c : U" \u00A0\u0300\u2000\u2010\u2028\u202F\uFFFC\uFFFD")
+    EXPECT_FALSE(is_default_ignorable(c)) << std::hex << uint32_t{c};
 }
 
 TEST(CanonicalText, ChangesWhatIsNotKnownOnly) {

@@ -178,21 +178,25 @@ TEST(Document, PutsPlaceholdersBackThatTheModelBreaks) {
     EXPECT_EQ(translated(text, kText, shouted), fmt::format("GIVE {} A HAND", kept));
     EXPECT_EQ(translated(text, kText, reversed), fmt::format("hand a {} give", kept));
     EXPECT_EQ(translated(text, kText, nothing), kept);
-    // Each of its bytes is a word of its own, some are lost, and all know where they come from.
+    // Its characters are units of their own, and know where they come from.
     const Document d(text, kText, "en");
     AlignedText broken{"GEBT ", {{{0, 4}, {0, 4}}}};
     const int64_t size = static_cast<int64_t>(std::string_view(kept).size());
-    for (int64_t i = 0; i < size; i += 2) {
+    for (int64_t i = 0, next; i < size; i = next) {
+      next = i + std::max(1, decode_utf8_at(std::string_view(kept).substr(static_cast<size_t>(i))).length);
       const int64_t at = static_cast<int64_t>(broken.text.size());
-      broken.text += "x ";
-      broken.links.push_back({{5 + i, 6 + i}, {at, at + 1}});
+      broken.text += std::string_view(kept).substr(static_cast<size_t>(i), static_cast<size_t>(next - i));
+      broken.text += i == 0 && next < size ? "" : " ";
+      broken.links.push_back({{5 + i, 5 + next}, {at, at + next - i}});
     }
-    broken.links.push_back(
-        {{6 + size, 7 + size}, {static_cast<int64_t>(broken.text.size()), static_cast<int64_t>(broken.text.size()) + 4}});
-    broken.text += "EINE HAND";
-    broken.links.push_back(
-        {{8 + size, 12 + size}, {static_cast<int64_t>(broken.text.size()) - 4, static_cast<int64_t>(broken.text.size())}});
-    EXPECT_EQ(d.assemble(std::vector{broken}), fmt::format("GEBT {} EINE HAND", kept));
+    const auto add = [&](int64_t begin, int64_t end, const std::string& word) {
+      const int64_t at = static_cast<int64_t>(broken.text.size());
+      broken.text += word;
+      broken.links.push_back({{begin + size, end + size}, {at, at + static_cast<int64_t>(word.size())}});
+    };
+    add(6, 7, "EINE ");
+    add(8, 12, "HAND");
+    EXPECT_EQ(d.assemble(std::vector{broken}), fmt::format("GEBT {} EINE HAND", kept)) << broken.text;
   }
 }
 
@@ -233,10 +237,10 @@ TEST(Document, PlaceholdersAreNoPartsOfWordsOrSentences) {
   }
   for (const char* text : {"{name}", "https://a.example", "%s %d", "@alice #tag 😀", "{a. B}", "<b>{x}</b>"})
     EXPECT_TRUE(sentences_of(text, kText).empty() || text[0] == '<') << text;
-  EXPECT_EQ(sentences_of("say {a. B} now. Go {x}.", kText), (Sentences{"say {a. B} now.", "Go {x}."}));
+  EXPECT_EQ(sentences_of("say {a. B} now. Go {x}.", kText), (Sentences{"say {a. B} now.", "Go."}));
   EXPECT_EQ(sentences_of("see (https://a.example/x_(y)). Go.", kText), (Sentences{"see (https://a.example/x_(y)).", "Go."}));
   EXPECT_EQ(translated("%s and %s, %s", kText, reversed), "%s %s, and %s");
-  EXPECT_EQ(translated("of %s by %d", kText, reversed), "%d by %s of");
+  EXPECT_EQ(translated("of %s by %d now", kText, reversed), "now %d by %s of");
 }
 
 // All tags, comments, attributes and other bytes of broken HTML come out again, and nothing crashes.

@@ -208,7 +208,8 @@ TEST_F(VocabularyTest, CutsInvisibleAndDecomposedTextAsTheCleanOne) {
     for (const std::string& line : lines) {
       std::string dirty = line;
       for (const auto& [from, to] : decomposed)
-        for (size_t at = dirty.find(from); at != std::string::npos; at = dirty.find(from, at + to.size())) dirty.replace(at, from.size(), to);
+        for (size_t at = dirty.find(from); at != std::string::npos; at = dirty.find(from, at + to.size()))
+          dirty.replace(at, from.size(), to);
       for (uint64_t n = 1 + random.below(5); n > 0; --n) {
         size_t at = random.below(dirty.size() + 1);
         while (at < dirty.size() && is_continuation(static_cast<unsigned char>(dirty[at]))) ++at;
