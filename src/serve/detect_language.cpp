@@ -163,7 +163,10 @@ Guess guess(std::string_view text, std::span<const std::string> known, const cha
     if (languages[i] == CLD2::UNKNOWN_LANGUAGE || percents[i] <= 0) continue;
     const std::vector<std::string> codes = known_codes(CLD2::LanguageCode(languages[i]), known);
     for (const std::string& code : codes) g.languages.push_back({code, static_cast<double>(percents[i])});
-    if (i == 0) g.is_known = !codes.empty(), g.score = scores[i];
+    if (i == 0) {
+      g.is_known = !codes.empty();
+      g.score = scores[i];
+    }
   }
   std::stable_sort(g.languages.begin(), g.languages.end(),
                    [](const Detected& a, const Detected& b) { return a.confidence > b.confidence; });
