@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
 #include "text/document.h"
 
 namespace starling {
@@ -161,6 +166,30 @@ TEST(DetectLanguage, AFewWordsToo) {
     const Detected found = detect_languages(text, known).front();
     EXPECT_EQ(found.language, language) << text;
     EXPECT_GT(found.confidence, 50) << text;
+  }
+}
+
+// Real sentences, whole and their beginnings. In shares of a thousand, with some room below what was found.
+TEST(DetectLanguage, CaptionsAndTheirBeginnings) {
+  const char* data = std::getenv("STARLING_DATA");
+  const std::filesystem::path folder = data ? data : std::filesystem::path(STARLING_SOURCE_DIR) / "../shared/data";
+  const std::vector<std::string> known{"de", "en"};
+  for (const std::string language : {"en", "de"}) {
+    std::ifstream in(folder / ("multi30k/test2016." + language));
+    if (!in) GTEST_SKIP() << "without " << folder;
+    std::map<size_t, int> right;  // by words
+    int lines = 0;
+    for (std::string line; std::getline(in, line); ++lines)
+      for (const size_t words : {3, 1000}) {
+        size_t end = 0;
+        for (size_t i = 0; i < words && end != std::string::npos; ++i) end = line.find(' ', end + 1);
+        const Detected found = detect_languages(line.substr(0, end), known).front();
+        right[words] += found.language == language && found.confidence > 0;
+      }
+    ASSERT_EQ(lines, 1000);
+    for (const auto& [words, count] : right) fmt::print("{}, {} words: {} of {}\n", language, words, count, lines);
+    EXPECT_GE(right[3], 950) << language;
+    EXPECT_GE(right[1000], 995) << language;
   }
 }
 
