@@ -23,7 +23,9 @@ void SearchArguments::add_to(CLI::App& verb, const std::vector<std::string>& wit
   SearchOptions defaults;
   for (const ConfigField& field : config_section("decode", "", defaults).fields) {
     if (std::find(without.begin(), without.end(), field.key) != without.end()) continue;
-    CLI::Option* option = verb.add_option("--" + field.key)->description(field.help + "; default: the model's")->take_last();
+    const bool flag = std::holds_alternative<bool*>(field.value);
+    CLI::Option* option = flag ? verb.add_flag("--" + field.key) : verb.add_option("--" + field.key);
+    option->description(field.help + "; default: the model's")->take_last();
     if (const auto* whole = std::get_if<Ranged<int64_t>>(&field.value))
       option->type_name("INT")->check(CLI::Range(whole->minimum, whole->maximum));
     else if (const auto* real = std::get_if<Ranged<double>>(&field.value))

@@ -26,6 +26,15 @@ struct Step {
   std::vector<double> uniforms;
 };
 
+// Makes the probability of a token zero in logits [R, tokens of this shard].
+void forbid(Backend& backend, const VocabularyShard& shard, int32_t token, const Tensor& logits) {
+  const int64_t column = token - shard.first, R = logits.rows();
+  if (column < 0 || column >= logits.columns()) return;
+  const Tensor never({R, 1}, logits.dtype(), backend.memory());
+  never.from_doubles(std::vector<double>(static_cast<size_t>(R), -1e30));
+  backend.copy_columns(never, 0, logits, column, 1, Write::overwrite);
+}
+
 }  // namespace
 
 int64_t length_limit(const SamplingOptions& options, int64_t source_tokens) {
@@ -61,6 +70,7 @@ std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vo
     }
     Backend& backend = model.parameters().backend();
     const Tensor logits = logits_of(backend, model.next_output(*state, step.tokens, step.sentences, step.parents));
+    if (!options.allow_unknown && vocabulary.unknown >= 0) forbid(backend, model.output_shard(), vocabulary.unknown, logits);
     const Tensor tokens({logits.rows()}, DType::i32, backend.memory());
     sample(backend, logits, model.output_shard(), {std::move(step.uniforms), backend.memory()}, tokens);
     drawn.resize(live.size());

@@ -1,5 +1,6 @@
 // Ancestral sampling: translations drawn from the model's own distribution, many of each source and many sources at once. For training on
-// an expected reward (train/refine.h), hence without temperature or truncation: the probabilities are the model's.
+// an expected reward (train/refine.h), hence without temperature or truncation: the probabilities are the model's, of the tokens that a
+// translation may have.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,9 @@ struct SamplingOptions {
   int64_t samples = 15;            // of each source
   double max_length_factor = 2.0;  // at most factor * source tokens + offset target tokens, end of sentence included
   int64_t max_length_offset = 10;
-  uint64_t key = 0;   // of the random numbers
-  int64_t first = 0;  // number of the first sample: the samples of a source may be drawn in several calls
+  bool allow_unknown = false;  // else the unknown symbol is never drawn, and the others share its probability
+  uint64_t key = 0;            // of the random numbers
+  int64_t first = 0;           // number of the first sample: the samples of a source may be drawn in several calls
 };
 
 // The most target tokens that a sample of a source of so many tokens may have, end of sentence included.

@@ -185,8 +185,8 @@ OutputProduct Search::next_output() {
 }
 
 void Search::find_best(const OutputProduct& output) {
-  k_ = 0;  // where the end of sentence is not allowed, one more
-  for (const Sentence& s : sentences_) k_ = std::max(k_, s.options.beam + (s.options.fixed_length ? 1 : 0));
+  k_ = 0;
+  for (const Sentence& s : sentences_) k_ = std::max(k_, continuations(s.options, model_.vocabulary()));
   k_ = std::min(k_, is_spread(shard_.group) ? shard_.vocabulary : output.w->out);
   log_softmax_top_k(model_.parameters().backend(), output, shard_, k_, values_, indices_);
   for (const Sentence& s : sentences_)
@@ -194,11 +194,17 @@ void Search::find_best(const OutputProduct& output) {
       if (std::isnan(values_[static_cast<size_t>(l.row * k_)])) not_a_number(s.key, s.length + 1);
 }
 
+// What is not allowed is passed over, and keeps its probability: log-probabilities are the model's, as `score` gives them.
+bool Search::allowed(const Sentence& s, int32_t token) const {
+  const ModelVocabulary& v = model_.vocabulary();
+  return !(token == v.end && s.options.fixed_length) && !(token == v.unknown && !s.options.allow_unknown);
+}
+
 // Puts the hypothesis' continuation of this rank, or the next one that is allowed, onto the heap; none when all are taken.
 void Search::offer(const Sentence& s, int32_t live, int32_t rank) {
   const Live& l = s.live[live];
   const int64_t at = l.row * k_;
-  if (s.options.fixed_length && rank < k_ && indices_[at + rank] == model_.vocabulary().end) ++rank;
+  while (rank < k_ && !allowed(s, indices_[at + rank])) ++rank;
   if (rank >= k_) return;
   heap_.push_back({l.log_probability + values_[at + rank], live, rank});
   std::push_heap(heap_.begin(), heap_.end());
@@ -256,6 +262,10 @@ void Search::finish(Sentence& s, int32_t prefix, int32_t row, double log_probabi
   if (s.covers()) h.score += s.options.coverage_penalty * s.log_coverage(row);
   s.best_score = std::max(s.best_score, h.score);
   s.finished.push_back(std::move(h));
+}
+
+int64_t continuations(const SearchOptions& options, const ModelVocabulary& vocabulary) {
+  return options.beam + (options.fixed_length ? 1 : 0) + (vocabulary.unknown >= 0 && !options.allow_unknown ? 1 : 0);
 }
 
 SearchOptions search_defaults(const std::string& preset) {

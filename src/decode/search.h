@@ -24,6 +24,7 @@ struct SearchOptions {
   double prune_threshold = 0;      // nats below the best at which hypotheses are given up; 0 = never
   double max_length_factor = 2.0;  // at most factor * source tokens + offset target tokens
   int64_t max_length_offset = 10;
+  bool allow_unknown = false;  // the unknown symbol may be a token of a translation
   int64_t n_best = 1;         // at most beam
   bool fixed_length = false;  // never end before the limit: for benchmarks of speed
   bool alignment = false;     // also Hypothesis::alignment
@@ -40,11 +41,15 @@ void visit(Visitor& v, SearchOptions& c) {
           1000.0);
   v.field("max-length-factor", c.max_length_factor, "a translation has at most factor * source tokens + offset tokens", 0.0, 100.0);
   v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
+  v.field("allow-unknown", c.allow_unknown, "translations may have the unknown symbol (U+2047) in them; else the next best piece is taken");
 }
 
 // The published search of a model's family, by its preset: GNMT's alpha 0.2, beta 0.2, threshold 3 (Wu et al. 2016, section 7), else the
 // Transformer's alpha 0.6 without the others (Vaswani et al. 2017, section 6.1). The rest is as above.
 SearchOptions search_defaults(const std::string& preset);
+
+// The best continuations of a hypothesis that a step looks at: the beam, and as many as may be among them without being allowed.
+int64_t continuations(const SearchOptions& options, const ModelVocabulary& vocabulary);
 
 struct Hypothesis {
   std::vector<int32_t> tokens;  // without end of sentence
@@ -105,6 +110,7 @@ class Search {
   void join();
   OutputProduct next_output();
   void find_best(const OutputProduct& output);
+  bool allowed(const Sentence& s, int32_t token) const;
   void offer(const Sentence& s, int32_t live, int32_t rank);
   void choose(Sentence& s);
   void finish(Sentence& s, int32_t prefix, int32_t row, double log_probability);

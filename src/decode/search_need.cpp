@@ -37,8 +37,8 @@ SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabul
   const int64_t length = options.fixed_length ? limit : std::min(limit, static_cast<int64_t>(mean) + 1);
   SearchNeed need;
   need.rows = sentences * wide;
-  const int64_t continuations = std::min(options.beam + (options.fixed_length ? 1 : 0), V);
-  need.scores = std::min(need.rows, kWholeRows) * V * 4 + need.rows * continuations * 24;
+  const int64_t looked_at_tokens = std::min(continuations(options, vocabulary), V);
+  need.scores = std::min(need.rows, kWholeRows) * V * 4 + need.rows * looked_at_tokens * 24;
   const int64_t looked_at = wide * tokens;  // pairs of a hypothesis and a source token
   if (architecture_of(config.preset) == Architecture::gnmt) {
     need.activations = need.rows * config.decoder_layers * D * (9 * activation_bytes + 20) + looked_at * 4;

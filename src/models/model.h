@@ -16,6 +16,7 @@ namespace starling {
 struct ModelVocabulary {
   int64_t source_size = 0, target_size = 0;
   int32_t begin = 1, end = 2;  // begin of sentence (the decoder's first input), end of sentence
+  int32_t unknown = -1;        // what stands for text that the target vocabulary does not know; -1: there is no such token
 };
 
 // A table of rows by token: what looks rows up in it, and whether it is the output projection, which touches every row.

@@ -356,6 +356,8 @@ constexpr PeerName kNames[] = {
     {"max-len-a", "F", "valid.max-length-factor", "translate --max-length-factor", ""},
     {"max-len-b", "F", "valid.max-length-offset", "translate --max-length-offset", ""},
     {"max-output-length", "S", "", "translate --max-length-factor", "of the source's length"},
+    {"allow-unk", "M", "valid.allow-unknown", "translate --allow-unknown", ""},
+    {"unkpen", "F", "", "translate --allow-unknown", "without it no translation has the unknown symbol, whatever its probability"},
 
     // Translating and scoring.
     {"models", "MS", "", "translate --model", "one; there are no ensembles, but 'starling average' makes one model of several checkpoints"},

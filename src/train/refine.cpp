@@ -89,7 +89,7 @@ Refinement sample_refinement(Model& model, const Batch& share, const RefineOptio
   Refinement result;
   Batch weighted;
   weighted.epoch = share.epoch, weighted.index = share.index;
-  const SamplingOptions sampling{options.samples, options.max_length_factor, options.max_length_offset,
+  const SamplingOptions sampling{options.samples, options.max_length_factor, options.max_length_offset, options.allow_unknown,
                                  dropout_key(seed, static_cast<uint64_t>(update), kSamplingSite)};
   const int64_t sentences = share.source.sentences();
   const auto limit = [&](int64_t b) { return length_limit(sampling, static_cast<int64_t>(sentence(share.source, b).size())); };

@@ -22,6 +22,7 @@ struct RefineOptions {
   double likelihood_weight = 0.017;  // of the reference's log-likelihood beside the expected reward
   double max_length_factor = 2.0;
   int64_t max_length_offset = 10;  // tokens
+  bool allow_unknown = false;
 };
 template <class Visitor>
 void visit(Visitor& v, RefineOptions& c) {
@@ -31,6 +32,7 @@ void visit(Visitor& v, RefineOptions& c) {
   v.field("likelihood-weight", c.likelihood_weight, "weight of the reference's log-likelihood beside the expected reward", 0.0, 1e6);
   v.field("max-length-factor", c.max_length_factor, "a sample has at most factor * source tokens + offset tokens", 0.0, 100.0);
   v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
+  v.field("allow-unknown", c.allow_unknown, "samples may have the unknown symbol in them");
 }
 
 // A distinct sample of one source and the factor of its log-likelihood in the objective.

@@ -7,6 +7,7 @@
 #include "base/affinity.h"
 #include "base/counted.h"
 #include "train/corpus_choices.h"
+#include "train/unknown_text.h"
 
 namespace starling {
 namespace {
@@ -54,6 +55,7 @@ void RunReports::announce() {
                          alpha));
   }
   announce_choices();
+  announce_unknown();
   warn();
   nlohmann::ordered_json event{{"type", "start"},
                                {"step", run_.step()},
@@ -71,6 +73,13 @@ void RunReports::announce_choices() {
   for (const auto& [key, value] : run_.config.chosen) choices.push_back(key + " " + value);
   run_.say(fmt::format("chosen for a corpus of about {:.2g} M target tokens: {}; give a key to choose it yourself (docs/first-project.md)",
                        1e-6 * estimated_epoch(run_.config), fmt::join(choices, ", ")));
+}
+
+// Of a run that goes on, nothing can be changed about it any more.
+void RunReports::announce_unknown() {
+  if (!run_.first() || run_.step() > 0) return;
+  const std::string line = unknown_line(count_unknown(*run_.store, *run_.vocabularies), *run_.vocabularies, run_.config.train.initial_model);
+  if (!line.empty()) run_.say(line);
 }
 
 // Target tokens.

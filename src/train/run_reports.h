@@ -36,6 +36,7 @@ class RunReports {
   int64_t computed_at_once() const;
   void announce_stages();
   void announce_choices();
+  void announce_unknown();
   void warn();
   TrainReport make_report() const;
   void report_communication();

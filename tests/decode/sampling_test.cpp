@@ -17,7 +17,8 @@ namespace {
 // A model whose next token depends on the last one alone, by a table of logits.
 class Markov : public Model {
  public:
-  Markov(Backend& backend, std::vector<std::vector<double>> table) : store_(backend), table_(std::move(table)) {
+  Markov(Backend& backend, std::vector<std::vector<double>> table, int32_t unknown = -1) : store_(backend), table_(std::move(table)) {
+    vocabulary_.unknown = unknown;
     vocabulary_.source_size = vocabulary_.target_size = static_cast<int64_t>(table_.size());
   }
   ParameterStore& parameters() override { return store_; }
@@ -47,10 +48,12 @@ class Markov : public Model {
     packed_ = backend.pack(table, false, nullptr);
     return {last, R, packed_.get()};
   }
-  double probability(int32_t from, int32_t to) const {
+  // Among the tokens but `never`.
+  double probability(int32_t from, int32_t to, int32_t never = -1) const {
     double sum = 0;
-    for (const double z : table_[static_cast<size_t>(from)]) sum += std::exp(z);
-    return std::exp(table_[static_cast<size_t>(from)][static_cast<size_t>(to)]) / sum;
+    for (int32_t t = 0; const double z : table_[static_cast<size_t>(from)])
+      if (t++ != never) sum += std::exp(z);
+    return to == never ? 0 : std::exp(table_[static_cast<size_t>(from)][static_cast<size_t>(to)]) / sum;
   }
   int64_t rows = 0;  // computed so far
 
@@ -109,6 +112,30 @@ TEST(Sampling, FrequenciesOfWholeTranslationsAreTheirProbabilities) {
     EXPECT_EQ(expected.size(), 1u + 3 + 9 * 4);
     EXPECT_LT(chi_square, freedom + 4 * std::sqrt(2 * freedom)) << spec;
     EXPECT_GT(chi_square, freedom - 4 * std::sqrt(2 * freedom)) << spec;  // too even would not be random
+  }
+}
+
+TEST(Sampling, TheUnknownSymbolIsNotDrawnAndTheOthersShareItsProbability) {
+  for (const char* spec : {"reference", "cpu:f32"}) {
+    const auto backend = make_backend(spec, 2);
+    for (const int32_t unknown : {0, 3, 4}) {
+      Markov model(*backend, random_table(5, 5), unknown);
+      SamplingOptions o;
+      o.samples = unless_emulated(20000, 4000), o.max_length_factor = 0, o.max_length_offset = 1, o.key = 78;
+      const std::vector<int64_t> ids{7};
+      std::vector<double> counts(5);
+      const auto draw = [&] { return sample_translations(model, model.vocabulary(), packed({{3, 2}}), ids, o).at(0); };
+      for (const auto& tokens : draw()) ++counts[static_cast<size_t>(tokens.at(0))];
+      const auto n = static_cast<double>(o.samples);
+      for (int32_t t = 0; t < 5; ++t) {
+        const double p = model.probability(1, t, unknown);
+        EXPECT_NEAR(counts[static_cast<size_t>(t)], n * p, 4 * std::sqrt(n * p * (1 - p))) << spec << ", " << t << " without " << unknown;
+      }
+      o.allow_unknown = true;
+      int64_t drawn = 0;
+      for (const auto& tokens : draw()) drawn += tokens[0] == unknown;
+      EXPECT_GT(drawn, 0) << spec;
+    }
   }
 }
 

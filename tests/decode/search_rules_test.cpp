@@ -28,8 +28,9 @@ Random random_of(uint64_t seed, int32_t sentence, const Prefix& prefix) {
 }
 
 // Random predictions and attention, as uneven as those of a trained model; `coarse` makes many equal ones.
-FakeModel random_model(uint64_t seed, int64_t vocabulary, const Sources& sources, double scale, bool coarse = false) {
-  FakeModel m(vocabulary);
+FakeModel random_model(uint64_t seed, int64_t vocabulary, const Sources& sources, double scale, bool coarse = false,
+                       int32_t unknown = -1) {
+  FakeModel m(vocabulary, unknown);
   m.logits = [=](int32_t sentence, const Prefix& prefix) {
     Random r = random_of(seed, sentence, prefix);
     std::vector<double> z(vocabulary);
@@ -229,6 +230,7 @@ std::vector<Hypothesis> plain_search(FakeModel& m, int32_t sentence, int64_t sou
       order.read<int32_t>(tokens);
       for (size_t i = 0; i < V; ++i) {
         if (o.fixed_length && tokens[i] == kEnd) continue;
+        if (!o.allow_unknown && tokens[i] == m.vocabulary().unknown) continue;
         all.push_back({h.prefix, h.log_probability + values[i]});
         all.back().prefix.push_back(tokens[i]);
       }
@@ -260,8 +262,9 @@ std::vector<Hypothesis> plain_search(FakeModel& m, int32_t sentence, int64_t sou
 TEST(PlainSearch, IsWhatRemainsWithBothOff) {
   const Sources sources{{3, 4, kEnd}, {4, kEnd}, {5, 3, 4, 3, kEnd}};
   for (uint64_t seed = 0; seed < 30; ++seed) {
-    FakeModel m = random_model(seed, 7, sources, 1.0, seed % 2 == 0);
+    FakeModel m = random_model(seed, 7, sources, 1.0, seed % 2 == 0, static_cast<int32_t>(seed % 4) * 2 - 2);  // -2: there is none
     SearchOptions o = options(static_cast<int64_t>(1 + seed % 6), seed % 3 == 0 ? 0 : 0.6, 0);
+    o.allow_unknown = seed % 11 == 0;
     o.n_best = seed % 5 == 0 ? o.beam : 1;
     o.fixed_length = seed % 7 == 0;
     const auto found = beam_search(m, sources, o);
@@ -276,6 +279,33 @@ TEST(PlainSearch, IsWhatRemainsWithBothOff) {
       }
     }
   }
+}
+
+// The probabilities of a translation are the model's, not those of a distribution without the unknown symbol.
+TEST(UnknownSymbol, TheNextBestPieceTakesItsPlaceWithItsOwnProbability) {
+  constexpr int32_t unknown = 0;
+  FakeModel m(6, unknown);
+  m.logits = [](int32_t, const Prefix& prefix) {
+    std::vector<double> z(6, -100.0);
+    if (prefix.size() == 1) {
+      z[unknown] = std::log(0.9), z[4] = std::log(0.07), z[5] = std::log(0.03);
+    } else {
+      z[prefix.empty() ? 3 : kEnd] = 0;
+    }
+    return z;
+  };
+  const Sources sources{{3, kEnd}};
+  SearchOptions o = options(1, 0, 0);
+  const Hypothesis without = beam_search(m, sources, o)[0].at(0);
+  EXPECT_EQ(without.tokens, (Prefix{3, 4}));
+  EXPECT_NEAR(without.log_probability, std::log(0.07), 1e-6);
+  o.beam = o.n_best = 6;  // as many as there are pieces: the unknown one is in none of the hypotheses
+  const std::vector<Hypothesis> all = beam_search(m, sources, o)[0];
+  for (const Hypothesis& h : all) EXPECT_EQ(std::count(h.tokens.begin(), h.tokens.end(), unknown), 0);
+  o = options(1, 0, 0), o.allow_unknown = true;
+  const Hypothesis with = beam_search(m, sources, o)[0].at(0);
+  EXPECT_EQ(with.tokens, (Prefix{3, unknown}));
+  EXPECT_NEAR(with.log_probability, std::log(0.9), 1e-6);
 }
 
 class Pruning : public testing::Test {

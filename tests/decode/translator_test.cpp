@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
@@ -67,6 +68,20 @@ class TranslatorMemory : public testing::Test {
   const SearchOptions search_{.beam = 3, .max_length_factor = 0, .max_length_offset = kLength, .fixed_length = true};
   const std::vector<std::string> lines_ = std::vector<std::string>(16, "abba baab ab");
 };
+
+// With a beam for all pieces every piece is a translation of one token, the unknown one too.
+TEST_F(TranslatorMemory, TheUnknownSymbolIsInTranslationsOnlyWhereItIsAllowed) {
+  SearchOptions search = search_;
+  search.beam = search.n_best = vocabularies_.target().size(), search.max_length_offset = 1;
+  for (const bool allowed : {false, true}) {
+    search.allow_unknown = allowed;
+    Translator t(*model_, vocabularies_, search);
+    const std::vector<Translation> all = t.translate(lines_)[0];
+    const auto unknown = [](const Translation& each) { return each.text.find("\u2047") != std::string::npos; };
+    EXPECT_EQ(std::count_if(all.begin(), all.end(), unknown), allowed ? 1 : 0);
+    EXPECT_EQ(static_cast<int64_t>(all.size()), search.beam - (allowed ? 1 : 2)) << "without the end of sentence";
+  }
+}
 
 TEST_F(TranslatorMemory, BatchesAreHalvedUntilTheyFit) {
   Translator ample = translator(16, memory(need(16), 1, true));

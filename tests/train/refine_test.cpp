@@ -209,7 +209,7 @@ TEST(RefineSamples, OfOneSourceMayBeDrawnInParts) {
   const auto model = tiny_model(*backend, 4);
   const Batch pairs = two_pairs();
   for (const int64_t offset : {2, 40}) {  // bounded by rows, by tokens
-    SamplingOptions s{1100, 0.0, offset, dropout_key(9, 3, 0x73616d706c65)};
+    SamplingOptions s{.samples = 1100, .max_length_factor = 0, .max_length_offset = offset, .key = dropout_key(9, 3, 0x73616d706c65)};
     RefineOptions o;
     o.samples = s.samples, o.max_length_factor = 0, o.max_length_offset = offset;
     const Refinement parts = sample_refinement(*model, pairs, o, 9, 3, 1 << 20);
