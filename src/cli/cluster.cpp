@@ -86,11 +86,14 @@ ComputeModel measured_rates(const BenchTrainOptions& model, const std::string& f
     const std::vector<ConfigSection> sections = sections_of(kept);
     ConfigDocument(read_config_file(frozen), frozen).read(sections);
     say(fmt::format("computing rates: those of {}", frozen));
+    const Calibration rates{.forward_gflops = kept.compute.forward_gflops, .backward_gflops = kept.compute.backward_gflops};
+    if (const std::string doubt = doubt_about(rates, 0); !doubt.empty())
+      say(fmt::format("warning: {}: {}; remove this file and what was computed with it to have them measured again", frozen, doubt));
     return kept.compute;
   }
   say(fmt::format("measuring computing rates with {} thread{} of this machine, about {:.0f} s", model.threads,
                   model.threads == 1 ? "" : "s", model.seconds));
-  const Calibration c = calibrate(model);
+  const Calibration c = calibrate(model, say);
   kept.compute = compute_model(c);
   say(fmt::format(
       "computing rates, measured with {} thread{} of this machine: forward {:.1f} and backward {:.1f} GFLOP/s, update {:.1f} GB/s, "

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "backend/limits.h"
 #include "base/error.h"
+#include "base/processor_use.h"
 #include "comm/schedule.h"
 #include "data/batches.h"
 #include "decode/model_directory.h"
@@ -69,7 +71,68 @@ double adding_rate() {
   return 10 * static_cast<double>(bytes_touched(add, DType::f32)) / (clock.seconds() - start);
 }
 
-Calibration calibrate(const BenchTrainOptions& o) {
+namespace {
+
+constexpr double kAgreement = 1.25;  // the larger rate over the smaller; on a quiet machine it is 1.02 to 1.1
+constexpr size_t kMost = 5;          // measurements
+
+double disagreement(const Calibration& a, const Calibration& b, double Calibration::*rate) {
+  return std::max(a.*rate, b.*rate) / std::min(a.*rate, b.*rate);
+}
+
+bool agree(const Calibration& a, const Calibration& b) {
+  return disagreement(a, b, &Calibration::forward_gflops) <= kAgreement && disagreement(a, b, &Calibration::backward_gflops) <= kAgreement;
+}
+
+// Of a pass forwards and one backwards, which computes twice as much.
+double time_of(const Calibration& c) { return 1 / c.forward_gflops + 2 / c.backward_gflops; }
+
+std::string text_of(const Calibration& c) {
+  return fmt::format("forward {:.1f} and backward {:.1f} GFLOP/s", c.forward_gflops, c.backward_gflops);
+}
+
+}  // namespace
+
+std::string doubt_about(const Calibration& c, double peak_gflops) {
+  constexpr double kUnlike = 5;   // both directions are the same kinds of products
+  constexpr double kBeyond = 1.3;  // the peak is measured too
+  const double ratio = c.backward_gflops / c.forward_gflops;
+  if (!(ratio >= 1 / kUnlike && ratio <= kUnlike)) return fmt::format("{} cannot both be right", text_of(c));
+  if (peak_gflops > 0 && std::max(c.forward_gflops, c.backward_gflops) > kBeyond * peak_gflops)
+    return fmt::format("{} are more than the {:.1f} GFLOP/s of this machine's fastest products", text_of(c), peak_gflops);
+  return "";
+}
+
+Calibration settled_rates(const std::function<MeasuredRates()>& measure, double peak_gflops, const Say& say) {
+  std::vector<Calibration> sound, doubtful;
+  std::exception_ptr failure;
+  for (size_t attempt = 1; attempt <= kMost; ++attempt) {
+    std::string doubt;
+    try {
+      const MeasuredRates m = measure();
+      doubt = doubt_about(m.rates, peak_gflops);
+      if (doubt.empty() && !m.disturbance.empty()) doubt = fmt::format("{}, but {}", text_of(m.rates), m.disturbance);
+      if (doubt.empty())
+        for (const Calibration& earlier : sound)
+          if (agree(earlier, m.rates)) return time_of(earlier) < time_of(m.rates) ? earlier : m.rates;
+      (doubt.empty() ? sound : doubtful).push_back(m.rates);
+      if (doubt.empty() && sound.size() > 1)
+        doubt = fmt::format("{}, and {} before", text_of(m.rates), text_of(sound[sound.size() - 2]));
+    } catch (const ConfigError& e) {
+      doubt = e.what(), failure = std::current_exception();
+    }
+    if (say && !doubt.empty() && attempt < kMost) say(fmt::format("the measurement was disturbed ({}): measuring again", doubt));
+  }
+  const std::vector<Calibration>& left = sound.empty() ? doubtful : sound;
+  if (left.empty()) std::rethrow_exception(failure);
+  if (say)
+    say(fmt::format("warning: {} measurements of the rates of computing were disturbed or contradict each other; the fastest one counts, "
+                    "but times that are computed from it may be wrong: measure on a machine without other work",
+                    kMost));
+  return *std::min_element(left.begin(), left.end(), [](const auto& a, const auto& b) { return time_of(a) < time_of(b); });
+}
+
+Calibration calibrate(const BenchTrainOptions& o, const Say& say) {
   const auto backend = make_backend(DeviceChoice{o.precision, o.threads, "cpu"});
   const auto model = make_model(o.model, {o.vocabulary, o.vocabulary}, *backend, o.seed, true);
   World world = make_local_world();
@@ -80,25 +143,35 @@ Calibration calibrate(const BenchTrainOptions& o) {
   for (Batch& batch : synthetic_batches(o, 4)) shares.push_back({std::move(batch)});
   const Shares small = in_small_passes(shares);
   // Of each kind the fastest round counts; the first warms up.
-  Replica::Times whole_times, small_times;
   const auto measure = [&](const Shares& all, Replica::Times& fastest) {
     replica.clear_times();
     for (const auto& share : all) replica.step(share);
     if (fastest.steps == 0 || replica.times().total < fastest.total) fastest = replica.times();
   };
-  measure(shares, whole_times), measure(small, small_times);
-  whole_times = small_times = {};
-  const double start = world.clock->seconds();
-  do measure(shares, whole_times), measure(small, small_times);
-  while (world.clock->seconds() - start < o.seconds);
   const auto passes = [&](const Shares& all, const Replica::Times& t) {
     MeasuredPasses measured = count_passes(replica.cost(), all);
     measured.forward_s = t.forward, measured.backward_s = t.backward;
     return measured;
   };
-  const double update = (whole_times.total - whole_times.forward - whole_times.backward) / static_cast<double>(shares.size());
-  return rates_of(static_cast<double>(model->parameters().values().bytes()), adding_rate(), update, passes(shares, whole_times),
-                  passes(small, small_times));
+  const auto once = [&] {
+    Replica::Times whole_times, small_times;
+    const ProcessorUse before = processor_use();
+    const double start = world.clock->seconds();
+    do measure(shares, whole_times), measure(small, small_times);
+    while (world.clock->seconds() - start < o.seconds / 2);
+    const double others = used_by_others(before, processor_use(), world.clock->seconds() - start);
+    const double update = (whole_times.total - whole_times.forward - whole_times.backward) / static_cast<double>(shares.size());
+    MeasuredRates m{rates_of(static_cast<double>(model->parameters().values().bytes()), adding_rate(), update, passes(shares, whole_times),
+                             passes(small, small_times)),
+                    ""};
+    // A tenth of a thread's time is what a machine does for itself.
+    if (others > 0.1 * backend->threads() && others + backend->threads() > before.processors + 0.1)
+      m.disturbance = fmt::format("other programs used {:.1f} of {} processors", others, before.processors);
+    return m;
+  };
+  Replica::Times warm;
+  measure(shares, warm), measure(small, warm);
+  return settled_rates(once, 1e-9 * peak_product_rate(*backend), say);
 }
 
 }  // namespace starling

@@ -3,8 +3,11 @@
 // what they take longer tells the rate of moving, and what is left of whole ones the rates of the products.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <vector>
 
+#include "base/task_progress.h"
 #include "train/bench.h"
 #include "train/cost.h"
 
@@ -36,7 +39,19 @@ Calibration rates_of(double parameter_bytes, double memory_rate, double update_s
 // Adding one gradient to another, as the communication thread does it, bytes/s.
 double adding_rate();
 
-// The rates of this machine with `train.threads` threads.
-Calibration calibrate(const BenchTrainOptions& options);
+// What speaks against rates on a machine whose fastest products have so many GFLOP/s (0: unknown); "" if nothing does.
+std::string doubt_about(const Calibration& rates, double peak_gflops);
+
+// One measurement, and what disturbed it, in words; "" if nothing did.
+struct MeasuredRates {
+  Calibration rates;
+  std::string disturbance;
+};
+// Measures until two measurements without a doubt agree, and gives the faster of them; after five the fastest, with a warning. `say` is
+// told what is measured again and why. A measurement may throw ConfigError, as rates_of does; if all do, the last error comes out.
+Calibration settled_rates(const std::function<MeasuredRates()>& measure, double peak_gflops, const Say& say);
+
+// The rates of this machine with `train.threads` threads, settled.
+Calibration calibrate(const BenchTrainOptions& options, const Say& say = {});
 
 }  // namespace starling
