@@ -110,7 +110,7 @@ void RunDirectory::find_checkpoint() {
   }
   const std::string found = remains();
   restarts_ = !found.empty();
-  if (restarts_ && !config_.train.restart)
+  if (restarts_ && !config_.train.restart && had_checkpoint())
     throw ConfigError(
         fmt::format("{0}: a run has been here ({1}), but there is no usable checkpoint to continue from; restore {0}/checkpoints, choose "
                     "another train.output, or add --train.restart true to begin anew, which keeps what is there in {0}/before-restart",
@@ -128,6 +128,12 @@ std::string RunDirectory::remains() const {
   else if (any_line_has(path("train.log"), {"] step "}))
     found.push_back("updates in train.log");
   return fmt::format("{}", fmt::join(found, ", "));
+}
+
+// Whether the run may ever have had a checkpoint that was complete: then something is missing that nobody should lose by starting again.
+bool RunDirectory::had_checkpoint() const {
+  const bool any = std::any_of(found_.begin(), found_.end(), [](const std::string& name) { return !name.starts_with(".tmp-"); });
+  return any || !files_.exists(path("events.jsonl")) || any_line_has(path("events.jsonl"), {R"("type":"checkpoint")"});
 }
 
 // Everything is read once before anything is made of it; the token store repeats this only when it has to be built anew.
@@ -250,10 +256,13 @@ void RunDirectory::set_aside() {
   for (int n = 2; files_.exists(place); ++n) place = fmt::format("{}-{}", path("before-restart"), n);
   recover_directory(files_, path("best"));
   files_.make_directory(place);
+  for (const std::string& name : found_)
+    if (name.starts_with(".tmp-")) files_.remove_all(path("checkpoints/" + name));  // written in part
   for (const char* name : {"best", "checkpoints", "train.log", "events.jsonl", "config.yml"})
     if (files_.exists(path(name))) files_.rename(path(name), join_path(place, name));
   files_.sync_directory(place), files_.sync_directory(config_.train.output);
-  say_(fmt::format("train.restart: this run begins anew; models and logs of the one before are in {}", place));
+  const char* why = config_.train.restart ? "train.restart" : "the run that was here ended before its first checkpoint was complete";
+  say_(fmt::format("{}: this run begins anew; models and logs of the one before are in {}", why, place));
 }
 
 // Says which settings differ from those of the run so far.

@@ -22,7 +22,7 @@ namespace starling {
 class RunDirectory {
  public:
   // Looks and writes nothing; what is made from here on is taken back unless keep() is reached. ConfigError when this is the directory of a
-  // model, when another process uses it, when it has a record of updates but no usable checkpoint, or when the run or train.initial-model
+  // model, when another process uses it, when it had a checkpoint but has no usable one any more, or when the run or train.initial-model
   // has another model than the configuration; DataError and IoError when the texts cannot be used. `say` is told about broken checkpoints;
   // all arguments must live as long as this.
   RunDirectory(FileSystem& files, const Config& config, int threads, Say say);
@@ -37,8 +37,8 @@ class RunDirectory {
   void require_same_run(int64_t batch_tokens, int64_t worker_batch_tokens) const;
   // The tokens of the training text; ConfigError, with <run>/data as it was, if the checkpoint is of another text.
   TokenStore open_store(const Vocabularies& vocabularies, StoreBuild build);
-  // Sets aside what train.restart gives up, clears away what a crash left, writes the vocabularies that are missing, and says which
-  // settings differ from the last start.
+  // Sets aside what train.restart or a run without any checkpoint gives up, clears away what a crash left, writes the vocabularies that
+  // are missing, and says which settings differ from the last start.
   void begin(const Vocabularies& vocabularies);
   // Writes config.yml: the start has succeeded.
   void keep();
@@ -57,6 +57,7 @@ class RunDirectory {
   void find_checkpoint();
   // Best model, checkpoints or updates of a run that cannot be continued, in words; "" if there are none.
   std::string remains() const;
+  bool had_checkpoint() const;
   void check_texts();
   void describe_models();
   void refuse_fixed_settings() const;

@@ -164,6 +164,49 @@ TEST_F(StartTest, ARunThatCannotBeContinuedIsRefusedOrSetAside) {
   EXPECT_EQ(run_training(config("run")), 0);
 }
 
+// As a kill leaves it while the first checkpoint is written. Nothing is lost that the same command does not make again.
+TEST_F(StartTest, ARunThatEndedBeforeItsFirstCheckpointBeginsAnew) {
+  const std::vector<Override> options{{"valid.every", "2"}, {"log.every", "1"}, {"checkpoint.every", "1000"}};
+  EXPECT_EQ(run_training(config("whole", options)), 0);
+  TrainingWatch watch;
+  watch.updated = [](int64_t step, int64_t, int64_t) {
+    if (step == 3) throw std::runtime_error("killed");
+  };
+  World world = make_local_world();
+  EXPECT_THROW(run_training(config("run", options), world, watch), std::runtime_error);
+  ASSERT_TRUE(fs::exists(path("run/best")));
+  const std::string best = directory_hash(path("run/best"));
+  fs::create_directories(path("run/checkpoints/.tmp-step-00000004"));
+  std::ofstream(path("run/checkpoints/.tmp-step-00000004/model.safetensors")) << "half";
+  EXPECT_EQ(run_training(config("run", options)), 0);
+  EXPECT_THAT(log("run"), HasSubstr("the run that was here ended before its first checkpoint was complete: this run begins anew"));
+  EXPECT_EQ(directory_hash(path("run/before-restart/best")), best);
+  EXPECT_FALSE(fs::exists(path("run/before-restart/checkpoints/.tmp-step-00000004")));
+  const auto weights = [&](const std::string& run) {
+    return real_file_system()->read_file(path(run + "/checkpoints/step-00000004/model.safetensors"));
+  };
+  EXPECT_EQ(weights("run"), weights("whole"));
+  EXPECT_EQ(run_training(config("run", options)), 0) << "there is a checkpoint to go on from";
+  EXPECT_FALSE(fs::exists(path("run/before-restart-2")));
+}
+
+TEST_F(StartTest, SaysOnceHowMuchOfTheTextTheVocabularyDoesNotKnow) {
+  std::string source, target;
+  for (int i = 0; i < 50; ++i) source += i == 7 ? "abcde abcde 漢\n" : "abcde abcde\n", target += "abcde abcde abcde\n";
+  std::ofstream(path("s")) << source, std::ofstream(path("t")) << target;
+  const auto with = [&](const std::string& run, const std::string& coverage, const std::string& steps) {
+    return run_training(config(run, {{"data.source", path("s")}, {"data.target", path("t")}, {"vocab.character-coverage", coverage},
+                                     {"vocab.size", "16"}, {"train.max-steps", steps}}));
+  };
+  EXPECT_EQ(with("run", "0.99", "2"), 0);
+  EXPECT_EQ(with("run", "0.99", "4"), 0);
+  const std::string said = "warning: the vocabulary does not know characters in 2 % of the source sentences and 0 % of the target sentences";
+  EXPECT_THAT(log("run"), HasSubstr(said));
+  EXPECT_EQ(log("run").find(said), log("run").rfind(said));
+  EXPECT_EQ(with("known", "1", "2"), 0);
+  EXPECT_THAT(log("known"), Not(HasSubstr("does not know characters")));
+}
+
 TEST_F(StartTest, TheBestModelIsReplacedOnlyByABetterOne) {
   const std::vector<Override> often = {{"valid.every", "1"}, {"train.learning-rate", "1e-2"}, {"train.warmup", "0"}, {"train.ema", "0"},
                                        {"train.schedule", "inverse-sqrt"}};
