@@ -55,11 +55,14 @@ class Picture {
 
   std::string text() {
     const std::vector<int> counts = results_.worker_counts();
-    // A column for each network; of a single one, two.
-    const size_t networks = recipe_.networks.size(), panels = counts.size() + 1, columns = networks == 1 ? 2 : networks;
+    bool bars = false;  // where no arm reaches the target there are none
+    for (const RaceNetwork& network : recipe_.networks)
+      for (const int workers : counts) bars = bars || has_bars(network.name, workers);
+    const size_t networks = recipe_.networks.size(), panels = counts.size() + (bars ? 1 : 0);
+    const size_t columns = networks == 1 ? std::min<size_t>(2, panels) : networks;  // of a single network two
     const double rows = networks == 1 ? std::ceil(static_cast<double>(panels) / 2) : static_cast<double>(panels);
-    const std::string title = fmt::format("Simulated{}: {} over virtual seconds, speed-up over one worker",
-                                          results_.unfinished().empty() ? "" : ", unfinished", target_.metric);
+    const std::string title = fmt::format("Simulated{}: {} over virtual seconds{}", results_.unfinished().empty() ? "" : ", unfinished",
+                                          target_.metric, bars ? ", speed-up over one worker" : "");
     width_ = std::max({kLeft + static_cast<double>(columns) * (kWide + kGapX), kLeft + legend_column(), kLeft + text_width(title, 14)});
     const double legend = 26.0 * std::ceil(static_cast<double>(arms_.size()) / legend_columns());
     const double height = kTop + legend + rows * (kHigh + kGapY);
@@ -107,8 +110,11 @@ class Picture {
     }
   }
 
-  void axes(const Frame& f, const std::string& title, bool vertical_only = false) {
+  void axes(const Frame& f, const std::string& title, const std::string& x_title, const std::string& y_title, bool vertical_only = false) {
     label(f.x, f.y - 8, fitted(title, 12, kWide + 0.5 * kGapX), "start", 12);
+    label(f.x + kWide / 2, f.y + kHigh + 30, x_title, "middle");
+    body_ += fmt::format("<text transform=\"translate({:.1f} {:.1f}) rotate(-90)\" text-anchor=\"middle\" font-size=\"11\">{}</text>\n",
+                         f.x - 38, f.y + kHigh / 2, y_title);
     for (const double v : ticks(f.low_y, f.high_y)) {
       line(f.x, f.py(v), f.x + kWide, f.py(v), "#dddddd");
       label(f.x - 5, f.py(v) + 4, fmt::format("{:.3g}", v), "end");
@@ -155,26 +161,52 @@ class Picture {
     return f;
   }
 
+  struct Curve {
+    const RaceResult* result;
+    std::vector<std::pair<double, double>> at;  // points of the picture
+  };
+  // Whether nothing of the other would be seen if both were equally wide.
+  static bool hides(const Curve& curve, const Curve& other) {
+    return curve.at.size() == other.at.size() &&
+           std::equal(curve.at.begin(), curve.at.end(), other.at.begin(),
+                      [](const auto& a, const auto& b) { return std::hypot(a.first - b.first, a.second - b.second) < 1; });
+  }
+
+  bool has_bars(const std::string& network, int workers) const {
+    const std::vector<RaceResults::Row> rows = results_.rows(network, workers, target_);
+    return std::any_of(rows.begin(), rows.end(), [&](const RaceResults::Row& r) { return r.arm != arms_[0] && r.convergence.count > 0; });
+  }
+
   void draw_curves(const RaceNetwork& network, int workers, double x, double y) {
     const auto all = shown(network.name, workers);
     const Frame f = frame(all, x, y);
-    axes(f, fmt::format("{} worker{} on {}", workers, workers == 1 ? "" : "s", network.name));
+    axes(f, fmt::format("{} worker{} on {}", workers, workers == 1 ? "" : "s", network.name), "virtual seconds", target_.metric);
+    if (all.empty()) return label(x + kWide / 2, y + kHigh / 2, "no run has been validated yet", "middle");
     body_ += fmt::format("<clipPath id=\"c{}\"><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.0f}\"/></clipPath>\n", ++clips_,
                          x, y, kWide, kHigh);
     if (const double value = results_.target_value(target_, recipe_.seeds.front()); value > f.low_y && value < f.high_y)
       line(x, f.py(value), x + kWide, f.py(value), "#888888", " stroke-dasharray=\"2 3\"");
+    std::vector<Curve> curves;
     for (const RaceResult* r : all) {
+      Curve& curve = curves.emplace_back(Curve{r, {}});
+      for (const auto& [seconds, value] : points(*r, target_.metric)) curve.at.emplace_back(f.px(seconds), f.py(value));
+    }
+    for (size_t i = 0; i < curves.size(); ++i) {
+      const auto& [r, at] = curves[i];
       const auto arm = static_cast<size_t>(std::find(arms_.begin(), arms_.end(), r->arm) - arms_.begin());
-      const auto values = points(*r, target_.metric);
-      if (values.size() == 1) {
-        body_ += fmt::format("<circle clip-path=\"url(#c{})\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", clips_,
-                             f.px(values[0].first), f.py(values[0].second), color(arm));
+      // A curve that later ones lie on is so much wider that it shows at their sides.
+      const auto hiding = [&](const Curve& other) { return hides(other, curves[i]); };
+      const auto above = static_cast<double>(std::count_if(curves.begin() + static_cast<ptrdiff_t>(i) + 1, curves.end(), hiding));
+      if (at.size() == 1) {
+        body_ += fmt::format("<circle clip-path=\"url(#c{})\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:g}\" fill=\"{}\"/>\n", clips_, at[0].first,
+                             at[0].second, 3 + 1.5 * above, color(arm));
         continue;
       }
       std::string path;
-      for (const auto& [seconds, value] : values) path += fmt::format("{:.1f},{:.1f} ", f.px(seconds), f.py(value));
-      body_ += fmt::format("<polyline clip-path=\"url(#c{})\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{} points=\"{}\"/>\n", clips_,
-                           color(arm), r->seed == recipe_.seeds.front() ? "1.8" : "0.7", dashes(arm), path);
+      for (const auto& [px, py] : at) path += fmt::format("{:.1f},{:.1f} ", px, py);
+      const double width = (r->seed == recipe_.seeds.front() ? 1.8 : 0.7) + 2.4 * above;
+      body_ += fmt::format("<polyline clip-path=\"url(#c{})\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:g}\"{} points=\"{}\"/>\n",
+                           clips_, color(arm), width, dashes(arm), path);
     }
   }
 
@@ -188,7 +220,9 @@ class Picture {
         if (r.convergence.count > 0) most = std::max(most, r.convergence.mean + r.convergence.half);
     }
     const Frame f{x, y, 0, 1, 0, 1.2 * most};
-    axes(f, "Convergence speed-up on " + network.name + " by workers", true);
+    axes(f, "Convergence speed-up on " + network.name, "workers", "times one worker", true);
+    if (std::none_of(counts.begin(), counts.end(), [&](int workers) { return has_bars(network.name, workers); }))
+      return label(x + kWide / 2, y + kHigh / 2, "no arm reaches the target", "middle");
     const double group = kWide / static_cast<double>(std::max<size_t>(1, counts.size()));
     for (size_t g = 0; g < groups.size(); ++g) {
       const double left = x + group * static_cast<double>(g),

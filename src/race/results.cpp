@@ -197,19 +197,58 @@ std::string RaceResults::recommendation(const Row& best) const {
                         : ", one of which also chose the learning rate");
 }
 
+bool RaceResults::only_controls() const {
+  return !recipe_.arms.empty() && std::all_of(recipe_.arms.begin(), recipe_.arms.end(), [](const RaceArm& arm) { return arm.control; });
+}
+
+// Why no arm is recommended, or, where all are controls, which one ends with the least loss: what the table of the place shows.
+std::string RaceResults::verdict(const std::string& network, int workers) const {
+  const RaceTarget& target = recipe_.targets.front();
+  std::vector<Row> arms = rows(network, workers, target);
+  const auto one = std::find_if(arms.begin(), arms.end(), [&](const Row& r) { return r.arm == recipe_.baseline.name; });
+  const std::optional<Row> alone = one == arms.end() ? std::nullopt : std::optional(*one);
+  const bool controls = only_controls();
+  std::erase_if(arms, [&](const Row& r) { return r.arm == recipe_.baseline.name || r.workers != workers || (!controls && r.control); });
+  if (arms.empty()) return "no arm to recommend: none has been trained here";
+  if (controls) {
+    if (alone) arms.insert(arms.begin(), *alone);
+    std::erase_if(arms, [](const Row& r) { return r.loss.count == 0; });
+    if (arms.empty()) return "all arms are controls, and all diverged";
+    const Row& best = *std::min_element(arms.begin(), arms.end(), [](const Row& a, const Row& b) { return a.loss.mean < b.loss.mean; });
+    return fmt::format("all arms are controls; the least final loss has {} with learning rate {}: {:.4f}{}", best.arm,
+                       tuned_text(best.rate, best.second), best.loss.mean,
+                       best.arm == recipe_.baseline.name || !alone || alone->loss.count == 0
+                           ? ""
+                           : fmt::format(" ({} {:.4f})", recipe_.baseline.name, alone->loss.mean));
+  }
+  const std::string none = "no arm to recommend: ", what = target_text(target);
+  if (!alone || alone->loss.count == 0)
+    return none + fmt::format("one worker, by which they are measured, {}", alone ? "diverged" : "has not been trained yet");
+  std::vector<std::string> partly, worse;
+  for (const Row& r : arms) {
+    if (r.seconds.count == 0) continue;
+    if (r.seconds.count < r.seeds)
+      partly.push_back(fmt::format("{} with {} of {} seeds", r.arm, r.seconds.count, r.seeds));
+    else
+      worse.push_back(fmt::format("{} with {:.4f}, one worker {:.4f}", r.arm, r.loss.mean, r.baseline_loss));
+  }
+  if (partly.empty() && worse.empty()) return none + fmt::format("none reaches the target ({})", what);
+  std::vector<std::string> reasons;
+  if (!worse.empty()) reasons.push_back(fmt::format("ends with a loss more than 1 % above one worker's ({})", fmt::join(worse, "; ")));
+  if (!partly.empty()) reasons.push_back(fmt::format("does not reach it with every seed ({})", fmt::join(partly, "; ")));
+  return none + fmt::format("what reaches the target ({}) {}", what, fmt::join(reasons, ", or "));
+}
+
 std::vector<std::string> RaceResults::recommendations() const {
   std::vector<std::string> lines;
-  const std::string meaningless = meaningless_target(*this);
-  const bool measured = std::any_of(recipe_.seeds.begin(), recipe_.seeds.end(), [&](int64_t seed) { return baseline(seed) != nullptr; });
-  const std::string none = !meaningless.empty() ? meaningless
-                           : measured           ? fmt::format("none reaches the target ({}) with a final loss within 1 % of one worker's",
-                                                              target_text(recipe_.targets.front()))
-                                                : "one worker, by which they are measured, diverged";
+  const std::string meaningless = only_controls() ? "" : meaningless_target(*this);
   for (const RaceNetwork& network : recipe_.networks)
     for (const int workers : worker_counts()) {
-      const std::string place = fmt::format("simulated: {} on {}: ", counted(workers, "worker"), network.name);
       const auto best = meaningless.empty() ? recommended(network.name, workers) : std::nullopt;
-      lines.push_back(place + (best ? recommendation(*best) : "no arm to recommend: " + none));
+      lines.push_back(fmt::format("simulated: {} on {}: {}", counted(workers, "worker"), network.name,
+                                  best                   ? recommendation(*best)
+                                  : !meaningless.empty() ? "no arm to recommend: " + meaningless
+                                                         : verdict(network.name, workers)));
     }
   return lines;
 }

@@ -111,6 +111,9 @@ class RaceResults {
   std::optional<Reached> reached(const RaceResult& r, const RaceTarget& target, double value) const;
   std::string target_line(const RaceTarget& target) const;
   std::string recommendation(const Row& best) const;
+  std::string verdict(const std::string& network, int workers) const;
+  // Whether every arm is a control, as in the rungs of a tuning: then the loss at the end is all that is compared.
+  bool only_controls() const;
   Row row(const RaceArm& arm, const std::string& network, int workers, const RaceTarget& target) const;
   std::string table(const std::string& network, int workers, const RaceTarget& target) const;
   std::string tuned_text(double rate, const std::string& second) const;

@@ -154,6 +154,34 @@ TEST_F(ResultsTest, TheRecommendationSaysHowManySeedsItRestsOn) {
   EXPECT_THAT(RaceResults(recipe_, results_, of_other).recommendations().at(0), HasSubstr("(1 seed, which also chose the learning rate)"));
 }
 
+// What the lines say must be what the tables show.
+TEST_F(ResultsTest, SaysWhyNoArmIsRecommended) {
+  const auto verdict = [&] { return RaceResults(recipe_, results_).recommendations().at(0); };
+  results_.resize(2);  // one worker
+  EXPECT_THAT(verdict(), HasSubstr("none has been trained here"));
+  results_.resize(2), add("fast", 4, 1, line(3000, 5)), add("fast", 4, 2, line(3000, 5));
+  EXPECT_THAT(verdict(), HasSubstr("no arm to recommend: none reaches the target (cross-entropy 3)"));
+  results_.resize(2), add("fast", 4, 1, line(3000, 20, 0.5)), add("fast", 4, 2, line(3000, 20, 0.5));
+  EXPECT_THAT(verdict(),
+              HasSubstr("no arm to recommend: what reaches the target (cross-entropy 3) ends with a loss more than 1 % above one "
+                        "worker's (fast with 2.5000, one worker 2.0000)"));
+  add("bad", 4, 1, line(3000)), add("bad", 4, 2, line(3000, 5));
+  EXPECT_THAT(verdict(), HasSubstr("(fast with 2.5000, one worker 2.0000), or does not reach it with every seed (bad with 1 of 2 seeds)"));
+}
+
+// As in the rungs of a tuning, whose runs have one validation.
+TEST_F(ResultsTest, OfControlsTheLeastLossIsTold) {
+  recipe_.arms = {{.name = "c1", .control = true}, {.name = "c2", .control = true}};
+  recipe_.seeds = {1}, recipe_.targets = {{"cross-entropy", 0, 0}};
+  results_.clear();
+  const auto verdict = [&] { return RaceResults(recipe_, results_).recommendations().at(0); };
+  add("one-worker", 1, 1, line(1000, 1)), add("c1", 1, 1, line(1000, 1, 0.1)), add("c2", 1, 1, line(1000, 1, -0.2));
+  EXPECT_THAT(verdict(), HasSubstr("1 worker on net: all arms are controls; the least final loss has c2 with learning rate 0.001: 3.7000 "
+                                   "(one-worker 3.9000)"));
+  results_[2].curve = line(1000, 1, 0.3);
+  EXPECT_THAT(verdict(), HasSubstr("the least final loss has one-worker with learning rate 0.001: 3.9000"));
+}
+
 TEST_F(ResultsTest, OneWorkerMayDiverge) {
   results_[0].diverged = results_[1].diverged = true;
   results_[1].curve.back().scores["cross-entropy"] = NAN;
@@ -219,6 +247,27 @@ TEST_F(ResultsTest, WritesTablesAndAPicture) {
     EXPECT_THAT(picture, HasSubstr(text));
   EXPECT_EQ(picture.find("nan"), std::string::npos);
   EXPECT_EQ(picture.find("inf"), std::string::npos);
+}
+
+// Of equal curves the lower ones are so much wider that they show.
+TEST_F(ResultsTest, ThePictureHidesNoCurveAndLeavesNoPanelEmpty) {
+  recipe_.seeds = {1}, results_.clear();
+  recipe_.targets = {{"cross-entropy", 1, 0}};  // nobody gets there
+  add("one-worker", 1, 1, line(1000)), add("fast", 4, 1, line(1000)), add("bad", 4, 1, line(1000)), add("control", 4, 1, line(500));
+  const std::string picture = race_picture(RaceResults(recipe_, results_));
+  std::vector<std::string> widths;
+  for (size_t at = picture.find("<polyline"); at != std::string::npos; at = picture.find("<polyline", at + 1)) {
+    const size_t begin = picture.find("stroke-width=\"", at) + 14;
+    widths.push_back(picture.substr(begin, picture.find('"', begin) - begin));
+  }
+  EXPECT_THAT(widths, testing::ElementsAre("6.6", "4.2", "1.8", "1.8"));
+  for (const char* title : {">virtual seconds<", ">cross-entropy<"}) EXPECT_THAT(picture, HasSubstr(title));
+  EXPECT_THAT(picture, testing::Not(HasSubstr("speed-up")));
+  recipe_.targets = {{"cross-entropy", 3, 0}};
+  const std::string reached = race_picture(RaceResults(recipe_, results_));
+  for (const char* title : {">workers<", ">times one worker<", ">Convergence speed-up on net<"}) EXPECT_THAT(reached, HasSubstr(title));
+  results_.clear();
+  EXPECT_THAT(race_picture(RaceResults(recipe_, results_)), testing::Not(HasSubstr("Convergence")));
 }
 
 // Of every element that the picture places itself: the attribute's values.
