@@ -1,13 +1,15 @@
 // Beam search of many sentences as one batch that all begin together (decode/search.h).
 #pragma once
 
+#include <functional>
+
 #include "decode/search.h"
 
 namespace starling {
 
 // The n_best hypotheses of each source (token ids ending with end of sentence), best first; fewer where pruning left fewer. `work`, if
-// given, is added to.
+// given, is added to; `each_step`, if given, is called before every step and may throw.
 std::vector<std::vector<Hypothesis>> beam_search(Model& model, std::span<const std::vector<int32_t>> sources, const SearchOptions& options,
-                                                 SearchWork* work = nullptr);
+                                                 SearchWork* work = nullptr, const std::function<void()>& each_step = {});
 
 }  // namespace starling

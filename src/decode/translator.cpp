@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <optional>
 
 #include "base/start_threads.h"
@@ -32,7 +33,12 @@ void Translator::translate_batch(Worker& worker, std::span<const size_t> which, 
                                  std::vector<std::vector<Translation>>& results) const {
   std::vector<std::vector<int32_t>> batch;
   for (size_t i : which) batch.push_back(sources[i]);
-  const auto found = beam_search(*worker.model, batch, options_, &worker.work);
+  std::function<void()> each_step;
+  if (watch_.stop && !worker.model->parameters().shards())
+    each_step = [&] {
+      if (watch_.stop()) throw TranslationStopped();
+    };
+  const auto found = beam_search(*worker.model, batch, options_, &worker.work, each_step);
   for (size_t i = 0; i < which.size(); ++i) {
     auto& result = results[which[i]];
     result.clear();
@@ -130,6 +136,16 @@ SearchWork Translator::work() const {
   return sum;
 }
 
+// Shards agree, and between two batches only, since all of them make the same calls.
+void Translator::stop_if_asked() {
+  ShardGroup* shards = workers_.front().model->parameters().shards();
+  if (!watch_.stop || !shards) return;
+  const Tensor asked({1}, DType::f64);
+  doubles_of(asked)[0] = watch_.stop() ? 1 : 0;
+  shards->maximum(asked);
+  if (doubles_of(asked)[0] > 0) throw TranslationStopped();
+}
+
 std::vector<std::vector<Translation>> Translator::translate_encoded(std::span<const std::vector<int32_t>> sources) {
   std::vector<size_t> order;
   for (size_t i = 0; i < sources.size(); ++i)
@@ -139,9 +155,19 @@ std::vector<std::vector<Translation>> Translator::translate_encoded(std::span<co
 
   std::vector<std::vector<Translation>> results(sources.size(), std::vector<Translation>(1));
   const Batches batches = batches_that_fit(order, sources);
+  size_t all_tokens = 0, done_tokens = 0;
+  for (const size_t i : order) all_tokens += sources[i].size();
+  std::mutex mutex;  // of done_tokens and the watch
   std::atomic<size_t> next{0};
   work_side_by_side(std::min(workers_.size(), batches.size()), [&](size_t worker) {
-    for (size_t b; (b = next++) < batches.size();) translate_batch(workers_[worker], batches[b], sources, results);
+    for (size_t b; (b = next++) < batches.size();) {
+      stop_if_asked();
+      translate_batch(workers_[worker], batches[b], sources, results);
+      if (!watch_.translated) continue;
+      const std::lock_guard lock(mutex);
+      for (const size_t i : batches[b]) done_tokens += sources[i].size();
+      watch_.translated(static_cast<double>(done_tokens) / static_cast<double>(all_tokens));
+    }
   });
   for (size_t i : order) output_tokens_ += results[i].front().tokens;
   return results;

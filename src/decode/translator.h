@@ -28,6 +28,15 @@ struct SearchMemory {
   std::function<UsableMemory()> usable = [] { return usable_memory(); };
 };
 
+// Ends a translation whose watch asked for that.
+struct TranslationStopped {};
+
+// How a translation is going; each part may be empty.
+struct TranslatorWatch {
+  std::function<bool()> stop;  // whether to end by TranslationStopped: asked at every step of a search, by several threads
+  std::function<void(double share)> translated;  // of the call's source tokens, 0 to 1: after each batch, by one thread at a time
+};
+
 // The workers' backends, which keep the products that they have made: for translators that follow each other.
 using WorkerBackends = std::vector<std::unique_ptr<Backend>>;
 // As many siblings as the backend has threads.
@@ -55,6 +64,7 @@ class Translator {
   // How it searches from here on.
   void set_search(const SearchOptions& options) { options_ = options; }
   void set_memory(SearchMemory memory) { memory_ = std::move(memory); }
+  void set_watch(TranslatorWatch watch) { watch_ = std::move(watch); }
 
   int64_t truncated() const { return truncated_; }          // lines cut so far
   int64_t output_tokens() const { return output_tokens_; }  // of the best translations so far, ends of sentences included
@@ -73,6 +83,7 @@ class Translator {
   Batches batches_that_fit(std::span<const size_t> order, std::span<const std::vector<int32_t>> sources);
   // Of those batches that may be under way at the same time, at the most.
   std::vector<SearchNeed> largest_needs(const Batches& batches, std::span<const std::vector<int32_t>> sources);
+  void stop_if_asked();
   void translate_batch(Worker& worker, std::span<const size_t> which, std::span<const std::vector<int32_t>> sources,
                        std::vector<std::vector<Translation>>& results) const;
 
@@ -81,6 +92,7 @@ class Translator {
   const Vocabularies& vocabularies_;
   SearchOptions options_;
   SearchMemory memory_;
+  TranslatorWatch watch_;
   int64_t batch_sentences_, max_source_tokens_;
   int64_t truncated_ = 0, output_tokens_ = 0;
   int64_t granted_ = 0;  // bytes that searches have had and that the workers keep for the next

@@ -60,6 +60,12 @@ std::optional<std::string> Judge::best_by() const {
   return std::nullopt;
 }
 
+double Judge::score_of_best(const std::string& metric) const {
+  for (const Track& track : tracks_)
+    if (track.metric == metric) return track.at_best;
+  return kNone;
+}
+
 std::string Judge::told() const {
   const Track& deciding = tracks_.front();
   const auto by = std::find_if(tracks_.begin(), tracks_.end(), [&](const Track& t) { return t.metric == best_by_; });

@@ -37,6 +37,8 @@ class Judge {
   bool has_best() const { return best_step_ >= 0; }
   double best() const { return tracks_.front().at_best; }  // score of the deciding metric
   int64_t best_step() const { return best_step_; }
+  // A metric's score of the best model; NaN if there is none.
+  double score_of_best(const std::string& metric) const;
   // "best bleu 31.2 at update 400", and which metric decided if bleu was equal.
   std::string told() const;
   // Where cross-entropy decided, what to set if a later model translates better by a point or more, else "": of a small text that is

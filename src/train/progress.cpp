@@ -141,14 +141,30 @@ void Progress::erase() {
   drawn_ = 0;
 }
 
-void Progress::draw(const TrainReport& r) {
-  // One column stays free: many terminals wrap when the last one is written.
-  const auto columns = static_cast<size_t>(std::max(options_.width() - 1, 1));
-  live_ = fitted(pieces_of(r, fraction(r), seconds_left(r)), columns);
+void Progress::draw(const TrainReport& r) { draw(fitted(pieces_of(r, fraction(r), seconds_left(r)), columns())); }
+
+void Progress::draw(const std::string& text) {
+  const size_t columns = this->columns();
+  live_ = text.substr(0, columns);
   const size_t rest = drawn_ > live_.size() ? std::min(drawn_, columns) - live_.size() : 0;
   show("\r" + live_ + std::string(rest, ' '));
   drawn_ = live_.size() + rest;
   last_draw_ = options_.now();
+}
+
+// One stays free: many terminals wrap when the last one is written.
+size_t Progress::columns() const { return static_cast<size_t>(std::max(options_.width() - 1, 1)); }
+
+TaskScreen Progress::screen() {
+  TaskScreen screen{[this](const std::string& text) { line(text); }, {}, 0};
+  if (options_.live)
+    screen.live = [this](const std::string& text) {
+      if (text.empty())
+        erase();
+      else
+        draw(text);
+    };
+  return screen;
 }
 
 void Progress::line(const std::string& text) {
@@ -217,7 +233,7 @@ void Progress::validation(const ValidReport& r) {
     text += metric == "cross-entropy" ? fmt::format(" | {} {:.4f}", metric, value) : fmt::format(" | {} {:.2f}", metric, value);
     scores[metric] = value;
   }
-  if (r.length_ratio > 0) text += fmt::format(" | length {:.2f}", r.length_ratio);
+  if (r.length_ratio >= 0) text += fmt::format(" | length {:.2f}", r.length_ratio);
   if (!r.metric.empty())
     text += !r.best            ? fmt::format(" | {} stalled {} time{}", r.metric, r.stalled, r.stalled == 1 ? "" : "s")
             : r.by == r.metric ? " | new best " + r.metric
@@ -229,7 +245,7 @@ void Progress::validation(const ValidReport& r) {
               {"metric", r.metric},   {"best", r.best}, {"stalled", r.stalled}, {"seconds", r.seconds}};
   if (r.best && r.by != r.metric) record["decided_by"] = r.by;
   if (!r.tokenizer.empty()) record["tokenizer"] = r.tokenizer;
-  if (r.length_ratio > 0) record["length_ratio"] = r.length_ratio;
+  if (r.length_ratio >= 0) record["length_ratio"] = r.length_ratio;
   event(record);
 }
 

@@ -65,7 +65,7 @@ struct ValidReport {
   int64_t stalled = 0;                                 // validations without improvement
   double seconds = 0;                                  // it took
   std::string tokenizer;                               // of BLEU and GLEU; "": neither is measured
-  double length_ratio = 0;                             // of the translations; 0: unknown
+  double length_ratio = -1;                            // of the translations; -1: unknown
   std::string example;                                 // a translation to look at, may be ""
 };
 
@@ -86,6 +86,9 @@ class Progress {
   void end_live_line() { erase(); }
   // A line for people, without a record.
   void message(std::string_view text);
+  // For what is going on between updates: its live line takes the place of that of training, and its whole lines go to the log, and to a
+  // screen that draws no live line.
+  TaskScreen screen();
   // A record of another type: an object with "type" and "step"; "schema" and "time" are added. Numbers that are not finite become null.
   void event(const nlohmann::ordered_json& record);
   // The record of a run that ends with an error. Where it cannot be written, that error is still what there is to tell: nothing is thrown.
@@ -94,7 +97,9 @@ class Progress {
  private:
   void line(const std::string& text);
   void draw(const TrainReport& report);
+  void draw(const std::string& text);
   void erase();
+  size_t columns() const;  // of a live line
   void show(std::string_view text);
   double fraction(const TrainReport& report) const;
   double seconds_left(const TrainReport& report);

@@ -8,7 +8,8 @@
 namespace starling {
 namespace {
 
-constexpr double kShort = 0.9;  // BLEU loses a tenth by such translations
+constexpr double kShort = 0.9;     // BLEU loses a tenth by such translations
+constexpr double kNothing = 0.05;  // BLEU that is shown as 0.0
 
 }  // namespace
 
@@ -20,7 +21,9 @@ void RunJudging::open() {
     const State& s = *run_.directory->state();
     if (s.has("tokenizer") && s.text("tokenize") == "auto") japanese = s.text("tokenizer");
   }
-  validator_.emplace(config, *run_.vocabularies, ValidatorRank{run_.first(), japanese, run_.ranks_here()});
+  ValidatorRank rank{run_.first(), japanese, run_.ranks_here()};
+  rank.screen = run_.progress.screen(), rank.stop = [this] { return run_.stop_asked(); };
+  validator_.emplace(config, *run_.vocabularies, rank);
   if (validator_->truncated() > 0) run_.say(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
   if (run_.first()) validation_ = sha256_hex(sha256_file(*run_.files, config.source) + sha256_file(*run_.files, config.target));
   if (const auto& choice = validator_->tokenizer()) {
@@ -30,26 +33,33 @@ void RunJudging::open() {
 }
 
 void RunJudging::validate() {
-  validated_ = run_.step();
+  bool stopped = false;
   run_.driver->for_validation([&](Communicator& comm) {
     const Validator::Result result = measure(comm);
     StageWeights weights(*run_.model, *run_.mesh);
+    stopped = result.stopped;
+    if (run_.first() && !stopped) judge(result, weights.fetch());
     if (run_.first())
-      judge(result, weights.fetch()), weights.done();
+      weights.done();
     else if (run_.leads())
       weights.serve();
   });
-  if (run_.driver->together()) tell_early_stop();
+  if (run_.driver->together()) tell_all(stopped), stopped = status_.stopped;
+  owed_ = stopped;
+  if (!stopped) validated_ = run_.step();
+  if (stopped && run_.first())
+    run_.say(fmt::format("the validation of update {} was given up; it is made when the run goes on", run_.step()));
 }
 
 // Of a model in stages the losses alone; who translates needs all of its layers, of which shards may be anywhere.
 Validator::Result RunJudging::measure(Communicator& comm) {
   const Mesh& mesh = *run_.mesh;
-  if (mesh.stages() == 1) return validator_->run(*run_.model, comm);
+  const std::string name = fmt::format("validation of update {}", run_.step());
+  if (mesh.stages() == 1) return validator_->run(*run_.model, comm, name);
   if (!validator_->translates()) return validator_->run_in_stages(*run_.model, mesh);
   if (!decoding_) decoding_.emplace(*run_.model, mesh);
   const auto model = decoding_->make();
-  return model ? validator_->run(*model, comm) : Validator::Result{};
+  return model ? validator_->run(*model, comm, name) : Validator::Result{};
 }
 
 // Rank 0: is it the best so far, and has it been for too long?
@@ -87,7 +97,12 @@ void RunJudging::judge(const Validator::Result& result, const FetchWeights& fetc
 std::vector<std::string> RunJudging::advice() const {
   std::vector<std::string> lines;
   if (const std::string text = judge_.advice(); !text.empty()) lines.push_back(text);
-  if (length_ratio_ > 0 && length_ratio_ < kShort)
+  if (length_ratio_ >= 0 && length_ratio_ < kShort && judge_.score_of_best("bleu") < kNothing)
+    lines.push_back(
+        fmt::format("the best model's translations of the validation set are short, {:.2f} of their references' words, and its BLEU is 0: "
+                    "it has learned too little to translate yet, and no penalties mend that; train longer, or on more text",
+                    length_ratio_));
+  else if (length_ratio_ >= 0 && length_ratio_ < kShort)
     lines.push_back(fmt::format(
         "the best model's translations of the validation set are short, {:.2f} of their references' words; to look for penalties that "
         "mend that: starling tune-search --model {} --source {} --target {} --length-penalties 0.6,1,1.5,2 --coverage-penalties 0,0.2",
@@ -95,7 +110,12 @@ std::vector<std::string> RunJudging::advice() const {
   return lines;
 }
 
-void RunJudging::tell_early_stop() { status_.early_stopped = broadcast_text(run_.comm(), status_.early_stopped ? "stop" : "") == "stop"; }
+// What rank 0 knows.
+void RunJudging::tell_all(bool stopped) {
+  const std::string told = broadcast_text(run_.comm(), stopped ? "stopped" : status_.early_stopped ? "early" : "");
+  if (told == "stopped") status_.stopped = true;
+  status_.early_stopped = told == "early";
+}
 
 void RunJudging::save(State& s) const {
   judge_.save(s);
@@ -104,12 +124,14 @@ void RunJudging::save(State& s) const {
   s.put("validation", validation_);
   s.put("length-ratio", length_ratio_);
   s.put("validated", validated_);
+  s.put("validation-owed", int64_t{owed_});
 }
 
 void RunJudging::restore(const State& s) {
   if (run_.first()) restore_judge(s), status_.early_stopped = judge_.stops();
-  tell_early_stop();
+  tell_all(false);
   validated_ = s.integer("validated");
+  owed_ = run_.config.valid.enabled() && s.has("validation-owed") && s.integer("validation-owed") != 0;
 }
 
 void RunJudging::restore_judge(const State& s) {
@@ -126,7 +148,8 @@ void RunJudging::restore_judge(const State& s) {
     run_.say("the validation text is another one than so far: the earlier scores do not count any more");
   }
   judge_.restore(s, otherwise);
-  if (judge_.has_best() && s.has("length-ratio")) length_ratio_ = s.real("length-ratio");
+  const bool measured = std::find(metrics.begin(), metrics.end(), "bleu") != metrics.end();
+  if (judge_.has_best() && measured && s.has("length-ratio")) length_ratio_ = s.real("length-ratio");
 }
 
 }  // namespace starling

@@ -19,6 +19,7 @@
 #include "train/replica.h"
 #include "train/run_directory.h"
 #include "train/run_driver.h"
+#include "train/stop_signals.h"
 
 namespace starling {
 
@@ -54,6 +55,9 @@ struct RunParts {
   Communicator& comm() const { return *world.comm; }
   Clock& clock() const { return *world.clock; }
   bool first() const { return comm().rank() == 0; }
+  // Simulated ranks share one process, whose signals are rank 0's.
+  bool may_be_signalled() const { return first() || !world.simulated; }
+  bool stop_asked() const { return may_be_signalled() && StopSignals::received() != 0; }
   bool leads() const { return mesh->leads(); }
   void wait_for_first() const { comm().barrier().wait(kPatience); }
   int ranks_here() const { return world.simulated ? comm().size() : world.local_size; }  // that share this host's memory

@@ -12,7 +12,6 @@
 #include "train/run_parts.h"
 #include "train/run_reports.h"
 #include "train/run_setup.h"
-#include "train/stop_signals.h"
 
 namespace starling {
 namespace {
@@ -65,17 +64,19 @@ class Trainer {
       return 0;
     }
     std::optional<StopSignals> guard;
-    if (may_be_signalled()) guard.emplace();
-    run_.replica->on_asked_to_stop([this] { return stop_asked(); });
+    if (run_.may_be_signalled()) guard.emplace();
+    run_.replica->on_asked_to_stop([this] { return run_.stop_asked(); });
     reports_.begin();
     // What the initial model is worth: updates that only harm it must not become the best.
     if (!config_.train.initial_model.empty() && validates() && run_.step() == 0 && judging_.validated() < 0) validate();
+    if (judging_.owed()) validate(), checkpoints_.outdated();  // which a signal ended before
     if (watch_.resumed) watch_.resumed(true);
     while (!run_.driver->finished() && !status_.stopped)
       if (update()) between_updates();
     if (watch_.paused) watch_.paused(run_.driver->together());
     // A checkpoint tells what was validated.
     if (!status_.stopped && validates() && judging_.validated() != run_.step()) validate(), checkpoints_.outdated();
+    if (judging_.owed()) status_.stopped = true;
     if (!checkpoints_.current()) save();
     reports_.end();
     return conclude();
@@ -83,9 +84,6 @@ class Trainer {
 
   bool validates() const { return config_.valid.enabled(); }
   std::string limit_reached() const { return status_.limit_reached(judging_.judge().stalled()); }
-  // Simulated ranks share one process, whose signals are rank 0's.
-  bool may_be_signalled() const { return run_.first() || !run_.world.simulated; }
-  bool stop_asked() const { return may_be_signalled() && StopSignals::received() != 0; }
 
   Due due() const { return due_after(config_, run_.step(), run_.taken(), taken_before_); }
 
@@ -152,7 +150,7 @@ class Trainer {
       parts = micro_batches(own, run_.micro_tokens, config_.parallel, cost);
     }
     // Ranks stop together: what one of them knows, all learn with the sums of this step.
-    const StepResult result = run_.replica->step(parts, {stop_asked(), run_.driver->last_update(), status_.time_gone()}, refinement);
+    const StepResult result = run_.replica->step(parts, {run_.stop_asked(), run_.driver->last_update(), status_.time_gone()}, refinement);
     status_.stopped = result.totals.stop > 0, status_.over = result.totals.finished > 0;
     status_.epoch = batch.epoch + 1;
     reports_.add(result);

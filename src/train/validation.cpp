@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/task_progress.h"
 #include "data/batches.h"
 #include "text/metrics.h"
 #include "train/output_shares.h"
@@ -13,6 +12,7 @@ namespace starling {
 namespace {
 
 constexpr size_t kLongest = 1000;  // tokens a side
+constexpr const char* kGivenUp = "given up";       // translations end with a line end
 constexpr Tag kBoundaryTag = 37, kOutputTag = 38;  // and the number of the tensor
 
 // Whether it was too long.
@@ -37,10 +37,12 @@ ParallelSentences read_sentences(const std::string& source, const std::string& t
   return s;
 }
 
-CrossEntropy cross_entropy(Model& model, std::span<const Batch> batches, size_t first, size_t step) {
+CrossEntropy cross_entropy(Model& model, std::span<const Batch> batches, size_t first, size_t step,
+                           const std::function<bool(double share)>& look) {
   CrossEntropy total;
   Arena arena(model.parameters().backend().memory());
   for (size_t i = first; i < batches.size(); i += step) {
+    if (look && !look(static_cast<double>(i) / static_cast<double>(batches.size()))) break;
     arena.release({});
     Tape tape(model.parameters(), arena);
     const LossSums sums = model.loss(tape, batches[i], 0.0).read();
@@ -59,7 +61,12 @@ void require_sentences(const ValidConfig& c, int64_t sentences) {
 }
 
 Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies, const ValidatorRank& rank)
-    : config_(config), vocabularies_(vocabularies), processes_(rank.processes), usable_(rank.usable) {
+    : config_(config),
+      vocabularies_(vocabularies),
+      processes_(rank.processes),
+      usable_(rank.usable),
+      screen_(rank.screen),
+      stop_(rank.stop) {
   ParallelSentences s = read_sentences(config.source, config.target, vocabularies);
   sources_ = std::move(s.sources), references_ = std::move(s.references), truncated_ = s.truncated;
   require_sentences(config, static_cast<int64_t>(s.pairs.size()));
@@ -68,15 +75,39 @@ Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies
     tokenizer_ = choose_tokenizer(config.tokenize, {&references_, 1}, rank.japanese);
 }
 
-double Validator::cross_entropy(Model& model, Communicator& comm) const {
-  const CrossEntropy own = starling::cross_entropy(model, batches_, static_cast<size_t>(comm.rank()), static_cast<size_t>(comm.size()));
-  const Tensor total({2}, DType::f64);  // negative log-likelihood, tokens
-  doubles_of(total)[0] = own.nll, doubles_of(total)[1] = static_cast<double>(own.tokens);
-  comm.all_reduce(total).wait(kPatience);
-  return doubles_of(total)[0] / std::max(doubles_of(total)[1], 1.0);
+// Shards agree, since all of them make the same calls.
+bool Validator::asked_to_stop(Model& model) const {
+  if (!stop_) return false;
+  ShardGroup* shards = model.parameters().shards();
+  if (!is_spread(shards)) return stop_();
+  const Tensor asked({1}, DType::f64);
+  doubles_of(asked)[0] = stop_() ? 1 : 0;
+  shards->maximum(asked);
+  return doubles_of(asked)[0] > 0;
 }
 
-std::vector<std::string> Validator::translate(Model& model, Communicator& comm) {
+double Validator::all_seconds() const {
+  const bool scores = std::find(config_.metrics.begin(), config_.metrics.end(), "cross-entropy") != config_.metrics.end();
+  return std::max((scores ? entropy_seconds_ : 0) + (translates() ? translation_seconds_ : 0), 1e-9);
+}
+
+std::optional<double> Validator::cross_entropy(Model& model, Communicator& comm, TaskProgress& progress) const {
+  bool stopped = false;
+  const auto look = [&](double done) {
+    if (progress.due()) progress.tell((begun_ + done * entropy_seconds_) / all_seconds(), "cross-entropy");
+    return !(stopped = asked_to_stop(model));
+  };
+  const CrossEntropy own =
+      starling::cross_entropy(model, batches_, static_cast<size_t>(comm.rank()), static_cast<size_t>(comm.size()), look);
+  const Tensor total({3}, DType::f64);  // negative log-likelihood, tokens, ranks that gave up
+  const std::span<double> sums = doubles_of(total);
+  sums[0] = own.nll, sums[1] = static_cast<double>(own.tokens), sums[2] = stopped ? 1 : 0;
+  comm.all_reduce(total).wait(kPatience);
+  if (sums[2] > 0) return std::nullopt;
+  return sums[0] / std::max(sums[1], 1.0);
+}
+
+std::optional<std::vector<std::string>> Validator::translate(Model& model, Communicator& comm, TaskProgress& progress) {
   // Memory that others took since the start must not end a run, but what a rank takes for this very search is no loss to the next one:
   // all look before any searches, and of what is free then each has its part.
   const UsableMemory usable = usable_();
@@ -87,6 +118,7 @@ std::vector<std::string> Validator::translate(Model& model, Communicator& comm) 
   for (size_t i = static_cast<size_t>(comm.rank()); i < sources_.size(); i += ranks) own.push_back(sources_[i]);
   std::vector<std::string> hypotheses(sources_.size());
   std::string text;
+  bool stopped = false;
   if (!own.empty()) {
     const Backend& backend = model.parameters().backend();
     const bool alone = !model.parameters().shards();  // shards compute with the model's own backend
@@ -94,10 +126,18 @@ std::vector<std::string> Validator::translate(Model& model, Communicator& comm) 
       workers_ = make_worker_backends(backend), made_for_ = kind;
     Translator translator(model, vocabularies_, config_.search, 128, 1000, alone ? &workers_ : nullptr);
     translator.set_memory({.processes = processes_, .fewer_at_once = true, .usable = [&] { return usable; }});
-    for (auto& n_best : translator.translate(own)) text += n_best.front().text + "\n";
+    translator.set_watch({.stop = stop_, .translated = [&](double done) {
+                            if (progress.due()) progress.tell((begun_ + done * translation_seconds_) / all_seconds(), "translating");
+                          }});
+    try {
+      for (auto& n_best : translator.translate(own)) text += n_best.front().text + "\n";
+    } catch (const TranslationStopped&) {
+      stopped = true;
+    }
   }
   comm.barrier().wait(kPatience);  // the gather below has the usual deadline
-  const std::vector<std::string> texts = gather_texts(comm, text);
+  const std::vector<std::string> texts = gather_texts(comm, stopped ? kGivenUp : text);
+  if (std::find(texts.begin(), texts.end(), kGivenUp) != texts.end()) return std::nullopt;
   for (size_t r = 0; r < ranks; ++r) {
     size_t at = 0;
     for (size_t i = r; i < sources_.size(); i += ranks) {
@@ -109,19 +149,30 @@ std::vector<std::string> Validator::translate(Model& model, Communicator& comm) 
   return hypotheses;
 }
 
-Validator::Result Validator::run(Model& model, Communicator& comm) {
+Validator::Result Validator::run(Model& model, Communicator& comm, const std::string& name) {
   const double start = steady_seconds();
+  TaskProgress progress(name, comm.rank() == 0 ? screen_ : TaskScreen());
   Result result;
   std::vector<std::string> hypotheses;
   EvaluateOptions options;
   if (tokenizer_) options.tokenizer = tokenizer_->tokenizer;
+  if (progress.due()) progress.tell(0, "");
+  begun_ = 0;
+  double entropy_seconds = entropy_seconds_, translation_seconds = translation_seconds_;  // of this run
   for (const std::string& metric : config_.metrics) {
+    const double before = steady_seconds();
     if (metric == "cross-entropy") {
-      result.scores.emplace_back(metric, cross_entropy(model, comm));
+      const std::optional<double> measured = cross_entropy(model, comm, progress);
+      if (!measured) return {.stopped = true};
+      result.scores.emplace_back(metric, *measured);
+      entropy_seconds = steady_seconds() - before, begun_ += entropy_seconds_;
       continue;
     }
     if (hypotheses.empty()) {
-      hypotheses = translate(model, comm);
+      std::optional<std::vector<std::string>> translations = translate(model, comm, progress);
+      if (!translations) return {.stopped = true};
+      hypotheses = std::move(*translations);
+      translation_seconds = steady_seconds() - before, begun_ += translation_seconds_;
       const size_t at = hypotheses.size() / 3;
       result.example = fmt::format("{} => {} (reference: {})", sources_[at], hypotheses[at], references_[at]);
     }
@@ -130,6 +181,7 @@ Validator::Result Validator::run(Model& model, Communicator& comm) {
     result.scores.emplace_back(metric, score.score);
     if (metric == "bleu") result.length_ratio = score.length_ratio;
   }
+  entropy_seconds_ = entropy_seconds, translation_seconds_ = translation_seconds;
   result.seconds = steady_seconds() - start;
   return result;
 }

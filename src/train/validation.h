@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/task_progress.h"
 #include "comm/communicator.h"
 #include "comm/mesh.h"
 #include "data/tokenize.h"
@@ -34,8 +35,10 @@ struct CrossEntropy {
   double per_token() const { return nll / static_cast<double>(std::max<int64_t>(tokens, 1)); }
 };
 
-// Of every step-th batch from `first` on, without label smoothing.
-CrossEntropy cross_entropy(Model& model, std::span<const Batch> batches, size_t first = 0, size_t step = 1);
+// Of every step-th batch from `first` on, without label smoothing. Before each, `look`, if given, gets the share of them that is done, and
+// says whether to go on.
+CrossEntropy cross_entropy(Model& model, std::span<const Batch> batches, size_t first = 0, size_t step = 1,
+                           const std::function<bool(double share)>& look = {});
 
 // What a rank of a run is to validation.
 struct ValidatorRank {
@@ -43,6 +46,8 @@ struct ValidatorRank {
   std::string_view japanese = {};  // see choose_tokenizer
   int processes = 1;               // of the run on this host, which translate at the same time
   std::function<UsableMemory()> usable = [] { return usable_memory(); };
+  TaskScreen screen = {};           // where the progress of long validations is shown
+  std::function<bool()> stop = {};  // whether to give up: asked often, by several threads
 };
 
 class Validator {
@@ -52,14 +57,15 @@ class Validator {
 
   struct Result {
     std::vector<std::pair<std::string, double>> scores;  // in the order of config.metrics
-    double length_ratio = 0;  // of the translations, as in MetricScore; 0 where BLEU is not measured, and on ranks but 0
+    double length_ratio = -1;  // of the translations, as in MetricScore; -1 where BLEU is not measured, and on ranks but 0
     double seconds = 0;
     std::string example;  // a source, its translation and the reference, to look at
+    bool stopped = false;  // a rank was asked to give up: there are no scores; the same on all ranks
   };
   // All ranks of a run that translate call it with equal models, or shards of them; each replica scores and translates its share of the
-  // sentences, rank 0 gets the result.
+  // sentences, rank 0 gets the result. `name` begins the lines of progress.
   // What the searches of one run made of matrix products, the next one uses.
-  Result run(Model& model, Communicator& comm);
+  Result run(Model& model, Communicator& comm, const std::string& name = "validation");
   // The same for a model in stages, of which only the cross-entropy is measured; all ranks call it and get it.
   Result run_in_stages(Model& part, const Mesh& mesh) const;
   // Whether a metric needs translations.
@@ -69,13 +75,20 @@ class Validator {
   const std::optional<TokenizerChoice>& tokenizer() const { return tokenizer_; }
 
  private:
-  double cross_entropy(Model& model, Communicator& comm) const;
-  std::vector<std::string> translate(Model& model, Communicator& comm);
+  // Nothing if a rank was asked to give up.
+  std::optional<double> cross_entropy(Model& model, Communicator& comm, TaskProgress& progress) const;
+  std::optional<std::vector<std::string>> translate(Model& model, Communicator& comm, TaskProgress& progress);
+  bool asked_to_stop(Model& model) const;
+  double all_seconds() const;
 
   ValidConfig config_;
   const Vocabularies& vocabularies_;
   int processes_;
   std::function<UsableMemory()> usable_;
+  TaskScreen screen_;
+  std::function<bool()> stop_;
+  double entropy_seconds_ = 1, translation_seconds_ = 9;  // of the last run; at first a guess of how they compare
+  double begun_ = 0;                                      // of them those of the parts that are done, while it runs
   std::vector<std::string> sources_, references_;
   std::vector<Batch> batches_;
   std::optional<TokenizerChoice> tokenizer_;

@@ -253,6 +253,48 @@ TEST_F(TrainerTest, ASignalAtTheLastUpdateLeavesItsValidationToTheNextStart) {
     EXPECT_EQ(hash("whole", "00000010", file), hash("parts", "00000010", file)) << file;
 }
 
+// In the middle of a run as at its end: the validation is not waited for, and is made when the run goes on, from the same parameters.
+TEST_F(TrainerTest, ASignalDuringAValidationGivesItUpUntilTheRunGoesOn) {
+  Config c = config("whole");
+  c.train.max_steps = 10, c.valid.every = 4, c.checkpoint.every = 5, c.valid.metrics = {"bleu", "cross-entropy"};
+  EXPECT_EQ(run_training(c), 0);
+  const auto validations = [&](const std::string& run) {
+    std::ifstream events(path(run) + "/events.jsonl");
+    std::vector<std::string> all;
+    for (std::string line; std::getline(events, line);) {
+      const auto event = nlohmann::json::parse(line);
+      if (event.at("type") == "validation")
+        all.push_back(fmt::format("{} {} {}", event.at("step").dump(), event.at("scores").dump(), event.at("best").dump()));
+    }
+    return all;
+  };
+  EXPECT_EQ(validations("whole").size(), 3u);
+  c.train.output = path("parts");
+  int64_t last = 0;
+  size_t made = 0;
+  for (const int64_t at : {4, 8, 10}) {
+    TrainingWatch watch;
+    watch.updated = [&](int64_t step, int64_t, int64_t) { last = step; };
+    watch.paused = [&, raised = false](bool) mutable {  // before a validation and other things
+      if (last == at && !std::exchange(raised, true)) std::raise(SIGTERM);
+    };
+    World world = make_local_world();
+    EXPECT_EQ(run_training(c, world, watch), 128 + SIGTERM) << at;
+    EXPECT_EQ(last, at);
+    EXPECT_EQ(validations("parts").size(), made++) << at;  // that of `at` is missing
+    std::ifstream in(path("parts/train.log"));
+    const std::string log((std::istreambuf_iterator<char>(in)), {});
+    EXPECT_THAT(log, HasSubstr(fmt::format("the validation of update {} was given up; it is made when the run goes on\n", at)));
+    EXPECT_TRUE(std::filesystem::exists(path(fmt::format("parts/checkpoints/step-{:08}", at))));
+  }
+  for (int start = 0; start < 2; ++start) {  // the second one finds nothing to do
+    EXPECT_EQ(run_training(c), 0);
+    EXPECT_EQ(validations("parts"), validations("whole"));
+  }
+  for (const char* file : {"model.safetensors", "rank-0.safetensors"})
+    EXPECT_EQ(hash("whole", "00000010", file), hash("parts", "00000010", file)) << file;
+}
+
 TEST_F(TrainerTest, RefusesToContinueAsAnotherRun) {
   Config c = config("run");
   c.train.max_steps = 10;

@@ -107,6 +107,18 @@ TEST_F(UnspacedTest, ShortTranslationsAreTold) {
   EXPECT_THAT(log().substr(end), HasSubstr(told));
 }
 
+// BLEU of translations of a piece or two is 0, and their search is not to blame.
+TEST_F(UnspacedTest, ShortTranslationsOfAModelThatHasLearnedNothingAreTold) {
+  Config c = config();
+  c.train.max_steps = 2, c.valid.every = c.checkpoint.every = 2;
+  c.valid.search.max_length_factor = 0, c.valid.search.max_length_offset = 1;
+  EXPECT_EQ(run_training(c), 0);
+  EXPECT_EQ(validations().back()["scores"]["bleu"], 0.0);
+  EXPECT_LT(validations().back()["length_ratio"], 0.9);
+  EXPECT_THAT(log(), AllOf(HasSubstr("validation set are short, "), HasSubstr("its BLEU is 0: it has learned too little")));
+  EXPECT_THAT(log(), Not(HasSubstr("tune-search")));
+}
+
 TEST_F(UnspacedTest, AMissingModelOfTheTokenizerIsRefusedBeforeAnythingIsMade) {
   Config c = config();
   c.valid.tokenize = "spm:" + path("no.model");

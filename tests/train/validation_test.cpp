@@ -90,5 +90,41 @@ TEST_F(ValidationTest, WhatIsKeptChangesNoNumber) {
     }
 }
 
+// Asked at every step of a search, however long that of a sentence is, and before every batch of the cross-entropy.
+TEST_F(ValidationTest, IsGivenUpAtTheNextStep) {
+  const auto backend = make_backend("cpu:f32", 1);
+  const auto trained = model("transformer-tiny", *backend, 1);
+  const auto asks = [&](const std::vector<std::string>& metrics, int until) {
+    config_.metrics = metrics;
+    int asked = 0;
+    ValidatorRank rank;
+    rank.stop = [&] { return ++asked == until; };
+    Validator validator(config_, vocabularies_, rank);
+    const Validator::Result result = validator.run(*trained, *world_.comm);
+    EXPECT_EQ(result.stopped, asked == until);
+    EXPECT_EQ(result.scores.empty(), result.stopped);
+    return asked;
+  };
+  EXPECT_GE(asks({"cross-entropy"}, -1), 1);
+  EXPECT_GE(asks({"bleu"}, -1), 3) << "two words and the end of sentence";
+  EXPECT_EQ(asks({"cross-entropy"}, 1), 1);
+  EXPECT_EQ(asks({"bleu"}, 2), 2);
+}
+
+// The share of a long one grows from 0 to 1 over both of its parts.
+TEST_F(ValidationTest, ShowsHowFarItIs) {
+  const auto backend = make_backend("cpu:f32", 1);
+  const auto trained = model("transformer-tiny", *backend, 1);
+  write_word_pairs(config_.source, config_.target, 400, 8, 2, 6);
+  config_.metrics = {"bleu", "cross-entropy"}, config_.batch_tokens = 100;
+  std::vector<std::string> drawn;
+  ValidatorRank rank;
+  rank.screen = {{}, [&](const std::string& text) { drawn.push_back(text); }, 0};
+  Validator(config_, vocabularies_, rank).run(*trained, *world_.comm, "validation of update 7");
+  ASSERT_GE(drawn.size(), 2u);
+  EXPECT_EQ(drawn.front(), "validation of update 7: 0 %, 0:00 passed");
+  EXPECT_EQ(drawn.back(), "") << "the line goes away";
+}
+
 }  // namespace
 }  // namespace starling
