@@ -132,20 +132,45 @@ Calibration settled_rates(const std::function<MeasuredRates()>& measure, double 
   return *std::min_element(left.begin(), left.end(), [](const auto& a, const auto& b) { return time_of(a) < time_of(b); });
 }
 
-Calibration calibrate(const BenchTrainOptions& o, const Say& say) {
+MeasuredBatches batches_to_measure(int64_t batch_tokens, double seconds, double seconds_per_token) {
+  constexpr int64_t kMost = 4, kFewest = 512;  // batches, tokens
+  const double tokens = 2 * seconds / 4 / std::max(seconds_per_token, 1e-12);
+  MeasuredBatches b;
+  b.tokens = std::clamp(static_cast<int64_t>(std::min(tokens, 1e9)), std::min(kFewest, batch_tokens), batch_tokens);
+  b.count = std::clamp(static_cast<int64_t>(std::min(tokens, 1e9)) / b.tokens, int64_t{1}, kMost);
+  return b;
+}
+
+Calibration calibrate(const BenchTrainOptions& given, const Say& say, const std::function<void(double share)>& told) {
+  BenchTrainOptions o = given;
   const auto backend = make_backend(DeviceChoice{o.precision, o.threads, "cpu"});
   const auto model = make_model(o.model, {o.vocabulary, o.vocabulary}, *backend, o.seed, true);
   World world = make_local_world();
   StepOptions options;
   options.optimizer.learning_rate = 1e-4;
   Replica replica(*model, options, world);
+  const auto seconds_of = [&](const std::vector<Batch>& share) {
+    const double start = world.clock->seconds();
+    replica.step(share);
+    return world.clock->seconds() - start;
+  };
+  const std::vector<Batch> probe = in_small_passes({synthetic_batches(o, 1)}).front();
+  const std::vector<Batch> first{probe.front()};
+  seconds_of(first);  // warms up
+  const MeasuredBatches batches =
+      batches_to_measure(o.batch_tokens, o.seconds / 2, seconds_of(first) / static_cast<double>(first.front().target.count()));
+  o.batch_tokens = batches.tokens;
   Shares shares;
-  for (Batch& batch : synthetic_batches(o, 4)) shares.push_back({std::move(batch)});
+  for (Batch& batch : synthetic_batches(o, batches.count)) shares.push_back({std::move(batch)});
   const Shares small = in_small_passes(shares);
   // Of each kind the fastest round counts; the first warms up.
+  double done = 0;  // steps
   const auto measure = [&](const Shares& all, Replica::Times& fastest) {
     replica.clear_times();
-    for (const auto& share : all) replica.step(share);
+    for (const auto& share : all) {
+      replica.step(share);
+      if (told) told(std::min(++done / static_cast<double>(6 * all.size()), 1.0));
+    }
     if (fastest.steps == 0 || replica.times().total < fastest.total) fastest = replica.times();
   };
   const auto passes = [&](const Shares& all, const Replica::Times& t) {

@@ -51,7 +51,16 @@ struct MeasuredRates {
 // told what is measured again and why. A measurement may throw ConfigError, as rates_of does; if all do, the last error comes out.
 Calibration settled_rates(const std::function<MeasuredRates()>& measure, double peak_gflops, const Say& say);
 
-// The rates of this machine with `train.threads` threads, settled.
-Calibration calibrate(const BenchTrainOptions& options, const Say& say = {});
+// The rates of this machine with `train.threads` threads, settled: a warm-up and two measurements, which take about half of `seconds` each,
+// since a slow machine computes fewer and smaller batches. `told`, if given, gets the share that is done, 0 to 1.
+Calibration calibrate(const BenchTrainOptions& options, const Say& say = {}, const std::function<void(double share)>& told = {});
+
+// Batches to measure with, and their tokens.
+struct MeasuredBatches {
+  int64_t count = 0, tokens = 0;
+};
+// So many, and of at most batch_tokens, that they are computed four times (whole and in small passes, to warm up and to measure) in twice
+// the seconds; but enough of them that the products outweigh the moving of weights.
+MeasuredBatches batches_to_measure(int64_t batch_tokens, double seconds, double seconds_per_token);
 
 }  // namespace starling
