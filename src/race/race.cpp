@@ -17,6 +17,7 @@ int run_race(const RaceRecipe& recipe, const RaceProgress& progress, int jobs) {
 
 int RaceRunner::run() {
   prepare();
+  signals_.emplace();
   if (progress_.prepared) progress_.prepared();
   try {
     screen();
@@ -209,7 +210,10 @@ void RaceRunner::ensure(const RaceRun& run) {
   const bool fresh_run = !record.done;
   if (fresh_run) train(run, config, record);
   if (run.rung == 0)
-    for (const std::string& network : plan_.places_of(run)) times_of(run, network, record);  // replayed now, so that tables are quick
+    for (const std::string& network : plan_.places_of(run)) {  // replayed now, so that tables are quick
+      if (const int signal = StopSignals::received()) throw RaceInterrupted{128 + signal};
+      times_of(run, network, record);
+    }
   const std::lock_guard lock(mutex_);
   ++number_, passed_ += tokens;
   if (fresh_run) trained_ += tokens;

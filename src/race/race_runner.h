@@ -79,7 +79,7 @@ class RaceRunner {
   const int jobs_;  // runs at a time
   std::unique_ptr<FileSystem> files_;
   RacePlan plan_;
-  StopSignals signals_;  // one that comes between two runs counts too
+  std::optional<StopSignals> signals_;  // once there are runs: one that comes between two of them counts too
   std::optional<RaceDirectory> directory_;
   std::optional<Vocabularies> vocabularies_;
   std::optional<TokenStore> store_;

@@ -103,10 +103,11 @@ std::map<std::string, double> RaceRunner::final_scores(const Config& config) con
   ValidConfig valid = config.valid;
   valid.metrics = r_.final_metrics;
   const World world = make_local_world();
-  std::map<std::string, double> scores;
-  for (const auto& [metric, score] : Validator(valid, model.description.vocabularies).run(*model.model, *world.comm).scores)
-    scores[metric] = score;
-  return scores;
+  ValidatorRank rank;
+  rank.stop = [] { return StopSignals::received() != 0; };
+  const Validator::Result result = Validator(valid, model.description.vocabularies, rank).run(*model.model, *world.comm);
+  if (result.stopped) throw RaceInterrupted{128 + StopSignals::received()};
+  return {result.scores.begin(), result.scores.end()};
 }
 
 }  // namespace starling

@@ -52,13 +52,14 @@ std::vector<double> differing_rows(const CountedMetric& system, const CountedMet
   return rows;
 }
 
-double p_of_exchanges(const CountedMetric& system, const CountedMetric& baseline, int trials, std::uint64_t seed) {
+double p_of_exchanges(const CountedMetric& system, const CountedMetric& baseline, int trials, std::uint64_t seed, const TestWatch& watch) {
   const std::size_t width = system.width;
   const std::vector<double> rows = differing_rows(system, baseline), of_system = system.sums(), of_baseline = baseline.sums();
   const double observed = std::abs(system.corpus.score - baseline.corpus.score);
   std::vector<double> moved(width), first(width), second(width);
   std::int64_t as_large = 0;
   for (int t = 0; t < trials; ++t) {
+    if (watch) watch(static_cast<double>(t) / trials);
     Random random(seed, kExchanges + static_cast<std::uint64_t>(t));
     std::fill(moved.begin(), moved.end(), 0.0);
     std::uint64_t bits = 0;
@@ -73,6 +74,12 @@ double p_of_exchanges(const CountedMetric& system, const CountedMetric& baseline
   return p_value(as_large, static_cast<std::size_t>(trials));
 }
 
+// Of a system's part of a test of several.
+TestWatch part_of(const TestWatch& watch, std::size_t part, std::size_t parts) {
+  if (!watch) return {};
+  return [=](double share) { watch((static_cast<double>(part) + share) / static_cast<double>(parts)); };
+}
+
 void check_pair(const CountedMetric& a, const CountedMetric& b, int trials) {
   CHECK(trials > 0, "{} trials", trials);
   CHECK(a.width == b.width && a.counts.size() == b.counts.size(), "systems of {} and {} sentences", a.sentences(), b.sentences());
@@ -80,26 +87,28 @@ void check_pair(const CountedMetric& a, const CountedMetric& b, int trials) {
 
 }  // namespace
 
-std::vector<double> bootstrap_scores(const CountedMetric& system, int resamples, std::uint64_t seed) {
+std::vector<double> bootstrap_scores(const CountedMetric& system, int resamples, std::uint64_t seed, const TestWatch& watch) {
   Random random(seed, kDraws);
   std::vector<double> scores(static_cast<std::size_t>(resamples)), sums(system.width);
-  for (double& score : scores) {
+  for (std::size_t r = 0; r < scores.size(); ++r) {
+    if (watch) watch(static_cast<double>(r) / static_cast<double>(scores.size()));
     std::fill(sums.begin(), sums.end(), 0.0);
     for (std::size_t i = 0; i < system.sentences(); ++i) {
       const auto row = system.row(random.below(system.sentences()));
       std::transform(sums.begin(), sums.end(), row.begin(), sums.begin(), std::plus<>());
     }
-    score = system.score(sums);
+    scores[r] = system.score(sums);
   }
   return scores;
 }
 
-std::vector<TestedScore> paired_bootstrap(std::span<const CountedMetric> systems, int resamples, std::uint64_t seed) {
+std::vector<TestedScore> paired_bootstrap(std::span<const CountedMetric> systems, int resamples, std::uint64_t seed,
+                                          const TestWatch& watch) {
   std::vector<TestedScore> tested;
   std::vector<double> baseline;
   for (const CountedMetric& system : systems) {
     check_pair(system, systems.front(), resamples);
-    std::vector<double> scores = bootstrap_scores(system, resamples, seed);
+    std::vector<double> scores = bootstrap_scores(system, resamples, seed, part_of(watch, tested.size(), systems.size()));
     TestedScore t{.score = system.corpus.score, .mean = mean_of(scores)};
     if (!tested.empty()) t.p_value = p_of_resamples(scores, baseline, std::abs(t.score - tested.front().score));
     if (tested.empty()) baseline = scores;
@@ -110,12 +119,15 @@ std::vector<TestedScore> paired_bootstrap(std::span<const CountedMetric> systems
   return tested;
 }
 
-std::vector<TestedScore> paired_randomization(std::span<const CountedMetric> systems, int trials, std::uint64_t seed) {
+std::vector<TestedScore> paired_randomization(std::span<const CountedMetric> systems, int trials, std::uint64_t seed,
+                                              const TestWatch& watch) {
   std::vector<TestedScore> tested;
   for (const CountedMetric& system : systems) {
     check_pair(system, systems.front(), trials);
     tested.push_back({.score = system.corpus.score});
-    if (tested.size() > 1) tested.back().p_value = p_of_exchanges(system, systems.front(), trials, seed);
+    const std::size_t pair = tested.size() - 1;
+    if (pair > 0)
+      tested.back().p_value = p_of_exchanges(system, systems.front(), trials, seed, part_of(watch, pair - 1, systems.size() - 1));
   }
   return tested;
 }

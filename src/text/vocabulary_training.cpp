@@ -204,7 +204,7 @@ constexpr int kTrained = 0, kRefused = 3;  // the child's exit codes: the result
 [[noreturn]] void train_and_exit(std::vector<SampledLine>& lines, const VocabularyOptions& options, SharedFile& result,
                                  const SharedFile& printed, const SharedFile& rules) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
   ::dup2(printed.fd(), STDERR_FILENO);
   ::dup2(rules.fd(), kSpaceRulesFd);
   int code = kRefused;

@@ -7,7 +7,7 @@
 
 #include "backend/profiled.h"
 #include "base/outputs.h"
-#include "base/task_progress.h"
+#include "base/stop_note.h"
 #include "data/batches.h"
 #include "decode/quantization.h"
 #include "decode/translator.h"
@@ -112,10 +112,11 @@ class Candidate {
 class Quantizer {
  public:
   Quantizer(FileSystem& files, const QuantizeOptions& options, ModelDescription description,
-            const std::function<void(const std::string&)>& progress)
+            const std::function<void(const std::string&)>& progress, const TaskScreen& screen)
       : files_(files),
         o_(options),
         progress_(progress),
+        screen_(screen),
         loaded_(load_model(files, std::move(description), {"f32", options.threads, options.device})),
         sample_(read_sample(options, loaded_.description.vocabularies)),
         batches_(make_batches(sample_.pairs, kBatchTokens)),
@@ -167,10 +168,21 @@ class Quantizer {
   PrecisionScores scores(const std::string& name, Model& model, std::vector<std::string>* hypotheses) {
     progress_(fmt::format("measuring {}", name));
     PrecisionScores s{.name = name};
-    const CrossEntropy entropy = cross_entropy(model, batches_);
+    TaskProgress progress(name, screen_);
+    const auto tell = [&](double share, const char* what) {
+      if (progress.due()) progress.tell(share, what);
+      return true;
+    };
+    constexpr double kEntropy = 0.1;  // of the time, about
+    const CrossEntropy entropy = cross_entropy(model, batches_, 0, 1, [&](double done) { return tell(kEntropy * done, "log-perplexity"); });
     s.log_perplexity = entropy.per_token(), result_.target_tokens = entropy.tokens;
     Translator translator(model, loaded_.description.vocabularies, search_, o_.batch_sentences, kLongest);
-    translator.translate(spread(sample_.sources, kWarmUp));  // makes the code of most shapes of matrix product
+    const std::vector<std::string> some = spread(sample_.sources, kWarmUp);
+    const double warm_up = (1 - kEntropy) * static_cast<double>(some.size()) / static_cast<double>(some.size() + sample_.sources.size());
+    translator.set_watch({.stop = {}, .translated = [&](double done) { tell(kEntropy + warm_up * done, "warming up"); }});
+    translator.translate(some);  // makes the code of most shapes of matrix product
+    translator.set_watch(
+        {.stop = {}, .translated = [&](double done) { tell(kEntropy + warm_up + (1 - kEntropy - warm_up) * done, "translating"); }});
     const int64_t before = translator.output_tokens();
     const double start = steady_seconds();
     std::vector<std::string> translations;
@@ -191,7 +203,9 @@ class Quantizer {
     progress_(fmt::format("measuring {} matrices one by one on {} sentences", candidate_.count(),
                           std::min<int64_t>(o_.matrix_sentences, result_.sentences)));
     const double floats = cross_entropy(candidate_.model(), part_).per_token();
+    TaskProgress progress("one by one", screen_);
     for (size_t i = 0; i < candidate_.count(); ++i) {
+      if (progress.due()) progress.count(static_cast<int64_t>(i), static_cast<int64_t>(candidate_.count()), "matrices");
       candidate_.use_integers(i);
       double cost = cross_entropy(candidate_.model(), part_).per_token() - floats;
       if (std::isnan(cost)) cost = std::numeric_limits<double>::infinity();  // no matrix is worse than one that makes no numbers
@@ -262,15 +276,18 @@ class Quantizer {
     progress_("writing " + o_.output);
     const ModelDescription& d = loaded_.description;
     result_.written = true;
+    WholeWrite whole;
     files_.make_directories(parent_path(o_.output));
     std::vector<Part> parts = model_parts(*loaded_.model, d.config, d.languages, d.vocabularies, d.search, d.step);
     parts.push_back(text_part("quantization.json", quantization_report(o_, result_).dump(2) + "\n"));
     publish_directory(files_, o_.output, d.step, parts);
+    whole.done(o_.output + " is complete");
   }
 
   FileSystem& files_;
   const QuantizeOptions& o_;
   const std::function<void(const std::string&)>& progress_;
+  const TaskScreen& screen_;
   LoadedModel loaded_;
   ParallelSentences sample_;
   std::vector<Batch> batches_, part_;
@@ -292,7 +309,7 @@ size_t floats_of_step(std::span<const double> costs, double excess) {
 }
 
 QuantizeResult quantize_model(FileSystem& files, const QuantizeOptions& options, const std::function<void(const std::string&)>& progress,
-                              const std::function<void(const QuantizeResult&)>& measured) {
+                              const std::function<void(const QuantizeResult&)>& measured, const TaskScreen& screen) {
   if (files.exists(options.output))
     throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", options.output));
   refuse_run_files({"--output", options.output});
@@ -300,7 +317,7 @@ QuantizeResult quantize_model(FileSystem& files, const QuantizeOptions& options,
   refuse_own_input({"--output", options.output}, {{"--model", description.directory}});
   if (description.quantized)
     throw ConfigError(fmt::format("{}: is quantised already; quantise the model that it was made from", options.model));
-  return Quantizer(files, options, std::move(description), progress).run(measured);
+  return Quantizer(files, options, std::move(description), progress, screen).run(measured);
 }
 
 nlohmann::ordered_json quantization_report(const QuantizeOptions& o, const QuantizeResult& r) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/task_progress.h"
 #include "decode/model_directory.h"
 #include "text/significance.h"
 
@@ -59,10 +60,10 @@ struct QuantizeResult {
 };
 
 // Measures, chooses and, when the bounds hold or by force, writes the directory. `progress` gets a line for each stage, `measured` the
-// result before it is written. ConfigError when the model is quantised already or the output exists; DataError when the files do not
-// belong together; IoError, before anything is measured, when the output cannot be made.
+// result before it is written; `screen` shows how far a long stage is. ConfigError when the model is quantised already or the output
+// exists; DataError when the files do not belong together; IoError, before anything is measured, when the output cannot be made.
 QuantizeResult quantize_model(FileSystem& files, const QuantizeOptions& options, const std::function<void(const std::string&)>& progress,
-                              const std::function<void(const QuantizeResult&)>& measured = {});
+                              const std::function<void(const QuantizeResult&)>& measured = {}, const TaskScreen& screen = {});
 
 // How many of the matrices left as integers become floats before the next measurement, the most costly first: at least one, at most half.
 // `costs` are theirs in descending order, `excess` is what must be won; where costs cannot tell (excess <= 0: only BLEU is too low; or
