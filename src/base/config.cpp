@@ -133,11 +133,13 @@ std::string default_text(const ConfigField& field) {
   return value == "\"\"" ? "" : value;
 }
 
-std::string field_help(const std::string& option, const ConfigField& field) {
+std::string field_help(const std::string& option, const ConfigField& field, const std::string& remark) {
   const std::string value = default_text(field);
   return fmt::format("  --{:<32} {}\n  {:<34} {}{}\n", option, described(field.help, field.needs), "", allowed_text(field),
-                     value.empty() ? "" : fmt::format(" (default {})", value));
+                     value.empty() ? "" : fmt::format(" (default {}{})", value, remark));
 }
+
+std::string remark_on(const DefaultRemark& remark, const std::string& name) { return remark ? remark(name) : ""; }
 
 }  // namespace
 
@@ -196,35 +198,39 @@ std::vector<std::string> config_names(std::span<const ConfigSection> sections) {
   return names;
 }
 
-std::string config_help(std::span<const ConfigSection> sections) {
+std::string config_help(std::span<const ConfigSection> sections, const DefaultRemark& remark) {
   std::string out;
   for (const auto& section : sections) {
     out += fmt::format("\n{}: {}\n", section.name, described(section.help, section.needs));
-    for (const auto& field : section.fields) out += field_help(section.name + "." + field.key, field);
+    for (const auto& field : section.fields) {
+      const std::string name = section.name + "." + field.key;
+      out += field_help(name, field, remark_on(remark, name));
+    }
   }
   return out;
 }
 
-std::string config_help(std::span<const ConfigSection> sections, std::span<const KeyExample> keys) {
+std::string config_help(std::span<const ConfigSection> sections, std::span<const KeyExample> keys, const DefaultRemark& remark) {
   std::string out;
   for (const auto& [name, example] : keys) {
     const auto [section, key] = section_of(sections, std::string(name));
     const ConfigField* field = section ? find_field(section->fields, key) : nullptr;
     CHECK(field, "there is no key {}", name);
-    out += field_help(fmt::format("{} {}", name, example), *field);
+    out += field_help(fmt::format("{} {}", name, example), *field, remark_on(remark, std::string(name)));
   }
   return out;
 }
 
-std::string config_markdown(std::span<const ConfigSection> sections) {
+std::string config_markdown(std::span<const ConfigSection> sections, const DefaultRemark& remark) {
   std::string out;
   for (const auto& section : sections) {
     out += fmt::format("## {}\n\n{}.\n\n| Key | Default | Allowed | Meaning |\n|---|---|---|---|\n", section.name,
                        described(section.help, section.needs));
     for (const auto& field : section.fields) {
       const std::string value = default_text(field);
-      out += fmt::format("| `{}` | {} | {} | {} |\n", field.key, value.empty() ? "" : "`" + value + "`", allowed_text(field),
-                         table_cell(described(field.help, field.needs)));
+      const std::string shown = value.empty() ? "" : "`" + value + "`" + remark_on(remark, section.name + "." + field.key);
+      out +=
+          fmt::format("| `{}` | {} | {} | {} |\n", field.key, shown, allowed_text(field), table_cell(described(field.help, field.needs)));
     }
     out += "\n";
   }

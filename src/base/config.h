@@ -238,16 +238,19 @@ void refuse_idle_keys(std::span<const ConfigSection> sections, std::span<const s
 // All "section.key" names, shorthands included.
 std::vector<std::string> config_names(std::span<const ConfigSection> sections);
 
+// What is to be said behind the default of the key "section.key"; "" = nothing.
+using DefaultRemark = std::function<std::string(const std::string& name)>;
+
 // For a terminal: every key as --section.key with help, allowed values and the present value as default.
-std::string config_help(std::span<const ConfigSection> sections);
+std::string config_help(std::span<const ConfigSection> sections, const DefaultRemark& remark = {});
 
 // Some of the keys, in the given order, each with a value as an example.
 struct KeyExample {
   std::string_view name, example;
 };
-std::string config_help(std::span<const ConfigSection> sections, std::span<const KeyExample> keys);
+std::string config_help(std::span<const ConfigSection> sections, std::span<const KeyExample> keys, const DefaultRemark& remark = {});
 
 // The same as Markdown, one table per section.
-std::string config_markdown(std::span<const ConfigSection> sections);
+std::string config_markdown(std::span<const ConfigSection> sections, const DefaultRemark& remark = {});
 
 }  // namespace starling

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
+#include "base/duration.h"
 #include "base/meant_number.h"
 #include "base/utf8.h"
 
@@ -80,6 +82,10 @@ template <class T>
 void assign(const ConfigTarget& t, const Ranged<T>& range, std::string_view text) {
   std::string_view digits = text;
   if (digits.size() > 1 && digits[0] == '+' && digits[1] != '-') digits.remove_prefix(1);
+  // Of a key whose name ends with a unit of time, what has units of its own.
+  const std::optional<double> unit = std::is_same_v<T, double> ? unit_of_name(t.field.key) : std::nullopt;
+  std::string converted;
+  if (const auto seconds = duration_seconds(text); unit && seconds) digits = converted = fmt::format("{}", 1e6 * *seconds / (1e6 * *unit));
   T value{};
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   const bool negative_unsigned = std::is_unsigned_v<T> && digits.size() > 1 && digits[0] == '-';
@@ -89,7 +95,7 @@ void assign(const ConfigTarget& t, const Ranged<T>& range, std::string_view text
     std::string meant = t.meant(text, real ? ValueKind::number : ValueKind::whole_number);
     if (const std::string number = meant_number(std::string(text), !real); meant.empty() && !number.empty())
       meant = fmt::format("; did you mean {}?", number);
-    const std::string allowed = range_text(range.minimum, range.maximum);
+    const std::string allowed = range_text(range.minimum, range.maximum) + (unit ? ", or a duration such as 90s, 12m or 1h30m" : "");
     t.fail(fmt::format("{} is not {}{}ive {}", in_quotes(text), number_word<T>(), meant.empty() ? "; g" : meant + " G", allowed));
   }
   bool inside = error == std::errc() && value >= range.minimum && value <= range.maximum;

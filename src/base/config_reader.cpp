@@ -255,8 +255,9 @@ void apply_override(std::span<const ConfigSection> sections, const std::string& 
     std::string hint = moved_hint(name, candidates);
     if (hint.empty() && advice.key) hint = advice.key(name, candidates);
     if (hint.empty()) hint = did_you_mean(name, candidates);
-    throw ConfigError(
-        fmt::format("{}: there is no key {}{}", place, in_quotes(name), hint.empty() ? "; 'starling train --help' lists all keys" : hint));
+    if (hint.empty() && find_section(sections, "train")) hint = "; 'starling help train --all' lists all keys";
+    if (hint.empty()) hint = fmt::format("; use one of {}", joined(candidates));
+    throw ConfigError(fmt::format("{}: there is no key {}{}", place, in_quotes(name), hint));
   };
   const auto [section, rest] = section_of(sections, name);
   if (!section) unknown(config_names(sections));

@@ -10,6 +10,7 @@
 #include "base/text_files.h"
 #include "strategies/factory.h"
 #include "text/tokenizers.h"
+#include "train/corpus_choices.h"
 #include "train/peer_names.h"
 #include "train/stages.h"
 
@@ -448,8 +449,17 @@ double state_clip(const Config& c, int64_t step) {
 
 std::vector<std::string> all_config_names() { return of_defaults(config_names); }
 
+namespace {
+
+std::string by_corpus(const std::string& name) {
+  const std::vector<std::string> keys = keys_by_corpus();
+  return std::find(keys.begin(), keys.end(), name) == keys.end() ? "" : ", but a new run has what suits its corpus";
+}
+
+}  // namespace
+
 std::string config_reference() {
-  return of_defaults([](const auto& all) { return config_help(all); });
+  return of_defaults([](const auto& all) { return config_help(all, by_corpus); });
 }
 
 std::string everyday_reference() {
@@ -458,9 +468,11 @@ std::string everyday_reference() {
       {"train.output", "my-model"},    {"model.preset", "transformer-small"}, {"model.dropout", "0.3"},       {"vocab.size", "16000"},
       {"train.batch-tokens", "25000"}, {"train.learning-rate", "0.0007"},     {"train.warmup", "1000"},       {"train.max-steps", "20000"},
       {"train.max-minutes", "60"},     {"valid.metrics", "bleu,chrf"},        {"valid.early-stopping", "10"}, {"checkpoint.every", "500"}};
-  return of_defaults([](const auto& all) { return config_help(all, kKeys); });
+  return of_defaults([](const auto& all) { return config_help(all, kKeys, by_corpus); });
 }
 
-std::string config_reference_markdown() { return of_defaults(config_markdown); }
+std::string config_reference_markdown() {
+  return of_defaults([](const auto& all) { return config_markdown(all, by_corpus); });
+}
 
 }  // namespace starling

@@ -224,6 +224,73 @@ TEST(Config, HelpAndMarkdownNameEveryKey) {
   EXPECT_TRUE(w.main.corpora.empty());
 }
 
+TEST(Config, SaysWhatIsBehindADefault) {
+  Whole w;
+  const auto remark = [](const std::string& name) { return name == "main.size" ? ", or less" : ""; };
+  EXPECT_THAT(config_help(w.sections(), remark), HasSubstr("(default 8000, or less)"));
+  EXPECT_THAT(config_help(w.sections(), remark), HasSubstr("(default 0)"));
+  EXPECT_THAT(config_markdown(w.sections(), remark), HasSubstr("| `8000`, or less |"));
+}
+
+struct Times {
+  double max_minutes = 0, deadline_seconds = 600, latency_us = 1, memory_gb_s = 1;
+};
+template <class Visitor>
+void visit(Visitor& v, Times& t) {
+  v.field("max-minutes", t.max_minutes, "minutes", 0.0, 1e6);
+  v.field("deadline-seconds", t.deadline_seconds, "seconds", 0.01, 1e9);
+  v.field("latency-us", t.latency_us, "microseconds", 0.0, 1e9);
+  v.field("memory-gb-s", t.memory_gb_s, "a rate", 0.0, 1e9);
+}
+
+// Of a key that ends with a unit of time; a number alone is in that unit, as ever.
+TEST(Config, DurationsMayHaveUnits) {
+  Times t;
+  const std::vector<ConfigSection> sections{config_section("times", "", t)};
+  ConfigDocument("times: {max-minutes: 1h30m, deadline-seconds: 5m, latency-us: 2 ms}\n", "c.yml").read(sections);
+  EXPECT_EQ(t.max_minutes, 90);
+  EXPECT_EQ(t.deadline_seconds, 300);
+  EXPECT_EQ(t.latency_us, 2000);
+  apply_override(sections, "times.max-minutes", "90s");
+  EXPECT_EQ(t.max_minutes, 1.5);
+  apply_override(sections, "times.max-minutes", "12");
+  EXPECT_EQ(t.max_minutes, 12);
+  const auto refused = [&](const std::string& key, const std::string& value) {
+    try {
+      apply_override(sections, key, value);
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+    return "'" + value + "' was taken";
+  };
+  EXPECT_EQ(
+      refused("times.max-minutes", "12x"),
+      "command line: times.max-minutes: '12x' is not a number; give a number from 0 to 1000000, or a duration such as 90s, 12m or 1h30m");
+  EXPECT_EQ(refused("times.deadline-seconds", "1ms"),
+            "command line: times.deadline-seconds: '1ms' is out of range; give a number from 0.01 to 1000000000");
+  EXPECT_EQ(refused("times.memory-gb-s", "12m"),
+            "command line: times.memory-gb-s: '12m' is not a number; give a number from 0 to 1000000000");
+}
+
+// The program's own list of keys is long; others are short.
+TEST(Config, AnUnknownKeyOfTheCommandLineIsAnsweredWithAListThatHasThem) {
+  Times t;
+  std::vector<ConfigSection> sections{config_section("times", "", t)};
+  const auto refused = [&] {
+    try {
+      apply_override(sections, sections.front().name + ".zzz", "1");
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refused(),
+            "command line: there is no key 'times.zzz'; use one of times.max-minutes, times.deadline-seconds, times.latency-us, "
+            "times.memory-gb-s");
+  sections.front().name = "train";
+  EXPECT_EQ(refused(), "command line: there is no key 'train.zzz'; 'starling help train --all' lists all keys");
+}
+
 TEST(Config, ScalarLooksAhead) {
   const ConfigDocument d("main:\n  type: bpe\n", "c.yml");
   ASSERT_TRUE(d.scalar("main", "type"));
