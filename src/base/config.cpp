@@ -157,8 +157,11 @@ std::string write_config(std::span<const ConfigSection> sections, const WriteOpt
   for (const auto& section : sections) {
     const std::string indent(2 * depth(section) + 2, ' ');
     std::string& body = bodies.emplace_back();
-    for (const auto& field : section.fields)
-      if (!field.shorthand && !is_default(section.name, field, options.defaults)) body += written_field(field, indent, options.comments);
+    for (const auto& field : section.fields) {
+      const bool named = options.named && options.named->contains(section.name + "." + field.key);
+      if (!field.shorthand && (named || !is_default(section.name, field, options.defaults)))
+        body += written_field(field, indent, options.comments);
+    }
   }
   for (size_t i = 0; i < sections.size(); ++i) {
     const ConfigSection& section = sections[i];

@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -204,8 +205,9 @@ class ConfigDocument {
   std::optional<Scalar> scalar(const std::string& section, const std::string& key) const;
   // Whether the file has a value of any kind there.
   bool has(const std::string& section, const std::string& key) const;
-  // Assigns every key of the file to its field; ConfigError for unknown or repeated keys and for wrong types and values.
-  void read(std::span<const ConfigSection> sections, const ConfigAdvice& advice = {}) const;
+  // Assigns every key of the file to its field; ConfigError for unknown or repeated keys and for wrong types and values. Returns the names,
+  // "section.key", of the keys that it has assigned.
+  std::set<std::string> read(std::span<const ConfigSection> sections, const ConfigAdvice& advice = {}) const;
 
  private:
   std::string file_;
@@ -220,6 +222,7 @@ void apply_override(std::span<const ConfigSection> sections, const std::string& 
 struct WriteOptions {
   bool comments = false;                         // the help text behind each key
   std::span<const ConfigSection> defaults = {};  // when given, keys with these values are left out
+  const std::set<std::string>* named = nullptr;  // "section.key" of keys that are written all the same
 };
 // YAML text that ConfigDocument reads back to the same values.
 std::string write_config(std::span<const ConfigSection> sections, const WriteOptions& options = {});

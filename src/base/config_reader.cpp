@@ -19,13 +19,15 @@ class Reader {
   Reader(const std::string& file, std::span<const ConfigSection> sections, const ConfigAdvice& advice)
       : file_(file), sections_(sections), advice_(advice) {}
 
-  void document(const YAML::Node& root) const {
-    if (root.IsNull()) return;
+  // Returns the names of the keys that it has assigned.
+  std::set<std::string> document(const YAML::Node& root) {
+    if (root.IsNull()) return {};
     if (!root.IsMap()) {
       fail(root, fmt::format("a configuration is a map of sections; begin with one of {}", joined(names_of(sections_), ":, ") + ":"));
     }
     std::set<std::string> seen;
     for (const auto& entry : root) section(entry.first, entry.second, seen);
+    return std::move(assigned_);
   }
 
  private:
@@ -47,7 +49,7 @@ class Reader {
     return fmt::format("{}: {{{}}}", name.substr(0, dot), dot == std::string::npos ? "..." : nested(name.substr(dot + 1)));
   }
 
-  void section(const YAML::Node& key, const YAML::Node& body, std::set<std::string>& seen) const {
+  void section(const YAML::Node& key, const YAML::Node& body, std::set<std::string>& seen) {
     const std::string name = key_text(key, seen);
     const ConfigSection* found = find_section(sections_, name);
     if (found && name.find('.') != std::string::npos)
@@ -63,7 +65,7 @@ class Reader {
     section(key, body, *found);
   }
 
-  void section(const YAML::Node& key, const YAML::Node& body, const ConfigSection& found) const {
+  void section(const YAML::Node& key, const YAML::Node& body, const ConfigSection& found) {
     if (body.IsNull()) return;
     if (!body.IsMap())
       fail(key, fmt::format("the section {} must hold 'key: value' lines, indented by two blanks more{}", in_quotes(found.name),
@@ -71,7 +73,7 @@ class Reader {
     map(body, found.name, found.fields);
   }
 
-  void map(const YAML::Node& body, const std::string& prefix, const std::vector<ConfigField>& fields) const {
+  void map(const YAML::Node& body, const std::string& prefix, const std::vector<ConfigField>& fields) {
     std::set<std::string> seen;
     for (const auto& entry : body) {
       const std::string key = key_text(entry.first, seen);
@@ -131,7 +133,8 @@ class Reader {
     fail(node, fmt::format("there is no key {} in {}{}", in_quotes(key), prefix, hint));
   }
 
-  void value(const ConfigTarget& t, const YAML::Node& node) const {
+  void value(const ConfigTarget& t, const YAML::Node& node) {
+    assigned_.insert(t.name);
     if (std::holds_alternative<RecordList>(t.field.value)) {
       records(t, node, std::get<RecordList>(t.field.value));
     } else if (auto list = std::get_if<std::vector<std::string>*>(&t.field.value); list && node.IsSequence()) {
@@ -168,7 +171,7 @@ class Reader {
     out = std::move(items);
   }
 
-  void records(const ConfigTarget& t, const YAML::Node& node, const RecordList& list) const {
+  void records(const ConfigTarget& t, const YAML::Node& node, const RecordList& list) {
     if (node.IsNull()) return list.resize(0);
     if (!node.IsSequence()) t.fail("must be a list of maps; write '- key: value' lines below it");
     if (node.size() > maximum_records) t.fail(fmt::format("has {} entries; at most {} are supported", node.size(), maximum_records));
@@ -191,6 +194,7 @@ class Reader {
   const std::string& file_;
   std::span<const ConfigSection> sections_;
   const ConfigAdvice& advice_;
+  std::set<std::string> assigned_;
 };
 
 void check_text(std::string_view text, const std::string& file) {
@@ -245,8 +249,8 @@ bool ConfigDocument::has(const std::string& section, const std::string& key) con
   return body.IsDefined() && body.IsMap() && body[key].IsDefined();
 }
 
-void ConfigDocument::read(std::span<const ConfigSection> sections, const ConfigAdvice& advice) const {
-  Reader(file_, sections, advice).document(*root_);
+std::set<std::string> ConfigDocument::read(std::span<const ConfigSection> sections, const ConfigAdvice& advice) const {
+  return Reader(file_, sections, advice).document(*root_);
 }
 
 void apply_override(std::span<const ConfigSection> sections, const std::string& name, const std::string& text, const ConfigAdvice& advice) {

@@ -182,7 +182,7 @@ void check_seconds(const RaceRecipe& r, const RaceArm& arm) {
   for (const std::string& second : arm.seconds) {
     Config config = race_config(r, {&arm, static_cast<int>(arm.workers.front()), r.seeds.front(), arm.rates.front(), "", 0, second});
     config.train.output.clear();
-    if (const auto [other, fresh] = seen.emplace(dump_config(config, false), second); !fresh)
+    if (const auto [other, fresh] = seen.emplace(config_identity(config), second); !fresh)
       fail(
           fmt::format("of the arm {} the values {} and {} make the same configuration; remove one, or name a key that a race does not set "
                       "itself",
@@ -224,7 +224,7 @@ void check_trained_as(RaceRecipe& r) {
     mine.strategy.overlap = its.strategy.overlap, mine.strategy.bucket_mib = its.strategy.bucket_mib;
     // In bf16 the parts of a table are rounded one by one.
     if (its.strategy.wire == Wire::f32) mine.strategy.embedding_gradients = its.strategy.embedding_gradients;
-    if (dump_config(mine, false) != dump_config(its, false))
+    if (config_identity(mine) != config_identity(its))
       fail(
           fmt::format("trained-as: its configuration differs from that of {} in more than strategy.overlap, bucket-mib and "
                       "embedding-gradients; remove trained-as, or what differs",

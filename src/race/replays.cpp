@@ -52,7 +52,7 @@ Scenario RaceRunner::scenario(const RaceArm& arm, int workers, const std::string
 std::string RaceRunner::configuration_of(const RaceRun& run, const Config& config, bool with_normalization) const {
   Config counted = without_places(config);
   if (with_normalization) counted.vocab.training.normalization = config.vocab.training.normalization;
-  return sha256_hex(dump_config(counted, false) + fmt::format("{}\n{}\n", run.workers, fmt::join(r_.final_metrics, " ")) +
+  return sha256_hex(config_identity(counted) + fmt::format("{}\n{}\n", run.workers, fmt::join(r_.final_metrics, " ")) +
                     (run.network.empty() ? "" : scenario_text(scenario(run))));
 }
 
@@ -72,7 +72,7 @@ RaceRunner::Times RaceRunner::times_of(const RaceRun& run, const std::string& ne
   Config timed = without_places(config);  // what matters for the time
   timed.train.optimizer.learning_rate = 1, timed.valid = {}, timed.checkpoint = {};
   static const std::string program = sha256_file(*files_, "/proc/self/exe");  // another one may charge other times
-  const std::string key = sha256_hex(dump_config(timed, false) + scenario_text(cluster) + std::to_string(run.workers) + program);
+  const std::string key = sha256_hex(config_identity(timed) + scenario_text(cluster) + std::to_string(run.workers) + program);
   const std::string path = join_path(join_path(r_.output, "replays"), key.substr(0, 24) + ".json");
   if (fs::exists(path)) times = read_times(path);
   if (std::all_of(record.validations.begin(), record.validations.end(), [&](const auto& v) { return times.contains(v.first); }))

@@ -269,7 +269,7 @@ class Tuning {
     keys.emplace_back("train.max-tokens", fmt::format("{}", rung.tokens));
     const std::string path = join_path(o_.output, "best.yml");
     files_->replace_file(path, "# Found by starling tune; train.max-tokens is what the last rung had, so raise it.\n" +
-                                   dump_config(load_config(o_.config, keys), false));
+                                   dump_config(tuned_config(o_.config, keys), false));
     o_.progress.say(fmt::format("best: {}: cross-entropy {:.4f}", values(best.name), best.loss));
     if (best.name == kOwn)
       o_.progress.say("nothing that was tried is better than the values as they are");

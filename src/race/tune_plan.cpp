@@ -83,6 +83,16 @@ std::vector<TuneCandidate> draw_candidates(const Config& config, const std::vect
   return candidates;
 }
 
+Config tuned_config(const std::string& file, const std::vector<Override>& keys) {
+  Config c = load_config(file, keys);
+  TrainConfig& t = c.train;
+  const TrainConfig standard;
+  t.max_steps = standard.max_steps, t.max_epochs = standard.max_epochs, t.max_minutes = standard.max_minutes;
+  for (const char* name : {"train.max-steps", "train.max-epochs", "train.max-minutes"}) c.named.erase(name);
+  if (t.warmup_tokens > 0) t.optimizer.warmup = standard.optimizer.warmup, c.named.erase("train.warmup");
+  return c;
+}
+
 double rung_tokens(const TuneRung& rung) {
   return static_cast<double>(rung.tokens) * (rung.candidates + 1) * static_cast<double>(rung.seeds.size());
 }

@@ -40,6 +40,10 @@ std::vector<TuneCandidate> draw_candidates(const Config& config, const std::vect
 /// left or there are three rungs; the last rung has two seeds. ConfigError if a first run would have fewer than 50 updates of `batch`.
 std::vector<TuneRung> tune_rungs(double tokens, int candidates, int64_t batch);
 
+// The configuration of the file with the keys of a tuning's best run, which has train.warmup-tokens and ends by train.max-tokens: without
+// the configuration's own warm-up and limits, which the best run did not have. ConfigError as for files.
+Config tuned_config(const std::string& file, const std::vector<Override>& keys);
+
 // Of a rung, target tokens of all its runs.
 double rung_tokens(const TuneRung& rung);
 

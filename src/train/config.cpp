@@ -300,10 +300,11 @@ Config parse(std::string_view text, const std::string& file, const std::vector<O
   if (basis)
     basis([&](const std::string& section, const std::string& key) { return given_text(document, overrides, section, key); }, config);
   const ConfigAdvice advice{peer_name_advice, peer_value_advice, moved_keys};
-  document.read(sections, advice);
+  config.named = document.read(sections, advice);
   fold_shorthand(config.data, shorthand, true);
   for (const auto& [name, value] : overrides) {
     apply_override(sections, name, value, advice);
+    config.named.insert(name);
     fold_shorthand(config.data, shorthand, false);
   }
   follow_what_was_emptied(document, overrides, config);
@@ -337,10 +338,12 @@ void require_data(const Config& config) {
   }
 }
 
-std::string dump_config(const Config& config, bool full) {
+namespace {
+
+// What differs from the defaults, and the keys that are named.
+std::string written_keys(const Config& config, const std::set<std::string>* named) {
   Config copy = config, standard;
   CorpusShorthand shorthand;
-  if (full) return write_config(sections_of(copy, shorthand), {.comments = true});
   const std::string standard_preset = standard.model.preset;
   set_preset(config.model.preset, standard);
   standard.model.preset = standard_preset;
@@ -351,8 +354,19 @@ std::string dump_config(const Config& config, bool full) {
   // A named strategy is shown with everything it stands for.
   if (config.strategy.name != standard.strategy.name)
     std::erase_if(defaults, [&](const ConfigSection& d) { return d.name.starts_with("strategy") && has_needs(d, sections); });
-  return write_config(sections, {.defaults = defaults});
+  return write_config(sections, {.defaults = defaults, .named = named});
 }
+
+}  // namespace
+
+std::string dump_config(const Config& config, bool full) {
+  if (!full) return written_keys(config, &config.named);
+  Config copy = config;
+  CorpusShorthand shorthand;
+  return write_config(sections_of(copy, shorthand), {.comments = true});
+}
+
+std::string config_identity(const Config& config) { return written_keys(config, nullptr); }
 
 std::vector<std::string> config_lines(const Config& config) {
   Config copy = config;

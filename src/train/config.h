@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -203,6 +204,8 @@ void visit(Visitor& v, LogConfig& c) {
 struct Config {
   // No key: what load_run_config chose by the size of the corpus, "section.key" and value, for the log.
   std::vector<std::pair<std::string, std::string>> chosen;
+  // No key: "section.key" of the keys that the file or an override gives, and of what was chosen.
+  std::set<std::string> named;
   DataOptions data;
   Languages languages;  // of section data
   VocabConfig vocab;
@@ -241,8 +244,12 @@ void set_preset(const std::string& name, Config& config);
 // ConfigError unless the configuration names training data that can be meant.
 void require_data(const Config& config);
 
-// YAML that load_config reads back to the same Config: every key with its help as a comment, or only what differs from the defaults.
+// YAML that reads back to the same Config: every key with its help as a comment, or only what differs from the defaults and what is named,
+// since the corpus would choose a value for a key that is left out.
 std::string dump_config(const Config& config, bool full);
+
+// What differs from the defaults, as YAML: equal for configurations that mean the same, whichever keys are named.
+std::string config_identity(const Config& config);
 
 // All keys, a line each: "section.key: value"; of lists "data.train.0.source: value".
 std::vector<std::string> config_lines(const Config& config);

@@ -20,7 +20,7 @@ namespace {
 void require_one_configuration(const Config& config, Communicator& comm) {
   Config mine = config;
   mine.train.output = "run", mine.train.threads = 0, mine.log = {}, mine.log.every = config.log.every;
-  const std::vector<std::string> all = gather_texts(comm, dump_config(mine, false));
+  const std::vector<std::string> all = gather_texts(comm, config_identity(mine));
   for (int r = 0; r < comm.size(); ++r)
     if (all[static_cast<size_t>(r)] != all[0])
       throw ConfigError(

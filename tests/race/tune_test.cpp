@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "tests/race/fixture.h"
+#include "train/fine_tuning.h"
 
 namespace starling {
 namespace {
@@ -101,6 +102,31 @@ TEST(TunePlan, ShortRunsLeaveDropoutAsItIs) {
   EXPECT_TRUE(tunes_dropout(3000000, 1000000));
   EXPECT_FALSE(tunes_dropout(3000001, 1000000));
   EXPECT_TRUE(tunes_dropout(0, 1000000)) << "nobody knows how long it is";
+}
+
+// What a tuning has found is what its recommendation trains: a corpus of this size would choose a dropout of 0.3, batches of 2,000 tokens
+// and transformer-small, and the values found are those that are built in.
+TEST_F(RaceTest, TheRecommendationKeepsWhatWasFound) {
+  write("corpus.gz", ""), std::filesystem::resize_file(path("corpus.gz"), 2'000'000);
+  write("my.yml", "data: {source: " + path("corpus.gz") + ", target: " + path("corpus.gz") + "}
+train: {max-minutes: 12, max-epochs: 5}
+");
+  const std::vector<Override> found{{"train.warmup", "400"},         {"train.batch-tokens", "4000"},    {"model.dropout", "0.1"},
+                                    {"model.preset", "transformer-base"}, {"train.learning-rate", "0.0005"}, {"train.schedule", "linear"},
+                                    {"train.warmup-tokens", "90000"},     {"train.max-tokens", "900000"}};
+  const std::string best = dump_config(tuned_config(path("my.yml"), found), false);
+  write("best.yml", best);
+  const Config c = load_run_config(path("best.yml"), {{"train.output", path("run")}});
+  EXPECT_EQ(c.model.dropout, 0.1);
+  EXPECT_EQ(c.model.preset, "transformer-base");
+  EXPECT_EQ(c.train.batch_tokens, 4000);
+  EXPECT_EQ(c.train.optimizer.learning_rate, 5e-4);
+  EXPECT_EQ(c.train.warmup_tokens, 90000);
+  EXPECT_THAT(best, Not(HasSubstr("warmup:")));
+  EXPECT_THAT(best, Not(HasSubstr("max-minutes")));
+  EXPECT_THAT(best, Not(HasSubstr("max-epochs")));
+  EXPECT_EQ(c.train.max_tokens, 900000);
+  EXPECT_EQ(step_limit(c.train), kNoStepLimit);
 }
 
 class TuneTest : public RaceTest {
