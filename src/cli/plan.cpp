@@ -8,6 +8,7 @@
 #include "cli/cluster.h"
 #include "cli/config_arguments.h"
 #include "race/layouts.h"
+#include "train/corpus_choices.h"
 
 namespace starling {
 namespace {
@@ -79,12 +80,13 @@ nlohmann::ordered_json to_json(const Layout& l, double alone) {
 
 void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const ClusterArguments& cluster, const PlanArguments& a) {
   const auto [file, overrides] = arguments.given(verb);
-  Config config = load_config(file, overrides);
+  Config config = load_new_config(file, overrides);
   if (config.train.threads == 0) config.train.threads = 1;
   if (config.train.objective == Objective::mixed)
     throw ConfigError("plan knows nothing of train.objective mixed, whose samples take most of the time; 'starling simulate' shows it");
   const bool json = a.format == "json";
   const auto say = [&](const std::string& line) { (json ? std::cerr : std::cout) << line << std::endl; };
+  if (const std::string choices = choices_text(config); !choices.empty()) say(choices);
   std::optional<ComputeModel> measured;
   Scenario scenario = cluster.load(calibration_model(config), "", say, measured);
   const std::string& gpu = scenario.network.gpu;

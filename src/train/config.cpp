@@ -448,9 +448,11 @@ namespace {
 constexpr int64_t kDefaultSteps = 100000;
 }
 
+bool has_limit(const TrainConfig& c) { return c.max_steps > 0 || c.max_tokens > 0 || c.max_epochs > 0 || c.max_minutes > 0; }
+
 int64_t step_limit(const TrainConfig& c) {
   if (c.max_steps > 0) return c.max_steps;
-  return c.max_tokens > 0 || c.max_epochs > 0 || c.max_minutes > 0 ? kNoStepLimit : kDefaultSteps;
+  return has_limit(c) ? kNoStepLimit : kDefaultSteps;
 }
 
 double state_clip(const Config& c, int64_t step) {

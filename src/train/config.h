@@ -257,6 +257,9 @@ std::vector<std::string> config_lines(const Config& config);
 // The update that train.max-steps ends a run at; kNoStepLimit where it is left to other limits.
 int64_t step_limit(const TrainConfig& config);
 
+// Whether a limit is given that ends a run, in updates, tokens, epochs or minutes.
+bool has_limit(const TrainConfig& config);
+
 // ConfigError where train.optimizer muon would meet parts of matrices.
 void require_whole_matrices(const Config& config);
 // ConfigError where a batch that grows does not go with another key.

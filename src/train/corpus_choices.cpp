@@ -135,6 +135,14 @@ std::vector<Override> choose_by_corpus(const Config& config, const std::vector<s
   return chosen;
 }
 
+std::string choices_text(const Config& config) {
+  if (config.chosen.empty()) return "";
+  std::vector<std::string> choices;
+  for (const auto& [key, value] : config.chosen) choices.push_back(key + " " + value);
+  return fmt::format("chosen for a corpus of about {:.2g} M target tokens: {}; give a key to choose it yourself (docs/first-project.md)",
+                     1e-6 * estimated_epoch(config), fmt::join(choices, ", "));
+}
+
 std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t updates_an_epoch) {
   const TrainConfig& t = config.train;
   if (pairs >= kSmall || updates_an_epoch < 1 || t.warmup_tokens > 0 || t.optimizer.warmup <= kShortest) return "";

@@ -19,6 +19,9 @@ std::vector<std::string> keys_by_corpus();
 // Empty for files that cannot be read, and in fine-tuning.
 std::vector<Override> choose_by_corpus(const Config& config, const std::vector<std::string>& open);
 
+// What was chosen for a configuration and why, as a line for people; "" where nothing was.
+std::string choices_text(const Config& config);
+
 // Estimated target tokens of an epoch of the training files, by their sizes and the characters that they begin with; 0 where there are
 // none.
 double estimated_epoch(const Config& config);

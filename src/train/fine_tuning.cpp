@@ -143,6 +143,8 @@ std::vector<Override> take_over(const GivenText& given, const std::vector<std::s
   std::vector<std::string> known;
   for (const std::string& key : open)
     if (initial.empty() || !key.starts_with("model.")) known.push_back(key);
+  // Another limit that the run had, and that nobody gives any more, is no end: it follows from the corpus, as in a new run.
+  if (record && record->train.max_tokens == 0 && has_limit(record->train)) std::erase(known, "train.max-tokens");
   if (record) return values_of(*record, known);
   std::erase_if(
       known, [&](const std::string& key) { return !key.starts_with("model.") && key != "train.learning-rate" && key != "train.warmup"; });

@@ -68,11 +68,7 @@ void RunReports::announce() {
 
 // What nobody gave.
 void RunReports::announce_choices() {
-  if (run_.config.chosen.empty() || run_.step() > 0) return;
-  std::vector<std::string> choices;
-  for (const auto& [key, value] : run_.config.chosen) choices.push_back(key + " " + value);
-  run_.say(fmt::format("chosen for a corpus of about {:.2g} M target tokens: {}; give a key to choose it yourself (docs/first-project.md)",
-                       1e-6 * estimated_epoch(run_.config), fmt::join(choices, ", ")));
+  if (const std::string choices = choices_text(run_.config); !choices.empty() && run_.step() == 0) run_.say(choices);
 }
 
 // Of a run that goes on, nothing can be changed about it any more.

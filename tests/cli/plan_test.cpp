@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/shell.h"
@@ -38,6 +41,19 @@ TEST(PlanVerb, ListsWhatFitsAndTheKeysToWrite) {
   EXPECT_THAT(less.text, HasSubstr("does not fit"));
   EXPECT_THAT(starling(model + " --memory 0.0001").text, HasSubstr("nothing fits: the smallest need is "));
   EXPECT_THAT(starling(model + " --train.objective mixed").text, HasSubstr("starling simulate"));
+}
+
+// A plan is of the run that these files would train.
+TEST(PlanVerb, KnowsWhatTheCorpusChooses) {
+  const std::string corpus = testing::TempDir() + "starling_plan_" + std::to_string(::getpid()) + ".gz";
+  std::ofstream{corpus}, std::filesystem::resize_file(corpus, 2'000'000);  // 1.3 million pieces, by its size
+  const std::string plan = "plan --vocab.size 500 --workers 2 --network 1gbe --memory 4 --data.source " + corpus + " --data.target " + corpus;
+  const ShellOutcome chosen = starling(plan + kRates);
+  ASSERT_EQ(chosen.status, 0) << chosen.text;
+  EXPECT_THAT(chosen.text, HasSubstr("chosen for a corpus of about 1.3 M target tokens: model.preset transformer-small, "));
+  EXPECT_THAT(chosen.text, HasSubstr("network 1gbe, transformer-small with "));
+  EXPECT_THAT(starling(plan + kRates + " --model.preset transformer-tiny").text, HasSubstr("network 1gbe, transformer-tiny with "));
+  std::filesystem::remove(corpus);
 }
 
 TEST(BenchLayout, IsSimulatedInStages) {

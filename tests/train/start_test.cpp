@@ -414,6 +414,40 @@ TEST_F(StartTest, ARunGoesOnWithTheWarmUpThatItsCorpusGaveIt) {
   EXPECT_EQ(config("run", {{"train.warmup", "7"}}).train.optimizer.learning_rate, 1.6e-3) << "each key by itself";
 }
 
+// A limit that nobody gives any more is no end: the run goes on to the one that its corpus has, as a new run would.
+TEST_F(StartTest, ARunThatLosesItsLimitEndsWithItsCorpus) {
+  std::vector<Override> keys = given("run");
+  for (const Override& o : std::vector<Override>{{"model.preset", "transformer-tiny"}, {"model.width", "16"}, {"model.feed-forward", "16"},
+                                                 {"model.heads", "2"}, {"vocab.size", "40"}})
+    keys.push_back(o);
+  const auto with = [&](const std::string& limit, const std::string& value) {
+    std::vector<Override> all = keys;
+    std::erase_if(all, [](const Override& o) { return o.first == "train.max-steps"; });
+    if (!limit.empty()) all.emplace_back(limit, value);
+    return load_run_config("", all);
+  };
+  const int64_t corpus = with("", "").train.max_tokens;
+  ASSERT_GT(corpus, 0) << "a new run's";
+  const std::vector<Override> limits{{"train.max-minutes", "0.02"}, {"train.max-steps", "4"}, {"train.max-epochs", "1"}};
+  for (const auto& [limit, value] : limits) {
+    fs::remove_all(path("run"));
+    EXPECT_EQ(run_training(with(limit, value)), 0);
+    const Config on = with("", "");
+    EXPECT_EQ(on.train.max_tokens, corpus) << limit;
+    EXPECT_EQ(step_limit(on.train), kNoStepLimit) << limit;
+    EXPECT_EQ(on.train.max_minutes, 0);
+    EXPECT_EQ(with(limit, value).train.max_tokens, 0) << "the limit is given again";
+  }
+  // An end in tokens stays, as does that of older versions, which were told none.
+  fs::remove_all(path("run"));
+  EXPECT_EQ(run_training(with("train.max-tokens", "180")), 0);
+  EXPECT_EQ(with("", "").train.max_tokens, 180);
+  std::string record = read_text_file(path("run/config.yml"));
+  record.replace(record.find("max-tokens: 180"), 15, "max-tokens: 0");
+  std::ofstream(path("run/config.yml")) << record;
+  EXPECT_EQ(step_limit(with("", "").train), 100000);
+}
+
 // A model that somebody put beside a run, or that a restart set aside, is no model of the run.
 TEST_F(StartTest, AModelThatLiesInTheRunsDirectoryCanBeTuned) {
   EXPECT_EQ(run_training(config("first")), 0);
