@@ -103,18 +103,26 @@ double rate_after_adam(const OptimizerOptions& o, int64_t done) {
 
 }  // namespace
 
+Warmup warmup_of(const OptimizerOptions& o, double end) {
+  const auto given = static_cast<double>(o.warmup), shorter = std::max(1.0, o.warmup_share * end);
+  if (o.warmup_share == 0 || shorter >= given) return {given, o.learning_rate};
+  constexpr auto shortest = static_cast<double>(kShortestWarmup);
+  return {shorter, o.learning_rate * std::sqrt(std::max(given, shortest) / std::max(shorter, shortest))};
+}
+
 double learning_rate(const OptimizerOptions& o, int64_t step, double end) {
   if (o.sgd_after > 0 && step > o.sgd_after) return rate_after_adam(o, step - o.sgd_after - 1);
-  const double t = static_cast<double>(std::max<int64_t>(step, 1)), warmup = static_cast<double>(o.warmup);
-  if (t < warmup) return o.learning_rate * t / warmup;
-  if (o.schedule == RateSchedule::constant) return o.learning_rate;
-  if (o.schedule == RateSchedule::inverse_sqrt) return o.learning_rate * std::sqrt(std::max(warmup, 1.0) / t);
+  const double t = static_cast<double>(std::max<int64_t>(step, 1));
+  const auto [warmup, peak] = warmup_of(o, end);
+  if (t < warmup) return peak * t / warmup;
+  if (o.schedule == RateSchedule::constant) return peak;
+  if (o.schedule == RateSchedule::inverse_sqrt) return peak * std::sqrt(std::max(warmup, 1.0) / t);
   if (o.schedule == RateSchedule::step)
-    return o.learning_rate * std::pow(o.decay_factor, std::floor((t - warmup) / static_cast<double>(o.decay_every)));
+    return peak * std::pow(o.decay_factor, std::floor((t - warmup) / static_cast<double>(o.decay_every)));
   const double begin = o.schedule == RateSchedule::wsd ? std::max(warmup, (1 - o.decay_share) * end) : warmup;
   const double done = std::clamp((t - begin) / std::max(1.0, end - begin), 0.0, 1.0);
   const double left = o.schedule == RateSchedule::cosine ? 0.5 * (1 + std::cos(3.141592653589793 * done)) : 1 - done;
-  return o.learning_rate * (o.final_rate + (1 - o.final_rate) * left);
+  return peak * (o.final_rate + (1 - o.final_rate) * left);
 }
 
 }  // namespace starling

@@ -66,7 +66,14 @@ class Optimizer {
   int64_t updates_ = 0, moments_since_ = 0, of_the_run_ = 0;
 };
 
-// The learning rate of update `step` (counted from 1) of a run that ends after update `end`. Linear warm-up from 0 to the peak, then:
+// The warm-up of a run that ends after update `end`, in updates, and the peak rate.
+struct Warmup {
+  double updates, peak;
+};
+Warmup warmup_of(const OptimizerOptions& options, double end);
+
+// The learning rate of update `step` (counted from 1) of a run that ends after update `end`. Linear warm-up from 0 to the peak, which is
+// higher where warmup_share shortens it, then:
 // inverse-sqrt: peak * sqrt(warmup / step); constant; linear, cosine: down to final_rate * peak at the end; wsd: the peak, and linear for
 // the last decay_share of the run; step: times decay_factor every decay_every. After sgd_after updates: sgd_learning_rate, halved as the
 // options say. A function of step and end alone, so runs resume exactly.

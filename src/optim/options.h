@@ -24,6 +24,9 @@ constexpr bool has_adam(OptimizerKind kind) {
 // Of a moment in f32, in which 1 - decay is right to 0.14 % then; to 1.3 % for 0.999999, and from 0.99999998 on the decay itself is 1.
 constexpr double kMostDecay = 0.99999;
 
+// Updates of warm-up below which the peak rate rises no further: less warm-up is not steadier and gains nothing.
+constexpr int64_t kShortestWarmup = 400;
+
 struct OptimizerOptions {
   OptimizerKind optimizer = OptimizerKind::adam;
   double learning_rate = 5e-4;     // peak
@@ -34,6 +37,7 @@ struct OptimizerOptions {
   double ema = 0.0;                       // decay per update of the averaged parameters; 0 turns averaging off
   RateSchedule schedule = RateSchedule::inverse_sqrt;
   int64_t warmup = 4000;                  // updates of linear warm-up
+  double warmup_share = 0;                // of the run, that it takes at most; 0: whatever it is
   int64_t decay_every = 10000;            // updates, schedule step
   double decay_factor = 0.5;              // schedule step
   double final_rate = 0.0;                // fraction of the peak that a schedule with an end ends at
@@ -54,6 +58,10 @@ void visit(Visitor& v, OptimizerOptions& c) {
            "learning rate after the linear warm-up; linear, cosine and wsd (warm-up, stable, decay) end where the run does, at max-steps, "
            "max-tokens, max-epochs or max-minutes, whichever comes first (docs/optimizers.md)");
   v.field("warmup", c.warmup, "linear warm-up, updates; see learning-rate", 0, 1000000000);
+  v.field("warmup-share", c.warmup_share,
+          "the warm-up ends with this share of the run at the latest, counted in what ends the run first, minutes too; where that is earlier, "
+          "the peak is higher by the root of it, as far as 400 updates would make it; 0 = off",
+          0.0, 1.0);
   v.field("decay-every", c.decay_every, "updates between two decays", 1, 1000000000).needs("train.schedule", {RateSchedule::step});
   v.field("decay-factor", c.decay_factor, "factor of each decay", 0.0, 1.0).needs("train.schedule", {RateSchedule::step});
   v.field("final-rate", c.final_rate, "fraction of the peak rate that it ends at", 0.0, 1.0).needs("train.schedule", {RateSchedule::linear, RateSchedule::cosine, RateSchedule::wsd});

@@ -25,6 +25,10 @@ Config without_places(Config config) {
   config.train.output = "run", config.log = {};
   for (CorpusFiles& corpus : config.data.train) corpus = {"", "", "", corpus.weight};
   config.vocab.training.normalization = VocabularyOptions().normalization;
+  // Races of earlier versions have not noted the distances that were the defaults then.
+  constexpr int64_t kThen = 1000;
+  for (int64_t* every : {&config.valid.every, &config.checkpoint.every})
+    if (*every == kThen) *every = 0;
   for (std::string* path : {&config.valid.source, &config.valid.target, &config.vocab.source, &config.vocab.target}) path->clear();
   return config;
 }

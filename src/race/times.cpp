@@ -76,6 +76,7 @@ void replay_rank(const Config& config, const ModelVocabulary& vocabulary, Shared
     growth.emplace(config.train, global, config.train.max_tokens / global);
     replica.end_schedule_at(config.train.max_tokens / global);
   }
+  const Distances every = distances(config, steps);
   int64_t tokens = 0, taken = 0;
   for (int64_t step = 0; step < steps; ++step) {
     std::vector<Batch> parts;
@@ -90,7 +91,7 @@ void replay_rank(const Config& config, const ModelVocabulary& vocabulary, Shared
     const int64_t before = std::exchange(taken, taken + count);
     if (growth) replica.take({count, taken, growth->rate_factor()}), growth->updated({});
     replica.step(parts);
-    if (due_after(config, step + 1, taken, before).any() || step + 1 == steps) idle.model->parameters().values();
+    if (due_after(config, every, step + 1, taken, before).any() || step + 1 == steps) idle.model->parameters().values();
     times.ns.push_back(world.clock->now_ns());
     times.tokens.push_back(tokens), times.bytes.push_back(world.comm->traffic().bytes_sent);
   }

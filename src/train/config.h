@@ -86,6 +86,7 @@ struct TrainConfig {
   double batch_growth_exponent = 0.5;    // of the rate, by the batch
 };
 constexpr int64_t kNoStepLimit = 1000000000000;
+constexpr double kMostMinutes = 1e9;
 template <class Visitor>
 void visit(Visitor& v, TrainConfig& c) {
   v.field("output", c.output, "run directory: checkpoints, vocabulary, logs, model");
@@ -138,12 +139,13 @@ void visit(Visitor& v, TrainConfig& c) {
           kNoStepLimit);
   v.field("max-tokens", c.max_tokens, "stop after so many target tokens of all workers, in full batches; 0 = off", 0, 1000000000000000);
   v.field("max-epochs", c.max_epochs, "stop after so many passes over the data; 0 = off", 0, 1000000000);
-  v.field("max-minutes", c.max_minutes, "stop after so many minutes of wall clock, resumed runs included; 0 = off", 0.0, 1e9);
+  v.field("max-minutes", c.max_minutes, "stop after so many minutes of wall clock, resumed runs included; 0 = off", 0.0,
+          kMostMinutes);
 }
 
 struct ValidConfig {
   std::string source, target;  // both empty: no validation
-  int64_t every = 1000;        // updates
+  int64_t every = 0;           // updates, 0: see distances() in due.h
   std::vector<std::string> metrics = {"cross-entropy", "bleu", "chrf"};
   std::string tokenize = "auto";  // see text/tokenizer_choice.h
   SearchOptions search;           // see search_defaults() for presets
@@ -163,7 +165,10 @@ template <class Visitor>
 void visit(Visitor& v, ValidConfig& c) {
   v.field("source", c.source, "source text for validation; empty = no validation");
   v.field("target", c.target, "its reference translation");
-  v.field("every", c.every, "updates between two validations", 1, 1000000000);
+  v.field("every", c.every,
+          "updates between two validations; 0 = a tenth of the run, in updates or minutes, and 1000 at most; of a run in minutes they take "
+          "a quarter at most",
+          0, 1000000000);
   v.choice("metrics", c.metrics, {"cross-entropy", "bleu", "chrf", "chrf++", "ter", "gleu"},
            "what is measured: cross-entropy per target token (nats), the others on one decoding, as raw text");
   v.field(
@@ -180,30 +185,37 @@ void visit(Visitor& v, ValidConfig& c) {
 }
 
 struct CheckpointConfig {
-  int64_t every = 1000;  // updates
+  int64_t every = 0;   // updates, 0: see distances() in due.h
+  double minutes = 0;  // 0: off
   int64_t keep = 3;
 };
 template <class Visitor>
 void visit(Visitor& v, CheckpointConfig& c) {
-  v.field("every", c.every, "updates between two checkpoints", 1, 1000000000);
+  v.field("every", c.every,
+          "updates between two checkpoints; 0 = a tenth of the run, in updates or minutes, and 1000 updates or 30 minutes at most", 0,
+          1000000000);
+  v.field("minutes", c.minutes, "minutes after which a checkpoint follows the one before it, whatever every says; 0 = off", 0.0,
+          kMostMinutes);
   v.field("keep", c.keep, "most recent checkpoints that are kept, besides the best", 1, 1000000);
 }
 
 struct LogConfig {
-  int64_t every = 100;  // updates
+  int64_t every = 0;  // updates, 0: see distances() in due.h
   std::string format = "starling";
   std::string progress = "auto";  // auto | always | never
 };
 template <class Visitor>
 void visit(Visitor& v, LogConfig& c) {
-  v.field("every", c.every, "updates between two log lines", 1, 1000000000);
+  v.field("every", c.every, "updates between two log lines; 0 = a tenth of the run, in updates, or a twentieth in minutes, and 100 updates at most", 0,
+          1000000000);
   v.choice("format", c.format, {"starling"}, "format of the log lines");
   v.choice("progress", c.progress, {"auto", "always", "never"}, "the live line; auto = when the output is a terminal");
 }
 
 struct Config {
-  // No key: what load_run_config chose by the size of the corpus, "section.key" and value, for the log.
+  // No key: what load_run_config chose, "section.key" and value, and why, for the log.
   std::vector<std::pair<std::string, std::string>> chosen;
+  std::string chosen_for;
   // No key: "section.key" of the keys that the file or an override gives, and of what was chosen.
   std::set<std::string> named;
   DataOptions data;

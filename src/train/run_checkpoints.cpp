@@ -69,6 +69,8 @@ State RunCheckpoints::state() const {
   s.put("micro-batch-tokens", run_.micro_tokens);
   s.put("warmup", run_.config.train.optimizer.warmup);
   s.put("learning-rate", run_.config.train.optimizer.learning_rate);
+  s.put("warmup-share", run_.config.train.optimizer.warmup_share);
+  s.put("optimizer", fmt::format("{}", run_.config.train.optimizer.optimizer));
   s.put("schedule", fmt::format("{}", run_.optimizer.schedule));
   s.put("schedule-end", schedule_end(run_));
   s.put("max-minutes", run_.config.train.max_minutes);
@@ -76,6 +78,8 @@ State RunCheckpoints::state() const {
   s.put("source-vocabulary", run_.vocabularies->source().hash());
   s.put("target-vocabulary", run_.vocabularies->target().hash());
   s.put("seconds", status_.elapsed());
+  s.put("preparation-seconds", status_.preparation);
+  by_time_.save(s);
   if (run_.growth) run_.growth->save(s);
   run_.noise.save(s);
   judging_.save(s);
@@ -175,6 +179,8 @@ void RunCheckpoints::restore(const State& s) {
   run_.stream->seek({s.integer("epoch"), batch});
   status_.epoch = s.integer("epoch") + 1;
   status_.earlier_seconds = s.real("seconds");
+  if (s.has("preparation-seconds")) status_.preparation = s.real("preparation-seconds");
+  by_time_.restore(s);
   status_.over = t.max_minutes > 0 && status_.earlier_seconds >= 60 * t.max_minutes;
   // The sum of a batch's gradient is cut into the same parts as before, whatever memory is free today: equal bits.
   if (t.micro_batch_tokens == 0) run_.micro_tokens = s.integer("micro-batch-tokens");
@@ -211,7 +217,8 @@ void RunCheckpoints::tell_other_schedule(const State& s) {
   const auto rate = [&](const Schedule& x) {
     OptimizerOptions o = run_.optimizer;
     o.schedule = x.kind;
-    const double gone = x.minutes > 0 ? std::min(1.0, status_.earlier_seconds / (60 * x.minutes)) : 0;
+    const double trained = status_.earlier_seconds - status_.preparation, all = 60 * x.minutes - status_.preparation;
+    const double gone = x.minutes == 0 ? 0 : all > trained ? trained / all : 1;
     const double end = static_cast<double>(x.end);
     return (run_.growth ? run_.growth->rate_factor() : 1) *
            learning_rate(o, next, gone > 0 ? std::min(end, static_cast<double>(next) / gone) : end);

@@ -13,7 +13,8 @@ namespace starling {
 class RunCheckpoints {
  public:
   // They must live as long as this.
-  RunCheckpoints(RunParts& run, RunStatus& status, RunJudging& judging) : run_(run), status_(status), judging_(judging) {}
+  RunCheckpoints(RunParts& run, RunStatus& status, RunJudging& judging, DueByTime& by_time)
+      : run_(run), status_(status), judging_(judging), by_time_(by_time) {}
 
   // Goes on from the checkpoint of the run directory, if there is one. Collective.
   void resume();
@@ -36,6 +37,7 @@ class RunCheckpoints {
   RunParts& run_;
   RunStatus& status_;
   RunJudging& judging_;
+  DueByTime& by_time_;
   int64_t saved_ = -1;  // update of the newest checkpoint
 };
 

@@ -39,8 +39,10 @@ std::string RunStatus::limit_reached(int64_t stalled) const {
 }
 
 double RunStatus::time_gone() const {
-  const double minutes = run.config.train.max_minutes;
-  return run.first() && minutes > 0 && has_end(run.optimizer.schedule) ? std::min(1.0, elapsed() / (60 * minutes)) : 0;
+  const bool rate = run.config.train.max_minutes > 0 && (has_end(run.optimizer.schedule) || run.optimizer.warmup_share > 0);
+  if (!run.first() || !(rate || by_time)) return 0;
+  const double all = 60 * shared_minutes(run.config) - preparation;
+  return all > 0 ? std::clamp((elapsed() - preparation) / all, 0.0, 1.0) : 1;
 }
 
 double RunStatus::fraction(double counted) const {

@@ -15,6 +15,7 @@
 #include "strategies/noise_scale.h"
 #include "train/batch_growth.h"
 #include "train/config.h"
+#include "train/due.h"
 #include "train/progress.h"
 #include "train/replica.h"
 #include "train/run_directory.h"
@@ -50,6 +51,7 @@ struct RunParts {
   OptimizerOptions optimizer;  // with scaled rates, and the warm-up in updates
   int64_t batch_tokens = 0;    // of all workers together
   int64_t micro_tokens = 0, batches_per_epoch = 0;
+  Distances every{};      // of reports, validations and checkpoints
   int64_t max_steps = 0;  // step_limit(), or updates of train.max-tokens; where the batch grows, batches of the stream
 
   Communicator& comm() const { return *world.comm; }
@@ -78,20 +80,23 @@ std::string end_text(const RunParts& run, int64_t end, double minutes);
 
 // How far a run is, and what ends it.
 struct RunStatus {
-  explicit RunStatus(const RunParts& run) : run(run), start(run.clock().seconds()) {}
+  explicit RunStatus(const RunParts& run) : run(run), start(run.clock().seconds()), by_time(DueByTime(run.config).asked()) {}
 
   const RunParts& run;
   double start;                // by the world's clock, s
   double earlier_seconds = 0;  // of the runs before this one
+  double preparation = 0;      // of all runs, before their first updates: vocabularies, tokens, the initial model's validation, s
   int64_t epoch = 1;
   bool stopped = false;  // by a signal
   bool over = false;     // as the sums of an update, or the time of earlier runs, tell
   bool early_stopped = false;
 
+  bool by_time;  // whether the time matters before it is up
+
   // All of the run's time, s.
   double elapsed() const { return earlier_seconds + run.clock().seconds() - start; }
   bool time_is_up() const;
-  // Of train.max-minutes, 0 to 1, where the schedule of the rate ends with it and this is rank 0; else 0.
+  // Of the run's time without its preparation, 0 to 1, on rank 0, where the rate or what is due goes by the time; else 0.
   double time_gone() const;
   // Limits that this rank knows of itself.
   bool limits_reached() const;

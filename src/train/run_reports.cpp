@@ -25,20 +25,29 @@ std::string schedule_text(const RunParts& run) {
                      sgd ? fmt::format(", but only until update {}: then plain SGD with {:g}", o.sgd_after, o.sgd_learning_rate) : "");
 }
 
+// Of a warm-up that may end by the time.
+std::string sooner_text(const RunParts& run) {
+  const OptimizerOptions& o = run.optimizer;
+  if (o.warmup_share == 0 || o.warmup == 0 || run.config.train.max_minutes == 0) return "";
+  return fmt::format(", or after {:g} % of the run's time if that is sooner, with {:.3g} at most then", 100 * o.warmup_share,
+                     warmup_of(o, 0).peak);
+}
+
 }  // namespace
 
 void RunReports::announce() {
   const auto model = static_cast<double>(run_.model->parameters().declared_count());
-  const auto warmup = static_cast<double>(run_.optimizer.warmup), epoch = static_cast<double>(run_.batches_per_epoch);
+  const auto [warmup, peak] = warmup_of(run_.optimizer, static_cast<double>(schedule_end(run_)));
+  const auto epoch = static_cast<double>(run_.batches_per_epoch);
   run_.say(fmt::format("model: {}, {:.2f} M parameters; {}; {} target tokens an update, computed {} at a time; about {} an epoch",
                        run_.config.model.preset, model / 1e6, run_.backend->describe(), run_.batch_tokens, computed_at_once(),
                        counted(run_.batches_per_epoch, "update")));
   if (run_.mixed())
     run_.say(fmt::format("objective: expected GLEU of {} samples a source (baseline {}) + {:g} x likelihood without label smoothing",
                          run_.config.refine.samples, run_.config.refine.baseline, run_.config.refine.likelihood_weight));
-  run_.say(fmt::format("learning rate {:g}{}{}", run_.optimizer.learning_rate,
-                       warmup > 0 ? fmt::format(" after {} of warm-up", counted(run_.optimizer.warmup, "update")) : ", no warm-up",
-                       warmup > 0 && epoch > 0 ? fmt::format(", {:.1f} epochs", warmup / epoch) : "") +
+  run_.say(fmt::format("learning rate {:g}{}{}{}", peak,
+                       warmup > 0 ? fmt::format(" after {} of warm-up", counted(std::llround(warmup), "update")) : ", no warm-up",
+                       warmup > 0 && epoch > 0 ? fmt::format(", {:.1f} epochs", warmup / epoch) : "", sooner_text(run_)) +
            schedule_text(run_));
   if (run_.growth) {
     std::vector<std::string> plan;
@@ -152,9 +161,10 @@ void RunReports::warn() {
   if (const std::string advice = small_corpus_advice(run_.config, run_.store->size(), run_.batches_per_epoch);
       !advice.empty() && run_.step() == 0)
     run_.say(advice);
-  if (has_end(run_.optimizer.schedule) && run_.optimizer.warmup >= schedule_end(run_))
+  const double warmup = warmup_of(run_.optimizer, static_cast<double>(schedule_end(run_))).updates;
+  if (has_end(run_.optimizer.schedule) && warmup >= static_cast<double>(schedule_end(run_)))
     run_.say(fmt::format("warning: the warm-up of {} is as long as the run, so its schedule {} never begins; shorten train.warmup",
-                         counted(run_.optimizer.warmup, "update"), run_.optimizer.schedule));
+                         counted(std::llround(warmup), "update"), run_.optimizer.schedule));
   if (t.optimizer.sgd_after > 0 && t.optimizer.sgd_after >= run_.max_steps)
     run_.say(fmt::format("train.sgd-after {} is not reached within {}", t.optimizer.sgd_after, counted(run_.max_steps, "update")));
 }

@@ -98,6 +98,11 @@ void plan_steps(RunParts& run) {
         fmt::format("train.schedule {} cannot end with train.max-minutes where each worker makes updates of its own (strategy {}), as they "
                     "would not agree on the time; end the run by train.max-steps or train.max-tokens",
                     t.optimizer.schedule, run.config.strategy.name));
+  if (run.config.checkpoint.minutes > 0 && run.replicas() == Replicas::merged && run.comm().size() > 1)
+    throw ConfigError(
+        fmt::format("checkpoint.minutes needs workers that agree on the time, and with strategy {} each makes updates of its own; set "
+                    "checkpoint.every in its place",
+                    run.config.strategy.name));
   run.replica->share_parameters();
 }
 
@@ -181,6 +186,7 @@ void plan_batches(RunParts& run) {
   run.stream.emplace(*run.store, batch_options(run.config, run.batch_tokens, *run.vocabularies));
   run.batches_per_epoch = run.stream->count_batches(0);
   run.replica->end_schedule_at(schedule_end(run));
+  run.every = distances(run.config, schedule_end(run));
   if (BatchGrowth::asked(run.config.train)) run.growth.emplace(run.config.train, run.batch_tokens, schedule_end(run));
   // A stage of a pipeline has a part of the layers, and as many passes under way as there are stages behind it.
   const bool card = !run.backend->memory().host();

@@ -5,7 +5,6 @@
 #include "base/counted.h"
 #include "base/memory.h"
 #include "base/sha256.h"
-#include "train/due.h"
 #include "train/micro_batch.h"
 #include "train/run_checkpoints.h"
 #include "train/run_judging.h"
@@ -69,6 +68,7 @@ class Trainer {
     reports_.begin();
     // What the initial model is worth: updates that only harm it must not become the best.
     if (!config_.train.initial_model.empty() && validates() && run_.step() == 0 && judging_.validated() < 0) validate();
+    status_.preparation += run_.clock().seconds() - status_.start;
     if (judging_.owed()) validate(), checkpoints_.outdated();  // which a signal ended before
     if (watch_.resumed) watch_.resumed(true);
     while (!run_.driver->finished() && !status_.stopped)
@@ -82,19 +82,17 @@ class Trainer {
     return conclude();
   }
 
+  bool served() const { return run_.replicas() == Replicas::served; }
   bool validates() const { return config_.valid.enabled(); }
   std::string limit_reached() const { return status_.limit_reached(judging_.judge().stalled()); }
 
-  Due due() const { return due_after(config_, run_.step(), run_.taken(), taken_before_); }
-
   void between_updates() {
-    const Due due = this->due();
-    if (!due.any()) return;
+    if (!due_.any()) return;
     if (watch_.paused) watch_.paused(run_.driver->together());
-    if (due.reports) reports_.report();
-    if (due.judges) validate();
-    if (due.compares) compare_replicas();
-    if (due.saves) save();
+    if (due_.reports) reports_.report();
+    if (due_.judges) validate();
+    if (due_.compares) compare_replicas();
+    if (due_.saves) save();
     if (watch_.resumed) watch_.resumed(run_.driver->together());
   }
 
@@ -150,14 +148,18 @@ class Trainer {
       parts = micro_batches(own, run_.micro_tokens, config_.parallel, cost);
     }
     // Ranks stop together: what one of them knows, all learn with the sums of this step.
-    const StepResult result = run_.replica->step(parts, {run_.stop_asked(), run_.driver->last_update(), status_.time_gone()}, refinement);
+    // Where workers make updates of their own they have no common time.
+    const double gone = run_.replicas() == Replicas::merged ? 0 : status_.time_gone();
+    const StepResult result = run_.replica->step(parts, {run_.stop_asked(), run_.driver->last_update(), served() ? 0 : gone}, refinement);
     status_.stopped = result.totals.stop > 0, status_.over = result.totals.finished > 0;
     status_.epoch = batch.epoch + 1;
     reports_.add(result);
     if (run_.driver->updated(before)) {
       reports_.grow();
+      due_ = due_after(config_, run_.every, run_.step(), run_.taken(), taken_before_);
+      if (const double now = served() ? gone : result.totals.time_gone; now > 0) by_time_.add(due_, now);
       // What comes now would wait for parameters that are on their way; that is a part of training.
-      if (due().any() || status_.stopped || run_.driver->finished()) run_.model->parameters().values();
+      if (due_.any() || status_.stopped || run_.driver->finished()) run_.model->parameters().values();
       int64_t own = 0;  // of a replica all ranks have them, and one counts
       if (run_.mesh->counts())
         for (const Batch& part : parts) own += part.target.count();
@@ -224,8 +226,10 @@ class Trainer {
   RunStatus status_{run_};
   RunReports reports_{run_, status_};
   RunJudging judging_{run_, status_};
-  RunCheckpoints checkpoints_{run_, status_, judging_};
+  DueByTime by_time_{config_};
+  RunCheckpoints checkpoints_{run_, status_, judging_, by_time_};
   int64_t taken_before_ = 0;  // the last update
+  Due due_;                   // after it
 };
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST(PeerNames, NumbersWithUnitsAreAnsweredWithoutThem) {
     const char *yaml, *answer;
   } misses[] = {
       {"valid:\n  every: 10u\n",
-       "c.yml:2: valid.every: '10u' is not a whole number; did you mean 10? Give a whole number from 1 to 1000000000"},
+       "c.yml:2: valid.every: '10u' is not a whole number; did you mean 10? Give a whole number from 0 to 1000000000"},
       {"valid:\n  every: 10k\n", "did you mean 10000?"},
       {"train:\n  max-steps: 2M\n", "did you mean 2000000?"},
       {"train:\n  max-steps: 1e5\n", "did you mean 100000?"},
