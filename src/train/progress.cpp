@@ -203,8 +203,13 @@ void Progress::tick(const TrainReport& r) {
 
 void Progress::report(const TrainReport& r) {
   const double left = seconds_left(r);
-  line(join(pieces_of(r, fraction(r), left)));
-  if (options_.live) draw(r);
+  const std::vector<Piece> pieces = pieces_of(r, fraction(r), left);
+  line(join(pieces));
+  if (options_.live) {  // the line stays above the live one
+    erase();
+    show(fitted(pieces, columns()) + "\n");
+    draw(r);
+  }
   Json record = {{"type", "report"},
                  {"step", r.step},
                  {"epoch", r.epoch},

@@ -79,7 +79,7 @@ class Progress {
 
   // Redraws the live line, at most five times a second; nothing off a terminal. Cheap enough for every update.
   void tick(const TrainReport& report);
-  // One log line and one record.
+  // One log line, which on a terminal stays above the live line, and one record.
   void report(const TrainReport& report);
   void validation(const ValidReport& report);
   // Removes the live line until the next report: for the last message.

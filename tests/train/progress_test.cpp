@@ -211,6 +211,22 @@ TEST_F(ProgressTest, LiveLineFitsAndLeavesNothingBehind) {
   EXPECT_EQ(lines("train.log").size(), 2u);
 }
 
+// Whoever scrolls back sees every report, though not what does not fit into a line.
+TEST_F(ProgressTest, ReportsStayAboveTheLiveLine) {
+  Progress p(options(true));
+  width_ = 61;
+  p.tick(sample(99));
+  screen_.clear();
+  p.report(sample(100));
+  p.tick(sample(101));
+  now_ms_ += 1000;
+  p.report(sample(200));
+  EXPECT_THAT(screen_, HasSubstr("\rstep 100 | epoch 2 | loss 3.2500 | 400 tok/s | 10.0 %\n\rstep 100 | "));
+  EXPECT_THAT(screen_, HasSubstr("\rstep 200 | epoch 2 | loss 3.2500 | 400 tok/s | 20.0 %\n\rstep 200 | "));
+  EXPECT_EQ(std::count(screen_.begin(), screen_.end(), '\n'), 2) << screen_;
+  EXPECT_THAT(lines("train.log").at(1), HasSubstr("| gnorm 1.500 |")) << "the log has all of it";
+}
+
 TEST_F(ProgressTest, LiveLineIsDrawnAtMostFiveTimesASecond) {
   Progress p(options(true));
   p.tick(sample(1));
