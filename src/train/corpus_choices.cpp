@@ -22,7 +22,7 @@ constexpr double kLetters = 4.5, kSyllables = 1.6, kKana = 3;
 constexpr size_t kSample = 1 << 20;  // bytes that are looked into
 constexpr double kCompression = 3;   // of text that cannot be read
 constexpr int64_t kShareOfRun = 8;   // at most, of warm-up
-constexpr int64_t kShortest = 400;   // updates of warm-up; less is not steadier and gains nothing
+constexpr int64_t kShortest = kShortestWarmup;
 
 double pieces_of(char32_t c) {
   switch (script_of(c)) {
@@ -78,6 +78,7 @@ const Choice& choice_for(double epoch) {
   return *choice;
 }
 
+// Whether a rate that is known for one update of all workers means the same here.
 bool rates_fit(const Config& c) {
   const OptimizerOptions& o = c.train.optimizer;
   return has_adam(o.optimizer) && (o.schedule == RateSchedule::inverse_sqrt || has_end(o.schedule)) && c.train.warmup_tokens == 0 &&
@@ -88,7 +89,7 @@ bool rates_fit(const Config& c) {
 
 std::vector<std::string> keys_by_corpus() {
   return {"model.preset",     "vocab.size",     "model.dropout",       "train.batch-tokens",
-          "train.max-tokens", "train.schedule", "train.learning-rate", "train.warmup"};
+          "train.max-tokens", "train.schedule", "train.learning-rate", "train.warmup", "train.warmup-share"};
 }
 
 double estimated_epoch(const Config& config) {
@@ -99,6 +100,45 @@ double estimated_epoch(const Config& config) {
   return pieces;
 }
 
+namespace {
+
+// Values for the keys that are open.
+struct Choosing {
+  const std::vector<std::string>& open;
+  std::vector<Override> chosen = {};
+
+  bool is_open(const std::string& key) const { return std::find(open.begin(), open.end(), key) != open.end(); }
+  void choose(const std::string& key, const auto& value) {
+    if (is_open(key)) chosen.emplace_back(key, fmt::format("{}", value));
+  }
+};
+
+// Updates of a run of such batches, whose epochs have that many target tokens; kNoStepLimit: nobody knows.
+int64_t updates_of_run(const TrainConfig& t, int64_t batch, double epoch, int64_t tokens) {
+  int64_t updates = t.max_steps > 0 ? t.max_steps : kNoStepLimit;
+  if (tokens > 0) updates = std::min(updates, tokens / batch);
+  if (t.max_epochs > 0)
+    updates = std::min(updates, static_cast<int64_t>(epoch / static_cast<double>(batch) * static_cast<double>(t.max_epochs)));
+  return std::max<int64_t>(updates, 1);
+}
+
+// A schedule that ends with the run, where its workers can agree on the end.
+void choose_schedule(const Config& config, Choosing& choosing) {
+  const Family family = family_of(config.strategy);
+  // Servers that count updates by themselves know no end in minutes; nor do workers that make updates of their own.
+  if (family == Family::asynchronous || (config.train.max_minutes > 0 && family != Family::synchronous)) return;
+  choosing.choose("train.schedule", "linear");
+}
+
+void choose_warmup_share(const Config& config, Choosing& choosing) {
+  if (config.train.max_minutes > 0 && family_of(config.strategy) == Family::synchronous)
+    choosing.choose("train.warmup-share", 1.0 / kShareOfRun);
+}
+
+int64_t planned_tokens(double epochs, double epoch) { return static_cast<int64_t>(1e5 * std::ceil(epochs * epoch / 1e5)); }
+
+}  // namespace
+
 std::vector<Override> choose_by_corpus(const Config& config, const std::vector<std::string>& open) {
   const TrainConfig& t = config.train;
   if (open.empty() || !t.initial_model.empty() || t.objective != Objective::likelihood ||
@@ -106,41 +146,97 @@ std::vector<Override> choose_by_corpus(const Config& config, const std::vector<s
     return {};
   const double epoch = estimated_epoch(config);
   if (epoch == 0) return {};
-  std::vector<Override> chosen;
-  const auto is_open = [&](const std::string& key) { return std::find(open.begin(), open.end(), key) != open.end(); };
-  const auto choose = [&](const std::string& key, const auto& value) {
-    if (is_open(key)) chosen.emplace_back(key, fmt::format("{}", value));
-  };
+  Choosing choosing{open};
   const Choice& c = choice_for(epoch);
-  choose("model.preset", c.preset);
-  if (config.vocab.source.empty()) choose("vocab.size", c.vocabulary);
-  choose("model.dropout", c.dropout);
-  choose("train.batch-tokens", c.batch);
-  choose("train.max-tokens", static_cast<int64_t>(1e5 * std::ceil(c.epochs * epoch / 1e5)));
-  if (!rates_fit(config)) return chosen;
-  // Servers that count updates by themselves know no end in minutes.
-  if (family_of(config.strategy) != Family::asynchronous) choose("train.schedule", "linear");
-  if (!is_open("train.learning-rate") || !is_open("train.warmup")) return chosen;
+  choosing.choose("model.preset", c.preset);
+  if (config.vocab.source.empty()) choosing.choose("vocab.size", c.vocabulary);
+  choosing.choose("model.dropout", c.dropout);
+  choosing.choose("train.batch-tokens", c.batch);
+  choosing.choose("train.max-tokens", planned_tokens(c.epochs, epoch));
+  if (!rates_fit(config)) return choosing.chosen;
+  choose_schedule(config, choosing);
+  if (!choosing.is_open("train.learning-rate") || !choosing.is_open("train.warmup")) return choosing.chosen;
   const OptimizerOptions standard;
-  const int64_t batch = is_open("train.batch-tokens") ? c.batch : t.batch_tokens;
-  const double updates = epoch / static_cast<double>(batch);
-  int64_t updates_of_run = step_limit(t);
-  if (const int64_t tokens = is_open("train.max-tokens") ? static_cast<int64_t>(c.epochs * epoch) : t.max_tokens; tokens > 0)
-    updates_of_run = std::min(updates_of_run, tokens / batch);
-  if (t.max_epochs > 0) updates_of_run = std::min(updates_of_run, static_cast<int64_t>(updates * static_cast<double>(t.max_epochs)));
-  const int64_t warmup = std::clamp<int64_t>(50 * std::llround(updates / 50), kShortest, standard.warmup);
-  choose("train.warmup", std::min(warmup, std::max<int64_t>(1, updates_of_run / kShareOfRun)));
-  choose("train.learning-rate",
-         fmt::format("{:.1e}", standard.learning_rate * std::sqrt(static_cast<double>(standard.warmup) / static_cast<double>(warmup))));
-  return chosen;
+  const int64_t batch = choosing.is_open("train.batch-tokens") ? c.batch : t.batch_tokens;
+  const int64_t tokens = choosing.is_open("train.max-tokens") ? static_cast<int64_t>(c.epochs * epoch) : t.max_tokens;
+  // A shorter warm-up goes with a higher rate: alone it gains nothing.
+  const int64_t longest = updates_of_run(t, batch, epoch, tokens) / kShareOfRun;
+  const int64_t own = std::clamp<int64_t>(50 * std::llround(epoch / static_cast<double>(batch) / 50), kShortest, standard.warmup);
+  const int64_t warmup = std::min(own, std::max(longest, kShortest));
+  choosing.choose("train.warmup", std::min(warmup, std::max<int64_t>(1, longest)));
+  choosing.choose("train.learning-rate", fmt::format("{:.1e}", standard.learning_rate * std::sqrt(static_cast<double>(standard.warmup) /
+                                                                                                  static_cast<double>(warmup))));
+  choose_warmup_share(config, choosing);
+  return choosing.chosen;
+}
+
+namespace {
+
+// Of fine-tuning, by the target tokens of an epoch of the new text, in millions: the model has learned the language already, and few
+// pairs are soon learned by heart.
+struct TuningEpochs {
+  double below, epochs;
+};
+constexpr TuningEpochs kTuningEpochs[] = {{0.15, 10}, {5, 5}, {20, 3}, {200, 2}, {1e9, 1}};
+constexpr double kUpdatesAnEpoch = 20;  // at least, as far as batches of kLeastBatch allow: fewer move a model nowhere
+constexpr int64_t kLeastBatch = 100;
+// The moments begin at zero, and the second one needs some 50 updates with beta2 0.98; docs/fine-tuning.md
+constexpr int64_t kTuningWarmup = 50, kLongestTuningWarmup = 500;
+// Of the peak that the model was trained with: docs/fine-tuning.md
+constexpr double kHighest = 0.2, kLowest = 0.1, kUnknownRate = 1e-4;
+
+// As far as the schedule of the model's own run had fallen if it had gone with the inverse root of the updates, within those bounds.
+double tuning_rate(const std::optional<EarlierTraining>& earlier) {
+  if (!earlier) return kUnknownRate;
+  const double fallen = std::sqrt(static_cast<double>(std::max<int64_t>(earlier->warmup, 1)) / static_cast<double>(earlier->updates));
+  return earlier->learning_rate * std::clamp(fallen, kLowest, kHighest);
+}
+
+}  // namespace
+
+std::vector<Override> choose_for_fine_tuning(const Config& config, const std::vector<std::string>& open,
+                                             const std::optional<EarlierTraining>& earlier) {
+  const TrainConfig& t = config.train;
+  if (open.empty() || t.objective != Objective::likelihood) return {};
+  if (!earlier && architecture_of(config.model.preset) != Architecture::transformer) return {};
+  const double epoch = estimated_epoch(config);
+  if (epoch == 0) return {};
+  Choosing choosing{open};
+  const auto own = std::clamp<int64_t>(50 * std::llround(epoch / kUpdatesAnEpoch / 50), kLeastBatch, choice_for(epoch).batch);
+  const int64_t chosen_batch = earlier ? std::min(own, earlier->batch_tokens) : own;
+  choosing.choose("train.batch-tokens", chosen_batch);
+  const TuningEpochs* length = kTuningEpochs;
+  while (epoch >= length->below * 1e6) ++length;
+  const int64_t batch = choosing.is_open("train.batch-tokens") ? chosen_batch : t.batch_tokens;
+  const int64_t planned = std::max<int64_t>(batch, std::llround(length->epochs * epoch / static_cast<double>(batch)) * batch);
+  choosing.choose("train.max-tokens", planned);
+  if (!rates_fit(config)) return choosing.chosen;
+  choose_schedule(config, choosing);
+  const int64_t updates = updates_of_run(t, batch, epoch, choosing.is_open("train.max-tokens") ? planned : t.max_tokens);
+  const int64_t least = std::max<int64_t>(1, std::min(kTuningWarmup, updates / 4));
+  choosing.choose("train.warmup", std::clamp(updates / kShareOfRun, least, std::max(least, kLongestTuningWarmup)));
+  choosing.choose("train.learning-rate", fmt::format("{:.1e}", tuning_rate(earlier)));
+  choose_warmup_share(config, choosing);
+  return choosing.chosen;
+}
+
+std::string corpus_text(const Config& config) {
+  return fmt::format("a corpus of about {:.2g} M target tokens", 1e-6 * estimated_epoch(config));
+}
+
+std::string fine_tuning_text(const Config& config, const std::optional<EarlierTraining>& earlier) {
+  return fmt::format(
+      "fine-tuning on about {:.2g} M target tokens a model {}", 1e-6 * estimated_epoch(config),
+      earlier ? fmt::format("that {} with {:g} have trained", counted(earlier->updates, "update"), earlier->learning_rate)
+              : std::string("whose training is not known"));
 }
 
 std::string choices_text(const Config& config) {
   if (config.chosen.empty()) return "";
   std::vector<std::string> choices;
   for (const auto& [key, value] : config.chosen) choices.push_back(key + " " + value);
-  return fmt::format("chosen for a corpus of about {:.2g} M target tokens: {}; give a key to choose it yourself (docs/first-project.md)",
-                     1e-6 * estimated_epoch(config), fmt::join(choices, ", "));
+  return fmt::format("chosen for {}: {}; give a key to choose it yourself (docs/{}.md)", config.chosen_for, fmt::join(choices, ", "),
+                     config.train.initial_model.empty() ? "first-project" : "fine-tuning");
 }
 
 std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t updates_an_epoch) {
@@ -151,8 +247,8 @@ std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t upd
   if (epochs <= kEpochs) return "";
   if (!t.initial_model.empty())
     return fmt::format(
-        "{} pairs are few: about {} an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; for "
-        "fine-tuning try --train.warmup 200 --train.learning-rate 1e-4",
+        "{} pairs are few: about {} an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; leave "
+        "train.warmup out, or try --train.warmup 200",
         pairs, counted(updates_an_epoch, "update"), t.optimizer.warmup, epochs);
   const bool large = config.model.preset == "transformer-base" || config.model.preset == "transformer-big";
   const std::string more =

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/outputs.h"
 #include "base/state.h"
 #include "base/text_files.h"
 #include "decode/model_directory.h"
@@ -80,9 +82,43 @@ bool take_rates(FileSystem& files, const std::string& checkpoint, OptimizerOptio
     const State state = State::from_json(files.read_file(path), path);
     if (!state.has("warmup") || !state.has("learning-rate")) return false;
     o.warmup = state.integer("warmup"), o.learning_rate = state.real("learning-rate");
+    if (state.has("warmup-share")) o.warmup_share = state.real("warmup-share");
     return true;
   } catch (const Error&) {  // damaged: the start says so
     return false;
+  }
+}
+
+// Of a run's record; none where its rate would mean something else in another run.
+std::optional<EarlierTraining> earlier_training(const TrainConfig& t, const StrategyOptions& strategy, int64_t updates) {
+  if (!has_adam(t.optimizer.optimizer) || strategy.batch != BatchScope::global || strategy.rate_scaling != RateScaling::none)
+    return std::nullopt;
+  return EarlierTraining{t.optimizer.learning_rate, t.warmup_tokens > 0 ? t.warmup_tokens / t.batch_tokens : t.optimizer.warmup, updates,
+                         t.batch_tokens};
+}
+
+// The same of a checkpoint that is no longer in its run.
+std::optional<EarlierTraining> earlier_training(const State& s, int64_t updates) {
+  if (!s.has("optimizer") || !has_adam(from_word<OptimizerKind>(s.text("optimizer")))) return std::nullopt;
+  return EarlierTraining{s.real("learning-rate"), s.integer("warmup"), updates, s.integer("batch-tokens")};
+}
+
+// How the model was trained that a run begins with; none where that is not known, as of a copy of a model.
+std::optional<EarlierTraining> earlier_training(FileSystem& files, const std::string& initial) {
+  if (initial.empty() || !files.exists(initial)) return std::nullopt;
+  try {
+    const ModelDescription model = describe_model(files, initial);
+    std::optional<EarlierTraining> earlier;
+    const std::filesystem::path around = std::filesystem::absolute(model.directory).lexically_normal().parent_path();
+    for (const std::string& run : {around.string(), around.parent_path().string()})  // best/, checkpoints/step-N/
+      if (const auto record = is_run_directory(run) ? record_of(files, run) : std::nullopt; record && !earlier)
+        earlier = earlier_training(record->train, record->strategy, model.step);
+    if (const std::string path = join_path(model.directory, "state.json"); !earlier && files.exists(path))
+      earlier = earlier_training(State::from_json(files.read_file(path), path), model.step);
+    const bool known = earlier && earlier->updates > 0 && earlier->batch_tokens > 0 && earlier->learning_rate > 0;
+    return known ? earlier : std::nullopt;
+  } catch (const Error&) {  // damaged: the start says so
+    return std::nullopt;
   }
 }
 
@@ -146,8 +182,9 @@ std::vector<Override> take_over(const GivenText& given, const std::vector<std::s
   // Another limit that the run had, and that nobody gives any more, is no end: it follows from the corpus, as in a new run.
   if (record && record->train.max_tokens == 0 && has_limit(record->train)) std::erase(known, "train.max-tokens");
   if (record) return values_of(*record, known);
-  std::erase_if(
-      known, [&](const std::string& key) { return !key.starts_with("model.") && key != "train.learning-rate" && key != "train.warmup"; });
+  std::erase_if(known, [&](const std::string& key) {
+    return !key.starts_with("model.") && key != "train.learning-rate" && !key.starts_with("train.warmup");
+  });
   if (!take_rates(*files, run->directory, config.train.optimizer))
     std::erase_if(known, [](const std::string& key) { return key.starts_with("train."); });
   Config then = config;
@@ -177,12 +214,17 @@ Config load_run_config(const std::string& path, const std::vector<Override>& ove
   const Config config = parse_config(text, path, overrides, basis);
   std::vector<Override> chosen = earlier;
   for (const Override& known : earlier) std::erase(open, known.first);
-  const std::vector<Override> by_corpus = choose_by_corpus(config, open);
-  chosen.insert(chosen.end(), by_corpus.begin(), by_corpus.end());
+  const bool tunes = !config.train.initial_model.empty();
+  const bool asks = std::any_of(open.begin(), open.end(), [](const std::string& key) { return key.starts_with("train."); });
+  const auto before = tunes && asks ? earlier_training(*real_file_system(), config.train.initial_model) : std::nullopt;
+  const std::vector<Override> now = tunes ? choose_for_fine_tuning(config, open, before) : choose_by_corpus(config, open);
+  chosen.insert(chosen.end(), now.begin(), now.end());
   if (chosen.empty()) return config;
-  const bool anew = earlier.empty();
   Config result = parse_config(text, path, chosen_first(chosen, overrides), basis);
-  if (anew) result.chosen = std::move(chosen);
+  if (earlier.empty()) {
+    result.chosen = std::move(chosen);
+    result.chosen_for = tunes ? fine_tuning_text(config, before) : corpus_text(config);
+  }
   return result;
 }
 
@@ -193,6 +235,7 @@ Config load_new_config(const std::string& path, const std::vector<Override>& ove
   std::vector<Override> chosen = choose_by_corpus(config, open);
   Config result = parse_config(text, path, chosen_first(chosen, overrides));
   result.chosen = std::move(chosen);
+  result.chosen_for = corpus_text(config);
   return result;
 }
 
@@ -208,6 +251,7 @@ Config load_run_config(const std::string& path, const std::vector<Override>& ove
     config.model = first.model, config.vocab = first.vocab, config.languages = first.languages;
     config.train.initial_model = first.train.initial_model, config.train.clip_start = first.train.clip_start;
     config.train.optimizer.learning_rate = first.train.optimizer.learning_rate,
+    config.train.optimizer.warmup_share = first.train.optimizer.warmup_share;
     config.train.optimizer.warmup = first.train.optimizer.warmup, config.train.optimizer.schedule = first.train.optimizer.schedule;
     config.train.batch_tokens = first.train.batch_tokens, config.train.max_tokens = first.train.max_tokens;
   });

@@ -52,7 +52,7 @@ TEST(SmallCorpus, OtherRunsAreLeftInPeace) {
   EXPECT_EQ(small_corpus_advice(config, 100000, 238), "") << "not small";
   Config tuned = config;
   tuned.train.initial_model = "model";
-  EXPECT_THAT(small_corpus_advice(tuned, 29000, 238), HasSubstr("for fine-tuning try --train.warmup 200 --train.learning-rate 1e-4"));
+  EXPECT_THAT(small_corpus_advice(tuned, 29000, 238), HasSubstr("leave train.warmup out, or try --train.warmup 200"));
   Config recurrent = config;
   recurrent.model = model_preset("gnmt-small");
   EXPECT_EQ(small_corpus_advice(recurrent, 29000, 238), "");
@@ -101,6 +101,22 @@ TEST_F(ChosenByCorpus, WarmUpIsOneEpochAndTheRateWhereTheDefaultScheduleIsThen) 
   EXPECT_EQ(rates(1'800'000'000), std::pair(int64_t{4000}, 5e-4)) << "the defaults";
 }
 
+// A run of two epochs of a corpus whose own warm-up is 1,000 updates: an eighth of it, and a rate as for the shortest warm-up.
+TEST_F(ChosenByCorpus, AShorterWarmUpHasAHigherRate) {
+  EXPECT_EQ(rates(18'000'000, {{"train.max-epochs", "2"}}), std::pair(int64_t{250}, 1.6e-3));
+  EXPECT_EQ(rates(18'000'000, {{"train.max-steps", "4800"}}), std::pair(int64_t{600}, 1.3e-3)) << "5e-4 * sqrt(4000 / 600)";
+  EXPECT_EQ(rates(18'000'000, {{"train.max-steps", "8000"}}), std::pair(int64_t{1000}, 1e-3));
+  const OptimizerOptions minutes = config(18'000'000, {{"train.max-minutes", "12"}, {"train.batch-tokens", "4000"}}).train.optimizer;
+  EXPECT_EQ(minutes.warmup, 1000);
+  EXPECT_EQ(minutes.learning_rate, 1e-3);
+  EXPECT_EQ(minutes.warmup_share, 0.125);
+  EXPECT_EQ(config(18'000'000).train.optimizer.warmup_share, 0);
+  // Where workers make updates of their own there is no common time.
+  const Config apart = config(18'000'000, {{"train.max-minutes", "12"}, {"strategy.name", "model-average"}, {"strategy.batch", "global"}});
+  EXPECT_EQ(apart.train.optimizer.schedule, RateSchedule::inverse_sqrt);
+  EXPECT_EQ(apart.train.optimizer.warmup_share, 0);
+}
+
 TEST_F(ChosenByCorpus, RatesThatAreGivenOrOfAnotherKindOfRunAreLeftAlone) {
   const std::pair<int64_t, double> standard{4000, 5e-4};
   EXPECT_EQ(rates(1'800'000, {{"train.learning-rate", "0.002"}}), std::pair(int64_t{4000}, 2e-3));
@@ -133,7 +149,7 @@ TEST_F(ChosenByCorpus, AModelAndARunOfItsSize) {
   EXPECT_EQ(base.model.dropout, 0.2);
   EXPECT_EQ(large.model.dropout, 0.1);
   EXPECT_EQ(large.train.batch_tokens, 25000);
-  EXPECT_EQ(small.chosen.size(), keys_by_corpus().size()) << "all are told";
+  EXPECT_EQ(small.chosen.size() + 1, keys_by_corpus().size()) << "all are told; train.warmup-share is for runs in minutes";
 }
 
 // A piece is 4.5 letters of any alphabet, 1.6 Chinese characters or Korean syllables, 3 kana, and a line's end counts as a letter.
@@ -189,16 +205,103 @@ TEST_F(ChosenByCorpus, WhatIsGivenStays) {
   EXPECT_EQ(config(2'250'000, {{"strategy.name", "downpour"}}).train.optimizer.schedule, RateSchedule::inverse_sqrt);
 }
 
+// Of a model that 400 updates of warm-up and so many in all have trained with a rate of 1e-3: as far as its schedule had fallen by the root
+// of the updates, but a tenth to a fifth of it, as docs/fine-tuning.md says.
+TEST_F(ChosenByCorpus, FineTuningHasARateByWhatTheModelWasTrainedWith) {
+  Config c;
+  c.train.initial_model = "model", c.data.train = {{file("a", 1), file("b", 135'000), "", 1}};  // 30,000 pieces
+  const auto value = [](const std::vector<Override>& chosen, const std::string& key) {
+    for (const auto& [name, text] : chosen)
+      if (name == key) return text;
+    return std::string("default");
+  };
+  const auto rate = [&](int64_t updates) {
+    return value(choose_for_fine_tuning(c, keys_by_corpus(), EarlierTraining{1e-3, 400, updates, 4000}), "train.learning-rate");
+  };
+  EXPECT_EQ(rate(2000), "2.0e-04");
+  EXPECT_EQ(rate(10'000), "2.0e-04");
+  EXPECT_EQ(rate(16'000), "1.6e-04");
+  EXPECT_EQ(rate(40'000), "1.0e-04");
+  EXPECT_EQ(rate(1'000'000), "1.0e-04");
+  const auto chosen = choose_for_fine_tuning(c, keys_by_corpus(), std::nullopt);
+  EXPECT_EQ(value(chosen, "train.learning-rate"), "1.0e-04") << "nobody knows how it was trained";
+  EXPECT_EQ(value(chosen, "model.dropout"), "default") << "the model's";
+  EXPECT_EQ(value(choose_for_fine_tuning(c, keys_by_corpus(), EarlierTraining{1e-3, 400, 2000, 300}), "train.batch-tokens"), "300")
+      << "no more than it was trained with";
+}
+
+TEST_F(ChosenByCorpus, FineTuningHasALengthByTheNewText) {
+  const auto tuned = [&](uintmax_t bytes, const std::vector<Override>& more = {}) {
+    std::vector<Override> all{{"train.initial-model", STARLING_SOURCE_DIR "/tests/fixtures/models/pre/model"}};
+    all.insert(all.end(), more.begin(), more.end());
+    return config(bytes, all).train;
+  };
+  const TrainConfig few = tuned(135'000);  // 30,000 pieces, some 2,000 pairs
+  EXPECT_EQ(few.batch_tokens, 500);
+  EXPECT_EQ(few.max_tokens, 300'000) << "ten epochs";
+  EXPECT_EQ(few.optimizer.warmup, 75) << "an eighth of 600 updates";
+  EXPECT_EQ(few.optimizer.schedule, RateSchedule::linear);
+  const TrainConfig fewer = tuned(13'500);  // 3,000 pieces
+  EXPECT_EQ(fewer.batch_tokens, 150) << "twenty updates an epoch";
+  EXPECT_EQ(fewer.max_tokens, 30'000);
+  EXPECT_EQ(fewer.optimizer.warmup, 50) << "the moments begin at zero";
+  const TrainConfig domain = tuned(4'500'000);  // 1 million
+  EXPECT_EQ(domain.batch_tokens, 2000);
+  EXPECT_EQ(domain.max_tokens, 5'000'000);
+  EXPECT_EQ(domain.optimizer.warmup, 312);
+  EXPECT_EQ(tuned(450'000'000).optimizer.warmup, 500) << "at most";
+  // Each key by itself, and an end that is given.
+  EXPECT_EQ(tuned(135'000, {{"train.learning-rate", "3e-5"}}).optimizer.warmup, 75);
+  EXPECT_EQ(tuned(135'000, {{"train.learning-rate", "3e-5"}}).optimizer.learning_rate, 3e-5);
+  EXPECT_EQ(tuned(135'000, {{"train.warmup", "20"}}).optimizer.learning_rate, 1e-4);
+  EXPECT_EQ(tuned(135'000, {{"train.max-steps", "4000"}}).optimizer.warmup, 500);
+  EXPECT_EQ(tuned(135'000, {{"train.max-steps", "4000"}}).max_tokens, 0);
+  EXPECT_EQ(tuned(135'000, {{"train.max-minutes", "5"}}).optimizer.warmup_share, 0.125);
+  EXPECT_EQ(tuned(135'000, {{"train.objective", "mixed"}}).optimizer.learning_rate, 5e-4) << "docs/refinement.md";
+}
+
 using RatesOfARun = WordRunTest;
+
+// Whether it is named by its run, its best model or a checkpoint, which may be elsewhere; a copy of a model has no past.
+TEST_F(RatesOfARun, FineTuningKnowsTheModelsRun) {
+  EXPECT_EQ(run_training(config("run", {{"train.learning-rate", "0.002"}, {"train.warmup", "1"}})), 0);
+  const auto tuned = [&](const std::string& model, const std::string& output = "tuned") {
+    return load_run_config("", {{"data.source", path("a")},
+                                {"data.target", path("b")},
+                                {"train.output", path(output)},
+                                {"train.threads", "1"},
+                                {"train.precision", "f32"},
+                                {"train.initial-model", path(model)}});
+  };
+  std::filesystem::copy(path("run/checkpoints/step-00000004"), path("step"), std::filesystem::copy_options::recursive);
+  std::filesystem::copy(path("run/best"), path("model"), std::filesystem::copy_options::recursive);
+  for (const char* model : {"run", "run/best", "run/checkpoints/step-00000004", "step"}) {
+    const Config c = tuned(model);
+    EXPECT_EQ(c.train.optimizer.learning_rate, 4e-4) << model << ": a fifth";
+    EXPECT_EQ(c.train.batch_tokens, 60) << model;
+    EXPECT_GT(c.train.max_tokens, 0) << model;
+    EXPECT_THAT(c.chosen_for, HasSubstr("updates with 0.002 have trained")) << model;
+  }
+  EXPECT_EQ(tuned("model").train.optimizer.learning_rate, 1e-4);
+  EXPECT_THAT(tuned("model").chosen_for, HasSubstr("whose training is not known"));
+  // The run goes on with what it began with, when the model is gone too; it tells what was chosen, and trains.
+  const Config first = tuned("run");
+  EXPECT_EQ(run_training(first), 0);
+  EXPECT_THAT(read_text_file(path("tuned/train.log")),
+              testing::AllOf(HasSubstr("chosen for fine-tuning on about "), HasSubstr("train.learning-rate 4.0e-04"),
+                             HasSubstr("give a key to choose it yourself (docs/fine-tuning.md)"), HasSubstr("complete: train.max-tokens ")));
+  std::filesystem::remove_all(path("run"));
+  EXPECT_EQ(config_lines(tuned("run")), config_lines(first));
+}
 
 // What was chosen for the files at the first start stays, though the record is lost and the files have grown.
 TEST_F(RatesOfARun, AreThoseOfItsCheckpointWhereTheRecordIsLost) {
-  const auto rates = [&](const std::vector<Override>& more) {
+  const auto rates = [&](std::vector<Override> more) {
+    more.emplace_back("train.max-steps", "100000");  // long enough for a rate of its own
     const OptimizerOptions o = config("run", more).train.optimizer;
     return std::pair(o.warmup, o.learning_rate);
   };
-  const std::pair<int64_t, double> first{1, 1.6e-3}, anew{1, 5e-4};
-  EXPECT_EQ(rates({}), first);
+  const std::pair<int64_t, double> first{1, 1.6e-3}, anew{4000, 5e-4};
   EXPECT_EQ(run_training(config("run")), 0);
   std::filesystem::resize_file(path("b"), 2'000'000);
   EXPECT_EQ(rates({}), first);
