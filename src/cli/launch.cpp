@@ -17,6 +17,7 @@
 #include "base/affinity.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "cli/launch_hosts.h"
 #include "cli/verbs.h"
 
 extern char** environ;
@@ -40,20 +41,6 @@ std::vector<std::string> split(const std::string& text, const char* separators) 
     at = end;
   }
   return words;
-}
-
-// "a:2,b:2" -> ranks per host.
-std::vector<int> slots_of(const std::string& hosts) {
-  std::vector<int> slots;
-  for (const std::string& host : split(hosts, ",")) {
-    const size_t colon = host.find(':');
-    const std::string number = colon == std::string::npos ? "1" : host.substr(colon + 1);
-    if (colon == 0 || number.empty() || number.size() > 4 || number.find_first_not_of("0123456789") != std::string::npos || number == "0")
-      throw ConfigError(fmt::format("--hosts: {} is no HOST or HOST:RANKS; write for example --hosts alpha:2,beta:2", in_quotes(host)));
-    slots.push_back(std::stoi(number));
-  }
-  if (slots.empty()) throw ConfigError("--hosts names no host; write for example --hosts alpha:2,beta:2");
-  return slots;
 }
 
 int ranks_of_slurm() {
@@ -93,12 +80,15 @@ void append(std::vector<std::string>& command, const std::vector<std::string>& m
 
 std::vector<std::string> build_command(const LaunchArguments& a, const std::vector<std::string>& program) {
   if (!a.hosts.empty() && !a.hostfile.empty()) throw ConfigError("--hosts and --hostfile were both given; leave one out");
-  const bool slurm = std::getenv("SLURM_JOB_ID") && a.hosts.empty() && a.hostfile.empty();
-  const bool here = !slurm && a.hosts.empty() && a.hostfile.empty();
+  std::vector<LaunchHost> hosts;
+  if (!a.hosts.empty()) hosts = hosts_of_list(a.hosts);
+  if (!a.hostfile.empty()) hosts = hosts_of_file(a.hostfile);
+  const bool slurm = std::getenv("SLURM_JOB_ID") && hosts.empty(), here = !slurm && hosts.empty();
   const int cores = usable_cores();
   int ranks = a.ranks, room = 0, per_host = 0;  // room: ranks that fit without sharing cores, 0 = mpirun knows
-  if (!a.hosts.empty()) {
-    for (const int slots : slots_of(a.hosts)) room += slots, per_host = std::max(per_host, slots);
+  const bool known = std::all_of(hosts.begin(), hosts.end(), [](const LaunchHost& h) { return h.slots > 0; });
+  if (!hosts.empty()) {
+    for (const LaunchHost& h : hosts) room += known ? h.slots : 0, per_host = known ? std::max(per_host, h.slots) : 0;
     if (ranks == 0) ranks = room;
   } else if (slurm) {
     if (ranks == 0) ranks = ranks_of_slurm();
@@ -112,8 +102,7 @@ std::vector<std::string> build_command(const LaunchArguments& a, const std::vect
   if (ranks > 0) append(command, {"-n", std::to_string(ranks)});
   // mpirun's own idea of how many ranks fit counts neither a container's limits nor hyperthreads.
   if (here) append(command, {"--host", fmt::format("localhost:{}", ranks)});
-  if (!a.hosts.empty()) append(command, {"--host", a.hosts});
-  if (!a.hostfile.empty()) append(command, {"--hostfile", a.hostfile});
+  if (!hosts.empty()) append(command, {"--host", host_list(hosts)});
   if (room > 0 && ranks > room) command.push_back("--oversubscribe");
 
   const bool whole_machine = cores == sysconf(_SC_NPROCESSORS_ONLN);  // mpirun does not see the mask that taskset sets
@@ -123,7 +112,7 @@ std::vector<std::string> build_command(const LaunchArguments& a, const std::vect
   if (a.bind == "core") {
     if (each < 1)
       throw ConfigError(
-          fmt::format("--bind core needs a core for each rank, known from --hosts or on this host alone ({} cores); "
+          fmt::format("--bind core needs a core for each rank, known from --hosts, from --hostfile or on this host alone ({} cores); "
                       "use --bind none, or --mpirun-args",
                       cores));
     bind = true;
@@ -251,7 +240,8 @@ void add_launch(CLI::App& app, std::vector<std::string> behind_dashes) {
       ->type_name("N");
   verb->add_option("--hosts", a->hosts, "Hosts with their numbers of ranks, for example alpha:2,beta:2; they need ssh and this program")
       ->type_name("LIST");
-  verb->add_option("--hostfile", a->hostfile, "The same as a file of mpirun: one host a line, 'alpha slots=2'")->type_name("FILE");
+  verb->add_option("--hostfile", a->hostfile, "The same as a file of mpirun: one host a line, 'alpha slots=2'; without slots: its cores")
+      ->type_name("FILE");
   verb->add_option(
           "--bind", a->bind,
           "core = each rank has cores of its own (with --hosts: all hosts are taken to be like this one); none = the ranks of a host "

@@ -5,15 +5,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
 #include "base/affinity.h"
-#include "tests/cli/shell.h"
+#include "tests/cli/program.h"
 
 namespace starling {
 namespace {
 
+using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
@@ -25,6 +27,8 @@ ShellOutcome launch(const std::string& arguments, const std::string& environment
 }
 
 const std::string kProgram = STARLING_BINARY;
+
+using LaunchHosts = ProgramTest;
 
 TEST(Launch, KeepsTheProgramsArgumentsInOrder) {
   const ShellOutcome o = launch("-n 2 -- train -c 'my run.yml' --train.seed=3 -n 5 --bind none");
@@ -57,13 +61,49 @@ TEST(Launch, BindsOnlyWhereCoresSuffice) {
 
 TEST(Launch, SeveralHosts) {
   const std::string text = launch("--hosts alpha:3,beta -- train", "STARLING_DATA=/d OMP_NUM_THREADS=2").text;
-  EXPECT_THAT(text, StartsWith("mpirun -n 4 --host alpha:3,beta --bind-to none "));
+  EXPECT_THAT(text, StartsWith("mpirun -n 4 --host alpha:3,beta:1 --bind-to none "));
   EXPECT_THAT(text, HasSubstr(" -x OMP_NUM_THREADS -x STARLING_DATA "));
   EXPECT_THAT(launch("-n 5 --hosts alpha:3,beta -- train").text, HasSubstr(" --oversubscribe "));
-  const std::string file = launch("--hostfile hosts.txt -- train").text;
-  EXPECT_THAT(file, StartsWith("mpirun --hostfile hosts.txt --bind-to none "));
+  // mpirun adds blanks to the names of hosts.
+  EXPECT_THAT(launch("--hosts ' localhost:1, localhost:1 ,beta ' -- train").text, StartsWith("mpirun -n 3 --host localhost:2,beta:1 "));
   EXPECT_THAT(launch("--hosts a --hostfile b -- train").text, HasSubstr("--hosts and --hostfile were both given"));
-  for (const char* wrong : {"a:x", ":2", "a:0", "a:", ","}) EXPECT_EQ(launch(fmt::format("--hosts {} -- train", wrong)).status, 2) << wrong;
+  for (const char* wrong : {"a:x", ":2", "a:0", "a:", ",", "a:2:3", "a b", "me@a", "^a", "-a"}) {
+    const ShellOutcome o = launch(fmt::format("--hosts '{}' -- train", wrong));
+    EXPECT_EQ(o.status, 2) << wrong;
+    EXPECT_THAT(o.text, HasSubstr("--hosts")) << wrong;
+  }
+}
+
+// What mpirun would answer with pages about itself. The lists that are right are what mpirun makes of such files.
+TEST_F(LaunchHosts, AreReadFromAFileBeforeMpirunSeesIt) {
+  const auto with = [&](const std::string& text) {
+    write("hosts", text);
+    return launch("--hostfile " + path("hosts") + " -- train");
+  };
+  EXPECT_THAT(with("# my hosts\r\nalpha slots=2\r\n\r\n").text, StartsWith("mpirun -n 2 --host alpha:2 --bind-to none "));
+  EXPECT_THAT(with("\xef\xbb\xbf" "alpha slots = 3 # the large one\n\n\tbeta\tslots=1").text,
+              StartsWith("mpirun -n 4 --host alpha:3,beta:1 "));
+  EXPECT_THAT(with("alpha\nbeta\nalpha\n").text, StartsWith("mpirun --host 'alpha:2,beta:*' "));
+  EXPECT_THAT(launch("-n 5 --hostfile " + path("hosts") + " -- train").text, StartsWith("mpirun -n 5 --host 'alpha:2,beta:*' --bind-to"));
+  const std::pair<const char*, const char*> wrong[] = {{"alpha slots=0\n", ":1: slots takes one number, 1 to 9999, not '0'"},
+                                                       {"alpha\nbeta slots\n", ":2: slots takes one number"},
+                                                       {"alpha slots=two\n", "not 'two'"},
+                                                       {"alpha 2\n", ":1: '2' behind a host is not known here"},
+                                                       {"alpha:2\n", "'alpha:2' is no name of a host; write HOST or HOST slots=N"},
+                                                       {"alpha slots=1\nalpha slots=2\n", ":2: 'alpha' is named a second time"},
+                                                       {"alpha\nalpha slots=2\n", ":2: 'alpha' is named a second time"},
+                                                       {"alpha max-slots=2\n", "'max-slots' behind a host"},
+                                                       {"# nobody\r\n", "names no host"}};
+  for (const auto& [text, said] : wrong) {
+    const ShellOutcome o = with(text);
+    EXPECT_EQ(o.status, 2) << text << o.text;
+    EXPECT_THAT(o.text, AllOf(HasSubstr(path("hosts")), HasSubstr(said))) << text;
+    EXPECT_EQ(std::count(o.text.begin(), o.text.end(), '\n'), 1) << o.text;
+  }
+  const ShellOutcome missing = launch("--hostfile " + path("none") + " -- train");
+  EXPECT_EQ(missing.status, 3);
+  EXPECT_THAT(missing.text, AllOf(HasSubstr(path("none")), HasSubstr("No such file")));
+  EXPECT_EQ(launch("--hostfile " + directory_ + " -- train").status, 3);
 }
 
 TEST(Launch, LeavesASlurmJobToSlurm) {
