@@ -1,13 +1,16 @@
 #include "base/outputs.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <optional>
 
 #include "base/error.h"
+#include "base/system_reason.h"
 
 namespace starling {
 namespace {
@@ -121,6 +124,17 @@ void refuse_run_files(const NamedPath& output) {
   if (error) return;
   refuse(output, path.lexically_normal());
   if (const fs::path real = fs::weakly_canonical(path, error); !error) refuse(output, real);
+}
+
+std::string make_partial(const std::string& path) {
+  for (int n = 1;; ++n) {
+    const std::string name = n == 1 ? path + ".partial" : fmt::format("{}.partial-{}", path, n);
+    const int descriptor = ::open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    if (descriptor < 0 && errno == EEXIST) continue;
+    if (descriptor < 0) throw IoError(fmt::format("{}: cannot be written: {}", name, system_reason(errno)));
+    ::close(descriptor);
+    return name;
+  }
 }
 
 }  // namespace starling

@@ -31,4 +31,8 @@ bool is_race_directory(const std::string& directory);
 // whatever name (links, a redirection). "-" is standard output.
 void refuse_run_files(const NamedPath& output);
 
+// Makes an empty file beside `path` to write it into until it is complete, and gives its name: PATH.partial, or PATH.partial-2 and so on
+// where something of that name is there, be it a link that leads nowhere: it is the user's. IoError if the directory does not take it.
+std::string make_partial(const std::string& path);
+
 }  // namespace starling

@@ -7,11 +7,12 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/outputs.h"
 #include "base/system_reason.h"
 
 namespace starling {
 
-ResultFile::ResultFile(const std::string& path) : path_(path) {
+ResultFile::ResultFile(const std::string& path) : path_(path), written_(path) {
   std::error_code none;
   aside_ = path != "-" && (!std::filesystem::exists(path, none) || std::filesystem::is_regular_file(path, none));
 }
@@ -20,11 +21,12 @@ std::ostream& ResultFile::stream() {
   errno = 0;
   if (path_ == "-") return std::cout;
   if (file_.is_open()) return file_;
+  if (const std::string directory = parent_path(path_); !std::filesystem::exists(directory))
+    throw IoError(fmt::format("{}: cannot be written: the directory {} does not exist; make it, or name another", path_, directory));
+  if (aside_) written_ = make_partial(path_);
   file_.open(written_path(), std::ios::binary);
   if (file_) return file_;
   const int reason = errno;
-  if (const std::string directory = parent_path(path_); !std::filesystem::exists(directory))
-    throw IoError(fmt::format("{}: cannot be written: the directory {} does not exist; make it, or name another", path_, directory));
   throw IoError(fmt::format("{}: cannot be written: {}", written_path(), system_reason(reason)));
 }
 

@@ -12,8 +12,8 @@ namespace starling {
 class ResultFile {
  public:
   explicit ResultFile(const std::string& path);
-  // The file that is written until it is complete; "-" and devices are written themselves.
-  std::string written_path() const { return aside_ ? path_ + ".partial" : path_; }
+  // The file that is written until it is complete, once there is a line; "-" and devices are written themselves.
+  const std::string& written_path() const { return written_; }
   // To write a part to, which flush() ends; IoError if it cannot be opened.
   std::ostream& stream();
   // IoError, naming how many lines were written, if the disk or the reader did not take them.
@@ -24,7 +24,7 @@ class ResultFile {
   std::string left(const char* what, int64_t lines) const;
 
  private:
-  std::string path_;
+  std::string path_, written_;
   bool aside_ = false;
   std::ofstream file_;
 };

@@ -4,12 +4,14 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 
 #include "base/counted.h"
 #include "base/memory.h"
 #include "base/outputs.h"
+#include "base/resource_error.h"
 #include "base/start_threads.h"
 #include "base/task_progress.h"
 #include "cli/result_file.h"
@@ -104,13 +106,18 @@ class LineQueue {
     shared_->changed.notify_all();
   }
 
-  // At least one line, at most `most`; waits a moment for more, since a batch costs less than its lines one by one. Empty at the end.
+  // At least one line, at most `most`; waits a moment for more, since a batch costs less than its lines one by one. Of files it waits for
+  // all, so that what is translated together does not depend on how fast they are read. Empty at the end.
   // Rethrows what the reader met, once the lines before it are taken.
   std::vector<std::string> take(size_t most) {
     Shared& s = *shared_;
     std::unique_lock lock(s.mutex);
     s.changed.wait(lock, [&] { return !s.lines.empty() || s.done; });
-    s.changed.wait_for(lock, std::chrono::milliseconds(3), [&] { return s.lines.size() >= most || s.done; });
+    const auto enough = [&] { return s.lines.size() >= most || s.done; };
+    if (s.file)
+      s.changed.wait(lock, [&] { return enough() || !s.file; });
+    else
+      s.changed.wait_for(lock, std::chrono::milliseconds(3), enough);
     std::vector<std::string> taken;
     while (!s.lines.empty() && taken.size() < most) taken.push_back(std::move(s.lines.front())), s.lines.pop_front();
     if (taken.empty() && s.error) std::rethrow_exception(s.error);
@@ -124,12 +131,19 @@ class LineQueue {
     std::condition_variable changed;
     std::deque<std::string> lines;
     bool done = false, abandoned = false;
+    bool file = false;  // the lines now come from a file, not from a pipe or a terminal
     std::exception_ptr error;
 
     void read(const std::vector<std::string>& paths, size_t capacity) {
       std::exception_ptr failure;
       try {
         for (const std::string& path : paths) {
+          {
+            std::error_code none;
+            const std::lock_guard lock(mutex);
+            file = std::filesystem::is_regular_file(path == "-" ? "/dev/stdin" : path, none);
+            changed.notify_all();
+          }
           LineReader reader(path);
           for (std::string_view line; reader.next(line);) {
             std::unique_lock lock(mutex);
@@ -276,6 +290,8 @@ void run_translate(const TranslateArguments& a) {
     }
   } catch (const DataError& e) {
     throw DataError(e.what() + output.left("translations", output.count()));
+  } catch (const ResourceError& e) {
+    throw ResourceError(e.what() + output.left("translations", output.count()));
   }
   if (!shards.first()) return;
   output.close();

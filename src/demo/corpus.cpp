@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/outputs.h"
 #include "base/system_reason.h"
 #include "demo/clauses.h"
 
@@ -85,7 +86,7 @@ namespace {
 // One side of a split, written aside until it is whole.
 class SideFile {
  public:
-  explicit SideFile(const std::filesystem::path& path) : path_(path), aside_(path.string() + ".partial"), file_(aside_, std::ios::binary) {
+  explicit SideFile(const std::filesystem::path& path) : path_(path), aside_(make_partial(path.string())), file_(aside_, std::ios::binary) {
     if (!file_) throw IoError(fmt::format("{}: cannot be written: {}", aside_.string(), system_reason(errno)));
   }
   ~SideFile() {

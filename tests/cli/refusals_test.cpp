@@ -111,7 +111,6 @@ TEST_F(Refusals, Translate) {
       {"translate -m run -i b -i a -o a", 2, {"same file as --input a"}},
       {"translate -m run -o a <a", 2, {"same file as standard input"}},
       {"translate -m run -i a >>a", 2, {"standard output is the same file as --input a"}},
-      {"translate -m run -i x.partial -o x", 2, {"--output x.partial is the same file"}},
       {"translate -m model -i a -o model/decode.yml", 2, {"lies in the model directory"}},
       {"translate -m run -i a -o run/best/new", 2, {"lies in"}},
       {"translate -m run -i missing -o new", 3, {"missing"}},
@@ -223,6 +222,8 @@ TEST_F(Refusals, RaceSimulateAndConfigurations) {
       {"simulate -c train.yml --cluster.timing-only true" + s, 2, {"bench distributed"}},
       {"simulate -c /dev/zero" + s, 2, {"longer than 1 MiB"}},
       {"train -c pipe --train.output new/run", 2, {"pipe: is a named pipe"}},
+      {"train --data.source pipe --data.target b --train.output new/run", 2, {"data: parallel text cannot come from pipe, which is a"}},
+      {"train -c train.yml --valid.source pipe --train.output new/run", 2, {"valid: parallel text cannot come from pipe, which is a pipe"}},
       {"train -c /dev/zero --train.output new/run", 2, {"longer than 1 MiB"}},
       {"train -c directory --train.output new/run", 3, {"is a directory"}},
       {"launch -n 2", 2, {"launch"}},
@@ -271,7 +272,7 @@ TEST_F(Refusals, WhatBelongsToARun) {
 TEST_F(Refusals, LimitsOfTheProcess) {
   const std::string before = directory_hash(directory_);
   std::string longer;
-  for (int i = 0; i < 300; ++i) longer += "one two three\n";
+  for (int i = 0; i < 3000; ++i) longer += "one two three\n";
   const std::string limited = "ulimit -f 1; for i in $(seq 300); do echo one two three; done | ";
   const ShellOutcome large = shell(limited + "'" STARLING_BINARY "' translate -m model --threads 1 -o new --max-length-factor 9");
   EXPECT_EQ(large.status, 3) << large.text;
@@ -283,13 +284,43 @@ TEST_F(Refusals, LimitsOfTheProcess) {
   EXPECT_TRUE(fs::is_empty(path("new")));
   fs::remove(path("new"));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  const ShellOutcome wide = shell("ulimit -v 4000000; yes one two three | head -3000 | '" STARLING_BINARY
-                                  "' translate -m model -o new --threads 1 --beam 1024 --batch-size 4096 --precision f32");
+  // From a file: of a pipe that gives a few lines first, these are translated, and stay in new.partial when the rest is refused.
+  write("many", longer);
+  const std::string many = directory_hash(directory_);
+  const std::string wide_beam = " --threads 1 --beam 1024 --batch-size 4096 --precision f32";
+  const ShellOutcome wide = shell("ulimit -v 4000000; '" STARLING_BINARY "' translate -m model -i many -o new" + wide_beam);
   EXPECT_EQ(wide.status, 2) << wide.text;
+  EXPECT_EQ(directory_hash(directory_), many);
+  const ShellOutcome slow = shell(
+      "ulimit -v 4000000; (echo one two three; for i in $(seq 600); do [ -s new.partial ] && break; sleep 0.1; done; cat many) | '"
+      STARLING_BINARY "' translate -m model -o new" + wide_beam);
+  EXPECT_EQ(slow.status, 2) << slow.text;
+  EXPECT_NE(slow.text.find("; the translations of 1 line before it are in new.partial"), std::string::npos) << slow.text;
+  fs::remove(path("new.partial")), fs::remove(path("many"));
   EXPECT_NE(wide.text.find("a beam of 1024 for "), std::string::npos) << wide.text;
   EXPECT_NE(wide.text.find("(ulimit -v)"), std::string::npos) << wide.text;
 #endif
   EXPECT_EQ(directory_hash(directory_), before);
+}
+
+// What has the name of a file that is on its way is the user's: it stays, and so does what a link of that name leads to.
+TEST_F(Refusals, PartialFilesOfTheUserStay) {
+  fs::create_symlink("b", path("new.partial"));
+  fs::create_symlink("nowhere", path("new.partial-2"));
+  const std::string before = directory_hash(directory_);
+  for (const char* verb : {"translate -m run -i a --threads 1 -o new", "score -m run --source a --target a --threads 1 -o new",
+                           "translate -m run -i x.partial --threads 1 -o x"}) {
+    const ShellOutcome o = run(verb);
+    EXPECT_EQ(o.status, 0) << verb << "\n" << o.text;
+    EXPECT_TRUE(fs::exists(path("new")) != fs::exists(path("x"))) << verb;
+    fs::remove(path("new")), fs::remove(path("x"));
+    EXPECT_EQ(directory_hash(directory_), before) << verb;
+  }
+  fs::create_directory(path("demo")), write("demo/train.en.partial", "mine\n");
+  EXPECT_EQ(run("demo-corpus --output demo --train 10 --valid 5 --test 5").status, 0);
+  std::ifstream mine(path("demo/train.en.partial"));
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(mine), {}), "mine\n");
+  fs::remove_all(path("demo")), fs::remove(path("new.partial")), fs::remove(path("new.partial-2"));
 }
 
 // What must go on working: the same file as input twice, devices, pipes of the shell, more threads than cores with a warning.
