@@ -204,7 +204,7 @@ class ZstdBytes : public ByteSource {
     if (remaining_ == 0) require_window(window_of(std::string_view(input_.data(), pending_.size).substr(pending_.pos)));
     remaining_ = ZSTD_decompressStream(stream_.get(), &output, &pending_);
     if (ZSTD_getErrorCode(remaining_) == ZSTD_error_memory_allocation)
-      throw DataError("there is not enough memory for the window of the Zstandard archive; unpack it first: zstd -dc --long=31 ARCHIVE > TEXT");
+      throw DataError("the Zstandard archive's window does not fit into memory; unpack it first: zstd -dc --long=31 ARCHIVE > TEXT");
     if (ZSTD_isError(remaining_))
       throw DataError(fmt::format("the Zstandard archive is damaged ({}); {}", ZSTD_getErrorName(remaining_), kMendArchive));
   }

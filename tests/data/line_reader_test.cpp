@@ -116,7 +116,9 @@ std::string from_hex(std::string_view digits) {
 // The text "one\ntwo\n", packed by the programs themselves; of tar, whose headers are blocks, what stands at byte 257.
 TEST(LineReader, NamesArchivesOfOtherKinds) {
   const TemporaryDirectory directory;
-  const auto tar = [](std::string_view magic) { return "a" + std::string(256, '\0') + std::string(magic) + std::string(247, '\0') + "one\ntwo\n"; };
+  const auto tar = [](std::string_view magic) {
+    return "a" + std::string(256, '\0') + std::string(magic) + std::string(247, '\0') + "one\ntwo\n";
+  };
   const std::string xz = from_hex(
       "fd377a585a000004e6d6b4460200210116000000742fe5a30100076f6e650a74776f0a0051ab9eaf5775704900012008bb19d9bb1fb6f37d010000000004595a");
   const std::string bz2 = from_hex("425a6839314159265359a7142b77000002c180001002018480200021800c0238f51b8bb9229c2848538a15bb80");
@@ -149,8 +151,8 @@ TEST(LineReader, NamesArchivesOfOtherKinds) {
 
 TEST(LineReader, TextThatBeginsLikeAnArchiveIsText) {
   const TemporaryDirectory directory;
-  for (const std::string text : {"BZh", "BZh9 is how bzip2 begins", "PK", "PAR1", "PAR1 is a golf score", "7z", "Rar!", "LZIP", "P", "(", "]", "%PDF",
-                                 "ustar", "SQLite format 3", "{", "Obj"})
+  for (const std::string text : {"BZh", "BZh9 is how bzip2 begins", "PK", "PAR1", "PAR1 is a golf score", "7z", "Rar!", "LZIP", "P", "(",
+                                 "]", "%PDF", "ustar", "SQLite format 3", "{", "Obj"})
     EXPECT_THAT(lines_of(directory.write("text", text + "\n")), ElementsAre(text));
 }
 
