@@ -75,10 +75,18 @@ TEST(ApiFuzz, LibreTranslate) {
 
 TEST(ApiFuzz, DeepL) {
   const std::vector<Direction> models{{"en", "de"}, {"de", "en"}};
-  expect_answers(R"({"text":["Hello","zwei"],"source_lang":"EN","target_lang":"DE","tag_handling":"html"})",
-                 {{"text", "Hello"}, {"text", "zwei"}, {"source_lang", "EN-US"}, {"target_lang", "DE"}, {"tag_handling", "xml"}},
-                 [&](const HttpRequest& r) { return parse_deepl(r, models); },
-                 [](const TextQuery& q, std::span<const TranslatedText> t) { return deepl_answer(q, t); });
+  expect_answers(
+      R"({"text":["Hello","zwei"],"source_lang":"EN","target_lang":"DE","tag_handling":"html","ignore_tags":["x"],"split_sentences":"0",)"
+      R"("formality":"default","show_billed_characters":true})",
+      {{"text", "Hello"},
+       {"text", "zwei"},
+       {"source_lang", "EN-US"},
+       {"target_lang", "DE"},
+       {"tag_handling", "xml"},
+       {"splitting_tags", "a,b"},
+       {"outline_detection", "0"}},
+      [&](const HttpRequest& r) { return parse_deepl(r, models); },
+      [](const TextQuery& q, std::span<const TranslatedText> t) { return deepl_answer(q, t); });
 }
 
 }  // namespace
