@@ -121,15 +121,26 @@ class Line {
     char32_t c;
     size_t length;
   };
-  // Malformed bytes are one replacement character each.
+  // Malformed bytes are one replacement character each. What is not to be seen, such as a mark of direction, belongs to what it follows.
   Code code(size_t at) const {
+    Code found = code_alone(at);
+    for (Code next = code_alone(at + found.length); next.length > 1 && is_default_ignorable(next.c); next = code_alone(at + found.length))
+      found.length += next.length;
+    return found;
+  }
+  Code code_alone(size_t at) const {
     if (at >= line_.size()) return {0, 0};
     const auto [value, length] = decode_utf8_at(line_.substr(at));
     return length == 0 ? Code{0xFFFD, 1} : Code{value, static_cast<size_t>(length)};
   }
-  Code code_before(size_t at) const {
+  size_t place_before(size_t at) const {
     size_t begin = at - 1;
     while (begin > 0 && at - begin < 4 && is_continuation(static_cast<unsigned char>(line_[begin]))) --begin;
+    return begin;
+  }
+  Code code_before(size_t at) const {
+    size_t begin = place_before(at);
+    while (begin > 0 && code_alone(begin).length > 1 && is_default_ignorable(code_alone(begin).c)) begin = place_before(begin);
     const Code found = code(begin);
     return begin + found.length == at ? found : Code{0xFFFD, 1};
   }

@@ -259,5 +259,16 @@ TEST(SentenceSplitter, FindsTheSentencesOfACorpus) {
   }
 }
 
+// A mark of direction, as Hebrew and Arabic texts have behind full stops, a zero-width space or a joiner hides no end.
+TEST(SentenceSplitter, SeesThroughWhatIsNotSeen) {
+  for (const std::string& invisible : std::vector<std::string>{"\u200B", "\u200E", "\u200F", "\u2060", "\uFE0F", "\u200F\u200E"}) {
+    const std::string text = "Hello." + invisible + " It is 3." + invisible + "5 here!" + invisible + " Go.";
+    std::vector<std::string> found;
+    for (const TextPiece& piece : split_sentences(text, "en"))
+      if (piece.sentence) found.emplace_back(piece.text);
+    EXPECT_EQ(found, (std::vector<std::string>{"Hello." + invisible, "It is 3." + invisible + "5 here!" + invisible, "Go."}));
+  }
+}
+
 }  // namespace
 }  // namespace starling
