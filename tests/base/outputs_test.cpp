@@ -81,5 +81,19 @@ TEST_F(Outputs, WhatDoesNoHarm) {
   EXPECT_EQ(refusal(path("g"), ""), "");
 }
 
+TEST_F(Outputs, APartialFileTakesANameThatIsFree) {
+  namespace fs = std::filesystem;
+  fs::create_symlink("f", path("out.partial"));
+  fs::create_symlink("nowhere", path("out.partial-2"));
+  fs::create_directory(path("out.partial-3"));
+  EXPECT_EQ(make_partial(path("out")), path("out.partial-4"));
+  EXPECT_EQ(make_partial(path("out")), path("out.partial-5"));
+  EXPECT_EQ(make_partial(path("new")), path("new.partial"));
+  EXPECT_TRUE(fs::is_empty(path("new.partial")));
+  EXPECT_EQ(fs::file_size(path("f")), 5u);
+  EXPECT_FALSE(fs::exists(path("nowhere")));
+  EXPECT_THROW(make_partial(path("missing/out")), IoError);
+}
+
 }  // namespace
 }  // namespace starling
