@@ -5,9 +5,10 @@ set -euo pipefail
 
 starling=$(realpath "${1:?usage: tools/demo.sh PATH-TO-STARLING}")
 cd "$(dirname "$0")/.."
-run=run-demo
+run=$PWD/run-demo  # whole paths, so that the commands that are shown work from anywhere
 corpus=$run/corpus
 model=$run/model  # the run directory of training: translate takes its best checkpoint
+recipe=recipes/demo.yml
 shown=12  # sentences
 began=$SECONDS
 
@@ -20,6 +21,22 @@ show_translations() {
       printf '\n  English      %s\n  translation  %s\n  reference    %s%s\n' "$source" "$translation" "$reference" \
         "$([[ $translation == "$reference" ]] && echo "   (the same)" || true)"
     done
+}
+
+# Says so when training ended at its time limit, before its last update, and how to complete it.
+tell_unfinished() {
+  local whole done seconds left
+  whole=$(sed -n 's/^ *max-steps: *\([0-9]*\).*/\1/p' "$recipe")
+  done=$(sed -n 's/.*"type":"stop".*"step":\([0-9]*\).*/\1/p' "$model/events.jsonl" | tail -n 1)
+  seconds=$(sed -n 's/.*"type":"stop".*"seconds":\([0-9]*\).*/\1/p' "$model/events.jsonl" | tail -n 1)
+  [[ $done && $seconds && $done -gt 0 && $done -lt $whole ]] || return 0
+  left=$(((seconds * (whole - done) / done + 59) / 60))
+  cat <<TEXT
+
+This machine is slow or busy: training reached its time limit after $done of $whole updates ($((100 * done / whole)) %), so many of the
+translations below are wrong. All $whole updates give about 98 BLEU; the rest would take about $left minute$([[ $left -eq 1 ]] || echo s) here:
+  (cd $(printf %q "$PWD") && $(printf %q "$starling") train $recipe --train.max-minutes 0)
+TEXT
 }
 
 cat <<'TEXT'
@@ -36,7 +53,8 @@ say "1. The corpus"
 "$starling" demo-corpus --output "$corpus" --seed 1
 
 say "2. Training (at most four minutes)"
-"$starling" train -c recipes/demo.yml
+"$starling" train -c "$recipe"
+tell_unfinished
 
 say "3. Translating sentences that were not in the training data"
 "$starling" translate --model "$model" <"$corpus/test.en" >"$run/test.translated"
@@ -47,5 +65,5 @@ say "4. Scores on the $(wc -l <"$corpus/test.en") test sentences"
 same=$(paste -d '\n' "$run/test.translated" "$corpus/test.de" | awk 'NR % 2 { line = $0; next } line == $0 { n++ } END { print n + 0 }')
 echo "$same of $(wc -l <"$corpus/test.de") translations are identical to the reference."
 
-say "Done in $((SECONDS - began)) s. Try it yourself:"
-echo "  echo 'My sister does not want to buy the old house.' | $starling translate --model $model"
+say "Done in $((SECONDS - began)) s. Try it yourself, from any directory:"
+echo "  echo 'My sister does not want to buy the old house.' | $(printf %q "$starling") translate --model $(printf %q "$model")"
