@@ -6,6 +6,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/task_progress.h"
 #include "base/text_files.h"
 #include "cli/help.h"
 
@@ -92,8 +93,11 @@ ComputeModel measured_rates(const BenchTrainOptions& model, const std::string& f
     return kept.compute;
   }
   say(fmt::format("measuring computing rates with {} thread{} of this machine, about {:.0f} s", model.threads,
-                  model.threads == 1 ? "" : "s", model.seconds));
-  const Calibration c = calibrate(model, say);
+                  model.threads == 1 ? "" : "s", 2 * model.seconds));
+  TaskProgress progress("computing rates", standard_error_screen());
+  const Calibration c = calibrate(model, say, [&](double share) {
+    if (progress.due()) progress.tell(share, "");
+  });
   kept.compute = compute_model(c);
   say(fmt::format(
       "computing rates, measured with {} thread{} of this machine: forward {:.1f} and backward {:.1f} GFLOP/s, update {:.1f} GB/s, "
@@ -124,8 +128,8 @@ void write_cluster(const std::string& path, const BenchDistributedResult& r) {
 
 std::string simulation_text(const SimulationResult& result, const Scenario& scenario) {
   const auto seconds = [](int64_t ns) { return 1e-9 * static_cast<double>(ns); };
-  std::string text = fmt::format("simulated: {} ranks, network {}, {:.3f} virtual seconds, {} messages, trace {:016x}\n", scenario.ranks,
-                                 scenario.network.preset, seconds(result.virtual_ns), result.messages, result.trace_hash);
+  std::string text = fmt::format("simulated: {} ranks, network {}, {:.3f} virtual seconds, {} messages\n", scenario.ranks,
+                                 scenario.network.preset, seconds(result.virtual_ns), result.messages);
   text += "rank  computing s  waiting s   sent MiB  received MiB\n";
   const size_t shown = std::min<size_t>(result.ranks.size(), 16);
   for (size_t r = 0; r < shown; ++r) {
