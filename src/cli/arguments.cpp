@@ -15,6 +15,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/meant_number.h"
+#include "base/messages.h"
 #include "cli/verbs.h"
 #include "comm/nccl/nccl.h"
 #include "comm/world.h"
@@ -139,8 +140,8 @@ void add_threads_option(CLI::App& verb, int& threads) {
   const auto fit = [](std::string& text) {
     int asked = 0;
     if (CLI::detail::lexical_cast(text, asked) && asked > 0 && asked <= kMostThreads)
-      text = std::to_string(threads_to_use(
-          asked, usable_core_list(), [](const std::string& line) { fmt::print(stderr, "starling: warning: --threads: {}\n", line); }));
+      text = std::to_string(
+          threads_to_use(asked, usable_core_list(), [](const std::string& line) { tell("starling: warning: --threads: {}\n", line); }));
     return std::string();
   };
   verb.add_option("--threads", threads, "computing threads, at most the cores this process may use; 0 = all of them")
@@ -167,7 +168,7 @@ void add_tokenize_option(CLI::App& verb, std::string& name) {
 
 void tell(const TokenizerChoice& choice) {
   const bool expected = choice.warning.empty() && choice.tokenizer.name() == "13a";
-  if (!expected && !choice.notice().empty()) fmt::print(stderr, "starling: {}\n", choice.notice());
+  if (!expected && !choice.notice().empty()) tell("starling: {}\n", choice.notice());
 }
 
 }  // namespace starling

@@ -7,6 +7,7 @@
 #include "base/affinity.h"
 #include "base/counted.h"
 #include "base/hash64.h"
+#include "base/messages.h"
 #include "base/outputs.h"
 #include "cli/verbs.h"
 #include "comm/world.h"
@@ -95,10 +96,10 @@ AverageProfile best_profile(const AverageArguments& a, const std::vector<std::ve
   for (AverageProfile& profile : average_profiles(updates)) {
     set_mean(all, profile.weights, *result.model);
     const double found = validator.run(*result.model, *world.comm).scores.front().second;
-    fmt::print(stderr, "{}: {} {:.4f}\n", profile.name, a.metric, found);
+    tell("{}: {} {:.4f}\n", profile.name, a.metric, found);
     if (!best || better_score(a.metric, found, score)) best = std::move(profile), score = found;
   }
-  fmt::print(stderr, "best: {}, {} {:.4f}\n", best->name, a.metric, score);
+  tell("best: {}, {} {:.4f}\n", best->name, a.metric, score);
   return *best;
 }
 
@@ -138,7 +139,7 @@ void run_average(const AverageArguments& a) {
   files->make_directories(parent_path(a.output));
   const auto& d = result.description;
   publish_directory(*files, a.output, 0, model_parts(*result.model, d.config, d.languages, d.vocabularies, d.search, 0));
-  fmt::print(stderr, "the mean of {} is in {}\n", name, a.output);
+  tell("the mean of {} is in {}\n", name, a.output);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "base/config.h"
 #include "base/counted.h"
 #include "base/error.h"
+#include "base/messages.h"
 #include "base/outputs.h"
 #include "base/range.h"
 #include "cli/cluster.h"
@@ -56,6 +57,14 @@ Json to_json(const BenchDistributedResult& r, bool simulated) {
           {"bandwidth_gbit_s", 8e-9 * r.bandwidth},
           {"bytes_sent", r.bytes_sent},
           {"waited_s", r.waited}};
+}
+
+// A line that is none of the result, which JSON leaves no room for.
+void say_beside(const std::string& format, const std::string& line) {
+  if (format == "json")
+    tell(line + "\n");
+  else
+    std::cout << line << std::endl;
 }
 
 void print(const BenchDistributedResult& r, bool simulated) {
@@ -128,7 +137,7 @@ void run_layout(const Arguments& a, const BenchDistributedOptions& o, const Clus
   if (family_of(o.strategy) == Family::periodic) run.updates = round_up(run.updates, o.strategy.periodic.interval);
   if (cluster.given()) {
     run.train.threads = std::max(run.train.threads, 1);
-    const auto say = [&](const std::string& line) { (a.format == "json" ? std::cerr : std::cout) << line << std::endl; };
+    const auto say = [&](const std::string& line) { say_beside(a.format, line); };
     std::optional<ComputeModel> measured;
     return print_layout(forecast(run, cluster.load(run.train, "", say, measured)), a.format, true);
   }
@@ -171,13 +180,13 @@ void run(Arguments a, const ClusterArguments& cluster) {
     else
       print(r, simulated);
   };
-  o.say = [](const std::string& line) { std::cerr << line << std::endl; };
+  o.say = [](const std::string& line) { tell(line + "\n"); };
   if (cluster.given()) {
     if (o.strategy.algorithm == Algorithm::library)
       throw ConfigError("strategy.algorithm library is MPI's own and is not simulated; choose auto, ring, tree or halving-doubling");
     if (o.train.threads == 0) o.train.threads = 1;
     if (o.steps == 0) o.steps = 16;
-    const auto say = [&](const std::string& line) { (a.format == "json" ? std::cerr : std::cout) << line << std::endl; };
+    const auto say = [&](const std::string& line) { say_beside(a.format, line); };
     std::optional<ComputeModel> measured;
     const Scenario scenario = cluster.load(o.train, "", say, measured);
     o.say(fmt::format("simulating {} ranks with {}: making models and batches", scenario.ranks, a.preset));

@@ -9,6 +9,7 @@
 
 #include "base/counted.h"
 #include "base/error.h"
+#include "base/messages.h"
 #include "base/outputs.h"
 #include "cli/system_table.h"
 #include "cli/verbs.h"
@@ -57,7 +58,7 @@ std::vector<std::string> distinct(const std::vector<std::string>& names) {
     if (std::find(once.begin(), once.end(), name) == once.end())
       once.push_back(name);
     else
-      fmt::print(stderr, "starling: --hypotheses names {} again, which counts as one system\n", name);
+      tell("starling: --hypotheses names {} again, which counts as one system\n", name);
   }
   return once;
 }
@@ -141,7 +142,7 @@ void run_evaluate(const EvaluateArguments& arguments) {
     options.tokenizer = choice.tokenizer;
   }
   if (const std::string warning = ter_warning(references, arguments.ter); !warning.empty() && measures(arguments, "ter"))
-    fmt::print(stderr, "starling: warning: {}\n", warning);
+    tell("starling: warning: {}\n", warning);
   if (names.size() > 1) return compare_systems(arguments, names, hypotheses, references, options);
   std::vector<MetricScore> scores;
   for (const std::string& metric : arguments.metrics) scores.push_back(evaluate(metric, hypotheses.front(), references, options));

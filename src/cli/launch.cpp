@@ -17,6 +17,7 @@
 #include "base/affinity.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "base/messages.h"
 #include "cli/launch_hosts.h"
 #include "cli/verbs.h"
 
@@ -202,7 +203,7 @@ int run_mpirun(std::vector<std::string>& command) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
     if (const int null = open("/dev/null", O_RDONLY); null >= 0) dup2(null, 0);
     execv(mpirun.c_str(), argv.data());
-    fmt::print(stderr, "starling: error: {}: {}\n", mpirun, std::strerror(errno));
+    tell("starling: error: {}: {}\n", mpirun, std::strerror(errno));
     _exit(127);
   }
   for (bool first = true;;) {

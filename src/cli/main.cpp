@@ -15,6 +15,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/messages.h"
 #include "base/system_reason.h"
 #include "cli/help.h"
 #include "cli/verbs.h"
@@ -142,7 +143,7 @@ void leave_it_to_the_first(int status) {
 int fail(int status, std::string_view message) {
   leave_it_to_the_first(status);
   std::cout.flush();
-  fmt::print(stderr, "starling: error: {}{}\n", rank_label(), message);
+  tell("starling: error: {}{}\n", rank_label(), message);
   return give_up(status);
 }
 
@@ -157,7 +158,7 @@ int guarded_main(std::span<char* const> arguments) {
     add_verbs(app, {dashes == arguments.end() ? dashes : dashes + 1, arguments.end()});
     app.footer("'starling help VERB' explains a verb, 'starling help VERB --all' everything that it knows.");
     if (arguments.empty()) {
-      fmt::print(stderr, "{}", app.help());
+      tell("{}", app.help());
       return 2;
     }
     return run(app, help_as_option({arguments.begin(), arguments.end()}));

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/messages.h"
 #include "base/task_progress.h"
 #include "cli/cluster.h"
 #include "cli/config_arguments.h"
@@ -85,7 +86,12 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
   if (config.train.objective == Objective::mixed)
     throw ConfigError("plan knows nothing of train.objective mixed, whose samples take most of the time; 'starling simulate' shows it");
   const bool json = a.format == "json";
-  const auto say = [&](const std::string& line) { (json ? std::cerr : std::cout) << line << std::endl; };
+  const auto say = [&](const std::string& line) {
+    if (json)
+      tell(line + "\n");
+    else
+      std::cout << line << std::endl;
+  };
   if (const std::string choices = choices_text(config); !choices.empty()) say(choices);
   std::optional<ComputeModel> measured;
   Scenario scenario = cluster.load(calibration_model(config), "", say, measured);
@@ -100,7 +106,7 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
   Config one = config;
   one.strategy = {}, one.parallel = {};
   const LayoutResult alone = forecast(layout_run(one), single);
-  TaskProgress progress("plan", [](const std::string& line) { std::cerr << line << std::endl; });
+  TaskProgress progress("plan", [](const std::string& line) { tell(line + "\n"); });
   forecast_all(layouts, scenario, memory, [&](size_t done, size_t of) {
     if (progress.due()) progress.tell(static_cast<double>(done) / static_cast<double>(of), fmt::format("layout {} of {}", done + 1, of));
   });

@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "base/messages.h"
 #include "cli/verbs.h"
 
 namespace starling {
@@ -22,20 +23,20 @@ void print(const QuantizeResult& r) {
   for (const MatrixReport& m : r.matrices)
     if (!m.quantized) std::cout << fmt::format("stays f32: {} {}, alone costs {:+.5f}\n", m.name, m.shape.text(), m.cost);
   std::cout.flush();
-  if (r.truncated > 0) fmt::print(stderr, "starling: warning: {} sentences were cut at 1000 tokens\n", r.truncated);
+  if (r.truncated > 0) tell("starling: warning: {} sentences were cut at 1000 tokens\n", r.truncated);
 }
 
 void run_quantize(const QuantizeOptions& o) {
   const auto files = real_file_system();
   const QuantizeResult result = quantize_model(
-      *files, o, [](const std::string& line) { fmt::print(stderr, "{}\n", line); }, print);
+      *files, o, [](const std::string& line) { tell("{}\n", line); }, print);
   if (result.within_bounds) return;
-  fmt::print(stderr,
-             "starling: {}: no choice of matrices in int8 stays within a loss of {} BLEU and {} of log-perplexity; {} (--max-bleu-loss, "
-             "--max-log-perplexity-loss)\n",
-             result.written ? "warning" : "error", o.max_bleu_loss, o.max_log_perplexity_loss,
-             result.written ? fmt::format("{} has all of them by --force", o.output)
-                            : "nothing was written; raise the bounds or write it anyway with --force");
+  tell(
+      "starling: {}: no choice of matrices in int8 stays within a loss of {} BLEU and {} of log-perplexity; {} (--max-bleu-loss, "
+      "--max-log-perplexity-loss)\n",
+      result.written ? "warning" : "error", o.max_bleu_loss, o.max_log_perplexity_loss,
+      result.written ? fmt::format("{} has all of them by --force", o.output)
+                     : "nothing was written; raise the bounds or write it anyway with --force");
   if (!result.written) throw CLI::RuntimeError(4);
 }
 

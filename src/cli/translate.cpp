@@ -10,6 +10,7 @@
 
 #include "base/counted.h"
 #include "base/memory.h"
+#include "base/messages.h"
 #include "base/outputs.h"
 #include "base/resource_error.h"
 #include "base/start_threads.h"
@@ -296,18 +297,16 @@ void run_translate(const TranslateArguments& a) {
   if (!shards.first()) return;
   output.close();
   if (translator.truncated() > 0)
-    fmt::print(stderr, "warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(),
-               a.max_source_tokens);
+    tell("warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(), a.max_source_tokens);
   if (documents.cut() > 0)
-    fmt::print(stderr, "note: {} were translated in parts of at most {} source tokens\n", counted(documents.cut(), "long sentence"),
-               documents.most_tokens());
+    tell("note: {} were translated in parts of at most {} source tokens\n", counted(documents.cut(), "long sentence"),
+         documents.most_tokens());
   if (a.quiet) return;
   const double seconds = steady_seconds() - start;
-  fmt::print(stderr,
-             "{} sentences, {} tokens in {:.2f} s: {:.0f} tokens/s, {:.1f} sentences/s (beam {}, {} rows, {} on {}, peak memory {} MiB)\n",
-             output.count(), translator.output_tokens(), seconds, static_cast<double>(translator.output_tokens()) / seconds,
-             static_cast<double>(output.count()) / seconds, search.beam, translator.work().rows, loaded.precision,
-             machine_text(*loaded.backend, loaded.precision == "int8"), peak_memory().own >> 20);
+  tell("{} sentences, {} tokens in {:.2f} s: {:.0f} tokens/s, {:.1f} sentences/s (beam {}, {} rows, {} on {}, peak memory {} MiB)\n",
+       output.count(), translator.output_tokens(), seconds, static_cast<double>(translator.output_tokens()) / seconds,
+       static_cast<double>(output.count()) / seconds, search.beam, translator.work().rows, loaded.precision,
+       machine_text(*loaded.backend, loaded.precision == "int8"), peak_memory().own >> 20);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "base/lock.h"
+#include "base/messages.h"
 #include "base/outputs.h"
 #include "base/task_progress.h"
 #include "cli/search_arguments.h"
@@ -47,15 +48,15 @@ class SweepProgress {
     if (live_) {  // short: it must not wrap
       line = fmt::format("setting {} of {} | {:.2f} | best {:.2f}{}", trials_.size(), total_, t.value(metric_),
                          best_trial(trials_, metric_).value(metric_), left);
-      fmt::print(stderr, "\r{:<{}}", line, drawn_);
+      tell("\r{:<{}}", line, drawn_);
     } else {
-      fmt::print(stderr, "[{}/{}] alpha {} beta {}: BLEU {:.2f} | chrF {:.2f} | length {:.3f} | {:.1f} s{}\n", trials_.size(), total_,
-                 t.length_penalty, t.coverage_penalty, t.bleu, t.chrf, t.length_ratio, t.seconds, left);
+      tell("[{}/{}] alpha {} beta {}: BLEU {:.2f} | chrF {:.2f} | length {:.3f} | {:.1f} s{}\n", trials_.size(), total_, t.length_penalty,
+           t.coverage_penalty, t.bleu, t.chrf, t.length_ratio, t.seconds, left);
     }
     drawn_ = line.size();
   }
   ~SweepProgress() {
-    if (live_ && drawn_ > 0) fmt::print(stderr, "\n");
+    if (live_ && drawn_ > 0) tell("\n");
   }
 
  private:
@@ -131,7 +132,7 @@ void run_tune_search(TuneArguments& a) {
   a.tune.tokenizer = choice.tokenizer;
 
   const std::string doubt = doubt_about_sides(*loaded.model, d.vocabularies, a.source, a.target, text.sources, text.references);
-  if (!doubt.empty()) fmt::print(stderr, "starling: warning: {}\n", doubt);
+  if (!doubt.empty()) tell("starling: warning: {}\n", doubt);
 
   SearchOptions search = a.search.apply(d.search);
   Translator translator(*loaded.model, d.vocabularies, search, a.batch_sentences, a.max_source_tokens);
@@ -142,8 +143,7 @@ void run_tune_search(TuneArguments& a) {
                           [&](const SearchTrial& t) { progress.done(t); });
   }
   if (translator.truncated() > 0)
-    fmt::print(stderr, "warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(),
-               a.max_source_tokens);
+    tell("warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(), a.max_source_tokens);
   const SearchTrial& best = best_trial(trials, a.tune.metric);
   const SearchTrial& own = *std::find_if(trials.begin(), trials.end(), [](const SearchTrial& t) { return t.own; });
   const size_t listed = a.tune.length_penalties.size() * a.tune.coverage_penalties.size();

@@ -1,6 +1,8 @@
 #include "serve/access_log.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <ctime>
@@ -10,22 +12,29 @@
 
 namespace starling {
 
-AccessLog::AccessLog(const std::string& path) : path_(path) { reopen(); }
+AccessLog::AccessLog(const std::string& path, Metrics& metrics) : path_(path) {
+  if (!path_.empty()) writer_.emplace("access", metrics, open(), path_ != "-");
+}
+
+// Opening a named pipe would wait for its reader.
+int AccessLog::open() const {
+  if (path_ == "-") return STDOUT_FILENO;
+  const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (file >= 0) return file;
+  const std::string reason = errno == ENXIO ? "nobody reads this pipe; start its reader first" : system_reason(errno);
+  throw IoError(fmt::format("{}: cannot be opened for the access log: {}", path_, reason));
+}
 
 void AccessLog::reopen() {
-  if (path_.empty()) return;
-  FILE* file = path_ == "-" ? stdout : fopen(path_.c_str(), "ae");
-  if (!file) throw IoError(fmt::format("{}: cannot be opened for the access log: {}", path_, system_reason(errno)));
-  const std::lock_guard lock(mutex_);
-  file_.reset(file);
+  if (writer_ && path_ != "-") writer_->use(open(), true);
 }
 
 void AccessLog::write(const nlohmann::ordered_json& entry) {
-  if (!on()) return;
-  const std::string line = entry.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  const std::lock_guard lock(mutex_);
-  fwrite(line.data(), 1, line.size(), file_.get());
-  fflush(file_.get());
+  if (writer_) writer_->add(entry.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+void AccessLog::flush() {
+  if (writer_) writer_->flush();
 }
 
 std::string log_time() {

@@ -36,6 +36,7 @@ const std::vector<Family>& families() {
       {"starling_cancelled_total", Kind::counter, "Requests whose client went before the answer was there.", {}},
       {"starling_cache_hits_total", Kind::counter, "Sentences whose translation was remembered.", {}},
       {"starling_cache_bytes", Kind::gauge, "Memory that remembered translations take.", {}},
+      {"starling_log_dropped_total", Kind::counter, "Lines that a log lost: its reader did not keep up, or the disk is full.", {}},
       {"starling_reloads_total", Kind::counter, "Attempts to load a changed model, by result.", {}},
       {"starling_ready", Kind::gauge, "1 when translating; 0 while loading or draining.", {}},
       {"starling_model_info", Kind::gauge, "1 for each model that is served.", {}},

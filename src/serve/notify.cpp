@@ -1,6 +1,7 @@
 #include "serve/notify.h"
 
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -20,6 +21,9 @@ void tell_service_manager(const std::string& lines) {
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return;
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + std::strlen(path));
+  // Somebody who does not read keeps nobody from ending.
+  const timeval patience{1, 0};
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   // Whoever watches finds out by its own timeout if this is lost: nothing can be done here.
   [[maybe_unused]] const ssize_t sent =
       sendto(fd, lines.data(), lines.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), size);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -43,10 +44,11 @@ class Signals {
   sigset_t set_{}, before_{};
 };
 
-void say(const std::string& line) { fmt::print(stderr, "{}\n", line); }
+// Tells the operator; never waits.
+using Say = std::function<void(const std::string& line)>;
 
 // Connections that the process may have open beside its other files; it asks the system for as many as it may have.
-unsigned allowed_connections(unsigned wanted) {
+unsigned allowed_connections(unsigned wanted, const Say& say) {
   constexpr rlim_t kOtherFiles = 64;  // models that are read, the log, the threads' own
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted + kOtherFiles) return wanted;
@@ -102,6 +104,7 @@ struct Running {
   const ServeOptions& options;
   const Signals& signals;
   FileSystem& files;
+  LogWriter& messages;
   AccessLog& log;
   ModelSet& models;
   Service& service;
@@ -148,10 +151,13 @@ struct Running {
     for (int i = 0; i < 50 && reader.busy(); ++i) signals.wait(kLoadNanoseconds);  // it may be looking at directories only
     if (!reader.busy()) return;
     say("stopped while a model was being read");  // which cannot be interrupted, and leaves nothing behind
+    messages.flush();
+    log.flush();
     std::_Exit(0);
   }
 
  private:
+  void say(const std::string& line) const { messages.add(line + "\n"); }
   void tick() {
     http.watch();
     for (const auto& model : models.all()) model->scheduler().expire(serve_seconds());
@@ -173,7 +179,7 @@ struct Running {
   }
   // What else may have changed: the keys, and where the log is.
   void read_again() {
-    const auto unless_wrong = [](const std::function<void()>& read) {
+    const auto unless_wrong = [this](const std::function<void()>& read) {
       try {
         read();
       } catch (const Error& e) {
@@ -196,7 +202,9 @@ void serve(const ServeOptions& options) {
   const auto files = real_file_system();
   const Signals signals;
   Metrics metrics;
-  AccessLog log(options.access_log);
+  LogWriter messages("messages", metrics, STDERR_FILENO, false);
+  AccessLog log(options.access_log, metrics);
+  const Say say = [&](const std::string& line) { messages.add(line + "\n"); };
   ModelSet models(std::move(sources), options.model, *files, metrics);
   ServiceOptions service_options = options.service;
   service_options.limits.keys = !options.api_keys.empty();
@@ -204,11 +212,11 @@ void serve(const ServeOptions& options) {
   if (!options.api_keys.empty()) service.set_keys(ApiKeys::load(*files, options.api_keys));
   {
     HttpLimits limits = options.http;
-    limits.connections = allowed_connections(limits.connections);
+    limits.connections = allowed_connections(limits.connections, say);
     HttpServer http(
         options.listen, limits, [&](auto request, auto reply) { return service.handle(std::move(request), std::move(reply)); },
         [&](const HttpRequest& request, int status, const std::string& why) { return service.refuse(request, status, why); });
-    Running running{options, signals, *files, log, models, service, http, {}};
+    Running running{options, signals, *files, messages, log, models, service, http, {}};
     if (running.load()) running.look_after();
     running.drain();
   }

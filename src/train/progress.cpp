@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/messages.h"
 #include "base/system_reason.h"
 
 namespace starling {
@@ -109,11 +110,8 @@ ProgressOptions console_progress(const std::string& mode) {
   ProgressOptions options;
   options.live = mode == "always" || (mode == "auto" && smart_terminal());
   options.width = terminal_width;
-  options.console = [](std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-    std::clearerr(stdout);  // a closed or full standard output must not end the training
-  };
+  // A closed or full standard output must not end the training, nor keep it waiting.
+  options.console = [out = std::make_shared<Messages>(STDOUT_FILENO)](std::string_view text) { out->write(text); };
   return options;
 }
 

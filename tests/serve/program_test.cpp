@@ -198,6 +198,65 @@ TEST_F(ServeProgram, OutlivesWhoReadsItsLog) {
   EXPECT_EQ(wait(), 0);
 }
 
+// Pipes for standard output and standard error that nobody reads.
+TEST_F(ServeProgram, NeverWaitsForWhoReadsWhatItSays) {
+  ASSERT_EQ(mkfifo(path("out").c_str(), 0600), 0);
+  const int out = open(path("out").c_str(), O_RDWR);  // and so the server's writes go nowhere, and do not fail
+  start("--model en-de=" + kModel);
+  const std::string where = url("");
+  const std::string address = where + "/" + std::string(8000, 'x');  // stands in the log
+  for (int i = 0; i < 700; ++i) ASSERT_EQ(ask(address).status, 404) << i;
+  EXPECT_EQ(ask(where + "/health").status, 200);
+  const std::string metrics = ask(where + "/metrics").body, name = "\nstarling_log_dropped_total{log=\"access\"} ";
+  ASSERT_THAT(metrics, HasSubstr(name));
+  EXPECT_GT(std::stod(metrics.substr(metrics.find(name) + name.size())), 10);
+  kill(process_, SIGTERM);
+  EXPECT_EQ(wait(), 0) << text("err");
+  EXPECT_THAT(text("err"), HasSubstr("stopped\n"));
+  close(out);
+}
+
+TEST_F(ServeProgram, OutlivesWhoReadsItsMessages) {
+  ASSERT_EQ(mkfifo(path("err").c_str(), 0600), 0);
+  const int reader = open(path("err").c_str(), O_RDONLY | O_NONBLOCK);
+  write("keys", "ann 2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\n");
+  start("--api-keys keys --model en-de=" + kModel);
+  std::string said;
+  for (int i = 0; i < 30000 && said.find("listening at ") == std::string::npos; ++i, usleep(1000)) {
+    char block[4096];
+    if (const ssize_t n = read(reader, block, sizeof block); n > 0) said.append(block, static_cast<size_t>(n));
+  }
+  const std::string from = said.substr(said.find("http://")), where = from.substr(0, from.find('\n'));
+  close(reader);
+  write("keys", "broken\n");
+  kill(process_, SIGHUP);  // which it tells, and is not heard
+  const std::string lost = "starling_log_dropped_total{log=\"messages\"} ";
+  for (int i = 0; i < 20000 && ask(where + "/metrics").body.find(lost + "0\n") != std::string::npos; ++i) usleep(1000);
+  EXPECT_THAT(ask(where + "/metrics").body, testing::Not(HasSubstr(lost + "0\n")));
+  kill(process_, SIGTERM);
+  EXPECT_EQ(wait(), 0);
+}
+
+TEST_F(ServeProgram, StartsWithoutRoomForItsMessages) {
+  std::filesystem::create_symlink("/dev/full", path("err"));
+  std::filesystem::create_symlink("/dev/full", path("out"));
+  const int manager = socket(AF_UNIX, SOCK_DGRAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  snprintf(address.sun_path, sizeof address.sun_path, "%s", path("manager").c_str());
+  ASSERT_EQ(bind(manager, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  const timeval patience{30, 0};
+  setsockopt(manager, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  setenv("NOTIFY_SOCKET", path("manager").c_str(), 1);
+  start("--model en-de=" + kModel);
+  unsetenv("NOTIFY_SOCKET");
+  char block[8];
+  EXPECT_EQ(recv(manager, block, sizeof block, 0), 7);  // READY=1
+  kill(process_, SIGTERM);
+  EXPECT_EQ(wait(), 0);
+  close(manager);
+}
+
 TEST_F(ServeProgram, ServesWithFewOpenFiles) {
   open_files_ = 150;
   start("--model en-de=" + kModel);

@@ -23,7 +23,7 @@ class ServiceTest : public testing::Test {
     model.compute = {"f32", 2};
     log_path_ = testing::TempDir() + "/serve_access_" + std::to_string(getpid()) + ".log";
     std::filesystem::remove(log_path_);
-    log_.emplace(log_path_);
+    log_.emplace(log_path_, metrics_);
     models_.emplace(std::vector<ModelSource>{parse_model_source("en-de=" + kModel), parse_model_source("de-en=" + kModel)}, model, *files_,
                     metrics_);
     if (load) models_->load();
@@ -57,7 +57,8 @@ class ServiceTest : public testing::Test {
     }
     return all;
   }
-  std::string log_text() const {
+  std::string log_text() {
+    log_->flush();
     std::ifstream in(log_path_);
     return {std::istreambuf_iterator<char>(in), {}};
   }

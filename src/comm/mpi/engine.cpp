@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/messages.h"
 #include "base/start_threads.h"
 #include "comm/mpi/mpi_call.h"
 
@@ -355,8 +356,8 @@ void Engine::stop_mpi() {
     if (lost < 0) continue;
     const double silence = silence_s(lost);
     lock.unlock();
-    fmt::print(stderr, "starling: error: rank {} on {}: the run is over here, but rank {} on {} has not been heard of for {:.1f} s\n",
-               world_->rank, hosts_[static_cast<size_t>(world_->rank)], lost, hosts_[static_cast<size_t>(lost)], silence);
+    tell("starling: error: rank {} on {}: the run is over here, but rank {} on {} has not been heard of for {:.1f} s\n", world_->rank,
+         hosts_[static_cast<size_t>(world_->rank)], lost, hosts_[static_cast<size_t>(lost)], silence);
     let_output_out();
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
