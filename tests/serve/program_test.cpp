@@ -179,7 +179,7 @@ TEST_F(ServeProgram, TellsTheServiceManagerHowFarItIs) {
   kill(process_, SIGHUP);
   EXPECT_THAT(told(), testing::MatchesRegex("RELOADING=1\nMONOTONIC_USEC=[0-9]+"));
   EXPECT_EQ(told(), "READY=1");
-  EXPECT_THAT(text("err"), HasSubstr("en to de: now " + kModel));
+  EXPECT_TRUE(wait_for("err", "en to de: now " + kModel));  // which has a thread of its own
   kill(process_, SIGTERM);
   EXPECT_EQ(told(), "STOPPING=1");
   EXPECT_EQ(wait(), 0);
@@ -188,7 +188,7 @@ TEST_F(ServeProgram, TellsTheServiceManagerHowFarItIs) {
 
 TEST_F(ServeProgram, OutlivesWhoReadsItsLog) {
   ASSERT_EQ(mkfifo(path("log").c_str(), 0600), 0);
-  const int reader = open(path("log").c_str(), O_RDONLY | O_NONBLOCK);
+  const int reader = open(path("log").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   start("--access-log log --model en-de=" + kModel);
   const std::string health = url("/health");
   EXPECT_EQ(ask(health).status, 200);
@@ -201,7 +201,7 @@ TEST_F(ServeProgram, OutlivesWhoReadsItsLog) {
 // Pipes for standard output and standard error that nobody reads.
 TEST_F(ServeProgram, NeverWaitsForWhoReadsWhatItSays) {
   ASSERT_EQ(mkfifo(path("out").c_str(), 0600), 0);
-  const int out = open(path("out").c_str(), O_RDWR);  // and so the server's writes go nowhere, and do not fail
+  const int out = open(path("out").c_str(), O_RDWR | O_CLOEXEC);  // and so the server's writes go nowhere, and do not fail
   start("--model en-de=" + kModel);
   const std::string where = url("");
   const std::string address = where + "/" + std::string(8000, 'x');  // stands in the log
@@ -218,7 +218,7 @@ TEST_F(ServeProgram, NeverWaitsForWhoReadsWhatItSays) {
 
 TEST_F(ServeProgram, OutlivesWhoReadsItsMessages) {
   ASSERT_EQ(mkfifo(path("err").c_str(), 0600), 0);
-  const int reader = open(path("err").c_str(), O_RDONLY | O_NONBLOCK);
+  const int reader = open(path("err").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   write("keys", "ann 2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\n");
   start("--api-keys keys --model en-de=" + kModel);
   std::string said;
