@@ -214,7 +214,14 @@ uint64_t safetensors_size(std::span<const NamedBytes> tensors, const Safetensors
 SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std::string& where) { return Reader(bytes, where).read(); }
 
 SafetensorsFile::SafetensorsFile(FileSystem& files, const std::string& path)
-    : path_(path), mapping_(files.map(path)), content_(parse_safetensors(mapping_->bytes(), path)) {
+    : path_(path), mapping_(files.map(path)), guard_(mapping_->bytes(), path) {
+  try {
+    content_ = parse_safetensors(mapping_->bytes(), path);
+  } catch (const DataError&) {
+    require_whole();  // else it says what is wrong with zeros
+    throw;
+  }
+  require_whole();
   for (size_t i = 0; i < content_.tensors.size(); ++i) index_.emplace(content_.tensors[i].name, i);
 }
 

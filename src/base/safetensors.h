@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/mapping_guard.h"
 
 namespace starling {
 
@@ -59,10 +60,13 @@ class SafetensorsFile {
   const NamedBytes* find(std::string_view name) const;
   // DataError naming the file when there is none of that name.
   const NamedBytes& at(std::string_view name) const;
+  // IoError when somebody has cut the file short, so that what was read of its tensors is not what it had. To be asked behind the reading.
+  void require_whole() const { guard_.require_whole(); }
 
  private:
   std::string path_;
   std::unique_ptr<MappedFile> mapping_;
+  MappingGuard guard_;
   SafetensorsContent content_;
   std::map<std::string, size_t, std::less<>> index_;
 };

@@ -179,7 +179,7 @@ ShardFacts ShardWriter::finish(const FilterCounts& counts) {
 // ---- reading
 
 ShardReader::ShardReader(FileSystem& files, const std::string& directory, const ShardFacts& facts)
-    : path_(shard_path(directory, facts.fingerprint, facts.number)), facts_(facts), file_(files.map(path_)) {
+    : path_(shard_path(directory, facts.fingerprint, facts.number)), facts_(facts), file_(files.map(path_)), guard_(file_->bytes(), path_) {
   if (file_->bytes().size() != file_bytes(facts)) damaged(path_, "has a wrong size");
   tokens_ = file_->bytes().data();
   entries_ = tokens_ + rounded_up(facts.tokens * facts.token_bytes);
@@ -189,6 +189,7 @@ ShardReader::Pair ShardReader::pair(int64_t i) const {
   CHECK(i >= 0 && i < pairs(), "pair {} of {}", i, pairs());
   uint64_t words[2];
   std::memcpy(words, entries_ + 8 * i, sizeof words);
+  guard_.require_whole();
   const uint64_t begin = words[0] >> kLengthBits, end = words[1] >> kLengthBits;
   const uint64_t source = words[0] & ((uint64_t{1} << kLengthBits) - 1);
   if (begin > end || end > facts_.tokens || source == 0 || source >= end - begin || (end - begin - source) >> kLengthBits != 0)
@@ -218,6 +219,7 @@ void ShardReader::append(int64_t i, uint64_t begin, uint64_t count, int32_t voca
   const std::byte* from = tokens_ + begin * facts_.token_bytes;
   const auto limit = static_cast<uint32_t>(vocabulary_size);
   const int64_t wrong = facts_.token_bytes == 2 ? widen<uint16_t>(from, count, limit, to) : widen<uint32_t>(from, count, limit, to);
+  guard_.require_whole();
   if (wrong >= 0) damaged(path_, fmt::format("pair {} has the id {} of a vocabulary of {} pieces", i, wrong, vocabulary_size));
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/mapping_guard.h"
 
 namespace starling {
 
@@ -82,6 +83,7 @@ class ShardReader {
   std::string path_;
   ShardFacts facts_;
   std::unique_ptr<MappedFile> file_;
+  MappingGuard guard_;
   const std::byte *tokens_ = nullptr, *entries_ = nullptr;
 };
 

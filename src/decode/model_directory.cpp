@@ -175,6 +175,7 @@ void load_weights(FileSystem& files, const std::string& path, ParameterStore& pa
     const NamedBytes& tensor = file.at(p.name);
     const bool integers = tensor.dtype == "I8" && p.whole.rank() == 2;
     std::vector<float> values = integers ? read_integers(file, tensor, p.whole) : read_floats(file, p.name, dimensions(p.whole));
+    file.require_whole();
     require_finite(path, p, values);
     if (parameters.is_cut(p)) values = elements(values, parameters.ranges_here(p));
     if (p.value.dtype() == DType::f32)

@@ -15,16 +15,22 @@ namespace {
 
 bool same(const Direction& a, const Direction& b) { return same_language(a.source, b.source) && same_language(a.target, b.target); }
 
-// Which files a model is made of, and since when: for the directory that was named, those of a run in which a model may be, and the one
-// that it was read from.
+// Which files a directory has that a model is made of, and since when.
+std::string files_state(const std::string& directory) {
+  std::string state;
+  for (const char* name : {".", "model.safetensors", "config.yml", "decode.yml"}) {
+    struct stat s {};
+    if (stat(join_path(directory, name).c_str(), &s) == 0)
+      state += fmt::format("{}:{}:{}.{} ", s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+  }
+  return state;
+}
+
+// The same for the directory that was named, those of a run in which a model may be, and the one that it was read from.
 std::string directory_state(const std::string& path, const ServedModel& model) {
   std::string state;
   for (const std::string& directory : {path, join_path(path, "best"), join_path(path, "checkpoints"), model.model().description.directory})
-    for (const char* name : {".", "model.safetensors", "config.yml", "decode.yml"}) {
-      struct stat s {};
-      if (stat(join_path(directory, name).c_str(), &s) == 0)
-        state += fmt::format("{}:{}:{}.{} ", s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
-    }
+    state += files_state(directory);
   return state;
 }
 
@@ -79,7 +85,12 @@ std::shared_ptr<ServedModel> ModelSet::read(const ModelSource& source, int64_t p
     throw ConfigError(
         fmt::format("{}: the model does not say its languages; name them: --model en-de={}", description.directory, source.path));
   const Direction direction = source.direction.value_or(Direction{own.source, own.target});
+  const std::string directory = description.directory, before = files_state(directory);
   LoadedModel loaded = load_model(files_, std::move(description), options_.compute);
+  if (files_state(directory) != before)
+    throw DataError(fmt::format(
+        "{}: has changed while it was read, and may be half of one model and half of another; make a new model beside it and rename it",
+        directory));
   const SearchOptions search = options_.search(loaded.description.search);
   UsableMemory memory = options_.memory();
   memory.bytes = std::max<int64_t>(0, memory.bytes - promised);

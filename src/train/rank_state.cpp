@@ -101,7 +101,10 @@ bool RankState::scatter_optimizer(const SavedShards* saved) {
 void RankState::scatter_shared(const SavedShards* saved) {
   for (const Strategy::StateTensor& t : replica_.strategy_state()) {
     if (!t.shared) continue;
-    if (const NamedBytes* file = saved ? saved->find(mesh_.rank_of(0), t.name, t.tensor.bytes()) : nullptr) t.tensor.upload(file->data);
+    if (const NamedBytes* file = saved ? saved->find(mesh_.rank_of(0), t.name, t.tensor.bytes()) : nullptr) {
+      t.tensor.upload(file->data);
+      saved->require_whole();
+    }
     comm_.broadcast(t.tensor, 0).wait(kPatience);
   }
 }
@@ -122,6 +125,7 @@ bool RankState::read(const SavedShards& saved, const Own& own, int replica, std:
   if (own.of_parameters) return saved.read(own.name, replica, everything(), bytes);
   const NamedBytes* found = saved.find(mesh_.rank_of(replica), own.name, own.tensor.bytes());
   if (found) bytes.assign(found->data.begin(), found->data.end());
+  saved.require_whole();
   return found != nullptr;
 }
 

@@ -196,7 +196,12 @@ bool SavedShards::read(const std::string& state, std::optional<int> replica, std
     }
     at += r.count();
   }
+  require_whole();
   return missing == 0;
+}
+
+void SavedShards::require_whole() const {
+  for (const SafetensorsFile& file : files_) file.require_whole();
 }
 
 // Of these pieces what lies in a run, whose first element goes to `to`: how many elements.

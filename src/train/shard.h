@@ -47,6 +47,8 @@ class SavedShards {
   // Elements `ranges` of a flat state, one behind the other, from the shards of a replica (nothing: from those of all ranks together). False,
   // with zeros in between, if not all of them are there in elements of this size; padding between parameters is zero.
   bool read(const std::string& state, std::optional<int> replica, std::span<const Range> ranges, std::span<std::byte> to) const;
+  // IoError when a shard was cut short while it was read. read() asks it itself; to be asked behind the reading of what find() gave.
+  void require_whole() const;
   // Whether any shard has some of the state.
   bool has(const std::string& state) const { return pieces_.contains(state); }
   // A tensor as it was added; null if there is none of that name and size.

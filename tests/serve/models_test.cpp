@@ -11,6 +11,7 @@
 
 #include "base/resource_error.h"
 #include "decode/search_need.h"
+#include "tests/base/forwarding_files.h"
 
 namespace starling {
 namespace {
@@ -74,6 +75,53 @@ TEST_F(ReloadTest, KeepsTheModelWhenTheNewOneIsBroken) {
   EXPECT_TRUE(models_->reload(false).empty());
   EXPECT_EQ(models_->reload(false).size(), 1u);
   EXPECT_TRUE(replaced());
+}
+
+// A file system on which a model's weights are changed while they are read.
+class DisturbedFiles : public ForwardingFiles {
+ public:
+  std::unique_ptr<MappedFile> map(const std::string& path) override {
+    auto mapped = ForwardingFiles::map(path);
+    if (disturb) disturb(path);
+    return mapped;
+  }
+  std::function<void(const std::string& path)> disturb;
+};
+
+TEST_F(ReloadTest, KeepsTheModelWhoseFilesChangeWhileTheyAreRead) {
+  DisturbedFiles files;
+  ModelSet models({parse_model_source("en-de=" + directory_)}, ModelOptions{.compute = {"f32", 1}}, files, metrics_);
+  models.load();
+  const ServedModel* const before = models.find("en", "de").get();
+  const std::string weights = text_of("model.safetensors");
+  const auto kept = [&] {
+    const std::vector<std::string> said = models.reload(true);
+    files.disturb = nullptr;
+    change("model.safetensors", weights);
+    EXPECT_EQ(models.find("en", "de").get(), before);
+    EXPECT_EQ(before->model().description.step, 0);
+    return said.at(0);
+  };
+  // Cut short behind the header, which is read first, before and while the weights are.
+  int maps = 0;
+  for (const int at : {1, 2}) {
+    maps = 0;
+    files.disturb = [&](const std::string& path) {
+      if (++maps == at) std::filesystem::resize_file(path, 8192);
+    };
+    EXPECT_THAT(kept(), HasSubstr("the model stays as it is: " + directory_ + "/model.safetensors: "));
+  }
+  // Written again with other bytes of the same size.
+  maps = 0;
+  files.disturb = [&](const std::string&) {
+    if (++maps == 2) change("model.safetensors", std::string(100, 'x') + weights.substr(100));
+  };
+  EXPECT_THAT(kept(), HasSubstr("the model stays as it is: "));
+  files.disturb = [&](const std::string&) { change("decode.yml", text_of("decode.yml")); };
+  EXPECT_THAT(kept(),
+              HasSubstr(directory_ + ": has changed while it was read, and may be half of one model and half of another; make a new "
+                                     "model beside it and rename it"));
+  EXPECT_THAT(models.reload(true).at(0), HasSubstr("now " + directory_));
 }
 
 TEST_F(ReloadTest, KeepsTheModelWhenTheNewOneTranslatesQuiteDifferently) {
