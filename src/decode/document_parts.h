@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,8 +22,9 @@ struct PartTranslation {
 
 class DocumentParts {
  public:
-  /// No part has more than `most_tokens` pieces of the source's vocabulary.
-  DocumentParts(Document document, const Vocabulary& source, int64_t most_tokens);
+  /// No part has more than `most_tokens` pieces of the source's vocabulary. `between`: called behind each sentence, of whose size depends
+  /// how long it takes.
+  DocumentParts(Document document, const Vocabulary& source, int64_t most_tokens, const std::function<void()>& between = {});
 
   const std::vector<std::string>& parts() const { return parts_; }
   bool needs_links(size_t part) const { return document_.needs_links(sentence_[part]); }
@@ -34,7 +36,7 @@ class DocumentParts {
   }
   /// The same as Document::assemble_with_links gives it. `all`: with the links of all parts, whose hypotheses then need alignments.
   AlignedText assemble_with_links(std::span<const PartTranslation> translations, const Vocabulary& source, const Vocabulary& target,
-                                  bool all = true) const;
+                                  bool all = true, const std::function<void()>& between = {}) const;
 
  private:
   Document document_;

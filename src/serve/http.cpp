@@ -2,7 +2,6 @@
 
 #include <microhttpd.h>
 #include <netdb.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "base/error.h"
 #include "serve/client_address.h"
 #include "serve/forms.h"
+#include "serve/http_exchange.h"
 #include "serve/listen.h"
 #include "serve/request_head.h"
 #include "serve/task_threads.h"
@@ -26,12 +26,15 @@
 namespace starling {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Link = HttpLink;
+using Exchange = HttpExchange;
+using Clock = Link::Clock;
 
 constexpr size_t kConnectionMemory = 32 << 10;   // bytes of one connection: longer headers are refused with 431
 constexpr unsigned kThreads = 4;                 // that read requests and write answers
-constexpr size_t kLargeBody = 16 << 10;          // bytes: such a request takes long to take apart
-constexpr size_t kLargeThreads = 2;              // that do it, so that small requests do not wait behind large ones
+constexpr size_t kLargeBody = 4 << 10;           // bytes: such a request takes long to take apart
+constexpr size_t kLargeThreads = 16;             // that do it, so that small requests do not wait behind large ones,
+constexpr size_t kLargeAtOnce = 2;               // and of which so many run
 constexpr int64_t kPatience = 4;                 // body limits that a refused client may still send before it is cut off
 constexpr auto kSlow = std::chrono::seconds(1);  // for a body where memory is short
 constexpr size_t kMostFields = 20000;            // of a form: each takes far more memory than its two bytes
@@ -72,76 +75,6 @@ MHD_Result send(MHD_Connection* connection, const HttpResponse& answer, bool clo
 // Versions from 1 on do not, and refuse themselves what is not clear, if told to; those before answer twice then.
 bool leaves_in_place() { return std::string_view(MHD_get_version()).starts_with("0."); }
 
-// A connection, and since when it has been the client's turn: to send a request, or to fetch an answer.
-struct Link {
-  int fd;
-  std::optional<Clock::time_point> theirs;
-  std::string target;               // of the request that has begun, as it was sent
-  const char* target_at = nullptr;  // where that came
-};
-
-// A request on its way. The library's thread of its connection reads it; whoever answers it may be another.
-struct Exchange {
-  MHD_Connection* connection = nullptr;
-  Link* link = nullptr;
-  std::shared_ptr<HttpRequest> request = std::make_shared<HttpRequest>();
-  int64_t body_bytes = 0;  // that have come
-  const Clock::time_point since = Clock::now();
-  std::atomic<int64_t> held_bytes{0};  // of them in memory, counted among those of all
-  bool crowded = false;                // there was no room for the body
-  bool begun = false;
-  bool chunked = false;  // nothing else is read from such a connection: chunks can be framed in ways that not all programs see alike
-  bool waits = false;    // is to be answered before the server ends; guarded by the server's mutex
-
-  std::mutex mutex;  // of what follows
-  bool suspended = false, gone = false;
-  bool taken = false;  // by whoever takes the body apart; until then a client that goes takes it along
-  std::optional<HttpResponse> answer;
-  HttpServer::Cancel cancel;
-
-  // Continues the connection, which has an answer or nobody to answer.
-  void resume() {
-    if (!suspended) return;
-    suspended = false;
-    MHD_resume_connection(connection);
-  }
-  void reply(HttpResponse response) {
-    Cancel unused;  // holds the request, which holds this
-    const std::lock_guard lock(mutex);
-    if (gone || answer) return;
-    answer = std::move(response);
-    unused = std::move(cancel);
-    resume();
-  }
-  void give_up() {
-    Cancel now;
-    {
-      const std::lock_guard lock(mutex);
-      if (gone || answer) return;
-      gone = true;
-      now = std::move(cancel);
-      resume();
-    }
-    if (now) now();
-  }
-  // False when the client has gone.
-  bool take() {
-    const std::lock_guard lock(mutex);
-    return taken = !gone;
-  }
-  void drop_body() {
-    const std::lock_guard lock(mutex);
-    if (!taken) std::string().swap(request->body);
-  }
-  bool client_has_gone() {
-    const std::lock_guard lock(mutex);
-    if (!suspended) return false;
-    pollfd look{link->fd, POLLRDHUP, 0};  // however much of further requests it has sent before
-    return poll(&look, 1, 0) > 0;
-  }
-  using Cancel = HttpServer::Cancel;
-};
-
 MHD_Result take_view(void* head, MHD_ValueKind, const char* name, size_t name_size, const char* value, size_t value_size) {
   static_cast<RequestHead*>(head)->fields.emplace_back(std::string_view(name, name_size), std::string_view(value ? value : "", value_size));
   return MHD_YES;
@@ -173,7 +106,7 @@ struct HttpServer::Impl {
   Refusal refusal;
   int socket = -1;
   MHD_Daemon* daemon = nullptr;
-  TaskThreads large{"reading large requests", kLargeThreads};
+  TaskThreads large{"reading large requests", kLargeThreads, kLargeAtOnce};
   std::atomic<int64_t> held_bytes{0};  // of bodies
   std::atomic<bool> draining{false};   // what comes is not waited for
   std::atomic<bool> stopping{false};   // nothing may be suspended any more
@@ -305,7 +238,13 @@ struct HttpServer::Impl {
       exchange->take();
       return handle(exchange);
     }
-    large.add([this, exchange] {
+    const auto bytes = static_cast<int64_t>(exchange->request->body.size());
+    if (const double wait = large.expected_wait(bytes); wait > limits.wait_seconds) {
+      exchange->take();
+      const std::string why = fmt::format("other large requests would be taken apart for {:.1f} s before it; try again later", wait);
+      return exchange->reply(refusal(*exchange->request, 429, why));
+    }
+    large.add(bytes, [this, exchange] {
       try {
         if (exchange->take()) handle(exchange);
       } catch (const std::exception&) {  // no memory

@@ -37,6 +37,7 @@ struct HttpResponse {
 struct HttpLimits {
   int64_t body_bytes = 1 << 20;         // a larger body is refused with 413
   int64_t body_total_bytes = 64 << 20;  // of all requests under way together; what would be more is refused with 429
+  double wait_seconds = 5;              // that a large request waits for others before it is taken apart; else it is refused with 429
   unsigned connections = 1000;          // open at the same time; nearly so many, and those that have long been silent are closed
   unsigned idle_seconds = 60;           // without a byte, before a connection is closed
   unsigned request_seconds = 60;        // that sending a request may take, and fetching its answer, however the bytes are spread

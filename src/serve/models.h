@@ -12,6 +12,7 @@
 #include "serve/model_source.h"
 #include "serve/scheduler.h"
 #include "serve/search_budget.h"
+#include "serve/task_threads.h"
 #include "serve/workers.h"
 
 namespace starling {
@@ -41,6 +42,8 @@ class ServedModel {
   // "en to de: DIRECTORY, step 1000": for the operator.
   std::string text() const;
   const SearchBudget& budget() const { return budget_; }
+  // Threads that put large translations together.
+  TaskThreads& assembling() { return assembling_; }
   // Memory that its searches and the translations that it keeps take at most.
   int64_t promised_bytes() const { return budget_.bytes + cache_bytes_; }
 
@@ -52,6 +55,7 @@ class ServedModel {
   SearchBudget budget_;
   int64_t cache_bytes_;
   Scheduler scheduler_;
+  TaskThreads assembling_{"putting translations together", 4, 1};
   Workers workers_;  // last: they end first
 };
 

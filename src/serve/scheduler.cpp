@@ -1,6 +1,7 @@
 #include "serve/scheduler.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -9,8 +10,10 @@ namespace starling {
 namespace {
 
 constexpr size_t kSamples = 16, kSampleBytes = 400;
-constexpr size_t kLook = 256;         // requests that are looked at for one that may have more
-constexpr double kMeanOfBegins = 64;  // requests whose waits the mean forgets slowly
+constexpr size_t kLook = 256;                  // requests that are looked at for one that may have more
+constexpr double kMeanOfBegins = 64;           // requests whose waits the mean forgets slowly
+constexpr double kQuietSeconds = 10;           // without an ordinary sentence, after which lengthy ones may have most of the rows
+constexpr std::chrono::seconds kQuietLook{1};  // between looks of a worker without work whether that has come
 
 using Lengths = std::set<std::pair<size_t, size_t>>;  // bytes and index
 
@@ -42,9 +45,8 @@ int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOption
     if (const Candidates* known = cache_.find(request.keys[i]))
       request.translations[i] = *known;
     else
-      request.waiting.emplace(request.sentences[i].size(), i);
+      request.lanes[lane_of(request.sentences[i].size())].waiting.emplace(request.sentences[i].size(), i), ++request.missing;
   }
-  request.missing = request.waiting.size();
   const auto missing = static_cast<int64_t>(request.missing);
   if (request.missing < count) metrics_.count("starling_cache_hits_total", "", static_cast<double>(count - request.missing));
   if (missing == 0) {
@@ -52,17 +54,27 @@ int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOption
     request.done({End::done, std::move(request.translations), ""});
     return 0;
   }
-  const double wait = expected_wait();
+  const bool has_lengthy = !request.lanes[lengthy].waiting.empty();
+  double wait = 0;  // until the last of its lanes has begun; a worker that waits will begin at once with what it may take
+  if (!request.lanes[ordinary].waiting.empty() && idle_ == 0) wait = expected_wait(lanes_[ordinary], now);
+  if (has_lengthy && (idle_ == 0 || others_come(now))) wait = std::max(wait, expected_wait(lanes_[lengthy], now));
   const auto retry = static_cast<int>(std::clamp(std::ceil(wait), 1.0, 60.0));
   if (waiting_ + missing > limits_.queue_sentences)
     throw QueueFull(fmt::format("{} sentences are waiting already; try again later", waiting_), retry);
-  if (wait > limits_.wait_seconds && idle_ == 0) throw QueueFull(fmt::format("the wait would be {:.1f} s; try again later", wait), retry);
+  if (wait > limits_.wait_seconds) throw QueueFull(fmt::format("the wait would be {:.1f} s; try again later", wait), retry);
   const int64_t number = next_request_++;
-  waiting_ += missing, waiting_rows_ += missing * options.beam, ++newcomers_;
+  waiting_ += missing;
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    Request::InLane& in = request.lanes[lane];
+    if (in.waiting.empty()) continue;
+    in.newcomer = true;
+    lanes_[lane].waiting_rows += static_cast<int64_t>(in.waiting.size()) * options.beam, ++lanes_[lane].newcomers;
+    lanes_[lane].turns.push_back(number);
+    if (lane == ordinary) ordinary_at_ = now;
+  }
   requests_.emplace(number, std::move(request));
-  turns_.push_back(number);
   lock.unlock();
-  if (missing == 1)
+  if (missing == 1 && !has_lengthy)  // which not every worker may take
     changed_.notify_one();
   else
     changed_.notify_all();
@@ -73,10 +85,13 @@ Scheduler::Request Scheduler::forget(int64_t number) {
   const auto found = requests_.find(number);
   Request request = std::move(found->second);
   requests_.erase(found);
-  const auto waiting = static_cast<int64_t>(request.waiting.size());
-  waiting_ -= waiting, waiting_rows_ -= waiting * request.options.beam;
-  if (!request.begun && --newcomers_ == 0) last_begin_ = -1;
-  if (waiting > 0) turns_.remove(number);
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    LaneState& state = lanes_[lane];
+    const auto waiting = static_cast<int64_t>(request.lanes[lane].waiting.size());
+    waiting_ -= waiting, state.waiting_rows -= waiting * request.options.beam;
+    if (request.lanes[lane].newcomer && --state.newcomers == 0) state.last_begin = -1;
+    if (waiting > 0) state.turns.remove(number);
+  }
   std::erase_if(running_, [&](const auto& entry) {
     if (entry.second.request != number) return false;
     dropped_[entry.second.worker].push_back(entry.first);
@@ -106,88 +121,130 @@ void Scheduler::expire(double now) {
 // A request with many sentences has a quarter of all rows at the most while there are others: newcomers join at once, and their steps are
 // not as long as with all rows.
 bool Scheduler::has_its_share(const Request& request) const {
-  if (!request.begun || requests_.size() == 1 || limits_.whole_batches) return false;
+  if (request.under_way == 0 || requests_.size() == 1 || limits_.whole_batches) return false;
   const int64_t beam = request.options.beam, share = limits_.rows * static_cast<int64_t>(rows_.size()) / 4;
   return (request.under_way + 1) * beam > std::max(beam, share);
 }
 
-// How fast turns come, whatever else is under way: what newcomers will wait is told by that. Those that need not wait count as no time.
-void Scheduler::note_begins(int64_t count, double time) {
+// How fast turns come, whatever else is under way: what newcomers will wait is told by that, or by how long those that are there have
+// waited for the next turn already.
+double Scheduler::expected_wait(const LaneState& lane, double now) const {
+  const double since = lane.newcomers > 0 && lane.last_begin >= 0 ? now - lane.last_begin : 0;
+  return std::max(static_cast<double>(lane.newcomers) * lane.begin_seconds, since);
+}
+
+// Those that need not wait count as no time.
+void Scheduler::note_begins(LaneState& lane, int64_t count, double time) const {
   if (count > 0) {
     const double weight = std::min(1.0, static_cast<double>(count) / kMeanOfBegins);
-    const double each = last_begin_ < 0 ? 0 : (time - last_begin_) / static_cast<double>(count);
-    begin_seconds_ += weight * (std::min(each, limits_.wait_seconds) - begin_seconds_);
+    const double each = lane.last_begin < 0 ? 0 : (time - lane.last_begin) / static_cast<double>(count);
+    lane.begin_seconds += weight * (std::min(each, limits_.wait_seconds) - lane.begin_seconds);
   }
-  if (newcomers_ == 0)
-    last_begin_ = -1;
-  else if (count > 0 || last_begin_ < 0)
-    last_begin_ = time;
+  if (lane.newcomers == 0)
+    lane.last_begin = -1;
+  else if (count > 0 || lane.last_begin < 0)
+    lane.last_begin = time;
+}
+
+// Whether ordinary sentences have come lately, and so will again.
+bool Scheduler::others_come(double now) const { return now - ordinary_at_ < kQuietSeconds; }
+
+// Rows of a worker that a lane may have. Lengthy sentences leave room for others at all times, and most of it when others come.
+int64_t Scheduler::most_rows(Lane lane, int64_t beam, double now) const {
+  if (lane == ordinary) return limits_.rows;
+  const int64_t quarter = limits_.rows / 4;
+  return std::max(beam, others_come(now) ? quarter : limits_.rows - quarter);
+}
+
+// Whether there is something for the worker. To read a lengthy sentence takes as long as many steps of others, so while others come half of
+// the workers leave them alone, where there are several.
+bool Scheduler::may_take(Lane lane, int worker, double now) const {
+  if (lanes_[lane].turns.empty()) return false;
+  return lane == ordinary || worker < std::max<int>(1, static_cast<int>(rows_.size()) / 2) || !others_come(now);
 }
 
 // The sentence is under way from now on; its request goes to the end of the row if it has more.
-Scheduler::Sentence Scheduler::start(std::list<int64_t>::iterator turn, size_t index, int worker, double time) {
+Scheduler::Sentence Scheduler::start(Lane lane, std::list<int64_t>::iterator turn, size_t index, int worker, double time) {
   const int64_t number = *turn, key = next_key_++;
   Request& request = requests_.at(number);
-  if (!request.begun) {
-    request.begun = true, --newcomers_;
+  Request::InLane& in = request.lanes[lane];
+  LaneState& state = lanes_[lane];
+  if (in.newcomer) {
+    in.newcomer = false, --state.newcomers;
     metrics_.observe("starling_queue_wait_seconds", "", time - request.submitted);
   }
   ++request.under_way;
-  --waiting_, waiting_rows_ -= request.options.beam;
-  if (request.waiting.empty())
-    turns_.erase(turn);
+  --waiting_, state.waiting_rows -= request.options.beam;
+  if (in.waiting.empty())
+    state.turns.erase(turn);
   else
-    turns_.splice(turns_.end(), turns_, turn);
+    state.turns.splice(state.turns.end(), state.turns, turn);
   std::string& text = request.sentences[index];
   running_[key] = {number, index, worker, text};
-  return {key, std::move(text), request.options};
+  return {key, std::move(text), request.options, lane};
 }
 
-Scheduler::Work Scheduler::take(int worker, int64_t rows, const std::function<double()>& now, bool wait) {
+// Adds to the work what the worker takes of a lane; `rows`: those that it has, and will have.
+void Scheduler::join(Lane lane, int worker, Rows& rows, double time, Work& work) {
+  LaneState& state = lanes_[lane];
+  // Its share of all that is under way or waits: what is more than that is for the others, who have less.
+  double share = static_cast<double>(state.waiting_rows + rows.lanes[lane]);
+  for (const auto& [other, others] : rows_)
+    if (other != worker) share += static_cast<double>(others.lanes[lane]);
+  share /= static_cast<double>(rows_.size());
+  const int64_t newcomers = state.newcomers;
+  int64_t bytes = 0;
+  std::optional<size_t> length;  // of the first, which a whole batch's others are near: it ends when its longest sentence does
+  for (bool more = true; more && static_cast<double>(rows.lanes[lane]) < share;) {
+    more = false;
+    size_t looked = 0;
+    for (auto turn = state.turns.begin(); turn != state.turns.end() && looked < kLook; ++turn, ++looked) {
+      Request& request = requests_.at(*turn);
+      auto& waiting = request.lanes[lane].waiting;
+      const bool first = rows.all() == 0;  // must go on, however large it is
+      const auto sentence = !first && has_its_share(request) ? waiting.end() : choose(waiting, length);
+      if (sentence == waiting.end()) continue;
+      const auto [size, index] = *sentence;
+      const int64_t beam = request.options.beam;
+      if (!first && (rows.all() + beam > limits_.rows || rows.lanes[lane] + beam > most_rows(lane, beam, time) ||
+                     (bytes > 0 && bytes + static_cast<int64_t>(size) > limits_.join_bytes)))
+        break;
+      rows.lanes[lane] += beam, bytes += static_cast<int64_t>(size);
+      if (limits_.whole_batches && !length) length = size;
+      waiting.erase(sentence);
+      work.join.push_back(start(lane, turn, index, worker, time));
+      more = lane == ordinary;  // reading one lengthy sentence takes long enough
+      break;
+    }
+  }
+  note_begins(state, newcomers - state.newcomers, time);
+}
+
+Scheduler::Work Scheduler::take(int worker, Rows rows, const std::function<double()>& now, bool wait) {
   std::unique_lock lock(mutex_);
   rows_[worker] = rows;
   const auto dropped = [&] { return dropped_.contains(worker); };
-  if (rows == 0 && wait) {
+  if (rows.all() == 0 && wait) {
     ++idle_;
-    changed_.wait(lock, [&] { return !turns_.empty() || closed_ || dropped(); });
+    const auto something = [&] { return closed_ || dropped() || may_take(ordinary, worker, now()) || may_take(lengthy, worker, now()); };
+    while (!changed_.wait_for(lock, kQuietLook, something)) {
+    }
     --idle_;
   }
   Work work;
   if (dropped()) work.drop = std::move(dropped_[worker]), dropped_.erase(worker);
-  if (limits_.whole_batches && rows > 0) return work;
-  work.stop = closed_ && turns_.empty() && rows == 0;
-  // Its share of all that is under way or waits: what is more than that is for the others, who have less.
-  double share = static_cast<double>(waiting_rows_);
-  for (const auto& [other, others] : rows_) share += static_cast<double>(others);
-  share /= static_cast<double>(rows_.size());
+  if (limits_.whole_batches && rows.all() > 0) return work;
+  work.stop = closed_ && waiting_ == 0 && rows.all() == 0;
   const double time = now();
-  const int64_t newcomers = newcomers_;
-  int64_t bytes = 0;
-  std::optional<size_t> length;  // of the first, which a whole batch's others are near: it ends when its longest sentence does
-  for (bool more = true; more && static_cast<double>(rows) < share;) {
-    more = false;
-    size_t looked = 0;
-    for (auto turn = turns_.begin(); turn != turns_.end() && looked < kLook; ++turn, ++looked) {
-      Request& request = requests_.at(*turn);
-      const bool first = rows == 0;  // must go on, however large it is
-      const auto sentence = !first && has_its_share(request) ? request.waiting.end() : choose(request.waiting, length);
-      if (sentence == request.waiting.end()) continue;
-      const auto [size, index] = *sentence;
-      if (!first && (rows + request.options.beam > limits_.rows || (bytes > 0 && bytes + static_cast<int64_t>(size) > limits_.join_bytes)))
-        break;
-      rows += request.options.beam, bytes += static_cast<int64_t>(size);
-      if (limits_.whole_batches && !length) length = size;
-      request.waiting.erase(sentence);
-      work.join.push_back(start(turn, index, worker, time));
-      more = true;
-      break;
-    }
-  }
+  for (const Lane lane : {ordinary, lengthy})
+    if (may_take(lane, worker, time)) join(lane, worker, rows, time, work);
   rows_[worker] = rows;
-  note_begins(newcomers - newcomers_, time);
-  const bool others = !turns_.empty() && idle_ > 0;
+  const bool one = !lanes_[ordinary].turns.empty() && idle_ > 0, all = !lanes_[lengthy].turns.empty() && idle_ > 0 && !others_come(time);
   lock.unlock();
-  if (others) changed_.notify_one();
+  if (all)
+    changed_.notify_all();
+  else if (one)
+    changed_.notify_one();
   return work;
 }
 

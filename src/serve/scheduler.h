@@ -1,8 +1,10 @@
 // Which sentence is translated next, by whom, and together with which. Nothing waits for company: a worker takes the sentences whose turn
 // it is, as many as are its share. Requests take turns, a sentence each, so that one with a thousand sentences and those with one advance
-// side by side, and none waits for ever. Time is an argument: tests need no clock.
+// side by side, and none waits for ever. Very long sentences have a lane of their own: their steps take long, and they end late, so that a
+// few would otherwise have all rows and everybody else would wait until they end. Time is an argument: tests need no clock.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -46,10 +48,22 @@ class Scheduler {
   };
   using Done = std::function<void(Outcome)>;
 
+  enum Lane : uint8_t { ordinary, lengthy };
+  static constexpr size_t kLanes = 2;
+  // Bytes of a sentence from which on it is lengthy.
+  static constexpr size_t kLengthy = 600;
+  // Hypotheses under way in each lane.
+  struct Rows {
+    Rows(int64_t of_ordinary = 0, int64_t of_lengthy = 0) : lanes{of_ordinary, of_lengthy} {}
+    int64_t all() const { return lanes[ordinary] + lanes[lengthy]; }
+    std::array<int64_t, kLanes> lanes;
+  };
+
   struct Sentence {
     int64_t key;
     std::string text;
     SearchOptions options;
+    Lane lane = ordinary;
   };
   // What a worker does before its next step.
   struct Work {
@@ -70,7 +84,7 @@ class Scheduler {
 
   // What worker `worker`, which has `rows` hypotheses under way, does next. Waits for work if it has none and `wait`; `now` is asked
   // after that.
-  Work take(int worker, int64_t rows, const std::function<double()>& now, bool wait);
+  Work take(int worker, Rows rows, const std::function<double()>& now, bool wait);
   // A sentence was translated; those that were dropped meanwhile are ignored.
   void finish(int64_t key, Candidates translations);
   // What the worker had under way is lost: its requests end.
@@ -91,12 +105,22 @@ class Scheduler {
     SearchOptions options;
     std::vector<std::string> sentences;  // those that wait; the others have been moved away
     std::vector<Candidates> translations;
-    std::vector<std::string> keys;                  // in the cache
-    size_t missing = 0;                             // translations
-    std::set<std::pair<size_t, size_t>> waiting{};  // bytes and index of the sentences that wait
-    bool begun = false;
+    std::vector<std::string> keys;  // in the cache
+    size_t missing = 0;             // translations
+    struct InLane {
+      std::set<std::pair<size_t, size_t>> waiting;  // bytes and index of the sentences that wait
+      bool newcomer = false;                        // has sentences, and none of them has begun
+    };
+    std::array<InLane, kLanes> lanes{};
     int64_t under_way = 0;  // sentences
     Done done;
+  };
+  struct LaneState {
+    std::list<int64_t> turns;  // requests with sentences that wait; the first is the next
+    int64_t waiting_rows = 0;  // beams of the sentences that wait
+    int64_t newcomers = 0;     // requests of which none has begun
+    double begin_seconds = 0;  // between two that begin: a running mean
+    double last_begin = -1;    // since when newcomers have waited for the next turn; -1: none does
   };
   struct Running {
     int64_t request;
@@ -106,9 +130,14 @@ class Scheduler {
   };
   Request forget(int64_t request);  // with its sentences, some of which wait or are under way
   bool has_its_share(const Request& request) const;
-  double expected_wait() const { return static_cast<double>(newcomers_) * begin_seconds_; }
-  void note_begins(int64_t count, double time);
-  Sentence start(std::list<int64_t>::iterator turn, size_t index, int worker, double time);
+  Lane lane_of(size_t bytes) const { return bytes >= kLengthy && !limits_.whole_batches ? lengthy : ordinary; }
+  bool others_come(double now) const;
+  bool may_take(Lane lane, int worker, double now) const;
+  double expected_wait(const LaneState& lane, double now) const;
+  void note_begins(LaneState& lane, int64_t count, double time) const;
+  int64_t most_rows(Lane lane, int64_t beam, double now) const;
+  void join(Lane lane, int worker, Rows& rows, double time, Work& work);
+  Sentence start(Lane lane, std::list<int64_t>::iterator turn, size_t index, int worker, double time);
 
   const SchedulerLimits limits_;
   Metrics& metrics_;
@@ -116,16 +145,14 @@ class Scheduler {
   std::condition_variable changed_;
   TranslationCache cache_;
   std::unordered_map<int64_t, Request> requests_;
-  std::list<int64_t> turns_;                                  // requests with sentences that wait; the first is the next
+  std::array<LaneState, kLanes> lanes_;
   std::unordered_map<int64_t, Running> running_;              // by key
   std::unordered_map<int, std::vector<int64_t>> dropped_;     // by worker
-  std::map<int, int64_t> rows_;                               // by worker, when it asked last
+  std::map<int, Rows> rows_;                                  // by worker, when it asked last
   std::vector<std::pair<std::string, std::string>> samples_;  // a ring
   size_t next_sample_ = 0;
-  int64_t waiting_ = 0, waiting_rows_ = 0;  // sentences, and their beams
-  int64_t newcomers_ = 0;                   // requests that have not begun
-  double begin_seconds_ = 0;                // between two that begin: a running mean
-  double last_begin_ = -1;                  // since when newcomers have waited for the next turn; -1: none does
+  int64_t waiting_ = 0;        // sentences
+  double ordinary_at_ = -1e9;  // when an ordinary sentence came last
   int64_t next_request_ = 1, next_key_ = 1;
   int idle_ = 0;  // workers that wait
   bool closed_ = false;

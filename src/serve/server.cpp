@@ -212,6 +212,7 @@ void serve(const ServeOptions& options) {
   if (!options.api_keys.empty()) service.set_keys(ApiKeys::load(*files, options.api_keys));
   {
     HttpLimits limits = options.http;
+    limits.wait_seconds = options.model.scheduler.wait_seconds;
     limits.connections = allowed_connections(limits.connections, say);
     HttpServer http(
         options.listen, limits, [&](auto request, auto reply) { return service.handle(std::move(request), std::move(reply)); },

@@ -1,11 +1,35 @@
 #include "serve/task_threads.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/start_threads.h"
 
 namespace starling {
+namespace {
 
-TaskThreads::TaskThreads(const char* purpose, size_t count) {
+using Clock = std::chrono::steady_clock;
+
+constexpr int kNice = 10;
+constexpr std::chrono::milliseconds kTurn{5};
+constexpr double kForget = 0.9;  // what is left of earlier tasks in the mean when another has ended
+
+// What the thread is doing.
+struct Current {
+  TaskThreads* threads = nullptr;
+  Clock::time_point since;  // its turn has lasted
+  double seconds = 0;       // of its turns before
+};
+thread_local Current current;
+
+double seconds_since(Clock::time_point time) { return std::chrono::duration<double>(Clock::now() - time).count(); }
+
+}  // namespace
+
+TaskThreads::TaskThreads(const char* purpose, size_t count, size_t at_once) : free_turns_(at_once) {
   try {
     while (threads_.size() < count) threads_.push_back(start_thread(purpose, [this] { work(); }));
   } catch (const Error&) {
@@ -14,7 +38,7 @@ TaskThreads::TaskThreads(const char* purpose, size_t count) {
 }
 
 void TaskThreads::close() {
-  std::deque<std::function<void()>> forgotten;  // destroyed without the lock
+  std::deque<Task> forgotten;  // destroyed without the lock
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
@@ -25,26 +49,74 @@ void TaskThreads::close() {
   threads_.clear();
 }
 
-void TaskThreads::add(std::function<void()> task) {
+void TaskThreads::add(int64_t bytes, std::function<void()> task) {
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
-    tasks_.push_back(std::move(task));
+    tasks_.push_back({bytes, std::move(task)});
   }
   changed_.notify_one();
 }
 
+double TaskThreads::expected_wait(int64_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  if (bytes_ == 0) return 0;
+  double before = 0;
+  for (const Task& task : tasks_) before += static_cast<double>(std::min(task.bytes, bytes));
+  for (const int64_t begun : begun_) before += static_cast<double>(std::min(begun, bytes));
+  return before * seconds_ / bytes_;
+}
+
+void TaskThreads::give_way() {
+  if (current.threads && Clock::now() - current.since >= kTurn) current.threads->pass_turn();
+}
+
+// Turns are given in the order in which they were asked for.
+void TaskThreads::wait_for_turn(std::unique_lock<std::mutex>& lock) {
+  const uint64_t mine = next_++;
+  turns_changed_.wait(lock, [&] { return served_ == mine && free_turns_ > 0; });
+  ++served_, --free_turns_;
+  if (free_turns_ > 0) turns_changed_.notify_all();
+  current.since = Clock::now();
+}
+
+void TaskThreads::end_turn(std::unique_lock<std::mutex>&) {
+  current.seconds += seconds_since(current.since);
+  ++free_turns_;
+  turns_changed_.notify_all();
+}
+
+void TaskThreads::pass_turn() {
+  std::unique_lock lock(mutex_);
+  if (next_ == served_) {  // nobody waits
+    current.seconds += seconds_since(current.since);
+    current.since = Clock::now();
+    return;
+  }
+  end_turn(lock);
+  wait_for_turn(lock);
+}
+
 void TaskThreads::work() {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
+  std::unique_lock lock(mutex_);
   for (;;) {
-    std::function<void()> task;
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return closed_ || !tasks_.empty(); });
-      if (closed_) return;
-      task = std::move(tasks_.front());
-      tasks_.pop_front();
-    }
-    task();
+    changed_.wait(lock, [&] { return closed_ || !tasks_.empty(); });
+    if (closed_) return;
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    const auto begun = begun_.insert(begun_.end(), task.bytes);
+    current = {this, {}, 0};
+    wait_for_turn(lock);
+    lock.unlock();
+    task.run();
+    task.run = nullptr;  // what it holds may take long to free, and to free it may need the lock
+    lock.lock();
+    end_turn(lock);
+    begun_.erase(begun);
+    seconds_ = kForget * seconds_ + current.seconds;
+    bytes_ = kForget * bytes_ + static_cast<double>(std::max<int64_t>(1, task.bytes));
+    current = {};
   }
 }
 

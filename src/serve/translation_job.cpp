@@ -4,10 +4,13 @@
 #include <atomic>
 
 #include "serve/directions.h"
+#include "serve/task_threads.h"
 #include "serve/utf16.h"
 
 namespace starling {
 namespace {
+
+constexpr int64_t kLargeCharacters = 4 << 10;  // whose translation takes long to put together
 
 // The texts of a query that one model translates.
 struct Group {
@@ -52,8 +55,8 @@ struct Job {
       size_t most = 1;
       for (const Candidates& c : translations) most = std::max(most, c.size());
       for (size_t rank = 0; rank < most; ++rank) {
-        AlignedText whole =
-            prepared[i]->assemble_with_links(of_rank(translations, rank), vocabularies.source(), vocabularies.target(), query.alignment);
+        AlignedText whole = prepared[i]->assemble_with_links(of_rank(translations, rank), vocabularies.source(), vocabularies.target(),
+                                                             query.alignment, TaskThreads::give_way);
         if (rank == 0 && query.alignment) texts[i].alignment = utf16_spans(query.texts[i], whole);
         (rank == 0 ? texts[i].text : texts[i].alternatives.emplace_back()) = std::move(whole.text);
       }
@@ -98,7 +101,7 @@ void find_models(const ModelSet& models, Job& job) {
     if (group == job.groups.end()) group = job.groups.insert(group, {model, {}});
     group->texts.push_back(i);
     job.prepared[i].emplace(Document(q.texts[i], q.format, route->direction.source, q.document),
-                            model->model().description.vocabularies.source(), model->max_source_tokens());
+                            model->model().description.vocabularies.source(), model->max_source_tokens(), TaskThreads::give_way);
   }
 }
 
@@ -129,9 +132,14 @@ std::function<void()> start_translation(const ModelSet& models, const TextQuery&
       sentences.insert(sentences.end(), p.parts().begin(), p.parts().end());
       for (size_t part = 0; part < p.parts().size(); ++part) search.alignment = search.alignment || p.needs_links(part);
     }
+    // Whoever translates goes on while a large translation is put together.
+    const int64_t characters = size.characters;
+    const auto finish = [job, &group, characters](Scheduler::Outcome o) {
+      if (o.end != Scheduler::End::done || characters < kLargeCharacters) return job->finish(group, std::move(o));
+      group.model->assembling().add(characters, [job, &group, o = std::move(o)]() mutable { job->finish(group, std::move(o)); });
+    };
     try {
-      group.request = group.model->scheduler().submit(std::move(sentences), search, now, deadline,
-                                                      [job, &group](Scheduler::Outcome o) { job->finish(group, std::move(o)); });
+      group.request = group.model->scheduler().submit(std::move(sentences), search, now, deadline, finish);
     } catch (const QueueFull& e) {
       job->cancel();
       ApiError refused(429, e.what());

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <optional>
 
@@ -12,9 +13,41 @@ namespace starling {
 
 namespace {
 constexpr int kNice = 5;
-}
+constexpr double kLengthyShare = 1.0 / 3;  // of the time of ordinary sentences, that lengthy ones have beside them
+}  // namespace
 
 double serve_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// The searches of a thread, and whose turn it is.
+class Workers::Searches {
+ public:
+  explicit Searches(Model& model) : model_(model) { reset(); }
+  void reset() {
+    for (auto& search : lanes_) search.emplace(model_);
+  }
+  Search& of(Scheduler::Lane lane) { return *lanes_[lane]; }
+  Scheduler::Rows rows() const { return {lanes_[Scheduler::ordinary]->rows(), lanes_[Scheduler::lengthy]->rows()}; }
+  bool empty() const { return lanes_[Scheduler::ordinary]->empty() && lanes_[Scheduler::lengthy]->empty(); }
+  void drop(int64_t key) {
+    for (auto& search : lanes_) search->drop(key);
+  }
+  // The lane whose search makes the next step. Lengthy ones wait until their share of the others' time is what their last step took.
+  Scheduler::Lane next() const {
+    if (lanes_[Scheduler::lengthy]->empty()) return Scheduler::ordinary;
+    return lanes_[Scheduler::ordinary]->empty() || credit_ >= last_lengthy_ ? Scheduler::lengthy : Scheduler::ordinary;
+  }
+  void made_step(Scheduler::Lane lane, double seconds) {
+    if (lane == Scheduler::lengthy)
+      last_lengthy_ = seconds, credit_ = 0;
+    else if (!lanes_[Scheduler::lengthy]->empty())
+      credit_ += kLengthyShare * seconds;
+  }
+
+ private:
+  Model& model_;
+  std::array<std::optional<Search>, Scheduler::kLanes> lanes_;
+  double credit_ = 0, last_lengthy_ = 0;  // seconds
+};
 
 Workers::Workers(const LoadedModel& model, Scheduler& scheduler, Metrics& metrics)
     : vocabularies_(model.description.vocabularies),
@@ -38,22 +71,25 @@ Workers::~Workers() {
 void Workers::work(int worker, Model& model) {
   // Translating takes all the time there is; whoever reads a request or sends an answer comes first.
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
-  std::optional<Search> search;
+  Searches searches(model);
   for (;;) {
-    if (!search) search.emplace(model);
-    Scheduler::Work work = scheduler_.take(worker, search->rows(), serve_seconds, search->empty());
+    Scheduler::Work work = scheduler_.take(worker, searches.rows(), serve_seconds, searches.empty());
     if (work.stop) return;
     try {
-      step(*search, std::move(work));
+      join(searches, std::move(work));
+      const Scheduler::Lane lane = searches.next();
+      const double begin = serve_seconds();
+      step(searches.of(lane));
+      searches.made_step(lane, serve_seconds() - begin);
     } catch (const std::exception& e) {  // scores that are no numbers, no memory: those sentences are lost, the others are not
       scheduler_.fail(worker, e.what());
-      search.reset();
+      searches.reset();
     }
   }
 }
 
-void Workers::step(Search& search, Scheduler::Work work) {
-  for (const int64_t key : work.drop) search.drop(key);
+void Workers::join(Searches& searches, Scheduler::Work work) {
+  for (const int64_t key : work.drop) searches.drop(key);
   for (Scheduler::Sentence& s : work.join) {
     std::vector<int32_t> source = vocabularies_.source().encode(s.text);
     if (source.empty()) {
@@ -62,8 +98,11 @@ void Workers::step(Search& search, Scheduler::Work work) {
     }
     source.push_back(vocabularies_.source().eos());
     metrics_.count("starling_tokens_total", "side=\"source\"", static_cast<double>(source.size()));
-    search.add(s.key, std::move(source), s.options);
+    searches.of(s.lane).add(s.key, std::move(source), s.options);
   }
+}
+
+void Workers::step(Search& search) {
   if (search.empty()) return;
   metrics_.observe("starling_batch_rows", "", static_cast<double>(search.rows()));
   for (Search::Finished& f : search.step()) {

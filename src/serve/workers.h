@@ -1,5 +1,5 @@
-// The threads that translate: each has a search under way with its own view of the model, which sentences from the scheduler join as others
-// end.
+// The threads that translate: each has a search under way for each lane of the scheduler, with its own view of the model, which sentences
+// from the scheduler join as others end. The steps of lengthy sentences take long; while there are others, those have most of the time.
 #pragma once
 
 #include <memory>
@@ -20,8 +20,10 @@ class Workers {
   ~Workers();
 
  private:
+  class Searches;
   void work(int worker, Model& model);
-  void step(Search& search, Scheduler::Work work);
+  void join(Searches& searches, Scheduler::Work work);
+  void step(Search& search);
 
   const Vocabularies& vocabularies_;
   Scheduler& scheduler_;

@@ -29,7 +29,7 @@ class SchedulerTest : public testing::Test {
     return scheduler_.submit(std::move(sentences), options_, now, deadline,
                              [this, name](Scheduler::Outcome o) { ++answers_[name].calls, answers_[name].outcome = std::move(o); });
   }
-  Scheduler::Work take(int worker = 0, int64_t rows = 0, double now = 0) {
+  Scheduler::Work take(int worker = 0, Scheduler::Rows rows = 0, double now = 0) {
     return scheduler_.take(
         worker, rows, [now] { return now; }, false);
   }
@@ -142,6 +142,67 @@ TEST_F(SchedulerTest, ALongSentenceJoinsOthersToo) {
   EXPECT_EQ(take(0, 8).join.size(), 1u);
 }
 
+// Sentences that take long leave room for others, one request or many: most of it when others have come lately, some of it always.
+TEST_F(SchedulerTest, LengthySentencesLeaveRoomForOthers) {
+  const std::string lengthy(Scheduler::kLengthy, 'x');
+  for (int i = 0; i < 20; ++i) submit("long" + std::to_string(i), std::vector<std::string>(100, lengthy));
+  int64_t rows = 0;
+  for (int i = 0; i < 10; ++i) rows += 4 * static_cast<int64_t>(take(0, {0, rows}, 100).join.size());
+  EXPECT_EQ(rows, 12);  // of 16, for nothing else has come for long
+  submit("x", {"x"}, 101);
+  const auto work = take(0, {0, 12}, 101);
+  EXPECT_THAT(texts(work), ElementsAre("x"));
+  EXPECT_EQ(work.join.front().lane, Scheduler::ordinary);
+  finish(work);
+  EXPECT_THAT(texts(take(0, {0, 12}, 102)), ElementsAre());
+  EXPECT_THAT(texts(take(0, {0, 4}, 103)), ElementsAre());  // one is enough while others come
+  const auto next = take(0, {0, 0}, 104);
+  ASSERT_THAT(texts(next), ElementsAre(lengthy));  // and one it is, that none waits for ever
+  EXPECT_EQ(next.join.front().lane, Scheduler::lengthy);
+  submit("y", {"y", lengthy}, 105);
+  EXPECT_THAT(texts(take(0, {4, 4}, 105)), ElementsAre("y"));
+  EXPECT_THAT(texts(take(0, {0, 4}, 120)), ElementsAre(lengthy));
+}
+
+TEST_F(SchedulerTest, HalfOfTheWorkersLeaveLengthySentencesAloneWhileOthersCome) {
+  const std::string lengthy(2000, 'x');
+  for (int worker = 0; worker < 4; ++worker) take(worker, 0, 0);
+  submit("long", std::vector<std::string>(10, lengthy), 0);
+  for (int worker = 0; worker < 4; ++worker) EXPECT_EQ(take(worker, 0, 1).join.size(), 1u);  // nothing else has come
+  submit("x", {"x"}, 2);
+  EXPECT_THAT(texts(take(3, 0, 2)), ElementsAre("x"));
+  EXPECT_EQ(take(0, 0, 2).join.size(), 1u);
+  EXPECT_EQ(take(1, 0, 2).join.size(), 1u);
+  EXPECT_EQ(take(2, 0, 2).join.size(), 0u);
+  EXPECT_EQ(take(3, 0, 2).join.size(), 0u);
+  EXPECT_EQ(take(3, 0, 13).join.size(), 1u);
+}
+
+TEST_F(SchedulerTest, ThousandsOfLengthyRequestsHideNoOther) {
+  for (int i = 0; i < 2000; ++i) submit("long" + std::to_string(i), {std::string(2000, 'x')});
+  submit("x", {"x"});
+  EXPECT_THAT(texts(take(0, {0, 4})), ElementsAre("x"));
+}
+
+// Newcomers of one lane say nothing about the wait in the other; a lane that stands still is noticed before its next turn comes.
+TEST_F(SchedulerTest, RefusesLengthySentencesThatWouldWaitAndNoOthers) {
+  const std::string lengthy(2000, 'x');
+  submit("a", {lengthy}, 0);
+  ASSERT_EQ(take(0, {0, 0}, 0).join.size(), 1u);
+  submit("b", {lengthy}, 1);
+  EXPECT_TRUE(take(0, {4, 12}, 1).join.empty());
+  submit("c", {lengthy}, 5.9);
+  try {
+    submit("d", {lengthy}, 6.5);
+    FAIL() << "no refusal";
+  } catch (const QueueFull& e) {
+    EXPECT_STREQ(e.what(), "the wait would be 5.5 s; try again later");
+  }
+  EXPECT_THROW(submit("e", {"short", lengthy}, 6.5), QueueFull);
+  submit("f", {"short"}, 6.5);
+  EXPECT_THAT(texts(take(0, {0, 12}, 6.6)), ElementsAre("short"));
+}
+
 // The order in which sentences begin when one at a time is taken.
 TEST_F(SchedulerTest, ARequestOfManySentencesTakesTurnsWithSmallOnes) {
   options_.beam = 16;  // a worker's rows: one sentence at a time
@@ -238,7 +299,7 @@ TEST_F(SchedulerTest, RefusesWhatTheQueueDoesNotHold) {
     EXPECT_EQ(e.retry_seconds, 1);
   }
   EXPECT_EQ(answers_["c"].calls, 0);
-  take();
+  take(0, 0, 8);
   submit("d", {"d"}, 8);  // there is room again
 }
 
