@@ -59,6 +59,37 @@ inline std::string awkward_body(int port, Random& random) {
   return "left";
 }
 
+// One "word" of a million letters.
+inline std::string long_word(int port, Random& random) {
+  Client client(port);
+  static const char* const letters[] = {"a", "abcdefghij", "\xC3\xA4", "\xE6\x97\xA5", "\xF0\x9F\x98\x86"};
+  const std::string unit = letters[below(random, std::size(letters))];
+  std::string text;
+  while (text.size() < 990'000) text += unit;
+  Json body{{"q", text}, {"source", below(random, 2) ? "en" : "auto"}, {"target", "de"}};
+  if (below(random, 3) == 0) body["alignment"] = true;
+  client.send(request("POST", "/translate", "application/json", body.dump()));
+  if (below(random, 4) == 0) return outcome(client.receive());
+  usleep(static_cast<useconds_t>(below(random, 5'000'000)));
+  return "left";
+}
+
+// A request whose length can be read in two ways, with another behind it, which must not be answered.
+inline std::string smuggled(int port, Random& random) {
+  static const char* const heads[] = {"Content-Length: 65\r\nTransfer-Encoding: chunked\r\n",
+                                      "Content-Length: 2\r\nContent-Length: 50\r\n",
+                                      "Transfer-Encoding: xchunked\r\nContent-Length: 2\r\n",
+                                      "Transfer-Encoding:\tchunked \r\n",
+                                      "Content-Length : 2\r\n",
+                                      "Content-Length: 2\r\n 0\r\n",
+                                      "X: a\nContent-Length: 2\r\n"};
+  Client client(port);
+  client.send("POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" +
+              std::string(heads[below(random, std::size(heads))]) + "\r\n0\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+  const Answer first = client.receive();
+  return client.receive().status != 0 || first.status == 200 ? "WRONG" : outcome(first);
+}
+
 // Many texts or fields of nothing.
 inline std::string many_texts(int port, Random& random) {
   Client client(port);

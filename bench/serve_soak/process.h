@@ -33,15 +33,15 @@ class Process {
     if (pid_ > 0) kill(pid_, SIGKILL), waitpid(pid_, nullptr, 0);
   }
 
-  // Waits until it listens; false if it does not come up. The port is the same at all starts.
-  bool start(const std::string& options) {
+  // Waits until it listens; false if it does not come up. The port is the same at all starts. `log`: in the directory.
+  bool start(const std::string& options, const std::string& log = "access.log") {
     const std::string err = path("err" + std::to_string(++starts_));
     pid_ = fork();
     if (pid_ == 0) {
       const int fd = open(err.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0666), none = open("/dev/null", O_RDWR);
       dup2(none, 0), dup2(none, 1), dup2(fd, 2);
       const std::string command = "exec '" + program_ + "' serve --listen 127.0.0.1:" + std::to_string(port_) + " --model en-de='" +
-                                  model_path() + "' --access-log '" + path("access.log") + "' " + options;
+                                  model_path() + "' --access-log '" + path(log) + "' " + options;
       execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
       _exit(127);
     }
@@ -76,6 +76,17 @@ class Process {
   void replace_model(bool broken) const {
     std::ofstream(model_path() + "/new", std::ios::binary) << (broken ? weights_.substr(0, weights_.size() / 2) : weights_);
     std::filesystem::rename(model_path() + "/new", model_path() + "/model.safetensors");
+  }
+  // The model's file becomes shorter and whole again, in place, while the server reads it.
+  void cut_model_short() const {
+    signal(SIGHUP);
+    for (int i = 0; i < 50; ++i) {
+      std::ofstream(model_path() + "/model.safetensors", std::ios::binary)
+          .write(weights_.data(), static_cast<std::streamsize>(weights_.size() / 2));
+      usleep(1000);
+      std::ofstream(model_path() + "/model.safetensors", std::ios::binary) << weights_;
+      usleep(1000);
+    }
   }
   int64_t resident_mib() const {
     std::ifstream in("/proc/" + std::to_string(pid_.load()) + "/statm");

@@ -100,13 +100,14 @@ class Soak {
         {"many texts", [&] { return many_texts(port, random); }},      {"invalid UTF-8", [&] { return invalid_utf8(port, random); }},
         {"damaged", [&] { return damaged(port, random, good_); }},     {"bad JSON", [&] { return bad_json(port, random); }},
         {"header flood", [&] { return header_flood(port, random); }},  {"nonsense", [&] { return nonsense(port, random); }},
+        {"long word", [&] { return long_word(port, random); }},        {"smuggled", [&] { return smuggled(port, random); }},
         {"pipelined", [&] { return pipelined(port, random, good_); }}, {"never reads", [&] { return never_reads(port, random); }},
     };
     const auto& [kind, deed] = deeds[below(random, std::size(deeds))];
     const std::string what = deed();
     count(kind, what);
     if (generation != server_.generation()) return;
-    if (what == "WRONG") failed(std::string(kind) + ": a wrong translation");
+    if (what == "WRONG") failed(std::string(kind) + ": a wrong answer");
     if (what.starts_with("5") && what != "503" && what != "504" && what != "505") failed(std::string(kind) + ": status " + what);
   }
 
@@ -197,6 +198,9 @@ class Soak {
         sleep(3);
         server_.replace_model(false);
         return count("operator", "broken model");
+      case 5:
+        server_.cut_model_short();
+        return count("operator", "model cut short");
       default:
         break;
     }
