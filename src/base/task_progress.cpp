@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
 #include <utility>
+
+#include "base/messages.h"
 
 namespace starling {
 namespace {
@@ -30,9 +31,6 @@ size_t columns_of(int fd) {
   return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
 }
 
-// Nobody reads it, perhaps; that is no reason to end a task.
-void write_error(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr), std::fflush(stderr); }
-
 }  // namespace
 
 double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -47,13 +45,13 @@ std::string duration_text(double seconds) {
 }
 
 TaskScreen standard_error_screen() {
-  if (!draws(STDERR_FILENO)) return {[](const std::string& line) { write_error(line + "\n"); }, {}};
+  if (!draws(STDERR_FILENO)) return {[](const std::string& line) { starling::tell(line + "\n"); }, {}};
   const auto drawn = std::make_shared<size_t>(0);  // columns
   return {{}, [drawn](const std::string& text) {
             // One column stays free: many terminals wrap when the last one is written.
             const std::string shown = text.substr(0, columns_of(STDERR_FILENO) - 1);
             const std::string rest(*drawn > shown.size() ? *drawn - shown.size() : 0, ' ');
-            write_error("\r" + shown + rest + (text.empty() ? "\r" : ""));
+            starling::tell("\r" + shown + rest + (text.empty() ? "\r" : ""));
             *drawn = shown.size();
           }};
 }
