@@ -9,6 +9,8 @@
 #include "base/hash64.h"
 #include "base/messages.h"
 #include "base/outputs.h"
+#include "base/stop_note.h"
+#include "base/task_progress.h"
 #include "cli/verbs.h"
 #include "comm/world.h"
 #include "decode/model_directory.h"
@@ -56,7 +58,9 @@ std::vector<int64_t> for_each_model(FileSystem& files, const std::vector<std::st
                                     const Each& each) {
   std::map<uint64_t, std::string> seen{{hash_of(result), paths.back()}};
   std::vector<int64_t> updates;
+  TaskProgress progress("average", standard_error_screen());
   for (size_t i = 0; i + 1 < paths.size(); ++i) {
+    if (progress.due()) progress.count(static_cast<int64_t>(i), static_cast<int64_t>(paths.size()), "checkpoints");
     const LoadedModel next = load_model(files, paths[i], backend);
     if (architecture(next.description) != architecture(result.description))
       throw ConfigError(
@@ -84,20 +88,27 @@ void set_mean(const std::vector<std::vector<float>>& all, const std::vector<doub
 
 // The profile that does best on the validation text; a line for each.
 AverageProfile best_profile(const AverageArguments& a, const std::vector<std::vector<float>>& all, const std::vector<int64_t>& updates,
-                            LoadedModel& result) {
+                            LoadedModel& result, StopNote& note) {
   if (!std::is_sorted(updates.begin(), updates.end()))
     throw ConfigError("with --source the checkpoints are to be of one run and in the order of their updates; name them so, or give --run");
   ValidConfig valid;
   valid.source = a.source, valid.target = a.target, valid.metrics = {a.metric}, valid.search = result.description.search;
-  Validator validator(valid, result.description.vocabularies);
+  ValidatorRank rank;
+  rank.screen = standard_error_screen();
+  Validator validator(valid, result.description.vocabularies, rank);
   const World world = make_local_world();
   std::optional<AverageProfile> best;
   double score = 0;
-  for (AverageProfile& profile : average_profiles(updates)) {
+  std::vector<AverageProfile> profiles = average_profiles(updates);
+  for (size_t i = 0; i < profiles.size(); ++i) {
+    AverageProfile& profile = profiles[i];
     set_mean(all, profile.weights, *result.model);
-    const double found = validator.run(*result.model, *world.comm).scores.front().second;
+    const std::string name = fmt::format("mean {} of {}, {}", i + 1, profiles.size(), profile.name);
+    const double found = validator.run(*result.model, *world.comm, name).scores.front().second;
     tell("{}: {} {:.4f}\n", profile.name, a.metric, found);
     if (!best || better_score(a.metric, found, score)) best = std::move(profile), score = found;
+    note.set(fmt::format("stopped: the best of {} of {} means is {}, {} {:.4f}; nothing was written, the same command begins again", i + 1,
+                         profiles.size(), best->name, a.metric, score));
   }
   tell("best: {}, {} {:.4f}\n", best->name, a.metric, score);
   return *best;
@@ -115,6 +126,7 @@ void run_average(const AverageArguments& a) {
     throw ConfigError("--metric chooses by a validation text; name it with --source and --target");
   if (files->exists(a.output)) throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", a.output));
   refuse_run_files({"--output", a.output});
+  StopNote note("stopped: nothing was written; the same command begins again");
   const std::vector<std::string> paths = a.models.empty() ? checkpoints_of(*files, a.run, a.last) : a.models;
   const auto backend = make_backend("cpu:f32", a.source.empty() ? 1 : usable_cores());
   LoadedModel result = load_model(*files, paths.back(), *backend);  // the newest: its description is what training came to
@@ -132,14 +144,17 @@ void run_average(const AverageArguments& a) {
   if (a.source.empty()) {
     result.model->parameters().values().from_doubles(sum);
   } else {
-    const AverageProfile best = best_profile(a, all, updates, result);
+    const AverageProfile best = best_profile(a, all, updates, result, note);
     set_mean(all, best.weights, *result.model);
     name = best.name;
   }
   files->make_directories(parent_path(a.output));
   const auto& d = result.description;
+  WholeWrite write;
   publish_directory(*files, a.output, 0, model_parts(*result.model, d.config, d.languages, d.vocabularies, d.search, 0));
-  tell("the mean of {} is in {}\n", name, a.output);
+  const std::string told = fmt::format("the mean of {} is in {}", name, a.output);
+  write.done(told);
+  tell("{}\n", told);
 }
 
 }  // namespace

@@ -189,7 +189,7 @@ void add_bench(CLI::App& app) {
       ->capture_default_str();
   train->add_option("--optimizer", a->optimizer, "adam or muon")->check(CLI::IsMember({"adam", "muon"}))->capture_default_str();
   train->add_option("--mean-length", a->mean_length, "mean sentence length, tokens")->check(CLI::Range(2, 100))->capture_default_str();
-  train->add_option("--seconds", a->seconds, "of measured steps")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+  train->add_option("--seconds", a->seconds, "of measured steps")->transform(duration_range(0.1, 3600))->capture_default_str();
   train->callback([a] { run_train_bench(*a); });
   auto* translate = bench->add_subcommand("translate", "speed of decoding: batches on all threads, single sentences on one");
   add_common(translate, *a);

@@ -12,6 +12,7 @@
 #include "base/range.h"
 #include "cli/cluster.h"
 #include "cli/help.h"
+#include "cli/search_arguments.h"
 #include "race/forecast.h"
 #include "strategies/factory.h"
 #include "train/time_layout.h"
@@ -222,7 +223,9 @@ void add_bench_distributed(CLI::App& bench) {
       ->check(CLI::Range(16, 1000000))
       ->capture_default_str();
   verb->add_option("--mean-length", a->train.mean_length, "mean sentence length, tokens")->check(CLI::Range(2, 100))->capture_default_str();
-  verb->add_option("--seconds", a->train.seconds, "of measured steps of each kind")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+  verb->add_option("--seconds", a->train.seconds, "of measured steps of each kind")
+      ->transform(duration_range(0.1, 3600))
+      ->capture_default_str();
   verb->add_option("--batches", a->batches, "distinct batches, taken in turn")->check(CLI::Range(1, 1000))->capture_default_str();
   verb->add_option("--steps", a->steps, "measured steps of each kind; 0 = as many as --seconds hold")->check(CLI::Range(0, 1000000));
   verb->add_option("--format", a->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();

@@ -129,13 +129,13 @@ void add_bench_serve(CLI::App& bench) {
   sub->add_option("--clients", a->target.clients, "that ask again at once, when the capacity is measured")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  sub->add_option("--seconds", a->seconds, "of each load")->check(real_range(0.1, 86400))->capture_default_str();
+  sub->add_option("--seconds", a->seconds, "of each load")->transform(duration_range(0.1, 86400))->capture_default_str();
   sub->add_option("--load", a->shares, "shares of the capacity")->check(real_range(0.001, 100))->capture_default_str();
   sub->add_option("--capacity", a->capacity, "requests a second; 0: what the clients get when each asks again at once")
       ->check(real_range(0, 1e9))
       ->capture_default_str();
   sub->add_option("--deadline", a->deadline, "within which an answer counts as goodput, seconds")
-      ->check(real_range(0.001, 86400))
+      ->transform(duration_range(0.001, 86400))
       ->capture_default_str();
   sub->add_option("--lone", a->lone, "requests one after the other, for comparison")
       ->check(CLI::Range(1, 1'000'000))

@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/messages.h"
 #include "base/outputs.h"
+#include "base/stop_note.h"
+#include "base/task_progress.h"
 #include "cli/system_table.h"
 #include "cli/verbs.h"
 #include "data/line_reader.h"
@@ -88,9 +90,9 @@ std::string tested_signature(const std::string& signature, const EvaluateArgumen
   return fmt::format("{}|{}|seed:{}{}", signature.substr(0, signature.find('|')), test, a.seed, signature.substr(signature.find('|')));
 }
 
-std::vector<TestedScore> tested(const std::vector<CountedMetric>& systems, const EvaluateArguments& a) {
-  if (a.bootstrap) return paired_bootstrap(systems, a.resamples, a.seed);
-  if (a.exchanges) return paired_randomization(systems, a.trials, a.seed);
+std::vector<TestedScore> tested(const std::vector<CountedMetric>& systems, const EvaluateArguments& a, const TestWatch& watch) {
+  if (a.bootstrap) return paired_bootstrap(systems, a.resamples, a.seed, watch);
+  if (a.exchanges) return paired_randomization(systems, a.trials, a.seed, watch);
   std::vector<TestedScore> scores;
   for (const CountedMetric& system : systems) scores.push_back({.score = system.corpus.score});
   return scores;
@@ -100,10 +102,18 @@ void compare_systems(const EvaluateArguments& a, const std::vector<std::string>&
                      const Corpora& references, const EvaluateOptions& options) {
   ComparedSystems compared{.names = names, .about = about_test(a)};
   for (const std::string& metric : a.metrics) {
+    TaskProgress progress(metric, standard_error_screen());
     std::vector<CountedMetric> systems;
-    for (const auto& lines : hypotheses) systems.push_back(count_metric(metric, lines, references, options));
+    for (const auto& lines : hypotheses) {
+      if (progress.due()) progress.tell(-1, fmt::format("counting in system {} of {}", systems.size() + 1, hypotheses.size()));
+      systems.push_back(count_metric(metric, lines, references, options));
+    }
+    progress.estimate_from(0);
+    const TestWatch watch = [&](double share) {
+      if (progress.due()) progress.tell(share, "testing");
+    };
     const MetricScore& baseline = systems.front().corpus;
-    compared.metrics.push_back({baseline.name, tested_signature(baseline.signature, a), tested(systems, a)});
+    compared.metrics.push_back({baseline.name, tested_signature(baseline.signature, a), tested(systems, a, watch)});
   }
   if (a.format == "json") {
     std::cout << system_json(compared).dump(1) << "\n";
@@ -119,6 +129,7 @@ void print_json(const std::vector<MetricScore>& scores) {
 }
 
 void run_evaluate(const EvaluateArguments& arguments) {
+  const StopNote note("stopped: no score is complete; the same command begins again");
   std::vector<NamedPath> inputs;
   for (const std::string& path : arguments.hypotheses) inputs.push_back({"--hypotheses", path});
   for (const std::string& path : arguments.references) inputs.push_back({"--references", path});

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/messages.h"
+#include "base/stop_note.h"
 #include "base/task_progress.h"
 #include "cli/cluster.h"
 #include "cli/config_arguments.h"
@@ -85,6 +86,7 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
   if (config.train.threads == 0) config.train.threads = 1;
   if (config.train.objective == Objective::mixed)
     throw ConfigError("plan knows nothing of train.objective mixed, whose samples take most of the time; 'starling simulate' shows it");
+  const StopNote note("stopped: nothing was written; the same command begins again, and --cluster.ranks less is faster");
   const bool json = a.format == "json";
   const auto say = [&](const std::string& line) {
     if (json)
@@ -106,10 +108,12 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
   Config one = config;
   one.strategy = {}, one.parallel = {};
   const LayoutResult alone = forecast(layout_run(one), single);
-  TaskProgress progress("plan", [](const std::string& line) { tell(line + "\n"); });
-  forecast_all(layouts, scenario, memory, [&](size_t done, size_t of) {
-    if (progress.due()) progress.tell(static_cast<double>(done) / static_cast<double>(of), fmt::format("layout {} of {}", done + 1, of));
-  });
+  {
+    TaskProgress progress("plan", standard_error_screen());
+    forecast_all(layouts, scenario, memory, [&](size_t done, size_t of) {
+      if (progress.due()) progress.tell(static_cast<double>(done) / static_cast<double>(of), fmt::format("layout {} of {}", done + 1, of));
+    });
+  }
   if (json) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const Layout& l : layouts) all.push_back(to_json(l, alone.tokens_per_second()));

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "base/messages.h"
+#include "base/stop_note.h"
 #include "cli/verbs.h"
 
 namespace starling {
@@ -28,8 +29,9 @@ void print(const QuantizeResult& r) {
 
 void run_quantize(const QuantizeOptions& o) {
   const auto files = real_file_system();
+  const StopNote note(fmt::format("stopped: nothing was written to {}; the same command begins again", o.output));
   const QuantizeResult result = quantize_model(
-      *files, o, [](const std::string& line) { tell("{}\n", line); }, print);
+      *files, o, [](const std::string& line) { tell("{}\n", line); }, print, standard_error_screen());
   if (result.within_bounds) return;
   tell(
       "starling: {}: no choice of matrices in int8 stays within a loss of {} BLEU and {} of log-perplexity; {} (--max-bleu-loss, "

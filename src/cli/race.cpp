@@ -9,6 +9,7 @@
 #include "base/affinity.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/stop_note.h"
 #include "cli/cluster.h"
 #include "cli/verbs.h"
 
@@ -45,6 +46,7 @@ void set_rates(RaceRecipe& recipe, const std::function<void(const std::string&)>
 
 void run(const Arguments& arguments) {
   RaceRecipe recipe = load_recipe(arguments.recipe, settings_of(arguments));
+  const StopNote note(fmt::format("stopped between runs; what is complete is kept in {}, and the same command continues", recipe.output));
   const bool live = isatty(STDOUT_FILENO);
   double drawn = 0;
   RaceProgress progress;

@@ -22,6 +22,8 @@ class ResultFile {
   void close();
   // Where the `what` of so many lines are when no more can come, as the rest of a message; "" if there is no file of them.
   std::string left(const char* what, int64_t lines) const;
+  // What a signal leaves of them, with how to go on: for a StopNote.
+  std::string stopped(const char* what, int64_t lines) const;
 
  private:
   std::string path_, written_;

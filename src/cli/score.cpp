@@ -1,8 +1,14 @@
 // The verb `starling score`: log-probabilities of given translations, and on request of each of their pieces. One line a sentence, so that
 // output and input can be pasted together; docs/formats.md.
-#include <cmath>
+#include <unistd.h>
 
+#include <cmath>
+#include <optional>
+
+#include "base/counted.h"
 #include "base/outputs.h"
+#include "base/stop_note.h"
+#include "base/task_progress.h"
 #include "cli/result_file.h"
 #include "cli/verbs.h"
 #include "data/batches.h"
@@ -105,6 +111,8 @@ void run_score(const ScoreArguments& a) {
   const auto files = real_file_system();
   const LoadedModel loaded = load_model(*files, a.model, a.compute);
   ResultFile output(a.output);
+  const char* const what = "scores";
+  StopNote note(output.stopped(what, 0));
   const std::string name = a.output == "-" ? "standard output" : "--output";
   for (const std::string& path : {a.output, output.written_path()})
     refuse_own_input({name, path},
@@ -115,12 +123,23 @@ void run_score(const ScoreArguments& a) {
     throw ConfigError("name either --source and --target, or --tsv");
   PairReader reader(corpus);
   int64_t scored = 0;
+  const auto bytes = static_cast<double>(std::max<uint64_t>(corpus_bytes({.train = {corpus}}), 1));
+  const bool shows = a.output != "-" || !isatty(STDOUT_FILENO);
+  std::optional<TaskProgress> progress(std::in_place, "score", shows ? standard_error_screen() : TaskScreen());
   try {
-    for (bool more = true; more; scored = reader.line_number()) more = score_window(a, loaded, reader, output);
+    for (bool more = true; more;) {
+      more = score_window(a, loaded, reader, output);
+      scored = reader.line_number();
+      note.set(output.stopped(what, scored));
+      if (progress->due()) progress->tell(static_cast<double>(reader.bytes_read()) / bytes, counted(scored, "pair"));
+    }
   } catch (const DataError& e) {
-    throw DataError(e.what() + output.left("scores", scored));
+    throw DataError(e.what() + output.left(what, scored));
   }
+  progress.reset();
+  WholeWrite write;
   output.close();
+  write.done(a.output == "-" ? "" : fmt::format("{} is complete", a.output));
 }
 
 }  // namespace

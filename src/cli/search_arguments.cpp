@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/config.h"
+#include "base/duration.h"
 #include "cli/help.h"
 
 namespace starling {
@@ -15,6 +16,21 @@ CLI::Validator real_range(double low, double high) {
             double value = 0;
             const bool inside = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
             return inside ? std::string() : fmt::format("Value {} not in range {}", text, range);
+          },
+          "FLOAT in " + range};
+}
+
+CLI::Validator duration_range(double low, double high) {
+  const std::string range = fmt::format("[{} - {}]", low, high);
+  return {[=](std::string& text) {
+            double value = 0;
+            if (const std::optional<double> seconds = duration_seconds(text))
+              value = *seconds;
+            else if (!CLI::detail::lexical_cast(text, value))
+              return fmt::format("{} is neither a number of seconds nor a duration such as 90s, 12m or 1h30m", in_quotes(text));
+            if (!(value >= low && value <= high)) return fmt::format("Value {} not in range {}", text, range);
+            text = fmt::format("{}", value);
+            return std::string();
           },
           "FLOAT in " + range};
 }

@@ -12,6 +12,8 @@ namespace starling {
 
 // A check that a real number is within low to high; unlike CLI::Range it refuses NaN.
 CLI::Validator real_range(double low, double high);
+// For transform(): seconds, as a number or as a duration such as 90s, 12m or 1h30m.
+CLI::Validator duration_range(double low, double high);
 
 class SearchArguments {
  public:

@@ -51,7 +51,7 @@ void add_serve(CLI::App& app) {
       ->capture_default_str();
   sub->add_option("--max-wait", o.model.scheduler.wait_seconds,
                   "until a request's turn comes, seconds; when it would be more, requests get status 429")
-      ->check(real_range(0.001, 86400))
+      ->transform(duration_range(0.001, 86400))
       ->capture_default_str();
   CLI::Option* rate =
       sub->add_option("--requests-a-minute", o.service.requests_a_minute,
@@ -65,7 +65,7 @@ void add_serve(CLI::App& app) {
         return plain_address(text).empty() ? fmt::format("{} is no address; write it in numbers: 127.0.0.1 or ::1", text) : std::string();
       });
   sub->add_option("--deadline", o.service.deadline_seconds, "after which a request gets status 504, seconds")
-      ->check(real_range(0.1, 86400))
+      ->transform(duration_range(0.1, 86400))
       ->capture_default_str();
   a->search.add_to(*sub, {"fixed-length", "n-best"});
   add_device_options(*sub, o.model.compute);
@@ -88,7 +88,7 @@ void add_serve(CLI::App& app) {
       ->capture_default_str()
       ->group(kFurtherGroup);
   sub->add_option("--request-seconds", o.http.request_seconds, "that a client may take to send a request")
-      ->check(CLI::Range(1, 86400))
+      ->transform(duration_range(1, 86400))
       ->capture_default_str()
       ->group(kFurtherGroup);
   sub->callback([a] {

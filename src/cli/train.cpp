@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "base/error.h"
+#include "base/stop_note.h"
 #include "cli/config_arguments.h"
 #include "train/peer_names.h"
 #include "train/trainer.h"
@@ -44,6 +45,10 @@ void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArgumen
       throw ConfigError(
           fmt::format("no training corpus is named; to continue the run in {}: starling train {}", config.train.output, record));
     require_data(config);
+    const bool first = world.comm->rank() == 0;
+    const StopNote note(first ? fmt::format("stopped before the first update; what is complete is kept in {}, and the same command goes on",
+                                            config.train.output)
+                              : "");
     status = run_training(config, world);
   }  // the ranks part here: an exception would end the others
   if (status != 0) throw CLI::RuntimeError(status);

@@ -1,6 +1,10 @@
 // The verb `starling translate`: lines or documents in, translations out, in order. Lines are read on a thread of their own, so that a pipe is
 // answered as soon as a line is there while a file is translated in large batches.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -14,6 +18,7 @@
 #include "base/outputs.h"
 #include "base/resource_error.h"
 #include "base/start_threads.h"
+#include "base/stop_note.h"
 #include "base/task_progress.h"
 #include "cli/result_file.h"
 #include "cli/search_arguments.h"
@@ -126,17 +131,29 @@ class LineQueue {
     return taken;
   }
 
+  // About how many lines there are in files of so many bytes; 0: not known yet.
+  int64_t expected_lines(uint64_t bytes) const {
+    const std::lock_guard lock(shared_->mutex);
+    if (shared_->done) return shared_->count;
+    const uint64_t read = std::min(shared_->text_bytes, shared_->file_bytes);
+    if (read == 0 || read >= bytes) return 0;
+    return std::llround(static_cast<double>(shared_->count) * static_cast<double>(bytes) / static_cast<double>(read));
+  }
+
  private:
   struct Shared {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<std::string> lines;
+    int64_t count = 0;                        // of all lines so far
+    uint64_t text_bytes = 0, file_bytes = 0;  // of them; of an archive the latter are compressed, and ahead of the lines
     bool done = false, abandoned = false;
     bool file = false;  // the lines now come from a file, not from a pipe or a terminal
     std::exception_ptr error;
 
     void read(const std::vector<std::string>& paths, size_t capacity) {
       std::exception_ptr failure;
+      uint64_t before = 0;  // bytes of the files that were read
       try {
         for (const std::string& path : paths) {
           {
@@ -151,8 +168,10 @@ class LineQueue {
             changed.wait(lock, [&] { return lines.size() < capacity || abandoned; });
             if (abandoned) return;
             lines.emplace_back(line);
+            ++count, text_bytes += line.size() + 1, file_bytes = before + reader.bytes_read();
             changed.notify_all();
           }
+          before += reader.bytes_read();
         }
       } catch (...) {
         failure = std::current_exception();
@@ -209,23 +228,32 @@ class DocumentTranslation {
  public:
   DocumentTranslation(const TranslateArguments& a, const Vocabularies& vocabularies, const std::string& language, Translator& translator,
                       Output& output)
-      : format_(a.format == "html" ? DocumentFormat::html : DocumentFormat::text),
+      : inputs_(a.inputs),
+        format_(a.format == "html" ? DocumentFormat::html : DocumentFormat::text),
         most_tokens_(a.most_tokens_given ? a.max_source_tokens : kDocumentTokens),
         vocabularies_(vocabularies),
         language_(language),
         translator_(translator),
         output_(output) {}
 
-  void translate(const std::string& path) {
+  // The input with this number.
+  void translate(size_t number) {
+    const std::string& path = inputs_[number];
+    const auto at = [&](size_t bytes, size_t of) {
+      return (static_cast<double>(number) + static_cast<double>(bytes) / static_cast<double>(of)) / static_cast<double>(inputs_.size());
+    };
     constexpr size_t kPiece = size_t{1} << 18;
     const std::string text = read_whole_text(path);
     for (size_t begin = 0; begin < text.size();) {
       const size_t line = format_ == DocumentFormat::html || text.size() - begin <= kPiece ? std::string::npos : text.find('\n', begin + kPiece);
       const size_t end = line == std::string::npos ? text.size() : line + 1;
+      begun_ = at(begin, text.size()), ends_ = at(end, text.size());
       translate_piece(text.substr(begin, end - begin));
       begin = end;
     }
   }
+  // Of all inputs, 0 to 1, where this share of the piece under way is translated.
+  double share(double of_piece) const { return begun_ + of_piece * (ends_ - begun_); }
   int64_t cut() const { return cut_; }
   int64_t most_tokens() const { return most_tokens_; }
 
@@ -238,6 +266,8 @@ class DocumentTranslation {
     output_.write(document.assemble(parts, vocabularies_.source(), vocabularies_.target()), static_cast<int64_t>(parts.size()));
   }
 
+  const std::vector<std::string>& inputs_;
+  double begun_ = 0, ends_ = 0;  // shares of all inputs
   DocumentFormat format_;
   int64_t most_tokens_, cut_ = 0;
   const Vocabularies& vocabularies_;
@@ -255,11 +285,24 @@ void check_document(const TranslateArguments& a) {
   if (a.document && a.shards > 1) throw ConfigError("--document translates with one rank; leave out --parallel.tensor");
 }
 
+// Of files that stay as they are; 0 where an input is none, such as a pipe, whose end nobody knows.
+uint64_t bytes_of(const std::vector<std::string>& inputs) {
+  uint64_t bytes = 0;
+  for (const std::string& input : inputs) {
+    struct stat s {};
+    if ((input == "-" ? fstat(STDIN_FILENO, &s) : stat(input.c_str(), &s)) != 0 || !S_ISREG(s.st_mode)) return 0;
+    bytes += static_cast<uint64_t>(s.st_size);
+  }
+  return bytes;
+}
+
 void run_translate(const TranslateArguments& a) {
   check_document(a);
   const auto files = real_file_system();
   Shards shards(a.shards);
   Output output(shards.first() ? a.output : "-");
+  const char* const what = "translations";
+  StopNote note(shards.first() ? output.stopped(what, 0) : "");
   refuse_own_inputs(a, output.written_path(), "");
   DeviceChoice choice = a.compute;
   choice.threads = shards.threads(choice.threads);
@@ -281,21 +324,39 @@ void run_translate(const TranslateArguments& a) {
   const size_t window = static_cast<size_t>(16 * a.batch_sentences);
   std::optional<LineQueue> queue;
   if (shards.first() && !a.document) queue.emplace(a.inputs, window);
+  const uint64_t bytes = bytes_of(a.inputs);
+  const bool shows = shards.first() && !a.quiet && bytes > 0 && !(a.output == "-" && isatty(STDOUT_FILENO));
+  std::optional<TaskProgress> progress(std::in_place, "translate", shows ? standard_error_screen() : TaskScreen());
+  size_t lines_under_way = 0;
+  translator.set_watch({.stop = {}, .translated = [&](double share) {
+                          if (!progress->due()) return;
+                          if (a.document) return progress->tell(documents.share(share), "");
+                          progress->count(output.count() + std::llround(share * static_cast<double>(lines_under_way)),
+                                          queue->expected_lines(bytes), "sentences");
+                        }});
   const auto take = [&] { return a.document ? std::vector<std::string>() : shards.lines([&] { return queue->take(window); }); };
   try {
     if (a.document)
-      for (const std::string& input : a.inputs) documents.translate(input);
+      for (size_t i = 0; i < a.inputs.size(); ++i) documents.translate(i);
     for (std::vector<std::string> lines = take(); !lines.empty(); lines = take()) {
+      lines_under_way = lines.size();
       const auto translations = translator.translate(lines);
-      if (shards.first()) output.write(translations, a.n_best);
+      if (!shards.first()) continue;
+      output.write(translations, a.n_best);
+      note.set(output.stopped(what, output.count()));
     }
   } catch (const DataError& e) {
     throw DataError(e.what() + output.left("translations", output.count()));
   } catch (const ResourceError& e) {
     throw ResourceError(e.what() + output.left("translations", output.count()));
   }
+  progress.reset();
   if (!shards.first()) return;
-  output.close();
+  {
+    WholeWrite write;
+    output.close();
+    write.done(a.output == "-" ? "" : fmt::format("{} is complete", a.output));
+  }
   if (translator.truncated() > 0)
     tell("warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(), a.max_source_tokens);
   if (documents.cut() > 0)
@@ -341,7 +402,7 @@ void add_translate(CLI::App& app) {
                   "shards that each layer and vocabulary is cut into, on as many ranks of mpirun: for a model that does not fit one")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  sub->add_flag("--quiet", a->quiet, "no line about speed on standard error");
+  sub->add_flag("--quiet", a->quiet, "no progress and no line about speed on standard error");
   sub->callback([a, most_tokens] {
     a->most_tokens_given = most_tokens->count() > 0;
     run_translate(*a);

@@ -4,8 +4,10 @@
 #include <iostream>
 
 #include "base/affinity.h"
+#include "base/duration.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/stop_note.h"
 #include "cli/cluster.h"
 #include "cli/config_arguments.h"
 
@@ -18,19 +20,17 @@ struct TuneArguments {
   int jobs = 0;
 };
 
-// Minutes of "90m", "2h", "1.5h" or "45" (minutes).
+// Minutes of "90m", "2h", "1h30m" or "45" (minutes).
 double minutes_of(const std::string& text) {
-  size_t used = 0;
-  double value = 0;
-  try {
-    value = std::stod(text, &used);
-  } catch (const std::exception&) {
-  }
-  const std::string unit = text.substr(used);
-  const double factor = unit == "h" ? 60 : unit == "" || unit == "m" || unit == "min" ? 1 : unit == "s" ? 1.0 / 60 : 0;
-  if (!(value > 0) || factor == 0 || value * factor > 1e6)
-    throw ConfigError(fmt::format("--budget {} is no time; give hours or minutes, e.g. 2h or 45m", in_quotes(text)));
-  return value * factor;
+  const std::optional<double> seconds = duration_seconds(text);
+  double minutes = 0;
+  if (seconds)
+    minutes = *seconds / 60;
+  else if (!CLI::detail::lexical_cast(text, minutes))
+    minutes = 0;
+  if (!(minutes > 0) || minutes > 1e6)
+    throw ConfigError(fmt::format("--budget {} is no time; give hours or minutes, such as 2h, 45m or 1h30m", in_quotes(text)));
+  return minutes;
 }
 
 void run(const CLI::App& verb, const ConfigArguments& arguments, const TuneArguments& a) {
@@ -38,6 +38,7 @@ void run(const CLI::App& verb, const ConfigArguments& arguments, const TuneArgum
   std::tie(o.config, o.settings) = arguments.given(verb);
   o.minutes = minutes_of(a.budget);
   o.jobs = a.jobs > 0 ? a.jobs : std::min(usable_cores(), 4);
+  const StopNote note(fmt::format("stopped; what is complete is kept in {}, and the same command continues", o.output));
   o.progress.say = [](const std::string& line) { std::cout << line << std::endl; };
   const std::string rates = join_path(o.output, "cluster.yml");
   o.set_rates = [&](RaceRecipe& recipe) {

@@ -2,21 +2,18 @@
 // them the model's own. docs/search.md.
 #include "decode/tune_search.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
 #include "base/lock.h"
 #include "base/messages.h"
 #include "base/outputs.h"
+#include "base/stop_note.h"
 #include "base/task_progress.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "data/corpus.h"
-#include "train/progress.h"
 #include "train/text_roles.h"
 
 namespace starling {
@@ -31,40 +28,38 @@ struct TuneArguments {
   bool dry_run = false;
 };
 
-// One line for each setting on standard error; on a terminal, one line that is drawn again.
+// A line for each setting on standard error, where that is no terminal that shows the best so far in its live line; and what a signal says,
+// which is what to begin again with.
 class SweepProgress {
  public:
-  SweepProgress(size_t total, std::string metric) : total_(total), metric_(std::move(metric)), start_(steady_seconds()) {
-    const char* term = std::getenv("TERM");
-    live_ = isatty(STDERR_FILENO) && !(term && std::string_view(term) == "dumb");
+  SweepProgress(size_t total, const TuneArguments& a, StopNote& note) : total_(total), a_(a), note_(note) {}
+  // Of the setting under way.
+  void translated(double share) {
+    if (!progress_.due()) return;
+    const std::string best = trials_.empty() ? "" : fmt::format(", best {:.2f}", best_trial(trials_, a_.tune.metric).value(a_.tune.metric));
+    progress_.tell((static_cast<double>(trials_.size()) + share) / static_cast<double>(total_),
+                   fmt::format("setting {} of {}{}", trials_.size() + 1, total_, best));
   }
   void done(const SearchTrial& t) {
     trials_.push_back(t);
-    const auto count = static_cast<double>(trials_.size());
-    const std::string left = trials_.size() == total_
-                                 ? ""
-                                 : " | left " + duration_text((steady_seconds() - start_) / count * (static_cast<double>(total_) - count));
-    std::string line;
-    if (live_) {  // short: it must not wrap
-      line = fmt::format("setting {} of {} | {:.2f} | best {:.2f}{}", trials_.size(), total_, t.value(metric_),
-                         best_trial(trials_, metric_).value(metric_), left);
-      tell("\r{:<{}}", line, drawn_);
-    } else {
-      tell("[{}/{}] alpha {} beta {}: BLEU {:.2f} | chrF {:.2f} | length {:.3f} | {:.1f} s{}\n", trials_.size(), total_, t.length_penalty,
-           t.coverage_penalty, t.bleu, t.chrf, t.length_ratio, t.seconds, left);
-    }
-    drawn_ = line.size();
-  }
-  ~SweepProgress() {
-    if (live_ && drawn_ > 0) tell("\n");
+    if (!screen_.live)
+      tell("[{}/{}] alpha {} beta {}: BLEU {:.2f} | chrF {:.2f} | length {:.3f} | {:.1f} s\n", trials_.size(), total_,
+                 t.length_penalty, t.coverage_penalty, t.bleu, t.chrf, t.length_ratio, t.seconds);
+    const SearchTrial& best = best_trial(trials_, a_.tune.metric);
+    note_.set(fmt::format(
+        "stopped: the best of {} of {} settings is alpha {} beta {}, BLEU {:.2f}, chrF {:.2f}; nothing was written. To keep it, "
+        "give --length-penalties {} --coverage-penalties {}; the same command begins again",
+        trials_.size(), total_, best.length_penalty, best.coverage_penalty, best.bleu, best.chrf, best.length_penalty,
+        best.coverage_penalty));
   }
 
  private:
-  size_t total_, drawn_ = 0;
-  std::string metric_;
-  double start_;
-  bool live_ = false;
+  const size_t total_;
+  const TuneArguments& a_;
+  StopNote& note_;
   std::vector<SearchTrial> trials_;
+  const TaskScreen screen_ = standard_error_screen();
+  TaskProgress progress_{"tune-search", screen_};
 };
 
 struct Text {
@@ -119,6 +114,7 @@ Part report_part(const TuneArguments& a, const SearchOptions& search, size_t sen
 
 void run_tune_search(TuneArguments& a) {
   const auto files = real_file_system();
+  StopNote note("stopped before any setting was measured; nothing was written, the same command begins again");
   const LoadedModel loaded = load_model(*files, a.model, a.compute);
   const ModelDescription& d = loaded.description;
   const std::string directory = std::filesystem::canonical(d.directory).string();  // never the link that leads to it
@@ -138,9 +134,11 @@ void run_tune_search(TuneArguments& a) {
   Translator translator(*loaded.model, d.vocabularies, search, a.batch_sentences, a.max_source_tokens);
   std::vector<SearchTrial> trials;
   {
-    SweepProgress progress(sweep_settings(search, a.tune).size(), a.tune.metric);
+    SweepProgress progress(sweep_settings(search, a.tune).size(), a, note);
+    translator.set_watch({.stop = {}, .translated = [&](double share) { progress.translated(share); }});
     trials = sweep_search(translator, search, text.sources, text.references, a.tune, steady_seconds,
                           [&](const SearchTrial& t) { progress.done(t); });
+    translator.set_watch({});
   }
   if (translator.truncated() > 0)
     tell("warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(), a.max_source_tokens);
@@ -157,7 +155,11 @@ void run_tune_search(TuneArguments& a) {
   if (a.dry_run) return;
   search.length_penalty = best.length_penalty, search.coverage_penalty = best.coverage_penalty;
   const std::vector<Part> parts{search_part(search), report_part(a, search, text.sources.size(), trials)};
-  update_directory(*files, directory, parts);
+  {
+    WholeWrite write;
+    update_directory(*files, directory, parts);
+    write.done(fmt::format("the best values are in {}/decode.yml", d.directory));
+  }
   std::cout << fmt::format("written to {0}/decode.yml; the whole sweep is in {0}/search.json\n", d.directory);
 }
 
