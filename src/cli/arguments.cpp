@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -16,6 +17,7 @@
 #include "base/error.h"
 #include "base/meant_number.h"
 #include "base/messages.h"
+#include "cli/help.h"
 #include "cli/verbs.h"
 #include "comm/nccl/nccl.h"
 #include "comm/world.h"
@@ -32,6 +34,26 @@ std::vector<std::string> option_names(const CLI::App& app) {
     for (const auto& name : option->get_lnames()) names.push_back("--" + name);
   }
   return names;
+}
+
+// Of a path without an option, the one that it is likely to belong to: "; did you mean --model run?". What does not exist may be either.
+std::string named_with(const CLI::App& verb, const std::string& path) {
+  constexpr const char* kDirectories[] = {"--model", "--run"};
+  constexpr const char* kFiles[] = {"--input", "--hypotheses", "--source", "--data.source"};
+  std::error_code none;
+  const auto kind = std::filesystem::status(path, none).type();
+  if (kind == std::filesystem::file_type::directory && std::filesystem::exists(path + "/config.yml", none) &&
+      verb.get_option_no_throw("--train.output"))
+    return fmt::format("; to continue the run in it: {} {}/config.yml", command_name(verb), path);
+  std::vector<std::string> meant;
+  const auto add = [&](const auto& options) {
+    for (const char* name : options)
+      if (const CLI::Option* option = verb.get_option_no_throw(name); option && option->count() == 0)
+        return meant.push_back(fmt::format("{} {}", name, path));
+  };
+  if (kind != std::filesystem::file_type::regular) add(kDirectories);
+  if (kind != std::filesystem::file_type::directory) add(kFiles);
+  return meant.empty() ? "" : fmt::format("; did you mean {}?", fmt::join(meant, " or "));
 }
 
 std::string compiler_text() {
@@ -59,7 +81,11 @@ std::vector<std::string> verb_names(const CLI::App& app) {
 std::string command_name(const CLI::App& app) { return (app.get_parent() ? command_name(*app.get_parent()) + " " : "") + app.get_name(); }
 
 void unknown_argument(const CLI::App& app, const std::string& argument) {
-  const std::string fix = fmt::format("see '{} --help'", command_name(app));
+  // Of a verb whose --help leaves options out, all of them.
+  const bool more = !app.get_options([](const CLI::Option* o) { return is_rare(o->get_group()) || o->get_group() == kKeysGroup; }).empty();
+  const std::string own = command_name(app), program = "starling ";
+  const std::string fix = more && own.starts_with(program) ? fmt::format("see '{}help {} --all'", program, own.substr(program.size()))
+                                                           : fmt::format("see '{} --help'", own);
   if (argument.starts_with('-')) {
     const std::string name = argument.substr(0, argument.find('='));
     const std::vector<std::string> known = option_names(app);
@@ -71,8 +97,10 @@ void unknown_argument(const CLI::App& app, const std::string& argument) {
     throw ConfigError(fmt::format("there is no option {}{}{}{}", in_quotes(name), hint, hint.empty() ? "; " : " Or ", fix));
   }
   const std::vector<std::string> verbs = verb_names(app);
-  if (verbs.empty() || !app.get_subcommands().empty())
-    throw ConfigError(fmt::format("unexpected argument {}; {}", in_quotes(argument), fix));
+  if (verbs.empty() || !app.get_subcommands().empty()) {
+    const std::string meant = named_with(app, argument);
+    throw ConfigError(fmt::format("unexpected argument {}{}{}{}", in_quotes(argument), meant, meant.ends_with('?') ? " Or " : "; ", fix));
+  }
   no_verb(argument, verbs);
 }
 

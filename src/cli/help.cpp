@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -9,8 +11,6 @@
 
 namespace starling {
 namespace {
-
-bool is_rare(const std::string& group) { return group == kStrategyGroup || group == kClusterGroup || group == kFurtherGroup; }
 
 bool has_keys(const CLI::App& app) {
   const std::vector<std::string> groups = app.get_groups();
@@ -33,7 +33,41 @@ std::string allowed_text(const std::string& check) {
   return text;
 }
 
+// The column of the text behind a name: after the first two blanks that follow one; else the indent.
+size_t hanging_indent(const std::string& line) {
+  const size_t first = line.find_first_not_of(' ');
+  if (first == std::string::npos) return 0;
+  const size_t gap = line.find("  ", first), text = gap == std::string::npos ? gap : line.find_first_not_of(' ', gap);
+  return text == std::string::npos ? first : text;
+}
+
 }  // namespace
+
+bool is_rare(const std::string& group) { return group == kStrategyGroup || group == kClusterGroup || group == kFurtherGroup; }
+
+std::string wrapped(const std::string& text, size_t columns) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    std::string line = text.substr(at, end - at);
+    const size_t hanging = hanging_indent(line), indent = 2 * hanging > columns ? 4 : hanging;
+    while (line.size() > columns) {
+      size_t blank = line.rfind(' ', columns);
+      if (blank == std::string::npos || blank <= indent) blank = line.find(' ', columns);  // a long word stays whole
+      if (blank == std::string::npos) break;
+      out += line.substr(0, line.find_last_not_of(' ', blank) + 1) + "\n";
+      line = std::string(indent, ' ') + line.substr(std::min(line.find_first_not_of(' ', blank), line.size()));
+    }
+    out += line + (end < text.size() ? "\n" : "");
+    at = end + 1;
+  }
+  return out;
+}
+
+size_t help_columns() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? std::min<size_t>(size.ws_col, 140) : 80;
+}
 
 std::string VerbHelp::make_group(std::string group, bool positional, std::vector<const CLI::Option*> options) const {
   return group == kKeysGroup ? "" : CLI::Formatter::make_group(group, positional, options);
@@ -59,7 +93,10 @@ std::string VerbHelp::make_option_opts(const CLI::Option* option) const {
 }
 
 std::string VerbHelp::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
-  if (mode == CLI::AppFormatMode::Sub) return make_expanded(app);
+  return mode == CLI::AppFormatMode::Sub ? make_expanded(app) : wrapped(whole_help(app, name, mode), help_columns());
+}
+
+std::string VerbHelp::whole_help(const CLI::App* app, const std::string& name, CLI::AppFormatMode mode) const {
   const bool all = mode == CLI::AppFormatMode::All;
   std::string out = make_description(app) + make_usage(app, name) + make_positionals(app);
   size_t left_out = 0;

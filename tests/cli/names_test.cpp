@@ -14,6 +14,7 @@
 
 #include "base/config.h"
 #include "base/text_files.h"
+#include "cli/help.h"
 #include "cli/verbs.h"
 #include "tests/cli/program.h"
 #include "train/peer_names.h"
@@ -75,6 +76,12 @@ TEST_F(NamesTest, OtherProgramsNamesAreAnsweredWithOurs) {
       {"translate --devices 0", "Marian's --devices is --device here"},
       {"translate --gpu 0", "is --device here"},
       {"translate --lr 1", "fairseq's --lr is train.learning-rate of 'starling train' here"},
+      {"train --valid.tsv dev.tsv",
+       "'--valid.tsv'; it has no counterpart here: the validation text is a file a side, valid.source and valid.target"},
+      {"train --src_prefix '<2de>'",
+       "OpenNMT-py's --src_prefix has no counterpart here: what a sentence begins with, such as the token of"},
+      {"train --data.train.0.src_prefix '<2de>'", "OpenNMT-py's src_prefix has no counterpart here: what a sentence begins with"},
+      {"translate --prefix-size 1", "fairseq's --prefix-size has no counterpart here: what a translation begins with"},
       {"train -T /tmp", "Marian's -T has no counterpart here: everything is in the run directory"},
       {"train -t a b", "Marian's -t are --data.source and --data.target here"},
       {"translate -c decoder.yml", "Marian's -c has no counterpart here: a model directory has what is the model's"},
@@ -93,7 +100,7 @@ TEST_F(NamesTest, OtherProgramsNamesAreAnsweredWithOurs) {
       {"train --model.preset tiny", "; did you mean transformer-tiny?"},
       {"train --valid.every 10u", "; did you mean 10?"},
       {"marian-train", "Marian's marian-train is train here."},
-      {"marian-server", "Marian's marian-server is translate here (of files and of a pipe"},
+      {"marian-server", "Marian's marian-server is serve here (over HTTP; of a pipe translate"},
       {"spm_train", "it is not needed here: 'train' makes the vocabulary when its file is missing."},
       {"spm_encode", "it is not needed here: raw text comes in and goes out."},
       {"score --src a", "OpenNMT-py's --src is --source here"},
@@ -110,7 +117,7 @@ TEST_F(NamesTest, NearMissesOfKeysAndOfWordsInThem) {
   const struct {
     const char *arguments, *answer;
   } misses[] = {
-      {"train --train.batch-token 3", "; did you mean '--train.batch-tokens'? Or see 'starling train --help'"},
+      {"train --train.batch-token 3", "; did you mean '--train.batch-tokens'? Or see 'starling help train --all'"},
       {"train --model.encoder-layer 3", "; did you mean '--model.encoder-layers'?"},
       {"train --valid.metric bleu", "; did you mean '--valid.metrics'?"},
       {"train --every 3", "; did you mean '--valid.every', '--checkpoint.every' or '--log.every'?"},
@@ -139,6 +146,67 @@ TEST_F(NamesTest, HelpBeginsWithWhatMostPeopleNeed) {
   EXPECT_THAT(run("help bench distributed").text, HasSubstr("Usage: starling bench distributed"));
   EXPECT_EQ(run("help").text, run("--help").text);
   EXPECT_EQ(run("help help").text, run("--help").text);
+}
+
+TEST_F(NamesTest, HelpFitsIntoEightyColumns) {
+  for (const char* verb : {"", "train", "translate", "serve", "evaluate", "quantize", "plan", "bench train", "race", "average"}) {
+    std::istringstream text(run(std::string("help ") + verb + " --all").text);
+    for (std::string line; std::getline(text, line);) EXPECT_LE(line.size(), 80u) << verb << ": " << line;
+  }
+}
+
+TEST_F(NamesTest, WhatIsBrokenOffStandsBelowItsText) {
+  EXPECT_EQ(wrapped("  --name VALUE    one two three four\nshort\n", 24), "  --name VALUE    one\n    two three four\nshort\n")
+      << "the name leaves little room";
+  EXPECT_EQ(wrapped("  --n    one two three four", 20), "  --n    one two\n         three four");
+  EXPECT_EQ(wrapped("one two three", 8), "one two\nthree");
+  EXPECT_EQ(wrapped("averylongword next", 8), "averylongword\nnext") << "a word stays whole";
+  EXPECT_EQ(wrapped("\n\n", 8), "\n\n");
+}
+
+// What --help leaves out is found where the message says.
+TEST_F(NamesTest, MessagesNameTheHelpThatListsAll) {
+  EXPECT_THAT(refused("train --frobnicate 1"), HasSubstr("there is no option '--frobnicate'; see 'starling help train --all'"));
+  EXPECT_THAT(refused("serve --frobnicate 1"), HasSubstr("see 'starling help serve --all'"));
+  EXPECT_THAT(refused("evaluate --frobnicate 1"), HasSubstr("see 'starling evaluate --help'"));
+}
+
+TEST_F(NamesTest, TheDefaultOfAKeyThatTheCorpusChoosesSaysSo) {
+  const std::string help = run("help train --all").text;
+  for (const char* key : {"model.preset", "vocab.size", "model.dropout", "train.batch-tokens", "train.max-tokens", "train.learning-rate"}) {
+    const size_t at = help.find(fmt::format("--{} ", key)), next = help.find("\n  --", at);
+    std::string text = help.substr(at, next - at);
+    for (size_t i = 0; (i = text.find_first_of("\n ", i)) != std::string::npos; ++i)
+      text.replace(i, text.find_first_not_of("\n ", i) - i, " ");
+    EXPECT_THAT(text, HasSubstr(", but a new run has what suits its corpus)")) << key;
+  }
+}
+
+TEST_F(NamesTest, PathsWithoutAnOptionAreAnsweredWithTheirOption) {
+  write("lines", "a\n");
+  std::filesystem::create_directories(path("model")), std::filesystem::create_directories(path("run"));
+  write("run/config.yml", "");
+  EXPECT_THAT(refused("translate model lines"),
+              HasSubstr("unexpected argument 'model'; did you mean --model model? Or see 'starling help"));
+  EXPECT_THAT(refused("translate --model model lines"), HasSubstr("unexpected argument 'lines'; did you mean --input lines?"));
+  EXPECT_THAT(refused("translate none"), HasSubstr("unexpected argument 'none'; did you mean --model none or --input none?"));
+  EXPECT_THAT(refused("score --model model lines"), HasSubstr("did you mean --source lines?"));
+  EXPECT_THAT(refused("evaluate lines"), HasSubstr("did you mean --hypotheses lines?"));
+  EXPECT_THAT(refused("quantize model out"), HasSubstr("did you mean --model model?"));
+  EXPECT_THAT(refused("serve model"), HasSubstr("did you mean --model model?"));
+  EXPECT_THAT(refused("train lines"), HasSubstr("did you mean --data.source lines?"));
+  EXPECT_THAT(refused("train run"), HasSubstr("unexpected argument 'run'; to continue the run in it: starling train run/config.yml; see"));
+}
+
+// A number alone is in the option's unit, as ever.
+TEST_F(NamesTest, DurationsOfOptionsMayHaveUnits) {
+  for (const char* good : {"90", "1m30s", "90s", "1.5m"})
+    EXPECT_THAT(refused(std::string("serve --deadline ") + good), HasSubstr("--model is required")) << good;
+  EXPECT_THAT(refused("serve --deadline 5x --model m"),
+              HasSubstr("--deadline: '5x' is neither a number of seconds nor a duration such as 90s, 12m or 1h30m"));
+  EXPECT_THAT(refused("serve --max-wait 3d --model m"), HasSubstr("--max-wait: Value 3d not in range [0.001 - 86400]"));
+  EXPECT_THAT(refused("tune --budget 1x"), HasSubstr("--budget '1x' is no time; give hours or minutes, such as 2h, 45m or 1h30m"));
+  EXPECT_THAT(run("train --train.max-minutes 1h30m --dump-config").text, HasSubstr("max-minutes: 90\n"));
 }
 
 // Not the words of the library that reads the arguments.
