@@ -119,15 +119,5 @@ TEST_F(StopTest, QuantizeSaysThatNothingWasWritten) {
   EXPECT_FALSE(std::filesystem::exists(path("out")));
 }
 
-// Before the first update nothing is lost: the same command goes on with what was prepared.
-TEST_F(StopTest, TrainSaysWhatIsKeptOfItsPreparation) {
-  std::string text;
-  for (int i = 0; i < 60000; ++i) text += fmt::format("one two three {} {} {}\n", i, i * 7919 % 100003, i * 104729 % 1000003);
-  write("a", text), write("b", text);
-  start("train --data.source a --data.target b --train.output run --vocab.size 4000");
-  await([&] { return told().find(": training unigram") != std::string::npos; });
-  EXPECT_THAT(stop(), HasSubstr("stopped before the first update; what is complete is kept in run, and the same command goes on\n"));
-}
-
 }  // namespace
 }  // namespace starling
