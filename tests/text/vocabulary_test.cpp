@@ -326,7 +326,7 @@ TEST_F(VocabularyTest, TakesASampleThatFitsInMemory) {
   EXPECT_THAT(said[0], HasSubstr("different lines, 1 MB; more does not fit in half of 50 MiB"));
 }
 
-// The clock of the test runs a second a look, so that a short training has much to tell.
+// The clock of the test runs three seconds a look, so that a short training has much to tell.
 TEST_F(VocabularyTest, TellsHowFarItIs) {
   const std::vector<std::string> lines = nonsense(8192);
   for (const std::string type : {"unigram", "bpe"}) {
@@ -336,7 +336,7 @@ TEST_F(VocabularyTest, TellsHowFarItIs) {
     VocabularyWatch watch;
     watch.say = [&](const std::string& line) { said.push_back(line); };
     watch.fraction = [] { return 0.5; };
-    watch.now = [&] { return time += 1; };
+    watch.now = [&] { return time += 3; };
     train_vocabulary(lines_of(lines), options_, path(), watch);
     EXPECT_THAT(said, Contains(HasSubstr(" lines read, 50 %, 0:0"))) << type;
     EXPECT_THAT(said, Contains(HasSubstr("vocabulary: SentencePiece ")));
