@@ -50,7 +50,7 @@ HostLine read_line(std::string text, const std::string& place) {
   const auto wrong = [&](const std::string& what) {
     throw ConfigError(fmt::format("{}: {}; write HOST or HOST slots=N, for example: alpha slots=2", place, what));
   };
-  if (!is_host(line.name)) wrong(fmt::format("{} is no name of a host", in_quotes(line.name)));
+  if (!is_host(line.name)) wrong(fmt::format("{} is not a valid host name", in_quotes(line.name)));
   std::string key, sign, value;
   while (words >> key) {
     if (key != "slots") wrong(fmt::format("{} behind a host is not known here", in_quotes(key)));
@@ -72,7 +72,7 @@ std::vector<LaunchHost> hosts_of_list(const std::string& list) {
     const std::string name = entry.substr(0, colon);
     const std::optional<int> slots = colon == std::string::npos ? 1 : number_of_slots(entry.substr(colon + 1));
     if (!is_host(name) || !slots)
-      throw ConfigError(fmt::format("--hosts: {} is no HOST or HOST:RANKS; write for example --hosts alpha:2,beta:2", in_quotes(entry)));
+      throw ConfigError(fmt::format("--hosts: {} is not HOST or HOST:RANKS; write for example --hosts alpha:2,beta:2", in_quotes(entry)));
     if (LaunchHost* known = find(hosts, name))
       known->slots += *slots;
     else

@@ -29,7 +29,7 @@ double minutes_of(const std::string& text) {
   else if (!CLI::detail::lexical_cast(text, minutes))
     minutes = 0;
   if (!(minutes > 0) || minutes > 1e6)
-    throw ConfigError(fmt::format("--budget {} is no time; give hours or minutes, such as 2h, 45m or 1h30m", in_quotes(text)));
+    throw ConfigError(fmt::format("--budget {} is not a duration; give hours or minutes, such as 2h, 45m or 1h30m", in_quotes(text)));
   return minutes;
 }
 

@@ -182,7 +182,7 @@ class ZstdBytes : public ByteSource {
   explicit ZstdBytes(std::unique_ptr<ByteSource> inner)
       : inner_(std::move(inner)), input_(kChunk), stream_(ZSTD_createDStream(), &ZSTD_freeDStream) {
     CHECK(stream_ != nullptr, "libzstd could not start");
-    CHECK(!ZSTD_isError(ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, kWindowLog)), "libzstd knows no such window");
+    CHECK(!ZSTD_isError(ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, kWindowLog)), "libzstd refuses this window size");
   }
 
   size_t read(char* data, size_t capacity) override {

@@ -47,7 +47,7 @@ bool lies_as_it_came(const RequestHead& head) {
 }
 
 std::string request_line_error(const RequestHead& head) {
-  if (!is_token(head.method)) return fmt::format("the method '{}' is no HTTP token; send GET or POST", shown(head.method));
+  if (!is_token(head.method)) return fmt::format("the method '{}' is not an HTTP token; send GET or POST", shown(head.method));
   if (head.version != "HTTP/1.1" && head.version != "HTTP/1.0")
     return fmt::format("the version '{}' is not known; send HTTP/1.1", shown(head.version));
   const auto wrong = [](char c) { return is_control(c) || c == ' ' || c == '\t'; };
@@ -64,17 +64,17 @@ std::string head_error(const RequestHead& head) {
   if (std::string wrong = request_line_error(head); !wrong.empty()) return wrong;
   int hosts = 0, lengths = 0, codings = 0;
   for (const auto& [name, value] : head.fields) {
-    if (!is_token(name)) return fmt::format("the header name '{}' is no HTTP token; leave out blanks and other characters", shown(name));
+    if (!is_token(name)) return fmt::format("the header name '{}' is not an HTTP token; leave out blanks and other characters", shown(name));
     if (std::any_of(value.begin(), value.end(), is_control))
       return fmt::format("the value of {} has control characters; leave them out", shown(name));
     if (same_name(name, "host")) {
       ++hosts;
       if (value.find_first_of(" \t,/@\\") != std::string_view::npos)
-        return fmt::format("'{}' is no host; send Host: NAME:PORT", shown(value));
+        return fmt::format("'{}' is not a valid host; send Host: NAME:PORT", shown(value));
     } else if (same_name(name, "content-length")) {
       ++lengths;
       if (value.empty() || !std::all_of(value.begin(), value.end(), is_digit))
-        return fmt::format("the Content-Length '{}' is no number; send digits only", shown(value));
+        return fmt::format("the Content-Length '{}' is not a number; send digits only", shown(value));
     } else if (same_name(name, "transfer-encoding")) {
       ++codings;
       if (!same_name(value, "chunked")) return fmt::format("the Transfer-Encoding '{}' is not known; send chunked", shown(value));

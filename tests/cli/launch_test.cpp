@@ -89,7 +89,7 @@ TEST_F(LaunchHosts, AreReadFromAFileBeforeMpirunSeesIt) {
                                                        {"alpha\nbeta slots\n", ":2: slots takes one number"},
                                                        {"alpha slots=two\n", "not 'two'"},
                                                        {"alpha 2\n", ":1: '2' behind a host is not known here"},
-                                                       {"alpha:2\n", "'alpha:2' is no name of a host; write HOST or HOST slots=N"},
+                                                       {"alpha:2\n", "'alpha:2' is not a valid host name; write HOST or HOST slots=N"},
                                                        {"alpha slots=1\nalpha slots=2\n", ":2: 'alpha' is named a second time"},
                                                        {"alpha\nalpha slots=2\n", ":2: 'alpha' is named a second time"},
                                                        {"alpha max-slots=2\n", "'max-slots' behind a host"},

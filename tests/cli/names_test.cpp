@@ -205,7 +205,7 @@ TEST_F(NamesTest, DurationsOfOptionsMayHaveUnits) {
   EXPECT_THAT(refused("serve --deadline 5x --model m"),
               HasSubstr("--deadline: '5x' is neither a number of seconds nor a duration such as 90s, 12m or 1h30m"));
   EXPECT_THAT(refused("serve --max-wait 3d --model m"), HasSubstr("--max-wait: Value 3d not in range [0.001 - 86400]"));
-  EXPECT_THAT(refused("tune --budget 1x"), HasSubstr("--budget '1x' is no time; give hours or minutes, such as 2h, 45m or 1h30m"));
+  EXPECT_THAT(refused("tune --budget 1x"), HasSubstr("--budget '1x' is not a duration; give hours or minutes, such as 2h, 45m or 1h30m"));
   EXPECT_THAT(run("train --train.max-minutes 1h30m --dump-config").text, HasSubstr("max-minutes: 90\n"));
 }
 

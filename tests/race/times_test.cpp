@@ -44,7 +44,8 @@ TEST_P(RealAndReplayed, AreEqualToTheNanosecond) {
   const Case& c = GetParam();
   if (c.gnmt) write_training(kGnmt);
   std::vector<Override> keys{
-      {"train.max-steps", "12"}, {"valid.every", std::to_string(c.valid_every)}, {"log.every", "5"}, {"strategy.bucket-mib", "0.01"}};
+      {"train.max-steps", "12"}, {"valid.every", std::to_string(c.valid_every)}, {"checkpoint.every", "1000"}, {"log.every", "5"},
+      {"strategy.bucket-mib", "0.01"}};
   keys.insert(keys.end(), c.keys.begin(), c.keys.end());
   Config config = this->config(keys);
 

@@ -277,7 +277,7 @@ TEST_F(ServeProgram, OpensItsLogAgainThoughTheKeysAreBroken) {
   ASSERT_EQ(rename(path("log").c_str(), path("old").c_str()), 0);
   write("keys", "ann secret\n");
   kill(process_, SIGHUP);
-  ASSERT_TRUE(wait_for("err", "stays as it is: keys:1: 'secret' is no SHA-256 of a key"));
+  ASSERT_TRUE(wait_for("err", "stays as it is: keys:1: 'secret' is not the SHA-256 of a key"));
   for (int i = 0; i < 20000 && access(path("log").c_str(), F_OK) != 0; ++i) usleep(1000);
   EXPECT_EQ(ask(health).status, 200);
   EXPECT_TRUE(wait_for("log", "\"path\":\"/health\",\"status\":200"));
@@ -336,7 +336,7 @@ TEST_F(ServeProgram, RefusesWhatItCannotServe) {
   write("keys", "ann secret\n");
   o = run_serve("--listen 127.0.0.1:0 --api-keys keys" + model);
   EXPECT_EQ(o.status, 3);
-  EXPECT_THAT(o.text, HasSubstr("keys:1: 'secret' is no SHA-256 of a key"));
+  EXPECT_THAT(o.text, HasSubstr("keys:1: 'secret' is not the SHA-256 of a key"));
   o = run_serve("--listen 127.0.0.1:0 --max-body 2000000 --max-body-total 1000000" + model);
   EXPECT_EQ(o.status, 2);
   EXPECT_THAT(o.text, HasSubstr("--max-body-total 1000000: is less than one request may have (--max-body 2000000); raise it"));

@@ -99,7 +99,7 @@ TEST_F(RequestHeadTest, RefusesTransferCodingsOtherThanChunked) {
 
 TEST_F(RequestHeadTest, RefusesNamesAndValuesThatAreNone) {
   expect_refused(kPost + kHost + "Content-Length : 2\r\n" + kJson + "\r\n{}" + kSecond,
-                 "the header name 'Content-Length ' is no HTTP token; leave out blanks and other characters");
+                 "the header name 'Content-Length ' is not an HTTP token; leave out blanks and other characters");
   for (const std::string name : {"Content-Length\t", "Content Length", " Content-Length", "Content-Length\r", "Content\x01Length", "X\"Y",
                                  "Ä", "", "Content-Length\x0B", "(x)", "X,Y"})
     expect_refused(kPost + kHost + name + ": 2\r\n" + kJson + "\r\n{}" + kSecond);
@@ -151,7 +151,7 @@ TEST_F(RequestHeadTest, RefusesHostsThatCanBeReadInTwoWays) {
   expect_refused("GET / HTTP/1.1\r\nX: a\r\n\r\n" + kSecond);
   expect_refused("GET / HTTP/1.1\r\n" + kHost + "Host: b\r\n\r\n" + kSecond, "there are 2 Host headers; send one");
   for (const std::string host : {"a b", "a, b", "a/b", "a@b", "a\\b"})
-    expect_refused("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n" + kSecond, "'" + host + "' is no host; send Host: NAME:PORT");
+    expect_refused("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n" + kSecond, "'" + host + "' is not a valid host; send Host: NAME:PORT");
 }
 
 // What is not clear to every program about chunks does no harm: nothing that follows them is read.
