@@ -1,12 +1,12 @@
-// What a command that is told to end says: in a line, what is kept of its work and how to go on.
+// The line that a command writes when a signal ends it: what it kept of its work, and how to go on.
 #pragma once
 
 #include <string>
 
 namespace starling {
 
-/// While one of these lives, SIGINT, SIGTERM and SIGHUP write its line to standard error and end the process at once, as these signals do
-/// without it (status 128 + signal in a shell). A signal that was ignored before stays ignored (nohup). One at a time.
+/// While an object of this class exists, SIGINT, SIGTERM and SIGHUP write its line to standard error and then end the process at once, as
+/// they would without it (a shell sees status 128 + signal). A signal that was ignored before stays ignored (nohup). At most one may exist.
 class StopNote {
  public:
   /// An empty line says nothing.
@@ -14,19 +14,19 @@ class StopNote {
   ~StopNote();
   StopNote(const StopNote&) = delete;
   StopNote& operator=(const StopNote&) = delete;
-  /// The line from here on. Of one thread at a time.
+  /// Replaces the line. Only one thread at a time may call it.
   void set(std::string line);
 };
 
-/// While one of these lives, a signal that a StopNote would answer waits until its end, as what is being written is to be whole. A second one
-/// does not wait.
+/// Defers a signal that a StopNote would answer until this object is destroyed, so that what is being written is whole. A second signal is
+/// not deferred.
 class WholeWrite {
  public:
   WholeWrite();
   ~WholeWrite();
   WholeWrite(const WholeWrite&) = delete;
   WholeWrite& operator=(const WholeWrite&) = delete;
-  /// It is written: the line of the StopNote, if there is one, from here on.
+  /// Says that the write is complete: replaces the line of the StopNote, if there is one.
   void done(std::string line);
 };
 

@@ -1,5 +1,5 @@
-// Signs of life of a task that may take long: nothing for the first five seconds, then the share that is done, the rate, the time passed and
-// the time left. On a terminal that is one line, drawn again and again; elsewhere whole lines, ever further apart.
+// Progress of a task that may take long: nothing for the first five seconds, then the share done, the rate, the elapsed time and the time
+// left. A terminal shows one line that is redrawn; elsewhere whole lines are written, at growing intervals.
 #pragma once
 
 #include <cstdint>

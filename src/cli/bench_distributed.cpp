@@ -119,7 +119,8 @@ void print_layout(const LayoutResult& r, const std::string& format, bool simulat
     return;
   }
   std::cout << fmt::format("{}{} of {} rank{} each; step {:.1f} ms, {:.0f} target tokens/s\n", simulated ? "simulated: " : "",
-                           counted(r.replicas, "replica"), r.ranks / r.replicas, r.ranks == r.replicas ? "" : "s", 1e3 * r.seconds, r.tokens_per_second())
+                           counted(r.replicas, "replica"), r.ranks / r.replicas, r.ranks == r.replicas ? "" : "s", 1e3 * r.seconds,
+                           r.tokens_per_second())
             << layout_text(r);
 }
 

@@ -161,7 +161,8 @@ void add_plan(CLI::App& app) {
   const auto arguments = ConfigArguments::add_to(*verb);
   const auto cluster = ClusterArguments::add_to(*verb);
   auto a = std::make_shared<PlanArguments>();
-  verb->add_option("--memory", a->memory_gib, "memory of a rank, GiB; 0 = nine tenths of a GPU's, or what is usable here, divided by the ranks of a node")
+  verb->add_option("--memory", a->memory_gib,
+                   "memory of a rank, GiB; 0 = nine tenths of a GPU's, or what is usable here, divided by the ranks of a node")
       ->check(CLI::Range(0.0, 1e6));
   verb->add_option("--show", a->shown, "rows of the table")->check(CLI::Range(1, 1000))->capture_default_str();
   verb->add_option("--format", a->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();

@@ -58,7 +58,9 @@ void add_quantize(CLI::App& app) {
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   sub->add_option("--beam", o->beam, "beam width; default: the model's")->check(CLI::Range(1, 1024));
-  sub->add_option("--batch-size", o->batch_sentences, "sentences translated at once, at the most")->check(CLI::Range(1, 4096))->capture_default_str();
+  sub->add_option("--batch-size", o->batch_sentences, "sentences translated at once, at the most")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
   sub->add_option("--matrix-sentences", o->matrix_sentences, "sentences on which each matrix is measured alone")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();

@@ -1,5 +1,5 @@
-// The verb `starling translate`: lines or documents in, translations out, in order. Lines are read on a thread of their own, so that a pipe is
-// answered as soon as a line is there while a file is translated in large batches.
+// The verb `starling translate`: lines or documents in, translations out, in order. Lines are read on a thread of their own, so that a pipe
+// is answered as soon as a line is there while a file is translated in large batches.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,8 +55,8 @@ class Shards {
     if (shards == 1) return;
     world_.emplace(make_mpi_world());
     if (comm().size() != shards)
-      throw ConfigError(fmt::format("--parallel.tensor {} divides the model among {} ranks, and {} {} started; start it with mpirun -n {}", shards,
-                                    shards, comm().size(), comm().size() == 1 ? "was" : "were", shards));
+      throw ConfigError(fmt::format("--parallel.tensor {} divides the model among {} ranks, and {} {} started; start it with mpirun -n {}",
+                                    shards, shards, comm().size(), comm().size() == 1 ? "was" : "were", shards));
     comm().set_deadline(kPatience);  // the first waits for its input
     group_.emplace(comm());
   }
@@ -73,7 +73,8 @@ class Shards {
     std::optional<ModelDescription> own;
     if (first()) own.emplace(describe_model(files, path)), choice = resolve(choice, own->quantized, world_->local_rank);
     choice.precision = broadcast_text(comm(), choice.precision);
-    const std::string directory = broadcast_text(comm(), own ? own->directory : ""), step = broadcast_text(comm(), own ? std::to_string(own->step) : "");
+    const std::string directory = broadcast_text(comm(), own ? own->directory : ""),
+                      step = broadcast_text(comm(), own ? std::to_string(own->step) : "");
     if (!own) own.emplace(read_description(files, directory));
     for (const std::string& each : gather_texts(comm(), std::to_string(own->step)))
       if (each != step) throw DataError(fmt::format("{}: the model was replaced while the ranks were reading it; start again", directory));
@@ -222,8 +223,8 @@ void refuse_own_inputs(const TranslateArguments& a, const std::string& written, 
   refuse_run_files({a.output == "-" ? "standard output" : "--output", a.output});
 }
 
-// Each input as one document, of which everything but the sentences stays as it is. Lines never share a sentence, so plain text goes through
-// in pieces; HTML is taken whole.
+// Each input as one document, of which everything but the sentences stays as it is. Lines never share a sentence, so plain text goes
+// through in pieces; HTML is taken whole.
 class DocumentTranslation {
  public:
   DocumentTranslation(const TranslateArguments& a, const Vocabularies& vocabularies, const std::string& language, Translator& translator,
@@ -245,7 +246,8 @@ class DocumentTranslation {
     constexpr size_t kPiece = size_t{1} << 18;
     const std::string text = read_whole_text(path);
     for (size_t begin = 0; begin < text.size();) {
-      const size_t line = format_ == DocumentFormat::html || text.size() - begin <= kPiece ? std::string::npos : text.find('\n', begin + kPiece);
+      const size_t line =
+          format_ == DocumentFormat::html || text.size() - begin <= kPiece ? std::string::npos : text.find('\n', begin + kPiece);
       const size_t end = line == std::string::npos ? text.size() : line + 1;
       begun_ = at(begin, text.size()), ends_ = at(end, text.size());
       translate_piece(text.substr(begin, end - begin));
@@ -262,7 +264,8 @@ class DocumentTranslation {
     const DocumentParts document(Document(std::move(text), format_, language_), vocabularies_.source(), most_tokens_);
     cut_ += document.cut();
     std::vector<PartTranslation> parts;
-    for (auto& list : translator_.translate(document.parts())) parts.push_back({std::move(list.front().text), std::move(list.front().hypothesis)});
+    for (auto& list : translator_.translate(document.parts()))
+      parts.push_back({std::move(list.front().text), std::move(list.front().hypothesis)});
     output_.write(document.assemble(parts, vocabularies_.source(), vocabularies_.target()), static_cast<int64_t>(parts.size()));
   }
 
@@ -281,7 +284,8 @@ void check_document(const TranslateArguments& a) {
   if (!a.document && !a.source_language.empty())
     throw ConfigError("--source-language tells where the sentences of a document end; add --document, or leave it out");
   check({a.source_language, ""}, "translate");
-  if (a.document && a.n_best > 1) throw ConfigError("--n-best gives lists of sentences, and --document one document; leave out one of the two");
+  if (a.document && a.n_best > 1)
+    throw ConfigError("--n-best gives lists of sentences, and --document one document; leave out one of the two");
   if (a.document && a.shards > 1) throw ConfigError("--document translates with one rank; leave out --parallel.tensor");
 }
 
@@ -385,18 +389,22 @@ void add_translate(CLI::App& app) {
                   "translations a sentence (fewer where pruned); above 1 lines are: number ||| text ||| log-probability ||| score")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  CLI::Option* most_tokens = sub->add_option("--max-source-tokens", a->max_source_tokens,
-                                             "longer sentences are cut, tokens; with --document they are translated in parts, at 200 unless "
-                                             "this is given")
-                                 ->check(CLI::Range(1, 8192))
-                                 ->capture_default_str();
+  CLI::Option* most_tokens =
+      sub->add_option("--max-source-tokens", a->max_source_tokens,
+                      "longer sentences are cut, tokens; with --document they are translated in parts, at 200 unless "
+                      "this is given")
+          ->check(CLI::Range(1, 8192))
+          ->capture_default_str();
   sub->add_flag("--document", a->document,
                 "each input is a document: its sentences are found and translated, everything else stays (docs/text.md)");
   sub->add_option("--format", a->format, "of documents: text or html, whose tags are kept and moved with their words")
       ->check(CLI::IsMember({"text", "html"}))
       ->capture_default_str();
-  sub->add_option("--source-language", a->source_language, "of documents: code of their language, such as en or pt-BR; default: the model's");
-  sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once, at the most")->check(CLI::Range(1, 4096))->capture_default_str();
+  sub->add_option("--source-language", a->source_language,
+                  "of documents: code of their language, such as en or pt-BR; default: the model's");
+  sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once, at the most")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
   add_device_options(*sub, a->compute);
   sub->add_option("--parallel.tensor", a->shards,
                   "shards that each layer and vocabulary is cut into, on as many ranks of mpirun: for a model that does not fit one")

@@ -43,8 +43,8 @@ class SweepProgress {
   void done(const SearchTrial& t) {
     trials_.push_back(t);
     if (!screen_.live)
-      tell("[{}/{}] alpha {} beta {}: BLEU {:.2f} | chrF {:.2f} | length {:.3f} | {:.1f} s\n", trials_.size(), total_,
-                 t.length_penalty, t.coverage_penalty, t.bleu, t.chrf, t.length_ratio, t.seconds);
+      tell("[{}/{}] alpha {} beta {}: BLEU {:.2f} | chrF {:.2f} | length {:.3f} | {:.1f} s\n", trials_.size(), total_, t.length_penalty,
+           t.coverage_penalty, t.bleu, t.chrf, t.length_ratio, t.seconds);
     const SearchTrial& best = best_trial(trials_, a_.tune.metric);
     note_.set(fmt::format(
         "stopped: the best of {} of {} settings is alpha {} beta {}, BLEU {:.2f}, chrF {:.2f}; nothing was written. To keep it, "
@@ -180,7 +180,9 @@ void add_tune_search(CLI::App& app) {
   sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")
       ->check(CLI::Range(1, 8192))
       ->capture_default_str();
-  sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once, at the most")->check(CLI::Range(1, 4096))->capture_default_str();
+  sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once, at the most")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
   add_device_options(*sub, a->compute);
   sub->add_flag("--dry-run", a->dry_run, "only print; the model directory stays as it is");
   sub->callback([a] {

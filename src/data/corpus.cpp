@@ -17,8 +17,7 @@ namespace {
 constexpr int64_t kMaxLength = int64_t{1} << 20;  // tokens a sentence; the token store's index has 24 bits for a length
 constexpr double kMaxWeight = 1e4;
 
-constexpr const char* kReadTwice =
-    "parallel text cannot come from {}, as it may be read more than once; store it in a file and name that";
+constexpr const char* kReadTwice = "parallel text cannot come from {}, as it may be read more than once; store it in a file and name that";
 
 // What can be read only once, in words; "" if it is anything else, or not there. /dev/null is as empty the second time.
 const char* read_once(const std::string& path) {
@@ -37,8 +36,7 @@ const CorpusFiles& check_files(const CorpusFiles& files) {
     throw ConfigError(fmt::format("the corpus with {} = {} lacks its other side; name its {} file",
                                   files.source.empty() ? "target" : "source", files.source.empty() ? files.target : files.source,
                                   files.source.empty() ? "source" : "target"));
-  if (files.source == "-" || files.target == "-" || files.tsv == "-")
-    throw ConfigError(fmt::format(kReadTwice, "standard input (-)"));
+  if (files.source == "-" || files.target == "-" || files.tsv == "-") throw ConfigError(fmt::format(kReadTwice, "standard input (-)"));
   return files;
 }
 

@@ -167,13 +167,13 @@ uint64_t window_of(std::string_view frame) {
 void require_window(uint64_t bytes) {
   if (bytes <= uint64_t{128} << 20) return;
   const auto refuse = [&](const std::string& why) {
-    throw DataError(fmt::format("the Zstandard archive was made with a window of {} MiB (zstd --long), {}; unpack it first: zstd -dc "
-                                "--long=31 ARCHIVE > TEXT, or compress it again without --long",
-                                bytes >> 20, why));
+    throw DataError(
+        fmt::format("the Zstandard archive was made with a window of {} MiB (zstd --long), {}; unpack it first: zstd -dc "
+                    "--long=31 ARCHIVE > TEXT, or compress it again without --long",
+                    bytes >> 20, why));
   };
   if (bytes > uint64_t{1} << kWindowLog) refuse(fmt::format("more than the {} MiB that are kept here", (uint64_t{1} << kWindowLog) >> 20));
-  if (const UsableMemory memory = usable_memory(); static_cast<uint64_t>(memory.bytes) < bytes)
-    refuse("and usable is " + memory.text());
+  if (const UsableMemory memory = usable_memory(); static_cast<uint64_t>(memory.bytes) < bytes) refuse("and usable is " + memory.text());
 }
 
 // All frames of a Zstandard file.

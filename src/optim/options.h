@@ -50,31 +50,42 @@ struct OptimizerOptions {
 
 template <class Visitor>
 void visit(Visitor& v, OptimizerOptions& c) {
-  v.choice("optimizer", c.optimizer,
-           "optimizer; adamw decouples the weight decay; muon makes the singular values of each weight matrix's step equal, and is adamw for "
-           "embeddings, biases and norms (docs/optimizers.md); adagrad divides by the root of all squares so far; sgd keeps no state");
-  v.field("learning-rate", c.learning_rate, "peak learning rate; a Transformer for which neither this nor warmup is given has those of its corpus (docs/first-project.md)", 0.0, 100.0);
+  v.choice(
+      "optimizer", c.optimizer,
+      "optimizer; adamw decouples the weight decay; muon makes the singular values of each weight matrix's step equal, and is adamw for "
+      "embeddings, biases and norms (docs/optimizers.md); adagrad divides by the root of all squares so far; sgd keeps no state");
+  v.field("learning-rate", c.learning_rate,
+          "peak learning rate; a Transformer for which neither this nor warmup is given has those of its corpus (docs/first-project.md)",
+          0.0, 100.0);
   v.choice("schedule", c.schedule,
            "learning rate after the linear warm-up; linear, cosine and wsd (warm-up, stable, decay) end where the run does, at max-steps, "
            "max-tokens, max-epochs or max-minutes, whichever comes first (docs/optimizers.md)");
   v.field("warmup", c.warmup, "linear warm-up, updates; see learning-rate", 0, 1000000000);
-  v.field("warmup-share", c.warmup_share,
-          "the warm-up ends with this share of the run at the latest, counted in what ends the run first, minutes too; where that is earlier, "
-          "the peak is higher by the root of it, as far as 400 updates would make it; 0 = off",
-          0.0, 1.0);
+  v.field(
+      "warmup-share", c.warmup_share,
+      "the warm-up ends with this share of the run at the latest, counted in what ends the run first, minutes too; where that is earlier, "
+      "the peak is higher by the root of it, as far as 400 updates would make it; 0 = off",
+      0.0, 1.0);
   v.field("decay-every", c.decay_every, "updates between two decays", 1, 1000000000).needs("train.schedule", {RateSchedule::step});
   v.field("decay-factor", c.decay_factor, "factor of each decay", 0.0, 1.0).needs("train.schedule", {RateSchedule::step});
-  v.field("final-rate", c.final_rate, "fraction of the peak rate that it ends at", 0.0, 1.0).needs("train.schedule", {RateSchedule::linear, RateSchedule::cosine, RateSchedule::wsd});
-  v.field("decay-share", c.decay_share, "share of the run, at its end, in which the rate falls", 0.0, 1.0).needs("train.schedule", {RateSchedule::wsd});
-  v.field("beta1", c.beta1, "decay of the first moment", 0.0, kMostDecay).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
-  v.field("beta2", c.beta2, "decay of the second moment", 0.0, kMostDecay).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
-  v.field("epsilon", c.epsilon, "added to the root of the second moment", 1e-30, 1.0).needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon, OptimizerKind::adagrad});
-  v.field("muon-momentum", c.muon_momentum, "decay of the momentum of weight matrices", 0.0, kMostDecay).needs("train.optimizer", {OptimizerKind::muon});
+  v.field("final-rate", c.final_rate, "fraction of the peak rate that it ends at", 0.0, 1.0)
+      .needs("train.schedule", {RateSchedule::linear, RateSchedule::cosine, RateSchedule::wsd});
+  v.field("decay-share", c.decay_share, "share of the run, at its end, in which the rate falls", 0.0, 1.0)
+      .needs("train.schedule", {RateSchedule::wsd});
+  v.field("beta1", c.beta1, "decay of the first moment", 0.0, kMostDecay)
+      .needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
+  v.field("beta2", c.beta2, "decay of the second moment", 0.0, kMostDecay)
+      .needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
+  v.field("epsilon", c.epsilon, "added to the root of the second moment", 1e-30, 1.0)
+      .needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon, OptimizerKind::adagrad});
+  v.field("muon-momentum", c.muon_momentum, "decay of the momentum of weight matrices", 0.0, kMostDecay)
+      .needs("train.optimizer", {OptimizerKind::muon});
   v.field("weight-decay", c.weight_decay, "weight decay per update (times the learning rate)", 0.0, 1.0);
   v.field("clip-norm", c.clip_norm, "global gradient norm is clipped to this; 0 = off", 0.0, 1e9);
   v.field("sgd-after", c.sgd_after, "updates of Adam, after which plain SGD with its own rate and clipping takes over; 0 = never", 0,
           1000000000000);
-  v.field("sgd-learning-rate", c.sgd_learning_rate, "learning rate from the change to SGD on, without warm-up", 0.0, 1000.0).needs("train.sgd-after");
+  v.field("sgd-learning-rate", c.sgd_learning_rate, "learning rate from the change to SGD on, without warm-up", 0.0, 1000.0)
+      .needs("train.sgd-after");
   v.field("sgd-clip-norm", c.sgd_clip_norm, "clip-norm from the change to SGD on; 0 = off", 0.0, 1e9).needs("train.sgd-after");
   v.field("sgd-halve-after", c.sgd_halve_after, "updates of SGD after which its rate is halved for the first time; 0 = sgd-halve-every", 0,
           1000000000000)

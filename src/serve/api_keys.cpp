@@ -55,8 +55,8 @@ ApiKeys ApiKeys::parse(std::string_view text, const std::string& path) {
     if (name.empty() || name.front() == '#') continue;
     const auto digest = from_hex(hash);
     if (!digest)
-      throw DataError(fmt::format("{}:{}: '{}' is not the SHA-256 of a key; write NAME HASH, with HASH from: printf %s KEY | sha256sum", path,
-                                  number, hash));
+      throw DataError(fmt::format("{}:{}: '{}' is not the SHA-256 of a key; write NAME HASH, with HASH from: printf %s KEY | sha256sum",
+                                  path, number, hash));
     if (is_hash_of_nothing(*digest))
       throw DataError(fmt::format("{}:{}: the key of {} is empty, so everybody would be let in; hash a key: printf %s KEY | sha256sum",
                                   path, number, name));

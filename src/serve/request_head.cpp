@@ -64,7 +64,8 @@ std::string head_error(const RequestHead& head) {
   if (std::string wrong = request_line_error(head); !wrong.empty()) return wrong;
   int hosts = 0, lengths = 0, codings = 0;
   for (const auto& [name, value] : head.fields) {
-    if (!is_token(name)) return fmt::format("the header name '{}' is not an HTTP token; leave out blanks and other characters", shown(name));
+    if (!is_token(name))
+      return fmt::format("the header name '{}' is not an HTTP token; leave out blanks and other characters", shown(name));
     if (std::any_of(value.begin(), value.end(), is_control))
       return fmt::format("the value of {} has control characters; leave them out", shown(name));
     if (same_name(name, "host")) {

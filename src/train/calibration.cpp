@@ -94,7 +94,7 @@ std::string text_of(const Calibration& c) {
 }  // namespace
 
 std::string doubt_about(const Calibration& c, double peak_gflops) {
-  constexpr double kUnlike = 5;   // both directions are the same kinds of products
+  constexpr double kUnlike = 5;    // both directions are the same kinds of products
   constexpr double kBeyond = 1.3;  // the peak is measured too
   const double ratio = c.backward_gflops / c.forward_gflops;
   if (!(ratio >= 1 / kUnlike && ratio <= kUnlike)) return fmt::format("{} cannot both be right", text_of(c));
@@ -116,8 +116,7 @@ Calibration settled_rates(const std::function<MeasuredRates()>& measure, double 
         for (const Calibration& earlier : sound)
           if (agree(earlier, m.rates)) return time_of(earlier) < time_of(m.rates) ? earlier : m.rates;
       (doubt.empty() ? sound : doubtful).push_back(m.rates);
-      if (doubt.empty() && sound.size() > 1)
-        doubt = fmt::format("{}, and {} before", text_of(m.rates), text_of(sound[sound.size() - 2]));
+      if (doubt.empty() && sound.size() > 1) doubt = fmt::format("{}, and {} before", text_of(m.rates), text_of(sound[sound.size() - 2]));
     } catch (const ConfigError& e) {
       doubt = e.what(), failure = std::current_exception();
     }
@@ -126,7 +125,8 @@ Calibration settled_rates(const std::function<MeasuredRates()>& measure, double 
   const std::vector<Calibration>& left = sound.empty() ? doubtful : sound;
   if (left.empty()) std::rethrow_exception(failure);
   if (say)
-    say(fmt::format("warning: {} measurements of the rates of computing were disturbed or contradict each other; the fastest one counts, "
+    say(
+        fmt::format("warning: {} measurements of the rates of computing were disturbed or contradict each other; the fastest one counts, "
                     "but times that are computed from it may be wrong: measure on a machine without other work",
                     kMost));
   return *std::min_element(left.begin(), left.end(), [](const auto& a, const auto& b) { return time_of(a) < time_of(b); });

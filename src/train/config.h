@@ -90,9 +90,10 @@ constexpr double kMostMinutes = 1e9;
 template <class Visitor>
 void visit(Visitor& v, TrainConfig& c) {
   v.field("output", c.output, "run directory: checkpoints, vocabulary, logs, model");
-  v.field("initial-model", c.initial_model,
-          "a model or run directory that a new run starts from: weights, architecture and vocabulary (docs/fine-tuning.md); a run that has a "
-          "checkpoint continues that");
+  v.field(
+      "initial-model", c.initial_model,
+      "a model or run directory that a new run starts from: weights, architecture and vocabulary (docs/fine-tuning.md); a run that has a "
+      "checkpoint continues that");
   v.field("restart", c.restart,
           "for one start: a run directory with a best model or a record of updates but no usable checkpoint begins anew, and what is there "
           "is kept in before-restart");
@@ -130,17 +131,18 @@ void visit(Visitor& v, TrainConfig& c) {
       .needs("train.r-drop");
   v.field("clip-start", c.clip_start, "the bound at the first update, from where it falls geometrically to model.clip", 0.0, 1000.0)
       .needs("model.clip");
-  v.field("clip-steps", c.clip_steps, "updates until the bound is model.clip; 0 = max-steps, or 100000 where that is 0", 0, 1000000000000).needs("model.clip");
+  v.field("clip-steps", c.clip_steps, "updates until the bound is model.clip; 0 = max-steps, or 100000 where that is 0", 0, 1000000000000)
+      .needs("model.clip");
   v.choice("precision", c.precision, {"auto", "bf16", "f32"},
            "of matrix products; weights are f32; auto = bf16 on cards and where the processor has it");
   v.field("device", c.device, kDeviceHelp);
   v.field("threads", c.threads, "computing threads; 0 = all cores this process may use", 0, 4096);
-  v.field("max-steps", c.max_steps, "stop after so many updates; 0 = at the max-tokens, max-epochs or max-minutes that are given, or, without any, after 100000", 0,
+  v.field("max-steps", c.max_steps,
+          "stop after so many updates; 0 = at the max-tokens, max-epochs or max-minutes that are given, or, without any, after 100000", 0,
           kNoStepLimit);
   v.field("max-tokens", c.max_tokens, "stop after so many target tokens of all workers, in full batches; 0 = off", 0, 1000000000000000);
   v.field("max-epochs", c.max_epochs, "stop after so many passes over the data; 0 = off", 0, 1000000000);
-  v.field("max-minutes", c.max_minutes, "stop after so many minutes of wall clock, resumed runs included; 0 = off", 0.0,
-          kMostMinutes);
+  v.field("max-minutes", c.max_minutes, "stop after so many minutes of wall clock, resumed runs included; 0 = off", 0.0, kMostMinutes);
 }
 
 struct ValidConfig {
@@ -206,7 +208,8 @@ struct LogConfig {
 };
 template <class Visitor>
 void visit(Visitor& v, LogConfig& c) {
-  v.field("every", c.every, "updates between two log lines; 0 = a tenth of the run, in updates, or a twentieth in minutes, and 100 updates at most", 0,
+  v.field("every", c.every,
+          "updates between two log lines; 0 = a tenth of the run, in updates, or a twentieth in minutes, and 100 updates at most", 0,
           1000000000);
   v.choice("format", c.format, {"starling"}, "format of the log lines");
   v.choice("progress", c.progress, {"auto", "always", "never"}, "the live line; auto = when the output is a terminal");

@@ -88,8 +88,8 @@ bool rates_fit(const Config& c) {
 }  // namespace
 
 std::vector<std::string> keys_by_corpus() {
-  return {"model.preset",     "vocab.size",     "model.dropout",       "train.batch-tokens",
-          "train.max-tokens", "train.schedule", "train.learning-rate", "train.warmup", "train.warmup-share"};
+  return {"model.preset",   "vocab.size",          "model.dropout", "train.batch-tokens", "train.max-tokens",
+          "train.schedule", "train.learning-rate", "train.warmup",  "train.warmup-share"};
 }
 
 double estimated_epoch(const Config& config) {
@@ -225,10 +225,9 @@ std::string corpus_text(const Config& config) {
 }
 
 std::string fine_tuning_text(const Config& config, const std::optional<EarlierTraining>& earlier) {
-  return fmt::format(
-      "fine-tuning on about {:.2g} M target tokens a model {}", 1e-6 * estimated_epoch(config),
-      earlier ? fmt::format("that {} with {:g} have trained", counted(earlier->updates, "update"), earlier->learning_rate)
-              : std::string("whose training is not known"));
+  return fmt::format("fine-tuning on about {:.2g} M target tokens a model {}", 1e-6 * estimated_epoch(config),
+                     earlier ? fmt::format("that {} with {:g} have trained", counted(earlier->updates, "update"), earlier->learning_rate)
+                             : std::string("whose training is not known"));
 }
 
 std::string choices_text(const Config& config) {

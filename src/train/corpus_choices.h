@@ -22,7 +22,7 @@ std::vector<Override> choose_by_corpus(const Config& config, const std::vector<s
 
 // How a model was trained that another run begins with.
 struct EarlierTraining {
-  double learning_rate = 0;                      // its peak
+  double learning_rate = 0;                           // its peak
   int64_t warmup = 0, updates = 0, batch_tokens = 0;  // updates; target tokens an update of all workers
 };
 

@@ -10,14 +10,12 @@ constexpr Distances kUsual{100, 1000, 1000};
 // Shares of the time: each is counted from the update at which the one before was due, so that a little less than a tenth makes ten.
 constexpr double kReports = 0.05, kOthers = 0.09;
 constexpr double kReportMinutes = 5, kCheckpointMinutes = 30;  // at most
-constexpr double kTraining = 3;  // times what a validation took, before the next
+constexpr double kTraining = 3;                                // times what a validation took, before the next
 
 }  // namespace
 
 Distances distances(const Config& config, int64_t end) {
-  const auto choose = [&](int64_t given, int64_t usual) {
-    return given > 0 ? given : std::min(usual, std::max<int64_t>(1, end / kTimes));
-  };
+  const auto choose = [&](int64_t given, int64_t usual) { return given > 0 ? given : std::min(usual, std::max<int64_t>(1, end / kTimes)); };
   return {choose(config.log.every, kUsual.reports), choose(config.valid.every, kUsual.judges),
           choose(config.checkpoint.every, kUsual.saves)};
 }

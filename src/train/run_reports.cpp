@@ -83,7 +83,8 @@ void RunReports::announce_choices() {
 // Of a run that goes on, nothing can be changed about it any more.
 void RunReports::announce_unknown() {
   if (!run_.first() || run_.step() > 0) return;
-  const std::string line = unknown_line(count_unknown(*run_.store, *run_.vocabularies), *run_.vocabularies, run_.config.train.initial_model);
+  const std::string line =
+      unknown_line(count_unknown(*run_.store, *run_.vocabularies), *run_.vocabularies, run_.config.train.initial_model);
   if (!line.empty()) run_.say(line);
 }
 

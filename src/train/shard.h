@@ -44,8 +44,8 @@ class SavedShards {
   // Of a run whose replicas had so many ranks each. DataError for a layout that does not fit its tensors or the parameters.
   SavedShards(FileSystem& files, const Loaded& checkpoint, const ParameterStore& parameters, int replica_ranks = 1);
 
-  // Elements `ranges` of a flat state, one behind the other, from the shards of a replica (nothing: from those of all ranks together). False,
-  // with zeros in between, if not all of them are there in elements of this size; padding between parameters is zero.
+  // Elements `ranges` of a flat state, one behind the other, from the shards of a replica (nothing: from those of all ranks together).
+  // False, with zeros in between, if not all of them are there in elements of this size; padding between parameters is zero.
   bool read(const std::string& state, std::optional<int> replica, std::span<const Range> ranges, std::span<std::byte> to) const;
   // IoError when a shard was cut short while it was read. read() asks it itself; to be asked behind the reading of what find() gave.
   void require_whole() const;

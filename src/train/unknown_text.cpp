@@ -25,8 +25,7 @@ double coverage(const Vocabulary& vocabulary) {
 std::string cure(const Vocabularies& vocabularies, const std::string& owner) {
   if (!owner.empty()) return fmt::format("the vocabulary is that of {} and stays", owner);
   const double least = std::min(coverage(vocabularies.source()), coverage(vocabularies.target()));
-  if (least < 1)
-    return fmt::format("a new run with a higher vocab.character-coverage than {:g} knows more of them, with 1 all", least);
+  if (least < 1) return fmt::format("a new run with a higher vocab.character-coverage than {:g} knows more of them, with 1 all", least);
   return "a new run that trains its vocabulary on this text, without vocab.source and vocab.target, knows them";
 }
 

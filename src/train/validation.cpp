@@ -265,7 +265,8 @@ Validator::Result Validator::run_in_stages(Model& part, const Mesh& mesh) const 
     sent.clear();
     arena.release({});
     Tape tape(part.parameters(), arena);
-    const LossSums sums = mesh.hybrid() ? hybrid_loss(part, mesh, batches_[i], tape, sent) : stage_loss(part, mesh, batches_[i], tape, sent);
+    const LossSums sums =
+        mesh.hybrid() ? hybrid_loss(part, mesh, batches_[i], tape, sent) : stage_loss(part, mesh, batches_[i], tape, sent);
     doubles_of(total)[0] += sums.nll, doubles_of(total)[1] += static_cast<double>(sums.tokens);
   }
   for (const Pending& p : sent) p.wait(kPatience);

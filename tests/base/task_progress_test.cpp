@@ -69,9 +69,10 @@ TEST_F(TaskProgressTest, DrawsALiveLineAgainAndRemovesIt) {
 TEST_F(TaskProgressTest, DrawsAndWritesBoth) {
   std::vector<std::string> drawn;
   {
-    TaskProgress both("data",
-                      TaskScreen{[&](const std::string& text) { lines_.push_back(text); }, [&](const std::string& text) { drawn.push_back(text); }, 0},
-                      [this] { return now_; });
+    TaskProgress both(
+        "data",
+        TaskScreen{[&](const std::string& text) { lines_.push_back(text); }, [&](const std::string& text) { drawn.push_back(text); }, 0},
+        [this] { return now_; });
     for (; now_ < 111; now_ += 1)
       if (both.due()) both.tell(-1, "");
   }
@@ -81,7 +82,9 @@ TEST_F(TaskProgressTest, DrawsAndWritesBoth) {
 
 TEST_F(TaskProgressTest, LeavesNoTraceOfWhatNeverDrew) {
   std::vector<std::string> drawn;
-  { TaskProgress(std::string("data"), TaskScreen{{}, [&](const std::string& text) { drawn.push_back(text); }}, [this] { return now_; }); }
+  {
+    TaskProgress(std::string("data"), TaskScreen{{}, [&](const std::string& text) { drawn.push_back(text); }}, [this] { return now_; });
+  }
   EXPECT_TRUE(drawn.empty());
 }
 

@@ -78,7 +78,8 @@ class CliTest : public testing::Test {
 };
 
 TEST_F(CliTest, HelpAndVersion) {
-  for (const std::string verb : {"train", "plan", "translate", "tune-search", "score", "evaluate", "average", "quantize", "bench", "demo-corpus"}) {
+  for (const std::string verb :
+       {"train", "plan", "translate", "tune-search", "score", "evaluate", "average", "quantize", "bench", "demo-corpus"}) {
     const Outcome o = run({verb, "--help"});
     EXPECT_EQ(o.status, 0) << verb;
     EXPECT_THAT(o.out, HasSubstr("Usage: starling " + verb));

@@ -81,7 +81,9 @@ TEST_F(LaunchHosts, AreReadFromAFileBeforeMpirunSeesIt) {
     return launch("--hostfile " + path("hosts") + " -- train");
   };
   EXPECT_THAT(with("# my hosts\r\nalpha slots=2\r\n\r\n").text, StartsWith("mpirun -n 2 --host alpha:2 --bind-to none "));
-  EXPECT_THAT(with("\xef\xbb\xbf" "alpha slots = 3 # the large one\n\n\tbeta\tslots=1").text,
+  EXPECT_THAT(with("\xef\xbb\xbf"
+                   "alpha slots = 3 # the large one\n\n\tbeta\tslots=1")
+                  .text,
               StartsWith("mpirun -n 4 --host alpha:3,beta:1 "));
   EXPECT_THAT(with("alpha\nbeta\nalpha\n").text, StartsWith("mpirun --host 'alpha:2,beta:*' "));
   EXPECT_THAT(launch("-n 5 --hostfile " + path("hosts") + " -- train").text, StartsWith("mpirun -n 5 --host 'alpha:2,beta:*' --bind-to"));

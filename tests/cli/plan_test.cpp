@@ -47,7 +47,8 @@ TEST(PlanVerb, ListsWhatFitsAndTheKeysToWrite) {
 TEST(PlanVerb, KnowsWhatTheCorpusChooses) {
   const std::string corpus = testing::TempDir() + "starling_plan_" + std::to_string(::getpid()) + ".gz";
   std::ofstream{corpus}, std::filesystem::resize_file(corpus, 2'000'000);  // 1.3 million pieces, by its size
-  const std::string plan = "plan --vocab.size 500 --workers 2 --network 1gbe --memory 4 --data.source " + corpus + " --data.target " + corpus;
+  const std::string plan =
+      "plan --vocab.size 500 --workers 2 --network 1gbe --memory 4 --data.source " + corpus + " --data.target " + corpus;
   const ShellOutcome chosen = starling(plan + kRates);
   ASSERT_EQ(chosen.status, 0) << chosen.text;
   EXPECT_THAT(chosen.text, HasSubstr("chosen for a corpus of about 1.3 M target tokens: model.preset transformer-small, "));

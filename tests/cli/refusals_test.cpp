@@ -292,8 +292,9 @@ TEST_F(Refusals, LimitsOfTheProcess) {
   EXPECT_EQ(wide.status, 2) << wide.text;
   EXPECT_EQ(directory_hash(directory_), many);
   const ShellOutcome slow = shell(
-      "ulimit -v 4000000; (echo one two three; for i in $(seq 600); do [ -s new.partial ] && break; sleep 0.1; done; cat many) | '"
-      STARLING_BINARY "' translate -m model -o new" + wide_beam);
+      "ulimit -v 4000000; (echo one two three; for i in $(seq 600); do [ -s new.partial ] && break; sleep 0.1; done; cat many) | "
+      "'" STARLING_BINARY "' translate -m model -o new" +
+      wide_beam);
   EXPECT_EQ(slow.status, 2) << slow.text;
   EXPECT_NE(slow.text.find("; the translations of 1 line before it are in new.partial"), std::string::npos) << slow.text;
   fs::remove(path("new.partial")), fs::remove(path("many"));

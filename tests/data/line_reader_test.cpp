@@ -187,7 +187,10 @@ TEST(LineReader, SaysWhatIsWrongWithAllLineEnds) {
 TEST(LineReader, TellsBinaryDataFromTextInAnotherEncoding) {
   const TemporaryDirectory directory;
   EXPECT_THAT(refusal(directory.write("elf", from_hex("7f454c4602010100000000000000000003003e00c0fe"))), HasSubstr("this is binary data"));
-  EXPECT_THAT(refusal(directory.write("latin", "Gr\xfc\xdf" "e aus K\xf6ln\n")), HasSubstr("iconv -f LATIN1"));
+  EXPECT_THAT(refusal(directory.write("latin",
+                                      "Gr\xfc\xdf"
+                                      "e aus K\xf6ln\n")),
+              HasSubstr("iconv -f LATIN1"));
   std::string wide[2];
   for (const char c : std::string("one line of text\n")) wide[0] += std::string{c, '\0'}, wide[1] += std::string{'\0', c};
   EXPECT_THAT(refusal(directory.write("le", wide[0])), HasSubstr("iconv -f UTF-16LE"));

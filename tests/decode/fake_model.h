@@ -19,7 +19,9 @@ class FakeModel : public Model {
   int64_t attention_calls = 0;  // steps for which it was asked
 
   explicit FakeModel(int64_t vocabulary, int32_t unknown = -1)
-      : vocabulary_{.source_size = vocabulary, .target_size = vocabulary, .unknown = unknown}, backend_(make_backend("reference")), store_(*backend_) {
+      : vocabulary_{.source_size = vocabulary, .target_size = vocabulary, .unknown = unknown},
+        backend_(make_backend("reference")),
+        store_(*backend_) {
     const Tensor unit({vocabulary, vocabulary}, DType::f64, backend_->memory());
     std::vector<double> ones(static_cast<size_t>(vocabulary * vocabulary));
     for (int64_t i = 0; i < vocabulary; ++i) ones[static_cast<size_t>(i * vocabulary + i)] = 1;

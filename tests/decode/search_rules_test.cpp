@@ -28,8 +28,7 @@ Random random_of(uint64_t seed, int32_t sentence, const Prefix& prefix) {
 }
 
 // Random predictions and attention, as uneven as those of a trained model; `coarse` makes many equal ones.
-FakeModel random_model(uint64_t seed, int64_t vocabulary, const Sources& sources, double scale, bool coarse = false,
-                       int32_t unknown = -1) {
+FakeModel random_model(uint64_t seed, int64_t vocabulary, const Sources& sources, double scale, bool coarse = false, int32_t unknown = -1) {
   FakeModel m(vocabulary, unknown);
   m.logits = [=](int32_t sentence, const Prefix& prefix) {
     Random r = random_of(seed, sentence, prefix);

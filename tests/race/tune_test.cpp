@@ -108,10 +108,12 @@ TEST(TunePlan, ShortRunsLeaveDropoutAsItIs) {
 // and transformer-small, and the values found are those that are built in.
 TEST_F(RaceTest, TheRecommendationKeepsWhatWasFound) {
   write("corpus.gz", ""), std::filesystem::resize_file(path("corpus.gz"), 2'000'000);
-  write("my.yml", "data: {source: " + path("corpus.gz") + ", target: " + path("corpus.gz") + "}\ntrain: {max-minutes: 12, max-epochs: 5}\n");
-  const std::vector<Override> found{{"train.warmup", "400"},         {"train.batch-tokens", "4000"},    {"model.dropout", "0.1"},
-                                    {"model.preset", "transformer-base"}, {"train.learning-rate", "0.0005"}, {"train.schedule", "linear"},
-                                    {"train.warmup-tokens", "90000"},     {"train.max-tokens", "900000"}};
+  write("my.yml",
+        "data: {source: " + path("corpus.gz") + ", target: " + path("corpus.gz") + "}\ntrain: {max-minutes: 12, max-epochs: 5}\n");
+  const std::vector<Override> found{{"train.warmup", "400"},           {"train.batch-tokens", "4000"},
+                                    {"model.dropout", "0.1"},          {"model.preset", "transformer-base"},
+                                    {"train.learning-rate", "0.0005"}, {"train.schedule", "linear"},
+                                    {"train.warmup-tokens", "90000"},  {"train.max-tokens", "900000"}};
   const std::string best = dump_config(tuned_config(path("my.yml"), found), false);
   write("best.yml", best);
   const Config c = load_run_config(path("best.yml"), {{"train.output", path("run")}});

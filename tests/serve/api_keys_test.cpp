@@ -35,7 +35,8 @@ TEST(ApiKeys, AreFoundByTheirHash) {
 }
 
 TEST(ApiKeys, FilesAreReadStrictly) {
-  EXPECT_EQ(complaint("ann secret"), "keys:1: 'secret' is not the SHA-256 of a key; write NAME HASH, with HASH from: printf %s KEY | sha256sum");
+  EXPECT_EQ(complaint("ann secret"),
+            "keys:1: 'secret' is not the SHA-256 of a key; write NAME HASH, with HASH from: printf %s KEY | sha256sum");
   EXPECT_EQ(complaint("#\nann"), "keys:2: '' is not the SHA-256 of a key; write NAME HASH, with HASH from: printf %s KEY | sha256sum");
   EXPECT_EQ(complaint("ann " + kSecret + " often"),
             "keys:1: 'often' is no number of requests a minute; write NAME HASH or NAME HASH NUMBER");

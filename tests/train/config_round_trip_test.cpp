@@ -58,7 +58,8 @@ class ConfigRoundTrip : public testing::Test {
   ConfigRoundTrip() : directory_(testing::TempDir() + "starling_round_trip_" + std::to_string(::getpid())) {
     fs::create_directories(directory_);
     // Archives that cannot be read are estimated by their sizes alone.
-    for (const auto& [name, bytes] : std::map<std::string, uintmax_t>{{"tiny.gz", 50'000}, {"small.gz", 2'000'000}, {"base.gz", 20'000'000}})
+    for (const auto& [name, bytes] :
+         std::map<std::string, uintmax_t>{{"tiny.gz", 50'000}, {"small.gz", 2'000'000}, {"base.gz", 20'000'000}})
       std::ofstream{path(name)}, fs::resize_file(path(name), bytes);
     const auto add = [&](const std::string& name, auto& part) {
       for (ConfigSection& section : config_sections(name, "", part)) sections_.push_back(std::move(section));
@@ -84,7 +85,8 @@ class ConfigRoundTrip : public testing::Test {
     std::map<std::string, std::string> keys{{"data.source", path(corpus)}, {"data.target", path(corpus)}, {"train.output", path("run")}};
     static const std::vector<std::string> frequent = [] {
       std::vector<std::string> all = keys_by_corpus();
-      for (const char* more : {"train.max-steps", "train.max-minutes", "train.max-epochs", "train.warmup-tokens", "model.width", "vocab.joint"})
+      for (const char* more :
+           {"train.max-steps", "train.max-minutes", "train.max-epochs", "train.warmup-tokens", "model.width", "vocab.joint"})
         all.emplace_back(more);
       return all;
     }();

@@ -287,9 +287,10 @@ TEST_F(RatesOfARun, FineTuningKnowsTheModelsRun) {
   // The run goes on with what it began with, when the model is gone too; it tells what was chosen, and trains.
   const Config first = tuned("run");
   EXPECT_EQ(run_training(first), 0);
-  EXPECT_THAT(read_text_file(path("tuned/train.log")),
-              testing::AllOf(HasSubstr("chosen for fine-tuning on about "), HasSubstr("train.learning-rate 4.0e-04"),
-                             HasSubstr("give a key to choose it yourself (docs/fine-tuning.md)"), HasSubstr("complete: train.max-tokens ")));
+  EXPECT_THAT(
+      read_text_file(path("tuned/train.log")),
+      testing::AllOf(HasSubstr("chosen for fine-tuning on about "), HasSubstr("train.learning-rate 4.0e-04"),
+                     HasSubstr("give a key to choose it yourself (docs/fine-tuning.md)"), HasSubstr("complete: train.max-tokens ")));
   std::filesystem::remove_all(path("run"));
   EXPECT_EQ(config_lines(tuned("run")), config_lines(first));
 }

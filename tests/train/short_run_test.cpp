@@ -102,7 +102,8 @@ TEST_F(ShortRun, TheWarmUpKnowsTheMinutes) {
   std::ifstream log(path("run") + "/train.log");
   const std::string text((std::istreambuf_iterator<char>(log)), {});
   EXPECT_THAT(text, HasSubstr("learning rate 0.001 after 1000 updates of warm-up"));
-  EXPECT_THAT(text, HasSubstr(", or after 12.5 % of the run's time if that is sooner, with 0.00158 at most then; then linear, to 0 after 3"));
+  EXPECT_THAT(text,
+              HasSubstr(", or after 12.5 % of the run's time if that is sooner, with 0.00158 at most then; then linear, to 0 after 3"));
 }
 
 }  // namespace

@@ -195,12 +195,16 @@ TEST_F(StartTest, SaysOnceHowMuchOfTheTextTheVocabularyDoesNotKnow) {
   for (int i = 0; i < 50; ++i) source += i == 7 ? "abcde abcde 漢\n" : "abcde abcde\n", target += "abcde abcde abcde\n";
   std::ofstream(path("s")) << source, std::ofstream(path("t")) << target;
   const auto with = [&](const std::string& run, const std::string& coverage, const std::string& steps) {
-    return run_training(config(run, {{"data.source", path("s")}, {"data.target", path("t")}, {"vocab.character-coverage", coverage},
-                                     {"vocab.size", "16"}, {"train.max-steps", steps}}));
+    return run_training(config(run, {{"data.source", path("s")},
+                                     {"data.target", path("t")},
+                                     {"vocab.character-coverage", coverage},
+                                     {"vocab.size", "16"},
+                                     {"train.max-steps", steps}}));
   };
   EXPECT_EQ(with("run", "0.99", "2"), 0);
   EXPECT_EQ(with("run", "0.99", "4"), 0);
-  const std::string said = "warning: the vocabulary does not know characters in 2 % of the source sentences and 0 % of the target sentences";
+  const std::string said =
+      "warning: the vocabulary does not know characters in 2 % of the source sentences and 0 % of the target sentences";
   EXPECT_THAT(log("run"), HasSubstr(said));
   EXPECT_EQ(log("run").find(said), log("run").rfind(said));
   EXPECT_EQ(with("known", "1", "2"), 0);
@@ -282,7 +286,8 @@ TEST_F(StartTest, LanguagesGoWithTheModel) {
   EXPECT_EQ(languages("run/checkpoints/step-00000004"), (Languages{"en", "pt-BR"}));
   EXPECT_EQ(run_training(config("run", {{"train.max-steps", "6"}})), 0);  // goes on with them
   EXPECT_EQ(languages("run/checkpoints/step-00000006"), (Languages{"en", "pt-BR"}));
-  EXPECT_EQ(run_training(config("tuned", {{"train.initial-model", path("run/checkpoints/step-00000006")}, {"data.target-language", "pt"}})), 0);
+  EXPECT_EQ(run_training(config("tuned", {{"train.initial-model", path("run/checkpoints/step-00000006")}, {"data.target-language", "pt"}})),
+            0);
   EXPECT_EQ(languages("tuned"), (Languages{"en", "pt"}));
 }
 
@@ -417,8 +422,11 @@ TEST_F(StartTest, ARunGoesOnWithTheWarmUpThatItsCorpusGaveIt) {
 // A limit that nobody gives any more is no end: the run goes on to the one that its corpus has, as a new run would.
 TEST_F(StartTest, ARunThatLosesItsLimitEndsWithItsCorpus) {
   std::vector<Override> keys = given("run");
-  for (const Override& o : std::vector<Override>{{"model.preset", "transformer-tiny"}, {"model.width", "16"}, {"model.feed-forward", "16"},
-                                                 {"model.heads", "2"}, {"vocab.size", "40"}})
+  for (const Override& o : std::vector<Override>{{"model.preset", "transformer-tiny"},
+                                                 {"model.width", "16"},
+                                                 {"model.feed-forward", "16"},
+                                                 {"model.heads", "2"},
+                                                 {"vocab.size", "40"}})
     keys.push_back(o);
   const auto with = [&](const std::string& limit, const std::string& value) {
     std::vector<Override> all = keys;

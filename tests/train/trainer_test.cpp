@@ -39,7 +39,8 @@ TEST_F(TrainerTest, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
   EXPECT_EQ(run_training(with("whole", stops.back())), 0);
   for (const int64_t stop : stops) EXPECT_EQ(run_training(with("parts", stop)), 0);
   const std::string last = fmt::format("{:08}", stops.back());
-  for (const char* file : {"model.safetensors", "rank-0.safetensors"}) EXPECT_EQ(hash("whole", last, file), hash("parts", last, file)) << file;
+  for (const char* file : {"model.safetensors", "rank-0.safetensors"})
+    EXPECT_EQ(hash("whole", last, file), hash("parts", last, file)) << file;
   EXPECT_EQ(run_training(with("parts", stops.back())), 0);  // nothing to do
 }
 
