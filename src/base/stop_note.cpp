@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/messages.h"
 
 namespace starling {
 namespace {
@@ -27,7 +28,11 @@ std::atomic<int> writing{0}, waiting{0};  // waiting: a signal, or 0
 
 // Only with what a handler may call.
 void end_by(int signal) {
-  if (const std::string* text = line; text && !text->empty()) (void)!write(STDERR_FILENO, text->data(), text->size());
+  constexpr int kPatience = 1000;  // ms, where nobody reads
+  if (const std::string* text = line) {
+    std::string_view left = *text;
+    write_what_fits(STDERR_FILENO, left, kPatience);
+  }
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   sigaction(signal, &action, nullptr);

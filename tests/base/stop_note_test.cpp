@@ -1,6 +1,7 @@
 // What a command says when it is told to end: in child processes, which die of the signals.
 #include "base/stop_note.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -82,6 +83,26 @@ TEST(StopNote, LeavesIgnoredSignalsIgnored) {
   });
   EXPECT_EQ(e.code, 7);
   EXPECT_EQ(e.told, "");
+}
+
+// Standard error that nobody reads, or that has lost its reader: SIGALRM would tell of a wait, SIGPIPE of a write.
+TEST(StopNote, AnswersTheSignalThoughNobodyReads) {
+  for (const bool gone : {false, true}) {
+    const Ended e = ended([&] {
+      alarm(30);
+      int ends[2];
+      if (pipe2(ends, O_NONBLOCK) != 0) return;
+      const std::string block(4096, 'x');
+      while (write(ends[1], block.data(), block.size()) > 0) {
+      }
+      fcntl(ends[1], F_SETFL, 0);
+      dup2(ends[1], STDERR_FILENO);
+      if (gone) close(ends[0]);
+      StopNote note("nothing was kept");
+      raise(SIGTERM);
+    });
+    EXPECT_EQ(e.signal, SIGTERM) << gone;
+  }
 }
 
 TEST(StopNote, GivesTheSignalsBack) {
