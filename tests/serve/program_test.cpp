@@ -32,6 +32,22 @@ class ServeProgram : public ProgramTest {
   ~ServeProgram() override {
     if (process_ > 0) kill(process_, SIGKILL), waitpid(process_, nullptr, 0);
   }
+  // A socket that gets what the server tells a service manager; the server is to be started while it exists.
+  int service_manager() {
+    const int manager = socket(AF_UNIX, SOCK_DGRAM, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path("manager").c_str());
+    EXPECT_EQ(bind(manager, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    const timeval patience{30, 0};
+    setsockopt(manager, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    return manager;
+  }
+  void start_under_manager(const std::string& arguments) {
+    setenv("NOTIFY_SOCKET", path("manager").c_str(), 1);
+    start(arguments);
+    unsetenv("NOTIFY_SOCKET");
+  }
   void start(const std::string& arguments) {
     process_ = fork();
     if (process_ == 0) {
@@ -159,21 +175,13 @@ TEST_F(SlowModel, EndsWhileItReloadsAndAnswersWhatIsUnderWay) {
 }
 
 TEST_F(ServeProgram, TellsTheServiceManagerHowFarItIs) {
-  const int manager = socket(AF_UNIX, SOCK_DGRAM, 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  snprintf(address.sun_path, sizeof address.sun_path, "%s", path("manager").c_str());
-  ASSERT_EQ(bind(manager, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  const timeval patience{30, 0};
-  setsockopt(manager, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  const int manager = service_manager();
   const auto told = [&] {
     char block[200];
     const ssize_t size = recv(manager, block, sizeof block, 0);
     return std::string(block, static_cast<size_t>(std::max<ssize_t>(size, 0)));
   };
-  setenv("NOTIFY_SOCKET", path("manager").c_str(), 1);
-  start("--model en-de=" + kModel);
-  unsetenv("NOTIFY_SOCKET");
+  start_under_manager("--model en-de=" + kModel);
   EXPECT_EQ(told(), "READY=1");
   EXPECT_EQ(ask(url("/ready")).status, 200);
   kill(process_, SIGHUP);
@@ -240,16 +248,8 @@ TEST_F(ServeProgram, OutlivesWhoReadsItsMessages) {
 TEST_F(ServeProgram, StartsWithoutRoomForItsMessages) {
   std::filesystem::create_symlink("/dev/full", path("err"));
   std::filesystem::create_symlink("/dev/full", path("out"));
-  const int manager = socket(AF_UNIX, SOCK_DGRAM, 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  snprintf(address.sun_path, sizeof address.sun_path, "%s", path("manager").c_str());
-  ASSERT_EQ(bind(manager, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  const timeval patience{30, 0};
-  setsockopt(manager, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  setenv("NOTIFY_SOCKET", path("manager").c_str(), 1);
-  start("--model en-de=" + kModel);
-  unsetenv("NOTIFY_SOCKET");
+  const int manager = service_manager();
+  start_under_manager("--model en-de=" + kModel);
   char block[8];
   EXPECT_EQ(recv(manager, block, sizeof block, 0), 7);  // READY=1
   kill(process_, SIGTERM);
