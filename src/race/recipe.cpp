@@ -14,6 +14,7 @@
 #include "data/corpus.h"
 #include "strategies/factory.h"
 #include "train/batch_growth.h"
+#include "train/due.h"
 #include "train/fine_tuning.h"
 
 namespace starling {
@@ -343,7 +344,7 @@ Config race_config(const RaceRecipe& recipe, const RaceRun& run) {
 int64_t race_updates(const Config& c, int workers) {
   if (!BatchGrowth::asked(c.train)) return c.train.max_steps;
   const int64_t global = plan_batch(c.strategy, c.train.batch_tokens, workers).global_tokens;
-  return BatchGrowth(c.train, global, c.train.max_tokens / global).updates();
+  return BatchGrowth(c.train, global, last_update(c.train, global)).updates();
 }
 
 std::optional<TokenizerChoice> race_tokenizer(const RaceRecipe& recipe, const ValidConfig& valid) {

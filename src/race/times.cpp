@@ -70,13 +70,14 @@ void replay_rank(const Config& config, const ModelVocabulary& vocabulary, Shared
   Replica replica(*idle.model, options, world);
   CHECK(replica.strategy().replicas() != Replicas::served, "times of {} depend on what is computed", config.strategy.name);
   const int rank = world.comm->rank(), workers = replica.strategy().workers();
+  const int64_t global = plan_batch(config.strategy, config.train.batch_tokens, workers).global_tokens;
+  const int64_t last = last_update(config.train, global);  // of the run, of which this may be the beginning
   std::optional<BatchGrowth> growth;
   if (BatchGrowth::asked(config.train)) {
-    const int64_t global = plan_batch(config.strategy, config.train.batch_tokens, workers).global_tokens;
-    growth.emplace(config.train, global, config.train.max_tokens / global);
-    replica.end_schedule_at(config.train.max_tokens / global);
+    growth.emplace(config.train, global, last);
+    replica.end_schedule_at(last);
   }
-  const Distances every = distances(config, steps);
+  const Distances every = distances(config, last);
   int64_t tokens = 0, taken = 0;
   for (int64_t step = 0; step < steps; ++step) {
     std::vector<Batch> parts;

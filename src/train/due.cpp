@@ -14,6 +14,11 @@ constexpr double kTraining = 3;                                // times what a v
 
 }  // namespace
 
+int64_t last_update(const TrainConfig& c, int64_t batch_tokens) {
+  const int64_t limit = step_limit(c);
+  return c.max_tokens > 0 ? std::clamp<int64_t>((c.max_tokens + batch_tokens / 2) / batch_tokens, 1, limit) : limit;
+}
+
 Distances distances(const Config& config, int64_t end) {
   const auto choose = [&](int64_t given, int64_t usual) { return given > 0 ? given : std::min(usual, std::max<int64_t>(1, end / kTimes)); };
   return {choose(config.log.every, kUsual.reports), choose(config.valid.every, kUsual.judges),

@@ -13,6 +13,9 @@ struct Due {
   bool any() const { return reports || judges || compares || saves; }
 };
 
+// The last update of a run of such batches by train.max-steps and train.max-tokens, or batch of the stream where the batch grows.
+int64_t last_update(const TrainConfig& config, int64_t batch_tokens);
+
 // Updates between two of each; of validations and checkpoints batches of the stream, which are more than updates where the batch grows:
 // they are as many tokens apart throughout.
 struct Distances {

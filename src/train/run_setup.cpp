@@ -87,8 +87,7 @@ void plan_steps(RunParts& run) {
     throw ConfigError(
         fmt::format("train.beta2-tokens {} makes beta2 {:g} with {} tokens an update; give 1 to 69,000 updates' worth of tokens",
                     t.beta2_tokens, run.optimizer.beta2, run.batch_tokens));
-  run.max_steps = step_limit(t);
-  if (t.max_tokens > 0) run.max_steps = std::clamp<int64_t>((t.max_tokens + run.batch_tokens / 2) / run.batch_tokens, 1, run.max_steps);
+  run.max_steps = last_update(t, run.batch_tokens);
   run.replica.emplace(*run.model,
                       StepOptions{run.optimizer, run.config.strategy, run.mixed() ? 0 : t.label_smoothing, t.seed, run.max_steps, t.r_drop,
                                   t.r_drop_from, t.beta2_tokens > 0},

@@ -180,6 +180,24 @@ TEST_F(TimesTest, AContinuedRunHasTheTimesOfAnUninterruptedOne) {
   }
 }
 
+// What a replay of the first updates is charged does not depend on where it ends: a run waits for parameters where reports and checkpoints
+// are due, and their distances are those of the whole run.
+TEST_F(TimesTest, AReplayOfABeginningHasTheTimesOfTheWhole) {
+  const Config config = this->config({{"train.max-steps", "100"}, {"strategy.sharded-optimizer", "true"}, {"strategy.bucket-mib", "0.01"}});
+  Scenario scenario;
+  scenario.compute = {1, 2, 3, 5, 5};
+  scenario.network.preset = "1gbe", scenario.ranks = 3, scenario.jitter = 0.1;
+  const auto files = real_file_system();
+  const Vocabularies vocabularies = open_vocabularies(config, *files, [](const std::string&) {});
+  trained(config, scenario, 1, 0, "");
+  const TokenStore store = TokenStore::open(*files, join_path(config.train.output, "data"));
+  const RaceTimes whole = replay_times(config, scenario, store, vocabularies, 3, 100);
+  const RaceTimes beginning = replay_times(config, scenario, store, vocabularies, 3, 9);
+  // The last of a replay waits for its parameters, so it is left out.
+  for (size_t r = 0; r < 3; ++r)
+    for (size_t step = 0; step + 1 < 9; ++step) EXPECT_EQ(beginning.ranks[r].ns[step], whole.ranks[r].ns[step]) << r << " " << step;
+}
+
 TEST_F(TimesTest, AContinuedRunKeepsWhatFasterRanksHadDone) {
   const std::string ranks = R"({"ranks": [{"ns": [10, 20, 30], "tokens": [5, 11, 15], "bytes": [100, 200, 300]},)"
                             R"({"ns": [4, 9, 14, 19, 24, 29], "tokens": [1, 2, 3, 4, 5, 6], "bytes": [10, 20, 30, 40, 50, 60]}])";
