@@ -139,11 +139,7 @@ SearchWork Translator::work() const {
 // Shards agree, and between two batches only, since all of them make the same calls.
 void Translator::stop_if_asked() {
   ShardGroup* shards = workers_.front().model->parameters().shards();
-  if (!watch_.stop || !shards) return;
-  const Tensor asked({1}, DType::f64);
-  doubles_of(asked)[0] = watch_.stop() ? 1 : 0;
-  shards->maximum(asked);
-  if (doubles_of(asked)[0] > 0) throw TranslationStopped();
+  if (watch_.stop && shards && any_shard(shards, watch_.stop())) throw TranslationStopped();
 }
 
 std::vector<std::vector<Translation>> Translator::translate_encoded(std::span<const std::vector<int32_t>> sources) {

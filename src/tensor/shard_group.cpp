@@ -22,6 +22,14 @@ int64_t block_size(const Shape& whole, const Cut& cut) {
 
 }  // namespace
 
+bool any_shard(ShardGroup* group, bool said) {
+  if (!is_spread(group)) return said;
+  const Tensor asked({1}, DType::f64);
+  doubles_of(asked)[0] = said ? 1 : 0;
+  group->maximum(asked);
+  return doubles_of(asked)[0] > 0;
+}
+
 Range shard_of(int64_t n, int rank, int size) {
   const int64_t each = n / size, larger = n % size;
   const int64_t begin = rank * each + std::min<int64_t>(rank, larger);

@@ -21,6 +21,9 @@ class ShardGroup {
 // False without a group, and for a worker alone: nothing is exchanged then.
 inline bool is_spread(const ShardGroup* group) { return group && group->size() > 1; }
 
+// Whether any worker of the group says so; without others, what this one says. All workers must make the same calls.
+bool any_shard(ShardGroup* group, bool said);
+
 // How a parameter is cut into shards: along an axis, which is so many blocks side by side (queries, keys and values; the gates of an LSTM),
 // of each of which every worker has its part.
 struct Cut {

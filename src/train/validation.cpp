@@ -77,13 +77,7 @@ Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies
 
 // Shards agree, since all of them make the same calls.
 bool Validator::asked_to_stop(Model& model) const {
-  if (!stop_) return false;
-  ShardGroup* shards = model.parameters().shards();
-  if (!is_spread(shards)) return stop_();
-  const Tensor asked({1}, DType::f64);
-  doubles_of(asked)[0] = stop_() ? 1 : 0;
-  shards->maximum(asked);
-  return doubles_of(asked)[0] > 0;
+  return stop_ && any_shard(model.parameters().shards(), stop_());
 }
 
 double Validator::all_seconds() const {

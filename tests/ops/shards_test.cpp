@@ -55,6 +55,14 @@ TEST(Shards, TheLossSendsAsManyBytesWhateverTheVocabulary) {
     }
 }
 
+// A signal may come to one worker only, and all have to stop at the same place.
+TEST(Shards, WhatOneSaysAllKnow) {
+  EXPECT_FALSE(any_shard(nullptr, false));
+  EXPECT_TRUE(any_shard(nullptr, true));
+  for (const int who : {-1, 0, 2})
+    ShardThreads(3).run([&](ShardGroup& group) { EXPECT_EQ(any_shard(&group, group.rank() == who), who >= 0) << group.rank(); });
+}
+
 TEST(Shards, EmbeddingsHaveTheBitsOfTheWhole) {
   std::vector<std::string> specs{"reference", "cpu:f32"};
   if (cpu_has_bf16()) specs.emplace_back("cpu:bf16");
