@@ -33,8 +33,8 @@ tell_unfinished() {
   left=$(((seconds * (whole - done) / done + 59) / 60))
   cat <<TEXT
 
-This machine is slow or busy: training reached its time limit after $done of $whole updates ($((100 * done / whole)) %), so many of the
-translations below are wrong. All $whole updates give about 98 BLEU; the rest would take about $left minute$([[ $left -eq 1 ]] || echo s) here:
+This machine is slow or busy: training reached its time limit after $done of $whole updates ($((100 * done / whole)) %), so
+more of the translations below are wrong than need be. All $whole updates give about 98 BLEU; the rest would take about $left minute$([[ $left -eq 1 ]] || echo s) here:
   (cd $(printf %q "$PWD") && $(printf %q "$starling") train $recipe --train.max-minutes 0)
 TEXT
 }
