@@ -13,8 +13,6 @@
 namespace starling {
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
 const std::map<std::string_view, const char*>& names() {
   static const std::map<std::string_view, const char*> kNames{{"af", "Afrikaans"},
                                                               {"am", "Amharic"},
@@ -180,10 +178,6 @@ std::string language_name(const std::string& code) {
     for (const auto& [known, name] : names())
       if (same_language(known, wanted)) return name;
   return code;
-}
-
-bool same_language(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
 }
 
 std::vector<Detected> detect_languages(std::string_view text, std::span<const std::string> known) {

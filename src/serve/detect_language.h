@@ -11,9 +11,6 @@ namespace starling {
 // The English name of a BCP 47 code ("de", "pt-BR"), of its main language ("pt-PT"), or the code itself.
 std::string language_name(const std::string& code);
 
-// Codes are the same whatever their case: "pt-br" is "pt-BR".
-bool same_language(std::string_view a, std::string_view b);
-
 struct Detected {
   std::string language;
   double confidence = 0;  // 0 to 100

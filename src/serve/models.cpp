@@ -8,6 +8,7 @@
 #include <limits>
 #include <thread>
 
+#include "text/language_match.h"
 #include "text/metrics.h"
 
 namespace starling {

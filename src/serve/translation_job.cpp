@@ -6,6 +6,7 @@
 #include "serve/directions.h"
 #include "serve/task_threads.h"
 #include "serve/utf16.h"
+#include "text/language_match.h"
 
 namespace starling {
 namespace {

@@ -73,6 +73,10 @@ std::string script_of_comparable(std::string_view code) {
 
 }  // namespace
 
+bool same_language(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
+}
+
 std::string comparable_language(std::string_view code) {
   std::string all(code);
   for (char& c : all) c = c == '_' ? '-' : lower(c);
@@ -86,7 +90,7 @@ std::string comparable_language(std::string_view code) {
 std::string language_script(std::string_view code) { return script_of_comparable(comparable_language(code)); }
 
 std::optional<int> language_distance(std::string_view asked, std::string_view has) {
-  if (std::equal(asked.begin(), asked.end(), has.begin(), has.end(), [](char a, char b) { return lower(a) == lower(b); })) return 0;
+  if (same_language(asked, has)) return 0;
   const std::string a = comparable_language(asked), h = comparable_language(has);
   if (a == h) return 1;
   if (main_of(a) != main_of(h)) return std::nullopt;

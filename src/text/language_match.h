@@ -7,6 +7,9 @@
 
 namespace starling {
 
+/// Whether two codes are the same but for their case: "pt-br" is "pt-BR".
+bool same_language(std::string_view a, std::string_view b);
+
 /// A code in one spelling, to compare it with others: small letters, hyphens for underscores, pt-br and zh-hant for LibreTranslate's pb and
 /// zt, and today's code for one that was replaced ("iw" is he). Not a code to show to people.
 std::string comparable_language(std::string_view code);

@@ -7,6 +7,7 @@
 #include "serve/api_keys.h"
 #include "serve/detect_language.h"
 #include "serve/model_source.h"
+#include "text/language_match.h"
 #include "text/languages.h"
 
 namespace {
