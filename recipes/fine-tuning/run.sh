@@ -4,9 +4,10 @@
 # was and for both ways.
 # Usage: recipes/fine-tuning/run.sh DIRECTORY [CASE...]
 #   CASE: domain, variant or few; all three if not given.
-# One thread a run (THREADS=2 takes two). A run that was stopped goes on where it was with the same command, and what is done is not done again.
-# Models that begin are trained on $BASE_TOKENS target tokens, 6 million if not given. Text: Multi30k as recipes/multi30k/find.sh says,
-# and LibreOffice's translations, which recipes/libreoffice/corpus.sh fetches.
+# One thread a run (THREADS=2 takes two). A run that was stopped goes on where it was with the same command, and what is done is not done
+# again. Models that begin are trained on $BASE_TOKENS target tokens, 6 million if not given; the advice takes $ADVICE_STEPS updates at
+# most, 5,000 if not given. Text: Multi30k as recipes/multi30k/find.sh says, and LibreOffice's translations, which
+# recipes/libreoffice/corpus.sh fetches.
 set -euo pipefail
 . "$(cd "$(dirname "$0")/../.." && pwd)/recipes/multi30k/find.sh"
 out=${1:?usage: run.sh DIRECTORY [CASE...]}
@@ -50,7 +51,7 @@ tune() {  # CASE BASE TEXT LANGUAGE NEW_TEST OLD_TEST [OLD_LANGUAGE]: both ways
   "$starling" train "${new[@]}" --train.output "$out/$1-chosen"
   row "$1" "without options" "$out/$1-chosen" "$5" "$6" "$4" "${7:-$4}"
   "$starling" train "${new[@]}" --train.output "$out/$1-advice" --train.learning-rate 1e-4 --train.warmup 200 --train.warmup-share 0 \
-    --train.schedule inverse-sqrt --train.batch-tokens 4000 --train.max-steps 5000 --valid.every 250 --valid.early-stopping 8
+    --train.schedule inverse-sqrt --train.batch-tokens 4000 --train.max-steps "${ADVICE_STEPS:-5000}" --valid.every 250 --valid.early-stopping 8
   row "$1" "the advice before" "$out/$1-advice" "$5" "$6" "$4" "${7:-$4}"
 }
 

@@ -1,5 +1,6 @@
 // What each verb but train refuses, and that nothing on disk differs afterwards: no output, no directory, no changed byte. Through the
 // program as users start it, by tables: a line is a command, its exit status and what the message must name.
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -296,7 +297,12 @@ TEST_F(Refusals, LimitsOfTheProcess) {
       "'" STARLING_BINARY "' translate -m model -o new" +
       wide_beam);
   EXPECT_EQ(slow.status, 2) << slow.text;
-  EXPECT_NE(slow.text.find("; the translations of 1 line before it are in new.partial"), std::string::npos) << slow.text;
+  // One line, or more where the machine is so busy that the next ones come in pieces too.
+  std::ifstream kept(path("new.partial"));
+  const auto lines = std::count(std::istreambuf_iterator<char>(kept), {}, '\n');
+  EXPECT_GE(lines, 1);
+  const std::string told = "; the translations of " + std::to_string(lines) + (lines == 1 ? " line" : " lines") + " before it are in new.partial";
+  EXPECT_NE(slow.text.find(told), std::string::npos) << slow.text;
   fs::remove(path("new.partial")), fs::remove(path("many"));
   EXPECT_NE(wide.text.find("a beam of 1024 for "), std::string::npos) << wide.text;
   EXPECT_NE(wide.text.find("(ulimit -v)"), std::string::npos) << wide.text;

@@ -144,6 +144,16 @@ TEST(Due, KeysThatAreGivenAreNotDueByTheTime) {
   EXPECT_NEAR(static_cast<double>(endless.saved.size()), 29, 1);
 }
 
+TEST(Due, OneOpenKeyIsEnoughToLookAtTheTime) {
+  Config config;
+  config.valid.metrics = {"cross-entropy"}, config.valid.source = config.valid.target = "valid";
+  config.train.max_minutes = 12;
+  for (int64_t* open : {&config.log.every, &config.valid.every, &config.checkpoint.every}) {
+    config.log.every = config.valid.every = config.checkpoint.every = 1000, *open = 0;
+    EXPECT_TRUE(DueByTime(config).asked());
+  }
+}
+
 TEST(Due, AContinuedRunIsDueWhereItWouldHaveBeen) {
   Config config;
   config.valid.metrics = {"cross-entropy"}, config.valid.source = config.valid.target = "valid";
