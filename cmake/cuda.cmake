@@ -23,5 +23,6 @@ if(STARLING_CUDA)
   list(FILTER sources EXCLUDE REGEX "/no_cuda\\.cpp$")
   set_target_properties(starling_backend PROPERTIES SOURCES "${sources}")
   target_sources(starling_backend PRIVATE $<TARGET_OBJECTS:starling_cuda>)
-  target_link_libraries(starling_backend PUBLIC CUDA::cudart_static CUDA::cublasLt)
+  # cuBLASLt is opened at run time (libraries.h).
+  target_link_libraries(starling_backend PUBLIC CUDA::cudart_static)
 endif()

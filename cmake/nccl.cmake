@@ -1,22 +1,21 @@
-# NCCL is optional: with the CUDA backend and NCCL src/comm/nccl/ is built, otherwise src/comm/no_nccl.cpp.
+# NCCL is optional: with the CUDA backend and NCCL's header src/comm/nccl/ is built, otherwise src/comm/no_nccl.cpp. The library itself is
+# opened at run time (open_nccl.cpp).
 get_target_property(comm_sources starling_comm SOURCES)
 list(FILTER comm_sources EXCLUDE REGEX "/comm/nccl/")
 if(STARLING_CUDA)
   add_custom_target(starling_cards)  # all that is about cards
   add_dependencies(starling_cards starling_cuda)
   find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-  find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib ${CUDAToolkit_LIBRARY_ROOT}/lib64)
-  if(NCCL_INCLUDE AND NCCL_LIBRARY)
+  if(NCCL_INCLUDE)
     file(GLOB nccl_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/comm/nccl/*.cpp)
     add_library(starling_nccl OBJECT ${nccl_sources})
     target_include_directories(starling_nccl PRIVATE ${NCCL_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
     target_link_libraries(starling_nccl PRIVATE starling_flags fmt::fmt)
     list(FILTER comm_sources EXCLUDE REGEX "/no_nccl\\.cpp$")
     list(APPEND comm_sources $<TARGET_OBJECTS:starling_nccl>)
-    target_link_libraries(starling_comm PUBLIC ${NCCL_LIBRARY})
     add_dependencies(starling_cards starling_nccl)
   else()
-    message(STATUS "NCCL was not found: gradients on cards go through the hosts (libnccl-dev of NVIDIA's repository)")
+    message(STATUS "nccl.h was not found: gradients on cards go through the hosts (libnccl-dev of NVIDIA's repository)")
   endif()
 endif()
 set_target_properties(starling_comm PROPERTIES SOURCES "${comm_sources}")

@@ -30,6 +30,11 @@ DeviceChoice resolve(DeviceChoice c, bool quantized, int local_rank) {
   return c;
 }
 
+std::string why_no_card(const DeviceChoice& asked) {
+  if (asked.device != "auto" || !STARLING_CUDA::has_cuda() || STARLING_CUDA::cuda_devices() > 0) return "";
+  return "computing on the processor: " + STARLING_CUDA::describe_cuda();
+}
+
 std::unique_ptr<Backend> make_backend(const DeviceChoice& choice) {
   const DeviceChoice c = resolve(choice, false);
   const std::string activations = c.precision != "int8" ? c.precision : c.device == "cpu" ? "f32" : "bf16";

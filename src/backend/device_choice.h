@@ -23,6 +23,9 @@ constexpr const char* kDeviceHelp =
 // are none, and for two precisions.
 DeviceChoice resolve(DeviceChoice choice, bool quantized, int local_rank = 0);
 
+// Why auto means the processor, as a line for the user, in a program that was built for cards; else "".
+std::string why_no_card(const DeviceChoice& asked);
+
 // The backend for a choice, resolved or not (as of a model that is not quantised). With int8 activations are f32 on the CPU, bf16 on cards.
 std::unique_ptr<Backend> make_backend(const DeviceChoice& choice);
 

@@ -310,6 +310,7 @@ void run_translate(const TranslateArguments& a) {
   refuse_own_inputs(a, output.written_path(), "");
   DeviceChoice choice = a.compute;
   choice.threads = shards.threads(choice.threads);
+  if (const std::string why = why_no_card(choice); shards.first() && !a.quiet && !why.empty()) tell("{}\n", why);
   ModelDescription description = shards.describe(*files, a.model, choice);
   const LoadedModel loaded = load_model(*files, std::move(description), choice, shards.group());
   refuse_own_inputs(a, output.written_path(), loaded.description.directory);

@@ -121,6 +121,7 @@ struct Running {
       http.watch();
     }
     reader.finish();
+    if (const std::string why = why_no_card(options.model.compute); !why.empty()) say(why);
     for (const auto& m : models.all())
       say(fmt::format("{}, {} on {}; {}", m->text(), m->model().precision,
                       machine_text(*m->model().backend, m->model().precision == "int8"), m->budget().text()));

@@ -1,12 +1,13 @@
 // Only six functions of MeCab's C interface are used, so they are declared here and its headers are not needed.
 #include "text/mecab.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
+#include "base/shared_library.h"
 
 namespace starling {
 
@@ -43,7 +44,6 @@ class Mecab {
   Mecab& operator=(const Mecab&) = delete;
   ~Mecab() {
     if (tagger_) destroy_(tagger_);
-    if (library_) dlclose(library_);
   }
 
   const char* version() const { return version_(); }
@@ -55,10 +55,9 @@ class Mecab {
   }
 
  private:
-  template <typename F>
-  void find(F& function, const char* name) {
-    function = reinterpret_cast<F>(dlsym(library_, name));
-    if (!function) missing(fmt::format("the library has no {}", name));
+  template <typename Function>
+  void find(Function*& function, const char* name) {
+    function = library_->find<Function>(name);
   }
 
   [[noreturn]] static void missing(const std::string& why) {
@@ -69,10 +68,17 @@ class Mecab {
   }
 
   void load(const char* library) {
-    library_ = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    if (!library_) missing(dlerror());
-    find(new_, "mecab_new2"), find(destroy_, "mecab_destroy"), find(parse_, "mecab_sparse_tostr2");
-    find(version_, "mecab_version"), find(info_, "mecab_dictionary_info"), find(error_, "mecab_strerror");
+    library_.emplace(library);
+    try {
+      find(new_, "mecab_new2");
+      find(destroy_, "mecab_destroy");
+      find(parse_, "mecab_sparse_tostr2");
+      find(version_, "mecab_version");
+      find(info_, "mecab_dictionary_info");
+      find(error_, "mecab_strerror");
+    } catch (const ConfigError& e) {
+      missing(e.what());
+    }
     std::string why = "there is no dictionary in " + fmt::format("{}", fmt::join(kDictionaries, ", "));
     for (const char* directory : kDictionaries) {
       // Without the machine's mecabrc, which may name user dictionaries.
@@ -86,7 +92,7 @@ class Mecab {
     missing(why);
   }
 
-  void* library_ = nullptr;
+  std::optional<SharedLibrary> library_;
   Tagger* tagger_ = nullptr;
   Tagger* (*new_)(const char*) = nullptr;
   void (*destroy_)(Tagger*) = nullptr;

@@ -139,7 +139,9 @@ void set_up(RunParts& run) {
   // Simulated ranks share this machine's processor.
   if (!run.world.simulated) STARLING_CUDA::prepare_environment(run.comm(), config.parallel.ranks() > 1);
   const std::string device = run.world.simulated && config.train.device == "auto" ? "cpu" : config.train.device;
-  DeviceChoice choice = resolve({config.train.precision, threads, device}, false, run.world.local_rank);
+  DeviceChoice choice{config.train.precision, threads, device};
+  if (const std::string why = why_no_card(choice); run.first() && !why.empty()) run.say(why);
+  choice = resolve(choice, false, run.world.local_rank);
   if (config.parallel.ranks() > 1) choice.precision = broadcast_text(run.comm(), choice.precision);
   run.backend = make_backend(choice);
   if (!run.world.simulated) {

@@ -172,3 +172,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const vo
 }
 
 }  // namespace emulated_cuda
+
+namespace starling::STARLING_CUDA {
+
+std::string cublaslt_problem() { return ""; }
+
+}  // namespace starling::STARLING_CUDA

@@ -426,3 +426,9 @@ ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataTyp
 }
 
 }  // namespace emulated_cuda
+
+namespace starling::STARLING_CUDA {
+
+std::string nccl_problem() { return ""; }
+
+}  // namespace starling::STARLING_CUDA

@@ -15,9 +15,11 @@ namespace starling::STARLING_CUDA {
 // On the card of this number, with activations in f32 or bf16. Throws ConfigError where there is no such card, or no CUDA in the build.
 std::unique_ptr<Backend> make_cuda_backend(int device, DType activation);
 
-// How many cards this process can use; 0 also where the build has no CUDA.
+// Whether the program was built with CUDA.
+bool has_cuda();
+// How many cards this process can use; 0 also where the build has no CUDA, or the machine no cuBLASLt.
 int cuda_devices();
-// The card's name and memory, the driver and the libraries; or why there is none, and how to get it.
+// The cards' names and memory, the driver and the libraries; or why none can be used, and how to change that.
 std::string describe_cuda();
 
 }  // namespace starling::STARLING_CUDA

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "backend/cuda/cuda.h"
+#include "backend/cuda/libraries.h"
 #include "base/error.h"
 
 namespace starling::STARLING_CUDA {
@@ -20,7 +21,7 @@ void check(cudaError_t result, const char* what) {
 
 CudaDevice::CudaDevice(int number) : number_(number) {
   const int devices = cuda_devices();
-  if (devices == 0) throw ConfigError(describe_cuda() + "; install NVIDIA's driver, or compute on the processor with --device cpu");
+  if (devices == 0) throw ConfigError(describe_cuda() + "; compute on the processor with --device cpu");
   if (number < 0 || number >= devices)
     throw ConfigError(
         fmt::format("there is no card {}: this process can use {}, counted from 0 (CUDA_VISIBLE_DEVICES chooses)", number, devices));
@@ -129,9 +130,11 @@ UsableMemory CudaMemory::usable() const {
   return {static_cast<int64_t>(free + (reserved - used)), fmt::format("the memory of {} ({} MiB)", device_.properties().name, total >> 20)};
 }
 
+bool has_cuda() { return true; }
+
 int cuda_devices() {
   int count = 0;
-  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess && cublaslt_problem().empty() ? count : 0;
 }
 
 std::string describe_cuda() {
@@ -140,10 +143,17 @@ std::string describe_cuda() {
   cudaRuntimeGetVersion(&runtime);
   cudaDriverGetVersion(&driver);
   const std::string libraries = fmt::format("CUDA {}", version_text(runtime));
+  if (driver == 0) return fmt::format("no NVIDIA card can be used: NVIDIA's driver is not installed ({})", libraries);
+  if (result == cudaErrorInsufficientDriver)
+    return fmt::format("no NVIDIA card can be used: the driver is for CUDA {}, and this program needs one for CUDA {} or newer",
+                       version_text(driver), version_text(runtime));
   if (result != cudaSuccess || count == 0)
-    return fmt::format("no NVIDIA card can be used ({}); {}, driver {}",
-                       result == cudaSuccess ? "there is none" : cudaGetErrorString(result), libraries,
-                       driver == 0 ? "none" : "for CUDA " + version_text(driver));
+    return fmt::format("no NVIDIA card can be used: {} ({}, driver for CUDA {})",
+                       result == cudaSuccess ? "there is none" : cudaGetErrorString(result), libraries, version_text(driver));
+  if (const std::string problem = cublaslt_problem(); !problem.empty())
+    return fmt::format("no NVIDIA card can be used, since cuBLASLt is missing ({}): install it (CUDA's package libcublas, or pip's "
+                       "nvidia-cublas), or name its folder in LD_LIBRARY_PATH",
+                       problem);
   std::string cards;
   for (int i = 0; i < count; ++i) {
     cudaDeviceProp p{};

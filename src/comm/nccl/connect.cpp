@@ -23,6 +23,7 @@ std::string name_of_card(const CudaDevice& device) {
 
 std::string nccl_version() {
   int version = 0;
+  if (!nccl_problem().empty()) return "none";
   return ncclGetVersion(&version) == ncclSuccess ? version_text(version) : "none";
 }
 
@@ -56,6 +57,7 @@ CardConnection connect_cards(Communicator& comm, Memory& memory) {
       if (names[a] == names[b])
         return through_hosts(fmt::format("ranks {} and {} on {} share a card, which NCCL does not allow; start one rank a card", a, b,
                                          comm.host(static_cast<int>(a))));
+  if (!nccl_problem().empty()) return through_hosts("NCCL cannot be used here (" + nccl_problem() + ")");
   for (size_t r = 1; r < versions.size(); ++r)
     if (versions[r] != versions[0]) return through_hosts(fmt::format("rank 0 has NCCL {}, rank {} has {}", versions[0], r, versions[r]));
 
