@@ -50,6 +50,7 @@ class Process {
       const std::string said = text_of_file(err);
       if (const size_t at = said.find(mark); at != std::string::npos) {
         port_ = std::atoi(said.c_str() + at + mark.size());
+        ++generation_;
         up_ = true;
         return true;
       }
@@ -103,6 +104,8 @@ class Process {
   int port() const { return port_; }
   bool up() const { return up_; }
   int generation() const { return generation_; }
+  // Whether it is up and has been since; a client may also begin while it is being ended, before the next one listens.
+  bool same_since(int generation) const { return up_ && generation == generation_; }
   std::string path(const std::string& name) const { return directory_ + "/" + name; }
 
  private:

@@ -80,7 +80,7 @@ class Soak {
     Client client(server_.port(), 120);
     client.send(g.bytes);
     const Answer a = client.receive(g.bytes.starts_with("HEAD"));
-    if (generation != server_.generation()) return count(g.kind, "during a restart");
+    if (!server_.same_since(generation)) return count(g.kind, "during a restart");
     count(g.kind, outcome(a));
     if (a.status == 429 || a.status == 503) {
       if (a.head.find("\r\nretry-after: ") == std::string::npos) failed(g.kind + ": " + outcome(a) + " without Retry-After");
@@ -106,7 +106,7 @@ class Soak {
     const auto& [kind, deed] = deeds[below(random, std::size(deeds))];
     const std::string what = deed();
     count(kind, what);
-    if (generation != server_.generation()) return;
+    if (!server_.same_since(generation)) return;
     if (what == "WRONG") failed(std::string(kind) + ": a wrong answer");
     if (what.starts_with("5") && what != "503" && what != "504" && what != "505") failed(std::string(kind) + ": status " + what);
   }
@@ -119,7 +119,7 @@ class Soak {
       size_t pace, sent = 0;
     };
     std::vector<Slow> all;
-    for (const int generation = server_.generation(); !over() && server_.up() && generation == server_.generation(); sleep(1)) {
+    for (const int generation = server_.generation(); !over() && server_.same_since(generation); sleep(1)) {
       const auto another = [&] { return Slow{Client(server_.port()), good_.make(random), below(random, 2) ? 1 : 1 + below(random, 40)}; };
       while (all.size() < kSlow) all.push_back(another());
       for (Slow& s : all) {
@@ -144,7 +144,7 @@ class Soak {
   // Connections that say nothing.
   void hold_idle(Random& random) {
     std::vector<Client> all;
-    for (const int generation = server_.generation(); !over() && server_.up() && generation == server_.generation(); sleep(1)) {
+    for (const int generation = server_.generation(); !over() && server_.same_since(generation); sleep(1)) {
       while (all.size() < kIdle) all.emplace_back(server_.port());
       for (Client& c : all)
         if (c.ended() || below(random, 100) == 0) c = Client(server_.port()), count("idle", "renewed");
@@ -158,12 +158,12 @@ class Soak {
     client.send(request("GET", "/health", "", "", true));
     const Answer a = client.receive();
     const double took = seconds() - asked;
-    if (generation == server_.generation()) {
+    if (server_.same_since(generation)) {
       count("health", outcome(a));
       const std::lock_guard lock(mutex_);
       worst_health_ = std::max(worst_health_, took), late_ += took > kHealthSeconds;
     }
-    if (generation == server_.generation() && (a.status != 200 || took > kHealthSeconds))
+    if (server_.same_since(generation) && (a.status != 200 || took > kHealthSeconds))
       failed("health: " + outcome(a) + " after more than " + std::to_string(static_cast<int>(took)) + " s");
     usleep(100'000);
   }
