@@ -100,12 +100,14 @@ AverageProfile best_profile(const AverageArguments& a, const std::vector<std::ve
   std::optional<AverageProfile> best;
   double score = 0;
   std::vector<AverageProfile> profiles = average_profiles(updates);
+  const double start = steady_seconds();
   for (size_t i = 0; i < profiles.size(); ++i) {
     AverageProfile& profile = profiles[i];
     set_mean(all, profile.weights, *result.model);
     const std::string name = fmt::format("mean {} of {}, {}", i + 1, profiles.size(), profile.name);
     const double found = validator.run(*result.model, *world.comm, name).scores.front().second;
-    tell("{}: {} {:.4f}\n", profile.name, a.metric, found);
+    const double left = (steady_seconds() - start) / static_cast<double>(i + 1) * static_cast<double>(profiles.size() - i - 1);
+    tell("{}: {} {:.4f}{}\n", name, a.metric, found, left > 0 ? fmt::format(", about {} left", duration_text(left)) : "");
     if (!best || better_score(a.metric, found, score)) best = std::move(profile), score = found;
     note.set(fmt::format("stopped: the best of {} of {} means is {}, {} {:.4f}; nothing was written, the same command begins again", i + 1,
                          profiles.size(), best->name, a.metric, score));

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <functional>
 #include <optional>
 
 #include "base/counted.h"
@@ -54,10 +55,12 @@ std::string printable(const std::string& piece) {
 }
 
 // The log-probabilities of each pair's target tokens, end of sentence included.
-std::vector<std::vector<float>> token_scores(Model& model, const std::vector<EncodedPair>& pairs, int64_t batch_tokens) {
+std::vector<std::vector<float>> token_scores(Model& model, const std::vector<EncodedPair>& pairs, int64_t batch_tokens,
+                                             const std::function<void(int64_t pairs)>& scored) {
   std::vector<std::vector<float>> scores(pairs.size());
   if (pairs.empty()) return scores;
   Arena arena(model.parameters().backend().memory());
+  int64_t done = 0;
   for (const Batch& batch : make_batches(pairs, batch_tokens)) {
     arena.release({});
     Tape tape(model.parameters(), arena);
@@ -65,6 +68,7 @@ std::vector<std::vector<float>> token_scores(Model& model, const std::vector<Enc
     for (int64_t b = 0; b < batch.target.sentences(); ++b) {
       for (int32_t i = batch.target.offsets[b]; i < batch.target.offsets[b + 1]; ++i) scores[batch.sample_ids[b]].push_back(-nll[i]);
     }
+    scored(done += batch.target.sentences());
   }
   return scores;
 }
@@ -85,10 +89,12 @@ void print_scores(const std::vector<float>& scores, const EncodedPair& pair, con
 }
 
 // Some thousand pairs, so that any size of file works; false at the end.
-bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader& reader, ResultFile& output) {
+bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader& reader, ResultFile& output, double bytes,
+                  TaskProgress& progress) {
   const Vocabularies& vocabularies = loaded.description.vocabularies;
   const std::string& path = a.tsv.empty() ? a.source : a.tsv;
   const int64_t first_line = reader.line_number() + 1;
+  const auto begin = static_cast<double>(reader.bytes_read());
   std::vector<EncodedPair> pairs;
   std::string_view source, target;
   bool more = true;
@@ -99,7 +105,13 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader
       throw DataError(fmt::format("{}:{}: a sentence of {} tokens; split it, or raise --max-length (now {})", path, reader.line_number(),
                                   length, a.max_length));
   }
-  const std::vector<std::vector<float>> scores = token_scores(*loaded.model, pairs, a.batch_tokens);
+  const double window = static_cast<double>(reader.bytes_read()) - begin;
+  const auto scored = [&](int64_t done) {
+    if (progress.due())
+      progress.tell((begin + window * static_cast<double>(done) / static_cast<double>(pairs.size())) / bytes,
+                    counted(first_line - 1 + done, "pair"));
+  };
+  const std::vector<std::vector<float>> scores = token_scores(*loaded.model, pairs, a.batch_tokens, scored);
   require_numbers(scores, path, first_line);
   std::ostream& out = output.stream();
   for (size_t i = 0; i < pairs.size(); ++i) print_scores(scores[i], pairs[i], vocabularies.target(), a, out);
@@ -128,10 +140,9 @@ void run_score(const ScoreArguments& a) {
   std::optional<TaskProgress> progress(std::in_place, "score", shows ? standard_error_screen() : TaskScreen());
   try {
     for (bool more = true; more;) {
-      more = score_window(a, loaded, reader, output);
+      more = score_window(a, loaded, reader, output, bytes, *progress);
       scored = reader.line_number();
       note.set(output.stopped(what, scored));
-      if (progress->due()) progress->tell(static_cast<double>(reader.bytes_read()) / bytes, counted(scored, "pair"));
     }
   } catch (const DataError& e) {
     throw DataError(e.what() + output.left(what, scored));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <numeric>
 #include <optional>
 
 #include "base/start_threads.h"
@@ -30,14 +31,17 @@ Translator::Translator(Model& model, const Vocabularies& vocabularies, const Sea
 }
 
 void Translator::translate_batch(Worker& worker, std::span<const size_t> which, std::span<const std::vector<int32_t>> sources,
-                                 std::vector<std::vector<Translation>>& results) const {
+                                 std::vector<std::vector<Translation>>& results, const std::function<void(double share)>& under_way) const {
   std::vector<std::vector<int32_t>> batch;
   for (size_t i : which) batch.push_back(sources[i]);
-  std::function<void()> each_step;
-  if (watch_.stop && !worker.model->parameters().shards())
-    each_step = [&] {
-      if (watch_.stop()) throw TranslationStopped();
-    };
+  const bool stops = watch_.stop && !worker.model->parameters().shards();
+  const double longest = static_cast<double>(batch.front().size());
+  int64_t steps = 0;
+  const auto each_step = [&] {
+    if (stops && watch_.stop()) throw TranslationStopped();
+    // Translations are about as long as their sources.
+    under_way(std::min(0.95, static_cast<double>(steps++) / longest));
+  };
   const auto found = beam_search(*worker.model, batch, options_, &worker.work, each_step);
   for (size_t i = 0; i < which.size(); ++i) {
     auto& result = results[which[i]];
@@ -151,18 +155,25 @@ std::vector<std::vector<Translation>> Translator::translate_encoded(std::span<co
 
   std::vector<std::vector<Translation>> results(sources.size(), std::vector<Translation>(1));
   const Batches batches = batches_that_fit(order, sources);
-  size_t all_tokens = 0, done_tokens = 0;
-  for (const size_t i : order) all_tokens += sources[i].size();
-  std::mutex mutex;  // of done_tokens and the watch
+  double all_tokens = 0, done_tokens = 0;
+  for (const size_t i : order) all_tokens += static_cast<double>(sources[i].size());
+  std::vector<double> under_way(workers_.size());  // tokens of the batch that a worker has
+  std::mutex mutex;                                // of these numbers and the watch
   std::atomic<size_t> next{0};
   work_side_by_side(std::min(workers_.size(), batches.size()), [&](size_t worker) {
+    const auto tell = [&](double done, double tokens) {
+      if (!watch_.translated) return;
+      const std::lock_guard lock(mutex);
+      done_tokens += done;
+      under_way[worker] = tokens;
+      watch_.translated(std::accumulate(under_way.begin(), under_way.end(), done_tokens) / all_tokens);
+    };
     for (size_t b; (b = next++) < batches.size();) {
       stop_if_asked();
-      translate_batch(workers_[worker], batches[b], sources, results);
-      if (!watch_.translated) continue;
-      const std::lock_guard lock(mutex);
-      for (const size_t i : batches[b]) done_tokens += sources[i].size();
-      watch_.translated(static_cast<double>(done_tokens) / static_cast<double>(all_tokens));
+      double tokens = 0;
+      for (const size_t i : batches[b]) tokens += static_cast<double>(sources[i].size());
+      translate_batch(workers_[worker], batches[b], sources, results, [&](double share) { tell(0, share * tokens); });
+      tell(tokens, 0);
     }
   });
   for (size_t i : order) output_tokens_ += results[i].front().tokens;

@@ -34,7 +34,8 @@ struct TranslationStopped {};
 // How a translation is going; each part may be empty.
 struct TranslatorWatch {
   std::function<bool()> stop;  // whether to end by TranslationStopped: asked at every step of a search, by several threads
-  std::function<void(double share)> translated;  // of the call's source tokens, 0 to 1: after each batch, by one thread at a time
+  // Of the call's source tokens, 0 to 1: at every step of a search, where it is estimated, and after each batch; by one thread at a time.
+  std::function<void(double share)> translated;
 };
 
 // The workers' backends, which keep the products that they have made: for translators that follow each other.
@@ -85,7 +86,7 @@ class Translator {
   std::vector<SearchNeed> largest_needs(const Batches& batches, std::span<const std::vector<int32_t>> sources);
   void stop_if_asked();
   void translate_batch(Worker& worker, std::span<const size_t> which, std::span<const std::vector<int32_t>> sources,
-                       std::vector<std::vector<Translation>>& results) const;
+                       std::vector<std::vector<Translation>>& results, const std::function<void(double share)>& under_way) const;
 
   WorkerBackends own_;  // unless they were given
   std::vector<Worker> workers_;

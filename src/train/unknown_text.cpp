@@ -22,6 +22,9 @@ double coverage(const Vocabulary& vocabulary) {
   return made ? made->character_coverage : 1;
 }
 
+// A percentage in two digits, and as a whole number from 10 on.
+std::string digits(double percentage) { return percentage < 10 ? fmt::format("{:.2g}", percentage) : fmt::format("{:.0f}", percentage); }
+
 std::string cure(const Vocabularies& vocabularies, const std::string& owner) {
   if (!owner.empty()) return fmt::format("the vocabulary is that of {} and stays", owner);
   const double least = std::min(coverage(vocabularies.source()), coverage(vocabularies.target()));
@@ -48,10 +51,10 @@ std::string unknown_line(const UnknownTexts& counts, const Vocabularies& vocabul
   if (source.unknown + target.unknown == 0) return "";
   const double sources = percent(source.affected, source.sentences), targets = percent(target.affected, target.sentences);
   return fmt::format(
-      "{}the vocabulary does not know characters in {:.2g} % of the source sentences and {:.2g} % of the target sentences ({:.2g} % and "
-      "{:.2g} % of the pieces), which the model cannot read or write; {}",
-      std::max(sources, targets) >= 1 ? "warning: " : "", sources, targets, percent(source.unknown, source.pieces),
-      percent(target.unknown, target.pieces), cure(vocabularies, owner));
+      "{}the vocabulary does not know characters in {} % of the source sentences and {} % of the target sentences ({} % and "
+      "{} % of the pieces), which the model cannot read or write; {}",
+      std::max(sources, targets) >= 1 ? "warning: " : "", digits(sources), digits(targets), digits(percent(source.unknown, source.pieces)),
+      digits(percent(target.unknown, target.pieces)), cure(vocabularies, owner));
 }
 
 }  // namespace starling
