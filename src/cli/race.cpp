@@ -1,16 +1,14 @@
 // The verb `starling race`: strategies side by side in the simulator, as a recipe says.
 #include "race/race.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <iostream>
 
 #include "base/affinity.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/stop_note.h"
 #include "cli/cluster.h"
+#include "cli/race_screen.h"
 #include "cli/verbs.h"
 
 namespace starling {
@@ -47,17 +45,7 @@ void set_rates(RaceRecipe& recipe, const std::function<void(const std::string&)>
 void run(const Arguments& arguments) {
   RaceRecipe recipe = load_recipe(arguments.recipe, settings_of(arguments));
   const StopNote note(fmt::format("stopped between runs; what is complete is kept in {}, and the same command continues", recipe.output));
-  const bool live = isatty(STDOUT_FILENO);
-  double drawn = 0;
-  RaceProgress progress;
-  progress.say = [&](const std::string& line) { std::cout << (live ? "\r\x1b[K" : "") << line << std::endl; };
-  if (live)
-    progress.updated = [&](const std::string& run, int64_t step, int64_t steps) {
-      const double now = WallClock().seconds();
-      if (now - drawn < 0.2) return;
-      drawn = now;
-      std::cout << fmt::format("\r\x1b[K{}: update {} of {}", run, step, steps) << std::flush;
-    };
+  RaceProgress progress = race_screen();
   set_rates(recipe, progress.say);
   if (!recipe.rates_given) progress.prepared = [&] { keep_rates(recipe.cluster.compute, rates_path(recipe)); };
   const int jobs = arguments.jobs > 0 ? arguments.jobs : std::min(usable_cores(), 4);

@@ -1,8 +1,6 @@
 // The verb `starling tune`: better values of a configuration within a budget. docs/tune.md.
 #include "race/tune.h"
 
-#include <iostream>
-
 #include "base/affinity.h"
 #include "base/duration.h"
 #include "base/error.h"
@@ -10,6 +8,7 @@
 #include "base/stop_note.h"
 #include "cli/cluster.h"
 #include "cli/config_arguments.h"
+#include "cli/race_screen.h"
 
 namespace starling {
 namespace {
@@ -39,7 +38,7 @@ void run(const CLI::App& verb, const ConfigArguments& arguments, const TuneArgum
   o.minutes = minutes_of(a.budget);
   o.jobs = a.jobs > 0 ? a.jobs : std::min(usable_cores(), 4);
   const StopNote note(fmt::format("stopped; what is complete is kept in {}, and the same command continues", o.output));
-  o.progress.say = [](const std::string& line) { std::cout << line << std::endl; };
+  o.progress = race_screen();
   const std::string rates = join_path(o.output, "cluster.yml");
   o.set_rates = [&](RaceRecipe& recipe) {
     const RaceRun one{&recipe.baseline, 1, 1, recipe.baseline.rates.front(), ""};

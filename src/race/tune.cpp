@@ -46,6 +46,7 @@ class Tuning {
   }
 
   int run() {
+    const double start = steady_seconds();
     plan();
     std::vector<std::string> left;
     for (const TuneCandidate& candidate : candidates_) left.push_back(candidate.name);
@@ -57,8 +58,9 @@ class Tuning {
       const std::string recipe = write_recipe(i, left);
       RaceRecipe race = load_recipe(recipe);
       if (o_.set_rates) o_.set_rates(race);
-      o_.progress.say(fmt::format("rung {} of {}: {} runs of {} target tokens", i + 1, rungs_.size(),
-                                  (left.size() + 1) * rungs_[i].seeds.size(), rungs_[i].tokens));
+      o_.progress.say(fmt::format("rung {} of {}: {} runs of {} target tokens; {} passed of {}", i + 1, rungs_.size(),
+                                  (left.size() + 1) * rungs_[i].seeds.size(), rungs_[i].tokens, duration_text(steady_seconds() - start),
+                                  duration_text(60 * o_.minutes)));
       if (const int status = run_race(race, o_.progress, o_.jobs); status != 0) return status;
       const std::vector<Trial> trials = ranked(race);
       left.clear();
@@ -94,9 +96,12 @@ class Tuning {
       else
         tokens += static_cast<double>(own);
     };
-    World world = make_local_world();
-    if (const int status = run_training(c, world, watch); status != 0) throw RaceInterrupted{status};
-    fs::remove_all(c.train.output);
+    // The first try may spend its time on the vocabulary, which is there for the second one.
+    for (int attempt = 0; attempt < 2 && tokens == 0; ++attempt) {
+      World world = make_local_world();
+      if (const int status = run_training(c, world, watch); status != 0) throw RaceInterrupted{status};
+      fs::remove_all(c.train.output);
+    }
     if (tokens == 0)
       throw ConfigError(
           fmt::format("fewer than {} updates in {:g} s: a model of this size cannot be tuned here; take a smaller preset, or "
@@ -121,7 +126,9 @@ class Tuning {
       for (const auto& [key, value] : now.items())
         if (!then.contains(key) || then[key] != nlohmann::json(value))
           throw ConfigError(fmt::format("{}: this tuning was begun with another {}; give what it was, or another --output", path,
-                                        key == "jobs" ? "number of --jobs" : "--" + key));
+                                        key == "jobs"      ? "number of --jobs"
+                                        : key == "minutes" ? "--budget"
+                                                           : "--" + key));
       if (!then.contains("tokens_per_second") || !then["tokens_per_second"].is_number() || !(then["tokens_per_second"] > 0))
         throw DataError(fmt::format("{}: tokens_per_second is no number above 0; remove the file, and the tuning begins anew", path));
       speed = then["tokens_per_second"];

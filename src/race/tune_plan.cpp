@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -79,6 +80,13 @@ std::vector<TuneCandidate> draw_candidates(const Config& config, const std::vect
       else if (dealt[i] > 0)
         candidates[i].keys.emplace_back(keys[k], value);
     }
+  }
+  // No run is made twice: what is dealt like the configuration's own values, or like an earlier candidate, gets a rate between two others.
+  if (std::find(keys.begin(), keys.end(), "train.learning-rate") != keys.end()) {
+    std::set<std::pair<double, std::vector<Override>>> taken{{config.train.optimizer.learning_rate, {}}};
+    for (TuneCandidate& candidate : candidates)
+      while (!taken.insert({candidate.rate, candidate.keys}).second)
+        candidate.rate = std::stod(fmt::format("{:.3g}", candidate.rate * std::exp2(0.25)));
   }
   return candidates;
 }

@@ -65,18 +65,22 @@ TEST(TunePlan, CandidatesCoverTheValuesEvenly) {
     for (const auto& [key, value] : c.keys) ++others[key][value], all += key + value;
     combinations.insert(all);
   }
-  EXPECT_EQ(rates.size(), 7u);
+  EXPECT_GE(rates.size(), 7u);
+  int dealt = 0;
   for (const auto& [rate, count] : rates) {
-    EXPECT_EQ(count, 12) << rate;
-    EXPECT_TRUE(rate >= 0.5e-3 && rate <= 4e-3);
+    EXPECT_LE(count, 12) << rate;
+    EXPECT_TRUE(rate >= 0.5e-3 && rate <= 5e-3);
+    if (count > 5) dealt += count;
   }
+  EXPECT_GE(dealt, 75) << "some get a rate of their own, since no run is made twice";
   const std::map<std::string, int> batches{{"1000", 21}, {"4000", 21}, {"8000", 21}}, optimizers{{"muon", 42}},
       dropouts{{"0.1", 14}, {"0.15", 14}, {"0.2", 14}, {"0.3", 14}, {"0.4", 14}}, alphas{{"0.3", 42}};
   EXPECT_EQ(others["train.batch-tokens"], batches);
   EXPECT_EQ(others["train.optimizer"], optimizers);
   EXPECT_EQ(others["model.dropout"], dropouts);
   EXPECT_EQ(others["data.subword-alpha"], alphas);
-  EXPECT_GT(combinations.size(), 75u) << "combined by chance";
+  EXPECT_EQ(combinations.size(), 84u) << "combined by chance, and none twice";
+  EXPECT_EQ(combinations.count("0.001"), 0u) << "as the configuration has them";
   for (const TuneCandidate& c : draw_candidates(config, {"model.dropout"}, 6, 2)) {
     EXPECT_EQ(c.rate, 1e-3);
     EXPECT_LE(c.keys.size(), 1u);
@@ -171,7 +175,7 @@ TEST_F(TuneTest, FindsAConfigurationThatTrains) {
   EXPECT_EQ(read("whole/table.md"), table);
   TuneOptions other = options("whole");
   other.minutes = 2;
-  EXPECT_THAT(refusal([&] { run_tune(other); }), HasSubstr("was begun with another --minutes"));
+  EXPECT_THAT(refusal([&] { run_tune(other); }), HasSubstr("was begun with another --budget"));
 }
 
 TEST_F(TuneTest, AStoppedTuningEndsAsTheWholeOne) {
