@@ -27,6 +27,9 @@ Var linear(const Var& x, Parameter& w, Parameter* b, Activation activation, cons
 
 namespace {
 
+constexpr int64_t kShardedLogitsBytes = int64_t{32} << 20;
+constexpr int64_t kLeastWidth = 16 << 10;  // bytes of a row of logits: narrower ones come in no larger chunks
+
 // One row per token that is not idle, duplicates as they are.
 void add_token_gradients(Tape& tape, const Ints& tokens, double scale, const Dropout& dropout, const Tensor& dy, TokenGradients& to) {
   Backend& backend = tape.backend();
@@ -146,10 +149,11 @@ void projection_loss(const Var& h, Parameter& table, const LossRows& all, Loss& 
   const int64_t N = h.value.rows(), V = table.shape[0];
   CHECK(static_cast<int64_t>(all.targets.size()) == N, "{} targets for {} rows", all.targets.size(), N);
   CHECK(all.r_drop == 0 || (!spread && N % 2 == 0), "{} rows in pairs, of a vocabulary that is {}", N, spread ? "spread" : "whole");
-  // Chunks large enough that accumulating the table's gradient costs little, small enough that a chunk of logits stays near the caches.
-  // Shards of different sizes have the same chunks, since each is exchanged.
+  // Chunks large enough that accumulating the table's gradient costs little. Those of shards are exchanged one by one, so they are the
+  // same on all workers, whatever computes there.
   const int64_t width = spread ? (shard.vocabulary + shard.group->size() - 1) / shard.group->size() : V;
-  const int64_t chunk = std::clamp<int64_t>((int64_t{32} << 20) / (width * 4) / 64 * 64, 256, 2048);
+  const int64_t bytes = spread ? kShardedLogitsBytes : backend.logits_bytes();
+  const int64_t chunk = std::clamp<int64_t>(bytes / (width * 4) / 64 * 64, 256, bytes / kLeastWidth);
   const Packed& forward = tape.parameters().packed(table, true);
   const bool training = tape.training();
   tape.use(table);

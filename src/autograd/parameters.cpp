@@ -180,9 +180,15 @@ const Packed& ParameterStore::packed(Parameter& p, bool transposed) {
   const std::lock_guard lock(forms.mutex);
   if (forms.version[transposed] != version_) {
     auto& form = forms.form[transposed];
-    form = p.quantized ? backend_.pack_int8(p.value, transposed, p.input_bound)
-           : training_ ? backend_.pack(p.value, transposed, std::move(form))
-                       : backend_.pack_constant(p.value, transposed);
+    const auto& other = forms.form[!transposed];
+    if (p.quantized)
+      form = backend_.pack_int8(p.value, transposed, p.input_bound);
+    else if (!training_)
+      form = backend_.pack_constant(p.value, transposed);
+    else if (other && forms.version[!transposed] == version_)
+      form = backend_.pack_other_way(p.value, transposed, std::move(form), other);
+    else
+      form = backend_.pack(p.value, transposed, std::move(form));
     forms.version[transposed] = version_;
   }
   return *forms.form[transposed];

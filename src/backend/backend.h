@@ -146,6 +146,8 @@ class Backend {
   virtual int threads() const { return 1; }
   // Target tokens of a batch above which nothing gets faster.
   virtual int64_t best_micro_batch() const { return 4096; }
+  // Bytes of logits that the loss holds at once: on a processor few enough that they stay near its caches.
+  virtual int64_t logits_bytes() const { return int64_t{32} << 20; }
   // Where every tensor lies that its ops are given.
   virtual Memory& memory() const { return host_memory(); }
   // A backend of one thread (or stream) for a worker of its own, whose ops take this one's weights and share its memory.
@@ -156,6 +158,11 @@ class Backend {
   // -- matrix products -------------------------------------------------------------------------------------------------
   // Packs w [in, out] (or w [out, in] when transposed) into `reuse` when it fits, else into a new object.
   virtual std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) = 0;
+  // The same where `other` is w the other way round, packed from these values: a backend that multiplies both ways from one copy shares it.
+  virtual std::shared_ptr<Packed> pack_other_way(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse,
+                                                 const std::shared_ptr<Packed>& /*other*/) {
+    return pack(w, transposed, std::move(reuse));
+  }
   // The same for inference with weights that stay, which may be packed otherwise: for few rows, and for any number of them.
   virtual std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) { return pack(w, transposed, nullptr); }
   // False where products of constant weights, 8-bit ones included, take any number of rows: else few different numbers are better.

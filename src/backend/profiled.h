@@ -13,6 +13,8 @@ namespace starling {
 struct OpTime {
   double seconds = 0;
   int64_t calls = 0;
+  double bytes = 0;  // that must be read and written, each tensor once; 0 of ops that nobody has counted
+  double flops = 0;  // of matrix products
 };
 
 enum class ProductKind : uint8_t { linear, weight_gradient };
@@ -47,14 +49,19 @@ class ProfiledBackend : public Backend {
   Memory& memory() const override { return inner_.memory(); }
   FlatOps& flat() override { return inner_.flat(); }
   std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) override;
+  std::shared_ptr<Packed> pack_other_way(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse,
+                                         const std::shared_ptr<Packed>& other) override;
   bool prefers_round_rows() const override { return inner_.prefers_round_rows(); }
+  int64_t best_micro_batch() const override { return inner_.best_micro_batch(); }
+  int64_t logits_bytes() const override { return inner_.logits_bytes(); }
 
 #include "backend/op_overrides.inc"
 
  private:
   template <class F>
-  auto timed(const char* name, F f);
-  void note(const AttentionLayout& layout, int64_t heads, int64_t head_width, int products);
+  auto timed(const char* name, int64_t bytes, F f);
+  int64_t packed_bytes(const Tensor& w) const { return activation() == w.dtype() ? 0 : w.bytes() + w.count() * size_of(activation()); }
+  double note(const AttentionLayout& layout, int64_t heads, int64_t head_width, int products);
   void note(const GlobalAttention& in, const AttentionLayout& layout, int products);
   Backend& inner_;
 };

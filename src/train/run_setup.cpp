@@ -194,8 +194,8 @@ void plan_batches(RunParts& run) {
   const int cards = card ? std::max(STARLING_CUDA::cuda_devices(), 1) : 1;
   MicroBatchNeed need{size_of(run.backend->activation()), run.model->parameters().count(), (run.ranks_here() + cards - 1) / cards,
                       run.backend->best_micro_batch()};
-  // A card's memory is taken when it is asked for; what products take besides is a weight in their type, as it is and transposed.
-  if (card) need.card = true, need.later_bytes = run.backend->activation() == DType::f32 ? 0 : 2 * size_of(run.backend->activation());
+  // A card's memory is taken when it is asked for; what products take besides is a weight in their type.
+  if (card) need.card = true, need.later_bytes = run.backend->activation() == DType::f32 ? 0 : size_of(run.backend->activation());
   int64_t tokens = micro_batch_tokens(run.config, need, run.backend->memory().usable(), run.say);
   if (run.config.train.batch_follows_noise > 0) tokens = measuring_noise(run, tokens);
   run.micro_tokens = std::stoll(broadcast_text(run.comm(), std::to_string(tokens)));

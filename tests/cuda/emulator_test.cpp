@@ -153,8 +153,10 @@ TEST(Emulator, RefusesLaunchesThatACardRefuses) {
   EXPECT_EQ(start(card, divergent, 1, 1025, 0, task), cudaErrorInvalidConfiguration);
   EXPECT_EQ(start(card, divergent, dim3(1, 65535), 1024, 48 << 10, Numbers{y, 9}), cudaSuccess);
   EXPECT_EQ(start(card, read_shared, 1, 32, (48 << 10) + 1, task), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaFuncSetAttribute(read_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 228 << 10), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaFuncSetAttribute(read_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 96 << 10), cudaSuccess);
+  EXPECT_EQ(cudaFuncSetAttribute(reinterpret_cast<const void*>(read_shared), cudaFuncAttributeMaxDynamicSharedMemorySize, 228 << 10),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFuncSetAttribute(reinterpret_cast<const void*>(read_shared), cudaFuncAttributeMaxDynamicSharedMemorySize, 96 << 10),
+            cudaSuccess);
   EXPECT_EQ(start(card, read_shared, 1, 32, 96 << 10, task), cudaSuccess);
 }
 

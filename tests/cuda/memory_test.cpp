@@ -7,6 +7,7 @@
 #include "backend/cuda/device.h"
 #include "backend/cuda/kernels/rows.h"
 #include "base/error.h"
+#include "tests/card/real_card.h"
 
 namespace starling {
 namespace {
@@ -57,7 +58,9 @@ TEST(CudaMemory, WhatIsReleasedCanBeUsedAgain) {
   const int64_t before = backend->memory().usable().bytes;
   {
     const Tensor t({1000, 1000}, DType::f32, backend->memory());
-    EXPECT_EQ(backend->memory().usable().bytes, before - 4000000);
+    const int64_t taken = before - backend->memory().usable().bytes;
+    EXPECT_GE(taken, 4000000);
+    EXPECT_LE(taken, on_real_card() ? 4000000 + 512 : 4000000);  // the pool of a real card rounds up
   }
   backend->memory().download(nullptr, nullptr, 0);  // waits: blocks go back in the order of the stream
   EXPECT_EQ(backend->memory().usable().bytes, before);
@@ -90,7 +93,8 @@ TEST(CudaBackend, ProductsOfRowsThatLieAnywhere) {
 TEST(CudaBackend, AGridHasItsLimit) {
   STARLING_CUDA::CudaDevice device(0);
   EXPECT_THROW(
-      STARLING_CUDA::kernels::add(STARLING_CUDA::kernels::Type::f32, {nullptr, nullptr, (int64_t{1} << 40) + 256}, device.stream()), Error);
+      STARLING_CUDA::kernels::add(STARLING_CUDA::kernels::Type::f32, {nullptr, nullptr, (int64_t{1} << 42) + 2048}, device.stream()),
+      Error);
 }
 
 TEST(CudaBackend, ThereIsNoSuchCard) { EXPECT_THROW(STARLING_CUDA::make_cuda_backend(1, DType::f32), ConfigError); }

@@ -214,6 +214,7 @@ cudaError_t cudaSetDevice(int d) {
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* d) { return *d = card_here, cudaSuccess; }
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) { return *value = static_cast<int>(kSharedBytes), cudaSuccess; }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int card) {
   *p = {"emulated on the CPU", {}, 9, 0, 4, machine().total, kSharedBytes};
   p->uuid.bytes[0] = static_cast<char>(card + 1);
@@ -369,7 +370,8 @@ cudaError_t check_task(const void* task, size_t bytes) {
   return cudaSuccess;
 }
 
-cudaError_t set_shared_limit(const void* kernel, int bytes) {
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) { return *attributes = {}, cudaSuccess; }
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int bytes) {
   const Lock lock(machine().mutex);
   if (bytes < 0 || static_cast<size_t>(bytes) > kSharedBytes) return cudaErrorInvalidValue;
   machine().shared_limits[kernel] = bytes;

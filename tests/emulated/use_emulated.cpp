@@ -10,6 +10,7 @@ namespace starling {
 namespace {
 
 bool register_emulated() {
+  setenv("STARLING_POISON", "1", 1);  // what an arena gives out again is not a number
   const auto add = [](const char* spec, DType activation) {
     register_backend(spec, [activation](int) { return STARLING_CUDA::make_cuda_backend(emulated_cuda::card_of_thread(), activation); });
   };

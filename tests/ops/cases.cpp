@@ -199,7 +199,7 @@ std::vector<OpCase> op_cases() {
     c.output(y);
   });
   for (Write write : {Write::overwrite, Write::accumulate})
-    for (auto [N, P, Q] : {std::array<int64_t, 3>{64, 32, 48}, {70, 33, 17}})
+    for (auto [N, P, Q] : {std::array<int64_t, 3>{64, 32, 48}, {70, 33, 17}, {130, 3, 264}})
       add(with(write == Write::accumulate ? "weight_gradient_accumulate" : "weight_gradient", {N, P, Q}), [=](CaseContext& c) {
         const Tensor a = c.activations({N, P}), d = c.activations({N, Q}), dw = c.parameters({P, Q}), db = c.parameters({Q});
         c.backend.weight_gradient(a, d, dw, write);
@@ -218,6 +218,15 @@ std::vector<OpCase> op_cases() {
         c.backend.embed_backward(tokens, 1.5, d, dy, dtable);
         c.output(y), c.output(dtable);
       });
+  // Frequent tokens, of which some sums are cut into pieces.
+  add("embed_backward_of_frequent_tokens", [](CaseContext& c) {
+    std::vector<int32_t> some = c.integers(150, 3);
+    some.resize(200, 4);
+    some[77] = -1;
+    const Tensor dy = c.activations({200, 150}), dtable = c.parameters({6, 150});
+    c.backend.embed_backward(c.place(some), 1.5, dropout(c, 0.3, 200), dy, dtable);
+    c.output(dtable);
+  });
   add("embed_without_positions", [](CaseContext& c) {
     std::vector<int32_t> tokens = c.integers(60, 11);
     tokens.resize(64, -1);
@@ -226,7 +235,7 @@ std::vector<OpCase> op_cases() {
     c.output(y);
   });
   for (Write write : {Write::overwrite, Write::accumulate})
-    for (int64_t D : {8, 37, 256})
+    for (int64_t D : {8, 37, 256, 520})
       add(with(write == Write::accumulate ? "layer_norm_accumulate" : "layer_norm", {D}), [=](CaseContext& c) {
         const int64_t N = 67;
         const Tensor x = c.activations({N, D}, 2), gamma = c.parameters({D}), beta = c.parameters({D}), y = c.empty({N, D});
@@ -248,9 +257,9 @@ std::vector<OpCase> op_cases() {
       c.backend.dropout_backward(x, d, ds, Write::overwrite);
       c.output(ds);
     });
-  for (int64_t first : {16, 200})
-    add(with("dropout_of_columns_from", {first}), [=](CaseContext& c) {
-      const Tensor x = c.activations({64, 150}), s = c.activations({64, 150}), y = c.empty({64, 150}), table = c.parameters({64, 150});
+  for (auto [first, D] : {std::array<int64_t, 2>{16, 150}, {200, 150}, {40, 160}})
+    add(with("dropout_of_columns_from", {first, D}), [=](CaseContext& c) {
+      const Tensor x = c.activations({64, D}), s = c.activations({64, D}), y = c.empty({64, D}), table = c.parameters({64, D});
       std::vector<int32_t> every(64);
       for (int32_t n = 0; n < 64; ++n) every[n] = 63 - n;
       Dropout d = dropout(c, 0.25, 64);
@@ -259,12 +268,13 @@ std::vector<OpCase> op_cases() {
       c.backend.embed_backward(c.place(every), 1.5, d, x, table);
       c.output(y), c.output(table);
     });
-  add("relu_dropout_backward", [](CaseContext& c) {
-    const Tensor h = c.activations({13, 21}), dh = c.activations({13, 21}), sum = c.activations({13, 21});
-    c.backend.relu_dropout_backward(h, 1.25, dh);
-    c.backend.add(h, sum);
-    c.output(dh), c.output(sum);
-  });
+  for (int64_t D : {21, 168})
+    add(with("relu_dropout_backward", {D}), [=](CaseContext& c) {
+      const Tensor h = c.activations({13, D}), dh = c.activations({13, D}), sum = c.activations({13, D});
+      c.backend.relu_dropout_backward(h, 1.25, dh);
+      c.backend.add(h, sum);
+      c.output(dh), c.output(sum);
+    });
   for (Write write : {Write::overwrite, Write::accumulate})
     for (int64_t D : {3, 37, 300}) {
       const std::string suffix = write == Write::accumulate ? "_accumulate" : "";

@@ -1,6 +1,8 @@
 // The backend's class, and matrix products.
 #include "backend/cuda/cuda.h"
 
+#include <algorithm>
+
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/kernels/int8.h"
 #include "backend/cuda/kernels/rows.h"
@@ -17,6 +19,11 @@ CudaBackend::CudaBackend(std::shared_ptr<CudaDevice> device, DType activation)
 std::string CudaBackend::describe() const {
   const cudaDeviceProp& p = device_->properties();
   return fmt::format("cuda:{} on {}, {} GiB", name_of(activation_), p.name, p.totalGlobalMem >> 30);
+}
+
+// Each chunk of rows reads the output's weights twice, and reads and writes their gradient: few chunks, large products.
+int64_t CudaBackend::logits_bytes() const {
+  return std::clamp(static_cast<int64_t>(device_->properties().totalGlobalMem / 64), int64_t{32} << 20, int64_t{512} << 20);
 }
 
 kernels::Type CudaBackend::type_of(DType t) {
@@ -51,6 +58,14 @@ std::shared_ptr<Packed> CudaBackend::pack(const Tensor& w, bool transposed, std:
     packed->values = w;
   else
     kernels::convert(kernels::Type::f32, type(), {at(w), at(packed->values), w.count()}, stream());
+  return packed;
+}
+
+std::shared_ptr<Packed> CudaBackend::pack_other_way(const Tensor& w, bool transposed, std::shared_ptr<Packed>,
+                                                    const std::shared_ptr<Packed>& other) {
+  auto packed = std::make_shared<PackedWeight>();
+  packed->in = transposed ? w.columns() : w.rows(), packed->out = transposed ? w.rows() : w.columns(), packed->transposed = transposed;
+  packed->values = dynamic_cast<const PackedWeight&>(*other).values;
   return packed;
 }
 
@@ -134,7 +149,7 @@ void CudaBackend::column_sums(const Tensor& dy, const Tensor& db, Write write) {
   const int64_t parts = kernels::sum_parts(dy.rows()), Q = dy.columns();
   auto* const sums = scratch<float>(0, parts * Q);
   kernels::column_sums(type(), {at(dy), sums, dy.rows(), Q}, stream());
-  kernels::add_parts({sums, parts, Q, Q, at<float>(db), write == Write::accumulate}, stream());
+  kernels::add_parts({sums, parts, Q, at<float>(db), write == Write::accumulate}, stream());
 }
 
 }  // namespace starling::STARLING_CUDA

@@ -1,6 +1,9 @@
 #include "backend/cuda/device.h"
 
+#include <cstdlib>
 #include <cstring>
+#include <set>
+#include <utility>
 
 #include "backend/cuda/cuda.h"
 #include "backend/cuda/libraries.h"
@@ -9,7 +12,8 @@
 namespace starling::STARLING_CUDA {
 namespace {
 
-constexpr int64_t kSlotBytes = 64 << 10;  // more is copied by the driver, through buffers of its own
+// What is uploaded goes through pinned buffers: a copy from other memory waits for the work on the stream.
+constexpr int64_t kSmall = int64_t{64} << 10, kLarge = int64_t{4} << 20;
 
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
@@ -17,6 +21,21 @@ std::string version_text(int version) { return fmt::format("{}.{}", version / 10
 
 void check(cudaError_t result, const char* what) {
   if (result != cudaSuccess) throw Error(fmt::format("CUDA, {}: {} ({})", what, cudaGetErrorString(result), cudaGetErrorName(result)));
+}
+
+void kernels::allow_shared_memory(const void* kernel) {
+  static std::mutex mutex;
+  static std::set<std::pair<int, const void*>> allowed;  // on a card
+  int card = 0, most = 0;
+  check(cudaGetDevice(&card), "which card");
+  const std::lock_guard lock(mutex);
+  if (allowed.contains({card, kernel})) return;
+  cudaFuncAttributes its{};
+  check(cudaFuncGetAttributes(&its, kernel), "a kernel's attributes");
+  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, card), "a card's shared memory");
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most - static_cast<int>(its.sharedSizeBytes)),
+        "shared memory");
+  allowed.emplace(card, kernel);
 }
 
 CudaDevice::CudaDevice(int number) : number_(number) {
@@ -61,8 +80,14 @@ void CudaDevice::require_sound() const {
 CudaMemory::CudaMemory(CudaDevice& device) : device_(device) {}
 
 CudaMemory::~CudaMemory() {
-  for (const Slot& slot : slots_)
-    if (slot.pinned) cudaEventSynchronize(slot.copied), cudaEventDestroy(slot.copied), cudaFreeHost(slot.pinned);
+  const auto end = [](const Slot& slot) {
+    if (slot.pinned == nullptr) return;
+    cudaEventSynchronize(slot.copied);
+    cudaEventDestroy(slot.copied);
+    cudaFreeHost(slot.pinned);
+  };
+  for (const Slot& slot : small_.slots) end(slot);
+  for (const Slot& slot : large_.slots) end(slot);
 }
 
 std::byte* CudaMemory::allocate(int64_t bytes) {
@@ -92,24 +117,33 @@ void CudaMemory::copy(std::byte* to, const std::byte* from, int64_t bytes) {
 }
 
 void CudaMemory::upload(std::byte* to, const std::byte* from, int64_t bytes) {
-  const auto n = static_cast<size_t>(bytes);
-  const cudaStream_t stream = device_.stream();
-  if (bytes <= 0) return;
-  if (bytes > kSlotBytes) {
-    check(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, stream), "a copy to the card");
-    return;
-  }
   const std::lock_guard lock(mutex_);
-  Slot& slot = slots_[next_++ % slots_.size()];
+  for (int64_t n = 0; bytes > 0; to += n, from += n, bytes -= n) {
+    n = std::min(bytes, kLarge);
+    if (n > kSmall)
+      send(to, from, n, large_.next(), kLarge);
+    else
+      send(to, from, n, small_.next(), kSmall);
+  }
+}
+
+void CudaMemory::send(std::byte* to, const std::byte* from, int64_t bytes, Slot& slot, int64_t size) {
+  const cudaStream_t stream = device_.stream();
   if (slot.pinned == nullptr) {
-    check(cudaMallocHost(&slot.pinned, kSlotBytes), "pinned memory");
+    check(cudaMallocHost(&slot.pinned, static_cast<size_t>(size)), "pinned memory");
     check(cudaEventCreateWithFlags(&slot.copied, cudaEventDisableTiming), "an event");
   } else {
     check(cudaEventSynchronize(slot.copied), "the work so far");
   }
-  std::memcpy(slot.pinned, from, n);
-  check(cudaMemcpyAsync(to, slot.pinned, n, cudaMemcpyHostToDevice, stream), "a copy to the card");
+  std::memcpy(slot.pinned, from, static_cast<size_t>(bytes));
+  check(cudaMemcpyAsync(to, slot.pinned, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, stream), "a copy to the card");
   check(cudaEventRecord(slot.copied, stream), "an event");
+}
+
+// With STARLING_POISON=1 in the environment, for tests and for compute-sanitizer's initcheck: zeros would hide that it is read again.
+void CudaMemory::discard(std::byte* at, int64_t bytes) {
+  static const bool poisons = std::getenv("STARLING_POISON") != nullptr;
+  if (poisons && bytes > 0) check(cudaMemsetAsync(at, 0xff, static_cast<size_t>(bytes), device_.stream()), "what is not used any more");
 }
 
 void CudaMemory::download(std::byte* to, const std::byte* from, int64_t bytes) {

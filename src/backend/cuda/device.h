@@ -30,17 +30,27 @@ class CudaMemory final : public Memory {
   void upload(std::byte* to, const std::byte* from, int64_t bytes) override;
   void download(std::byte* to, const std::byte* from, int64_t bytes) override;
   UsableMemory usable() const override;
+  void discard(std::byte* at, int64_t bytes) override;
   CudaDevice& device() const { return device_; }
 
  private:
+  // A pinned buffer, which is free again when its copy has come to the card.
   struct Slot {
     void* pinned = nullptr;
     cudaEvent_t copied = nullptr;
   };
+  template <size_t N>
+  struct Ring {
+    std::array<Slot, N> slots{};
+    size_t last = 0;
+    Slot& next() { return slots[++last % N]; }
+  };
+  void send(std::byte* to, const std::byte* from, int64_t bytes, Slot& slot, int64_t size);
+
   CudaDevice& device_;
   std::mutex mutex_;
-  std::array<Slot, 64> slots_{};
-  size_t next_ = 0;
+  Ring<64> small_;  // of 64 KiB: indices of a batch
+  Ring<4> large_;   // of 4 MiB: long lists, weights that are read
 };
 
 class CudaDevice : public std::enable_shared_from_this<CudaDevice> {

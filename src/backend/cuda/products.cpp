@@ -8,7 +8,7 @@ namespace {
 constexpr int64_t kWorkspace = int64_t{32} << 20;
 constexpr size_t kMostPlans = 4096;
 
-void check(cublasStatus_t status, const char* what) {
+void check(cublasStatus_t status, std::string_view what) {
   if (status != CUBLAS_STATUS_SUCCESS) throw Error(fmt::format("cuBLASLt, {}: {}", what, cublasLtGetStatusString(status)));
 }
 
@@ -105,7 +105,9 @@ Products::Plan& Products::plan_for(const Product& p) {
   const cublasStatus_t status =
       cublasLtMatmulAlgoGetHeuristic(handle_, plan->product, plan->a, plan->b, plan->d, plan->d, preference, 1, &first, &found);
   cublasLtMatmulPreferenceDestroy(preference);
-  check(found > 0 ? status : CUBLAS_STATUS_NOT_SUPPORTED, "a way to compute a product");
+  check(status != CUBLAS_STATUS_SUCCESS || found > 0 ? status : CUBLAS_STATUS_NOT_SUPPORTED,
+        fmt::format("a way to compute a product of {} x {} x {} ({} to {}, leading dimensions {}, {}, {}, addresses aligned to {}, {}, {})",
+                    p.m, p.n, p.k, name_of(p.in), name_of(p.out), p.lda, p.ldb, p.ldd, align_a, align_b, align_d));
   plan->algorithm = first.algo, plan->workspace = first.workspaceSize;
   return *(plans_[key] = std::move(plan));
 }

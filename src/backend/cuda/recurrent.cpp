@@ -125,7 +125,7 @@ void CudaBackend::global_attention_backward(const GlobalAttention& in, const Att
                                      stream());
   if (!dv) return;
   kernels::column_sums(kernels::Type::f32, {of_blocks, sums, rows, A}, stream());
-  kernels::add_parts({sums, parts, A, A, at<float>(dv), dv_write == Write::accumulate}, stream());
+  kernels::add_parts({sums, parts, A, at<float>(dv), dv_write == Write::accumulate}, stream());
 }
 
 }  // namespace starling::STARLING_CUDA

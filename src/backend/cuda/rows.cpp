@@ -28,24 +28,41 @@ void CudaBackend::embed(const Ints& tokens, const Ints& positions, const Tensor&
 }
 
 void CudaBackend::embed_backward(const Ints& tokens, double scale, const Dropout& d, const Tensor& dy, const Tensor& dtable) {
-  // Rows grouped by token, in order within a group, so that sums have a fixed order and no two threads add to one row of the table.
+  // Rows grouped by token, in order within a group, so that sums have a fixed order and no two threads add to one row of the table. The
+  // groups of frequent tokens are cut into pieces, whose sums are added in a second step.
+  constexpr size_t kPiece = 32;
   std::vector<int32_t> order;
   for (int32_t n = 0; n < static_cast<int32_t>(tokens.size()); ++n)
     if (tokens[n] >= 0) order.push_back(n);
   std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return tokens[a] < tokens[b]; });
-  std::vector<int32_t> token, first;
-  for (size_t i = 0; i < order.size(); ++i)
-    if (i == 0 || tokens[order[i]] != tokens[order[i - 1]]) token.push_back(tokens[order[i]]), first.push_back(static_cast<int32_t>(i));
-  const auto groups = static_cast<int64_t>(token.size());
+  std::vector<int32_t> token, first, part, cut_token, cut_first;
+  int32_t parts = 0;
+  for (size_t begin = 0, end; begin < order.size(); begin = end) {
+    const int32_t here = tokens[order[begin]];
+    for (end = begin + 1; end < order.size() && tokens[order[end]] == here;) ++end;
+    const bool cut = end - begin > kPiece;
+    if (cut) cut_token.push_back(here), cut_first.push_back(parts);
+    for (size_t at = begin; at < end; at += kPiece) {
+      token.push_back(here), first.push_back(static_cast<int32_t>(at));
+      part.push_back(cut ? parts++ : -1);
+    }
+  }
+  const auto groups = static_cast<int64_t>(token.size()), cuts = static_cast<int64_t>(cut_token.size());
   if (groups == 0) return;
   first.push_back(static_cast<int32_t>(order.size()));
-  std::vector<int32_t> all = token;
-  all.insert(all.end(), first.begin(), first.end()), all.insert(all.end(), order.begin(), order.end());
+  cut_first.push_back(parts);
+  std::vector<int32_t> all;
+  for (const std::vector<int32_t>* list : {&token, &first, &part, &cut_token, &cut_first, &order})
+    all.insert(all.end(), list->begin(), list->end());
   const int32_t* const sent = send(0, all);
+  const int32_t *const sent_part = sent + 2 * groups + 1, *const sent_cut = sent_part + groups;
+  auto* const sums = parts > 0 ? scratch<float>(1, parts * dy.columns()) : nullptr;
+  const auto factor = static_cast<float>(scale);
   kernels::embed_backward(
       type(),
-      {sent, sent + groups, sent + 2 * groups + 1, groups, static_cast<float>(scale), mask_of(d), at(dy), at<float>(dtable), dy.columns()},
+      {sent, sent + groups, sent_cut + 2 * cuts + 1, sent_part, groups, factor, mask_of(d), at(dy), at<float>(dtable), sums, dy.columns()},
       stream());
+  kernels::add_to_table({sent_cut, sent_cut + cuts, cuts, factor, sums, at<float>(dtable), dy.columns()}, stream());
 }
 
 void CudaBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) {
@@ -59,8 +76,7 @@ void CudaBackend::layer_norm_backward(const Tensor& dy, const Tensor& x, const T
   kernels::layer_norm_backward(
       type(), {at(dy), at(x), at<float>(gamma), at<float>(statistics), at(dx), dx_write == Write::accumulate, sums, N, D}, stream());
   const bool accumulate = parameter_write == Write::accumulate;
-  kernels::add_parts({sums, parts, 2 * D, D, at<float>(dgamma), accumulate}, stream());
-  kernels::add_parts({sums + D, parts, 2 * D, D, at<float>(dbeta), accumulate}, stream());
+  kernels::add_parts({sums, parts, 2 * D, at<float>(dgamma), accumulate, D, at<float>(dbeta)}, stream());
 }
 
 void CudaBackend::add_dropout(const Tensor& x, const Tensor& s, const Dropout& d, const Tensor& y) {

@@ -94,6 +94,33 @@ unsigned __ballot_sync(unsigned mask, int predicate);
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) == mask; }
 
+// -- tensor cores: the fragments of PTX's mma.m16n8k16 and ldmatrix ---------------------------------------------------------------------
+inline float bf16_at(uint64_t words, int index) { return from_bits<float>(static_cast<unsigned>(words >> (16 * index)) << 16); }
+// c [16, 8] += a [16, 16] b [16, 8]. All lanes must come.
+inline void mma_m16n8k16_bf16(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+  uint64_t rows[2][32], columns[32];  // of a: the lanes' words of rows 0 to 7 and 8 to 15; exchanges are kept for one more only
+  for (int half = 0; half < 2; ++half)
+    std::memcpy(rows[half], exchange(0xffffffffu, a[half] | uint64_t{a[half + 2]} << 32, "mma.sync"), sizeof rows[half]);
+  std::memcpy(columns, exchange(0xffffffffu, b0 | uint64_t{b1} << 32, "mma.sync"), sizeof columns);
+  const int lane = lane_here();
+  for (int i = 0; i < 4; ++i) {
+    const int row = lane / 4, column = lane % 4 * 2 + i % 2;
+    for (int k = 0; k < 16; ++k)
+      c[i] += bf16_at(rows[i / 2][row * 4 + k % 8 / 2], k % 2 + k / 8 * 2) * bf16_at(columns[column * 4 + k % 8 / 2], k % 2 + k / 8 * 2);
+  }
+}
+// Four tiles [8, 8] of 16-bit elements in shared memory; lane 8 i + r gives row r of tile i, at a multiple of 16 bytes.
+template <bool turned>
+inline void ldmatrix_x4(uint32_t (&x)[4], const uint16_t* row) {
+  if (reinterpret_cast<uintptr_t>(row) % 16 != reinterpret_cast<uintptr_t>(shared_memory()) % 16) __trap();
+  const uint64_t* all = exchange(0xffffffffu, reinterpret_cast<uint64_t>(row), "ldmatrix");
+  const int lane = lane_here(), across = lane % 4 * 2, down = lane / 4;
+  const auto element = [&](int tile, int r, int c) { return reinterpret_cast<const uint16_t*>(all[8 * tile + r])[c]; };
+  for (int i = 0; i < 4; ++i)
+    x[i] = turned ? element(i, across, down) | uint32_t{element(i, across + 1, down)} << 16
+                  : element(i, down, across) | uint32_t{element(i, down, across + 1)} << 16;
+}
+
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
@@ -152,6 +179,10 @@ enum cudaError_t {
 };
 enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+enum cudaDeviceAttr { cudaDevAttrMaxSharedMemoryPerBlockOptin = 97 };
+struct cudaFuncAttributes {
+  size_t sharedSizeBytes;  // of shared memory that is not dynamic: none, on emulated cards
+};
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4, cudaMemPoolAttrReservedMemCurrent = 5, cudaMemPoolAttrUsedMemCurrent = 7 };
 enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
 struct Stream;
@@ -175,6 +206,7 @@ cudaError_t cudaGetLastError();
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
@@ -199,13 +231,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 cudaError_t cudaMemsetAsync(void* at, int value, size_t bytes, cudaStream_t stream);
 // cudaErrorInvalidValue where a task has an address of the host's.
 cudaError_t check_task(const void* task, size_t bytes);
-cudaError_t set_shared_limit(const void* kernel, int bytes);
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int bytes);
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void* kernel);
 cudaError_t enqueue_kernel(const void* kernel, std::function<void()> thread, dim3 grid, dim3 block, size_t shared, cudaStream_t stream);
 
-template <class Task>
-cudaError_t cudaFuncSetAttribute(void (*kernel)(Task), cudaFuncAttribute, int bytes) {
-  return set_shared_limit(reinterpret_cast<const void*>(kernel), bytes);
-}
 // Of kernels with one argument.
 template <class Task>
 cudaError_t cudaLaunchKernel(void (*kernel)(Task), dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {

@@ -1,5 +1,5 @@
 // Attention by sentence and head: a block has a tile of queries and goes through the tiles of keys (online softmax).
-#include "backend/cuda/kernels/attention.cuh"
+#include "backend/cuda/kernels/attention_tiles.cuh"
 
 namespace starling::STARLING_CUDA::kernels {
 namespace {
@@ -83,6 +83,7 @@ __global__ void __launch_bounds__(kMostThreads, 3) attention_kernel(Planned<Atte
 }  // namespace
 
 void attention(Type type, const Attention& t, cudaStream_t stream) {
+  if (fits_tiles(type, t, {}, {t.y})) return attention_on_tiles(t, stream);
   by_shape(type, t.width, [&](auto e, auto w) {
     using T = decltype(e);
     constexpr int W = decltype(w)::value;

@@ -1,7 +1,7 @@
 // The gradient of attention: a block has a sentence and head and goes through the pairs of tiles in a fixed order. Usual sentences are one
 // pair. Of longer ones the gradient of queries is summed over tiles of keys in working memory, and what the softmax subtracts, the sum of
 // probabilities times their gradients, is computed in a pass of its own before.
-#include "backend/cuda/kernels/attention.cuh"
+#include "backend/cuda/kernels/attention_tiles.cuh"
 
 namespace starling::STARLING_CUDA::kernels {
 namespace {
@@ -173,6 +173,7 @@ bool many_keys(int64_t longest_key) { return longest_key > kTile; }
 int64_t dot_parts(int64_t width) { return blocks_for(width, 2 * kWarp); }
 void attention_backward(Type type, const AttentionBackward& b, cudaStream_t stream) {
   const Attention& t = b.of;
+  if (fits_tiles(type, t, {b.dq_stride, b.dkv_stride}, {b.dy, b.dq, b.dk, b.dv})) return attention_backward_on_tiles(b, stream);
   by_shape(type, t.width, [&](auto e, auto w) {
     using T = decltype(e);
     constexpr int W = decltype(w)::value;

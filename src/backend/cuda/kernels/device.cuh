@@ -63,8 +63,7 @@ inline int64_t blocks_for(int64_t n, int64_t each) { return (n + each - 1) / eac
 template <class Task>
 void launch(void (*kernel)(Task), int64_t blocks, int threads, int64_t shared, cudaStream_t stream, Task task) {
   if (blocks == 0) return;
-  if (shared > 48 << 10)
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)), "shared memory");
+  if (shared > 48 << 10) allow_shared_memory(reinterpret_cast<const void*>(kernel));
   void* arguments[] = {&task};
   check(blocks < (int64_t{1} << 31) ? cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)),
                                                        arguments, static_cast<size_t>(shared), stream)

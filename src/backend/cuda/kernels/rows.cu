@@ -1,5 +1,6 @@
 #include "backend/cuda/kernels/device.cuh"
 #include "backend/cuda/kernels/rows.h"
+#include "backend/cuda/kernels/wide.cuh"
 
 namespace starling::STARLING_CUDA::kernels {
 namespace {
@@ -58,10 +59,20 @@ __global__ void embed_backward_kernel(OfStretches<EmbedBackward> all) {
     const T* const dy = static_cast<const T*>(t.dy) + n * t.columns;
     for_masked_columns(t.mask, n, p.stretch, p.part, t.columns, [&](int h, int64_t c, float factor) { sums[h] += factor * widen(dy[c]); });
   }
-  float* const y = t.table + t.token[p.row] * t.columns;
+  const int32_t part = t.part[p.row];
+  float* const y = part < 0 ? t.table + t.token[p.row] * t.columns : t.sums + part * t.columns;
   Mask none;
   none.first_column = t.mask.first_column;
-  for_masked_columns(none, 0, p.stretch, p.part, t.columns, [&](int h, int64_t c, float) { y[c] += t.scale * sums[h]; });
+  for_masked_columns(none, 0, p.stretch, p.part, t.columns,
+                     [&](int h, int64_t c, float) { y[c] = part < 0 ? y[c] + t.scale * sums[h] : sums[h]; });
+}
+
+__global__ void add_to_table_kernel(AddToTable t) {
+  const int64_t i = global_thread(), g = i / t.columns, c = i % t.columns;
+  if (g >= t.groups) return;
+  float sum = 0;
+  for (int64_t p = t.first[g]; p < t.first[g + 1]; ++p) sum += t.sums[p * t.columns + c];
+  t.table[t.token[g] * t.columns + c] += t.scale * sum;
 }
 
 template <class T>
@@ -76,22 +87,70 @@ __global__ void add_dropout_kernel(OfStretches<AddDropout> all) {
                      [&](int, int64_t c, float factor) { y[c] = narrow<T>((x ? widen(x[c]) : 0.0f) + factor * widen(s[c])); });
 }
 
+// The same for rows of whole, aligned eights: a thread has eight neighbouring columns. Which of them stay is known to the threads that have
+// drawn the bits, and told by votes, of which the h-th is about the columns [16 h, 16 h + 16) of the warp's two stretches.
+template <class T>
+__global__ void add_dropout_eights_kernel(OfStretches<AddDropout> all) {
+  const AddDropout& t = all.task;
+  const auto thread = static_cast<uint32_t>(global_thread()) / kStretchThreads;
+  const auto count = static_cast<uint32_t>(all.stretches.count);
+  const uint32_t row = thread / count, stretch = static_cast<uint32_t>(all.stretches.first) + thread % count;
+  const int part = static_cast<int>(threadIdx.x % kStretchThreads);
+  const bool here = row < t.rows;
+  uint32_t words[4] = {0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu};
+  if (here && t.mask.threshold > 0)
+    dropout_words(t.mask.key, t.mask.sentence[row], t.mask.position[row], stretch * kStretchThreads + static_cast<uint32_t>(part), words);
+  unsigned stay = 0;  // a bit for each of this thread's columns
+#pragma unroll
+  for (int h = 0; h < 8; ++h) {
+    const unsigned vote = __ballot_sync(kAllLanes, (words[h / 2] >> (16 * (h % 2)) & 0xffffu) >= t.mask.threshold);
+    if (h == part / 2) stay = vote >> (lane() / kStretchThreads * kStretchThreads + part % 2 * kWide);
+  }
+  const int64_t c = int64_t{stretch} * kStretch + part * kWide - t.mask.first_column;
+  if (!here || c < 0 || c >= t.columns) return;
+  const int64_t at = row * t.columns + c;
+  Eight y = load_eight(static_cast<const T*>(t.s) + at);
+#pragma unroll
+  for (int i = 0; i < kWide; ++i) y.at[i] = stay >> i & 1 ? t.mask.scale * y.at[i] : 0.0f;
+  if (t.x) {
+    const Eight x = load_eight(static_cast<const T*>(t.x) + at);
+#pragma unroll
+    for (int i = 0; i < kWide; ++i) y.at[i] += x.at[i];
+  }
+  store_eight(static_cast<T*>(t.y) + at, y);
+}
+
+// y = f(x, y), a thread eight elements; what is left over, and what is not aligned, one by one.
+template <class T, class F>
+__device__ __forceinline__ void for_elements(const Elements& t, F f) {
+  const T* const x = static_cast<const T*>(t.x);
+  T* const y = static_cast<T*>(t.y);
+  const int64_t begin = global_thread() * kWide, end = begin + kWide < t.count ? begin + kWide : t.count;
+  if (t.aligned && begin + kWide <= t.count) {
+    const Eight a = load_eight(x + begin);
+    Eight b = load_eight(y + begin);
+#pragma unroll
+    for (int i = 0; i < kWide; ++i) b.at[i] = f(a.at[i], b.at[i]);
+    store_eight(y + begin, b);
+    return;
+  }
+  for (int64_t i = begin; i < end; ++i) y[i] = narrow<T>(f(widen(x[i]), widen(y[i])));
+}
 template <class T>
 __global__ void add_kernel(Elements t) {
-  const int64_t i = global_thread();
-  T* const y = static_cast<T*>(t.y);
-  if (i < t.count) y[i] = narrow<T>(widen(y[i]) + widen(static_cast<const T*>(t.x)[i]));
+  for_elements<T>(t, [](float x, float y) { return y + x; });
 }
 template <class T>
 __global__ void relu_dropout_backward_kernel(Elements t) {
-  const int64_t i = global_thread();
-  T* const y = static_cast<T*>(t.y);
-  if (i < t.count) y[i] = narrow<T>(widen(static_cast<const T*>(t.x)[i]) > 0 ? t.factor * widen(y[i]) : 0.0f);
+  for_elements<T>(t, [&](float x, float y) { return x > 0 ? t.factor * y : 0.0f; });
 }
 template <class From, class To>
 __global__ void convert_kernel(Elements t) {
-  const int64_t i = global_thread();
-  if (i < t.count) static_cast<To*>(t.y)[i] = narrow<To>(widen(static_cast<const From*>(t.x)[i]));
+  const From* const x = static_cast<const From*>(t.x);
+  To* const y = static_cast<To*>(t.y);
+  const int64_t begin = global_thread() * kWide, end = begin + kWide < t.count ? begin + kWide : t.count;
+  if (t.aligned && begin + kWide <= t.count) return store_eight(y + begin, load_eight(x + begin));
+  for (int64_t i = begin; i < end; ++i) y[i] = narrow<To>(widen(x[i]));
 }
 
 template <class Unit>
@@ -142,19 +201,36 @@ void embed(Type type, const Embed& t, cudaStream_t stream) {
 void embed_backward(Type type, const EmbedBackward& t, cudaStream_t stream) {
   by_type(type, [&](auto e) { launch_stretches(embed_backward_kernel<decltype(e)>, t, t.groups, stream); });
 }
-void add_dropout(Type type, const AddDropout& t, cudaStream_t stream) {
-  by_type(type, [&](auto e) { launch_stretches(add_dropout_kernel<decltype(e)>, t, t.rows, stream); });
+void add_to_table(const AddToTable& t, cudaStream_t stream) {
+  launch(add_to_table_kernel, blocks_for(t.groups * t.columns, kThreads), kThreads, 0, stream, t);
 }
+void add_dropout(Type type, const AddDropout& t, cudaStream_t stream) {
+  const bool eights = whole_eights({t.columns, t.mask.first_column}, {t.x, t.s, t.y});
+  const bool small = t.rows * stretches_of(t.mask, t.columns).count < int64_t{1} << 27;  // threads are counted in 32 bits
+  by_type(type, [&](auto e) {
+    using T = decltype(e);
+    launch_stretches(eights && small ? add_dropout_eights_kernel<T> : add_dropout_kernel<T>, t, t.rows, stream);
+  });
+}
+
+namespace {
+
+void launch_eights(void (*kernel)(Elements), const Elements& task, cudaStream_t stream) {
+  Elements t = task;
+  t.aligned = whole_eights({}, {t.x, t.y});
+  launch(kernel, blocks_for(t.count, kThreads * kWide), kThreads, 0, stream, t);
+}
+
+}  // namespace
+
 void add(Type type, const Elements& t, cudaStream_t stream) {
-  by_type(type, [&](auto e) { launch(add_kernel<decltype(e)>, blocks_for(t.count, kThreads), kThreads, 0, stream, t); });
+  by_type(type, [&](auto e) { launch_eights(add_kernel<decltype(e)>, t, stream); });
 }
 void relu_dropout_backward(Type type, const Elements& t, cudaStream_t stream) {
-  by_type(type, [&](auto e) { launch(relu_dropout_backward_kernel<decltype(e)>, blocks_for(t.count, kThreads), kThreads, 0, stream, t); });
+  by_type(type, [&](auto e) { launch_eights(relu_dropout_backward_kernel<decltype(e)>, t, stream); });
 }
 void convert(Type from, Type to, const Elements& t, cudaStream_t stream) {
-  by_type(from, [&](auto a) {
-    by_type(to, [&](auto b) { launch(convert_kernel<decltype(a), decltype(b)>, blocks_for(t.count, kThreads), kThreads, 0, stream, t); });
-  });
+  by_type(from, [&](auto a) { by_type(to, [&](auto b) { launch_eights(convert_kernel<decltype(a), decltype(b)>, t, stream); }); });
 }
 
 void copy_rows(int64_t element, const CopyRows& task, cudaStream_t stream) {

@@ -16,17 +16,28 @@ struct Embed {
 };
 void embed(Type, const Embed&, cudaStream_t);
 
-// table[token[g]] += the sum over the rows order[first[g]], ..., order[first[g + 1] - 1], in this order.
+// table[token[g]] += scale times the sum over the rows order[first[g]], ..., order[first[g + 1] - 1], in this order; or, where part[g] is
+// not negative, sums[part[g]] = this sum.
 struct EmbedBackward {
-  const int32_t *token, *first, *order;  // [groups], [groups + 1], [first[groups]]
+  const int32_t *token, *first, *order, *part;  // [groups], [groups + 1], [first[groups]], [groups]
   int64_t groups;
   float scale;
   Mask mask;
   const void* dy;
-  float* table;
+  float *table, *sums;
   int64_t columns;
 };
 void embed_backward(Type, const EmbedBackward&, cudaStream_t);
+// table[token[g]] += scale * (sums[first[g]] + ... + sums[first[g + 1] - 1]), in this order.
+struct AddToTable {
+  const int32_t *token, *first;
+  int64_t groups;
+  float scale;
+  const float* sums;
+  float* table;
+  int64_t columns;
+};
+void add_to_table(const AddToTable&, cudaStream_t);
 
 struct LayerNorm {
   const void* x;
@@ -53,15 +64,18 @@ struct ColumnSums {
   const void* x;
   float* parts;
   int64_t rows, columns;
+  bool aligned = false;  // set by the launcher
 };
 int64_t sum_parts(int64_t rows);
 void column_sums(Type, const ColumnSums&, cudaStream_t);
-// y[c] = (or +=) the sum over parts of x[part * stride + c].
+// y[c] = (or +=) the sum over parts of x[part * columns + c]; those from `half` on go to second[c - half].
 struct AddParts {
   const float* x;
-  int64_t parts, stride, columns;
+  int64_t parts, columns;
   float* y;
   bool accumulate;
+  int64_t half = 0;  // 0: there is no second
+  float* second = nullptr;
 };
 void add_parts(const AddParts&, cudaStream_t);
 // *sum += parts[0] + parts[1] + ...: whole numbers, whose sum is exact in any order.
@@ -85,6 +99,7 @@ struct Elements {
   void* y;
   int64_t count;
   float factor = 1;
+  bool aligned = false;  // set by the launcher
 };
 void add(Type, const Elements&, cudaStream_t);                    // y += x
 void relu_dropout_backward(Type, const Elements&, cudaStream_t);  // y *= factor where x > 0, else 0

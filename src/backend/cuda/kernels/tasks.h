@@ -18,6 +18,10 @@ void check(cudaError_t result, const char* what);
 
 namespace kernels {
 
+// Lets blocks of a kernel have as much dynamic shared memory as the card has. The limit is the kernel's, not the launch's, so it is not set
+// to what one launch needs: another thread may launch the kernel with more.
+void allow_shared_memory(const void* kernel);
+
 // Of activations.
 enum class Type : uint8_t { f32, bf16 };
 
