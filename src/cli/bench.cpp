@@ -9,6 +9,7 @@
 #include "cli/verbs.h"
 #include "data/line_reader.h"
 #include "train/bench_translate.h"
+#include "train/predict_step.h"
 
 namespace starling {
 namespace {
@@ -72,8 +73,39 @@ void print(const BenchTrainResult& r) {
   std::cout << fmt::format("  {:8.2f} ms {:5.1f} %  everything else\n", step - sum, 100 * (step - sum) / step);
 }
 
+void print(const PredictedStep& s, const std::string& format) {
+  if (format == "json") {
+    Json ops = Json::array();
+    for (const PredictedOp& op : s.ops)
+      ops.push_back({{"name", op.name},
+                     {"calls", op.calls},
+                     {"gflop", op.flops / 1e9},
+                     {"mbytes", op.bytes / 1e6},
+                     {"floor_ms", 1e3 * op.floor_seconds},
+                     {"ms", 1e3 * op.seconds}});
+    std::cout << Json{{"predicted_for", s.card},
+                      {"step_ms", 1e3 * s.seconds},
+                      {"floor_ms", 1e3 * s.floor_seconds},
+                      {"target_tokens_per_second", s.target_tokens_per_second},
+                      {"share_of_product_rate", s.flops / s.product_rate / s.seconds},
+                      {"ops", ops}}
+                     .dump(1)
+              << "\n";
+    return;
+  }
+  std::cout << fmt::format("predicted for      {}\n", s.card);
+  std::cout << fmt::format("step               {:.1f} ms expected, {:.1f} ms at the card's rates (the floor)\n", 1e3 * s.seconds,
+                           1e3 * s.floor_seconds);
+  std::cout << fmt::format("throughput         {:.0f} target tokens/s, {:.2f} of the product rate\n\n", s.target_tokens_per_second,
+                           s.flops / s.product_rate / s.seconds);
+  std::cout << "  expected     floor      GFLOP        MB  calls\n";
+  for (const PredictedOp& op : s.ops)
+    std::cout << fmt::format("  {:5.2f} ms  {:5.2f} ms  {:9.1f}  {:8.1f}  {:5.0f}  {}\n", 1e3 * op.seconds, 1e3 * op.floor_seconds,
+                             op.flops / 1e9, op.bytes / 1e6, op.calls, op.name);
+}
+
 struct BenchArguments {
-  std::string preset = "transformer-base", precision = "auto", device = "auto", format = "text", model, input, optimizer = "adam";
+  std::string preset = "transformer-base", precision = "auto", device = "auto", format = "text", model, input, optimizer = "adam", predict;
   int64_t vocabulary = 0, batch_tokens = 4000, train_sentences = 0, mean_length = 28, batch_sentences = 64, output_length = 0;
   std::vector<int64_t> beams{1, 4};
   std::vector<std::string> precisions{"auto"};
@@ -92,6 +124,7 @@ void run_train_bench(const BenchArguments& a) {
   o.model = model_preset(a.preset), o.optimizer = from_word<OptimizerKind>(a.optimizer);
   o.vocabulary = vocabulary_of(a), o.batch_tokens = a.batch_tokens, o.precision = a.precision, o.threads = a.threads;
   o.device = a.device, o.mean_length = a.mean_length, o.seconds = a.seconds, o.batch_sentences = a.train_sentences;
+  if (!a.predict.empty()) return print(predict_step(o, a.predict), a.format);
   const BenchTrainResult result = bench_train(o);
   if (a.format == "json")
     std::cout << to_json(result).dump(1) << "\n";
@@ -190,6 +223,8 @@ void add_bench(CLI::App& app) {
   train->add_option("--optimizer", a->optimizer, "adam or muon")->check(CLI::IsMember({"adam", "muon"}))->capture_default_str();
   train->add_option("--mean-length", a->mean_length, "mean sentence length, tokens")->check(CLI::Range(2, 100))->capture_default_str();
   train->add_option("--seconds", a->seconds, "of measured steps")->transform(duration_range(0.1, 3600))->capture_default_str();
+  train->add_option("--predict", a->predict, "nothing is measured: what an update should take on a card that is not here (docs/gpu.md)")
+      ->check(CLI::IsMember({"h200", "h100", "a100"}));
   train->callback([a] { run_train_bench(*a); });
   auto* translate = bench->add_subcommand("translate", "speed of decoding: batches on all threads, single sentences on one");
   add_common(translate, *a);
