@@ -23,6 +23,6 @@ if(STARLING_CUDA)
   list(FILTER sources EXCLUDE REGEX "/no_cuda\\.cpp$")
   set_target_properties(starling_backend PROPERTIES SOURCES "${sources}")
   target_sources(starling_backend PRIVATE $<TARGET_OBJECTS:starling_cuda>)
-  # cuBLASLt is opened at run time (libraries.h).
-  target_link_libraries(starling_backend PUBLIC CUDA::cudart_static)
+  # cuBLASLt is opened at run time (libraries.h). Only linked: all else is compiled as it is without CUDA.
+  target_link_libraries(starling_backend PUBLIC $<LINK_ONLY:CUDA::cudart_static>)
 endif()

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/random.h"
+#include "tests/card/real_card.h"
 #include "tests/emulated/emulator.h"
 #include "tests/ops/cases.h"
 
@@ -43,7 +44,12 @@ class LargeTensors : public testing::Test {
       return y.slice(y.count() - n, {n}).to_doubles();
     };
     const std::vector<double> expected = last(kFewRows);
-    EXPECT_EQ(last(kManyRows), expected) << name;
+    try {
+      EXPECT_EQ(last(kManyRows), expected) << name;
+    } catch (const Error& e) {
+      if (!on_real_card() || std::string_view(e.what()).find("out of memory") == std::string_view::npos) throw;
+      std::cout << name << ": more than this card holds\n";
+    }
     EXPECT_NE(expected, std::vector<double>(expected.size())) << name;
   }
   const std::unique_ptr<Backend> card = make_backend("cuda-emulated:f32");

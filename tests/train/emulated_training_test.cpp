@@ -7,6 +7,7 @@
 #include "models/model.h"
 #include "tests/models/common.h"
 #include "train/replica.h"
+#include "tests/card/real_card.h"
 
 namespace starling {
 namespace {
@@ -52,16 +53,17 @@ class EmulatedTraining : public testing::TestWithParam<const char*> {};
 // A mask with one other bit would change a loss by about a hundredth.
 TEST_P(EmulatedTraining, TwentyUpdatesInF32AreThoseOfTheProcessor) {
   const Trained card = train(GetParam(), "cuda-emulated:f32"), processor = train(GetParam(), "cpu:f32");
+  const double rounding = on_real_card() ? 5 : 1;
   for (size_t i = 0; i < kSteps; ++i) {
-    EXPECT_NEAR(card.losses[i], processor.losses[i], 3e-7 * processor.losses[i]) << "update " << i + 1;
-    EXPECT_NEAR(card.norms[i], processor.norms[i], 2e-6 * processor.norms[i]) << "update " << i + 1;
+    EXPECT_NEAR(card.losses[i], processor.losses[i], rounding * 3e-7 * processor.losses[i]) << "update " << i + 1;
+    EXPECT_NEAR(card.norms[i], processor.norms[i], rounding * 2e-6 * processor.norms[i]) << "update " << i + 1;
   }
   EXPECT_LT(processor.losses.back(), 0.9 * processor.losses.front()) << "it learns";
   double difference = 0, squares = 0;
   for (size_t i = 0; i < card.parameters.size(); ++i) {
     difference += std::pow(card.parameters[i] - processor.parameters[i], 2), squares += std::pow(processor.parameters[i], 2);
   }
-  EXPECT_LT(std::sqrt(difference / squares), 3e-6);
+  EXPECT_LT(std::sqrt(difference / squares), rounding * 3e-6);
 }
 
 TEST_P(EmulatedTraining, TwentyUpdatesInBf16StayNearThoseInF32) {

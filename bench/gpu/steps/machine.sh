@@ -1,0 +1,7 @@
+# The card, its driver, its libraries as the program finds them.
+nvidia-smi -q -d CLOCK,POWER,ECC 2>/dev/null | head -40
+uname -a
+nproc
+ldd --version | head -1
+"$starling" --version || exit
+"$starling" --version | grep '^cards'
