@@ -15,6 +15,7 @@ struct Sentences {
   double dropout = 0;
   int64_t first_head = 0;
   int before = 0, behind = 0;  // rows that no sentence has
+  bool aligned = false;        // rows and columns begin at multiples of 16 bytes: tensor cores take what is in bf16 then
 };
 
 // q, k and v do not begin at the first column, nor does anything follow from where they do.
@@ -23,7 +24,9 @@ void attention_case(CaseContext& c, const Sentences& s) {
   for (const auto& [q, k] : s.lengths) query.push_back(query.back() + q), key.push_back(key.back() + k);
   const int64_t D = s.heads * s.width, Nq = query.back() + s.behind, Nk = key.back() + s.behind;
   const AttentionLayout layout{c.place(query), c.place(key), s.heads, s.causal, s.first_head};
-  const Backend::AttentionInput in{c.activations({Nq, D + 3}, 0.7), c.activations({Nk, 2 * D + 1}, 0.7), 2, D, 0};
+  const int64_t begin = s.aligned ? 8 : 2;
+  const Backend::AttentionInput in{c.activations({Nq, D + (s.aligned ? 16 : 3)}, 0.7),
+                                   c.activations({Nk, 2 * D + (s.aligned ? 8 : 1)}, 0.7), begin, D, 0};
   const Tensor y = c.activations({Nq, D}), lse = c.empty_parameters({Nq, s.heads}), dy = c.activations({Nq, D});
   const Dropout d = s.dropout > 0 ? Dropout{s.dropout, 0xabcdef123456ull, c.keys(Nq)} : Dropout{};
   c.backend.attention(in, layout, d, y, lse);
@@ -40,6 +43,27 @@ TEST(CudaAttention, SentencesOfManyTiles) {
       expect_same_as_reference(causal ? "causal" : "all", [&](CaseContext& c) {
         attention_case(c, {lengths, 2, 12, causal, dropout, 3, 0, 5});
       });
+}
+
+TEST(CudaAttention, OnTensorCores) {
+  const std::vector<std::pair<int, int>> lengths{{64, 64}, {1, 129}, {65, 65}, {130, 63}, {80, 150}, {3, 2}};
+  for (const bool causal : {false, true})
+    for (const double dropout : {0.0, 0.3})
+      expect_same_as_reference(causal ? "causal" : "all", [&](CaseContext& c) {
+        attention_case(c, {lengths, 2, 16, causal, dropout, 3, 0, 5, true});
+      });
+  for (const int64_t width : {8, 24, 32, 40, 64, 72})
+    expect_same_as_reference(std::to_string(width), [&](CaseContext& c) {
+      attention_case(c, {{{9, 30}, {70, 90}, {17, 16}}, 2, width, width % 16 == 0, 0.1, 0, 0, 0, true});
+    });
+  for (const int longest : {1, 15, 16, 17, 33, 48, 64})
+    expect_same_as_reference(std::to_string(longest), [&](CaseContext& c) {
+      attention_case(c, {{{longest, 1}, {1, longest}, {longest, longest}, {2, 5}}, 3, 8, false, 0.2, 0, 0, 0, true});
+    });
+  expect_same_as_reference("idle", [](CaseContext& c) { attention_case(c, {{{5, 7}, {3, 2}}, 2, 8, false, 0, 0, 3, 6, true}); });
+  expect_same_as_reference("no queries", [](CaseContext& c) {
+    attention_case(c, {{{0, 7}, {3, 2}, {0, 80}}, 2, 8, false, 0, 0, 0, 2, true});
+  });
 }
 
 TEST(CudaAttention, HeadsOfAnyWidth) {
