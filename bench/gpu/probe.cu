@@ -15,7 +15,12 @@
 #include <vector>
 
 #include "backend/cuda/libraries.h"
-#include "comm/nccl/nccl.h"
+
+// As comm/nccl/nccl.h has them, whose other headers nvcc does not take.
+namespace starling::cuda {
+std::string nccl_problem();
+std::string nccl_version();
+}  // namespace starling::cuda
 
 namespace {
 

@@ -177,7 +177,7 @@ namespace {
 struct TuningEpochs {
   double below, epochs;
 };
-constexpr TuningEpochs kTuningEpochs[] = {{0.15, 10}, {5, 5}, {20, 3}, {200, 2}, {1e9, 1}};
+constexpr TuningEpochs kTuningEpochs[] = {{0.02, 30}, {0.15, 10}, {5, 5}, {20, 3}, {200, 2}, {1e9, 1}};
 constexpr double kUpdatesAnEpoch = 20;  // at least, as far as batches of kLeastBatch allow: fewer move a model nowhere
 constexpr int64_t kLeastBatch = 100;
 // The moments begin at zero, and the second one needs some 50 updates with beta2 0.98; docs/fine-tuning.md

@@ -243,8 +243,9 @@ TEST_F(ChosenByCorpus, FineTuningHasALengthByTheNewText) {
   EXPECT_EQ(few.optimizer.schedule, RateSchedule::linear);
   const TrainConfig fewer = tuned(13'500);  // 3,000 pieces
   EXPECT_EQ(fewer.batch_tokens, 150) << "twenty updates an epoch";
-  EXPECT_EQ(fewer.max_tokens, 30'000);
-  EXPECT_EQ(fewer.optimizer.warmup, 50) << "the moments begin at zero";
+  EXPECT_EQ(fewer.max_tokens, 90'000) << "thirty epochs";
+  EXPECT_EQ(fewer.optimizer.warmup, 75);
+  EXPECT_EQ(tuned(13'500, {{"train.max-epochs", "10"}, {"train.max-tokens", "0"}}).optimizer.warmup, 50) << "the moments begin at zero";
   const TrainConfig domain = tuned(4'500'000);  // 1 million
   EXPECT_EQ(domain.batch_tokens, 2000);
   EXPECT_EQ(domain.max_tokens, 5'000'000);

@@ -22,7 +22,7 @@ __device__ __forceinline__ void add_turned(const uint16_t* weights, const uint16
 }
 
 template <int W>
-__global__ void __launch_bounds__(kMostThreads) attention_tiles_backward_kernel(Planned<AttentionBackward> all) {
+__global__ void __launch_bounds__(kMostThreads, 2) attention_tiles_backward_kernel(Planned<AttentionBackward> all) {
   const AttentionBackward& b = all.task;
   const Attention& t = b.of;
   const Plan& plan = all.plan;
