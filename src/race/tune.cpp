@@ -91,6 +91,7 @@ class Tuning {
     watch.silent = true;
     watch.updated = [&](int64_t step, int64_t own, int64_t) {
       to = wall.seconds();
+      if (o_.progress.updated) o_.progress.updated("how fast one run is", step, kProbeUpdates);
       if (step <= kProbeFirst)
         from = to;
       else
