@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # First light: what the CUDA backend does on a real card, the most important checks first, within a budget of time, and a short table last.
 # Usage: first_light.sh [STEP...]     in the folder of a kit (tools/portable.sh --cuda --tests); without steps all, in the order below
-#   BUDGET=560    seconds for all of it        OUT=first-light    the folder for results: summary.txt, all.log, bench.jsonl, kernels.txt
+#   BUDGET=560    seconds for all of it        OUT=first-light/TIME    the folder for results
 #   DEVICE=cpu    tries the scripts without a card, with tiny models and emulated ops; SCALE=4 makes all limits four times as long
 # The table is written anew after every step, and printed when the script ends, also when it is killed.
 set -u
 kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-DEVICE=${DEVICE:-cuda} BUDGET=${BUDGET:-560} OUT=${OUT:-$PWD/first-light}
+DEVICE=${DEVICE:-cuda} BUDGET=${BUDGET:-560} OUT=${OUT:-$PWD/first-light/$(date +%m%d-%H%M%S)}
 began=$SECONDS work=${WORK:-/tmp/first-light}
 mkdir -p "$OUT" "$work"
 : >"$OUT/all.log"
@@ -29,7 +29,12 @@ note() {  # STEP WORD SECONDS TEXT
   table >"$OUT/summary.txt"
 }
 trap 'echo; table | tee "$OUT/summary.txt"' EXIT
-trap 'exit 130' INT TERM
+running=  # the session of the step under way
+end_step() {
+  [[ -z $running ]] || pkill -KILL -s "$running" 2>/dev/null
+  running=
+}
+trap 'end_step; exit 130' INT TERM
 card=$DEVICE
 ((real)) && card=$(nvidia-smi --query-gpu=name,driver_version,clocks.sm,power.draw --format=csv,noheader 2>/dev/null | head -1)
 
@@ -43,8 +48,11 @@ step() {  # STEP SECONDS
   fi
   ((limit > $(left) - 3)) && limit=$(($(left) - 3))
   echo "== $name (at $((SECONDS - began)) s, at most $limit s)"
-  timeout -k 5 "$limit" bash "$kit/steps/$name.sh" >"$log" 2>&1
+  setsid timeout -k 5 "$limit" bash "$kit/steps/$name.sh" >"$log" 2>&1 &
+  running=$!
+  wait "$running"
   status=$?
+  end_step  # what the step has left behind would disturb the next one
   {
     echo "== $name: exit $status, $((SECONDS - from)) s"
     tail -c 200000 "$log"

@@ -14,8 +14,8 @@ architecture = arguments.pop(0) if arguments and arguments[0].startswith("sm_") 
 folder = root / "src/backend/cuda/kernels"
 sources = [folder / f"{name}.cu" for name in arguments] or sorted(folder.glob("*.cu"))
 
-print(f"| kernel ({architecture}) | registers | threads on a multiprocessor | static shared memory, bytes | spilled bytes |")
-print("|---|---|---|---|---|")
+print(f"| kernel ({architecture}) | registers | threads on a multiprocessor | static shared memory, bytes | stack, bytes | spilled bytes |")
+print("|---|---|---|---|---|---|")
 spilled = 0
 with tempfile.TemporaryDirectory() as scratch:
     for source in sources:
@@ -32,7 +32,8 @@ with tempfile.TemporaryDirectory() as scratch:
             registers = int(re.search(r"Used (\d+) registers", part).group(1))
             spills = sum(int(n) for n in re.findall(r"(\d+) bytes spill", part))
             shared = re.search(r"(\d+) bytes smem", part)
+            stack = int(re.search(r"(\d+) bytes stack frame", part).group(1))
             fit = min(REGISTERS // (-(-registers // 8) * 8) // 32 * 32, MOST_THREADS)
-            print(f"| {source.stem}: {name} | {registers} | {fit} | {shared.group(1) if shared else 0} | {spills} |")
+            print(f"| {source.stem}: {name} | {registers} | {fit} | {shared.group(1) if shared else 0} | {stack} | {spills} |")
             spilled += spills
 sys.exit(f"{spilled} bytes are spilled" if spilled else 0)

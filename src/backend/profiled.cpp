@@ -31,7 +31,8 @@ auto ProfiledBackend::timed(const char* name, int64_t bytes, F f) {
     Memory& memory = inner_.memory();  // of a card: an op has only begun, and is waited for
     if (!memory.host() && &memory != &no_memory()) memory.download(nullptr, nullptr, 0);
     OpTime& time = times[name];
-    time.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), ++time.calls, time.bytes += static_cast<double>(bytes);
+    time.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), ++time.calls,
+        time.bytes += static_cast<double>(bytes);
   };
   if constexpr (std::is_void_v<decltype(f())>) {
     f(), ended();
@@ -88,7 +89,8 @@ void ProfiledBackend::embed(const Ints& tokens, const Ints& positions, const Ten
   timed("embed", 2 * traffic(y), [&] { inner_.embed(tokens, positions, table, scale, d, y); });
 }
 void ProfiledBackend::embed_backward(const Ints& tokens, double scale, const Dropout& d, const Tensor& dy, const Tensor& dtable) {
-  timed("embed_backward", traffic(dy) + 2 * rows_here(tokens) * dtable.columns() * size_of(dtable.dtype()), [&] { inner_.embed_backward(tokens, scale, d, dy, dtable); });
+  timed("embed_backward", traffic(dy) + 2 * rows_here(tokens) * dtable.columns() * size_of(dtable.dtype()),
+        [&] { inner_.embed_backward(tokens, scale, d, dy, dtable); });
 }
 void ProfiledBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) {
   timed("layer_norm", traffic(x, gamma, beta, y, statistics), [&] { inner_.layer_norm(x, gamma, beta, y, statistics); });
@@ -96,7 +98,9 @@ void ProfiledBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Ten
 void ProfiledBackend::layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics,
                                           const Tensor& dx, Write dx_write, const Tensor& dgamma, const Tensor& dbeta,
                                           Write parameter_write) {
-  timed("layer_norm_backward", traffic(dy, x, gamma, statistics) + traffic(dx, dx_write) + traffic(dgamma, parameter_write) + traffic(dbeta, parameter_write), [&] { inner_.layer_norm_backward(dy, x, gamma, statistics, dx, dx_write, dgamma, dbeta, parameter_write); });
+  timed("layer_norm_backward",
+        traffic(dy, x, gamma, statistics) + traffic(dx, dx_write) + traffic(dgamma, parameter_write) + traffic(dbeta, parameter_write),
+        [&] { inner_.layer_norm_backward(dy, x, gamma, statistics, dx, dx_write, dgamma, dbeta, parameter_write); });
 }
 void ProfiledBackend::add_dropout(const Tensor& x, const Tensor& s, const Dropout& d, const Tensor& y) {
   timed("add_dropout", traffic(x, s, y), [&] { inner_.add_dropout(x, s, d, y); });
@@ -127,7 +131,8 @@ void ProfiledBackend::scatter_rows(const Tensor& x, int64_t x_column, const Ints
   timed("scatter_rows", 2 * traffic(y), [&] { inner_.scatter_rows(x, x_column, index, y); });
 }
 void ProfiledBackend::copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write write) {
-  timed("copy_columns", (write == Write::accumulate ? 3 : 2) * x.rows() * width * size_of(x.dtype()), [&] { inner_.copy_columns(x, x_column, y, y_column, width, write); });
+  timed("copy_columns", (write == Write::accumulate ? 3 : 2) * x.rows() * width * size_of(x.dtype()),
+        [&] { inner_.copy_columns(x, x_column, y, y_column, width, write); });
 }
 void ProfiledBackend::clamp(const Tensor& x, double bound, const Tensor& y, const Tensor& clipped) {
   timed("clamp", traffic(x, y), [&] { inner_.clamp(x, bound, y, clipped); });
@@ -139,7 +144,8 @@ void ProfiledBackend::lstm_step(const LstmStep& s) {
   timed("lstm_step", 2 * traffic(s.gates) + traffic(s.recurrent, s.cell_before, s.cell, s.hidden), [&] { inner_.lstm_step(s); });
 }
 void ProfiledBackend::lstm_step_backward(const LstmStepBackward& s) {
-  timed("lstm_step_backward", 2 * traffic(s.gates, s.dcell) + traffic(s.cell_before, s.cell, s.dhidden, s.drecurrent), [&] { inner_.lstm_step_backward(s); });
+  timed("lstm_step_backward", 2 * traffic(s.gates, s.dcell) + traffic(s.cell_before, s.cell, s.dhidden, s.drecurrent),
+        [&] { inner_.lstm_step_backward(s); });
 }
 void ProfiledBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
                                     const Ints& index, const Ints& offsets, int64_t heads, const Tensor& y, const Tensor& weights) {

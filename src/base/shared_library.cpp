@@ -29,7 +29,7 @@ SharedLibrary::~SharedLibrary() {
 void* SharedLibrary::address(const char* function) const {
   if (handle_ == nullptr) throw ConfigError(problem_);
   void* const found = dlsym(handle_, function);
-  if (found == nullptr) throw ConfigError(fmt::format("{} has no function {}; it is of another version", name_, function));
+  if (found == nullptr) throw ConfigError(fmt::format("{} does not export {}; it is another version", name_, function));
   return found;
 }
 

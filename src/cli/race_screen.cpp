@@ -17,10 +17,15 @@ struct Shown {
   const bool live = isatty(STDOUT_FILENO);
   const double start = steady_seconds();
   double last = start;  // when something was shown
+  bool drawn = false;   // the line of a run
 
+  ~Shown() {
+    if (drawn) std::cout << "\r\x1b[K" << std::flush;
+  }
   void say(const std::string& line) {
     std::cout << (live ? "\r\x1b[K" : "") << line << std::endl;
     last = steady_seconds();
+    drawn = false;
   }
   void update(const std::string& run, int64_t step, int64_t steps) {
     const double now = steady_seconds();
@@ -29,6 +34,7 @@ struct Shown {
     if (!live) return say(text);
     std::cout << "\r\x1b[K" << text << std::flush;
     last = now;
+    drawn = true;
   }
 };
 

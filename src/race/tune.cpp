@@ -58,7 +58,7 @@ class Tuning {
       const std::string recipe = write_recipe(i, left);
       RaceRecipe race = load_recipe(recipe);
       if (o_.set_rates) o_.set_rates(race);
-      o_.progress.say(fmt::format("rung {} of {}: {} runs of {} target tokens; {} passed of {}", i + 1, rungs_.size(),
+      o_.progress.say(fmt::format("rung {} of {}: {} runs of {} target tokens; {} of {} have passed", i + 1, rungs_.size(),
                                   (left.size() + 1) * rungs_[i].seeds.size(), rungs_[i].tokens, duration_text(steady_seconds() - start),
                                   duration_text(60 * o_.minutes)));
       if (const int status = run_race(race, o_.progress, o_.jobs); status != 0) return status;
@@ -84,14 +84,14 @@ class Tuning {
     c.log.every = c.checkpoint.every = kProbeUpdates;
     set_vocabulary(c);
     fs::remove_all(c.train.output);
-    o_.progress.say("measuring how fast one run is");
+    o_.progress.say("measuring the speed of one run");
     const WallClock wall;
     double from = 0, to = 0, tokens = 0;
     TrainingWatch watch;
     watch.silent = true;
     watch.updated = [&](int64_t step, int64_t own, int64_t) {
       to = wall.seconds();
-      if (o_.progress.updated) o_.progress.updated("how fast one run is", step, kProbeUpdates);
+      if (o_.progress.updated) o_.progress.updated("measuring the speed of one run", step, kProbeUpdates);
       if (step <= kProbeFirst)
         from = to;
       else

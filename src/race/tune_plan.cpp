@@ -81,7 +81,7 @@ std::vector<TuneCandidate> draw_candidates(const Config& config, const std::vect
         candidates[i].keys.emplace_back(keys[k], value);
     }
   }
-  // No run is made twice: what is dealt like the configuration's own values, or like an earlier candidate, gets a rate between two others.
+  // No run is made twice: a candidate that equals the configuration or an earlier candidate gets a rate a quarter of an octave higher.
   if (std::find(keys.begin(), keys.end(), "train.learning-rate") != keys.end()) {
     std::set<std::pair<double, std::vector<Override>>> taken{{config.train.optimizer.learning_rate, {}}};
     for (TuneCandidate& candidate : candidates)

@@ -17,7 +17,7 @@ TEST(SharedLibrary, FunctionsAreFound) {
     m.find<void()>("square_root");
     FAIL() << "there is no square_root";
   } catch (const ConfigError& e) {
-    EXPECT_STREQ(e.what(), "libm.so.6 has no function square_root; it is of another version");
+    EXPECT_STREQ(e.what(), "libm.so.6 does not export square_root; it is another version");
   }
 }
 

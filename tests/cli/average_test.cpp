@@ -75,7 +75,8 @@ TEST_F(Average, ChoosesTheMeanThatDoesBestOnAText) {
   for (std::string line; std::getline(lines, line);)
     if (const size_t at = line.find(": cross-entropy "); at != std::string::npos) {
       ++tried;
-      if (const double loss = std::stod(line.substr(at + 16)); loss < least) least = loss, best = line.substr(line.find(", ") + 2, at - line.find(", ") - 2);  // of "mean 2 of 11, the last 2"
+      if (const double loss = std::stod(line.substr(at + 16)); loss < least)
+        least = loss, best = line.substr(line.find(", ") + 2, at - line.find(", ") - 2);  // of "mean 2 of 11, the last 2"
     }
   EXPECT_EQ(tried, 5 + 6) << o.text;  // 1, 2, 3, 4 and 6 of six, and six powers
   EXPECT_THAT(o.text, testing::HasSubstr(fmt::format("best: {}, cross-entropy {:.4f}\nthe mean of {} is in best\n", best, least, best)));

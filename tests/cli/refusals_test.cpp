@@ -301,7 +301,8 @@ TEST_F(Refusals, LimitsOfTheProcess) {
   std::ifstream kept(path("new.partial"));
   const auto lines = std::count(std::istreambuf_iterator<char>(kept), {}, '\n');
   EXPECT_GE(lines, 1);
-  const std::string told = "; the translations of " + std::to_string(lines) + (lines == 1 ? " line" : " lines") + " before it are in new.partial";
+  const std::string told =
+      "; the translations of " + std::to_string(lines) + (lines == 1 ? " line" : " lines") + " before it are in new.partial";
   EXPECT_NE(slow.text.find(told), std::string::npos) << slow.text;
   fs::remove(path("new.partial")), fs::remove(path("many"));
   EXPECT_NE(wide.text.find("a beam of 1024 for "), std::string::npos) << wide.text;

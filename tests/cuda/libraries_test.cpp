@@ -37,10 +37,9 @@ TEST_F(NvidiaFolders, TheToolkitsComeBeforePythonsPackages) {
   make("home/.local/lib/python3.9/site-packages/nvidia/cublas/lib");
   make("cuda-13/lib64"), make("cuda-13/targets/x86_64-linux/lib");
   EXPECT_EQ(found({{"VIRTUAL_ENV", venv}, {"HOME", home}, {"CUDA_HOME", cuda}}),
-            (std::vector<std::string>{"cuda-13/lib64", "cuda-13/targets/x86_64-linux/lib",
-                                      "venv/lib/python3.11/site-packages/nvidia/nccl/lib",
-                                      "venv/lib/python3.11/site-packages/nvidia/cu13/lib",
-                                      "home/.local/lib/python3.9/site-packages/nvidia/cublas/lib"}));
+            (std::vector<std::string>{
+                "cuda-13/lib64", "cuda-13/targets/x86_64-linux/lib", "venv/lib/python3.11/site-packages/nvidia/nccl/lib",
+                "venv/lib/python3.11/site-packages/nvidia/cu13/lib", "home/.local/lib/python3.9/site-packages/nvidia/cublas/lib"}));
 }
 
 // The packages of the python3 that the shell would start, also where that is a link to the one of a version.

@@ -5,9 +5,9 @@
 
 #include "comm/world.h"
 #include "models/model.h"
+#include "tests/card/real_card.h"
 #include "tests/models/common.h"
 #include "train/replica.h"
-#include "tests/card/real_card.h"
 
 namespace starling {
 namespace {

@@ -12,8 +12,8 @@
 #include "comm/world.h"
 #include "data/tokenize.h"
 #include "decode/model_directory.h"
-#include "train/replica.h"
 #include "tests/card/real_card.h"
+#include "train/replica.h"
 
 namespace starling {
 namespace {

@@ -12,8 +12,9 @@ loss() { grep -a -o 'step 5 .*loss [0-9.]*' "$1.log" | head -1 | grep -o '[0-9.]
 hash_of() { find "$1/checkpoints" -name '*.safetensors' | sort | xargs sha256sum | awk '{ print $1 }' | sha256sum; }
 run a "$DEVICE" "$updates" || { cat a.log && exit 4; }
 run b "$DEVICE" "$updates" &
+second=$!
 run cpu cpu 10
-wait
+wait "$second" || { cat b.log && echo 'the second run has failed' && exit 4; }
 tail -n 2 a.log b.log cpu.log
 words="loss at update 5: $(loss a) here, $(loss cpu) on the processor"
 if [[ $(hash_of a) == "$(hash_of b)" ]]; then

@@ -140,9 +140,12 @@ void CudaMemory::send(std::byte* to, const std::byte* from, int64_t bytes, Slot&
   check(cudaEventRecord(slot.copied, stream), "an event");
 }
 
-// With STARLING_POISON=1 in the environment, for tests and for compute-sanitizer's initcheck: zeros would hide that it is read again.
+// With STARLING_POISON=1 in the environment, for tests: zeros would hide that it is read again.
 void CudaMemory::discard(std::byte* at, int64_t bytes) {
-  static const bool poisons = std::getenv("STARLING_POISON") != nullptr;
+  static const bool poisons = [] {
+    const char* asked = std::getenv("STARLING_POISON");
+    return asked != nullptr && *asked == '1';
+  }();
   if (poisons && bytes > 0) check(cudaMemsetAsync(at, 0xff, static_cast<size_t>(bytes), device_.stream()), "what is not used any more");
 }
 
@@ -185,9 +188,10 @@ std::string describe_cuda() {
     return fmt::format("no NVIDIA card can be used: {} ({}, driver for CUDA {})",
                        result == cudaSuccess ? "there is none" : cudaGetErrorString(result), libraries, version_text(driver));
   if (const std::string problem = cublaslt_problem(); !problem.empty())
-    return fmt::format("no NVIDIA card can be used, since cuBLASLt is missing ({}): install it (CUDA's package libcublas, or pip's "
-                       "nvidia-cublas), or name its folder in LD_LIBRARY_PATH",
-                       problem);
+    return fmt::format(
+        "no NVIDIA card can be used: cuBLASLt was not found ({}); install it (CUDA's package libcublas, or pip's {}), or add "
+        "its directory to LD_LIBRARY_PATH",
+        problem, runtime / 1000 < 13 ? fmt::format("nvidia-cublas-cu{}", runtime / 1000) : "nvidia-cublas");
   std::string cards;
   for (int i = 0; i < count; ++i) {
     cudaDeviceProp p{};

@@ -7,16 +7,17 @@
 namespace {
 
 const starling::SharedLibrary& cublaslt() {
-  static const starling::SharedLibrary& library = starling::STARLING_CUDA::nvidia_library(fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR));
+  static const starling::SharedLibrary& library =
+      starling::STARLING_CUDA::nvidia_library(fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR));
   return library;
 }
 
 }  // namespace
 
-#define FORWARD(result, name, parameters, arguments)                             \
-  result CUBLASWINAPI name parameters {                                          \
+#define FORWARD(result, name, parameters, arguments)                                              \
+  result CUBLASWINAPI name parameters {                                                           \
     static auto* const function = cublaslt().find<std::remove_pointer_t<decltype(&name)>>(#name); \
-    return function arguments;                                                   \
+    return function arguments;                                                                    \
   }
 
 extern "C" {

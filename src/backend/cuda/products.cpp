@@ -106,7 +106,7 @@ Products::Plan& Products::plan_for(const Product& p) {
       cublasLtMatmulAlgoGetHeuristic(handle_, plan->product, plan->a, plan->b, plan->d, plan->d, preference, 1, &first, &found);
   cublasLtMatmulPreferenceDestroy(preference);
   check(status != CUBLAS_STATUS_SUCCESS || found > 0 ? status : CUBLAS_STATUS_NOT_SUPPORTED,
-        fmt::format("a way to compute a product of {} x {} x {} ({} to {}, leading dimensions {}, {}, {}, addresses aligned to {}, {}, {})",
+        fmt::format("an algorithm for a product of {} x {} x {} ({} to {}, leading dimensions {}, {}, {}, addresses aligned to {}, {}, {})",
                     p.m, p.n, p.k, name_of(p.in), name_of(p.out), p.lda, p.ldb, p.ldd, align_a, align_b, align_d));
   plan->algorithm = first.algo, plan->workspace = first.workspaceSize;
   return *(plans_[key] = std::move(plan));

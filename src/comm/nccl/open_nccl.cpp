@@ -14,10 +14,10 @@ const starling::SharedLibrary& nccl() {
 
 }  // namespace
 
-#define FORWARD(result, name, parameters, arguments)                                           \
-  result name parameters {                                                                     \
-    static auto* const function = nccl().find<std::remove_pointer_t<decltype(&name)>>(#name);  \
-    return function arguments;                                                                 \
+#define FORWARD(result, name, parameters, arguments)                                          \
+  result name parameters {                                                                    \
+    static auto* const function = nccl().find<std::remove_pointer_t<decltype(&name)>>(#name); \
+    return function arguments;                                                                \
   }
 
 extern "C" {

@@ -140,6 +140,7 @@ __global__ void layer_norm_backward_eights_kernel(LayerNormBackward t) {
   }
   float* const sums = shared<float>();  // [kWarps, columns], of one of the two at a time
   float* const part = t.parts + 2 * blockIdx.x * t.columns;
+#pragma unroll
   for (int half = 0; half < 2; ++half) {
     const Row& mine = half == 0 ? dgamma : dbeta;
     for_spans(t.columns, [&](int s, int64_t c) { store_eight(sums + warp() * t.columns + c, mine.spans[s]); });
