@@ -2,8 +2,6 @@
 # how to get it. A program built with it also runs on machines without a card.
 option(STARLING_CUDA "Build the backend for NVIDIA cards (needs the CUDA toolkit, 12 or newer)" OFF)
 if(STARLING_CUDA)
-  # Code for Ampere and Hopper; newer cards compile the latter's at the first start.
-  set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "Compute capabilities; 80 is the least")
   enable_language(CUDA)
   # CMake 3.25 does not know what newer compilers can.
   foreach(kind STANDARD EXTENSION)
