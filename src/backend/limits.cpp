@@ -9,6 +9,8 @@
 namespace starling {
 namespace {
 
+constexpr size_t kMostTimed = 64;  // products, each of some 30 ms
+
 double seconds_now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 void wait_for(Backend& backend) {
@@ -66,6 +68,32 @@ double product_seconds(Backend& backend, const ProductShape& s, int threads) {
   const Tensor y({s.m, s.n}, s.wide_output ? backend.parameter() : backend.activation(), backend.memory());
   const auto packed = s.quantized ? backend.pack_int8(w, false, 0) : backend.pack(w, false, nullptr);
   return seconds_of(backend, [&] { backend.linear(x, *packed, Tensor(), y, Activation::none, Write::overwrite); });
+}
+
+std::map<ProductShape, int64_t> with_few_rows(const std::map<ProductShape, int64_t>& calls) {
+  if (calls.size() <= kMostTimed) return calls;
+  std::map<ProductShape, std::map<int64_t, int64_t>> by_rows;  // of a shape without its rows: calls by rows
+  for (const auto& [shape, count] : calls) {
+    ProductShape rest = shape;
+    rest.m = 0;
+    by_rows[rest][shape.m] += count;
+  }
+  const auto groups = static_cast<int64_t>(std::max<size_t>(1, kMostTimed / by_rows.size()));
+  std::map<ProductShape, int64_t> result;
+  for (auto& [shape, rows] : by_rows) {
+    int64_t all = 0, count = 0, sum = 0;
+    for (const auto& [m, n] : rows) all += n;
+    for (const auto& [m, n] : rows) {
+      count += n;
+      sum += n * m;
+      if (count * groups < all && m != rows.rbegin()->first) continue;
+      ProductShape mean = shape;
+      mean.m = (sum + count / 2) / count;
+      result[mean] += count;
+      count = sum = 0;
+    }
+  }
+  return result;
 }
 
 double peak_product_rate(Backend& backend) {

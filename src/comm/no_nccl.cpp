@@ -19,6 +19,5 @@ CardConnection connect_cards(Communicator& comm, Memory& memory) {
 }
 
 std::string nccl_version() { return "none"; }
-std::string nccl_problem() { return "this program was built without it"; }
 
 }  // namespace starling::STARLING_CUDA

@@ -59,35 +59,6 @@ class NotedBackend : public ProfiledBackend {
   std::unique_ptr<Backend> own_;
 };
 
-// The same work as so many calls of few shapes: products that differ in their rows only are timed as one of their mean, in groups of
-// about as many calls, where there are more than a backend can time within seconds.
-std::map<ProductShape, int64_t> grouped(const std::map<ProductShape, int64_t>& calls) {
-  constexpr size_t kMost = 64;
-  if (calls.size() <= kMost) return calls;
-  std::map<ProductShape, std::map<int64_t, int64_t>> by_rows;  // of a shape without its rows: calls by rows
-  for (const auto& [shape, count] : calls) {
-    ProductShape rest = shape;
-    rest.m = 0;
-    by_rows[rest][shape.m] += count;
-  }
-  const auto groups = static_cast<int64_t>(std::max<size_t>(1, kMost / by_rows.size()));
-  std::map<ProductShape, int64_t> result;
-  for (auto& [shape, rows] : by_rows) {
-    int64_t all = 0, count = 0, sum = 0;
-    for (const auto& [m, n] : rows) all += n;
-    for (const auto& [m, n] : rows) {
-      count += n;
-      sum += n * m;
-      if (count * groups < all && m != rows.rbegin()->first) continue;
-      ProductShape mean = shape;
-      mean.m = (sum + count / 2) / count;
-      result[mean] += count;
-      count = sum = 0;
-    }
-  }
-  return result;
-}
-
 // How long the products of a translator take alone on one thread: `run` lets one with these backends translate.
 template <class F>
 double products_alone(Backend& backend, F run) {
@@ -98,7 +69,7 @@ double products_alone(Backend& backend, F run) {
   for (const auto& b : noted)
     for (const auto& [shape, count] : static_cast<const NotedBackend&>(*b).products) calls[shape] += count;
   double seconds = 0;
-  for (const auto& [shape, count] : grouped(calls)) seconds += product_seconds(backend, shape, 1) * static_cast<double>(count);
+  for (const auto& [shape, count] : with_few_rows(calls)) seconds += product_seconds(backend, shape, 1) * static_cast<double>(count);
   return seconds;
 }
 

@@ -4,10 +4,11 @@
 #include <array>
 #include <map>
 
-#include "autograd/tape.h"
+#include "backend/cuda/cuda.h"
 #include "backend/idle.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
+#include "train/time_layout.h"
 
 namespace starling {
 namespace {
@@ -20,7 +21,8 @@ struct Card {
 constexpr std::array<Card, 3> kCards{{{"h200", "NVIDIA H200 (SXM)", 790e12, 4.3e12},
                                       {"h100", "NVIDIA H100 (SXM)", 790e12, 3.0e12},
                                       {"a100", "NVIDIA A100 (SXM, 80 GB)", 250e12, 1.8e12}}};
-constexpr double kLaunch = 2.5e-6;  // a kernel takes that long at least, s
+constexpr int64_t kMemory = int64_t{80} << 30;  // of each, at least
+constexpr double kLaunch = 2.5e-6;              // a kernel takes that long at least, s
 
 // The share of the floor's rate that an op's kernels are expected to reach; no card has told yet.
 double expected_share(const std::string& op) {
@@ -46,12 +48,7 @@ double expected_share(const std::string& op) {
 class IdleCard final : public IdleBackend {
  public:
   IdleCard() : IdleBackend(DType::bf16, DType::f32) {}
-  int64_t best_micro_batch() const override { return 32768; }
-  int64_t logits_bytes() const override { return int64_t{512} << 20; }
-  std::shared_ptr<Packed> pack_other_way(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse,
-                                         const std::shared_ptr<Packed>&) override {
-    return pack(w, transposed, std::move(reuse));
-  }
+  int64_t logits_bytes() const override { return STARLING_CUDA::card_logits_bytes(kMemory); }
 };
 
 const Card& card_of(const std::string& word) {
@@ -73,14 +70,7 @@ PredictedStep predict_step(const BenchTrainOptions& o, const std::string& word) 
   Optimizer optimizer(counted, kind, model->parameters().count());
   double tokens = 0;
   for (const Batch& batch : batches) {
-    // As Replica does it, which lets one token stand for a batch where nothing is computed.
-    Arena arena(counted.memory());
-    GradientSum sum(model->parameters());
-    sum.begin();
-    Tape tape(model->parameters(), arena, sum, o.seed, 1);
-    model->loss(tape, batch, 0.1);
-    tape.backward();
-    sum.complete();
+    pass_of_whole_batch(*model, batch);
     counted.sum_of_squares(model->parameters().gradients(), Tensor({1}, DType::f64, counted.memory()));
     optimizer.begin_update();
     optimizer.update(model->parameters().values(), model->parameters().gradients(), 1, 1e-4);

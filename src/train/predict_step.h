@@ -1,5 +1,5 @@
-// What an update would take on a card that is not here: each op's operations and bytes, counted by running the update's own code without
-// computing, over the card's rates. Predicted, not measured.
+// How long an update would take on a card that this machine does not have: the operations and bytes of each op, counted by running the
+// update's own code without computing, divided by the card's rates. Predicted, not measured.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct PredictedOp {
   std::string name;
   double calls = 0, flops = 0, bytes = 0;  // of an update
   double floor_seconds = 0;                // at the card's rates
-  double seconds = 0;                      // as the op's kernels are expected to come to them
+  double seconds = 0;                      // at the share of these rates that the op's kernels are expected to reach
 };
 
 struct PredictedStep {

@@ -43,16 +43,6 @@ RankMemory memory_of(Replica& replica) {
   return m;
 }
 
-// What a pass of the batch takes, where a replica's timed passes are of one token.
-double whole_pass_bytes(Model& model, const Batch& batch) {
-  Arena arena(model.parameters().backend().memory());
-  GradientSum sum(model.parameters());
-  Tape tape(model.parameters(), arena, sum, 1, 1);
-  model.loss(tape, batch, 0.1);
-  tape.backward();
-  return static_cast<double>(arena.most_used());
-}
-
 const Batch& largest(const std::vector<std::vector<Batch>>& shares) {
   const Batch* most = nullptr;
   for (const auto& share : shares)
@@ -64,22 +54,32 @@ const Batch& largest(const std::vector<std::vector<Batch>>& shares) {
 
 }  // namespace
 
+double pass_of_whole_batch(Model& model, const Batch& batch) {
+  Arena arena(model.parameters().backend().memory());
+  GradientSum sum(model.parameters());
+  Tape tape(model.parameters(), arena, sum, 1, 1);
+  model.loss(tape, batch, 0.1);
+  tape.backward();
+  return static_cast<double>(arena.most_used());
+}
+
 std::string layout_text(const LayoutResult& r) {
   constexpr double mib = 1 << 20;
-  std::string text =
-      fmt::format("{:>5}  {:>10} {:>9} {:>9} {:>7} {:>7} {:>8} {:>11} {:>7}   {:>10} {:>7} {:>7} {:>8}\n", "MiB of", "parameters", "gradients",
-                  "optimizer", "packed", "copies", "strategy", "activations", "total", "boundaries", "shared", "shards", "strategy");
+  std::string text = fmt::format("{:>5}  {:>10} {:>9} {:>9} {:>7} {:>7} {:>8} {:>11} {:>7}   {:>10} {:>7} {:>7} {:>8}\n", "MiB of",
+                                 "parameters", "gradients", "optimizer", "packed", "copies", "strategy", "activations", "total",
+                                 "boundaries", "shared", "shards", "strategy");
   // Replicas are alike, so one is shown.
   const auto shown = static_cast<size_t>(r.ranks / r.replicas);
   for (size_t rank = 0; rank < shown; ++rank) {
     const RankMemory& m = r.memory[rank];
     const RankBytes& b = r.bytes[rank];
-    text +=
-        fmt::format("rank {:<2} {:>10.1f} {:>9.1f} {:>9.1f} {:>7.1f} {:>7.1f} {:>8.1f} {:>11.1f} {:>7.1f}   {:>10.2f} {:>7.2f} {:>7.2f} {:>8.2f}\n",
-                    rank, m.parameters / mib, m.gradients / mib, m.optimizer / mib, m.packed / mib, m.copies / mib, m.strategy / mib,
-                    m.activations / mib, m.total() / mib, b.boundaries / mib, b.shared / mib, b.shards / mib, b.strategy / mib);
+    text += fmt::format(
+        "rank {:<2} {:>10.1f} {:>9.1f} {:>9.1f} {:>7.1f} {:>7.1f} {:>8.1f} {:>11.1f} {:>7.1f}   {:>10.2f} {:>7.2f} {:>7.2f} {:>8.2f}\n",
+        rank, m.parameters / mib, m.gradients / mib, m.optimizer / mib, m.packed / mib, m.copies / mib, m.strategy / mib,
+        m.activations / mib, m.total() / mib, b.boundaries / mib, b.shared / mib, b.shards / mib, b.strategy / mib);
   }
-  text += "(left: kept; right: sent an update, between stages, for parameters that several ranks have, within layers to their other shards, of "
+  text +=
+      "(left: kept; right: sent an update, between stages, for parameters that several ranks have, within layers to their other shards, of "
       "which the mean is shown, and by the strategy)\n";
   if (r.stages > 1)
     text += fmt::format(
@@ -144,10 +144,11 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
   RankMemory m = memory_of(replica);
   if (!world.computes && !mesh.divided() && worker < workers) {
     const Batch& most = largest(shares);
-    m.activations = whole_pass_bytes(*model, run.r_drop > 0 ? doubled(most, run.r_drop) : most);
+    m.activations = pass_of_whole_batch(*model, run.r_drop > 0 ? doubled(most, run.r_drop) : most);
   }
   const double boundaries = static_cast<double>(after.boundaries - before.boundaries) / updates,
-               shared = static_cast<double>(after.shared - before.shared) / updates, shards = (after.shards - before.shards) / updates, all = static_cast<double>(all_sent - sent) / updates;
+               shared = static_cast<double>(after.shared - before.shared) / updates, shards = (after.shards - before.shards) / updates,
+               all = static_cast<double>(all_sent - sent) / updates;
   const double own[kFigures] = {seconds,
                                 passes,
                                 (t.forward + t.backward) / updates,

@@ -8,6 +8,7 @@
 
 #include "comm/mesh.h"
 #include "comm/world.h"
+#include "models/model.h"
 #include "train/bench.h"
 #include "train/config.h"
 
@@ -60,6 +61,10 @@ struct LayoutResult {
 
 // For people: what the ranks of a replica keep and send, and the bubble.
 std::string layout_text(const LayoutResult& result);
+
+// A forward and a backward pass of the batch as it is, where nothing is computed: a replica passes one token in its place. Returns the
+// bytes of activations.
+double pass_of_whole_batch(Model& model, const Batch& batch);
 
 // All ranks call it, and get the result. ConfigError for what cannot be arranged or meant together.
 LayoutResult time_layout(const LayoutRun& run, World& world);

@@ -39,6 +39,16 @@ TEST(CudaMemory, LargeTensorsGoThereAndBack) {
   EXPECT_EQ(t.to_doubles(), std::vector<double>(120000));
 }
 
+// In more pieces than there are large pinned buffers, the last of which is short.
+TEST(CudaMemory, UploadsOfManyPieces) {
+  const auto backend = card();
+  std::vector<double> values((size_t{22} << 20) / sizeof(float) + 3);
+  std::iota(values.begin(), values.end(), 1.0);
+  const Tensor t({static_cast<int64_t>(values.size())}, DType::f32, backend->memory());
+  t.from_doubles(values);
+  EXPECT_EQ(t.to_doubles(), values);
+}
+
 TEST(CudaMemory, RunningOutIsAnErrorWithTheNumbers) {
   const auto backend = card();
   const int64_t before = backend->memory().usable().bytes;

@@ -83,6 +83,20 @@ TEST_F(TranslatorMemory, TheUnknownSymbolIsInTranslationsOnlyWhereItIsAllowed) {
   }
 }
 
+// Also within a batch, so that a few long lines are not waited for in silence.
+TEST_F(TranslatorMemory, ProgressIsToldAtEveryStep) {
+  Translator t = translator(8, memory(int64_t{1} << 30, 1, false));
+  std::vector<double> shares;
+  t.set_watch({.stop = {}, .translated = [&](double share) { shares.push_back(share); }});
+  t.translate(lines_);  // two batches
+  EXPECT_GE(shares.size(), 2u * kLength);
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+  EXPECT_EQ(shares.front(), 0);
+  EXPECT_GT(shares.at(2), 0);
+  EXPECT_LT(shares.at(2), 0.5) << "within the first batch";
+  EXPECT_EQ(shares.back(), 1);
+}
+
 TEST_F(TranslatorMemory, BatchesAreHalvedUntilTheyFit) {
   Translator ample = translator(16, memory(need(16), 1, true));
   const auto expected = texts(ample.translate(lines_));

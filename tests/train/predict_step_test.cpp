@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "base/error.h"
 
 namespace starling {
@@ -13,6 +15,29 @@ PredictedOp op_of(const PredictedStep& step, const std::string& name) {
     if (op.name == name) return op;
   ADD_FAILURE() << "no " << name;
   return {};
+}
+
+// What is predicted is the update that is measured: the same ops, as often, with the same products.
+TEST(PredictStep, IsTheUpdateThatBenchTrainMeasures) {
+  BenchTrainOptions o;
+  o.model = model_preset("transformer-tiny");
+  o.vocabulary = 400;
+  o.batch_tokens = 200;
+  o.precision = "f32", o.device = "cpu", o.threads = 1, o.seconds = 0.1;
+  const PredictedStep predicted = predict_step(o, "h100");
+  const BenchTrainResult measured = bench_train(o);
+  const auto steps = static_cast<double>(measured.profiled_steps);
+  std::set<std::string> names;
+  for (const PredictedOp& op : predicted.ops) {
+    if (op.name == "pack" || op.name == "loss_sums") continue;  // a processor packs both ways
+    names.insert(op.name);
+    ASSERT_TRUE(measured.profile.contains(op.name)) << op.name;
+    const OpTime& there = measured.profile.at(op.name);
+    EXPECT_DOUBLE_EQ(op.calls, static_cast<double>(there.calls) / steps) << op.name;
+    EXPECT_NEAR(op.flops, there.flops / steps, 1e-9 * op.flops) << op.name;
+  }
+  for (const auto& [name, time] : measured.profile)
+    EXPECT_TRUE(names.contains(name) || name == "pack" || name == "loss_sums") << name << " is not predicted";
 }
 
 TEST(PredictStep, CountsWhatTheShapesSay) {

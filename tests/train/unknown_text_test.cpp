@@ -51,6 +51,11 @@ TEST_F(UnknownTextTest, CountsSentencesAndPiecesOfEachSide) {
               AllOf(HasSubstr("is that of other/best and stays"), Not(HasSubstr("character-coverage"))));
 }
 
+TEST_F(UnknownTextTest, AllOfItIsAHundredPercent) {
+  EXPECT_THAT(unknown_line(count(200, 200, 1), vocabularies_, ""),
+              HasSubstr("in 100 % of the source sentences and 0.5 % of the target sentences"));
+}
+
 TEST_F(UnknownTextTest, FewAreNoWarningAndNoneAreNoLine) {
   EXPECT_THAT(unknown_line(count(200, 1, 0), vocabularies_, ""), StartsWith("the vocabulary does not know characters in 0.5 % of"));
   EXPECT_EQ(unknown_line(count(200, 0, 0), vocabularies_, ""), "");

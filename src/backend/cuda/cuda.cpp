@@ -1,8 +1,6 @@
 // The backend's class, and matrix products.
 #include "backend/cuda/cuda.h"
 
-#include <algorithm>
-
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/kernels/int8.h"
 #include "backend/cuda/kernels/rows.h"
@@ -19,11 +17,6 @@ CudaBackend::CudaBackend(std::shared_ptr<CudaDevice> device, DType activation)
 std::string CudaBackend::describe() const {
   const cudaDeviceProp& p = device_->properties();
   return fmt::format("cuda:{} on {}, {} GiB", name_of(activation_), p.name, p.totalGlobalMem >> 30);
-}
-
-// Each chunk of rows reads the output's weights twice, and reads and writes their gradient: few chunks, large products.
-int64_t CudaBackend::logits_bytes() const {
-  return std::clamp(static_cast<int64_t>(device_->properties().totalGlobalMem / 64), int64_t{32} << 20, int64_t{512} << 20);
 }
 
 kernels::Type CudaBackend::type_of(DType t) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/shared_library.h"
@@ -22,6 +23,13 @@ std::vector<std::filesystem::path> nvidia_folders(const Environment& environment
 
 // The library of this file name, opened once and kept until the program ends.
 const SharedLibrary& nvidia_library(const std::string& name);
+
+// Defines a function that the headers of `library`, a SharedLibrary, declare: it calls the library's.
+#define STARLING_FORWARD(library, result, name, parameters, arguments)                           \
+  result name parameters {                                                                       \
+    static auto* const function = (library).find<std::remove_pointer_t<decltype(&name)>>(#name); \
+    return function arguments;                                                                   \
+  }
 
 // Why products cannot be computed on cards here; "" where cuBLASLt is.
 std::string cublaslt_problem();

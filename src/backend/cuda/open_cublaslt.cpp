@@ -14,11 +14,7 @@ const starling::SharedLibrary& cublaslt() {
 
 }  // namespace
 
-#define FORWARD(result, name, parameters, arguments)                                              \
-  result CUBLASWINAPI name parameters {                                                           \
-    static auto* const function = cublaslt().find<std::remove_pointer_t<decltype(&name)>>(#name); \
-    return function arguments;                                                                    \
-  }
+#define FORWARD(...) STARLING_FORWARD(cublaslt(), __VA_ARGS__)
 
 extern "C" {
 FORWARD(const char*, cublasLtGetStatusString, (cublasStatus_t s), (s))

@@ -28,7 +28,5 @@ CardConnection connect_cards(Communicator& comm, Memory& memory);
 
 // "2.28.9", or "none".
 std::string nccl_version();
-// Why NCCL cannot be used here; "" where it can.
-std::string nccl_problem();
 
 }  // namespace starling::STARLING_CUDA

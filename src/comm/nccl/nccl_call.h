@@ -8,6 +8,9 @@
 
 namespace starling::STARLING_CUDA {
 
+// Why NCCL cannot be used here; "" where it can.
+std::string nccl_problem();
+
 // A call that NCCL has refused, or that has failed.
 class NcclError : public PeerError {
   using PeerError::PeerError;

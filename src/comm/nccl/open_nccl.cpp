@@ -3,7 +3,7 @@
 
 #include "backend/cuda/libraries.h"
 #include "base/error.h"
-#include "comm/nccl/nccl.h"
+#include "comm/nccl/nccl_call.h"
 
 namespace {
 
@@ -14,11 +14,7 @@ const starling::SharedLibrary& nccl() {
 
 }  // namespace
 
-#define FORWARD(result, name, parameters, arguments)                                          \
-  result name parameters {                                                                    \
-    static auto* const function = nccl().find<std::remove_pointer_t<decltype(&name)>>(#name); \
-    return function arguments;                                                                \
-  }
+#define FORWARD(...) STARLING_FORWARD(nccl(), __VA_ARGS__)
 
 extern "C" {
 FORWARD(const char*, ncclGetErrorString, (ncclResult_t r), (r))

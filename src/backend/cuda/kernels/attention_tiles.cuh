@@ -18,7 +18,7 @@ struct OwnRows {
   __device__ __forceinline__ int row(int r) const { return first + group + 8 * r; }
 };
 
-// Rows of x, and zeros up to a multiple of 16 of them and W columns. columns: of a row, a multiple of 8.
+// Copies rows of x into the tile, and pads them with zeros to a multiple of 16 rows and to W columns. columns: of a row, a multiple of 8.
 template <int W>
 __device__ __forceinline__ void load_bf16_tile(const Bf16* x, int64_t stride, int rows, int64_t columns, uint16_t* tile) {
   const int filled = (rows + kWarpRows - 1) / kWarpRows * kWarpRows;
@@ -89,7 +89,7 @@ __device__ __forceinline__ uint32_t kept_pairs(const Mask& mask, uint64_t key, i
   return bits;
 }
 
-// Of the four lanes that have a row.
+// Reduces x over the four lanes that share a row.
 template <class Op>
 __device__ __forceinline__ float reduce_row(float x, Op op) {
   x = op(x, __shfl_xor_sync(kAllLanes, x, 1));
