@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "race/forecast.h"
-#include "race/layouts.h"
-#include "train/bench_distributed.h"
+#include "measure/bench_distributed.h"
+#include "measure/forecast.h"
+#include "measure/layouts.h"
 
 namespace starling {
 namespace {
@@ -58,7 +58,8 @@ void show(const Way& way, const std::optional<Best>& best, double alone) {
   const LayoutResult& r = best->result;
   fmt::print("  {:<22} {:>6.0f} tokens an update, {:>8.1f} tokens/s, {:.2f} x one rank; {:.2f} GiB a rank", way.name, r.tokens,
              r.tokens_per_second(), r.tokens_per_second() / alone, largest_memory(r) / (1 << 30));
-  if (way.stages > 1) fmt::print(", {} micro-batches, {} pieces, stages compute {:.1f} %", best->micro_batches, best->pieces, 100 * (1 - r.bubble));
+  if (way.stages > 1)
+    fmt::print(", {} micro-batches, {} pieces, stages compute {:.1f} %", best->micro_batches, best->pieces, 100 * (1 - r.bubble));
   fmt::print("\n");
   std::fflush(stdout);
 }
@@ -105,8 +106,9 @@ int run(const std::vector<std::string>& words) {
   ComputeModel& to = cluster.compute;
   to.forward_gflops = c.forward_gflops, to.backward_gflops = c.backward_gflops, to.weights_gb_s = c.weights_gb_s;
   to.update_gb_s = c.update_gb_s, to.memory_gb_s = c.memory_gb_s;
-  fmt::print("rates of one thread: forward {:.1f} and backward {:.1f} GFLOP/s, weights {:.1f} GB/s, update {:.1f} GB/s, memory {:.1f} GB/s\n",
-             to.forward_gflops, to.backward_gflops, to.weights_gb_s, to.update_gb_s, to.memory_gb_s);
+  fmt::print(
+      "rates of one thread: forward {:.1f} and backward {:.1f} GFLOP/s, weights {:.1f} GB/s, update {:.1f} GB/s, memory {:.1f} GB/s\n",
+      to.forward_gflops, to.backward_gflops, to.weights_gb_s, to.update_gb_s, to.memory_gb_s);
   simulated(one, cluster);
   return 0;
 }

@@ -12,7 +12,7 @@ if(STARLING_CUDA)
   find_package(CUDAToolkit 12 REQUIRED)
   file(GLOB cuda_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/backend/cuda/*.cpp ${CMAKE_SOURCE_DIR}/src/backend/cuda/kernels/*.cu)
   add_library(starling_cuda OBJECT ${cuda_sources})
-  set_target_properties(starling_cuda PROPERTIES CUDA_STANDARD 20)
+  set_target_properties(starling_cuda PROPERTIES CUDA_STANDARD 20 UNITY_BUILD OFF)
   target_include_directories(starling_cuda PRIVATE ${CMAKE_SOURCE_DIR}/src ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(starling_cuda PRIVATE fmt::fmt)
   # Without -use_fast_math: parity and equal bits come first.

@@ -7,10 +7,10 @@ function(starling_embed target variable file)
   file(GENERATE OUTPUT ${source} CONTENT "#include <string_view>
 namespace starling {
 namespace {
-const unsigned char bytes[] = {${bytes}0};
+const unsigned char bytes_of_${variable}[] = {${bytes}0};
 }
 extern const std::string_view ${variable};
-const std::string_view ${variable}(reinterpret_cast<const char*>(bytes), sizeof bytes - 1);
+const std::string_view ${variable}(reinterpret_cast<const char*>(bytes_of_${variable}), sizeof bytes_of_${variable} - 1);
 }
 ")
   target_sources(${target} PRIVATE ${source})

@@ -94,7 +94,7 @@ class Model(nn.Module):
 
 
 def batches_of_lengths():
-    """As synthetic_batches() of src/train/bench.cpp makes them: eight batches of sentences of like lengths."""
+    """As synthetic_batches() of src/measure/bench.cpp makes them: eight batches of sentences of like lengths."""
     lengths, tokens = [], 0
     while tokens < 8 * o.batch_tokens:
         target = min(max(round(28 * math.exp(0.5 * random.gauss(0, 1) - 0.125)), 2), 100)

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "base/part.h"
 #include "base/random.h"
+#include "storage/part.h"
 
 namespace starling {
 
@@ -148,8 +148,8 @@ void ParameterStore::view(const ParameterStore& other) {
   version_ = other.version_, training_ = other.training_;
   for (Parameter* p : declared_) {
     const Parameter& from = *other.declared_[p->index];
-    CHECK(p->name == from.name && p->shape == from.shape && p->hold == from.hold, "{} {} against {} {}", p->name, p->shape.text(), from.name,
-          from.shape.text());
+    CHECK(p->name == from.name && p->shape == from.shape && p->hold == from.hold, "{} {} against {} {}", p->name, p->shape.text(),
+          from.name, from.shape.text());
     p->value = from.value;
     p->quantized = from.quantized;
     p->packed = from.packed;

@@ -4,8 +4,8 @@
 // A model declares its parameters unit by unit: a unit is a piece of its forward pass, such as a layer. The store of one stage of a
 // pipeline is for some of the units only: it owns the parameters that these declare, keeps a copy of those that they share with earlier
 // units, and knows no more than the names and shapes of the rest. Where the units are in shards, it has its shard of the parameters that
-// are cut; of those that are not, the first worker of the group owns one and the others keep copies. A unit may be on every stage: then each
-// has copies of its parameters and owns a part of each of them.
+// are cut; of those that are not, the first worker of the group owns one and the others keep copies. A unit may be on every stage: then
+// each has copies of its parameters and owns a part of each of them.
 #pragma once
 
 #include <deque>
@@ -36,17 +36,17 @@ struct Parameter {
     absent   // of units that the store is not for
   };
   std::string name;
-  Shape shape;  // here
-  Shape whole;  // of the model's
-  Cut cut;      // how it is cut where units are in shards
+  Shape shape;       // here
+  Shape whole;       // of the model's
+  Cut cut;           // how it is cut where units are in shards
   size_t index = 0;  // in the model's declaration
   Hold hold = owned;
   std::vector<size_t> units;  // that use it, the one that declares it first
   int64_t offset = 0;         // elements from the start of the flat buffers; a multiple of 16
   Tensor value, gradient;     // empty when absent
   std::shared_ptr<PackedForms> packed;
-  // A part of a parameter that every stage has a copy of: of that one, elements [first, first + shape.count()). The copy is the declared one,
-  // of the same name and index; the part is among those that the store owns.
+  // A part of a parameter that every stage has a copy of: of that one, elements [first, first + shape.count()). The copy is the declared
+  // one, of the same name and index; the part is among those that the store owns.
   const Parameter* copy = nullptr;
   int64_t first = 0;
   bool quantized = false;  // matrix products in 8-bit integers: inference only
@@ -109,9 +109,9 @@ class ParameterStore {
   // All of the model, by index.
   const std::vector<Parameter*>& declared() const { return declared_; }
   Parameter* find(const std::string& name);
-  int64_t count() const;                                  // owned parameters, without the padding between them
-  int64_t declared_count() const;                         // of the model, whole
-  const Tensor& values() const {  // flat; waits for those that are expected
+  int64_t count() const;                        // owned parameters, without the padding between them
+  int64_t declared_count() const;               // of the model, whole
+  const Tensor& values() const {                // flat; waits for those that are expected
     if (const auto all = expected_.all) all();  // a copy, since it ends by expect({})
     return values_;
   }
@@ -135,9 +135,7 @@ class ParameterStore {
     if (const auto wait = expected_.unit) wait(unit);
   }
   void on_reach(std::function<void(size_t unit)> reached) { reached_ = std::move(reached); }
-  void reach(size_t unit) const {
-    reached_ ? reached_(unit) : static_cast<void>(values());
-  }
+  void reach(size_t unit) const { reached_ ? reached_(unit) : static_cast<void>(values()); }
   // To be called whenever values change: packed weights are stale from here on.
   void changed() { ++version_; }
   bool training() const { return training_; }  // has gradients, or is a view of one that has

@@ -42,7 +42,7 @@ struct CodeLayout {
   bool by_tensor = false;  // entries of a part are spread over its chunks as they fall; the chunks' places follow from the headers
   int64_t element = 4;     // bytes
   int64_t elements = 0;    // of all parts
-  int64_t bytes = 0;     // a multiple of 16
+  int64_t bytes = 0;       // a multiple of 16
   std::vector<CodePart> parts;
   std::vector<CodeChunk> chunks;
 };

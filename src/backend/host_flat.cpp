@@ -12,7 +12,7 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kFew = 16384;     // elements that are not worth a second thread
+constexpr int64_t kFew = 16384;      // elements that are not worth a second thread
 constexpr int64_t kSumPiece = 4096;  // elements that are added up one after the other
 
 template <class F>

@@ -31,8 +31,8 @@ std::unique_ptr<Backend> make_backend(std::string_view spec, int threads) {
   }
   if (std::smatch m; std::regex_match(asked, m, std::regex("cuda(?::([0-9]{1,4}))?(?::(f32|bf16))?")))
     return STARLING_CUDA::make_cuda_backend(m[1].matched ? std::stoi(m[1]) : 0, m[2] == "f32" ? DType::f32 : DType::bf16);
-  throw ConfigError(
-      fmt::format("there is no backend '{}'; choose reference, cpu:f32, cpu:bf16, cuda:f32 or cuda:bf16 (cuda:1:bf16 on a second card)", spec));
+  throw ConfigError(fmt::format(
+      "there is no backend '{}'; choose reference, cpu:f32, cpu:bf16, cuda:f32 or cuda:bf16 (cuda:1:bf16 on a second card)", spec));
 }
 
 }  // namespace starling

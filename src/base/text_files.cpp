@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "base/config.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/quotes.h"
 #include "base/system_reason.h"
 
 namespace starling {

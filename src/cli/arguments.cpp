@@ -13,15 +13,15 @@
 #include "backend/backend.h"
 #include "backend/cuda/cuda.h"
 #include "base/affinity.h"
-#include "base/config.h"
 #include "base/error.h"
-#include "base/meant_number.h"
 #include "base/messages.h"
 #include "cli/help.h"
 #include "cli/verbs.h"
 #include "comm/nccl/nccl.h"
 #include "comm/world.h"
-#include "train/peer_names.h"
+#include "config/config.h"
+#include "config/meant_number.h"
+#include "migration/peer_names.h"
 
 namespace starling {
 namespace {

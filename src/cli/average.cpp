@@ -8,15 +8,15 @@
 #include "base/counted.h"
 #include "base/hash64.h"
 #include "base/messages.h"
-#include "base/outputs.h"
 #include "base/stop_note.h"
 #include "base/task_progress.h"
 #include "cli/verbs.h"
 #include "comm/world.h"
 #include "decode/model_directory.h"
-#include "train/averaging.h"
-#include "train/judge.h"
-#include "train/validation.h"
+#include "evaluation/averaging.h"
+#include "evaluation/judge.h"
+#include "evaluation/validation.h"
+#include "storage/outputs.h"
 
 namespace starling {
 namespace {

@@ -1,5 +1,5 @@
 // The verb `starling bench`: training and decoding against the machine's own limits. Prints text for people or JSON for scripts.
-#include "train/bench.h"
+#include "measure/bench.h"
 
 #include <algorithm>
 #include <iostream>
@@ -8,8 +8,8 @@
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "data/line_reader.h"
-#include "train/bench_translate.h"
-#include "train/predict_step.h"
+#include "measure/bench_translate.h"
+#include "measure/predict_step.h"
 
 namespace starling {
 namespace {

@@ -1,5 +1,5 @@
 // The verbs `starling bench data` and `starling bench vocabulary`.
-#include "train/bench_data.h"
+#include "measure/bench_data.h"
 
 #include <algorithm>
 #include <iostream>

@@ -1,21 +1,21 @@
 // The verb `starling bench distributed`: measured over MPI, predicted with a simulated cluster; the same code and the same figures.
-#include "train/bench_distributed.h"
+#include "measure/bench_distributed.h"
 
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "base/config.h"
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/messages.h"
-#include "base/outputs.h"
 #include "base/range.h"
 #include "cli/cluster.h"
 #include "cli/help.h"
 #include "cli/search_arguments.h"
-#include "race/forecast.h"
+#include "config/config.h"
+#include "measure/forecast.h"
+#include "measure/time_layout.h"
+#include "storage/outputs.h"
 #include "strategies/factory.h"
-#include "train/time_layout.h"
 
 namespace starling {
 namespace {
@@ -98,7 +98,7 @@ void print(const BenchDistributedResult& r, bool simulated) {
   line("sent a step", fmt::format("{:.2f} MiB by the rank that sends most; ranks waited {} on average", most / (1 << 20), ms(waited)));
 }
 
-struct Arguments {
+struct DistributedArguments {
   std::string preset = "transformer-base", format = "text";
   BenchTrainOptions train;
   int64_t batches = 8, steps = 0;
@@ -109,9 +109,9 @@ struct Arguments {
 
 void print_layout(const LayoutResult& r, const std::string& format, bool simulated) {
   if (format == "json") {
-    Json json{{"simulated", simulated},        {"ranks", r.ranks},           {"stages", r.stages},
-              {"replicas", r.replicas},        {"parameters", r.parameters}, {"step_ms", 1e3 * r.seconds},
-              {"tokens_per_step", r.tokens},   {"micro_batches", r.passes},  {"bubble", r.bubble},
+    Json json{{"simulated", simulated},         {"ranks", r.ranks},           {"stages", r.stages},
+              {"replicas", r.replicas},         {"parameters", r.parameters}, {"step_ms", 1e3 * r.seconds},
+              {"tokens_per_step", r.tokens},    {"micro_batches", r.passes},  {"bubble", r.bubble},
               {"even_bubble", r.even_bubble()}, {"shards", r.shards}};
     for (size_t i = 0; i < r.memory.size(); ++i)
       json["memory_mib"].push_back(r.memory[i].total() / (1 << 20)), json["activations_mib"].push_back(r.memory[i].activations / (1 << 20));
@@ -125,7 +125,7 @@ void print_layout(const LayoutResult& r, const std::string& format, bool simulat
 }
 
 // One layout and nothing beside it: of a model that is divided no rank could train the whole alone.
-void run_layout(const Arguments& a, const BenchDistributedOptions& o, const ClusterArguments& cluster) {
+void run_layout(const DistributedArguments& a, const BenchDistributedOptions& o, const ClusterArguments& cluster) {
   if (!a.write_cluster.empty())
     throw ConfigError("--write-cluster keeps the rates of ranks that have the whole model; leave --parallel out");
   if (a.parallel.pipeline == 1 && a.parallel.micro_batches + a.parallel.time_pieces > 0)
@@ -148,7 +148,7 @@ void run_layout(const Arguments& a, const BenchDistributedOptions& o, const Clus
   if (world.comm->rank() == 0) print_layout(result, a.format, false);
 }
 
-void run(Arguments a, const ClusterArguments& cluster) {
+void run(DistributedArguments a, const ClusterArguments& cluster) {
   BenchDistributedOptions o;
   o.train = a.train, o.train.model = model_preset(a.preset), o.steps = a.steps, o.batches = a.batches;
   if (o.train.vocabulary == 0) o.train.vocabulary = a.preset == "transformer-base" || a.preset == "transformer-big" ? 32000 : 8000;
@@ -211,7 +211,7 @@ void run(Arguments a, const ClusterArguments& cluster) {
 void add_bench_distributed(CLI::App& bench) {
   auto* verb =
       bench.add_subcommand("distributed", "what several ranks gain: run it under mpirun or 'starling launch', or with a simulated cluster");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<DistributedArguments>();
   a->train.vocabulary = 0;
   verb->add_option("--preset", a->preset, "model preset")->capture_default_str();
   verb->add_option("--vocabulary", a->train.vocabulary, "joint pieces; 0 = 32000 for base and big, else 8000")

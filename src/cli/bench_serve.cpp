@@ -5,7 +5,7 @@
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "data/line_reader.h"
-#include "serve/load.h"
+#include "measure/load.h"
 
 namespace starling {
 namespace {
@@ -21,15 +21,16 @@ struct BenchServeArguments {
 };
 
 // A line of the table: of one load, or the medians of several rounds of it.
-struct Row {
+struct LoadRow {
   double rate = 0, sent = 0, answered = 0, goodput = 0, refused = 0, silent = 0, p50 = 0, p95 = 0, p99 = 0, memory = 0;
   double beside = 0, beside_seconds = 0;  // large requests that were answered, and each one's time
 };
-constexpr double Row::*kColumns[] = {&Row::rate, &Row::sent, &Row::answered, &Row::goodput, &Row::refused, &Row::silent,
-                                     &Row::p50,  &Row::p95,  &Row::p99,      &Row::memory,  &Row::beside,  &Row::beside_seconds};
+constexpr double LoadRow::*kColumns[] = {&LoadRow::rate,    &LoadRow::sent,   &LoadRow::answered, &LoadRow::goodput,
+                                         &LoadRow::refused, &LoadRow::silent, &LoadRow::p50,      &LoadRow::p95,
+                                         &LoadRow::p99,     &LoadRow::memory, &LoadRow::beside,   &LoadRow::beside_seconds};
 
-Row row_of(const LoadResult& r, const BenchServeArguments& a, double rate) {
-  Row row{.rate = rate, .sent = static_cast<double>(r.sent), .answered = static_cast<double>(r.answered.size())};
+LoadRow row_of(const LoadResult& r, const BenchServeArguments& a, double rate) {
+  LoadRow row{.rate = rate, .sent = static_cast<double>(r.sent), .answered = static_cast<double>(r.answered.size())};
   row.goodput = r.goodput(a.deadline);
   for (const auto& [status, count] : r.refused) (status == 0 ? row.silent : row.refused) += static_cast<double>(count);
   row.p50 = 1e3 * r.percentile(0.5), row.p95 = 1e3 * r.percentile(0.95), row.p99 = 1e3 * r.percentile(0.99);
@@ -39,11 +40,11 @@ Row row_of(const LoadResult& r, const BenchServeArguments& a, double rate) {
   return row;
 }
 
-Row medians(const std::vector<Row>& rows) {
-  Row all;
+LoadRow medians(const std::vector<LoadRow>& rows) {
+  LoadRow all;
   for (const auto column : kColumns) {
     std::vector<double> values;
-    for (const Row& row : rows) values.push_back(row.*column);
+    for (const LoadRow& row : rows) values.push_back(row.*column);
     std::sort(values.begin(), values.end());
     all.*column = (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
   }
@@ -54,7 +55,7 @@ void head() {
   std::cout << "    load   requests/s  sent   answered   goodput/s   refused   no answer   p50 ms   p95 ms   p99 ms   memory MiB\n";
 }
 
-void print(const std::string& what, const Row& r, const BenchServeArguments& a) {
+void print(const std::string& what, const LoadRow& r, const BenchServeArguments& a) {
   std::cout << fmt::format("{:>8} {:12.1f} {:5.0f} {:10.0f} {:11.1f} {:9.0f} {:11.0f} {:8.1f} {:8.1f} {:8.1f} {:12.0f}\n", what, r.rate,
                            r.sent, r.answered, r.goodput, r.refused, r.silent, r.p50, r.p95, r.p99, r.memory);
   if (r.beside > 0)
@@ -63,7 +64,7 @@ void print(const std::string& what, const Row& r, const BenchServeArguments& a) 
 }
 
 // All loads on a server once, in their order.
-using Series = std::vector<std::pair<std::string, Row>>;
+using Series = std::vector<std::pair<std::string, LoadRow>>;
 
 Series measure(BenchServeArguments& a, const std::string& url) {
   Series series;
@@ -107,7 +108,7 @@ void run(BenchServeArguments& a) {
     std::cout << fmt::format("medians of {} rounds, {}\n", a.rounds, a.urls[i]);
     head();
     for (size_t load = 0; load < all[i][0].size(); ++load) {
-      std::vector<Row> rows;
+      std::vector<LoadRow> rows;
       for (const Series& series : all[i]) rows.push_back(series[load].second);
       print(all[i][0][load].first, medians(rows), a);
     }

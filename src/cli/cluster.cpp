@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/config.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/task_progress.h"
 #include "base/text_files.h"
 #include "cli/help.h"
+#include "config/config.h"
 
 namespace starling {
 namespace {

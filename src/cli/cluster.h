@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cli/verbs.h"
+#include "measure/bench_distributed.h"
+#include "settings/config.h"
 #include "sim/simulate.h"
-#include "train/bench_distributed.h"
-#include "train/config.h"
 
 namespace starling {
 

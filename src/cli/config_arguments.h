@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/verbs.h"
-#include "train/config.h"
-#include "train/fine_tuning.h"
+#include "run/fine_tuning.h"
+#include "settings/config.h"
 
 namespace starling {
 

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/outputs.h"
 #include "cli/verbs.h"
 #include "demo/corpus.h"
+#include "storage/outputs.h"
 
 namespace starling {
 

@@ -10,13 +10,13 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/messages.h"
-#include "base/outputs.h"
 #include "base/stop_note.h"
 #include "base/task_progress.h"
 #include "cli/system_table.h"
 #include "cli/verbs.h"
 #include "data/line_reader.h"
-#include "text/significance.h"
+#include "metrics/significance.h"
+#include "storage/outputs.h"
 
 namespace starling {
 

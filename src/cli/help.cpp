@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "train/config.h"
+#include "settings/config.h"
 
 namespace starling {
 namespace {

@@ -15,11 +15,11 @@
 #include <iostream>
 
 #include "base/affinity.h"
-#include "base/config.h"
 #include "base/error.h"
 #include "base/messages.h"
 #include "cli/launch_hosts.h"
 #include "cli/verbs.h"
+#include "config/config.h"
 
 extern char** environ;
 

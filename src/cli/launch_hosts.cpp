@@ -4,9 +4,9 @@
 #include <optional>
 #include <sstream>
 
-#include "base/config.h"
 #include "base/error.h"
 #include "base/text_files.h"
+#include "config/config.h"
 
 namespace starling {
 namespace {

@@ -9,8 +9,8 @@
 #include "base/task_progress.h"
 #include "cli/cluster.h"
 #include "cli/config_arguments.h"
-#include "race/layouts.h"
-#include "train/corpus_choices.h"
+#include "measure/layouts.h"
+#include "settings/corpus_choices.h"
 
 namespace starling {
 namespace {
@@ -99,9 +99,8 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
   Scenario scenario = cluster.load(calibration_model(config), "", say, measured);
   const std::string& gpu = scenario.network.gpu;
   const double given_gib = a.memory_gib > 0 || gpu == "none" ? a.memory_gib : 0.9 * gpu_memory_gib(gpu);
-  const double memory = given_gib > 0
-                            ? given_gib * 1024 * kMib
-                            : static_cast<double>(usable_memory().bytes) / static_cast<double>(scenario.network.ranks_per_node);
+  const double memory = given_gib > 0 ? given_gib * 1024 * kMib
+                                      : static_cast<double>(usable_memory().bytes) / static_cast<double>(scenario.network.ranks_per_node);
   std::vector<Layout> layouts = layouts_of(config, scenario.ranks);
   Scenario single = scenario;
   single.ranks = 1, single.stragglers.clear(), single.link_faults.clear(), single.crashes.clear();

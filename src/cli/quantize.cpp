@@ -1,5 +1,5 @@
 // The verb `starling quantize`: 8-bit weights, measured against floats before they are written.
-#include "train/quantize.h"
+#include "evaluation/quantize.h"
 
 #include <iostream>
 
@@ -10,7 +10,7 @@
 namespace starling {
 namespace {
 
-void print(const QuantizeResult& r) {
+void print_quantized(const QuantizeResult& r) {
   std::cout << fmt::format("machine    {}\nsentences  {}, {} target tokens, beam {}\n\n", r.machine, r.sentences, r.target_tokens, r.beam);
   std::cout << "precision     BLEU  log-perplexity  tokens/s  speed-up\n";
   const PrecisionScores& first = r.scores.front();
@@ -31,7 +31,7 @@ void run_quantize(const QuantizeOptions& o) {
   const auto files = real_file_system();
   const StopNote note(fmt::format("stopped: nothing was written to {}; the same command begins again", o.output));
   const QuantizeResult result = quantize_model(
-      *files, o, [](const std::string& line) { tell("{}\n", line); }, print, standard_error_screen());
+      *files, o, [](const std::string& line) { tell("{}\n", line); }, print_quantized, standard_error_screen());
   if (result.within_bounds) return;
   tell(
       "starling: {}: no choice of matrices in int8 stays within a loss of {} BLEU and {} of log-perplexity; {} (--max-bleu-loss, "

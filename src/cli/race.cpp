@@ -1,5 +1,5 @@
 // The verb `starling race`: strategies side by side in the simulator, as a recipe says.
-#include "race/race.h"
+#include "experiments/race.h"
 
 #include <algorithm>
 
@@ -14,13 +14,13 @@
 namespace starling {
 namespace {
 
-struct Arguments {
+struct RaceArguments {
   std::string recipe, output;
   std::vector<std::string> settings;
   int jobs = 0;
 };
 
-std::vector<Override> settings_of(const Arguments& a) {
+std::vector<Override> settings_of(const RaceArguments& a) {
   std::vector<Override> settings;
   for (const std::string& text : a.settings) {
     const size_t equals = text.find('=');
@@ -42,7 +42,7 @@ void set_rates(RaceRecipe& recipe, const std::function<void(const std::string&)>
   recipe.cluster.compute.piece_us = piece;
 }
 
-void run(const Arguments& arguments) {
+void run(const RaceArguments& arguments) {
   RaceRecipe recipe = load_recipe(arguments.recipe, settings_of(arguments));
   const StopNote note(fmt::format("stopped between runs; what is complete is kept in {}, and the same command continues", recipe.output));
   RaceProgress progress = race_screen();
@@ -56,7 +56,7 @@ void run(const Arguments& arguments) {
 
 void add_race(CLI::App& app) {
   auto* verb = app.add_subcommand("race", "Compare strategies side by side on simulated clusters: real gradients, virtual time");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<RaceArguments>();
   verb->add_option("recipe", a->recipe, "The recipe, YAML; see docs/race.md")->required()->type_name("FILE");
   verb->add_option("-o,--output", a->output, "Race directory, in place of the recipe's race.output")->type_name("DIRECTORY");
   verb->add_option("-j,--jobs", a->jobs, "Runs that are trained at a time; 0 = as many as there are cores, at most 4")

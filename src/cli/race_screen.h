@@ -1,7 +1,7 @@
 // What race and tune show on standard output while their runs are trained.
 #pragma once
 
-#include "race/race.h"
+#include "experiments/race.h"
 
 namespace starling {
 

@@ -7,8 +7,8 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/outputs.h"
 #include "base/system_reason.h"
+#include "storage/outputs.h"
 
 namespace starling {
 

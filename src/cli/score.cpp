@@ -7,13 +7,13 @@
 #include <optional>
 
 #include "base/counted.h"
-#include "base/outputs.h"
 #include "base/stop_note.h"
 #include "base/task_progress.h"
 #include "cli/result_file.h"
 #include "cli/verbs.h"
 #include "data/batches.h"
 #include "decode/model_directory.h"
+#include "storage/outputs.h"
 
 namespace starling {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "base/config.h"
 #include "base/duration.h"
 #include "cli/help.h"
+#include "config/config.h"
 
 namespace starling {
 

@@ -8,14 +8,14 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/outputs.h"
 #include "cli/cluster.h"
 #include "cli/config_arguments.h"
-#include "race/forecast.h"
-#include "race/throughput.h"
-#include "train/run_directory.h"
-#include "train/text_roles.h"
-#include "train/trainer.h"
+#include "evaluation/text_roles.h"
+#include "experiments/throughput.h"
+#include "measure/forecast.h"
+#include "run/run_directory.h"
+#include "run/trainer.h"
+#include "storage/outputs.h"
 
 namespace starling {
 namespace {

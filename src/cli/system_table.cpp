@@ -12,7 +12,7 @@ namespace starling {
 namespace {
 
 using Cell = std::vector<std::string>;  // lines
-using Row = std::vector<Cell>;
+using TableRow = std::vector<Cell>;
 
 constexpr double kSignificant = 0.05;
 
@@ -29,8 +29,8 @@ Cell score_cell(const TestedScore& t, int width) {
   return cell;
 }
 
-std::vector<Row> cells_of(const ComparedSystems& compared, int width) {
-  std::vector<Row> rows{{{"System"}}};
+std::vector<TableRow> cells_of(const ComparedSystems& compared, int width) {
+  std::vector<TableRow> rows{{{"System"}}};
   for (const ComparedMetric& m : compared.metrics) rows[0].push_back({m.name + (m.scores[0].mean ? " (μ ± 95% CI)" : "")});
   for (std::size_t s = 0; s < compared.names.size(); ++s) {
     rows.push_back({{row_name(compared, s)}});
@@ -56,9 +56,9 @@ std::string ruler(const std::vector<std::size_t>& widths, const char* begin, con
   return out + "\n";
 }
 
-std::string boxes(const std::vector<Row>& rows) {
+std::string boxes(const std::vector<TableRow>& rows) {
   std::vector<std::size_t> widths(rows[0].size(), 0);
-  for (const Row& row : rows) {
+  for (const TableRow& row : rows) {
     for (std::size_t c = 0; c < row.size(); ++c) {
       for (const std::string& line : row[c]) widths[c] = std::max(widths[c], columns_of(line));
     }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "text/significance.h"
+#include "metrics/significance.h"
 
 namespace starling {
 

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/stop_note.h"
 #include "cli/config_arguments.h"
-#include "train/peer_names.h"
-#include "train/trainer.h"
+#include "migration/peer_names.h"
+#include "run/trainer.h"
 
 namespace starling {
 namespace {
@@ -36,7 +36,7 @@ void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArgumen
     return;
   }
   std::signal(SIGPIPE, SIG_IGN);  // training outlives its terminal; the log files tell the rest
-  arguments.given(verb);  // what is mistyped is told before the ranks meet, and once
+  arguments.given(verb);          // what is mistyped is told before the ranks meet, and once
   int status = 0;
   {
     World world = started_by_mpi() ? make_mpi_world() : make_local_world();

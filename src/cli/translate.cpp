@@ -15,7 +15,6 @@
 #include "base/counted.h"
 #include "base/memory.h"
 #include "base/messages.h"
-#include "base/outputs.h"
 #include "base/resource_error.h"
 #include "base/start_threads.h"
 #include "base/stop_note.h"
@@ -30,6 +29,7 @@
 #include "data/whole_text.h"
 #include "decode/document_parts.h"
 #include "decode/translator.h"
+#include "storage/outputs.h"
 
 namespace starling {
 namespace {

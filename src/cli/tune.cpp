@@ -1,5 +1,5 @@
 // The verb `starling tune`: better values of a configuration within a budget. docs/tune.md.
-#include "race/tune.h"
+#include "experiments/tune.h"
 
 #include "base/affinity.h"
 #include "base/duration.h"

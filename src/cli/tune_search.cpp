@@ -8,20 +8,20 @@
 
 #include "base/lock.h"
 #include "base/messages.h"
-#include "base/outputs.h"
 #include "base/stop_note.h"
 #include "base/task_progress.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "data/corpus.h"
-#include "train/text_roles.h"
+#include "evaluation/text_roles.h"
+#include "storage/outputs.h"
 
 namespace starling {
 namespace {
 
-struct TuneArguments {
+struct SweepArguments {
   std::string model, source, target, tokenize = "auto";
-  TuneOptions tune;
+  SweepOptions tune;
   SearchArguments search;
   int64_t batch_sentences = 64, max_source_tokens = 1000;
   DeviceChoice compute;
@@ -32,7 +32,7 @@ struct TuneArguments {
 // which is what to begin again with.
 class SweepProgress {
  public:
-  SweepProgress(size_t total, const TuneArguments& a, StopNote& note) : total_(total), a_(a), note_(note) {}
+  SweepProgress(size_t total, const SweepArguments& a, StopNote& note) : total_(total), a_(a), note_(note) {}
   // Of the setting under way.
   void translated(double share) {
     if (!progress_.due()) return;
@@ -55,7 +55,7 @@ class SweepProgress {
 
  private:
   const size_t total_;
-  const TuneArguments& a_;
+  const SweepArguments& a_;
   StopNote& note_;
   std::vector<SearchTrial> trials_;
   const TaskScreen screen_ = standard_error_screen();
@@ -65,7 +65,7 @@ class SweepProgress {
 struct Text {
   std::vector<std::string> sources, references;
 };
-Text read_text(const TuneArguments& a) {
+Text read_text(const SweepArguments& a) {
   Text text;
   PairReader reader({a.source, a.target, "", 1});
   for (std::string_view source, target; reader.next(source, target);)
@@ -95,7 +95,7 @@ std::unique_ptr<FileLock> reserve(FileSystem& files, const std::string& director
   return lock;
 }
 
-Part report_part(const TuneArguments& a, const SearchOptions& search, size_t sentences, std::span<const SearchTrial> trials) {
+Part report_part(const SweepArguments& a, const SearchOptions& search, size_t sentences, std::span<const SearchTrial> trials) {
   const SearchTrial& best = best_trial(trials, a.tune.metric);
   const nlohmann::ordered_json report = {{"schema", "starling-search-1"},
                                          {"source", a.source},
@@ -107,12 +107,12 @@ Part report_part(const TuneArguments& a, const SearchOptions& search, size_t sen
                                          {"prune_threshold", search.prune_threshold},
                                          {"max_length_factor", search.max_length_factor},
                                          {"max_length_offset", search.max_length_offset},
-                                         {"best", to_json({&best, 1})[0]},
-                                         {"trials", to_json(trials)}};
+                                         {"best", trials_to_json({&best, 1})[0]},
+                                         {"trials", trials_to_json(trials)}};
   return text_part("search.json", report.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
-void run_tune_search(TuneArguments& a) {
+void run_tune_search(SweepArguments& a) {
   const auto files = real_file_system();
   StopNote note("stopped before any setting was measured; nothing was written, the same command begins again");
   const LoadedModel loaded = load_model(*files, a.model, a.compute);
@@ -167,7 +167,7 @@ void run_tune_search(TuneArguments& a) {
 
 void add_tune_search(CLI::App& app) {
   auto* sub = app.add_subcommand("tune-search", "find the length and coverage penalties with which a model translates a text best");
-  auto a = std::make_shared<TuneArguments>();
+  auto a = std::make_shared<SweepArguments>();
   sub->add_option("-m,--model", a->model, "run directory, checkpoint or model directory; its decode.yml gets the best values")->required();
   sub->add_option("--source", a->source, "source text, one sentence a line (plain, .gz, .zst); not the test set")->required();
   sub->add_option("--target", a->target, "its reference translation")->required();

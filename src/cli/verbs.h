@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend/device_choice.h"
-#include "text/tokenizer_choice.h"
+#include "metrics/tokenizer_choice.h"
 
 namespace starling {
 

@@ -15,9 +15,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/words.h"
 #include "comm/algorithms/algorithms.h"
 #include "comm/schedule.h"
+#include "config/words.h"
 #include "tensor/tensor.h"
 
 namespace starling {

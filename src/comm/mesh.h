@@ -27,20 +27,23 @@ struct ParallelOptions {
 };
 template <class Visitor>
 void visit(Visitor& v, ParallelOptions& o) {
-  v.field("pipeline", o.pipeline, "stages that the model's layers are cut into, each on a rank of its own; 1 = the model lies whole on a rank", 1,
-          1024);
-  v.numbers("stages", o.stages,
-            "units of each stage, in the order of encoder layers, decoder layers, output; empty = cut so that the most costly stage costs least", 1,
-            100000);
+  v.field("pipeline", o.pipeline,
+          "stages that the model's layers are cut into, each on a rank of its own; 1 = the model lies whole on a rank", 1, 1024);
+  v.numbers(
+      "stages", o.stages,
+      "units of each stage, in the order of encoder layers, decoder layers, output; empty = cut so that the most costly stage costs least",
+      1, 100000);
   v.field("tensor", o.tensor,
-          "shards that each layer and vocabulary is cut into, each on a rank of its own: columns, heads and tokens; 1 = layers lie whole on a rank",
+          "shards that each layer and vocabulary is cut into, each on a rank of its own: columns, heads and tokens; 1 = layers lie whole "
+          "on a rank",
           1, 1024);
-  v.field("micro-batches", o.micro_batches, "micro-batches of a worker's share of the batch, at least, that pass through a pipeline; 0 = 4 a stage",
-          0, 1 << 20);
-  v.field("time-pieces", o.time_pieces,
-          "pieces of time, of gnmt in stages, in which a micro-batch goes from stage to stage: the next stage begins before the sentences have "
-          "ended; 0 = whole sentences",
-          0, 1024);
+  v.field("micro-batches", o.micro_batches,
+          "micro-batches of a worker's share of the batch, at least, that pass through a pipeline; 0 = 4 a stage", 0, 1 << 20);
+  v.field(
+      "time-pieces", o.time_pieces,
+      "pieces of time, of gnmt in stages, in which a micro-batch goes from stage to stage: the next stage begins before the sentences have "
+      "ended; 0 = whole sentences",
+      0, 1024);
   v.field("hybrid", o.hybrid,
           "attention, readout and softmax, of gnmt in stages with model.attention-place top, are on every stage, each for a share of the "
           "sentences");
@@ -97,8 +100,8 @@ class Mesh {
   std::vector<int64_t> stage_sizes_;
   int64_t time_pieces_;
   bool hybrid_;
-  std::unique_ptr<Communicator> data_, replica_, alone_;   // the first two empty: there is nothing to divide
-  std::unique_ptr<Communicator> pipeline_, shards_;        // empty: there is one dimension at most
+  std::unique_ptr<Communicator> data_, replica_, alone_;  // the first two empty: there is nothing to divide
+  std::unique_ptr<Communicator> pipeline_, shards_;       // empty: there is one dimension at most
   std::unique_ptr<ShardCommunicator> group_;
 };
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "base/part.h"
+#include "storage/part.h"
 #include "tensor/tensor.h"
 
 namespace starling {

@@ -16,7 +16,7 @@
 namespace starling {
 namespace {
 
-constexpr char kMagic[8] = {'S', 'T', 'A', 'R', 'L', 'I', 'D', 'X'};
+constexpr char kIndexMagic[8] = {'S', 'T', 'A', 'R', 'L', 'I', 'D', 'X'};
 constexpr const char* kIndexName = "train.index";
 constexpr uint64_t kMaxIndexBytes = uint64_t{1} << 30;  // ten million shards
 
@@ -35,7 +35,7 @@ struct Index {
 
 std::string index_path(const std::string& directory) { return join_path(directory, kIndexName); }
 
-[[noreturn]] void damaged(const std::string& path, const std::string& what) {
+[[noreturn]] void index_is_damaged(const std::string& path, const std::string& what) {
   throw DataError(fmt::format("{}: {}; delete the file, it is made again from the text", path, what));
 }
 
@@ -78,21 +78,21 @@ void get(std::string_view& bytes, std::vector<T>& values, uint64_t count) {
 Index read_index(FileSystem& files, const std::string& directory) {
   const std::string path = index_path(directory), content = files.read_file(path, kMaxIndexBytes);
   Index index;
-  if (content.size() < sizeof index.head + sizeof(uint64_t)) damaged(path, "is cut short");
+  if (content.size() < sizeof index.head + sizeof(uint64_t)) index_is_damaged(path, "is cut short");
   std::memcpy(&index.head, content.data(), sizeof index.head);
-  const bool ours = std::memcmp(index.head.magic, kMagic, sizeof kMagic) == 0;
-  if (!ours) damaged(path, "is not an index of tokens, or one of an older version");
+  const bool ours = std::memcmp(index.head.magic, kIndexMagic, sizeof kIndexMagic) == 0;
+  if (!ours) index_is_damaged(path, "is not an index of tokens, or one of an older version");
   if (index.head.version != kTokenStoreVersion)
-    damaged(path, fmt::format("has version {} instead of {}", index.head.version, kTokenStoreVersion));
+    index_is_damaged(path, fmt::format("has version {} instead of {}", index.head.version, kTokenStoreVersion));
   std::string_view bytes(content);
   uint64_t sum = 0;
   std::memcpy(&sum, bytes.data() + bytes.size() - sizeof sum, sizeof sum);
   bytes.remove_suffix(sizeof sum);
-  if (sum != checksum(bytes)) damaged(path, "its checksum is wrong");
+  if (sum != checksum(bytes)) index_is_damaged(path, "its checksum is wrong");
   bytes.remove_prefix(sizeof index.head);
   const uint64_t corpora = index.head.corpora, shards = index.head.shards;
   if (corpora > bytes.size() || shards > bytes.size() || bytes.size() != corpora * sizeof(FilterCounts) + shards * sizeof(ShardFacts))
-    damaged(path, "has a wrong size");
+    index_is_damaged(path, "has a wrong size");
   get(bytes, index.counts, corpora);
   get(bytes, index.shards, shards);
   return index;
@@ -125,7 +125,7 @@ std::vector<std::optional<ShardFacts>> verified_shards(FileSystem& files, const 
     if (!std::binary_search(names.begin(), names.end(), file_name(shard_path(directory, fingerprint, i)))) return;
     try {
       shards[i] = verify_shard(files, directory, fingerprint, i);
-    } catch (const DataError&) {  // damaged, so not there
+    } catch (const DataError&) {  // index_is_damaged, so not there
     }
   });
   return shards;
@@ -141,7 +141,7 @@ TokenStore TokenStore::open(FileSystem& files, const std::string& directory, int
   const Index index = read_index(files, directory);
   for_each_shard(index.shards.size(), threads, [&](uint64_t i) {
     if (verify_shard(files, directory, index.head.fingerprint, i) != index.shards[i])
-      damaged(shard_path(directory, index.head.fingerprint, i), "does not belong to the index");
+      index_is_damaged(shard_path(directory, index.head.fingerprint, i), "does not belong to the index");
   });
   TokenStore store;
   store.source_size_ = static_cast<int32_t>(index.head.source_size);
@@ -158,7 +158,7 @@ TokenStore TokenStore::open(FileSystem& files, const std::string& directory, int
   }
   for (int64_t begin = 0; const FilterCounts& count : store.counts_) {
     store.begins_.push_back(begin);
-    if (count.kept < 0 || count.kept > store.pairs_ - begin) damaged(index_path(directory), "its counts contradict each other");
+    if (count.kept < 0 || count.kept > store.pairs_ - begin) index_is_damaged(index_path(directory), "its counts contradict each other");
     begin += count.kept;
   }
   return store;
@@ -270,7 +270,7 @@ void TokenStoreWriter::end_corpus(const FilterCounts& counts_of_last_shard) {
 void TokenStoreWriter::finish() {
   CHECK(!shard_ && corpus_counts_.total == 0, "{} pairs belong to no corpus", corpus_counts_.total);
   Index index;
-  std::memcpy(index.head.magic, kMagic, sizeof kMagic);
+  std::memcpy(index.head.magic, kIndexMagic, sizeof kIndexMagic);
   index.head.fingerprint = fingerprint_;
   index.head.source_size = source_size_;
   index.head.target_size = target_size_;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "decode/search.h"
-#include "text/aligned_text.h"
+#include "document/aligned_text.h"
 #include "text/vocabulary.h"
 
 namespace starling {

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "decode/alignment.h"
-#include "text/parts.h"
+#include "document/parts.h"
 
 namespace starling {
 

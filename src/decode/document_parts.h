@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "decode/search.h"
-#include "text/document.h"
+#include "document/document.h"
 #include "text/vocabulary.h"
 
 namespace starling {

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <deque>
 
-#include "base/config.h"
 #include "base/text_files.h"
+#include "config/config.h"
 #include "decode/quantization.h"
 #include "tensor/finite.h"
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "backend/device_choice.h"
-#include "base/checkpoint.h"
 #include "decode/beam_search.h"
 #include "models/model.h"
+#include "storage/checkpoint.h"
 #include "text/languages.h"
 #include "text/vocabulary.h"
 

@@ -1,5 +1,5 @@
 // Ancestral sampling: translations drawn from the model's own distribution, many of each source and many sources at once. For training on
-// an expected reward (train/refine.h), hence without temperature or truncation: the probabilities are the model's, of the tokens that a
+// an expected reward (replica/refine.h), hence without temperature or truncation: the probabilities are the model's, of the tokens that a
 // translation may have.
 #pragma once
 

@@ -25,9 +25,9 @@ struct SearchOptions {
   double max_length_factor = 2.0;  // at most factor * source tokens + offset target tokens
   int64_t max_length_offset = 10;
   bool allow_unknown = false;  // the unknown symbol may be a token of a translation
-  int64_t n_best = 1;         // at most beam
-  bool fixed_length = false;  // never end before the limit: for benchmarks of speed
-  bool alignment = false;     // also Hypothesis::alignment
+  int64_t n_best = 1;          // at most beam
+  bool fixed_length = false;   // never end before the limit: for benchmarks of speed
+  bool alignment = false;      // also Hypothesis::alignment
 };
 
 template <class Visitor>

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/ordering.h"
-#include "text/metrics.h"
+#include "metrics/metrics.h"
 
 namespace starling {
-std::vector<std::pair<double, double>> sweep_settings(const SearchOptions& base, const TuneOptions& options) {
+std::vector<std::pair<double, double>> sweep_settings(const SearchOptions& base, const SweepOptions& options) {
   std::vector<std::pair<double, double>> settings;
   for (const double alpha : options.length_penalties)
     for (const double beta : options.coverage_penalties) settings.emplace_back(alpha, beta);
@@ -16,7 +16,7 @@ std::vector<std::pair<double, double>> sweep_settings(const SearchOptions& base,
 }
 
 std::vector<SearchTrial> sweep_search(Translator& translator, const SearchOptions& base, std::span<const std::string> sources,
-                                      std::span<const std::string> references, const TuneOptions& options,
+                                      std::span<const std::string> references, const SweepOptions& options,
                                       const std::function<double()>& seconds, const std::function<void(const SearchTrial&)>& done) {
   const std::vector<std::vector<int32_t>> encoded = translator.encode(sources);
   std::vector<SearchTrial> trials;
@@ -63,7 +63,7 @@ std::string trial_table(std::span<const SearchTrial> trials, const std::string& 
   return head + body + "\n";
 }
 
-nlohmann::ordered_json to_json(std::span<const SearchTrial> trials) {
+nlohmann::ordered_json trials_to_json(std::span<const SearchTrial> trials) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const SearchTrial& t : trials)
     list.push_back({{"length_penalty", t.length_penalty},

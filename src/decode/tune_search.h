@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "decode/translator.h"
-#include "text/tokenizers.h"
+#include "metrics/tokenizers.h"
 
 namespace starling {
 
-struct TuneOptions {
+struct SweepOptions {
   std::vector<double> length_penalties{0, 0.2, 0.4, 0.6, 0.8, 1}, coverage_penalties{0, 0.2, 0.4, 0.6, 0.8, 1};
   std::string metric = "bleu";  // bleu | chrf: what is best
   BleuTokenizer tokenizer;      // of BLEU and of the length ratio
@@ -33,12 +33,12 @@ struct SearchTrial {
 
 // The pairs (length penalty, coverage penalty) of the sweep: each of the one list with each of the other, in this order, and then `base`'s
 // own, unless it is among them: nothing may replace it that is worse.
-std::vector<std::pair<double, double>> sweep_settings(const SearchOptions& base, const TuneOptions& options);
+std::vector<std::pair<double, double>> sweep_settings(const SearchOptions& base, const SweepOptions& options);
 
 // One trial for each of sweep_settings, in this order; the other options are `base`'s. `done` is called after each.
 // `seconds` is a clock. DataError when sources and references differ in number or are none.
 std::vector<SearchTrial> sweep_search(Translator& translator, const SearchOptions& base, std::span<const std::string> sources,
-                                      std::span<const std::string> references, const TuneOptions& options,
+                                      std::span<const std::string> references, const SweepOptions& options,
                                       const std::function<double()>& seconds, const std::function<void(const SearchTrial&)>& done = {});
 
 // The trial with the highest value of the metric, of equal ones the first; there must be one.
@@ -48,6 +48,6 @@ const SearchTrial& best_trial(std::span<const SearchTrial> trials, const std::st
 std::string trial_table(std::span<const SearchTrial> trials, const std::string& metric);
 
 // The trials with their keys in the order of the struct.
-nlohmann::ordered_json to_json(std::span<const SearchTrial> trials);
+nlohmann::ordered_json trials_to_json(std::span<const SearchTrial> trials);
 
 }  // namespace starling

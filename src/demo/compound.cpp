@@ -143,7 +143,7 @@ Pair coordination_template(Draw& d) {
   return {fmt::format("{}, so {}.", english(a), english(b)), fmt::format("{}, deshalb {}.", german(a), german(b, Order::verb_first))};
 }
 
-constexpr Template kTemplates[] = {
+constexpr Template kCompound[] = {
     {"adverbial-clause", 6, adverbial_template},
     {"that", 4, that_template},
     {"whether", 3, whether_template},
@@ -154,6 +154,6 @@ constexpr Template kTemplates[] = {
 
 }  // namespace
 
-std::span<const Template> compound_templates() { return kTemplates; }
+std::span<const Template> compound_templates() { return kCompound; }
 
 }  // namespace starling::demo

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/outputs.h"
 #include "base/system_reason.h"
 #include "demo/clauses.h"
+#include "storage/outputs.h"
 
 namespace starling {
 namespace {

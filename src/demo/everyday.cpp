@@ -183,7 +183,7 @@ Pair cafe_template(Draw& d) {
   }
 }
 
-constexpr Template kTemplates[] = {
+constexpr Template kEveryday[] = {
     {"clock", 4, clock_template},         {"timetable", 3, timetable_template}, {"event", 2, event_template},
     {"date", 3, date_template},           {"price", 5, price_template},         {"number", 3, number_template},
     {"direction", 4, direction_template}, {"weather", 5, weather_template},     {"cafe", 6, cafe_template},
@@ -191,6 +191,6 @@ constexpr Template kTemplates[] = {
 
 }  // namespace
 
-std::span<const Template> everyday_templates() { return kTemplates; }
+std::span<const Template> everyday_templates() { return kEveryday; }
 
 }  // namespace starling::demo

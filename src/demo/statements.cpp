@@ -172,7 +172,7 @@ Pair imperative_template(Draw& d) {
   return {"please " + p.en + ".", "bitte " + p.de + "."};
 }
 
-constexpr Template kTemplates[] = {
+constexpr Template kStatements[] = {
     {"transitive", 9, transitive_template},
     {"person", 6, person_template},
     {"giving", 4, giving_template},
@@ -192,6 +192,6 @@ constexpr Template kTemplates[] = {
 
 }  // namespace
 
-std::span<const Template> statement_templates() { return kTemplates; }
+std::span<const Template> statement_templates() { return kStatements; }
 
 }  // namespace starling::demo

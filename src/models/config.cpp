@@ -75,7 +75,8 @@ std::vector<std::pair<const char*, int64_t>> divided(const ModelConfig& config) 
 void require_shards(const ModelConfig& config, int64_t shards) {
   for (const auto& [key, value] : divided(config))
     if (value % shards != 0)
-      throw ConfigError(fmt::format("parallel.tensor {} does not divide model.{}, which is {}; choose a number that does", shards, key, value));
+      throw ConfigError(
+          fmt::format("parallel.tensor {} does not divide model.{}, which is {}; choose a number that does", shards, key, value));
 }
 
 bool can_be_cut(const ModelConfig& config, int64_t shards) {

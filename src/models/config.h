@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/words.h"
+#include "config/words.h"
 
 namespace starling {
 

@@ -287,7 +287,8 @@ Var Gnmt::Pass::context(Tape& tape, size_t piece, const Var& asking) {
 }
 
 // Rows in the order of time. Above the bottom decoder layer the contexts go along, or, to attention at the top, the encoder's output in
-// packed order beside the first piece. In front of an output that is apart there is one piece; nothing goes from the encoder to the decoder.
+// packed order beside the first piece. In front of an output that is apart there is one piece; nothing goes from the encoder to the
+// decoder.
 std::vector<std::vector<Shape>> Gnmt::boundary_pieces(size_t unit, const Batch& batch, int64_t time_pieces) const {
   const int64_t D = config_.width;
   const bool source = unit <= encoder_units(), output = unit + 1 == units();

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "base/words.h"
+#include "config/words.h"
 
 namespace starling {
 
@@ -29,20 +29,20 @@ constexpr int64_t kShortestWarmup = 400;
 
 struct OptimizerOptions {
   OptimizerKind optimizer = OptimizerKind::adam;
-  double learning_rate = 5e-4;     // peak
+  double learning_rate = 5e-4;  // peak
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;
   double muon_momentum = 0.95;
-  double weight_decay = 0.0;              // adam, adagrad: added to the gradient; adamw: decoupled
-  double clip_norm = 1.0;                 // global gradient norm; 0 turns clipping off
-  double ema = 0.0;                       // decay per update of the averaged parameters; 0 turns averaging off
+  double weight_decay = 0.0;  // adam, adagrad: added to the gradient; adamw: decoupled
+  double clip_norm = 1.0;     // global gradient norm; 0 turns clipping off
+  double ema = 0.0;           // decay per update of the averaged parameters; 0 turns averaging off
   RateSchedule schedule = RateSchedule::inverse_sqrt;
-  int64_t warmup = 4000;                  // updates of linear warm-up
-  double warmup_share = 0;                // of the run, that it takes at most; 0: whatever it is
-  int64_t decay_every = 10000;            // updates, schedule step
-  double decay_factor = 0.5;              // schedule step
-  double final_rate = 0.0;                // fraction of the peak that a schedule with an end ends at
-  double decay_share = 0.2;               // of the run, schedule wsd
-  int64_t sgd_after = 0;                  // updates of Adam, then plain SGD takes over; 0: never
+  int64_t warmup = 4000;        // updates of linear warm-up
+  double warmup_share = 0;      // of the run, that it takes at most; 0: whatever it is
+  int64_t decay_every = 10000;  // updates, schedule step
+  double decay_factor = 0.5;    // schedule step
+  double final_rate = 0.0;      // fraction of the peak that a schedule with an end ends at
+  double decay_share = 0.2;     // of the run, schedule wsd
+  int64_t sgd_after = 0;        // updates of Adam, then plain SGD takes over; 0: never
   double sgd_learning_rate = 0.5, sgd_clip_norm = 5.0;
   int64_t sgd_halve_after = 0, sgd_halve_every = 0;  // updates of SGD at the full rate, and between halvings (0: never)
   LossNormalization loss_normalization = LossNormalization::tokens;

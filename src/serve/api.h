@@ -13,10 +13,10 @@
 
 #include "base/error.h"
 #include "base/range.h"
+#include "document/document.h"
 #include "serve/detect_language.h"
 #include "serve/http.h"
 #include "serve/model_source.h"
-#include "text/document.h"
 
 namespace starling {
 

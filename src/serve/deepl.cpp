@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/suggestion.h"
+#include "config/suggestion.h"
 #include "serve/directions.h"
 #include "text/unicode.h"
 

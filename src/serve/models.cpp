@@ -8,8 +8,8 @@
 #include <limits>
 #include <thread>
 
+#include "metrics/metrics.h"
 #include "text/language_match.h"
-#include "text/metrics.h"
 
 namespace starling {
 namespace {

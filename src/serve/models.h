@@ -18,7 +18,7 @@
 namespace starling {
 
 struct ModelOptions {
-  DeviceChoice compute;  // threads: workers of each model
+  DeviceChoice compute;              // threads: workers of each model
   int64_t max_source_tokens = 1000;  // of a sentence; longer ones are translated in parts
   int64_t alternatives = 10;         // of a translation, that clients may ask for
   SchedulerLimits scheduler;

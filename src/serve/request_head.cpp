@@ -4,16 +4,15 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace starling {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // RFC 9110, section 5.6.2.
 bool is_token(std::string_view text) {
   const auto fine = [](char c) {
-    return is_digit(c) || is_letter(c) || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+    return is_ascii_digit(c) || is_ascii_letter(c) || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
   };
   return !text.empty() && std::all_of(text.begin(), text.end(), fine);
 }
@@ -74,7 +73,7 @@ std::string head_error(const RequestHead& head) {
         return fmt::format("'{}' is not a valid host; send Host: NAME:PORT", shown(value));
     } else if (same_name(name, "content-length")) {
       ++lengths;
-      if (value.empty() || !std::all_of(value.begin(), value.end(), is_digit))
+      if (value.empty() || !std::all_of(value.begin(), value.end(), is_ascii_digit))
         return fmt::format("the Content-Length '{}' is not a number; send digits only", shown(value));
     } else if (same_name(name, "transfer-encoding")) {
       ++codings;

@@ -30,13 +30,13 @@ enum class Page {
   deepl_glossary_pairs
 };
 
-struct Route {
+struct Endpoint {
   const char* path;
   Page page;
   const char* api;  // in the metrics
   bool get, post;
 };
-constexpr Route kRoutes[] = {
+constexpr Endpoint kEndpoints[] = {
     {"/translate", Page::translate, "translate", true, true},
     {"/detect", Page::detect, "detect", true, true},
     {"/languages", Page::languages, "languages", true, false},
@@ -55,14 +55,14 @@ constexpr Route kRoutes[] = {
     {"/v2/glossary-language-pairs", Page::deepl_glossary_pairs, "deepl_glossary_pairs", true, false},
 };
 
-const Route* route_of(const std::string& path) {
-  const auto* found = std::find_if(std::begin(kRoutes), std::end(kRoutes), [&](const Route& r) { return path == r.path; });
-  return found == std::end(kRoutes) ? nullptr : found;
+const Endpoint* endpoint_of(const std::string& path) {
+  const auto* found = std::find_if(std::begin(kEndpoints), std::end(kEndpoints), [&](const Endpoint& r) { return path == r.path; });
+  return found == std::end(kEndpoints) ? nullptr : found;
 }
 
 const char* api_of(const std::string& path) {
-  const Route* route = route_of(path);
-  return route ? route->api : "other";
+  const Endpoint* endpoint = endpoint_of(path);
+  return endpoint ? endpoint->api : "other";
 }
 
 bool is_deepl(const std::string& path) { return path.starts_with("/v2/"); }
@@ -202,13 +202,13 @@ HttpResponse Service::refuse(const HttpRequest& request, int status, const std::
 std::optional<HttpResponse> Service::at_once(Exchange& exchange) {
   const HttpRequest& request = *exchange.request;
   if (request.method == "OPTIONS") return preflight();
-  const Route* route = route_of(request.path);
-  if (!route) throw ApiError(404, fmt::format("there is nothing at {}; translations are at /translate", request.path));
+  const Endpoint* endpoint = endpoint_of(request.path);
+  if (!endpoint) throw ApiError(404, fmt::format("there is nothing at {}; translations are at /translate", request.path));
   const bool get = request.method == "GET" || request.method == "HEAD", post = request.method == "POST";
-  if (!(get && route->get) && !(post && route->post))
-    throw ApiError(405, fmt::format("{} takes {}", request.path, !route->post ? "GET" : route->get ? "POST or GET" : "POST"));
+  if (!(get && endpoint->get) && !(post && endpoint->post))
+    throw ApiError(405, fmt::format("{} takes {}", request.path, !endpoint->post ? "GET" : endpoint->get ? "POST or GET" : "POST"));
   const std::vector<Direction> directions = models_.directions();
-  switch (route->page) {
+  switch (endpoint->page) {
     case Page::translate:
     case Page::deepl_translate:
       return std::nullopt;

@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kNice = 10;
+constexpr int kTaskNice = 10;
 constexpr std::chrono::milliseconds kTurn{5};
 constexpr double kForget = 0.9;  // what is left of earlier tasks in the mean when another has ended
 
@@ -98,7 +98,7 @@ void TaskThreads::pass_turn() {
 }
 
 void TaskThreads::work() {
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kTaskNice);
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return closed_ || !tasks_.empty(); });

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "document/aligned_text.h"
 #include "serve/api.h"
-#include "text/aligned_text.h"
 
 namespace starling {
 

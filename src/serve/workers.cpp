@@ -12,7 +12,7 @@
 namespace starling {
 
 namespace {
-constexpr int kNice = 5;
+constexpr int kWorkerNice = 5;
 constexpr double kLengthyShare = 1.0 / 3;  // of the time of ordinary sentences, that lengthy ones have beside them
 }  // namespace
 
@@ -70,7 +70,7 @@ Workers::~Workers() {
 
 void Workers::work(int worker, Model& model) {
   // Translating takes all the time there is; whoever reads a request or sends an answer comes first.
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kWorkerNice);
   Searches searches(model);
   for (;;) {
     Scheduler::Work work = scheduler_.take(worker, searches.rows(), serve_seconds, searches.empty());

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "base/config.h"
 #include "base/error.h"
+#include "config/config.h"
 
 namespace starling {
 namespace {

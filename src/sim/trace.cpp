@@ -33,8 +33,8 @@ void Trace::write(const std::string& path, const std::vector<int>& node_of) cons
     const int64_t from = std::max(e.from_ns, drawn[tid]), to = std::max(from, e.to_ns);
     drawn[tid] = to;
     fmt::format_to(out, "{{\"ph\":\"X\",\"name\":\"{}\",\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{",
-                   e.stage < 0 ? e.name : fmt::format("{} {}", e.name, e.micro_batch), e.line == compute ? "compute" : "network", node_of[static_cast<size_t>(e.rank)], tid,
-                   1e-3 * static_cast<double>(from), 1e-3 * static_cast<double>(to - from));
+                   e.stage < 0 ? e.name : fmt::format("{} {}", e.name, e.micro_batch), e.line == compute ? "compute" : "network",
+                   node_of[static_cast<size_t>(e.rank)], tid, 1e-3 * static_cast<double>(from), 1e-3 * static_cast<double>(to - from));
     if (e.stage >= 0) fmt::format_to(out, "\"stage\":{},\"micro_batch\":{}", e.stage, e.micro_batch);
     if (e.bytes >= 0) fmt::format_to(out, "\"bytes\":{},\"began_us\":{:.3f}", e.bytes, 1e-3 * static_cast<double>(e.from_ns));
     text += "}},\n";

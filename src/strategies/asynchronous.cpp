@@ -5,7 +5,7 @@
 #include <deque>
 #include <optional>
 
-#include "base/config.h"
+#include "config/config.h"
 #include "strategies/asynchronous_server.h"
 
 namespace starling {
@@ -344,10 +344,10 @@ std::unique_ptr<Strategy> make_asynchronous(const StrategyOptions& o, const Para
   const int workers = size - static_cast<int>(servers);
   const AsynchronousOptions& a = o.asynchronous;
   if (a.wait_for_step && a.sum_pushes > workers)
-    throw ConfigError(
-        fmt::format("strategy.asynchronous.sum-pushes {} is more than the {} workers, which with wait-for-step would all wait; lower it, or "
-                    "set it to 0 for one push of each",
-                    a.sum_pushes, workers));
+    throw ConfigError(fmt::format(
+        "strategy.asynchronous.sum-pushes {} is more than the {} workers, which with wait-for-step would all wait; lower it, or "
+        "set it to 0 for one push of each",
+        a.sum_pushes, workers));
   return std::make_unique<Asynchronous>(o, parameters, rank, workers, static_cast<int>(servers));
 }
 

@@ -55,7 +55,8 @@ void CompressedExchange::plan(double keep) {
   const bool compresses = options_.compressor != Compressor::none && ranks_ > 1;
   for (const NamedRange& t : tensors_) (compresses && t.range.count() >= options_.dense_below ? compressed_ : whole_).push_back(t.range);
   const auto lay_out = [&] {
-    layout_ = make_layout(coding_of(options_), options_.compressor == Compressor::top_k && options_.select == SelectFrom::tensor, compressed_, keep, type_);
+    layout_ = make_layout(coding_of(options_), options_.compressor == Compressor::top_k && options_.select == SelectFrom::tensor,
+                          compressed_, keep, type_);
   };
   lay_out();
   const auto dense = static_cast<double>(total(compressed_) * element_), code = static_cast<double>(layout_.bytes);
@@ -109,8 +110,7 @@ std::string CompressedExchange::bad_element() const {
 }
 
 void CompressedExchange::pack(Worker& w) {
-  w.clock().spend({Work::memory, 0, 4.0 * static_cast<double>(packed_.bytes())},
-                  [&] { pack_elements(w.parameters().backend().flat()); });
+  w.clock().spend({Work::memory, 0, 4.0 * static_cast<double>(packed_.bytes())}, [&] { pack_elements(w.parameters().backend().flat()); });
   if (input_.remember) own_packed_ = packed_.clone();
 }
 
@@ -119,8 +119,8 @@ void CompressedExchange::pack_elements(FlatOps& flat) {
   int64_t at = 0;
   for (const Range& r : whole_) {
     flat.collect(view(input_.x, r), view(input_.residual, r), options_.residual_decay,
-                                       input_.velocity ? view(input_.velocity, r) : Tensor(), options_.momentum_correction,
-                                       packed_.slice(at, Shape{r.count()}), r.begin, bad_);
+                 input_.velocity ? view(input_.velocity, r) : Tensor(), options_.momentum_correction, packed_.slice(at, Shape{r.count()}),
+                 r.begin, bad_);
     at += r.count();
   }
 }

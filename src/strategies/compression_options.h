@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "backend/compression.h"
-#include "base/words.h"
+#include "config/words.h"
 
 namespace starling {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/config.h"
+#include "config/config.h"
 #include "strategies/asynchronous.h"
 #include "strategies/periodic.h"
 #include "strategies/sparse.h"
@@ -15,36 +15,42 @@ namespace {
 void check_compression(const StrategyOptions& o) {
   const CompressionOptions& c = o.compression;
   if (c.compressor == Compressor::top_k && c.values == SentValues::two_bit && c.select == SelectFrom::tensor)
-    throw ConfigError("strategy.compression.values 2-bit has levels for each chunk; set strategy.compression.select to chunk, or values to bf16");
+    throw ConfigError(
+        "strategy.compression.values 2-bit has levels for each chunk; set strategy.compression.select to chunk, or values to bf16");
   if (c.compressor != Compressor::none && o.wire == Wire::bf16)
-    throw ConfigError(fmt::format("strategy.wire bf16 is for whole gradients, but strategy.compression.compressor is {}; leave wire out and see values",
-                                  c.compressor));
+    throw ConfigError(
+        fmt::format("strategy.wire bf16 is for whole gradients, but strategy.compression.compressor is {}; leave wire out and see values",
+                    c.compressor));
 }
 
 void check_asynchronous(const StrategyOptions& o) {
   if (o.overlap && o.asynchronous.wait_for_step)
     throw ConfigError(
-        "strategy.asynchronous.wait-for-step waits for parameters with the last push in them, which strategy.overlap would ask for too early; set one "
+        "strategy.asynchronous.wait-for-step waits for parameters with the last push in them, which strategy.overlap would ask for too "
+        "early; set one "
         "of them to false");
 }
 
 void check_periodic(const StrategyOptions& o) {
   const PeriodicOptions& p = o.periodic;
   if (p.delay >= p.interval)
-    throw ConfigError(fmt::format("strategy.periodic.delay {} must be less than strategy.periodic.interval {}: a fragment lands before it is sent again",
-                                  p.delay, p.interval));
-  if (p.fragments > p.interval)
     throw ConfigError(
-        fmt::format("strategy.periodic.fragments {} are more than strategy.periodic.interval {} has updates; lower them", p.fragments, p.interval));
+        fmt::format("strategy.periodic.delay {} must be less than strategy.periodic.interval {}: a fragment lands before it is sent again",
+                    p.delay, p.interval));
+  if (p.fragments > p.interval)
+    throw ConfigError(fmt::format("strategy.periodic.fragments {} are more than strategy.periodic.interval {} has updates; lower them",
+                                  p.fragments, p.interval));
   if (p.inner_state == InnerState::reset && (p.fragments > 1 || p.delay > 0))
     throw ConfigError("strategy.periodic.inner-state reset needs one fragment and no delay; choose keep or average");
   if (p.outer_momentum < 0 && p.outer_momentum != -1)
     throw ConfigError(fmt::format("strategy.periodic.outer-momentum {:g} is neither a share nor -1 (1 - 1/workers)", p.outer_momentum));
   if (o.compression.compressor == Compressor::none) return;
   if (p.merge == MergeRule::radial)
-    throw ConfigError("strategy.periodic.merge radial needs whole displacements; set strategy.compression.compressor to none, or merge to mean");
+    throw ConfigError(
+        "strategy.periodic.merge radial needs whole displacements; set strategy.compression.compressor to none, or merge to mean");
   if (p.merge_weights == MergeWeights::tokens)
-    throw ConfigError("strategy.periodic.merge-weights tokens would weigh anew what was not sent before; with a compressor set it to equal");
+    throw ConfigError(
+        "strategy.periodic.merge-weights tokens would weigh anew what was not sent before; with a compressor set it to equal");
   if (o.compression.momentum_correction > 0)
     throw ConfigError("strategy.compression.momentum-correction is for gradients; with local updates set it to 0 and see outer-momentum");
 }
@@ -55,7 +61,8 @@ void check_sparse(const StrategyOptions& o) {
         "strategy.sparse.average-interval averages parameters that differ, but without strategy.sparse.local-gradients they do not; set "
         "average-interval to 0, or local-gradients too");
   if (o.sparse.local_scale < 0 && o.sparse.local_scale != -1)
-    throw ConfigError(fmt::format("strategy.sparse.local-scale {:g} is neither a factor nor -1 (the number of workers)", o.sparse.local_scale));
+    throw ConfigError(
+        fmt::format("strategy.sparse.local-scale {:g} is neither a factor nor -1 (the number of workers)", o.sparse.local_scale));
 }
 
 }  // namespace

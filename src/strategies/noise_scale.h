@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/state.h"
+#include "storage/state.h"
 
 namespace starling {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/config.h"
 #include "comm/communicator.h"
+#include "config/config.h"
 #include "strategies/asynchronous_options.h"
 #include "strategies/compression_options.h"
 #include "strategies/periodic_options.h"

@@ -149,10 +149,10 @@ class Periodic : public Strategy {
   bool narrow() const { return options_.wire == Wire::bf16 && element_ == 4; }
   // Merges are means and nothing more.
   bool plain() const { return momentum_ == 0 && p_.outer_rate == 1; }
-  double& under_way(size_t f) { return doubles_of(counters_)[3 * f]; }          // 1: sent and not merged yet
-  double& tokens(size_t f) { return doubles_of(counters_)[3 * f + 1]; }         // of this rank since the fragment was sent last
-  double& last_sent(size_t f) { return doubles_of(counters_)[3 * f + 2]; }      // update; 0: never
-  std::span<double> sums() { return doubles_of(counters_).last(kTotals); }      // not yet exchanged
+  double& under_way(size_t f) { return doubles_of(counters_)[3 * f]; }      // 1: sent and not merged yet
+  double& tokens(size_t f) { return doubles_of(counters_)[3 * f + 1]; }     // of this rank since the fragment was sent last
+  double& last_sent(size_t f) { return doubles_of(counters_)[3 * f + 2]; }  // update; 0: never
+  std::span<double> sums() { return doubles_of(counters_).last(kTotals); }  // not yet exchanged
   static std::span<double> sums_of(const Fragment& f) { return doubles_of(f.numbers).last(kTotals); }
 
   std::string sent_text(double bytes) const {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/words.h"
+#include "config/words.h"
 
 namespace starling {
 

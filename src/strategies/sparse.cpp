@@ -70,9 +70,9 @@ class Sparse : public Strategy {
   std::string describe() const override {
     const CompressionOptions& c = options_.compression;
     const SparseOptions& s = options_.sparse;
-    const std::string what =
-        c.compressor == Compressor::top_k ? fmt::format("the largest {:g} % of each {} in {}", 100 * c.keep, c.select, c.values)
-                                          : std::string(word(c.compressor));
+    const std::string what = c.compressor == Compressor::top_k
+                                 ? fmt::format("the largest {:g} % of each {} in {}", 100 * c.keep, c.select, c.values)
+                                 : std::string(word(c.compressor));
     const std::string local =
         s.local_gradients == LocalPart::none
             ? ""
@@ -104,8 +104,7 @@ class Sparse : public Strategy {
     bad_.clear();
     size_t started = 0;
     const auto start = [&](size_t bucket) {
-      exchanges_[bucket].start(
-          w, {w.parameters().gradients(), residual_, velocity_, keep, options_.sparse.local_gradients, local_scale_});
+      exchanges_[bucket].start(w, {w.parameters().gradients(), residual_, velocity_, keep, options_.sparse.local_gradients, local_scale_});
       ++started;
     };
     Worker::Calls calls;

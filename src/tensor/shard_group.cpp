@@ -16,7 +16,8 @@ Around around(const Shape& shape, int axis) {
 }
 
 int64_t block_size(const Shape& whole, const Cut& cut) {
-  CHECK(cut.axis < whole.rank() && whole[cut.axis] % cut.blocks == 0, "{} has no {} blocks along axis {}", whole.text(), cut.blocks, cut.axis);
+  CHECK(cut.axis < whole.rank() && whole[cut.axis] % cut.blocks == 0, "{} has no {} blocks along axis {}", whole.text(), cut.blocks,
+        cut.axis);
   return whole[cut.axis] / cut.blocks;
 }
 

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "text/unicode.h"
 
 namespace starling {
 namespace {
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
 struct Renamed {
   std::string_view code, now;
@@ -74,12 +73,12 @@ std::string script_of_comparable(std::string_view code) {
 }  // namespace
 
 bool same_language(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return ascii_lower(x) == ascii_lower(y); });
 }
 
 std::string comparable_language(std::string_view code) {
   std::string all(code);
-  for (char& c : all) c = c == '_' ? '-' : lower(c);
+  for (char& c : all) c = c == '_' ? '-' : ascii_lower(c);
   for (const Renamed& r : kAliases)
     if (all == r.code) return std::string(r.now);
   for (const Renamed& r : kMains)

@@ -2,19 +2,19 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/error.h"
 
 namespace starling {
 namespace {
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_letter_or_digit(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
+bool is_letter_or_digit(char c) { return is_ascii_letter(c) || is_ascii_digit(c); }
 
 }  // namespace
 
 bool is_language_code(std::string_view text) {
   const std::string_view main = text.substr(0, text.find('-'));
-  if (main.size() < 2 || main.size() > 3 || !std::all_of(main.begin(), main.end(), is_letter)) return false;
+  if (main.size() < 2 || main.size() > 3 || !std::all_of(main.begin(), main.end(), is_ascii_letter)) return false;
   for (text.remove_prefix(main.size()); !text.empty();) {
     text.remove_prefix(1);
     const std::string_view part = text.substr(0, text.find('-'));

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/safetensors.h"
-#include "tests/base/forwarding_files.h"
+#include "storage/safetensors.h"
+#include "tests/files/forwarding_files.h"
 
 namespace starling {
 namespace {

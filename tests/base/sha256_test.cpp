@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "tests/files/memory_files.h"
 #include "base/random.h"
+#include "tests/files/memory_files.h"
 
 namespace starling {
 namespace {

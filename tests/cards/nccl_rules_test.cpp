@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using namespace std::chrono_literals;
 
 // One of two ranks, each a thread with a card, a stream and 100 floats on the card.
-struct Rank {
+struct NcclRank {
   int rank;
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
@@ -36,7 +36,7 @@ struct Rank {
 };
 
 // What waiting for each rank's stream says, after `work` between the start and the end of a group.
-std::vector<std::string> outcomes(const std::function<void(Rank&)>& work, bool one_card = false) {
+std::vector<std::string> outcomes(const std::function<void(NcclRank&)>& work, bool one_card = false) {
   emulated_cuda::set_cards(2);
   ncclUniqueId id;
   ncclGetUniqueId(&id);
@@ -44,7 +44,7 @@ std::vector<std::string> outcomes(const std::function<void(Rank&)>& work, bool o
   std::vector<std::thread> threads;
   for (int r = 0; r < 2; ++r)
     threads.emplace_back([&, r] {
-      Rank rank{r};
+      NcclRank rank{r};
       cudaSetDevice(one_card ? 0 : r);
       cudaStreamCreateWithFlags(&rank.stream, cudaStreamNonBlocking);
       void* at = nullptr;
@@ -76,7 +76,7 @@ std::vector<std::string> outcomes(const std::function<void(Rank&)>& work, bool o
 std::string either(const std::vector<std::string>& all) { return all[0] + all[1]; }
 
 TEST(NcclRules, MessagesThatFitPass) {
-  const auto all = outcomes([](Rank& r) {
+  const auto all = outcomes([](NcclRank& r) {
     r.rank == 0 ? r.send(100) : r.receive(100);
     r.rank == 0 ? r.receive(50) : r.send(50);
   });
@@ -84,14 +84,14 @@ TEST(NcclRules, MessagesThatFitPass) {
 }
 
 TEST(NcclRules, OtherSizesAndTypesOnTheTwoSides) {
-  EXPECT_THAT(either(outcomes([](Rank& r) { r.rank == 0 ? r.send(100) : r.receive(99); })), HasSubstr("rank 0 sends 100 elements"));
-  EXPECT_THAT(either(outcomes([](Rank& r) { r.rank == 0 ? r.send(50) : r.receive(50, ncclInt32); })), HasSubstr("of type 7"));
+  EXPECT_THAT(either(outcomes([](NcclRank& r) { r.rank == 0 ? r.send(100) : r.receive(99); })), HasSubstr("rank 0 sends 100 elements"));
+  EXPECT_THAT(either(outcomes([](NcclRank& r) { r.rank == 0 ? r.send(50) : r.receive(50, ncclInt32); })), HasSubstr("of type 7"));
 }
 
 TEST(NcclRules, CollectivesInAnotherOrder) {
-  EXPECT_THAT(either(outcomes([](Rank& r) {
+  EXPECT_THAT(either(outcomes([](NcclRank& r) {
                 for (const size_t count : r.rank == 0 ? std::vector<size_t>{10, 20} : std::vector<size_t>{20, 10})
-                  Rank::check(ncclAllReduce(r.x, r.x, count, ncclFloat32, ncclSum, r.comm, r.stream));
+                  NcclRank::check(ncclAllReduce(r.x, r.x, count, ncclFloat32, ncclSum, r.comm, r.stream));
               })),
               HasSubstr("ranks call other collectives of NCCL"));
 }
@@ -99,8 +99,8 @@ TEST(NcclRules, CollectivesInAnotherOrder) {
 // A refused call fails its communicator: nothing of its group is sent, and it can only be aborted.
 TEST(NcclRules, WhatACallIsGiven) {
   float here[4] = {};
-  const auto expect_refused = [](ncclResult_t expected, const std::function<ncclResult_t(Rank&)>& call) {
-    outcomes([&](Rank& r) {
+  const auto expect_refused = [](ncclResult_t expected, const std::function<ncclResult_t(NcclRank&)>& call) {
+    outcomes([&](NcclRank& r) {
       r.rank == 0 ? r.send(10) : r.receive(10);
       EXPECT_EQ(call(r), expected);
       EXPECT_EQ(ncclGroupEnd(), expected) << "a call of the group was refused";
@@ -112,11 +112,11 @@ TEST(NcclRules, WhatACallIsGiven) {
       ncclGroupStart();
     });
   };
-  expect_refused(ncclInvalidArgument, [&](Rank& r) { return ncclSend(here, 4, ncclFloat32, 1 - r.rank, r.comm, r.stream); });
-  expect_refused(ncclInvalidArgument, [](Rank& r) { return ncclSend(r.x, 101, ncclFloat32, 1 - r.rank, r.comm, r.stream); });
-  expect_refused(ncclInvalidUsage, [](Rank& r) { return ncclSend(r.x, 4, ncclFloat32, r.rank, r.comm, r.stream); });
-  expect_refused(ncclInvalidArgument, [](Rank& r) { return ncclSend(r.x, 4, ncclFloat32, 2, r.comm, r.stream); });
-  outcomes([](Rank& r) {
+  expect_refused(ncclInvalidArgument, [&](NcclRank& r) { return ncclSend(here, 4, ncclFloat32, 1 - r.rank, r.comm, r.stream); });
+  expect_refused(ncclInvalidArgument, [](NcclRank& r) { return ncclSend(r.x, 101, ncclFloat32, 1 - r.rank, r.comm, r.stream); });
+  expect_refused(ncclInvalidUsage, [](NcclRank& r) { return ncclSend(r.x, 4, ncclFloat32, r.rank, r.comm, r.stream); });
+  expect_refused(ncclInvalidArgument, [](NcclRank& r) { return ncclSend(r.x, 4, ncclFloat32, 2, r.comm, r.stream); });
+  outcomes([](NcclRank& r) {
     std::thread([&] { EXPECT_EQ(ncclSend(r.x, 4, ncclFloat32, 1 - r.rank, r.comm, r.stream), ncclInvalidUsage); }).join();
   });
   ncclConfig_t blocking = NCCL_CONFIG_INITIALIZER;
@@ -129,7 +129,7 @@ TEST(NcclRules, WhatACallIsGiven) {
 }
 
 TEST(NcclRules, TwoRanksOnOneCard) {
-  EXPECT_THAT(either(outcomes([](Rank&) {}, true)), HasSubstr("two ranks on one card"));
+  EXPECT_THAT(either(outcomes([](NcclRank&) {}, true)), HasSubstr("two ranks on one card"));
 }
 
 // A call is refused while those before it are in progress, and once the communicator has been ended.
@@ -154,7 +154,7 @@ TEST(NcclRules, CallsBeforeAndAfterTheirTime) {
 }
 
 // One group within the group that `outcomes` begins and ends: until it is on the stream.
-void grouped(Rank& r, const std::function<void()>& calls) {
+void grouped(NcclRank& r, const std::function<void()>& calls) {
   calls();
   if (ncclGroupEnd() == ncclInProgress) r.settle();
   ncclGroupStart();
@@ -162,7 +162,7 @@ void grouped(Rank& r, const std::function<void()>& calls) {
 
 TEST(NcclRules, AFirstMessageWaitsForTheOtherHost) {
   std::atomic<int> came = 0;
-  outcomes([&](Rank& r) {
+  outcomes([&](NcclRank& r) {
     const auto message = [&](bool on) { grouped(r, [&] { on == (r.rank == 0) ? r.send(10) : r.receive(10); }); };
     if (r.rank == 1) std::this_thread::sleep_for(50ms), ++came;
     message(true);
@@ -172,14 +172,14 @@ TEST(NcclRules, AFirstMessageWaitsForTheOtherHost) {
     message(false);
     EXPECT_EQ(came, 2) << "the other direction is another connection";
     if (r.rank == 1) std::this_thread::sleep_for(50ms), ++came;
-    grouped(r, [&] { Rank::check(ncclAllReduce(r.x, r.x, 10, ncclFloat32, ncclSum, r.comm, r.stream)); });
+    grouped(r, [&] { NcclRank::check(ncclAllReduce(r.x, r.x, 10, ncclFloat32, ncclSum, r.comm, r.stream)); });
     EXPECT_EQ(came, 3) << "so is a collective";
   });
 }
 
 TEST(NcclRules, AConnectionThatFails) {
   emulated_cuda::refuse_connections(1);
-  outcomes([](Rank& r) {
+  outcomes([](NcclRank& r) {
     r.rank == 0 ? r.send(10) : r.receive(10);
     if (r.rank == 0) {
       EXPECT_EQ(ncclGroupEnd(), ncclInProgress);
@@ -200,7 +200,7 @@ TEST(NcclRules, AConnectionThatFails) {
 TEST(NcclRules, AbortAndFinalizeWaitForWhatIsOnStreams) {
   for (const bool abort : {true, false}) {
     std::atomic<bool> received = false;
-    outcomes([&](Rank& r) {
+    outcomes([&](NcclRank& r) {
       const auto message = [&] { grouped(r, [&] { r.rank == 0 ? r.send(10) : r.receive(10); }); };
       message();
       cudaStreamSynchronize(r.stream);

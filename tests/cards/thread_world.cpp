@@ -83,7 +83,7 @@ void Rank::advance() {
 }
 
 // One rank's way through its schedule.
-struct Progress {
+struct RankProgress {
   Schedule schedule;
   Tensor x;
   std::vector<std::byte> scratch;
@@ -111,7 +111,7 @@ class ThreadCommunicator : public Communicator {
   }
   Pending start(Schedule schedule, const Tensor& x, const char* what) override {
     self_->traffic.bytes_sent += schedule.bytes_sent(), self_->traffic.bytes_received += schedule.bytes_received();
-    const auto p = std::make_shared<Progress>();
+    const auto p = std::make_shared<RankProgress>();
     p->scratch.resize(static_cast<size_t>(schedule.scratch_bytes)), p->schedule = std::move(schedule), p->x = x;
     return begin(what, [this, p, number = number_++] { return advance(*p, number); });
   }
@@ -167,7 +167,7 @@ class ThreadCommunicator : public Communicator {
     queue.pop_front();
     return true;
   }
-  bool advance(Progress& p, int64_t number) {
+  bool advance(RankProgress& p, int64_t number) {
     const auto at = [&](Area area) { return area == Area::data ? p.x.raw() : p.scratch.data(); };
     const auto calculate = [&](const std::vector<Schedule::Local>& steps) {
       for (const auto& step : steps) apply(step, p.x.dtype(), at(Area::data), at(Area::scratch));

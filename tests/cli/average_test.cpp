@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/safetensors.h"
+#include "storage/safetensors.h"
 #include "tests/cli/program.h"
 
 namespace starling {

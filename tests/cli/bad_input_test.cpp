@@ -10,14 +10,14 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/checkpoint.h"
+#include "storage/checkpoint.h"
 
 namespace starling {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
+struct Refusal {
   int status = -1;  // exit status, or -signal
   std::string errors;
 };
@@ -43,7 +43,7 @@ class BadInputTest : public testing::Test {
   }
 
   // file_limit: largest file the child may write, bytes; stands in for a full disk.
-  Outcome run(const std::vector<std::string>& arguments, rlim_t file_limit = RLIM_INFINITY) {
+  Refusal run(const std::vector<std::string>& arguments, rlim_t file_limit = RLIM_INFINITY) {
     const pid_t child = fork();
     if (child == 0) {
       if (file_limit != RLIM_INFINITY) {
@@ -93,7 +93,7 @@ class BadInputTest : public testing::Test {
             "1"};
   }
 
-  void expect_refused(const Outcome& o, const std::string& what, const std::string& mentions) {
+  void expect_refused(const Refusal& o, const std::string& what, const std::string& mentions) {
     EXPECT_TRUE(o.status == 2 || o.status == 3) << what << ": status " << o.status << "\n" << o.errors;
     EXPECT_NE(o.errors.find(mentions), std::string::npos) << what << " should mention '" << mentions << "':\n" << o.errors;
   }
@@ -136,7 +136,7 @@ TEST_F(BadInputTest, WindowsLineEndsAndLongLinesAreText) {
   for (int i = 0; i < 100; ++i) crlf += "see the ab now\r\n", target += "siehe das ba jetzt\r\n";
   crlf += std::string(1 << 20, 'x') + "\r\n", target += "lang\r\n";
   write("crlf.a", crlf), write("crlf.b", target);
-  const Outcome o = run(train(path("crlf.a"), path("crlf.b"), path("run-crlf")));
+  const Refusal o = run(train(path("crlf.a"), path("crlf.b"), path("run-crlf")));
   EXPECT_EQ(o.status, 0) << o.errors;
 }
 
@@ -145,7 +145,7 @@ TEST_F(BadInputTest, UnusableDirectoriesAndFullDisksLoseNothing) {
   ASSERT_EQ(run(train(path("good.a"), path("good.b"), path("run"))).status, 0);
   const auto files = real_file_system();
   ASSERT_EQ(latest_checkpoint(*files, path("run"))->step, 4);
-  const Outcome full = run(train(path("good.a"), path("good.b"), path("run"), 8), 20000);
+  const Refusal full = run(train(path("good.a"), path("good.b"), path("run"), 8), 20000);
   EXPECT_EQ(full.status, 3) << full.errors;
   EXPECT_EQ(latest_checkpoint(*files, path("run"))->step, 4);
   EXPECT_EQ(run(train(path("good.a"), path("good.b"), path("run"), 8)).status, 0);
@@ -165,7 +165,7 @@ TEST_F(BadInputTest, DamagedModelsAreRefused) {
     ASSERT_FALSE(whole.empty()) << file;
     for (size_t keep : {size_t{0}, whole.size() / 3}) {
       std::ofstream(model + "/" + file, std::ios::binary) << whole.substr(0, keep);
-      const Outcome o = run({"translate", "--model", model, "--input", path("good.a"), "--output", "/dev/null"});
+      const Refusal o = run({"translate", "--model", model, "--input", path("good.a"), "--output", "/dev/null"});
       EXPECT_TRUE(o.status == 2 || o.status == 3) << file << " cut to " << keep << ": status " << o.status << "\n" << o.errors;
     }
     std::ofstream(model + "/" + file, std::ios::binary) << whole;
@@ -183,7 +183,7 @@ TEST_F(BadInputTest, OneEndlessLineIsRefusedOrCutWhereverTextIsRead) {
        {std::string("--valid.source"), path("long"), std::string("--valid.target"), path("long"), std::string("--valid.every"),
         std::string("2"), std::string("--valid.max-length-factor"), std::string("0.01")})
     arguments.push_back(a);
-  const Outcome o = run(arguments);
+  const Refusal o = run(arguments);
   EXPECT_EQ(o.status, 0) << o.errors;
 }
 

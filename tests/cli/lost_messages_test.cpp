@@ -5,13 +5,12 @@
 #include <unistd.h>
 
 #include "tests/cli/program.h"
+#include "tests/serve/fixture_model.h"
 
 namespace starling {
 namespace {
 
 using testing::HasSubstr;
-
-const std::string kModel = STARLING_SOURCE_DIR "/tests/fixtures/models/pre/model";
 
 // Places for standard error: without room, closed, with a reader that has gone, with one that has stopped.
 class LostMessages : public ProgramTest, public testing::WithParamInterface<std::string> {

@@ -12,12 +12,12 @@
 #include <string>
 #include <thread>
 
-#include "base/config.h"
 #include "base/text_files.h"
 #include "cli/help.h"
 #include "cli/verbs.h"
+#include "config/config.h"
+#include "migration/peer_names.h"
 #include "tests/cli/program.h"
-#include "train/peer_names.h"
 
 namespace starling {
 namespace {

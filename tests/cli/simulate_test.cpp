@@ -94,8 +94,9 @@ TEST_F(SimulateTest, ComparesWithOneWorker) {
 
 // Each rank computes every micro-batch of an update forwards and backwards; the trace says which, and of which stage.
 TEST_F(SimulateTest, TracesShowStagesAndMicroBatches) {
-  const ShellOutcome outcome = run("simulate c.yml --cluster cluster.yml --workers 4 --parallel.pipeline 2 --parallel.tensor 2 "
-                                   "--parallel.micro-batches 3 --train.max-steps 1 --train.output parts --trace parts.json");
+  const ShellOutcome outcome =
+      run("simulate c.yml --cluster cluster.yml --workers 4 --parallel.pipeline 2 --parallel.tensor 2 "
+          "--parallel.micro-batches 3 --train.max-steps 1 --train.output parts --trace parts.json");
   ASSERT_EQ(outcome.status, 0) << outcome.text;
   std::ifstream file(directory_ + "/parts.json");
   std::map<std::pair<int, std::string>, double> seconds;  // by stage and name

@@ -13,13 +13,12 @@
 
 #include "base/text_files.h"
 #include "tests/cli/program.h"
+#include "tests/serve/fixture_model.h"
 
 namespace starling {
 namespace {
 
 using testing::HasSubstr;
-
-const std::string kModel = STARLING_SOURCE_DIR "/tests/fixtures/models/pre/model";
 
 class StopTest : public ProgramTest {
  protected:

@@ -94,7 +94,8 @@ TEST_F(TrainRefusals, OfANewRunLeaveNothingBehind) {
 
 TEST_F(TrainRefusals, OfASimulationLeaveNothingBehind) {
   write_texts();
-  std::string simulate = std::string(kTrain) + "--valid.source va --valid.target vb --train.output new/run --workers 2 "
+  std::string simulate = std::string(kTrain) +
+                         "--valid.source va --valid.target vb --train.output new/run --workers 2 "
                          "--cluster.forward-gflops 5 --cluster.backward-gflops 5 --cluster.update-gb-s 5 --cluster.memory-gb-s 5 ";
   simulate.replace(0, 5, "simulate");
   expect_refused(simulate + "--data.source a ",

@@ -11,8 +11,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/checkpoint.h"
 #include "base/lock.h"
+#include "storage/checkpoint.h"
 #include "tests/cli/program.h"
 
 namespace starling {

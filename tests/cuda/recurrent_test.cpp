@@ -81,11 +81,11 @@ TEST(CudaRecurrent, StepsOfNoRows) {
   EXPECT_EQ(clipped.to_doubles()[0], 0);
 }
 
-struct Sentences {
+struct AttendedSentences {
   std::vector<std::pair<int, int>> lengths;  // queries and keys
   int before = 0, behind = 0;                // rows that no sentence has
 };
-void global_case(CaseContext& c, const Sentences& s, int64_t A, int64_t D, bool additive, Write write) {
+void global_case(CaseContext& c, const AttendedSentences& s, int64_t A, int64_t D, bool additive, Write write) {
   std::vector<int32_t> query{s.before}, key{s.before};
   int64_t pairs = 0;
   for (const auto& [q, k] : s.lengths) query.push_back(query.back() + q), key.push_back(key.back() + k), pairs += q * k;
@@ -107,14 +107,15 @@ void global_case(CaseContext& c, const Sentences& s, int64_t A, int64_t D, bool 
 TEST(CudaRecurrent, GlobalAttentionOfAnySentences) {
   for (const bool additive : {true, false})
     for (const Write write : {Write::overwrite, Write::accumulate})
-      for (const Sentences& s : {Sentences{{{9, 300}, {8, 31}, {0, 2}, {4, 0}, {100, 33}}, 2, 3}, Sentences{{}, 0, 4}, Sentences{{{0, 3}}}})
+      for (const AttendedSentences& s : {AttendedSentences{{{9, 300}, {8, 31}, {0, 2}, {4, 0}, {100, 33}}, 2, 3},
+                                         AttendedSentences{{}, 0, 4}, AttendedSentences{{{0, 3}}}})
         expect_same_as_reference(std::to_string(s.lengths.size()) + (additive ? " additive" : " dot"),
                                  [&](CaseContext& c) { global_case(c, s, 37, 260, additive, write); });
 }
 
 // So many that each block adds up the pairs of others with all its threads.
 TEST(CudaRecurrent, GlobalAttentionOfManySentences) {
-  Sentences s;
+  AttendedSentences s;
   for (int b = 0; b < 300; ++b) s.lengths.emplace_back(b % 3, 1 + b % 4);
   expect_same_as_reference("many", [&](CaseContext& c) { global_case(c, s, 5, 6, true, Write::accumulate); });
 }

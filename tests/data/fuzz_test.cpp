@@ -6,9 +6,9 @@
 #include <span>
 
 #include "base/hash64.h"
-#include "tests/files/memory_files.h"
 #include "data/batches.h"
 #include "tests/data/fixtures.h"
+#include "tests/files/memory_files.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <map>
 
-#include "tests/files/memory_files.h"
 #include "data/tokenize.h"
 #include "tests/data/fixtures.h"
+#include "tests/files/memory_files.h"
 
 namespace starling {
 namespace {

@@ -9,7 +9,7 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kVocabulary = 50;
+constexpr int64_t kEmulatedVocabulary = 50;
 
 struct Kind {
   const char* name;
@@ -37,7 +37,7 @@ class EmulatedSearch : public testing::TestWithParam<Kind> {
   // With larger weights than a new model's, so that predictions are uneven and no two hypotheses are equal but for rounding.
   std::vector<std::vector<Hypothesis>> found(const char* spec, const SearchOptions& options) const {
     const auto backend = make_backend(spec, 1);
-    const auto model = make_model(GetParam().config, {kVocabulary, kVocabulary}, *backend, 7, false);
+    const auto model = make_model(GetParam().config, {kEmulatedVocabulary, kEmulatedVocabulary}, *backend, 7, false);
     std::vector<double> values = model->parameters().values().to_doubles();
     Random random(8, 8);
     for (double& v : values) v = 1.5 * v + 0.1 * random.normal();
@@ -45,7 +45,7 @@ class EmulatedSearch : public testing::TestWithParam<Kind> {
     std::vector<std::vector<int32_t>> sources(6);
     for (auto& s : sources) {
       s.resize(2 + random.below(8));
-      for (int32_t& t : s) t = static_cast<int32_t>(3 + random.below(kVocabulary - 3));
+      for (int32_t& t : s) t = static_cast<int32_t>(3 + random.below(kEmulatedVocabulary - 3));
       s.back() = 2;
     }
     return beam_search(*model, sources, options);

@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <limits>
 
-#include "tests/files/memory_files.h"
 #include "base/ordering.h"
-#include "base/safetensors.h"
 #include "decode/tune_search.h"
+#include "storage/safetensors.h"
 #include "tests/decode/fake_model.h"
+#include "tests/files/memory_files.h"
 
 namespace starling {
 namespace {

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <filesystem>
 
-#include "base/config.h"
 #include "base/random.h"
 #include "base/text_files.h"
+#include "config/config.h"
 #include "decode/translator.h"
 #include "tests/models/common.h"
 
@@ -78,7 +78,9 @@ class QuantizedDirectory : public testing::Test {
     return Vocabulary::load(file);
   }
   std::string path(const std::string& name) const { return (directory_ / name).string(); }
-  void publish(const std::string& name) { publish_directory(*files_, path(name), 0, model_parts(*model_, config_, {}, vocabularies_, {}, 0)); }
+  void publish(const std::string& name) {
+    publish_directory(*files_, path(name), 0, model_parts(*model_, config_, {}, vocabularies_, {}, 0));
+  }
   double log_perplexity(Model& model) const {
     const LossSums sums = run(model, batch_, false);
     return sums.nll / static_cast<double>(sums.tokens);

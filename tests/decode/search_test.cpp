@@ -17,16 +17,16 @@ namespace {
 using Sources = std::vector<std::vector<int32_t>>;
 using Results = std::map<int64_t, std::vector<Hypothesis>>;
 
-constexpr int64_t kVocabulary = 40;
+constexpr int64_t kSearchVocabulary = 40;
 
-struct Kind {
+struct JoinedKind {
   std::string name, preset, backend;
   NormPlace norm = NormPlace::pre;
   AttentionPlace place = AttentionPlace::bottom;
   bool int8 = false;
 };
 
-class JoiningSearch : public testing::TestWithParam<Kind> {
+class JoiningSearch : public testing::TestWithParam<JoinedKind> {
  protected:
   void SetUp() override {
     if (GetParam().backend == "cpu:bf16" && !cpu_has_bf16()) GTEST_SKIP() << "no bf16";
@@ -35,7 +35,7 @@ class JoiningSearch : public testing::TestWithParam<Kind> {
     c.encoder_layers = c.decoder_layers = 2, c.width = 64, c.norm = GetParam().norm, c.attention_place = GetParam().place;
     if (c.attention_place == AttentionPlace::top) c.readout = Readout::context;
     if (c.heads > 1) c.heads = 4, c.feed_forward = 160;
-    model_ = make_model(c, {kVocabulary, kVocabulary}, *backend_, 7, false);
+    model_ = make_model(c, {kSearchVocabulary, kSearchVocabulary}, *backend_, 7, false);
     std::vector<double> values = model_->parameters().values().to_doubles();
     Random random(8, 8);
     for (double& v : values) v = 1.5 * v + 0.05 * random.normal();  // uneven predictions
@@ -52,7 +52,7 @@ Sources random_sources(size_t count, int64_t longest, uint64_t seed) {
   Sources sources(count);
   for (auto& s : sources) {
     s.resize(1 + random.below(static_cast<uint64_t>(longest)));
-    for (int32_t& t : s) t = static_cast<int32_t>(3 + random.below(kVocabulary - 3));
+    for (int32_t& t : s) t = static_cast<int32_t>(3 + random.below(kSearchVocabulary - 3));
     s.back() = 2;
   }
   return sources;
@@ -179,7 +179,7 @@ TEST_P(JoiningSearch, AThousandSentencesTakeNoMoreMemoryThanThoseUnderWay) {
   if (unless_emulated(true, false)) EXPECT_LT(second_half, kept / 5);  // fewer fit into the first tables
 }
 
-const Kind kKinds[] = {
+const JoinedKind kKinds[] = {
     {"PreNormF32", "transformer-tiny", "cpu:f32", NormPlace::pre},
     {"PostNormBf16", "transformer-tiny", "cpu:bf16", NormPlace::post},
     {"PostNormInt8", "transformer-tiny", "cpu:f32", NormPlace::post, {}, true},

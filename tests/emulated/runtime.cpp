@@ -54,7 +54,7 @@ constexpr size_t kGuard = 256;
 constexpr size_t kSharedBytes = 227 << 10, kSharedWithoutAsking = 48 << 10;
 constexpr int kHost = -1;  // as a card: pinned memory of the host
 
-struct Block {
+struct Allocation {
   size_t bytes;
   int card;
 };
@@ -67,7 +67,7 @@ struct Machine {
   int cards = 1;
   std::set<int> hanging;
   std::vector<Stream*> streams;
-  std::map<const std::byte*, Block> blocks;
+  std::map<const std::byte*, Allocation> blocks;
   size_t total = size_t{8} << 30;  // bytes of each card
   std::map<int, CardPool> pools;   // by card
   std::map<const void*, int> shared_limits;

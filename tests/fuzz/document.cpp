@@ -1,12 +1,12 @@
 // libFuzzer's target for documents: the splitter, the scanner of HTML, placeholders and markup. See CONTRIBUTING.md for how to run it.
-#include "text/document.h"
+#include "document/document.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
 
-#include "text/html.h"
+#include "document/html.h"
 
 namespace {
 

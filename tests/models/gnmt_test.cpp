@@ -16,7 +16,7 @@ ModelConfig tiny_gnmt(AttentionScore attention = AttentionScore::additive, Atten
   return c;
 }
 
-struct Variant {
+struct GnmtVariant {
   const char* name;
   ModelConfig config;
 };
@@ -36,7 +36,7 @@ ModelConfig at_the_top(ModelConfig c) {
   return with_readout(c);
 }
 
-std::vector<Variant> variants() {
+std::vector<GnmtVariant> variants() {
   return {{"additive", tiny_gnmt()},
           {"normalized", with(tiny_gnmt(AttentionScore::normalized), "decoder", true, 0)},
           {"dot", with(tiny_gnmt(AttentionScore::dot), "all", true, 0)},
@@ -47,7 +47,7 @@ std::vector<Variant> variants() {
           {"clipped_at_the_top", at_the_top(with(tiny_gnmt(), "all", false, 0.3))}};
 }
 
-class GnmtVariants : public testing::TestWithParam<Variant> {};
+class GnmtVariants : public testing::TestWithParam<GnmtVariant> {};
 INSTANTIATE_TEST_SUITE_P(Gnmt, GnmtVariants, testing::ValuesIn(variants()), [](const auto& info) { return std::string(info.param.name); });
 
 TEST_P(GnmtVariants, GradientsMatchCentralDifferences) {

@@ -10,11 +10,11 @@
 namespace starling {
 namespace {
 
-struct Variant {
+struct WavefrontVariant {
   const char* name;
   std::function<void(ModelConfig&)> set;
 };
-void PrintTo(const Variant& v, std::ostream* out) { *out << v.name; }
+void PrintTo(const WavefrontVariant& v, std::ostream* out) { *out << v.name; }
 
 using Gradients = std::map<std::string, std::vector<double>>;
 
@@ -122,7 +122,7 @@ Result run(const ModelConfig& config, const Batch& batch, const std::vector<size
   return result;
 }
 
-class WavefrontCuts : public testing::TestWithParam<Variant> {};
+class WavefrontCuts : public testing::TestWithParam<WavefrontVariant> {};
 
 TEST_P(WavefrontCuts, ComputeWhatTheWholeModelComputes) {
   ModelConfig config = model_preset("gnmt-small");
@@ -157,18 +157,20 @@ TEST_P(WavefrontCuts, ComputeWhatTheWholeModelComputes) {
 
 INSTANTIATE_TEST_SUITE_P(
     Gnmt, WavefrontCuts,
-    testing::Values(
-        Variant{"plain", [](ModelConfig&) {}}, Variant{"one_encoder_layer", [](ModelConfig& c) { c.encoder_layers = 1; }},
-        Variant{"query_of_the_step_before", [](ModelConfig& c) { c.attention_query = AttentionQuery::previous; }},
-        Variant{"readout_of_the_context", [](ModelConfig& c) { c.readout = Readout::context, c.attention = AttentionScore::normalized; }},
-        Variant{"clipped", [](ModelConfig& c) { c.clip = 0.05, c.init_bound = 0.4; }},
-        Variant{"one_table", [](ModelConfig& c) { c.tied_embeddings = TiedEmbeddings::all; }},
-        Variant{"attention_at_the_top", [](ModelConfig& c) { c.attention_place = AttentionPlace::top, c.readout = Readout::context; }},
-        Variant{"clipped_attention_at_the_top",
-                [](ModelConfig& c) {
-                  c.attention_place = AttentionPlace::top, c.readout = Readout::context, c.encoder_layers = 1;
-                  c.clip = 0.05, c.init_bound = 0.4;
-                }}),
+    testing::Values(WavefrontVariant{"plain", [](ModelConfig&) {}},
+                    WavefrontVariant{"one_encoder_layer", [](ModelConfig& c) { c.encoder_layers = 1; }},
+                    WavefrontVariant{"query_of_the_step_before", [](ModelConfig& c) { c.attention_query = AttentionQuery::previous; }},
+                    WavefrontVariant{"readout_of_the_context",
+                                     [](ModelConfig& c) { c.readout = Readout::context, c.attention = AttentionScore::normalized; }},
+                    WavefrontVariant{"clipped", [](ModelConfig& c) { c.clip = 0.05, c.init_bound = 0.4; }},
+                    WavefrontVariant{"one_table", [](ModelConfig& c) { c.tied_embeddings = TiedEmbeddings::all; }},
+                    WavefrontVariant{"attention_at_the_top",
+                                     [](ModelConfig& c) { c.attention_place = AttentionPlace::top, c.readout = Readout::context; }},
+                    WavefrontVariant{"clipped_attention_at_the_top",
+                                     [](ModelConfig& c) {
+                                       c.attention_place = AttentionPlace::top, c.readout = Readout::context, c.encoder_layers = 1;
+                                       c.clip = 0.05, c.init_bound = 0.4;
+                                     }}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

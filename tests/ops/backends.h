@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 #include "backend/backend.h"
 
@@ -18,6 +19,12 @@ inline std::unique_ptr<Backend> make(const BackendCase& b) {
   auto backend = make_backend(b.spec, 1);
   unsetenv("STARLING_ISA");
   return backend;
+}
+
+inline Tensor tensor_of(Backend& backend, const std::vector<double>& values) {
+  const Tensor t({static_cast<int64_t>(values.size())}, backend.parameter(), backend.memory());
+  t.from_doubles(values);
+  return t;
 }
 
 }  // namespace starling

@@ -39,17 +39,17 @@ void int8_case(CaseContext& c, int64_t N, int64_t in, int64_t out, bool transpos
   c.output(y);
 }
 
-struct Sentences {
+struct CaseSentences {
   std::vector<int32_t> query{0}, key{0};
 };
-Sentences sentences(std::initializer_list<std::pair<int, int>> lengths) {
-  Sentences s;
+CaseSentences sentences(std::initializer_list<std::pair<int, int>> lengths) {
+  CaseSentences s;
   for (auto [q, k] : lengths) s.query.push_back(s.query.back() + q), s.key.push_back(s.key.back() + k);
   return s;
 }
 
 void attention_case(CaseContext& c, int64_t heads, int64_t width, bool self, bool causal, double p, int64_t first_head = 0) {
-  const Sentences s =
+  const CaseSentences s =
       self ? sentences({{1, 1}, {5, 5}, {17, 17}, {33, 33}, {2, 2}}) : sentences({{1, 3}, {5, 1}, {17, 40}, {33, 16}, {2, 7}});
   const int64_t D = heads * width, Nq = 64, Nk = self ? 64 : 80;
   const AttentionLayout layout{c.place(s.query), c.place(s.key), heads, causal, first_head};
@@ -147,7 +147,7 @@ void lstm_narrow_case(CaseContext& c, int64_t R, int64_t H) {
 }
 
 void global_attention_case(CaseContext& c, int64_t A, int64_t D, bool additive, Write write) {
-  const Sentences s = sentences({{1, 3}, {5, 1}, {0, 4}, {17, 40}, {33, 17}, {3, 0}, {2, 7}});
+  const CaseSentences s = sentences({{1, 3}, {5, 1}, {0, 4}, {17, 40}, {33, 17}, {3, 0}, {2, 7}});
   const int64_t Nq = 64, Nk = 80;
   const AttentionLayout layout{c.place(s.query), c.place(s.key)};
   int64_t pairs = 0;

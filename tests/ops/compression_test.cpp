@@ -12,6 +12,7 @@
 #include "backend/backend.h"
 #include "base/random.h"
 #include "tests/emulated/slow.h"
+#include "tests/ops/backends.h"
 
 namespace starling {
 namespace {
@@ -27,27 +28,21 @@ const Case kCases[] = {{Coding::full, false, "full"},          {Coding::full, tr
                        {Coding::bf16, true, "bf16 by tensor"}, {Coding::two_bit, false, "two-bit"},    {Coding::ternary, false, "ternary"},
                        {Coding::four_bit, false, "four-bit"}};
 
-struct BackendCase {
+struct ThreadedCase {
   std::string spec;
   int threads;
   const char* isa;
 };
 // A card has no instruction sets; its threads run in another order for each backend.
-const std::vector<BackendCase> kBackends = unless_emulated<std::vector<BackendCase>>(
+const std::vector<ThreadedCase> kThreadedBackends = unless_emulated<std::vector<ThreadedCase>>(
     {{"reference", 1, ""}, {"cpu:f32", 1, "v2"}, {"cpu:f32", 2, "v3"}, {"cpu:f32", 1, "v4"}, {"cpu:f32", 2, "v4"}},
     {{"reference", 1, ""}, {"cpu:f32", 1, ""}});
 
-std::unique_ptr<Backend> make(const BackendCase& b) {
+std::unique_ptr<Backend> make(const ThreadedCase& b) {
   setenv("STARLING_ISA", b.isa, 1);
   auto backend = make_backend(b.spec, b.threads);
   unsetenv("STARLING_ISA");
   return backend;
-}
-
-Tensor tensor(Backend& backend, const Values& values) {
-  const Tensor t({static_cast<int64_t>(values.size())}, backend.parameter(), backend.memory());
-  t.from_doubles(values);
-  return t;
 }
 
 Values normal(int64_t n, uint64_t seed) {
@@ -97,7 +92,7 @@ struct Coded {
 Coded compress(Backend& backend, const Case& c, double keep, const std::vector<Range>& tensors, const Values& x, const Values& residual,
                const std::function<void(Compression&)>& change = {}) {
   const DType type = backend.parameter();
-  Coded r{make_layout(c.coding, c.by_tensor, tensors, keep, type), tensor(backend, x), tensor(backend, residual), {}, {}, {}};
+  Coded r{make_layout(c.coding, c.by_tensor, tensors, keep, type), tensor_of(backend, x), tensor_of(backend, residual), {}, {}, {}};
   r.code = Tensor({r.layout.bytes}, DType::i8, backend.memory());
   const Tensor bad({1}, DType::f64, backend.memory());
   Compression task{&r.layout, r.x, r.residual, {}, 1, 0, LocalPart::none, 1, r.code, bad};
@@ -115,15 +110,15 @@ int64_t nonzero(const Values& v) { return static_cast<int64_t>(v.size()) - std::
 
 // Tensors of all sizes, with gaps between them.
 const std::vector<Range> kTensors = {{0, 9000}, {9008, 9009}, {9024, 13120}, {13120, 13131}, {13136, 17235}};
-constexpr int64_t kFlat = 17248;
+constexpr int64_t kCompressed = 17248;
 
 TEST(Compression, SentAndResidualAreWhatWasThere) {
-  for (const BackendCase& b : kBackends) {
+  for (const ThreadedCase& b : kThreadedBackends) {
     const auto backend = make(b);
     for (const Case& c : kCases)
       for (const char* kind : kKinds)
         for (const double keep : {0.003, 0.4}) {
-          const Values x = hard(kind, kFlat);
+          const Values x = hard(kind, kCompressed);
           Values residual(x.rbegin(), x.rend());
           for (double& e : residual) e = std::string(kind) == "largest" ? 0 : static_cast<float>(e / 4);
           const Coded r = compress(*backend, c, keep, kTensors, x, residual);
@@ -155,7 +150,7 @@ TEST(Compression, ConservesWhatNoNarrowNumberCanHold) {
 }
 
 TEST(Compression, AsManyAreKeptAsAskedFor) {
-  for (const BackendCase& b : kBackends) {
+  for (const ThreadedCase& b : kThreadedBackends) {
     const auto backend = make(b);
     const Values x = normal(100000, 1);
     for (const Case& c : kCases)
@@ -183,7 +178,7 @@ TEST(Compression, AsManyAreKeptAsAskedFor) {
 }
 
 TEST(Compression, TheLargestAreSent) {
-  for (const BackendCase& b : kBackends) {
+  for (const ThreadedCase& b : kThreadedBackends) {
     const auto backend = make(b);
     for (const bool by_tensor : {false, true})
       for (const double keep : {0.002, 0.02, 0.05, 0.2}) {  // each way of finding them
@@ -227,7 +222,7 @@ TEST(Compression, BackendsAndInstructionSetsAgree) {
         const Values x = hard(kind, 30000);
         Values first;
         std::vector<std::byte> bits;
-        for (const BackendCase& b : kBackends) {
+        for (const ThreadedCase& b : kThreadedBackends) {
           const auto backend = make(b);
           const Coded r = compress(*backend, c, keep, {{0, 20000}, {20000, 30000}}, x, residual, [](Compression& t) { t.decay = 0; });
           if (first.empty()) first = r.sent;
@@ -243,14 +238,14 @@ TEST(Compression, BackendsAndInstructionSetsAgree) {
 TEST(Compression, LocalPartsAndVelocityFollowTheirFormulas) {
   const int64_t n = 9000;
   const Values g = normal(n, 1), e = normal(n, 2), v = normal(n, 3);
-  for (const BackendCase& b : kBackends) {
+  for (const ThreadedCase& b : kThreadedBackends) {
     const auto backend = make(b);
     for (const Case& c : kCases)
       for (const LocalPart local : {LocalPart::none, LocalPart::sum, LocalPart::partial, LocalPart::error})
         for (const bool momentum : {false, true}) {
           const Coded r = compress(*backend, c, 0.02, {{0, n}}, g, e, [&](Compression& t) {
             t.local = local, t.local_scale = 2, t.decay = 0.25;
-            if (momentum) t.velocity = tensor(*backend, v), t.momentum = 0.5;
+            if (momentum) t.velocity = tensor_of(*backend, v), t.momentum = 0.5;
           });
           const Values x = r.x.to_doubles(), left = r.residual.to_doubles(), speed = momentum ? r.velocity.to_doubles() : Values{};
           int64_t sent = 0;
@@ -274,13 +269,13 @@ TEST(Compression, LocalPartsAndVelocityFollowTheirFormulas) {
 
 TEST(Compression, SumsOverRanksInTheirOrder) {
   const Values x = normal(5000, 1), y = normal(5000, 2);
-  for (const BackendCase& b : kBackends) {
+  for (const ThreadedCase& b : kThreadedBackends) {
     const auto backend = make(b);
     for (const Case& c : kCases) {
       const Coded first = compress(*backend, c, 0.05, {{0, 5000}}, x, Values(5000)),
                   second = compress(*backend, c, 0.05, {{0, 5000}}, y, Values(5000));
       const int64_t bytes = first.layout.bytes;
-      const Tensor both({2 * bytes}, DType::i8, backend->memory()), sum = tensor(*backend, x);
+      const Tensor both({2 * bytes}, DType::i8, backend->memory()), sum = tensor_of(*backend, x);
       both.rows(0, bytes).copy_from(first.code), both.rows(bytes, 2 * bytes).copy_from(second.code);
       backend->decompress(first.layout, both, 0.5, sum);
       const Values got = sum.to_doubles();
@@ -290,7 +285,7 @@ TEST(Compression, SumsOverRanksInTheirOrder) {
 }
 
 TEST(Compression, RefusesWhatIsNotFinite) {
-  for (const BackendCase& b : kBackends) {
+  for (const ThreadedCase& b : kThreadedBackends) {
     const auto backend = make(b);
     for (const Case& c : kCases)
       for (const double bad : {double{NAN}, double{INFINITY}, -double{INFINITY}})

@@ -16,12 +16,6 @@ namespace {
 using Bytes = std::vector<uint8_t>;
 using Values = std::vector<double>;
 
-Tensor tensor(Backend& backend, const Values& values) {
-  const Tensor t({static_cast<int64_t>(values.size())}, backend.parameter(), backend.memory());
-  t.from_doubles(values);
-  return t;
-}
-
 // Random123's known answer for philox4x32 with 7 rounds, key 0 and counter 0: 5f6fb709 0d893f64 4f121f81 4f730a48, low half-word first.
 TEST(DropoutBits, AreThePublishedBlock) {
   const uint32_t halves[8] = {0xb709, 0x5f6f, 0x3f64, 0x0d89, 0x1f81, 0x4f12, 0x0a48, 0x4f73};
@@ -152,7 +146,7 @@ TEST(Codes, AreTheBytesOfTheFormat) {
     for (const CodeCase& c : kCodes) {
       const auto n = static_cast<int64_t>(c.x.size());
       const CodeLayout layout = make_layout(c.coding, c.by_tensor, {{0, n}}, c.keep, backend->parameter());
-      const Tensor x = tensor(*backend, c.x), residual = tensor(*backend, Values(c.x.size()));
+      const Tensor x = tensor_of(*backend, c.x), residual = tensor_of(*backend, Values(c.x.size()));
       const Tensor code({layout.bytes}, DType::i8, backend->memory()), bad({1}, DType::f64, backend->memory());
       backend->compress({&layout, x, residual, {}, 1, 0, LocalPart::none, 1, code, bad});
       ASSERT_EQ(bad.to_doubles()[0], 0);
@@ -176,7 +170,7 @@ TEST(Codes, AreReadAsTheFormatSays) {
     for (const CodeCase& c : kCodes) {
       const auto n = static_cast<int64_t>(c.x.size());
       const CodeLayout layout = make_layout(c.coding, c.by_tensor, {{0, n}}, c.keep, DType::f32);
-      const Tensor code({layout.bytes}, DType::i8, backend->memory()), sum = tensor(*backend, Values(c.x.size(), 1));
+      const Tensor code({layout.bytes}, DType::i8, backend->memory()), sum = tensor_of(*backend, Values(c.x.size(), 1));
       ASSERT_LE(c.code.size(), static_cast<size_t>(layout.bytes)) << c.name;
       Bytes bytes = c.code;
       bytes.resize(static_cast<size_t>(layout.bytes));

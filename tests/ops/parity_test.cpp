@@ -1,11 +1,12 @@
 // Every backend against the double-precision reference, on every case of the table and for every instruction set of this machine.
+#include "tests/ops/parity.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
 
 #include "backend/reference/reference.h"
-#include "tests/ops/parity.h"
 
 namespace starling {
 namespace {

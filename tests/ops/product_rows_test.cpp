@@ -6,22 +6,17 @@
 
 #include "backend/backend.h"
 #include "base/random.h"
+#include "tests/ops/packing.h"
 
 namespace starling {
 namespace {
 
-enum class Packing { changing, constant, int8 };
-struct Case {
+struct RowsCase {
   const char* backend;
   Packing packing;
 };
 
-std::shared_ptr<Packed> pack(Backend& backend, const Tensor& w, Packing packing) {
-  if (packing == Packing::int8) return backend.pack_int8(w, false, 0);
-  return packing == Packing::constant ? backend.pack_constant(w, false) : backend.pack(w, false, nullptr);
-}
-
-class ProductRows : public testing::TestWithParam<Case> {};
+class ProductRows : public testing::TestWithParam<RowsCase> {};
 
 TEST_P(ProductRows, AreBitForBitThoseOfALargerProduct) {
   const auto [spec, packing] = GetParam();
@@ -55,15 +50,15 @@ TEST_P(ProductRows, AreBitForBitThoseOfALargerProduct) {
     }
 }
 
-std::string name_of_case(const testing::TestParamInfo<Case>& info) {
+std::string name_of_rows_case(const testing::TestParamInfo<RowsCase>& info) {
   const char* const packings[] = {"", "constant", "int8"};
   return std::string(info.param.backend).substr(4) + packings[static_cast<int>(info.param.packing)];
 }
 INSTANTIATE_TEST_SUITE_P(All, ProductRows,
-                         testing::Values(Case{"cpu:f32", Packing::changing}, Case{"cpu:f32", Packing::constant},
-                                         Case{"cpu:f32", Packing::int8}, Case{"cpu:bf16", Packing::constant},
-                                         Case{"cpu:bf16", Packing::int8}),
-                         name_of_case);
+                         testing::Values(RowsCase{"cpu:f32", Packing::changing}, RowsCase{"cpu:f32", Packing::constant},
+                                         RowsCase{"cpu:f32", Packing::int8}, RowsCase{"cpu:bf16", Packing::constant},
+                                         RowsCase{"cpu:bf16", Packing::int8}),
+                         name_of_rows_case);
 
 // Any number of rows, panels that are not full, weights in both orders, more rows than are computed between two panels; two threads.
 TEST(ConstantProducts, AreThoseOfNaiveSums) {

@@ -12,27 +12,18 @@
 #include <vector>
 
 #include "autograd/shards.h"
+#include "tests/ops/parity.h"
 
 namespace starling {
 
 using Values = std::vector<double>;
 
 // Columns, heads or tokens [begin, end): those of a worker among n, which need not divide n.
-struct Part {
+struct ShardPart {
   int64_t begin, end;
   int64_t size() const { return end - begin; }
 };
-inline Part part_of(int64_t n, int64_t rank, int64_t size) { return {n * rank / size, n * (rank + 1) / size}; }
-
-// Largest error relative to the value plus the root mean square of all.
-inline double worst_error(const Values& expected, const Values& actual) {
-  double squares = 0, worst = expected.size() == actual.size() ? 0 : INFINITY;
-  for (double x : expected) squares += x * x;
-  const double unit = std::max(std::sqrt(squares / static_cast<double>(expected.size())), 1e-6);
-  for (size_t i = 0; i < expected.size() && worst < INFINITY; ++i)
-    worst = std::max(worst, std::isnan(actual[i]) ? INFINITY : std::abs(expected[i] - actual[i]) / (unit + std::abs(expected[i])));
-  return worst;
-}
+inline ShardPart part_of(int64_t n, int64_t rank, int64_t size) { return {n * rank / size, n * (rank + 1) / size}; }
 
 class ShardThreads {
  public:

@@ -13,7 +13,7 @@
 namespace starling {
 namespace {
 
-constexpr int64_t D = 32, H = 4, F = 50, V = 37, N = 320, kTokens = 303;  // F and V are multiples of no number of workers
+constexpr int64_t D = 32, H = 4, F = 50, V = 37, N = 320, kPassTokens = 303;  // F and V are multiples of no number of workers
 
 // How a parameter is cut: not at all, or by its columns (of which `parts` matrices lie side by side) or rows, in units.
 struct Cut {
@@ -47,7 +47,7 @@ struct Piece {
 Piece piece_of(const Cut& cut, int64_t rank, int64_t size) {
   const int64_t rows = cut.shape.rank() == 2 ? cut.shape[0] : 1, columns = cut.shape.count() / rows;
   const int64_t spread = (cut.by == Cut::rows ? rows : columns / cut.parts) / cut.unit, width = columns / cut.parts;
-  const Part units = part_of(spread, rank, size), mine{units.begin * cut.unit, units.end * cut.unit};
+  const ShardPart units = part_of(spread, rank, size), mine{units.begin * cut.unit, units.end * cut.unit};
   Piece piece{cut.by == Cut::whole  ? cut.shape
               : cut.by == Cut::rows ? Shape{mine.size(), columns}
               : cut.shape[0] == 1   ? Shape{cut.parts * mine.size()}
@@ -111,16 +111,16 @@ Outcome pass(const std::string& spec, ShardGroup* group, const LossForm& form, b
   std::vector<uint32_t> sentence, position;
   std::vector<float> weights;
   for (int32_t n = 0; n < N; ++n) {
-    const bool idle = n >= kTokens;
+    const bool idle = n >= kPassTokens;
     for (auto* tokens : {&target_tokens, &source_tokens, &wanted}) tokens->push_back(idle ? -1 : static_cast<int32_t>(random.below(V)));
     positions.push_back(n % 7), sentence.push_back(idle ? 0xffffffff : 40 + n / 7), position.push_back(n % 7);
     weights.push_back(static_cast<float>(random.normal()));
-    if (n % 7 == 6 && n < kTokens) offsets.push_back(n + 1);
+    if (n % 7 == 6 && n < kPassTokens) offsets.push_back(n + 1);
   }
-  if (offsets.back() != kTokens) offsets.push_back(kTokens);
+  if (offsets.back() != kPassTokens) offsets.push_back(kPassTokens);
   const RowKeys keys{tape.place(sentence), tape.place(position)};
   const Ints starts = tape.place(offsets), places = tape.place(positions);
-  const Part heads = part_of(H, rank, size), hidden = part_of(F, rank, size), tokens = part_of(V, rank, size);
+  const ShardPart heads = part_of(H, rank, size), hidden = part_of(F, rank, size), tokens = part_of(V, rank, size);
   const AttentionLayout causal{starts, starts, heads.size(), true, heads.begin}, across{starts, starts, heads.size(), false, heads.begin};
   const VocabularyShard shard{group, tokens.begin, V};
   const auto drop = [&](double rate, const char* site, int64_t first = 0) { return tape.dropout(rate, DropoutSite(site), keys, first); };
@@ -151,7 +151,7 @@ Outcome pass(const std::string& spec, ShardGroup* group, const LossForm& form, b
 void expect_equal_losses(const Outcome& whole, const Outcome& shard, double tolerance) {
   EXPECT_NEAR(shard.sums.smoothed, whole.sums.smoothed, tolerance * std::abs(whole.sums.smoothed));
   EXPECT_NEAR(shard.sums.nll, whole.sums.nll, tolerance * std::abs(whole.sums.nll));
-  EXPECT_EQ(shard.sums.tokens, kTokens);
+  EXPECT_EQ(shard.sums.tokens, kPassTokens);
   EXPECT_EQ(shard.sums.correct, whole.sums.correct);
   EXPECT_LT(worst_error(whole.rows, shard.rows), tolerance);
 }
@@ -170,7 +170,7 @@ TEST_P(ShardedPass, HasTheLossesAndGradientsOfTheWhole) {
   const PassCase& c = GetParam();
   const Outcome whole = pass(c.spec, nullptr, c.form);
   EXPECT_GT(whole.sums.correct, 3);
-  EXPECT_LT(whole.sums.correct, kTokens - 3);
+  EXPECT_LT(whole.sums.correct, kPassTokens - 3);
   std::vector<Outcome> outcomes(static_cast<size_t>(c.workers));
   ShardThreads(c.workers).run([&](ShardGroup& group) {
     const Outcome& shard = outcomes[static_cast<size_t>(group.rank())] = pass(c.spec, &group, c.form);

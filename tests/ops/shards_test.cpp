@@ -13,20 +13,20 @@
 namespace starling {
 namespace {
 
-constexpr int64_t D = 32, V = 37;  // V is a multiple of no number of workers
+constexpr int64_t kShardWidth = 32, kShardTokens = 37;  // kShardTokens is a multiple of no number of workers
 
-// Calls f(tape, table) on a worker's rows of a table [tokens, D].
+// Calls f(tape, table) on a worker's rows of a table [tokens, kShardWidth].
 template <class F>
 void with_table(const std::string& spec, int64_t tokens, const ShardGroup* group, bool training, F f) {
   const auto backend = make_backend(spec, 1);
-  const Part mine = part_of(tokens, group ? group->rank() : 0, group ? group->size() : 1);
+  const ShardPart mine = part_of(tokens, group ? group->rank() : 0, group ? group->size() : 1);
   ParameterStore store(*backend);
-  Parameter& table = store.add("table", {mine.size(), D}, {});
+  Parameter& table = store.add("table", {mine.size(), kShardWidth}, {});
   store.allocate(std::nullopt, true);
   Random random(3, 3);
-  Values values(static_cast<size_t>(tokens * D));
+  Values values(static_cast<size_t>(tokens * kShardWidth));
   for (double& v : values) v = static_cast<float>(random.normal());
-  table.value.from_doubles({values.data() + mine.begin * D, static_cast<size_t>(mine.size() * D)});
+  table.value.from_doubles({values.data() + mine.begin * kShardWidth, static_cast<size_t>(mine.size() * kShardWidth)});
   Arena arena(backend->memory());
   GradientSum sum(store);
   sum.begin();
@@ -42,7 +42,7 @@ TEST(Shards, TheLossSendsAsManyBytesWhateverTheVocabulary) {
       threads.run([&](ShardGroup& group) {
         with_table("cpu:f32", tokens, &group, training, [&](Tape& tape, Parameter& table, VocabularyShard shard) {
           shard.group = &group;
-          const Tensor h = tape.allocate({kRows, D}, DType::f32);
+          const Tensor h = tape.allocate({kRows, kShardWidth}, DType::f32);
           h.zero();
           Loss loss(tape);
           projection_loss(tape.record(h, [](const Tensor&) {}), table, {tape.place(std::vector<int32_t>(kRows, 7)), 0.1}, loss, shard);
@@ -50,7 +50,7 @@ TEST(Shards, TheLossSendsAsManyBytesWhateverTheVocabulary) {
         });
       });
       const int64_t chunks = tokens == 40 ? 1 : 3;  // of the logits of half of the tokens, 256 rows are 32 MiB
-      EXPECT_EQ(threads.traffic().bytes, 4 * (training ? kRows * 4 + kRows * D : kRows * 4)) << tokens << " tokens";
+      EXPECT_EQ(threads.traffic().bytes, 4 * (training ? kRows * 4 + kRows * kShardWidth : kRows * 4)) << tokens << " tokens";
       EXPECT_EQ(threads.traffic().messages, training ? 2 * chunks + 1 : 2) << tokens << " tokens";
     }
 }
@@ -68,11 +68,12 @@ TEST(Shards, EmbeddingsHaveTheBitsOfTheWhole) {
   if (cpu_has_bf16()) specs.emplace_back("cpu:bf16");
   const auto rows = [](const std::string& spec, ShardGroup* group) {
     Values y;
-    with_table(spec, V, group, true, [&](Tape& tape, Parameter& table, VocabularyShard shard) {
+    with_table(spec, kShardTokens, group, true, [&](Tape& tape, Parameter& table, VocabularyShard shard) {
       shard.group = group;
       std::vector<int32_t> tokens, positions;
       std::vector<uint32_t> sentence;
-      for (int32_t n = 0; n < 64; ++n) tokens.push_back(n < 60 ? n * 7 % V : -1), positions.push_back(n % 9), sentence.push_back(n / 9);
+      for (int32_t n = 0; n < 64; ++n)
+        tokens.push_back(n < 60 ? n * 7 % kShardTokens : -1), positions.push_back(n % 9), sentence.push_back(n / 9);
       const RowKeys keys{tape.place(sentence), tape.place(sentence)};
       y = embedding(tape, tape.place(tokens), tape.place(positions), table, 1.7, tape.dropout(0.3, DropoutSite("here"), keys), shard)
               .value.to_doubles();
@@ -87,9 +88,9 @@ TEST(Shards, EmbeddingsHaveTheBitsOfTheWhole) {
 }
 
 TEST(Shards, NothingIsRecordedOrSentByAWorkerAlone) {
-  with_table("reference", V, nullptr, true, [](Tape& tape, Parameter&, const VocabularyShard&) {
+  with_table("reference", kShardTokens, nullptr, true, [](Tape& tape, Parameter&, const VocabularyShard&) {
     ShardThreads threads(1);
-    const Var x = tape.record(tape.allocate({3, D}, DType::f64), [](const Tensor&) {});
+    const Var x = tape.record(tape.allocate({3, kShardWidth}, DType::f64), [](const Tensor&) {});
     threads.run([&](ShardGroup& one) {
       for (ShardGroup* group : {&one, static_cast<ShardGroup*>(nullptr)}) {
         EXPECT_EQ(copy_to_shards(x, group).node, x.node);
@@ -107,7 +108,7 @@ RowKeys keys_of(Backend& backend, int64_t rows) {
 }
 
 // The columns [begin, end) of a matrix of so many columns.
-Values columns_of(const Values& x, int64_t columns, Part part) {
+Values columns_of(const Values& x, int64_t columns, ShardPart part) {
   Values some;
   for (size_t i = 0; i < x.size(); ++i)
     if (const auto c = static_cast<int64_t>(i) % columns; part.begin <= c && c < part.end) some.push_back(x[i]);
@@ -115,7 +116,7 @@ Values columns_of(const Values& x, int64_t columns, Part part) {
 }
 
 // Every op that draws masks of columns, on ones: so that what comes out are the masks.
-Values column_masks(Backend& backend, Part part) {
+Values column_masks(Backend& backend, ShardPart part) {
   constexpr int64_t kRows = 15;
   const int64_t width = part.size();
   const Dropout d{0.3, 0x1234567, keys_of(backend, kRows), part.begin};
@@ -146,7 +147,7 @@ TEST(Shards, MasksSideBySideAreTheMaskOfTheWhole) {
   for (const BackendCase& b : kBackends) {
     const auto backend = make(b);
     const Values whole = column_masks(*backend, {0, kColumns});
-    for (const Part part : {Part{0, 16}, {16, 200}, {200, 256}, {256, 400}, {5, 138}, {127, 129}, {391, 400}})
+    for (const ShardPart part : {ShardPart{0, 16}, {16, 200}, {200, 256}, {256, 400}, {5, 138}, {127, 129}, {391, 400}})
       EXPECT_EQ(column_masks(*backend, part), columns_of(whole, kColumns, part)) << b.spec << b.isa << " from " << part.begin;
   }
 }
@@ -154,7 +155,7 @@ TEST(Shards, MasksSideBySideAreTheMaskOfTheWhole) {
 // Heads with equal queries, keys and values differ by their masks alone; those of a worker are those that the whole has there.
 TEST(Shards, MasksOfHeadsAreThoseOfTheWhole) {
   constexpr int64_t kHeads = 5, kWidth = 8, kRows = 20;
-  const auto attention = [&](Backend& backend, Part heads) {
+  const auto attention = [&](Backend& backend, ShardPart heads) {
     const int64_t width = heads.size() * kWidth;
     const Tensor qkv({kRows, 3 * width}, backend.activation(), backend.memory()), y({kRows, width}, backend.activation(), backend.memory());
     const Tensor lse({kRows, heads.size()}, backend.parameter(), backend.memory()), dqkv = qkv.clone();
@@ -173,8 +174,8 @@ TEST(Shards, MasksOfHeadsAreThoseOfTheWhole) {
     const auto backend = make(b);
     const auto [whole, gradient] = attention(*backend, {0, kHeads});
     EXPECT_NE(columns_of(whole, kHeads * kWidth, {0, kWidth}), columns_of(whole, kHeads * kWidth, {kWidth, 2 * kWidth}));
-    for (const Part heads : {Part{0, 2}, {2, 3}, {3, 5}}) {
-      const Part columns{heads.begin * kWidth, heads.end * kWidth};
+    for (const ShardPart heads : {ShardPart{0, 2}, {2, 3}, {3, 5}}) {
+      const ShardPart columns{heads.begin * kWidth, heads.end * kWidth};
       const auto [y, dqkv] = attention(*backend, heads);
       EXPECT_EQ(y, columns_of(whole, kHeads * kWidth, columns)) << b.spec << b.isa << " from head " << heads.begin;
       for (int64_t matrix = 0; matrix < 3; ++matrix) {
@@ -187,10 +188,10 @@ TEST(Shards, MasksOfHeadsAreThoseOfTheWhole) {
   }
 }
 
-// Logits [R, V], and a worker's columns of them.
-Tensor logits_of(Backend& backend, const Values& all, Part part) {
-  const Tensor t({static_cast<int64_t>(all.size()) / V, part.size()}, backend.parameter(), backend.memory());
-  t.from_doubles(columns_of(all, V, part));
+// Logits [R, kShardTokens], and a worker's columns of them.
+Tensor logits_of(Backend& backend, const Values& all, ShardPart part) {
+  const Tensor t({static_cast<int64_t>(all.size()) / kShardTokens, part.size()}, backend.parameter(), backend.memory());
+  t.from_doubles(columns_of(all, kShardTokens, part));
   return t;
 }
 
@@ -212,18 +213,18 @@ struct GivenLogits {
 TEST(Shards, TheBestTokensAreThoseOfTheWhole) {
   constexpr int64_t kRows = 40;
   Random random(8, 8);
-  Values all(kRows * V);
+  Values all(kRows * kShardTokens);
   for (double& z : all) z = std::round(random.normal() * 4) / 2;  // with many equals
   for (const char* spec : {"reference", "cpu:f32"})
     for (int workers : {2, 4})
       for (int64_t k : {1, 5, 20}) {  // 20: more than a worker of four has
         const auto best = [&](ShardGroup* group) {
           const auto backend = make_backend(spec, 1);
-          const Part part = part_of(V, group ? group->rank() : 0, group ? group->size() : 1);
+          const ShardPart part = part_of(kShardTokens, group ? group->rank() : 0, group ? group->size() : 1);
           std::vector<float> values;
           std::vector<int32_t> tokens;
           const GivenLogits given(*backend, logits_of(*backend, all, part));
-          log_softmax_top_k(*backend, given.output, {group, part.begin, V}, k, values, tokens);
+          log_softmax_top_k(*backend, given.output, {group, part.begin, kShardTokens}, k, values, tokens);
           return std::pair(Values(values.begin(), values.end()), tokens);
         };
         const auto [values, tokens] = best(nullptr);
@@ -239,16 +240,16 @@ TEST(Shards, TheBestTokensAreThoseOfTheWhole) {
 
 // A translator tells that a model's numbers are of no use by NaN in the best log-probability.
 TEST(Shards, ANotANumberOfOneWorkerReachesAll) {
-  Values all(2 * V, 1.0);
-  all[V + 30] = NAN;
+  Values all(2 * kShardTokens, 1.0);
+  all[kShardTokens + 30] = NAN;
   ShardThreads(2).run([&](ShardGroup& group) {
     const auto backend = make_backend("cpu:f32", 1);
-    const Part part = part_of(V, group.rank(), group.size());
+    const ShardPart part = part_of(kShardTokens, group.rank(), group.size());
     std::vector<float> values;
     std::vector<int32_t> tokens;
     const GivenLogits given(*backend, logits_of(*backend, all, part));
-    log_softmax_top_k(*backend, given.output, {&group, part.begin, V}, 3, values, tokens);
-    EXPECT_NEAR(values.at(0), -std::log(V), 1e-6);
+    log_softmax_top_k(*backend, given.output, {&group, part.begin, kShardTokens}, 3, values, tokens);
+    EXPECT_NEAR(values.at(0), -std::log(kShardTokens), 1e-6);
     EXPECT_TRUE(std::isnan(values.at(3)));
   });
 }
@@ -256,7 +257,7 @@ TEST(Shards, ANotANumberOfOneWorkerReachesAll) {
 TEST(Shards, SamplesAreThoseOfTheWhole) {
   constexpr int64_t kRows = 500;
   Random random(9, 9);
-  Values all(kRows * V), uniform(kRows);
+  Values all(kRows * kShardTokens), uniform(kRows);
   for (double& z : all) z = static_cast<float>(2 * random.normal());
   for (double& u : uniform) u = random.uniform();
   uniform[0] = 0, uniform[1] = std::nextafter(1.0, 0.0);
@@ -264,9 +265,9 @@ TEST(Shards, SamplesAreThoseOfTheWhole) {
     for (int workers : {2, 4}) {
       const auto drawn = [&](ShardGroup* group) {
         const auto backend = make_backend(spec, 1);
-        const Part part = part_of(V, group ? group->rank() : 0, group ? group->size() : 1);
+        const ShardPart part = part_of(kShardTokens, group ? group->rank() : 0, group ? group->size() : 1);
         const Tensor tokens({kRows}, DType::i32, backend->memory());
-        sample(*backend, logits_of(*backend, all, part), {group, part.begin, V}, {uniform, backend->memory()}, tokens);
+        sample(*backend, logits_of(*backend, all, part), {group, part.begin, kShardTokens}, {uniform, backend->memory()}, tokens);
         return tokens.to_doubles();
       };
       const Values whole = drawn(nullptr);

@@ -7,21 +7,16 @@
 
 #include "backend/backend.h"
 #include "base/random.h"
+#include "tests/ops/packing.h"
 
 namespace starling {
 namespace {
 
-enum class Packing { changing, constant, int8 };
-struct Case {
+struct TopCase {
   const char* backend;
   Packing packing;
   int threads;
 };
-
-std::shared_ptr<Packed> pack(Backend& backend, const Tensor& w, Packing packing) {
-  if (packing == Packing::int8) return backend.pack_int8(w, false, 0);
-  return packing == Packing::constant ? backend.pack_constant(w, false) : backend.pack(w, false, nullptr);
-}
 
 Tensor filled(Backend& backend, const Shape& shape, DType type, Random& random) {
   std::vector<double> values(static_cast<size_t>(shape.count()));
@@ -54,7 +49,7 @@ void expect_best(std::span<const double> z, int64_t k, const double* values, con
   ASSERT_NEAR(denominator[1], sum, 2e-6 * sum);
 }
 
-class TopLogits : public testing::TestWithParam<Case> {};
+class TopLogits : public testing::TestWithParam<TopCase> {};
 
 // Vocabularies of less than a block of columns, of whole blocks, with a rest and one column more; rows of less and more than a block.
 TEST_P(TopLogits, AreTheBestOfTheWholeProduct) {
@@ -150,17 +145,17 @@ TEST(TopLogitsOfGivenLogits, MayBeMinusInfinity) {
   }
 }
 
-std::string name_of_case(const testing::TestParamInfo<Case>& info) {
+std::string name_of_top_case(const testing::TestParamInfo<TopCase>& info) {
   const char* const packings[] = {"Changing", "Constant", "Int8"};
   return std::string(info.param.backend).substr(4) + packings[static_cast<int>(info.param.packing)] + "On" +
          std::to_string(info.param.threads);
 }
 INSTANTIATE_TEST_SUITE_P(All, TopLogits,
-                         testing::Values(Case{"cpu:f32", Packing::changing, 1}, Case{"cpu:f32", Packing::constant, 1},
-                                         Case{"cpu:f32", Packing::constant, 2}, Case{"cpu:f32", Packing::int8, 1},
-                                         Case{"cpu:f32", Packing::int8, 2}, Case{"cpu:bf16", Packing::changing, 1},
-                                         Case{"cpu:bf16", Packing::int8, 1}),
-                         name_of_case);
+                         testing::Values(TopCase{"cpu:f32", Packing::changing, 1}, TopCase{"cpu:f32", Packing::constant, 1},
+                                         TopCase{"cpu:f32", Packing::constant, 2}, TopCase{"cpu:f32", Packing::int8, 1},
+                                         TopCase{"cpu:f32", Packing::int8, 2}, TopCase{"cpu:bf16", Packing::changing, 1},
+                                         TopCase{"cpu:bf16", Packing::int8, 1}),
+                         name_of_top_case);
 
 }  // namespace
 }  // namespace starling

@@ -12,10 +12,10 @@ using testing::IsEmpty;
 
 const std::vector<Direction> kModels{{"en", "de"}, {"pt-BR", "de"}};
 
-HttpRequest json_request(const std::string& more) {
+HttpRequest deepl_request(const std::string& more) {
   return {"POST", "/v2/translate", "", {{"content-type", "application/json"}}, {}, R"({"text":["x"],"target_lang":"DE")" + more + "}"};
 }
-TextQuery parsed(const std::string& more) { return parse_deepl(json_request(more), kModels); }
+TextQuery parsed(const std::string& more) { return parse_deepl(deepl_request(more), kModels); }
 std::string refusal(const std::string& more) {
   try {
     parsed(more);

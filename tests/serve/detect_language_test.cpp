@@ -9,7 +9,7 @@
 #include <fstream>
 #include <map>
 
-#include "text/document.h"
+#include "document/document.h"
 
 namespace starling {
 namespace {

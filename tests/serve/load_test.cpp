@@ -1,5 +1,5 @@
 // The load that bench serve makes: every request is counted once, at the asked rate, whatever the server does.
-#include "serve/load.h"
+#include "measure/load.h"
 
 #include <gmock/gmock.h>
 

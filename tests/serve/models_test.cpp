@@ -11,14 +11,13 @@
 
 #include "base/resource_error.h"
 #include "decode/search_need.h"
-#include "tests/base/forwarding_files.h"
+#include "tests/files/forwarding_files.h"
+#include "tests/serve/fixture_model.h"
 
 namespace starling {
 namespace {
 
 using testing::HasSubstr;
-
-const std::string kModel = STARLING_SOURCE_DIR "/tests/fixtures/models/pre/model";
 
 // A copy of the model in a directory of its own, which tests may change.
 class ReloadTest : public testing::Test {
@@ -27,8 +26,8 @@ class ReloadTest : public testing::Test {
     std::filesystem::remove_all(directory_);
     std::filesystem::copy(kModel, directory_);
     std::filesystem::remove(directory_ + "/manifest.json");  // files of a directory with one must be as it says
-    models_.emplace(std::vector<ModelSource>{parse_model_source("en-de=" + directory_)}, ModelOptions{.compute = {"f32", 1}},
-                    *files_, metrics_);
+    models_.emplace(std::vector<ModelSource>{parse_model_source("en-de=" + directory_)}, ModelOptions{.compute = {"f32", 1}}, *files_,
+                    metrics_);
     models_->load();
     first_ = models_->find("en", "de").get();
   }

@@ -19,13 +19,12 @@
 
 #include "base/sha256.h"
 #include "tests/serve/client.h"
+#include "tests/serve/fixture_model.h"
 
 namespace starling {
 namespace {
 
 using testing::HasSubstr;
-
-const std::string kModel = STARLING_SOURCE_DIR "/tests/fixtures/models/pre/model";
 
 class ServeProgram : public ProgramTest {
  protected:

@@ -9,12 +9,11 @@
 #include "decode/translator.h"
 #include "serve/service.h"
 #include "tests/serve/client.h"
+#include "tests/serve/fixture_model.h"
 
 namespace starling {
 
 using Json = nlohmann::json;
-
-inline const std::string kModel = STARLING_SOURCE_DIR "/tests/fixtures/models/pre/model";
 
 class ServiceTest : public testing::Test {
  protected:

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/config.h"
+#include "config/config.h"
 #include "tests/sim/common.h"
 
 namespace starling {

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "base/config.h"
+#include "config/config.h"
 #include "sim/simulate.h"
 
 namespace starling {
@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 
 // One update of a worker takes some ten milliseconds, an exchange a tenth of one.
-Scenario cluster(int ranks) {
+Scenario slow_cluster(int ranks) {
   Scenario s;
   s.ranks = ranks;
   s.network.preset = "infiniband";
@@ -43,14 +43,14 @@ AsynchronousTrace alone(AsynchronousRun run) {
   return train_apart(run, world);
 }
 
-double worst(const std::vector<double>& a, const std::vector<double>& b) {
+double largest_distance(const std::vector<double>& a, const std::vector<double>& b) {
   double difference = 0;
   EXPECT_EQ(a.size(), b.size());
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) difference = std::max(difference, std::abs(a[i] - b[i]));
   return difference;
 }
 
-double distance(const std::vector<double>& a, const std::vector<double>& b) {
+double euclidean_distance(const std::vector<double>& a, const std::vector<double>& b) {
   double squares = 0;
   for (size_t i = 0; i < a.size(); ++i) squares += (a[i] - b[i]) * (a[i] - b[i]);
   return std::sqrt(squares);
@@ -72,15 +72,15 @@ TEST(Asynchronous, OnePushOfEachAndWaitingForTheStepIsSynchronous) {
       const AsynchronousTrace one = alone(run);
       for (const int workers : {1, 2, 4}) {
         if (optimizer != "adam" && (workers != 4 || servers != 3)) continue;
-        const Simulated many = simulated(run, cluster(workers + static_cast<int>(servers)));
+        const Simulated many = simulated(run, slow_cluster(workers + static_cast<int>(servers)));
         const AsynchronousTrace& first = many.first();
         // The sums over all workers come with the fetch after them, those of the last update with the word to end.
-        EXPECT_LT(worst(first.told, one.told), 1e-9) << optimizer << ", " << workers << " workers";
+        EXPECT_LT(largest_distance(first.told, one.told), 1e-9) << optimizer << ", " << workers << " workers";
         EXPECT_EQ(first.told_tokens, one.told_tokens);
         EXPECT_EQ(std::vector<double>(first.rates.begin() + 1, first.rates.end()),
                   std::vector<double>(one.rates.begin(), one.rates.end() - 1));
         for (size_t t = 0; t < one.state.size(); ++t)
-          EXPECT_LT(worst(first.state[t].tensor.to_doubles(), one.state[t].tensor.to_doubles()), 1e-9) << first.state[t].name;
+          EXPECT_LT(largest_distance(first.state[t].tensor.to_doubles(), one.state[t].tensor.to_doubles()), 1e-9) << first.state[t].name;
         for (int r = 0; r < workers; ++r) {
           EXPECT_EQ(many.ranks[static_cast<size_t>(r)].looked, first.values()) << "rank " << r;
           EXPECT_TRUE(many.ranks[static_cast<size_t>(r)].finished);
@@ -94,14 +94,14 @@ TEST(Asynchronous, OnePushOfEachAndWaitingForTheStepIsSynchronous) {
 TEST(Asynchronous, OneWorkerIsASingleProcess) {
   AsynchronousRun run;
   run.clip = 0.5, run.strategy.overlap = false;
-  const AsynchronousTrace one = alone(run), server = simulated(run, cluster(2)).first();
-  EXPECT_LT(worst(server.norms, one.norms), 1e-9);
+  const AsynchronousTrace one = alone(run), server = simulated(run, slow_cluster(2)).first();
+  EXPECT_LT(largest_distance(server.norms, one.norms), 1e-9);
   EXPECT_GT(*std::max_element(one.norms.begin(), one.norms.end()), 0.5) << "clipping was not needed";
-  EXPECT_LT(worst(server.values(), one.values()), 1e-9);
+  EXPECT_LT(largest_distance(server.values(), one.values()), 1e-9);
   EXPECT_EQ(server.figures.at("staleness-largest"), 0);
   // An update ahead, the gradient is of the parameters before the last one.
   run.strategy.overlap = true;
-  const AsynchronousTrace ahead = simulated(run, cluster(2)).first();
+  const AsynchronousTrace ahead = simulated(run, slow_cluster(2)).first();
   EXPECT_EQ(ahead.norms[0], server.norms[0]);
   EXPECT_NE(ahead.norms[2], server.norms[2]);
   EXPECT_EQ(ahead.figures.at("staleness-largest"), 1);
@@ -110,7 +110,7 @@ TEST(Asynchronous, OneWorkerIsASingleProcess) {
 TEST(Asynchronous, TwoSimulationsAreEqual) {
   AsynchronousRun run;
   run.strategy.asynchronous.sum_pushes = 2;
-  Scenario scenario = cluster(5);
+  Scenario scenario = slow_cluster(5);
   scenario.jitter = 0.2, scenario.hash_payloads = true;
   const Simulated a = simulated(run, scenario);
   scenario.threads = 1;
@@ -129,7 +129,7 @@ TEST(Asynchronous, ServersShareTheWorkAndChangeNothing) {
   run.strategy.asynchronous.delay_compensation = 0.5;
   const auto train = [&](int64_t servers) {
     run.strategy.servers = servers;
-    Scenario s = cluster(3 + static_cast<int>(servers));
+    Scenario s = slow_cluster(3 + static_cast<int>(servers));
     s.speeds = std::vector<double>(static_cast<size_t>(s.ranks), 1);
     s.speeds[1] = 0.83, s.speeds[2] = 0.61;
     s.compute.update_gb_s = s.compute.memory_gb_s = s.compute.piece_us = 0;
@@ -148,7 +148,7 @@ TEST(Asynchronous, StalenessIsTheNumberOfTheOthers) {
   for (const int workers : {4, 8}) {
     AsynchronousRun run;
     run.backend = "cpu:f32", run.max_steps = 30, run.sentences = 8 * workers;
-    Scenario scenario = cluster(workers + 1);
+    Scenario scenario = slow_cluster(workers + 1);
     scenario.jitter = 0.05;
     for (const bool ahead : {false, true}) {
       run.strategy.overlap = ahead;
@@ -173,7 +173,7 @@ TEST(Asynchronous, ASlowWorkerHoldsUpItselfOnly) {
   AsynchronousRun run;
   run.backend = "cpu:f32", run.max_steps = 24;
   const auto seconds = [&](const AsynchronousRun& r, bool slow) {
-    Scenario s = cluster(5);
+    Scenario s = slow_cluster(5);
     if (slow) s.stragglers = {{.rank = 2, .factor = 3}};
     const Simulated all = simulated(r, s);
     if (slow && !r.strategy.asynchronous.wait_for_step) {
@@ -201,14 +201,14 @@ TEST(Asynchronous, PushesAreClipped) {
     run.leave_after = interval;
     const auto values = [&](double clip, double rate) {
       run.strategy.asynchronous.push_clip = clip, run.rate = rate;
-      return simulated(run, cluster(2)).first().looked;
+      return simulated(run, slow_cluster(2)).first().looked;
     };
     const std::vector<double> start = values(0, 0);
     const double rate = 0.5 * static_cast<double>(interval) / 5;  // as many of the five updates of warm-up
-    const double free = distance(values(0, 0.5), start) / rate;
+    const double free = euclidean_distance(values(0, 0.5), start) / rate;
     EXPECT_GT(free, 0.2);
-    EXPECT_NEAR(distance(values(free / 2, 0.5), start) / rate, free / 2, 1e-12);
-    EXPECT_NEAR(distance(values(free * 2, 0.5), start) / rate, free, 1e-12);
+    EXPECT_NEAR(euclidean_distance(values(free / 2, 0.5), start) / rate, free / 2, 1e-12);
+    EXPECT_NEAR(euclidean_distance(values(free * 2, 0.5), start) / rate, free, 1e-12);
   }
 }
 
@@ -218,7 +218,7 @@ TEST(Asynchronous, APushIsTheMeanOfItsUpdates) {
   run.optimizer = "sgd", run.rate = 0.5, run.strategy.overlap = false, run.leave_after = 1;
   const auto moved = [&](int64_t interval, int64_t updates) {
     run.strategy.asynchronous.push_interval = interval, run.leave_after = updates;
-    return simulated(run, cluster(2)).first();
+    return simulated(run, slow_cluster(2)).first();
   };
   run.rate = 0;
   const std::vector<double> start = moved(1, 1).looked;
@@ -242,7 +242,7 @@ TEST(Asynchronous, WorkersMayUpdateTheirOwnParameters) {
   AsynchronousRun run;
   run.optimizer = "sgd", run.rate = 0, run.strategy.overlap = false, run.leave_after = 6;
   run.strategy.asynchronous.local_learning_rate = 0.1, run.strategy.asynchronous.fetch_interval = 3;
-  const AsynchronousTrace local = simulated(run, cluster(2)).first();
+  const AsynchronousTrace local = simulated(run, slow_cluster(2)).first();
   // Plain SGD in one process, which goes back to its start at every third update.
   AsynchronousRun plain;
   plain.optimizer = "sgd", plain.rate = 0.1, plain.max_steps = 3, plain.strategy.name = "all-reduce";
@@ -252,7 +252,7 @@ TEST(Asynchronous, WorkersMayUpdateTheirOwnParameters) {
   EXPECT_NEAR(local.norms[0], one.norms[0], 1e-12);
   AsynchronousRun still = run;
   still.strategy.asynchronous.local_learning_rate = 0;
-  const AsynchronousTrace without = simulated(still, cluster(2)).first();
+  const AsynchronousTrace without = simulated(still, slow_cluster(2)).first();
   EXPECT_EQ(local.norms[3], without.norms[3]) << "fetched";
   EXPECT_NE(local.norms[4], without.norms[4]);
   EXPECT_EQ(local.looked, without.looked) << "the servers do not move";
@@ -262,7 +262,7 @@ TEST(Asynchronous, WorkersMayUpdateTheirOwnParameters) {
 TEST(Asynchronous, DelayIsCompensatedByItsEquation) {
   AsynchronousRun run;
   run.optimizer = "sgd", run.leave_after = 1, run.rate = 0.5;
-  Scenario scenario = cluster(3);
+  Scenario scenario = slow_cluster(3);
   scenario.stragglers = {{.rank = 1, .factor = 5}};
   const auto train = [&](double lambda, double rate) {
     run.strategy.asynchronous.delay_compensation = lambda, run.rate = rate;
@@ -287,7 +287,7 @@ TEST(Asynchronous, BytesFollowTheClosedForm) {
     run.backend = "cpu:f32", run.leave_after = 6;
     run.strategy.servers = 2, run.strategy.wire = narrow ? Wire::bf16 : Wire::f32;
     run.strategy.asynchronous.push_interval = 2, run.strategy.asynchronous.fetch_interval = 3;
-    const Simulated all = simulated(run, cluster(4));
+    const Simulated all = simulated(run, slow_cluster(4));
     const int64_t request = 8 * (4 + 15), answer = 8 * (6 + 15), M = all.first().gradient_bytes;
     // Rank 1: three pushes, two fetches, one look, one goodbye, each to two servers.
     EXPECT_EQ(all.ranks[1].traffic.bytes_sent, 3 * (2 * request + (narrow ? M / 2 : M)) + (2 + 1 + 1) * 2 * request);
@@ -302,10 +302,10 @@ TEST(Asynchronous, Bf16OnTheWireStaysNear) {
   AsynchronousRun run;
   run.backend = "cpu:f32", run.strategy.overlap = false, run.strategy.asynchronous.sum_pushes = 3,
   run.strategy.asynchronous.wait_for_step = true;
-  const Simulated wide = simulated(run, cluster(4));
+  const Simulated wide = simulated(run, slow_cluster(4));
   run.strategy.wire = Wire::bf16;
-  const Simulated narrow = simulated(run, cluster(4));
-  EXPECT_LT(worst(narrow.first().told, wide.first().told), 0.1);
+  const Simulated narrow = simulated(run, slow_cluster(4));
+  EXPECT_LT(largest_distance(narrow.first().told, wide.first().told), 0.1);
   EXPECT_NE(narrow.first().values(), wide.first().values());
 }
 
@@ -315,7 +315,7 @@ TEST(Asynchronous, TheFirstWorkersWordEndsTheRun) {
   for (const int64_t fetch : {1, 50})
     for (const int64_t push : {1, 3, 50}) {
       run.strategy.asynchronous.push_interval = push, run.strategy.asynchronous.fetch_interval = fetch;
-      const Simulated all = simulated(run, cluster(4));
+      const Simulated all = simulated(run, slow_cluster(4));
       for (int r = 0; r < 3; ++r) {
         EXPECT_TRUE(all.ranks[static_cast<size_t>(r)].stop);
         // The others hear of it by their fetches or pushes, whichever they do more often.
@@ -330,7 +330,7 @@ TEST(Asynchronous, AServerThatIsAskedToStopTellsTheWorkers) {
   for (const bool in_steps : {false, true}) {
     AsynchronousRun run = in_steps ? in_step(2) : AsynchronousRun();
     run.max_steps = 1000, run.ask_server = 3, run.strategy.servers = 2;
-    const Simulated all = simulated(run, cluster(4));
+    const Simulated all = simulated(run, slow_cluster(4));
     for (int r = 0; r < 2; ++r) {
       EXPECT_TRUE(all.ranks[static_cast<size_t>(r)].stop);
       EXPECT_LE(all.ranks[static_cast<size_t>(r)].updates, 10);
@@ -344,7 +344,7 @@ TEST(Asynchronous, AServerThatIsAskedToStopTellsTheWorkers) {
 TEST(Asynchronous, TheUpdatesAreThoseOfAllWorkers) {
   AsynchronousRun run;
   run.max_steps = 12;
-  Scenario scenario = cluster(4);
+  Scenario scenario = slow_cluster(4);
   scenario.speeds = {1, 2, 0.5, 1};
   const Simulated all = simulated(run, scenario);
   const auto& figures = all.first().figures;
@@ -363,7 +363,7 @@ TEST(Asynchronous, TheEndIsHeardOfWithoutFetches) {
   for (const bool ahead : {true, false})
     for (const int64_t push : {1, 2}) {
       run.strategy.overlap = ahead, run.strategy.servers = 2, run.strategy.asynchronous.push_interval = push;
-      const Simulated all = simulated(run, cluster(5));
+      const Simulated all = simulated(run, slow_cluster(5));
       EXPECT_GE(all.first().figures.at("updates"), 36);
       EXPECT_LE(all.first().figures.at("updates"), 36 + 3 * (push + 1));
       for (int r = 0; r < 3; ++r) EXPECT_TRUE(all.ranks[static_cast<size_t>(r)].finished);
@@ -375,20 +375,20 @@ TEST(Asynchronous, AContinuedRunTakesUpServersAndProgress) {
   for (const std::string optimizer : {"adam", "adagrad"}) {
     AsynchronousRun run;
     run.optimizer = optimizer, run.strategy.overlap = false, run.strategy.servers = 2, run.strategy.asynchronous.sum_pushes = 1;
-    const Simulated whole = simulated(run, cluster(3));
+    const Simulated whole = simulated(run, slow_cluster(3));
     AsynchronousRun half = run;
     half.max_steps = 5;
-    const Simulated first = simulated(half, cluster(3));
+    const Simulated first = simulated(half, slow_cluster(3));
     AsynchronousRun rest = run;
     rest.resume = &first.first().state, rest.resume_updates = 5;
-    const Simulated second = simulated(rest, cluster(3));
+    const Simulated second = simulated(rest, slow_cluster(3));
     EXPECT_EQ(second.first().values(), whole.first().values()) << optimizer;
     for (size_t t = 0; t < whole.first().state.size(); ++t)
       EXPECT_EQ(second.first().state[t].tensor.to_doubles(), whole.first().state[t].tensor.to_doubles()) << whole.first().state[t].name;
     EXPECT_EQ(second.first().state.back().name, "asynchronous.progress");
     EXPECT_EQ(second.first().state.back().tensor.to_doubles(), (std::vector<double>{10, 10, 10}));
     // Three workers make the other half of the run together, from the same place of the schedule.
-    const Simulated others = simulated(rest, cluster(5));
+    const Simulated others = simulated(rest, slow_cluster(5));
     const double updates = others.first().figures.at("updates");
     EXPECT_GE(updates, 15);
     EXPECT_LE(updates, 18);
@@ -403,7 +403,7 @@ TEST(Asynchronous, AContinuedRunTakesUpServersAndProgress) {
 // How a run of three workers ends of which the second crashes.
 std::string error_after_a_crash(AsynchronousRun run) {
   run.max_steps = 20, run.strategy.deadline_seconds = 5;
-  Scenario scenario = cluster(4);
+  Scenario scenario = slow_cluster(4);
   scenario.crashes = {{.rank = 1, .at_s = 0.05}};
   try {
     simulated(run, scenario);
@@ -427,7 +427,7 @@ TEST(Asynchronous, ALossThatIsNotFiniteEndsTheRun) {
   AsynchronousRun run;
   run.optimizer = "sgd", run.rate = 1e200, run.max_steps = 50;
   try {
-    simulated(run, cluster(3));
+    simulated(run, slow_cluster(3));
     ADD_FAILURE();
   } catch (const Error& e) {
     EXPECT_THAT(e.what(), HasSubstr("is not finite"));
@@ -439,7 +439,7 @@ TEST(Asynchronous, ALossThatIsNotFiniteEndsTheRun) {
 TEST(Asynchronous, CanBeTimedWithoutComputing) {
   AsynchronousRun run;
   run.backend = "cpu:f32", run.strategy.servers = 2, run.strategy.wire = Wire::bf16, run.strategy.asynchronous.delay_compensation = 1;
-  Scenario scenario = cluster(5);
+  Scenario scenario = slow_cluster(5);
   scenario.jitter = 0.2;
   const Simulated computed = simulated(run, scenario);
   scenario.timing_only = true;
@@ -464,7 +464,7 @@ TEST(Asynchronous, WhatCannotBeIsRefused) {
     AsynchronousRun run;
     change(run.strategy);
     try {
-      simulated(run, cluster(ranks));
+      simulated(run, slow_cluster(ranks));
     } catch (const ConfigError& e) {
       return e.what();
     }

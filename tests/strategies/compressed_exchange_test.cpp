@@ -89,7 +89,8 @@ std::vector<Ends> exchange(int N, const CompressionOptions& o, const std::string
 TEST(CompressedExchange, AddsUpWhatEveryRankHasSent) {
   for (const std::string backend : {"reference", "cpu:f32"})
     for (const CompressionOptions& o :
-         {options(), options(Compressor::top_k, SentValues::bf16), options(Compressor::top_k, SentValues::two_bit), options(Compressor::ternary), options(Compressor::four_bit)})
+         {options(), options(Compressor::top_k, SentValues::bf16), options(Compressor::top_k, SentValues::two_bit),
+          options(Compressor::ternary), options(Compressor::four_bit)})
       for (const SelectFrom select : {SelectFrom::chunk, SelectFrom::tensor})
         for (const int N : {2, 3, 5}) {
           CompressionOptions selected = o;
@@ -118,7 +119,8 @@ TEST(CompressedExchange, AddsUpWhatEveryRankHasSent) {
 }
 
 TEST(CompressedExchange, SendsTheBytesOfItsClosedForm) {
-  for (const CompressionOptions& o : {options(), options(Compressor::top_k, SentValues::bf16, 0.05), options(Compressor::four_bit), options(Compressor::none)})
+  for (const CompressionOptions& o :
+       {options(), options(Compressor::top_k, SentValues::bf16, 0.05), options(Compressor::four_bit), options(Compressor::none)})
     for (const int N : {2, 4}) {
       const auto ends = exchange(N, o, "cpu:f32");
       for (const Ends& rank : ends)

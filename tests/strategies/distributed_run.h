@@ -12,12 +12,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/checkpoint.h"
-#include "base/safetensors.h"
 #include "base/sha256.h"
+#include "run/trainer.h"
 #include "sim/simulate.h"
-#include "tests/train/word_pairs.h"
-#include "train/trainer.h"
+#include "storage/checkpoint.h"
+#include "storage/safetensors.h"
+#include "tests/run/word_pairs.h"
 
 namespace starling {
 

@@ -47,11 +47,11 @@ inline double worst(const std::map<std::string, std::vector<double>>& a, const s
 }
 
 // The elements of a model's parameters that a rank has.
-inline std::map<std::string, std::vector<double>> part_of(const std::map<std::string, std::vector<double>>& whole, const TrainingTrace& trace) {
+inline std::map<std::string, std::vector<double>> part_of(const std::map<std::string, std::vector<double>>& whole,
+                                                          const TrainingTrace& trace) {
   std::map<std::string, std::vector<double>> part;
   for (const auto& [name, ranges] : trace.ranges)
-    for (const Range& r : ranges)
-      part[name].insert(part[name].end(), whole.at(name).begin() + r.begin, whole.at(name).begin() + r.end);
+    for (const Range& r : ranges) part[name].insert(part[name].end(), whole.at(name).begin() + r.begin, whole.at(name).begin() + r.end);
   return part;
 }
 

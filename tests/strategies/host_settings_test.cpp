@@ -1,6 +1,6 @@
 // Hosts with disks of their own: what the configuration leaves open is as rank 0 finds it, not as each host does.
 #include "sim/simulate.h"
-#include "tests/train/word_run.h"
+#include "tests/run/word_run.h"
 
 namespace starling {
 namespace {

@@ -5,11 +5,11 @@
 
 #include <filesystem>
 
+#include "run/run_tokens.h"
+#include "run/run_vocabulary.h"
 #include "sim/simulate.h"
 #include "tests/cli/directory_hash.h"
-#include "tests/train/word_pairs.h"
-#include "train/run_tokens.h"
-#include "train/run_vocabulary.h"
+#include "tests/run/word_pairs.h"
 
 namespace starling {
 namespace {

@@ -98,7 +98,8 @@ TEST(Hybrid, StrategiesDoWhatTheyDoWithWholeReplicas) {
       {"sharded", [](StrategyOptions& o) { o.sharded_optimizer = true; }},
       {"model-average", [](StrategyOptions& o) { o = strategy_preset("model-average"), o.periodic.interval = 3; }},
       // All of each gradient, small ones too: a part of a matrix may be small.
-      {"gradient-dropping", [](StrategyOptions& o) { o = strategy_preset("gradient-dropping"), o.compression.keep = 1, o.compression.dense_below = 0; }},
+      {"gradient-dropping",
+       [](StrategyOptions& o) { o = strategy_preset("gradient-dropping"), o.compression.keep = 1, o.compression.dense_below = 0; }},
   };
   for (const auto& [name, set] : variants) {
     SCOPED_TRACE(name);
@@ -147,12 +148,24 @@ TEST(Hybrid, EachStageOwnsAPartOfTheOutput) {
 
 TEST(HybridTurns, WhatATurnReadsOfOtherStagesIsOfTheRoundBefore) {
   using T = Turn;
-  EXPECT_EQ(hybrid_turns(0, 3),
-            (std::vector<Turn>{{T::forward, 0}, {T::forward, 1}, {T::output, 0}, {T::forward, 2}, {T::output, 1}, {T::backward, 0}, {T::output, 2},
-                               {T::backward, 1}, {T::backward, 2}}));
-  EXPECT_EQ(hybrid_turns(1, 3),
-            (std::vector<Turn>{{T::forward, 0}, {T::forward, 1}, {T::output, 0}, {T::backward, 0}, {T::output, 1}, {T::forward, 2}, {T::backward, 1},
-                               {T::output, 2}, {T::backward, 2}}));
+  EXPECT_EQ(hybrid_turns(0, 3), (std::vector<Turn>{{T::forward, 0},
+                                                   {T::forward, 1},
+                                                   {T::output, 0},
+                                                   {T::forward, 2},
+                                                   {T::output, 1},
+                                                   {T::backward, 0},
+                                                   {T::output, 2},
+                                                   {T::backward, 1},
+                                                   {T::backward, 2}}));
+  EXPECT_EQ(hybrid_turns(1, 3), (std::vector<Turn>{{T::forward, 0},
+                                                   {T::forward, 1},
+                                                   {T::output, 0},
+                                                   {T::backward, 0},
+                                                   {T::output, 1},
+                                                   {T::forward, 2},
+                                                   {T::backward, 1},
+                                                   {T::output, 2},
+                                                   {T::backward, 2}}));
   EXPECT_TRUE(hybrid_turns(0, 0).empty());
 }
 

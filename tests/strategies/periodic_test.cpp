@@ -35,15 +35,15 @@ class Quadratic : public PlainWorker {
   }
 };
 
-struct Ended {
+struct PeriodicEnd {
   std::vector<double> values, deployed;
   double tokens = 0;  // in the totals of all steps
 };
 
 // Every rank's end after so many updates. Rank r sees weigh[r] tokens an update, 10 by default.
-std::vector<Ended> descend(const StrategyOptions& options, int ranks, int steps, double rate, std::vector<double> weigh = {},
-                           bool final = false) {
-  std::vector<Ended> all(static_cast<size_t>(ranks));
+std::vector<PeriodicEnd> descend(const StrategyOptions& options, int ranks, int steps, double rate, std::vector<double> weigh = {},
+                                 bool final = false) {
+  std::vector<PeriodicEnd> all(static_cast<size_t>(ranks));
   Scenario scenario;
   scenario.ranks = ranks;
   simulate(scenario, [&](World& world) {

@@ -1,4 +1,5 @@
-// The whole trainer with a model in stages and shards: the model of one worker, exact resumption, and checkpoints that any other layout continues.
+// The whole trainer with a model in stages and shards: the model of one worker, exact resumption, and checkpoints that any other layout
+// continues.
 #include "tests/strategies/distributed_run.h"
 
 namespace starling {
@@ -57,7 +58,8 @@ TEST_F(PipelineTrainer, TrainsTheModelOfOneWorker) {
     if (stages == 2 && shards == 1) {
       EXPECT_THAT(told, testing::HasSubstr("stage 1 of 2 (rank 0): encoder 0 to "));
       EXPECT_THAT(told, testing::HasSubstr(" to output, "));
-      EXPECT_THAT(told, testing::HasSubstr(fmt::format("computed {} at a time", ranks == 2 ? 25 : 13)));  // 200 in 8 pieces, and halves of it
+      EXPECT_THAT(told,
+                  testing::HasSubstr(fmt::format("computed {} at a time", ranks == 2 ? 25 : 13)));  // 200 in 8 pieces, and halves of it
     }
     // The last model is the best one, and was written by the stages together both times.
     const auto files = real_file_system();
@@ -66,8 +68,13 @@ TEST_F(PipelineTrainer, TrainsTheModelOfOneWorker) {
 }
 
 TEST_F(PipelineTrainer, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
-  for (const auto& [strategy, shards] : {std::pair(std::string("all-reduce"), 1), {"sharded", 1}, {"model-average", 1}, {"sparse-local", 1},
-                                         {"all-reduce", 2}, {"sharded", 2}, {"sparse-local", 2}}) {
+  for (const auto& [strategy, shards] : {std::pair(std::string("all-reduce"), 1),
+                                         {"sharded", 1},
+                                         {"model-average", 1},
+                                         {"sparse-local", 1},
+                                         {"all-reduce", 2},
+                                         {"sharded", 2},
+                                         {"sparse-local", 2}}) {
     const auto with = [&, &strategy = strategy, &shards = shards](const std::string& run_name, int64_t steps) {
       Config c = in_stages(run_name, shards == 1 ? 2 : 1, shards);
       c.train.max_steps = steps, c.train.optimizer.ema = strategy == "all-reduce" ? 0.9 : 0;
@@ -231,7 +238,11 @@ TEST_F(PipelineTrainer, WhatCannotBeDividedIsRefused) {
   EXPECT_THAT(refused("strategy:\n  name: downpour\nparallel:\n  pipeline: 2\n"), testing::HasSubstr("choose another strategy"));
   EXPECT_THAT(refused("train:\n  objective: mixed\nparallel:\n  pipeline: 2\n"), testing::HasSubstr("samples from whole models"));
   EXPECT_THAT(refused("parallel:\n  micro-batches: 4\n"), testing::HasSubstr("does nothing without stages"));
-  EXPECT_EQ(error([](Config& c) { c.parallel.stages = {3, 3}; }, 2),
+  EXPECT_EQ(error(
+                [](Config& c) {
+                  c.parallel.stages = {3, 3};
+                },
+                2),
             "parallel.stages names 6 units, and the model has 5: its layers and the output; change the list, or leave it out");
   EXPECT_EQ(refused("parallel:\n  pipeline: 3\n  stages: [2, 3]\n"),
             "parallel.stages lists 2 stages, and parallel.pipeline is 3; give as many numbers as there are stages");

@@ -1,13 +1,13 @@
 // A checkpoint that several ranks write: whole or not there, whichever rank is killed or fails at whichever file operation, and whether
 // the ranks see one directory or not.
-#include "train/save_by_ranks.h"
+#include "run/save_by_ranks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/files/memory_files.h"
 #include "base/sha256.h"
 #include "sim/simulate.h"
+#include "tests/files/memory_files.h"
 
 namespace starling {
 namespace {

@@ -1,8 +1,8 @@
 // Models whose layers and vocabularies are in shards, against the same models whole.
 #include <gtest/gtest.h>
 
+#include "parallel/decoding_model.h"
 #include "tests/strategies/divided.h"
-#include "train/decoding_model.h"
 
 namespace starling {
 namespace {
@@ -11,7 +11,9 @@ struct Layout {
   int tensor, pipeline, replicas;
   int ranks() const { return tensor * pipeline * replicas; }
 };
-void PrintTo(const Layout& l, std::ostream* out) { *out << l.tensor << " shards, " << l.pipeline << " stages, " << l.replicas << " replicas"; }
+void PrintTo(const Layout& l, std::ostream* out) {
+  *out << l.tensor << " shards, " << l.pipeline << " stages, " << l.replicas << " replicas";
+}
 
 class InShards : public testing::TestWithParam<std::string> {
  protected:
@@ -74,8 +76,12 @@ TEST(DecodingModels, AreMadeOfThePartsOfAnyLayout) {
     std::string model, tied;
     int stages, shards, decoding;
   };
-  for (const Case& c : {Case{"transformer-tiny", "all", 2, 1, 2}, {"transformer-tiny", "none", 2, 2, 4}, {"transformer-tiny", "decoder", 3, 1, 2},
-                        {"transformer-tiny", "all", 3, 2, 4}, {"gnmt-small", "none", 2, 2, 4}, {"gnmt-small", "all", 3, 1, 2}}) {
+  for (const Case& c : {Case{"transformer-tiny", "all", 2, 1, 2},
+                        {"transformer-tiny", "none", 2, 2, 4},
+                        {"transformer-tiny", "decoder", 3, 1, 2},
+                        {"transformer-tiny", "all", 3, 2, 4},
+                        {"gnmt-small", "none", 2, 2, 4},
+                        {"gnmt-small", "all", 3, 1, 2}}) {
     const ModelConfig config = small_model(c.model, c.tied, 2, 4);
     const auto reference = make_backend("reference");
     const auto whole = make_model(config, {41, 41}, *reference, 5, false);
@@ -98,7 +104,8 @@ TEST(DecodingModels, AreMadeOfThePartsOfAnyLayout) {
         for (const Parameter* p : model->parameters().declared()) {
           const std::vector<double> all = whole->parameters().declared()[p->index]->value.to_doubles();
           std::vector<double> expected;
-          for (const Range& r : model->parameters().ranges_here(*p)) expected.insert(expected.end(), all.begin() + r.begin, all.begin() + r.end);
+          for (const Range& r : model->parameters().ranges_here(*p))
+            expected.insert(expected.end(), all.begin() + r.begin, all.begin() + r.end);
           EXPECT_EQ(p->value.to_doubles(), expected) << p->name << " of " << c.model << " on rank " << world.comm->rank();
         }
       }

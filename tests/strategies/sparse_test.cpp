@@ -9,8 +9,8 @@
 #include "backend/profiled.h"
 #include "sim/simulate.h"
 #include "strategies/factory.h"
+#include "tests/strategies/divided.h"
 #include "tests/strategies/plain_worker.h"
-#include "tests/strategies/training.h"
 
 namespace starling {
 namespace {
@@ -18,8 +18,8 @@ namespace {
 using Values = std::vector<double>;
 
 // Three tensors, the last too small to be compressed, and a loss of each rank's own: plain SGD on curvature (theta - goal).
-const std::vector<Range> kTensors = {{0, 3000}, {3008, 3308}, {3312, 3322}};
-constexpr size_t kFlat = 3328;
+const std::vector<Range> kSparseTensors = {{0, 3000}, {3008, 3308}, {3312, 3322}};
+constexpr size_t kSparseFlat = 3328;
 double curvature(size_t i) { return 0.3 + 0.1 * std::sin(static_cast<double>(7 * i)); }
 double goal(int rank, size_t i) { return std::sin(static_cast<double>(i * i % 1013) + 1.7 * rank); }
 constexpr double kRate = 0.3, kTokens = 10;
@@ -29,17 +29,17 @@ class Descender : public PlainWorker {
   explicit Descender(World& world, std::unique_ptr<Backend> backend = make_backend("reference", 1))
       : PlainWorker(world, kRate, kTokens, std::move(backend)) {
     for (const char* name : {"a", "b", "c"})
-      parameters().add(name, {kTensors[static_cast<size_t>(name[0] - 'a')].count()}, {Initializer::zeros});
+      parameters().add(name, {kSparseTensors[static_cast<size_t>(name[0] - 'a')].count()}, {Initializer::zeros});
     allocate();
   }
   Values values() { return parameters().values().to_doubles(); }
   void gradients(const Calls& calls) override {
     Values g = parameters().gradients().to_doubles();
     const Values theta = values();
-    for (const Range& r : kTensors)
+    for (const Range& r : kSparseTensors)
       for (auto i = static_cast<size_t>(r.begin); i < static_cast<size_t>(r.end); ++i)
         g[i] = kTokens * curvature(i) * (theta[i] - goal(comm().rank(), i));
-    if (spoiled_ < kFlat) g[spoiled_] = NAN;
+    if (spoiled_ < kSparseFlat) g[spoiled_] = NAN;
     parameters().gradients().from_doubles(g);
     PlainWorker::gradients(calls);
   }
@@ -47,15 +47,15 @@ class Descender : public PlainWorker {
   void spoil(size_t element) { spoiled_ = element; }
 
  private:
-  size_t spoiled_ = kFlat;
+  size_t spoiled_ = kSparseFlat;
 };
 
-struct Ended {
+struct SparseEnd {
   Values values, deployed, residual;
 };
 
-std::vector<Ended> descend(const StrategyOptions& options, int ranks, int steps) {
-  std::vector<Ended> all(static_cast<size_t>(ranks));
+std::vector<SparseEnd> descend_sparsely(const StrategyOptions& options, int ranks, int steps) {
+  std::vector<SparseEnd> all(static_cast<size_t>(ranks));
   Scenario scenario;
   scenario.ranks = ranks;
   simulate(scenario, [&](World& world) {
@@ -67,7 +67,7 @@ std::vector<Ended> descend(const StrategyOptions& options, int ranks, int steps)
       EXPECT_EQ(result.totals.tokens, ranks * kTokens);
     }
     const Tensor deployed = strategy->deployed(worker, true);
-    Ended& end = all[static_cast<size_t>(world.comm->rank())];
+    SparseEnd& end = all[static_cast<size_t>(world.comm->rank())];
     end.values = worker.values(), end.deployed = deployed ? deployed.to_doubles() : end.values;
     end.residual = strategy->state(worker)[0].tensor.to_doubles();
   });
@@ -75,9 +75,10 @@ std::vector<Ended> descend(const StrategyOptions& options, int ranks, int steps)
 }
 
 // The same for all ranks in one loop.
-std::vector<Ended> computed(const StrategyOptions& o, int N, int steps) {
+std::vector<SparseEnd> computed(const StrategyOptions& o, int N, int steps) {
   struct Rank {
-    Values theta = Values(kFlat), e = Values(kFlat), v = Values(kFlat), g = Values(kFlat), sent = Values(kFlat);
+    Values theta = Values(kSparseFlat), e = Values(kSparseFlat), v = Values(kSparseFlat), g = Values(kSparseFlat),
+           sent = Values(kSparseFlat);
   };
   std::vector<Rank> ranks(static_cast<size_t>(N));
   const double m = o.compression.momentum_correction, s = o.sparse.local_scale == 0  ? std::sqrt(N)
@@ -88,10 +89,10 @@ std::vector<Ended> computed(const StrategyOptions& o, int N, int steps) {
     const double keep = 1 - std::pow(1 - o.compression.keep, std::max(1.0, static_cast<double>(o.compression.keep_warmup) / since));
     for (int n = 0; n < N; ++n) {
       Rank& r = ranks[static_cast<size_t>(n)];
-      for (const Range& tensor : kTensors) {
+      for (const Range& tensor : kSparseTensors) {
         std::vector<size_t> order(static_cast<size_t>(tensor.count()));
         std::iota(order.begin(), order.end(), tensor.begin);
-        Values a(kFlat);
+        Values a(kSparseFlat);
         for (const size_t i : order) {
           r.g[i] = kTokens * curvature(i) * (r.theta[i] - goal(n, i));
           if (since <= 0) continue;
@@ -112,7 +113,7 @@ std::vector<Ended> computed(const StrategyOptions& o, int N, int steps) {
     }
     for (int n = 0; n < N; ++n) {
       Rank& r = ranks[static_cast<size_t>(n)];
-      for (const Range& tensor : kTensors)
+      for (const Range& tensor : kSparseTensors)
         for (auto i = static_cast<size_t>(tensor.begin); i < static_cast<size_t>(tensor.end); ++i) {
           double u = 0;
           for (const Rank& other : ranks) u += other.sent[i];
@@ -124,15 +125,15 @@ std::vector<Ended> computed(const StrategyOptions& o, int N, int steps) {
         }
     }
     if (o.sparse.average_interval == 0 || (t + 1) % o.sparse.average_interval != 0 || since <= 0) continue;
-    for (size_t i = 0; i < kFlat; ++i) {
+    for (size_t i = 0; i < kSparseFlat; ++i) {
       double sum = 0;
       for (const Rank& r : ranks) sum += r.theta[i];
       for (Rank& r : ranks) r.theta[i] = sum / N;
     }
     if (o.sparse.residual_reset)
-      for (Rank& r : ranks) r.e.assign(kFlat, 0), r.v.assign(kFlat, 0);
+      for (Rank& r : ranks) r.e.assign(kSparseFlat, 0), r.v.assign(kSparseFlat, 0);
   }
-  std::vector<Ended> ended;
+  std::vector<SparseEnd> ended;
   for (const Rank& r : ranks) ended.push_back({r.theta, {}, r.e});
   return ended;
 }
@@ -153,7 +154,7 @@ void compress(StrategyOptions& o, const std::string& compressor, const std::stri
     o.compression.values = CompressionOptions().values, o.compression.keep = CompressionOptions().keep;
 }
 
-double distance(const Values& a, const Values& b) {
+double largest_difference(const Values& a, const Values& b) {
   double worst = a.size() == b.size() ? 0 : INFINITY;
   for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
   return worst;
@@ -180,15 +181,15 @@ TEST(Sparse, FollowsItsEquations) {
   add("cser", "cser", [](StrategyOptions& o) { o.sparse.average_interval = 4; });
   for (const auto& [name, options] : cases)
     for (const int N : {2, 3}) {
-      const auto got = descend(options, N, 18), expected = computed(options, N, 18);
-      Values mean(kFlat);
+      const auto got = descend_sparsely(options, N, 18), expected = computed(options, N, 18);
+      Values mean(kSparseFlat);
       for (int r = 0; r < N; ++r) {
-        const Ended& mine = got[static_cast<size_t>(r)];
-        EXPECT_LT(distance(mine.values, expected[static_cast<size_t>(r)].values), 1e-12) << name << ", rank " << r << " of " << N;
-        EXPECT_LT(distance(mine.residual, expected[static_cast<size_t>(r)].residual), 1e-11) << name;
-        for (size_t i = 0; i < kFlat; ++i) mean[i] += mine.values[i] / N;
+        const SparseEnd& mine = got[static_cast<size_t>(r)];
+        EXPECT_LT(largest_difference(mine.values, expected[static_cast<size_t>(r)].values), 1e-12) << name << ", rank " << r << " of " << N;
+        EXPECT_LT(largest_difference(mine.residual, expected[static_cast<size_t>(r)].residual), 1e-11) << name;
+        for (size_t i = 0; i < kSparseFlat; ++i) mean[i] += mine.values[i] / N;
       }
-      EXPECT_LT(distance(got[0].deployed, mean), 1e-14) << name;
+      EXPECT_LT(largest_difference(got[0].deployed, mean), 1e-14) << name;
       EXPECT_EQ(options.sparse.local_gradients == LocalPart::none, got[0].values == got[1].values) << name;
     }
 }
@@ -264,9 +265,9 @@ TEST(Sparse, EqualReplicasAreClippedByOneNorm) {
 TEST(Sparse, AveragingMakesReplicasEqual) {
   StrategyOptions o = strategy("sparse-local");
   o.sparse.average_interval = 6;
-  const auto between = descend(o, 3, 11), after = descend(o, 3, 12);
-  EXPECT_GT(distance(between[0].values, between[2].values), 1e-3);
-  for (const Ended& rank : after) EXPECT_EQ(rank.values, after[0].values);
+  const auto between = descend_sparsely(o, 3, 11), after = descend_sparsely(o, 3, 12);
+  EXPECT_GT(largest_difference(between[0].values, between[2].values), 1e-3);
+  for (const SparseEnd& rank : after) EXPECT_EQ(rank.values, after[0].values);
 }
 
 // Plain SGD: where the parameters have come is what was sent; that is the gradients less the residuals.
@@ -276,35 +277,22 @@ TEST(Sparse, WhatIsNotInTheParametersIsInTheResiduals) {
     StrategyOptions o = strategy("gradient-dropping");
     compress(o, compressor, values);
     const int N = 3, steps = 10;
-    Values given(kFlat);
-    std::vector<Ended> ends;
+    Values given(kSparseFlat);
+    std::vector<SparseEnd> ends;
     for (int t = 0; t <= steps; ++t) {
-      ends = descend(o, N, t);
-      for (const Range& tensor : kTensors)
+      ends = descend_sparsely(o, N, t);
+      for (const Range& tensor : kSparseTensors)
         for (auto i = static_cast<size_t>(tensor.begin); t < steps && i < static_cast<size_t>(tensor.end); ++i)
           for (int r = 0; r < N; ++r) given[i] += kTokens * curvature(i) * (ends[0].values[i] - goal(r, i));
     }
     double left = 0;
-    for (size_t i = 0; i < kFlat; ++i) {
+    for (size_t i = 0; i < kSparseFlat; ++i) {
       double sent = given[i];
-      for (const Ended& r : ends) sent -= r.residual[i], left += std::abs(r.residual[i]);
+      for (const SparseEnd& r : ends) sent -= r.residual[i], left += std::abs(r.residual[i]);
       ASSERT_NEAR(ends[0].values[i], -kRate * sent / (N * kTokens), 1e-12) << compressor << " " << values;
     }
     EXPECT_GT(left, 1) << "nothing was held back";
   }
-}
-
-TrainingTrace alone(const TrainingRun& run) {
-  World world = make_local_world();
-  return train_together(run, world);
-}
-
-std::vector<TrainingTrace> simulated(const TrainingRun& run, int ranks) {
-  std::vector<TrainingTrace> traces(static_cast<size_t>(ranks));
-  Scenario scenario;
-  scenario.ranks = ranks;
-  simulate(scenario, [&](World& world) { traces[static_cast<size_t>(world.comm->rank())] = train_together(run, world); });
-  return traces;
 }
 
 TEST(SparseTraining, KeepingAllIsDenseExchange) {

@@ -3,11 +3,10 @@
 
 #include <cmath>
 
-#include "sim/simulate.h"
 #include "strategies/buckets.h"
 #include "strategies/embedding_exchange.h"
 #include "strategies/factory.h"
-#include "tests/strategies/training.h"
+#include "tests/strategies/divided.h"
 #include "tests/strategies/variants.h"
 
 namespace starling {
@@ -18,24 +17,6 @@ Scenario cluster(int ranks) {
   s.ranks = ranks;
   s.network.preset = "10gbe";
   return s;
-}
-
-std::vector<TrainingTrace> simulated(const TrainingRun& run, int ranks) {
-  std::vector<TrainingTrace> traces(static_cast<size_t>(ranks));
-  simulate(cluster(ranks), [&](World& world) { traces[static_cast<size_t>(world.comm->rank())] = train_together(run, world); });
-  return traces;
-}
-
-TrainingTrace alone(const TrainingRun& run) {
-  World world = make_local_world();
-  return train_together(run, world);
-}
-
-double worst(const std::vector<double>& a, const std::vector<double>& b) {
-  double difference = 0;
-  EXPECT_EQ(a.size(), b.size());
-  for (size_t i = 0; i < a.size(); ++i) difference = std::max(difference, std::abs(a[i] - b[i]) / std::abs(b[i]));
-  return difference;
 }
 
 class Synchronous : public testing::TestWithParam<Variant> {};

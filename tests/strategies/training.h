@@ -10,9 +10,9 @@
 
 #include "base/random.h"
 #include "data/batches.h"
+#include "parallel/stages.h"
+#include "replica/replica.h"
 #include "strategies/factory.h"
-#include "train/replica.h"
-#include "train/stages.h"
 
 namespace starling {
 
@@ -35,7 +35,7 @@ struct TrainingRun {
   AttentionPlace attention_place = AttentionPlace::bottom;
   ParallelOptions parallel;
   int64_t micro_tokens = 40;
-  double state_clip = 0;  // of recurrent models
+  double state_clip = 0;               // of recurrent models
   double r_drop = 0, r_drop_from = 0;  // of `steps`
   // Makes tensors in the backend's memory go from card to card while what it returns lives; empty: they go through the hosts.
   std::function<std::shared_ptr<void>(Communicator&, Memory&)> connect;
@@ -56,11 +56,11 @@ inline ModelConfig small_model(const std::string& preset, const std::string& tie
 struct TrainingTrace {
   std::vector<double> losses;  // smoothed, per token
   std::vector<double> norms, rates, tokens, samples, distinct, clipped;
-  std::vector<std::byte> values, first, second;  // parameters and the optimizer's state that the rank owns
+  std::vector<std::byte> values, first, second;           // parameters and the optimizer's state that the rank owns
   std::map<std::string, std::vector<double>> parameters;  // that the rank owns
   std::map<std::string, std::vector<double>> copies;      // of those that other ranks own
   std::map<std::string, std::vector<Range>> ranges;       // which elements of the model's parameters both are
-  Traffic traffic;  // once the ranks have been arranged
+  Traffic traffic;                                        // once the ranks have been arranged
   int64_t gradient_bytes = 0;
   std::string strategy, embeddings;
   int late = 0;  // steps that ended while parameters were on their way
@@ -86,7 +86,8 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   const auto backend = make_backend(run.backend, 1);
   ModelConfig config = small_model(run.model, run.tied, run.layers, run.heads);
   config.attention_place = run.attention_place;
-  if (run.attention_place == AttentionPlace::top) config.readout = Readout::context, config.tied_embeddings = from_word<TiedEmbeddings>(run.tied);
+  if (run.attention_place == AttentionPlace::top)
+    config.readout = Readout::context, config.tied_embeddings = from_word<TiedEmbeddings>(run.tied);
   config.clip = run.state_clip;
   comm_settings(run.strategy, *world.comm);  // before the mesh, whose groups take them over
   const auto connected = run.connect ? run.connect(*world.comm, backend->memory()) : nullptr;

@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "backend/profiled.h"
+#include "evaluation/validation.h"
 #include "sim/simulate.h"
-#include "tests/train/word_pairs.h"
-#include "train/validation.h"
+#include "tests/run/word_pairs.h"
 
 namespace starling {
 namespace {

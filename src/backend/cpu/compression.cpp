@@ -102,8 +102,8 @@ void CpuBackend::compress(const Compression& c) {
                                       static_cast<float>(c.local_scale),
                                       reinterpret_cast<uint8_t*>(c.code.data<int8_t>())};
   if (!layout.by_tensor)
-    return note_bad(c.bad, first_bad(0, layout.chunks.size(),
-                                     [&](size_t begin, size_t end, int) { return compression_.compress(task, begin, end); }));
+    return note_bad(
+        c.bad, first_bad(0, layout.chunks.size(), [&](size_t begin, size_t end, int) { return compression_.compress(task, begin, end); }));
   for (const CodePart& part : layout.parts)
     if (const int64_t bad = compress_tensor(task, part); bad >= 0) return note_bad(c.bad, bad);
 }

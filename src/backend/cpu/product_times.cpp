@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <oneapi/dnnl/dnnl.hpp>
+
+#include "backend/cpu/dnnl_types.h"
 
 namespace starling {
 namespace {
@@ -12,8 +13,6 @@ namespace {
 using dnnl::memory;
 using Type = memory::data_type;
 using Tag = memory::format_tag;
-
-Type type_of(DType t) { return t == DType::bf16 ? Type::bf16 : Type::f32; }
 
 // Best of several rounds of at least 2 ms each, after two calls to warm up.
 template <class F>
@@ -76,8 +75,9 @@ double inner_product_weights_seconds(Type t, int64_t rows, int64_t in, int64_t o
 
 double product_seconds(DType type, const ProductShape& s, int threads) {
   if (threads > 0) omp_set_num_threads(threads);
-  const Type t = type_of(type);
-  if (s.quantized) return matmul_seconds({{s.m, s.k}, Type::s8, Tag::ab}, {{s.k, s.n}, Type::s8, Tag::any}, {{s.m, s.n}, Type::s32, Tag::ab});
+  const Type t = dnnl_type(type);
+  if (s.quantized)
+    return matmul_seconds({{s.m, s.k}, Type::s8, Tag::ab}, {{s.k, s.n}, Type::s8, Tag::any}, {{s.m, s.n}, Type::s32, Tag::ab});
   if (s.kind == ProductKind::linear)
     return matmul_seconds({{s.m, s.k}, t, Tag::ab}, {{s.k, s.n}, t, Tag::any}, {{s.m, s.n}, s.wide_output ? Type::f32 : t, Tag::ab});
   return std::min({matmul_seconds({{s.m, s.k}, t, Tag::ba}, {{s.k, s.n}, t, Tag::ab}, {{s.m, s.n}, Type::f32, Tag::ab}),

@@ -1,8 +1,8 @@
 #include "backend/cpu/products.h"
 
-#include <oneapi/dnnl/dnnl.hpp>
 #include <string_view>
 
+#include "backend/cpu/dnnl_types.h"
 #include "backend/int8.h"
 
 namespace starling {
@@ -11,8 +11,6 @@ namespace {
 using dnnl::memory;
 using Type = memory::data_type;
 using Tag = memory::format_tag;
-
-Type type_of(DType t) { return t == DType::bf16 ? Type::bf16 : Type::f32; }
 
 // Has an engine of its own, so that every backend that shares the weight can pack it again after a change.
 struct CpuPacked : Packed {
@@ -59,7 +57,7 @@ struct KeyHash {
 }  // namespace
 
 struct Products::Implementation {
-  explicit Implementation(DType t) : activation(type_of(t)), engine(dnnl::engine::kind::cpu, 0), stream(engine) {
+  explicit Implementation(DType t) : activation(dnnl_type(t)), engine(dnnl::engine::kind::cpu, 0), stream(engine) {
     dnnl::set_primitive_cache_capacity(0);  // this class keeps its own
   }
 
@@ -157,10 +155,10 @@ std::shared_ptr<Packed> Products::pack(const Tensor& w, bool transposed, std::sh
         {{{256, in}, im.activation, Tag::ab}, {{in, out}, im.activation, Tag::any}, {{256, out}, im.activation, Tag::ab}}, im.engine);
     packed->packed = memory(any.weights_desc(), im.engine);
   }
-  const memory source({{in, out}, type_of(w.dtype()), transposed ? Tag::ba : Tag::ab}, packed->engine, w.raw());
-  if (packed->source_type != type_of(w.dtype()) || packed->transposed != transposed) {
+  const memory source({{in, out}, dnnl_type(w.dtype()), transposed ? Tag::ba : Tag::ab}, packed->engine, w.raw());
+  if (packed->source_type != dnnl_type(w.dtype()) || packed->transposed != transposed) {
     packed->reorder = dnnl::reorder(dnnl::reorder::primitive_desc(source, packed->packed));
-    packed->source_type = type_of(w.dtype()), packed->transposed = transposed;
+    packed->source_type = dnnl_type(w.dtype()), packed->transposed = transposed;
   }
   dnnl::stream stream(packed->engine);
   packed->reorder.execute(stream, {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, packed->packed}});
@@ -193,7 +191,7 @@ void Products::linear_rows(const Tensor& x, const Packed& weight, const Tensor& 
     if (write == Write::accumulate) after.append_sum(1.0f);
     if (activation == Activation::relu) after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0, 0);
     attributes.set_post_ops(after);
-    const memory::desc source({x.rows(), w.in}, im.activation, Tag::ab), target({y.rows(), w.out}, type_of(y.dtype()), Tag::ab);
+    const memory::desc source({x.rows(), w.in}, im.activation, Tag::ab), target({y.rows(), w.out}, dnnl_type(y.dtype()), Tag::ab);
     if (!b) return dnnl::matmul::primitive_desc({source, w.packed.get_desc(), target}, attributes, im.engine);
     return dnnl::matmul::primitive_desc({source, w.packed.get_desc(), {{1, w.out}, Type::f32, Tag::ab}, target}, attributes, im.engine);
   });

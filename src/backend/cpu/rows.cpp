@@ -102,8 +102,7 @@ void CpuBackend::scatter_rows(const Tensor& x, int64_t x_column, const Ints& ind
         x.shape().text(), x_column, y.shape().text());
   const int64_t element = size_of(x.dtype()), bytes = y.columns() * element;
   ranges(n, 1 + kBytes / (bytes + 1), [&](int64_t begin, int64_t end, int) {
-    for (int64_t r = begin; r < end; ++r)
-      std::memcpy(y.raw() + index[r] * bytes, x.raw() + (r * x.columns() + x_column) * element, bytes);
+    for (int64_t r = begin; r < end; ++r) std::memcpy(y.raw() + index[r] * bytes, x.raw() + (r * x.columns() + x_column) * element, bytes);
   });
 }
 

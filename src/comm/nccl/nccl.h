@@ -13,8 +13,8 @@
 
 namespace starling::STARLING_CUDA {
 
-// Sets what several ranks with cards need in this process's environment, where the user has set nothing (docs/gpu.md). Before the first call
-// of CUDA; divided: each rank has a part of the model.
+// Sets what several ranks with cards need in this process's environment, where the user has set nothing (docs/gpu.md). Before the first
+// call of CUDA; divided: each rank has a part of the model.
 void prepare_environment(const Communicator& comm, bool divided);
 
 struct CardConnection {

@@ -1,0 +1,12 @@
+// Text of others within a message.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace starling {
+
+// The text in single quotes, control bytes escaped and long text shortened: safe to print in a message.
+std::string in_quotes(std::string_view text);
+
+}  // namespace starling

@@ -1,0 +1,83 @@
+#include "document/changed_spelling.h"
+
+#include <string>
+
+#include "text/unicode.h"
+
+namespace starling {
+
+namespace {
+
+constexpr size_t kLongest = 200;  // bytes of a placeholder that is looked for; the time grows with their square
+
+std::string in_small_letters_without_spaces(std::string_view text) {
+  std::string small;
+  for (const char c : text)
+    if (c != ' ') small += static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+  return small;
+}
+
+bool is_ascii_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+bool comes_from(const TargetUnit& unit, Range source) {
+  int64_t votes = 0;
+  for (const Range& r : unit.from) votes += r.begin + r.end >= 2 * source.begin && r.begin + r.end < 2 * source.end ? 1 : -1;
+  return votes > 0;
+}
+
+// What of the units from one on stands in the placeholder, in its order; what comes from there also in another.
+struct Match {
+  UnitRange units;
+  size_t bytes = 0;
+  bool signs = false;       // more than letters and digits
+  bool pictures = true;     // nothing but signs outside ASCII
+  bool from_there = false;  // one of them at least, by the links
+};
+
+Match match_from(const std::vector<TargetUnit>& units, size_t begin, const std::string& placeholder, Range source) {
+  Match match{{begin, begin}};
+  size_t at = 0, foreign = 0;  // in the placeholder; bytes that are not in it
+  for (size_t u = begin; u < units.size() && !units[u].kept && match.bytes < placeholder.size(); ++u) {
+    if (units[u].text == kUnknownSymbol) continue;
+    const std::string text = in_small_letters_without_spaces(units[u].text);
+    const bool from_there = comes_from(units[u], source);
+    const bool apart = u == begin || !units[u].gap.empty();
+    const size_t next = placeholder.find(text, at);
+    // A word that comes from elsewhere must be what the placeholder goes on with: "a" is in many.
+    const bool goes_on = next == at || (next != std::string::npos && !(units[u].word && apart));
+    if (!goes_on && !(from_there && placeholder.find(text) != std::string::npos)) {
+      // Wrong letters within an address, say; a word of its own is none of them.
+      foreign += text.size();
+      if (apart || foreign * 2 > placeholder.size()) break;
+      continue;
+    }
+    if (next != std::string::npos) at = next + text.size();
+    match.bytes += text.size();
+    match.units.end = u + 1;
+    match.signs |= !units[u].word || !is_ascii_letter_or_digit(text.front()) || !is_ascii_letter_or_digit(text.back());
+    match.pictures &= !units[u].word && static_cast<unsigned char>(text.front()) >= 0x80;
+    match.from_there |= from_there;
+  }
+  return match;
+}
+
+}  // namespace
+
+UnitRange changed_spelling(const std::vector<TargetUnit>& units, std::string_view placeholder, Range source) {
+  if (placeholder.size() > kLongest) return {};
+  const std::string small = in_small_letters_without_spaces(placeholder);
+  Match best;
+  for (size_t u = 0; u < units.size(); ++u) {
+    const Match match = match_from(units, u, small, source);
+    if (match.units.empty() || match.bytes <= best.bytes) continue;
+    const bool enough = match.bytes * 5 >= small.size() * 3;  // three fifths, more than one of the two characters of "%s"
+    if (match.pictures || (enough && (match.signs || match.from_there))) best = match;
+  }
+  UnitRange found = best.units;
+  if (found.empty()) return found;
+  while (found.begin > 0 && units[found.begin - 1].text == kUnknownSymbol) --found.begin;
+  while (found.end < units.size() && units[found.end].text == kUnknownSymbol) ++found.end;
+  return found;
+}
+
+}  // namespace starling

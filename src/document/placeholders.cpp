@@ -1,0 +1,198 @@
+// A cursor over the text; at each place the kinds are tried in turn, each with a bound on what it looks at.
+#include "document/placeholders.h"
+
+#include <algorithm>
+
+#include "text/unicode.h"
+
+namespace starling {
+namespace {
+
+constexpr size_t kLongestVariable = 100;  // bytes
+constexpr size_t kLongestPart = 100;      // of a user, a tag, the part of an address before @
+
+bool is_letter(unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_digit(unsigned char c) { return c >= '0' && c <= '9'; }
+// Bytes of other scripts' letters count as letters; where it matters, their punctuation is excluded by hand.
+bool is_name(unsigned char c) { return is_letter(c) || is_digit(c) || c == '_' || c >= 0x80; }
+bool is_ascii_name(unsigned char c) { return is_letter(c) || is_digit(c) || c == '_'; }
+
+// Emoji, and the arrows, technical signs, shapes and dingbats that are used like them.
+bool is_picture(char32_t c) {
+  return is_emoji(c) || (c >= 0x2190 && c <= 0x21FF) || (c >= 0x2300 && c <= 0x23FF) || (c >= 0x25A0 && c <= 0x27BF) ||
+         (c >= 0x2B00 && c <= 0x2BFF) || (c >= 0x1F000 && c <= 0x1FAFF);
+}
+// Behind an emoji: the joiner, both variation selectors, the keycap, tags of flags.
+bool joins_emoji(char32_t c) { return c == 0x200D || c == 0xFE0E || c == 0xFE0F || c == 0x20E3 || (c >= 0xE0020 && c <= 0xE007F); }
+
+class Finder {
+ public:
+  explicit Finder(std::string_view text) : text_(text) {}
+
+  std::vector<Range> find() {
+    std::vector<Range> found;
+    for (size_t at = 0; at < text_.size();) {
+      const size_t end = end_at(at);
+      if (end > at) found.push_back({static_cast<int64_t>(at), static_cast<int64_t>(end)});
+      at = std::max(end, at + 1);
+    }
+    return found;
+  }
+
+ private:
+  unsigned char byte(size_t at) const { return at < text_.size() ? static_cast<unsigned char>(text_[at]) : 0; }
+  unsigned char before(size_t at) const { return at > 0 ? byte(at - 1) : 0; }
+
+  // The end of the placeholder that begins here; `at` if none does.
+  size_t end_at(size_t at) {
+    const unsigned char c = byte(at);
+    if (const size_t end = keycap(at); end > at) return end;
+    if (c == '{') return braces(at);
+    if ((c == '$' || c == '#' || c == '%') && byte(at + 1) == '{') return after(at, braces(at + 1), at + 1);
+    if (c == '%') return format(at);
+    if (c == '@') return mention(at);
+    if (c == '#') return tag(at);
+    if (c == ':') return short_code(at);
+    if (c >= 0xC2) return emoji(at);
+    if (is_letter(c) && !is_ascii_name(before(at))) {
+      const size_t end = address(at);
+      return end > at ? end : mail(at);
+    }
+    return is_digit(c) && !is_ascii_name(before(at)) ? mail(at) : at;
+  }
+  static size_t after(size_t at, size_t end, size_t inner) { return end > inner ? end : at; }
+
+  // Matching braces on one line, or none.
+  size_t braces(size_t at) const {
+    int depth = 0;
+    for (size_t i = at; i < text_.size() && i - at <= kLongestVariable && byte(i) != '\n'; ++i) {
+      if (byte(i) == '{') ++depth;
+      if (byte(i) == '}' && --depth == 0) return i + 1;
+    }
+    return at;
+  }
+
+  // printf's, Python's and Cocoa's conversions; a percent sign behind a number is one.
+  size_t format(size_t at) const {
+    size_t i = at + 1;
+    if (byte(i) == '(') {
+      while (++i < text_.size() && i - at <= kLongestVariable && is_ascii_name(byte(i))) {
+      }
+      if (byte(i) != ')') return at;
+      ++i;
+    } else if (is_digit(before(at))) {
+      return at;
+    }
+    const size_t most = i + 12;
+    while (i < most && (is_digit(byte(i)) || byte(i) == '$' || byte(i) == '.' || byte(i) == '-' || byte(i) == '+' || byte(i) == '#')) ++i;
+    while (i < most && (byte(i) == 'l' || byte(i) == 'h' || byte(i) == 'z' || byte(i) == 'j')) ++i;
+    if (byte(i) == 0 || std::string_view("diouxXeEfFgGcsp@").find(static_cast<char>(byte(i))) == std::string_view::npos) return at;
+    return is_name(byte(i + 1)) ? at : i + 1;
+  }
+
+  size_t mention(size_t at) const {
+    if (is_name(before(at)) || before(at) == '.') return at;
+    size_t i = at + 1;
+    while (i - at < kLongestPart && (is_ascii_name(byte(i)) || ((byte(i) == '.' || byte(i) == '-') && is_ascii_name(byte(i + 1))))) ++i;
+    if (i == at + 1 || text_.substr(i, 3) == "://") return at;
+    return byte(i) == '@' ? std::max(i, host(i + 1)) : i;
+  }
+
+  size_t tag(size_t at) const {
+    if (is_name(before(at)) || before(at) == '&') return at;
+    size_t i = at + 1;
+    bool letter = false;
+    while (i < text_.size() && i - at < kLongestPart) {
+      const auto [c, length] = decode_utf8_at(text_.substr(i));
+      const bool word =
+          length == 1 ? is_ascii_name(byte(i)) : length > 1 && character_class(c) == CharacterClass::other && !is_unicode_space(c);
+      if (!word) break;
+      letter |= !is_digit(byte(i));
+      i += static_cast<size_t>(length);
+    }
+    return letter ? i : at;
+  }
+
+  size_t short_code(size_t at) const {
+    if (is_name(before(at)) || !is_letter(byte(at + 1))) return at;
+    size_t i = at + 1;
+    while (i - at < kLongestPart && (is_ascii_name(byte(i)) || byte(i) == '-' || byte(i) == '+')) ++i;
+    return i - at > 2 && byte(i) == ':' && !is_ascii_name(byte(i + 1)) && byte(i + 1) != '/' ? i + 1 : at;
+  }
+
+  // A digit, # or * with a variation selector, which may be missing, and a keycap around it.
+  size_t keycap(size_t at) const {
+    if (!is_digit(byte(at)) && byte(at) != '#' && byte(at) != '*') return at;
+    const size_t cap = at + (text_.substr(at + 1, 3) == "\uFE0F" ? 4 : 1);
+    return cap < text_.size() && text_.substr(cap, 3) == "\u20E3" ? cap + 3 : at;
+  }
+
+  size_t emoji(size_t at) const {
+    size_t end = at;
+    while (end < text_.size()) {
+      const auto [c, length] = decode_utf8_at(text_.substr(end));
+      if (length == 0 || !(is_picture(c) || (end > at && joins_emoji(c)))) break;
+      end += static_cast<size_t>(length);
+    }
+    return end;
+  }
+
+  size_t address(size_t at) const {
+    const std::string_view rest = text_.substr(at);
+    if (rest.starts_with("www.") && is_name(byte(at + 4))) return up_to_space(at + 4);
+    if (rest.starts_with("mailto:") && is_name(byte(at + 7))) return up_to_space(at + 7);
+    size_t i = at;
+    while (i - at < 20 && (is_letter(byte(i)) || is_digit(byte(i)) || byte(i) == '+' || byte(i) == '-' || byte(i) == '.')) ++i;
+    if (text_.substr(i, 3) != "://" || !(is_name(byte(i + 3)) || byte(i + 3) == '/' || byte(i + 3) == '[')) return at;
+    return up_to_space(i + 3);
+  }
+  // Without the punctuation of the sentence at its end.
+  size_t up_to_space(size_t at) const {
+    size_t end = at, opened = 0;
+    while (end < text_.size()) {
+      const unsigned char c = byte(end);
+      if (c <= ' ' || c == '<' || c == '>' || c == '"' || c == '`' || c == '{' || c == '}' || c == '|' || c == '\\') break;
+      if (c == '(') ++opened;
+      if (c == ')' && opened-- == 0) break;
+      if (c >= 0x80) {  // letters of other scripts; not their spaces, quotes and full stops
+        const auto [value, length] = decode_utf8_at(text_.substr(end));
+        if (length == 0 || is_unicode_space(value) || character_class(value) != CharacterClass::other) break;
+        end += static_cast<size_t>(length);
+      } else {
+        ++end;
+      }
+    }
+    while (end > at && std::string_view(".,;:!?'*").find(static_cast<char>(byte(end - 1))) != std::string_view::npos) --end;
+    return end;
+  }
+
+  // name@host.domain; every start within the name finds the same @, so a name is looked at once.
+  size_t mail(size_t at) {
+    if (at < no_mail_before_) return at;
+    size_t i = at;
+    while (i - at < kLongestPart && (is_ascii_name(byte(i)) || byte(i) == '.' || byte(i) == '-' || byte(i) == '+')) ++i;
+    if (byte(i) == '@') {
+      const size_t end = host(i + 1);
+      if (end > i + 1) return end;
+    }
+    no_mail_before_ = i;
+    return at;
+  }
+  // The end of a name with a dot in it; `at` if there is none.
+  size_t host(size_t at) const {
+    size_t i = at;
+    bool dot = false;
+    while (i - at < 255 && (is_letter(byte(i)) || is_digit(byte(i)) || byte(i) == '-' || (byte(i) == '.' && is_ascii_name(byte(i + 1)))))
+      dot |= byte(i) == '.', ++i;
+    return dot && i > at ? i : at;
+  }
+
+  std::string_view text_;
+  size_t no_mail_before_ = 0;
+};
+
+}  // namespace
+
+std::vector<Range> find_placeholders(std::string_view text) { return Finder(text).find(); }
+
+}  // namespace starling

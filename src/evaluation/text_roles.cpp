@@ -1,0 +1,70 @@
+#include "evaluation/text_roles.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "data/batches.h"
+#include "evaluation/validation.h"
+
+namespace starling {
+namespace {
+
+constexpr size_t kPairs = 20, kShortestRolePair = 3, kLongestRolePair = 100;  // tokens a side
+constexpr double kMargin = 0.5;                                               // nats a token: a model that has learnt little is in no doubt
+
+}  // namespace
+
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return !a.empty() && !b.empty() && std::filesystem::equivalent(a, b, error) && !error;
+}
+
+std::vector<NamedPath> named_texts(const Config& config) {
+  std::vector<NamedPath> texts{{"valid.source", config.valid.source}, {"valid.target", config.valid.target}};
+  for (const CorpusFiles& c : config.data.train)
+    texts.insert(texts.end(), {{"data.source", c.source}, {"data.target", c.target}, {"data.tsv", c.tsv}});
+  return texts;
+}
+
+std::vector<std::string> same_texts(const Config& config) {
+  std::vector<std::string> lines;
+  const ValidConfig& valid = config.valid;
+  for (const CorpusFiles& corpus : config.data.train) {
+    if (same_file(corpus.source, corpus.target))
+      lines.push_back(fmt::format("{} is source and target of the training text, so the model learns to copy", corpus.source));
+    if (valid.enabled() && (same_file(valid.source, corpus.source) || same_file(valid.target, corpus.target)))
+      lines.push_back(
+          fmt::format("the validation text {} is training text too: its scores do not tell how the model translates anything else; keep "
+                      "some lines apart",
+                      same_file(valid.source, corpus.source) ? valid.source : valid.target));
+  }
+  if (valid.enabled() && same_file(valid.source, valid.target))
+    lines.push_back(fmt::format("{} is source and target of the validation text", valid.source));
+  return lines;
+}
+
+std::string doubt_about_sides(Model& model, const Vocabularies& v, const std::string& source, const std::string& target,
+                              std::span<const std::string> sources, std::span<const std::string> targets) {
+  if (same_file(source, target)) return fmt::format("{} is --source and --target, so the scores tell how well the model copies", source);
+  std::vector<EncodedPair> given, swapped;
+  const auto usable = [](const EncodedPair& p) {
+    return std::min(p.source.size(), p.target.size()) >= kShortestRolePair &&
+           std::max(p.source.size(), p.target.size()) <= kLongestRolePair;
+  };
+  for (size_t i = 0; i < sources.size() && given.size() < kPairs; ++i) {
+    EncodedPair one = encode_pair(v.source(), v.target(), sources[i], targets[i]);
+    EncodedPair other = encode_pair(v.source(), v.target(), targets[i], sources[i]);
+    if (usable(one) && usable(other)) given.push_back(std::move(one)), swapped.push_back(std::move(other));
+  }
+  if (given.empty()) return "";
+  const auto nats = [&](const std::vector<EncodedPair>& pairs) { return cross_entropy(model, make_batches(pairs, 1000)).per_token(); };
+  const double as_given = nats(given), as_swapped = nats(swapped);
+  if (!(as_swapped < as_given - kMargin)) return "";
+  return fmt::format(
+      "--source {} and --target {} seem to be swapped: the model's cross-entropy is {:.2f} nats a token as given, {:.2f} the other way "
+      "round",
+      source, target, as_given, as_swapped);
+}
+
+}  // namespace starling

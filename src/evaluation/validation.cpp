@@ -1,0 +1,272 @@
+#include "evaluation/validation.h"
+
+#include <algorithm>
+
+#include "data/batches.h"
+#include "metrics/metrics.h"
+#include "parallel/output_shares.h"
+#include "parallel/stages.h"
+
+namespace starling {
+
+namespace {
+
+constexpr size_t kLongestValidated = 1000;         // tokens a side
+constexpr const char* kGivenUp = "given up";       // translations end with a line end
+constexpr Tag kBoundaryTag = 37, kOutputTag = 38;  // and the number of the tensor
+
+// Whether it was too long.
+bool cut(std::vector<int32_t>& side, int32_t end) {
+  if (side.size() <= kLongestValidated) return false;
+  side.resize(kLongestValidated), side.back() = end;
+  return true;
+}
+
+}  // namespace
+
+ParallelSentences read_sentences(const std::string& source, const std::string& target, const Vocabularies& vocabularies) {
+  ParallelSentences s;
+  PairReader reader({source, target, "", 1});
+  std::string_view from, to;
+  while (reader.next(from, to)) {
+    s.sources.emplace_back(from), s.references.emplace_back(to);
+    s.pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), from, to));
+    s.truncated += cut(s.pairs.back().source, vocabularies.source().eos());
+    s.truncated += cut(s.pairs.back().target, vocabularies.target().eos());
+  }
+  return s;
+}
+
+CrossEntropy cross_entropy(Model& model, std::span<const Batch> batches, size_t first, size_t step,
+                           const std::function<bool(double share)>& look) {
+  CrossEntropy total;
+  Arena arena(model.parameters().backend().memory());
+  for (size_t i = first; i < batches.size(); i += step) {
+    if (look && !look(static_cast<double>(i) / static_cast<double>(batches.size()))) break;
+    arena.release({});
+    Tape tape(model.parameters(), arena);
+    const LossSums sums = model.loss(tape, batches[i], 0.0).read();
+    total.nll += sums.nll, total.tokens += sums.tokens;
+  }
+  return total;
+}
+
+void require_tokenizer(const ValidConfig& c) {
+  const bool needed = c.enabled() && std::any_of(c.metrics.begin(), c.metrics.end(), is_tokenized);
+  if (needed && c.tokenize != "auto") bleu_tokenizer_from(c.tokenize);
+}
+
+void require_sentences(const ValidConfig& c, int64_t sentences) {
+  if (sentences == 0) throw DataError(fmt::format("{}: no sentences to validate on; give another file or remove valid.source", c.source));
+}
+
+Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies, const ValidatorRank& rank)
+    : config_(config),
+      vocabularies_(vocabularies),
+      processes_(rank.processes),
+      usable_(rank.usable),
+      screen_(rank.screen),
+      stop_(rank.stop) {
+  ParallelSentences s = read_sentences(config.source, config.target, vocabularies);
+  sources_ = std::move(s.sources), references_ = std::move(s.references), truncated_ = s.truncated;
+  require_sentences(config, static_cast<int64_t>(s.pairs.size()));
+  batches_ = make_batches(s.pairs, config.batch_tokens);
+  if (rank.scores && std::any_of(config.metrics.begin(), config.metrics.end(), is_tokenized))
+    tokenizer_ = choose_tokenizer(config.tokenize, {&references_, 1}, rank.japanese);
+}
+
+// Shards agree, since all of them make the same calls.
+bool Validator::asked_to_stop(Model& model) const { return stop_ && any_shard(model.parameters().shards(), stop_()); }
+
+double Validator::all_seconds() const {
+  const bool scores = std::find(config_.metrics.begin(), config_.metrics.end(), "cross-entropy") != config_.metrics.end();
+  return std::max((scores ? entropy_seconds_ : 0) + (translates() ? translation_seconds_ : 0), 1e-9);
+}
+
+std::optional<double> Validator::cross_entropy(Model& model, Communicator& comm, TaskProgress& progress) const {
+  bool stopped = false;
+  const auto look = [&](double done) {
+    if (progress.due()) progress.tell((begun_ + done * entropy_seconds_) / all_seconds(), "cross-entropy");
+    return !(stopped = asked_to_stop(model));
+  };
+  const CrossEntropy own =
+      starling::cross_entropy(model, batches_, static_cast<size_t>(comm.rank()), static_cast<size_t>(comm.size()), look);
+  const Tensor total({3}, DType::f64);  // negative log-likelihood, tokens, ranks that gave up
+  const std::span<double> sums = doubles_of(total);
+  sums[0] = own.nll, sums[1] = static_cast<double>(own.tokens), sums[2] = stopped ? 1 : 0;
+  comm.all_reduce(total).wait(kPatience);
+  if (sums[2] > 0) return std::nullopt;
+  return sums[0] / std::max(sums[1], 1.0);
+}
+
+std::optional<std::vector<std::string>> Validator::translate(Model& model, Communicator& comm, TaskProgress& progress) {
+  // Memory that others took since the start must not end a run, but what a rank takes for this very search is no loss to the next one:
+  // all look before any searches, and of what is free then each has its part.
+  const UsableMemory usable = usable_();
+  comm.barrier().wait(kPatience);
+  // Sentence i is rank i % size's.
+  const auto ranks = static_cast<size_t>(comm.size());
+  std::vector<std::string> own;
+  for (size_t i = static_cast<size_t>(comm.rank()); i < sources_.size(); i += ranks) own.push_back(sources_[i]);
+  std::vector<std::string> hypotheses(sources_.size());
+  std::string text;
+  bool stopped = false;
+  if (!own.empty()) {
+    const Backend& backend = model.parameters().backend();
+    const bool alone = !model.parameters().shards();  // shards compute with the model's own backend
+    if (const std::tuple kind{backend.activation(), backend.threads(), &backend.memory()}; alone && made_for_ != kind)
+      workers_ = make_worker_backends(backend), made_for_ = kind;
+    Translator translator(model, vocabularies_, config_.search, 128, 1000, alone ? &workers_ : nullptr);
+    translator.set_memory({.processes = processes_, .fewer_at_once = true, .usable = [&] { return usable; }});
+    translator.set_watch({.stop = stop_, .translated = [&](double done) {
+                            if (progress.due()) progress.tell((begun_ + done * translation_seconds_) / all_seconds(), "translating");
+                          }});
+    try {
+      for (auto& n_best : translator.translate(own)) text += n_best.front().text + "\n";
+    } catch (const TranslationStopped&) {
+      stopped = true;
+    }
+  }
+  comm.barrier().wait(kPatience);  // the gather below has the usual deadline
+  const std::vector<std::string> texts = gather_texts(comm, stopped ? kGivenUp : text);
+  if (std::find(texts.begin(), texts.end(), kGivenUp) != texts.end()) return std::nullopt;
+  for (size_t r = 0; r < ranks; ++r) {
+    size_t at = 0;
+    for (size_t i = r; i < sources_.size(); i += ranks) {
+      const size_t end = texts[r].find('\n', at);
+      hypotheses[i] = texts[r].substr(at, end - at);
+      at = end + 1;
+    }
+  }
+  return hypotheses;
+}
+
+Validator::Result Validator::run(Model& model, Communicator& comm, const std::string& name) {
+  const double start = steady_seconds();
+  TaskProgress progress(name, comm.rank() == 0 ? screen_ : TaskScreen());
+  Result result;
+  std::vector<std::string> hypotheses;
+  EvaluateOptions options;
+  if (tokenizer_) options.tokenizer = tokenizer_->tokenizer;
+  if (progress.due()) progress.tell(0, "");
+  begun_ = 0;
+  double entropy_seconds = entropy_seconds_, translation_seconds = translation_seconds_;  // of this run
+  for (const std::string& metric : config_.metrics) {
+    const double before = steady_seconds();
+    if (metric == "cross-entropy") {
+      const std::optional<double> measured = cross_entropy(model, comm, progress);
+      if (!measured) return {.stopped = true};
+      result.scores.emplace_back(metric, *measured);
+      entropy_seconds = steady_seconds() - before, begun_ += entropy_seconds_;
+      continue;
+    }
+    if (hypotheses.empty()) {
+      std::optional<std::vector<std::string>> translations = translate(model, comm, progress);
+      if (!translations) return {.stopped = true};
+      hypotheses = std::move(*translations);
+      translation_seconds = steady_seconds() - before, begun_ += translation_seconds_;
+      const size_t at = hypotheses.size() / 3;
+      result.example = fmt::format("{} => {} (reference: {})", sources_[at], hypotheses[at], references_[at]);
+    }
+    if (comm.rank() != 0) continue;
+    const MetricScore score = evaluate(metric, hypotheses, {&references_, 1}, options);
+    result.scores.emplace_back(metric, score.score);
+    if (metric == "bleu") result.length_ratio = score.length_ratio;
+  }
+  entropy_seconds_ = entropy_seconds, translation_seconds_ = translation_seconds;
+  result.seconds = steady_seconds() - start;
+  return result;
+}
+
+namespace {
+
+// What the stage before sends of a batch, and what this one gives to the next.
+std::vector<Var> from_stage_before(Model& part, const Mesh& mesh, const Batch& batch, Tape& tape) {
+  std::vector<Var> in;
+  if (mesh.first_stage()) return in;
+  for (const Shape& shape : part.boundary(part.parameters().units().begin, batch)) {
+    const Tensor x = tape.allocate(shape, tape.backend().activation());
+    mesh.pipeline().receive(x, mesh.stage() - 1, kBoundaryTag).wait(kPatience);
+    in.push_back({&tape, -1, x});
+  }
+  return in;
+}
+
+void to_stage_behind(const Mesh& mesh, const std::vector<Var>& out, std::vector<Pending>& sent) {
+  for (const Var& y : out) sent.push_back(mesh.pipeline().send(y.value, mesh.stage() + 1, kBoundaryTag));
+}
+
+// Of this stage's units for a batch; a loss only where the output is.
+LossSums stage_loss(Model& part, const Mesh& mesh, const Batch& batch, Tape& tape, std::vector<Pending>& sent) {
+  Loss loss(tape);
+  to_stage_behind(mesh, part.forward(tape, batch, 0.0, from_stage_before(part, mesh, batch, tape), loss), sent);
+  return mesh.counts() ? loss.read() : LossSums();
+}
+
+// Where every stage has the output: of the sentences that it has it for.
+LossSums hybrid_loss(Model& part, const Mesh& mesh, const Batch& batch, Tape& tape, std::vector<Pending>& sent) {
+  const std::vector<UnitRange> stages = stage_units(part, mesh);
+  const std::vector<Batch> shares = output_shares(batch, output_weights(part, stages));
+  const Batch& own = shares[static_cast<size_t>(mesh.stage())];
+  std::vector<Var> reads(part.output_reads().size());
+  const auto pass = part.begin_layers(batch, shares, 1);
+  Loss layers(tape), loss(tape);
+  for (size_t step = 0; step < pass->steps(); ++step) {
+    std::vector<Var> in;
+    if (step == pass->first_taking()) in = from_stage_before(part, mesh, batch, tape);
+    to_stage_behind(mesh, pass->forward(tape, std::move(in), layers), sent);
+    const SteppedPass::ForOutput left = pass->for_output();
+    if (!left.rows.tape) continue;
+    const std::vector<Range> rows = share_rows(part, shares, left.tensor);
+    for (int s = 0; s < mesh.stages(); ++s) {
+      const Range& r = rows[static_cast<size_t>(s)];
+      if (r.count() == 0) continue;
+      const Tensor values = left.rows.value.rows(r.begin, r.end);
+      if (s == mesh.stage())
+        reads[left.tensor] = {&tape, -1, values};
+      else
+        sent.push_back(mesh.replica().send(values, s, kOutputTag + static_cast<Tag>(left.tensor)));
+    }
+  }
+  if (own.target.count() == 0) return {};
+  const std::vector<Shape> shapes = part.boundary(part.units() - 1, own);
+  for (size_t k = 0; k < reads.size(); ++k) {
+    if (reads[k].tape) continue;
+    const auto from = static_cast<int>(stage_of(stages, part.output_reads()[k]));
+    reads[k] = {&tape, -1, tape.allocate(shapes[k], tape.backend().activation())};
+    mesh.replica().receive(reads[k].value, from, kOutputTag + static_cast<Tag>(k)).wait(kPatience);
+  }
+  part.begin_output(own, 0.0)->forward(tape, reads, loss);
+  return loss.read();
+}
+
+}  // namespace
+
+bool Validator::translates() const {
+  return std::any_of(config_.metrics.begin(), config_.metrics.end(), [](const std::string& m) { return m != "cross-entropy"; });
+}
+
+Validator::Result Validator::run_in_stages(Model& part, const Mesh& mesh) const {
+  const double start = steady_seconds();
+  const Tensor total({2}, DType::f64);  // negative log-likelihood, tokens
+  total.zero();
+  Arena arena(part.parameters().backend().memory());
+  std::vector<Pending> sent;
+  for (size_t i = static_cast<size_t>(mesh.data().rank()); i < batches_.size(); i += static_cast<size_t>(mesh.replicas())) {
+    for (const Pending& p : sent) p.wait(kPatience);
+    sent.clear();
+    arena.release({});
+    Tape tape(part.parameters(), arena);
+    const LossSums sums =
+        mesh.hybrid() ? hybrid_loss(part, mesh, batches_[i], tape, sent) : stage_loss(part, mesh, batches_[i], tape, sent);
+    doubles_of(total)[0] += sums.nll, doubles_of(total)[1] += static_cast<double>(sums.tokens);
+  }
+  for (const Pending& p : sent) p.wait(kPatience);
+  mesh.all().all_reduce(total).wait(kPatience);
+  Result result;
+  result.scores = {{"cross-entropy", doubles_of(total)[0] / std::max(doubles_of(total)[1], 1.0)}};
+  result.seconds = steady_seconds() - start;
+  return result;
+}
+
+}  // namespace starling

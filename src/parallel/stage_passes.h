@@ -1,0 +1,87 @@
+// The passes of one stage that are under way, each with an arena of its own, and what goes between the stages of a replica for them:
+// activations to the next stage, their gradients back, step by step.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "comm/mesh.h"
+#include "models/model.h"
+#include "parallel/output_shares.h"
+
+namespace starling {
+
+// A step of a pass, with what it took and gave.
+struct StageStep {
+  explicit StageStep(Tape tape) : tape(std::move(tape)) {}
+  Tape tape;
+  std::vector<Var> in, out;
+  std::vector<Tensor> in_gradients, out_gradients;
+  Var for_output;  // rows for an output that is apart
+  Tensor for_output_gradient;
+  std::vector<Pending> expected;  // gradients of what it gave
+};
+
+struct StagePass {
+  explicit StagePass(Memory& memory) : arena(memory) {}
+  Arena arena;
+  std::unique_ptr<SteppedPass> model;
+  std::deque<StageStep> steps;             // that have begun
+  std::vector<const Parameter*> complete;  // gradients that are complete since the forward pass
+  Tensor gradient_buffer;
+  std::vector<Pending> sent;
+};
+
+class StagePasses {
+ public:
+  StagePasses(Model& model, const Mesh& mesh, GradientSum& gradients);
+
+  // So many passes begin, of these micro-batches.
+  void restart(std::vector<const Batch*> batches);
+  // The pass of micro-batch i, which takes the place of one that has ended; it has no steps yet.
+  StagePass& open(size_t i, double label_smoothing);
+  StagePass& operator[](size_t i) { return *passes_[i % passes_.size()]; }
+  // Its next step, forwards. Waits for what the stage before sends.
+  StageStep& next_step(size_t i, uint64_t seed, uint64_t update);
+  // After it: sends what it gave, step.out.
+  void forward_done(size_t i);
+  // Before a step's backward pass: waits for the gradients of what it gave.
+  StageStep& await_gradients(size_t i, size_t step);
+  // After it: sends the gradients of what it took.
+  void backward_done(size_t i, size_t step);
+  // Bytes of arenas and boundaries, at most, so far.
+  int64_t activation_bytes() const;
+  int64_t bytes_sent() const { return bytes_sent_ + (output_ ? output_->bytes_sent() : 0); }
+  // Where every stage has the model's output.
+  OutputShares& output() { return *output_; }
+
+ private:
+  using Pieces = std::vector<std::vector<Tensor>>;
+  struct Incoming {
+    Tensor buffer;
+    Pieces tensors;
+    std::vector<std::vector<Pending>> pending;
+  };
+  // Tensors of the pieces of the boundary before a unit, in a buffer that grows to hold them.
+  Pieces boundary(size_t unit, const Batch& batch, Tensor& buffer) const;
+  void expect(size_t i);
+  // What goes between stages is the same on all shards: each sends a part of it, and they put it together there.
+  Tensor part_here(const Tensor& x) const;
+  void join_parts(const Tensor& x);
+  void send(StagePass& pass, const Tensor& x, int stage, Tag tag);
+  void expect_gradients(size_t i);
+
+  Model& model_;
+  const Mesh& mesh_;
+  GradientSum& gradients_;
+  std::optional<OutputShares> output_;
+  size_t first_unit_, end_unit_;
+  std::vector<const Batch*> batches_;
+  std::vector<std::unique_ptr<StagePass>> passes_;
+  int64_t bytes_sent_ = 0;
+  std::vector<Incoming> incoming_;  // one more than passes: the next may arrive while all are under way
+};
+
+}  // namespace starling

@@ -1,0 +1,408 @@
+#include "replica/replica.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "parallel/stages.h"
+#include "replica/r_drop.h"
+#include "strategies/factory.h"
+
+namespace starling {
+namespace {
+
+// Those whose whole gradient is made here.
+std::vector<ExchangedTable> exchanged_tables(Model& model) {
+  const UnitRange& here = model.parameters().units();
+  std::vector<ExchangedTable> tables;
+  for (const EmbeddingTable& t : model.embedding_tables())
+    if (std::all_of(t.table->units.begin(), t.table->units.end(), [&](size_t unit) { return here.in_range(unit); }))
+      tables.push_back({t.table, t.source || t.target, t.output});
+  return tables;
+}
+
+std::vector<MatrixPlace> muon_matrices(Model& model, const OptimizerOptions& options) {
+  return options.optimizer == OptimizerKind::muon ? layer_matrices(model) : std::vector<MatrixPlace>{};
+}
+
+// Of tokens those of a shard, as rows of its table.
+void keep_here(std::vector<int32_t>& tokens, const VocabularyShard& shard, int64_t rows) {
+  if (!shard.group) return;
+  for (int32_t& token : tokens) token -= static_cast<int32_t>(shard.first);
+  std::erase_if(tokens, [&](int32_t row) { return row < 0 || row >= rows; });
+}
+
+// Target tokens of the text.
+double tokens_of(const Batch& batch) { return static_cast<double>(batch.target.count() / passes_of(batch)); }
+
+// What stands for a batch on an idle backend: the same ops in the same order, so that gradients become complete as they would, but a batch
+// that costs the host nothing. Time is charged for the whole batch.
+Batch one_token_each(const Batch& batch) {
+  Batch one;
+  one.epoch = batch.epoch, one.index = batch.index;
+  for (const auto& [from, to] : {std::pair(&batch.source, &one.source), std::pair(&batch.target, &one.target)})
+    to->append(from->tokens.data(), from->tokens.data() + 1);
+  one.sample_ids.assign(batch.sample_ids.begin(), batch.sample_ids.begin() + 1);
+  one.weights.assign(batch.weights.begin(), batch.weights.begin() + (batch.weights.empty() ? 0 : 1));
+  return one;
+}
+
+}  // namespace
+
+std::vector<MatrixPlace> layer_matrices(Model& model) {
+  const std::vector<EmbeddingTable> tables = model.embedding_tables();
+  std::vector<MatrixPlace> all;
+  for (const Parameter& p : model.parameters().all())
+    if (p.shape.rank() == 2 && !p.copy && !table_of(tables, p))
+      all.push_back({p.offset, p.shape[0], p.shape[1], p.cut.axis == 1 ? p.cut.blocks : 1});
+  return all;
+}
+
+Replica::Replica(Model& model, const StepOptions& options, World& world, const Mesh* mesh)
+    : model_(model),
+      options_(options),
+      world_(world),
+      own_mesh_(mesh ? std::nullopt : std::make_optional<Mesh>(*world.comm)),
+      mesh_(mesh ? *mesh : *own_mesh_),
+      strategy_(make_strategy(options.strategy, model.parameters(), exchanged_tables(model), mesh_.data().rank(), mesh_.data().size(),
+                              muon_matrices(model, options.optimizer))),
+      cost_(model, strategy_->buckets()),
+      optimizer_(model.parameters().backend(), options.optimizer, strategy_->owned(mesh_.data().rank()),
+                 muon_matrices(model, options.optimizer)),
+      tracker_(model.parameters(), strategy_->buckets()),
+      gradient_sum_(model.parameters()),
+      shared_(model, mesh_),
+      passes_(model, mesh_, gradient_sum_),
+      sharded_time_(*world.clock, mesh_.group()) {
+  CHECK(world.computes == model.parameters().values().has_elements(), "a model {} in a world that {}",
+        world.computes ? "without elements" : "with elements", world.computes ? "computes" : "only takes time");
+  if (options.optimizer.ema > 0 && comm().rank() == 0) average_ = model.parameters().values().clone();
+  begin();
+}
+
+// What is on its way still has a place to come to.
+Replica::~Replica() {
+  try {
+    if (std::uncaught_exceptions() == 0) parameters().values();
+  } catch (...) {  // another rank has gone
+  }
+  parameters().expect({});
+}
+
+StepResult Replica::step(std::span<const Batch> share, End end, const Refinement& refinement) {
+  const double start = clock().seconds();
+  end_ = end, refinement_ = &refinement, references_ = share.size();
+  share_.clear(), doubled_.clear();
+  doubled_.reserve(share.size());
+  for (const Batch& batch : share) share_.push_back(r_drop() > 0 ? &doubled_.emplace_back(doubled(batch, r_drop())) : &batch);
+  for (const Batch& batch : refinement.batches) share_.push_back(&batch);
+  const int64_t updates = optimizer_.updates();
+  StepResult result = strategy_->step(*this);
+  share_parameters();
+  // The average follows closely at first: a decay of (1 + t) / (10 + t) until the asked-for one is reached.
+  if (average_ && optimizer_.updates() > updates) {
+    const double t = static_cast<double>(optimizer_.updates());
+    parameters().backend().moving_average(parameters().values(), average_, std::min(options_.optimizer.ema, (1.0 + t) / (10.0 + t)));
+  }
+  times_.total += clock().seconds() - start, ++times_.steps;
+  return result;
+}
+
+void Replica::gradients(const Calls& calls) {
+  const double start = clock().seconds();
+  gradient_sum_.begin();
+  tracker_.restart([](size_t) {});
+  losses_.clear();
+  if (share_.empty()) parameters().values();  // at the same place among the exchanges as where there is a forward pass
+  if (const auto n = static_cast<int64_t>(share_.size()) * (mesh_.hybrid() ? 2 : 1); n > (loss_sums_ ? loss_sums_.rows() : 0))
+    loss_sums_ = Tensor({n, 5}, DType::f64, parameters().backend().memory());
+  std::vector<const Batch*> computed = share_;
+  // Where nothing is computed, one token stands for a batch, unless its size is that of messages.
+  if (!world_.computes && !mesh_.divided()) {
+    stand_ins_.clear(), stand_ins_.reserve(share_.size());
+    for (const Batch*& batch : computed) batch = &stand_ins_.emplace_back(one_token_each(*batch));
+  }
+  passes_.restart(std::move(computed));
+  const auto turns =
+      mesh_.hybrid() ? hybrid_turns(mesh_.stage(), share_.size()) : one_forward_one_backward(mesh_.stage(), mesh_.stages(), share_.size());
+  for (const Turn& turn : turns) {
+    if (turn.kind == Turn::backward) {
+      backward(turn.pass, calls);
+      continue;
+    }
+    turn.kind == Turn::forward ? forward(turn.pass) : output(turn.pass);
+    const bool losses = turn.kind == (mesh_.hybrid() ? Turn::output : Turn::forward);
+    if (losses && turn.pass + 1 == share_.size() && calls.forward_done) calls.forward_done();
+  }
+  times_.passes += clock().seconds() - start;
+  gradient_sum_.complete();  // before a strategy may begin to exchange them
+  if (share_.empty()) {
+    if (calls.forward_done) calls.forward_done();
+    tracker_.restart(calls.ready);
+  } else {
+    shared_.gather_gradients(clock());
+  }
+  tracker_.complete_rest();
+}
+
+StepTotals Replica::totals() {
+  StepTotals sums;
+  sums.stop = end_.stop, sums.finished = end_.finished, sums.time_gone = end_.time_gone;
+  sums.reward = refinement_->reward, sums.samples = refinement_->samples, sums.distinct = refinement_->distinct;
+  if (losses_.empty()) return sums;
+  Tensor numbers(loss_sums_.shape(), DType::f64);  // here, so that one wait is enough
+  if (loss_sums_.has_elements()) numbers.copy_from(loss_sums_);
+  for (size_t i = 0; i < losses_.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    const LossSums loss = losses_[i].loss.read(numbers.rows(at, at + 1));
+    sums.clipped += static_cast<double>(loss.clipped), sums.clippable += static_cast<double>(loss.clippable);
+    if (!losses_[i].counted) continue;
+    const Batch& batch = *losses_[i].counted;
+    const auto passes = static_cast<double>(passes_of(batch));
+    sums.smoothed += batch.weights.empty() || batch.r_drop > 0 ? loss.smoothed : loss.nll, sums.nll += loss.nll / passes;
+    sums.correct += static_cast<double>(loss.correct) / passes, sums.consistency += loss.consistency;
+    sums.tokens += tokens_of(batch);
+    sums.source_tokens += static_cast<double>(batch.source.count()) / passes;
+    sums.sentences += static_cast<double>(batch.source.sentences()) / passes;
+  }
+  return sums;
+}
+
+double Replica::part_tokens() {
+  if (share_.size() > references_ || share_.empty() || !mesh_.counts()) return 0;  // the gradient of samples is another
+  if (comm().size() == 1) return share_.size() == 1 || mesh_.divided() ? 0 : tokens_of(*share_.front());
+  double tokens = 0;
+  for (const Batch* batch : share_) tokens += tokens_of(*batch);
+  return tokens;
+}
+
+PassRows Replica::rows_of(size_t index, size_t step) {
+  const SteppedPass& pass = *passes_[index].model;
+  const Batch& batch = *share_[index];  // for which one token may stand
+  return pass.steps() > 1 ? cost_.rows(batch, pass.share(step)) : cost_.rows(batch);
+}
+
+void Replica::forward(size_t index) {
+  comm().note("forward pass", optimizer_.updates() + 1);
+  StagePass& pass = passes_.open(index, options_.label_smoothing);
+  Loss loss;
+  for (size_t i = 0; i < pass.model->steps(); ++i) {
+    StageStep& step = passes_.next_step(index, options_.seed, static_cast<uint64_t>(optimizer_.updates() + 1));
+    // A loss computes its own gradients on the way forward: an output table that nothing else uses is complete before the backward pass
+    // begins. Its bucket leaves as soon as that pass does.
+    step.tape.on_gradient_ready = [&pass](const Parameter& p) { pass.complete.push_back(&p); };
+    const PassRows rows = rows_of(index, i);
+    const double start = clock().seconds();
+    const auto body = [&] {
+      if (i == 0) loss = Loss(step.tape);
+      step.out = pass.model->forward(step.tape, step.in, loss);
+      if (i + 1 < pass.model->steps()) return;
+      keep(std::move(loss), index < references_ && mesh_.counts() && !mesh_.hybrid() ? share_[index] : nullptr);
+    };
+    if (parameters().expects())
+      forward_by_units(rows, body);
+    else
+      compute(of_pass(index, cost_.forward(rows, index + i == 0)), i, body);
+    times_.forward += clock().seconds() - start;
+    passes_.forward_done(index);
+  }
+}
+
+void Replica::forward_by_units(const PassRows& rows, const std::function<void()>& body) {
+  std::vector<bool> reached(model_.units(), false);
+  bool computing = false;
+  parameters().on_reach([&](size_t unit) {
+    if (reached[unit]) return;
+    reached[unit] = true;
+    if (std::exchange(computing, true)) clock().end();
+    parameters().arrive(unit);
+    clock().begin(cost_.forward_of_unit(unit, rows, true));
+  });
+  try {
+    body();
+    if (computing) clock().end();
+  } catch (...) {
+    parameters().on_reach({});
+    throw;
+  }
+  parameters().on_reach({});
+  CHECK(std::find(reached.begin(), reached.end(), false) == reached.end(), "a forward pass that has not reached all units");
+}
+
+void Replica::take(const Take& next) {
+  take_ = next;
+  if (options_.beta2_by_tokens) optimizer_.set_beta2(std::pow(options_.optimizer.beta2, static_cast<double>(next.batches)));
+}
+
+double Replica::r_drop() const {
+  return static_cast<double>(take_ ? take_->after - take_->batches : optimizer_.updates()) >= options_.r_drop_from * schedule_end_
+             ? options_.r_drop
+             : 0;
+}
+
+void Replica::keep(Loss loss, const Batch* counted) {
+  const auto at = static_cast<int64_t>(losses_.size());
+  loss_sums_.rows(at, at + 1).copy_from(loss.sums);
+  loss.sums = {}, loss.rows = {};  // they lie in the arena
+  losses_.push_back({std::move(loss), counted});
+}
+
+void Replica::output(size_t index) {
+  comm().note("output", optimizer_.updates() + 1);
+  OutputShares& output = passes_.output();
+  const Batch& share = output.own(index);
+  if (share.target.count() > 0) {
+    Tape& tape = output.begin(index, options_.label_smoothing, options_.seed, static_cast<uint64_t>(optimizer_.updates() + 1));
+    const PassRows rows = cost_.rows(share);
+    const double start = clock().seconds();
+    clock().spend(of_pass(index, cost_.output_forward(rows, index == 0)), [&] {
+      Loss loss(tape);
+      output.forward(loss);
+      keep(std::move(loss), index < references_ ? &share : nullptr);
+    });
+    const double middle = clock().seconds();
+    clock().spend(of_pass(index, cost_.output_backward(rows)), [&] { tape.backward(); });
+    times_.forward += middle - start, times_.backward += clock().seconds() - middle;
+  }
+  output.end(index);
+  if (index + 1 == share_.size()) shared_.begin_sums(gradient_sum_);
+}
+
+void Replica::backward(size_t index, const Calls& calls) {
+  comm().note("backward pass", optimizer_.updates() + 1);
+  StagePass& pass = passes_[index];
+  const bool last = index + 1 == share_.size();
+  size_t next_bucket = 0;
+  if (last) tracker_.restart([](size_t) {});
+  for (size_t i = pass.steps.size(); i-- > 0;) {
+    Tape& tape = passes_.await_gradients(index, i).tape;
+    const double start = clock().seconds();
+    const PassRows rows = rows_of(index, i);
+    const bool packs = index == 0 && i + 1 == pass.steps.size();
+    if (last && mesh_.shards() > 1) {
+      last_backward_in_shards(tape, i, rows, packs, calls);
+    } else if (last) {
+      last_backward(tape, rows, packs, next_bucket, calls);
+    } else {
+      tape.on_gradient_ready = nullptr;
+      compute(of_pass(index, cost_.backward(rows, -1, packs)), i, [&] { tape.backward(); });
+    }
+    times_.backward += clock().seconds() - start;
+    passes_.backward_done(index, i);
+  }
+  if (index == 0 && !last && calls.first_done && !mesh_.divided()) {
+    gradient_sum_.complete();
+    calls.first_done();
+  }
+  if (last) tracker_.set_ready(calls.ready);
+}
+
+// A step of the pass in which buckets become complete. It is one call, but its time passes in pieces between the buckets' ends.
+void Replica::last_backward(Tape& tape, const PassRows& rows, bool packs, size_t& next_bucket, const Calls& calls) {
+  const size_t last = share_.size() - 1;
+  const size_t buckets = strategy_->buckets().size(), first = next_bucket;
+  const auto piece = [&](size_t b) {
+    return of_pass(last, b < buckets ? cost_.backward(rows, static_cast<int64_t>(b), packs) : Work{Work::backward});
+  };
+  bool computing = false;
+  const auto begin_piece = [&] {
+    const Work work = piece(next_bucket);
+    if (work.flops > 0 || next_bucket == first) clock().begin(work), computing = true;
+  };
+  const auto end_piece = [&] {
+    if (computing) clock().end();
+    computing = false;
+  };
+  tracker_.set_ready([&](size_t b) {
+    end_piece();
+    calls.ready(b);
+    next_bucket = b + 1;
+    begin_piece();
+  });
+  begin_piece();
+  report_complete(tape);
+  tape.backward();
+  end_piece();
+  // The buckets that were complete before this step, and those that are not yet.
+  Work rest = of_pass(last, {Work::backward});
+  for (size_t b = 0; b < buckets; ++b)
+    if (b < first || b > next_bucket) rest.flops += piece(b).flops, rest.bytes += piece(b).bytes;
+  if (rest.flops > 0) clock().spend(rest, [] {});
+}
+
+void Replica::report_complete(Tape& tape) {
+  // What other stages add to a gradient comes after the pass.
+  const auto complete = [this](const Parameter& p) {
+    if (p.hold == Parameter::owned && !shared_.has(p)) tracker_.complete(p);
+  };
+  tape.on_gradient_ready = complete;
+  for (const Parameter* p : std::exchange(passes_[share_.size() - 1].complete, {})) complete(*p);
+}
+
+// The same where the time passes between the exchanges of shards: there, on all of them together, and not where buckets end, which is
+// elsewhere on the rank that also owns what is not cut.
+void Replica::last_backward_in_shards(Tape& tape, size_t step, const PassRows& rows, bool packs, const Calls& calls) {
+  tracker_.set_ready(calls.ready);
+  sharded_time_.spend(of_pass(share_.size() - 1, cost_.backward(rows, -1, packs)), step, [&] {
+    report_complete(tape);
+    tape.backward();
+  });
+}
+
+LookupRows Replica::lookup_rows(const Parameter& table, bool last_only) {
+  LookupRows rows;
+  for (const EmbeddingTable& t : model_.embedding_tables()) {
+    if (t.table != &table) continue;
+    for (size_t i = last_only && !share_.empty() ? share_.size() - 1 : 0; i < share_.size(); ++i) {
+      const Batch& batch = *share_[i];
+      if (t.source) rows.touched.insert(rows.touched.end(), batch.source.tokens.begin(), batch.source.tokens.end());
+      if (!t.target) continue;
+      // The decoder reads the target shifted right by one: the begin token, and all but each sentence's last.
+      for (int64_t b = 0; b < batch.target.sentences(); ++b) {
+        const auto begin = batch.target.tokens.begin() + batch.target.offsets[static_cast<size_t>(b)];
+        const auto end = batch.target.tokens.begin() + batch.target.offsets[static_cast<size_t>(b) + 1];
+        if (begin == end) continue;
+        rows.touched.push_back(model_.vocabulary().begin);
+        rows.touched.insert(rows.touched.end(), begin, end - 1);
+      }
+    }
+  }
+  keep_here(rows.touched, vocabulary_shard(parameters(), table), table.shape[0]);
+  rows.tokens = static_cast<int64_t>(rows.touched.size());
+  std::sort(rows.touched.begin(), rows.touched.end());
+  rows.touched.erase(std::unique(rows.touched.begin(), rows.touched.end()), rows.touched.end());
+  return rows;
+}
+
+double Replica::gradient_divisor(const StepTotals& totals) {
+  return std::max(options_.optimizer.loss_normalization == LossNormalization::sentences ? totals.sentences : totals.tokens, 1.0);
+}
+
+Worker::UpdatePlan Replica::plan_update(const StepTotals& totals, double gradient_norm) {
+  const int64_t update = optimizer_.updates() + 1;
+  const double clip = clip_norm(options_.optimizer, update);
+  const double factor = clip > 0 && gradient_norm > clip ? clip / gradient_norm : 1.0;
+  const int64_t at = take_ ? take_->after : update;
+  double end = schedule_end_;  // or where time will have gone if it goes on so
+  if (totals.time_gone > 0) end = std::min(end, static_cast<double>(at) / std::min(totals.time_gone, 1.0));
+  return {factor / gradient_divisor(totals), (take_ ? take_->rate_factor : 1) * starling::learning_rate(options_.optimizer, at, end)};
+}
+
+std::string Replica::step_name() const {
+  const int64_t update = optimizer_.updates() + 1;
+  if (share_.empty()) return fmt::format("update {}", update);
+  return fmt::format("epoch {}, batch {} (update {})", share_.front()->epoch + 1, share_.front()->index, update);
+}
+
+SwappedParameters::SwappedParameters(ParameterStore& store, const Tensor& other) : store_(store), other_(other) {
+  if (other_) swap();
+}
+SwappedParameters::~SwappedParameters() {
+  if (other_) swap();
+}
+void SwappedParameters::swap() {
+  store_.values().swap_elements(other_);
+  store_.changed();
+}
+
+}  // namespace starling

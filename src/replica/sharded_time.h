@@ -1,0 +1,60 @@
+// How computing takes its time where layers are in shards: a pass is one call, in the middle of which the workers of a group exchange. How
+// much of it lies between which exchanges is not counted: it passes in equal parts between as many exchanges as the pass before of the same
+// kind had.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "comm/clock.h"
+#include "comm/shard_communicator.h"
+
+namespace starling {
+
+class ShardedTime {
+ public:
+  ShardedTime(Clock& clock, ShardCommunicator& group) : clock_(clock), group_(group) {}
+
+  // body() does so much; `kind` of pass: its work's, and the step of the pass.
+  template <class Body>
+  void spend(const Work& work, size_t step, const Body& body) {
+    work_ = work, done_ = 0, exchanges_ = 0;
+    size_t& usual = usual_[{work.kind, step}];
+    group_.before_exchange = [&] {
+      ++exchanges_;
+      reach(static_cast<double>(exchanges_) / static_cast<double>(std::max(usual, exchanges_) + 1));
+    };
+    struct Silence {
+      ShardCommunicator& group;
+      ~Silence() {
+        group.before_exchange = [] {};
+      }
+    };
+    {
+      const Silence afterwards{group_};
+      body();
+    }
+    reach(1);
+    usual = exchanges_;
+  }
+
+ private:
+  // This fraction of the work is done, at least.
+  void reach(double fraction) {
+    if (fraction <= done_) return;
+    Work part = work_;
+    part.flops *= fraction - done_, part.bytes *= fraction - done_;
+    clock_.spend(part, [] {});
+    done_ = fraction;
+  }
+
+  Clock& clock_;
+  ShardCommunicator& group_;
+  Work work_;
+  double done_ = 0;
+  size_t exchanges_ = 0;
+  std::map<std::pair<Work::Kind, size_t>, size_t> usual_;
+};
+
+}  // namespace starling

@@ -1,0 +1,284 @@
+// Lines and records of a training run; see progress.h. Each line and record is one flushed write of an append-mode file, so a killed run
+// loses nothing but what it was writing, and a resumed one first completes a half-written line.
+#include "run/progress.h"
+
+#include <fmt/chrono.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/messages.h"
+#include "base/system_reason.h"
+
+namespace starling {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+constexpr int schema_version = 1;
+constexpr std::chrono::milliseconds draw_interval{200};
+constexpr int64_t enough_updates = 3;  // and seconds, to tell the time left from: the first updates also generate code and fill caches
+constexpr double enough_seconds = 2;
+
+int close_file(std::FILE* file) { return std::fclose(file); }
+
+[[noreturn]] void write_failed(const std::string& path) { throw IoError(fmt::format("cannot write {}: {}", path, system_reason(errno))); }
+
+// Whether the file ends within a line, as after a crash.
+bool ends_within_line(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (!file) return false;
+  const bool within = std::fseek(file, -1, SEEK_END) == 0 && std::fgetc(file) != '\n';
+  std::fclose(file);
+  return within;
+}
+
+void append(std::FILE* file, const std::string& path, const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0) write_failed(path);
+}
+
+std::unique_ptr<std::FILE, int (*)(std::FILE*)> open_log(const std::string& directory, const char* name) {
+  const std::string path = directory + "/" + name;
+  const bool broken = ends_within_line(path);
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "ab"), close_file);
+  if (!file) write_failed(path);
+  if (broken) append(file.get(), path, "\n");
+  return file;
+}
+
+int terminal_width() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+bool smart_terminal() {
+  const char* term = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) && !(term && std::string_view(term) == "dumb");
+}
+
+double rate(int64_t count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : TrainReport::unknown; }
+
+// A piece of a line; of the live line, the pieces of the highest rank are dropped first where it is too long for the screen.
+struct Piece {
+  int rank;
+  std::string text;
+};
+
+std::vector<Piece> pieces_of(const TrainReport& r, double fraction, double seconds_left) {
+  std::vector<Piece> pieces = {{0, fmt::format("step {}", r.step)}, {5, fmt::format("epoch {}", r.epoch)}};
+  if (!std::isnan(r.loss)) pieces.push_back({1, fmt::format("loss {:.4f}", r.loss)});
+  if (!std::isnan(r.consistency)) pieces.push_back({8, fmt::format("consistency {:.4f}", r.consistency)});
+  if (!std::isnan(r.reward)) pieces.push_back({1, fmt::format("reward {:.4f}", r.reward)});
+  if (!std::isnan(r.distinct)) pieces.push_back({8, fmt::format("distinct {:.1f} %", 100 * r.distinct)});
+  const double speed = rate(r.target_tokens, r.seconds);
+  if (!std::isnan(speed)) pieces.push_back({2, fmt::format("{:.0f} tok/s{}", speed, r.virtual_time ? " virtual" : "")});
+  if (!std::isnan(r.learning_rate)) pieces.push_back({6, fmt::format("lr {:.3e}", r.learning_rate)});
+  if (!std::isnan(r.gradient_norm)) pieces.push_back({7, fmt::format("gnorm {:.3f}", r.gradient_norm)});
+  if (!std::isnan(r.noise_scale)) pieces.push_back({9, fmt::format("noise {:.0f} tok", r.noise_scale)});
+  if (!std::isnan(r.clipped)) pieces.push_back({8, fmt::format("clipped {:.2f} %", 100 * r.clipped)});
+  if (!std::isnan(fraction)) pieces.push_back({3, fmt::format("{:.1f} %", 100 * fraction)});
+  if (!std::isnan(seconds_left)) pieces.push_back({4, "left " + duration_text(seconds_left)});
+  return pieces;
+}
+
+std::string join(const std::vector<Piece>& pieces) {
+  std::string out;
+  for (const auto& piece : pieces) out += (out.empty() ? "" : " | ") + piece.text;
+  return out;
+}
+
+std::string fitted(std::vector<Piece> pieces, size_t columns) {
+  std::string text = join(pieces);
+  while (text.size() > columns && pieces.size() > 1) {
+    pieces.erase(std::max_element(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.rank < b.rank; }));
+    text = join(pieces);
+  }
+  return text.substr(0, columns);
+}
+
+}  // namespace
+
+std::string iso_time(ProgressOptions::Time time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
+}
+
+ProgressOptions console_progress(const std::string& mode) {
+  ProgressOptions options;
+  options.live = mode == "always" || (mode == "auto" && smart_terminal());
+  options.width = terminal_width;
+  // A closed or full standard output must not end the training, nor keep it waiting.
+  options.console = [out = std::make_shared<Messages>(STDOUT_FILENO)](std::string_view text) { out->write(text); };
+  return options;
+}
+
+Progress::Progress(ProgressOptions options) : options_(std::move(options)), log_(nullptr, close_file), events_(nullptr, close_file) {
+  if (!options_.directory.empty()) open_files(options_.directory);
+}
+
+void Progress::open_files(const std::string& directory) {
+  options_.directory = directory;
+  log_ = open_log(directory, "train.log"), events_ = open_log(directory, "events.jsonl");
+  append(log_.get(), directory + "/train.log", early_log_), append(events_.get(), directory + "/events.jsonl", early_events_);
+  early_log_.clear(), early_events_.clear();
+}
+
+Progress::~Progress() {
+  if (drawn_ > 0) show("\n");
+}
+
+void Progress::show(std::string_view text) {
+  if (options_.console) options_.console(text);
+}
+
+void Progress::erase() {
+  if (drawn_ > 0) show("\r" + std::string(drawn_, ' ') + "\r");
+  drawn_ = 0;
+}
+
+void Progress::draw(const TrainReport& r) { draw(fitted(pieces_of(r, fraction(r), seconds_left(r)), columns())); }
+
+void Progress::draw(const std::string& text) {
+  const size_t columns = this->columns();
+  live_ = text.substr(0, columns);
+  const size_t rest = drawn_ > live_.size() ? std::min(drawn_, columns) - live_.size() : 0;
+  show("\r" + live_ + std::string(rest, ' '));
+  drawn_ = live_.size() + rest;
+  last_draw_ = options_.now();
+}
+
+// One stays free: many terminals wrap when the last one is written.
+size_t Progress::columns() const { return static_cast<size_t>(std::max(options_.width() - 1, 1)); }
+
+TaskScreen Progress::screen() {
+  TaskScreen screen{[this](const std::string& text) { line(text); }, {}, 0};
+  if (options_.live)
+    screen.live = [this](const std::string& text) {
+      if (text.empty())
+        erase();
+      else
+        draw(text);
+    };
+  return screen;
+}
+
+void Progress::line(const std::string& text) {
+  const std::string stamped = fmt::format("[{}] {}\n", iso_time(options_.now()), text);
+  if (log_)
+    append(log_.get(), options_.directory + "/train.log", stamped);
+  else if (options_.files_later)
+    early_log_ += stamped;
+  if (!options_.live) return show(stamped);
+}
+
+double Progress::fraction(const TrainReport& r) const {
+  if (!std::isnan(r.fraction)) return std::clamp(r.fraction, 0.0, 1.0);
+  return r.max_steps > 0 ? std::min(1.0, static_cast<double>(r.step) / static_cast<double>(r.max_steps)) : TrainReport::unknown;
+}
+
+// The pace since `from_`, applied to what is left of the run. That is the first report at first (the part of the run before it is unknown,
+// and its updates were slow) and moves on, so that it lies between a half and all of the time back: a slow beginning is forgotten, while
+// validations and checkpoints, which come now and then, stay in. A resumed run counts from where it resumed.
+double Progress::seconds_left(const TrainReport& r) {
+  const Mark now{options_.now(), r.step, fraction(r)};
+  if (std::isnan(now.fraction)) return TrainReport::unknown;
+  if (!from_) from_ = later_ = now;
+  if (now.step - later_->step >= enough_updates &&
+      seconds_between(*later_, now) >= std::max(enough_seconds, seconds_between(*from_, *later_)))
+    from_ = later_, later_ = now;
+  if (now.step - from_->step < enough_updates || seconds_between(*from_, now) < enough_seconds || now.fraction <= from_->fraction)
+    return TrainReport::unknown;
+  return seconds_between(*from_, now) * (1 - now.fraction) / (now.fraction - from_->fraction);
+}
+
+void Progress::tick(const TrainReport& r) {
+  if (!options_.live || (drawn_ > 0 && options_.now() - last_draw_ < draw_interval)) return;
+  draw(r);
+}
+
+void Progress::report(const TrainReport& r) {
+  const double left = seconds_left(r);
+  const std::vector<Piece> pieces = pieces_of(r, fraction(r), left);
+  line(join(pieces));
+  if (options_.live) {  // the line stays above the live one
+    erase();
+    show(fitted(pieces, columns()) + "\n");
+    draw(r);
+  }
+  OrderedJson record = {{"type", "report"},
+                        {"step", r.step},
+                        {"epoch", r.epoch},
+                        {"loss", r.loss},
+                        {"sentences", r.sentences},
+                        {"source_tokens", r.source_tokens},
+                        {"target_tokens", r.target_tokens},
+                        {"seconds", r.seconds},
+                        {"target_tokens_per_second", rate(r.target_tokens, r.seconds)},
+                        {"source_tokens_per_second", rate(r.source_tokens, r.seconds)},
+                        {"learning_rate", r.learning_rate},
+                        {"gradient_norm", r.gradient_norm},
+                        {"noise_scale", r.noise_scale},
+                        {"clipped", r.clipped},
+                        {"fraction", fraction(r)},
+                        {"seconds_left", left}};
+  if (!std::isnan(r.consistency)) record["consistency"] = r.consistency;
+  if (!std::isnan(r.reward)) record["reward"] = r.reward, record["distinct"] = r.distinct;
+  event(record);
+}
+
+void Progress::validation(const ValidReport& r) {
+  std::string text = fmt::format("[valid] step {} | epoch {}", r.step, r.epoch);
+  OrderedJson scores = OrderedJson::object();
+  for (const auto& [metric, value] : r.scores) {
+    text += metric == "cross-entropy" ? fmt::format(" | {} {:.4f}", metric, value) : fmt::format(" | {} {:.2f}", metric, value);
+    scores[metric] = value;
+  }
+  if (r.length_ratio >= 0) text += fmt::format(" | length {:.2f}", r.length_ratio);
+  if (!r.metric.empty())
+    text += !r.best            ? fmt::format(" | {} stalled {} time{}", r.metric, r.stalled, r.stalled == 1 ? "" : "s")
+            : r.by == r.metric ? " | new best " + r.metric
+            : r.by.empty()     ? fmt::format(" | taken as the best, {} being equal", r.metric)
+                               : fmt::format(" | new best by {}, {} being equal", r.by, r.metric);
+  message(text + " | took " + (r.seconds < 60 ? fmt::format("{:.1f} s", r.seconds) : duration_text(r.seconds)));
+  if (!r.example.empty()) message("[valid] example: " + r.example);
+  OrderedJson record{{"type", "validation"}, {"step", r.step}, {"epoch", r.epoch},     {"scores", scores},
+                     {"metric", r.metric},   {"best", r.best}, {"stalled", r.stalled}, {"seconds", r.seconds}};
+  if (r.best && r.by != r.metric) record["decided_by"] = r.by;
+  if (!r.tokenizer.empty()) record["tokenizer"] = r.tokenizer;
+  if (r.length_ratio >= 0) record["length_ratio"] = r.length_ratio;
+  event(record);
+}
+
+void Progress::message(std::string_view text) {
+  line(std::string(text));
+  if (!options_.live) return;
+  const bool redraw = drawn_ > 0;
+  erase();
+  show(std::string(text) + "\n");
+  if (redraw) show(live_), drawn_ = live_.size();
+}
+
+void Progress::event(const OrderedJson& record) {
+  CHECK(record.contains("type") && record.contains("step"), "an event needs type and step: {}",
+        record.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
+  if (!events_ && !options_.files_later) return;
+  OrderedJson whole = {{"schema", schema_version}, {"type", record["type"]}, {"time", iso_time(options_.now())}};
+  for (const auto& [key, value] : record.items()) whole[key] = value;
+  const std::string text = whole.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  if (events_)
+    append(events_.get(), options_.directory + "/events.jsonl", text);
+  else if (options_.files_later)
+    early_events_ += text;
+}
+
+void Progress::failure(int64_t step, const std::string& error, double seconds) noexcept {
+  try {
+    event({{"type", "stop"}, {"step", step}, {"reason", "error: " + error}, {"seconds", seconds}});
+  } catch (const std::exception&) {  // often for the same reason
+  }
+}
+
+}  // namespace starling

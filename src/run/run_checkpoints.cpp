@@ -1,0 +1,230 @@
+#include "run/run_checkpoints.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/counted.h"
+#include "base/sha256.h"
+#include "parallel/stage_weights.h"
+#include "parallel/stages.h"
+#include "run/run_setup.h"
+#include "run/save_by_ranks.h"
+
+namespace starling {
+namespace {
+
+// Of the run that made the checkpoint; older versions knew of whole replicas only.
+int replica_ranks(const State& state) { return state.has("replica-ranks") ? static_cast<int>(state.integer("replica-ranks")) : 1; }
+
+}  // namespace
+
+void RunCheckpoints::save() {
+  if (run_.first()) run_.directory->require_owned();
+  const WallClock wall;
+  const double start = wall.seconds();
+  run_.driver->for_checkpoint([&](Communicator& comm, const Tensor& own, const std::vector<Strategy::StateTensor>& strategy) {
+    const SwappedParameters averaged(run_.model->parameters(), run_.replica->average());
+    std::vector<Part> parts;
+    std::string mark;
+    StageWeights weights(*run_.model, *run_.mesh);
+    AroundWriting around;
+    if (run_.first())
+      parts = parts_of_first(weights.fetch()), mark = sha256_hex(state().to_json()), around.after = [&] { weights.done(); };
+    else if (run_.leads())
+      around.before = [&] { weights.serve(); };
+    RankState ranks(*run_.replica, *run_.mesh);
+    if (auto shard = ranks.shard(own, strategy)) parts.push_back(std::move(*shard));
+    CheckpointStore* checkpoints = run_.first() ? &run_.directory->checkpoints() : nullptr;
+    save_by_ranks(*run_.files, run_.config.train.output, checkpoints, run_.step(), parts, mark, comm, around);
+    if (checkpoints)
+      run_.progress.event({{"type", "checkpoint"},
+                           {"step", run_.step()},
+                           {"directory", checkpoints->directory(run_.step())},
+                           {"seconds", wall.seconds() - start}});
+  });
+  saved_ = run_.step();
+}
+
+std::vector<Part> RunCheckpoints::parts_of_first(const FetchWeights& fetch) const {
+  std::vector<Part> parts = model_parts(*run_.model, run_.model->config(), run_.config.languages, *run_.vocabularies,
+                                        run_.config.valid.search, run_.step(), fetch);
+  parts.push_back(text_part("state.json", state().to_json()));
+  return parts;
+}
+
+State RunCheckpoints::state() const {
+  State s;
+  s.put("step", run_.step());
+  s.put("moments-since", run_.replica->moments_since());
+  s.put("ranks", int64_t{run_.comm().size()});
+  s.put("replica-ranks", int64_t{run_.mesh->replica_size()});
+  s.put("shards", int64_t{run_.mesh->shards()});
+  s.put("stages", cut_text(stage_units(*run_.model, *run_.mesh)));
+  s.put("strategy", run_.config.strategy.name);
+  s.put("epoch", run_.stream->position().epoch);
+  s.put("batch", run_.stream->position().index);
+  s.put("seed", run_.config.train.seed);
+  s.put("batch-tokens", run_.batch_tokens);
+  s.put("worker-batch-tokens", run_.worker_batch_tokens());
+  s.put("micro-batch-tokens", run_.micro_tokens);
+  s.put("warmup", run_.config.train.optimizer.warmup);
+  s.put("learning-rate", run_.config.train.optimizer.learning_rate);
+  s.put("warmup-share", run_.config.train.optimizer.warmup_share);
+  s.put("optimizer", fmt::format("{}", run_.config.train.optimizer.optimizer));
+  s.put("schedule", fmt::format("{}", run_.optimizer.schedule));
+  s.put("schedule-end", schedule_end(run_));
+  s.put("max-minutes", run_.config.train.max_minutes);
+  s.put("data", run_.data_digest);
+  s.put("source-vocabulary", run_.vocabularies->source().hash());
+  s.put("target-vocabulary", run_.vocabularies->target().hash());
+  s.put("seconds", status_.elapsed());
+  s.put("preparation-seconds", status_.preparation);
+  by_time_.save(s);
+  if (run_.growth) run_.growth->save(s);
+  run_.noise.save(s);
+  judging_.save(s);
+  return s;
+}
+
+void RunCheckpoints::resume() {
+  const std::optional<Loaded> loaded = checkpoint();
+  if (!loaded) return;
+  const std::string text = broadcast_text(run_.comm(), run_.first() ? run_.directory->state()->to_json() : "");
+  const State state = State::from_json(text, "the state of rank 0");
+  std::optional<SavedShards> shards;
+  if (run_.leads()) {
+    require_seen(run_, loaded->directory);
+    load(*loaded, shards.emplace(*run_.files, *loaded, run_.model->parameters(), replica_ranks(state)));
+  }
+  const SavedShards* saved = shards ? &*shards : nullptr;
+  run_.mesh->data().broadcast(run_.model->parameters().values(), 0).wait(kPatience);
+  run_.model->parameters().changed();
+  restore(state);
+  run_.replica->begin();
+  RankState ranks(*run_.replica, *run_.mesh);
+  const bool own = resume_own(ranks, saved, state), merged = run_.replicas() == Replicas::merged;
+  // Without the replicas that it belongs to, what the strategy was about to do is of no use.
+  if (own || !merged) ranks.scatter_shared(same_parts(state) ? saved : nullptr);
+  const bool moments = (own && merged) || ranks.scatter_optimizer(saved);
+  run_.replica->share_parameters();
+  if (!run_.first()) return;
+  run_.say(fmt::format("continuing after update {} from {}", run_.step(), loaded->directory));
+  if (!moments)
+    run_.say(fmt::format("the checkpoint has no moments of train.optimizer {}: they begin anew with update {}", run_.optimizer.optimizer,
+                         run_.step() + 1));
+}
+
+// The one that rank 0 has found, on all ranks.
+std::optional<Loaded> RunCheckpoints::checkpoint() const {
+  const Loaded* found = run_.directory && run_.directory->checkpoint() ? &*run_.directory->checkpoint() : nullptr;
+  std::string text = found ? found->directory : "";
+  for (size_t i = 0; found && i < found->files.size(); ++i) text += "\n" + found->files[i].name;
+  run_.wait_for_first();
+  text = broadcast_text(run_.comm(), text);
+  if (text.empty()) return std::nullopt;
+  if (found) return *found;
+  std::istringstream lines(text);
+  Loaded told;
+  std::getline(lines, told.directory);
+  for (std::string name; std::getline(lines, name);) told.files.push_back({name, 0, ""});
+  return told;
+}
+
+// Whether the checkpoint's ranks had the parts of a model that these have.
+bool RunCheckpoints::same_parts(const State& state) const {
+  const Mesh& mesh = *run_.mesh;
+  if (replica_ranks(state) != mesh.replica_size() || (state.has("shards") ? state.integer("shards") : 1) != mesh.shards()) return false;
+  const std::string then = state.has("stages") ? state.text("stages") : cut_text(stage_units(*run_.model, mesh.stages()));
+  return then == cut_text(stage_units(*run_.model, mesh));
+}
+
+// Each rank resumes from what it had for itself. False if there is no such thing, or the checkpoint is not of so many ranks and this
+// strategy; replicas that differed then all begin with the deployed parameters and the mean of the moments.
+bool RunCheckpoints::resume_own(RankState& ranks, const SavedShards* saved, const State& state) {
+  const bool same = state.has("ranks") && state.integer("ranks") == run_.comm().size() && same_parts(state) &&
+                    state.text("strategy") == run_.config.strategy.name;
+  if (ranks.scatter_own(same ? saved : nullptr)) return true;
+  if (!saved || !state.has("ranks") || !run_.first()) return false;
+  const bool replicas = saved->has("replica.parameters");
+  if (replicas || saved->has_own())
+    run_.say(fmt::format("the checkpoint is of {} ranks with strategy {}{}{}", state.integer("ranks"), state.text("strategy"),
+                         same ? " and other options" : "",
+                         replicas ? ", whose replicas differed: all begin with its deployed model and the mean of its moments"
+                                  : ": what each of them had for itself is dropped"));
+  return false;
+}
+
+// The first of its stage: loads parameters and average.
+void RunCheckpoints::load(const Loaded& loaded, const SavedShards& saved) {
+  ParameterStore& parameters = run_.model->parameters();
+  const Tensor& average = run_.replica->average();
+  load_weights(*run_.files, loaded.path("model.safetensors"), parameters);
+  if (average) average.copy_from(parameters.values());  // train.ema may have been turned on since: then the average begins here
+  if (!saved.has("parameters")) return;
+  const Range whole{0, parameters.values().count()};  // the file of weights holds their moving average
+  std::vector<std::byte> bytes(static_cast<size_t>(parameters.values().bytes()));
+  saved.require(saved.read("parameters", std::nullopt, {&whole, 1}, bytes), "parameters");
+  parameters.values().upload(bytes);
+  parameters.changed();
+}
+
+void RunCheckpoints::restore(const State& s) {
+  const TrainConfig& t = run_.config.train;
+  run_.replica->optimizer().set_updates(s.integer("step"));
+  if (s.has("moments-since")) run_.replica->optimizer().set_moments_since(s.integer("moments-since"));
+  // With more or fewer workers of an unchanged batch each, about the same place in the epoch.
+  int64_t batch = s.integer("batch");
+  if (const int64_t then = s.integer("batch-tokens"); then != run_.batch_tokens)
+    batch = std::min(batch * then / run_.batch_tokens, std::max<int64_t>(run_.batches_per_epoch - 1, 0));
+  run_.stream->seek({s.integer("epoch"), batch});
+  status_.epoch = s.integer("epoch") + 1;
+  status_.earlier_seconds = s.real("seconds");
+  if (s.has("preparation-seconds")) status_.preparation = s.real("preparation-seconds");
+  by_time_.restore(s);
+  status_.over = t.max_minutes > 0 && status_.earlier_seconds >= 60 * t.max_minutes;
+  // The sum of a batch's gradient is cut into the same parts as before, whatever memory is free today: equal bits.
+  if (t.micro_batch_tokens == 0) run_.micro_tokens = s.integer("micro-batch-tokens");
+  if (run_.growth) run_.growth->restore(s, static_cast<double>(s.integer("batch-tokens")) / static_cast<double>(run_.batch_tokens));
+  if (!run_.growth && BatchGrowth::batches_taken(s) != run_.step())
+    throw ConfigError(
+        fmt::format("the batch of this run has grown: its {} have taken as many tokens as {} of the first size; give "
+                    "train.batch-doubles-at or batch-follows-noise as it was, by which its place in the schedule is known",
+                    counted(run_.step(), "update"), BatchGrowth::batches_taken(s)));
+  run_.noise.restore(s);
+  if (s.has("schedule-end")) tell_other_schedule(s);
+  judging_.restore(s);
+  if (run_.step() > 0) run_.model->set_clip(state_clip(run_.config, run_.taken()));
+  saved_ = run_.step();
+}
+
+// A run with another schedule, or one that was to end elsewhere, jumps to another learning rate.
+void RunCheckpoints::tell_other_schedule(const State& s) {
+  struct Schedule {
+    RateSchedule kind;
+    int64_t end;
+    double minutes;
+    bool operator==(const Schedule&) const = default;
+  };
+  const auto text = [&](const Schedule& x) {
+    return has_end(x.kind) ? fmt::format("{}, ending {}", x.kind, end_text(run_, x.end, x.minutes)) : fmt::format("{}", x.kind);
+  };
+  const auto place = [](Schedule x) { return has_end(x.kind) ? x : Schedule{x.kind, 0, 0}; };  // nothing else matters
+  const Schedule now = place({run_.optimizer.schedule, schedule_end(run_), run_.config.train.max_minutes});
+  const Schedule then = place({s.has("schedule") ? from_word<RateSchedule>(s.text("schedule")) : run_.optimizer.schedule,
+                               s.integer("schedule-end"), s.has("max-minutes") ? s.real("max-minutes") : run_.config.train.max_minutes});
+  const int64_t next = run_.taken() + (run_.growth ? run_.growth->next() : 1);
+  if (then == now || is_sgd(run_.optimizer, next)) return;
+  const auto rate = [&](const Schedule& x) {
+    OptimizerOptions o = run_.optimizer;
+    o.schedule = x.kind;
+    const double trained = status_.earlier_seconds - status_.preparation, all = 60 * x.minutes - status_.preparation;
+    const double gone = x.minutes == 0 ? 0 : all > trained ? trained / all : 1;
+    const double end = static_cast<double>(x.end);
+    return (run_.growth ? run_.growth->rate_factor() : 1) *
+           learning_rate(o, next, gone > 0 ? std::min(end, static_cast<double>(next) / gone) : end);
+  };
+  run_.say(fmt::format("the schedule was {}, and is now {}: the learning rate of update {} is {:.3g}, not {:.3g}", text(then), text(now),
+                       run_.step() + 1, rate(now), rate(then)));
+}
+
+}  // namespace starling

@@ -1,0 +1,44 @@
+// The checkpoints of a run: what is saved of model, ranks, data and judging, and how a start resumes from it. Rank 0 has the files.
+#pragma once
+
+#include "decode/model_directory.h"
+#include "run/rank_state.h"
+#include "run/run_judging.h"
+#include "run/run_parts.h"
+#include "storage/checkpoint.h"
+#include "storage/state.h"
+
+namespace starling {
+
+class RunCheckpoints {
+ public:
+  // They must live as long as this.
+  RunCheckpoints(RunParts& run, RunStatus& status, RunJudging& judging, DueByTime& by_time)
+      : run_(run), status_(status), judging_(judging), by_time_(by_time) {}
+
+  // Goes on from the checkpoint of the run directory, if there is one. Collective.
+  void resume();
+  // Saves the run as it is. Collective as RunDriver says.
+  void save();
+  // Whether the newest checkpoint is of this update and nothing has changed since.
+  bool current() const { return saved_ == run_.step(); }
+  void outdated() { saved_ = -1; }
+
+ private:
+  std::vector<Part> parts_of_first(const FetchWeights& fetch) const;
+  std::optional<Loaded> checkpoint() const;
+  bool same_parts(const State& state) const;
+  State state() const;
+  void load(const Loaded& loaded, const SavedShards& saved);
+  void restore(const State& state);
+  void tell_other_schedule(const State& state);
+  bool resume_own(RankState& ranks, const SavedShards* saved, const State& state);
+
+  RunParts& run_;
+  RunStatus& status_;
+  RunJudging& judging_;
+  DueByTime& by_time_;
+  int64_t saved_ = -1;  // update of the newest checkpoint
+};
+
+}  // namespace starling

@@ -1,0 +1,287 @@
+#include "run/run_directory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "evaluation/text_roles.h"
+#include "evaluation/validation.h"
+#include "run/fine_tuning.h"
+#include "run/run_tokens.h"
+#include "run/run_vocabulary.h"
+#include "storage/outputs.h"
+
+namespace starling {
+namespace {
+
+// Settings that only the first start of a run heeds.
+constexpr const char* kFixed[] = {"vocab.sample-lines", "model.init-bound", "train.initial-model"};
+
+std::string value_of(const std::vector<std::string>& lines, const std::string& key) {
+  for (const std::string& line : lines)
+    if (line.starts_with(key + ":")) return line.substr(std::min(line.size(), key.size() + 2));
+  return "";
+}
+
+// Whether one of its lines contains one of the texts.
+bool any_line_has(const std::string& path, std::initializer_list<std::string_view> texts) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    for (const std::string_view text : texts)
+      if (line.find(text) != std::string::npos) return true;
+  return false;
+}
+
+std::vector<std::string> names_in(FileSystem& files, const std::string& directory) {
+  return files.info(directory).kind == FileKind::directory ? files.list(directory) : std::vector<std::string>();
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(FileSystem& files, const Config& config, int threads, Say say)
+    : files_(files), config_(config), threads_(threads), say_(say ? std::move(say) : [](const std::string&) {}) {
+  refuse_foreign_directory();
+  refuse_own_model();
+  if (files_.exists(path("lock"))) lock();
+  find_checkpoint();
+  check_texts();
+  describe_models();
+  refuse_fixed_settings();
+}
+
+std::string RunDirectory::path(const std::string& name) const { return join_path(config_.train.output, name); }
+
+void RunDirectory::refuse_foreign_directory() const {
+  const std::string& output = config_.train.output;
+  if (files_.exists(path("manifest.json")))
+    throw ConfigError(fmt::format(
+        "train.output {0}: this is the directory of a model (it has a manifest.json), which files of a run would damage; choose "
+        "another train.output, and to begin with this model's weights set train.initial-model to {0}",
+        output));
+  if (is_race_directory(output))
+    throw ConfigError(
+        fmt::format("train.output {}: this is the directory of a race, which files of a run would damage; choose another", output));
+  if (!is_run_directory(output)) refuse_run_files({"train.output", output});
+}
+
+// Fine-tuning makes a new run; a run that is continued has its model anyway.
+void RunDirectory::refuse_own_model() const {
+  namespace fs = std::filesystem;
+  if (config_.train.initial_model.empty()) return;
+  std::error_code error;
+  const fs::path run = fs::weakly_canonical(fs::absolute(config_.train.output, error), error);
+  const fs::path model = fs::weakly_canonical(fs::absolute(config_.train.initial_model, error), error);
+  const fs::path inside = model.lexically_relative(run);
+  if (error || inside.empty() || (inside != "." && *inside.begin() != "best" && *inside.begin() != "checkpoints")) return;
+  throw ConfigError(
+      fmt::format("train.initial-model {} is the model of the run that train.output names, {}: leave it out to continue that run, or to "
+                  "fine-tune its model into a new run choose another train.output",
+                  config_.train.initial_model, config_.train.output));
+}
+
+// One process trains in a run directory at a time.
+void RunDirectory::lock() {
+  if (lock_) return;
+  made_.note(path("lock"));
+  files_.make_directories(config_.train.output);
+  lock_ = FileLock::try_acquire(path("lock"));
+  if (lock_) return;
+  made_.keep();  // it is the other's by now
+  throw ConfigError(
+      fmt::format("{}: another process (training or tune-search) uses this directory; wait for it, or choose another "
+                  "train.output",
+                  config_.train.output));
+}
+
+void RunDirectory::find_checkpoint() {
+  found_ = names_in(files_, path("checkpoints"));
+  checkpoint_ = latest_checkpoint(files_, config_.train.output, say_);
+  if (checkpoint_) {
+    if (config_.train.restart)
+      throw ConfigError(
+          fmt::format("train.restart is for a run that cannot be continued, but {} can, after update {}; leave train.restart out, or to "
+                      "begin anew choose another train.output",
+                      config_.train.output, checkpoint_->step));
+    const std::string state = checkpoint_->path("state.json");
+    state_ = State::from_json(files_.read_file(state), state);
+    return;
+  }
+  const std::string found = remains();
+  restarts_ = !found.empty();
+  if (restarts_ && !config_.train.restart && had_checkpoint())
+    throw ConfigError(
+        fmt::format("{0}: a run has been here ({1}), but there is no usable checkpoint to continue from; restore {0}/checkpoints, choose "
+                    "another train.output, or add --train.restart true to begin anew, which keeps what is there in {0}/before-restart",
+                    config_.train.output, found));
+}
+
+std::string RunDirectory::remains() const {
+  std::vector<std::string> found;
+  if (files_.exists(path("best")) || files_.exists(path(".old-best"))) found.push_back("best/");
+  const auto broken = std::count_if(found_.begin(), found_.end(),
+                                    [](const std::string& name) { return name.starts_with("step-") || name.starts_with(".old-step-"); });
+  if (broken > 0) found.push_back(fmt::format("{} damaged checkpoint{}", broken, broken == 1 ? "" : "s"));
+  if (any_line_has(path("events.jsonl"), {R"("type":"report")", R"("type":"checkpoint")"}))
+    found.push_back("updates in events.jsonl");
+  else if (any_line_has(path("train.log"), {"] step "}))
+    found.push_back("updates in train.log");
+  return fmt::format("{}", fmt::join(found, ", "));
+}
+
+// Whether the run may ever have had a checkpoint that was complete: then something is missing that nobody should lose by starting again.
+bool RunDirectory::had_checkpoint() const {
+  const bool any = std::any_of(found_.begin(), found_.end(), [](const std::string& name) { return !name.starts_with(".tmp-"); });
+  return any || !files_.exists(path("events.jsonl")) || any_line_has(path("events.jsonl"), {R"("type":"checkpoint")"});
+}
+
+// Everything is read once before anything is made of it; the token store repeats this only when it has to be built anew.
+void RunDirectory::check_texts() {
+  if (config_.valid.enabled()) {
+    const DataOptions text{{{config_.valid.source, config_.valid.target, "", 1}}, config_.data.max_length, 0};
+    require_sentences(config_.valid, check_corpora(text, threads_, say_).front());
+  }
+  if (!checkpoint_) TokenStore::require_own(files_, path("data"));
+  for (const std::string& line : same_texts(config_)) say_("warning: " + line);
+  texts_checked_ = !files_.exists(path("data"));
+  if (texts_checked_) check_corpora(config_.data, threads_, say_);
+}
+
+void RunDirectory::describe_models() {
+  if (checkpoint_) {
+    model_.emplace(read_description(files_, checkpoint_->directory));
+    require_same_model(config_, model_->config, config_.train.output, "this run was started with",
+                       "restore it, or start afresh with another train.output");
+  } else if (!config_.train.initial_model.empty()) {
+    initial_.emplace(describe_model(files_, config_.train.initial_model));
+    require_same_model(config_, initial_->config, initial_->directory, "train.initial-model names",
+                       "leave the model section out, give it the values of that model, or name another one");
+    if (initial_->quantized)
+      say_(fmt::format("warning: the weights of train.initial-model {} are rounded to 8 bits; begin with the model that it was made of",
+                       config_.train.initial_model));
+  }
+}
+
+// The settings of the last start; none if they cannot be read: the file is only a record, and people may edit it.
+std::vector<std::string> RunDirectory::recorded_lines() const {
+  try {
+    return config_lines(load_record(path("config.yml")));
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+// They would be written down as if they had an effect.
+void RunDirectory::refuse_fixed_settings() const {
+  const std::vector<std::string> before = recorded_lines(), now = config_lines(config_);
+  if (!checkpoint_ || before.empty()) return;
+  for (const std::string key : kFixed)
+    if (value_of(before, key) != value_of(now, key))
+      throw ConfigError(
+          fmt::format("{}: this run was started with {} {}, and another one ({}) changes nothing any more; set it back or "
+                      "leave it out, or start afresh with another train.output",
+                      config_.train.output, key, value_of(before, key), value_of(now, key)));
+}
+
+Vocabularies RunDirectory::vocabularies() {
+  if (model_) return adopt_vocabularies(config_, files_, model_->vocabularies, "the run in " + config_.train.output);
+  if (initial_) return adopt_vocabularies(config_, files_, initial_->vocabularies, "train.initial-model " + config_.train.initial_model);
+  for (const std::string& file : vocabularies_to_train(config_, files_)) lock(), made_.note_work(file);
+  return open_vocabularies(config_, files_, say_);
+}
+
+void RunDirectory::require_same_run(int64_t batch_tokens, int64_t worker_batch_tokens) const {
+  if (!state_) return;
+  const auto refuse = [&](const std::string& what) {
+    throw ConfigError(fmt::format("{}: this run was started with {}; restore that, or start afresh with another train.output",
+                                  config_.train.output, what));
+  };
+  const State& s = *state_;
+  if (s.unsigned_integer("seed") != config_.train.seed)
+    refuse(fmt::format("train.seed {}, not {}", s.unsigned_integer("seed"), config_.train.seed));
+  const bool worker_keeps = config_.strategy.batch == BatchScope::per_worker && s.has("worker-batch-tokens") &&
+                            s.integer("worker-batch-tokens") == worker_batch_tokens;
+  if (s.integer("batch-tokens") != batch_tokens && !worker_keeps)
+    refuse(fmt::format("a global batch of {} target tokens, not {}", s.integer("batch-tokens"), batch_tokens));
+}
+
+TokenStore RunDirectory::open_store(const Vocabularies& v, StoreBuild build) {
+  build.checked = texts_checked_;
+  lock();
+  made_.note_work(path("data"));
+  return open_run_tokens(files_, config_.train.output, config_.data, v, build, state_.has_value(), [&](const TokenStore& store) {
+    if (state_ && state_->text("data") != data_digest(store))
+      throw ConfigError(
+          fmt::format("{}: this run was started with other training data, or other filters of it ({}); restore that, or start afresh with "
+                      "another train.output",
+                      config_.train.output, data_changes()));
+  });
+}
+
+// What differs in the section data since the last start, in words.
+std::string RunDirectory::data_changes() const {
+  const std::vector<std::string> before = recorded_lines(), now = config_lines(config_);
+  std::vector<std::string> changes, names;
+  for (const auto& [lines, others, when] : {std::tuple(&before, &now, "then "), {&now, &before, "now "}})
+    for (const std::string& line : *lines)
+      if (!before.empty() && line.starts_with("data.") && std::find(others->begin(), others->end(), line) == others->end())
+        changes.push_back(when + line);
+  for (const CorpusFiles& corpus : config_.data.train) names.push_back(corpus.name());
+  return changes.empty() ? fmt::format("the text in {} is not the same", fmt::join(names, ", "))
+                         : fmt::format("{}", fmt::join(changes, ", "));
+}
+
+void RunDirectory::begin(const Vocabularies& vocabularies) {
+  lock();
+  if (names_in(files_, path("checkpoints")) != found_)
+    throw ConfigError(fmt::format("{}: another process has trained here since this one began to look; start again", config_.train.output));
+  for (const char* name : {"vocab.spm", "source.spm", "target.spm"}) made_.note(path(name));
+  publish_vocabularies(config_, files_, vocabularies);
+  if (restarts_) set_aside();
+  if (checkpoint_) report_changes();
+  for (const char* name : {"checkpoints", "train.log", "events.jsonl", "config.yml"}) made_.note(path(name));
+  checkpoints_.emplace(files_, config_.train.output, static_cast<int>(config_.checkpoint.keep), say_);
+}
+
+void RunDirectory::keep() {
+  Config record = config_;
+  record.train.restart = false;  // it is meant for one start
+  files_.replace_file(path("config.yml"), dump_config(record, true));
+  made_.keep();
+}
+
+void RunDirectory::set_aside() {
+  std::string place = path("before-restart");
+  for (int n = 2; files_.exists(place); ++n) place = fmt::format("{}-{}", path("before-restart"), n);
+  recover_directory(files_, path("best"));
+  files_.make_directory(place);
+  for (const std::string& name : found_)
+    if (name.starts_with(".tmp-")) files_.remove_all(path("checkpoints/" + name));  // written in part
+  for (const char* name : {"best", "checkpoints", "train.log", "events.jsonl", "config.yml"})
+    if (files_.exists(path(name))) files_.rename(path(name), join_path(place, name));
+  files_.sync_directory(place), files_.sync_directory(config_.train.output);
+  const char* why = config_.train.restart ? "train.restart" : "the run that was here ended before its first checkpoint was complete";
+  say_(fmt::format("{}: this run begins anew; models and logs of the one before are in {}", why, place));
+}
+
+// Says which settings differ from those of the run so far.
+void RunDirectory::report_changes() const {
+  const std::vector<std::string> before = recorded_lines();
+  if (before.empty()) return;
+  for (const std::string& line : config_lines(config_))
+    if (std::find(before.begin(), before.end(), line) == before.end()) say_("changed since the last start: " + line);
+}
+
+void RunDirectory::require_owned() {
+  if (lock_->in_place()) return;
+  // The lock file alone may have been taken for a leftover; whoever uses this directory since has made another one.
+  if (!files_.exists(path("lock")) && files_.exists(path("config.yml"))) lock_ = FileLock::try_acquire(path("lock"));
+  if (lock_ && lock_->in_place()) return;
+  throw IoError(
+      fmt::format("{0}: this directory was removed, or made again for another run, since this training began; nothing more is saved "
+                  "there, and this training ends: let one training at a time use {0}, and give others a train.output of their own",
+                  config_.train.output));
+}
+
+}  // namespace starling

@@ -1,0 +1,155 @@
+#include "run/run_judging.h"
+
+#include <algorithm>
+
+#include "base/sha256.h"
+#include "parallel/stage_weights.h"
+
+namespace starling {
+namespace {
+
+constexpr double kShort = 0.9;     // BLEU loses a tenth by such translations
+constexpr double kNothing = 0.05;  // BLEU that is shown as 0.0
+
+}  // namespace
+
+void RunJudging::open() {
+  const ValidConfig& config = run_.config.valid;
+  if (!config.enabled()) return;
+  std::string japanese;
+  if (run_.directory && run_.directory->state()) {
+    const State& s = *run_.directory->state();
+    if (s.has("tokenizer") && s.text("tokenize") == "auto") japanese = s.text("tokenizer");
+  }
+  ValidatorRank rank{run_.first(), japanese, run_.ranks_here()};
+  rank.screen = run_.progress.screen(), rank.stop = [this] { return run_.stop_asked(); };
+  validator_.emplace(config, *run_.vocabularies, rank);
+  if (validator_->truncated() > 0) run_.say(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
+  if (run_.first()) validation_ = sha256_hex(sha256_file(*run_.files, config.source) + sha256_file(*run_.files, config.target));
+  if (const auto& choice = validator_->tokenizer()) {
+    tokenizer_ = choice->tokenizer.name();
+    if (!choice->notice().empty()) run_.say(choice->notice());
+  }
+}
+
+void RunJudging::validate() {
+  bool stopped = false;
+  run_.driver->for_validation([&](Communicator& comm) {
+    const Validator::Result result = measure(comm);
+    StageWeights weights(*run_.model, *run_.mesh);
+    stopped = result.stopped;
+    if (run_.first() && !stopped) judge(result, weights.fetch());
+    if (run_.first())
+      weights.done();
+    else if (run_.leads())
+      weights.serve();
+  });
+  if (run_.driver->together()) tell_all(stopped), stopped = status_.stopped;
+  owed_ = stopped;
+  if (!stopped) validated_ = run_.step();
+  if (stopped && run_.first())
+    run_.say(fmt::format("the validation of update {} was given up; it is made when the run goes on", run_.step()));
+}
+
+// Of a model in stages the losses alone; who translates needs all of its layers, of which shards may be anywhere.
+Validator::Result RunJudging::measure(Communicator& comm) {
+  const Mesh& mesh = *run_.mesh;
+  const std::string name = fmt::format("validation of update {}", run_.step());
+  if (mesh.stages() == 1) return validator_->run(*run_.model, comm, name);
+  if (!validator_->translates()) return validator_->run_in_stages(*run_.model, mesh);
+  if (!decoding_) decoding_.emplace(*run_.model, mesh);
+  const auto model = decoding_->make();
+  return model ? validator_->run(*model, comm, name) : Validator::Result{};
+}
+
+// Rank 0: is it the best so far, and has it been for too long?
+void RunJudging::judge(const Validator::Result& result, const FetchWeights& fetch) {
+  const ValidConfig& config = run_.config.valid;
+  const int64_t known = judge_.best_step();
+  const Judge::Verdict verdict = judge_.judge(run_.step(), result.scores);
+  status_.early_stopped = judge_.stops();
+  if (verdict.best) {
+    length_ratio_ = result.length_ratio;
+    run_.directory->require_owned();
+    if (!best_model_) {
+      const std::string metric = config.deciding_metric();
+      best_model_.emplace(*run_.files, run_.config.train.output, metric, validation_ + (is_tokenized(metric) ? " " + tokenizer_ : ""),
+                          run_.say);
+    }
+    best_model_->save(
+        run_.directory->checkpoints(), run_.step(), judge_.best(), known,
+        model_parts(*run_.model, run_.model->config(), run_.config.languages, *run_.vocabularies, config.search, run_.step(), fetch));
+  }
+  run_.progress.validation({.step = run_.step(),
+                            .epoch = status_.epoch,
+                            .scores = result.scores,
+                            .metric = config.deciding_metric(),
+                            .best = verdict.best,
+                            .by = verdict.by,
+                            .stalled = judge_.stalled(),
+                            .seconds = result.seconds,
+                            .tokenizer = tokenizer_,
+                            .length_ratio = result.length_ratio,
+                            .example = result.example});
+  for (const std::string& message : verdict.messages) run_.say(message);
+}
+
+std::vector<std::string> RunJudging::advice() const {
+  std::vector<std::string> lines;
+  if (const std::string text = judge_.advice(); !text.empty()) lines.push_back(text);
+  if (length_ratio_ >= 0 && length_ratio_ < kShort && judge_.score_of_best("bleu") < kNothing)
+    lines.push_back(
+        fmt::format("the best model's translations of the validation set are short, {:.2f} of their references' words, and its BLEU is 0: "
+                    "it has learned too little to translate yet, and no penalties mend that; train longer, or on more text",
+                    length_ratio_));
+  else if (length_ratio_ >= 0 && length_ratio_ < kShort)
+    lines.push_back(fmt::format(
+        "the best model's translations of the validation set are short, {:.2f} of their references' words; to look for penalties that "
+        "mend that: starling tune-search --model {} --source {} --target {} --length-penalties 0.6,1,1.5,2 --coverage-penalties 0,0.2",
+        length_ratio_, run_.config.train.output, run_.config.valid.source, run_.config.valid.target));
+  return lines;
+}
+
+// What rank 0 knows.
+void RunJudging::tell_all(bool stopped) {
+  const std::string told = broadcast_text(run_.comm(), stopped ? "stopped" : status_.early_stopped ? "early" : "");
+  if (told == "stopped") status_.stopped = true;
+  status_.early_stopped = told == "early";
+}
+
+void RunJudging::save(State& s) const {
+  judge_.save(s);
+  s.put("tokenize", run_.config.valid.tokenize);
+  s.put("tokenizer", tokenizer_);
+  s.put("validation", validation_);
+  s.put("length-ratio", length_ratio_);
+  s.put("validated", validated_);
+  s.put("validation-owed", int64_t{owed_});
+}
+
+void RunJudging::restore(const State& s) {
+  if (run_.first()) restore_judge(s), status_.early_stopped = judge_.stops();
+  tell_all(false);
+  validated_ = s.integer("validated");
+  owed_ = run_.config.valid.enabled() && s.has("validation-owed") && s.integer("validation-owed") != 0;
+}
+
+void RunJudging::restore_judge(const State& s) {
+  const std::vector<std::string>& metrics = run_.config.valid.metrics;
+  const std::string before = s.has("tokenizer") ? s.text("tokenizer") : "13a";  // the only one of older versions
+  std::vector<std::string> otherwise;
+  if (!before.empty() && !tokenizer_.empty() && before != tokenizer_) {
+    std::copy_if(metrics.begin(), metrics.end(), std::back_inserter(otherwise), is_tokenized);
+    run_.say(fmt::format("{} had the tokenizer {} so far, and it is {} from here on: the earlier scores do not count any more",
+                         fmt::join(otherwise, ", "), before, tokenizer_));
+  }
+  if (s.has("validation") && !s.text("validation").empty() && !validation_.empty() && s.text("validation") != validation_) {
+    otherwise = metrics;
+    run_.say("the validation text is another one than so far: the earlier scores do not count any more");
+  }
+  judge_.restore(s, otherwise);
+  const bool measured = std::find(metrics.begin(), metrics.end(), "bleu") != metrics.end();
+  if (judge_.has_best() && measured && s.has("length-ratio")) length_ratio_ = s.real("length-ratio");
+}
+
+}  // namespace starling

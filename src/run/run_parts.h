@@ -1,0 +1,109 @@
+// What a training run consists of on one rank. Set-up (run_setup.h) makes the parts once; reports, judging, checkpoints and the trainer
+// then work with them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/files.h"
+#include "comm/mesh.h"
+#include "comm/world.h"
+#include "data/batches.h"
+#include "replica/replica.h"
+#include "run/due.h"
+#include "run/progress.h"
+#include "run/run_directory.h"
+#include "run/run_driver.h"
+#include "run/stop_signals.h"
+#include "settings/batch_growth.h"
+#include "settings/config.h"
+#include "strategies/noise_scale.h"
+
+namespace starling {
+
+struct RunParts {
+  RunParts(const RunParts&) = delete;
+  // The arguments must live as long as this.
+  RunParts(const Config& config, World& world, ProgressOptions options)
+      : config(config), world(world), files(real_file_system()), progress(std::move(options)) {}
+
+  const Config& config;
+  World& world;
+  std::unique_ptr<FileSystem> files;
+  Progress progress;
+  const Say say = [this](const std::string& line) { progress.message(line); };
+  std::optional<RunDirectory> directory;  // of rank 0
+  std::unique_ptr<Backend> backend;
+  std::shared_ptr<void> cards;  // of all ranks, connected (comm/nccl/)
+  std::optional<Mesh> mesh;
+  std::optional<Vocabularies> vocabularies;
+  std::optional<TokenStore> store;
+  std::string data_digest;
+  std::optional<BatchStream> stream;
+  std::unique_ptr<Model> model;
+  std::optional<Replica> replica;
+  std::unique_ptr<RunDriver> driver;
+  std::optional<BatchGrowth> growth;  // where the batch grows
+  NoiseScale noise;                   // of the gradient
+  OptimizerOptions optimizer;         // with scaled rates, and the warm-up in updates
+  int64_t batch_tokens = 0;           // of all workers together
+  int64_t micro_tokens = 0, batches_per_epoch = 0;
+  Distances every{};      // of reports, validations and checkpoints
+  int64_t max_steps = 0;  // step_limit(), or updates of train.max-tokens; where the batch grows, batches of the stream
+
+  Communicator& comm() const { return *world.comm; }
+  Clock& clock() const { return *world.clock; }
+  bool first() const { return comm().rank() == 0; }
+  // Simulated ranks share one process, whose signals are rank 0's.
+  bool may_be_signalled() const { return first() || !world.simulated; }
+  bool stop_asked() const { return may_be_signalled() && StopSignals::received() != 0; }
+  bool leads() const { return mesh->leads(); }
+  void wait_for_first() const { comm().barrier().wait(kPatience); }
+  int ranks_here() const { return world.simulated ? comm().size() : world.local_size; }  // that share this host's memory
+  int64_t step() const { return replica->steps(); }
+  // What limits and schedules count: updates, or, where the batch grows, batches of the stream.
+  int64_t taken() const { return growth ? growth->taken() : step(); }
+  Replicas replicas() const { return replica->strategy().replicas(); }
+  bool mixed() const { return config.train.objective == Objective::mixed; }
+  int64_t worker_batch_tokens() const { return batch_tokens / replica->strategy().workers(); }
+  // Of rank 0, in a new run with train.initial-model; else null.
+  const ModelDescription* initial() const { return directory && directory->initial() ? &*directory->initial() : nullptr; }
+};
+
+// The update that the run's updates, tokens and epochs end it at: what a schedule with an end counts on.
+int64_t schedule_end(const RunParts& run);
+// Of a schedule: "at update 30 or after 10 minutes"; where the batch grows "after 6000 target tokens".
+std::string end_text(const RunParts& run, int64_t end, double minutes);
+
+// How far a run is, and what ends it.
+struct RunStatus {
+  explicit RunStatus(const RunParts& run) : run(run), start(run.clock().seconds()), by_time(DueByTime(run.config).asked()) {}
+
+  const RunParts& run;
+  double start;                // by the world's clock, s
+  double earlier_seconds = 0;  // of the runs before this one
+  double preparation = 0;      // of all runs, before their first updates: vocabularies, tokens, the initial model's validation, s
+  int64_t epoch = 1;
+  bool stopped = false;  // by a signal
+  bool over = false;     // as the sums of an update, or the time of earlier runs, tell
+  bool early_stopped = false;
+
+  bool by_time;  // whether the time matters before it is up
+
+  // All of the run's time, s.
+  double elapsed() const { return earlier_seconds + run.clock().seconds() - start; }
+  bool time_is_up() const;
+  // Of the run's time without its preparation, 0 to 1, on rank 0, where the rate or what is due goes by the time; else 0.
+  double time_gone() const;
+  // Limits that this rank knows of itself.
+  bool limits_reached() const;
+  // Which limit ended the run, in words; stalled: validations since the best one.
+  std::string limit_reached(int64_t stalled) const;
+  // Of the whole run, 0 to 1; counted: as in RunDriver.
+  double fraction(double counted) const;
+};
+
+}  // namespace starling

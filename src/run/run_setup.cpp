@@ -1,0 +1,216 @@
+#include "run/run_setup.h"
+
+#include <algorithm>
+
+#include "backend/cuda/cuda.h"
+#include "base/affinity.h"
+#include "base/memory.h"
+#include "comm/nccl/nccl.h"
+#include "comm/threads.h"
+#include "evaluation/validation.h"
+#include "parallel/stages.h"
+#include "run/run_tokens.h"
+#include "settings/micro_batch.h"
+#include "strategies/factory.h"
+
+namespace starling {
+namespace {
+
+// Ranks with unlike settings would meet in the wrong collectives. What may differ between hosts is left out.
+void require_one_configuration(const Config& config, Communicator& comm) {
+  Config mine = config;
+  mine.train.output = "run", mine.train.threads = 0, mine.log = {}, mine.log.every = config.log.every;
+  const std::vector<std::string> all = gather_texts(comm, config_identity(mine));
+  for (int r = 0; r < comm.size(); ++r)
+    if (all[static_cast<size_t>(r)] != all[0])
+      throw ConfigError(
+          fmt::format("rank {} on {} has another configuration than rank 0 on {}; give every host the same file. It has\n{}and rank 0\n{}",
+                      r, comm.host(r), comm.host(0), all[static_cast<size_t>(r)], all[0]));
+}
+
+// Rank 0 has trained or loaded them.
+void share_vocabularies(RunParts& run) {
+  if (run.comm().size() == 1) return;
+  run.comm().note("preparation", 0);
+  run.wait_for_first();
+  const std::string source = broadcast_text(run.comm(), run.first() ? run.vocabularies->source().bytes() : "");
+  const std::string target =
+      broadcast_text(run.comm(), run.first() && !run.vocabularies->joint() ? run.vocabularies->target().bytes() : "");
+  if (run.first()) return;
+  std::optional<Vocabulary> second;
+  if (!target.empty()) second = Vocabulary::from_bytes(target, "target vocabulary of rank 0");
+  run.vocabularies.emplace(Vocabulary::from_bytes(source, "vocabulary of rank 0"), std::move(second));
+}
+
+}  // namespace
+
+void require_seen(const RunParts& run, const std::string& directory) {
+  if (run.files->exists(directory)) return;
+  throw ConfigError(
+      fmt::format("rank {} on {} reads a part of the model itself, but does not see {}; where a model is divided, the hosts need "
+                  "one directory",
+                  run.comm().rank(), run.comm().host(run.comm().rank()), directory));
+}
+
+namespace {
+
+// A new run with train.initial-model has the weights from there; the optimizer begins anew.
+void take_initial_weights(RunParts& run) {
+  if (run.config.train.initial_model.empty()) return;
+  const ModelDescription* initial = run.initial();
+  run.wait_for_first();
+  const std::string directory = broadcast_text(run.comm(), initial ? initial->directory : "");
+  if (directory.empty()) return;
+  if (run.leads()) {
+    require_seen(run, directory);
+    load_weights(*run.files, join_path(directory, "model.safetensors"), run.model->parameters());
+  }
+  run.say(fmt::format("weights and vocabulary from {}", directory));
+  // Until the first update: it is validated as it is.
+  run.model->set_clip(std::stod(broadcast_text(run.comm(), initial ? fmt::format("{}", initial->config.clip) : "")));
+  run.mesh->data().broadcast(run.model->parameters().values(), 0).wait(kPatience);
+  run.model->parameters().changed();
+}
+
+// What the number of workers makes of batch, rate and warm-up; the replica follows.
+void plan_steps(RunParts& run) {
+  const TrainConfig& t = run.config.train;
+  const Communicator& data = run.mesh->data();
+  const int workers = make_strategy(run.config.strategy, run.model->parameters(), {}, data.rank(), data.size())->workers();
+  const BatchPlan plan = plan_batch(run.config.strategy, t.batch_tokens, workers);
+  run.batch_tokens = plan.global_tokens;
+  run.optimizer = t.optimizer;
+  run.optimizer.learning_rate *= plan.rate_factor, run.optimizer.sgd_learning_rate *= plan.rate_factor;
+  if (t.warmup_tokens > 0) run.optimizer.warmup = std::max<int64_t>(1, (t.warmup_tokens + run.batch_tokens / 2) / run.batch_tokens);
+  if (t.beta2_tokens > 0) run.optimizer.beta2 = std::exp2(-static_cast<double>(run.batch_tokens) / static_cast<double>(t.beta2_tokens));
+  if (t.beta2_tokens > 0 && (run.optimizer.beta2 < 0.5 || run.optimizer.beta2 > kMostDecay))
+    throw ConfigError(
+        fmt::format("train.beta2-tokens {} makes beta2 {:g} with {} tokens an update; give 1 to 69,000 updates' worth of tokens",
+                    t.beta2_tokens, run.optimizer.beta2, run.batch_tokens));
+  run.max_steps = last_update(t, run.batch_tokens);
+  run.replica.emplace(*run.model,
+                      StepOptions{run.optimizer, run.config.strategy, run.mixed() ? 0 : t.label_smoothing, t.seed, run.max_steps, t.r_drop,
+                                  t.r_drop_from, t.beta2_tokens > 0},
+                      run.world, *run.mesh);
+  if (t.max_minutes > 0 && has_end(run.optimizer.schedule) && run.replicas() != Replicas::equal)
+    throw ConfigError(
+        fmt::format("train.schedule {} cannot end with train.max-minutes where each worker makes updates of its own (strategy {}), as they "
+                    "would not agree on the time; end the run by train.max-steps or train.max-tokens",
+                    t.optimizer.schedule, run.config.strategy.name));
+  if (run.config.checkpoint.minutes > 0 && run.replicas() == Replicas::merged && run.comm().size() > 1)
+    throw ConfigError(
+        fmt::format("checkpoint.minutes needs workers that agree on the time, and with strategy {} each makes updates of its own; set "
+                    "checkpoint.every in its place",
+                    run.config.strategy.name));
+  run.replica->share_parameters();
+}
+
+// The tokens of the training text, on every host.
+void open_store(RunParts& run) {
+  const WallClock wall;
+  const double start = wall.seconds();
+  const StoreBuild build{.threads = run.backend->threads(), .say = run.say};
+  const auto of_first = [&] {
+    TokenStore store = run.directory->open_store(*run.vocabularies, build);
+    const FilterCounts counts = store.counts();
+    run.say(fmt::format("data: {} pairs, {} kept ({} empty, {} longer than {} tokens, {} of unequal length){}", counts.total, counts.kept,
+                        counts.empty, counts.too_long, run.config.data.max_length, counts.ratio,
+                        store.reused() ? ", tokens reused" : fmt::format(", tokenised in {:.1f} s", wall.seconds() - start)));
+    return store;
+  };
+  run.store.emplace(open_tokens_together(*run.files, run.config.train.output, run.config.data, *run.vocabularies, build, run.world,
+                                         of_first, run.data_digest));
+}
+
+}  // namespace
+
+void set_up(RunParts& run) {
+  const Config& config = run.config;
+  require_data(config);
+  if (BatchGrowth::asked(config.train) && config.train.max_tokens == 0 && config.train.max_epochs == 0)
+    throw ConfigError("train.batch-doubles-at and batch-follows-noise count the run in tokens; end it by train.max-tokens or max-epochs");
+  if (run.first()) require_tokenizer(config.valid);
+  comm_settings(config.strategy, run.comm());
+  require_one_configuration(config, run.comm());
+  const bool divide = config.train.threads == 0 && run.comm().size() > 1 && !run.world.simulated;
+  const auto warn = [&](const std::string& line) { run.say("warning: train.threads: " + line); };
+  const int threads = divide ? threads_for_rank(run.comm()) : threads_to_use(config.train.threads, usable_core_list(), warn);
+  // The parts of a model exchange activations, of one type on all hosts.
+  // Simulated ranks share this machine's processor.
+  if (!run.world.simulated) STARLING_CUDA::prepare_environment(run.comm(), config.parallel.ranks() > 1);
+  const std::string device = run.world.simulated && config.train.device == "auto" ? "cpu" : config.train.device;
+  DeviceChoice choice{config.train.precision, threads, device};
+  if (const std::string why = why_no_card(choice); run.first() && !why.empty()) run.say(why);
+  choice = resolve(choice, false, run.world.local_rank);
+  if (config.parallel.ranks() > 1) choice.precision = broadcast_text(run.comm(), choice.precision);
+  run.backend = make_backend(choice);
+  if (!run.world.simulated) {
+    STARLING_CUDA::CardConnection cards = STARLING_CUDA::connect_cards(run.comm(), run.backend->memory());
+    if (!cards.report.empty()) run.say(cards.report);
+    run.cards = std::move(cards.held);
+  }
+  run.mesh.emplace(run.comm(), config.parallel);
+  if (run.first()) {
+    run.directory.emplace(*run.files, config, run.backend->threads(), run.say);
+    run.vocabularies.emplace(run.directory->vocabularies());
+  }
+  share_vocabularies(run);
+  const ModelVocabulary sizes = run.vocabularies->sizes();
+  const ModelPart part = part_of(*run.mesh, config.model, sizes, *run.backend);
+  run.model = make_model(config.model, sizes, *run.backend, config.train.seed, true, part);
+  take_initial_weights(run);
+  plan_steps(run);
+  if (run.first()) run.directory->require_same_run(run.batch_tokens, run.worker_batch_tokens());
+  open_store(run);
+}
+
+namespace {
+
+// Where a batch follows the noise of its gradient: micro-batches of at most so many tokens by which one replica measures it.
+int64_t measuring_noise(const RunParts& run, int64_t micro_tokens) {
+  const TrainConfig& t = run.config.train;
+  if (2 * run.batch_tokens > t.batch_follows_noise)
+    throw ConfigError(fmt::format(
+        "train.batch-follows-noise {} leaves no room for a batch that begins with {} target tokens; give at least twice as many",
+        t.batch_follows_noise, run.batch_tokens));
+  if (run.mesh->data().size() > 1) return micro_tokens;
+  if (run.mesh->divided())
+    throw ConfigError(
+        "train.batch-follows-noise: one replica in parts does not measure the gradient's noise; add replicas, or give "
+        "train.batch-doubles-at in its place");
+  return std::min(micro_tokens, std::max<int64_t>(1, run.batch_tokens / 2));
+}
+
+}  // namespace
+
+void plan_batches(RunParts& run) {
+  run.stream.emplace(*run.store, batch_options(run.config, run.batch_tokens, *run.vocabularies));
+  run.batches_per_epoch = run.stream->count_batches(0);
+  run.replica->end_schedule_at(schedule_end(run));
+  run.every = distances(run.config, schedule_end(run));
+  if (BatchGrowth::asked(run.config.train)) run.growth.emplace(run.config.train, run.batch_tokens, schedule_end(run));
+  // A stage of a pipeline has a part of the layers, and as many passes under way as there are stages behind it.
+  const bool card = !run.backend->memory().host();
+  const int cards = card ? std::max(STARLING_CUDA::cuda_devices(), 1) : 1;
+  MicroBatchNeed need{size_of(run.backend->activation()), run.model->parameters().count(), (run.ranks_here() + cards - 1) / cards,
+                      run.backend->best_micro_batch()};
+  // A card's memory is taken when it is asked for; what products take besides is a weight in their type.
+  if (card) need.card = true, need.later_bytes = run.backend->activation() == DType::f32 ? 0 : size_of(run.backend->activation());
+  int64_t tokens = micro_batch_tokens(run.config, need, run.backend->memory().usable(), run.say);
+  if (run.config.train.batch_follows_noise > 0) tokens = measuring_noise(run, tokens);
+  run.micro_tokens = std::stoll(broadcast_text(run.comm(), std::to_string(tokens)));
+}
+
+BatchOptions batch_options(const Config& config, int64_t batch_tokens, const Vocabularies& vocabularies) {
+  BatchOptions options;
+  options.batch_tokens = batch_tokens, options.seed = config.train.seed;
+  for (const CorpusFiles& corpus : config.data.train) options.weights.push_back(corpus.weight);
+  if (const double alpha = config.data.subword_alpha; alpha > 0) {
+    options.sampling.source = std::make_shared<SubwordSampler>(vocabularies.source(), alpha);
+    options.sampling.target = config.vocab.joint ? options.sampling.source : std::make_shared<SubwordSampler>(vocabularies.target(), alpha);
+    options.sampling.max_length = config.data.max_length;
+  }
+  return options;
+}
+
+}  // namespace starling

@@ -1,0 +1,244 @@
+#include "run/trainer.h"
+
+#include <csignal>
+
+#include "base/counted.h"
+#include "base/memory.h"
+#include "base/sha256.h"
+#include "run/run_checkpoints.h"
+#include "run/run_judging.h"
+#include "run/run_parts.h"
+#include "run/run_reports.h"
+#include "run/run_setup.h"
+#include "settings/micro_batch.h"
+
+namespace starling {
+namespace {
+
+// Rank 0 tells; the others are silent. Its files come with RunDirectory::begin.
+ProgressOptions progress_options(const Config& config, const World& world, bool silent) {
+  if (world.comm->rank() != 0) return {};
+  // mpirun puts its own terminal in front of every process: what stands behind it cannot be seen from here.
+  const bool mpi = world.comm->size() > 1 && !world.simulated;
+  ProgressOptions options = console_progress(mpi && config.log.progress == "auto" ? "never" : config.log.progress);
+  options.files_later = true;
+  if (silent) options.console = {}, options.live = false;
+  return options;
+}
+
+class Trainer {
+ public:
+  Trainer(const Trainer&) = delete;
+  Trainer(const Config& config, World& world, const TrainingWatch& watch)
+      : config_(config), watch_(watch), run_(config, world, progress_options(config, world, watch.silent)) {}
+
+  int run() {
+    try {
+      return run_to_the_end();
+    } catch (const std::exception& e) {
+      if (run_.directory) run_.directory->failed(e);
+      run_.progress.failure(run_.replica ? run_.step() : 0, e.what(), status_.elapsed());
+      throw;
+    }
+  }
+
+ private:
+  int run_to_the_end() {
+    set_up(run_);
+    run_.driver = make_run_driver(run_, status_);
+    judging_.open();
+    plan_batches(run_);
+    checkpoints_.resume();
+    if (run_.first()) {  // nothing that can be refused is left
+      run_.directory->begin(*run_.vocabularies);
+      run_.progress.open_files(config_.train.output);
+      run_.directory->keep();
+    }
+    reports_.announce();
+    // A signal that comes with the last update leaves this to the next start.
+    const bool owes_validation = run_.driver->together() && validates() && run_.step() > 0 && judging_.validated() != run_.step();
+    if ((run_.driver->finished() || status_.limits_reached()) && !owes_validation) {
+      run_.say(fmt::format("already done: {} in {}, {}; to go on, raise that limit", counted(run_.step(), "update"),
+                           duration_text(status_.earlier_seconds), limit_reached()));
+      return 0;
+    }
+    std::optional<StopSignals> guard;
+    if (run_.may_be_signalled()) guard.emplace();
+    run_.replica->on_asked_to_stop([this] { return run_.stop_asked(); });
+    reports_.begin();
+    // What the initial model is worth: updates that only harm it must not become the best.
+    if (!config_.train.initial_model.empty() && validates() && run_.step() == 0 && judging_.validated() < 0) validate();
+    status_.preparation += run_.clock().seconds() - status_.start;
+    if (judging_.owed()) validate(), checkpoints_.outdated();  // which a signal ended before
+    if (watch_.resumed) watch_.resumed(true);
+    while (!run_.driver->finished() && !status_.stopped)
+      if (update()) between_updates();
+    if (watch_.paused) watch_.paused(run_.driver->together());
+    // A checkpoint tells what was validated.
+    if (!status_.stopped && validates() && judging_.validated() != run_.step()) validate(), checkpoints_.outdated();
+    if (judging_.owed()) status_.stopped = true;
+    if (!checkpoints_.current()) save();
+    reports_.end();
+    return conclude();
+  }
+
+  bool served() const { return run_.replicas() == Replicas::served; }
+  bool validates() const { return config_.valid.enabled(); }
+  std::string limit_reached() const { return status_.limit_reached(judging_.judge().stalled()); }
+
+  void between_updates() {
+    if (!due_.any()) return;
+    if (watch_.paused) watch_.paused(run_.driver->together());
+    if (due_.reports) reports_.report();
+    if (due_.judges) validate();
+    if (due_.compares) compare_replicas();
+    if (due_.saves) save();
+    if (watch_.resumed) watch_.resumed(run_.driver->together());
+  }
+
+  void validate() {
+    const double start = run_.clock().seconds();
+    judging_.validate();
+    reports_.pause(run_.clock().seconds() - start);
+  }
+
+  void save() {
+    const double start = run_.clock().seconds();
+    checkpoints_.save();
+    reports_.pause(run_.clock().seconds() - start);
+  }
+
+  // Samples for this rank's share, whose references get the weight of the likelihood. A simulated clock is charged one forward pass
+  // over as many target tokens as the samples would have if they were as long as the references.
+  Refinement refine(Batch& own) {
+    Refinement refinement;
+    const int64_t next = run_.step() + 1;
+    run_.comm().note("sampling", next);
+    const ComputeCost& cost = run_.replica->cost();
+    PassRows rows = cost.rows(own);
+    for (double* of_target : {&rows.target, &rows.target_recurrent, &rows.target_tokens})
+      *of_target *= static_cast<double>(config_.refine.samples);
+    run_.clock().spend(cost.forward(rows), [&] {
+      refinement = sample_refinement(*run_.model, own, config_.refine, config_.train.seed, next, run_.micro_tokens);
+    });
+    own.weights.assign(own.sample_ids.size(), static_cast<float>(config_.refine.likelihood_weight));
+    return refinement;
+  }
+
+  // False if the strategy had no update to be made any more.
+  bool update() {
+    reports_.announce_sgd();
+    const int64_t before = run_.step();
+    taken_before_ = run_.taken();
+    const BatchPosition position = run_.stream->position();
+    run_.model->set_clip(state_clip(config_, run_.taken() + 1));
+    if (run_.growth) {
+      const int64_t batches = run_.growth->next();
+      run_.replica->take({batches, run_.growth->taken() + batches, run_.growth->rate_factor()});
+    }
+    const Batch batch = next_batches(*run_.stream, run_.growth ? run_.growth->next() : 1);
+    const int rank = run_.mesh->data().rank(), workers = run_.replica->strategy().workers();
+    std::vector<Batch> parts;
+    Refinement refinement;
+    if (run_.mixed()) run_.model->parameters().values();  // those with a share are about to read them, and the others wait with them
+    if (rank < workers) {
+      const ComputeCost& cost = run_.replica->cost();
+      Batch own = share(batch, rank, workers, cost.source_weight(), cost.target_weight());
+      if (run_.mixed() && own.target.count() > 0) refinement = refine(own);
+      parts = micro_batches(own, run_.micro_tokens, config_.parallel, cost);
+    }
+    // Ranks stop together: what one of them knows, all learn with the sums of this step.
+    // Where workers make updates of their own they have no common time.
+    const double gone = run_.replicas() == Replicas::merged ? 0 : status_.time_gone();
+    const StepResult result = run_.replica->step(parts, {run_.stop_asked(), run_.driver->last_update(), served() ? 0 : gone}, refinement);
+    status_.stopped = result.totals.stop > 0, status_.over = result.totals.finished > 0;
+    status_.epoch = batch.epoch + 1;
+    reports_.add(result);
+    if (run_.driver->updated(before)) {
+      reports_.grow();
+      due_ = due_after(config_, run_.every, run_.step(), run_.taken(), taken_before_);
+      if (const double now = served() ? gone : result.totals.time_gone; now > 0) by_time_.add(due_, now);
+      // What comes now would wait for parameters that are on their way; that is a part of training.
+      if (due_.any() || status_.stopped || run_.driver->finished()) run_.model->parameters().values();
+      int64_t own = 0;  // of a replica all ranks have them, and one counts
+      if (run_.mesh->counts())
+        for (const Batch& part : parts) own += part.target.count();
+      if (watch_.updated) watch_.updated(run_.step(), own, run_.replica->strategy().aside_bytes());
+      return true;
+    }
+    run_.stream->seek(position);
+    checkpoints_.outdated();  // the servers may have gone on since
+    return false;
+  }
+
+  // Replicas must be equal bit for bit; a rank that computes wrongly shows here.
+  void compare_replicas() {
+    Communicator& comm = run_.mesh->data();
+    if (comm.size() == 1 || run_.replicas() != Replicas::equal) return;
+    Sha256 hash;
+    const Tensor& values = run_.model->parameters().values();
+    // A rank that only serves has current values for its own part alone.
+    const int workers = run_.replica->strategy().workers();
+    const bool whole = comm.rank() < workers;
+    if (whole) hash.update(values.on_host().host_bytes());
+    const std::vector<std::string> hashes = gather_texts(comm, whole ? to_hex(hash.digest()) : "");
+    for (int r = 0; r < workers; ++r)
+      if (hashes[static_cast<size_t>(r)] != hashes[0])
+        throw Error(
+            fmt::format("the parameters of rank {} on {} differ from those of rank {} on {} after update {}: one of them computes or "
+                        "communicates wrongly; the latest checkpoint may be from before or after it",
+                        run_.mesh->rank_of(r), comm.host(r), run_.mesh->rank_of(0), comm.host(0), run_.step()));
+  }
+
+  int conclude() {
+    // A signal that another rank got counts as this rank's.
+    const int received = StopSignals::received(), signal = !status_.stopped ? 0 : received ? received : SIGTERM;
+    run_.progress.end_live_line();
+    const std::string why = signal == SIGINT ? "interrupted; the same command continues"
+                            : signal         ? fmt::format("stopped by signal {}; the same command continues", signal)
+                                             : limit_reached();
+    const PeakMemory peak = peak_memory();
+    const std::string child = peak.children > 0 ? fmt::format(", vocabulary training {} MiB", peak.children >> 20) : "";
+    run_.progress.event({{"type", "stop"},
+                         {"step", run_.step()},
+                         {"reason", why},
+                         {"seconds", status_.elapsed()},
+                         {"peak_memory_mib", peak.own >> 20},
+                         {"peak_child_memory_mib", peak.children >> 20}});
+    std::string text = fmt::format("{}: {} in {}, peak memory {} MiB{}; everything is in {}", why, counted(run_.step(), "update"),
+                                   duration_text(status_.elapsed()) + (run_.world.simulated ? " virtual" : ""), peak.own >> 20, child,
+                                   config_.train.output);
+    if (const double bound = run_.model->config().clip; bound > config_.model.clip)
+      text += fmt::format(
+          "; its states are bounded by {:.3g} and not yet by model.clip {:g}: train.clip-steps or max-steps is more than "
+          "this run",
+          bound, config_.model.clip);
+    if (const Judge& judge = judging_.judge(); judge.has_best())
+      text += "; " + judge.told() + kept_best(*run_.files, config_.train.output, judge.best_step(), judge.best());
+    run_.say(text);
+    for (const std::string& advice : judging_.advice()) run_.say(advice);
+    return signal ? 128 + signal : 0;
+  }
+
+  const Config& config_;
+  const TrainingWatch& watch_;
+  RunParts run_;
+  RunStatus status_{run_};
+  RunReports reports_{run_, status_};
+  RunJudging judging_{run_, status_};
+  DueByTime by_time_{config_};
+  RunCheckpoints checkpoints_{run_, status_, judging_, by_time_};
+  int64_t taken_before_ = 0;  // the last update
+  Due due_;                   // after it
+};
+
+}  // namespace
+
+int run_training(const Config& config, World& world, const TrainingWatch& watch) { return Trainer(config, world, watch).run(); }
+
+int run_training(const Config& config) {
+  World world = make_local_world();
+  return run_training(config, world);
+}
+
+}  // namespace starling

@@ -1,0 +1,31 @@
+// `starling train`: from a configuration to a trained model in a run directory. The same call continues a run that was stopped,
+// and a continued run has bit for bit the parameters of an uninterrupted one (at an equal number of threads).
+#pragma once
+
+#include <functional>
+
+#include "base/files.h"
+#include "comm/world.h"
+#include "decode/model_directory.h"
+#include "settings/config.h"
+
+namespace starling {
+
+// For a caller that looks at a run from within, the race for one; called on every rank, each may be empty.
+struct TrainingWatch {
+  bool silent = false;  // nothing on standard output
+  // Around what is no training: validation, reports, checkpoints, and the preparation, which has begun when the run does. `together`: all
+  // ranks took part, so that calls of the communicator are allowed.
+  std::function<void(bool together)> paused, resumed;
+  // After each update, with the updates done, the target tokens of this rank's share, and Strategy::aside_bytes().
+  std::function<void(int64_t step, int64_t tokens, int64_t aside)> updated;
+};
+
+// Returns the exit status: 0 when training is complete, 128 + signal after SIGINT, SIGTERM or SIGHUP (everything is saved then). Every rank
+// of the world calls it with the same configuration; rank 0 writes the run directory.
+int run_training(const Config& config, World& world, const TrainingWatch& watch = {});
+
+// One rank.
+int run_training(const Config& config);
+
+}  // namespace starling

@@ -1,0 +1,225 @@
+// Placeholders and the words around them: what stands at the ends of a sentence is not translated, and whatever a model makes of what
+// stands in the middle, each of its words comes out.
+#include "document/placeholders.h"
+
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "demo/corpus.h"
+#include "document/document.h"
+#include "text/unicode.h"
+
+namespace starling {
+namespace {
+
+constexpr auto kPlainText = DocumentFormat::text, kHtmlText = DocumentFormat::html;
+using Strings = std::vector<std::string>;
+
+// Every kind, and of emoji those that Unicode's tables name and a range of blocks would miss.
+const Strings kPlaceholders{"😆",
+                            "👩‍💻🎉",
+                            "🇩🇪",
+                            "🏴󠁧󠁢󠁳󠁣󠁴󠁿",
+                            "👍🏽",
+                            "#️⃣",
+                            "1⃣",
+                            "❤️",
+                            "🅰",
+                            "㊗",
+                            "ℹ️",
+                            "Ⓜ",
+                            "⤵",
+                            "〰",
+                            "〽",
+                            "@anna",
+                            "@anna@social.example",
+                            "#fun",
+                            ":cat_face:",
+                            "%s",
+                            "%1$s",
+                            "%(count)d",
+                            "{name}",
+                            "{{ user.name }}",
+                            "${x}",
+                            "https://example.org/x",
+                            "www.example.org",
+                            "me@mail.example.org"};
+
+Strings plain_sentences(const std::string& text, DocumentFormat format = kPlainText) { return Document(text, format, "en").sentences(); }
+
+// A translator that says the same for every sentence.
+std::string translated(const std::string& text, const std::string& sentence, DocumentFormat format = kPlainText) {
+  const Document document(text, format, "en");
+  return document.assemble(std::vector<AlignedText>(document.sentences().size(), {sentence, {}}));
+}
+
+TEST(Placeholders, EveryEmojiOfUnicodeIsOne) {
+  for (char32_t c = 0x80; c <= 0x10FFFF; c += c == 0xD7FF ? 0x801 : 1) {
+    if (!is_emoji(c)) continue;
+    const std::string text = "a " + encode_utf8(std::u32string_view(&c, 1)) + " b";
+    EXPECT_EQ(find_placeholders(text), (std::vector<Range>{{2, static_cast<int64_t>(text.size()) - 2}})) << text;
+  }
+  for (const std::string& one : kPlaceholders)
+    EXPECT_EQ(find_placeholders("a " + one + " b"), (std::vector<Range>{{2, 2 + static_cast<int64_t>(one.size())}})) << one;
+  EXPECT_EQ(find_placeholders("so\u203C \u2049\uFE0F"), (std::vector<Range>{{2, 5}, {6, 12}}));
+  for (const char* none : {"1", "#", "*", "12", "a\uFE0F", "\u200D", "1\uFE0F", "# 1", "\u20E3", "§ 5", "½", "é", "…", "«a»"})
+    EXPECT_TRUE(find_placeholders(none).empty()) << none;
+}
+
+// emoji-data.txt of Unicode 15.0 counts 3,537 pictographs; beside them there are 26 letters of flags and 5 tones of skin.
+TEST(Placeholders, TheTableOfEmojiIsWhole) {
+  int all = 0;
+  for (char32_t c = 0; c <= 0x10FFFF; ++c) all += is_emoji(c);
+  EXPECT_EQ(all, 3537 + 26 + 5);
+}
+
+TEST(Placeholders, AtTheEndsOfASentenceAreNotTranslated) {
+  for (const std::string& p : kPlaceholders) {
+    const Strings clean{"Two dogs run."}, open{"Two dogs run"};
+    EXPECT_EQ(plain_sentences(p + " Two dogs run."), clean);
+    EXPECT_EQ(plain_sentences("Two dogs run " + p), open);
+    EXPECT_EQ(plain_sentences("Two dogs run " + p + "."), clean);
+    EXPECT_EQ(plain_sentences(p + " " + p + ": Two dogs run  " + p + " " + p + "!"), Strings{"Two dogs run!"});
+    EXPECT_EQ(plain_sentences("<p><b>" + p + "</b> Two dogs <i>run " + p + "</i>.</p>", kHtmlText), clean);
+    for (const char* text : {"{} Two dogs run.", "Two dogs run {}", "Two dogs run {}."}) {
+      const Document d(fmt::format(fmt::runtime(text), p), kPlainText, "en");
+      EXPECT_FALSE(d.needs_links(0)) << text;
+    }
+    EXPECT_EQ(translated(p + "  Two dogs run.", "Zwei Hunde laufen."), p + "  Zwei Hunde laufen.");
+    EXPECT_EQ(translated("Two dogs run  " + p, "Zwei Hunde laufen"), "Zwei Hunde laufen  " + p);
+    EXPECT_EQ(translated("Two dogs run " + p + ".", "Zwei Hunde laufen."), "Zwei Hunde laufen " + p + ".");
+    EXPECT_EQ(translated("Do dogs run " + p + "?", "Les chiens courent ?"), "Les chiens courent " + p + " ?");
+    EXPECT_EQ(translated("Two dogs run " + p + ".", "Zwei Hunde laufen"), "Zwei Hunde laufen " + p);
+    EXPECT_EQ(translated("Two dogs run " + p + ".", ""), p);
+    EXPECT_EQ(translated(p + ": Two dogs run " + p + ".", ""), p + ": " + p);
+    EXPECT_EQ(translated("<p><b>" + p + "</b>: Two dogs <i>run " + p + "</i>.</p>", "ZWEI HUNDE LAUFEN.", kHtmlText),
+              "<p><b>" + p + "</b>: ZWEI HUNDE <i>LAUFEN " + p + "</i>.</p>");
+  }
+  // Not what is part of the sentence, or in brackets.
+  for (const char* text :
+       {"@anna's dogs run.", "Two dogs run (@anna).", "He runs Name\u2122.", "{name}'s dog", "%s-style runs", "Go to 5%s"})
+    EXPECT_EQ(plain_sentences(text), Strings{text});
+  EXPECT_EQ(plain_sentences("😆Two dogs run😆."), Strings{"Two dogs run."});
+  EXPECT_EQ(translated("😆Two dogs run😆.", "Zwei Hunde laufen."), "😆Zwei Hunde laufen😆.");
+  EXPECT_EQ(plain_sentences("Great! 😆"), Strings{"Great!"});
+  EXPECT_EQ(translated("Great! 😆!", "Toll!"), "Toll! 😆!");
+}
+
+// Marks within an element that stays are no marks behind a placeholder.
+TEST(Placeholders, EndsDoNotReachIntoOtherElements) {
+  for (const char* kept : {"<code>. x</code>", "<code>,</code>", "<code>!</code>", "&bogus;"})
+    for (const char* html : {"😆 {} two dogs", "two dogs {} 😆", "two dogs 😆 {}", "😆{} two dogs 😆{}."}) {
+      const std::string text = fmt::format(fmt::runtime(html), kept, kept);
+      std::string out = translated(text, "ZWEI HUNDE", kHtmlText);
+      for (size_t at; (at = out.find(kept)) != std::string::npos;) out.replace(at, std::string_view(kept).size(), "{}");
+      const std::string_view before = html;
+      EXPECT_EQ(std::count(out.begin(), out.end(), '{'), std::count(before.begin(), before.end(), '{')) << text << out;
+      EXPECT_NE(out.find("ZWEI"), std::string::npos) << out;
+      EXPECT_EQ(out.find_first_of("x,!&"), std::string::npos) << text << out;
+    }
+}
+
+TEST(Placeholders, LinksOfTheRestAreOfTheWholeText) {
+  const std::string text = "😆 see {x} dogs @anna.";
+  const Document d(text, kPlainText, "en");
+  ASSERT_EQ(d.sentences(), Strings{"see {x} dogs."});
+  const AlignedText t{"Hunde {x} sehe.", {{{8, 12}, {0, 5}}, {{4, 7}, {6, 9}}, {{0, 3}, {10, 14}}, {{12, 13}, {14, 15}}}};
+  const AlignedText out = d.assemble_with_links(std::vector{t});
+  EXPECT_EQ(out.text, "😆 Hunde {x} sehe @anna.");
+  Strings pairs;
+  for (const auto& [from, to] : out.links)
+    pairs.push_back(text.substr(static_cast<size_t>(from.begin), static_cast<size_t>(from.count())) + "=" +
+                    out.text.substr(static_cast<size_t>(to.begin), static_cast<size_t>(to.count())));
+  EXPECT_EQ(pairs, (Strings{"😆=😆", "dogs=Hunde", "{x}={x}", "see=sehe", "@anna=@anna", ".=."}));
+}
+
+TEST(Placeholders, InTheMiddleTakeNoWordWithThem) {
+  struct Case {
+    const char *source, *translation, *expected;
+    std::vector<AlignedText::Link> links;
+  };
+  const std::vector<AlignedText::Link> at_the_placeholder{{{4, 8}, {0, 1000}}};
+  for (const Case& c : {
+           Case{"Two 😆 dogs run.", "Zwei Hunde laufen.", "Zwei 😆 Hunde laufen.", {{{0, 3}, {0, 4}}, {{9, 13}, {5, 10}}}},
+           Case{"Two 😆 dogs run.", "Zwei Hunde laufen.", "😆 Zwei Hunde laufen.", at_the_placeholder},
+           Case{"Two 😆 dogs run.", "Zwei \u2047 Hunde laufen.", "Zwei 😆 Hunde laufen.", {{{0, 3}, {0, 4}}, {{4, 8}, {5, 8}}}},
+           Case{"Two %s dogs run.", "Zwei % s Hunde laufen.", "Zwei %s Hunde laufen.", {}},
+           Case{"Two #fun dogs.", "Zwei # Fun Hunde.", "Zwei #fun Hunde.", {}},
+           Case{"Two 👩‍💻 dogs.", "Zwei 👩 Hunde.", "Zwei 👩‍💻 Hunde.", {}},
+           Case{"At https://example.org/x dogs.", "Bei https: / / example. org/x Hunde.", "Bei https://example.org/x Hunde.", {}},
+           Case{"At https://example.org/x dogs.", "Bei https://exanple.org/x Hunde.", "Bei https://example.org/x Hunde.", {}},
+           Case{"See {{ a }} dogs.",
+                "Sieh }} a {{ Hunde.",
+                "Sieh {{ a }} Hunde.",
+                {{{0, 3}, {0, 4}}, {{4, 11}, {5, 12}}, {{12, 16}, {13, 18}}}},
+           // "a" is in the placeholder, and is a word.
+           Case{"Hand {{ user.name }} a dog.",
+                "Gib user . name a dog.",
+                "Gib {{ user.name }} a dog.",
+                {{{0, 4}, {0, 3}}, {{8, 12}, {4, 8}}, {{12, 13}, {9, 10}}, {{13, 17}, {11, 15}}, {{21, 22}, {16, 17}}}},
+           Case{"At 😆 9:15 pm.", "Um 21:15 Uhr.", "Um 21:15 😆 Uhr.", {{{0, 2}, {0, 5}}, {{8, 12}, {6, 13}}}},
+           // "Tag" is a word of the sentence, though it is spelled like the tag.
+           Case{"Day #tag is here.", "Der Tag ist da.", "Der Tag #tag ist da.", {{{0, 3}, {0, 7}}, {{9, 11}, {8, 11}}}},
+           Case{"Day #tag is here.", "Gut Tag ist da.", "Gut #tag ist da.", {{{0, 3}, {0, 3}}, {{4, 8}, {4, 7}}, {{9, 11}, {8, 11}}}},
+           Case{"Name\u2122 runs.", "Name l\u00E4uft.", "Name\u2122 l\u00E4uft.", {{{0, 4}, {0, 4}}, {{8, 12}, {5, 11}}}},
+       }) {
+    const Document d(c.source, kPlainText, "en");
+    ASSERT_EQ(d.sentences(), Strings{c.source});
+    EXPECT_EQ(d.assemble(std::vector<AlignedText>{{c.translation, c.links}}), c.expected);
+  }
+  // Names that must stay are known to the model: their translation goes, as before.
+  const Document d("buy <i translate=no>Red Bull</i> today", kHtmlText, "en");
+  EXPECT_EQ(d.assemble(std::vector<AlignedText>{{"kauf heute roten Stier", {{{0, 3}, {0, 4}}, {{13, 18}, {5, 10}}, {{4, 12}, {11, 22}}}}}),
+            "kauf heute <i translate=no>Red Bull</i>");
+}
+
+Strings word_texts(const std::string& text) {
+  Strings words;
+  for (const std::string_view w : split_on_space(std::string_view(text))) {
+    std::string word(w);
+    std::erase_if(word, [](char c) { return c == '.' || c == ',' || c == '!' || c == '?'; });
+    if (!word.empty()) words.push_back(word);
+  }
+  return words;
+}
+
+// 1,000 sentences with placeholders anywhere; the model's sentence is the right one, its attention is nonsense or absent. Nothing but the
+// placeholders is there beside its words, and none of these is missing.
+TEST(Placeholders, NoWordOfAThousandSentencesIsMissing) {
+  Random random(40, 1);
+  for (uint64_t i = 0; i < 1000; ++i) {
+    const SentencePair pair = demo_sentence(40, i);
+    SCOPED_TRACE(pair.source);
+    Strings words;
+    for (const std::string_view w : split_on_space(std::string_view(pair.source))) words.emplace_back(w);
+    Strings put;
+    for (uint64_t n = 1 + random.below(3); n > 0; --n) {
+      put.push_back(kPlaceholders[random.below(kPlaceholders.size())]);
+      words.insert(words.begin() + static_cast<ptrdiff_t>(random.below(words.size() + 1)), put.back());
+    }
+    const std::string text = fmt::format("{}", fmt::join(words, " "));
+    const Document d(text, kPlainText, "en");
+    ASSERT_EQ(d.sentences().size(), 1u);
+    AlignedText t{pair.target, {}};
+    const auto size = static_cast<int64_t>(d.sentences()[0].size());
+    for (int64_t at = 0; i % 4 != 0 && at < static_cast<int64_t>(t.text.size());) {
+      const int64_t end = std::min<int64_t>(static_cast<int64_t>(t.text.size()), at + 1 + static_cast<int64_t>(random.below(6)));
+      const auto from = static_cast<int64_t>(random.below(static_cast<uint64_t>(size)));
+      t.links.push_back({{from, std::min(size, from + 1 + static_cast<int64_t>(random.below(4)))}, {at, end}});
+      at = end;
+    }
+    std::string out = d.assemble(std::vector{t});
+    for (const std::string& p : put) {
+      const size_t at = out.find(p);
+      ASSERT_NE(at, std::string::npos) << out;
+      out.replace(at, p.size(), " ");
+    }
+    EXPECT_EQ(word_texts(out), word_texts(pair.target)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace starling

@@ -1,0 +1,124 @@
+// Reads every #include "folder/..." under src/ and fails on an arrow that points up (CMakeLists.txt draws the same arrows for the linker).
+// A header-only include would slip past the linker; it does not slip past this.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace starling {
+namespace {
+
+namespace fs = std::filesystem;
+using Folders = std::set<std::string>;
+
+// The folders that each folder may include directly; what those may include comes along.
+const std::map<std::string, Folders>& arrows() {
+  static const std::map<std::string, Folders> kArrows = {
+      {"base", {}},
+      {"config", {"base"}},
+      {"storage", {"base"}},
+      {"demo", {"storage"}},
+      {"text", {"base"}},
+      {"metrics", {"text"}},
+      {"document", {"text"}},
+      {"data", {"text"}},
+      {"tensor", {"base"}},
+      {"backend", {"tensor"}},
+      {"autograd", {"backend", "storage"}},
+      {"nn", {"autograd"}},
+      {"models", {"nn", "config"}},
+      {"optim", {"backend", "config"}},
+      {"comm", {"backend", "config", "storage"}},
+      {"decode", {"models", "metrics", "document"}},
+      {"sim", {"comm"}},
+      {"strategies", {"comm", "optim", "autograd"}},
+      {"parallel", {"data", "decode", "comm"}},
+      {"replica", {"parallel", "strategies"}},
+      {"migration", {"config"}},
+      {"settings", {"replica", "migration"}},
+      {"evaluation", {"settings"}},
+      {"run", {"evaluation"}},
+      {"measure", {"settings", "sim"}},
+      {"experiments", {"run", "measure"}},
+      {"serve", {"decode"}},
+      {"cli", {"demo", "experiments", "serve"}},
+  };
+  return kArrows;
+}
+
+// The folder itself and everything below it.
+Folders reachable(const std::string& folder) {
+  Folders result{folder};
+  for (const std::string& below : arrows().at(folder)) result.merge(reachable(below));
+  return result;
+}
+
+bool is_source(const fs::path& path) {
+  static const std::set<std::string> kEndings = {".h", ".cpp", ".inc", ".hpp"};
+  return kEndings.contains(path.extension().string());
+}
+
+// The folder that a line includes from, or "".
+std::string included_folder(const std::string& line) {
+  const size_t hash = line.find_first_not_of(" \t");
+  if (hash == std::string::npos || line.compare(hash, 8, "#include") != 0) return "";
+  const size_t open = line.find('"'), slash = line.find('/'), close = open == std::string::npos ? open : line.find('"', open + 1);
+  if (close == std::string::npos || slash == std::string::npos || slash < open || slash > close) return "";
+  return line.substr(open + 1, slash - open - 1);
+}
+
+std::vector<std::string> upward_includes(const fs::path& file, const std::string& folder) {
+  const Folders allowed = reachable(folder);
+  std::vector<std::string> found;
+  std::ifstream in(file);
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    const std::string target = included_folder(line);
+    if (arrows().contains(target) && !allowed.contains(target)) {
+      found.push_back(fmt::format("{}:{}: src/{} must not include {}/ ({})", file.string(), number, folder, target, line));
+    }
+  }
+  return found;
+}
+
+const fs::path kSource = fs::path(STARLING_SOURCE_DIR) / "src";
+
+TEST(IncludeDirection, PointsOnlyDownward) {
+  int files = 0;
+  for (const auto& [folder, below] : arrows()) {
+    if (!fs::exists(kSource / folder)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(kSource / folder)) {
+      if (!entry.is_regular_file() || !is_source(entry.path())) continue;
+      ++files;
+      for (const std::string& arrow : upward_includes(entry.path(), folder)) ADD_FAILURE() << arrow;
+    }
+  }
+  EXPECT_GT(files, 0) << "no sources under " << kSource;
+}
+
+TEST(IncludeDirection, KnowsEveryFolder) {
+  for (const auto& entry : fs::directory_iterator(kSource)) {
+    if (!entry.is_directory()) continue;
+    EXPECT_TRUE(arrows().contains(entry.path().filename().string()))
+        << entry.path() << " has no arrows: add it to this test and to CMakeLists.txt";
+  }
+}
+
+TEST(IncludeDirection, ReadsIncludeLines) {
+  EXPECT_EQ(included_folder("#include \"base/error.h\""), "base");
+  EXPECT_EQ(included_folder("  #include \"models/config.h\"  // why"), "models");
+  EXPECT_EQ(included_folder("#include <fmt/format.h>"), "");
+  EXPECT_EQ(included_folder("#include \"local.h\"  // a/b"), "");
+  EXPECT_EQ(included_folder("// #include \"cli/x.h\""), "");
+  EXPECT_TRUE(reachable("decode").contains("text"));
+  EXPECT_FALSE(reachable("models").contains("text"));
+  EXPECT_FALSE(reachable("data").contains("tensor"));
+}
+
+}  // namespace
+}  // namespace starling
