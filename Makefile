@@ -6,11 +6,12 @@ GENERATOR ?= $(shell command -v ninja >/dev/null 2>&1 && echo Ninja || echo "Uni
 # A build directory keeps the generator it was made with.
 CONFIGURED = $(wildcard $(BUILD)/CMakeCache.txt)
 
-.PHONY: help packages build demo test clean
+.PHONY: help packages build demo test test-all clean
 
 help:
 	@echo "make demo      install what is missing, build, train on the built-in corpus (minutes), translate, evaluate"
-	@echo "make test      install what is missing, build, run every test"
+	@echo "make test      install what is missing, build, run the tests (minutes)"
+	@echo "make test-all  the whole matrix of tests, on a build of single sources (an hour)"
 	@echo "make build     build $(BUILD)/starling; with CUDA=1 for NVIDIA cards too (docs/gpu.md)"
 	@echo "make packages  install the Debian packages that the build needs (as root; nothing to do if they are there)"
 	@echo "make clean     remove build/ and run-demo/"
@@ -32,7 +33,13 @@ demo: build
 
 test: build
 	@cmake --build "$(BUILD)" --parallel $(JOBS)
-	@ctest --test-dir "$(BUILD)" --output-on-failure --no-tests=error --parallel 2 --label-regex "unit|slow|mpi|sim|queued|emulated" </dev/null
+	@tools/test.sh "$(BUILD)" --label-exclude matrix
+
+# Each source compiled for itself, with debug information, and every test.
+test-all: packages
+	@cmake --preset dev $(if $(wildcard build/dev/CMakeCache.txt),,-G "$(GENERATOR)") --log-level=WARNING
+	@cmake --build build/dev --parallel $(JOBS)
+	@STARLING_WHOLE_MATRIX=1 tools/test.sh build/dev
 
 clean:
 	rm -rf build run-demo

@@ -1,5 +1,5 @@
-# The CUDA backend, where it is asked for (the preset `cuda`): src/backend/cuda/, kernels by nvcc; otherwise src/backend/no_cuda.cpp, which says
-# how to get it. A program built with it also runs on machines without a card.
+# The CUDA backend, where it is asked for (the preset `cuda`): src/backend/cuda/, kernels by nvcc; otherwise src/backend/no_cuda.cpp, which
+# says how to get it. A program built with it also runs on machines without a card.
 option(STARLING_CUDA "Build the backend for NVIDIA cards (needs the CUDA toolkit, 12 or newer)" OFF)
 if(STARLING_CUDA)
   enable_language(CUDA)

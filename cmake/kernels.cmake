@@ -15,7 +15,8 @@ if(backend_sources)
     add_library(starling_kernels_${isa} OBJECT ${kernel_sources})
     target_link_libraries(starling_kernels_${isa} PRIVATE starling_flags starling_tensor OpenMP::OpenMP_CXX)
     target_compile_definitions(starling_kernels_${isa} PRIVATE STARLING_ISA=${isa})
-    target_compile_options(starling_kernels_${isa} PRIVATE -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast -Wno-psabi -Wno-maybe-uninitialized -Wno-uninitialized)
+    target_compile_options(starling_kernels_${isa} PRIVATE -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast
+                           -Wno-psabi -Wno-maybe-uninitialized -Wno-uninitialized)
     set_target_properties(starling_kernels_${isa} PROPERTIES UNITY_BUILD OFF)  # what is inlined must not depend on it
     target_sources(starling_backend PRIVATE $<TARGET_OBJECTS:starling_kernels_${isa}>)
   endforeach()

@@ -30,11 +30,13 @@ tell_unfinished() {
   done=$(sed -n 's/.*"type":"stop".*"step":\([0-9]*\).*/\1/p' "$model/events.jsonl" | tail -n 1)
   seconds=$(sed -n 's/.*"type":"stop".*"seconds":\([0-9]*\).*/\1/p' "$model/events.jsonl" | tail -n 1)
   [[ $done && $seconds && $done -gt 0 && $done -lt $whole ]] || return 0
-  left=$(((seconds * (whole - done) / done + 59) / 60))
+  left="$(((seconds * (whole - done) / done + 59) / 60)) minutes"
+  [[ $left == "1 minutes" ]] && left="1 minute"
   cat <<TEXT
 
 This machine is slow or busy: training reached its time limit after $done of $whole updates ($((100 * done / whole)) %), so
-more of the translations below are wrong than need be. All $whole updates give about 98 BLEU; the rest would take about $left minute$([[ $left -eq 1 ]] || echo s) here:
+more of the translations below are wrong than need be. All $whole updates give about 98 BLEU;
+the rest would take about $left here:
   (cd $(printf %q "$PWD") && $(printf %q "$starling") train $recipe --train.max-minutes 0)
 TEXT
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/error.h"
 #include "base/range.h"
 #include "tensor/shard_group.h"
 
@@ -109,11 +110,18 @@ class ParameterStore {
   // All of the model, by index.
   const std::vector<Parameter*>& declared() const { return declared_; }
   Parameter* find(const std::string& name);
-  int64_t count() const;                        // owned parameters, without the padding between them
-  int64_t declared_count() const;               // of the model, whole
-  const Tensor& values() const {                // flat; waits for those that are expected
-    if (const auto all = expected_.all) all();  // a copy, since it ends by expect({})
+  int64_t count() const;           // owned parameters, without the padding between them
+  int64_t declared_count() const;  // of the model, whole
+  // Flat. Where some may still be on their way, wait_for_parameters() comes first; otherwise reading them here is an error.
+  const Tensor& values() const {
+    CHECK(!expects(), "parameters are read while some of them are still on their way from other ranks");
     return values_;
+  }
+  // Elements of values(), known whatever is on its way.
+  int64_t flat_count() const { return values_.count(); }
+  // Until all that is expected has come. Exchanges: all ranks must call it at the same place.
+  void wait_for_parameters() const {
+    if (const auto all = expected_.all) all();  // a copy, since it ends by expect({})
   }
   const Tensor& gradients() const { return gradients_; }  // flat
   // The part of a parameter that every stage has a copy of; null if this store owns nothing of it.
@@ -135,7 +143,13 @@ class ParameterStore {
     if (const auto wait = expected_.unit) wait(unit);
   }
   void on_reach(std::function<void(size_t unit)> reached) { reached_ = std::move(reached); }
-  void reach(size_t unit) const { reached_ ? reached_(unit) : static_cast<void>(values()); }
+  void reach(size_t unit) const {
+    if (reached_) {
+      reached_(unit);
+    } else {
+      wait_for_parameters();
+    }
+  }
   // To be called whenever values change: packed weights are stale from here on.
   void changed() { ++version_; }
   bool training() const { return training_; }  // has gradients, or is a view of one that has

@@ -15,6 +15,7 @@
 #include "base/affinity.h"
 #include "base/error.h"
 #include "base/messages.h"
+#include "base/version.h"
 #include "cli/help.h"
 #include "cli/verbs.h"
 #include "comm/nccl/nccl.h"
@@ -139,14 +140,14 @@ void no_verb(const std::string& word, const std::vector<std::string>& verbs) {
 std::string version_text() {
   const dnnl_version_t* dnnl = dnnl_version();
   return fmt::format(
-      "starling 0.1.0\n"
+      "starling {}\n"
       "build      {}\n"
       "processor  {} loops, {} matrix products\n"
       "cards      {}\n"
       "libraries  oneDNN {}.{}.{}, SentencePiece " STARLING_SENTENCEPIECE_VERSION
       ", zlib {}, zstd {}, fmt {}.{}.{}, nlohmann-json {}.{}.{}, MPI: {}, NCCL: {}, CLI11 " CLI11_VERSION,
-      compiler_text(), cpu_instruction_set(), cpu_has_bf16() ? "bf16 and f32" : "f32", cuda::describe_cuda(), dnnl->major, dnnl->minor,
-      dnnl->patch, zlibVersion(), ZSTD_versionString(), FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100,
+      kVersion, compiler_text(), cpu_instruction_set(), cpu_has_bf16() ? "bf16 and f32" : "f32", cuda::describe_cuda(), dnnl->major,
+      dnnl->minor, dnnl->patch, zlibVersion(), ZSTD_versionString(), FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100,
       NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, mpi_version(), cuda::nccl_version());
 }
 

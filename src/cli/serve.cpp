@@ -4,7 +4,7 @@
 #include "cli/help.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
-#include "serve/client_address.h"
+#include "http/client_address.h"
 #include "serve/server.h"
 
 namespace starling {

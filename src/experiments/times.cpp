@@ -17,6 +17,7 @@
 #include "replica/replica.h"
 #include "run/due.h"
 #include "run/run_setup.h"
+#include "run/update_loop.h"
 #include "settings/batch_growth.h"
 #include "strategies/factory.h"
 
@@ -64,8 +65,7 @@ struct IdleModel {
 void replay_rank(const Config& config, const ModelVocabulary& vocabulary, SharedBatches& batches, int64_t steps, World& world,
                  RankTimes& times) {
   const IdleModel idle(config, vocabulary);
-  const StepOptions options{config.train.optimizer,   config.strategy,     config.train.label_smoothing, config.train.seed,
-                            step_limit(config.train), config.train.r_drop, config.train.r_drop_from,     config.train.beta2_tokens > 0};
+  const StepOptions options = step_options(config, config.train.optimizer, step_limit(config.train));
   comm_settings(config.strategy, *world.comm);
   Replica replica(*idle.model, options, world);
   CHECK(replica.strategy().replicas() != Replicas::served, "times of {} depend on what is computed", config.strategy.name);
@@ -78,21 +78,20 @@ void replay_rank(const Config& config, const ModelVocabulary& vocabulary, Shared
     replica.end_schedule_at(last);
   }
   const Distances every = distances(config, last);
-  int64_t tokens = 0, taken = 0;
+  UpdateLoop loop(config, replica, rank, growth ? &*growth : nullptr, text_tokens(config.train.micro_batch_tokens, config.train.r_drop));
+  UpdateLoop::Source source;
+  int64_t next = 0, tokens = 0;
+  source.next = [&](int64_t count) {
+    Batch batch;
+    if (rank < workers) batch = *batches.take(next);
+    for (int64_t i = 1; rank < workers && i < count; ++i) append(batch, *batches.take(next + i));
+    next += count;
+    return batch;
+  };
   for (int64_t step = 0; step < steps; ++step) {
-    std::vector<Batch> parts;
-    const int64_t count = growth ? growth->next() : 1;
-    if (rank < workers) {
-      Batch batch = *batches.take(taken);
-      for (int64_t i = 1; i < count; ++i) append(batch, *batches.take(taken + i));
-      const Batch own = share(batch, rank, workers, replica.cost().source_weight(), replica.cost().target_weight());
-      if (own.target.count() > 0) parts = split(own, text_tokens(config.train.micro_batch_tokens, config.train.r_drop));
-      tokens += own.target.count();
-    }
-    const int64_t before = std::exchange(taken, taken + count);
-    if (growth) replica.take({count, taken, growth->rate_factor()}), growth->updated({});
-    replica.step(parts);
-    if (due_after(config, every, step + 1, taken, before).any() || step + 1 == steps) idle.model->parameters().values();
+    tokens += loop.make(source).own_tokens;
+    if (growth) growth->updated({});
+    if (loop.due(every).any() || step + 1 == steps) idle.model->parameters().wait_for_parameters();
     times.ns.push_back(world.clock->now_ns());
     times.tokens.push_back(tokens), times.bytes.push_back(world.comm->traffic().bytes_sent);
   }

@@ -193,7 +193,7 @@ class Bench {
   double steps(Replica& replica, const Shares& shares) {
     const double start = world_.clock->seconds();
     for (const auto& share : shares) replica.step(share);
-    model_->parameters().values();  // which other replicas share: nothing is on its way when one of these takes over
+    model_->parameters().wait_for_parameters();  // which other replicas share: nothing is on its way when one of these takes over
     return (world_.clock->seconds() - start) / static_cast<double>(size());
   }
 

@@ -4,6 +4,7 @@
 
 #include "backend/idle.h"
 #include "parallel/stages.h"
+#include "settings/checks.h"
 
 namespace starling {
 namespace {

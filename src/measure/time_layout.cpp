@@ -141,6 +141,7 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
   const Replica::Bytes after = replica.bytes_sent();
   const auto updates = static_cast<double>(run.updates);
   const int64_t all_sent = world.comm->traffic().bytes_sent;
+  model->parameters().wait_for_parameters();
   RankMemory m = memory_of(replica);
   if (!world.computes && !mesh.divided() && worker < workers) {
     const Batch& most = largest(shares);

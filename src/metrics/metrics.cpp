@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/version.h"
 #include "metrics/metrics_common.h"
 #include "text/unicode.h"
 
@@ -32,7 +33,7 @@ void check_corpus(Sentences hypotheses, const ReferenceLists& references) {
   }
 }
 
-std::string version_part() { return "version:starling-0.1.0"; }
+std::string version_part() { return fmt::format("version:starling-{}", kVersion); }
 
 }  // namespace detail
 

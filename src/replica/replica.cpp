@@ -83,7 +83,7 @@ Replica::Replica(Model& model, const StepOptions& options, World& world, const M
 // What is on its way still has a place to come to.
 Replica::~Replica() {
   try {
-    if (std::uncaught_exceptions() == 0) parameters().values();
+    if (std::uncaught_exceptions() == 0) parameters().wait_for_parameters();
   } catch (...) {  // another rank has gone
   }
   parameters().expect({});
@@ -113,7 +113,7 @@ void Replica::gradients(const Calls& calls) {
   gradient_sum_.begin();
   tracker_.restart([](size_t) {});
   losses_.clear();
-  if (share_.empty()) parameters().values();  // at the same place among the exchanges as where there is a forward pass
+  if (share_.empty()) parameters().wait_for_parameters();  // at the same place among the exchanges as where there is a forward pass
   if (const auto n = static_cast<int64_t>(share_.size()) * (mesh_.hybrid() ? 2 : 1); n > (loss_sums_ ? loss_sums_.rows() : 0))
     loss_sums_ = Tensor({n, 5}, DType::f64, parameters().backend().memory());
   std::vector<const Batch*> computed = share_;

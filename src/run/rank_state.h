@@ -41,7 +41,7 @@ class RankState {
   };
   bool first() const { return comm_.rank() == 0; }
   bool sharded() const;
-  std::vector<Range> everything() const { return {{0, replica_.model().parameters().values().count()}}; }
+  std::vector<Range> everything() const { return {{0, replica_.model().parameters().flat_count()}}; }
   std::vector<Own> own();
   bool read(const SavedShards& saved, const Own& own, int replica, std::vector<std::byte>& bytes) const;
   std::vector<std::byte> moments(const SavedShards* saved, const std::string& name, const std::vector<Range>& ranges, DType type) const;

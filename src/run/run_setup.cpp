@@ -10,6 +10,7 @@
 #include "evaluation/validation.h"
 #include "parallel/stages.h"
 #include "run/run_tokens.h"
+#include "run/update_loop.h"
 #include "settings/micro_batch.h"
 #include "strategies/factory.h"
 
@@ -88,10 +89,7 @@ void plan_steps(RunParts& run) {
         fmt::format("train.beta2-tokens {} makes beta2 {:g} with {} tokens an update; give 1 to 69,000 updates' worth of tokens",
                     t.beta2_tokens, run.optimizer.beta2, run.batch_tokens));
   run.max_steps = last_update(t, run.batch_tokens);
-  run.replica.emplace(*run.model,
-                      StepOptions{run.optimizer, run.config.strategy, run.mixed() ? 0 : t.label_smoothing, t.seed, run.max_steps, t.r_drop,
-                                  t.r_drop_from, t.beta2_tokens > 0},
-                      run.world, *run.mesh);
+  run.replica.emplace(*run.model, step_options(run.config, run.optimizer, run.max_steps), run.world, *run.mesh);
   if (t.max_minutes > 0 && has_end(run.optimizer.schedule) && run.replicas() != Replicas::equal)
     throw ConfigError(
         fmt::format("train.schedule {} cannot end with train.max-minutes where each worker makes updates of its own (strategy {}), as they "

@@ -163,7 +163,7 @@ void SavedShards::open_older(FileSystem& files, const Loaded& checkpoint) {
 }
 
 void SavedShards::add_older(int rank, const std::string& name, const NamedBytes& t, const std::string& prefix) {
-  const auto count = static_cast<size_t>(parameters_.values().count()), size = t.data.size() / count;
+  const auto count = static_cast<size_t>(parameters_.flat_count()), size = t.data.size() / count;
   if ((name != "parameters" && !name.starts_with("ada")) || size * count != t.data.size()) {
     whole_[{rank, name}] = &t;
     return;

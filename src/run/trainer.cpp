@@ -10,7 +10,7 @@
 #include "run/run_parts.h"
 #include "run/run_reports.h"
 #include "run/run_setup.h"
-#include "settings/micro_batch.h"
+#include "run/update_loop.h"
 
 namespace starling {
 namespace {
@@ -48,6 +48,7 @@ class Trainer {
     run_.driver = make_run_driver(run_, status_);
     judging_.open();
     plan_batches(run_);
+    loop_.emplace(config_, *run_.replica, run_.mesh->data().rank(), run_.growth ? &*run_.growth : nullptr, run_.micro_tokens);
     checkpoints_.resume();
     if (run_.first()) {  // nothing that can be refused is left
       run_.directory->begin(*run_.vocabularies);
@@ -129,40 +130,31 @@ class Trainer {
   bool update() {
     reports_.announce_sgd();
     const int64_t before = run_.step();
-    taken_before_ = run_.taken();
     const BatchPosition position = run_.stream->position();
-    run_.model->set_clip(state_clip(config_, run_.taken() + 1));
-    if (run_.growth) {
-      const int64_t batches = run_.growth->next();
-      run_.replica->take({batches, run_.growth->taken() + batches, run_.growth->rate_factor()});
-    }
-    const Batch batch = next_batches(*run_.stream, run_.growth ? run_.growth->next() : 1);
-    const int rank = run_.mesh->data().rank(), workers = run_.replica->strategy().workers();
-    std::vector<Batch> parts;
-    Refinement refinement;
-    if (run_.mixed()) run_.model->parameters().values();  // those with a share are about to read them, and the others wait with them
-    if (rank < workers) {
-      const ComputeCost& cost = run_.replica->cost();
-      Batch own = share(batch, rank, workers, cost.source_weight(), cost.target_weight());
-      if (run_.mixed() && own.target.count() > 0) refinement = refine(own);
-      parts = micro_batches(own, run_.micro_tokens, config_.parallel, cost);
-    }
+    double gone = 0;
+    UpdateLoop::Source source;
+    source.next = [&](int64_t count) { return next_batches(*run_.stream, count); };
     // Ranks stop together: what one of them knows, all learn with the sums of this step.
     // Where workers make updates of their own they have no common time.
-    const double gone = run_.replicas() == Replicas::merged ? 0 : status_.time_gone();
-    const StepResult result = run_.replica->step(parts, {run_.stop_asked(), run_.driver->last_update(), served() ? 0 : gone}, refinement);
-    status_.stopped = result.totals.stop > 0, status_.over = result.totals.finished > 0;
-    status_.epoch = batch.epoch + 1;
-    reports_.add(result);
+    source.end = [&] {
+      gone = run_.replicas() == Replicas::merged ? 0 : status_.time_gone();
+      return Replica::End{run_.stop_asked(), run_.driver->last_update(), served() ? 0 : gone};
+    };
+    if (run_.mixed()) source.refine = [&](Batch& own) { return refine(own); };
+    const MadeUpdate made = loop_->make(source);
+    const StepTotals& totals = made.result.totals;
+    status_.stopped = totals.stop > 0;
+    status_.over = totals.finished > 0;
+    status_.epoch = made.epoch + 1;
+    reports_.add(made.result);
     if (run_.driver->updated(before)) {
       reports_.grow();
-      due_ = due_after(config_, run_.every, run_.step(), run_.taken(), taken_before_);
-      if (const double now = served() ? gone : result.totals.time_gone; now > 0) by_time_.add(due_, now);
+      due_ = loop_->due(run_.every);
+      if (const double now = served() ? gone : totals.time_gone; now > 0) by_time_.add(due_, now);
       // What comes now would wait for parameters that are on their way; that is a part of training.
-      if (due_.any() || status_.stopped || run_.driver->finished()) run_.model->parameters().values();
-      int64_t own = 0;  // of a replica all ranks have them, and one counts
-      if (run_.mesh->counts())
-        for (const Batch& part : parts) own += part.target.count();
+      if (due_.any() || status_.stopped || run_.driver->finished()) run_.model->parameters().wait_for_parameters();
+      // Of a replica all ranks have the same tokens, and one counts.
+      const int64_t own = run_.mesh->counts() ? made.own_tokens : 0;
       if (watch_.updated) watch_.updated(run_.step(), own, run_.replica->strategy().aside_bytes());
       return true;
     }
@@ -227,9 +219,9 @@ class Trainer {
   RunReports reports_{run_, status_};
   RunJudging judging_{run_, status_};
   DueByTime by_time_{config_};
+  std::optional<UpdateLoop> loop_;
   RunCheckpoints checkpoints_{run_, status_, judging_, by_time_};
-  int64_t taken_before_ = 0;  // the last update
-  Due due_;                   // after it
+  Due due_;  // after it
 };
 
 }  // namespace

@@ -14,8 +14,8 @@
 #include "base/error.h"
 #include "base/range.h"
 #include "document/document.h"
+#include "http/http.h"
 #include "serve/detect_language.h"
-#include "serve/http.h"
 #include "serve/model_source.h"
 
 namespace starling {

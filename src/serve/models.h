@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "decode/model_directory.h"
+#include "http/task_threads.h"
 #include "serve/api.h"
 #include "serve/model_source.h"
 #include "serve/scheduler.h"
 #include "serve/search_budget.h"
-#include "serve/task_threads.h"
 #include "serve/workers.h"
 
 namespace starling {

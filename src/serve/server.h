@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "serve/http.h"
+#include "http/http.h"
 #include "serve/models.h"
 #include "serve/service.h"
 

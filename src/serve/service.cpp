@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/utf8.h"
-#include "serve/client_address.h"
+#include "http/client_address.h"
 #include "serve/deepl.h"
 
 namespace starling {

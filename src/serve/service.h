@@ -7,9 +7,9 @@
 #include <mutex>
 #include <optional>
 
+#include "http/http.h"
 #include "serve/access_log.h"
 #include "serve/api_keys.h"
-#include "serve/http.h"
 #include "serve/libretranslate.h"
 #include "serve/translation_job.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "http/task_threads.h"
 #include "serve/directions.h"
-#include "serve/task_threads.h"
 #include "serve/utf16.h"
 #include "text/language_match.h"
 

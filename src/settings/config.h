@@ -275,12 +275,6 @@ int64_t step_limit(const TrainConfig& config);
 // Whether a limit is given that ends a run, in updates, tokens, epochs or minutes.
 bool has_limit(const TrainConfig& config);
 
-// ConfigError where train.optimizer muon would meet parts of matrices.
-void require_whole_matrices(const Config& config);
-// ConfigError where a batch that grows does not go with another key.
-void check_batch_growth(const Config& config);
-// ConfigError where train.r-drop does not go with another key.
-void check_r_drop(const Config& config);
 // Keys that are set and do nothing without another, a sentence each; those of sections model and strategy are refused before.
 std::vector<std::string> idle_keys(const Config& config);
 

@@ -18,7 +18,7 @@ class Asynchronous : public Strategy {
         o_(options_.asynchronous),
         rank_(rank),
         workers_(workers),
-        flat_(parameters.values().count()),
+        flat_(parameters.flat_count()),
         element_(size_of(parameters.values().dtype())),
         narrow_(options.wire == Wire::bf16 && element_ == 4) {
     for (int i = 0; i < servers; ++i) servers_.push_back({workers + i, part(flat_, i, servers)});

@@ -10,8 +10,8 @@ std::vector<Bucket> make_buckets(const ParameterStore& store, int64_t elements, 
   CHECK(elements > 0, "buckets of {} elements", elements);
   elements = (elements + 15) / 16 * 16;
   std::vector<Bucket> buckets;
-  int64_t end = store.values().count();  // of what is not in a bucket yet
-  int64_t begin = end;                   // of the open bucket, which ends at `end`
+  int64_t end = store.flat_count();  // of what is not in a bucket yet
+  int64_t begin = end;               // of the open bucket, which ends at `end`
   const auto close = [&] {
     if (begin < end) buckets.push_back({{begin, end}, nullptr});
     end = begin;

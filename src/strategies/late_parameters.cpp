@@ -38,7 +38,7 @@ void LateParameters::end(Worker& w) {
     for (size_t b = buckets_.size(); b-- > 0;) land(w, b);
   };
   w.parameters().expect({all, [this, &w](size_t unit) { arrive(w, unit); }});
-  if (!late_) w.parameters().values();
+  if (!late_) w.parameters().wait_for_parameters();
 }
 
 void LateParameters::arrive(Worker& w, size_t unit) {

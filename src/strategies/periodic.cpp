@@ -42,7 +42,7 @@ class Periodic : public Strategy {
  public:
   Periodic(const StrategyOptions& options, std::vector<Bucket> buckets, const ParameterStore& parameters,
            const std::vector<ExchangedTable>& tables, int size)
-      : options_(options), size_(size), flat_(parameters.values().count()), buckets_(std::move(buckets)) {
+      : options_(options), size_(size), flat_(parameters.flat_count()), buckets_(std::move(buckets)) {
     element_ = size_of(parameters.values().dtype());
     momentum_ = p_.outer_momentum < 0 ? 1 - 1.0 / size : p_.outer_momentum;
     if (p_.outer_momentum_steps > 0) momentum_ = std::exp(-static_cast<double>(p_.interval) / static_cast<double>(p_.outer_momentum_steps));

@@ -94,7 +94,7 @@ StepResult update_replica(Worker& w, const StepTotals& totals, double norm) {
   result.learning_rate = plan.rate;
   const double moved = optimizer.elements_moved();
   optimizer.begin_update();
-  w.clock().spend({Work::update, optimizer.flops(0, parameters.values().count()), moved * static_cast<double>(parameters.values().bytes())},
+  w.clock().spend({Work::update, optimizer.flops(0, parameters.flat_count()), moved * static_cast<double>(parameters.values().bytes())},
                   [&] { optimizer.update(parameters.values(), parameters.gradients(), plan.scale, plan.rate); });
   parameters.changed();
   return result;

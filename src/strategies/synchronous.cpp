@@ -17,7 +17,7 @@ class Synchronous : public Strategy {
  public:
   Synchronous(const StrategyOptions& options, const ParameterStore& parameters, std::vector<ExchangedTable> tables, int rank, int size,
               const std::vector<MatrixPlace>& matrices)
-      : options_(options), tables_(std::move(tables)), rank_(rank), size_(size), flat_(parameters.values().count()) {
+      : options_(options), tables_(std::move(tables)), rank_(rank), size_(size), flat_(parameters.flat_count()) {
     element_ = size_of(parameters.values().dtype());
     if (server()) {
       const int servers = options.servers == 0 ? size : static_cast<int>(options.servers);

@@ -23,6 +23,7 @@ Ended ended(const std::function<void()>& body) {
   if (pipe(ends) != 0) return {};
   const pid_t child = fork();
   if (child == 0) {
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);  // a shell makes its background jobs ignore SIGINT
     dup2(ends[1], STDERR_FILENO);
     close(ends[0]), close(ends[1]);
     body();

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "base/random.h"
+#include "tests/whole_matrix.h"
 
 namespace starling {
 namespace {
@@ -253,7 +254,7 @@ TEST_F(CliTest, FuzzedConfigurations) {
                                 "-5",
                                 "1e999"};
   Random random(5, 1);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < of_cases(150, 30); ++round) {
     std::string text = good;
     for (uint64_t k = 1 + random.below(3); k > 0; --k) {
       const uint64_t at = random.below(text.size() + 1);
@@ -294,7 +295,7 @@ TEST_F(CliTest, FuzzedCommandLines) {
                                           "--.",
                                           "-1"};
   Random random(6, 1);
-  for (int round = 0; round < 250; ++round) {
+  for (int round = 0; round < of_cases(250, 40); ++round) {
     std::vector<std::string> arguments = {words[random.below(5)]};
     for (uint64_t k = 1 + random.below(5); k > 0; --k) {
       arguments.push_back(words[random.below(words.size())]);

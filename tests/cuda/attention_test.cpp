@@ -4,6 +4,7 @@
 
 #include "backend/dropout.h"
 #include "tests/cuda/same_as_reference.h"
+#include "tests/whole_matrix.h"
 
 namespace starling {
 namespace {
@@ -162,7 +163,7 @@ void cached_case(CaseContext& c, std::vector<int32_t> lengths, int64_t heads, in
 
 TEST(CudaAttention, CachedListsOfAnyLength) {
   for (const bool weighted : {false, true})
-    for (const int64_t offset : {0, 1})
+    for (const int64_t offset : of_cases<int64_t>({1, 0}, 1))
       for (const auto& [heads, width] : {std::pair<int64_t, int64_t>{1, 4}, {4, 64}, {20, 5}, {3, 7}, {2, 72}, {2, 130}, {1, 300}})
         expect_same_as_reference(std::to_string(heads) + " heads of " + std::to_string(width), [&](CaseContext& c) {
           cached_case(c, {1, 31, 32, 0, 33, 200, 3}, heads, width, weighted, offset);

@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "base/random.h"
+#include "tests/whole_matrix.h"
 
 namespace starling {
 namespace {
@@ -86,7 +87,7 @@ void expect_as_cpu(const Case& c, const std::vector<Range>& tensors, double keep
 TEST(CudaCompression, HardNumbers) {
   for (const Case& c : kCases)
     for (const char* kind : kKinds)
-      for (const double keep : {0.003, 0.4}) {
+      for (const double keep : of_cases<double>({0.003, 0.4}, 1)) {
         if (!is_sparse(c.coding) && keep > 0.1) continue;
         expect_as_cpu(c, kTensors, keep, kind, {});
       }
@@ -102,7 +103,7 @@ TEST(CudaCompression, AnyNumberOfEntries) {
 TEST(CudaCompression, LocalPartsAndVelocity) {
   for (const Case& c : kCases)
     for (const LocalPart local : {LocalPart::none, LocalPart::sum, LocalPart::partial, LocalPart::error})
-      for (const double momentum : {0.0, 0.5}) expect_as_cpu(c, {{0, 9000}}, 0.02, "normal", {local, 0.25, momentum});
+      for (const double momentum : of_cases<double>({0.5, 0.0}, 1)) expect_as_cpu(c, {{0, 9000}}, 0.02, "normal", {local, 0.25, momentum});
 }
 
 // More chunks than a block has threads, with ties among them.

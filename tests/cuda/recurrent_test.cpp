@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "tests/cuda/same_as_reference.h"
+#include "tests/whole_matrix.h"
 
 namespace starling {
 namespace {
@@ -106,7 +107,7 @@ void global_case(CaseContext& c, const AttendedSentences& s, int64_t A, int64_t 
 
 TEST(CudaRecurrent, GlobalAttentionOfAnySentences) {
   for (const bool additive : {true, false})
-    for (const Write write : {Write::overwrite, Write::accumulate})
+    for (const Write write : of_cases<Write>({Write::accumulate, Write::overwrite}, 1))
       for (const AttendedSentences& s : {AttendedSentences{{{9, 300}, {8, 31}, {0, 2}, {4, 0}, {100, 33}}, 2, 3},
                                          AttendedSentences{{}, 0, 4}, AttendedSentences{{{0, 3}}}})
         expect_same_as_reference(std::to_string(s.lengths.size()) + (additive ? " additive" : " dot"),

@@ -3,8 +3,8 @@
 #include <cstdlib>
 
 #include "base/utf8.h"
+#include "http/forms.h"
 #include "serve/deepl.h"
-#include "serve/forms.h"
 #include "serve/libretranslate.h"
 
 namespace {

@@ -20,6 +20,7 @@
 #include "storage/checkpoint.h"
 #include "storage/safetensors.h"
 #include "tests/run/word_pairs.h"
+#include "tests/whole_matrix.h"
 
 namespace starling {
 namespace {
@@ -144,7 +145,7 @@ TEST_P(RefineGradient, ItsMeanIsTheExactGradientOfTheExpectedReward) {
   const std::vector<double> exact = exact_gradient(*model, pairs, 2, expected_reward);
   RefineOptions o;
   o.samples = 4, o.max_length_factor = 0, o.max_length_offset = 2;
-  for (const RewardBaseline baseline : {RewardBaseline::leave_one_out, RewardBaseline::mean}) {
+  for (const RewardBaseline baseline : of_cases<RewardBaseline>({RewardBaseline::leave_one_out, RewardBaseline::mean}, 1)) {
     o.baseline = baseline;
     constexpr int kUpdates = 1500;
     std::vector<double> sum(exact.size(), 0.0);

@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "base/error.h"
-#include "serve/http.h"
+#include "http/http.h"
 #include "tests/serve/client.h"
 
 namespace starling {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/strategies/divided.h"
+#include "tests/whole_matrix.h"
 
 namespace starling {
 namespace {
@@ -51,7 +52,7 @@ void expect_divided(const std::vector<TrainingTrace>& traces, const TrainingTrac
 TEST(Hybrid, LosesNothingAgainstOneWorker) {
   const TrainingRun run = hybrid_run();
   const TrainingTrace one = alone(run);
-  for (const auto& [stages, replicas] : {std::pair(2, 1), {3, 1}, {4, 1}, {2, 2}, {4, 2}})
+  for (const auto& [stages, replicas] : of_cases<std::pair<int, int>>({{3, 1}, {2, 2}, {2, 1}, {4, 1}, {4, 2}}, 2))
     for (const int64_t pieces : {0, 3}) {
       SCOPED_TRACE(fmt::format("{} stages, {} replicas, {} pieces", stages, replicas, pieces));
       const auto traces = simulated(divided(run, stages, pieces), stages * replicas);

@@ -7,6 +7,7 @@
 #include "backend/idle.h"
 #include "strategies/ownership.h"
 #include "tests/strategies/divided.h"
+#include "tests/whole_matrix.h"
 
 namespace starling {
 namespace {
@@ -185,10 +186,10 @@ TEST(ShardedMuon, RoundsItsStepsAlikeOnAllRanks) {
 // Parameters that arrive during the next forward pass are those that are waited for at once, also where some rank has nothing to pass
 // forward, and with several micro-batches.
 TEST(ShardedMuon, LateParametersAreTheSame) {
-  for (const std::string model : {"transformer-tiny", "gnmt-small"})
+  for (const std::string& model : of_cases<std::string>({"transformer-tiny", "gnmt-small"}, 1))
     for (const Wire wire : {Wire::f32, Wire::bf16})
       for (const std::string strategy : {"all-reduce", "parameter-server"})
-        for (const int64_t sentences : {3, 40}) {
+        for (const int64_t sentences : of_cases<int64_t>({3, 40}, 1)) {
           TrainingRun run = muon_run(model);
           run.strategy.bucket_mib = 256.0 * 4 / (1 << 20), run.strategy.wire = wire, run.sentences = sentences;
           run.strategy.name = strategy, run.strategy.sharded_optimizer = strategy == "all-reduce";

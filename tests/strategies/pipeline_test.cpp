@@ -3,6 +3,7 @@
 
 #include "backend/idle.h"
 #include "tests/strategies/divided.h"
+#include "tests/whole_matrix.h"
 
 namespace starling {
 namespace {
@@ -24,7 +25,7 @@ class InStages : public testing::TestWithParam<Shape> {
 
 TEST_P(InStages, LosesNothingAgainstOneWorker) {
   const TrainingTrace one = alone(run());
-  for (const auto& [stages, replicas] : {std::pair(2, 1), {2, 2}, {3, 1}, {4, 2}}) {
+  for (const auto& [stages, replicas] : of_cases<std::pair<int, int>>({{2, 2}, {3, 1}, {2, 1}, {4, 2}}, 2)) {
     TrainingRun divided = run();
     divided.parallel.pipeline = stages;
     const auto traces = simulated(divided, stages * replicas);

@@ -1,6 +1,7 @@
 // The whole trainer with a model in stages and shards: the model of one worker, exact resumption, and checkpoints that any other layout
 // continues.
 #include "tests/strategies/distributed_run.h"
+#include "tests/whole_matrix.h"
 
 namespace starling {
 namespace {
@@ -68,13 +69,15 @@ TEST_F(PipelineTrainer, TrainsTheModelOfOneWorker) {
 }
 
 TEST_F(PipelineTrainer, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
-  for (const auto& [strategy, shards] : {std::pair(std::string("all-reduce"), 1),
-                                         {"sharded", 1},
-                                         {"model-average", 1},
-                                         {"sparse-local", 1},
-                                         {"all-reduce", 2},
-                                         {"sharded", 2},
-                                         {"sparse-local", 2}}) {
+  using Case = std::pair<std::string, int>;
+  for (const auto& [strategy, shards] : of_cases<Case>({{"all-reduce", 1},
+                                                        {"sparse-local", 2},
+                                                        {"sharded", 1},
+                                                        {"model-average", 1},
+                                                        {"sparse-local", 1},
+                                                        {"all-reduce", 2},
+                                                        {"sharded", 2}},
+                                                       2)) {
     const auto with = [&, &strategy = strategy, &shards = shards](const std::string& run_name, int64_t steps) {
       Config c = in_stages(run_name, shards == 1 ? 2 : 1, shards);
       c.train.max_steps = steps, c.train.optimizer.ema = strategy == "all-reduce" ? 0.9 : 0;

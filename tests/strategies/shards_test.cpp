@@ -3,6 +3,7 @@
 
 #include "parallel/decoding_model.h"
 #include "tests/strategies/divided.h"
+#include "tests/whole_matrix.h"
 
 namespace starling {
 namespace {
@@ -28,7 +29,7 @@ class InShards : public testing::TestWithParam<std::string> {
 
 TEST_P(InShards, LosesNothingAgainstOneWorker) {
   const TrainingTrace one = alone(run());
-  for (const Layout& layout : {Layout{2, 1, 1}, {4, 1, 2}, {2, 2, 1}, {4, 2, 1}, {2, 3, 2}}) {
+  for (const Layout& layout : of_cases<Layout>({{4, 1, 2}, {2, 2, 1}, {2, 1, 1}, {4, 2, 1}, {2, 3, 2}}, 2)) {
     TrainingRun divided = run();
     divided.parallel.tensor = layout.tensor, divided.parallel.pipeline = layout.pipeline;
     const auto traces = simulated(divided, layout.ranks());
@@ -46,7 +47,7 @@ TEST_P(InShards, InSinglePrecisionStaysNear) {
   TrainingRun single = run();
   single.backend = "cpu:f32", single.steps = 20, single.rate = 1e-3;
   const TrainingTrace one = alone(single);
-  for (const Layout& layout : {Layout{2, 1, 1}, {4, 2, 2}}) {
+  for (const Layout& layout : of_cases<Layout>({{2, 1, 1}, {4, 2, 2}}, 1)) {
     single.parallel.tensor = layout.tensor, single.parallel.pipeline = layout.pipeline;
     for (const TrainingTrace& trace : simulated(single, layout.ranks())) {
       EXPECT_LT(worst(trace.losses, one.losses), 1e-5) << testing::PrintToString(layout);

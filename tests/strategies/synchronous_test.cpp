@@ -8,6 +8,7 @@
 #include "strategies/factory.h"
 #include "tests/strategies/divided.h"
 #include "tests/strategies/variants.h"
+#include "tests/whole_matrix.h"
 
 namespace starling {
 namespace {
@@ -25,7 +26,7 @@ TEST_P(Synchronous, LosesNothingAgainstOneWorker) {
   TrainingRun run;
   const TrainingTrace one = alone(run);
   run.strategy = GetParam().options;
-  for (const int workers : {2, 4, 8}) {
+  for (const int workers : of_cases<int>({4, 2, 8}, 1)) {
     const auto traces = simulated(run, workers + GetParam().extra_ranks);
     for (const TrainingTrace& trace : traces) {
       EXPECT_LT(worst(trace.losses, one.losses), 1e-9) << workers << " workers";

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "tests/strategies/distributed_run.h"
+#include "tests/whole_matrix.h"
 
 namespace starling {
 namespace {
@@ -39,9 +40,10 @@ TEST_F(DistributedTrainer, EveryStrategyTrainsTheModelOfOneWorker) {
 }
 
 TEST_F(DistributedTrainer, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
-  for (const std::string strategy :
-       {"all-reduce", "sharded", "parameter-server", "shared-server", "muon", "sharded muon", "parameter-server muon", "sharded late",
-        "sharded late bf16 muon", "parameter-server late bf16 muon"}) {
+  for (const std::string& strategy :
+       of_cases<std::string>({"all-reduce", "sharded late bf16 muon", "parameter-server", "shared-server", "sharded", "muon",
+                              "sharded muon", "parameter-server muon", "sharded late", "parameter-server late bf16 muon"},
+                             4)) {
     const auto with = [&](const std::string& run, int64_t steps) {
       Config c = config(strategy + run);
       c.train.max_steps = steps;
@@ -65,7 +67,7 @@ TEST_F(DistributedTrainer, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
 // All ranks see the same noise, those that only serve too, and grow together; interrupted they go on with what they had measured.
 TEST_F(DistributedTrainer, BatchesThatFollowTheNoiseGrowOnAllRanksAndContinueBitForBit) {
   write_unrelated(path("c"), path("d"), 400);
-  for (const std::string strategy : {"all-reduce", "sharded", "parameter-server"}) {
+  for (const std::string& strategy : of_cases<std::string>({"sharded", "all-reduce", "parameter-server"}, 1)) {
     const auto with = [&](const std::string& run) {
       Config c = config(strategy + run);
       c.train.max_steps = 0, c.train.batch_tokens = 8, c.train.max_tokens = 200 * 8, c.train.batch_follows_noise = 32;
@@ -105,7 +107,8 @@ TEST_F(DistributedTrainer, BatchesThatFollowTheNoiseGrowOnAllRanksAndContinueBit
 }
 
 TEST_F(DistributedTrainer, ReplicasThatDifferContinueBitForBit) {
-  for (const std::string strategy : {"model-average", "bmuf", "streaming", "sparse-loco", "gradient-dropping", "sparse-local"}) {
+  for (const std::string& strategy :
+       of_cases<std::string>({"streaming", "sparse-local", "model-average", "bmuf", "sparse-loco", "gradient-dropping"}, 2)) {
     const auto with = [&](const std::string& run, int64_t steps) {
       Config c = config(strategy + run);
       c.train.max_steps = steps, c.train.optimizer.ema = 0;

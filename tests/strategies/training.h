@@ -124,6 +124,7 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
     trace.tokens.push_back(result.totals.tokens), trace.clipped.push_back(result.totals.clipped);
   }
   if (replica.strategy().replicas() == Replicas::served) replica.leave();
+  model->parameters().wait_for_parameters();
   trace.values = model->parameters().values().download();
   if (const auto state = replica.optimizer().state(); state.size() == 2)
     trace.first = state[0].second.download(), trace.second = state[1].second.download();

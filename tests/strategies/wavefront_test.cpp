@@ -5,6 +5,7 @@
 
 #include "backend/idle.h"
 #include "tests/strategies/divided.h"
+#include "tests/whole_matrix.h"
 
 namespace starling {
 namespace {
@@ -16,8 +17,8 @@ TEST(Wavefront, LosesNothingAgainstOneWorker) {
     run.model = "gnmt-small", run.layers = 3, run.steps = 2, run.micro_tokens = 60, run.strategy.bucket_mib = 0.004;
     run.attention_place = place, run.tied = "none";
     const TrainingTrace one = alone(run);
-    for (const auto& [stages, replicas] : {std::pair(2, 1), {3, 1}, {2, 2}, {4, 2}})
-      for (const int64_t pieces : {1, 2, 4, 100}) {
+    for (const auto& [stages, replicas] : of_cases<std::pair<int, int>>({{3, 1}, {2, 2}, {2, 1}, {4, 2}}, 2))
+      for (const int64_t pieces : of_cases<int64_t>({4, 100, 1, 2}, 2)) {
         SCOPED_TRACE(fmt::format("attention at the {}, {} stages, {} replicas, {} pieces", place, stages, replicas, pieces));
         run.parallel.pipeline = stages, run.parallel.time_pieces = pieces;
         const auto traces = simulated(run, stages * replicas);

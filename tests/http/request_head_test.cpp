@@ -1,12 +1,12 @@
 // Requests that two programs could read in two ways (RFC 9112, sections 3, 5, 6, 7 and 11.2), over real sockets: each is answered once,
 // with status 400, its connection is closed, and what follows on it is never taken for a request.
-#include "serve/request_head.h"
+#include "http/request_head.h"
 
 #include <gmock/gmock.h>
 
 #include <atomic>
 
-#include "serve/http.h"
+#include "http/http.h"
 #include "tests/serve/client.h"
 
 namespace starling {

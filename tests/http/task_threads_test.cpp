@@ -1,5 +1,5 @@
 // Tasks that take turns.
-#include "serve/task_threads.h"
+#include "http/task_threads.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// A request between the HTTP library and whoever answers it: serve/http.cpp alone makes use of it.
+// A request between the HTTP library and whoever answers it: http/http.cpp alone makes use of it.
 #pragma once
 
 #include <microhttpd.h>
@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "serve/http.h"
+#include "http/http.h"
 
 namespace starling {
 

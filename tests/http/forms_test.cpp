@@ -1,5 +1,5 @@
 // Forms as clients send them, whole and broken: expected fields are written down here, or come from the standards' own examples.
-#include "serve/forms.h"
+#include "http/forms.h"
 
 #include <gtest/gtest.h>
 

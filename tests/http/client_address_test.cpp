@@ -1,5 +1,5 @@
 // Who is taken for the client, where proxies and clients tell addresses.
-#include "serve/client_address.h"
+#include "http/client_address.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The HTTP layer over real sockets: what handlers get, limits, clients that go, are slow or send nonsense.
-#include "serve/http.h"
+#include "http/http.h"
 
 #include <gmock/gmock.h>
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "serve/http.h"
+#include "http/http.h"
 
 namespace starling {
 

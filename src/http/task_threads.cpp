@@ -1,4 +1,4 @@
-#include "serve/task_threads.h"
+#include "http/task_threads.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "serve/client_address.h"
+#include "http/client_address.h"
 
 #include <arpa/inet.h>
 

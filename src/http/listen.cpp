@@ -1,4 +1,4 @@
-#include "serve/listen.h"
+#include "http/listen.h"
 
 #include <fcntl.h>
 #include <netdb.h>

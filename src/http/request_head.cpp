@@ -1,4 +1,4 @@
-#include "serve/request_head.h"
+#include "http/request_head.h"
 
 #include <fmt/format.h>
 

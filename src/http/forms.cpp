@@ -1,4 +1,4 @@
-#include "serve/forms.h"
+#include "http/forms.h"
 
 #include <fmt/format.h>
 #include <microhttpd.h>

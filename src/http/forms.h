@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "serve/http.h"
+#include "http/http.h"
 
 namespace starling {
 

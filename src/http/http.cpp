@@ -1,4 +1,4 @@
-#include "serve/http.h"
+#include "http/http.h"
 
 #include <microhttpd.h>
 #include <netdb.h>
@@ -16,12 +16,12 @@
 #include <set>
 
 #include "base/error.h"
-#include "serve/client_address.h"
-#include "serve/forms.h"
-#include "serve/http_exchange.h"
-#include "serve/listen.h"
-#include "serve/request_head.h"
-#include "serve/task_threads.h"
+#include "http/client_address.h"
+#include "http/forms.h"
+#include "http/http_exchange.h"
+#include "http/listen.h"
+#include "http/request_head.h"
+#include "http/task_threads.h"
 
 namespace starling {
 namespace {

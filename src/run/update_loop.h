@@ -1,0 +1,52 @@
+// The updates of a run, one after the other. A training run and its replay in the simulator make them by this same code: which batches an
+// update takes, this rank's share of them in micro-batches, the strategy's step, and what is due afterwards.
+#pragma once
+
+#include <functional>
+
+#include "replica/replica.h"
+#include "run/due.h"
+#include "settings/batch_growth.h"
+#include "settings/config.h"
+
+namespace starling {
+
+// What a run's replica is made with. optimizer: with the rates that the run scaled; max_steps: updates that are planned.
+StepOptions step_options(const Config& config, const OptimizerOptions& optimizer, int64_t max_steps);
+
+struct MadeUpdate {
+  StepResult result;
+  int64_t epoch = 0;       // of its batch, from 0
+  int64_t own_tokens = 0;  // target tokens of this rank's share
+};
+
+class UpdateLoop {
+ public:
+  // The arguments must live as long as this. rank: among the replicas; growth: null where the batch does not grow; micro_tokens: target
+  // tokens of a micro-batch, at most.
+  UpdateLoop(const Config& config, Replica& replica, int rank, BatchGrowth* growth, int64_t micro_tokens)
+      : config_(config), replica_(replica), rank_(rank), growth_(growth), micro_tokens_(micro_tokens) {}
+
+  // What differs between a run and a replay of it.
+  struct Source {
+    std::function<Batch(int64_t count)> next;      // the next `count` batches of the stream as one
+    std::function<Replica::End()> end;             // asked immediately before the step; null: nothing ends it
+    std::function<Refinement(Batch& own)> refine;  // samples for this rank's share (train.objective mixed), or null
+  };
+  MadeUpdate make(const Source& source);
+
+  // Batches of the stream that the updates so far took: updates, unless the batch grows.
+  int64_t taken() const { return growth_ ? growth_->taken() : replica_.steps(); }
+  // What is due after the update that make() has just made and, where the batch grows, BatchGrowth::updated has counted.
+  Due due(const Distances& every) const { return due_after(config_, every, replica_.steps(), taken(), taken_before_); }
+
+ private:
+  const Config& config_;
+  Replica& replica_;
+  const int rank_;
+  BatchGrowth* const growth_;
+  const int64_t micro_tokens_;
+  int64_t taken_before_ = 0;
+};
+
+}  // namespace starling
