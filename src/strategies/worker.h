@@ -1,4 +1,4 @@
-// What a strategy may do to the replica of its rank; train/ implements it.
+// What a strategy may do to the replica of its rank; replica/ implements it.
 #pragma once
 
 #include <functional>
