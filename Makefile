@@ -1,4 +1,4 @@
-# Two commands to try Starling on a fresh Debian 12: `make demo` shows it at work, `make test` runs every test.
+# Two commands to try Starling on a fresh Debian 12: `make demo` shows it at work, `make test` runs the tests.
 # The build itself is CMake's (CMakePresets.json); this file only strings the steps together.
 BUILD ?= build/$(if $(CUDA),cuda,release)
 JOBS ?= $(shell nproc)

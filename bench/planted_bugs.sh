@@ -10,7 +10,7 @@ git ls-files -z | xargs -0 cp --parents -t "$copy"
 cmake -S "$copy" -B "$copy/build" -DCMAKE_BUILD_TYPE=Release --log-level=ERROR >/dev/null
 build() { cmake --build "$copy/build" --parallel "$(nproc)" --target test_cuda 2>&1; }
 build >/dev/null
-tests() { timeout 300 "$copy/build/tests/test_cuda" --gtest_brief=1 --gtest_fail_fast 2>&1; }
+tests() { STARLING_WHOLE_MATRIX=1 timeout 400 "$copy/build/tests/test_cuda" --gtest_brief=1 --gtest_fail_fast 2>&1; }
 tests >/dev/null || { echo "the tests fail without a planted mistake: build and run test_cuda first" >&2; exit 1; }
 cuda=src/backend/cuda
 kernels=$cuda/kernels

@@ -194,7 +194,7 @@ ShardReader::Pair ShardReader::pair(int64_t i) const {
   const uint64_t begin = words[0] >> kLengthBits, end = words[1] >> kLengthBits;
   const uint64_t source = words[0] & ((uint64_t{1} << kLengthBits) - 1);
   if (begin > end || end > facts_.tokens || source == 0 || source >= end - begin || (end - begin - source) >> kLengthBits != 0)
-    shard_is_damaged(path_, fmt::format("the entry of pair {} is shard_is_damaged", i));
+    shard_is_damaged(path_, fmt::format("the entry of pair {} is damaged", i));
   return {begin, source, end - begin - source};
 }
 

@@ -125,7 +125,7 @@ std::vector<std::optional<ShardFacts>> verified_shards(FileSystem& files, const 
     if (!std::binary_search(names.begin(), names.end(), file_name(shard_path(directory, fingerprint, i)))) return;
     try {
       shards[i] = verify_shard(files, directory, fingerprint, i);
-    } catch (const DataError&) {  // index_is_damaged, so not there
+    } catch (const DataError&) {  // damaged, so not there
     }
   });
   return shards;

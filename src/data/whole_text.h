@@ -6,8 +6,7 @@
 namespace starling {
 
 /// The content of a plain, .gz or .zst file, or of standard input ("-"), without a byte order mark. IoError if it cannot be read or has
-/// more than 1 GiB, DataError
-/// ("file:line: ...") where it is no UTF-8 or a damaged archive.
+/// more than 1 GiB; DataError ("file:line: ...") where it is not valid UTF-8, or a damaged archive.
 std::string read_whole_text(const std::string& path);
 
 }  // namespace starling

@@ -48,8 +48,8 @@ class Trainer {
     run_.driver = make_run_driver(run_, status_);
     judging_.open();
     plan_batches(run_);
+    checkpoints_.resume();  // which may have another size of micro-batches
     loop_.emplace(config_, *run_.replica, run_.mesh->data().rank(), run_.growth ? &*run_.growth : nullptr, run_.micro_tokens);
-    checkpoints_.resume();
     if (run_.first()) {  // nothing that can be refused is left
       run_.directory->begin(*run_.vocabularies);
       run_.progress.open_files(config_.train.output);

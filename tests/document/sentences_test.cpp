@@ -1,4 +1,4 @@
-// SentenceCases against lists of them written by hand: each text below is its sentences with " | " where it must be cut.
+// Sentences against lists of them written by hand: each text below is its sentences with " | " where it must be cut.
 #include "document/sentences.h"
 
 #include <fmt/format.h>

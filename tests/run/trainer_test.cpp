@@ -44,6 +44,21 @@ TEST_F(TrainerTest, AContinuedRunEqualsAnUninterruptedOneBitForBit) {
   EXPECT_EQ(run_training(with("parts", stops.back())), 0);  // nothing to do
 }
 
+// The sum of a gradient is cut into the same parts as before, whatever memory is free today.
+TEST_F(TrainerTest, ARunGoesOnWithTheMicroBatchesItBeganWith) {
+  const auto with = [&](const std::string& run, int64_t steps, int64_t micro_tokens) {
+    Config c = config(run);
+    c.train.max_steps = steps, c.train.micro_batch_tokens = micro_tokens;
+    return c;
+  };
+  EXPECT_EQ(run_training(with("whole", 20, 50)), 0);
+  EXPECT_EQ(run_training(with("parts", 10, 50)), 0);
+  EXPECT_EQ(run_training(with("parts", 20, 0)), 0);
+  EXPECT_EQ(run_training(with("otherwise", 20, 0)), 0);
+  EXPECT_EQ(hash("whole", "00000020", "model.safetensors"), hash("parts", "00000020", "model.safetensors"));
+  EXPECT_NE(hash("whole", "00000020", "model.safetensors"), hash("otherwise", "00000020", "model.safetensors")) << "no difference to find";
+}
+
 TEST_F(TrainerTest, MuonIsContinuedBitForBit) {
   const auto with = [&](const std::string& run, int64_t steps) {
     Config c = config(run);
