@@ -4,6 +4,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/text_files.h"
 #include "config/config.h"
@@ -26,9 +27,7 @@ std::optional<int> number_of_slots(const std::string& text) {
 
 // What a name or an IPv4 address may be made of. mpirun has meanings of its own for other characters (^ + @ :).
 bool is_host(const std::string& name) {
-  const auto fits = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
-  };
+  const auto fits = [](char c) { return is_ascii_letter_or_digit(c) || c == '.' || c == '-' || c == '_'; };
   return !name.empty() && name.front() != '-' && std::all_of(name.begin(), name.end(), fits);
 }
 

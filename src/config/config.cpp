@@ -5,6 +5,7 @@
 #include <cstring>
 #include <set>
 
+#include "base/ascii.h"
 #include "config/config_fields.h"
 
 namespace starling {
@@ -22,9 +23,7 @@ size_t depth(const ConfigSection& section) { return static_cast<size_t>(std::cou
 bool plain(const std::string& text) {
   static const std::set<std::string> special = {"null", "Null", "NULL"};
   if (text.empty() || text[0] == '-' || special.contains(text)) return false;
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::strchr("_./+-", c);
-  });
+  return std::all_of(text.begin(), text.end(), [](char c) { return is_ascii_letter_or_digit(c) || std::strchr("_./+-", c); });
 }
 
 std::string string_text(const std::string& text) {

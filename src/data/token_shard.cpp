@@ -18,10 +18,6 @@ constexpr size_t kBuffer = size_t{1} << 20;  // bytes a system call
 constexpr size_t kEnd = sizeof(ShardFacts) + sizeof kMagic;
 constexpr size_t kUnsummed = sizeof(uint64_t) + sizeof kMagic;  // the checksum and what follows
 
-[[noreturn]] void shard_is_damaged(const std::string& path, const std::string& what) {
-  throw DataError(fmt::format("{}: {}; delete the file, it is made again from the text", path, what));
-}
-
 uint64_t rounded_up(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
 uint64_t file_bytes(const ShardFacts& facts) {
@@ -54,6 +50,10 @@ class PassingFile {
 
 }  // namespace
 
+void refuse_token_file(const std::string& path, const std::string& what) {
+  throw DataError(fmt::format("{}: {}; delete the file, it is made again from the text", path, what));
+}
+
 FilterCounts& FilterCounts::operator+=(const FilterCounts& other) {
   total += other.total;
   kept += other.kept;
@@ -71,17 +71,17 @@ ShardFacts verify_shard(FileSystem& files, const std::string& directory, uint64_
   const std::string path = shard_path(directory, fingerprint, number);
   PassingFile file;
   files.read_pieces(path, [&](std::span<const std::byte> bytes) { file.add(bytes); });
-  if (file.size() < kEnd) shard_is_damaged(path, "is cut short");
+  if (file.size() < kEnd) refuse_token_file(path, "is cut short");
   ShardFacts facts;
   std::memcpy(&facts, file.tail().data(), sizeof facts);
-  if (std::memcmp(file.tail().data() + sizeof facts, kMagic, sizeof kMagic) != 0) shard_is_damaged(path, "is not a whole shard of tokens");
+  if (std::memcmp(file.tail().data() + sizeof facts, kMagic, sizeof kMagic) != 0) refuse_token_file(path, "is not a whole shard of tokens");
   if (facts.version != kTokenStoreVersion)
-    shard_is_damaged(path, fmt::format("has version {} instead of {}", facts.version, kTokenStoreVersion));
-  if (facts.checksum != file.checksum()) shard_is_damaged(path, "its checksum is wrong");
-  if (facts.fingerprint != fingerprint || facts.number != number) shard_is_damaged(path, "is another shard, renamed");
+    refuse_token_file(path, fmt::format("has version {} instead of {}", facts.version, kTokenStoreVersion));
+  if (facts.checksum != file.checksum()) refuse_token_file(path, "its checksum is wrong");
+  if (facts.fingerprint != fingerprint || facts.number != number) refuse_token_file(path, "is another shard, renamed");
   const bool possible = (facts.token_bytes == 2 || facts.token_bytes == 4) && facts.tokens <= file.size() && facts.counts.kept >= 0 &&
                         static_cast<uint64_t>(facts.counts.kept) <= file.size();
-  if (!possible || file_bytes(facts) != file.size()) shard_is_damaged(path, "has a wrong size");
+  if (!possible || file_bytes(facts) != file.size()) refuse_token_file(path, "has a wrong size");
   return facts;
 }
 
@@ -181,7 +181,7 @@ ShardFacts ShardWriter::finish(const FilterCounts& counts) {
 
 ShardReader::ShardReader(FileSystem& files, const std::string& directory, const ShardFacts& facts)
     : path_(shard_path(directory, facts.fingerprint, facts.number)), facts_(facts), file_(files.map(path_)), guard_(file_->bytes(), path_) {
-  if (file_->bytes().size() != file_bytes(facts)) shard_is_damaged(path_, "has a wrong size");
+  if (file_->bytes().size() != file_bytes(facts)) refuse_token_file(path_, "has a wrong size");
   tokens_ = file_->bytes().data();
   entries_ = tokens_ + rounded_up(facts.tokens * facts.token_bytes);
 }
@@ -194,7 +194,7 @@ ShardReader::Pair ShardReader::pair(int64_t i) const {
   const uint64_t begin = words[0] >> kLengthBits, end = words[1] >> kLengthBits;
   const uint64_t source = words[0] & ((uint64_t{1} << kLengthBits) - 1);
   if (begin > end || end > facts_.tokens || source == 0 || source >= end - begin || (end - begin - source) >> kLengthBits != 0)
-    shard_is_damaged(path_, fmt::format("the entry of pair {} is damaged", i));
+    refuse_token_file(path_, fmt::format("the entry of pair {} is damaged", i));
   return {begin, source, end - begin - source};
 }
 
@@ -221,7 +221,7 @@ void ShardReader::append(int64_t i, uint64_t begin, uint64_t count, int32_t voca
   const auto limit = static_cast<uint32_t>(vocabulary_size);
   const int64_t wrong = facts_.token_bytes == 2 ? widen<uint16_t>(from, count, limit, to) : widen<uint32_t>(from, count, limit, to);
   guard_.require_whole();
-  if (wrong >= 0) shard_is_damaged(path_, fmt::format("pair {} has the id {} of a vocabulary of {} pieces", i, wrong, vocabulary_size));
+  if (wrong >= 0) refuse_token_file(path_, fmt::format("pair {} has the id {} of a vocabulary of {} pieces", i, wrong, vocabulary_size));
 }
 
 }  // namespace starling

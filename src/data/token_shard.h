@@ -38,6 +38,9 @@ struct ShardFacts {
 };
 static_assert(sizeof(ShardFacts) == 80);
 
+/// DataError that a file of the store, a shard or the index, is not what it must be.
+[[noreturn]] void refuse_token_file(const std::string& path, const std::string& what);
+
 /// The file of shard `number` in `directory`.
 std::string shard_path(const std::string& directory, uint64_t fingerprint, uint64_t number);
 

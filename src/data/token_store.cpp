@@ -35,10 +35,6 @@ struct Index {
 
 std::string index_path(const std::string& directory) { return join_path(directory, kIndexName); }
 
-[[noreturn]] void index_is_damaged(const std::string& path, const std::string& what) {
-  throw DataError(fmt::format("{}: {}; delete the file, it is made again from the text", path, what));
-}
-
 // Whether a name is of a store's file, whole or being written, of this or the first version: shard_path, the index, the tokens.
 bool is_of_store(std::string_view name) {
   if (name.ends_with(".new")) name.remove_suffix(4);
@@ -78,21 +74,21 @@ void get(std::string_view& bytes, std::vector<T>& values, uint64_t count) {
 Index read_index(FileSystem& files, const std::string& directory) {
   const std::string path = index_path(directory), content = files.read_file(path, kMaxIndexBytes);
   Index index;
-  if (content.size() < sizeof index.head + sizeof(uint64_t)) index_is_damaged(path, "is cut short");
+  if (content.size() < sizeof index.head + sizeof(uint64_t)) refuse_token_file(path, "is cut short");
   std::memcpy(&index.head, content.data(), sizeof index.head);
   const bool ours = std::memcmp(index.head.magic, kIndexMagic, sizeof kIndexMagic) == 0;
-  if (!ours) index_is_damaged(path, "is not an index of tokens, or one of an older version");
+  if (!ours) refuse_token_file(path, "is not an index of tokens, or one of an older version");
   if (index.head.version != kTokenStoreVersion)
-    index_is_damaged(path, fmt::format("has version {} instead of {}", index.head.version, kTokenStoreVersion));
+    refuse_token_file(path, fmt::format("has version {} instead of {}", index.head.version, kTokenStoreVersion));
   std::string_view bytes(content);
   uint64_t sum = 0;
   std::memcpy(&sum, bytes.data() + bytes.size() - sizeof sum, sizeof sum);
   bytes.remove_suffix(sizeof sum);
-  if (sum != checksum(bytes)) index_is_damaged(path, "its checksum is wrong");
+  if (sum != checksum(bytes)) refuse_token_file(path, "its checksum is wrong");
   bytes.remove_prefix(sizeof index.head);
   const uint64_t corpora = index.head.corpora, shards = index.head.shards;
   if (corpora > bytes.size() || shards > bytes.size() || bytes.size() != corpora * sizeof(FilterCounts) + shards * sizeof(ShardFacts))
-    index_is_damaged(path, "has a wrong size");
+    refuse_token_file(path, "has a wrong size");
   get(bytes, index.counts, corpora);
   get(bytes, index.shards, shards);
   return index;
@@ -141,7 +137,7 @@ TokenStore TokenStore::open(FileSystem& files, const std::string& directory, int
   const Index index = read_index(files, directory);
   for_each_shard(index.shards.size(), threads, [&](uint64_t i) {
     if (verify_shard(files, directory, index.head.fingerprint, i) != index.shards[i])
-      index_is_damaged(shard_path(directory, index.head.fingerprint, i), "does not belong to the index");
+      refuse_token_file(shard_path(directory, index.head.fingerprint, i), "does not belong to the index");
   });
   TokenStore store;
   store.source_size_ = static_cast<int32_t>(index.head.source_size);
@@ -158,7 +154,7 @@ TokenStore TokenStore::open(FileSystem& files, const std::string& directory, int
   }
   for (int64_t begin = 0; const FilterCounts& count : store.counts_) {
     store.begins_.push_back(begin);
-    if (count.kept < 0 || count.kept > store.pairs_ - begin) index_is_damaged(index_path(directory), "its counts contradict each other");
+    if (count.kept < 0 || count.kept > store.pairs_ - begin) refuse_token_file(index_path(directory), "its counts contradict each other");
     begin += count.kept;
   }
   return store;

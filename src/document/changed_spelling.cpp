@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/ascii.h"
 #include "text/unicode.h"
 
 namespace starling {
@@ -13,11 +14,9 @@ constexpr size_t kLongest = 200;  // bytes of a placeholder that is looked for; 
 std::string in_small_letters_without_spaces(std::string_view text) {
   std::string small;
   for (const char c : text)
-    if (c != ' ') small += static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+    if (c != ' ') small += ascii_lower(c);
   return small;
 }
-
-bool is_ascii_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
 bool comes_from(const TargetUnit& unit, Range source) {
   int64_t votes = 0;

@@ -1,6 +1,7 @@
 // Named and numbered entities. The names are those of HTML 4, which editors and programs write; other names stay as they are.
 #include <unordered_map>
 
+#include "base/ascii.h"
 #include "document/html.h"
 #include "text/unicode.h"
 
@@ -103,7 +104,7 @@ HtmlEntity html_entity(std::string_view text) {
   const std::string_view name = text.substr(1, end - 1);
   for (size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
-    const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (i == 0 && c == '#');
+    const bool fits = is_ascii_letter_or_digit(c) || (i == 0 && c == '#');
     if (!fits) return {};
   }
   const char32_t value = name.front() == '#' ? numbered(name.substr(1)) : named(name);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "text/unicode.h"
 
 namespace starling {
@@ -11,11 +12,9 @@ namespace {
 constexpr size_t kLongestVariable = 100;  // bytes
 constexpr size_t kLongestPart = 100;      // of a user, a tag, the part of an address before @
 
-bool is_letter(unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(unsigned char c) { return c >= '0' && c <= '9'; }
 // Bytes of other scripts' letters count as letters; where it matters, their punctuation is excluded by hand.
-bool is_name(unsigned char c) { return is_letter(c) || is_digit(c) || c == '_' || c >= 0x80; }
-bool is_ascii_name(unsigned char c) { return is_letter(c) || is_digit(c) || c == '_'; }
+bool is_ascii_name(unsigned char c) { return is_ascii_letter_or_digit(c) || c == '_'; }
+bool is_name(unsigned char c) { return is_ascii_name(c) || c >= 0x80; }
 
 // Emoji, and the arrows, technical signs, shapes and dingbats that are used like them.
 bool is_picture(char32_t c) {
@@ -54,11 +53,11 @@ class Finder {
     if (c == '#') return tag(at);
     if (c == ':') return short_code(at);
     if (c >= 0xC2) return emoji(at);
-    if (is_letter(c) && !is_ascii_name(before(at))) {
+    if (is_ascii_letter(c) && !is_ascii_name(before(at))) {
       const size_t end = address(at);
       return end > at ? end : mail(at);
     }
-    return is_digit(c) && !is_ascii_name(before(at)) ? mail(at) : at;
+    return is_ascii_digit(c) && !is_ascii_name(before(at)) ? mail(at) : at;
   }
   static size_t after(size_t at, size_t end, size_t inner) { return end > inner ? end : at; }
 
@@ -80,11 +79,12 @@ class Finder {
       }
       if (byte(i) != ')') return at;
       ++i;
-    } else if (is_digit(before(at))) {
+    } else if (is_ascii_digit(before(at))) {
       return at;
     }
     const size_t most = i + 12;
-    while (i < most && (is_digit(byte(i)) || byte(i) == '$' || byte(i) == '.' || byte(i) == '-' || byte(i) == '+' || byte(i) == '#')) ++i;
+    while (i < most && (is_ascii_digit(byte(i)) || byte(i) == '$' || byte(i) == '.' || byte(i) == '-' || byte(i) == '+' || byte(i) == '#'))
+      ++i;
     while (i < most && (byte(i) == 'l' || byte(i) == 'h' || byte(i) == 'z' || byte(i) == 'j')) ++i;
     if (byte(i) == 0 || std::string_view("diouxXeEfFgGcsp@").find(static_cast<char>(byte(i))) == std::string_view::npos) return at;
     return is_name(byte(i + 1)) ? at : i + 1;
@@ -107,14 +107,14 @@ class Finder {
       const bool word =
           length == 1 ? is_ascii_name(byte(i)) : length > 1 && character_class(c) == CharacterClass::other && !is_unicode_space(c);
       if (!word) break;
-      letter |= !is_digit(byte(i));
+      letter |= !is_ascii_digit(byte(i));
       i += static_cast<size_t>(length);
     }
     return letter ? i : at;
   }
 
   size_t short_code(size_t at) const {
-    if (is_name(before(at)) || !is_letter(byte(at + 1))) return at;
+    if (is_name(before(at)) || !is_ascii_letter(byte(at + 1))) return at;
     size_t i = at + 1;
     while (i - at < kLongestPart && (is_ascii_name(byte(i)) || byte(i) == '-' || byte(i) == '+')) ++i;
     return i - at > 2 && byte(i) == ':' && !is_ascii_name(byte(i + 1)) && byte(i + 1) != '/' ? i + 1 : at;
@@ -122,7 +122,7 @@ class Finder {
 
   // A digit, # or * with a variation selector, which may be missing, and a keycap around it.
   size_t keycap(size_t at) const {
-    if (!is_digit(byte(at)) && byte(at) != '#' && byte(at) != '*') return at;
+    if (!is_ascii_digit(byte(at)) && byte(at) != '#' && byte(at) != '*') return at;
     const size_t cap = at + (text_.substr(at + 1, 3) == "\uFE0F" ? 4 : 1);
     return cap < text_.size() && text_.substr(cap, 3) == "\u20E3" ? cap + 3 : at;
   }
@@ -142,7 +142,7 @@ class Finder {
     if (rest.starts_with("www.") && is_name(byte(at + 4))) return up_to_space(at + 4);
     if (rest.starts_with("mailto:") && is_name(byte(at + 7))) return up_to_space(at + 7);
     size_t i = at;
-    while (i - at < 20 && (is_letter(byte(i)) || is_digit(byte(i)) || byte(i) == '+' || byte(i) == '-' || byte(i) == '.')) ++i;
+    while (i - at < 20 && (is_ascii_letter_or_digit(byte(i)) || byte(i) == '+' || byte(i) == '-' || byte(i) == '.')) ++i;
     if (text_.substr(i, 3) != "://" || !(is_name(byte(i + 3)) || byte(i + 3) == '/' || byte(i + 3) == '[')) return at;
     return up_to_space(i + 3);
   }
@@ -182,7 +182,7 @@ class Finder {
   size_t host(size_t at) const {
     size_t i = at;
     bool dot = false;
-    while (i - at < 255 && (is_letter(byte(i)) || is_digit(byte(i)) || byte(i) == '-' || (byte(i) == '.' && is_ascii_name(byte(i + 1)))))
+    while (i - at < 255 && (is_ascii_letter_or_digit(byte(i)) || byte(i) == '-' || (byte(i) == '.' && is_ascii_name(byte(i + 1)))))
       dot |= byte(i) == '.', ++i;
     return dot && i > at ? i : at;
   }

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 
+#include "base/ascii.h"
 #include "document/changed_spelling.h"
 #include "document/placeholders.h"
 #include "text/unicode.h"
@@ -89,7 +90,7 @@ class Units {
   bool is_part_of_word(size_t begin, size_t end) const {
     const auto ascii_word = [&](size_t i) {
       const char c = translation_.text[i];
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+      return is_ascii_letter_or_digit(c) || c == '_';
     };
     return (end < translation_.text.size() && ascii_word(end - 1) && ascii_word(end)) ||
            (begin > 0 && ascii_word(begin) && ascii_word(begin - 1));

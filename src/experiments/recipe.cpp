@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -30,9 +31,9 @@ std::vector<ConfigSection> sections_of(RaceRecipe& recipe) {
 }
 
 bool good_name(const std::string& name) {
-  return !name.empty() && name.size() <= 60 && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-  }) && name[0] != '.';
+  return !name.empty() && name.size() <= 60 &&
+         std::all_of(name.begin(), name.end(), [](char c) { return is_ascii_letter_or_digit(c) || c == '-' || c == '_' || c == '.'; }) &&
+         name[0] != '.';
 }
 
 template <class Named>

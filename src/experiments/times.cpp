@@ -90,8 +90,7 @@ void replay_rank(const Config& config, const ModelVocabulary& vocabulary, Shared
   };
   for (int64_t step = 0; step < steps; ++step) {
     tokens += loop.make(source).own_tokens;
-    if (growth) growth->updated({});
-    if (loop.due(every).any() || step + 1 == steps) idle.model->parameters().wait_for_parameters();
+    if (loop.count(every, {}).any() || step + 1 == steps) idle.model->parameters().wait_for_parameters();
     times.ns.push_back(world.clock->now_ns());
     times.tokens.push_back(tokens), times.bytes.push_back(world.comm->traffic().bytes_sent);
   }

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <memory>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/system_reason.h"
 
@@ -27,8 +28,7 @@ HostPort split(const std::string& address) {
   HostPort parts{address.substr(0, colon), colon == std::string::npos ? "" : address.substr(colon + 1)};
   const bool bracketed = parts.host.size() > 2 && parts.host.front() == '[' && parts.host.back() == ']';
   if (bracketed) parts.host = parts.host.substr(1, parts.host.size() - 2);
-  const bool number = !parts.port.empty() && parts.port.size() <= 5 &&
-                      std::all_of(parts.port.begin(), parts.port.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
+  const bool number = !parts.port.empty() && parts.port.size() <= 5 && std::all_of(parts.port.begin(), parts.port.end(), is_ascii_digit) &&
                       std::stoi(parts.port) <= 65535;
   if (parts.host.empty() || !number || (!bracketed && parts.host.find(':') != std::string::npos))
     throw ConfigError(fmt::format("--listen {}: is no address; write HOST:PORT, for example 127.0.0.1:5000 or [::1]:5000", address));

@@ -29,8 +29,7 @@ void check_hybrid(const ModelConfig& model) {
   if (model.attention_place != AttentionPlace::top)
     throw ConfigError(
         "parallel.hybrid computes attention behind the whole decoder, but model.attention-place is bottom; set it to top and model.readout "
-        "to "
-        "context, or leave parallel.hybrid out");
+        "to context, or leave parallel.hybrid out");
 }
 
 namespace {

@@ -197,10 +197,8 @@ void RunReports::add(const StepResult& result) {
   run_.progress.tick(make_report());
 }
 
-void RunReports::grow() {
+void RunReports::tell_growth(int64_t before) {
   if (!run_.growth) return;
-  const int64_t before = run_.growth->factor();
-  run_.growth->updated(run_.noise);
   const int64_t factor = run_.growth->factor();
   if (factor == before || !run_.first() || run_.driver->finished()) return;
   run_.say(fmt::format(

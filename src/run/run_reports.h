@@ -22,8 +22,8 @@ class RunReports {
   void begin();
   // An update was made.
   void add(const StepResult& result);
-  // The batch grows by what it has seen; says so.
-  void grow();
+  // Says so if the batch has grown; before: its factor before the update.
+  void tell_growth(int64_t before);
   // So many seconds since the last report were no training.
   void pause(double seconds) { paused_ += seconds; }
   // The line of the updates since the last report, and how ranks communicated, unless no sums have been exchanged since then. Collective.

@@ -148,8 +148,9 @@ class Trainer {
     status_.epoch = made.epoch + 1;
     reports_.add(made.result);
     if (run_.driver->updated(before)) {
-      reports_.grow();
-      due_ = loop_->due(run_.every);
+      const int64_t factor = run_.growth ? run_.growth->factor() : 1;
+      due_ = loop_->count(run_.every, run_.noise);
+      reports_.tell_growth(factor);
       if (const double now = served() ? gone : totals.time_gone; now > 0) by_time_.add(due_, now);
       // What comes now would wait for parameters that are on their way; that is a part of training.
       if (due_.any() || status_.stopped || run_.driver->finished()) run_.model->parameters().wait_for_parameters();

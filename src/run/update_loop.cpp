@@ -45,4 +45,9 @@ MadeUpdate UpdateLoop::make(const Source& source) {
   return made;
 }
 
+Due UpdateLoop::count(const Distances& every, const NoiseScale& noise) {
+  if (growth_) growth_->updated(noise);
+  return due_after(config_, every, replica_.steps(), taken(), taken_before_);
+}
+
 }  // namespace starling

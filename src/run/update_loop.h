@@ -35,12 +35,13 @@ class UpdateLoop {
   };
   MadeUpdate make(const Source& source);
 
-  // Batches of the stream that the updates so far took: updates, unless the batch grows.
-  int64_t taken() const { return growth_ ? growth_->taken() : replica_.steps(); }
-  // What is due after the update that make() has just made and, where the batch grows, BatchGrowth::updated has counted.
-  Due due(const Distances& every) const { return due_after(config_, every, replica_.steps(), taken(), taken_before_); }
+  // Counts the update that make() has just made, and says what is due after it. noise: of the run so far, which a batch may follow.
+  Due count(const Distances& every, const NoiseScale& noise);
 
  private:
+  // Batches of the stream that the updates so far took: updates, unless the batch grows.
+  int64_t taken() const { return growth_ ? growth_->taken() : replica_.steps(); }
+
   const Config& config_;
   Replica& replica_;
   const int rank_;

@@ -27,8 +27,7 @@ void check_asynchronous(const StrategyOptions& o) {
   if (o.overlap && o.asynchronous.wait_for_step)
     throw ConfigError(
         "strategy.asynchronous.wait-for-step waits for parameters with the last push in them, which strategy.overlap would ask for too "
-        "early; set one "
-        "of them to false");
+        "early; set one of them to false");
 }
 
 void check_periodic(const StrategyOptions& o) {

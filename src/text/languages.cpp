@@ -6,11 +6,6 @@
 #include "base/error.h"
 
 namespace starling {
-namespace {
-
-bool is_letter_or_digit(char c) { return is_ascii_letter(c) || is_ascii_digit(c); }
-
-}  // namespace
 
 bool is_language_code(std::string_view text) {
   const std::string_view main = text.substr(0, text.find('-'));
@@ -18,7 +13,7 @@ bool is_language_code(std::string_view text) {
   for (text.remove_prefix(main.size()); !text.empty();) {
     text.remove_prefix(1);
     const std::string_view part = text.substr(0, text.find('-'));
-    if (part.empty() || part.size() > 8 || !std::all_of(part.begin(), part.end(), is_letter_or_digit)) return false;
+    if (part.empty() || part.size() > 8 || !std::all_of(part.begin(), part.end(), is_ascii_letter_or_digit)) return false;
     text.remove_prefix(part.size());
   }
   return true;

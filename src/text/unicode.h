@@ -30,10 +30,11 @@ const Entry* entry_of(const Entry (&table)[n], char32_t c) {
 /// and capital sigma (final form at the end of a word).
 std::u32string to_lower(std::u32string_view text);
 
-inline bool is_one_of(char32_t c, std::u32string_view set) { return set.find(c) != std::u32string_view::npos; }
-
 /// to_lower on UTF-8; throws DataError when the text is not valid UTF-8.
 std::string to_lower_utf8(std::string_view text);
+
+/// Whether the set has the character.
+inline bool is_one_of(char32_t c, std::u32string_view set) { return set.find(c) != std::u32string_view::npos; }
 
 enum class LetterCase { none, lower, upper };
 

@@ -112,7 +112,7 @@ TEST(MessagesTest, LinesOfSeveralThreadsDoNotMix) {
   for (std::thread& t : threads) t.join();
   const std::string all = pipe.rest();
   ASSERT_EQ(all.size(), 300u * 51);
-  for (size_t at = 0; at < all.size(); at += 51) EXPECT_EQ(all.substr(at, 51), std::string(50, all[at]) + "\n");
+  for (size_t at = 0; at < all.size(); at += 51) EXPECT_EQ(all.substr(at, 51), std::string(50, all[at]).append("\n"));
 }
 
 }  // namespace

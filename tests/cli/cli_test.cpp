@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "base/random.h"
+#include "base/version.h"
 #include "tests/whole_matrix.h"
 
 namespace starling {
@@ -88,7 +89,7 @@ TEST_F(CliTest, HelpAndVersion) {
   }
   const Outcome version = run({"--version"});
   EXPECT_EQ(version.status, 0);
-  EXPECT_THAT(version.out, StartsWith("starling "));
+  EXPECT_THAT(version.out, StartsWith(fmt::format("starling {}\n", kVersion)));
   EXPECT_THAT(version.out, HasSubstr("oneDNN"));
   const Outcome help = run({"train", "--help"});
   EXPECT_THAT(help.out, HasSubstr("--train.batch-tokens"));

@@ -176,7 +176,9 @@ TEST_P(JoiningSearch, AThousandSentencesTakeNoMoreMemoryThanThoseUnderWay) {
   EXPECT_LE(static_cast<double>(second_half), 1.05 * static_cast<double>(first_half)) << "it grew";
   // Keys and values of all of them, had they been kept.
   const int64_t kept = 2 * 2 * 64 * size_of(backend_->activation()) * (source_rows + (model_->config().heads > 1 ? prefix_rows : 0));
-  if (unless_emulated(true, false)) EXPECT_LT(second_half, kept / 5);  // fewer fit into the first tables
+  if (unless_emulated(true, false)) {
+    EXPECT_LT(second_half, kept / 5);  // fewer fit into the first tables
+  }
 }
 
 const JoinedKind kKinds[] = {

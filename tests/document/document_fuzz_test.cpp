@@ -169,10 +169,14 @@ TEST(DocumentFuzz, NothingIsLostWhateverTheBytes) {
       std::vector<AlignedText> changed;
       changed.assign(tagged.sentences().size(), {"x", {}});
       std::string out = tagged.assemble(changed);
-      if (is_sure(tags)) EXPECT_EQ(tags_of(out, format), tags) << text << "\n-> " << out;
+      if (is_sure(tags)) {
+        EXPECT_EQ(tags_of(out, format), tags) << text << "\n-> " << out;
+      }
       for (size_t i = 0; i < changed.size(); ++i) changed[i] = nonsense(tagged.sentences()[i], random);
       out = tagged.assemble(changed);
-      if (is_sure(tags)) EXPECT_EQ(tags_of(out, format), tags) << text << "\n-> " << out;
+      if (is_sure(tags)) {
+        EXPECT_EQ(tags_of(out, format), tags) << text << "\n-> " << out;
+      }
     }
   }
   EXPECT_GT(sure, 20000);

@@ -121,5 +121,35 @@ TEST(DropoutSites, MasksDependOnTheNameAlone) {
   EXPECT_EQ(b.key, dropout_key(3, 4, second.key));
 }
 
+// What owners have updated comes back later. Reading it before is an error, not a wait in disguise: all ranks must wait at one place.
+TEST(ParametersOnTheirWay, AreWaitedForAndNotRead) {
+  const auto backend = make_backend("reference");
+  ParameterStore store(*backend);
+  store.add("w", {2, 3}, {});
+  store.allocate(1, true);
+  const int64_t elements = store.values().count();
+  EXPECT_FALSE(store.expects());
+  store.wait_for_parameters();  // nothing to wait for
+  int waits = 0;
+  std::vector<size_t> units;
+  store.expect({[&] {
+                  ++waits;
+                  store.expect({});
+                },
+                [&](size_t unit) { units.push_back(unit); }});
+  EXPECT_TRUE(store.expects());
+  EXPECT_THROW(store.values(), InternalError);
+  EXPECT_EQ(store.flat_count(), elements);
+  EXPECT_EQ(waits, 0);
+  store.arrive(3);
+  EXPECT_EQ(units, std::vector<size_t>{3});
+  EXPECT_THROW(store.values(), InternalError) << "one unit has come, not all";
+  store.reach(3);  // nobody waits unit by unit
+  EXPECT_EQ(waits, 1);
+  EXPECT_EQ(store.values().count(), elements);
+  store.wait_for_parameters();
+  EXPECT_EQ(waits, 1);
+}
+
 }  // namespace
 }  // namespace starling

@@ -98,7 +98,8 @@ function track(event) {{ if (event && window.consent === "given") {{ dataLayer.p
       // A manual: code, keys, a picture that is drawn.
       fmt::format(
           R"(<h1>{}</h1><pre><code class="language-python">for house in houses:
-    print("there are people in front of the house", house.number)</code></pre><p>{} <code>git commit -m "the weather is fine"</code>)"
+    print("there are people in front of the house", house.number)</code></pre><p>{} <code>)"
+          R"(git commit --message "the weather is fine"</code>)"
           R"( <kbd>Shift</kbd></p><svg viewBox="0 0 8 8"><title>A drawing of the house with people</title><path d="M0 0h8"/></svg>)",
           s.first, s.second),
       // A letter with tables and inline styles.

@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr int64_t kMegabyte = 1 << 20;
+constexpr int64_t kOneMiB = 1 << 20;
 constexpr const char* kLimit = "the cgroup's limit of 500 MiB (/sys/fs/cgroup/job/memory.max)";
 
 struct Chosen {
@@ -29,7 +29,7 @@ Chosen choose(int64_t mebibytes, int64_t parameters = 0, int local_ranks = 1, in
   c.model.encoder_layers = c.model.decoder_layers = 1;
   c.train.batch_tokens = 8000, c.train.micro_batch_tokens = asked;
   Chosen chosen;
-  chosen.tokens = micro_batch_tokens(c, {4, parameters, local_ranks}, {mebibytes * kMegabyte, kLimit},
+  chosen.tokens = micro_batch_tokens(c, {4, parameters, local_ranks}, {mebibytes * kOneMiB, kLimit},
                                      [&](const std::string& line) { chosen.said.push_back(line); });
   return chosen;
 }
@@ -87,16 +87,16 @@ TEST(MicroBatch, ACardThatCannotHoldTheModelIsAnErrorWithTheNumbers) {
   std::vector<std::string> said;
   const auto say = [&](const std::string& line) { said.push_back(line); };
   try {
-    micro_batch_tokens(c, need, {420 * kMegabyte, kLimit}, say);
+    micro_batch_tokens(c, need, {420 * kOneMiB, kLimit}, say);
     FAIL();
   } catch (const ConfigError& e) {
     EXPECT_THAT(e.what(), testing::AllOf(HasSubstr("400 MiB for weights"), HasSubstr("for 256 target tokens"),
                                          HasSubstr("usable is 420 MiB"), HasSubstr("train a smaller model")));
   }
-  EXPECT_EQ(micro_batch_tokens(c, need, {40000 * kMegabyte, kLimit}, say), 32768);
+  EXPECT_EQ(micro_batch_tokens(c, need, {40000 * kOneMiB, kLimit}, say), 32768);
   EXPECT_THAT(said, IsEmpty());
   c.train.micro_batch_tokens = 5000;
-  EXPECT_EQ(micro_batch_tokens(c, need, {600 * kMegabyte, kLimit}, say), 5000);
+  EXPECT_EQ(micro_batch_tokens(c, need, {600 * kOneMiB, kLimit}, say), 5000);
   EXPECT_THAT(said, ElementsAre(HasSubstr("warning: train.micro-batch-tokens may be too many for the card: 400 MiB for weights")));
 }
 

@@ -1,4 +1,4 @@
-// oneDNN's names for layouts and types of elements.
+// What oneDNN calls the types of a tensor's elements.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
