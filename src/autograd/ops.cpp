@@ -38,7 +38,7 @@ void add_token_gradients(Tape& tape, const Ints& tokens, double scale, const Dro
   for (size_t i = 0; i < tokens.size(); ++i)
     if (tokens[i] >= 0) row[i] = count++, to.tokens.push_back(tokens[i]);
   const Tensor rows({count, dy.columns()}, backend.parameter(), backend.memory());
-  backend.embed_backward(tape.place(std::move(row)), scale, dropout, dy, rows);
+  backend.embed_backward(tape.upload(std::move(row)), scale, dropout, dy, rows);
   to.rows.push_back(rows);
 }
 

@@ -1,5 +1,5 @@
 // The differentiable ops. Each records its gradient where it computes its value. N is the number of packed rows, a multiple of 64
-// with idle rows at the end in training.
+// with padding rows at the end in training.
 #pragma once
 
 #include <memory>
@@ -43,8 +43,8 @@ struct Loss {
 
 // Sum over the target tokens of the label-smoothed cross-entropy of softmax(h [N, D] table^T), table [V, D]. Works on chunks of rows:
 // the logits never exist whole. In training the gradients of h and table are computed on the way, those of the SUM. rows.targets[n] = -1
-// marks an idle row. The rows' weights multiply the smoothed sum and the gradients. Of a vocabulary in shards every worker of the group has
-// the same h and gets the same losses and gradient of h; logits stay where they are (ShardedLoss); there are no pairs of rows then.
+// marks an padding row. The rows' weights multiply the smoothed sum and the gradients. Of a vocabulary in shards every worker of the group
+// has the same h and gets the same losses and gradient of h; logits stay where they are (ShardedLoss); there are no pairs of rows then.
 void projection_loss(const Var& h, Parameter& table, const LossRows& rows, Loss& loss, const VocabularyShard& shard = {});
 
 }  // namespace starling

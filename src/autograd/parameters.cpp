@@ -91,7 +91,7 @@ void ParameterStore::allocate(std::optional<uint64_t> seed, bool training) {
   changed();
 }
 
-std::vector<Range> ParameterStore::ranges_here(const Parameter& p) const {
+std::vector<Range> ParameterStore::local_ranges(const Parameter& p) const {
   if (p.copy) return {{p.first, p.first + p.shape.count()}};
   if (!part_.shards) return {{0, p.whole.count()}};
   return shard_ranges(p.whole, p.cut, part_.shards->rank(), part_.shards->size());
@@ -134,7 +134,7 @@ void ParameterStore::draw(const Parameter& p, uint64_t seed) const {
     ++at;
     return static_cast<double>(static_cast<float>(v));  // so that every backend starts from the same numbers
   };
-  for (const Range& here : ranges_here(p)) {
+  for (const Range& here : local_ranges(p)) {
     while (at < here.begin) next();
     while (at < here.end) values.push_back(next());
   }

@@ -101,7 +101,7 @@ class ParameterStore {
   // Whether only a shard of the parameter is here.
   bool is_cut(const Parameter& p) const { return part_.shards && p.cut.axis >= 0; }
   // Which elements of the whole parameter are here, ascending.
-  std::vector<Range> ranges_here(const Parameter& p) const;
+  std::vector<Range> local_ranges(const Parameter& p) const;
   // Where this worker's part of each block begins: its first column, head or token.
   int64_t first_here(const Parameter& p) const;
   // Those that the store owns, in the order of the flat buffers: first the parts of those that every stage has.

@@ -19,7 +19,7 @@ struct LstmState {
 };
 
 // y [N, H] of the gates' input x W + b [N, 4H] (order: input, forget, candidate, output), which it overwrites, and the recurrent weight w
-// [H, 4H]; idle rows become zero. Of a w that is cut into shards by columns the gates are those of the units here, y is whole, and each
+// [H, 4H]; padding rows become zero. Of a w that is cut into shards by columns the gates are those of the units here, y is whole, and each
 // step exchanges its part of y, each step backwards its gradient. The number of clipped cells is added to clipped, f64 [1] or empty. A
 // whole order begins with zero state. A piece needs `state`: from there it goes on, and there it leaves its own for the piece after it (in
 // reverse: before it). That state may be of another tape, as with move_to.

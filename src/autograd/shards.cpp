@@ -58,7 +58,7 @@ Ints tokens_here(Tape& tape, const Ints& tokens, const VocabularyShard& shard, c
   std::vector<int32_t> here(tokens.begin(), tokens.end());
   for (int32_t& token : here)
     token = token >= shard.first && token < shard.first + table.shape[0] ? token - static_cast<int32_t>(shard.first) : -1;
-  return tape.place(std::move(here));
+  return tape.upload(std::move(here));
 }
 
 ShardedLoss::ShardedLoss(Tape& tape, const VocabularyShard& shard, const LossRows& rows, const Tensor& row_loss)
@@ -171,7 +171,8 @@ void log_softmax_top_k(Backend& backend, const OutputProduct& output, const Voca
   }
 }
 
-void sample(Backend& backend, const Tensor& logits, const VocabularyShard& shard, const Placed<double>& uniform, const Tensor& tokens) {
+void sample(Backend& backend, const Tensor& logits, const VocabularyShard& shard, const HostDeviceArray<double>& uniform,
+            const Tensor& tokens) {
   if (!is_spread(shard.group)) return backend.sample(logits, uniform, tokens);
   const int64_t R = logits.rows();
   Memory& memory = backend.memory();

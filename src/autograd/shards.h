@@ -62,6 +62,7 @@ Tensor logits_of(Backend& backend, const OutputProduct& output);
 void log_softmax_top_k(Backend& backend, const OutputProduct& output, const VocabularyShard& shard, int64_t k, std::vector<float>& values,
                        std::vector<int32_t>& tokens);
 // Backend::sample of such logits. Three doubles a row are exchanged for each worker. Waits.
-void sample(Backend& backend, const Tensor& logits, const VocabularyShard& shard, const Placed<double>& uniform, const Tensor& tokens);
+void sample(Backend& backend, const Tensor& logits, const VocabularyShard& shard, const HostDeviceArray<double>& uniform,
+            const Tensor& tokens);
 
 }  // namespace starling

@@ -51,8 +51,8 @@ class Tape {
   Arena& arena() { return arena_; }
   // Numbers for this pass's ops, which are read where these run.
   template <class T>
-  Placed<T> place(std::vector<T> numbers) {
-    return Placed<T>(std::move(numbers), arena_);
+  HostDeviceArray<T> upload(std::vector<T> numbers) {
+    return HostDeviceArray<T>(std::move(numbers), arena_);
   }
 
   // A site has one use on a tape. Inactive in inference. first_column: of the site's columns, where this worker has some of them only.

@@ -60,8 +60,8 @@ void place_rows(Tape& tape, TimeOrder& order, std::vector<int32_t> packed, size_
       const int32_t here = order.step[t] + i, there = order.step[t - 1] + i;
       earlier[here] = there, later[there] = here;
     }
-  order.row_of = tape.place(std::move(row_of)), order.packed = tape.place(std::move(packed));
-  if (tape.training()) order.earlier = tape.place(std::move(earlier)), order.later = tape.place(std::move(later));
+  order.row_of = tape.upload(std::move(row_of)), order.packed = tape.upload(std::move(packed));
+  if (tape.training()) order.earlier = tape.upload(std::move(earlier)), order.later = tape.upload(std::move(later));
 }
 
 // Steps [begin, end).

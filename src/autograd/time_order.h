@@ -13,8 +13,8 @@ namespace starling {
 
 struct TimeOrder {
   std::vector<int32_t> step;  // [T+1] first row of each step; step[T] = tokens
-  Ints row_of;                // [N of the whole] packed row -> row here; -1 on idle rows, and on those of other pieces
-  Ints packed;                // [N] row here -> packed row; -1 on idle rows
+  Ints row_of;                // [N of the whole] packed row -> row here; -1 on padding rows, and on those of other pieces
+  Ints packed;                // [N] row here -> packed row; -1 on padding rows
   Ints earlier, later;        // [N] row here -> row of the same sentence one step before or after; -1 where there is none here
   // Of a piece: its first row in the whole order, and the sentences of the steps just before and just after it.
   int64_t first_row = 0, before = 0, after = 0;
@@ -34,20 +34,20 @@ std::vector<TimeOrder> time_pieces(Tape& tape, const TimeOrder& whole, int64_t p
 // Tokens of each of these pieces of the sentences.
 std::vector<int64_t> piece_tokens(const PackedTokens& sentences, int64_t pieces);
 
-// A piece's share of one number for each row of the whole order; `idle` on its idle rows.
+// A piece's share of one number for each row of the whole order; `idle` on its padding rows.
 template <class T>
-Placed<T> piece_numbers(Tape& tape, const TimeOrder& piece, const Placed<T>& whole, std::type_identity_t<T> idle) {
-  const Placed<T> part = whole.part(piece.first_row, piece.tokens());
+HostDeviceArray<T> piece_numbers(Tape& tape, const TimeOrder& piece, const HostDeviceArray<T>& whole, std::type_identity_t<T> idle) {
+  const HostDeviceArray<T> part = whole.part(piece.first_row, piece.tokens());
   std::vector<T> numbers(part.begin(), part.end());
   numbers.resize(static_cast<size_t>(piece.rows()), idle);
-  return tape.place(std::move(numbers));
+  return tape.upload(std::move(numbers));
 }
 // Of keys, so that a piece's dropout masks are those of the whole. None in inference.
 RowKeys piece_keys(Tape& tape, const TimeOrder& piece, const RowKeys& whole);
 
-// y [N of the piece, D]: the piece's rows of x, which has the rows of the whole order; idle rows are zero.
+// y [N of the piece, D]: the piece's rows of x, which has the rows of the whole order; padding rows are zero.
 Var take_piece(const Var& x, const TimeOrder& piece);
-// y [N of the whole, D]: the rows of all pieces, parts[i] those of pieces[i]; idle rows are zero.
+// y [N of the whole, D]: the rows of all pieces, parts[i] those of pieces[i]; padding rows are zero.
 Var join_pieces(const std::vector<Var>& parts, const std::vector<TimeOrder>& pieces, const TimeOrder& whole);
 
 // x on another tape, whose backward pass comes before that of x's own and leaves the gradient there: a pass of one tape a piece. The tapes

@@ -1,10 +1,10 @@
 // The contract of the tensor operations. Each op writes into preallocated outputs, works on packed rows [N, D], and is specified by
 // its double-precision version in reference/; cpu/ is the fast one. Ops neither synchronise nor print, and reductions have a fixed order.
-// Indices and other numbers that an op is told are Placed: once for all ops that are told the same.
+// Indices and other numbers that an op is told are HostDeviceArray: once for all ops that are told the same.
 // No op returns a number: numbers are written to tensors, and reading these (Tensor::read, download, to_doubles) is all that waits.
 //
 // Element types: activations are `activation()` (f32, bf16 or f64), parameters and their gradients `parameter()` (f32 or f64).
-// Weights are [in, out]: y = x W + b. The gradient of x is dx. "Idle rows" pad N to a multiple of 64; their gradients are zero.
+// Weights are [in, out]: y = x W + b. The gradient of x is dx. "Padding rows" pad N to a multiple of 64; their gradients are zero.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 #include "backend/compression.h"
 #include "backend/flat.h"
-#include "tensor/placed.h"
+#include "tensor/host_device_array.h"
 
 namespace starling {
 
@@ -24,7 +24,7 @@ enum class Activation : uint8_t { none, relu };
 
 // Which random mask a row gets: the pair (sentence, position) keys dropout, so masks depend neither on packing nor on the rank.
 struct RowKeys {
-  Placed<uint32_t> sentence, position;  // [N]; idle rows have sentence 0xffffffff
+  HostDeviceArray<uint32_t> sentence, position;  // [N]; padding rows have sentence 0xffffffff
 };
 
 // Dropout of probability p at one site; an element is dropped when its 16 random bits are below round(p * 65536).
@@ -83,11 +83,11 @@ struct LstmStepBackward {
 
 // What smoothed_loss computes for each row.
 struct LossRows {
-  Ints targets;  // [N]; -1: idle row
+  Ints targets;  // [N]; -1: padding row
   double smoothing = 0;
-  double logit_bound = 0;   // logits are clamped to +-this first; 0: not
-  Placed<float> weights{};  // [N] factor of each row's gradient; empty: 1
-  double r_drop = 0;        // R-Drop's alpha; above 0, rows 2i and 2i + 1 are of one target place in two passes
+  double logit_bound = 0;            // logits are clamped to +-this first; 0: not
+  HostDeviceArray<float> weights{};  // [N] factor of each row's gradient; empty: 1
+  double r_drop = 0;                 // R-Drop's alpha; above 0, rows 2i and 2i + 1 are of one target place in two passes
 
   // Rows [begin, begin + n).
   LossRows part(int64_t begin, int64_t n) const {
@@ -179,8 +179,8 @@ class Backend {
   virtual void column_sums(const Tensor& dy, const Tensor& db, Write) = 0;
 
   // -- embeddings ------------------------------------------------------------------------------------------------------
-  // y [N, D] = dropout(scale * table[token] + sinusoid(position)); token -1 marks an idle row, which becomes zero. Without positions there
-  // is no sinusoid.
+  // y [N, D] = dropout(scale * table[token] + sinusoid(position)); token -1 marks an padding row, which becomes zero. Without positions
+  // there is no sinusoid.
   virtual void embed(const Ints& tokens, const Ints& positions, const Tensor& table, double scale, const Dropout&, const Tensor& y) = 0;
   // dtable[token] += scale * dropout(dy).
   virtual void embed_backward(const Ints& tokens, double scale, const Dropout&, const Tensor& dy, const Tensor& dtable) = 0;
@@ -216,7 +216,7 @@ class Backend {
 
   // -- attention -------------------------------------------------------------------------------------------------------
   // Scaled dot-product attention by sentence and head. q [Nq, >=D] starts at column q_column of its tensor, k and v likewise in kv;
-  // y [Nq, D], zero on idle rows; lse [Nq, heads] keeps the log of each softmax's denominator. Dropout rows are the queries' keys.
+  // y [Nq, D], zero on padding rows; lse [Nq, heads] keeps the log of each softmax's denominator. Dropout rows are the queries' keys.
   struct AttentionInput {
     Tensor q, kv;
     int64_t q_column, k_column, v_column;
@@ -251,7 +251,7 @@ class Backend {
   virtual void smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) = 0;
   // The same where the logits are spread over workers by tokens, in three steps. First: logits, after clamping, become e^(logit - top),
   // with a minus sign where they were clamped; top is the row's largest logit here; sums [N, 3] are those of these exponentials, of the
-  // logits, and the target's logit, or 0 where another worker has it. Idle rows get zeros, and their logits are of no use any more.
+  // logits, and the target's logit, or 0 where another worker has it. Padding rows get zeros, and their logits are of no use any more.
   virtual void shard_exponentials(const LogitsShard&, const LossRows& rows) = 0;
   // Second, with the maximum of top over the workers, group_top [N]: top becomes e^(top - group_top), the sums of exponentials times that.
   virtual void rescale_shard(const LogitsShard&, const Tensor& group_top) = 0;
@@ -271,7 +271,7 @@ class Backend {
                                  const Tensor& denominator) = 0;
   // Per row: the first token up to which the probabilities softmax(logits [R, V]) sum to more than uniform[r], in [0, 1). With uniform
   // random numbers these are samples, tokens i32 [R]. Tokens whose probability is zero in f32 are never taken.
-  virtual void sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) = 0;
+  virtual void sample(const Tensor& logits, const HostDeviceArray<double>& uniform, const Tensor& tokens) = 0;
 
   // -- flat buffers (parameter type) -------------------------------------------------------------------------------------
   virtual FlatOps& flat() = 0;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "tensor/placed.h"
+#include "tensor/host_device_array.h"
 
 namespace starling {
 

@@ -29,7 +29,7 @@ auto ProfiledBackend::timed(const char* name, int64_t bytes, F f) {
   const auto start = std::chrono::steady_clock::now();
   const auto ended = [&] {
     Memory& memory = inner_.memory();  // of a card: an op has only begun, and is waited for
-    if (!memory.host() && &memory != &no_memory()) memory.download(nullptr, nullptr, 0);
+    if (!memory.host() && &memory != &meta_memory()) memory.download(nullptr, nullptr, 0);
     OpTime& time = times[name];
     time.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), ++time.calls,
         time.bytes += static_cast<double>(bytes);
@@ -186,7 +186,7 @@ void ProfiledBackend::linear_top_logits(const Tensor& x, const Packed& w, double
   ++products[{ProductKind::linear, x.rows(), w.in, w.out, activation() != DType::f32, w.quantized}];
   timed("linear_top_logits", 0, [&] { inner_.linear_top_logits(x, w, bound, k, values, indices, denominator); });
 }
-void ProfiledBackend::sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) {
+void ProfiledBackend::sample(const Tensor& logits, const HostDeviceArray<double>& uniform, const Tensor& tokens) {
   timed("sample", traffic(logits), [&] { inner_.sample(logits, uniform, tokens); });
 }
 void ProfiledBackend::sum_of_squares(const Tensor& x, const Tensor& sum) {

@@ -14,7 +14,7 @@
 #include "comm/world.h"
 #include "decode/model_directory.h"
 #include "evaluation/averaging.h"
-#include "evaluation/judge.h"
+#include "evaluation/model_selector.h"
 #include "evaluation/validation.h"
 #include "storage/outputs.h"
 

@@ -10,7 +10,7 @@
 #include "cli/cluster.h"
 #include "cli/config_arguments.h"
 #include "measure/layouts.h"
-#include "settings/corpus_choices.h"
+#include "settings/corpus_defaults.h"
 
 namespace starling {
 namespace {

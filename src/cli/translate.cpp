@@ -57,7 +57,7 @@ class Shards {
     if (comm().size() != shards)
       throw ConfigError(fmt::format("--parallel.tensor {} divides the model among {} ranks, and {} {} started; start it with mpirun -n {}",
                                     shards, shards, comm().size(), comm().size() == 1 ? "was" : "were", shards));
-    comm().set_deadline(kPatience);  // the first waits for its input
+    comm().set_deadline(kNoDeadline);  // the first waits for its input
     group_.emplace(comm());
   }
   bool first() const { return !world_ || world_->comm->rank() == 0; }

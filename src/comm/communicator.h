@@ -2,7 +2,7 @@
 // that is late. Collectives are called by all ranks of the group in the same order. Tensors are flat and contiguous and must stay
 // untouched until the operation is done; a Pending keeps their memory alive.
 //
-// A tensor without elements (no_memory) stands for one of its size: only the simulator moves such, to time what would not fit. Tensors on
+// A tensor without elements (meta_memory) stands for one of its size: only the simulator moves such, to time what would not fit. Tensors on
 // cards go from card to card where the cards are connected (card_channel.h). Otherwise, of a tensor that lies in another memory than the
 // host's, a copy travels: it is made when the operation begins, and put back by the Pending.
 #pragma once
@@ -175,7 +175,7 @@ class Communicator {
 };
 
 // Deadline, in seconds, of waits that take as long as a rank's own work does: reading a corpus, validating, writing a checkpoint.
-constexpr double kPatience = 30 * 24 * 3600.0;
+constexpr double kNoDeadline = 30 * 24 * 3600.0;
 
 // Helpers for small things that all ranks need. Blocking.
 std::string broadcast_text(Communicator&, const std::string& text, int root = 0);

@@ -59,7 +59,7 @@ class Mesh {
   // Replicas of one rank each.
   explicit Mesh(Communicator& all) : Mesh(all, {}) {}
 
-  int replicas() const { return data().size(); }
+  int replicas() const { return data_parallel().size(); }
   int stages() const { return stages_; }
   // Units of each; empty: balanced.
   const std::vector<int64_t>& stage_sizes() const { return stage_sizes_; }
@@ -75,7 +75,7 @@ class Mesh {
   // Whether the model's output is on every stage, each of which computes it for a share of the sentences.
   bool hybrid() const { return hybrid_; }
   // The first replica's rank of this part of the model: what all replicas have in common, it reads and writes.
-  bool leads() const { return data().rank() == 0; }
+  bool leads() const { return data_parallel().rank() == 0; }
   // Whether a replica's losses and tokens are counted here: all shards of its last stage have them.
   bool counts() const { return last_stage() && shard() == 0; }
   // Of all ranks: the one of this part of a replica.
@@ -86,13 +86,13 @@ class Mesh {
   int replica_size() const { return replica().size(); }
   Communicator& all() const { return all_; }
   // The ranks that hold the same part of the model: rank r is replica r's.
-  Communicator& data() const { return data_ ? *data_ : all_; }
+  Communicator& data_parallel() const { return data_ ? *data_ : all_; }
   // The ranks that hold the parts of this replica.
   Communicator& replica() const { return replica_ ? *replica_ : *alone_; }
   // Of these the ranks with this shard: rank s is stage s's.
   Communicator& pipeline() const { return pipeline_ ? *pipeline_ : stages_ > 1 ? replica() : *alone_; }
   // And those with this stage: rank t has shard t.
-  ShardCommunicator& group() const { return *group_; }
+  ShardCommunicator& tensor_parallel() const { return *group_; }
 
  private:
   Communicator& all_;

@@ -14,7 +14,7 @@ struct World {
   std::unique_ptr<Clock> clock;
   int local_rank = 0, local_size = 1;  // among the ranks of this host
   bool simulated = false;
-  bool computes = true;  // false in the simulator, when nothing is computed or sent, only timed: on an idle backend (backend/idle.h)
+  bool computes = true;  // false in the simulator, when nothing is computed or sent, only timed: on an idle backend (backend/meta.h)
 };
 
 // One rank, wall-clock time.

@@ -278,7 +278,7 @@ std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens, int64_t 
   return parts;
 }
 
-Batch share(const Batch& batch, int index, int count, double source_weight, double target_weight) {
+Batch slice_for_rank(const Batch& batch, int index, int count, double source_weight, double target_weight) {
   CHECK(0 <= index && index < count, "part {} of {}", index, count);
   if (count == 1) return batch;
   return share_between(batch, index, index + 1, count, source_weight, target_weight);

@@ -99,7 +99,7 @@ std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens);
 
 /// Part `index` of `count` of a batch: consecutive whole sentences, so that all parts cost about the same, a source token source_weight and
 /// a target token target_weight. A part may be empty.
-Batch share(const Batch& batch, int index, int count, double source_weight, double target_weight);
+Batch slice_for_rank(const Batch& batch, int index, int count, double source_weight, double target_weight);
 /// Likewise what lies between two points of a batch that costs `whole`.
 Batch share_between(const Batch& batch, double from, double to, double whole, double source_weight, double target_weight);
 

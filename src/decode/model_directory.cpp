@@ -177,7 +177,7 @@ void load_weights(FileSystem& files, const std::string& path, ParameterStore& pa
     std::vector<float> values = integers ? read_integers(file, tensor, p.whole) : read_floats(file, p.name, dimensions(p.whole));
     file.require_whole();
     require_finite(path, p, values);
-    if (parameters.is_cut(p)) values = elements(values, parameters.ranges_here(p));
+    if (parameters.is_cut(p)) values = elements(values, parameters.local_ranges(p));
     if (p.value.dtype() == DType::f32)
       p.value.upload(std::as_bytes(std::span(values)));
     else

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "evaluation/judge.h"
+#include "evaluation/model_selector.h"
 #include "storage/state.h"
 
 namespace starling {

@@ -94,7 +94,7 @@ std::optional<double> Validator::cross_entropy(Model& model, Communicator& comm,
   const Tensor total({3}, DType::f64);  // negative log-likelihood, tokens, ranks that gave up
   const std::span<double> sums = doubles_of(total);
   sums[0] = own.nll, sums[1] = static_cast<double>(own.tokens), sums[2] = stopped ? 1 : 0;
-  comm.all_reduce(total).wait(kPatience);
+  comm.all_reduce(total).wait(kNoDeadline);
   if (sums[2] > 0) return std::nullopt;
   return sums[0] / std::max(sums[1], 1.0);
 }
@@ -103,7 +103,7 @@ std::optional<std::vector<std::string>> Validator::translate(Model& model, Commu
   // Memory that others took since the start must not end a run, but what a rank takes for this very search is no loss to the next one:
   // all look before any searches, and of what is free then each has its part.
   const UsableMemory usable = usable_();
-  comm.barrier().wait(kPatience);
+  comm.barrier().wait(kNoDeadline);
   // Sentence i is rank i % size's.
   const auto ranks = static_cast<size_t>(comm.size());
   std::vector<std::string> own;
@@ -127,7 +127,7 @@ std::optional<std::vector<std::string>> Validator::translate(Model& model, Commu
       stopped = true;
     }
   }
-  comm.barrier().wait(kPatience);  // the gather below has the usual deadline
+  comm.barrier().wait(kNoDeadline);  // the gather below has the usual deadline
   const std::vector<std::string> texts = gather_texts(comm, stopped ? kGivenUp : text);
   if (std::find(texts.begin(), texts.end(), kGivenUp) != texts.end()) return std::nullopt;
   for (size_t r = 0; r < ranks; ++r) {
@@ -186,7 +186,7 @@ std::vector<Var> from_stage_before(Model& part, const Mesh& mesh, const Batch& b
   if (mesh.first_stage()) return in;
   for (const Shape& shape : part.boundary(part.parameters().units().begin, batch)) {
     const Tensor x = tape.allocate(shape, tape.backend().activation());
-    mesh.pipeline().receive(x, mesh.stage() - 1, kBoundaryTag).wait(kPatience);
+    mesh.pipeline().receive(x, mesh.stage() - 1, kBoundaryTag).wait(kNoDeadline);
     in.push_back({&tape, -1, x});
   }
   return in;
@@ -215,7 +215,7 @@ LossSums hybrid_loss(Model& part, const Mesh& mesh, const Batch& batch, Tape& ta
     std::vector<Var> in;
     if (step == pass->first_taking()) in = from_stage_before(part, mesh, batch, tape);
     to_stage_behind(mesh, pass->forward(tape, std::move(in), layers), sent);
-    const SteppedPass::ForOutput left = pass->for_output();
+    const ChunkedPass::ForOutput left = pass->for_output();
     if (!left.rows.tape) continue;
     const std::vector<Range> rows = share_rows(part, shares, left.tensor);
     for (int s = 0; s < mesh.stages(); ++s) {
@@ -234,7 +234,7 @@ LossSums hybrid_loss(Model& part, const Mesh& mesh, const Batch& batch, Tape& ta
     if (reads[k].tape) continue;
     const auto from = static_cast<int>(stage_of(stages, part.output_reads()[k]));
     reads[k] = {&tape, -1, tape.allocate(shapes[k], tape.backend().activation())};
-    mesh.replica().receive(reads[k].value, from, kOutputTag + static_cast<Tag>(k)).wait(kPatience);
+    mesh.replica().receive(reads[k].value, from, kOutputTag + static_cast<Tag>(k)).wait(kNoDeadline);
   }
   part.begin_output(own, 0.0)->forward(tape, reads, loss);
   return loss.read();
@@ -252,8 +252,8 @@ Validator::Result Validator::run_in_stages(Model& part, const Mesh& mesh) const 
   total.zero();
   Arena arena(part.parameters().backend().memory());
   std::vector<Pending> sent;
-  for (size_t i = static_cast<size_t>(mesh.data().rank()); i < batches_.size(); i += static_cast<size_t>(mesh.replicas())) {
-    for (const Pending& p : sent) p.wait(kPatience);
+  for (size_t i = static_cast<size_t>(mesh.data_parallel().rank()); i < batches_.size(); i += static_cast<size_t>(mesh.replicas())) {
+    for (const Pending& p : sent) p.wait(kNoDeadline);
     sent.clear();
     arena.release({});
     Tape tape(part.parameters(), arena);
@@ -261,8 +261,8 @@ Validator::Result Validator::run_in_stages(Model& part, const Mesh& mesh) const 
         mesh.hybrid() ? hybrid_loss(part, mesh, batches_[i], tape, sent) : stage_loss(part, mesh, batches_[i], tape, sent);
     doubles_of(total)[0] += sums.nll, doubles_of(total)[1] += static_cast<double>(sums.tokens);
   }
-  for (const Pending& p : sent) p.wait(kPatience);
-  mesh.all().all_reduce(total).wait(kPatience);
+  for (const Pending& p : sent) p.wait(kNoDeadline);
+  mesh.all().all_reduce(total).wait(kNoDeadline);
   Result result;
   result.scores = {{"cross-entropy", doubles_of(total)[0] / std::max(doubles_of(total)[1], 1.0)}};
   result.seconds = steady_seconds() - start;

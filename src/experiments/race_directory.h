@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "base/lock.h"
 #include "experiments/recipe.h"
-#include "storage/made_paths.h"
+#include "storage/path_rollback.h"
 
 namespace starling {
 
@@ -26,7 +26,7 @@ class RaceDirectory {
 
  private:
   std::unique_ptr<FileLock> lock_;
-  MadePaths made_;  // released before the lock
+  PathRollback made_;  // released before the lock
 };
 
 }  // namespace starling

@@ -13,9 +13,9 @@
 #include "base/files.h"
 #include "base/text_files.h"
 #include "data/corpus.h"
-#include "run/due.h"
 #include "run/fine_tuning.h"
-#include "settings/batch_growth.h"
+#include "run/post_update_actions.h"
+#include "settings/batch_size_schedule.h"
 #include "strategies/factory.h"
 
 namespace starling {
@@ -321,7 +321,7 @@ Config race_config(const RaceRecipe& recipe, const RaceRun& run) {
   const int64_t global = plan_batch(c.strategy, c.train.batch_tokens, run.workers).global_tokens;
   const auto updates = [&](int64_t tokens) { return std::max<int64_t>(1, (tokens + global / 2) / global); };
   c.train.max_steps = updates(planned_tokens(recipe, run)), c.train.max_tokens = 0;
-  if (BatchGrowth::asked(c.train)) {
+  if (BatchSizeSchedule::asked(c.train)) {
     if (c.train.clip_steps == 0) c.train.clip_steps = c.train.max_steps;
     c.train.max_tokens = std::exchange(c.train.max_steps, 0) * global;
   }
@@ -343,9 +343,9 @@ Config race_config(const RaceRecipe& recipe, const RaceRun& run) {
 }
 
 int64_t race_updates(const Config& c, int workers) {
-  if (!BatchGrowth::asked(c.train)) return c.train.max_steps;
+  if (!BatchSizeSchedule::asked(c.train)) return c.train.max_steps;
   const int64_t global = plan_batch(c.strategy, c.train.batch_tokens, workers).global_tokens;
-  return BatchGrowth(c.train, global, last_update(c.train, global)).updates();
+  return BatchSizeSchedule(c.train, global, last_update(c.train, global)).updates();
 }
 
 std::optional<TokenizerChoice> race_tokenizer(const RaceRecipe& recipe, const ValidConfig& valid) {

@@ -8,7 +8,7 @@
 
 #include "base/counted.h"
 #include "base/error.h"
-#include "evaluation/judge.h"
+#include "evaluation/model_selector.h"
 #include "experiments/target_check.h"
 
 namespace starling {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "evaluation/judge.h"
+#include "evaluation/model_selector.h"
 
 namespace starling {
 namespace {

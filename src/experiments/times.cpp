@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "backend/idle.h"
+#include "backend/meta.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text_files.h"
@@ -15,10 +15,10 @@
 #include "experiments/record.h"
 #include "replica/r_drop.h"
 #include "replica/replica.h"
-#include "run/due.h"
+#include "run/post_update_actions.h"
 #include "run/run_setup.h"
 #include "run/update_loop.h"
-#include "settings/batch_growth.h"
+#include "settings/batch_size_schedule.h"
 #include "strategies/factory.h"
 
 namespace starling {
@@ -54,17 +54,17 @@ class SharedBatches {
 };
 
 // The configuration's model, to be timed.
-struct IdleModel {
-  IdleModel(const Config& config, const ModelVocabulary& vocabulary)
+struct MetaModel {
+  MetaModel(const Config& config, const ModelVocabulary& vocabulary)
       : model(make_model(config.model, vocabulary, backend, std::nullopt, true)) {}
-  IdleBackend backend{DType::f32, DType::f32};
+  MetaBackend backend{DType::f32, DType::f32};
   std::unique_ptr<Model> model;
 };
 
 // One rank's part of a replay.
 void replay_rank(const Config& config, const ModelVocabulary& vocabulary, SharedBatches& batches, int64_t steps, World& world,
                  RankTimes& times) {
-  const IdleModel idle(config, vocabulary);
+  const MetaModel idle(config, vocabulary);
   const StepOptions options = step_options(config, config.train.optimizer, step_limit(config.train));
   comm_settings(config.strategy, *world.comm);
   Replica replica(*idle.model, options, world);
@@ -72,8 +72,8 @@ void replay_rank(const Config& config, const ModelVocabulary& vocabulary, Shared
   const int rank = world.comm->rank(), workers = replica.strategy().workers();
   const int64_t global = plan_batch(config.strategy, config.train.batch_tokens, workers).global_tokens;
   const int64_t last = last_update(config.train, global);  // of the run, of which this may be the beginning
-  std::optional<BatchGrowth> growth;
-  if (BatchGrowth::asked(config.train)) {
+  std::optional<BatchSizeSchedule> growth;
+  if (BatchSizeSchedule::asked(config.train)) {
     growth.emplace(config.train, global, last);
     replica.end_schedule_at(last);
   }
@@ -126,7 +126,7 @@ RaceTimes::At RaceTimes::at(int64_t step) const {
 }
 
 RaceRanks ranks_for_workers(const Config& config, const ModelVocabulary& vocabulary, int workers) {
-  const IdleModel idle(config, vocabulary);
+  const MetaModel idle(config, vocabulary);
   std::string problem = "its strategy has no such number of workers";
   for (int ranks = workers; ranks <= 4 * workers; ++ranks) {
     try {
@@ -162,7 +162,7 @@ double step_seconds(const Config& config, Scenario scenario, const TokenStore& s
 }
 
 int64_t gradient_bytes(const Config& config, const ModelVocabulary& vocabulary) {
-  return 4 * IdleModel(config, vocabulary).model->parameters().count();
+  return 4 * MetaModel(config, vocabulary).model->parameters().count();
 }
 
 NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, int workers, int64_t bytes, double step) {
@@ -197,7 +197,7 @@ TrainingWatch TimesRecorder::watch(World& world) {
 
 void TimesRecorder::pause(World& world, Rank& rank, bool together) {
   rank.paused_at = world.clock->now_ns(), rank.bytes_at = bytes(world);
-  if (together) world.comm->barrier().wait(kPatience);  // then all have recorded what they did
+  if (together) world.comm->barrier().wait(kNoDeadline);  // then all have recorded what they did
   if (alone_ && &rank == &ranks_[0]) {
     const std::lock_guard lock(mutex_);
     pauses_[static_cast<int64_t>(rank.times.ns.size())] = first_ns_ + rank.paused_at - rank.paused_ns;
@@ -209,7 +209,7 @@ void TimesRecorder::resume(World& world, Rank& rank, bool together) {
   if (together && world.comm->size() > 1) {
     const Tensor longest({1}, DType::f64);
     doubles_of(longest)[0] = static_cast<double>(world.clock->now_ns() - rank.paused_at);
-    world.comm->all_reduce(longest, Reduce::maximum).wait(kPatience);
+    world.comm->all_reduce(longest, Reduce::maximum).wait(kNoDeadline);
     world.clock->sleep_until(rank.paused_at + static_cast<int64_t>(doubles_of(longest)[0]) + kBreath);
   }
   if (!together) return;  // meanwhile its pushes and fetches go on

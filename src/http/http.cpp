@@ -35,7 +35,7 @@ constexpr unsigned kThreads = 4;                 // that read requests and write
 constexpr size_t kLargeBody = 4 << 10;           // bytes: such a request takes long to take apart
 constexpr size_t kLargeThreads = 16;             // that do it, so that small requests do not wait behind large ones,
 constexpr size_t kLargeAtOnce = 2;               // and of which so many run
-constexpr int64_t kPatience = 4;                 // body limits that a refused client may still send before it is cut off
+constexpr int64_t kRefusedBodyFactor = 4;        // body limits that a refused client may still send before it is cut off
 constexpr auto kSlow = std::chrono::seconds(1);  // for a body where memory is short
 constexpr size_t kMostFields = 20000;            // of a form: each takes far more memory than its two bytes
 
@@ -170,7 +170,7 @@ struct HttpServer::Impl {
     const std::string_view length = request.header("content-length");
     int64_t bytes = 0;
     const auto read = std::from_chars(length.data(), length.data() + length.size(), bytes);
-    const bool endless = !length.empty() && (read.ec != std::errc() || bytes > kPatience * limits.body_bytes);
+    const bool endless = !length.empty() && (read.ec != std::errc() || bytes > kRefusedBodyFactor * limits.body_bytes);
     const bool large = endless || bytes > limits.body_bytes;
     exchange->crowded = !large && bytes > 0 && held_bytes + bytes > limits.body_total_bytes;
     if (!large && !exchange->crowded) return MHD_YES;
@@ -191,7 +191,7 @@ struct HttpServer::Impl {
   MHD_Result receive(Exchange& exchange, const char* data, size_t* size) {
     const int64_t bytes = static_cast<int64_t>(*size);
     exchange.body_bytes += bytes;
-    if (exchange.body_bytes > kPatience * limits.body_bytes) return MHD_NO;
+    if (exchange.body_bytes > kRefusedBodyFactor * limits.body_bytes) return MHD_NO;
     if (exchange.body_bytes > limits.body_bytes || exchange.crowded) {
       release(exchange);
     } else {

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "backend/cpu/product_times.h"
-#include "backend/idle.h"
+#include "backend/meta.h"
 #include "comm/threads.h"
 #include "data/batches.h"
 #include "decode/model_directory.h"
@@ -20,7 +20,7 @@ constexpr Tag kPing = 7;
 Shares shares_of(const std::vector<Batch>& batches, const ComputeCost& cost, int index, int count) {
   Shares shares;
   for (const Batch& batch : batches) {
-    Batch own = share(batch, index, count, cost.source_weight(), cost.target_weight());
+    Batch own = slice_for_rank(batch, index, count, cost.source_weight(), cost.target_weight());
     shares.emplace_back();
     if (own.target.count() > 0) shares.back().push_back(std::move(own));
   }
@@ -30,14 +30,14 @@ Shares shares_of(const std::vector<Batch>& batches, const ComputeCost& cost, int
 double slowest(Communicator& comm, double value) {
   const Tensor x({1}, DType::f64);
   doubles_of(x)[0] = value;
-  comm.all_reduce(x, Reduce::maximum).wait(kPatience);
+  comm.all_reduce(x, Reduce::maximum).wait(kNoDeadline);
   return doubles_of(x)[0];
 }
 
 std::vector<double> of_all(Communicator& comm, double value) {
   const Tensor x({comm.size()}, DType::f64);
   doubles_of(x)[comm.rank()] = value;
-  comm.all_reduce(x).wait(kPatience);
+  comm.all_reduce(x).wait(kNoDeadline);
   return {doubles_of(x).begin(), doubles_of(x).end()};
 }
 
@@ -48,7 +48,7 @@ class Bench {
     backend_ =
         make_backend(resolve({o_.train.precision, divide ? threads_for_rank(comm_) : o_.train.threads, "cpu"}, false, world.local_rank));
     const ModelVocabulary vocabulary{o_.train.vocabulary, o_.train.vocabulary};
-    if (!world.computes) backend_ = std::make_unique<IdleBackend>(backend_->activation(), backend_->parameter());
+    if (!world.computes) backend_ = std::make_unique<MetaBackend>(backend_->activation(), backend_->parameter());
     model_ = make_model(o_.train.model, vocabulary, *backend_, o_.train.seed, true);
     options_.optimizer.learning_rate = 1e-4;
     options_.strategy = o_.strategy;
@@ -145,7 +145,7 @@ class Bench {
     if (comm_.rank() == 0) o_.say(line);
   }
   int64_t size() const { return static_cast<int64_t>(shares_.size()); }
-  void barrier() { comm_.barrier().wait(kPatience); }
+  void barrier() { comm_.barrier().wait(kNoDeadline); }
 
   Round round(Replica& alone, std::optional<Replica>& blocking, std::optional<Replica>& overlapped) {
     Round r;
@@ -205,8 +205,8 @@ class Bench {
       const double start = world_.clock->seconds();
       for (int i = 0; i < times; ++i)
         for (const int from : {0, last}) {
-          if (comm_.rank() == from) comm_.send(x, last - from, kPing).wait(kPatience);
-          if (comm_.rank() == last - from) comm_.receive(x, from, kPing).wait(kPatience);
+          if (comm_.rank() == from) comm_.send(x, last - from, kPing).wait(kNoDeadline);
+          if (comm_.rank() == last - from) comm_.receive(x, from, kPing).wait(kNoDeadline);
         }
       return slowest(comm_, comm_.rank() == 0 ? (world_.clock->seconds() - start) / (2 * times) : 0);
     };
@@ -228,7 +228,7 @@ class Bench {
         const Tensor x = gradients.slice(b.range.begin, Shape{b.range.count()});
         pending.push_back(o_.strategy.wire == Wire::bf16 ? comm_.all_reduce_bf16(x) : comm_.all_reduce(x));
       }
-      for (const Pending& p : pending) p.wait(kPatience);
+      for (const Pending& p : pending) p.wait(kNoDeadline);
       const double time = slowest(comm_, world_.clock->seconds() - start);
       if (i >= 0) r_.exchange += time / times;  // the first warms up
     }

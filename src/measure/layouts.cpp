@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/idle.h"
+#include "backend/meta.h"
 #include "parallel/stages.h"
 #include "settings/checks.h"
 
@@ -72,7 +72,7 @@ void add_layouts(const Config& config, int64_t ranks, const ParallelOptions& cut
 }  // namespace
 
 std::vector<Layout> layouts_of(const Config& config, int ranks) {
-  IdleBackend idle(DType::f32, DType::f32);
+  MetaBackend idle(DType::f32, DType::f32);
   const auto model = declare_model(config.model, {config.vocab.training.size, config.vocab.training.size}, idle);
   std::vector<Layout> all;
   const auto units = static_cast<int64_t>(model->units());

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "backend/cuda/cuda.h"
-#include "backend/idle.h"
+#include "backend/meta.h"
 #include "measure/time_layout.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
@@ -45,9 +45,9 @@ double expected_share(const std::string& op) {
 }
 
 // The backend of cards without one: what is counted must be cut into the same pieces as there.
-class IdleCard final : public IdleBackend {
+class MetaCard final : public MetaBackend {
  public:
-  IdleCard() : IdleBackend(DType::bf16, DType::f32) {}
+  MetaCard() : MetaBackend(DType::bf16, DType::f32) {}
   int64_t logits_bytes() const override { return STARLING_CUDA::card_logits_bytes(kMemory); }
 };
 
@@ -61,7 +61,7 @@ const Card& card_of(const std::string& word) {
 
 PredictedStep predict_step(const BenchTrainOptions& o, const std::string& word) {
   const Card& card = card_of(word);
-  IdleCard idle;
+  MetaCard idle;
   ProfiledBackend counted(idle);
   const std::vector<Batch> batches = synthetic_batches(o, 8);
   const auto model = make_model(o.model, {o.vocabulary, o.vocabulary}, counted, o.seed, true);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/idle.h"
+#include "backend/meta.h"
 #include "comm/threads.h"
 #include "data/batches.h"
 #include "decode/model_directory.h"
@@ -21,7 +21,7 @@ std::unique_ptr<Backend> backend_for(const LayoutRun& run, const World& world) {
   const bool divide = run.train.threads == 0 && world.comm->size() > 1 && !world.simulated;
   auto backend = make_backend(DeviceChoice{run.train.precision, divide ? threads_for_rank(*world.comm) : run.train.threads, "cpu"});
   if (world.computes) return backend;
-  return std::make_unique<IdleBackend>(backend->activation(), backend->parameter());
+  return std::make_unique<MetaBackend>(backend->activation(), backend->parameter());
 }
 
 RankMemory memory_of(Replica& replica) {
@@ -111,7 +111,7 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
   StepOptions options;
   options.optimizer = run.optimizer, options.strategy = run.strategy, options.r_drop = run.r_drop;
   Replica replica(*model, options, world, mesh);
-  const int workers = replica.strategy().workers(), worker = mesh.data().rank();
+  const int workers = replica.strategy().workers(), worker = mesh.data_parallel().rank();
 
   BenchTrainOptions global = run.train;
   global.batch_tokens = plan_batch(run.strategy, run.train.batch_tokens, workers).global_tokens;
@@ -122,7 +122,7 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
     const ComputeCost& cost = replica.cost();
     auto& own = shares.emplace_back();
     if (worker < workers)
-      own = micro_batches(share(batch, worker, workers, cost.source_weight(), cost.target_weight()),
+      own = micro_batches(slice_for_rank(batch, worker, workers, cost.source_weight(), cost.target_weight()),
                           text_tokens(run.micro_tokens, run.r_drop), run.parallel, cost);
     tokens += static_cast<double>(batch.target.count()) / static_cast<double>(batches.size());
     passes += static_cast<double>(own.size()) / static_cast<double>(batches.size());
@@ -130,7 +130,7 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
 
   replica.step(shares.front());
   replica.clear_times();
-  const auto together = [&] { world.comm->barrier().wait(kPatience); };
+  const auto together = [&] { world.comm->barrier().wait(kNoDeadline); };
   together();
   const int64_t sent = world.comm->traffic().bytes_sent;
   const Replica::Bytes before = replica.bytes_sent();
@@ -168,7 +168,7 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
 
   const Tensor figures({mesh.all().size(), kFigures}, DType::f64);
   std::copy(std::begin(own), std::end(own), doubles_of(figures).begin() + mesh.all().rank() * kFigures);
-  world.comm->all_reduce(figures).wait(kPatience);
+  world.comm->all_reduce(figures).wait(kNoDeadline);
   LayoutResult r;
   r.ranks = mesh.all().size(), r.replicas = mesh.replicas(), r.stages = mesh.stages(), r.shards = mesh.shards();
   r.parameters = model->parameters().declared_count(), r.tokens = tokens;

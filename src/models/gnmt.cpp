@@ -102,7 +102,7 @@ TimedRows Gnmt::timed_rows(Tape& tape, const PackedTokens& packed, const std::ve
   const Rows rows = make_rows(packed, ids, multiple);
   TimedRows timed;
   timed.order = time_order(tape, packed, multiple);
-  timed.tokens = tape.place(reordered(rows.tokens, timed.order.packed, -1));
+  timed.tokens = tape.upload(reordered(rows.tokens, timed.order.packed, -1));
   timed.keys =
       place_keys(tape, reordered(rows.sentence, timed.order.packed, 0xffffffffu), reordered(rows.position, timed.order.packed, 0u));
   if (pieces > 1) timed.pieces = time_pieces(tape, timed.order, pieces, multiple);
@@ -205,7 +205,7 @@ Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& asking, std::spa
   const Tensor y = tape.allocate({asking.value.rows(), memory_width_}, tape.backend().activation());
   const Tensor weights = tape.allocate({std::max<int64_t>(pairs, 1)}, tape.backend().parameter());
   tape.backend().global_attention({query.value, state.keys, score_vector(tape, score_, score_scale_), state.memory},
-                                  {tape.place(std::move(queries)), tape.place(std::move(sources)), 1, false}, y, weights);
+                                  {tape.upload(std::move(queries)), tape.upload(std::move(sources)), 1, false}, y, weights);
   if (!attention) return {&tape, -1, y};
   *attention = weights.rows(0, pairs);
   // Of shards the first one's, so that all search in the same way, whatever their processors are.
@@ -226,7 +226,7 @@ OutputProduct Gnmt::next_output(DecodeState& abstract, std::span<const int32_t> 
 
   std::vector<int32_t> tokens(token.begin(), token.end()), from(parent.begin(), parent.end());
   tokens.resize(padded, -1), from.resize(padded, -1);
-  const Ints from_rows = tape.place(std::move(from));
+  const Ints from_rows = tape.upload(std::move(from));
   // The states that the rows go on from.
   const auto parents = [&](const Tensor& t) {
     const Tensor y = tape.allocate({padded, t.columns()}, t.dtype());
@@ -261,7 +261,7 @@ OutputProduct Gnmt::next_output(DecodeState& abstract, std::span<const int32_t> 
     return Var{&tape, -1, state.hidden[i]};
   };
 
-  Var x = step(0, embedding(tape, tape.place(std::move(tokens)), {}, *target_table_, 1, {}, vocabulary_shard(store_, *target_table_)));
+  Var x = step(0, embedding(tape, tape.upload(std::move(tokens)), {}, *target_table_, 1, {}, vocabulary_shard(store_, *target_table_)));
   const bool top = attends_at_top();
   Var context;
   if (!top) context = attend(tape, state, config_.attention_query == AttentionQuery::previous ? last_query : x, sentence, attention);

@@ -43,11 +43,11 @@ class Gnmt : public Model {
   std::vector<int32_t> encode(DecodeState& state, const PackedTokens& source) override;
   OutputProduct next_output(DecodeState& state, std::span<const int32_t> token, std::span<const int32_t> sentence,
                             std::span<const int32_t> parent, Tensor* attention) override;
-  std::unique_ptr<SteppedPass> begin_pass(const Batch& batch, double label_smoothing, int64_t time_pieces) override;
+  std::unique_ptr<ChunkedPass> begin_pass(const Batch& batch, double label_smoothing, int64_t time_pieces) override;
   std::vector<std::vector<Shape>> boundary_pieces(size_t unit, const Batch& batch, int64_t time_pieces) const override;
   std::vector<size_t> output_reads() const override;
-  std::unique_ptr<SteppedPass> begin_layers(const Batch& batch, std::span<const Batch> shares, int64_t time_pieces) override;
-  std::unique_ptr<SteppedPass> begin_output(const Batch& share, double label_smoothing) override;
+  std::unique_ptr<ChunkedPass> begin_layers(const Batch& batch, std::span<const Batch> shares, int64_t time_pieces) override;
+  std::unique_ptr<ChunkedPass> begin_output(const Batch& share, double label_smoothing) override;
   void set_clip(double bound) override;
 
  private:

@@ -48,7 +48,7 @@ Var joined(Tape& tape, const std::vector<Var>& pieces, const TimedRows& side) {
 
 }  // namespace
 
-class Gnmt::Pass : public SteppedPass {
+class Gnmt::Pass : public ChunkedPass {
  public:
   // output_shares: where the output is apart and these are the layers.
   Pass(const Gnmt& model, const UnitRange& units, const Batch& batch, std::span<const Batch> output_shares, double label_smoothing,
@@ -71,7 +71,7 @@ class Gnmt::Pass : public SteppedPass {
   // What attention finds for the rows of a piece, from the output of the decoder layer that asks.
   Var context(Tape& tape, size_t piece, const Var& asking);
   template <class T>
-  Placed<T> part(Tape& tape, size_t piece, const Placed<T>& whole, std::type_identity_t<T> idle) const {
+  HostDeviceArray<T> part(Tape& tape, size_t piece, const HostDeviceArray<T>& whole, std::type_identity_t<T> idle) const {
     return target_.pieces.size() == 1 ? whole : piece_numbers(tape, target_.pieces[piece], whole, idle);
   }
 
@@ -88,9 +88,9 @@ class Gnmt::Pass : public SteppedPass {
   TimedRows source_, target_;
   std::vector<Var> encoded_, decoded_;  // pieces, each on its step's tape
   ForOutput for_output_;
-  Var memory_, keys_, queries_;  // the encoder's output in packed order; the queries of the piece before
-  Ints inputs_;                  // of the decoder, in the order of time
-  Placed<float> weights_;        // of the loss, likewise
+  Var memory_, keys_, queries_;     // the encoder's output in packed order; the queries of the piece before
+  Ints inputs_;                     // of the decoder, in the order of time
+  HostDeviceArray<float> weights_;  // of the loss, likewise
 };
 
 Gnmt::Pass::Pass(const Gnmt& model, const UnitRange& units, const Batch& batch, std::span<const Batch> output_shares,
@@ -200,15 +200,15 @@ Var Gnmt::Pass::share_rows(Tape& tape, const std::vector<Var>& pieces, const Tim
     before += static_cast<int32_t>(own.count());
   }
   const Var whole = joined(tape, pieces, side);
-  const Ints inverse = tape.place(inverse_of(rows, whole.value.rows()));
-  return gather_rows(whole, tape.place(std::move(rows)), inverse);
+  const Ints inverse = tape.upload(inverse_of(rows, whole.value.rows()));
+  return gather_rows(whole, tape.upload(std::move(rows)), inverse);
 }
 
 std::vector<Var> Gnmt::Pass::decoder(Tape& tape, size_t piece, std::vector<Var> in, Loss& loss, Clipping& clipping) {
   if (piece == 0) {
     target_ = timed_rows(tape, batch_.target, batch_.sample_ids, kRowMultiple, target_pieces_, model_.decoder_layers_.size());
     std::vector<float> weights = row_weights(batch_, target_.order.packed.size());
-    if (!weights.empty()) weights_ = tape.place(reordered(weights, target_.order.packed, 0.0f));
+    if (!weights.empty()) weights_ = tape.upload(reordered(weights, target_.order.packed, 0.0f));
   }
   const TimeOrder& order = target_.pieces[piece];
   const int64_t D = model_.config_.width;
@@ -239,7 +239,7 @@ std::vector<Var> Gnmt::Pass::decoder(Tape& tape, size_t piece, std::vector<Var> 
   model_.store_.reach(output_unit_);
   if (top_) found = context(tape, piece, x);
 
-  const Placed<float> weights = weights_.empty() ? weights_ : part(tape, piece, weights_, 0.0f);
+  const HostDeviceArray<float> weights = weights_.empty() ? weights_ : part(tape, piece, weights_, 0.0f);
   // Steps of time have the two passes of a sentence side by side, since their order is that of the batch where lengths are equal.
   const LossRows rows{part(tape, piece, target_.tokens, -1), label_smoothing_, model_.config_.clip > 0 ? kLogitBound : 0.0, weights,
                       batch_.r_drop};
@@ -253,7 +253,7 @@ Var Gnmt::Pass::bottom_layer(Tape& tape, size_t piece, Clipping& clipping) {
   const TimeOrder& order = target_.pieces[piece];
   if (piece == 0) {
     const std::vector<int32_t> inputs = shifted(batch_.target, model_.vocabulary_.begin, target_.order.packed.size());
-    inputs_ = tape.place(reordered(inputs, target_.order.packed, -1));
+    inputs_ = tape.upload(reordered(inputs, target_.order.packed, -1));
   }
   return recycled(tape, {order.rows(), model_.config_.width}, [&] {
     const Dropout mask = tape.dropout(model_.config_.dropout, model_.target_site_, target_.piece_keys[piece]);
@@ -269,16 +269,16 @@ Var Gnmt::Pass::context(Tape& tape, size_t piece, const Var& asking) {
   if (piece == 0) keys_ = model_.keys(memory_);
   // The query of a position is the asking layer's output at it or just before.
   PackedPiece packed = packed_piece(batch_.target, order, piece > 0 ? &target_.pieces[piece - 1] : nullptr);
-  const AttentionLayout layout{tape.place(std::move(packed.offsets)), tape.place(batch_.source.offsets), 1, false};
-  const Ints packed_row = tape.place(inverse_of(packed.here, order.rows())), here = tape.place(std::move(packed.here));
+  const AttentionLayout layout{tape.upload(std::move(packed.offsets)), tape.upload(batch_.source.offsets), 1, false};
+  const Ints packed_row = tape.upload(inverse_of(packed.here, order.rows())), here = tape.upload(std::move(packed.here));
   Ints asks = here, asked = packed_row;
-  if (previous) asked = tape.place(inverse_of(packed.before, order.rows())), asks = tape.place(std::move(packed.before));
+  if (previous) asked = tape.upload(inverse_of(packed.before, order.rows())), asks = tape.upload(std::move(packed.before));
   return recycled(tape, {order.rows(), model_.memory_width_}, [&] {
     const Var queries = linear(asking, *model_.query_weight_, nullptr);
     Var query = gather_rows(queries, asks, asked);
     if (previous && piece > 0) {
-      const Ints before = tape.place(inverse_of(packed.there, queries_.value.rows()));
-      query = residual(query, gather_rows(move_to(tape, queries_), tape.place(std::move(packed.there)), before), {});
+      const Ints before = tape.upload(inverse_of(packed.there, queries_.value.rows()));
+      query = residual(query, gather_rows(move_to(tape, queries_), tape.upload(std::move(packed.there)), before), {});
     }
     queries_ = queries;
     const Var y = global_attention(query, move_to(tape, keys_), move_to(tape, memory_), model_.score_, model_.score_scale_, layout);
@@ -309,7 +309,7 @@ std::vector<Shape> Gnmt::boundary(size_t unit, const Batch& batch) const {
   return pieces.empty() ? std::vector<Shape>() : pieces[0];
 }
 
-std::unique_ptr<SteppedPass> Gnmt::begin_pass(const Batch& batch, double label_smoothing, int64_t time_pieces) {
+std::unique_ptr<ChunkedPass> Gnmt::begin_pass(const Batch& batch, double label_smoothing, int64_t time_pieces) {
   return std::make_unique<Pass>(*this, store_.units(), batch, std::span<const Batch>(), label_smoothing, time_pieces);
 }
 
@@ -318,11 +318,11 @@ std::vector<size_t> Gnmt::output_reads() const {
   return {units() - 2, encoder_units() - 1};
 }
 
-std::unique_ptr<SteppedPass> Gnmt::begin_layers(const Batch& batch, std::span<const Batch> shares, int64_t time_pieces) {
+std::unique_ptr<ChunkedPass> Gnmt::begin_layers(const Batch& batch, std::span<const Batch> shares, int64_t time_pieces) {
   return std::make_unique<Pass>(*this, store_.units(), batch, shares, 0.0, time_pieces);
 }
 
-std::unique_ptr<SteppedPass> Gnmt::begin_output(const Batch& share, double label_smoothing) {
+std::unique_ptr<ChunkedPass> Gnmt::begin_output(const Batch& share, double label_smoothing) {
   const UnitRange output{units() - 1, units()};
   return std::make_unique<Pass>(*this, output, share, std::span<const Batch>(), label_smoothing, 1);
 }

@@ -5,7 +5,7 @@
 namespace starling {
 namespace {
 
-class WholePass : public SteppedPass {
+class WholePass : public ChunkedPass {
  public:
   WholePass(Model& model, const Batch& batch, double label_smoothing) : model_(model), batch_(batch), label_smoothing_(label_smoothing) {}
   size_t steps() const override { return 1; }
@@ -60,16 +60,16 @@ Loss Model::loss(Tape& tape, const Batch& batch, double label_smoothing) {
   return loss;
 }
 
-std::unique_ptr<SteppedPass> Model::begin_pass(const Batch& batch, double label_smoothing, int64_t) {
+std::unique_ptr<ChunkedPass> Model::begin_pass(const Batch& batch, double label_smoothing, int64_t) {
   return std::make_unique<WholePass>(*this, batch, label_smoothing);
 }
 
-std::unique_ptr<SteppedPass> Model::begin_layers(const Batch&, std::span<const Batch>, int64_t) {
+std::unique_ptr<ChunkedPass> Model::begin_layers(const Batch&, std::span<const Batch>, int64_t) {
   CHECK(false, "the output of {} is not apart", config().preset);
   return nullptr;
 }
 
-std::unique_ptr<SteppedPass> Model::begin_output(const Batch&, double) {
+std::unique_ptr<ChunkedPass> Model::begin_output(const Batch&, double) {
   CHECK(false, "the output of {} is not apart", config().preset);
   return nullptr;
 }

@@ -47,9 +47,9 @@ struct StepShare {
 // A pass of a model's units through a batch, in steps: one, or pieces of time one behind the other. Each step has a tape; backwards they
 // run in the reverse order. The tapes are of one pass and share its arena (Tape::another). What went in or out as a piece of a boundary
 // goes in at the first steps, and out at the last ones.
-class SteppedPass {
+class ChunkedPass {
  public:
-  virtual ~SteppedPass() = default;
+  virtual ~ChunkedPass() = default;
   virtual size_t steps() const = 0;
   virtual StepShare share(size_t step) const = 0;
   // The forward pass of the next step, as Model::forward is that of all.
@@ -89,7 +89,7 @@ class Model {
 
   // A pass in which tensors go from unit to unit in so many pieces of time, or fewer where there are fewer steps of time. A model without
   // such pieces ignores the number. The batch must live as long as the pass.
-  virtual std::unique_ptr<SteppedPass> begin_pass(const Batch& batch, double label_smoothing, int64_t time_pieces);
+  virtual std::unique_ptr<ChunkedPass> begin_pass(const Batch& batch, double label_smoothing, int64_t time_pieces);
   // boundary() of each of these pieces.
   virtual std::vector<std::vector<Shape>> boundary_pieces(size_t unit, const Batch& batch, int64_t time_pieces) const;
 
@@ -102,8 +102,8 @@ class Model {
   // output for a part, which takes one piece of the boundary in front of it. Batches must live as long as the passes. output_reads: the
   // units that give the tensors of that boundary; none: the model cannot be so divided.
   virtual std::vector<size_t> output_reads() const { return {}; }
-  virtual std::unique_ptr<SteppedPass> begin_layers(const Batch& batch, std::span<const Batch> shares, int64_t time_pieces);
-  virtual std::unique_ptr<SteppedPass> begin_output(const Batch& share, double label_smoothing);
+  virtual std::unique_ptr<ChunkedPass> begin_layers(const Batch& batch, std::span<const Batch> shares, int64_t time_pieces);
+  virtual std::unique_ptr<ChunkedPass> begin_output(const Batch& share, double label_smoothing);
 
   // A state without sentences; of a whole model.
   virtual std::unique_ptr<DecodeState> begin_decoding() = 0;

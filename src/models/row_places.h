@@ -30,10 +30,10 @@ class RowPlaces {
 // Where encoded sources lie: the number of a sentence is its first row.
 struct Places {
   int64_t first = 0;  // row of the first
-  int64_t spare = 0;  // rows behind all that are taken that the table must have too, since idle rows are written there
+  int64_t spare = 0;  // rows behind all that are taken that the table must have too, since padding rows are written there
   std::vector<int32_t> numbers;
 };
-// Takes rows for sources, side by side, that are written with idle rows behind them, `padded` rows in all. length[number] becomes the
+// Takes rows for sources, side by side, that are written with padding rows behind them, `padded` rows in all. length[number] becomes the
 // tokens of each.
 Places take_places(RowPlaces& rows, std::vector<int32_t>& length, const PackedTokens& source, int64_t padded);
 

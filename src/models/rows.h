@@ -18,7 +18,7 @@ inline int64_t decoding_rows(const ParameterStore& store, int64_t R) {
   return R <= 4 || !store.prefers_round_rows() ? R : round_up(R, R <= 64 ? 4 : 16);
 }
 
-// One side of a batch as rows: tokens (-1 on idle rows), positions within the sentence, and the keys of its dropout masks.
+// One side of a batch as rows: tokens (-1 on padding rows), positions within the sentence, and the keys of its dropout masks.
 struct Rows {
   std::vector<int32_t> tokens, positions;
   std::vector<uint32_t> sentence, position;  // as in RowKeys
@@ -33,13 +33,13 @@ inline int64_t padded_rows(const PackedTokens& packed) { return round_up(std::ma
 // None in inference, where nothing is dropped.
 inline RowKeys place_keys(Tape& tape, std::vector<uint32_t> sentence, std::vector<uint32_t> position) {
   if (!tape.training()) return {};
-  return {tape.place(std::move(sentence)), tape.place(std::move(position))};
+  return {tape.upload(std::move(sentence)), tape.upload(std::move(position))};
 }
 
-// The decoder's input: the target shifted right by one within each sentence; -1 on idle rows.
+// The decoder's input: the target shifted right by one within each sentence; -1 on padding rows.
 std::vector<int32_t> shifted(const PackedTokens& target, int32_t begin, size_t rows);
 
-// One weight a row from one a sentence, zero on idle rows; empty when the batch is not weighted.
+// One weight a row from one a sentence, zero on padding rows; empty when the batch is not weighted.
 std::vector<float> row_weights(const Batch& batch, size_t rows);
 
 // Numbers in another order: of each place the number of place order[i], or `idle` where that is negative.
@@ -52,7 +52,7 @@ std::vector<T> reordered(const std::vector<T>& numbers, std::span<const int32_t>
 // Of each of so many rows the place where it is in the order, or -1.
 std::vector<int32_t> inverse_of(std::span<const int32_t> order, int64_t rows);
 
-// The order of rows in which tokens of sentences 2i and 2i + 1, which are equal, lie side by side (Batch::r_drop); -1 on idle rows.
+// The order of rows in which tokens of sentences 2i and 2i + 1, which are equal, lie side by side (Batch::r_drop); -1 on padding rows.
 std::vector<int32_t> paired_order(const PackedTokens& packed, size_t rows);
 
 // f() with a result of the given shape. In inference its working memory is given back.

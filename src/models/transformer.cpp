@@ -101,7 +101,7 @@ Var Transformer::encoder(Tape& tape, Rows source, const Ints& offsets, Var x) {
   const Regularization r = regularization(place_keys(tape, std::move(source.sentence), std::move(source.position)));
   store_.reach(units.begin);
   if (units.begin == 0)
-    x = embedding(tape, tape.place(std::move(source.tokens)), tape.place(std::move(source.positions)), *source_table_,
+    x = embedding(tape, tape.upload(std::move(source.tokens)), tape.upload(std::move(source.positions)), *source_table_,
                   std::sqrt(static_cast<double>(config_.width)), tape.dropout(r.residual, source_site_, r.rows),
                   vocabulary_shard(store_, *source_table_));
   for (size_t i = units.begin; i < std::min(units.end, encoder_layers_.size()); ++i)
@@ -125,7 +125,7 @@ std::vector<Shape> Transformer::boundary(size_t unit, const Batch& batch) const 
 std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double label_smoothing, std::vector<Var> in, Loss& loss) {
   const UnitRange& units = store_.units();
   const size_t decoder = encoder_layers_.size(), output = this->units() - 1;
-  const Ints source_offsets = tape.place(batch.source.offsets), offsets = tape.place(batch.target.offsets);
+  const Ints source_offsets = tape.upload(batch.source.offsets), offsets = tape.upload(batch.target.offsets);
   // Distinct masks for the two sides come from distinct sites.
   if (units.begin < decoder)
     in = {encoder(tape, make_rows(batch.source, batch.sample_ids, kRowMultiple), source_offsets, in.empty() ? Var() : in[0])};
@@ -139,8 +139,8 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
   store_.reach(std::max(units.begin, decoder));
   // The decoder reads the target shifted right by one.
   if (units.begin <= decoder)
-    in.insert(in.begin(), embedding(tape, tape.place(shifted(batch.target, vocabulary_.begin, rows)),
-                                    tape.place(std::move(target.positions)), *target_table_, std::sqrt(static_cast<double>(config_.width)),
+    in.insert(in.begin(), embedding(tape, tape.upload(shifted(batch.target, vocabulary_.begin, rows)),
+                                    tape.upload(std::move(target.positions)), *target_table_, std::sqrt(static_cast<double>(config_.width)),
                                     tape.dropout(r.residual, target_site_, r.rows), vocabulary_shard(store_, *target_table_)));
   Var x = in[0];
   const Var memory = in.size() > 1 ? copy_to_shards(in[1]) : Var();
@@ -159,12 +159,12 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
   std::vector<float> weights = row_weights(batch, rows);
   if (batch.r_drop > 0) {
     const std::vector<int32_t> order = paired_order(batch.target, rows);
-    x = gather_rows(x, tape.place(order), tape.place(inverse_of(order, static_cast<int64_t>(rows))));
+    x = gather_rows(x, tape.upload(order), tape.upload(inverse_of(order, static_cast<int64_t>(rows))));
     target.tokens = reordered(target.tokens, order, -1);
     if (!weights.empty()) weights = reordered(weights, order, 0.0f);
   }
   projection_loss(x, *output_table_,
-                  {tape.place(std::move(target.tokens)), label_smoothing, 0, tape.place(std::move(weights)), batch.r_drop}, loss,
+                  {tape.upload(std::move(target.tokens)), label_smoothing, 0, tape.upload(std::move(weights)), batch.r_drop}, loss,
                   vocabulary_shard(store_, *output_table_));
   return {};
 }
@@ -180,7 +180,7 @@ std::vector<int32_t> Transformer::encode(DecodeState& abstract, const PackedToke
   Backend& backend = store_.backend();
   Tape tape(store_, decode_arena_);
   const auto mark = decode_arena_.mark();
-  const Tensor memory = encoder(tape, make_rows(source, {}, store_.prefers_round_rows() ? 16 : 1), tape.place(source.offsets)).value;
+  const Tensor memory = encoder(tape, make_rows(source, {}, store_.prefers_round_rows() ? 16 : 1), tape.upload(source.offsets)).value;
   const Places places = take_places(state.sources, state.length, source, memory.rows());
   for (size_t i = 0; i < decoder_layers_.size(); ++i) {
     const ColumnLayer& kv = decoder_layers_[i].cross.kv;
@@ -214,11 +214,11 @@ OutputProduct Transformer::next_output(DecodeState& abstract, std::span<const in
   decode_arena_.release({});
   Tape tape(store_, decode_arena_);
   Backend& backend = tape.backend();
-  const Ints own = tape.place(state.prefixes.index()), own_rows = tape.place(state.prefixes.offsets());
-  const Ints written = tape.place(state.prefixes.rows());
-  const Ints cross = tape.place(std::move(cross_index)), cross_rows = tape.place(std::move(cross_offsets));
+  const Ints own = tape.upload(state.prefixes.index()), own_rows = tape.upload(state.prefixes.offsets());
+  const Ints written = tape.upload(state.prefixes.rows());
+  const Ints cross = tape.upload(std::move(cross_index)), cross_rows = tape.upload(std::move(cross_offsets));
   if (attention) *attention = tape.allocate({static_cast<int64_t>(cross.size())}, DType::f32);
-  Var x = embedding(tape, tape.place(std::move(tokens)), tape.place(std::move(positions)), *target_table_,
+  Var x = embedding(tape, tape.upload(std::move(tokens)), tape.upload(std::move(positions)), *target_table_,
                     std::sqrt(static_cast<double>(config_.width)), {}, vocabulary_shard(store_, *target_table_));
   for (size_t i = 0; i < decoder_layers_.size(); ++i) {
     const DecoderLayer& layer = decoder_layers_[i];

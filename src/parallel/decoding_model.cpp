@@ -56,7 +56,7 @@ void DecodingModel::fill(Model* model) const {
         if (from != to) pending.push_back(replica.receive(packed, from, kPartTag));
         arriving.push_back({packed, c});
       }
-    for (const Pending& p : pending) p.wait(kPatience);
+    for (const Pending& p : pending) p.wait(kNoDeadline);
     for (const auto& [packed, c] : arriving)
       for (int64_t at = 0; const auto& [here, there] : c.runs)
         elements(model->parameters().declared()[own->index]->value, there).copy_from(elements(packed, {at, at + here.count()})),

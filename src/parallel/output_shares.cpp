@@ -70,7 +70,7 @@ void OutputShares::expect(size_t i) {
   }
 }
 
-Tensor OutputShares::send(size_t i, const SteppedPass::ForOutput& left, std::vector<Pending>& sent, std::vector<Pending>& expected) {
+Tensor OutputShares::send(size_t i, const ChunkedPass::ForOutput& left, std::vector<Pending>& sent, std::vector<Pending>& expected) {
   const Tensor& x = left.rows.value;
   const Tensor gradient = left.rows.tape->allocate_like(x);
   const std::vector<Range> rows = share_rows(model_, shares_[i], left.tensor);

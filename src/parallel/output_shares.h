@@ -30,7 +30,7 @@ class OutputShares {
 
   // Rows that a step of the layers left go to the stages. What is sent and expected is added to the lists: the gradients of all rows are
   // there once the expected ones are and the output's pass here is over.
-  Tensor send(size_t i, const SteppedPass::ForOutput& left, std::vector<Pending>& sent, std::vector<Pending>& expected);
+  Tensor send(size_t i, const ChunkedPass::ForOutput& left, std::vector<Pending>& sent, std::vector<Pending>& expected);
 
   // The pass of micro-batch i, whose share here is not empty: waits for what it reads.
   Tape& begin(size_t i, double label_smoothing, uint64_t seed, uint64_t update);
@@ -59,7 +59,7 @@ class OutputShares {
   Tensor buffer_;
   std::vector<Tensor> received_;  // by tensor; empty: it is this stage's own
   std::vector<Pending> pending_, sent_;
-  std::unique_ptr<SteppedPass> pass_;
+  std::unique_ptr<ChunkedPass> pass_;
   std::unique_ptr<Tape> tape_;
   std::vector<Var> in_;
   std::vector<Tensor> in_gradients_;

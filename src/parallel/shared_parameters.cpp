@@ -102,7 +102,7 @@ void SharedParameters::share_uncut() {
   };
   if (mesh_.shard() == 0)
     each([](const Tensor& value, const Tensor& place) { place.copy_from(value); }), bytes_sent_ += uncut_values_.bytes();
-  mesh_.group().comm().broadcast(uncut_values_, 0).wait();
+  mesh_.tensor_parallel().comm().broadcast(uncut_values_, 0).wait();
   if (mesh_.shard() > 0) each([](const Tensor& value, const Tensor& place) { value.copy_from(place); });
 }
 

@@ -74,7 +74,7 @@ Tensor StagePasses::part_here(const Tensor& x) const {
 
 void StagePasses::join_parts(const Tensor& x) {
   if (mesh_.shards() == 1) return;
-  mesh_.group().comm().all_gather(x).wait();
+  mesh_.tensor_parallel().comm().all_gather(x).wait();
   bytes_sent_ += x.bytes() * (mesh_.shards() - 1) / mesh_.shards();
 }
 
@@ -104,7 +104,7 @@ StageStep& StagePasses::next_step(size_t i, uint64_t seed, uint64_t update) {
 void StagePasses::forward_done(size_t i) {
   StagePass& pass = (*this)[i];
   StageStep& step = pass.steps.back();
-  if (const SteppedPass::ForOutput left = pass.model->for_output(); left.rows.tape) {
+  if (const ChunkedPass::ForOutput left = pass.model->for_output(); left.rows.tape) {
     step.for_output = left.rows;
     step.for_output_gradient = output_->send(i, left, pass.sent, step.expected);
   }

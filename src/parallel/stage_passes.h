@@ -27,7 +27,7 @@ struct StageStep {
 struct StagePass {
   explicit StagePass(Memory& memory) : arena(memory) {}
   Arena arena;
-  std::unique_ptr<SteppedPass> model;
+  std::unique_ptr<ChunkedPass> model;
   std::deque<StageStep> steps;             // that have begun
   std::vector<const Parameter*> complete;  // gradients that are complete since the forward pass
   Tensor gradient_buffer;

@@ -36,14 +36,14 @@ FetchWeights StageWeights::fetch() {
     const Tensor order({1}, DType::f64), piece({std::min(kPiece, p.whole.count())}, type), received(piece.shape(), type);
     doubles_of(order)[0] = static_cast<double>(p.index + 1);
     for (const Owner& owner : owners_[p.index])
-      if (owner.rank > 0) mesh_.replica().send(order, owner.rank, kOrderTag).wait(kPatience);
+      if (owner.rank > 0) mesh_.replica().send(order, owner.rank, kOrderTag).wait(kNoDeadline);
     in_pieces(p.whole.count(), [&](const Range& whole) {
       for (const Owner& owner : owners_[p.index]) {
         const CommonElements part = common_elements(owner.elements, {whole});
         if (part.count == 0) continue;
         const Tensor elements =
             owner.rank == 0 ? slice_of(part_.parameters().owned_value(p), part).on_host() : received.slice(0, Shape{part.count});
-        if (owner.rank > 0) mesh_.replica().receive(elements, owner.rank, kWeightsTag).wait(kPatience);
+        if (owner.rank > 0) mesh_.replica().receive(elements, owner.rank, kWeightsTag).wait(kNoDeadline);
         for (int64_t at = 0; const auto& [here, there] : part.runs) {
           piece.slice(there.begin, Shape{there.count()}).copy_from(elements.slice(at, Shape{there.count()}));
           at += there.count();
@@ -58,14 +58,14 @@ void StageWeights::done() {
   if (!mesh_.divided()) return;
   const Tensor order({1}, DType::f64);  // zero
   order.zero();
-  for (int rank = 1; rank < mesh_.replica_size(); ++rank) mesh_.replica().send(order, rank, kOrderTag).wait(kPatience);
+  for (int rank = 1; rank < mesh_.replica_size(); ++rank) mesh_.replica().send(order, rank, kOrderTag).wait(kNoDeadline);
 }
 
 void StageWeights::serve() {
   if (!mesh_.divided()) return;
   const Tensor order({1}, DType::f64);
   for (;;) {
-    mesh_.replica().receive(order, 0, kOrderTag).wait(kPatience);
+    mesh_.replica().receive(order, 0, kOrderTag).wait(kNoDeadline);
     const auto asked = static_cast<size_t>(doubles_of(order)[0]);
     if (asked == 0) return;
     const Parameter& p = *part_.parameters().declared()[asked - 1];
@@ -75,7 +75,7 @@ void StageWeights::serve() {
     in_pieces(p.whole.count(), [&](const Range& whole) {
       const CommonElements part = common_elements(owner->elements, {whole});
       // From host to host, as it is written from there: messages from card to card need one on both sides.
-      if (part.count > 0) mesh_.replica().send(slice_of(own, part).on_host(), 0, kWeightsTag).wait(kPatience);
+      if (part.count > 0) mesh_.replica().send(slice_of(own, part).on_host(), 0, kWeightsTag).wait(kNoDeadline);
     });
   }
 }

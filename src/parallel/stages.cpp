@@ -98,7 +98,7 @@ std::vector<UnitRange> stage_units(Model& model, const Mesh& mesh) {
 
 ModelPart part_of(const Mesh& mesh, const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend) {
   const auto stages = stage_units(*declare_model(config, vocabulary, backend), mesh);
-  return {stages[static_cast<size_t>(mesh.stage())], &mesh.group()};
+  return {stages[static_cast<size_t>(mesh.stage())], &mesh.tensor_parallel()};
 }
 
 std::string cut_text(const std::vector<UnitRange>& stages) {
@@ -128,28 +128,28 @@ std::vector<Owner> owners(const std::vector<UnitRange>& stages, const Mesh& mesh
   return all;
 }
 
-std::vector<Turn> one_forward_one_backward(int stage, int stages, size_t passes) {
+std::vector<PipelineOp> one_forward_one_backward(int stage, int stages, size_t passes) {
   const size_t ahead = std::min(passes, static_cast<size_t>(stages - 1 - stage));
-  std::vector<Turn> turns;
-  for (size_t i = 0; i < ahead; ++i) turns.push_back({Turn::forward, i});
+  std::vector<PipelineOp> turns;
+  for (size_t i = 0; i < ahead; ++i) turns.push_back({PipelineOp::forward, i});
   for (size_t i = 0; i < passes; ++i) {
-    if (ahead + i < passes) turns.push_back({Turn::forward, ahead + i});
-    turns.push_back({Turn::backward, i});
+    if (ahead + i < passes) turns.push_back({PipelineOp::forward, ahead + i});
+    turns.push_back({PipelineOp::backward, i});
   }
   return turns;
 }
 
-std::vector<Turn> hybrid_turns(int stage, size_t passes) {
-  std::vector<Turn> turns;
-  const auto add = [&](Turn::Kind kind, size_t pass) {
+std::vector<PipelineOp> hybrid_schedule(int stage, size_t passes) {
+  std::vector<PipelineOp> turns;
+  const auto add = [&](PipelineOp::Kind kind, size_t pass) {
     if (pass < passes) turns.push_back({kind, pass});
   };
-  add(Turn::forward, 0), add(Turn::forward, 1), add(Turn::output, 0);
+  add(PipelineOp::forward, 0), add(PipelineOp::forward, 1), add(PipelineOp::output, 0);
   for (size_t i = 0; i < passes; ++i) {
-    if (stage > 0) add(Turn::backward, i);
-    if (stage == 0) add(Turn::forward, i + 2);
-    add(Turn::output, i + 1);
-    stage == 0 ? add(Turn::backward, i) : add(Turn::forward, i + 2);
+    if (stage > 0) add(PipelineOp::backward, i);
+    if (stage == 0) add(PipelineOp::forward, i + 2);
+    add(PipelineOp::output, i + 1);
+    stage == 0 ? add(PipelineOp::backward, i) : add(PipelineOp::forward, i + 2);
   }
   return turns;
 }

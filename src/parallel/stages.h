@@ -36,18 +36,18 @@ struct Owner {
 std::vector<Owner> owners(const std::vector<UnitRange>& stages, const Mesh& mesh, const Parameter& parameter);
 
 // One forward or backward pass of a micro-batch, or both of an output that is apart.
-struct Turn {
+struct PipelineOp {
   enum Kind : uint8_t { forward, output, backward } kind;
   size_t pass;
-  bool operator==(const Turn&) const = default;
+  bool operator==(const PipelineOp&) const = default;
 };
 // One forward, one backward (Narayanan et al. 2019, with a flush each update): no more than `stages - stage` passes are under way at once.
 // With one stage, each backward pass follows its forward pass.
-std::vector<Turn> one_forward_one_backward(int stage, int stages, size_t passes);
+std::vector<PipelineOp> one_forward_one_backward(int stage, int stages, size_t passes);
 // Where every stage has the output: in each round the layers of one micro-batch forwards, the output of the one before it and the layers of
 // the one before that backwards. So what a turn reads of other stages is of the round before, but for the layers: the first stage begins
 // with those forwards, and the others with those backwards.
-std::vector<Turn> hybrid_turns(int stage, size_t passes);
+std::vector<PipelineOp> hybrid_schedule(int stage, size_t passes);
 inline size_t hybrid_passes(int stage) { return stage == 0 ? 3 : 2; }  // under way at once
 
 }  // namespace starling

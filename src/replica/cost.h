@@ -17,7 +17,7 @@ namespace starling {
 struct PassRows {
   double source = 0, target = 0;
   double source_recurrent = 0, target_recurrent = 0;
-  double source_tokens = 0, target_tokens = 0;  // without idle rows: what is looked up
+  double source_tokens = 0, target_tokens = 0;  // without padding rows: what is looked up
 };
 
 class ComputeCost {

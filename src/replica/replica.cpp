@@ -26,7 +26,7 @@ std::vector<MatrixPlace> muon_matrices(Model& model, const OptimizerOptions& opt
 }
 
 // Of tokens those of a shard, as rows of its table.
-void keep_here(std::vector<int32_t>& tokens, const VocabularyShard& shard, int64_t rows) {
+void to_local_rows(std::vector<int32_t>& tokens, const VocabularyShard& shard, int64_t rows) {
   if (!shard.group) return;
   for (int32_t& token : tokens) token -= static_cast<int32_t>(shard.first);
   std::erase_if(tokens, [&](int32_t row) { return row < 0 || row >= rows; });
@@ -64,16 +64,16 @@ Replica::Replica(Model& model, const StepOptions& options, World& world, const M
       world_(world),
       own_mesh_(mesh ? std::nullopt : std::make_optional<Mesh>(*world.comm)),
       mesh_(mesh ? *mesh : *own_mesh_),
-      strategy_(make_strategy(options.strategy, model.parameters(), exchanged_tables(model), mesh_.data().rank(), mesh_.data().size(),
-                              muon_matrices(model, options.optimizer))),
+      strategy_(make_strategy(options.strategy, model.parameters(), exchanged_tables(model), mesh_.data_parallel().rank(),
+                              mesh_.data_parallel().size(), muon_matrices(model, options.optimizer))),
       cost_(model, strategy_->buckets()),
-      optimizer_(model.parameters().backend(), options.optimizer, strategy_->owned(mesh_.data().rank()),
+      optimizer_(model.parameters().backend(), options.optimizer, strategy_->owned(mesh_.data_parallel().rank()),
                  muon_matrices(model, options.optimizer)),
       tracker_(model.parameters(), strategy_->buckets()),
       gradient_sum_(model.parameters()),
       shared_(model, mesh_),
       passes_(model, mesh_, gradient_sum_),
-      sharded_time_(*world.clock, mesh_.group()) {
+      sharded_time_(*world.clock, mesh_.tensor_parallel()) {
   CHECK(world.computes == model.parameters().values().has_elements(), "a model {} in a world that {}",
         world.computes ? "without elements" : "with elements", world.computes ? "computes" : "only takes time");
   if (options.optimizer.ema > 0 && comm().rank() == 0) average_ = model.parameters().values().clone();
@@ -123,15 +123,15 @@ void Replica::gradients(const Calls& calls) {
     for (const Batch*& batch : computed) batch = &stand_ins_.emplace_back(one_token_each(*batch));
   }
   passes_.restart(std::move(computed));
-  const auto turns =
-      mesh_.hybrid() ? hybrid_turns(mesh_.stage(), share_.size()) : one_forward_one_backward(mesh_.stage(), mesh_.stages(), share_.size());
-  for (const Turn& turn : turns) {
-    if (turn.kind == Turn::backward) {
+  const auto turns = mesh_.hybrid() ? hybrid_schedule(mesh_.stage(), share_.size())
+                                    : one_forward_one_backward(mesh_.stage(), mesh_.stages(), share_.size());
+  for (const PipelineOp& turn : turns) {
+    if (turn.kind == PipelineOp::backward) {
       backward(turn.pass, calls);
       continue;
     }
-    turn.kind == Turn::forward ? forward(turn.pass) : output(turn.pass);
-    const bool losses = turn.kind == (mesh_.hybrid() ? Turn::output : Turn::forward);
+    turn.kind == PipelineOp::forward ? forward(turn.pass) : output(turn.pass);
+    const bool losses = turn.kind == (mesh_.hybrid() ? PipelineOp::output : PipelineOp::forward);
     if (losses && turn.pass + 1 == share_.size() && calls.forward_done) calls.forward_done();
   }
   times_.passes += clock().seconds() - start;
@@ -177,7 +177,7 @@ double Replica::part_tokens() {
 }
 
 PassRows Replica::rows_of(size_t index, size_t step) {
-  const SteppedPass& pass = *passes_[index].model;
+  const ChunkedPass& pass = *passes_[index].model;
   const Batch& batch = *share_[index];  // for which one token may stand
   return pass.steps() > 1 ? cost_.rows(batch, pass.share(step)) : cost_.rows(batch);
 }
@@ -367,7 +367,7 @@ LookupRows Replica::lookup_rows(const Parameter& table, bool last_only) {
       }
     }
   }
-  keep_here(rows.touched, vocabulary_shard(parameters(), table), table.shape[0]);
+  to_local_rows(rows.touched, vocabulary_shard(parameters(), table), table.shape[0]);
   rows.tokens = static_cast<int64_t>(rows.touched.size());
   std::sort(rows.touched.begin(), rows.touched.end());
   rows.touched.erase(std::unique(rows.touched.begin(), rows.touched.end()), rows.touched.end());

@@ -73,8 +73,8 @@ class Replica : private Worker {
   const ComputeCost& cost() const { return cost_; }
   // The update that the schedule of the learning rate ends at; where nobody says, max_steps.
   void end_schedule_at(int64_t update) { schedule_end_ = static_cast<double>(update); }
-  // Where the batch grows (settings/batch_growth.h), before each update: how many batches of the stream it takes, how many there will have
-  // been after it, which is its place in the schedule, and the factor of its learning rate.
+  // Where the batch grows (settings/batch_size_schedule.h), before each update: how many batches of the stream it takes, how many there
+  // will have been after it, which is its place in the schedule, and the factor of its learning rate.
   struct Take {
     int64_t batches, after;
     double rate_factor;
@@ -89,7 +89,7 @@ class Replica : private Worker {
     int64_t boundaries = 0, shared = 0;  // from stage to stage, and put together there; for parameters that several have
     double shards = 0;                   // within layers, as ShardCommunicator counts
   };
-  Bytes bytes_sent() const { return {passes_.bytes_sent(), shared_.bytes_sent(), mesh_.group().bytes_sent()}; }
+  Bytes bytes_sent() const { return {passes_.bytes_sent(), shared_.bytes_sent(), mesh_.tensor_parallel().bytes_sent()}; }
   // What the passes under way took, at most, so far.
   int64_t activation_bytes() const { return passes_.activation_bytes(); }
 
@@ -104,7 +104,7 @@ class Replica : private Worker {
 
  private:
   Replica(Model& model, const StepOptions& options, World& world, const Mesh* mesh);
-  Communicator& comm() override { return mesh_.data(); }
+  Communicator& comm() override { return mesh_.data_parallel(); }
   void sum_over_replica(const Tensor& x) override { mesh_.replica().all_reduce(x).wait(); }
   void sum_over_all(const Tensor& x) override { mesh_.all().all_reduce(x).wait(); }
   Clock& clock() override { return *world_.clock; }

@@ -11,7 +11,7 @@
 #include "base/text_files.h"
 #include "decode/model_directory.h"
 #include "run/run_vocabulary.h"
-#include "settings/corpus_choices.h"
+#include "settings/corpus_defaults.h"
 #include "storage/outputs.h"
 #include "storage/state.h"
 #include "text/vocabulary_format.h"
@@ -242,7 +242,7 @@ Config load_new_config(const std::string& path, const std::vector<Override>& ove
 Config load_run_config(const std::string& path, const std::vector<Override>& overrides, Communicator& comm) {
   std::optional<Config> mine;
   if (comm.rank() == 0) mine = load_run_config(path, overrides);
-  comm.barrier().wait(kPatience);  // a model that is looked into may be large
+  comm.barrier().wait(kNoDeadline);  // a model that is looked into may be large
   const std::string found = broadcast_text(comm, mine ? dump_config(*mine, true) : "");
   if (mine) return *mine;
   const Config first = parse_config(found, "the configuration of rank 0");

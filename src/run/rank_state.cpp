@@ -31,7 +31,7 @@ bool RankState::sharded() const {
 
 std::optional<Part> RankState::shard(const Tensor& values, const std::vector<Strategy::StateTensor>& strategy) {
   const Replicas replicas = replica_.strategy().replicas();
-  Shard shard(replica_.model().parameters());
+  RankCheckpoint shard(replica_.model().parameters());
   const auto optimizer = replica_.optimizer().state();
   if (replicas == Replicas::merged) {
     shard.add("replica.parameters", values, everything());
@@ -51,7 +51,7 @@ std::optional<Part> RankState::shard(const Tensor& values, const std::vector<Str
   return shard.part(mesh_.all().rank());
 }
 
-std::vector<std::byte> RankState::moments(const SavedShards* saved, const std::string& name, const std::vector<Range>& ranges,
+std::vector<std::byte> RankState::moments(const RankCheckpoints* saved, const std::string& name, const std::vector<Range>& ranges,
                                           DType type) const {
   std::vector<std::byte> bytes(static_cast<size_t>(total(ranges) * size_of(type)));
   if (!saved) return bytes;
@@ -66,7 +66,7 @@ std::vector<std::byte> RankState::moments(const SavedShards* saved, const std::s
   return bytes;
 }
 
-bool RankState::scatter_optimizer(const SavedShards* saved) {
+bool RankState::scatter_optimizer(const RankCheckpoints* saved) {
   const auto states = replica_.optimizer().state();
   const bool here = saved && std::all_of(states.begin(), states.end(), [&](const auto& state) {
                       return saved->has(state.first) || saved->has("replica." + state.first);
@@ -82,15 +82,15 @@ bool RankState::scatter_optimizer(const SavedShards* saved) {
     };
     if (!in_shards) {
       if (first()) mine.upload(of(0));
-      comm_.broadcast(mine, 0).wait(kPatience);
+      comm_.broadcast(mine, 0).wait(kNoDeadline);
     } else if (!first()) {
-      if (mine.count() > 0) comm_.receive(mine, 0, kStateTag).wait(kPatience);
+      if (mine.count() > 0) comm_.receive(mine, 0, kStateTag).wait(kNoDeadline);
     } else {
       for (int r = 1; r < comm_.size(); ++r) {
         const Tensor part({total(replica_.strategy().owned(r))}, mine.dtype());
         if (part.count() == 0) continue;
         part.upload(of(r));
-        comm_.send(part, r, kStateTag).wait(kPatience);
+        comm_.send(part, r, kStateTag).wait(kNoDeadline);
       }
       mine.upload(of(0));
     }
@@ -98,14 +98,14 @@ bool RankState::scatter_optimizer(const SavedShards* saved) {
   return true;
 }
 
-void RankState::scatter_shared(const SavedShards* saved) {
+void RankState::scatter_shared(const RankCheckpoints* saved) {
   for (const Strategy::StateTensor& t : replica_.strategy_state()) {
     if (!t.shared) continue;
     if (const NamedBytes* file = saved ? saved->find(mesh_.rank_of(0), t.name, t.tensor.bytes()) : nullptr) {
       t.tensor.upload(file->data);
       saved->require_whole();
     }
-    comm_.broadcast(t.tensor, 0).wait(kPatience);
+    comm_.broadcast(t.tensor, 0).wait(kNoDeadline);
   }
 }
 
@@ -120,7 +120,7 @@ std::vector<RankState::Own> RankState::own() {
   return all;
 }
 
-bool RankState::read(const SavedShards& saved, const Own& own, int replica, std::vector<std::byte>& bytes) const {
+bool RankState::read(const RankCheckpoints& saved, const Own& own, int replica, std::vector<std::byte>& bytes) const {
   bytes.resize(static_cast<size_t>(own.tensor.bytes()));
   if (own.of_parameters) return saved.read(own.name, replica, everything(), bytes);
   const NamedBytes* found = saved.find(mesh_.rank_of(replica), own.name, own.tensor.bytes());
@@ -129,7 +129,7 @@ bool RankState::read(const SavedShards& saved, const Own& own, int replica, std:
   return found != nullptr;
 }
 
-bool RankState::scatter_own(const SavedShards* saved) {
+bool RankState::scatter_own(const RankCheckpoints* saved) {
   const std::vector<Own> all = own();
   std::vector<std::byte> bytes;
   bool whole = saved && !all.empty();
@@ -138,14 +138,14 @@ bool RankState::scatter_own(const SavedShards* saved) {
   if (broadcast_text(comm_, whole ? "whole" : "") != "whole") return false;
   for (const Own& o : all) {
     if (!first()) {
-      comm_.receive(o.tensor, 0, kStateTag).wait(kPatience);
+      comm_.receive(o.tensor, 0, kStateTag).wait(kNoDeadline);
       continue;
     }
     for (int r = comm_.size() - 1; r >= 0; --r) {
       const Tensor part = r == 0 ? o.tensor : Tensor(o.tensor.shape(), o.tensor.dtype());
       read(*saved, o, r, bytes);
       part.upload(bytes);
-      if (r > 0) comm_.send(part, r, kStateTag).wait(kPatience);
+      if (r > 0) comm_.send(part, r, kStateTag).wait(kNoDeadline);
     }
   }
   replica_.model().parameters().changed();

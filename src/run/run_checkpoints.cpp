@@ -82,7 +82,7 @@ State RunCheckpoints::state() const {
   by_time_.save(s);
   if (run_.growth) run_.growth->save(s);
   run_.noise.save(s);
-  judging_.save(s);
+  validations_.save(s);
   return s;
 }
 
@@ -91,13 +91,13 @@ void RunCheckpoints::resume() {
   if (!loaded) return;
   const std::string text = broadcast_text(run_.comm(), run_.first() ? run_.directory->state()->to_json() : "");
   const State state = State::from_json(text, "the state of rank 0");
-  std::optional<SavedShards> shards;
+  std::optional<RankCheckpoints> shards;
   if (run_.leads()) {
     require_seen(run_, loaded->directory);
     load(*loaded, shards.emplace(*run_.files, *loaded, run_.model->parameters(), replica_ranks(state)));
   }
-  const SavedShards* saved = shards ? &*shards : nullptr;
-  run_.mesh->data().broadcast(run_.model->parameters().values(), 0).wait(kPatience);
+  const RankCheckpoints* saved = shards ? &*shards : nullptr;
+  run_.mesh->data_parallel().broadcast(run_.model->parameters().values(), 0).wait(kNoDeadline);
   run_.model->parameters().changed();
   restore(state);
   run_.replica->begin();
@@ -140,7 +140,7 @@ bool RunCheckpoints::same_parts(const State& state) const {
 
 // Each rank resumes from what it had for itself. False if there is no such thing, or the checkpoint is not of so many ranks and this
 // strategy; replicas that differed then all begin with the deployed parameters and the mean of the moments.
-bool RunCheckpoints::resume_own(RankState& ranks, const SavedShards* saved, const State& state) {
+bool RunCheckpoints::resume_own(RankState& ranks, const RankCheckpoints* saved, const State& state) {
   const bool same = state.has("ranks") && state.integer("ranks") == run_.comm().size() && same_parts(state) &&
                     state.text("strategy") == run_.config.strategy.name;
   if (ranks.scatter_own(same ? saved : nullptr)) return true;
@@ -155,7 +155,7 @@ bool RunCheckpoints::resume_own(RankState& ranks, const SavedShards* saved, cons
 }
 
 // The first of its stage: loads parameters and average.
-void RunCheckpoints::load(const Loaded& loaded, const SavedShards& saved) {
+void RunCheckpoints::load(const Loaded& loaded, const RankCheckpoints& saved) {
   ParameterStore& parameters = run_.model->parameters();
   const Tensor& average = run_.replica->average();
   load_weights(*run_.files, loaded.path("model.safetensors"), parameters);
@@ -185,14 +185,14 @@ void RunCheckpoints::restore(const State& s) {
   // The sum of a batch's gradient is cut into the same parts as before, whatever memory is free today: equal bits.
   if (t.micro_batch_tokens == 0) run_.micro_tokens = s.integer("micro-batch-tokens");
   if (run_.growth) run_.growth->restore(s, static_cast<double>(s.integer("batch-tokens")) / static_cast<double>(run_.batch_tokens));
-  if (!run_.growth && BatchGrowth::batches_taken(s) != run_.step())
+  if (!run_.growth && BatchSizeSchedule::batches_taken(s) != run_.step())
     throw ConfigError(
         fmt::format("the batch of this run has grown: its {} have taken as many tokens as {} of the first size; give "
                     "train.batch-doubles-at or batch-follows-noise as it was, by which its place in the schedule is known",
-                    counted(run_.step(), "update"), BatchGrowth::batches_taken(s)));
+                    counted(run_.step(), "update"), BatchSizeSchedule::batches_taken(s)));
   run_.noise.restore(s);
   if (s.has("schedule-end")) tell_other_schedule(s);
-  judging_.restore(s);
+  validations_.restore(s);
   if (run_.step() > 0) run_.model->set_clip(state_clip(run_.config, run_.taken()));
   saved_ = run_.step();
 }

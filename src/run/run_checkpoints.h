@@ -1,10 +1,10 @@
-// The checkpoints of a run: what is saved of model, ranks, data and judging, and how a start resumes from it. Rank 0 has the files.
+// The checkpoints of a run: what is saved of model, ranks, data and validations, and how a start resumes from it. Rank 0 has the files.
 #pragma once
 
 #include "decode/model_directory.h"
 #include "run/rank_state.h"
-#include "run/run_judging.h"
 #include "run/run_parts.h"
+#include "run/validation_loop.h"
 #include "storage/checkpoint.h"
 #include "storage/state.h"
 
@@ -13,8 +13,8 @@ namespace starling {
 class RunCheckpoints {
  public:
   // They must live as long as this.
-  RunCheckpoints(RunParts& run, RunStatus& status, RunJudging& judging, DueByTime& by_time)
-      : run_(run), status_(status), judging_(judging), by_time_(by_time) {}
+  RunCheckpoints(RunParts& run, RunStatus& status, ValidationLoop& validations, ActionsByTime& by_time)
+      : run_(run), status_(status), validations_(validations), by_time_(by_time) {}
 
   // Goes on from the checkpoint of the run directory, if there is one. Collective.
   void resume();
@@ -29,15 +29,15 @@ class RunCheckpoints {
   std::optional<Loaded> checkpoint() const;
   bool same_parts(const State& state) const;
   State state() const;
-  void load(const Loaded& loaded, const SavedShards& saved);
+  void load(const Loaded& loaded, const RankCheckpoints& saved);
   void restore(const State& state);
   void tell_other_schedule(const State& state);
-  bool resume_own(RankState& ranks, const SavedShards* saved, const State& state);
+  bool resume_own(RankState& ranks, const RankCheckpoints* saved, const State& state);
 
   RunParts& run_;
   RunStatus& status_;
-  RunJudging& judging_;
-  DueByTime& by_time_;
+  ValidationLoop& validations_;
+  ActionsByTime& by_time_;
   int64_t saved_ = -1;  // update of the newest checkpoint
 };
 

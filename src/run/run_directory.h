@@ -13,7 +13,7 @@
 #include "decode/model_directory.h"
 #include "settings/config.h"
 #include "storage/checkpoint.h"
-#include "storage/made_paths.h"
+#include "storage/path_rollback.h"
 #include "storage/state.h"
 
 namespace starling {
@@ -71,7 +71,7 @@ class RunDirectory {
   const int threads_;  // to read texts with
   Say say_;
   std::unique_ptr<FileLock> lock_;
-  MadePaths made_{files_};          // until keep(); released before the lock
+  PathRollback made_{files_};       // until keep(); released before the lock
   std::vector<std::string> found_;  // names below checkpoints/ at the first look
   std::optional<Loaded> checkpoint_;
   std::optional<State> state_;

@@ -20,16 +20,16 @@ class TogetherDriver : public RunDriver {
 
   void for_validation(const std::function<void(Communicator&)>& body) override {
     run_.comm().note("validation", run_.step());
-    Communicator& data = run_.mesh->data();
+    Communicator& data = run_.mesh->data_parallel();
     const Tensor& values = run_.model->parameters().values();
     Tensor measured = run_.replica->average();
     if (data.size() > 1 && run_.config.train.optimizer.ema > 0) {  // the first replica keeps it
       if (!run_.leads()) measured = Tensor(values.shape(), values.dtype(), values.memory());
-      data.broadcast(measured, 0).wait(kPatience);
+      data.broadcast(measured, 0).wait(kNoDeadline);
     }
     if (run_.replicas() == Replicas::merged) measured = merged();
     if (run_.replica->strategy().workers() < data.size()) {  // ranks that only serve know their own part, but translate a share too
-      data.broadcast(values, 0).wait(kPatience);
+      data.broadcast(values, 0).wait(kNoDeadline);
       run_.model->parameters().changed();
     }
     {

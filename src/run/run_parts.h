@@ -1,4 +1,4 @@
-// What a training run consists of on one rank. Set-up (run_setup.h) makes the parts once; reports, judging, checkpoints and the trainer
+// What a training run consists of on one rank. Set-up (run_setup.h) makes the parts once; reports, validations, checkpoints and the trainer
 // then work with them.
 #pragma once
 
@@ -13,12 +13,12 @@
 #include "comm/world.h"
 #include "data/batches.h"
 #include "replica/replica.h"
-#include "run/due.h"
+#include "run/post_update_actions.h"
 #include "run/progress.h"
 #include "run/run_directory.h"
 #include "run/run_driver.h"
 #include "run/stop_signals.h"
-#include "settings/batch_growth.h"
+#include "settings/batch_size_schedule.h"
 #include "settings/config.h"
 #include "strategies/noise_scale.h"
 
@@ -46,10 +46,10 @@ struct RunParts {
   std::unique_ptr<Model> model;
   std::optional<Replica> replica;
   std::unique_ptr<RunDriver> driver;
-  std::optional<BatchGrowth> growth;  // where the batch grows
-  NoiseScale noise;                   // of the gradient
-  OptimizerOptions optimizer;         // with scaled rates, and the warm-up in updates
-  int64_t batch_tokens = 0;           // of all workers together
+  std::optional<BatchSizeSchedule> growth;  // where the batch grows
+  NoiseScale noise;                         // of the gradient
+  OptimizerOptions optimizer;               // with scaled rates, and the warm-up in updates
+  int64_t batch_tokens = 0;                 // of all workers together
   int64_t micro_tokens = 0, batches_per_epoch = 0;
   Distances every{};      // of reports, validations and checkpoints
   int64_t max_steps = 0;  // step_limit(), or updates of train.max-tokens; where the batch grows, batches of the stream
@@ -61,7 +61,7 @@ struct RunParts {
   bool may_be_signalled() const { return first() || !world.simulated; }
   bool stop_asked() const { return may_be_signalled() && StopSignals::received() != 0; }
   bool leads() const { return mesh->leads(); }
-  void wait_for_first() const { comm().barrier().wait(kPatience); }
+  void wait_for_first() const { comm().barrier().wait(kNoDeadline); }
   int ranks_here() const { return world.simulated ? comm().size() : world.local_size; }  // that share this host's memory
   int64_t step() const { return replica->steps(); }
   // What limits and schedules count: updates, or, where the batch grows, batches of the stream.
@@ -80,7 +80,7 @@ std::string end_text(const RunParts& run, int64_t end, double minutes);
 
 // How far a run is, and what ends it.
 struct RunStatus {
-  explicit RunStatus(const RunParts& run) : run(run), start(run.clock().seconds()), by_time(DueByTime(run.config).asked()) {}
+  explicit RunStatus(const RunParts& run) : run(run), start(run.clock().seconds()), by_time(ActionsByTime(run.config).asked()) {}
 
   const RunParts& run;
   double start;                // by the world's clock, s

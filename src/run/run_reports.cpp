@@ -7,7 +7,7 @@
 #include "base/affinity.h"
 #include "base/counted.h"
 #include "evaluation/unknown_text.h"
-#include "settings/corpus_choices.h"
+#include "settings/corpus_defaults.h"
 
 namespace starling {
 namespace {

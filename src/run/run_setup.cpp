@@ -69,14 +69,14 @@ void take_initial_weights(RunParts& run) {
   run.say(fmt::format("weights and vocabulary from {}", directory));
   // Until the first update: it is validated as it is.
   run.model->set_clip(std::stod(broadcast_text(run.comm(), initial ? fmt::format("{}", initial->config.clip) : "")));
-  run.mesh->data().broadcast(run.model->parameters().values(), 0).wait(kPatience);
+  run.mesh->data_parallel().broadcast(run.model->parameters().values(), 0).wait(kNoDeadline);
   run.model->parameters().changed();
 }
 
 // What the number of workers makes of batch, rate and warm-up; the replica follows.
 void plan_steps(RunParts& run) {
   const TrainConfig& t = run.config.train;
-  const Communicator& data = run.mesh->data();
+  const Communicator& data = run.mesh->data_parallel();
   const int workers = make_strategy(run.config.strategy, run.model->parameters(), {}, data.rank(), data.size())->workers();
   const BatchPlan plan = plan_batch(run.config.strategy, t.batch_tokens, workers);
   run.batch_tokens = plan.global_tokens;
@@ -125,7 +125,7 @@ void open_store(RunParts& run) {
 void set_up(RunParts& run) {
   const Config& config = run.config;
   require_data(config);
-  if (BatchGrowth::asked(config.train) && config.train.max_tokens == 0 && config.train.max_epochs == 0)
+  if (BatchSizeSchedule::asked(config.train) && config.train.max_tokens == 0 && config.train.max_epochs == 0)
     throw ConfigError("train.batch-doubles-at and batch-follows-noise count the run in tokens; end it by train.max-tokens or max-epochs");
   if (run.first()) require_tokenizer(config.valid);
   comm_settings(config.strategy, run.comm());
@@ -171,7 +171,7 @@ int64_t measuring_noise(const RunParts& run, int64_t micro_tokens) {
     throw ConfigError(fmt::format(
         "train.batch-follows-noise {} leaves no room for a batch that begins with {} target tokens; give at least twice as many",
         t.batch_follows_noise, run.batch_tokens));
-  if (run.mesh->data().size() > 1) return micro_tokens;
+  if (run.mesh->data_parallel().size() > 1) return micro_tokens;
   if (run.mesh->divided())
     throw ConfigError(
         "train.batch-follows-noise: one replica in parts does not measure the gradient's noise; add replicas, or give "
@@ -186,7 +186,7 @@ void plan_batches(RunParts& run) {
   run.batches_per_epoch = run.stream->count_batches(0);
   run.replica->end_schedule_at(schedule_end(run));
   run.every = distances(run.config, schedule_end(run));
-  if (BatchGrowth::asked(run.config.train)) run.growth.emplace(run.config.train, run.batch_tokens, schedule_end(run));
+  if (BatchSizeSchedule::asked(run.config.train)) run.growth.emplace(run.config.train, run.batch_tokens, schedule_end(run));
   // A stage of a pipeline has a part of the layers, and as many passes under way as there are stages behind it.
   const bool card = !run.backend->memory().host();
   const int cards = card ? std::max(STARLING_CUDA::cuda_devices(), 1) : 1;

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/sha256.h"
-#include "storage/made_paths.h"
+#include "storage/path_rollback.h"
 
 namespace starling {
 namespace {
@@ -46,9 +46,9 @@ TokenStore open_run_tokens(FileSystem& files, const std::string& run, const Data
 TokenStore open_tokens_together(FileSystem& files, const std::string& run, const DataOptions& data, const Vocabularies& v,
                                 const StoreBuild& build, World& world, const std::function<TokenStore()>& first, std::string& digest) {
   Communicator& comm = *world.comm;
-  const auto wait = [&] { comm.barrier().wait(kPatience); };
+  const auto wait = [&] { comm.barrier().wait(kNoDeadline); };
   std::optional<TokenStore> store;
-  MadePaths made(files);
+  PathRollback made(files);
   const auto check = [&](const TokenStore& mine) {
     if (data_digest(mine) != digest)
       throw DataError(fmt::format("rank {} on {} reads other training data than rank 0 on {}; give every host the same files", comm.rank(),

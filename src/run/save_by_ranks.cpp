@@ -28,7 +28,7 @@ class SendingSink final : public ByteSink {
     }
   }
   void send() {
-    if (filled_ > 0) comm_.send(piece_.slice(0, Shape{static_cast<int64_t>(filled_)}), 0, kPartTag).wait(kPatience);
+    if (filled_ > 0) comm_.send(piece_.slice(0, Shape{static_cast<int64_t>(filled_)}), 0, kPartTag).wait(kNoDeadline);
     filled_ = 0;
   }
 
@@ -44,7 +44,7 @@ Part received_part(Communicator& comm, int from, const std::string& name, uint64
     const Tensor piece({static_cast<int64_t>(kPiece)}, DType::i8);
     for (uint64_t left = size; left > 0;) {
       const auto n = std::min<uint64_t>(left, kPiece);
-      comm.receive(piece.slice(0, Shape{static_cast<int64_t>(n)}), from, kPartTag).wait(kPatience);
+      comm.receive(piece.slice(0, Shape{static_cast<int64_t>(n)}), from, kPartTag).wait(kNoDeadline);
       sink.write(piece.host_bytes().first(n));
       left -= n;
     }
@@ -82,7 +82,7 @@ void save_by_ranks(FileSystem& files, const std::string& run_directory, Checkpoi
                    std::span<const Part> own, const std::string& mark, Communicator& comm, const AroundWriting& around) {
   if (comm.size() == 1) return checkpoints->save(step, own);
   const bool first = comm.rank() == 0;
-  const auto all_together = [&] { comm.barrier().wait(kPatience); };
+  const auto all_together = [&] { comm.barrier().wait(kNoDeadline); };
   const std::string aside = checkpoint_aside(run_directory, step);
   auto publication = first ? checkpoints->begin(step) : nullptr;
   if (first) files.write_file(join_path(aside, kMark), mark);

@@ -6,11 +6,11 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "run/run_checkpoints.h"
-#include "run/run_judging.h"
 #include "run/run_parts.h"
 #include "run/run_reports.h"
 #include "run/run_setup.h"
 #include "run/update_loop.h"
+#include "run/validation_loop.h"
 
 namespace starling {
 namespace {
@@ -46,10 +46,10 @@ class Trainer {
   int run_to_the_end() {
     set_up(run_);
     run_.driver = make_run_driver(run_, status_);
-    judging_.open();
+    validations_.open();
     plan_batches(run_);
     checkpoints_.resume();  // which may have another size of micro-batches
-    loop_.emplace(config_, *run_.replica, run_.mesh->data().rank(), run_.growth ? &*run_.growth : nullptr, run_.micro_tokens);
+    loop_.emplace(config_, *run_.replica, run_.mesh->data_parallel().rank(), run_.growth ? &*run_.growth : nullptr, run_.micro_tokens);
     if (run_.first()) {  // nothing that can be refused is left
       run_.directory->begin(*run_.vocabularies);
       run_.progress.open_files(config_.train.output);
@@ -57,7 +57,7 @@ class Trainer {
     }
     reports_.announce();
     // A signal that comes with the last update leaves this to the next start.
-    const bool owes_validation = run_.driver->together() && validates() && run_.step() > 0 && judging_.validated() != run_.step();
+    const bool owes_validation = run_.driver->together() && validates() && run_.step() > 0 && validations_.validated() != run_.step();
     if ((run_.driver->finished() || status_.limits_reached()) && !owes_validation) {
       run_.say(fmt::format("already done: {} in {}, {}; to go on, raise that limit", counted(run_.step(), "update"),
                            duration_text(status_.earlier_seconds), limit_reached()));
@@ -68,16 +68,16 @@ class Trainer {
     run_.replica->on_asked_to_stop([this] { return run_.stop_asked(); });
     reports_.begin();
     // What the initial model is worth: updates that only harm it must not become the best.
-    if (!config_.train.initial_model.empty() && validates() && run_.step() == 0 && judging_.validated() < 0) validate();
+    if (!config_.train.initial_model.empty() && validates() && run_.step() == 0 && validations_.validated() < 0) validate();
     status_.preparation += run_.clock().seconds() - status_.start;
-    if (judging_.owed()) validate(), checkpoints_.outdated();  // which a signal ended before
+    if (validations_.owed()) validate(), checkpoints_.outdated();  // which a signal ended before
     if (watch_.resumed) watch_.resumed(true);
     while (!run_.driver->finished() && !status_.stopped)
       if (update()) between_updates();
     if (watch_.paused) watch_.paused(run_.driver->together());
     // A checkpoint tells what was validated.
-    if (!status_.stopped && validates() && judging_.validated() != run_.step()) validate(), checkpoints_.outdated();
-    if (judging_.owed()) status_.stopped = true;
+    if (!status_.stopped && validates() && validations_.validated() != run_.step()) validate(), checkpoints_.outdated();
+    if (validations_.owed()) status_.stopped = true;
     if (!checkpoints_.current()) save();
     reports_.end();
     return conclude();
@@ -85,13 +85,13 @@ class Trainer {
 
   bool served() const { return run_.replicas() == Replicas::served; }
   bool validates() const { return config_.valid.enabled(); }
-  std::string limit_reached() const { return status_.limit_reached(judging_.judge().stalled()); }
+  std::string limit_reached() const { return status_.limit_reached(validations_.selector().stalled()); }
 
   void between_updates() {
     if (!due_.any()) return;
     if (watch_.paused) watch_.paused(run_.driver->together());
     if (due_.reports) reports_.report();
-    if (due_.judges) validate();
+    if (due_.validates) validate();
     if (due_.compares) compare_replicas();
     if (due_.saves) save();
     if (watch_.resumed) watch_.resumed(run_.driver->together());
@@ -99,7 +99,7 @@ class Trainer {
 
   void validate() {
     const double start = run_.clock().seconds();
-    judging_.validate();
+    validations_.validate();
     reports_.pause(run_.clock().seconds() - start);
   }
 
@@ -166,7 +166,7 @@ class Trainer {
 
   // Replicas must be equal bit for bit; a rank that computes wrongly shows here.
   void compare_replicas() {
-    Communicator& comm = run_.mesh->data();
+    Communicator& comm = run_.mesh->data_parallel();
     if (comm.size() == 1 || run_.replicas() != Replicas::equal) return;
     Sha256 hash;
     const Tensor& values = run_.model->parameters().values();
@@ -206,10 +206,10 @@ class Trainer {
           "; its states are bounded by {:.3g} and not yet by model.clip {:g}: train.clip-steps or max-steps is more than "
           "this run",
           bound, config_.model.clip);
-    if (const Judge& judge = judging_.judge(); judge.has_best())
-      text += "; " + judge.told() + kept_best(*run_.files, config_.train.output, judge.best_step(), judge.best());
+    if (const ModelSelector& selector = validations_.selector(); selector.has_best())
+      text += "; " + selector.summary() + kept_best(*run_.files, config_.train.output, selector.best_step(), selector.best());
     run_.say(text);
-    for (const std::string& advice : judging_.advice()) run_.say(advice);
+    for (const std::string& advice : validations_.advice()) run_.say(advice);
     return signal ? 128 + signal : 0;
   }
 
@@ -218,11 +218,11 @@ class Trainer {
   RunParts run_;
   RunStatus status_{run_};
   RunReports reports_{run_, status_};
-  RunJudging judging_{run_, status_};
-  DueByTime by_time_{config_};
+  ValidationLoop validations_{run_, status_};
+  ActionsByTime by_time_{config_};
   std::optional<UpdateLoop> loop_;
-  RunCheckpoints checkpoints_{run_, status_, judging_, by_time_};
-  Due due_;  // after it
+  RunCheckpoints checkpoints_{run_, status_, validations_, by_time_};
+  PostUpdateActions due_;  // after it
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ MadeUpdate UpdateLoop::make(const Source& source) {
   Refinement refinement;
   if (const int workers = replica_.strategy().workers(); rank_ < workers) {
     const ComputeCost& cost = replica_.cost();
-    Batch own = share(batch, rank_, workers, cost.source_weight(), cost.target_weight());
+    Batch own = slice_for_rank(batch, rank_, workers, cost.source_weight(), cost.target_weight());
     if (source.refine && own.target.count() > 0) refinement = source.refine(own);
     parts = micro_batches(own, micro_tokens_, config_.parallel, cost);
   }
@@ -45,9 +45,9 @@ MadeUpdate UpdateLoop::make(const Source& source) {
   return made;
 }
 
-Due UpdateLoop::count(const Distances& every, const NoiseScale& noise) {
+PostUpdateActions UpdateLoop::count(const Distances& every, const NoiseScale& noise) {
   if (growth_) growth_->updated(noise);
-  return due_after(config_, every, replica_.steps(), taken(), taken_before_);
+  return actions_after(config_, every, replica_.steps(), taken(), taken_before_);
 }
 
 }  // namespace starling

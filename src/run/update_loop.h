@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "replica/replica.h"
-#include "run/due.h"
-#include "settings/batch_growth.h"
+#include "run/post_update_actions.h"
+#include "settings/batch_size_schedule.h"
 #include "settings/config.h"
 
 namespace starling {
@@ -24,7 +24,7 @@ class UpdateLoop {
  public:
   // The arguments must live as long as this. rank: among the replicas; growth: null where the batch does not grow; micro_tokens: target
   // tokens of a micro-batch, at most.
-  UpdateLoop(const Config& config, Replica& replica, int rank, BatchGrowth* growth, int64_t micro_tokens)
+  UpdateLoop(const Config& config, Replica& replica, int rank, BatchSizeSchedule* growth, int64_t micro_tokens)
       : config_(config), replica_(replica), rank_(rank), growth_(growth), micro_tokens_(micro_tokens) {}
 
   // What differs between a run and a replay of it.
@@ -36,7 +36,7 @@ class UpdateLoop {
   MadeUpdate make(const Source& source);
 
   // Counts the update that make() has just made, and says what is due after it. noise: of the run so far, which a batch may follow.
-  Due count(const Distances& every, const NoiseScale& noise);
+  PostUpdateActions count(const Distances& every, const NoiseScale& noise);
 
  private:
   // Batches of the stream that the updates so far took: updates, unless the batch grows.
@@ -45,7 +45,7 @@ class UpdateLoop {
   const Config& config_;
   Replica& replica_;
   const int rank_;
-  BatchGrowth* const growth_;
+  BatchSizeSchedule* const growth_;
   const int64_t micro_tokens_;
   int64_t taken_before_ = 0;
 };

@@ -12,7 +12,7 @@
 #include "migration/peer_names.h"
 #include "parallel/stages.h"
 #include "settings/checks.h"
-#include "settings/corpus_choices.h"
+#include "settings/corpus_defaults.h"
 #include "settings/model_section.h"
 #include "strategies/factory.h"
 

@@ -68,7 +68,8 @@ std::vector<Batch> micro_batches(const Batch& share, int64_t most_tokens, const 
   const int64_t pieces = std::max(parallel.passes(), (tokens + most_tokens - 1) / most_tokens);
   std::vector<Batch> batches;
   for (int64_t i = 0; i < pieces; ++i) {
-    Batch batch = starling::share(share, static_cast<int>(i), static_cast<int>(pieces), cost.source_weight(), cost.target_weight());
+    Batch batch =
+        starling::slice_for_rank(share, static_cast<int>(i), static_cast<int>(pieces), cost.source_weight(), cost.target_weight());
     if (batch.target.count() > 0) batches.push_back(std::move(batch));
   }
   return batches;

@@ -168,13 +168,13 @@ class SimCommunicator : public Communicator {
   void run_modelled(Meeting& meeting, DType type, const ScheduleMaker& schedule_of) {
     const Time begins = std::max(engine_.now(), engine_.network_free(group_->cards));
     const bool data = std::any_of(meeting.members.begin(), meeting.members.end(), [](const auto& m) { return m->x.has_elements(); });
-    const auto rehearsal = rehearsed(meeting, type, schedule_of, begins);
+    const auto timing = timed(meeting, type, schedule_of, begins);
     if (data) move_data(meeting, type, schedule_of);
-    engine_.occupy_network(group_->cards, begins + rehearsal->longest);
-    engine_.count_messages(rehearsal->messages);
+    engine_.occupy_network(group_->cards, begins + timing->longest);
+    engine_.count_messages(timing->messages);
     const std::vector<std::shared_ptr<GroupOperation>> members = meeting.members;
     for (size_t r = 0; r < members.size(); ++r) {
-      const Rehearsal::PerRank& part = rehearsal->ranks[r];
+      const CollectiveTiming::PerRank& part = timing->ranks[r];
       Traffic& traffic = engine_.rank(members[r]->rank).report.traffic;
       traffic.bytes_sent += part.bytes_sent;
       traffic.bytes_received += part.bytes_received;
@@ -185,7 +185,7 @@ class SimCommunicator : public Communicator {
   }
 
   // From the group's memory of earlier ones, if everything that it depends on was equal.
-  std::shared_ptr<const Rehearsal> rehearsed(const Meeting& meeting, DType type, const ScheduleMaker& schedule_of, Time begins) {
+  std::shared_ptr<const CollectiveTiming> timed(const Meeting& meeting, DType type, const ScheduleMaker& schedule_of, Time begins) {
     Fnv hash;
     hash.add(std::as_bytes(std::span(meeting.what, std::strlen(meeting.what))));
     hash.add(meeting.variant);
@@ -196,8 +196,8 @@ class SimCommunicator : public Communicator {
         hash.add(static_cast<uint64_t>(card));
         hash.add(std::as_bytes(std::span(&slowness, 1)));
       }
-    auto& known = group_->rehearsals[hash.value()];
-    if (!known) known = std::make_shared<Rehearsal>(rehearse(engine_.cluster(), group_->ranks, schedule_of, type, begins));
+    auto& known = group_->timings[hash.value()];
+    if (!known) known = std::make_shared<CollectiveTiming>(time_collective(engine_.cluster(), group_->ranks, schedule_of, type, begins));
     return known;
   }
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "comm/world.h"
-#include "sim/rehearsal.h"
+#include "sim/collective_timing.h"
 #include "sim/simulate.h"
 #include "sim/trace.h"
 

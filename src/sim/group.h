@@ -28,7 +28,7 @@ struct Group {
   bool within_a_node = true;
   std::vector<uint64_t> next;  // by rank of the group: number of its next collective
   std::unordered_map<uint64_t, Meeting> meetings;
-  std::unordered_map<uint64_t, std::shared_ptr<const Rehearsal>> rehearsals;  // by a hash of everything they depend on
+  std::unordered_map<uint64_t, std::shared_ptr<const CollectiveTiming>> timings;  // by a hash of everything they depend on
 };
 
 // One rank's part in a collective.

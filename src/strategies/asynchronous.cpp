@@ -84,7 +84,7 @@ class Asynchronous : public Strategy {
     std::vector<Pending> sent;
     for (const ServerPart& s : servers_) sent.push_back(send_request(w, s, Request::leave));
     for (const Pending& p : sent) p.wait();
-    summary.wait(kPatience);  // until all have left
+    summary.wait(kNoDeadline);  // until all have left
     if (rank_ == 0) summary_ = AsynchronousSummary::unpack(numbers);
     left_ = true;
   }
@@ -136,7 +136,7 @@ class Asynchronous : public Strategy {
   // Parameters are asked for an update before they are used, so that their transfer is hidden.
   bool ahead() const { return options_.overlap; }
   bool serving() const { return begun_ && !left_; }
-  double patience(Worker& w) const { return o_.wait_for_step ? kPatience : w.comm().deadline(); }
+  double patience(Worker& w) const { return o_.wait_for_step ? kNoDeadline : w.comm().deadline(); }
 
   static void wait(Outgoing& o) {
     for (const Pending& p : o.pending) p.wait();

@@ -28,7 +28,7 @@ void AsynchronousServer::serve(Worker& w, const Tensor& progress) {
     for (Client& c : clients_)
       if (!c.gone && (patient || !c.waiting)) open.push_back(c.incoming), whose.push_back(&c);
     w.comm().note("serving", version_);
-    Client& c = *whose[wait_any(open, patient ? kPatience : w.comm().deadline())];
+    Client& c = *whose[wait_any(open, patient ? kNoDeadline : w.comm().deadline())];
     if (!stop_ && w.asked_to_stop()) {
       stop_ = true;
       answer_waiting(w);

@@ -76,10 +76,10 @@ class Periodic : public Strategy {
     StepResult result = local_update(w);
     const int64_t t = local_updates(w);
     for (size_t f = 0; f < fragments_.size(); ++f) {
-      if (under_way(f) != 0 && t - static_cast<int64_t>(last_sent(f)) >= p_.delay) result.totals += land(w, f);
+      if (under_way(f) != 0 && t - static_cast<int64_t>(last_sent(f)) >= p_.delay) result.totals += complete(w, f);
       if (t % p_.interval == fragments_[f].offset) {
         send(w, f, t);
-        if (p_.delay == 0) result.totals += land(w, f);
+        if (p_.delay == 0) result.totals += complete(w, f);
         if (p_.inner_state == InnerState::reset)
           w.clock().spend({Work::memory, 0, static_cast<double>(2 * flat_ * element_)}, [&] { w.optimizer().reset_moments(); });
       }
@@ -103,8 +103,8 @@ class Periodic : public Strategy {
     for (const Tensor& t : changed) before.push_back(t.clone());
     const int64_t t = local_updates(w);
     for (size_t f = 0; f < fragments_.size(); ++f) {
-      if (under_way(f) != 0) land(w, f);
-      if (t > static_cast<int64_t>(last_sent(f))) send(w, f, t), land(w, f);
+      if (under_way(f) != 0) complete(w, f);
+      if (t > static_cast<int64_t>(last_sent(f))) send(w, f, t), complete(w, f);
     }
     const Tensor result = merged_.clone();
     for (size_t i = 0; i < changed.size(); ++i) changed[i].copy_from(before[i]);
@@ -282,7 +282,7 @@ class Periodic : public Strategy {
   }
 
   // Merges the fragment; returns the sums that came with it.
-  StepTotals land(Worker& w, size_t index) {
+  StepTotals complete(Worker& w, size_t index) {
     Fragment& f = fragments_[index];
     w.comm().note("merge", 0);
     receive(w, f);

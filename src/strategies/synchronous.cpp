@@ -5,8 +5,8 @@
 #include <numeric>
 #include <optional>
 
+#include "strategies/deferred_gather.h"
 #include "strategies/embedding_exchange.h"
-#include "strategies/late_parameters.h"
 #include "strategies/ownership.h"
 #include "strategies/steps.h"
 
@@ -42,7 +42,7 @@ class Synchronous : public Strategy {
     squares_ = Tensor({3}, DType::f64, parameters.backend().memory());
     if (!everything_everywhere())
       returning_.emplace(parameters, buckets_, *ownership_,
-                         LateParameters::Ranks{rank, size, workers_, server() ? servers_ : std::vector<int>{}, narrow()});
+                         DeferredGather::Ranks{rank, size, workers_, server() ? servers_ : std::vector<int>{}, narrow()});
   }
 
   int workers() const override { return workers_; }
@@ -326,7 +326,7 @@ class Synchronous : public Strategy {
   std::vector<int> servers_;  // ranks that own parts, in order of the parts
   std::vector<Bucket> buckets_;
   std::optional<Ownership> ownership_;
-  std::optional<LateParameters> returning_;  // where not everything is everywhere
+  std::optional<DeferredGather> returning_;  // where not everything is everywhere
 
   enum class Route : uint8_t { dense, rows, early, assumed_sparse };
   std::vector<Route> routes_;  // by table

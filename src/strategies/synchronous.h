@@ -1,5 +1,5 @@
 // Synchronous data parallelism, one shape for three strategies: buckets of gradients are summed at their owners, owners update their
-// parameters, and what a rank does not own it gets back during its next forward pass (late_parameters.h).
+// parameters, and what a rank does not own it gets back during its next forward pass (deferred_gather.h).
 //   all-reduce                    every rank owns everything: sums everywhere, nothing to get back
 //   all-reduce, sharded optimizer rank r owns part r of each bucket: reduce-scatter, update, all-gather (ZeRO-1)
 //   parameter-server              servers own the parts: push, update, pull

@@ -55,7 +55,7 @@ class HostMemory : public Memory {
   void download(std::byte* to, const std::byte* from, int64_t bytes) override { copy(to, from, bytes); }
 };
 
-class NoMemory : public Memory {
+class MetaMemory : public Memory {
  public:
   bool host() const override { return false; }
   std::byte* allocate(int64_t) override { return nullptr; }
@@ -75,8 +75,8 @@ Memory& host_memory() {
   return memory;
 }
 
-Memory& no_memory() {
-  static NoMemory memory;
+Memory& meta_memory() {
+  static MetaMemory memory;
   return memory;
 }
 

@@ -34,6 +34,6 @@ Memory& host_memory();
 
 // Keeps nothing: its tensors stand for tensors of their size, where work is only counted or timed. Copies and zeroes do nothing; reading
 // an element is an error, since whatever came back would look like a number.
-Memory& no_memory();
+Memory& meta_memory();
 
 }  // namespace starling

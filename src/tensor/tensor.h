@@ -117,7 +117,7 @@ class Tensor {
   explicit operator bool() const { return storage_ != nullptr; }
   // Of a tensor that is no empty handle.
   Memory& memory() const { return storage_->memory(); }
-  // Whether it has elements at all, or only stands for a tensor of its size (no_memory).
+  // Whether it has elements at all, or only stands for a tensor of its size (meta_memory).
   bool has_elements() const { return data_ != nullptr; }
   const Shape& shape() const { return shape_; }
   int64_t dim(int i) const { return shape_[i]; }

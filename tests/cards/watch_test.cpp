@@ -221,13 +221,13 @@ TEST(CardWatch, ARankThatFailsEndsItsWorkInAllGroupsAtOnce) {
 TEST(CardWatch, TheRankThatIsLateInTheGroupThatWaitsIsNamed) {
   const auto all = failures(4, [](Communicator& comm, const Tensor& x) {
     Mesh mesh(comm, {.pipeline = 2});
-    mesh.data().all_reduce(x).wait();
+    mesh.data_parallel().all_reduce(x).wait();
     for (int i = 0; comm.rank() >= 2 && i < 20; ++i) mesh.replica().all_reduce(x).wait();
     x.to_doubles();
     comm.note("validation", 3);
     comm.barrier().wait(60);
     if (comm.rank() == 2) return std::this_thread::sleep_for(1s);
-    mesh.data().all_reduce(x).wait(comm.rank() == 0 ? 0.3 : 60);
+    mesh.data_parallel().all_reduce(x).wait(comm.rank() == 0 ? 0.3 : 60);
     x.to_doubles();
   });
   EXPECT_THAT(all[0],

@@ -24,7 +24,7 @@ void attention_case(CaseContext& c, const Sentences& s) {
   std::vector<int32_t> query{s.before}, key{s.before};
   for (const auto& [q, k] : s.lengths) query.push_back(query.back() + q), key.push_back(key.back() + k);
   const int64_t D = s.heads * s.width, Nq = query.back() + s.behind, Nk = key.back() + s.behind;
-  const AttentionLayout layout{c.place(query), c.place(key), s.heads, s.causal, s.first_head};
+  const AttentionLayout layout{c.upload(query), c.upload(key), s.heads, s.causal, s.first_head};
   const int64_t begin = s.aligned ? 8 : 2;
   const Backend::AttentionInput in{c.activations({Nq, D + (s.aligned ? 16 : 3)}, 0.7),
                                    c.activations({Nk, 2 * D + (s.aligned ? 8 : 1)}, 0.7), begin, D, 0};
@@ -93,7 +93,7 @@ TEST(CudaAttention, OutputsOfRowsWithoutSentenceAreZero) {
 TEST(CudaAttention, SentencesWithoutKeys) {
   const auto backend = make_backend("cuda-emulated:f32");
   CaseContext c(*backend, 3);
-  const AttentionLayout layout{c.place<int32_t>({0, 2, 5}), c.place<int32_t>({0, 0, 4}), 2};
+  const AttentionLayout layout{c.upload<int32_t>({0, 2, 5}), c.upload<int32_t>({0, 0, 4}), 2};
   const Backend::AttentionInput in{c.activations({5, 8}), c.activations({4, 16}), 0, 0, 8};
   const Tensor y = c.activations({5, 8}), lse = c.empty_parameters({5, 2}), dq = c.activations({5, 8}), dkv = c.activations({4, 16});
   c.backend.attention(in, layout, {}, y, lse);
@@ -108,7 +108,7 @@ TEST(CudaAttention, LargeScores) {
   const auto backend = make_backend("cuda-emulated:f32");
   CaseContext c(*backend, 3);
   for (const int64_t peak : {0, 70, 199}) {
-    const AttentionLayout layout{c.place<int32_t>({0, 1}), c.place<int32_t>({0, 200}), 1};
+    const AttentionLayout layout{c.upload<int32_t>({0, 1}), c.upload<int32_t>({0, 200}), 1};
     std::vector<double> kv;
     for (int64_t j = 0; j < 200; ++j) kv.insert(kv.end(), {j == peak ? 300.0 : -300.0, static_cast<double>(j)});
     const Tensor q = c.empty({1, 1}), pairs = c.empty({200, 2}), y = c.empty({1, 1}), lse = c.empty_parameters({1, 1});
@@ -124,14 +124,14 @@ TEST(CudaAttention, MasksAreThoseOfTheOtherBackends) {
   const auto backend = make_backend("cuda-emulated:f32");
   constexpr int64_t kQueries = 3, kKeys = 300, kFirstHead = 5;
   CaseContext c(*backend, 3);
-  const RowKeys rows{c.place<uint32_t>({7, 7, 900}), c.place<uint32_t>({0, 12, 3})};
+  const RowKeys rows{c.upload<uint32_t>({7, 7, 900}), c.upload<uint32_t>({0, 12, 3})};
   const Dropout d{0.4, 0x1122334455667788ull, rows};
   for (const int64_t key : {0, 1, 15, 16, 63, 64, 100, 127, 128, 190, 255, 256, 299}) {
     std::vector<double> kv(2 * kKeys, 0.0);
     kv[static_cast<size_t>(2 * key + 1)] = 1;
     const Tensor q = c.activations({kQueries, 1}), pairs = c.empty({kKeys, 2}), y = c.empty({kQueries, 1});
     pairs.from_doubles(kv);
-    c.backend.attention({q, pairs, 0, 0, 1}, {c.place<int32_t>({0, kQueries}), c.place<int32_t>({0, kKeys}), 1, false, kFirstHead}, d, y,
+    c.backend.attention({q, pairs, 0, 0, 1}, {c.upload<int32_t>({0, kQueries}), c.upload<int32_t>({0, kKeys}), 1, false, kFirstHead}, d, y,
                         c.empty_parameters({kQueries, 1}));
     const std::vector<double> got = y.to_doubles();
     for (size_t i = 0; i < kQueries; ++i) {
@@ -156,7 +156,7 @@ void cached_case(CaseContext& c, std::vector<int32_t> lengths, int64_t heads, in
   const Tensor q = c.activations({R + 1, D + 5}, 0.7), kv = c.activations({40, 2 * D + 3}, 0.7), y = c.empty({R, D});
   const Tensor weights = weighted ? Tensor({std::max(offsets.back(), 1)}, DType::f32, c.backend.memory()) : Tensor();
   if (weighted) weights.zero();
-  c.backend.attend_cached(q, offset, kv, offset, D, c.place(c.integers(offsets.back(), 40)), c.place(offsets), heads, y, weights);
+  c.backend.attend_cached(q, offset, kv, offset, D, c.upload(c.integers(offsets.back(), 40)), c.upload(offsets), heads, y, weights);
   c.output(y);
   if (weighted) c.output(weights);
 }
@@ -178,7 +178,7 @@ TEST(CudaAttention, CachedRowsOutsideTheListDoNotMatter) {
   CaseContext c(*backend, 3);
   const Tensor q = c.empty({1, 1}), kv = c.empty({3, 2}), y = c.empty({1, 1});
   q.from_doubles(std::vector<double>{1}), kv.from_doubles(std::vector<double>{500, 9, 0, 2, 0, 4});
-  c.backend.attend_cached(q, 0, kv, 0, 1, c.place<int32_t>({1, 2}), c.place<int32_t>({0, 2}), 1, y, Tensor());
+  c.backend.attend_cached(q, 0, kv, 0, 1, c.upload<int32_t>({1, 2}), c.upload<int32_t>({0, 2}), 1, y, Tensor());
   EXPECT_EQ(y.to_doubles()[0], 3);
 }
 

@@ -89,7 +89,7 @@ TEST_F(LargeTensors, Rows) {
   });
   compare("dropout", [&](int64_t rows) {
     const Tensor y = tensor(rows, 2);
-    const auto key = [&] { return Placed<uint32_t>(std::vector<uint32_t>(static_cast<size_t>(rows), 7), card->memory()); };
+    const auto key = [&] { return HostDeviceArray<uint32_t>(std::vector<uint32_t>(static_cast<size_t>(rows), 7), card->memory()); };
     return card->add_dropout(tensor(rows, 1), tensor(rows, 3), {0.25, 99, {key(), key()}}, y), y;
   });
   compare("embeddings", [&](int64_t rows) {

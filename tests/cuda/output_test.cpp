@@ -43,9 +43,9 @@ TEST_F(CudaOutput, LossesOfRowsThatSharedMemoryCannotHold) {
   for (const int64_t V : {60000, 60001})
     for (const double bound : {0.0, 2.5})
       expect_same_as_reference("long rows", [=](CaseContext& c) {
-        const Ints targets = c.place<int32_t>({static_cast<int32_t>(V - 1), -1, 17});
+        const Ints targets = c.upload<int32_t>({static_cast<int32_t>(V - 1), -1, 17});
         const Tensor logits = c.parameters({3, V}, 3), row_loss = c.empty_parameters({3, 3}), dlogits = c.empty({3, V});
-        c.backend.smoothed_loss(logits, {targets, 0.1, bound, c.place<float>({2.0f, 1.0f, -0.5f})}, row_loss, dlogits);
+        c.backend.smoothed_loss(logits, {targets, 0.1, bound, c.upload<float>({2.0f, 1.0f, -0.5f})}, row_loss, dlogits);
         c.output(row_loss), c.output(dlogits);
       });
 }
@@ -55,7 +55,7 @@ TEST_F(CudaOutput, LossesOfPairsOfLongRows) {
     for (const double bound : {0.0, 2.5})
       expect_same_as_reference("long pairs", [=](CaseContext& c) {
         const auto last = static_cast<int32_t>(V - 1);
-        const LossRows rows{c.place<int32_t>({last, last, -1, -1, 17, 17}), 0.1, bound, c.place<float>({2, 2, 1, 1, -0.5f, -0.5f}), 5};
+        const LossRows rows{c.upload<int32_t>({last, last, -1, -1, 17, 17}), 0.1, bound, c.upload<float>({2, 2, 1, 1, -0.5f, -0.5f}), 5};
         const Tensor logits = c.parameters({6, V}, 3), row_loss = c.empty_parameters({6, 4}), dlogits = c.empty({6, V});
         c.backend.smoothed_loss(logits, rows, row_loss, dlogits);
         c.output(row_loss), c.output(dlogits);
@@ -64,7 +64,7 @@ TEST_F(CudaOutput, LossesOfPairsOfLongRows) {
 
 TEST_F(CudaOutput, LossesWithoutGradients) {
   expect_same_as_reference("no gradients", [](CaseContext& c) {
-    const Ints targets = c.place<int32_t>({5, -1, 99});
+    const Ints targets = c.upload<int32_t>({5, -1, 99});
     const Tensor logits = c.parameters({3, 100}, 3), row_loss = c.empty_parameters({3, 3});
     c.backend.smoothed_loss(logits, {targets, 0.1}, row_loss, {});
     c.output(row_loss);
@@ -91,7 +91,7 @@ TEST_F(CudaOutput, SumsOfManyRows) {
     for (size_t n = 0; n < targets.size(); ++n) targets[n] -= 2, weights[n] = static_cast<float>(n % 5) - 1.5f;
     const Tensor row_loss = c.parameters({5003, 3}), sums({3}, DType::f64, c.backend.memory());
     sums.from_doubles(Values{1, 2, 3});
-    c.backend.loss_sums(row_loss, {c.place(targets), 0, 0, c.place(weights)}, sums);
+    c.backend.loss_sums(row_loss, {c.upload(targets), 0, 0, c.upload(weights)}, sums);
     c.output(sums);
   });
 }

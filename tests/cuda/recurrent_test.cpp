@@ -91,7 +91,7 @@ void global_case(CaseContext& c, const AttendedSentences& s, int64_t A, int64_t 
   int64_t pairs = 0;
   for (const auto& [q, k] : s.lengths) query.push_back(query.back() + q), key.push_back(key.back() + k), pairs += q * k;
   const int64_t Nq = query.back() + s.behind, Nk = key.back() + s.behind;
-  const AttentionLayout layout{c.place(query), c.place(key)};
+  const AttentionLayout layout{c.upload(query), c.upload(key)};
   const Tensor v = additive ? c.parameters({A}) : Tensor();
   const Backend::GlobalAttention in{c.activations({Nq, A}), c.activations({Nk, A}), v, c.activations({Nk, D})};
   // A weight more than there are pairs, since a tensor has one.

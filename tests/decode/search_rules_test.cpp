@@ -59,7 +59,7 @@ std::vector<double> log_softmax(const std::vector<double>& z) {
 struct Judged {
   double log_probability = 0, coverage = 0;
 };
-Judged judge(const FakeModel& m, int32_t sentence, const Prefix& target) {
+Judged consider(const FakeModel& m, int32_t sentence, const Prefix& target) {
   Judged j;
   Prefix prefix;
   std::vector<double> covered;
@@ -166,7 +166,7 @@ TEST(Coverage, AWideBeamFindsTheBestOfAllTargets) {
       for (int32_t s = 0; s < 3; ++s) {
         std::vector<std::pair<double, Prefix>> all;
         all_targets(V, limit, {}, [&](const Prefix& target) {
-          const Judged j = judge(m, s, target);
+          const Judged j = consider(m, s, target);
           all.emplace_back(j.log_probability / length_penalty(alpha, target.size()) + beta * j.coverage, target);
         });
         std::sort(all.rbegin(), all.rend());
@@ -194,7 +194,7 @@ TEST(Coverage, NarrowBeamsScoreTheirHypothesesRight) {
       for (const Hypothesis& h : found[s]) {
         Prefix target = h.tokens;
         if (static_cast<size_t>(h.length) > target.size()) target.push_back(kEnd);
-        const Judged j = judge(m, s, target);
+        const Judged j = consider(m, s, target);
         EXPECT_NEAR(h.log_probability, j.log_probability, 1e-4);
         EXPECT_NEAR(h.score, h.log_probability / length_penalty(0.4, target.size()) + 0.5 * j.coverage, 1e-4);
       }

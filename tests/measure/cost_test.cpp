@@ -12,7 +12,7 @@
 namespace starling {
 namespace {
 
-// Sentences of the given lengths: with eight, 64 tokens and multiples of it, so that there are no idle rows.
+// Sentences of the given lengths: with eight, 64 tokens and multiples of it, so that there are no padding rows.
 Batch even_batch(int32_t source_length, int32_t target_length, int64_t sentences = 8) {
   Batch batch;
   for (int64_t i = 0; i < sentences; ++i) {
@@ -147,7 +147,7 @@ TEST(Calibration, FindsTheRatesThatTimesWereMadeWith) {
     return p;
   };
   const MeasuredPasses whole = passes(100, 1, 200, 2);
-  // Small passes compute more, too: their idle rows.
+  // Small passes compute more, too: their padding rows.
   for (const double idle : {1.0, 1.25}) {
     const Calibration c = rates_of(1e9, 60e9, 0.5, whole, passes(100 * idle, 16, 200 * idle, 32));
     EXPECT_NEAR(c.forward_gflops, 50, 1e-9);

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "backend/idle.h"
+#include "backend/meta.h"
 #include "measure/layouts.h"
 #include "replica/replica.h"
 #include "strategies/factory.h"
@@ -220,7 +220,7 @@ TEST(Forecast, SharedMuonSendsWhatItAnnounces) {
       double sent = 0;
       for (const RankBytes& b : forecast(run, free_network(4)).bytes) sent += b.strategy / 4;
 
-      IdleBackend idle(DType::f32, DType::f32);
+      MetaBackend idle(DType::f32, DType::f32);
       const auto model = make_model(run.train.model, {run.train.vocabulary, run.train.vocabulary}, idle, std::nullopt, true);
       const std::string told = make_strategy(run.strategy, model->parameters(), {}, 0, 4, layer_matrices(*model))->describe();
       const size_t unit = told.rfind(" MiB an update");

@@ -3,7 +3,7 @@
 #include "models/gnmt.h"
 
 #include "autograd/ops.h"
-#include "backend/idle.h"
+#include "backend/meta.h"
 #include "tests/models/common.h"
 
 namespace starling {
@@ -308,7 +308,7 @@ TEST(Gnmt, SettingsThatDoNotFitAttentionAtTheTopAreRefused) {
 TEST(Gnmt, PublishedSize) {
   // 278.7 M parameters are what the paper's system adds up to with a vocabulary of 32k pieces: three tables, 79.7 M in the encoder, and a
   // decoder whose layers all but the bottom one read the context (4.2 M less than with it), besides the attention's 2.1 M.
-  IdleBackend backend(DType::f32, DType::f32);
+  MetaBackend backend(DType::f32, DType::f32);
   const auto model = make_model(model_preset("gnmt"), {32000, 32000}, backend, std::nullopt, true);
   EXPECT_NEAR(static_cast<double>(model->parameters().count()) / 1e6, 278.7 - 4.2 + 2.1, 0.5);
 }

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/dropout.h"
-#include "backend/idle.h"
+#include "backend/meta.h"
 #include "tests/models/common.h"
 
 namespace starling {
@@ -74,9 +74,9 @@ class CountingMemory : public Memory {
   void download(std::byte*, const std::byte*, int64_t) override { FAIL() << "somebody waits"; }
   int uploads = 0;
 };
-class CountingBackend : public IdleBackend {
+class CountingBackend : public MetaBackend {
  public:
-  CountingBackend() : IdleBackend(DType::f32, DType::f32) {}
+  CountingBackend() : MetaBackend(DType::f32, DType::f32) {}
   Memory& memory() const override { return memory_; }
   int uploads() const { return memory_.uploads; }
 
@@ -84,7 +84,7 @@ class CountingBackend : public IdleBackend {
   mutable CountingMemory memory_;
 };
 
-TEST_P(Passes, NumbersArePlacedOnceHoweverDeepTheModel) {
+TEST_P(Passes, NumbersAreUploadedOnceHoweverDeepTheModel) {
   const auto uploads = [](int64_t layers) {
     CountingBackend backend;
     const auto model = make_model(tiny(layers), {13, 13}, backend, 7, true);

@@ -27,7 +27,7 @@ struct Stage {
   std::unique_ptr<Model> model;
   Arena arena;
   GradientSum sum;
-  std::unique_ptr<SteppedPass> pass;
+  std::unique_ptr<ChunkedPass> pass;
   std::deque<Tape> tapes;
   std::vector<std::vector<Tensor>> in_gradients;  // by step that took something
   std::vector<std::vector<Var>> outs;             // by step

@@ -49,7 +49,7 @@ int leave_two_behind(Communicator& comm) {
     std::this_thread::sleep_for(std::chrono::seconds(10));
     comm.send(word, 3, 1).wait();
   }
-  if (comm.rank() == 3) comm.receive(word, 0, 1).wait(kPatience);
+  if (comm.rank() == 3) comm.receive(word, 0, 1).wait(kNoDeadline);
   return 0;
 }
 
@@ -61,7 +61,7 @@ int lose_one_of_three(Communicator& comm) {
   for (;;) {
     if (comm.rank() == 0) {
       const std::vector<Pending> pending{from_stopped, comm.receive(word, 2, 1)};
-      wait_any(pending, kPatience);
+      wait_any(pending, kNoDeadline);
     } else {
       comm.send(word, 0, 1).wait(60);
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -84,7 +84,7 @@ int end_early(const std::string& how) {
     if (comm.rank() == 1 && how == "kill") kill(getpid(), SIGKILL);
     if (comm.rank() == 1 && (how == "stop" || how == "late")) kill(getpid(), SIGSTOP);
     if (comm.rank() == 1) throw DataError("corpus.de:17: this line is a test");
-    if (how != "late") comm.barrier().wait(how == "stop" ? kPatience : 60);
+    if (how != "late") comm.barrier().wait(how == "stop" ? kNoDeadline : 60);
     return 0;
   } catch (const Error& e) {
     fmt::print(stderr, "{}{}\n", rank_label(), e.what());

@@ -52,7 +52,7 @@ void attention_case(CaseContext& c, int64_t heads, int64_t width, bool self, boo
   const CaseSentences s =
       self ? sentences({{1, 1}, {5, 5}, {17, 17}, {33, 33}, {2, 2}}) : sentences({{1, 3}, {5, 1}, {17, 40}, {33, 16}, {2, 7}});
   const int64_t D = heads * width, Nq = 64, Nk = self ? 64 : 80;
-  const AttentionLayout layout{c.place(s.query), c.place(s.key), heads, causal, first_head};
+  const AttentionLayout layout{c.upload(s.query), c.upload(s.key), heads, causal, first_head};
   const Tensor q = c.activations({Nq, self ? 3 * D : D}, 0.7), kv = self ? q : c.activations({Nk, 2 * D}, 0.7);
   const Backend::AttentionInput in{q, kv, 0, self ? D : 0, self ? 2 * D : D};
   const Tensor y = c.empty({Nq, D}), lse = c.empty_parameters({Nq, heads}), dy = c.activations({Nq, D});
@@ -69,7 +69,7 @@ void shard_loss_case(CaseContext& c, int64_t here, int64_t there, double bound) 
   constexpr int64_t kRows = 6;
   std::vector<int32_t> some = c.integers(kRows, here + there);
   some[0] = 0, some[1] = static_cast<int32_t>(here), some[2] = -1;
-  const LossRows rows{c.place(some), 0.1, bound, c.place<float>({0.5f, -1.25f, 3.0f, 0.0f, 2.0f, 1.0f})};
+  const LossRows rows{c.upload(some), 0.1, bound, c.upload<float>({0.5f, -1.25f, 3.0f, 0.0f, 2.0f, 1.0f})};
   std::vector<LogitsShard> shards;
   const Tensor group_top = c.empty_parameters({kRows});
   std::vector<double> most(kRows, -1e9), total(3 * kRows);
@@ -107,8 +107,8 @@ void paired_loss_case(CaseContext& c, int64_t V, double bound) {
     values[7 * V + v] = values[6 * V + v];
   }
   logits.from_doubles(values);
-  const Placed<float> weights = c.place<float>({0.5f, 0.5f, 3.0f, 3.0f, 1.0f, 1.0f, 2.0f, 2.0f, -1.25f, -1.25f});
-  const LossRows rows{c.place(some), 0.1, bound, bound > 0 ? weights : Placed<float>(), 5};
+  const HostDeviceArray<float> weights = c.upload<float>({0.5f, 0.5f, 3.0f, 3.0f, 1.0f, 1.0f, 2.0f, 2.0f, -1.25f, -1.25f});
+  const LossRows rows{c.upload(some), 0.1, bound, bound > 0 ? weights : HostDeviceArray<float>(), 5};
   c.backend.smoothed_loss(logits, rows, row_loss, dlogits);
   c.output(row_loss), c.output(dlogits);
   const Tensor sums({4}, DType::f64, c.backend.memory()), alone = c.empty_parameters({10, 4});
@@ -149,7 +149,7 @@ void lstm_narrow_case(CaseContext& c, int64_t R, int64_t H) {
 void global_attention_case(CaseContext& c, int64_t A, int64_t D, bool additive, Write write) {
   const CaseSentences s = sentences({{1, 3}, {5, 1}, {0, 4}, {17, 40}, {33, 17}, {3, 0}, {2, 7}});
   const int64_t Nq = 64, Nk = 80;
-  const AttentionLayout layout{c.place(s.query), c.place(s.key)};
+  const AttentionLayout layout{c.upload(s.query), c.upload(s.key)};
   int64_t pairs = 0;
   for (size_t b = 0; b + 1 < s.key.size(); ++b) pairs += (s.query[b + 1] - s.query[b]) * (s.key[b + 1] - s.key[b]);
   const Tensor v = additive ? c.parameters({A}, 2 / std::sqrt(static_cast<double>(A))) : Tensor();
@@ -211,7 +211,7 @@ std::vector<OpCase> op_cases() {
       add(with(p > 0 ? "embed_dropout" : "embed", {D}), [=](CaseContext& c) {
         std::vector<int32_t> some = c.integers(60, 11);
         some.resize(64, -1);
-        const Ints tokens = c.place(some), positions = c.place(c.integers(64, 40));
+        const Ints tokens = c.upload(some), positions = c.upload(c.integers(64, 40));
         const Tensor table = c.parameters({11, D}), y = c.empty({64, D}), dy = c.activations({64, D}), dtable = c.parameters({11, D});
         const Dropout d = p > 0 ? dropout(c, p, 64) : Dropout{};
         c.backend.embed(tokens, positions, table, 1.5, d, y);
@@ -224,14 +224,14 @@ std::vector<OpCase> op_cases() {
     some.resize(200, 4);
     some[77] = -1;
     const Tensor dy = c.activations({200, 150}), dtable = c.parameters({6, 150});
-    c.backend.embed_backward(c.place(some), 1.5, dropout(c, 0.3, 200), dy, dtable);
+    c.backend.embed_backward(c.upload(some), 1.5, dropout(c, 0.3, 200), dy, dtable);
     c.output(dtable);
   });
   add("embed_without_positions", [](CaseContext& c) {
     std::vector<int32_t> tokens = c.integers(60, 11);
     tokens.resize(64, -1);
     const Tensor table = c.parameters({11, 150}), y = c.empty({64, 150});
-    c.backend.embed(c.place(tokens), {}, table, 1.5, dropout(c, 0.3, 64), y);
+    c.backend.embed(c.upload(tokens), {}, table, 1.5, dropout(c, 0.3, 64), y);
     c.output(y);
   });
   for (Write write : {Write::overwrite, Write::accumulate})
@@ -265,7 +265,7 @@ std::vector<OpCase> op_cases() {
       Dropout d = dropout(c, 0.25, 64);
       d.first_column = first;
       c.backend.add_dropout(x, s, d, y);
-      c.backend.embed_backward(c.place(every), 1.5, d, x, table);
+      c.backend.embed_backward(c.upload(every), 1.5, d, x, table);
       c.output(y), c.output(table);
     });
   for (int64_t D : {21, 168})
@@ -281,7 +281,7 @@ std::vector<OpCase> op_cases() {
       add(with("gather_rows", {D}) + suffix, [=](CaseContext& c) {
         std::vector<int32_t> some = c.integers(70, 50);
         some[3] = some[69] = -1;
-        const Ints index = c.place(some);
+        const Ints index = c.upload(some);
         const Tensor x = c.activations({50, D}), y = c.activations({72, D}), wide = c.parameters({50, D}), out = c.parameters({70, D});
         c.backend.gather_rows(x, index, y, write);
         c.backend.gather_rows(wide, index, out, write);
@@ -299,7 +299,7 @@ std::vector<OpCase> op_cases() {
           const Tensor x = c.activations({70, D + 5}), y = c.activations({90, D});
           std::vector<int32_t> rows(70);
           for (int i = 0; i < 70; ++i) rows[static_cast<size_t>(i)] = (37 * i + 11) % 90;  // all different
-          const Ints index = c.place(rows);
+          const Ints index = c.upload(rows);
           c.backend.scatter_rows(x, 3, index, y);
           c.output(y);
         });
@@ -336,7 +336,7 @@ std::vector<OpCase> op_cases() {
     add(with("attend_cached", {heads, width}), [=](CaseContext& c) {
       const int64_t D = heads * width;
       const Tensor q = c.activations({3, 3 * D}, 0.7), kv = c.activations({50, 2 * D}, 0.7), y = c.empty({3, D});
-      const Ints index = c.place(c.integers(1 + 18 + 40, 50)), offsets = c.place<int32_t>({0, 1, 19, 59});
+      const Ints index = c.upload(c.integers(1 + 18 + 40, 50)), offsets = c.upload<int32_t>({0, 1, 19, 59});
       const Tensor weights({static_cast<int64_t>(index.size())}, DType::f32, c.backend.memory());
       weights.from_doubles(std::vector<double>(index.size(), 7));
       c.backend.attend_cached(q, D, kv, 0, D, index, offsets, heads, y, weights);
@@ -346,7 +346,7 @@ std::vector<OpCase> op_cases() {
     add(with("smoothed_loss", {V}), [=](CaseContext& c) {
       std::vector<int32_t> some = c.integers(6, V);
       some[2] = -1;
-      const Ints targets = c.place(some);
+      const Ints targets = c.upload(some);
       const Tensor logits = c.parameters({6, V}, 3), row_loss = c.empty_parameters({6, 3}), dlogits = c.empty({6, V});
       c.backend.smoothed_loss(logits, {targets, 0.1}, row_loss, dlogits);
       c.output(row_loss), c.output(dlogits);
@@ -355,8 +355,8 @@ std::vector<OpCase> op_cases() {
     add(with("smoothed_loss_bounded", {V}), [=](CaseContext& c) {
       std::vector<int32_t> some = c.integers(6, V);
       some[2] = -1;
-      const Ints targets = c.place(some);
-      const Placed<float> weights = c.place<float>({0.5f, -1.25f, 3.0f, 0.0f, 2.0f, 1.0f});
+      const Ints targets = c.upload(some);
+      const HostDeviceArray<float> weights = c.upload<float>({0.5f, -1.25f, 3.0f, 0.0f, 2.0f, 1.0f});
       const Tensor logits = c.parameters({6, V}, 3), row_loss = c.empty_parameters({6, 3}), dlogits = c.empty({6, V});
       c.backend.smoothed_loss(logits, {targets, 0.1, 2.5, weights}, row_loss, dlogits);
       c.output(row_loss), c.output(dlogits);
@@ -392,7 +392,7 @@ std::vector<OpCase> op_cases() {
     add(with("sample", {V}), [=](CaseContext& c) {
       const Tensor logits = c.parameters({6, V}, 3);
       const Tensor tokens({6}, DType::i32, c.backend.memory());
-      c.backend.sample(logits, c.place<double>({0, 0.111, 0.35, 0.5, 0.87, 0.9999}), tokens);
+      c.backend.sample(logits, c.upload<double>({0, 0.111, 0.35, 0.5, 0.87, 0.9999}), tokens);
       c.output(tokens);
     });
   for (bool decoupled : {false, true})

@@ -29,7 +29,7 @@ class CaseContext {
   }
   // Numbers where the backend's ops read them.
   template <class T>
-  Placed<T> place(std::vector<T> numbers) {
+  HostDeviceArray<T> upload(std::vector<T> numbers) {
     return {std::move(numbers), backend.memory()};
   }
   RowKeys keys(int64_t rows) {

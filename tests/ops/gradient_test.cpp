@@ -99,7 +99,7 @@ class Harness {
 RowKeys keys(Tape& t) {
   std::vector<uint32_t> sentence, position;
   for (uint32_t i = 0; i < 16; ++i) sentence.push_back(i / 3), position.push_back(i % 3);
-  return {t.place(sentence), t.place(position)};
+  return {t.upload(sentence), t.upload(position)};
 }
 
 const std::vector<int32_t> kQueries{0, 3, 4, 9}, kKeysOffsets{0, 2, 7, 8};
@@ -123,7 +123,7 @@ std::vector<GradientCase> gradient_cases() {
   for (double p : {0.0, 0.4})
     cases.push_back(
         {p > 0 ? "embedding_dropout" : "embedding", {}, {{5, 4}}, [=](Tape& t, const std::vector<Var>&, std::deque<Parameter>& w) {
-           return embedding(t, t.place(kTokens), t.place(kPositions), w[0], 1.7, t.dropout(p, DropoutSite("here"), keys(t)));
+           return embedding(t, t.upload(kTokens), t.upload(kPositions), w[0], 1.7, t.dropout(p, DropoutSite("here"), keys(t)));
          }});
   cases.push_back({"layer_norm", {{5, 6}}, {{6}, {6}}, [](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) {
                      return layer_norm(x[0], w[0], w[1]);
@@ -136,8 +136,8 @@ std::vector<GradientCase> gradient_cases() {
   cases.push_back({"residual_of_a_norm", {{5, 6}}, {{6}, {6}}, [](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {
                      return residual(x[0], layer_norm(x[0], w[0], w[1]), t.dropout(0.2, DropoutSite("here"), keys(t)));
                    }});
-  const auto causal = [](Tape& t) { return AttentionLayout{t.place(kQueries), t.place(kQueries), 2, true}; };
-  const auto across = [](Tape& t, int64_t heads) { return AttentionLayout{t.place(kQueries), t.place(kKeysOffsets), heads, false}; };
+  const auto causal = [](Tape& t) { return AttentionLayout{t.upload(kQueries), t.upload(kQueries), 2, true}; };
+  const auto across = [](Tape& t, int64_t heads) { return AttentionLayout{t.upload(kQueries), t.upload(kKeysOffsets), heads, false}; };
   for (double p : {0.0, 0.3}) {
     cases.push_back({p > 0 ? "self_attention_dropout" : "self_attention",
                      {{9, 12}},
@@ -152,7 +152,7 @@ std::vector<GradientCase> gradient_cases() {
                        return cross_attention(x[0], x[1], across(t, 2), t.dropout(p, DropoutSite("here"), keys(t)));
                      }});
   }
-  // Sentences of 2, 5 and 1 tokens and an idle row; a linear layer before the LSTM, which overwrites its input.
+  // Sentences of 2, 5 and 1 tokens and an padding row; a linear layer before the LSTM, which overwrites its input.
   PackedTokens sentences;
   for (int n : {2, 5, 1}) sentences.append(kTokens.data(), kTokens.data() + n);
   for (LstmOptions o : {LstmOptions{}, {true}, {false, false}, {false, true, 0.4}, {true, false, 0.3}})
@@ -178,7 +178,7 @@ std::vector<GradientCase> gradient_cases() {
                    }});
   static const std::vector<int32_t> index{3, -1, 0, 4}, inverse{2, -1, -1, 0, 3};
   cases.push_back({"gather_rows", {{5, 3}}, {}, [](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) {
-                     const Ints to = t.place(index), from = t.place(inverse);
+                     const Ints to = t.upload(index), from = t.upload(inverse);
                      return concat(gather_rows(x[0], to, from), gather_rows(x[0], to, from));
                    }});
   for (int form : {0, 1, 2})

@@ -10,7 +10,7 @@
 #include "autograd/ops.h"
 #include "autograd/recurrent.h"
 #include "backend/cpu/product_times.h"
-#include "backend/idle.h"
+#include "backend/meta.h"
 #include "backend/profiled.h"
 #include "base/random.h"
 
@@ -68,7 +68,7 @@ TEST_F(Pieces, AreOrdersOfTheirOwn) {
   EXPECT_THAT((std::vector{two[0].first_row, two[0].before, two[0].after}), ElementsAre(0, 0, 2));
   EXPECT_THAT((std::vector{two[1].first_row, two[1].before, two[1].after}), ElementsAre(5, 2, 0));
 
-  const Placed<uint32_t> numbers = tape_.place(std::vector<uint32_t>{10, 11, 12, 13, 14, 15, 16, 17, 9, 9, 9, 9});
+  const HostDeviceArray<uint32_t> numbers = tape_.upload(std::vector<uint32_t>{10, 11, 12, 13, 14, 15, 16, 17, 9, 9, 9, 9});
   EXPECT_THAT(piece_numbers(tape_, two[1], numbers, 99), ElementsAre(15, 16, 17, 99));
   const RowKeys keys = piece_keys(tape_, two[1], {numbers, numbers});
   EXPECT_THAT(keys.sentence, ElementsAre(15, 16, 17, 0xffffffffu));
@@ -189,7 +189,7 @@ class Stack {
       sentence.push_back(packed < 0 ? 0xffffffffu : static_cast<uint32_t>(packed) / 3);
       position.push_back(packed < 0 ? 0 : static_cast<uint32_t>(packed) % 3);
     }
-    return {tape.place(sentence), tape.place(position)};
+    return {tape.upload(sentence), tape.upload(position)};
   }
 
   Var layer(const Layer& layer, const Var& x, const TimeOrder& order, const Dropout& mask, LstmState* state) {
@@ -338,9 +338,9 @@ TEST_F(Pieces, OfNarrowCellsEqualTheWhole) {
   EXPECT_EQ(count.to_doubles(), count_of_pieces.to_doubles());
 }
 
-// As in timed runs, where nothing is computed: 64 sentences of 30 tokens, whose pieces need no idle rows.
+// As in timed runs, where nothing is computed: 64 sentences of 30 tokens, whose pieces need no padding rows.
 TEST_F(Pieces, HaveTheProductsOfTheWhole) {
-  IdleBackend idle(DType::f32, DType::f32);
+  MetaBackend idle(DType::f32, DType::f32);
   ProfiledBackend profiled(idle);
   ParameterStore store(profiled);
   Parameter &w = store.add("input", {16, 64}, {}), &recurrent = store.add("recurrent", {16, 64}, {});

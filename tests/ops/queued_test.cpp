@@ -43,10 +43,10 @@ TEST_F(Queued, TheHostIsRefusedItsElementsAndTheBackendTheHosts) {
   EXPECT_THAT(x.to_doubles(), ElementsAre(2));
 }
 
-TEST_F(Queued, OpsReadThePlacedNumbersAndNotTheHosts) {
+TEST_F(Queued, OpsReadTheUploadedNumbersAndNotTheHosts) {
   const Tensor x = tensor({2, 1}, {3, 5}), y = tensor({2, 1}, {0, 0});
   const std::vector<int32_t> numbers{1, 0, 1};
-  EXPECT_THAT([&] { backend_.gather_rows(x, numbers, y, Write::overwrite); }, ThrowsMessage<Error>(HasSubstr("nobody has placed")));
+  EXPECT_THAT([&] { backend_.gather_rows(x, numbers, y, Write::overwrite); }, ThrowsMessage<Error>(HasSubstr("nobody has uploaded")));
   const Ints index = Ints(numbers, backend_.memory()).part(1, 2);
   index.there().from_doubles(std::vector<double>{1, 0});  // the host's are 0 and 1
   backend_.gather_rows(x, index, y, Write::overwrite);

@@ -118,16 +118,16 @@ Outcome pass(const std::string& spec, ShardGroup* group, const LossForm& form, b
     if (n % 7 == 6 && n < kPassTokens) offsets.push_back(n + 1);
   }
   if (offsets.back() != kPassTokens) offsets.push_back(kPassTokens);
-  const RowKeys keys{tape.place(sentence), tape.place(position)};
-  const Ints starts = tape.place(offsets), places = tape.place(positions);
+  const RowKeys keys{tape.upload(sentence), tape.upload(position)};
+  const Ints starts = tape.upload(offsets), places = tape.upload(positions);
   const ShardPart heads = part_of(H, rank, size), hidden = part_of(F, rank, size), tokens = part_of(V, rank, size);
   const AttentionLayout causal{starts, starts, heads.size(), true, heads.begin}, across{starts, starts, heads.size(), false, heads.begin};
   const VocabularyShard shard{group, tokens.begin, V};
   const auto drop = [&](double rate, const char* site, int64_t first = 0) { return tape.dropout(rate, DropoutSite(site), keys, first); };
 
-  Var x = embedding(tape, tape.place(target_tokens), places, p("table"), std::sqrt(D), drop(0.1, "embedding"), shard);
+  Var x = embedding(tape, tape.upload(target_tokens), places, p("table"), std::sqrt(D), drop(0.1, "embedding"), shard);
   const Var memory =
-      copy_to_shards(embedding(tape, tape.place(source_tokens), places, p("table"), std::sqrt(D), drop(0.1, "source"), shard), group);
+      copy_to_shards(embedding(tape, tape.upload(source_tokens), places, p("table"), std::sqrt(D), drop(0.1, "source"), shard), group);
   Var y = copy_to_shards(layer_norm(x, p("self.norm.scale"), p("self.norm.bias")), group);
   y = self_attention(linear(y, p("self.qkv"), &p("self.qkv.bias")), causal, drop(0.2, "self"));
   x = residual(x, row_parallel_linear(y, p("self.out"), &p("self.out.bias"), group), drop(0.1, "self.residual"));
@@ -137,7 +137,7 @@ Outcome pass(const std::string& spec, ShardGroup* group, const LossForm& form, b
   y = linear(copy_to_shards(x, group), p("inner"), &p("inner.bias"), Activation::relu, drop(0.2, "inner", hidden.begin));
   x = residual(x, row_parallel_linear(y, p("outer"), &p("outer.bias"), group), drop(0.1, "outer.residual"));
   Loss loss(tape);
-  const LossRows rows{tape.place(wanted), form.smoothing, form.bound, form.weighted ? tape.place(weights) : Placed<float>()};
+  const LossRows rows{tape.upload(wanted), form.smoothing, form.bound, form.weighted ? tape.upload(weights) : HostDeviceArray<float>()};
   projection_loss(x, p("table"), rows, loss, shard);
   if (training) tape.backward();
   sum.complete();

@@ -45,7 +45,7 @@ TEST(Shards, TheLossSendsAsManyBytesWhateverTheVocabulary) {
           const Tensor h = tape.allocate({kRows, kShardWidth}, DType::f32);
           h.zero();
           Loss loss(tape);
-          projection_loss(tape.record(h, [](const Tensor&) {}), table, {tape.place(std::vector<int32_t>(kRows, 7)), 0.1}, loss, shard);
+          projection_loss(tape.record(h, [](const Tensor&) {}), table, {tape.upload(std::vector<int32_t>(kRows, 7)), 0.1}, loss, shard);
           EXPECT_NEAR(loss.read().nll, kRows * std::log(static_cast<double>(tokens)), 0.01);
         });
       });
@@ -74,8 +74,8 @@ TEST(Shards, EmbeddingsHaveTheBitsOfTheWhole) {
       std::vector<uint32_t> sentence;
       for (int32_t n = 0; n < 64; ++n)
         tokens.push_back(n < 60 ? n * 7 % kShardTokens : -1), positions.push_back(n % 9), sentence.push_back(n / 9);
-      const RowKeys keys{tape.place(sentence), tape.place(sentence)};
-      y = embedding(tape, tape.place(tokens), tape.place(positions), table, 1.7, tape.dropout(0.3, DropoutSite("here"), keys), shard)
+      const RowKeys keys{tape.upload(sentence), tape.upload(sentence)};
+      y = embedding(tape, tape.upload(tokens), tape.upload(positions), table, 1.7, tape.dropout(0.3, DropoutSite("here"), keys), shard)
               .value.to_doubles();
     });
     return y;

@@ -217,7 +217,7 @@ void QueuedBackend::linear_top_logits(const Tensor& x, const Packed& w, double b
          denominator = inner(denominator)] { inner_->linear_top_logits(x, **form, bound, k, values, indices, denominator); });
 }
 
-void QueuedBackend::sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) {
+void QueuedBackend::sample(const Tensor& logits, const HostDeviceArray<double>& uniform, const Tensor& tokens) {
   later([this, logits = inner(logits), uniform = inner(uniform), tokens = inner(tokens)] { inner_->sample(logits, uniform, tokens); });
 }
 

@@ -1,5 +1,5 @@
 // A backend whose ops run later, on another thread, in a memory that is not the host's: a decorator that lets any backend look like a
-// device's. Of placed numbers its ops read the copies in its memory, never the host's.
+// device's. Of uploaded numbers its ops read the copies in its memory, never the host's.
 #pragma once
 
 #include <memory>
@@ -19,11 +19,11 @@ struct QueuedDevice {
   void now(std::function<void()> body) { queue.push(std::move(body)), queue.wait(); }
   // The same elements as a tensor of the host's, for the op itself. Refuses tensors of other memories.
   Tensor inner(const Tensor& x) const;
-  // The copies of numbers, which somebody must have placed.
+  // The copies of numbers, which somebody must have uploaded.
   template <class T>
-  Placed<T> inner(const Placed<T>& x) const {
-    CHECK(x.empty() || x.there(), "an op gets {} numbers that nobody has placed", x.size());
-    return x.empty() ? Placed<T>() : Placed<T>::lent({reinterpret_cast<const T*>(inner(x.there()).raw()), x.size()});
+  HostDeviceArray<T> inner(const HostDeviceArray<T>& x) const {
+    CHECK(x.empty() || x.there(), "an op gets {} numbers that nobody has uploaded", x.size());
+    return x.empty() ? HostDeviceArray<T>() : HostDeviceArray<T>::lent({reinterpret_cast<const T*>(inner(x.there()).raw()), x.size()});
   }
   Dropout inner(Dropout d) const;
   AttentionLayout inner(const AttentionLayout& l) const { return {inner(l.query), inner(l.key), l.heads, l.causal, l.first_head}; }

@@ -196,7 +196,7 @@ TEST(RefineSamples, AreTheSameForAnyShareAndMicroBatch) {
   EXPECT_EQ(weights, whole.batches[0].weights);
   double reward = 0;
   for (int r = 0; r < 2; ++r) {
-    const Refinement part = sample_refinement(*model, share(pairs, r, 2, 1, 1), o, 9, 3, 1000);
+    const Refinement part = sample_refinement(*model, slice_for_rank(pairs, r, 2, 1, 1), o, 9, 3, 1000);
     reward += part.reward;
     for (const Batch& b : part.batches) tokens.insert(tokens.end(), b.target.tokens.begin(), b.target.tokens.end());
   }

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "run/fine_tuning.h"
-#include "settings/corpus_choices.h"
+#include "settings/corpus_defaults.h"
 #include "tests/whole_matrix.h"
 
 namespace starling {

@@ -30,7 +30,7 @@ inline Tensor floats(int64_t count, double value = 0) {
   t.from_doubles(std::vector<double>(static_cast<size_t>(count), value));
   return t;
 }
-inline Tensor phantom(int64_t bytes) { return Tensor({bytes}, DType::i8, no_memory()); }
+inline Tensor phantom(int64_t bytes) { return Tensor({bytes}, DType::i8, meta_memory()); }
 
 // The message of the error that ends the simulation.
 template <class E = PeerError>

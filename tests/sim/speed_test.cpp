@@ -27,7 +27,7 @@ TEST(Speed, HundredsOfRanksOnlyTimed) {
         std::vector<Pending> buckets;
         for (int i = 0; i < 30; ++i) {
           w.clock->spend(work(1'000'000), [] {});
-          buckets.push_back(w.comm->all_reduce(Tensor({1'000'000 + 1000 * i}, DType::f32, no_memory())));
+          buckets.push_back(w.comm->all_reduce(Tensor({1'000'000 + 1000 * i}, DType::f32, meta_memory())));
         }
         for (const Pending& p : buckets) p.wait();
         w.clock->spend(work(1'000'000), [] {});
@@ -48,7 +48,7 @@ TEST(Speed, MessagesPerSecond) {
   const double seconds = real_seconds([&] {
     result = simulate(s, [](World& w) {
       w.comm->set_algorithm(Algorithm::ring);
-      for (int i = 0; i < 20; ++i) w.comm->all_reduce(Tensor({1'000'000}, DType::f32, no_memory())).wait();
+      for (int i = 0; i < 20; ++i) w.comm->all_reduce(Tensor({1'000'000}, DType::f32, meta_memory())).wait();
     });
   });
   std::printf("%.0f messages and %.0f events a second\n", static_cast<double>(result.messages) / seconds,

@@ -120,7 +120,7 @@ TEST(Times, RingTakesItsClosedForm) {
       const int64_t elements = 16 * 100 * N, M = 4 * elements;
       const auto result = simulate(s, [&](World& w) {
         w.comm->set_algorithm(Algorithm::ring);
-        w.comm->all_reduce(Tensor({elements}, DType::f32, no_memory())).wait();
+        w.comm->all_reduce(Tensor({elements}, DType::f32, meta_memory())).wait();
       });
       EXPECT_EQ(result.virtual_ns, 2 * (N - 1) * (kLatency + M / N)) << N;
       EXPECT_EQ(result.messages, 2 * (N - 1) * N);
@@ -136,13 +136,13 @@ TEST(Times, AddingTakesMemoryTime) {
   s.compute.memory_gb_s = 2;
   s.speeds = {1, 0.5};
   // A tree of two: 1 sends 400 bytes, 0 touches 1200 of them at 2 bytes a nanosecond, and sends back.
-  EXPECT_EQ(ends(s, [](World& w) { w.comm->all_reduce(Tensor({100}, DType::f32, no_memory())).wait(); }),
+  EXPECT_EQ(ends(s, [](World& w) { w.comm->all_reduce(Tensor({100}, DType::f32, meta_memory())).wait(); }),
             (std::vector<int64_t>{kLatency + 400 + 600 + 400, 2 * (kLatency + 400) + 600}));
 }
 
 TEST(Times, CommunicationIsHiddenBehindComputing) {
   const auto body = [](World& w) {
-    const Pending p = w.comm->all_reduce(Tensor({16 * 1024}, DType::f32, no_memory()));
+    const Pending p = w.comm->all_reduce(Tensor({16 * 1024}, DType::f32, meta_memory()));
     w.clock->spend(work(1'000'000), [] {});
     p.wait();
   };
@@ -159,8 +159,8 @@ TEST(Times, CollectivesOfOneCommunicatorShareTheNetwork) {
     const int64_t M = 4 * 16 * 10'000;
     const auto result = simulate(s, [&](World& w) {
       w.comm->set_algorithm(Algorithm::ring);
-      const Pending a = w.comm->all_reduce(Tensor({M / 4}, DType::f32, no_memory()));
-      const Pending b = w.comm->all_reduce(Tensor({M / 4}, DType::f32, no_memory()));
+      const Pending a = w.comm->all_reduce(Tensor({M / 4}, DType::f32, meta_memory()));
+      const Pending b = w.comm->all_reduce(Tensor({M / 4}, DType::f32, meta_memory()));
       a.wait();
       b.wait();
     });
@@ -222,7 +222,7 @@ TEST(Times, FaultyCardsAreSlowWhileTheyAre) {
     w.comm->set_algorithm(Algorithm::ring);
     for (int i = 0; i < 3; ++i) {
       const int64_t began = w.clock->now_ns();
-      w.comm->all_reduce(Tensor({32'000}, DType::f32, no_memory())).wait();
+      w.comm->all_reduce(Tensor({32'000}, DType::f32, meta_memory())).wait();
       if (w.comm->rank() == 0) took.push_back(w.clock->now_ns() - began);
       w.clock->spend(work(1'000'000'000), [] {});
     }
@@ -275,7 +275,7 @@ TEST(Times, ModelledCollectivesAgreeWithMessages) {
             s.modelled_collectives = modelled;
             times[modelled] =
                 simulate(s, [&](World& w) {
-                  const Tensor x = Tensor({elements}, DType::f32, no_memory());
+                  const Tensor x = Tensor({elements}, DType::f32, meta_memory());
                   if (what < 3) {
                     w.comm->set_algorithm(what == 0 ? Algorithm::ring : what == 1 ? Algorithm::tree : Algorithm::halving_doubling);
                     w.comm->all_reduce(x).wait();

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "backend/idle.h"
+#include "backend/meta.h"
 #include "tests/strategies/training.h"
 
 namespace starling {
@@ -56,7 +56,7 @@ inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
   config.width = 16, config.feed_forward = 32, config.heads = 2, config.encoder_layers = 1, config.decoder_layers = 1;
   config.dropout = 0.1, config.attention_dropout = 0.1, config.feed_forward_dropout = 0.1, config.tied_embeddings = TiedEmbeddings::all;
   const bool idle = !world.computes;
-  if (idle) backend = std::make_unique<IdleBackend>(backend->activation(), backend->parameter());
+  if (idle) backend = std::make_unique<MetaBackend>(backend->activation(), backend->parameter());
   const auto model = make_model(config, {400, 400}, *backend, run.seed, true);
   StepOptions options;
   options.strategy = run.strategy, options.optimizer.warmup = 5, options.optimizer.learning_rate = run.rate;
@@ -103,7 +103,7 @@ inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
     const Batch batch = random_batch(run.seed, step, run.sentences);
     std::vector<Batch> parts;
     if (rank < workers) {
-      Batch own = share(batch, rank, workers, replica.cost().source_weight(), replica.cost().target_weight());
+      Batch own = slice_for_rank(batch, rank, workers, replica.cost().source_weight(), replica.cost().target_weight());
       if (own.target.count() > 0) parts = split(own, 40);
     }
     const int64_t before = replica.steps();

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <functional>
 
-#include "backend/idle.h"
+#include "backend/meta.h"
 #include "base/random.h"
 #include "sim/simulate.h"
 #include "tests/elements.h"
@@ -244,7 +244,7 @@ TEST(CompressedExchange, IsChargedInVirtualTime) {
     on_ranks(
         4,
         [&](World& world) {
-          Exchanger w(world, timing_only ? std::make_unique<IdleBackend>(DType::f32, DType::f32) : make_backend("cpu:f32", 1));
+          Exchanger w(world, timing_only ? std::make_unique<MetaBackend>(DType::f32, DType::f32) : make_backend("cpu:f32", 1));
           CompressedExchange e(options(Compressor::top_k, SentValues::bf16), kTensors, DType::f32, 4);
           const Tensor x = timing_only ? Tensor({kFlat}, DType::f32, w.memory()) : random_tensor(0, 0, DType::f32, w.memory());
           const Tensor residual({kFlat}, DType::f32, w.memory());

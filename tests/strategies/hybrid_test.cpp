@@ -148,26 +148,26 @@ TEST(Hybrid, EachStageOwnsAPartOfTheOutput) {
 }
 
 TEST(HybridTurns, WhatATurnReadsOfOtherStagesIsOfTheRoundBefore) {
-  using T = Turn;
-  EXPECT_EQ(hybrid_turns(0, 3), (std::vector<Turn>{{T::forward, 0},
-                                                   {T::forward, 1},
-                                                   {T::output, 0},
-                                                   {T::forward, 2},
-                                                   {T::output, 1},
-                                                   {T::backward, 0},
-                                                   {T::output, 2},
-                                                   {T::backward, 1},
-                                                   {T::backward, 2}}));
-  EXPECT_EQ(hybrid_turns(1, 3), (std::vector<Turn>{{T::forward, 0},
-                                                   {T::forward, 1},
-                                                   {T::output, 0},
-                                                   {T::backward, 0},
-                                                   {T::output, 1},
-                                                   {T::forward, 2},
-                                                   {T::backward, 1},
-                                                   {T::output, 2},
-                                                   {T::backward, 2}}));
-  EXPECT_TRUE(hybrid_turns(0, 0).empty());
+  using T = PipelineOp;
+  EXPECT_EQ(hybrid_schedule(0, 3), (std::vector<PipelineOp>{{T::forward, 0},
+                                                            {T::forward, 1},
+                                                            {T::output, 0},
+                                                            {T::forward, 2},
+                                                            {T::output, 1},
+                                                            {T::backward, 0},
+                                                            {T::output, 2},
+                                                            {T::backward, 1},
+                                                            {T::backward, 2}}));
+  EXPECT_EQ(hybrid_schedule(1, 3), (std::vector<PipelineOp>{{T::forward, 0},
+                                                            {T::forward, 1},
+                                                            {T::output, 0},
+                                                            {T::backward, 0},
+                                                            {T::output, 1},
+                                                            {T::forward, 2},
+                                                            {T::backward, 1},
+                                                            {T::output, 2},
+                                                            {T::backward, 2}}));
+  EXPECT_TRUE(hybrid_schedule(0, 0).empty());
 }
 
 // A large vocabulary fills all stages up to the same cost, a small one those with few layers only.

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <set>
 
-#include "backend/idle.h"
+#include "backend/meta.h"
 #include "strategies/ownership.h"
 #include "tests/strategies/divided.h"
 #include "tests/whole_matrix.h"
@@ -47,7 +47,7 @@ TEST(LayerMatrices, AreTheLayersWeightsInTheirBlocks) {
 }
 
 TEST(Ownership, KeepsMatricesWholeAndAllElse) {
-  IdleBackend backend(DType::f32, DType::f32);
+  MetaBackend backend(DType::f32, DType::f32);
   for (const std::string preset : {"transformer-tiny", "gnmt-small", "transformer-base"}) {
     const auto model = without_elements(preset, backend);
     const std::vector<MatrixPlace> matrices = layer_matrices(*model);
@@ -103,7 +103,7 @@ TEST(Ownership, KeepsMatricesWholeAndAllElse) {
 
 // The figures of docs/optimizers.md: the mean over the most, of Muon's work and of the optimizer's memory.
 TEST(Ownership, BalancesWorkAndMemory) {
-  IdleBackend backend(DType::f32, DType::f32);
+  MetaBackend backend(DType::f32, DType::f32);
   struct Least {
     double work, memory;
   };

@@ -82,7 +82,7 @@ Measured one_update(World& world, const Batch& batch, int64_t micro_tokens, cons
   StepOptions options;
   options.strategy = strategy;
   Replica replica(*model, options, world);
-  const Batch own = share(batch, world.comm->rank(), world.comm->size(), 0, 1);
+  const Batch own = slice_for_rank(batch, world.comm->rank(), world.comm->size(), 0, 1);
   std::vector<Batch> parts;
   if (own.target.count() > 0) parts = split(own, micro_tokens);
   const StepResult result = replica.step(parts);
@@ -115,7 +115,7 @@ TEST(NoiseScaleTest, WorkersMeasureTheGradientsThatTheyHave) {
   const Batch batch = random_batch(3, 0, 6);
   const Measured whole = alone(batch);
   EXPECT_FALSE(whole.noise.known);
-  const NoiseSample expected = by_hand(alone(share(batch, 0, 2, 0, 1)), alone(share(batch, 1, 2, 0, 1)), whole);
+  const NoiseSample expected = by_hand(alone(slice_for_rank(batch, 0, 2, 0, 1)), alone(slice_for_rank(batch, 1, 2, 0, 1)), whole);
   ASSERT_TRUE(expected.known);
   for (const bool sharded : {false, true}) {
     StrategyOptions strategy;

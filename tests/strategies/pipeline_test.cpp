@@ -1,7 +1,7 @@
 // A model in stages against the same model whole: losses, norms and parameters, for every way to divide the ranks.
 #include <gtest/gtest.h>
 
-#include "backend/idle.h"
+#include "backend/meta.h"
 #include "tests/strategies/divided.h"
 #include "tests/whole_matrix.h"
 
@@ -110,7 +110,7 @@ TEST(Simulation, KnowsTheCostOfPassingSentencesTwice) {
     Scenario scenario;
     scenario.ranks = 1, scenario.timing_only = true, scenario.compute = {1, 1, 0, 0, 0};
     simulate(scenario, [&](World& world) {
-      IdleBackend backend(DType::f32, DType::f32);
+      MetaBackend backend(DType::f32, DType::f32);
       const auto model = make_model(small_model("transformer-tiny", "all"), {400, 400}, backend, std::nullopt, true);
       StepOptions options;
       options.r_drop = r_drop;
@@ -128,20 +128,21 @@ TEST(OneForwardOneBackward, BoundsThePassesUnderWay) {
   for (const int stages : {1, 2, 4, 7})
     for (int stage = 0; stage < stages; ++stage)
       for (const size_t passes : {0u, 1u, 2u, 5u, 16u}) {
-        const std::vector<Turn> turns = one_forward_one_backward(stage, stages, passes);
+        const std::vector<PipelineOp> turns = one_forward_one_backward(stage, stages, passes);
         ASSERT_EQ(turns.size(), 2 * passes);
         size_t forward = 0, backward = 0, most = 0;
-        for (const Turn& turn : turns) {
-          ASSERT_NE(turn.kind, Turn::output);
-          EXPECT_EQ(turn.pass, turn.kind == Turn::forward ? forward : backward);
-          ++(turn.kind == Turn::forward ? forward : backward);
+        for (const PipelineOp& turn : turns) {
+          ASSERT_NE(turn.kind, PipelineOp::output);
+          EXPECT_EQ(turn.pass, turn.kind == PipelineOp::forward ? forward : backward);
+          ++(turn.kind == PipelineOp::forward ? forward : backward);
           ASSERT_LE(backward, forward);
           most = std::max(most, forward - backward);
         }
         EXPECT_EQ(most, std::min(passes, static_cast<size_t>(stages - stage)));
       }
-  EXPECT_EQ(one_forward_one_backward(1, 3, 2),
-            (std::vector<Turn>{{Turn::forward, 0}, {Turn::forward, 1}, {Turn::backward, 0}, {Turn::backward, 1}}));
+  EXPECT_EQ(
+      one_forward_one_backward(1, 3, 2),
+      (std::vector<PipelineOp>{{PipelineOp::forward, 0}, {PipelineOp::forward, 1}, {PipelineOp::backward, 0}, {PipelineOp::backward, 1}}));
 }
 
 TEST(StageUnits, NoOtherCutHasACheaperMostCostlyStage) {

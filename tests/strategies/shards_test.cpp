@@ -105,7 +105,7 @@ TEST(DecodingModels, AreMadeOfThePartsOfAnyLayout) {
         for (const Parameter* p : model->parameters().declared()) {
           const std::vector<double> all = whole->parameters().declared()[p->index]->value.to_doubles();
           std::vector<double> expected;
-          for (const Range& r : model->parameters().ranges_here(*p))
+          for (const Range& r : model->parameters().local_ranges(*p))
             expected.insert(expected.end(), all.begin() + r.begin, all.begin() + r.end);
           EXPECT_EQ(p->value.to_doubles(), expected) << p->name << " of " << c.model << " on rank " << world.comm->rank();
         }

@@ -363,7 +363,7 @@ TEST(Share, CutsABatchIntoEvenPartsOfWholeSentences) {
     std::vector<int64_t> ids;
     int64_t most = 0;
     for (int k = 0; k < N; ++k) {
-      const Batch part = share(batch, k, N, 1, 2);
+      const Batch part = slice_for_rank(batch, k, N, 1, 2);
       ids.insert(ids.end(), part.sample_ids.begin(), part.sample_ids.end());
       EXPECT_EQ(part.source.sentences(), part.target.sentences());
       most = std::max(most, part.source.count() + 2 * part.target.count());

@@ -101,7 +101,7 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   if (run.r_drop > 0) options.r_drop = run.r_drop, options.r_drop_from = run.r_drop_from, options.max_steps = run.steps;
   options.optimizer.sgd_after = run.sgd_after, options.optimizer.sgd_learning_rate = 0.05, options.optimizer.sgd_clip_norm = 2;
   Replica replica(*model, options, world, mesh);
-  const int worker = mesh.data().rank();
+  const int worker = mesh.data_parallel().rank();
   TrainingTrace trace;
   for (int step = 0; step < run.steps; ++step) {
     const Batch batch = random_batch(run.seed, step, run.sentences);
@@ -109,7 +109,7 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
     std::vector<Batch> parts;
     Refinement refinement;
     if (worker < workers) {
-      Batch own = share(batch, worker, workers, replica.cost().source_weight(), replica.cost().target_weight());
+      Batch own = slice_for_rank(batch, worker, workers, replica.cost().source_weight(), replica.cost().target_weight());
       if (run.mixed && own.target.count() > 0) {
         refinement = sample_refinement(*model, own, {3, RewardBaseline::leave_one_out, 0.1, 1, 2}, run.seed, step + 1, 40);
         own.weights.assign(own.sample_ids.size(), 0.1f);
@@ -131,7 +131,7 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   for (const Parameter* p : model->parameters().declared())
     if (p->hold != Parameter::absent) {
       (p->hold == Parameter::owned ? trace.parameters : trace.copies)[p->name] = p->value.to_doubles();
-      trace.ranges[p->name] = model->parameters().ranges_here(*p);
+      trace.ranges[p->name] = model->parameters().local_ranges(*p);
     }
   trace.traffic = world.comm->traffic();
   trace.traffic.bytes_sent -= before.bytes_sent, trace.traffic.bytes_received -= before.bytes_received;

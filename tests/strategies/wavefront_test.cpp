@@ -3,7 +3,7 @@
 
 #include <iostream>
 
-#include "backend/idle.h"
+#include "backend/meta.h"
 #include "tests/strategies/divided.h"
 #include "tests/whole_matrix.h"
 
@@ -57,7 +57,7 @@ int64_t update_ns(int64_t pieces, double forward_gflops, double backward_gflops)
   scenario.speeds.front() = scenario.speeds.back() = 1e9;
   std::vector<int64_t> ends(stages.size());
   simulate(scenario, [&](World& world) {
-    IdleBackend backend(DType::f32, DType::f32);
+    MetaBackend backend(DType::f32, DType::f32);
     ParallelOptions parallel;
     parallel.pipeline = static_cast<int64_t>(stages.size()), parallel.time_pieces = pieces;
     const Mesh mesh(*world.comm, parallel);

@@ -61,7 +61,7 @@ TEST(Memory, TensorsAreCopiedBetweenTheHostAndAnother) {
 
 TEST(Memory, TheHostReachesNoElementsElsewhere) {
   FarMemory far, farther;
-  const Tensor there({4}, DType::f32, far), nowhere({4}, DType::f32, no_memory());
+  const Tensor there({4}, DType::f32, far), nowhere({4}, DType::f32, meta_memory());
   EXPECT_THROW(there.data<float>(), Error);
   EXPECT_THROW(nowhere.data<float>(), Error);
   EXPECT_THROW(there.copy_from(Tensor({4}, DType::f32, farther)), Error) << "neither is the host's";
@@ -70,25 +70,25 @@ TEST(Memory, TheHostReachesNoElementsElsewhere) {
 }
 
 TEST(Memory, TensorsWithoutElementsStandForTheirSizes) {
-  const Tensor x({int64_t{1} << 40}, DType::f32, no_memory());
+  const Tensor x({int64_t{1} << 40}, DType::f32, meta_memory());
   EXPECT_TRUE(x);
   EXPECT_FALSE(x.has_elements());
   EXPECT_EQ(x.bytes(), int64_t{4} << 40);
   const Tensor part = x.slice(int64_t{1} << 39, {2, 3});
   EXPECT_FALSE(part.has_elements());
-  EXPECT_EQ(&part.memory(), &no_memory());
+  EXPECT_EQ(&part.memory(), &meta_memory());
   part.zero();
   part.clone().copy_from(part);
   const Tensor here({2, 3}, DType::f32);
   part.copy_from(here);
-  Arena arena(no_memory());
+  Arena arena(meta_memory());
   EXPECT_EQ(arena.allocate({int64_t{1} << 40}, DType::f64).bytes(), int64_t{8} << 40);
   EXPECT_FALSE(Tensor());
 }
 
 // Zeros in their place would pass for a loss of 0.
 TEST(Memory, WhatHasNoElementsIsNotRead) {
-  const Tensor x({2, 3}, DType::f32, no_memory()), here({2, 3}, DType::f32);
+  const Tensor x({2, 3}, DType::f32, meta_memory()), here({2, 3}, DType::f32);
   std::vector<float> numbers(6);
   const auto refused = testing::ThrowsMessage<InternalError>(testing::HasSubstr("the host reads 24 bytes of a tensor without elements"));
   EXPECT_THAT([&] { x.read<float>(numbers); }, refused);

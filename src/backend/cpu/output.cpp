@@ -82,7 +82,7 @@ void CpuBackend::top_logits(const Tensor& logits, int64_t k, const Tensor& value
   });
 }
 
-void CpuBackend::sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) {
+void CpuBackend::sample(const Tensor& logits, const HostDeviceArray<double>& uniform, const Tensor& tokens) {
   const int64_t V = logits.columns();
   ranges(logits.rows(), 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t r = begin; r < end; ++r) tokens.data<int32_t>()[r] = kernels_.sample(logits.data<float>() + r * V, V, uniform[r]);

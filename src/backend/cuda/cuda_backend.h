@@ -51,8 +51,8 @@ class CudaBackend final : public Backend {
     return reinterpret_cast<T*>(x.raw());
   }
   template <class T>
-  const T* at(const Placed<T>& x) const {
-    CHECK(x.empty() || x.there(), "an op gets {} numbers that nobody has placed", x.size());
+  const T* at(const HostDeviceArray<T>& x) const {
+    CHECK(x.empty() || x.there(), "an op gets {} numbers that nobody has uploaded", x.size());
     return x.empty() ? nullptr : at<const T>(x.there());
   }
   void* element(const Tensor& x, int64_t row, int64_t column) const {

@@ -71,7 +71,7 @@ void CudaBackend::linear_top_logits(const Tensor& x, const Packed& w, double bou
   top_logits(logits, k, values, indices, denominator);
 }
 
-void CudaBackend::sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) {
+void CudaBackend::sample(const Tensor& logits, const HostDeviceArray<double>& uniform, const Tensor& tokens) {
   CHECK(static_cast<int64_t>(uniform.size()) >= logits.rows(), "{} random numbers for {} rows", uniform.size(), logits.rows());
   kernels::sample({at<float>(logits), at(uniform), at<int32_t>(tokens), logits.rows(), logits.columns()}, stream());
 }

@@ -143,7 +143,7 @@ void ReferenceBackend::linear_top_logits(const Tensor& x, const Packed& w, doubl
   top_logits(logits.rows(0, values.rows()), k, values, indices, denominator);
 }
 
-void ReferenceBackend::sample(const Tensor& logits, const Placed<double>& uniform, const Tensor& tokens) {
+void ReferenceBackend::sample(const Tensor& logits, const HostDeviceArray<double>& uniform, const Tensor& tokens) {
   const int64_t V = logits.columns();
   for (int64_t r = 0; r < logits.rows(); ++r) {
     const double* z = logits.data<double>() + r * V;

@@ -115,7 +115,7 @@ __device__ __forceinline__ Part part_of(const Attention& t, int64_t pieces, int6
 // How many keys a query sees.
 __device__ __forceinline__ int visible(const Attention& t, int keys, int query) { return t.causal && query + 1 < keys ? query + 1 : keys; }
 
-// Zeros for the idle row of this block, of those before and behind the rows of the sentences.
+// Zeros for the padding row of this block, of those before and behind the rows of the sentences.
 template <class T>
 __device__ void clear_idle(const int32_t* offsets, int64_t sentences, int64_t idle, void* x, int64_t stride, int64_t columns) {
   const int64_t row = idle < offsets[0] ? idle : idle + offsets[sentences] - offsets[0];

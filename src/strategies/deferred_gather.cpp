@@ -1,4 +1,4 @@
-#include "strategies/late_parameters.h"
+#include "strategies/deferred_gather.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace starling {
 
-LateParameters::LateParameters(const ParameterStore& parameters, const std::vector<Bucket>& buckets, const Ownership& ownership,
+DeferredGather::DeferredGather(const ParameterStore& parameters, const std::vector<Bucket>& buckets, const Ownership& ownership,
                                const Ranks& ranks)
     : buckets_(buckets), ownership_(ownership), ranks_(ranks), values_(parameters.values()), units_(buckets.size()) {
   int64_t largest = 0;
@@ -19,40 +19,40 @@ LateParameters::LateParameters(const ParameterStore& parameters, const std::vect
   if (ranks.narrow) rounded_.emplace(parameters.backend().flat(), values_, ownership.of(ranks.rank), largest);
 }
 
-void LateParameters::begin(Worker& w, bool late) {
+void DeferredGather::begin(Worker& w, bool late) {
   CHECK(!w.parameters().expects(), "an update of parameters of which some are on their way");
   pending_.assign(buckets_.size(), {}), landed_.assign(buckets_.size(), false), asked_ = buckets_.size(), late_ = late;
   const double bytes = RoundedSteps::kRememberBytes * static_cast<double>(total(ownership_.of(ranks_.rank)));
   if (rounded_) w.clock().spend({Work::memory, 0, bytes}, [&] { rounded_->remember(); });
 }
 
-void LateParameters::updated(Worker& w, size_t b) {
-  if (!late_ || units_[b].contains(0) || units_[b].contains(1)) ask_until(w, b);
+void DeferredGather::updated(Worker& w, size_t b) {
+  if (!late_ || units_[b].contains(0) || units_[b].contains(1)) issue_until(w, b);
 }
 
-void LateParameters::end(Worker& w) {
+void DeferredGather::end(Worker& w) {
   w.parameters().changed();
   const auto all = [this, &w] {
     w.comm().note("exchange of parameters", 0);
-    ask_until(w, 0);
-    for (size_t b = buckets_.size(); b-- > 0;) land(w, b);
+    issue_until(w, 0);
+    for (size_t b = buckets_.size(); b-- > 0;) complete(w, b);
   };
   w.parameters().expect({all, [this, &w](size_t unit) { arrive(w, unit); }});
   if (!late_) w.parameters().wait_for_parameters();
 }
 
-void LateParameters::arrive(Worker& w, size_t unit) {
+void DeferredGather::arrive(Worker& w, size_t unit) {
   for (size_t b = buckets_.size(); b-- > 0;)
-    if (units_[b].contains(unit)) land(w, b);
+    if (units_[b].contains(unit)) complete(w, b);
   for (size_t b = asked_; b-- > 0;)
-    if (units_[b].contains(unit + 1) || units_[b].contains(unit + 2)) ask_until(w, b);
+    if (units_[b].contains(unit + 1) || units_[b].contains(unit + 2)) issue_until(w, b);
 }
 
-void LateParameters::ask_until(Worker& w, size_t b) {
+void DeferredGather::issue_until(Worker& w, size_t b) {
   for (; asked_ > b; --asked_) pending_[asked_ - 1] = ask(w, asked_ - 1);
 }
 
-Pending LateParameters::ask(Worker& w, size_t b) {
+Pending DeferredGather::ask(Worker& w, size_t b) {
   if (rounded_) {
     const std::vector<Range> own = ownership_.updated_by(ranks_.rank, b);
     w.clock().spend({Work::memory, 0, RoundedSteps::kMakeBytes * static_cast<double>(total(own))}, [&] {
@@ -68,10 +68,10 @@ Pending LateParameters::ask(Worker& w, size_t b) {
                       "pull of parameters");
 }
 
-void LateParameters::land(Worker& w, size_t b) {
+void DeferredGather::complete(Worker& w, size_t b) {
   if (landed_[b]) return;
   landed_[b] = true;
-  ask_until(w, b);
+  issue_until(w, b);
   pending_[b].wait();
   if (rounded_) {
     // A rank that only serves has its own steps alone.

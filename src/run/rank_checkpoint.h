@@ -18,10 +18,10 @@
 
 namespace starling {
 
-class Shard {
+class RankCheckpoint {
  public:
   // The parameters must live as long as this.
-  explicit Shard(const ParameterStore& parameters) : parameters_(parameters) {}
+  explicit RankCheckpoint(const ParameterStore& parameters) : parameters_(parameters) {}
   // Elements `ranges` (ascending) of a flat state, one behind the other. Tensors must stay unchanged until the part is written.
   void add(const std::string& state, const Tensor& elements, std::span<const Range> ranges);
   // A tensor as it is.
@@ -39,10 +39,10 @@ class Shard {
 };
 
 // The shards of a checkpoint, mapped; also training.safetensors and ranks.safetensors of older versions, which had the flat states.
-class SavedShards {
+class RankCheckpoints {
  public:
   // Of a run whose replicas had so many ranks each. DataError for a layout that does not fit its tensors or the parameters.
-  SavedShards(FileSystem& files, const Loaded& checkpoint, const ParameterStore& parameters, int replica_ranks = 1);
+  RankCheckpoints(FileSystem& files, const Loaded& checkpoint, const ParameterStore& parameters, int replica_ranks = 1);
 
   // Elements `ranges` of a flat state, one behind the other, from the shards of a replica (nothing: from those of all ranks together).
   // False, with zeros in between, if not all of them are there in elements of this size; padding between parameters is zero.

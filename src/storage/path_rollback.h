@@ -14,14 +14,14 @@ namespace starling {
 // (ResourceError) says no such thing.
 bool is_refusal(const std::exception& error);
 
-class MadePaths {
+class PathRollback {
  public:
-  explicit MadePaths(FileSystem& files) : files_(files) {}
+  explicit PathRollback(FileSystem& files) : files_(files) {}
   // Unless kept: removes, last one first, what was noted, with everything in it, and the directories above that were missing too, if they
   // are empty. Errors are ignored; the one that brought us here matters more.
-  ~MadePaths();
-  MadePaths(const MadePaths&) = delete;
-  MadePaths& operator=(const MadePaths&) = delete;
+  ~PathRollback();
+  PathRollback(const PathRollback&) = delete;
+  PathRollback& operator=(const PathRollback&) = delete;
 
   // Before the path is made: notes it, and what is missing above it; nothing if it is there already.
   void note(const std::string& path);

@@ -8,9 +8,9 @@
 
 namespace starling {
 
-struct Due {
-  bool reports = false, judges = false, compares = false, saves = false;
-  bool any() const { return reports || judges || compares || saves; }
+struct PostUpdateActions {
+  bool reports = false, validates = false, compares = false, saves = false;
+  bool any() const { return reports || validates || compares || saves; }
 };
 
 // The last update of a run of such batches by train.max-steps and train.max-tokens, or batch of the stream where the batch grows.
@@ -19,28 +19,28 @@ int64_t last_update(const TrainConfig& config, int64_t batch_tokens);
 // Updates between two of each; of validations and checkpoints batches of the stream, which are more than updates where the batch grows:
 // they are as many tokens apart throughout.
 struct Distances {
-  int64_t reports, judges, saves;
+  int64_t reports, validates, saves;
 };
 // Of a run that ends after `end` updates, or batches of the stream; kNoStepLimit: nobody knows. What a key leaves open is a tenth of the
 // run, and at most 100, 1,000 and 1,000 updates.
 Distances distances(const Config& config, int64_t end);
 
 // After update `step`. taken: batches of the stream by then, and before it.
-Due due_after(const Config& config, const Distances& every, int64_t step, int64_t taken, int64_t taken_before);
+PostUpdateActions actions_after(const Config& config, const Distances& every, int64_t step, int64_t taken, int64_t taken_before);
 
 // The minutes that a share of the run's time is of: train.max-minutes, or without that limit far more than any run takes.
 double shared_minutes(const Config& config);
 
 // What is due by the time, in a run that ends by train.max-minutes or has checkpoint.minutes. Time is the share of shared_minutes() that is
 // gone, which rank 0 tells all ranks, so that they all come to the same.
-class DueByTime {
+class ActionsByTime {
  public:
-  explicit DueByTime(const Config& config);
+  explicit ActionsByTime(const Config& config);
   // Whether anything can be due by the time.
   bool asked() const;
   // Adds to what is due after an update that ended when `gone` was gone, 0 to 1. What is due by now, for whatever reason, is due again a
   // distance later; validations so late that they take a quarter of the time at most.
-  void add(Due& due, double gone);
+  void add(PostUpdateActions& due, double gone);
 
   void save(State& state) const;
   // Of a checkpoint; a run that was to end at another time begins to count where it goes on.
@@ -55,8 +55,8 @@ class DueByTime {
 
   double minutes_;
   bool validates_;
-  Mark reports_, judges_, saves_;
-  double judged_at_ = -1;  // of the last update; -1: it was not validated
+  Mark reports_, validations_, saves_;
+  double validated_at_ = -1;  // of the last update; -1: it was not validated
 };
 
 }  // namespace starling

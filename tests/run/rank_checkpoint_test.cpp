@@ -1,5 +1,5 @@
 // Files of one rank's state: any other division of the parameters can read them, as it can those of older versions.
-#include "run/shard.h"
+#include "run/rank_checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ class ShardTest : public testing::Test {
     return verify_directory(files_, "run/point");
   }
   // The state as a run divided like this gets it; empty if not all of it is there.
-  static std::vector<float> read(const SavedShards& shards, const std::string& state, std::optional<int> rank,
+  static std::vector<float> read(const RankCheckpoints& shards, const std::string& state, std::optional<int> rank,
                                  const std::vector<Range>& ranges) {
     std::vector<float> all(static_cast<size_t>(total(ranges)), 7.0f);
     const bool whole = shards.read(state, rank, ranges, std::as_writable_bytes(std::span(all)));
@@ -74,13 +74,13 @@ TEST_F(ShardTest, AnyDivisionReadsAnyOther) {
   std::vector<Part> parts;
   std::vector<Tensor> kept;  // until the parts are written
   for (int r = 0; r < 3; ++r) {
-    Shard shard(store_);
+    RankCheckpoint shard(store_);
     const std::vector<Range>& ranges = written[static_cast<size_t>(r)];
     shard.add("adam.m", kept.emplace_back(elements(ranges)), ranges);
     if (auto part = shard.part(r)) parts.push_back(std::move(*part));
   }
   ASSERT_EQ(parts.size(), 2u) << "rank 1 has nothing to save";
-  const SavedShards shards(files_, saved(parts), store_);
+  const RankCheckpoints shards(files_, saved(parts), store_);
   const SafetensorsFile first(files_, "run/point/rank-0.safetensors");
   EXPECT_EQ(first.metadata().at("layout"), R"({"adam.m/a":[[0,10]],"adam.m/b":[[14,20]],"adam.m/c":[[0,12],[52,62]]})");
   EXPECT_EQ(shards.replicas(), 3);
@@ -99,7 +99,7 @@ TEST_F(ShardTest, OlderCheckpointsAreRead) {
                               safetensors_part("ranks.safetensors", {{"rank0.adam.v", "F32", {128}, bytes(flat)},
                                                                      {"rank11.adam.v", "F32", {128}, bytes(own)},
                                                                      {"rank11.outer.counters", "F32", {3}, bytes(numbers)}})});
-  const SavedShards shards(files_, older, store_);
+  const RankCheckpoints shards(files_, older, store_);
   EXPECT_EQ(shards.replicas(), 12);
   EXPECT_EQ(read(shards, "parameters", std::nullopt, {{0, 128}}), expected({{0, 128}}));
   EXPECT_EQ(read(shards, "replica.adam.v", 11, {{20, 70}}), expected({{20, 70}}));
@@ -116,7 +116,7 @@ TEST_F(ShardTest, OtherFilesAreNoShards) {
   std::vector<Part> parts{safetensors_part("rank-3.safetensors", tensors)};
   for (const char* name : {"rank-x.safetensors", "rank-03.safetensors", "rank-", "rank-1.json"})
     parts.push_back(text_part(name, "no tensors"));
-  const SavedShards shards(files_, saved(std::move(parts)), store_);
+  const RankCheckpoints shards(files_, saved(std::move(parts)), store_);
   EXPECT_EQ(shards.replicas(), 4);
   EXPECT_TRUE(shards.has("adam.m"));
   EXPECT_EQ(error([&] { shards.require(false, "adam.m"); }),
@@ -127,7 +127,7 @@ TEST_F(ShardTest, WhatDoesNotFitIsRefused) {
   const Tensor x = elements({{0, 20}});
   const auto with = [&](const std::string& name, const std::string& layout) {
     const std::vector<NamedBytes> tensors{{name, "F32", {20}, std::as_bytes(std::span(x.data<float>(), 20))}};
-    return error([&] { SavedShards(files_, saved({safetensors_part("rank-0.safetensors", tensors, {{"layout", layout}})}), store_); });
+    return error([&] { RankCheckpoints(files_, saved({safetensors_part("rank-0.safetensors", tensors, {{"layout", layout}})}), store_); });
   };
   EXPECT_EQ(with("adam.m/b", "{}"), "no error");
   EXPECT_EQ(with("adam.m/b", R"({"adam.m/b":[[0,12],[12,20]]})"), "no error");

@@ -1,4 +1,4 @@
-// The physics of the simulated cluster, and a rehearsal of one collective on an otherwise idle network: when each rank would be done if all
+// The physics of the simulated cluster, and a timing of one collective on an otherwise idle network: when each rank would be done if all
 // began together. Modelled collectives take that time. It follows the same equations as single messages do, without threads, data, or
 // anything else that goes on meanwhile, and is remembered.
 #pragma once
@@ -51,7 +51,7 @@ inline Time whole_ns(double ns) { return static_cast<Time>(ns + 0.5); }
 inline Time us(double microseconds) { return whole_ns(1e3 * microseconds); }
 inline double transfer_ns(const LinkModel& link, int64_t bytes) { return 8.0 * static_cast<double>(bytes) / link.bandwidth_gbit_s; }
 
-struct Rehearsal {
+struct CollectiveTiming {
   struct PerRank {
     Time ends = 0;  // after the common beginning
     int64_t bytes_sent = 0, bytes_received = 0, messages = 0;
@@ -61,8 +61,8 @@ struct Rehearsal {
   int64_t messages = 0;
 };
 // `ranks`: of the group, in the whole run; network cards as they are at `at`.
-Rehearsal rehearse(const Cluster& cluster, const std::vector<int>& ranks, const std::function<Schedule(int)>& schedule_of, DType type,
-                   Time at);
+CollectiveTiming time_collective(const Cluster& cluster, const std::vector<int>& ranks, const std::function<Schedule(int)>& schedule_of,
+                                 DType type, Time at);
 
 // Moves the data of a collective at once, in memory; entries without storage are left out. copied(data, bytes) is told of each message.
 struct Part {

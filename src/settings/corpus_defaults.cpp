@@ -1,4 +1,4 @@
-#include "settings/corpus_choices.h"
+#include "settings/corpus_defaults.h"
 
 #include <algorithm>
 #include <cmath>

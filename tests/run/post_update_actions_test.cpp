@@ -1,37 +1,37 @@
-#include "run/due.h"
+#include "run/post_update_actions.h"
 
 #include <gtest/gtest.h>
 
 namespace starling {
 namespace {
 
-TEST(Due, EachKeyHasItsOwnUpdates) {
+TEST(PostUpdateActions, EachKeyHasItsOwnUpdates) {
   Config config;
   config.valid.metrics = {"cross-entropy"};
   config.log.every = 10, config.valid.every = 4, config.checkpoint.every = 6, config.strategy.check_every = 5;
   for (const bool validates : {false, true}) {
     config.valid.source = config.valid.target = validates ? "valid" : "";
     for (int64_t step = 1; step <= 60; ++step) {
-      const Due due = due_after(config, distances(config, 1000), step, step, step - 1);
+      const PostUpdateActions due = actions_after(config, distances(config, 1000), step, step, step - 1);
       EXPECT_EQ(due.reports, step == 1 || step % 10 == 0) << step;
-      EXPECT_EQ(due.judges, validates && step % 4 == 0) << step;
+      EXPECT_EQ(due.validates, validates && step % 4 == 0) << step;
       EXPECT_EQ(due.saves, step % 6 == 0) << step;
       EXPECT_EQ(due.compares, step % 5 == 0) << step;
-      EXPECT_EQ(due.any(), due.reports || due.judges || due.saves || due.compares) << step;
+      EXPECT_EQ(due.any(), due.reports || due.validates || due.saves || due.compares) << step;
     }
   }
 }
 
 // Updates of three batches: validations come after every fourth batch, or the update that takes it; logs go by updates.
-TEST(Due, ValidationsAndCheckpointsGoByBatches) {
+TEST(PostUpdateActions, ValidationsAndCheckpointsGoByBatches) {
   Config config;
   config.valid.metrics = {"cross-entropy"};
   config.log.every = 2, config.valid.every = 4, config.checkpoint.every = 6, config.strategy.check_every = 0;
   config.valid.source = config.valid.target = "valid";
   std::vector<int64_t> judged, saved, reported;
   for (int64_t step = 1; step <= 8; ++step) {
-    const Due due = due_after(config, distances(config, 1000), step, 3 * step, 3 * (step - 1));
-    if (due.judges) judged.push_back(step);
+    const PostUpdateActions due = actions_after(config, distances(config, 1000), step, 3 * step, 3 * (step - 1));
+    if (due.validates) judged.push_back(step);
     if (due.saves) saved.push_back(step);
     if (due.reports) reported.push_back(step);
     EXPECT_FALSE(due.compares);
@@ -42,15 +42,15 @@ TEST(Due, ValidationsAndCheckpointsGoByBatches) {
 }
 
 // What the keys leave open comes ten times at least in a run of ten updates or more, and as far apart as ever in a long one.
-TEST(Due, OpenDistancesFollowTheLengthOfTheRun) {
+TEST(PostUpdateActions, OpenDistancesFollowTheLengthOfTheRun) {
   Config config;
   config.valid.metrics = {"cross-entropy"}, config.valid.source = config.valid.target = "valid";
   for (const int64_t end : {10, 11, 19, 99, 101, 720, 5000, 9999}) {
     const Distances every = distances(config, end);
     int reports = 0, judged = 0, saved = 0;
     for (int64_t step = 1; step <= end; ++step) {
-      const Due due = due_after(config, every, step, step, step - 1);
-      reports += due.reports, judged += due.judges, saved += due.saves;
+      const PostUpdateActions due = actions_after(config, every, step, step, step - 1);
+      reports += due.reports, judged += due.validates, saved += due.saves;
     }
     EXPECT_GE(reports, 10) << end;
     EXPECT_GE(judged, 10) << end;
@@ -60,14 +60,14 @@ TEST(Due, OpenDistancesFollowTheLengthOfTheRun) {
   for (const int64_t end : {int64_t{10000}, int64_t{1000000}, kNoStepLimit}) {
     const Distances every = distances(config, end);
     EXPECT_EQ(every.reports, 100);
-    EXPECT_EQ(every.judges, 1000);
+    EXPECT_EQ(every.validates, 1000);
     EXPECT_EQ(every.saves, 1000);
   }
-  EXPECT_EQ(distances(config, 3).judges, 1);
+  EXPECT_EQ(distances(config, 3).validates, 1);
   config.log.every = 7, config.valid.every = 8, config.checkpoint.every = 9;
   const Distances given = distances(config, 20);
   EXPECT_EQ(given.reports, 7);
-  EXPECT_EQ(given.judges, 8);
+  EXPECT_EQ(given.validates, 8);
   EXPECT_EQ(given.saves, 9);
 }
 
@@ -78,24 +78,24 @@ class RunInMinutes {
   void run(double update, double validation, double until) {
     while (now_ < until) {
       now_ += update, ++step_;
-      Due due = due_after(config_, distances(config_, kNoStepLimit), step_, step_, step_ - 1);
+      PostUpdateActions due = actions_after(config_, distances(config_, kNoStepLimit), step_, step_, step_ - 1);
       by_time_.add(due, now_ / shared_minutes(config_));
       if (due.reports) reports.push_back(now_);
-      if (due.judges) judged.push_back(now_), now_ += validation;
+      if (due.validates) judged.push_back(now_), now_ += validation;
       if (due.saves) saved.push_back(now_);
     }
   }
-  DueByTime& by_time() { return by_time_; }
+  ActionsByTime& by_time() { return by_time_; }
   std::vector<double> reports, judged, saved;
 
  private:
   const Config& config_;
-  DueByTime by_time_;
+  ActionsByTime by_time_;
   double now_ = 0;
   int64_t step_ = 0;
 };
 
-TEST(Due, ARunOfMinutesReportsWithinAMinuteAndValidatesAndSavesTenTimes) {
+TEST(PostUpdateActions, ARunOfMinutesReportsWithinAMinuteAndValidatesAndSavesTenTimes) {
   Config config;
   config.valid.metrics = {"cross-entropy"}, config.valid.source = config.valid.target = "valid";
   config.train.max_minutes = 12;
@@ -124,11 +124,11 @@ TEST(Due, ARunOfMinutesReportsWithinAMinuteAndValidatesAndSavesTenTimes) {
   EXPECT_NEAR(static_cast<double>(day.saved.size()), 1440 / 30, 3);
 }
 
-TEST(Due, KeysThatAreGivenAreNotDueByTheTime) {
+TEST(PostUpdateActions, KeysThatAreGivenAreNotDueByTheTime) {
   Config config;
   config.valid.metrics = {"cross-entropy"}, config.valid.source = config.valid.target = "valid";
   config.train.max_minutes = 12, config.log.every = config.valid.every = config.checkpoint.every = 1000;
-  EXPECT_FALSE(DueByTime(config).asked());
+  EXPECT_FALSE(ActionsByTime(config).asked());
   RunInMinutes given(config);
   given.run(0.1, 0, 12);
   EXPECT_EQ(given.judged.size() + given.saved.size(), 0u);
@@ -138,23 +138,23 @@ TEST(Due, KeysThatAreGivenAreNotDueByTheTime) {
   EXPECT_EQ(saves.saved.size(), 5u);
   EXPECT_EQ(saves.judged.size(), 0u);
   config.train.max_minutes = 0;  // without a limit too
-  EXPECT_TRUE(DueByTime(config).asked());
+  EXPECT_TRUE(ActionsByTime(config).asked());
   RunInMinutes endless(config);
   endless.run(0.1, 0, 60);
   EXPECT_NEAR(static_cast<double>(endless.saved.size()), 29, 1);
 }
 
-TEST(Due, OneOpenKeyIsEnoughToLookAtTheTime) {
+TEST(PostUpdateActions, OneOpenKeyIsEnoughToLookAtTheTime) {
   Config config;
   config.valid.metrics = {"cross-entropy"}, config.valid.source = config.valid.target = "valid";
   config.train.max_minutes = 12;
   for (int64_t* open : {&config.log.every, &config.valid.every, &config.checkpoint.every}) {
     config.log.every = config.valid.every = config.checkpoint.every = 1000, *open = 0;
-    EXPECT_TRUE(DueByTime(config).asked());
+    EXPECT_TRUE(ActionsByTime(config).asked());
   }
 }
 
-TEST(Due, AContinuedRunIsDueWhereItWouldHaveBeen) {
+TEST(PostUpdateActions, AContinuedRunIsDueWhereItWouldHaveBeen) {
   Config config;
   config.valid.metrics = {"cross-entropy"}, config.valid.source = config.valid.target = "valid";
   config.train.max_minutes = 12;
@@ -163,7 +163,7 @@ TEST(Due, AContinuedRunIsDueWhereItWouldHaveBeen) {
   parts.run(0.1, 0.02, 5);
   State state;
   parts.by_time().save(state);
-  parts.by_time() = DueByTime(config);
+  parts.by_time() = ActionsByTime(config);
   parts.by_time().restore(State::from_json(state.to_json(), "state"));
   parts.run(0.1, 0.02, 12);
   EXPECT_EQ(parts.judged, whole.judged);

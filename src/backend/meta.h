@@ -8,15 +8,15 @@
 
 namespace starling {
 
-class IdleBackend : public Backend {
+class MetaBackend : public Backend {
  public:
-  IdleBackend(DType activation, DType parameter) : activation_(activation), parameter_(parameter) {}
+  MetaBackend(DType activation, DType parameter) : activation_(activation), parameter_(parameter) {}
 
   std::string describe() const override { return "idle: nothing is computed"; }
   DType activation() const override { return activation_; }
   DType parameter() const override { return parameter_; }
-  std::unique_ptr<Backend> sibling() const override { return std::make_unique<IdleBackend>(activation_, parameter_); }
-  Memory& memory() const override { return no_memory(); }
+  std::unique_ptr<Backend> sibling() const override { return std::make_unique<MetaBackend>(activation_, parameter_); }
+  Memory& memory() const override { return meta_memory(); }
   FlatOps& flat() override;
 
   std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) override;
@@ -55,7 +55,7 @@ class IdleBackend : public Backend {
   void loss_sums(const Tensor&, const LossRows&, const Tensor&) override {}
   void top_logits(const Tensor&, int64_t, const Tensor&, const Tensor&, const Tensor&) override {}
   void linear_top_logits(const Tensor&, const Packed&, double, int64_t, const Tensor&, const Tensor&, const Tensor&) override {}
-  void sample(const Tensor&, const Placed<double>&, const Tensor&) override {}
+  void sample(const Tensor&, const HostDeviceArray<double>&, const Tensor&) override {}
   void sum_of_squares(const Tensor&, const Tensor&) override {}
   void adam(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const AdamStep&) override {}
   void adagrad(const Tensor&, const Tensor&, const Tensor&, const AdagradStep&) override {}

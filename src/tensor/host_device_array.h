@@ -12,26 +12,26 @@
 
 namespace starling {
 
-// A span of the host's numbers that owns them and knows their copy. A handle: copies share both. T: int32_t, uint32_t (placed as i32),
+// A span of the host's numbers that owns them and knows their copy. A handle: copies share both. T: int32_t, uint32_t (uploaded as i32),
 // float, double.
 template <class T>
-class Placed : public std::span<const T> {
+class HostDeviceArray : public std::span<const T> {
  public:
-  Placed() = default;
+  HostDeviceArray() = default;
   // For ops in the host's memory.
-  Placed(std::vector<T> numbers) : Placed(std::move(numbers), host_memory()) {}  // NOLINT(google-explicit-constructor)
+  HostDeviceArray(std::vector<T> numbers) : HostDeviceArray(std::move(numbers), host_memory()) {}  // NOLINT(google-explicit-constructor)
   // With a copy in storage of its own.
-  Placed(std::vector<T> numbers, Memory& memory)
-      : Placed(std::move(numbers), memory, [&](const Shape& shape, DType type) { return Tensor(shape, type, memory); }) {}
+  HostDeviceArray(std::vector<T> numbers, Memory& memory)
+      : HostDeviceArray(std::move(numbers), memory, [&](const Shape& shape, DType type) { return Tensor(shape, type, memory); }) {}
   // With a copy in an arena.
-  Placed(std::vector<T> numbers, Arena& arena)
-      : Placed(std::move(numbers), arena.memory(), [&](const Shape& shape, DType type) { return arena.allocate(shape, type); }) {}
+  HostDeviceArray(std::vector<T> numbers, Arena& arena)
+      : HostDeviceArray(std::move(numbers), arena.memory(), [&](const Shape& shape, DType type) { return arena.allocate(shape, type); }) {}
 
   // Of another owner, who keeps them in the host's memory as long as this is used.
-  static Placed lent(std::span<const T> numbers) {
-    Placed placed;
-    static_cast<std::span<const T>&>(placed) = numbers;
-    return placed;
+  static HostDeviceArray lent(std::span<const T> numbers) {
+    HostDeviceArray array;
+    static_cast<std::span<const T>&>(array) = numbers;
+    return array;
   }
 
   // The copy [n]; empty where the host's memory is the backend's.
@@ -40,9 +40,9 @@ class Placed : public std::span<const T> {
     const int64_t begin = this->data() - numbers_->here.data();
     return numbers_->there.rows(begin, begin + static_cast<int64_t>(this->size()));
   }
-  // Numbers [begin, begin + n), placed already.
-  Placed part(int64_t begin, int64_t n) const {
-    Placed part = *this;
+  // Numbers [begin, begin + n), uploaded already.
+  HostDeviceArray part(int64_t begin, int64_t n) const {
+    HostDeviceArray part = *this;
     static_cast<std::span<const T>&>(part) = this->subspan(static_cast<size_t>(begin), static_cast<size_t>(n));
     return part;
   }
@@ -53,7 +53,7 @@ class Placed : public std::span<const T> {
     Tensor there;
   };
   template <class Allocate>
-  Placed(std::vector<T> numbers, Memory& memory, Allocate allocate) {
+  HostDeviceArray(std::vector<T> numbers, Memory& memory, Allocate allocate) {
     if (numbers.empty()) return;
     const auto own = std::make_shared<Numbers>(Numbers{std::move(numbers), {}});
     static_cast<std::span<const T>&>(*this) = own->here;
@@ -67,6 +67,6 @@ class Placed : public std::span<const T> {
   std::shared_ptr<const Numbers> numbers_;
 };
 
-using Ints = Placed<int32_t>;
+using Ints = HostDeviceArray<int32_t>;
 
 }  // namespace starling

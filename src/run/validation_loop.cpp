@@ -1,4 +1,4 @@
-#include "run/run_judging.h"
+#include "run/validation_loop.h"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ constexpr double kNothing = 0.05;  // BLEU that is shown as 0.0
 
 }  // namespace
 
-void RunJudging::open() {
+void ValidationLoop::open() {
   const ValidConfig& config = run_.config.valid;
   if (!config.enabled()) return;
   std::string japanese;
@@ -32,13 +32,13 @@ void RunJudging::open() {
   }
 }
 
-void RunJudging::validate() {
+void ValidationLoop::validate() {
   bool stopped = false;
   run_.driver->for_validation([&](Communicator& comm) {
     const Validator::Result result = measure(comm);
     StageWeights weights(*run_.model, *run_.mesh);
     stopped = result.stopped;
-    if (run_.first() && !stopped) judge(result, weights.fetch());
+    if (run_.first() && !stopped) consider(result, weights.fetch());
     if (run_.first())
       weights.done();
     else if (run_.leads())
@@ -52,7 +52,7 @@ void RunJudging::validate() {
 }
 
 // Of a model in stages the losses alone; who translates needs all of its layers, of which shards may be anywhere.
-Validator::Result RunJudging::measure(Communicator& comm) {
+Validator::Result ValidationLoop::measure(Communicator& comm) {
   const Mesh& mesh = *run_.mesh;
   const std::string name = fmt::format("validation of update {}", run_.step());
   if (mesh.stages() == 1) return validator_->run(*run_.model, comm, name);
@@ -63,11 +63,11 @@ Validator::Result RunJudging::measure(Communicator& comm) {
 }
 
 // Rank 0: is it the best so far, and has it been for too long?
-void RunJudging::judge(const Validator::Result& result, const FetchWeights& fetch) {
+void ValidationLoop::consider(const Validator::Result& result, const FetchWeights& fetch) {
   const ValidConfig& config = run_.config.valid;
-  const int64_t known = judge_.best_step();
-  const Judge::Verdict verdict = judge_.judge(run_.step(), result.scores);
-  status_.early_stopped = judge_.stops();
+  const int64_t known = selector_.best_step();
+  const ModelSelector::Verdict verdict = selector_.consider(run_.step(), result.scores);
+  status_.early_stopped = selector_.stops();
   if (verdict.best) {
     length_ratio_ = result.length_ratio;
     run_.directory->require_owned();
@@ -77,7 +77,7 @@ void RunJudging::judge(const Validator::Result& result, const FetchWeights& fetc
                           run_.say);
     }
     best_model_->save(
-        run_.directory->checkpoints(), run_.step(), judge_.best(), known,
+        run_.directory->checkpoints(), run_.step(), selector_.best(), known,
         model_parts(*run_.model, run_.model->config(), run_.config.languages, *run_.vocabularies, config.search, run_.step(), fetch));
   }
   run_.progress.validation({.step = run_.step(),
@@ -86,7 +86,7 @@ void RunJudging::judge(const Validator::Result& result, const FetchWeights& fetc
                             .metric = config.deciding_metric(),
                             .best = verdict.best,
                             .by = verdict.by,
-                            .stalled = judge_.stalled(),
+                            .stalled = selector_.stalled(),
                             .seconds = result.seconds,
                             .tokenizer = tokenizer_,
                             .length_ratio = result.length_ratio,
@@ -94,10 +94,10 @@ void RunJudging::judge(const Validator::Result& result, const FetchWeights& fetc
   for (const std::string& message : verdict.messages) run_.say(message);
 }
 
-std::vector<std::string> RunJudging::advice() const {
+std::vector<std::string> ValidationLoop::advice() const {
   std::vector<std::string> lines;
-  if (const std::string text = judge_.advice(); !text.empty()) lines.push_back(text);
-  if (length_ratio_ >= 0 && length_ratio_ < kShort && judge_.score_of_best("bleu") < kNothing)
+  if (const std::string text = selector_.advice(); !text.empty()) lines.push_back(text);
+  if (length_ratio_ >= 0 && length_ratio_ < kShort && selector_.score_of_best("bleu") < kNothing)
     lines.push_back(
         fmt::format("the best model's translations of the validation set are short, {:.2f} of their references' words, and its BLEU is 0: "
                     "it has learned too little to translate yet, and no penalties mend that; train longer, or on more text",
@@ -111,14 +111,14 @@ std::vector<std::string> RunJudging::advice() const {
 }
 
 // What rank 0 knows.
-void RunJudging::tell_all(bool stopped) {
+void ValidationLoop::tell_all(bool stopped) {
   const std::string told = broadcast_text(run_.comm(), stopped ? "stopped" : status_.early_stopped ? "early" : "");
   if (told == "stopped") status_.stopped = true;
   status_.early_stopped = told == "early";
 }
 
-void RunJudging::save(State& s) const {
-  judge_.save(s);
+void ValidationLoop::save(State& s) const {
+  selector_.save(s);
   s.put("tokenize", run_.config.valid.tokenize);
   s.put("tokenizer", tokenizer_);
   s.put("validation", validation_);
@@ -127,14 +127,14 @@ void RunJudging::save(State& s) const {
   s.put("validation-owed", int64_t{owed_});
 }
 
-void RunJudging::restore(const State& s) {
-  if (run_.first()) restore_judge(s), status_.early_stopped = judge_.stops();
+void ValidationLoop::restore(const State& s) {
+  if (run_.first()) restore_selector(s), status_.early_stopped = selector_.stops();
   tell_all(false);
   validated_ = s.integer("validated");
   owed_ = run_.config.valid.enabled() && s.has("validation-owed") && s.integer("validation-owed") != 0;
 }
 
-void RunJudging::restore_judge(const State& s) {
+void ValidationLoop::restore_selector(const State& s) {
   const std::vector<std::string>& metrics = run_.config.valid.metrics;
   const std::string before = s.has("tokenizer") ? s.text("tokenizer") : "13a";  // the only one of older versions
   std::vector<std::string> otherwise;
@@ -147,9 +147,9 @@ void RunJudging::restore_judge(const State& s) {
     otherwise = metrics;
     run_.say("the validation text is another one than so far: the earlier scores do not count any more");
   }
-  judge_.restore(s, otherwise);
+  selector_.restore(s, otherwise);
   const bool measured = std::find(metrics.begin(), metrics.end(), "bleu") != metrics.end();
-  if (judge_.has_best() && measured && s.has("length-ratio")) length_ratio_ = s.real("length-ratio");
+  if (selector_.has_best() && measured && s.has("length-ratio")) length_ratio_ = s.real("length-ratio");
 }
 
 }  // namespace starling

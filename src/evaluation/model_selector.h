@@ -19,10 +19,10 @@ namespace starling {
 bool better_score(const std::string& metric, double a, double b);
 
 // Rank 0's, for the whole run: its state is part of every checkpoint.
-class Judge {
+class ModelSelector {
  public:
   // The metrics of a run, the one of them that decides, and after how many validations without improvement to stop (0: never).
-  Judge(const std::vector<std::string>& metrics, const std::string& deciding, int64_t patience);
+  ModelSelector(const std::vector<std::string>& metrics, const std::string& deciding, int64_t patience);
 
   struct Verdict {
     bool best = false;                  // the model just validated is the best so far
@@ -30,7 +30,7 @@ class Judge {
     std::vector<std::string> messages;  // lines for people: constant metrics, and why the run does not stop
   };
   // Takes up the scores of the validation after an update, in any order; metrics without a score count as not improved.
-  Verdict judge(int64_t step, const std::vector<std::pair<std::string, double>>& scores);
+  Verdict consider(int64_t step, const std::vector<std::pair<std::string, double>>& scores);
 
   // Patience is over: no metric has improved within it, and the deciding one did change.
   bool stops() const;
@@ -40,7 +40,7 @@ class Judge {
   // A metric's score of the best model; NaN if there is none.
   double score_of_best(const std::string& metric) const;
   // "best bleu 31.2 at update 400", and which metric decided if bleu was equal.
-  std::string told() const;
+  std::string summary() const;
   // Where cross-entropy decided, what to set if a later model translates better by a point or more, else "": of a small text that is
   // learned by heart BLEU goes on rising after cross-entropy has begun to.
   std::string advice() const;

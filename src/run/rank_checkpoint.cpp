@@ -1,4 +1,4 @@
-#include "run/shard.h"
+#include "run/rank_checkpoint.h"
 
 #include <algorithm>
 #include <array>
@@ -60,14 +60,14 @@ std::vector<int64_t> dimensions(const Shape& shape) {
 
 }  // namespace
 
-void Shard::add(const std::string& name, std::vector<int64_t> shape, const Tensor& tensor) {
+void RankCheckpoint::add(const std::string& name, std::vector<int64_t> shape, const Tensor& tensor) {
   const Tensor& here = here_.emplace_back(tensor.on_host());
   tensors_.push_back({name, tensor.dtype() == DType::f64 ? "F64" : "F32", std::move(shape), here.host_bytes()});
 }
 
-void Shard::add(const std::string& name, const Tensor& tensor) { add(name, std::vector<int64_t>{tensor.count()}, tensor); }
+void RankCheckpoint::add(const std::string& name, const Tensor& tensor) { add(name, std::vector<int64_t>{tensor.count()}, tensor); }
 
-void Shard::add(const std::string& state, const Tensor& elements, std::span<const Range> ranges) {
+void RankCheckpoint::add(const std::string& state, const Tensor& elements, std::span<const Range> ranges) {
   for (const Parameter& p : parameters_.all()) {
     Json parts = Json::array();
     int64_t at = 0, first = 0, count = 0;  // in `elements`
@@ -91,21 +91,21 @@ void Shard::add(const std::string& state, const Tensor& elements, std::span<cons
   }
 }
 
-std::optional<Part> Shard::part(int rank) {
+std::optional<Part> RankCheckpoint::part(int rank) {
   if (tensors_.empty()) return std::nullopt;
   Part part = safetensors_part(shard_name(rank), std::move(tensors_), {{"layout", layout_.dump()}});
   part.write = [write = std::move(part.write), kept = std::move(here_)](ByteSink& sink) { write(sink); };
   return part;
 }
 
-SavedShards::SavedShards(FileSystem& files, const Loaded& checkpoint, const ParameterStore& parameters, int replica_ranks)
+RankCheckpoints::RankCheckpoints(FileSystem& files, const Loaded& checkpoint, const ParameterStore& parameters, int replica_ranks)
     : parameters_(parameters), directory_(checkpoint.directory), replica_ranks_(replica_ranks) {
   if (checkpoint.has("training.safetensors")) open_older(files, checkpoint);
   for (const PartInfo& part : checkpoint.files)
     if (const auto rank = rank_of(part.name)) open(files, checkpoint.path(part.name), *rank), ranks_ = std::max(ranks_, *rank + 1);
 }
 
-void SavedShards::open(FileSystem& files, const std::string& path, int rank) {
+void RankCheckpoints::open(FileSystem& files, const std::string& path, int rank) {
   const SafetensorsFile& file = files_.emplace_back(files, path);
   const auto refuse = [&](const std::string& what) {
     throw DataError(fmt::format("{}: {}; resume from another checkpoint: remove this one's directory", path, what));
@@ -144,7 +144,7 @@ void SavedShards::open(FileSystem& files, const std::string& path, int rank) {
 }
 
 // Flat states: those of all ranks together in training.safetensors, those of rank R as rankR.NAME in ranks.safetensors.
-void SavedShards::open_older(FileSystem& files, const Loaded& checkpoint) {
+void RankCheckpoints::open_older(FileSystem& files, const Loaded& checkpoint) {
   ranks_ = 1;
   if (parameters_.all().size() != parameters_.declared().size() || parameters_.shards())
     throw DataError(
@@ -162,7 +162,7 @@ void SavedShards::open_older(FileSystem& files, const Loaded& checkpoint) {
   }
 }
 
-void SavedShards::add_older(int rank, const std::string& name, const NamedBytes& t, const std::string& prefix) {
+void RankCheckpoints::add_older(int rank, const std::string& name, const NamedBytes& t, const std::string& prefix) {
   const auto count = static_cast<size_t>(parameters_.flat_count()), size = t.data.size() / count;
   if ((name != "parameters" && !name.starts_with("ada")) || size * count != t.data.size()) {
     whole_[{rank, name}] = &t;
@@ -175,7 +175,8 @@ void SavedShards::add_older(int rank, const std::string& name, const NamedBytes&
   }
 }
 
-bool SavedShards::read(const std::string& state, std::optional<int> replica, std::span<const Range> ranges, std::span<std::byte> to) const {
+bool RankCheckpoints::read(const std::string& state, std::optional<int> replica, std::span<const Range> ranges,
+                           std::span<std::byte> to) const {
   std::fill(to.begin(), to.end(), std::byte{0});
   int64_t elements = 0, missing = 0, at = 0;
   for (const Range& r : ranges) elements += r.count();
@@ -188,7 +189,7 @@ bool SavedShards::read(const std::string& state, std::optional<int> replica, std
       if (!own) continue;
       missing += own->count();
       if (found == pieces_.end()) continue;
-      each_run(parameters_.ranges_here(p), {own->begin - p.offset, own->end - p.offset}, [&](const Range& run, int64_t here) {
+      each_run(parameters_.local_ranges(p), {own->begin - p.offset, own->end - p.offset}, [&](const Range& run, int64_t here) {
         std::byte* const begin = to.data() + (at + p.offset + here - r.begin) * size;
         const auto of_rank = [&](const auto& entry) { return !replica || *replica == entry.first.second / replica_ranks_; };
         for (auto e = found->second.lower_bound({p.index, 0}); e != found->second.end() && e->first.first == p.index; ++e)
@@ -201,12 +202,12 @@ bool SavedShards::read(const std::string& state, std::optional<int> replica, std
   return missing == 0;
 }
 
-void SavedShards::require_whole() const {
+void RankCheckpoints::require_whole() const {
   for (const SafetensorsFile& file : files_) file.require_whole();
 }
 
 // Of these pieces what lies in a run, whose first element goes to `to`: how many elements.
-int64_t SavedShards::copy(const std::vector<Piece>& pieces, const Range& run, int64_t size, std::byte* to) {
+int64_t RankCheckpoints::copy(const std::vector<Piece>& pieces, const Range& run, int64_t size, std::byte* to) {
   int64_t copied = 0;
   auto piece = std::partition_point(pieces.begin(), pieces.end(), [&](const Piece& p) { return p.range.end <= run.begin; });
   for (; piece != pieces.end() && piece->range.begin < run.end; ++piece) {
@@ -219,17 +220,17 @@ int64_t SavedShards::copy(const std::vector<Piece>& pieces, const Range& run, in
   return copied;
 }
 
-bool SavedShards::has_own() const {
+bool RankCheckpoints::has_own() const {
   return std::any_of(whole_.begin(), whole_.end(), [](const auto& tensor) { return tensor.first.first > 0; });
 }
 
-void SavedShards::require(bool whole, const std::string& state) const {
+void RankCheckpoints::require(bool whole, const std::string& state) const {
   if (!whole)
     throw DataError(
         fmt::format("{}: its {} are not whole; remove this checkpoint's directory to resume from the one before", directory_, state));
 }
 
-const NamedBytes* SavedShards::find(int rank, const std::string& name, int64_t bytes) const {
+const NamedBytes* RankCheckpoints::find(int rank, const std::string& name, int64_t bytes) const {
   const auto found = whole_.find({rank, name});
   return found != whole_.end() && static_cast<int64_t>(found->second->data.size()) == bytes ? found->second : nullptr;
 }

@@ -1,4 +1,4 @@
-#include "settings/batch_growth.h"
+#include "settings/batch_size_schedule.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,41 +12,43 @@ constexpr double kNoiseOverBatch = 2;
 
 }  // namespace
 
-int64_t BatchGrowth::planned_factor() const {
+int64_t BatchSizeSchedule::planned_factor() const {
   int64_t factor = 1;
   for (const double share : train_.batch_doubles_at)
     if (static_cast<double>(taken_) >= share * static_cast<double>(end_)) factor *= 2;
   return factor;
 }
 
-int64_t BatchGrowth::factor() const { return std::max(planned_factor(), noise_factor_); }
+int64_t BatchSizeSchedule::factor() const { return std::max(planned_factor(), noise_factor_); }
 
 // Where epochs end the run, end_ is an estimate, and there may be batches beyond it.
-int64_t BatchGrowth::next() const { return taken_ < end_ ? std::min(factor(), end_ - taken_) : factor(); }
+int64_t BatchSizeSchedule::next() const { return taken_ < end_ ? std::min(factor(), end_ - taken_) : factor(); }
 
-double BatchGrowth::rate_factor() const { return std::pow(static_cast<double>(next()), train_.batch_growth_exponent); }
+double BatchSizeSchedule::rate_factor() const { return std::pow(static_cast<double>(next()), train_.batch_growth_exponent); }
 
-int64_t BatchGrowth::updates() const {
-  BatchGrowth run(train_, batch_tokens_, end_);
+int64_t BatchSizeSchedule::updates() const {
+  BatchSizeSchedule run(train_, batch_tokens_, end_);
   int64_t updates = 0;
   for (; run.taken_ < end_; ++updates) run.taken_ += run.next();
   return updates;
 }
 
-void BatchGrowth::updated(const NoiseScale& noise) {
+void BatchSizeSchedule::updated(const NoiseScale& noise) {
   taken_ += next();
   const int64_t doubled = 2 * noise_factor_ * batch_tokens_;
   if (doubled <= train_.batch_follows_noise && noise.tokens() >= kNoiseOverBatch * static_cast<double>(doubled)) noise_factor_ *= 2;
 }
 
-void BatchGrowth::save(State& state) const {
+void BatchSizeSchedule::save(State& state) const {
   state.put("batches-taken", taken_);
   state.put("batch-noise-factor", noise_factor_);
 }
 
-int64_t BatchGrowth::batches_taken(const State& state) { return state.integer(state.has("batches-taken") ? "batches-taken" : "step"); }
+int64_t BatchSizeSchedule::batches_taken(const State& state) {
+  return state.integer(state.has("batches-taken") ? "batches-taken" : "step");
+}
 
-void BatchGrowth::restore(const State& state, double scale) {
+void BatchSizeSchedule::restore(const State& state, double scale) {
   taken_ = std::llround(scale * static_cast<double>(batches_taken(state)));
   // The same number of tokens, as far as powers of two and today's limit allow.
   const double factor = state.has("batch-noise-factor") ? scale * static_cast<double>(state.integer("batch-noise-factor")) : 1;

@@ -1,5 +1,5 @@
-// What a run does with its validation text: it measures the model, keeps the best one, and learns when to stop early. Rank 0 judges; where
-// all ranks take part, they translate a share each and are told whether the run ends.
+// What a run does with its validation text: it measures the model, keeps the best one, and learns when to stop early. Rank 0 compares;
+// where all ranks take part, they translate a share each and are told whether the run ends.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "evaluation/best_model.h"
-#include "evaluation/judge.h"
+#include "evaluation/model_selector.h"
 #include "evaluation/validation.h"
 #include "parallel/decoding_model.h"
 #include "run/run_parts.h"
@@ -15,19 +15,19 @@
 
 namespace starling {
 
-class RunJudging {
+class ValidationLoop {
  public:
   // They must live as long as this.
-  RunJudging(RunParts& run, RunStatus& status) : run_(run), status_(status) {}
+  ValidationLoop(RunParts& run, RunStatus& status) : run_(run), status_(status) {}
 
   // Reads the validation text, once the vocabularies are there. What auto chose for Japanese stays for the whole run, also where MeCab
   // comes or goes.
   void open();
-  // Measures and judges the model as it would be deployed now. Collective as RunDriver says. A signal ends it: then it is owed(), and,
+  // Measures the model as it would be deployed now. Collective as RunDriver says. A signal ends it: then it is owed(), and,
   // where all ranks take part, the run is stopped.
   void validate();
 
-  const Judge& judge() const { return judge_; }
+  const ModelSelector& selector() const { return selector_; }
   // Rank 0, at the end of the run: lines about what would give better translations than those of the best model.
   std::vector<std::string> advice() const;
   int64_t validated() const { return validated_; }  // update of the last validation, -1: none yet
@@ -39,8 +39,8 @@ class RunJudging {
  private:
   Validator::Result measure(Communicator& comm);
   // fetch: of the weights that this rank does not have.
-  void judge(const Validator::Result& result, const FetchWeights& fetch);
-  void restore_judge(const State& state);
+  void consider(const Validator::Result& result, const FetchWeights& fetch);
+  void restore_selector(const State& state);
   void tell_all(bool stopped);
 
   RunParts& run_;
@@ -50,7 +50,7 @@ class RunJudging {
   std::optional<BestModel> best_model_;    // of rank 0, once there is one
   std::string validation_;                 // of rank 0: digest of the validation text; "": there is none
   std::string tokenizer_;                  // rank 0: of BLEU and GLEU, as in signatures; "": neither is measured
-  Judge judge_{run_.config.valid.metrics, run_.config.valid.deciding_metric(), run_.config.valid.early_stopping};
+  ModelSelector selector_{run_.config.valid.metrics, run_.config.valid.deciding_metric(), run_.config.valid.early_stopping};
   double length_ratio_ = -1;  // of the best model's translations; -1: unknown
   int64_t validated_ = -1;
   bool owed_ = false;

@@ -1,5 +1,5 @@
 // Batches that grow: the plan in closed form, by the noise in steps, and what contradicts it.
-#include "settings/batch_growth.h"
+#include "settings/batch_size_schedule.h"
 
 #include <gmock/gmock.h>
 
@@ -22,7 +22,7 @@ NoiseScale noise_of(double tokens) {
 }
 
 // What each update takes until all is taken.
-std::vector<int64_t> updates_of(BatchGrowth growth, int64_t end, double noise = kNone) {
+std::vector<int64_t> updates_of(BatchSizeSchedule growth, int64_t end, double noise = kNone) {
   std::vector<int64_t> taken;
   while (growth.taken() < end) {
     taken.push_back(growth.next());
@@ -31,32 +31,32 @@ std::vector<int64_t> updates_of(BatchGrowth growth, int64_t end, double noise = 
   return taken;
 }
 
-TEST(BatchGrowth, DoublesAtSharesOfTheRunAndEndsWithIt) {
+TEST(BatchSizeSchedule, DoublesAtSharesOfTheRunAndEndsWithIt) {
   TrainConfig train;
   train.batch_doubles_at = {0.3, 0.5};
-  BatchGrowth growth(train, 100, 13);
+  BatchSizeSchedule growth(train, 100, 13);
   // 3.9 batches: the fourth update is over when 4 are taken; 6.5: when 8 are.
   EXPECT_THAT(updates_of(growth, 13), ElementsAre(1, 1, 1, 1, 2, 2, 4, 1));
   EXPECT_EQ(growth.updates(), 8);
   for (int i = 0; i < 8; ++i) growth.updated({});
   EXPECT_EQ(growth.next(), 4) << "where epochs end the run there may be more than was reckoned";
   train.batch_doubles_at = {0, 0};
-  EXPECT_THAT(updates_of(BatchGrowth(train, 100, 9), 9), ElementsAre(4, 4, 1));
+  EXPECT_THAT(updates_of(BatchSizeSchedule(train, 100, 9), 9), ElementsAre(4, 4, 1));
 }
 
-TEST(BatchGrowth, RatesGrowByThePower) {
+TEST(BatchSizeSchedule, RatesGrowByThePower) {
   TrainConfig train;
   train.batch_doubles_at = {0, 0, 0.5};
   for (const auto& [exponent, expected] : {std::pair(0.5, 2.0), {1.0, 4.0}, {0.0, 1.0}}) {
     train.batch_growth_exponent = exponent;
-    EXPECT_DOUBLE_EQ(BatchGrowth(train, 100, 100).rate_factor(), expected);
+    EXPECT_DOUBLE_EQ(BatchSizeSchedule(train, 100, 100).rate_factor(), expected);
   }
 }
 
-TEST(BatchGrowth, FollowsTheNoiseUpToItsLimitAndNeverBack) {
+TEST(BatchSizeSchedule, FollowsTheNoiseUpToItsLimitAndNeverBack) {
   TrainConfig train;
   train.batch_follows_noise = 850;
-  BatchGrowth growth(train, 100, 1000);
+  BatchSizeSchedule growth(train, 100, 1000);
   const auto factor_after = [&](double noise) {
     growth.updated(noise_of(noise));
     return growth.factor();
@@ -71,35 +71,35 @@ TEST(BatchGrowth, FollowsTheNoiseUpToItsLimitAndNeverBack) {
   EXPECT_EQ(growth.taken(), 1 + 1 + 1 + 2 + 2 + 4 + 8);
   State state;
   growth.save(state);
-  BatchGrowth other(train, 100, 1000);
+  BatchSizeSchedule other(train, 100, 1000);
   other.restore(state, 1);
   EXPECT_EQ(other.taken(), growth.taken());
   EXPECT_EQ(other.factor(), 8);
-  BatchGrowth half(train, 200, 500);  // with twice as many workers
+  BatchSizeSchedule half(train, 200, 500);  // with twice as many workers
   half.restore(state, 0.5);
   EXPECT_EQ(half.taken(), (growth.taken() + 1) / 2);
   EXPECT_EQ(half.factor(), 4) << "the same 800 tokens";
-  BatchGrowth twice(train, 50, 2000);
+  BatchSizeSchedule twice(train, 50, 2000);
   twice.restore(state, 2);
   EXPECT_EQ(twice.factor(), 16);
   train.batch_follows_noise = 400;
-  BatchGrowth less(train, 100, 1000);
+  BatchSizeSchedule less(train, 100, 1000);
   less.restore(state, 1);
   EXPECT_EQ(less.factor(), 4) << "no more than the limit of today";
 }
 
-TEST(BatchGrowth, TakesACheckpointOfARunThatDidNotGrow) {
+TEST(BatchSizeSchedule, TakesACheckpointOfARunThatDidNotGrow) {
   TrainConfig train;
   train.batch_doubles_at = {0.5};
   State state;
   state.put("step", 30);
-  BatchGrowth growth(train, 100, 100);
+  BatchSizeSchedule growth(train, 100, 100);
   growth.restore(state, 2);  // whose batches were twice as large
   EXPECT_EQ(growth.taken(), 60);
   EXPECT_EQ(growth.next(), 2);
 }
 
-TEST(BatchGrowth, IsRefusedWhereItMeansNothing) {
+TEST(BatchSizeSchedule, IsRefusedWhereItMeansNothing) {
   const auto refusal = [](const std::string& train, const std::string& strategy = "all-reduce") -> std::string {
     try {
       parse_config("train: {" + train + "}\nstrategy: {name: " + strategy + "}\n", "test");
@@ -118,7 +118,7 @@ TEST(BatchGrowth, IsRefusedWhereItMeansNothing) {
   EXPECT_THAT(refusal("batch-doubles-at: [0.5], max-tokens: 1000000", "diloco"), HasSubstr("not with diloco; choose one of those"));
 }
 
-TEST(BatchGrowth, ItsExponentAloneIsIdle) {
+TEST(BatchSizeSchedule, ItsExponentAloneIsIdle) {
   const auto idle = [](const std::string& train) { return idle_keys(parse_config("train: {" + train + "}\n", "test")); };
   EXPECT_THAT(idle("batch-growth-exponent: 0.3"),
               ElementsAre("train.batch-growth-exponent does nothing without train.batch-doubles-at or batch-follows-noise"));

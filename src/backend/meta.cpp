@@ -1,9 +1,9 @@
-#include "backend/idle.h"
+#include "backend/meta.h"
 
 namespace starling {
 namespace {
 
-class IdleFlatOps : public FlatOps {
+class MetaFlatOps : public FlatOps {
  public:
   void squares_in_order(const Tensor&, const Tensor&) override {}
   void rescale(const Tensor&, const Tensor&, const Tensor&) override {}
@@ -22,12 +22,12 @@ class IdleFlatOps : public FlatOps {
 
 }  // namespace
 
-FlatOps& IdleBackend::flat() {
-  static IdleFlatOps ops;
+FlatOps& MetaBackend::flat() {
+  static MetaFlatOps ops;
   return ops;
 }
 
-std::shared_ptr<Packed> IdleBackend::pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) {
+std::shared_ptr<Packed> MetaBackend::pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) {
   if (!reuse) reuse = std::make_shared<Packed>();
   reuse->in = transposed ? w.columns() : w.rows(), reuse->out = transposed ? w.rows() : w.columns();
   return reuse;

@@ -1,4 +1,4 @@
-#include "run/due.h"
+#include "run/post_update_actions.h"
 
 #include <algorithm>
 
@@ -21,57 +21,58 @@ int64_t last_update(const TrainConfig& c, int64_t batch_tokens) {
 
 Distances distances(const Config& config, int64_t end) {
   const auto choose = [&](int64_t given, int64_t usual) { return given > 0 ? given : std::min(usual, std::max<int64_t>(1, end / kTimes)); };
-  return {choose(config.log.every, kUsual.reports), choose(config.valid.every, kUsual.judges),
+  return {choose(config.log.every, kUsual.reports), choose(config.valid.every, kUsual.validates),
           choose(config.checkpoint.every, kUsual.saves)};
 }
 
-Due due_after(const Config& config, const Distances& every, int64_t step, int64_t taken, int64_t taken_before) {
+PostUpdateActions actions_after(const Config& config, const Distances& every, int64_t step, int64_t taken, int64_t taken_before) {
   const auto spaced = [&](int64_t n) { return taken / n > taken_before / n; };
   const int64_t compares = config.strategy.check_every;
-  Due due;
+  PostUpdateActions due;
   due.reports = step % every.reports == 0 || step == 1;  // the first shows at once that it runs
-  due.judges = config.valid.enabled() && spaced(every.judges);
+  due.validates = config.valid.enabled() && spaced(every.validates);
   due.compares = compares > 0 && step % compares == 0, due.saves = spaced(every.saves);
   return due;
 }
 
 double shared_minutes(const Config& config) { return config.train.max_minutes > 0 ? config.train.max_minutes : kMostMinutes; }
 
-DueByTime::DueByTime(const Config& config) : minutes_(shared_minutes(config)), validates_(config.valid.enabled()) {
+ActionsByTime::ActionsByTime(const Config& config) : minutes_(shared_minutes(config)), validates_(config.valid.enabled()) {
   if (config.train.max_minutes > 0) {
     if (config.log.every == 0) reports_.distance = std::min(kReports, kReportMinutes / minutes_);
-    if (config.valid.every == 0) judges_.distance = kOthers;
+    if (config.valid.every == 0) validations_.distance = kOthers;
     if (config.checkpoint.every == 0) saves_.distance = std::min(kOthers, kCheckpointMinutes / minutes_);
   }
   if (const double given = config.checkpoint.minutes / minutes_; given > 0)
     saves_.distance = saves_.distance > 0 ? std::min(saves_.distance, given) : given;
 }
 
-bool DueByTime::asked() const { return reports_.distance > 0 || (validates_ && judges_.distance > 0) || saves_.distance > 0; }
+bool ActionsByTime::asked() const { return reports_.distance > 0 || (validates_ && validations_.distance > 0) || saves_.distance > 0; }
 
-void DueByTime::pass(Mark& mark, bool& due, double gone) {
+void ActionsByTime::pass(Mark& mark, bool& due, double gone) {
   if (mark.distance == 0) return;
   if (mark.next == 0) mark.next = gone + mark.distance;
   due = due || gone >= mark.next;
   if (due) mark.next = gone + mark.distance;
 }
 
-void DueByTime::add(Due& due, double gone) {
-  if (judged_at_ >= 0 && judges_.next > 0) judges_.next = std::max(judges_.next, gone + kTraining * (gone - judged_at_));
+void ActionsByTime::add(PostUpdateActions& due, double gone) {
+  if (validated_at_ >= 0 && validations_.next > 0)
+    validations_.next = std::max(validations_.next, gone + kTraining * (gone - validated_at_));
   pass(reports_, due.reports, gone);
-  if (validates_) pass(judges_, due.judges, gone);
+  if (validates_) pass(validations_, due.validates, gone);
   pass(saves_, due.saves, gone);
-  judged_at_ = due.judges ? gone : -1;
+  validated_at_ = due.validates ? gone : -1;
 }
 
-void DueByTime::save(State& s) const {
+void ActionsByTime::save(State& s) const {
   s.put("shared-minutes", minutes_);
-  s.put("next-report", reports_.next), s.put("next-validation", judges_.next), s.put("next-checkpoint", saves_.next);
+  s.put("next-report", reports_.next), s.put("next-validation", validations_.next), s.put("next-checkpoint", saves_.next);
 }
 
-void DueByTime::restore(const State& s) {
+void ActionsByTime::restore(const State& s) {
   if (!s.has("shared-minutes") || s.real("shared-minutes") != minutes_) return;
-  reports_.next = s.real("next-report"), judges_.next = s.real("next-validation"), saves_.next = s.real("next-checkpoint");
+  reports_.next = s.real("next-report"), validations_.next = s.real("next-validation"), saves_.next = s.real("next-checkpoint");
 }
 
 }  // namespace starling

@@ -13,7 +13,7 @@
 
 namespace starling {
 
-class LateParameters {
+class DeferredGather {
  public:
   struct Ranks {
     int rank, size, workers;
@@ -21,7 +21,7 @@ class LateParameters {
     bool narrow;               // steps come back in bf16, not parameters
   };
   // All must live as long as this.
-  LateParameters(const ParameterStore& parameters, const std::vector<Bucket>& buckets, const Ownership& ownership, const Ranks& ranks);
+  DeferredGather(const ParameterStore& parameters, const std::vector<Bucket>& buckets, const Ownership& ownership, const Ranks& ranks);
 
   // An update begins, of all buckets in the order of the flat buffer, which is that of the forward pass. late: nothing waits for parameters
   // before they are read (ParameterStore::expect).
@@ -35,10 +35,10 @@ class LateParameters {
   // Waits for the parameters of a unit of the model.
   void arrive(Worker& w, size_t unit);
   // Asks for the buckets from b on that are not asked for yet: all ranks do in the same order.
-  void ask_until(Worker& w, size_t b);
+  void issue_until(Worker& w, size_t b);
   Pending ask(Worker& w, size_t b);
   // Waits for bucket b.
-  void land(Worker& w, size_t b);
+  void complete(Worker& w, size_t b);
 
   const std::vector<Bucket>& buckets_;
   const Ownership& ownership_;

@@ -12,10 +12,10 @@
 
 namespace starling {
 
-class BatchGrowth {
+class BatchSizeSchedule {
  public:
   // batch_tokens: target tokens of the stream's batches; end: batches that the run ends after.
-  BatchGrowth(const TrainConfig& train, int64_t batch_tokens, int64_t end) : train_(train), batch_tokens_(batch_tokens), end_(end) {}
+  BatchSizeSchedule(const TrainConfig& train, int64_t batch_tokens, int64_t end) : train_(train), batch_tokens_(batch_tokens), end_(end) {}
 
   // Whether the configuration asks for it.
   static bool asked(const TrainConfig& train) { return !train.batch_doubles_at.empty() || train.batch_follows_noise > 0; }

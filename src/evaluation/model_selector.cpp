@@ -1,4 +1,4 @@
-#include "evaluation/judge.h"
+#include "evaluation/model_selector.h"
 
 #include <fmt/format.h>
 
@@ -20,13 +20,13 @@ bool better_score(const std::string& metric, double a, double b) {
   return metric == "cross-entropy" || metric == "ter" ? a < b : a > b;
 }
 
-Judge::Judge(const std::vector<std::string>& metrics, const std::string& deciding, int64_t patience) : patience_(patience) {
+ModelSelector::ModelSelector(const std::vector<std::string>& metrics, const std::string& deciding, int64_t patience) : patience_(patience) {
   tracks_.emplace_back(), tracks_.back().metric = deciding;
   for (const std::string& metric : metrics)
     if (metric != deciding) tracks_.emplace_back(), tracks_.back().metric = metric;
 }
 
-Judge::Verdict Judge::judge(int64_t step, const std::vector<std::pair<std::string, double>>& scores) {
+ModelSelector::Verdict ModelSelector::consider(int64_t step, const std::vector<std::pair<std::string, double>>& scores) {
   ++validations_;
   for (Track& t : tracks_) {
     const auto found = std::find_if(scores.begin(), scores.end(), [&](const auto& s) { return s.first == t.metric; });
@@ -50,7 +50,7 @@ Judge::Verdict Judge::judge(int64_t step, const std::vector<std::pair<std::strin
 
 // The first metric that tells the two models apart decides. If none does, the later model is taken for as long as the deciding metric
 // has never had another score: then nothing speaks for the one with the least training.
-std::optional<std::string> Judge::best_by() const {
+std::optional<std::string> ModelSelector::best_by() const {
   if (!std::isfinite(tracks_.front().last)) return std::nullopt;
   for (const Track& t : tracks_) {
     if (better_score(t.metric, t.last, t.at_best)) return t.metric;
@@ -60,13 +60,13 @@ std::optional<std::string> Judge::best_by() const {
   return std::nullopt;
 }
 
-double Judge::score_of_best(const std::string& metric) const {
+double ModelSelector::score_of_best(const std::string& metric) const {
   for (const Track& track : tracks_)
     if (track.metric == metric) return track.at_best;
   return kNone;
 }
 
-std::string Judge::told() const {
+std::string ModelSelector::summary() const {
   const Track& deciding = tracks_.front();
   const auto by = std::find_if(tracks_.begin(), tracks_.end(), [&](const Track& t) { return t.metric == best_by_; });
   const std::string why = by == tracks_.begin() ? ""
@@ -76,7 +76,7 @@ std::string Judge::told() const {
   return fmt::format("best {} {:.4g} at update {}{}", deciding.metric, deciding.at_best, best_step_, why);
 }
 
-std::string Judge::advice() const {
+std::string ModelSelector::advice() const {
   if (tracks_.front().metric != "cross-entropy") return "";
   for (const Track& t : tracks_)
     if (t.top_step > best_step_ && t.top - t.at_best >= kMuchBetter)
@@ -87,14 +87,14 @@ std::string Judge::advice() const {
   return "";
 }
 
-bool Judge::constant() const { return tracks_.front().repeated > stalled_; }
+bool ModelSelector::constant() const { return tracks_.front().repeated > stalled_; }
 
-bool Judge::stops() const {
+bool ModelSelector::stops() const {
   if (patience_ == 0 || stalled_ < patience_ || constant()) return false;
   return std::all_of(tracks_.begin(), tracks_.end(), [&](const Track& t) { return t.since >= patience_; });
 }
 
-void Judge::warn(std::vector<std::string>& messages) const {
+void ModelSelector::warn(std::vector<std::string>& messages) const {
   std::vector<std::string> others;
   for (const Track& t : tracks_)
     if (&t != &tracks_.front()) others.push_back(t.metric);
@@ -119,7 +119,7 @@ void Judge::warn(std::vector<std::string>& messages) const {
                                               list_of(improving), improving.size() == 1 ? "has" : "have"));
 }
 
-void Judge::save(State& state) const {
+void ModelSelector::save(State& state) const {
   state.put("has-best", has_best());
   state.put("best", has_best() ? best() : 0.0);
   state.put("best-metric", tracks_.front().metric);
@@ -134,7 +134,7 @@ void Judge::save(State& state) const {
   }
 }
 
-void Judge::restore(const State& state, std::span<const std::string> measured_otherwise) {
+void ModelSelector::restore(const State& state, std::span<const std::string> measured_otherwise) {
   const auto comparable = [&](const std::string& metric) {
     return std::find(measured_otherwise.begin(), measured_otherwise.end(), metric) == measured_otherwise.end();
   };

@@ -1,5 +1,5 @@
 // What is chosen by the size of a corpus, and the advice about warm-ups that are too long for a small one.
-#include "settings/corpus_choices.h"
+#include "settings/corpus_defaults.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

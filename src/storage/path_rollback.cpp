@@ -1,4 +1,4 @@
-#include "storage/made_paths.h"
+#include "storage/path_rollback.h"
 
 #include "base/resource_error.h"
 
@@ -9,7 +9,7 @@ bool is_refusal(const std::exception& error) {
   return dynamic_cast<const ConfigError*>(&error) || dynamic_cast<const DataError*>(&error);
 }
 
-MadePaths::~MadePaths() {
+PathRollback::~PathRollback() {
   for (auto made = paths_.rbegin(); made != paths_.rend(); ++made) {
     try {
       made->whole ? files_.remove_all(made->path) : static_cast<void>(files_.remove(made->path));
@@ -18,7 +18,7 @@ MadePaths::~MadePaths() {
   }
 }
 
-void MadePaths::note(const std::string& path) {
+void PathRollback::note(const std::string& path) {
   if (files_.exists(path)) return;
   std::vector<Path> above;
   for (std::string up = parent_path(path); !files_.exists(up); up = parent_path(up)) above.push_back({up, false});
@@ -26,18 +26,18 @@ void MadePaths::note(const std::string& path) {
   paths_.push_back({path, true});
 }
 
-void MadePaths::note_work(const std::string& path) {
+void PathRollback::note_work(const std::string& path) {
   const size_t before = paths_.size();
   note(path);
   if (paths_.size() > before) paths_.back().work = true;
 }
 
-void MadePaths::keep_work_unless_refused(const std::exception& error) {
+void PathRollback::keep_work_unless_refused(const std::exception& error) {
   if (is_refusal(error)) return;
   std::erase_if(paths_, [&](const Path& made) { return made.work && !empty(made.path); });
 }
 
-bool MadePaths::empty(const std::string& path) const {
+bool PathRollback::empty(const std::string& path) const {
   try {
     const FileInfo info = files_.info(path);
     return info.kind == FileKind::directory ? files_.list(path).empty() : info.size == 0;

@@ -1,5 +1,5 @@
 // Schedules are made into flat lists rank by rank, because hundreds of ranks times hundreds of rounds of small vectors are slow to walk.
-#include "sim/rehearsal.h"
+#include "sim/collective_timing.h"
 
 #include <algorithm>
 #include <cstring>
@@ -68,7 +68,7 @@ class Pairing {
 class Walk {
  public:
   Walk(const Cluster& cluster, const std::vector<int>& ranks, Time at)
-      : cluster_(cluster), ranks_(ranks), members_(ranks.size()), result_{std::vector<Rehearsal::PerRank>(ranks.size())} {
+      : cluster_(cluster), ranks_(ranks), members_(ranks.size()), result_{std::vector<CollectiveTiming::PerRank>(ranks.size())} {
     out_.resize(static_cast<size_t>(cluster.cards()) + ranks.size());
     in_.resize(out_.size());
     for (int card = 0; card < cluster.cards(); ++card) slowness_.push_back(cluster.slowness(card, at));
@@ -76,7 +76,7 @@ class Walk {
 
   void add(int r, const Schedule& schedule, DType type) {
     Member& m = members_[static_cast<size_t>(r)];
-    Rehearsal::PerRank& sums = result_.ranks[static_cast<size_t>(r)];
+    CollectiveTiming::PerRank& sums = result_.ranks[static_cast<size_t>(r)];
     const int global = ranks_[static_cast<size_t>(r)];
     m.rounds.reserve(schedule.rounds.size());
     for (const Schedule::Round& round : schedule.rounds) {
@@ -102,7 +102,7 @@ class Walk {
     }
   }
 
-  Rehearsal run() {
+  CollectiveTiming run() {
     pairing_.check_complete();
     for (uint32_t r = 0; r < members_.size(); ++r) next_.push({0, begin, r});
     size_t ended = 0;
@@ -201,7 +201,7 @@ class Walk {
   const Cluster& cluster_;
   const std::vector<int>& ranks_;
   std::vector<Member> members_;
-  Rehearsal result_;
+  CollectiveTiming result_;
   std::vector<Flow> flows_;
   Pairing pairing_;
   std::vector<Time> out_, in_;  // ports: network cards, then ranks
@@ -275,8 +275,8 @@ double Cluster::arithmetic_ns(int rank, const std::vector<Schedule::Local>& loca
   return bytes / memory_gb_s_ / speed(rank);
 }
 
-Rehearsal rehearse(const Cluster& cluster, const std::vector<int>& ranks, const std::function<Schedule(int)>& schedule_of, DType type,
-                   Time at) {
+CollectiveTiming time_collective(const Cluster& cluster, const std::vector<int>& ranks, const std::function<Schedule(int)>& schedule_of,
+                                 DType type, Time at) {
   Walk walk(cluster, ranks, at);
   for (int r = 0; r < static_cast<int>(ranks.size()); ++r) walk.add(r, schedule_of(r), type);
   return walk.run();
