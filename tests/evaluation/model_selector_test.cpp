@@ -49,7 +49,7 @@ TEST(ModelSelector, NoComparisonIsWonByNan) {
       EXPECT_TRUE(better_score(metric, 1, bad)) << metric << bad;
       EXPECT_FALSE(better_score(metric, bad, bad)) << metric << bad;
     }
-  ModelSelector consider({"cross-entropy"}, "cross-entropy", 0);
+  ModelSelector selector({"cross-entropy"}, "cross-entropy", 0);
   EXPECT_FALSE(selector.consider(1, {{"cross-entropy", std::nan("")}}).best);
   EXPECT_FALSE(selector.has_best());
   EXPECT_TRUE(selector.consider(2, {{"cross-entropy", 7}}).best);
@@ -69,7 +69,7 @@ TEST(ModelSelector, ATieInTheDecidingMetricIsNoTieInTheNext) {
 }
 
 TEST(ModelSelector, AConstantMetricAloneMakesTheLatestModelTheBest) {
-  ModelSelector consider({"bleu"}, "bleu", 2);
+  ModelSelector selector({"bleu"}, "bleu", 2);
   for (int64_t step = 1; step <= 9; ++step) {
     EXPECT_TRUE(selector.consider(step, {{"bleu", 0}}).best);
     EXPECT_FALSE(selector.stops());
@@ -166,7 +166,7 @@ TEST(ModelSelector, AdvisesNothingFromAnOlderCheckpoint) {
   old.put("has-best", true), old.put("best", 2.0), old.put("best-metric", "cross-entropy"), old.put("best-step", 200);
   old.put("stalled", 1), old.put("validations", 3);
   old.put("scores-bleu", std::vector<double>{9.5, 15, 15}), old.put("counts-bleu", std::vector<int64_t>{0, 1});
-  ModelSelector consider({"cross-entropy", "bleu"}, "cross-entropy", 0);
+  ModelSelector selector({"cross-entropy", "bleu"}, "cross-entropy", 0);
   selector.restore(old);
   EXPECT_EQ(selector.advice(), "");
   selector.consider(400, both(16, 3));
@@ -174,7 +174,7 @@ TEST(ModelSelector, AdvisesNothingFromAnOlderCheckpoint) {
 }
 
 TEST(ModelSelector, ManyMetricsTakeThePlural) {
-  ModelSelector consider({"bleu", "chrf", "cross-entropy"}, "bleu", 0);
+  ModelSelector selector({"bleu", "chrf", "cross-entropy"}, "bleu", 0);
   for (int64_t i = 1; i < 3; ++i) selector.consider(i, {{"bleu", 0}, {"chrf", i}, {"cross-entropy", 9}});
   EXPECT_THAT(selector.consider(3, {{"bleu", 0}, {"chrf", 3}, {"cross-entropy", 8}}).messages,
               ElementsAre(HasSubstr("meanwhile chrf, cross-entropy decide about the best model")));

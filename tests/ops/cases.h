@@ -35,7 +35,7 @@ class CaseContext {
   RowKeys keys(int64_t rows) {
     std::vector<uint32_t> sentence, position;
     for (int64_t n = 0; n < rows; ++n) sentence.push_back(100 + n / 5), position.push_back(n % 5);
-    return {place(sentence), place(position)};
+    return {upload(sentence), upload(position)};
   }
   void output(const Tensor& t) { outputs.push_back(t.to_doubles()); }
 
