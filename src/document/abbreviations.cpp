@@ -62,7 +62,7 @@ constexpr Lists kLists[] = {
      "Nella Del "
      "Della Di Da Dal Con Per Su Senza Quando Come Dopo Prima Mentre Poi Quindi Anche Inoltre Tuttavia Il Suo Sua Suoi Mio Mia Nostro Che "
      "Chi Dove "
-     "Perché PostUpdateActions Tre Molti Tutti Tutte Ogni Non Sì No Si È Sono A Al Alla "},
+     "Perché Due Tre Molti Tutti Tutte Ogni Non Sì No Si È Sono A Al Alla "},
     {"pt", " Sr Sra Srta Srs Dr Dra Drs Prof Profa Eng Exmo Exma D Sto Sta Gen Cel Cap cf vs p.ex ex aprox ",
      " n nº no pág págs p pp vol cap art arts fig t § ",
      " etc Ltda Cia Av R tel a.C d.C jan fev mar abr mai jun jul ago set out nov dez máx mín ",

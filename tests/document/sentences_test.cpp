@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"fr", "César meurt en 44 av. J.-C. | Il était vieux."},
         Case{"es", "¿Quién es? | ¡Hola, Sr. García! | —¿Vienes? —dijo Ana. | EE. UU. es grande. | Fin."},
         Case{"es", "Véase pág. 5 y núm. 3. | Ud. Sabe. | Vive en EE.UU. | Es feliz."},
-        Case{"it", "Il sig. Rossi e la dott. Bianchi. | È tardi. | Vedi pag. 5 ecc. | Il libro."},
+        Case{"it", "Il sig. Rossi e la dott. Bianchi. | È tardi. | Vedi pag. 5 ecc. | Il libro. | Pane, latte ecc. | Due case."},
         Case{"pt", "O Sr. Silva e a Dra. Costa vieram. | Ele mora na Av. Paulista. | É longe. | Ver pág. 3."},
         Case{"nl", "Dhr. Jansen en mevr. de Vries, o.a. Piet. | Brood enz. | De winkel. | Zie blz. 5."},
         Case{"pl", "Prof. Nowak mieszka na ul. Długiej. | Zob. str. 5, np. Warszawa. | W 1998 r. | To było dawno. | 3. Dywizja."},
