@@ -59,7 +59,9 @@ void StagePasses::expect(size_t i) {
 StagePass& StagePasses::open(size_t i, double label_smoothing) {
   StagePass& pass = (*this)[i];
   wait_for(pass.sent);
-  pass.steps.clear(), pass.complete.clear();
+  pass.steps.clear();
+  pass.complete.clear();
+  pass.backwards = false;
   pass.model = output_ ? model_.begin_layers(*batches_[i], output_->shares(i), mesh_.time_pieces())
                        : model_.begin_pass(*batches_[i], label_smoothing, mesh_.time_pieces());
   pass.arena.release({});

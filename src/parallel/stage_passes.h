@@ -29,7 +29,8 @@ struct StagePass {
   Arena arena;
   std::unique_ptr<ChunkedPass> model;
   std::deque<StageStep> steps;             // that have begun
-  std::vector<const Parameter*> complete;  // gradients that are complete since the forward pass
+  bool backwards = false;                  // its backward pass has begun
+  std::vector<const Parameter*> complete;  // gradients that were complete before that
   Tensor gradient_buffer;
   std::vector<Pending> sent;
 };

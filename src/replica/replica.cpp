@@ -69,7 +69,8 @@ Replica::Replica(Model& model, const StepOptions& options, World& world, const M
       cost_(model, strategy_->buckets()),
       optimizer_(model.parameters().backend(), options.optimizer, strategy_->owned(mesh_.data_parallel().rank()),
                  muon_matrices(model, options.optimizer)),
-      tracker_(model.parameters(), strategy_->buckets()),
+      tracker_(model.parameters(), strategy_->buckets(), [this](size_t b) { bucket_times_.bucket_ready(b, calls_->ready); }),
+      bucket_times_(*world.clock, strategy_->buckets().size()),
       gradient_sum_(model.parameters()),
       shared_(model, mesh_),
       passes_(model, mesh_, gradient_sum_),
@@ -111,7 +112,9 @@ StepResult Replica::step(std::span<const Batch> share, End end, const Refinement
 void Replica::gradients(const Calls& calls) {
   const double start = clock().seconds();
   gradient_sum_.begin();
-  tracker_.restart([](size_t) {});
+  calls_ = &calls;
+  tracker_.restart();
+  bucket_times_.restart();
   losses_.clear();
   if (share_.empty()) parameters().wait_for_parameters();  // at the same place among the exchanges as where there is a forward pass
   if (const auto n = static_cast<int64_t>(share_.size()) * (mesh_.hybrid() ? 2 : 1); n > (loss_sums_ ? loss_sums_.rows() : 0))
@@ -126,11 +129,11 @@ void Replica::gradients(const Calls& calls) {
   const auto turns = mesh_.hybrid() ? hybrid_schedule(mesh_.stage(), share_.size())
                                     : one_forward_one_backward(mesh_.stage(), mesh_.stages(), share_.size());
   for (const PipelineOp& turn : turns) {
-    if (turn.kind == PipelineOp::backward) {
-      backward(turn.pass, calls);
-      continue;
+    switch (turn.kind) {
+      case PipelineOp::forward: forward(turn.pass); break;
+      case PipelineOp::output: output(turn.pass); break;
+      case PipelineOp::backward: backward(turn.pass); break;
     }
-    turn.kind == PipelineOp::forward ? forward(turn.pass) : output(turn.pass);
     const bool losses = turn.kind == (mesh_.hybrid() ? PipelineOp::output : PipelineOp::forward);
     if (losses && turn.pass + 1 == share_.size() && calls.forward_done) calls.forward_done();
   }
@@ -138,32 +141,37 @@ void Replica::gradients(const Calls& calls) {
   gradient_sum_.complete();  // before a strategy may begin to exchange them
   if (share_.empty()) {
     if (calls.forward_done) calls.forward_done();
-    tracker_.restart(calls.ready);
   } else {
     shared_.gather_gradients(clock());
   }
   tracker_.complete_rest();
+  calls_ = nullptr;
 }
 
-StepTotals Replica::totals() {
-  StepTotals sums;
-  sums.stop = end_.stop, sums.finished = end_.finished, sums.time_gone = end_.time_gone;
-  sums.reward = refinement_->reward, sums.samples = refinement_->samples, sums.distinct = refinement_->distinct;
+StepSums Replica::sums() {
+  StepSums sums{{}, {end_.stop ? 1.0 : 0.0, end_.finished ? 1.0 : 0.0, end_.time_gone}};
+  StepTotals& totals = sums.totals;
+  totals.reward = refinement_->reward;
+  totals.samples = refinement_->samples;
+  totals.distinct = refinement_->distinct;
   if (losses_.empty()) return sums;
   Tensor numbers(loss_sums_.shape(), DType::f64);  // here, so that one wait is enough
   if (loss_sums_.has_elements()) numbers.copy_from(loss_sums_);
   for (size_t i = 0; i < losses_.size(); ++i) {
     const auto at = static_cast<int64_t>(i);
     const LossSums loss = losses_[i].loss.read(numbers.rows(at, at + 1));
-    sums.clipped += static_cast<double>(loss.clipped), sums.clippable += static_cast<double>(loss.clippable);
+    totals.clipped += static_cast<double>(loss.clipped);
+    totals.clippable += static_cast<double>(loss.clippable);
     if (!losses_[i].counted) continue;
     const Batch& batch = *losses_[i].counted;
     const auto passes = static_cast<double>(passes_of(batch));
-    sums.smoothed += batch.weights.empty() || batch.r_drop > 0 ? loss.smoothed : loss.nll, sums.nll += loss.nll / passes;
-    sums.correct += static_cast<double>(loss.correct) / passes, sums.consistency += loss.consistency;
-    sums.tokens += tokens_of(batch);
-    sums.source_tokens += static_cast<double>(batch.source.count()) / passes;
-    sums.sentences += static_cast<double>(batch.source.sentences()) / passes;
+    totals.smoothed += batch.weights.empty() || batch.r_drop > 0 ? loss.smoothed : loss.nll;
+    totals.nll += loss.nll / passes;
+    totals.correct += static_cast<double>(loss.correct) / passes;
+    totals.consistency += loss.consistency;
+    totals.tokens += tokens_of(batch);
+    totals.source_tokens += static_cast<double>(batch.source.count()) / passes;
+    totals.sentences += static_cast<double>(batch.source.sentences()) / passes;
   }
   return sums;
 }
@@ -190,7 +198,12 @@ void Replica::forward(size_t index) {
     StageStep& step = passes_.next_step(index, options_.seed, static_cast<uint64_t>(optimizer_.updates() + 1));
     // A loss computes its own gradients on the way forward: an output table that nothing else uses is complete before the backward pass
     // begins. Its bucket leaves as soon as that pass does.
-    step.tape.on_gradient_ready = [&pass](const Parameter& p) { pass.complete.push_back(&p); };
+    step.tape.on_gradient_ready = [this, &pass, index](const Parameter& p) {
+      if (!pass.backwards)
+        pass.complete.push_back(&p);
+      else if (index + 1 == share_.size())
+        gradient_complete(p);
+    };
     const PassRows rows = rows_of(index, i);
     const double start = clock().seconds();
     const auto body = [&] {
@@ -268,85 +281,42 @@ void Replica::output(size_t index) {
   if (index + 1 == share_.size()) shared_.begin_sums(gradient_sum_);
 }
 
-void Replica::backward(size_t index, const Calls& calls) {
+void Replica::backward(size_t index) {
   comm().note("backward pass", optimizer_.updates() + 1);
   StagePass& pass = passes_[index];
   const bool last = index + 1 == share_.size();
-  size_t next_bucket = 0;
-  if (last) tracker_.restart([](size_t) {});
   for (size_t i = pass.steps.size(); i-- > 0;) {
     Tape& tape = passes_.await_gradients(index, i).tape;
     const double start = clock().seconds();
     const PassRows rows = rows_of(index, i);
     const bool packs = index == 0 && i + 1 == pass.steps.size();
-    if (last && mesh_.shards() > 1) {
-      last_backward_in_shards(tape, i, rows, packs, calls);
-    } else if (last) {
-      last_backward(tape, rows, packs, next_bucket, calls);
+    const auto body = [&] {
+      if (!std::exchange(pass.backwards, true) && last)
+        for (const Parameter* p : pass.complete) gradient_complete(*p);
+      tape.backward();
+    };
+    if (last && mesh_.shards() == 1) {
+      const size_t buckets = strategy_->buckets().size();
+      bucket_times_.spend(
+          [&](size_t b) { return of_pass(index, b < buckets ? cost_.backward(rows, static_cast<int64_t>(b), packs) : Work{Work::backward}); },
+          body);
     } else {
-      tape.on_gradient_ready = nullptr;
-      compute(of_pass(index, cost_.backward(rows, -1, packs)), i, [&] { tape.backward(); });
+      // Between shards the time passes between their exchanges: on all of them together, and not where buckets end, which is elsewhere on
+      // the rank that also owns what is not cut.
+      compute(of_pass(index, cost_.backward(rows, -1, packs)), i, body);
     }
     times_.backward += clock().seconds() - start;
     passes_.backward_done(index, i);
   }
-  if (index == 0 && !last && calls.first_done && !mesh_.divided()) {
+  if (index == 0 && !last && calls_->first_done && !mesh_.divided()) {
     gradient_sum_.complete();
-    calls.first_done();
+    calls_->first_done();
   }
-  if (last) tracker_.set_ready(calls.ready);
 }
 
-// A step of the pass in which buckets become complete. It is one call, but its time passes in pieces between the buckets' ends.
-void Replica::last_backward(Tape& tape, const PassRows& rows, bool packs, size_t& next_bucket, const Calls& calls) {
-  const size_t last = share_.size() - 1;
-  const size_t buckets = strategy_->buckets().size(), first = next_bucket;
-  const auto piece = [&](size_t b) {
-    return of_pass(last, b < buckets ? cost_.backward(rows, static_cast<int64_t>(b), packs) : Work{Work::backward});
-  };
-  bool computing = false;
-  const auto begin_piece = [&] {
-    const Work work = piece(next_bucket);
-    if (work.flops > 0 || next_bucket == first) clock().begin(work), computing = true;
-  };
-  const auto end_piece = [&] {
-    if (computing) clock().end();
-    computing = false;
-  };
-  tracker_.set_ready([&](size_t b) {
-    end_piece();
-    calls.ready(b);
-    next_bucket = b + 1;
-    begin_piece();
-  });
-  begin_piece();
-  report_complete(tape);
-  tape.backward();
-  end_piece();
-  // The buckets that were complete before this step, and those that are not yet.
-  Work rest = of_pass(last, {Work::backward});
-  for (size_t b = 0; b < buckets; ++b)
-    if (b < first || b > next_bucket) rest.flops += piece(b).flops, rest.bytes += piece(b).bytes;
-  if (rest.flops > 0) clock().spend(rest, [] {});
-}
-
-void Replica::report_complete(Tape& tape) {
-  // What other stages add to a gradient comes after the pass.
-  const auto complete = [this](const Parameter& p) {
-    if (p.hold == Parameter::owned && !shared_.has(p)) tracker_.complete(p);
-  };
-  tape.on_gradient_ready = complete;
-  for (const Parameter* p : std::exchange(passes_[share_.size() - 1].complete, {})) complete(*p);
-}
-
-// The same where the time passes between the exchanges of shards: there, on all of them together, and not where buckets end, which is
-// elsewhere on the rank that also owns what is not cut.
-void Replica::last_backward_in_shards(Tape& tape, size_t step, const PassRows& rows, bool packs, const Calls& calls) {
-  tracker_.set_ready(calls.ready);
-  sharded_time_.spend(of_pass(share_.size() - 1, cost_.backward(rows, -1, packs)), step, [&] {
-    report_complete(tape);
-    tape.backward();
-  });
+// What other stages add to a gradient comes after the pass.
+void Replica::gradient_complete(const Parameter& p) {
+  if (p.hold == Parameter::owned && !shared_.has(p)) tracker_.complete(p);
 }
 
 LookupRows Replica::lookup_rows(const Parameter& table, bool last_only) {
@@ -378,14 +348,14 @@ double Replica::gradient_divisor(const StepTotals& totals) {
   return std::max(options_.optimizer.loss_normalization == LossNormalization::sentences ? totals.sentences : totals.tokens, 1.0);
 }
 
-Worker::UpdatePlan Replica::plan_update(const StepTotals& totals, double gradient_norm) {
+Worker::UpdatePlan Replica::plan_update(const StepSums& sums, double gradient_norm) {
   const int64_t update = optimizer_.updates() + 1;
   const double clip = clip_norm(options_.optimizer, update);
   const double factor = clip > 0 && gradient_norm > clip ? clip / gradient_norm : 1.0;
   const int64_t at = take_ ? take_->after : update;
   double end = schedule_end_;  // or where time will have gone if it goes on so
-  if (totals.time_gone > 0) end = std::min(end, static_cast<double>(at) / std::min(totals.time_gone, 1.0));
-  return {factor / gradient_divisor(totals), (take_ ? take_->rate_factor : 1) * starling::learning_rate(options_.optimizer, at, end)};
+  if (const double gone = sums.control.time_gone; gone > 0) end = std::min(end, static_cast<double>(at) / std::min(gone, 1.0));
+  return {factor / gradient_divisor(sums.totals), (take_ ? take_->rate_factor : 1) * starling::learning_rate(options_.optimizer, at, end)};
 }
 
 std::string Replica::step_name() const {

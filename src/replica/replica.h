@@ -14,6 +14,7 @@
 #include "optim/optimizer.h"
 #include "parallel/shared_parameters.h"
 #include "parallel/stage_passes.h"
+#include "replica/bucket_times.h"
 #include "replica/cost.h"
 #include "replica/refine.h"
 #include "replica/sharded_time.h"
@@ -43,16 +44,16 @@ class Replica : private Worker {
   Replica(Model& model, const StepOptions& options, World& world, const Mesh& mesh) : Replica(model, options, world, &mesh) {}
 
   // One update, of all ranks together: this replica's share of the global batch in micro-batches (possibly none), the same on all its
-  // ranks; the gradient is the sum over all of them divided once by their target tokens (or sentences). What end asks for comes back in
-  // every rank's totals. Throws Error naming the batch, before anything has changed, if the loss or a gradient is not finite (as in
+  // ranks; the gradient is the sum over all of them divided once by their target tokens (or sentences). What `end` asks for comes back in
+  // every rank's StepResult::control. Throws Error naming the batch, before anything has changed, if the loss or a gradient is not finite (as in
   // Strategy).
   struct End {
-    bool stop = false, finished = false;  // as in StepTotals
+    bool stop = false, finished = false;  // as in StepControl
     double time_gone = 0;
   };
   StepResult step(std::span<const Batch> share, End end) { return step(share, end, Refinement{}); }
   StepResult step(std::span<const Batch> share) { return step(share, End{}); }
-  // The same with samples of the share's sources (replica/refine.h), whose gradients are added. Totals count the share alone.
+  // The same with samples of the share's sources (replica/refine.h), whose gradients are added. Statistics count the share alone.
   StepResult step(std::span<const Batch> share, End end, const Refinement& refinement);
 
   // As in Strategy, for this rank. A new replica has begun; one whose parameters were loaded begins again.
@@ -111,12 +112,12 @@ class Replica : private Worker {
   ParameterStore& parameters() override { return model_.parameters(); }
   GradientSum& gradient_sum() override { return gradient_sum_; }
   void gradients(const Calls& calls) override;
-  StepTotals totals() override;
+  StepSums sums() override;
   double part_tokens() override;
   bool asks_for_units() const override { return model_.whole() && !mesh_.divided() && options_.optimizer.ema == 0; }
   LookupRows lookup_rows(const Parameter& table, bool last_only) override;
   double gradient_divisor(const StepTotals& totals) override;
-  UpdatePlan plan_update(const StepTotals& totals, double gradient_norm) override;
+  UpdatePlan plan_update(const StepSums& sums, double gradient_norm) override;
   bool asked_to_stop() override { return asked_ && asked_(); }
   double learning_rate(int64_t update) const override { return starling::learning_rate(options_.optimizer, update, schedule_end_); }
   int64_t planned_updates() const override { return options_.max_steps; }
@@ -126,10 +127,10 @@ class Replica : private Worker {
   void forward_by_units(const PassRows& rows, const std::function<void()>& body);
   // The output's pass, both ways, where every stage has it.
   void output(size_t index);
-  void backward(size_t index, const Calls& calls);
+  void backward(size_t index);
   // R-Drop's alpha in the next update; 0: sentences are passed once.
   double r_drop() const;
-  // A loss of this step, for its totals; counted: the batch whose tokens it is of, or null.
+  // A loss of this step, for its statistics; counted: the batch whose tokens it is of, or null.
   void keep(Loss loss, const Batch* counted);
   // Of a step of a pass.
   PassRows rows_of(size_t index, size_t step);
@@ -146,11 +147,8 @@ class Replica : private Worker {
     else
       clock().spend(work, body);
   }
-  void last_backward_in_shards(Tape& tape, size_t step, const PassRows& rows, bool packs, const Calls& calls);
-  // Of a step of the last pass.
-  void last_backward(Tape& tape, const PassRows& rows, bool packs, size_t& next_bucket, const Calls& calls);
-  // To the tracker, gradients that the last pass completes, and those that were complete before its backward pass began.
-  void report_complete(Tape& tape);
+  // The last pass has completed the gradient of p here.
+  void gradient_complete(const Parameter& p);
 
   Model& model_;
   StepOptions options_;
@@ -162,6 +160,7 @@ class Replica : private Worker {
   Optimizer optimizer_;
   Tensor average_;
   BucketTracker tracker_;
+  BucketTimes bucket_times_;
   GradientSum gradient_sum_;
   SharedParameters shared_;
   StagePasses passes_;
@@ -179,6 +178,7 @@ class Replica : private Worker {
   Tensor loss_sums_;              // [losses, 5]
   const Refinement* refinement_ = nullptr;
   End end_;
+  const Calls* calls_ = nullptr;  // of gradients(), while it is under way
   double schedule_end_ = static_cast<double>(options_.max_steps);
   std::function<bool()> asked_;
   std::optional<Take> take_;

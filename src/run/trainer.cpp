@@ -142,16 +142,16 @@ class Trainer {
     };
     if (run_.mixed()) source.refine = [&](Batch& own) { return refine(own); };
     const MadeUpdate made = loop_->make(source);
-    const StepTotals& totals = made.result.totals;
-    status_.stopped = totals.stop > 0;
-    status_.over = totals.finished > 0;
+    const StepControl& control = made.result.control;
+    status_.stopped = control.stop > 0;
+    status_.over = control.finished > 0;
     status_.epoch = made.epoch + 1;
     reports_.add(made.result);
     if (run_.driver->updated(before)) {
       const int64_t factor = run_.growth ? run_.growth->factor() : 1;
       due_ = loop_->count(run_.every, run_.noise);
       reports_.tell_growth(factor);
-      if (const double now = served() ? gone : totals.time_gone; now > 0) by_time_.add(due_, now);
+      if (const double now = served() ? gone : control.time_gone; now > 0) by_time_.add(due_, now);
       // What comes now would wait for parameters that are on their way; that is a part of training.
       if (due_.any() || status_.stopped || run_.driver->finished()) run_.model->parameters().wait_for_parameters();
       // Of a replica all ranks have the same tokens, and one counts.

@@ -42,7 +42,8 @@ class Asynchronous : public Strategy {
     StepResult result;
     if (server_) {
       if (!std::exchange(begun_, true)) server_->serve(w, progress_);
-      result.totals.stop = server_->stopped(), result.totals.finished = 1;
+      result.control.stop = server_->stopped();
+      result.control.finished = 1;
       return result;
     }
     begin_worker(w);
@@ -50,13 +51,13 @@ class Asynchronous : public Strategy {
     result.learning_rate = answer_.rate, result.fraction = answer_.fraction;
     if (answer_.stop || answer_.finished) {
       if (summed_ > 0) push(w);
-      result.totals = std::exchange(told_, {});
-      result.totals.stop = answer_.stop, result.totals.finished = answer_.finished;
+      result.totals = std::exchange(told_, {}).totals;
+      result.control.stop = answer_.stop;
+      result.control.finished = answer_.finished;
       return result;
     }
     const StepTotals mine = compute(w, result);
-    result.totals = rank_ == 0 ? std::exchange(told_, {}) : mine;
-    result.totals.stop = result.totals.finished = 0;
+    result.totals = rank_ == 0 ? std::exchange(told_, {}).totals : mine;
     return result;
   }
 
@@ -199,7 +200,7 @@ class Asynchronous : public Strategy {
     for (size_t i = 0; i < servers_.size(); ++i) bases_[i] = Answer::unpack(answers_[i]);
     answer_ = bases_[0];
     for (const Answer& a : bases_) answer_.stop = answer_.stop || a.stop;  // whichever server was asked to
-    told_ += answer_.totals;
+    told_ += {answer_.totals, {}};
   }
 
   Pending send_request(Worker& w, const ServerPart& s, Request::Kind kind) {
@@ -210,10 +211,10 @@ class Asynchronous : public Strategy {
 
   StepTotals compute(Worker& w, StepResult& result) {
     w.gradients({{}, [](size_t) {}});
-    const StepTotals mine = w.totals();
-    if (!std::isfinite(mine.smoothed)) refuse_step(w, "the loss");
-    const double divisor = w.gradient_divisor(mine);
-    result.gradient_norm = own_gradient_norm(w, mine);
+    const StepSums mine = w.sums();
+    if (!std::isfinite(mine.totals.smoothed)) refuse_step(w, "the loss");
+    const double divisor = w.gradient_divisor(mine.totals);
+    result.gradient_norm = own_gradient_norm(w, mine.totals);
     const Worker::UpdatePlan plan = w.plan_update(mine, result.gradient_norm);
     if (result.learning_rate == 0) result.learning_rate = plan.rate;  // the servers have none yet
     accumulate(w, mine, plan.scale * divisor);
@@ -221,20 +222,20 @@ class Asynchronous : public Strategy {
     update_locally(w, plan.scale);
     w.optimizer().begin_update();
     ++computed_;
-    ending_ = ending_ || mine.stop > 0 || mine.finished > 0;
+    ending_ = ending_ || mine.control.stop > 0 || mine.control.finished > 0;
     if (summed_ == o_.push_interval || ending_) push(w);
-    return mine;
+    return mine.totals;
   }
 
   // What the next push is summed up in.
   const Tensor& sum() const { return narrow_ ? sum_ : outgoing_[turn_].data; }
 
-  void accumulate(Worker& w, const StepTotals& mine, double factor) {
+  void accumulate(Worker& w, const StepSums& mine, double factor) {
     const Tensor& gradients = w.parameters().gradients();
     if (!narrow_) wait(outgoing_[turn_]);
     w.clock().spend({Work::memory, 0, (summed_ > 0 ? 3.0 : 2.0) * static_cast<double>(gradients.bytes())},
                     [&] { flat(w).scale(gradients, factor, sum(), summed_ > 0 ? Write::accumulate : Write::overwrite); });
-    summed_totals_ += mine;
+    summed_sums_ += mine;
     ++summed_;
   }
 
@@ -258,7 +259,7 @@ class Asynchronous : public Strategy {
     Request request;
     request.kind = Request::push;
     request.updates = summed_;
-    request.totals = summed_totals_;
+    request.sums = summed_sums_;
     for (size_t i = 0; i < servers_.size(); ++i) {
       request.base_version = bases_[i].version, request.base_pushes = bases_[i].pushes;
       o.pending.push_back(w.comm().send(request.pack(), servers_[i].rank, kRequestTag));
@@ -268,13 +269,13 @@ class Asynchronous : public Strategy {
       words_.emplace_back(word, w.comm().receive(word, servers_[i].rank, kWordTag));
     }
     summed_ = 0;
-    summed_totals_ = {};
+    summed_sums_ = {};
   }
 
   // The mean gradient of what is pushed, by all servers' parts together.
   void clip(Worker& w) {
     if (o_.push_clip == 0) return;
-    const double divisor = w.gradient_divisor(summed_totals_);
+    const double divisor = w.gradient_divisor(summed_sums_.totals);
     const double norm = summed_ == 1 ? single_norm_ : std::sqrt(sum_of_squares(w, sum())) / divisor;
     if (norm <= o_.push_clip) return;
     w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(flat_ * element_)},
@@ -315,7 +316,7 @@ class Asynchronous : public Strategy {
 
   // Of a worker.
   int64_t computed_ = 0, summed_ = 0;  // updates; those in the next push
-  StepTotals summed_totals_;
+  StepSums summed_sums_;
   double single_norm_ = 0;  // of the last update's part in it, per token
   Outgoing outgoing_[2];
   int turn_ = 0;
@@ -328,7 +329,7 @@ class Asynchronous : public Strategy {
   std::vector<Tensor> answers_;
   std::vector<Answer> bases_;  // by server: what the worker's parameters are
   Answer answer_;              // the first server's last one
-  StepTotals told_;            // of all workers, not yet reported; the first worker's
+  StepSums told_;              // of all workers, not yet reported; the first worker's
   AsynchronousSummary summary_;
 };
 

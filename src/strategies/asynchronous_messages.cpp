@@ -5,11 +5,11 @@
 namespace starling {
 namespace {
 
-Tensor numbers(std::initializer_list<double> first, const StepTotals* totals) {
+Tensor numbers(std::initializer_list<double> first, const StepSums* sums) {
   const auto n = static_cast<int64_t>(first.size());
-  Tensor x({n + (totals ? kTotals : 0)}, DType::f64);
+  Tensor x({n + (sums ? kSums : 0)}, DType::f64);
   std::copy(first.begin(), first.end(), doubles_of(x).begin());
-  if (totals) write_totals(*totals, doubles_of(x).last(kTotals));
+  if (sums) write_sums(*sums, doubles_of(x).last(kSums));
   return x;
 }
 
@@ -20,24 +20,25 @@ int64_t whole(double x) { return static_cast<int64_t>(x); }
 Tensor Request::pack() const {
   return numbers(
       {static_cast<double>(kind), static_cast<double>(updates), static_cast<double>(base_version), static_cast<double>(base_pushes)},
-      &totals);
+      &sums);
 }
 
 Request Request::unpack(const Tensor& numbers) {
   const std::span<const double> x = doubles_of(numbers);
   const int64_t kind = whole(x[0]);
   CHECK(kind >= push && kind <= leave, "a request of kind {}", kind);
-  return {static_cast<Kind>(kind), whole(x[1]), whole(x[2]), whole(x[3]), read_totals(x.last(kTotals))};
+  return {static_cast<Kind>(kind), whole(x[1]), whole(x[2]), whole(x[3]), read_sums(x.last(kSums))};
 }
 
 Tensor Answer::pack() const {
+  const StepSums sums{totals, {}};
   return numbers({static_cast<double>(version), static_cast<double>(pushes), stop ? 1.0 : 0.0, finished ? 1.0 : 0.0, rate, fraction},
-                 &totals);
+                 &sums);
 }
 
 Answer Answer::unpack(const Tensor& numbers) {
   const std::span<const double> x = doubles_of(numbers);
-  return {whole(x[0]), whole(x[1]), x[2] > 0, x[3] > 0, x[4], x[5], read_totals(x.last(kTotals))};
+  return {whole(x[0]), whole(x[1]), x[2] > 0, x[3] > 0, x[4], x[5], read_sums(x.last(kSums)).totals};
 }
 
 Tensor AsynchronousSummary::pack() const {

@@ -21,12 +21,12 @@ struct Request {
     save,   // asks for the parameters, the optimizer's state and the progress
     leave   // nothing comes any more; when all have left, the first server sends the first worker a summary
   };
-  static constexpr int kNumbers = 4 + kTotals;
+  static constexpr int kNumbers = 4 + kSums;
   Kind kind = push;
   int64_t updates = 0;       // of the worker, summed up in the push
   int64_t base_version = 0;  // of the parameters that the worker computed with: steps of this server
   int64_t base_pushes = 0;   // and how many pushes it had received
-  StepTotals totals;         // of those updates
+  StepSums sums;             // of those updates
 
   Tensor pack() const;
   static Request unpack(const Tensor& numbers);
@@ -34,7 +34,7 @@ struct Request {
 
 // From a server.
 struct Answer {
-  static constexpr int kNumbers = 6 + kTotals;
+  static constexpr int kNumbers = 6 + kSums;
   int64_t version = 0, pushes = 0;  // as in Request
   bool stop = false, finished = false;
   double rate = 0;      // of the server's last step

@@ -108,9 +108,9 @@ void AsynchronousServer::take(Worker& w, Client& c) {
   add_gradient(w, c);
   ++pushes_, ++summed_;
   updates_ += push.updates, c.updates += push.updates;
-  sum_totals_ += push.totals;
-  stop_ = stop_ || push.totals.stop > 0;
-  finished_ = finished_ || push.totals.finished > 0 || updates_ >= budget_;
+  sums_ += push.sums;
+  stop_ = stop_ || push.sums.control.stop > 0;
+  finished_ = finished_ || push.sums.control.finished > 0 || updates_ >= budget_;
   c.effective = version_ + 1;
   c.pushing = false;
   if (words_on_pushes(options_.asynchronous)) send_word(w, c);
@@ -143,7 +143,7 @@ void AsynchronousServer::compensate(Worker& w, Client& c, const Tensor& gradient
   }
   CHECK(!c.sent.empty() && c.sent.front().version == c.push.base_version, "rank {} pushes a gradient of version {}", c.rank,
         c.push.base_version);
-  const double factor = lambda / w.gradient_divisor(c.push.totals);
+  const double factor = lambda / w.gradient_divisor(c.push.sums.totals);
   const Tensor now = values(w), &then = c.sent.front().values;
   w.clock().spend({Work::memory, 0, 4.0 * static_cast<double>(gradient.bytes())},
                   [&] { w.parameters().backend().flat().compensate(gradient, now, then, factor); });
@@ -156,11 +156,11 @@ void AsynchronousServer::step(Worker& w) {
   const double moved = optimizer.elements_moved() * static_cast<double>(part_.count() * size_of(sum_.dtype()));
   optimizer.begin_update(update);
   w.clock().spend({Work::update, 0, moved},
-                  [&] { optimizer.update_part(values(w), sum_, part_.begin, 1 / w.gradient_divisor(sum_totals_), rate_); });
+                  [&] { optimizer.update_part(values(w), sum_, part_.begin, 1 / w.gradient_divisor(sums_.totals), rate_); });
   ++version_;
   summed_ = 0;
-  unreported_ += sum_totals_;
-  sum_totals_ = {};
+  unreported_ += sums_;
+  sums_ = {};
 }
 
 void AsynchronousServer::send_word(Worker& w, Client& c) const {
@@ -192,10 +192,7 @@ void AsynchronousServer::answer(Worker& w, Client& c) {
   Answer a;
   a.version = version_, a.pushes = pushes_, a.stop = stop_, a.finished = finished_, a.rate = rate_;
   a.fraction = static_cast<double>(updates_) / static_cast<double>(std::max<int64_t>(1, budget_));
-  if (first_ && c.rank == 0) {
-    a.totals = std::exchange(unreported_, {});
-    a.totals.stop = a.totals.finished = 0;
-  }
+  if (first_ && c.rank == 0) a.totals = std::exchange(unreported_, {}).totals;
   s.answer = a.pack();
   s.pending = {w.comm().send(s.answer, c.rank, kAnswerTag), w.comm().send(s.values, c.rank, kValuesTag)};
 }

@@ -34,11 +34,10 @@ std::vector<Bucket> make_buckets(const ParameterStore& store, int64_t elements, 
   return buckets;
 }
 
-BucketTracker::BucketTracker(const ParameterStore& parameters, const std::vector<Bucket>& buckets)
-    : parameters_(parameters), buckets_(buckets) {}
+BucketTracker::BucketTracker(const ParameterStore& parameters, const std::vector<Bucket>& buckets, std::function<void(size_t)> ready)
+    : parameters_(parameters), buckets_(buckets), ready_(std::move(ready)) {}
 
-void BucketTracker::restart(std::function<void(size_t)> ready) {
-  ready_ = std::move(ready);
+void BucketTracker::restart() {
   next_ = 0;
   done_.assign(parameters_.declared().size(), false);
   open_.assign(buckets_.size(), 0);

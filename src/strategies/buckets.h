@@ -25,9 +25,8 @@ std::vector<Bucket> make_buckets(const ParameterStore& parameters, int64_t eleme
 // Calls ready(b) for b = 0, 1, ... as soon as all parameters that touch buckets 0 to b are complete.
 class BucketTracker {
  public:
-  BucketTracker(const ParameterStore& parameters, const std::vector<Bucket>& buckets);
-  void restart(std::function<void(size_t)> ready);
-  void set_ready(std::function<void(size_t)> ready) { ready_ = std::move(ready); }
+  BucketTracker(const ParameterStore& parameters, const std::vector<Bucket>& buckets, std::function<void(size_t)> ready);
+  void restart();
   void complete(const Parameter& parameter);
   void complete_rest();
 

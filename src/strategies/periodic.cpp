@@ -17,7 +17,7 @@ namespace starling {
 namespace {
 
 // What a fragment's exchange carries besides displacements: weight, weighted norm, sums of the updates since the last exchange.
-constexpr int kNumbers = 2 + kTotals;
+constexpr int kNumbers = 2 + kSums;
 
 struct Fragment {
   std::vector<NamedRange> ranges;  // parameters, of the flat buffer
@@ -67,24 +67,27 @@ class Periodic : public Strategy {
       }
       f.numbers = Tensor({kNumbers}, DType::f64);
     }
-    counters_ = Tensor({static_cast<int64_t>(3 * fragments_.size()) + kTotals}, DType::f64);
+    counters_ = Tensor({static_cast<int64_t>(3 * fragments_.size()) + kSums}, DType::f64);
     for (Fragment& f : fragments_) f.compressing = false;
     merged_.copy_from(values);
   }
 
   StepResult step(Worker& w) override {
     StepResult result = local_update(w);
+    StepSums sums;  // of what is merged in this step
     const int64_t t = local_updates(w);
     for (size_t f = 0; f < fragments_.size(); ++f) {
-      if (under_way(f) != 0 && t - static_cast<int64_t>(last_sent(f)) >= p_.delay) result.totals += complete(w, f);
+      if (under_way(f) != 0 && t - static_cast<int64_t>(last_sent(f)) >= p_.delay) sums += complete(w, f);
       if (t % p_.interval == fragments_[f].offset) {
         send(w, f, t);
-        if (p_.delay == 0) result.totals += complete(w, f);
+        if (p_.delay == 0) sums += complete(w, f);
         if (p_.inner_state == InnerState::reset)
           w.clock().spend({Work::memory, 0, static_cast<double>(2 * flat_ * element_)}, [&] { w.optimizer().reset_moments(); });
       }
     }
     if (p_.inner_state == InnerState::average) average_moments(w, t);
+    result.totals = sums.totals;
+    result.control = sums.control;
     return result;
   }
 
@@ -152,8 +155,8 @@ class Periodic : public Strategy {
   double& under_way(size_t f) { return doubles_of(counters_)[3 * f]; }      // 1: sent and not merged yet
   double& tokens(size_t f) { return doubles_of(counters_)[3 * f + 1]; }     // of this rank since the fragment was sent last
   double& last_sent(size_t f) { return doubles_of(counters_)[3 * f + 2]; }  // update; 0: never
-  std::span<double> sums() { return doubles_of(counters_).last(kTotals); }  // not yet exchanged
-  static std::span<double> sums_of(const Fragment& f) { return doubles_of(f.numbers).last(kTotals); }
+  std::span<double> sums() { return doubles_of(counters_).last(kSums); }  // not yet exchanged
+  static std::span<double> sums_of(const Fragment& f) { return doubles_of(f.numbers).last(kSums); }
 
   std::string sent_text(double bytes) const {
     const double whole = 2 * (size_ - 1.0) / size_ * static_cast<double>(flat_ * element_);
@@ -172,9 +175,7 @@ class Periodic : public Strategy {
 
   // Requests to end are this run's, not those of a run that continues it; they are made again at every update.
   static void forget_requests(std::span<double> numbers) {
-    StepTotals totals = read_totals(numbers);
-    totals.stop = totals.finished = 0;
-    write_totals(totals, numbers);
+    write_sums({read_sums(numbers).totals, {}}, numbers);
   }
 
   // Each layer goes to the fragment that is smallest so far; in each fragment embedding tables come first.
@@ -210,13 +211,13 @@ class Periodic : public Strategy {
 
   StepResult local_update(Worker& w) {
     w.gradients({{}, [](size_t) {}});
-    const StepTotals mine = own_totals(w);
-    if (!std::isfinite(mine.smoothed)) refuse_step(w, "the loss");
-    const StepResult result = update_replica(w, mine, own_gradient_norm(w, mine));
-    StepTotals all = read_totals(sums());
+    const StepSums mine = own_sums(w);
+    if (!std::isfinite(mine.totals.smoothed)) refuse_step(w, "the loss");
+    const StepResult result = update_replica(w, mine, own_gradient_norm(w, mine.totals));
+    StepSums all = read_sums(sums());
     all += mine;
-    write_totals(all, sums());
-    for (size_t f = 0; f < fragments_.size(); ++f) tokens(f) += mine.tokens;
+    write_sums(all, sums());
+    for (size_t f = 0; f < fragments_.size(); ++f) tokens(f) += mine.totals.tokens;
     return result;
   }
 
@@ -225,8 +226,8 @@ class Periodic : public Strategy {
     const double weight = p_.merge_weights == MergeWeights::equal ? 1 : tokens(index);
     const std::span<double> numbers = doubles_of(f.numbers);
     numbers[0] = weight, numbers[1] = 0;
-    write_totals(read_totals(sums()), sums_of(f));
-    write_totals({}, sums());
+    write_sums(read_sums(sums()), sums_of(f));
+    write_sums({}, sums());
     tokens(index) = 0, under_way(index) = 1, last_sent(index) = static_cast<double>(t);
     const int passes = (momentum_ != 0 ? 4 : 3) + (p_.delay > 0 ? 1 : 0) + (weight != 1 ? 2 : 0) + (p_.merge == MergeRule::radial ? 1 : 0);
     w.clock().spend({Work::memory, 0, static_cast<double>(passes * f.count * element_)}, [&] { displace(w, f, weight); });
@@ -282,7 +283,7 @@ class Periodic : public Strategy {
   }
 
   // Merges the fragment; returns the sums that came with it.
-  StepTotals complete(Worker& w, size_t index) {
+  StepSums complete(Worker& w, size_t index) {
     Fragment& f = fragments_[index];
     w.comm().note("merge", 0);
     receive(w, f);
@@ -292,7 +293,7 @@ class Periodic : public Strategy {
     else
       w.clock().spend({Work::memory, 0, static_cast<double>((momentum_ != 0 ? 7 : 5) * f.count * element_)}, [&] { merge(w, f); });
     w.parameters().changed();
-    return read_totals(sums_of(f));
+    return read_sums(sums_of(f));
   }
 
   // The merged model is what was sent.

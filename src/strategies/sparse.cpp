@@ -25,7 +25,7 @@ class Sparse : public Strategy {
     for (const Bucket& b : buckets_) exchanges_.emplace_back(options.compression, pieces(parameters, b.range, small), type_, size);
     std::sort(small.begin(), small.end(), [](const NamedRange& a, const NamedRange& b) { return a.range.begin < b.range.begin; });
     exchanges_.emplace_back(options.compression, small, type_, size);
-    totals_ = Tensor({kTotals + 1}, DType::f64);
+    sums_ = Tensor({kSums + 1}, DType::f64);
     norm_ = Tensor({1}, DType::f64);
   }
 
@@ -41,12 +41,13 @@ class Sparse : public Strategy {
 
   StepResult step(Worker& w) override {
     exchange(w);
-    const StepTotals totals = read_totals(doubles_of(totals_).first(kTotals));
-    if (!std::isfinite(totals.smoothed)) refuse_step(w, "the loss");
-    if (doubles_of(totals_)[kTotals] > 0) refuse_numbers(w);
+    const StepSums sums = read_sums(doubles_of(sums_).first(kSums));
+    if (!std::isfinite(sums.totals.smoothed)) refuse_step(w, "the loss");
+    if (doubles_of(sums_)[kSums] > 0) refuse_numbers(w);
     for (CompressedExchange& e : exchanges_) e.finish(w);
-    StepResult result = update_replica(w, totals, differ() ? own_gradient_norm(w, totals) : common_norm(w, totals));
-    result.totals = totals;
+    StepResult result = update_replica(w, sums, differ() ? own_gradient_norm(w, sums.totals) : common_norm(w, sums.totals));
+    result.totals = sums.totals;
+    result.control = sums.control;
     const int64_t every = options_.sparse.average_interval;
     if (differ() && every > 0 && w.optimizer().updates() % every == 0) average(w);
     return result;
@@ -115,10 +116,10 @@ class Sparse : public Strategy {
     while (started < exchanges_.size()) start(started);
     for (const CompressedExchange& e : exchanges_)
       if (bad_.empty()) bad_ = e.bad_element();
-    write_totals(w.totals(), doubles_of(totals_).first(kTotals));
-    doubles_of(totals_)[kTotals] = bad_.empty() ? 0 : 1;
+    write_sums(w.sums(), doubles_of(sums_).first(kSums));
+    doubles_of(sums_)[kSums] = bad_.empty() ? 0 : 1;
     w.comm().note("exchange of compressed gradients", 0);
-    w.sum_over_all(totals_);
+    w.sum_over_all(sums_);
   }
 
   // On every rank, once one of them has a number that cannot be sent: they tell each other whose.
@@ -163,7 +164,7 @@ class Sparse : public Strategy {
   double local_scale_ = 1;
   std::vector<CompressedExchange> exchanges_;  // one a bucket, and that of all small tensors
   Tensor residual_, velocity_;                 // flat
-  Tensor totals_;                              // and how many ranks have a number that cannot be sent
+  Tensor sums_;                              // and how many ranks have a number that cannot be sent
   std::string bad_;                            // which one this rank has
   Tensor norm_;
 };

@@ -9,29 +9,31 @@ namespace starling {
 namespace {
 
 // Every number of the sums, in the order of the wire.
-template <class Totals, class Visit>
-void each(Totals& t, Visit visit) {
-  int i = 0;
-  for (auto* x : {&t.smoothed, &t.nll, &t.tokens, &t.correct, &t.source_tokens, &t.sentences, &t.clipped, &t.clippable, &t.stop,
-                  &t.finished, &t.time_gone, &t.reward, &t.samples, &t.distinct, &t.consistency})
-    visit(*x, static_cast<size_t>(i++));
+template <class Sums, class Visit>
+void each(Sums& sums, Visit visit) {
+  auto& t = sums.totals;
+  auto& c = sums.control;
+  size_t i = 0;
+  for (auto* x : {&t.smoothed, &t.nll, &t.tokens, &t.correct, &t.source_tokens, &t.sentences, &t.clipped, &t.clippable, &c.stop,
+                  &c.finished, &c.time_gone, &t.reward, &t.samples, &t.distinct, &t.consistency})
+    visit(*x, i++);
 }
 
 }  // namespace
 
-void write_totals(const StepTotals& totals, std::span<double> numbers) {
-  each(totals, [&](const double& x, size_t i) { numbers[i] = x; });
+void write_sums(const StepSums& sums, std::span<double> numbers) {
+  each(sums, [&](const double& x, size_t i) { numbers[i] = x; });
 }
 
-StepTotals read_totals(std::span<const double> numbers) {
-  StepTotals totals;
-  each(totals, [&](double& x, size_t i) { x = numbers[i]; });
-  return totals;
+StepSums read_sums(std::span<const double> numbers) {
+  StepSums sums;
+  each(sums, [&](double& x, size_t i) { x = numbers[i]; });
+  return sums;
 }
 
-StepTotals& operator+=(StepTotals& a, const StepTotals& b) {
-  double more[kTotals];
-  write_totals(b, more);
+StepSums& operator+=(StepSums& a, const StepSums& b) {
+  double more[kSums];
+  write_sums(b, more);
   each(a, [&](double& x, size_t i) { x += more[i]; });
   return a;
 }
@@ -78,19 +80,19 @@ double own_gradient_norm(Worker& w, const StepTotals& totals) {
   return gradient_norm(w, doubles_of(squares)[0], totals);
 }
 
-StepTotals own_totals(Worker& w) {
-  const Tensor numbers({kTotals}, DType::f64);
-  write_totals(w.totals(), doubles_of(numbers));
+StepSums own_sums(Worker& w) {
+  const Tensor numbers({kSums}, DType::f64);
+  write_sums(w.sums(), doubles_of(numbers));
   w.sum_over_replica(numbers);
-  return read_totals(doubles_of(numbers));
+  return read_sums(doubles_of(numbers));
 }
 
-StepResult update_replica(Worker& w, const StepTotals& totals, double norm) {
+StepResult update_replica(Worker& w, const StepSums& sums, double norm) {
   ParameterStore& parameters = w.parameters();
   Optimizer& optimizer = w.optimizer();
   StepResult result;
   result.gradient_norm = norm;
-  const Worker::UpdatePlan plan = w.plan_update(totals, result.gradient_norm);
+  const Worker::UpdatePlan plan = w.plan_update(sums, result.gradient_norm);
   result.learning_rate = plan.rate;
   const double moved = optimizer.elements_moved();
   optimizer.begin_update();

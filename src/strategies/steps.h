@@ -11,10 +11,10 @@
 
 namespace starling {
 
-constexpr int kTotals = 15;  // numbers in StepTotals
-void write_totals(const StepTotals& totals, std::span<double> numbers);
-StepTotals read_totals(std::span<const double> numbers);
-StepTotals& operator+=(StepTotals& a, const StepTotals& b);
+constexpr int kSums = 15;  // numbers in StepSums
+void write_sums(const StepSums& sums, std::span<double> numbers);
+StepSums read_sums(std::span<const double> numbers);
+StepSums& operator+=(StepSums& a, const StepSums& b);
 
 // The DivergedError of a step in which something (`what`: "the loss") is not finite: names the batch, and what to do.
 [[noreturn]] void refuse_step(Worker& worker, const std::string& what);
@@ -33,9 +33,9 @@ double gradient_norm(Worker& worker, double squares, const StepTotals& totals);
 // Of the gradient of the whole replica, on all ranks that have a part of it.
 double own_gradient_norm(Worker& worker, const StepTotals& totals);
 // The sums of the whole replica, likewise.
-StepTotals own_totals(Worker& worker);
-// Updates the whole replica by its gradient, the sum over what `totals` says; `norm`: of the gradient divided as they say.
-StepResult update_replica(Worker& worker, const StepTotals& totals, double norm);
+StepSums own_sums(Worker& worker);
+// Updates the whole replica by its gradient, the sum over what `sums` says; `norm`: of the gradient divided as they say.
+StepResult update_replica(Worker& worker, const StepSums& sums, double norm);
 
 // Starts the sum of x over the ranks in pieces of so many MiB, which travel one behind the other; with bf16 on the wire when `narrow`.
 std::vector<Pending> all_reduce_in_pieces(Communicator& comm, const Tensor& x, double mib, bool narrow);

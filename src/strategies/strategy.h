@@ -15,6 +15,7 @@ namespace starling {
 
 struct StepResult {
   StepTotals totals;         // over all ranks
+  StepControl control;       // likewise
   double gradient_norm = 0;  // of the mean gradient per token (train.loss-normalization: or sentence), before clipping
   double learning_rate = 0;
   NoiseSample noise;

@@ -37,7 +37,7 @@ class Synchronous : public Strategy {
     routes_.resize(tables_.size()), touched_.resize(tables_.size());
     for (const ExchangedTable& t : tables_) flags_.emplace_back(Shape{t.table->shape[0]}, DType::f64);
     pending_flags_.resize(tables_.size());
-    totals_ = Tensor({kTotals + 5}, DType::f64);
+    sums_ = Tensor({kSums + 5}, DType::f64);
     counts_ = Tensor({std::max<int64_t>(1, static_cast<int64_t>(tables_.size()) * size)}, DType::f64);
     squares_ = Tensor({3}, DType::f64, parameters.backend().memory());
     if (!everything_everywhere())
@@ -79,7 +79,7 @@ class Synchronous : public Strategy {
     const double squares = sum_up(w, result);
     if (!std::isfinite(result.totals.smoothed)) refuse_step(w, "the loss");
     result.gradient_norm = gradient_norm(w, squares, result.totals);
-    const Worker::UpdatePlan plan = w.plan_update(result.totals, result.gradient_norm);
+    const Worker::UpdatePlan plan = w.plan_update({result.totals, result.control}, result.gradient_norm);
     result.learning_rate = plan.rate;
     update(w, plan);
     return result;
@@ -279,12 +279,14 @@ class Synchronous : public Strategy {
         handed_over_[b] = w.comm().run(ownership_->to_owners(shape(x), b), x, "gradients to their owners");
     }
     if (size_ == 1) add_squares(w, w.parameters().gradients(), squares_.slice(kMeasured, {1}));
-    const std::span<double> numbers = doubles_of(totals_), more = numbers.last(5);
-    write_totals(w.totals(), numbers.first(kTotals));
+    const std::span<double> numbers = doubles_of(sums_), more = numbers.last(5);
+    write_sums(w.sums(), numbers.first(kSums));
     if (squares_.has_elements()) squares_.read<double>(more.first(3));
     more[3] = w.part_tokens(), more[4] = more[3] * more[3];
-    w.sum_over_all(totals_);
-    result.totals = read_totals(numbers.first(kTotals));
+    w.sum_over_all(sums_);
+    const StepSums sums = read_sums(numbers.first(kSums));
+    result.totals = sums.totals;
+    result.control = sums.control;
     result.noise = noise_sample({more[kOfParts], more[3], more[4]}, more[kMeasured], result.totals.tokens);
     return more[kMeasured] + more[kOthers];
   }
@@ -333,7 +335,7 @@ class Synchronous : public Strategy {
   // Squares of this rank's part of the gradient: of the buckets whose noise is measured, of the others, and of the former before exchange.
   enum : uint8_t { kMeasured, kOthers, kOfParts };
   Tensor squares_;  // [3], in the backend's memory
-  Tensor totals_;   // the totals, these, and the parts' tokens and their squares
+  Tensor sums_;   // the totals, these, and the parts' tokens and their squares
   Tensor counts_;   // of rows, by table and rank
   Pending pending_counts_;
   std::vector<std::vector<Pending>> exchanges_;  // by bucket

@@ -12,16 +12,26 @@
 
 namespace starling {
 
-// Sums over what ranks computed in a step.
+// Statistics of a step: sums over what ranks computed.
 struct StepTotals {
   double smoothed = 0, nll = 0;  // as in LossSums, nats; of the references alone, and both unweighted, where sentences are weighted
   double tokens = 0, correct = 0, source_tokens = 0, sentences = 0;
   double clipped = 0, clippable = 0;             // as in LossSums
-  double stop = 0;                               // ranks that were told by a signal to end after this step
-  double finished = 0;                           // ranks whose limits say that this step is the last
-  double time_gone = 0;                          // of the time that the run may take, 0 to 1, as rank 0 says; 0 where no rate needs it
   double reward = 0, samples = 0, distinct = 0;  // of refinement: summed over samples; samples; distinct ones
   double consistency = 0;                        // of R-Drop, as in LossSums, summed over the tokens
+};
+
+// What ranks tell each other about the end of the run; travels with the statistics.
+struct StepControl {
+  double stop = 0;       // ranks that a signal told to end after this step
+  double finished = 0;   // ranks whose limits say that this step is the last
+  double time_gone = 0;  // share of the time that the run may take, 0 to 1, from rank 0; 0 where no rate needs it
+};
+
+// What the ranks' messages of a step add up to.
+struct StepSums {
+  StepTotals totals;
+  StepControl control;
 };
 
 // What a rank looks up in an embedding table.
@@ -54,8 +64,8 @@ class Worker {
   };
   // Loss and gradients, sums over tokens, of this rank's share of the step's batch.
   virtual void gradients(const Calls& calls) = 0;
-  // The rank's sums, after gradients(), for whose passes this waits; of a rank that has no share a request to stop and nothing else.
-  virtual StepTotals totals() = 0;
+  // This rank's part of the sums, after gradients(), for whose passes this waits; a rank without a share adds to the control alone.
+  virtual StepSums sums() = 0;
   // Target tokens of the part of the batch whose gradient is compared with the whole batch's (noise_scale.h): all of a worker among
   // several, the first micro-batch of one that is alone. 0: there is no such part, or another rank of the replica counts it.
   virtual double part_tokens() { return 0; }
@@ -73,7 +83,7 @@ class Worker {
   struct UpdatePlan {
     double scale = 0, rate = 0;
   };
-  virtual UpdatePlan plan_update(const StepTotals& totals, double gradient_norm) = 0;
+  virtual UpdatePlan plan_update(const StepSums& sums, double gradient_norm) = 0;
   // Whether somebody has asked this rank to end, by now: for a step that takes as long as the run.
   virtual bool asked_to_stop() { return false; }
   // The schedule's rate at an update of the run, counted from 1, and how many there will be: for servers that count for all workers.

@@ -113,7 +113,7 @@ inline AsynchronousTrace train_apart(const AsynchronousRun& run, World& world) {
       trace.told_tokens.push_back(result.totals.tokens);
     }
     trace.fraction = result.fraction;
-    trace.stop = result.totals.stop > 0, trace.finished = result.totals.finished > 0;
+    trace.stop = result.control.stop > 0, trace.finished = result.control.finished > 0;
     if (trace.stop || trace.finished) {
       if (rank < workers) {
         EXPECT_EQ(replica.steps(), before) << "an update that was not to be";

@@ -27,10 +27,10 @@ class PlainWorker : public Worker {
     if (calls.forward_done) calls.forward_done();
     calls.ready(0);
   }
-  StepTotals totals() override { return {.smoothed = tokens_, .tokens = tokens_}; }
+  StepSums sums() override { return {{.smoothed = tokens_, .tokens = tokens_}, {}}; }
   LookupRows lookup_rows(const Parameter&, bool) override { return {}; }
   double gradient_divisor(const StepTotals& totals) override { return totals.tokens; }
-  UpdatePlan plan_update(const StepTotals& totals, double) override { return {1 / totals.tokens, rate_}; }
+  UpdatePlan plan_update(const StepSums& sums, double) override { return {1 / sums.totals.tokens, rate_}; }
   double learning_rate(int64_t) const override { return 0; }
   int64_t planned_updates() const override { return 0; }
   std::string step_name() const override { return "update 7"; }

@@ -345,9 +345,9 @@ TEST(Buckets, CoverEverythingOnceFromTheEnd) {
       EXPECT_EQ(end, 0);
       EXPECT_EQ(buckets.back().table != nullptr, whole);
 
-      BucketTracker tracker(store, buckets);
       std::vector<size_t> called;
-      tracker.restart([&](size_t bucket) { called.push_back(bucket); });
+      BucketTracker tracker(store, buckets, [&](size_t bucket) { called.push_back(bucket); });
+      tracker.restart();
       tracker.complete(b);
       for (const size_t i : called) EXPECT_GE(buckets[i].range.begin, b.offset);
       for (Parameter& p : store.all()) tracker.complete(p);
