@@ -7,6 +7,8 @@
 
 namespace starling {
 
+int card_count() { return STARLING_CUDA::cuda_devices(); }
+
 DeviceChoice resolve(DeviceChoice c, bool quantized, int local_rank) {
   std::smatch m;
   const std::string asked = c.device;

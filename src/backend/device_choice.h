@@ -23,6 +23,9 @@ constexpr const char* kDeviceHelp =
 // are none, and for two precisions.
 DeviceChoice resolve(DeviceChoice choice, bool quantized, int local_rank = 0);
 
+// How many cards this process can use.
+int card_count();
+
 // Why auto means the processor, as a line for the user, in a program that was built for cards; else "".
 std::string why_no_card(const DeviceChoice& asked);
 

@@ -18,7 +18,7 @@
 #include "base/version.h"
 #include "cli/help.h"
 #include "cli/verbs.h"
-#include "comm/nccl/nccl.h"
+#include "comm/cards.h"
 #include "comm/world.h"
 #include "config/config.h"
 #include "config/meant_number.h"
@@ -148,7 +148,7 @@ std::string version_text() {
       ", zlib {}, zstd {}, fmt {}.{}.{}, nlohmann-json {}.{}.{}, MPI: {}, NCCL: {}, CLI11 " CLI11_VERSION,
       kVersion, compiler_text(), cpu_instruction_set(), cpu_has_bf16() ? "bf16 and f32" : "f32", cuda::describe_cuda(), dnnl->major,
       dnnl->minor, dnnl->patch, zlibVersion(), ZSTD_versionString(), FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100,
-      NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, mpi_version(), cuda::nccl_version());
+      NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, mpi_version(), card_library_version());
 }
 
 void add_device_options(CLI::App& verb, DeviceChoice& choice) {

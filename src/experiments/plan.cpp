@@ -15,7 +15,7 @@ void RacePlan::count_ranks(const ModelVocabulary& vocabulary) {
       };
       const RaceRanks ranks = ranks_[{arm->name, workers}] = of(arm->seconds.empty() ? "" : arm->seconds.front());
       for (const std::string& second : arm->seconds)
-        if (const RaceRanks other = of(second); other.count != ranks.count || other.alone != ranks.alone)
+        if (const RaceRanks other = of(second); other.count != ranks.count || other.asynchronous != ranks.asynchronous)
           throw ConfigError(fmt::format("{}: arm {}: {} {} needs other ranks than {}; give each an arm of its own", r_.file, arm->name,
                                         r_.second_key, second, arm->seconds.front()));
     }
@@ -82,7 +82,7 @@ std::vector<std::string> RacePlan::network_names() const {
 
 std::vector<std::string> RacePlan::networks_of(const RaceArm& arm, int workers) const {
   const RaceRanks its = ranks(arm, workers);
-  if (its.count == 1 || !(arm.timed || its.alone)) return {""};
+  if (its.count == 1 || !(arm.timed || its.asynchronous)) return {""};
   return network_names();
 }
 

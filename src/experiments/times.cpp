@@ -106,7 +106,8 @@ int64_t value_by(const RankTimes& rank, const std::vector<int64_t>& values, int6
 
 int64_t RaceTimes::steps() const {
   int64_t least = ranks.empty() ? 0 : static_cast<int64_t>(ranks[0].ns.size());
-  for (int r = 0; r < (alone ? 1 : workers); ++r) least = std::min(least, static_cast<int64_t>(ranks[static_cast<size_t>(r)].ns.size()));
+  for (int r = 0; r < (asynchronous ? 1 : workers); ++r)
+    least = std::min(least, static_cast<int64_t>(ranks[static_cast<size_t>(r)].ns.size()));
   return least;
 }
 
@@ -115,11 +116,11 @@ RaceTimes::At RaceTimes::at(int64_t step) const {
   At at;
   const auto i = static_cast<size_t>(step) - 1;
   const bool last = step == steps();
-  for (int r = 0; r < (alone && !last ? 1 : workers); ++r)
-    if (const auto& ns = ranks[static_cast<size_t>(r)].ns; !ns.empty()) at.ns = std::max(at.ns, alone && last ? ns.back() : ns[i]);
+  for (int r = 0; r < (asynchronous && !last ? 1 : workers); ++r)
+    if (const auto& ns = ranks[static_cast<size_t>(r)].ns; !ns.empty()) at.ns = std::max(at.ns, asynchronous && last ? ns.back() : ns[i]);
   for (const RankTimes& rank : ranks) {
-    at.tokens += alone ? value_by(rank, rank.tokens, at.ns) : rank.tokens[i];
-    at.bytes += alone ? value_by(rank, rank.bytes, at.ns) : rank.bytes[i];
+    at.tokens += asynchronous ? value_by(rank, rank.tokens, at.ns) : rank.tokens[i];
+    at.bytes += asynchronous ? value_by(rank, rank.bytes, at.ns) : rank.bytes[i];
   }
   at.bytes /= workers;
   return at;
@@ -180,8 +181,8 @@ NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, 
   return model;
 }
 
-TimesRecorder::TimesRecorder(int ranks, int workers, bool alone, std::string path)
-    : workers_(workers), alone_(alone), path_(std::move(path)), ranks_(static_cast<size_t>(ranks)) {
+TimesRecorder::TimesRecorder(int ranks, int workers, bool asynchronous, std::string path)
+    : workers_(workers), asynchronous_(asynchronous), path_(std::move(path)), ranks_(static_cast<size_t>(ranks)) {
   if (!path_.empty() && std::filesystem::exists(path_)) load();
 }
 
@@ -189,30 +190,30 @@ TrainingWatch TimesRecorder::watch(World& world) {
   Rank& rank = ranks_[static_cast<size_t>(world.comm->rank())];
   rank.paused_at = world.clock->now_ns() + rank.apart_ns;
   TrainingWatch watch;
-  watch.paused = [this, &world, &rank](bool together) { pause(world, rank, together); };
-  watch.resumed = [this, &world, &rank](bool together) { resume(world, rank, together); };
+  watch.paused = [this, &world, &rank](bool synchronous) { pause(world, rank, synchronous); };
+  watch.resumed = [this, &world, &rank](bool synchronous) { resume(world, rank, synchronous); };
   watch.updated = [this, &world, &rank](int64_t step, int64_t tokens, int64_t aside) { note(world, rank, step, tokens, aside); };
   return watch;
 }
 
-void TimesRecorder::pause(World& world, Rank& rank, bool together) {
+void TimesRecorder::pause(World& world, Rank& rank, bool synchronous) {
   rank.paused_at = world.clock->now_ns(), rank.bytes_at = bytes(world);
-  if (together) world.comm->barrier().wait(kNoDeadline);  // then all have recorded what they did
-  if (alone_ && &rank == &ranks_[0]) {
+  if (synchronous) world.comm->barrier().wait(kNoDeadline);  // then all have recorded what they did
+  if (asynchronous_ && &rank == &ranks_[0]) {
     const std::lock_guard lock(mutex_);
     pauses_[static_cast<int64_t>(rank.times.ns.size())] = first_ns_ + rank.paused_at - rank.paused_ns;
   }
   if (world.comm->rank() == 0) keep();
 }
 
-void TimesRecorder::resume(World& world, Rank& rank, bool together) {
-  if (together && world.comm->size() > 1) {
+void TimesRecorder::resume(World& world, Rank& rank, bool synchronous) {
+  if (synchronous && world.comm->size() > 1) {
     const Tensor longest({1}, DType::f64);
     doubles_of(longest)[0] = static_cast<double>(world.clock->now_ns() - rank.paused_at);
     world.comm->all_reduce(longest, Reduce::maximum).wait(kNoDeadline);
     world.clock->sleep_until(rank.paused_at + static_cast<int64_t>(doubles_of(longest)[0]) + kBreath);
   }
-  if (!together) return;  // meanwhile its pushes and fetches go on
+  if (!synchronous) return;  // meanwhile its pushes and fetches go on
   rank.paused_ns += world.clock->now_ns() - rank.paused_at;
   rank.paused_bytes += bytes(world) - rank.bytes_at;
 }
@@ -222,7 +223,7 @@ void TimesRecorder::note(World& world, Rank& rank, int64_t step, int64_t tokens,
   const std::lock_guard lock(mutex_);
   RankTimes& t = rank.times;
   const auto recorded = static_cast<int64_t>(t.ns.size());
-  CHECK((alone_ && &rank != &ranks_[0]) || step == recorded + 1, "update {} after {} are recorded", step, recorded);
+  CHECK((asynchronous_ && &rank != &ranks_[0]) || step == recorded + 1, "update {} after {} are recorded", step, recorded);
   t.ns.push_back(first_ns_ + ns), t.bytes.push_back(rank.first_bytes + sent);
   t.tokens.push_back((t.tokens.empty() ? 0 : t.tokens.back()) + tokens);
 }
@@ -241,21 +242,21 @@ void TimesRecorder::continue_from(int64_t updates) {
   for (Rank& rank : ranks_) {
     RankTimes& t = rank.times;
     const auto by_then = static_cast<size_t>(std::upper_bound(t.ns.begin(), t.ns.end(), moment) - t.ns.begin());
-    const size_t kept = alone_ && &rank != &ranks_[0] ? by_then : count;
+    const size_t kept = asynchronous_ && &rank != &ranks_[0] ? by_then : count;
     if (t.ns.size() < kept)
       throw DataError(
           fmt::format("{}: times of {} updates of a rank are recorded, but the run continues after {}; remove the run's directory", path_,
                       t.ns.size(), kept));
     for (auto* values : {&t.ns, &t.tokens, &t.bytes}) values->resize(kept);
     rank.first_bytes = kept > 0 ? t.bytes.back() : 0;
-    if (!alone_ && kept > 0) first_ns_ = std::min(first_ns_, t.ns.back());
+    if (!asynchronous_ && kept > 0) first_ns_ = std::min(first_ns_, t.ns.back());
   }
-  for (Rank& rank : ranks_) rank.apart_ns = alone_ || count == 0 ? 0 : rank.times.ns.back() - first_ns_;
+  for (Rank& rank : ranks_) rank.apart_ns = asynchronous_ || count == 0 ? 0 : rank.times.ns.back() - first_ns_;
 }
 
 int64_t TimesRecorder::bytes(World& world) const {
   const Traffic traffic = world.comm->traffic();
-  return traffic.bytes_sent + (alone_ ? traffic.bytes_received : 0);
+  return traffic.bytes_sent + (asynchronous_ ? traffic.bytes_received : 0);
 }
 
 void TimesRecorder::keep() const {
@@ -295,7 +296,7 @@ void TimesRecorder::load() {
 RaceTimes TimesRecorder::times() const {
   const std::lock_guard lock(mutex_);
   RaceTimes times;
-  times.workers = workers_, times.alone = alone_;
+  times.workers = workers_, times.asynchronous = asynchronous_;
   for (const Rank& r : ranks_) times.ranks.push_back(r.times);
   return times;
 }

@@ -30,7 +30,7 @@ struct RaceTimes {
   std::vector<RankTimes> ranks;
   int workers = 1;
   // Ranks go their own ways: rank 0's time counts, and what the others have done by then; after its last update, all that was done at all.
-  bool alone = false;
+  bool asynchronous = false;
   struct At {
     int64_t ns = 0, tokens = 0, bytes = 0;  // tokens of all, bytes of all a worker
   };
@@ -40,8 +40,8 @@ struct RaceTimes {
 };
 
 struct RaceRanks {
-  int count = 1;       // more than the workers where some only serve
-  bool alone = false;  // they go their own ways: then times alter what is computed
+  int count = 1;              // more than the workers where some only serve
+  bool asynchronous = false;  // they go their own ways: then times alter what is computed
 };
 RaceRanks ranks_for_workers(const Config& config, const ModelVocabulary& vocabulary, int workers);
 
@@ -65,7 +65,7 @@ NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, 
 class TimesRecorder {
  public:
   // alone: as in RaceTimes. Bytes are then those that workers send and receive, since who serves records nothing.
-  TimesRecorder(int ranks, int workers, bool alone, std::string path = "");
+  TimesRecorder(int ranks, int workers, bool asynchronous, std::string path = "");
   // The run goes on after so many updates (of rank 0, where ranks go their own ways): what is recorded of later ones is forgotten, and its
   // ranks start as far apart as they were. Before watch().
   void continue_from(int64_t updates);
@@ -83,14 +83,14 @@ class TimesRecorder {
     int64_t bytes_at = 0, paused_bytes = 0;  // sent before the present pause, in all pauses
     int64_t first_bytes = 0;                 // of the run that is continued
   };
-  void resume(World& world, Rank& rank, bool together);
+  void resume(World& world, Rank& rank, bool synchronous);
   void note(World& world, Rank& rank, int64_t step, int64_t tokens, int64_t aside);
-  void pause(World& world, Rank& rank, bool together);
+  void pause(World& world, Rank& rank, bool synchronous);
   void load();
   int64_t bytes(World& world) const;
 
   int workers_;
-  bool alone_;
+  bool asynchronous_;
   std::string path_;
   int64_t first_ns_ = 0;  // where the foremost rank of the run that is continued was
   mutable std::mutex mutex_;

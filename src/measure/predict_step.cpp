@@ -48,7 +48,7 @@ double expected_share(const std::string& op) {
 class MetaCard final : public MetaBackend {
  public:
   MetaCard() : MetaBackend(DType::bf16, DType::f32) {}
-  int64_t logits_bytes() const override { return STARLING_CUDA::card_logits_bytes(kMemory); }
+  int64_t logits_bytes() const override { return card_logits_bytes(kMemory); }
 };
 
 const Card& card_of(const std::string& word) {

@@ -1,11 +1,10 @@
-// What of a run depends on whether its ranks make every update together. Where they do, they also validate and save together. Where
-// replicas are served (Strategy::replicas), each rank goes on at its own pace: the servers count the updates, and rank 0 alone asks them
-// for the model that it validates and saves.
+// What of a run depends on whether its ranks are synchronous. Synchronous ranks make every update together, and validate and save
+// together. Where servers keep the model (Replicas::served), each rank updates at its own pace: the servers count the updates, and rank 0
+// alone asks them for the model that it validates and saves.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -13,14 +12,11 @@
 
 namespace starling {
 
-struct RunParts;
-struct RunStatus;
-
 class RunDriver {
  public:
   virtual ~RunDriver() = default;
   // Whether what comes between updates is collective.
-  virtual bool together() const = 0;
+  virtual bool synchronous() const = 0;
   // No update is to be made any more, though none was forbidden by a signal.
   virtual bool finished() const = 0;
   // Of the run's updates, 0 to 1; counted: as the last update's result has it.
@@ -38,8 +34,5 @@ class RunDriver {
   using Save = std::function<void(Communicator&, const Tensor& own, const std::vector<Strategy::StateTensor>& strategy)>;
   virtual void for_checkpoint(const Save& body) = 0;
 };
-
-// Of the replica's strategy. The parts of the run must live as long as this.
-std::unique_ptr<RunDriver> make_run_driver(RunParts& run, const RunStatus& status);
 
 }  // namespace starling

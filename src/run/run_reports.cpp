@@ -237,7 +237,7 @@ void RunReports::report() {
 // One small gather: what each rank sent and how long it waited since the last report.
 void RunReports::report_communication() {
   Communicator& comm = run_.comm();
-  if (comm.size() == 1 || !run_.driver->together()) return;
+  if (comm.size() == 1 || !run_.driver->synchronous()) return;
   const Traffic now_sent = comm.traffic();
   const double span = std::max(run_.clock().seconds() - begun_, 1e-9);
   const Tensor all({2 * comm.size()}, DType::f64);

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "backend/cuda/cuda.h"
+#include "backend/device_choice.h"
 #include "base/affinity.h"
 #include "base/memory.h"
-#include "comm/nccl/nccl.h"
+#include "comm/cards.h"
 #include "comm/threads.h"
 #include "evaluation/validation.h"
 #include "parallel/stages.h"
@@ -135,7 +135,7 @@ void set_up(RunParts& run) {
   const int threads = divide ? threads_for_rank(run.comm()) : threads_to_use(config.train.threads, usable_core_list(), warn);
   // The parts of a model exchange activations, of one type on all hosts.
   // Simulated ranks share this machine's processor.
-  if (!run.world.simulated) STARLING_CUDA::prepare_environment(run.comm(), config.parallel.ranks() > 1);
+  if (!run.world.simulated) prepare_card_environment(run.comm(), config.parallel.ranks() > 1);
   const std::string device = run.world.simulated && config.train.device == "auto" ? "cpu" : config.train.device;
   DeviceChoice choice{config.train.precision, threads, device};
   if (const std::string why = why_no_card(choice); run.first() && !why.empty()) run.say(why);
@@ -143,7 +143,7 @@ void set_up(RunParts& run) {
   if (config.parallel.ranks() > 1) choice.precision = broadcast_text(run.comm(), choice.precision);
   run.backend = make_backend(choice);
   if (!run.world.simulated) {
-    STARLING_CUDA::CardConnection cards = STARLING_CUDA::connect_cards(run.comm(), run.backend->memory());
+    CardConnection cards = connect_cards_of_ranks(run.comm(), run.backend->memory());
     if (!cards.report.empty()) run.say(cards.report);
     run.cards = std::move(cards.held);
   }
@@ -189,7 +189,7 @@ void plan_batches(RunParts& run) {
   if (BatchSizeSchedule::asked(run.config.train)) run.growth.emplace(run.config.train, run.batch_tokens, schedule_end(run));
   // A stage of a pipeline has a part of the layers, and as many passes under way as there are stages behind it.
   const bool card = !run.backend->memory().host();
-  const int cards = card ? std::max(STARLING_CUDA::cuda_devices(), 1) : 1;
+  const int cards = card ? std::max(card_count(), 1) : 1;
   MicroBatchNeed need{size_of(run.backend->activation()), run.model->parameters().count(), (run.ranks_here() + cards - 1) / cards,
                       run.backend->best_micro_batch()};
   // A card's memory is taken when it is asked for; what products take besides is a weight in their type.

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "run/run_checkpoints.h"
+#include "run/run_drivers.h"
 #include "run/run_parts.h"
 #include "run/run_reports.h"
 #include "run/run_setup.h"
@@ -57,7 +58,7 @@ class Trainer {
     }
     reports_.announce();
     // A signal that comes with the last update leaves this to the next start.
-    const bool owes_validation = run_.driver->together() && validates() && run_.step() > 0 && validations_.validated() != run_.step();
+    const bool owes_validation = run_.driver->synchronous() && validates() && run_.step() > 0 && validations_.validated() != run_.step();
     if ((run_.driver->finished() || status_.limits_reached()) && !owes_validation) {
       run_.say(fmt::format("already done: {} in {}, {}; to go on, raise that limit", counted(run_.step(), "update"),
                            duration_text(status_.earlier_seconds), limit_reached()));
@@ -74,7 +75,7 @@ class Trainer {
     if (watch_.resumed) watch_.resumed(true);
     while (!run_.driver->finished() && !status_.stopped)
       if (update()) between_updates();
-    if (watch_.paused) watch_.paused(run_.driver->together());
+    if (watch_.paused) watch_.paused(run_.driver->synchronous());
     // A checkpoint tells what was validated.
     if (!status_.stopped && validates() && validations_.validated() != run_.step()) validate(), checkpoints_.outdated();
     if (validations_.owed()) status_.stopped = true;
@@ -89,12 +90,12 @@ class Trainer {
 
   void between_updates() {
     if (!due_.any()) return;
-    if (watch_.paused) watch_.paused(run_.driver->together());
+    if (watch_.paused) watch_.paused(run_.driver->synchronous());
     if (due_.reports) reports_.report();
     if (due_.validates) validate();
     if (due_.compares) compare_replicas();
     if (due_.saves) save();
-    if (watch_.resumed) watch_.resumed(run_.driver->together());
+    if (watch_.resumed) watch_.resumed(run_.driver->synchronous());
   }
 
   void validate() {

@@ -16,7 +16,7 @@ struct TrainingWatch {
   bool silent = false;  // nothing on standard output
   // Around what is no training: validation, reports, checkpoints, and the preparation, which has begun when the run does. `together`: all
   // ranks took part, so that calls of the communicator are allowed.
-  std::function<void(bool together)> paused, resumed;
+  std::function<void(bool synchronous)> paused, resumed;
   // After each update, with the updates done, the target tokens of this rank's share, and Strategy::aside_bytes().
   std::function<void(int64_t step, int64_t tokens, int64_t aside)> updated;
 };

@@ -44,7 +44,7 @@ void ValidationLoop::validate() {
     else if (run_.leads())
       weights.serve();
   });
-  if (run_.driver->together()) tell_all(stopped), stopped = status_.stopped;
+  if (run_.driver->synchronous()) tell_all(stopped), stopped = status_.stopped;
   owed_ = stopped;
   if (!stopped) validated_ = run_.step();
   if (stopped && run_.first())

@@ -280,7 +280,7 @@ TEST_F(TimesTest, TheBandwidthFollowsFromR) {
 
 TEST_F(TimesTest, TimesOfRanksThatGoTheirOwnWays) {
   RaceTimes times;
-  times.workers = 2, times.alone = true;
+  times.workers = 2, times.asynchronous = true;
   times.ranks = {{{10, 20, 30}, {5, 11, 15}, {100, 200, 300}}, {{15, 31}, {7, 9}, {50, 70}}};
   EXPECT_EQ(times.steps(), 3);
   EXPECT_EQ(times.at(2).ns, 20);
@@ -288,7 +288,7 @@ TEST_F(TimesTest, TimesOfRanksThatGoTheirOwnWays) {
   EXPECT_EQ(times.at(2).bytes, (200 + 50) / 2);
   EXPECT_EQ(times.at(3).ns, 31) << "after rank 0's last update everything counts";
   EXPECT_EQ(times.at(3).tokens, 15 + 9);
-  times.alone = false;
+  times.asynchronous = false;
   EXPECT_EQ(times.steps(), 2);
   EXPECT_EQ(times.at(2).ns, 31) << "the last one's";
   EXPECT_EQ(times.at(2).tokens, 20);

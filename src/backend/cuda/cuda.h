@@ -11,14 +11,18 @@
 #define STARLING_CUDA cuda
 #endif
 
-namespace starling::STARLING_CUDA {
-
-// On the card of this number, with activations in f32 or bf16. Throws ConfigError where there is no such card, or no CUDA in the build.
-std::unique_ptr<Backend> make_cuda_backend(int device, DType activation);
+namespace starling {
 
 // Bytes of logits that the loss holds at once on a card with so much memory. Each chunk of rows reads the output's weights twice, and reads
 // and writes their gradient: few chunks, large products.
 constexpr int64_t card_logits_bytes(int64_t memory) { return std::clamp(memory / 64, int64_t{32} << 20, int64_t{512} << 20); }
+
+}  // namespace starling
+
+namespace starling::STARLING_CUDA {
+
+// On the card of this number, with activations in f32 or bf16. Throws ConfigError where there is no such card, or no CUDA in the build.
+std::unique_ptr<Backend> make_cuda_backend(int device, DType activation);
 
 // Whether the program was built with CUDA.
 bool has_cuda();

@@ -2,9 +2,9 @@
 // built with it.
 #pragma once
 
-#include <memory>
 #include <string>
 
+#include "comm/cards.h"
 #include "comm/communicator.h"
 
 #ifndef STARLING_CUDA
@@ -13,20 +13,9 @@
 
 namespace starling::STARLING_CUDA {
 
-// Sets what several ranks with cards need in this process's environment, where the user has set nothing (docs/gpu.md). Before the first
-// call of CUDA; divided: each rank has a part of the model.
+// As in comm/cards.h, through which other folders call them.
 void prepare_environment(const Communicator& comm, bool divided);
-
-struct CardConnection {
-  std::string report;          // for the log: what carries tensors of cards, and why; "" where nothing needs to
-  std::shared_ptr<void> held;  // while it lives, the cards are connected
-};
-// Connects the cards of the ranks, each of which names the memory that its backend computes in: collectives of such tensors go from card to
-// card then. They go through the hosts where that cannot be: without NCCL, with two ranks on a card or with ranks without one. Blocking,
-// collective. What is held must end before the communicator does. PeerError if the cards cannot be connected.
 CardConnection connect_cards(Communicator& comm, Memory& memory);
-
-// "2.28.9", or "none".
 std::string nccl_version();
 
 }  // namespace starling::STARLING_CUDA

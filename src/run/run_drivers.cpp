@@ -1,16 +1,14 @@
-#include "run/run_driver.h"
-
-#include "run/run_parts.h"
+#include "run/run_drivers.h"
 
 namespace starling {
 namespace {
 
 // Every update is made by all ranks together.
-class TogetherDriver : public RunDriver {
+class SynchronousDriver : public RunDriver {
  public:
-  TogetherDriver(RunParts& run, const RunStatus& status) : run_(run), status_(status) {}
+  SynchronousDriver(RunParts& run, const RunStatus& status) : run_(run), status_(status) {}
 
-  bool together() const override { return true; }
+  bool synchronous() const override { return true; }
   bool finished() const override {
     return run_.taken() >= run_.max_steps || status_.limits_reached() || status_.over || (run_.comm().size() == 1 && status_.time_is_up());
   }
@@ -65,12 +63,12 @@ class TogetherDriver : public RunDriver {
   bool final_ = false;
 };
 
-// Replicas are served.
-class ServedDriver : public RunDriver {
+// Servers keep the model, and each rank updates at its own pace.
+class AsynchronousDriver : public RunDriver {
  public:
-  ServedDriver(RunParts& run, const RunStatus& status) : run_(run), status_(status) {}
+  AsynchronousDriver(RunParts& run, const RunStatus& status) : run_(run), status_(status) {}
 
-  bool together() const override { return false; }
+  bool synchronous() const override { return false; }
   bool finished() const override { return status_.over; }
   double fraction(double counted) const override { return counted; }
   bool last_update() const override { return run_.first() && (status_.time_is_up() || status_.limits_reached()); }
@@ -102,8 +100,8 @@ class ServedDriver : public RunDriver {
 }  // namespace
 
 std::unique_ptr<RunDriver> make_run_driver(RunParts& run, const RunStatus& status) {
-  if (run.replicas() == Replicas::served) return std::make_unique<ServedDriver>(run, status);
-  return std::make_unique<TogetherDriver>(run, status);
+  if (run.replicas() == Replicas::served) return std::make_unique<AsynchronousDriver>(run, status);
+  return std::make_unique<SynchronousDriver>(run, status);
 }
 
 }  // namespace starling

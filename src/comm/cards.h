@@ -1,0 +1,28 @@
+// The cards of a run's ranks, whichever implementation the program has: NCCL (nccl/), none (no_nccl.cpp), or the tests' emulated cards.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "comm/communicator.h"
+
+namespace starling {
+
+struct CardConnection {
+  std::string report;          // for the log: what carries tensors of cards, and why; "" where nothing needs to
+  std::shared_ptr<void> held;  // while it lives, the cards are connected
+};
+
+// Sets what several ranks with cards need in this process's environment, where the user has set nothing (docs/gpu.md). Before the first
+// call of CUDA; divided: each rank has a part of the model.
+void prepare_card_environment(const Communicator& comm, bool divided);
+
+// Connects the cards of the ranks, each of which names the memory that its backend computes in: collectives of such tensors go from card to
+// card then. They go through the hosts where that cannot be: without NCCL, with two ranks on a card or with ranks without one. Blocking,
+// collective. What is held must end before the communicator does. PeerError if the cards cannot be connected.
+CardConnection connect_cards_of_ranks(Communicator& comm, Memory& memory);
+
+// "2.28.9", or "none".
+std::string card_library_version();
+
+}  // namespace starling
