@@ -42,9 +42,9 @@ TEXT
 }
 
 cat <<'TEXT'
-Starling's demo. It trains a small Transformer from nothing on an artificial corpus, made by a grammar of English-German sentences
-about times, dates, prices, directions, the weather, orders in a cafe and everyday doings. The grammar knows German word order,
-cases and genders and makes many millions of different sentences; the model sees 25,000 of them and is then tested on others.
+Starling's demo. It trains a small Transformer from nothing on an artificial corpus: English-German sentences about times, dates,
+prices, directions, the weather, orders in a cafe and everyday doings, made from templates by a program, with German word order,
+cases and genders. The model sees 25,000 of them and is then tested on 1,000 others.
 It shows that everything works on this machine. It is no measure of translating real text: see README.md for that.
 TEXT
 
@@ -52,7 +52,7 @@ rm -rf "$run"
 mkdir -p "$run"
 
 say "1. The corpus"
-"$starling" demo-corpus --output "$corpus" --seed 1
+"$starling" demo-corpus --output "$corpus"
 
 say "2. Training (at most four minutes)"
 "$starling" train -c "$recipe"

@@ -1,4 +1,4 @@
-// The verb `starling demo-corpus`. The corpus needs no download and no licence: a grammar makes it, and it says so.
+// The verb `starling demo-corpus`. The corpus needs no download and no licence: a program made its sentences, and it says so.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -14,14 +14,13 @@ namespace {
 
 struct DemoCorpusArguments {
   std::string output = "demo-corpus";
-  uint64_t seed = 1;
-  int64_t train = 25000, valid = 500, test = 1000;  // sentence pairs
+  int64_t train = kDemoTrain, valid = kDemoValid, test = kDemoTest;  // sentence pairs
 };
 
 constexpr const char* kWhatItIs =
-    "Writes an artificial corpus made by a grammar: English-German sentence pairs about times, dates, prices, directions, the weather, "
-    "orders in a cafe and everyday doings, with German word order, cases and genders. It is for trying Starling out, not for "
-    "translating real text. No sentence of valid or test occurs in train, under any seed.";
+    "Writes an artificial corpus: English-German sentence pairs about times, dates, prices, directions, the weather, orders in a cafe "
+    "and everyday doings, with German word order, cases and genders. A program made them from templates, so no licence is needed. They "
+    "are for trying Starling out, not for translating real text. No sentence of valid or test occurs in train.";
 
 void run(const DemoCorpusArguments& arguments) {
   refuse_run_files({"--output", arguments.output});
@@ -29,9 +28,9 @@ void run(const DemoCorpusArguments& arguments) {
     for (const char* language : {"en", "de"})
       if (const std::string path = fmt::format("{}/{}.{}", arguments.output, part, language); std::filesystem::exists(path))
         throw ConfigError(fmt::format("{} exists already; give --output a new name or remove it", path));
-  write_demo_corpus(arguments.output, arguments.seed, arguments.train, arguments.valid, arguments.test);
+  write_demo_corpus(arguments.output, arguments.train, arguments.valid, arguments.test);
   fmt::print(
-      "{}: {} training, {} validation and {} test pairs of an artificial corpus made by a grammar (English train.en, German train.de, "
+      "{}: {} training, {} validation and {} test pairs of an artificial corpus made from templates (English train.en, German train.de, "
       "...)\n",
       arguments.output, arguments.train, arguments.valid, arguments.test);
 }
@@ -44,11 +43,12 @@ void add_demo_corpus(CLI::App& app) {
   verb->add_option("--output", arguments->output, "directory for {train,valid,test}.{en,de}; made if missing")
       ->type_name("DIR")
       ->capture_default_str();
-  verb->add_option("--seed", arguments->seed, "which corpus; the same seed gives the same files on every machine")->capture_default_str();
-  const auto count = CLI::Range(int64_t{0}, int64_t{1000000});
-  verb->add_option("--train", arguments->train, "training pairs")->check(count)->type_name("N")->capture_default_str();
-  verb->add_option("--valid", arguments->valid, "validation pairs")->check(count)->type_name("N")->capture_default_str();
-  verb->add_option("--test", arguments->test, "test pairs")->check(count)->type_name("N")->capture_default_str();
+  const auto add_count = [&](const char* option, int64_t& count, const char* what) {  // the default is all there are
+    verb->add_option(option, count, what)->check(CLI::Range(int64_t{0}, count))->type_name("N")->capture_default_str();
+  };
+  add_count("--train", arguments->train, "training pairs: the first N");
+  add_count("--valid", arguments->valid, "validation pairs: the first N");
+  add_count("--test", arguments->test, "test pairs: the first N");
   verb->callback([arguments] { run(*arguments); });
 }
 

@@ -53,6 +53,21 @@ class RawFile : public ByteSource {
   uint64_t position_ = 0;
 };
 
+class MemoryBytes : public ByteSource {
+ public:
+  explicit MemoryBytes(std::string_view bytes) : bytes_(bytes) {}
+  size_t read(char* data, size_t capacity) override {
+    const size_t count = bytes_.copy(data, capacity, position_);
+    position_ += count;
+    return count;
+  }
+  uint64_t position() const override { return position_; }
+
+ private:
+  std::string_view bytes_;
+  size_t position_ = 0;
+};
+
 bool is_gzip(std::string_view head) { return head.substr(0, 2) == "\x1f\x8b"; }
 
 bool is_zstd(std::string_view head) {  // a frame, or a skippable frame
@@ -253,8 +268,8 @@ std::unique_ptr<ByteSource> unpacked(std::unique_ptr<ByteSource> archive, const 
   return text;
 }
 
-std::unique_ptr<ByteSource> open_text(const std::string& path) {
-  auto file = std::make_unique<Peeked>(std::make_unique<RawFile>(path));
+std::unique_ptr<ByteSource> open_text(std::unique_ptr<ByteSource> raw, const std::string& path) {
+  auto file = std::make_unique<Peeked>(std::move(raw));
   const std::string head = file->head();
   if (is_gzip(head)) return unpacked(std::make_unique<GzipBytes>(std::move(file)), path, "gzip");
   if (is_zstd(head)) return unpacked(std::make_unique<ZstdBytes>(std::move(file)), path, "Zstandard");
@@ -267,17 +282,25 @@ std::unique_ptr<ByteSource> open_text(const std::string& path) {
   return file;
 }
 
-}  // namespace
-
-std::unique_ptr<ByteSource> open_bytes(const std::string& path) {
+// DataError names the first line, which is not read yet.
+std::unique_ptr<ByteSource> open_raw(std::unique_ptr<ByteSource> raw, const std::string& path) {
   try {
-    return open_text(path);
+    return open_text(std::move(raw), path);
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}:1: {}", shown(path), error.what()));
   }
 }
 
+}  // namespace
+
+std::unique_ptr<ByteSource> open_bytes(const std::string& path) { return open_raw(std::make_unique<RawFile>(path), path); }
+
 LineReader::LineReader(const std::string& path) : path_(shown(path)), bytes_(open_bytes(path)) { buffer_.resize(2 * kChunk); }
+
+LineReader::LineReader(const std::string& name, std::string_view bytes)
+    : path_(name), bytes_(open_raw(std::make_unique<MemoryBytes>(bytes), name)) {
+  buffer_.resize(2 * kChunk);
+}
 
 bool LineReader::next(std::string_view& line) {
   size_t searched = 0;

@@ -1,4 +1,4 @@
-// Lines of text from plain, gzip or Zstandard files, or from standard input.
+// Lines of text from plain, gzip or Zstandard files, from standard input or from memory.
 // The format is told by the content's first bytes, so that a wrongly named file is read or refused, never misread, and other archives are
 // named (data/foreign_formats.h). A Zstandard archive takes its window of memory, at most 2 GiB (zstd --long=31). All checks
 // that make text safe for the rest of the program (UTF-8, NUL bytes, absurd lengths, torn archives) are made here, once, with file:line.
@@ -30,6 +30,8 @@ class LineReader {
 
   /// Opens `path` ("-" is standard input); throws IoError if it cannot be opened.
   explicit LineReader(const std::string& path);
+  /// Reads `bytes`, which must outlive the reader, as it reads a file; errors call them `name`.
+  LineReader(const std::string& name, std::string_view bytes);
 
   /// The next line without its line end, valid until the next call; false at the end. Throws DataError ("file:line: ...") on
   /// invalid UTF-8, NUL bytes, lines above kMaxLineBytes and damaged archives, IoError if the system refuses to read.

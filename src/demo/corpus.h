@@ -1,12 +1,11 @@
-// The demo corpus: English-German sentence pairs made by a grammar, so that `make demo` needs no download.
-// A pair is a pure function of (seed, index); the English sentence determines the German one.
+// The demo corpus: English-German sentence pairs that are part of the program, so that `make demo` needs no download. They are data,
+// corpus.zst; a program once made them from templates, so that no text of anybody is in them.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
-#include <string_view>
+#include <vector>
 
 namespace starling {
 
@@ -14,18 +13,16 @@ struct SentencePair {
   std::string source, target;  // English, German
 };
 
-// The pair number `index` of the stream `seed`.
-SentencePair demo_sentence(uint64_t seed, uint64_t index);
+// How many pairs there are.
+constexpr int64_t kDemoTrain = 25000, kDemoValid = 500, kDemoTest = 1000;
 
-// The name of the template that made that pair, and all names there are.
-std::string_view demo_template(uint64_t seed, uint64_t index);
-std::span<const std::string_view> demo_template_names();
+// All of them, no source sentence twice; unpacked by the first call.
+struct DemoCorpus {
+  std::vector<SentencePair> train, valid, test;
+};
+const DemoCorpus& demo_corpus();
 
-// Which file a source sentence belongs to: decided by a hash of the sentence alone, so that no seed puts a test sentence into train.
-enum class DemoSplit : uint8_t { train, valid, test };
-DemoSplit demo_split(std::string_view source);
-
-// Writes {train,valid,test}.{en,de} under `directory` (made if missing), every source sentence once; IoError if it cannot.
-void write_demo_corpus(const std::filesystem::path& directory, uint64_t seed, int64_t train_count, int64_t valid_count, int64_t test_count);
+// Writes {train,valid,test}.{en,de} under `directory` (made if missing), the first so many pairs of each; IoError if it cannot.
+void write_demo_corpus(const std::filesystem::path& directory, int64_t train_count, int64_t valid_count, int64_t test_count);
 
 }  // namespace starling

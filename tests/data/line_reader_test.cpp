@@ -39,6 +39,20 @@ TEST(LineReader, ReadsPlainGzipAndZstandardAlike) {
   EXPECT_EQ(plain, lines_of(directory.write("wrong.gz", test::zstandard(text))));
 }
 
+TEST(LineReader, ReadsMemoryAsItReadsFiles) {
+  const std::string text = test::sentences(1, 20000), packed = test::zstandard(text);
+  LineReader from_text("the text", text), from_archive("the archive", packed);
+  std::string_view one, other;
+  while (from_text.next(one)) ASSERT_TRUE(from_archive.next(other) && one == other) << from_text.line_number();
+  EXPECT_FALSE(from_archive.next(other));
+  EXPECT_EQ(from_text.line_number(), 20000);
+  LineReader torn("the torn one", std::string_view(packed).substr(0, packed.size() - 1));
+  const auto read = [&] {
+    while (torn.next(one)) continue;
+  };
+  EXPECT_THAT(test::message_of<DataError>(read), AllOf(StartsWith("the torn one:"), HasSubstr("cut short")));
+}
+
 TEST(LineReader, LosesNothingAtTheEdgesOfItsBuffer) {
   const TemporaryDirectory directory;
   for (const size_t size : {size_t{1}, size_t{1000}, size_t{200'000}, size_t{700'000}}) {

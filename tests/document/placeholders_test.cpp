@@ -191,7 +191,7 @@ Strings word_texts(const std::string& text) {
 TEST(Placeholders, NoWordOfAThousandSentencesIsMissing) {
   Random random(40, 1);
   for (uint64_t i = 0; i < 1000; ++i) {
-    const SentencePair pair = demo_sentence(40, i);
+    const SentencePair& pair = demo_corpus().test[i];
     SCOPED_TRACE(pair.source);
     Strings words;
     for (const std::string_view w : split_on_space(std::string_view(pair.source))) words.emplace_back(w);

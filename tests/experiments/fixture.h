@@ -20,7 +20,7 @@ class RaceTest : public testing::Test {
                    ("starling-race-" + std::to_string(::getpid()) + "-" + testing::UnitTest::GetInstance()->current_test_info()->name())) {
     std::filesystem::remove_all(directory_);
     std::filesystem::create_directories(directory_);
-    write_demo_corpus(directory_, 1, 300, 24, 8);
+    write_demo_corpus(directory_, 300, 24, 8);
     write_training("preset: transformer-tiny, width: 16, feed-forward: 32, heads: 2, encoder-layers: 1, decoder-layers: 1, dropout: 0.1");
   }
   ~RaceTest() override { std::filesystem::remove_all(directory_); }

@@ -1,6 +1,6 @@
 # The whole program twice: equal bits; and its first loss beside the processor's.
 cd "$work" || exit
-[[ -d corpus ]] || "$starling" demo-corpus --output corpus --seed 1 >/dev/null
+[[ -d corpus ]] || "$starling" demo-corpus --output corpus >/dev/null
 run() {  # DIRECTORY DEVICE UPDATES
   rm -rf "$1"
   "$starling" train --data.source corpus/train.en --data.target corpus/train.de \
