@@ -27,8 +27,8 @@ std::vector<std::string> tunable_keys();
 // Throws ConfigError if any of the keys cannot be tuned.
 void require_tunable(const std::vector<std::string>& keys);
 
-// Returns the keys that are tuned by default. Short runs favour too little regularisation (dropout and subword sampling), so these two keys
-// are left out if a run of the last rung has less than a third of `run`, the target tokens of the configuration's own run (0: unknown).
+// Returns the keys that are tuned by default. Short runs favour less regularisation (dropout and subword sampling), so these two keys are
+// left out if a run of the last rung has less than a third of `run`, the target tokens of the configuration's own run (0: unknown).
 std::vector<std::string> keys_by_length(int64_t run, int64_t last_rung);
 
 /// Returns `count` candidates that differ from the configuration in `keys` (all tunable ones if empty). The values of each key are spread

@@ -17,7 +17,7 @@
 namespace starling {
 namespace {
 
-constexpr int kBacklog = 1024;  // connections that wait to be accepted
+constexpr int kBacklog = 1024;  // connections that may wait to be accepted
 
 struct HostPort {
   std::string host, port;

@@ -1,4 +1,4 @@
-// The rows of the table of names, by subject. A name with two meanings has two rows: one for keys of training, one for options of verbs.
+// The rows of the table of names, by subject. A name with two meanings has two rows: one for training keys, one for options of verbs.
 #include "migration/peer_names.h"
 
 namespace starling {
@@ -167,7 +167,7 @@ constexpr PeerName kNames[] = {
     {"guided-alignment", "M", "", "", "attention is not guided"},
     {"param_init_glorot", "O", "", "", "initial weights follow from the model and train.seed"},
 
-    // Where a run is, and how it goes on.
+    // Run directory and resuming.
     {"model", "M", "train.output", "translate --model", "a directory: checkpoints, vocabulary, logs, model"},
     {"save-dir", "F", "train.output", "", ""},
     {"save_model", "O", "train.output", "", "a directory"},
