@@ -35,7 +35,7 @@ Sha256Digest hash_of(std::string_view key) {
   return hash.digest();
 }
 
-// Whether the key was empty when it was hashed, as with a variable that is not set: then whoever sends none would be let in.
+// Whether the hash is that of an empty key, as from an unset variable: it would admit clients that send no key.
 bool is_hash_of_nothing(const Sha256Digest& digest) {
   for (const char* nothing : {"", "\n", "\r\n", " ", " \n"})
     if (digest == hash_of(nothing)) return true;

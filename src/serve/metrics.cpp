@@ -19,7 +19,7 @@ struct Family {
   const char* name;
   Kind kind;
   const char* help;
-  std::vector<double> buckets;  // upper bounds
+  std::vector<double> buckets;  // upper bounds of a histogram's buckets
 };
 
 const std::vector<Family>& families() {
@@ -60,7 +60,7 @@ std::string line(std::string_view name, const std::string& labels, double value)
   return labels.empty() ? fmt::format("{} {}\n", name, value) : fmt::format("{}{{{}}} {}\n", name, labels, value);
 }
 
-// The usual names of what the system knows about a process.
+// The process metrics under their conventional names.
 std::string process_text() {
   std::string out;
   const auto add = [&](const char* name, const char* type, const char* help, double value) {
@@ -141,7 +141,7 @@ int64_t Metrics::observed(std::string_view name, const std::string& labels) cons
 }
 
 std::string Metrics::text() const {
-  const std::string process = process_text();  // takes long, and whoever counts would wait
+  const std::string process = process_text();  // slow, so done before taking the lock
   std::string out;
   const std::lock_guard lock(mutex_);
   for (const Family& f : families()) {
