@@ -1,4 +1,4 @@
-// The verb `starling bench`: training and decoding against the machine's own limits. Prints text for people or JSON for scripts.
+// The verb `starling bench`: compares training and decoding with the machine's own limits. Prints text for people or JSON for scripts.
 #include "measure/bench.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The verb `starling plan`: which ways to arrange so many workers fit into their memory, and how fast each would be, by the simulator.
+// The verb `starling plan`: finds, by simulation, which arrangements of a number of workers fit into memory, and how fast each is.
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -23,7 +23,7 @@ struct PlanArguments {
   std::string format = "text";
 };
 
-// Keys as they stand in a file, section by section.
+// Formats keys as in a file, section by section.
 std::string as_yaml(const std::vector<ConfigLine>& keys) {
   std::string text, section;
   for (const auto& [name, value] : keys) {

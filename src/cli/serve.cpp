@@ -92,7 +92,7 @@ void add_serve(CLI::App& app) {
       ->capture_default_str()
       ->group(kFurtherGroup);
   sub->callback([a] {
-    std::signal(SIGPIPE, SIG_IGN);  // the server outlives who reads its log
+    std::signal(SIGPIPE, SIG_IGN);  // the server outlives the reader of its log
     a->options.model.search = [&search = a->search](SearchOptions options) { return search.apply(options); };
     a->options.model.scheduler.cache_bytes = a->cache_mib << 20;
     a->options.model.alternatives = a->options.service.limits.alternatives;

@@ -1,4 +1,4 @@
-// The verb `starling simulate`: trains as `train` does, on a simulated cluster: real gradients and real convergence, virtual time.
+// The verb `starling simulate`: trains like `train`, but on a simulated cluster: real gradients and real convergence, virtual time.
 #include <atomic>
 #include <csignal>
 #include <iostream>
@@ -28,7 +28,7 @@ void refuse_own_trace(const Config& config, const ConfigArguments& arguments, co
   refuse_run_files({"--trace", trace});
 }
 
-// What the workers bring; "" if nothing was trained.
+// Returns what the workers gain over one; "" if nothing was trained.
 std::string comparison(const Throughput& throughput, const Config& config, const Scenario& scenario) {
   const double rate = throughput.tokens_per_second();
   if (rate <= 0) return "";
@@ -44,10 +44,10 @@ std::string comparison(const Throughput& throughput, const Config& config, const
 void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const ClusterArguments& cluster, const std::string& trace) {
   Config config = arguments.load_run(verb);
   require_data(config);
-  if (config.train.threads == 0) config.train.threads = 1;  // ranks are computed side by side
+  if (config.train.threads == 0) config.train.threads = 1;  // ranks compute side by side
   const auto say = [](const std::string& line) { std::cout << line << std::endl; };
   const auto files = real_file_system();
-  { const RunDirectory look(*files, config, config.train.threads, {}); }  // what is refused is so before the machine is measured
+  { const RunDirectory look(*files, config, config.train.threads, {}); }  // refuses before the machine is measured
   refuse_own_trace(config, arguments, cluster, trace);
   const std::string rates = join_path(config.train.output, "cluster.yml");
   std::optional<ComputeModel> measured;
@@ -70,7 +70,7 @@ void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const 
         if (world.comm->rank() == 0)
           watch.updated = [&, count = watch.updated](int64_t step, int64_t tokens, int64_t aside) {
             if (count) count(step, tokens, aside);
-            if (measured) keep_rates(*std::exchange(measured, std::nullopt), rates);  // the first update: nothing was refused
+            if (measured) keep_rates(*std::exchange(measured, std::nullopt), rates);  // the first update is done, so nothing was refused
           };
         const int mine = run_training(config, world, watch);
         if (world.comm->rank() == 0) status = mine;
