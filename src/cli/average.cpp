@@ -30,7 +30,7 @@ struct AverageArguments {
 std::vector<std::string> checkpoints_of(FileSystem& files, const std::string& run, int64_t last) {
   const std::string directory = join_path(run, "checkpoints");
   if (!files.exists(directory))
-    throw ConfigError(fmt::format("{}: no run directory (it has no checkpoints/); name the train.output of a run", run));
+    throw ConfigError(fmt::format("{}: not a run directory (it has no checkpoints/); name the train.output of a run", run));
   std::vector<std::string> paths;
   for (const std::string& name : files.list(directory))
     if (name.rfind("step-", 0) == 0) paths.push_back(join_path(directory, name));  // names sort by step
@@ -90,7 +90,8 @@ void set_mean(const std::vector<std::vector<float>>& all, const std::vector<doub
 AverageProfile best_profile(const AverageArguments& a, const std::vector<std::vector<float>>& all, const std::vector<int64_t>& updates,
                             LoadedModel& result, StopNote& note) {
   if (!std::is_sorted(updates.begin(), updates.end()))
-    throw ConfigError("with --source the checkpoints are to be of one run and in the order of their updates; name them so, or give --run");
+    throw ConfigError(
+        "with --source the checkpoints must belong to one run and be in the order of their updates; name them so, or give --run");
   ValidConfig valid;
   valid.source = a.source, valid.target = a.target, valid.metrics = {a.metric}, valid.search = result.description.search;
   ValidatorRank rank;
@@ -170,7 +171,7 @@ void add_average(CLI::App& app) {
   sub->add_option("--last", a->last, "how many of them; default: all that are kept")->check(CLI::Range(1, 100000));
   sub->add_option(
       "--source", a->source,
-      "source text of a validation set: not the plain mean, but the one of the last few or with growing weights that does best on it");
+      "source text of a validation set: write the best of several means (of the last few, with growing weights) instead of the plain mean");
   sub->add_option("--target", a->target, "its reference translation");
   sub->add_option("--metric", a->metric, "what is best")
       ->check(CLI::IsMember({"cross-entropy", "bleu", "chrf", "chrf++", "ter", "gleu"}))

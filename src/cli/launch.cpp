@@ -151,7 +151,7 @@ std::vector<std::string> program_of(const CLI::App& verb, const LaunchArguments&
   if (!unknown.empty()) unknown_argument(verb, unknown.front());
   const std::vector<std::string>& rest = a.program;
   if (!a.unmarked.empty() && (rest.empty() || a.unmarked.front() != rest.front())) unknown_argument(verb, a.unmarked.front());
-  if (rest.empty()) throw ConfigError("launch what? Write for example: starling launch -n 2 -- train -c run.yml");
+  if (rest.empty()) throw ConfigError("there is no verb to launch; write for example: starling launch -n 2 -- train -c run.yml");
   const std::vector<std::string> verbs = verb_names(*verb.get_parent());
   if (std::find(verbs.begin(), verbs.end(), rest.front()) == verbs.end()) no_verb(rest.front(), verbs);
   if (rest.front() == "launch") throw ConfigError("launch does not launch itself; write the verb that the ranks are to run");

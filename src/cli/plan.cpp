@@ -85,7 +85,7 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
   Config config = load_new_config(file, overrides);
   if (config.train.threads == 0) config.train.threads = 1;
   if (config.train.objective == Objective::mixed)
-    throw ConfigError("plan knows nothing of train.objective mixed, whose samples take most of the time; 'starling simulate' shows it");
+    throw ConfigError("plan does not support train.objective mixed, whose samples take most of the time; use 'starling simulate'");
   const StopNote note("stopped: nothing was written; the same command begins again, and --cluster.ranks less is faster");
   const bool json = a.format == "json";
   const auto say = [&](const std::string& line) {

@@ -56,9 +56,9 @@ void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const 
     throw ConfigError("simulate trains for real; for times alone use 'starling bench distributed' with the same cluster options");
   if (config.strategy.algorithm == Algorithm::library)
     throw ConfigError("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
-  say("times and speeds of training are virtual, those of the simulated cluster; what is left, and what validation takes, is in real time");
+  say("times and speeds of training are virtual, those of the simulated cluster; remaining and validation times are real");
   if (scenario.ranks > 1 && family_of(config.strategy) != Family::asynchronous)
-    say("what the ranks need, by a few updates of synthetic batches in which nothing is computed:\n" +
+    say("memory and traffic of the ranks, from a few updates of synthetic batches in which nothing is computed:\n" +
         layout_text(forecast(layout_run(config), scenario)));
   std::signal(SIGPIPE, SIG_IGN);
   std::atomic<int> status{0};

@@ -160,7 +160,7 @@ void require_finite(const std::string& path, const Parameter& p, std::span<const
   for (int64_t i = p.whole.rank() - 1, rest = at; i >= 0; rest /= p.whole[static_cast<int>(i)], --i)
     place = fmt::format("{}{}{}", rest % p.whole[static_cast<int>(i)], place.empty() ? "" : ", ", place);
   throw DataError(
-      fmt::format("{}: tensor {}: element [{}] of {} is {}, which is no number to compute with; the training diverged or the file was "
+      fmt::format("{}: tensor {}: element [{}] of {} is {}, which is not a finite number; the training diverged or the file was "
                   "damaged: use another checkpoint or copy of the model",
                   path, p.name, place, p.whole.text(), values[static_cast<size_t>(at)]));
 }
@@ -257,10 +257,10 @@ LoadedModel load_model(FileSystem& files, ModelDescription description, const De
   const DeviceChoice resolved = resolve(choice, description.quantized);
   const bool integers = resolved.precision == "int8";
   if (is_spread(shards) && integers)
-    throw ConfigError(
-        fmt::format("{}: 8-bit products are not made of shards, each of which would round by itself; choose --precision f32 or bf16, or "
-                    "translate with one rank",
-                    description.directory));
+    throw ConfigError(fmt::format(
+        "{}: 8-bit products are not supported with shards, each of which would round by itself; choose --precision f32 or bf16, or "
+        "translate with one rank",
+        description.directory));
   auto backend = make_backend(resolved);
   auto model = read_model(files, description, *backend, integers, shards);
   if (integers && !description.quantized) quantize_all(*model);

@@ -38,8 +38,8 @@ void visit(Visitor& v, SearchOptions& c) {
           "alpha of ((5+|Y|)/6)^alpha, which a hypothesis' log-probability is divided by; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
   v.field("coverage-penalty", c.coverage_penalty,
           "beta of what source tokens with less than 1 of attention in all cost a hypothesis; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
-  v.field("prune-threshold", c.prune_threshold, "hypotheses so many nats below the best are given up; 0 = never (presets gnmt...: 3)", 0.0,
-          1000.0);
+  v.field("prune-threshold", c.prune_threshold, "drop hypotheses more than this many nats below the best; 0 = never (presets gnmt...: 3)",
+          0.0, 1000.0);
   v.field("max-length-factor", c.max_length_factor, "a translation has at most factor * source tokens + offset tokens", 0.0, 100.0);
   v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
   v.field("allow-unknown", c.allow_unknown, "translations may have the unknown symbol (U+2047) in them; else the next best piece is taken");

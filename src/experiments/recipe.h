@@ -106,7 +106,7 @@ void visit(Visitor& v, RaceRecipe& r) {
   v.numbers("seeds", r.seeds, "train.seed of the repetitions; the first one screens", 0, int64_t{1} << 53);
   v.field("finalists", r.finalists, "arms that get all seeds, besides one worker and controls; the others only the first", 0, 1000);
   v.field("tokens", r.tokens, "target tokens that one worker trains on", 1, int64_t{1} << 53);
-  v.field("longer", r.longer, "several workers together train on so many times as many tokens", 0.01, 1000.0);
+  v.field("longer", r.longer, "with several workers, train on this multiple of the tokens", 0.01, 1000.0);
   v.field("validate-every", r.validate_every, "target tokens between two validations", 1, int64_t{1} << 53);
   v.numbers("learning-rates", r.rates, "candidates for train.learning-rate, of one worker too; empty = as train says", 1e-12, 1e6);
   v.field("second-key", r.second_key, "one more key of the training configuration that is tuned, \"section.key\"; empty = none");

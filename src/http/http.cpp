@@ -184,7 +184,7 @@ struct HttpServer::Impl {
     return refusal(request, 413, fmt::format("the request is larger than {} bytes; send it in parts", limits.body_bytes));
   }
   HttpResponse too_many(const HttpRequest& request) const {
-    return refusal(request, 429, fmt::format("the requests under way have {} bytes already; try again soon", held_bytes.load()));
+    return refusal(request, 429, fmt::format("the requests in progress already hold {} bytes; try again soon", held_bytes.load()));
   }
 
   // The body stays in memory until its request is over, because whoever answers it may still read it.
@@ -241,7 +241,7 @@ struct HttpServer::Impl {
     const auto bytes = static_cast<int64_t>(exchange->request->body.size());
     if (const double wait = large.expected_wait(bytes); wait > limits.wait_seconds) {
       exchange->take();
-      const std::string why = fmt::format("other large requests would be taken apart for {:.1f} s before it; try again later", wait);
+      const std::string why = fmt::format("the server is busy with other large requests for about {:.1f} s; try again later", wait);
       return exchange->reply(refusal(*exchange->request, 429, why));
     }
     large.add(bytes, [this, exchange] {

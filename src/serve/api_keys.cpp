@@ -64,7 +64,7 @@ ApiKeys ApiKeys::parse(std::string_view text, const std::string& path) {
     const auto [end, error] = std::from_chars(limit.data(), limit.data() + limit.size(), per_minute);
     if (!more.empty() ||
         (!limit.empty() && (error != std::errc() || end != limit.data() + limit.size() || !(per_minute >= 1 && per_minute <= 1e9))))
-      throw DataError(fmt::format("{}:{}: '{}' is no number of requests a minute; write NAME HASH or NAME HASH NUMBER", path, number,
+      throw DataError(fmt::format("{}:{}: '{}' is not a number of requests per minute; write NAME HASH or NAME HASH NUMBER", path, number,
                                   more.empty() ? limit : more));
     for (const ApiKey& other : keys.keys_)
       if (other.name == name) throw DataError(fmt::format("{}:{}: the name {} occurs twice; name keys differently", path, number, name));

@@ -168,7 +168,7 @@ std::string ModelSet::replace(Slot& slot) {
                        model->model().description.directory, model->model().description.step, lowered);
   } catch (const std::exception& e) {
     metrics_.count("starling_reloads_total", "result=\"kept\"");
-    return fmt::format("{} to {}: the model stays as it is: {}", old->direction().source, old->direction().target, e.what());
+    return fmt::format("{} to {}: the current model stays in use: {}", old->direction().source, old->direction().target, e.what());
   }
 }
 

@@ -170,12 +170,12 @@ struct Running {
         try {
           for (const std::string& line : models.reload(all)) say(line);
         } catch (const std::exception& e) {
-          say(fmt::format("the models stay as they are: {}", e.what()));
+          say(fmt::format("the current models stay in use: {}", e.what()));
         }
         if (all) tell_service_manager("READY=1");
       });
     } catch (const Error& e) {  // no thread available: try later
-      say(fmt::format("the models stay as they are: {}", e.what()));
+      say(fmt::format("the current models stay in use: {}", e.what()));
     }
   }
   // Reads the keys again, and reopens the log.
@@ -184,7 +184,7 @@ struct Running {
       try {
         read();
       } catch (const Error& e) {
-        say(fmt::format("stays as it is: {}", e.what()));
+        say(fmt::format("not reloaded: {}", e.what()));
       }
     };
     if (!options.api_keys.empty()) unless_wrong([&] { service.set_keys(ApiKeys::load(files, options.api_keys)); });
