@@ -24,7 +24,7 @@ struct BenchTrainOptions {
   int threads = 0;
   int64_t mean_length = 28;  // tokens per sentence; lengths vary around it as in news text
   bool even = false;         // all sentences have the mean length
-  double seconds = 10;       // duration of the measured steps
+  double seconds = 10;       // least duration of the measured steps, which are whole rounds
   uint64_t seed = 1;
 };
 

@@ -70,7 +70,7 @@ class Requests {
     all_.push_back(std::move(request));
     curl_multi_add_handle(multi_, h);
   }
-  int64_t small() const { return small_; }  // requests of one sentence under way
+  int64_t small() const { return small_; }  // requests of one sentence in flight
   int64_t large() const { return large_; }
 
   // Waits for at most `seconds`, less when something happens, and passes requests that have ended to `done`.
