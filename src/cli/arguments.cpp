@@ -1,4 +1,4 @@
-// What verbs share: common options, the message for an unknown argument, the version text.
+// Shared by the verbs: common options, the message for an unknown argument, the version text.
 #include <zlib.h>
 #include <zstd.h>
 
@@ -37,7 +37,8 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-// Of a path without an option, the one that it is likely to belong to: "; did you mean --model run?". What does not exist may be either.
+// Returns the option that a path without one probably belongs to: "; did you mean --model run?". A path that does not exist may be a
+// directory or a file.
 std::string named_with(const CLI::App& verb, const std::string& path) {
   constexpr const char* kDirectories[] = {"--model", "--run"};
   constexpr const char* kFiles[] = {"--input", "--hypotheses", "--source", "--data.source"};
@@ -82,7 +83,7 @@ std::vector<std::string> verb_names(const CLI::App& app) {
 std::string command_name(const CLI::App& app) { return (app.get_parent() ? command_name(*app.get_parent()) + " " : "") + app.get_name(); }
 
 void unknown_argument(const CLI::App& app, const std::string& argument) {
-  // Of a verb whose --help leaves options out, all of them.
+  // If --help leaves options out, the advice is to list all of them.
   const bool more = !app.get_options([](const CLI::Option* o) { return is_rare(o->get_group()) || o->get_group() == kKeysGroup; }).empty();
   const std::string own = command_name(app), program = "starling ";
   const std::string fix = more && own.starts_with(program) ? fmt::format("see '{}help {} --all'", program, own.substr(program.size()))
@@ -106,7 +107,7 @@ void unknown_argument(const CLI::App& app, const std::string& argument) {
 }
 
 std::string number_advice(const CLI::App& verb, const std::string& message) {
-  // CLI11's "--beam: Value 0,6 not in range 1 to 1024" and "Could not convert: --seed = 1,5".
+  // CLI11's messages: "--beam: Value 0,6 not in range 1 to 1024" and "Could not convert: --seed = 1,5".
   const size_t name = message.find("--");
   const CLI::Option* option =
       name == message.npos ? nullptr : verb.get_option_no_throw(message.substr(name, message.find_first_of(": ", name) - name));
@@ -160,12 +161,12 @@ void add_device_options(CLI::App& verb, DeviceChoice& choice) {
 }
 
 void add_device_option(CLI::App& verb, std::string& device) {
-  // resolve() says what is wrong with a word that is no device.
+  // resolve() reports words that are not devices.
   verb.add_option("--device", device, kDeviceHelp)->capture_default_str();
 }
 
 void add_threads_option(CLI::App& verb, int& threads) {
-  // What is out of range is left to the check.
+  // Values out of range are left to the check.
   const auto fit = [](std::string& text) {
     int asked = 0;
     if (CLI::detail::lexical_cast(text, asked) && asked > 0 && asked <= kMostThreads)

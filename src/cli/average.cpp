@@ -1,4 +1,4 @@
-// The verb `starling average`: the mean of the weights of several checkpoints, as a model directory.
+// The verb `starling average`: averages the weights of several checkpoints into a model directory.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -30,7 +30,7 @@ struct AverageArguments {
 std::vector<std::string> checkpoints_of(FileSystem& files, const std::string& run, int64_t last) {
   const std::string directory = join_path(run, "checkpoints");
   if (!files.exists(directory))
-    throw ConfigError(fmt::format("{}: no run directory (it has no checkpoints/); name the train.output of a run", run));
+    throw ConfigError(fmt::format("{}: not a run directory (it has no checkpoints/); name the train.output of a run", run));
   std::vector<std::string> paths;
   for (const std::string& name : files.list(directory))
     if (name.rfind("step-", 0) == 0) paths.push_back(join_path(directory, name));  // names sort by step
@@ -41,8 +41,8 @@ std::vector<std::string> checkpoints_of(FileSystem& files, const std::string& ru
   return {paths.end() - last, paths.end()};
 }
 
-// What two models must have in common for the mean of their weights to be a model: all that is computed, and with which pieces. Dropout,
-// initial weights and the bound of states, which falls in training, may differ.
+// What two models must share so that the mean of their weights is a model: everything that determines the computation, and the
+// vocabularies. Dropout, initial weights and the bound of states, which falls during training, may differ.
 auto architecture(const ModelDescription& d) {
   const ModelConfig& c = d.config;
   return std::tuple(architecture_of(c.preset), c.encoder_layers, c.decoder_layers, c.width, c.feed_forward, c.heads, c.norm,
@@ -52,7 +52,7 @@ auto architecture(const ModelDescription& d) {
 
 uint64_t hash_of(const LoadedModel& m) { return hash64(m.model->parameters().values().download()); }
 
-// Calls `each` with the values of every checkpoint, the oldest first; result: the last one. Returns their updates.
+// Calls `each` with the values of every checkpoint, oldest first; `result` is the last one. Returns their numbers of updates.
 template <class Each>
 std::vector<int64_t> for_each_model(FileSystem& files, const std::vector<std::string>& paths, Backend& backend, const LoadedModel& result,
                                     const Each& each) {
@@ -86,11 +86,12 @@ void set_mean(const std::vector<std::vector<float>>& all, const std::vector<doub
   model.parameters().changed();
 }
 
-// The profile that does best on the validation text; a line for each.
+// Returns the profile that scores best on the validation text, and prints a line for each.
 AverageProfile best_profile(const AverageArguments& a, const std::vector<std::vector<float>>& all, const std::vector<int64_t>& updates,
                             LoadedModel& result, StopNote& note) {
   if (!std::is_sorted(updates.begin(), updates.end()))
-    throw ConfigError("with --source the checkpoints are to be of one run and in the order of their updates; name them so, or give --run");
+    throw ConfigError(
+        "with --source the checkpoints must belong to one run and be in the order of their updates; name them so, or give --run");
   ValidConfig valid;
   valid.source = a.source, valid.target = a.target, valid.metrics = {a.metric}, valid.search = result.description.search;
   ValidatorRank rank;
@@ -131,8 +132,8 @@ void run_average(const AverageArguments& a) {
   StopNote note("stopped: nothing was written; the same command begins again");
   const std::vector<std::string> paths = a.models.empty() ? checkpoints_of(*files, a.run, a.last) : a.models;
   const auto backend = make_backend("cpu:f32", a.source.empty() ? 1 : usable_cores());
-  LoadedModel result = load_model(*files, paths.back(), *backend);  // the newest: its description is what training came to
-  std::vector<std::vector<float>> all;                              // kept where several means are tried
+  LoadedModel result = load_model(*files, paths.back(), *backend);  // the newest, whose description reflects the end of training
+  std::vector<std::vector<float>> all;                              // kept if several means are tried
   std::vector<double> sum;
   const std::vector<int64_t> updates = for_each_model(*files, paths, *backend, result, [&](const std::vector<double>& values) {
     if (!a.source.empty()) return void(all.emplace_back(values.begin(), values.end()));
@@ -170,7 +171,7 @@ void add_average(CLI::App& app) {
   sub->add_option("--last", a->last, "how many of them; default: all that are kept")->check(CLI::Range(1, 100000));
   sub->add_option(
       "--source", a->source,
-      "source text of a validation set: not the plain mean, but the one of the last few or with growing weights that does best on it");
+      "source text of a validation set: write the best of several means (of the last few, with growing weights) instead of the plain mean");
   sub->add_option("--target", a->target, "its reference translation");
   sub->add_option("--metric", a->metric, "what is best")
       ->check(CLI::IsMember({"cross-entropy", "bleu", "chrf", "chrf++", "ter", "gleu"}))

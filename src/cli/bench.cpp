@@ -1,4 +1,4 @@
-// The verb `starling bench`: training and decoding against the machine's own limits. Prints text for people or JSON for scripts.
+// The verb `starling bench`: compares training and decoding with the machine's own limits. Prints text for people or JSON for scripts.
 #include "measure/bench.h"
 
 #include <algorithm>
@@ -242,7 +242,7 @@ void add_bench(CLI::App& app) {
       ->check(real_range(0, 1000));
   a->search.add_to(*translate, {"beam"});
   translate->add_option("--batch-size", a->batch_sentences, "sentences a batch")->check(CLI::Range(1, 4096))->capture_default_str();
-  translate->add_option("--output-length", a->output_length, "exactly so many tokens a translation; 0 = as the model ends")
+  translate->add_option("--output-length", a->output_length, "tokens that every translation has; 0 = as the model decides")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
   translate->callback([a] { run_translate_bench(*a); });

@@ -1,4 +1,4 @@
-// The verb `starling bench distributed`: measured over MPI, predicted with a simulated cluster; the same code and the same figures.
+// The verb `starling bench distributed`: measures over MPI or predicts on a simulated cluster, with the same code and the same figures.
 #include "measure/bench_distributed.h"
 
 #include <iostream>
@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What of a configuration can be set here.
+// The sections of a configuration that can be set here.
 std::vector<ConfigSection> sections_of(ModelConfig& model, StrategyOptions& strategy, ParallelOptions& parallel) {
   std::vector<ConfigSection> all = config_sections("strategy", "Several workers", strategy);
   all.push_back(config_section("parallel", "A model divided among several ranks", parallel));
@@ -60,7 +60,7 @@ Json to_json(const BenchDistributedResult& r, bool simulated) {
           {"waited_s", r.waited}};
 }
 
-// A line that is none of the result, which JSON leaves no room for.
+// Prints a line that is not part of the result: on standard error if standard output is JSON.
 void say_beside(const std::string& format, const std::string& line) {
   if (format == "json")
     tell(line + "\n");
@@ -124,7 +124,7 @@ void print_layout(const LayoutResult& r, const std::string& format, bool simulat
             << layout_text(r);
 }
 
-// One layout and nothing beside it: of a model that is divided no rank could train the whole alone.
+// Measures only this layout: if a model is divided, no rank could train it alone.
 void run_layout(const DistributedArguments& a, const BenchDistributedOptions& o, const ClusterArguments& cluster) {
   if (!a.write_cluster.empty())
     throw ConfigError("--write-cluster keeps the rates of ranks that have the whole model; leave --parallel out");
@@ -158,7 +158,7 @@ void run(DistributedArguments a, const ClusterArguments& cluster) {
   for (const auto& [name, option] : a.keys)
     if (option->count() > 0) apply_override(sections, name, option->results().back());
   check_strategy(o.strategy);
-  // With any key of `parallel` that layout is measured and nothing beside it.
+  // If any key of `parallel` is given, only that layout is measured.
   const bool layout = std::any_of(a.keys.begin(), a.keys.end(),
                                   [](const auto& key) { return key.first.starts_with("parallel.") && key.second->count() > 0; });
   if (family_of(o.strategy) == Family::periodic && !layout)
@@ -219,7 +219,7 @@ void add_bench_distributed(CLI::App& bench) {
   verb->add_option("--precision", a->train.precision, "auto, bf16 or f32")
       ->check(CLI::IsMember({"auto", "bf16", "f32"}))
       ->capture_default_str();
-  add_threads_option(*verb, a->train.threads);  // of a rank
+  add_threads_option(*verb, a->train.threads);  // per rank
   verb->add_option("--batch-tokens", a->train.batch_tokens, "target tokens of a worker and step")
       ->check(CLI::Range(16, 1000000))
       ->capture_default_str();

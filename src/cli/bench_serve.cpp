@@ -1,4 +1,4 @@
-// The verb `starling bench serve`: how a translation server behaves under load, at shares of what it can do.
+// The verb `starling bench serve`: measures how a translation server behaves under load, at fractions of its capacity.
 #include <algorithm>
 #include <iostream>
 
@@ -20,10 +20,10 @@ struct BenchServeArguments {
   uint64_t seed = 1;
 };
 
-// A line of the table: of one load, or the medians of several rounds of it.
+// A row of the table: one load, or the medians of several rounds of it.
 struct LoadRow {
   double rate = 0, sent = 0, answered = 0, goodput = 0, refused = 0, silent = 0, p50 = 0, p95 = 0, p99 = 0, memory = 0;
-  double beside = 0, beside_seconds = 0;  // large requests that were answered, and each one's time
+  double beside = 0, beside_seconds = 0;  // number of large requests answered, and the time of each
 };
 constexpr double LoadRow::*kColumns[] = {&LoadRow::rate,    &LoadRow::sent,   &LoadRow::answered, &LoadRow::goodput,
                                          &LoadRow::refused, &LoadRow::silent, &LoadRow::p50,      &LoadRow::p95,
@@ -63,7 +63,7 @@ void print(const std::string& what, const LoadRow& r, const BenchServeArguments&
   std::cout.flush();
 }
 
-// All loads on a server once, in their order.
+// Applies all loads to a server once, in order.
 using Series = std::vector<std::pair<std::string, LoadRow>>;
 
 Series measure(BenchServeArguments& a, const std::string& url) {
@@ -100,7 +100,7 @@ void run(BenchServeArguments& a) {
     for (size_t i = 0; i < a.urls.size(); ++i) {
       if (several) std::cout << fmt::format("round {}, {}\n", round + 1, a.urls[i]);
       head();
-      a.seed = seed + static_cast<uint64_t>(round);  // the same times for all servers
+      a.seed = seed + static_cast<uint64_t>(round);  // the same arrival times for all servers
       all[i].push_back(measure(a, a.urls[i]));
     }
   if (a.rounds == 1) return;

@@ -62,7 +62,7 @@ Scenario ClusterArguments::load(const BenchTrainOptions& model, const std::strin
     for (const auto& [name, option] : keys_)
       if (option->count() > 0) apply_override(sections, name, option->results().back());
   };
-  read();  // what is wrong is told before anything is measured
+  read();  // mistakes are reported before anything is measured
   if (const std::string gpu = scenario.network.gpu; gpu != "none") {
     say(fmt::format("computing rates: assumed for the GPU {} (docs/simulator.md), where none are given", gpu));
     scenario.compute = gpu_rates(gpu), read();
@@ -121,7 +121,7 @@ void write_cluster(const std::string& path, const BenchDistributedResult& r) {
   Scenario scenario, standard;
   scenario.ranks = r.ranks;
   scenario.compute = compute_model(r.rates);
-  scenario.network.inter = {0.7e6 * r.latency_s, 8e-9 * r.bandwidth, 0.3e6 * r.latency_s};  // how much of it is the sender's is a guess
+  scenario.network.inter = {0.7e6 * r.latency_s, 8e-9 * r.bandwidth, 0.3e6 * r.latency_s};  // the sender's part of it is a guess
   const std::vector<ConfigSection> defaults = sections_of(standard);
   real_file_system()->replace_file(path, write_config(sections_of(scenario), {.defaults = defaults}));
 }

@@ -10,7 +10,7 @@ bool is_configuration(const std::string& argument) {
   return !argument.starts_with('-') && (argument.ends_with(".yml") || argument.ends_with(".yaml"));
 }
 
-// What cannot be registered beforehand arrives unparsed: --data.train.N.KEY, and a configuration without -c, which as a positional argument
+// Parses arguments that cannot be registered in advance: --data.train.N.KEY, and a configuration without -c, which as a positional argument
 // would swallow the values of those.
 void take_unparsed(const CLI::App& verb, std::vector<Override>& overrides, std::string& file) {
   const std::vector<std::string> rest = verb.remaining();

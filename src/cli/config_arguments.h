@@ -1,5 +1,5 @@
-// A training configuration on the command line: a file, overridden key by key. Every key is an option of its own, so that the command-line
-// parser treats `--train.learning-rate -1` and `--train.output train` as values.
+// A training configuration on the command line: a file, overridden key by key. Every key is an option of its own, so that the parser takes
+// the last words of `--train.learning-rate -1` and `--train.output train` as values.
 #pragma once
 
 #include <utility>
@@ -13,16 +13,16 @@ namespace starling {
 
 class ConfigArguments {
  public:
-  // Adds -c and all keys to the verb, which then takes a configuration's name without -c too.
+  // Adds -c and all keys to the verb, which then also accepts a configuration file without -c.
   static std::shared_ptr<ConfigArguments> add_to(CLI::App& verb);
-  // The configuration, with the command line's values in the order of the keys; what is not given comes from the run or the model that it
-  // begins with. Throws ConfigError for arguments nobody knows.
+  // Returns the configuration with the command line's values in the order of the keys. Values that are not given come from the run or model
+  // that it starts from. Throws ConfigError for unknown arguments.
   Config load_run(const CLI::App& verb) const;
-  // The same on every rank: as rank 0 finds it.
+  // Returns rank 0's configuration on every rank.
   Config load_run(const CLI::App& verb, Communicator& comm) const;
-  const std::string& file() const { return file_; }  // of -c; empty without it
+  const std::string& file() const { return file_; }  // the file of -c, or ""
 
-  // The file and the values; ConfigError for arguments nobody knows.
+  // Returns the file and the given values. Throws ConfigError for unknown arguments.
   std::pair<std::string, std::vector<Override>> given(const CLI::App& verb) const;
 
  private:

@@ -1,6 +1,6 @@
-// The verb `starling evaluate`. It prints what sacreBLEU prints for the same files, so that either can check the other and scripts
-// that read sacreBLEU's JSON read this, too. One metric gives one JSON object, several give an array; several systems give a table or an
-// array by system, with a test of each against the first on request.
+// The verb `starling evaluate`. Its output equals sacreBLEU's for the same files, so that each can check the other and scripts that read
+// sacreBLEU's JSON work here too. One metric gives one JSON object, several give an array; several systems give a table or an array by
+// system, optionally with a test of each against the first.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -53,7 +53,7 @@ void check_line_counts(const EvaluateArguments& arguments, const std::string& na
   }
 }
 
-// A file that is named again, as by `--hypotheses base.txt *.txt`, counts once.
+// A file that is named repeatedly, as by `--hypotheses base.txt *.txt`, counts once.
 std::vector<std::string> distinct(const std::vector<std::string>& names) {
   std::vector<std::string> once;
   for (const std::string& name : names) {
@@ -83,7 +83,7 @@ std::string about_test(const EvaluateArguments& a) {
          "* marks p < 0.05: chance alone seldom makes such a difference. How much it matters is another question.";
 }
 
-// "nrefs:1|case:..." with the test's parameters where sacreBLEU has them: "nrefs:1|bs:1000|seed:12345|case:...".
+// Returns "nrefs:1|case:..." with the test's parameters inserted where sacreBLEU has them: "nrefs:1|bs:1000|seed:12345|case:...".
 std::string tested_signature(const std::string& signature, const EvaluateArguments& a) {
   if (!a.bootstrap && !a.exchanges) return signature;
   const std::string test = a.bootstrap ? fmt::format("bs:{}", a.resamples) : fmt::format("ar:{}", a.trials);

@@ -21,7 +21,7 @@ std::string without_brackets(const std::string& text) {
   return text.size() > 1 && text.front() == '[' && text.back() == ']' ? text.substr(1, text.size() - 2) : text;
 }
 
-// Of ":INT in [0 - 15]" "0 to 15", of ":{auto,bf16}" "auto, bf16".
+// Turns ":INT in [0 - 15]" into "0 to 15", and ":{auto,bf16}" into "auto, bf16".
 std::string allowed_text(const std::string& check) {
   const size_t begin = check.find_first_of("[{"), end = check.find_last_of("]}");
   if (begin == std::string::npos || end == std::string::npos) return "";
@@ -33,7 +33,7 @@ std::string allowed_text(const std::string& check) {
   return text;
 }
 
-// The column of the text behind a name: after the first two blanks that follow one; else the indent.
+// Returns the column of the text after a name, which two blanks separate from it; else the indent.
 size_t hanging_indent(const std::string& line) {
   const size_t first = line.find_first_not_of(' ');
   if (first == std::string::npos) return 0;
@@ -53,7 +53,7 @@ std::string wrapped(const std::string& text, size_t columns) {
     const size_t hanging = hanging_indent(line), indent = 2 * hanging > columns ? 4 : hanging;
     while (line.size() > columns) {
       size_t blank = line.rfind(' ', columns);
-      if (blank == std::string::npos || blank <= indent) blank = line.find(' ', columns);  // a long word stays whole
+      if (blank == std::string::npos || blank <= indent) blank = line.find(' ', columns);  // a long word is not split
       if (blank == std::string::npos) break;
       out += line.substr(0, line.find_last_not_of(' ', blank) + 1) + "\n";
       line = std::string(indent, ' ') + line.substr(std::min(line.find_first_not_of(' ', blank), line.size()));
@@ -124,7 +124,7 @@ void add_help(CLI::App& app) {
   help->label("Positionals", "Arguments");
   help->label("SUBCOMMAND", "VERB");
   app.formatter(help);
-  app.group("Verbs");  // those that are added to it are listed so
+  app.group("Verbs");  // verbs added later are listed under this heading
   app.set_help_all_flag("--help-all", "Print all options and exit");
 }
 

@@ -1,5 +1,5 @@
-// The verb `starling launch`: mpirun with the arguments that suit Starling. It only builds a command line and becomes that program, so a
-// run can as well be started by mpirun or srun directly (docs/distributed.md).
+// The verb `starling launch`: runs mpirun with arguments that suit Starling. It only builds and runs a command line, so mpirun or srun can
+// also start a run directly (docs/distributed.md).
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -29,8 +29,8 @@ namespace {
 struct LaunchArguments {
   int ranks = 0;
   std::string hosts, hostfile, bind, mpirun_args;
-  std::vector<std::string> program;   // what came behind "--"
-  std::vector<std::string> unmarked;  // what CLI11 takes for that: also what came before, and lists taken apart
+  std::vector<std::string> program;   // arguments after "--"
+  std::vector<std::string> unmarked;  // CLI11's view of them, which includes arguments before "--" and splits lists
   bool dry_run = false;
 };
 
@@ -63,7 +63,7 @@ std::string this_program() {
   return path.string();
 }
 
-// Settings that ranks on other hosts must see too.
+// Returns the environment variables that ranks on other hosts must see too.
 std::vector<std::string> forwarded_variables() {
   std::vector<std::string> names;
   for (char** entry = environ; *entry; ++entry) {
@@ -86,7 +86,7 @@ std::vector<std::string> build_command(const LaunchArguments& a, const std::vect
   if (!a.hostfile.empty()) hosts = hosts_of_file(a.hostfile);
   const bool slurm = std::getenv("SLURM_JOB_ID") && hosts.empty(), here = !slurm && hosts.empty();
   const int cores = usable_cores();
-  int ranks = a.ranks, room = 0, per_host = 0;  // room: ranks that fit without sharing cores, 0 = mpirun knows
+  int ranks = a.ranks, room = 0, per_host = 0;  // room: ranks that fit without sharing cores; 0 = only mpirun knows
   const bool known = std::all_of(hosts.begin(), hosts.end(), [](const LaunchHost& h) { return h.slots > 0; });
   if (!hosts.empty()) {
     for (const LaunchHost& h : hosts) room += known ? h.slots : 0, per_host = known ? std::max(per_host, h.slots) : 0;
@@ -101,12 +101,12 @@ std::vector<std::string> build_command(const LaunchArguments& a, const std::vect
 
   std::vector<std::string> command{"mpirun"};
   if (ranks > 0) append(command, {"-n", std::to_string(ranks)});
-  // mpirun's own idea of how many ranks fit counts neither a container's limits nor hyperthreads.
+  // mpirun's own count of how many ranks fit ignores both a container's limits and hyperthreads.
   if (here) append(command, {"--host", fmt::format("localhost:{}", ranks)});
   if (!hosts.empty()) append(command, {"--host", host_list(hosts)});
   if (room > 0 && ranks > room) command.push_back("--oversubscribe");
 
-  const bool whole_machine = cores == sysconf(_SC_NPROCESSORS_ONLN);  // mpirun does not see the mask that taskset sets
+  const bool whole_machine = cores == sysconf(_SC_NPROCESSORS_ONLN);  // mpirun ignores the affinity mask that taskset sets
   const int each = per_host > 0 ? cores / per_host : 0;
   bool bind = here && ranks > 1 && each >= 1 && whole_machine;
   if (a.bind == "none") bind = false;
@@ -141,7 +141,7 @@ std::string shell_quoted(const std::string& word) {
   return quoted + "'";
 }
 
-// The verb for the ranks, with its arguments. CLI11 keeps "--" among what it does not know.
+// Returns the verb for the ranks with its arguments. CLI11 leaves "--" among the unknown arguments.
 std::vector<std::string> program_of(const CLI::App& verb, const LaunchArguments& a) {
   std::vector<std::string> unknown = verb.remaining();
   const bool marked = std::erase(unknown, "--") > 0;
@@ -151,14 +151,15 @@ std::vector<std::string> program_of(const CLI::App& verb, const LaunchArguments&
   if (!unknown.empty()) unknown_argument(verb, unknown.front());
   const std::vector<std::string>& rest = a.program;
   if (!a.unmarked.empty() && (rest.empty() || a.unmarked.front() != rest.front())) unknown_argument(verb, a.unmarked.front());
-  if (rest.empty()) throw ConfigError("launch what? Write for example: starling launch -n 2 -- train -c run.yml");
+  if (rest.empty()) throw ConfigError("there is no verb to launch; write for example: starling launch -n 2 -- train -c run.yml");
   const std::vector<std::string> verbs = verb_names(*verb.get_parent());
   if (std::find(verbs.begin(), verbs.end(), rest.front()) == verbs.end()) no_verb(rest.front(), verbs);
   if (rest.front() == "launch") throw ConfigError("launch does not launch itself; write the verb that the ranks are to run");
   return rest;
 }
 
-// The processes of this program that mpirun has started on this host. (With other hosts it has children of other programs too.)
+// Returns the processes of this program that mpirun has started on this host. (With remote hosts, mpirun also has children of other
+// programs.)
 std::vector<pid_t> local_ranks(pid_t mpirun) {
   std::vector<pid_t> ranks;
   std::error_code error;
@@ -170,14 +171,14 @@ std::vector<pid_t> local_ranks(pid_t mpirun) {
   return ranks;
 }
 
-// One rank that is told to stop tells the others. The second time, or without a rank here, mpirun ends them.
+// Forwards a signal to stop. A rank that receives it informs the other ranks. The second time, or if no rank runs here, mpirun ends them.
 void pass_on_stop(pid_t mpirun, bool first) {
   const std::vector<pid_t> ranks = local_ranks(mpirun);
   if (!first || ranks.empty()) kill(mpirun, SIGTERM);
   for (const pid_t rank : ranks) kill(rank, SIGTERM);
 }
 
-// Its exit status; 128 + the signal that ended it.
+// Runs mpirun and returns its exit status, or 128 + the signal that ended it.
 int run_mpirun(std::vector<std::string>& command) {
   const std::string mpirun = find_mpirun();
   std::vector<char*> argv;
@@ -186,7 +187,7 @@ int run_mpirun(std::vector<std::string>& command) {
 
   sigset_t waited, before;
   sigemptyset(&waited);
-  // A signal that is ignored, as nohup asks for, stays ignored: blocked, it would be seen all the same.
+  // A signal that is ignored, as under nohup, must stay ignored: if blocked, sigwait would still see it.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction now {};
     sigaction(signal, nullptr, &now);
@@ -198,7 +199,7 @@ int run_mpirun(std::vector<std::string>& command) {
   const pid_t child = fork();
   if (child < 0) throw IoError(fmt::format("fork: {}; end other programs", std::strerror(errno)));
   if (child == 0) {
-    setpgid(0, 0);  // so that Ctrl-C comes to this process only
+    setpgid(0, 0);  // so that Ctrl-C reaches only this process
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     sigprocmask(SIG_SETMASK, &before, nullptr);
     if (const int null = open("/dev/null", O_RDONLY); null >= 0) dup2(null, 0);

@@ -19,13 +19,13 @@ std::string trimmed(const std::string& text) {
   return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-// 1 to 9999.
+// Parses a number from 1 to 9999.
 std::optional<int> number_of_slots(const std::string& text) {
   if (text.empty() || text.size() > 4 || text.find_first_not_of("0123456789") != std::string::npos || std::stoi(text) == 0) return {};
   return std::stoi(text);
 }
 
-// What a name or an IPv4 address may be made of. mpirun has meanings of its own for other characters (^ + @ :).
+// Whether the word has only characters of names and IPv4 addresses. mpirun gives others (^ + @ :) meanings of its own.
 bool is_host(const std::string& name) {
   const auto fits = [](char c) { return is_ascii_letter_or_digit(c) || c == '.' || c == '-' || c == '_'; };
   return !name.empty() && name.front() != '-' && std::all_of(name.begin(), name.end(), fits);
@@ -36,7 +36,7 @@ LaunchHost* find(std::vector<LaunchHost>& hosts, const std::string& name) {
   return found == hosts.end() ? nullptr : &*found;
 }
 
-// "alpha slots=2" without its comment; blanks may stand around the =.
+// Parses "alpha slots=2" without its comment; blanks are allowed around the =.
 struct HostLine {
   std::string name;
   std::optional<int> slots;
@@ -83,7 +83,7 @@ std::vector<LaunchHost> hosts_of_list(const std::string& list) {
 
 std::vector<LaunchHost> hosts_of_file(const std::string& path) {
   std::vector<LaunchHost> hosts;
-  std::vector<std::string> alone;  // named without slots
+  std::vector<std::string> alone;  // hosts named without slots
   std::istringstream lines(read_config_file(path));
   int64_t number = 0;
   for (std::string text; std::getline(lines, text);) {

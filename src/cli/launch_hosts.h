@@ -1,5 +1,5 @@
-// The hosts of a launch, from --hosts or --hostfile, read here so that what is wrong with them is told in one line: mpirun answers with
-// pages about itself.
+// Parses the hosts of a launch, from --hosts or --hostfile, so that a mistake is reported in one line; mpirun would answer with pages about
+// itself.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@ namespace starling {
 
 struct LaunchHost {
   std::string name;
-  int slots = 0;  // ranks that it has room for; 0: as many as it has cores
+  int slots = 0;  // ranks that fit on the host; 0: one per core
 };
 
-/// The hosts of a list, "alpha:2, beta"; a host alone has room for one rank, one that is named several times for all of them. ConfigError
-/// naming the entry that is wrong.
+/// Parses a list such as "alpha:2, beta". A host without a number has room for one rank; if it is named repeatedly, for one rank each time.
+/// Throws ConfigError naming the wrong entry.
 std::vector<LaunchHost> hosts_of_list(const std::string& list);
 
-/// The hosts of a host file as mpirun knows it: a line for each, "alpha slots=2", with comments behind #. A host alone has room for as
-/// many ranks as it has cores, or, named on several lines, for one a line. ConfigError or IoError naming file and line.
+/// Parses a host file in mpirun's format: one host per line, "alpha slots=2", with comments after #. A host without slots has room for one
+/// rank per core or, if it is named on several lines, for one rank per line. Throws ConfigError or IoError naming file and line.
 std::vector<LaunchHost> hosts_of_file(const std::string& path);
 
-/// As mpirun's option --host takes them.
+/// Formats the hosts for mpirun's option --host.
 std::string host_list(const std::vector<LaunchHost>& hosts);
 
 }  // namespace starling

@@ -1,6 +1,6 @@
-// The program `starling`: finds the verb, runs it, and is one of the three places where errors are caught. Exit status: 0 done, 1 a defect
-// or no memory, 2 wrong usage or configuration, 3 wrong data or a refused file operation, 5 another rank was lost; a verb may return
-// others.
+// The program `starling`: finds the verb, runs it, and is one of the three places where errors are caught. Exit status: 0 success, 1
+// internal error or out of memory, 2 wrong usage or configuration, 3 wrong data or a failed file operation, 5 another rank was lost; a verb
+// may return others.
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ void add_verbs(CLI::App& app, const std::vector<std::string>& behind_dashes) {
   add_demo_corpus(app);
 }
 
-// A standard stream that the caller closed would otherwise be the next file that is opened, a checkpoint for instance.
+// Opens standard streams that the caller closed on /dev/null. Otherwise the next file opened, such as a checkpoint, would take their place.
 void fill_standard_streams() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) {
@@ -51,18 +51,19 @@ void fill_standard_streams() {
   }
 }
 
-// OpenMP's threads wait for each other by spinning, for milliseconds by default: alone on a machine that gains nothing here, and next to
-// other programs it slows training ten times and more. Its runtime reads this setting before main, hence the second start.
+// Limits spinning in OpenMP. Its threads spin for milliseconds by default while they wait for each other. On an idle machine that gains
+// nothing here, and next to other programs it slows training tenfold or more. The OpenMP runtime reads the setting before main, so the
+// program restarts itself.
 void limit_spinning(char** argv) {
   if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
   setenv("GOMP_SPINCOUNT", "1000", 1);
-  execv("/proc/self/exe", argv);  // comes back only if /proc is missing; then spinning stays as it is
+  execv("/proc/self/exe", argv);  // returns only if /proc is missing; spinning then remains as it is
 }
 
-// When the reader of our output has gone, there is nobody to tell: end with the status that shells give this. Training ignores the signal.
+// When the reader of the output has gone, exits with the status that shells report for it. Training ignores the signal.
 void leave_quietly(int) { _exit(128 + SIGPIPE); }
 
-// The innermost verb that was named.
+// Returns the innermost verb that was named.
 const CLI::App& active(const CLI::App& app) {
   const std::vector<CLI::App*> verbs = app.get_subcommands();
   return verbs.empty() ? app : active(*verbs.front());
@@ -76,13 +77,13 @@ void finish_output() {
   }
 }
 
-// A rank that ends early takes the others along: they would wait for it.
+// A rank that ends early aborts the whole run, since the other ranks would wait for it.
 int give_up(int status) {
   if (!rank_label().empty()) abort_run(status);
   return status;
 }
 
-// CLI11 would answer --help before it looks at words that are no verbs.
+// Refuses unknown verbs first, because CLI11 would answer --help before it looks at them.
 void check_verbs(const CLI::App& app, const std::vector<std::string>& arguments) {
   const CLI::App* verb = &app;
   for (const std::string& word : arguments) {
@@ -93,7 +94,8 @@ void check_verbs(const CLI::App& app, const std::vector<std::string>& arguments)
   }
 }
 
-// What CLI11 is given, last one first. It would take the argument behind --section.key= for the value, which is empty.
+// Returns the arguments for CLI11, which takes them in reverse order. It would take the argument after --section.key= as its value, so the
+// empty value is passed explicitly.
 std::vector<std::string> reversed_arguments(const std::vector<std::string>& arguments) {
   std::vector<std::string> all;
   bool options = true;  // until "--"
@@ -119,7 +121,7 @@ int run(CLI::App& app, const std::vector<std::string>& arguments) {
     return give_up(e.get_exit_code());
   } catch (const CLI::ParseError& e) {
     const CLI::App& verb = active(app);
-    // A mistyped option explains a required one that is missing.
+    // A mistyped option is the likely cause of a missing required one.
     const bool extras = dynamic_cast<const CLI::ExtrasError*>(&e) || dynamic_cast<const CLI::RequiredError*>(&e);
     if (const std::vector<std::string> rest = app.remaining(true); extras && !rest.empty()) {
       const auto option = std::find_if(rest.begin(), rest.end(), [](const std::string& a) { return a.starts_with('-') && a != "--"; });
@@ -132,8 +134,8 @@ int run(CLI::App& app, const std::vector<std::string>& arguments) {
   return 0;
 }
 
-// Ranks fail alike over a mistake in the configuration, and those of one host before they have met: the first of them tells, and then
-// mpirun ends the others. Should it have nothing to tell, they do.
+// All ranks fail in the same way on a configuration error, even before the ranks of a host have met. The first rank reports it, and mpirun
+// then ends the others. If it has nothing to report, the others do.
 void leave_it_to_the_first(int status) {
   const bool met = !rank_label().empty();
   const char* rank = std::getenv(met ? "OMPI_COMM_WORLD_RANK" : "OMPI_COMM_WORLD_LOCAL_RANK");
@@ -182,9 +184,9 @@ int guarded_main(std::span<char* const> arguments) {
 
 int main(int argc, char** argv) {
   starling::limit_spinning(argv);
-  prctl(PR_SET_NAME, "starling");  // what ps and top show: after the second start it would be "exe"
+  prctl(PR_SET_NAME, "starling");  // the name in ps and top; after the restart it would be "exe"
   starling::fill_standard_streams();
   std::signal(SIGPIPE, starling::leave_quietly);
-  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f then fails with a reason, in place of a death without one
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f then fails with an error instead of killing the process
   return starling::guarded_main({argv + std::min(argc, 1), argv + argc});
 }

@@ -1,4 +1,4 @@
-// The verb `starling plan`: which ways to arrange so many workers fit into their memory, and how fast each would be, by the simulator.
+// The verb `starling plan`: finds, by simulation, which arrangements of a number of workers fit into memory, and how fast each is.
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -23,7 +23,7 @@ struct PlanArguments {
   std::string format = "text";
 };
 
-// Keys as they stand in a file, section by section.
+// Formats keys as in a file, section by section.
 std::string as_yaml(const std::vector<ConfigLine>& keys) {
   std::string text, section;
   for (const auto& [name, value] : keys) {
@@ -85,7 +85,7 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
   Config config = load_new_config(file, overrides);
   if (config.train.threads == 0) config.train.threads = 1;
   if (config.train.objective == Objective::mixed)
-    throw ConfigError("plan knows nothing of train.objective mixed, whose samples take most of the time; 'starling simulate' shows it");
+    throw ConfigError("plan does not support train.objective mixed, whose samples take most of the time; use 'starling simulate'");
   const StopNote note("stopped: nothing was written; the same command begins again, and --cluster.ranks less is faster");
   const bool json = a.format == "json";
   const auto say = [&](const std::string& line) {

@@ -1,4 +1,4 @@
-// The verb `starling quantize`: 8-bit weights, measured against floats before they are written.
+// The verb `starling quantize`: quantises weights to 8 bits, and compares them with floats before writing them.
 #include "evaluation/quantize.h"
 
 #include <iostream>

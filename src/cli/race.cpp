@@ -1,4 +1,4 @@
-// The verb `starling race`: strategies side by side in the simulator, as a recipe says.
+// The verb `starling race`: compares strategies side by side in the simulator, according to a recipe.
 #include "experiments/race.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::vector<Override> settings_of(const RaceArguments& a) {
 
 std::string rates_path(const RaceRecipe& recipe) { return join_path(recipe.output, "cluster.yml"); }
 
-// Rates of computing that the recipe does not give are measured once, to be kept with the race.
+// Computing rates that the recipe does not give are measured once and kept with the race.
 void set_rates(RaceRecipe& recipe, const std::function<void(const std::string&)>& say) {
   if (recipe.rates_given) return;
   const RaceRun one{&recipe.baseline, 1, recipe.seeds.front(), recipe.baseline.rates.front(), ""};

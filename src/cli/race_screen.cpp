@@ -16,8 +16,8 @@ constexpr double kRedraw = 0.2, kFirst = 5, kLongest = 60;  // s
 struct Shown {
   const bool live = isatty(STDOUT_FILENO);
   const double start = steady_seconds();
-  double last = start;  // when something was shown
-  bool drawn = false;   // the line of a run
+  double last = start;  // time of the last output
+  bool drawn = false;   // whether a run's line is on the screen
 
   ~Shown() {
     if (drawn) std::cout << "\r\x1b[K" << std::flush;

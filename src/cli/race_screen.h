@@ -1,11 +1,12 @@
-// What race and tune show on standard output while their runs are trained.
+// Progress of race and tune on standard output while their runs are trained.
 #pragma once
 
 #include "experiments/race.h"
 
 namespace starling {
 
-// Whole lines; within a run the updates so far, in a line that a terminal redraws, elsewhere as lines some seconds to a minute apart.
+// Prints complete lines and, within a run, its number of updates: in a line that is redrawn on a terminal, elsewhere in lines some seconds
+// to a minute apart.
 RaceProgress race_screen();
 
 }  // namespace starling

@@ -51,7 +51,7 @@ std::string ResultFile::left(const char* what, int64_t lines) const {
 
 std::string ResultFile::stopped(const char* what, int64_t lines) const {
   if (lines == 0) return fmt::format("stopped before there were {}; the same command begins again", what);
-  return fmt::format("stopped after {}, whose {} are {}; to go on, give the lines from {} on, or begin again with the same command",
+  return fmt::format("stopped after {}, whose {} are {}; to continue, pass the lines from {} on, or start over with the same command",
                      counted(lines, "line"), what, path_ == "-" ? "on standard output" : "in " + written_path(), lines + 1);
 }
 

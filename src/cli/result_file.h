@@ -1,5 +1,6 @@
-// Where a verb's lines go: a file, or standard output where that is "-". A file is written beside and renamed when it is complete, so that
-// a failure leaves an earlier one as it was; it is opened with the first line, so that what is refused before that leaves nothing.
+// The output of a verb: a file, or standard output for "-". A file is written beside its final path and renamed when it is complete, so a
+// failure leaves an earlier file untouched. It is opened with the first line, so a command that is refused before then leaves nothing
+// behind.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +13,17 @@ namespace starling {
 class ResultFile {
  public:
   explicit ResultFile(const std::string& path);
-  // The file that is written until it is complete, once there is a line; "-" and devices are written themselves.
+  // Returns the path that is written until the result is complete, once there is a line. "-" and devices are written directly.
   const std::string& written_path() const { return written_; }
-  // To write a part to, which flush() ends; IoError if it cannot be opened.
+  // Returns the stream for the next part, which flush() ends. Throws IoError if it cannot be opened.
   std::ostream& stream();
-  // IoError, naming how many lines were written, if the disk or the reader did not take them.
+  // Throws IoError naming the number of lines written if the disk or the reader did not accept them.
   void flush(int64_t lines);
-  // The file is complete; of no lines it is empty. IoError as above.
+  // Completes the file, which is empty if there were no lines. Throws IoError as above.
   void close();
-  // Where the `what` of so many lines are when no more can come, as the rest of a message; "" if there is no file of them.
+  // Returns where the `what` of the first `lines` lines are when no more can follow, as the end of a message; "" if they are not in a file.
   std::string left(const char* what, int64_t lines) const;
-  // What a signal leaves of them, with how to go on: for a StopNote.
+  // Returns a message for a StopNote: what a signal leaves of the lines, and how to continue.
   std::string stopped(const char* what, int64_t lines) const;
 
  private:

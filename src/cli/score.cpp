@@ -1,5 +1,5 @@
-// The verb `starling score`: log-probabilities of given translations, and on request of each of their pieces. One line a sentence, so that
-// output and input can be pasted together; docs/formats.md.
+// The verb `starling score`: prints log-probabilities of given translations and, on request, of each of their pieces. It prints one line
+// per sentence, so that output and input can be pasted together. See docs/formats.md.
 #include <unistd.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ double sum_of(const std::vector<float>& scores) {
   return sum;
 }
 
-// Weights that are finite can still be too large to compute with.
+// Finite weights can still be too large to compute with.
 void require_numbers(const std::vector<std::vector<float>>& scores, const std::string& path, int64_t first_line) {
   for (size_t i = 0; i < scores.size(); ++i)
     if (!std::isfinite(sum_of(scores[i])))
@@ -40,7 +40,7 @@ void require_numbers(const std::vector<std::vector<float>>& scores, const std::s
           path, first_line + static_cast<int64_t>(i), sum_of(scores[i])));
 }
 
-// A piece as one word: spaces and control characters, which a vocabulary may hold, are written as SentencePiece writes bytes.
+// Returns a piece as one word: spaces and control characters, which a vocabulary may contain, are written as SentencePiece writes bytes.
 std::string printable(const std::string& piece) {
   std::string out;
   for (const char c : piece) {
@@ -54,7 +54,7 @@ std::string printable(const std::string& piece) {
   return out;
 }
 
-// The log-probabilities of each pair's target tokens, end of sentence included.
+// Returns the log-probabilities of each pair's target tokens, including the end of sentence.
 std::vector<std::vector<float>> token_scores(Model& model, const std::vector<EncodedPair>& pairs, int64_t batch_tokens,
                                              const std::function<void(int64_t pairs)>& scored) {
   std::vector<std::vector<float>> scores(pairs.size());
@@ -88,7 +88,7 @@ void print_scores(const std::vector<float>& scores, const EncodedPair& pair, con
   out << line << '\n';
 }
 
-// Some thousand pairs, so that any size of file works; false at the end.
+// Reads some thousand pairs at a time, so that files of any size work; returns false at the end.
 bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader& reader, ResultFile& output, double bytes,
                   TaskProgress& progress) {
   const Vocabularies& vocabularies = loaded.description.vocabularies;

@@ -1,4 +1,4 @@
-// The options of the search that several verbs have; what is not given stays as the model's decode.yml says.
+// The search options that several verbs share. Options that are not given keep the values of the model's decode.yml.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,17 +10,17 @@
 
 namespace starling {
 
-// A check that a real number is within low to high; unlike CLI::Range it refuses NaN.
+// Checks that a real number is between low and high; unlike CLI::Range, it refuses NaN.
 CLI::Validator real_range(double low, double high);
-// For transform(): seconds, as a number or as a duration such as 90s, 12m or 1h30m.
+// For transform(): accepts seconds as a number or as a duration such as 90s, 12m or 1h30m.
 CLI::Validator duration_range(double low, double high);
 
 class SearchArguments {
  public:
-  // An option for each key of SearchOptions but `without`.
+  // Adds an option for each key of SearchOptions except `without`.
   void add_to(CLI::App& verb, const std::vector<std::string>& without = {});
   bool given(const std::string& key) const;
-  // The model's options with those that were given in their place.
+  // Returns the model's options, overridden by those that were given.
   SearchOptions apply(SearchOptions options) const;
 
  private:

@@ -34,37 +34,37 @@ void add_serve(CLI::App& app) {
   sub->add_option("--max-alternatives", o.service.limits.alternatives, "alternative translations that a client may ask for")
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
-  sub->add_option("--max-characters", o.service.limits.characters, "of the texts of a request; -1: as many as --max-body allows")
+  sub->add_option("--max-characters", o.service.limits.characters, "limit for the texts of a request; -1: limited only by --max-body")
       ->check(CLI::Range(int64_t{-1}, int64_t{1} << 30))
       ->capture_default_str();
-  sub->add_option("--max-sentences", o.service.job.sentences, "of a request")->check(CLI::Range(1, 1'000'000))->capture_default_str();
-  sub->add_option("--max-body", o.http.body_bytes, "of a request, bytes")
+  sub->add_option("--max-sentences", o.service.job.sentences, "limit for a request")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  sub->add_option("--max-body", o.http.body_bytes, "limit for the body of a request, bytes")
       ->check(CLI::Range(int64_t{1000}, int64_t{1} << 30))
       ->capture_default_str();
   sub->add_option("--max-body-total", o.http.body_total_bytes,
-                  "of all requests under way together, bytes; when there would be more, requests get status 429")
+                  "limit for all requests in progress together, bytes; beyond it requests get status 429")
       ->check(CLI::Range(int64_t{1000}, int64_t{1} << 40))
       ->capture_default_str();
-  sub->add_option("--max-queue", o.model.scheduler.queue_sentences,
-                  "sentences that wait; when there would be more, requests get status 429")
+  sub->add_option("--max-queue", o.model.scheduler.queue_sentences, "limit on waiting sentences; beyond it requests get status 429")
       ->check(CLI::Range(1, 10'000'000))
       ->capture_default_str();
   sub->add_option("--max-wait", o.model.scheduler.wait_seconds,
-                  "until a request's turn comes, seconds; when it would be more, requests get status 429")
+                  "limit on the wait for a request's turn, seconds; beyond it requests get status 429")
       ->transform(duration_range(0.001, 86400))
       ->capture_default_str();
-  CLI::Option* rate =
-      sub->add_option("--requests-a-minute", o.service.requests_a_minute,
-                      "that a client's address may send, before its requests get status 429; 0: no limit; keys have their own")
-          ->check(real_range(0, 1e9))
-          ->capture_default_str();
+  CLI::Option* rate = sub->add_option("--requests-a-minute", o.service.requests_a_minute,
+                                      "limit per client address; beyond it requests get status 429; 0: no limit; keys have their own")
+                          ->check(real_range(0, 1e9))
+                          ->capture_default_str();
   rate->excludes(keys);
-  sub->add_option("--trust-proxy", o.http.proxies,
-                  "address of a proxy, whose X-Forwarded-For tells where requests come from; may be repeated")
+  sub->add_option("--trust-proxy", o.http.proxies, "address of a proxy whose X-Forwarded-For is trusted; may be repeated")
       ->check([](const std::string& text) {
-        return plain_address(text).empty() ? fmt::format("{} is no address; write it in numbers: 127.0.0.1 or ::1", text) : std::string();
+        return plain_address(text).empty() ? fmt::format("{} is not an IP address; write it in numbers: 127.0.0.1 or ::1", text)
+                                           : std::string();
       });
-  sub->add_option("--deadline", o.service.deadline_seconds, "after which a request gets status 504, seconds")
+  sub->add_option("--deadline", o.service.deadline_seconds, "time after which a request gets status 504, seconds")
       ->transform(duration_range(0.1, 86400))
       ->capture_default_str();
   a->search.add_to(*sub, {"fixed-length", "n-best"});
@@ -76,23 +76,23 @@ void add_serve(CLI::App& app) {
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str()
       ->group(kFurtherGroup);
-  sub->add_option("--max-source-tokens", o.model.max_source_tokens, "of a sentence; longer ones are translated in parts")
+  sub->add_option("--max-source-tokens", o.model.max_source_tokens, "limit for a sentence; longer ones are translated in parts")
       ->check(CLI::Range(1, 8192))
       ->capture_default_str()
       ->group(kFurtherGroup);
   sub->add_flag("--whole-batches", o.model.scheduler.whole_batches,
                 "sentences do not join those that are being translated: slower, for comparisons")
       ->group(kFurtherGroup);
-  sub->add_option("--max-connections", o.http.connections, "open at the same time")
+  sub->add_option("--max-connections", o.http.connections, "limit on connections open at the same time")
       ->check(CLI::Range(4, 100'000))
       ->capture_default_str()
       ->group(kFurtherGroup);
-  sub->add_option("--request-seconds", o.http.request_seconds, "that a client may take to send a request")
+  sub->add_option("--request-seconds", o.http.request_seconds, "time that a client may take to send a request")
       ->transform(duration_range(1, 86400))
       ->capture_default_str()
       ->group(kFurtherGroup);
   sub->callback([a] {
-    std::signal(SIGPIPE, SIG_IGN);  // the server outlives who reads its log
+    std::signal(SIGPIPE, SIG_IGN);  // the server outlives the reader of its log
     a->options.model.search = [&search = a->search](SearchOptions options) { return search.apply(options); };
     a->options.model.scheduler.cache_bytes = a->cache_mib << 20;
     a->options.model.alternatives = a->options.service.limits.alternatives;

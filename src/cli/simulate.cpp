@@ -1,4 +1,4 @@
-// The verb `starling simulate`: trains as `train` does, on a simulated cluster: real gradients and real convergence, virtual time.
+// The verb `starling simulate`: trains like `train`, but on a simulated cluster: real gradients and real convergence, virtual time.
 #include <atomic>
 #include <csignal>
 #include <iostream>
@@ -28,7 +28,7 @@ void refuse_own_trace(const Config& config, const ConfigArguments& arguments, co
   refuse_run_files({"--trace", trace});
 }
 
-// What the workers bring; "" if nothing was trained.
+// Returns what the workers gain over one; "" if nothing was trained.
 std::string comparison(const Throughput& throughput, const Config& config, const Scenario& scenario) {
   const double rate = throughput.tokens_per_second();
   if (rate <= 0) return "";
@@ -44,10 +44,10 @@ std::string comparison(const Throughput& throughput, const Config& config, const
 void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const ClusterArguments& cluster, const std::string& trace) {
   Config config = arguments.load_run(verb);
   require_data(config);
-  if (config.train.threads == 0) config.train.threads = 1;  // ranks are computed side by side
+  if (config.train.threads == 0) config.train.threads = 1;  // ranks compute side by side
   const auto say = [](const std::string& line) { std::cout << line << std::endl; };
   const auto files = real_file_system();
-  { const RunDirectory look(*files, config, config.train.threads, {}); }  // what is refused is so before the machine is measured
+  { const RunDirectory look(*files, config, config.train.threads, {}); }  // refuses before the machine is measured
   refuse_own_trace(config, arguments, cluster, trace);
   const std::string rates = join_path(config.train.output, "cluster.yml");
   std::optional<ComputeModel> measured;
@@ -56,9 +56,9 @@ void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const 
     throw ConfigError("simulate trains for real; for times alone use 'starling bench distributed' with the same cluster options");
   if (config.strategy.algorithm == Algorithm::library)
     throw ConfigError("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
-  say("times and speeds of training are virtual, those of the simulated cluster; what is left, and what validation takes, is in real time");
+  say("times and speeds of training are virtual, those of the simulated cluster; remaining and validation times are real");
   if (scenario.ranks > 1 && family_of(config.strategy) != Family::asynchronous)
-    say("what the ranks need, by a few updates of synthetic batches in which nothing is computed:\n" +
+    say("memory and traffic of the ranks, from a few updates of synthetic batches in which nothing is computed:\n" +
         layout_text(forecast(layout_run(config), scenario)));
   std::signal(SIGPIPE, SIG_IGN);
   std::atomic<int> status{0};
@@ -70,7 +70,7 @@ void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const 
         if (world.comm->rank() == 0)
           watch.updated = [&, count = watch.updated](int64_t step, int64_t tokens, int64_t aside) {
             if (count) count(step, tokens, aside);
-            if (measured) keep_rates(*std::exchange(measured, std::nullopt), rates);  // the first update: nothing was refused
+            if (measured) keep_rates(*std::exchange(measured, std::nullopt), rates);  // the first update is done, so nothing was refused
           };
         const int mine = run_training(config, world, watch);
         if (world.comm->rank() == 0) status = mine;

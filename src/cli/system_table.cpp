@@ -1,4 +1,4 @@
-// The table and the JSON of several systems. Names may be any text, so columns are as wide as code points, not bytes.
+// Formats the table and the JSON of several systems. Names may be any text, so column widths count code points, not bytes.
 #include "cli/system_table.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ std::vector<TableRow> cells_of(const ComparedSystems& compared, int width) {
 
 std::string spaces(std::size_t n) { return std::string(n, ' '); }
 
-// Names to the right, figures in the middle.
+// Aligns names to the right and centres figures.
 std::string padded(const std::string& text, std::size_t width, bool right) {
   const std::size_t room = width - columns_of(text), left = right ? room : room / 2;
   return spaces(left) + text + spaces(room - left);

@@ -1,4 +1,4 @@
-// Several systems side by side, as `starling evaluate` prints them: sacreBLEU's table with the tests' results, or its JSON.
+// Formats several systems side by side, as `starling evaluate` prints them: sacreBLEU's table with test results, or its JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,13 +17,14 @@ struct ComparedMetric {
 struct ComparedSystems {
   std::vector<std::string> names;  // the first is the baseline
   std::vector<ComparedMetric> metrics;
-  std::string about;  // what was done and how to read it, lines; empty without a test
+  std::string about;  // lines on what was done and how to read it; empty without a test
 };
 
-/// A table with one row for each system, what was tested, and the metrics' signatures. Scores have `width` decimals.
+/// Returns a table with one row per system, a description of the test and the metrics' signatures. Scores have `width` decimals.
 std::string system_table(const ComparedSystems& compared, int width);
 
-/// [{"system": "Baseline: a", "BLEU": {"score", "p_value", "mean", "ci", "signature"}, ...}, ...]; what was not computed is null.
+/// Returns [{"system": "Baseline: a", "BLEU": {"score", "p_value", "mean", "ci", "signature"}, ...}, ...]; values that were not computed
+/// are null.
 nlohmann::ordered_json system_json(const ComparedSystems& compared);
 
 }  // namespace starling

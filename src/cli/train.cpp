@@ -1,4 +1,4 @@
-// The verb `starling train`: one process, or one of several that mpirun or srun started.
+// The verb `starling train`: runs as a single process, or as one of several that mpirun or srun started.
 #include <csignal>
 #include <filesystem>
 #include <iostream>
@@ -35,8 +35,8 @@ void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArgumen
     std::cout << dump_config(arguments.load_run(verb), a.dump == "full");
     return;
   }
-  std::signal(SIGPIPE, SIG_IGN);  // training outlives its terminal; the log files tell the rest
-  arguments.given(verb);          // what is mistyped is told before the ranks meet, and once
+  std::signal(SIGPIPE, SIG_IGN);  // training outlives its terminal; the log files have the rest
+  arguments.given(verb);          // typing errors are reported once, before the ranks meet
   int status = 0;
   {
     World world = started_by_mpi() ? make_mpi_world() : make_local_world();
@@ -50,7 +50,7 @@ void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArgumen
                                             config.train.output)
                               : "");
     status = run_training(config, world);
-  }  // the ranks part here: an exception would end the others
+  }  // from here on ranks are separate: an exception would end the others
   if (status != 0) throw CLI::RuntimeError(status);
 }
 

@@ -1,5 +1,5 @@
-// The verb `starling translate`: lines or documents in, translations out, in order. Lines are read on a thread of their own, so that a pipe
-// is answered as soon as a line is there while a file is translated in large batches.
+// The verb `starling translate`: translates lines or documents in order. A separate thread reads lines, so that a pipe is answered as soon
+// as a line arrives while a file is translated in large batches.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,10 +45,10 @@ struct TranslateArguments {
   std::string format = "text", source_language;
 };
 
-constexpr int64_t kDocumentTokens = 200;  // of a part; what models are trained on is seldom longer
+constexpr int64_t kDocumentTokens = 200;  // most tokens of a part; models are seldom trained on longer ones
 
-// The ranks that hold the shards of the model. The first reads and writes; what it reads, it tells the others, so that all translate the
-// same lines together.
+// The ranks that hold the shards of the model. The first one reads and writes, and broadcasts what it reads, so that all ranks translate
+// the same lines together.
 class Shards {
  public:
   explicit Shards(int64_t shards) {
@@ -57,7 +57,7 @@ class Shards {
     if (comm().size() != shards)
       throw ConfigError(fmt::format("--parallel.tensor {} divides the model among {} ranks, and {} {} started; start it with mpirun -n {}",
                                     shards, shards, comm().size(), comm().size() == 1 ? "was" : "were", shards));
-    comm().set_deadline(kNoDeadline);  // the first waits for its input
+    comm().set_deadline(kNoDeadline);  // the first rank waits for its input
     group_.emplace(comm());
   }
   bool first() const { return !world_ || world_->comm->rank() == 0; }
@@ -66,8 +66,8 @@ class Shards {
 
   int processes() const { return world_ ? world_->local_size : 1; }
 
-  // What the first takes for the model, on all: a run directory's best checkpoint may be replaced meanwhile, and "auto" means other
-  // precisions on other processors.
+  // Returns the first rank's choice of model on all ranks: a run directory's best checkpoint may be replaced in the meantime, and "auto"
+  // means different precisions on different processors.
   ModelDescription describe(FileSystem& files, const std::string& path, DeviceChoice& choice) {
     if (!world_) return describe_model(files, path);
     std::optional<ModelDescription> own;
@@ -81,7 +81,7 @@ class Shards {
     return std::move(*own);
   }
 
-  // take() of the first, on all.
+  // Returns the result of the first rank's take() on all ranks.
   template <class Take>
   std::vector<std::string> lines(Take take) {
     if (!world_) return take();
@@ -100,8 +100,8 @@ class Shards {
   std::optional<ShardCommunicator> group_;
 };
 
-// Lines of several files through a bounded queue, filled by a thread. A thread that is blocked on a terminal cannot be woken, so it is
-// left behind when translating fails; what it touches is shared with it and outlives the queue.
+// Passes lines of several files through a bounded queue, filled by a thread. A thread blocked on a terminal cannot be woken, so it is left
+// behind if translating fails; what it uses is shared with it and outlives the queue.
 class LineQueue {
  public:
   LineQueue(std::vector<std::string> paths, size_t capacity) : shared_(std::make_shared<Shared>()) {
@@ -113,9 +113,9 @@ class LineQueue {
     shared_->changed.notify_all();
   }
 
-  // At least one line, at most `most`; waits a moment for more, since a batch costs less than its lines one by one. Of files it waits for
-  // all, so that what is translated together does not depend on how fast they are read. Empty at the end.
-  // Rethrows what the reader met, once the lines before it are taken.
+  // Returns between one and `most` lines, or none at the end. It waits a moment for more, since a batch costs less than its lines one by
+  // one. For files it waits until there are enough, so that batches do not depend on the reading speed. Rethrows the reader's error after
+  // the lines before it are taken.
   std::vector<std::string> take(size_t most) {
     Shared& s = *shared_;
     std::unique_lock lock(s.mutex);
@@ -132,7 +132,7 @@ class LineQueue {
     return taken;
   }
 
-  // About how many lines there are in files of so many bytes; 0: not known yet.
+  // Estimates the number of lines in files of `bytes` bytes; 0: not known yet.
   int64_t expected_lines(uint64_t bytes) const {
     const std::lock_guard lock(shared_->mutex);
     if (shared_->done) return shared_->count;
@@ -146,15 +146,15 @@ class LineQueue {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<std::string> lines;
-    int64_t count = 0;                        // of all lines so far
-    uint64_t text_bytes = 0, file_bytes = 0;  // of them; of an archive the latter are compressed, and ahead of the lines
+    int64_t count = 0;                        // lines so far
+    uint64_t text_bytes = 0, file_bytes = 0;  // bytes of these lines, and bytes read, which run ahead and are compressed in archives
     bool done = false, abandoned = false;
-    bool file = false;  // the lines now come from a file, not from a pipe or a terminal
+    bool file = false;  // lines currently come from a file, not from a pipe or a terminal
     std::exception_ptr error;
 
     void read(const std::vector<std::string>& paths, size_t capacity) {
       std::exception_ptr failure;
-      uint64_t before = 0;  // bytes of the files that were read
+      uint64_t before = 0;  // bytes of files already read
       try {
         for (const std::string& path : paths) {
           {
@@ -186,7 +186,7 @@ class LineQueue {
   std::shared_ptr<Shared> shared_;
 };
 
-// Where translations go: lines of text, or n-best lists.
+// Writes translations as lines of text or as n-best lists.
 class Output : public ResultFile {
  public:
   using ResultFile::ResultFile;
@@ -214,7 +214,7 @@ class Output : public ResultFile {
   int64_t count_ = 0;
 };
 
-// Before anything is loaded, and again when it is known which directory the model is.
+// Refuses to overwrite an input. Called before anything is loaded, and again when the model's directory is known.
 void refuse_own_inputs(const TranslateArguments& a, const std::string& written, const std::string& model) {
   std::vector<NamedPath> inputs;
   for (const std::string& input : a.inputs) inputs.push_back({input == "-" ? "standard input" : "--input", input});
@@ -223,8 +223,8 @@ void refuse_own_inputs(const TranslateArguments& a, const std::string& written, 
   refuse_run_files({a.output == "-" ? "standard output" : "--output", a.output});
 }
 
-// Each input as one document, of which everything but the sentences stays as it is. Lines never share a sentence, so plain text goes
-// through in pieces; HTML is taken whole.
+// Translates each input as one document in which everything but the sentences stays unchanged. Sentences never span lines, so plain text is
+// processed in pieces; HTML is processed as a whole.
 class DocumentTranslation {
  public:
   DocumentTranslation(const TranslateArguments& a, const Vocabularies& vocabularies, const std::string& language, Translator& translator,
@@ -237,7 +237,7 @@ class DocumentTranslation {
         translator_(translator),
         output_(output) {}
 
-  // The input with this number.
+  // Translates the input with this number.
   void translate(size_t number) {
     const std::string& path = inputs_[number];
     const auto at = [&](size_t bytes, size_t of) {
@@ -254,7 +254,7 @@ class DocumentTranslation {
       begin = end;
     }
   }
-  // Of all inputs, 0 to 1, where this share of the piece under way is translated.
+  // Returns the translated fraction of all inputs, 0 to 1, given that of the current piece.
   double share(double of_piece) const { return begun_ + of_piece * (ends_ - begun_); }
   int64_t cut() const { return cut_; }
   int64_t most_tokens() const { return most_tokens_; }
@@ -270,7 +270,7 @@ class DocumentTranslation {
   }
 
   const std::vector<std::string>& inputs_;
-  double begun_ = 0, ends_ = 0;  // shares of all inputs
+  double begun_ = 0, ends_ = 0;  // where the current piece begins and ends, as fractions of all inputs
   DocumentFormat format_;
   int64_t most_tokens_, cut_ = 0;
   const Vocabularies& vocabularies_;
@@ -282,14 +282,14 @@ class DocumentTranslation {
 void check_document(const TranslateArguments& a) {
   if (!a.document && a.format != "text") throw ConfigError(fmt::format("--format {} is for documents; add --document", a.format));
   if (!a.document && !a.source_language.empty())
-    throw ConfigError("--source-language tells where the sentences of a document end; add --document, or leave it out");
+    throw ConfigError("--source-language determines where the sentences of a document end; add --document, or leave it out");
   check({a.source_language, ""}, "translate");
   if (a.document && a.n_best > 1)
     throw ConfigError("--n-best gives lists of sentences, and --document one document; leave out one of the two");
   if (a.document && a.shards > 1) throw ConfigError("--document translates with one rank; leave out --parallel.tensor");
 }
 
-// Of files that stay as they are; 0 where an input is none, such as a pipe, whose end nobody knows.
+// Returns the total size of the inputs, or 0 if one is not a regular file, such as a pipe of unknown length.
 uint64_t bytes_of(const std::vector<std::string>& inputs) {
   uint64_t bytes = 0;
   for (const std::string& input : inputs) {

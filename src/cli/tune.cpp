@@ -1,4 +1,4 @@
-// The verb `starling tune`: better values of a configuration within a budget. docs/tune.md.
+// The verb `starling tune`: searches for better values of a configuration within a budget. See docs/tune.md.
 #include "experiments/tune.h"
 
 #include "base/affinity.h"
@@ -19,7 +19,7 @@ struct TuneArguments {
   int jobs = 0;
 };
 
-// Minutes of "90m", "2h", "1h30m" or "45" (minutes).
+// Parses "90m", "2h", "1h30m" or "45" as minutes.
 double minutes_of(const std::string& text) {
   const std::optional<double> seconds = duration_seconds(text);
   double minutes = 0;

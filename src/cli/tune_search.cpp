@@ -1,5 +1,5 @@
-// The verb `starling tune-search`: finds the penalties of length and coverage with which a model translates a given text best, and makes
-// them the model's own. docs/search.md.
+// The verb `starling tune-search`: finds the length and coverage penalties with which a model translates a given text best, and writes them
+// to the model. See docs/search.md.
 #include "decode/tune_search.h"
 
 #include <algorithm>
@@ -28,12 +28,12 @@ struct SweepArguments {
   bool dry_run = false;
 };
 
-// A line for each setting on standard error, where that is no terminal that shows the best so far in its live line; and what a signal says,
-// which is what to begin again with.
+// Prints a line per setting on standard error, unless a terminal shows the best so far in its live line, and sets the message for a signal,
+// which says how to start again from the best.
 class SweepProgress {
  public:
   SweepProgress(size_t total, const SweepArguments& a, StopNote& note) : total_(total), a_(a), note_(note) {}
-  // Of the setting under way.
+  // Reports the progress of the current setting.
   void translated(double share) {
     if (!progress_.due()) return;
     const std::string best = trials_.empty() ? "" : fmt::format(", best {:.2f}", best_trial(trials_, a_.tune.metric).value(a_.tune.metric));
@@ -74,8 +74,8 @@ Text read_text(const SweepArguments& a) {
   return text;
 }
 
-// Holds the run of a checkpoint, so that no training replaces it meanwhile; null for a directory of its own. ConfigError when the
-// directory cannot be changed.
+// Locks the run of a checkpoint, so that no training replaces it in the meantime; returns null for a directory outside a run. Throws
+// ConfigError if the directory cannot be changed.
 std::unique_ptr<FileLock> reserve(FileSystem& files, const std::string& directory) {
   if (!files.exists(join_path(directory, "manifest.json")))
     throw ConfigError(fmt::format(
@@ -117,7 +117,7 @@ void run_tune_search(SweepArguments& a) {
   StopNote note("stopped before any setting was measured; nothing was written, the same command begins again");
   const LoadedModel loaded = load_model(*files, a.model, a.compute);
   const ModelDescription& d = loaded.description;
-  const std::string directory = std::filesystem::canonical(d.directory).string();  // never the link that leads to it
+  const std::string directory = std::filesystem::canonical(d.directory).string();  // the directory itself, never a link to it
   const std::vector<NamedPath> inputs{{"--source", a.source}, {"--target", a.target}};
   for (const char* name : {"decode.yml", "search.json", "manifest.json"})
     if (!a.dry_run) refuse_own_input({"what is written", join_path(directory, name)}, inputs);

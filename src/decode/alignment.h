@@ -1,4 +1,4 @@
-// From the attention of a search to bytes of texts: which part of a translation came from which part of its source.
+// Maps the attention of a search to bytes of the texts: which part of a translation comes from which part of its source.
 #pragma once
 
 #include "decode/search.h"
@@ -7,8 +7,8 @@
 
 namespace starling {
 
-/// The text of a hypothesis that was found with SearchOptions::alignment, with a link for each of its pieces that looked most at a piece of
-/// the source; those that looked most at its end have none.
+/// Returns the text of a hypothesis that was found with SearchOptions::alignment. Each of its pieces whose strongest attention is on a
+/// piece of the source gets a link; pieces that attend most to the end of the source get none.
 AlignedText align(const EncodedLine& source, const Vocabulary& target, const Hypothesis& hypothesis);
 
 }  // namespace starling

@@ -1,4 +1,4 @@
-// Beam search of many sentences as one batch that all begin together (decode/search.h).
+// Beam search for a batch of sentences that all begin together (decode/search.h).
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace starling {
 
-// The n_best hypotheses of each source (token ids ending with end of sentence), best first; fewer where pruning left fewer. `work`, if
-// given, is added to; `each_step`, if given, is called before every step and may throw.
+// Returns the n_best hypotheses of each source (token ids ending with end of sentence), best first; fewer if pruning left fewer. `work`, if
+// given, accumulates the cost; `each_step`, if given, is called before every step and may throw.
 std::vector<std::vector<Hypothesis>> beam_search(Model& model, std::span<const std::vector<int32_t>> sources, const SearchOptions& options,
                                                  SearchWork* work = nullptr, const std::function<void()>& each_step = {});
 

@@ -12,7 +12,7 @@ namespace starling {
 namespace {
 
 constexpr const char* kWeights = "model.safetensors";
-constexpr const char* kScale = ".scale";  // after the name of a matrix of 8-bit integers
+constexpr const char* kScale = ".scale";  // suffix after the name of a matrix of 8-bit integers
 constexpr const char* kInt8Weights =
     "matrices (I8) as 8-bit integers, weight = scale * integer / 127 with NAME.scale\n"
     "                      [rows, 1] or [1, columns]; the rest f32. quantization.json says what this costs";
@@ -29,7 +29,7 @@ void visit(Visitor& v, Identity& c) {
   visit(v, c.languages);
 }
 
-// Languages that are unknown are left out, so that older versions read the file.
+// Unknown languages are omitted, so that older versions can read the file.
 std::string config_text(const ModelConfig& config, const Languages& languages, int64_t step) {
   ModelConfig model = config;
   Identity identity{config.preset, step, languages}, nobody{"", -1, {}};
@@ -67,14 +67,14 @@ std::vector<int64_t> dimensions(const Shape& shape) {
   return dims;
 }
 
-// NAME as integers [rows, columns] and NAME.scale as floats, [rows, 1] or [1, columns]: weight = scale * integer / 127.
+// Appends NAME as integers [rows, columns] and NAME.scale as floats, [rows, 1] or [1, columns]: weight = scale * integer / 127.
 void append_integers(const std::string& name, const Int8Matrix& m, std::vector<NamedBytes>& tensors) {
   tensors.push_back({name, "I8", {m.rows, m.columns}, std::as_bytes(std::span(m.values))});
   tensors.push_back({name + kScale, "F32", {m.by_row ? m.rows : 1, m.by_row ? 1 : m.columns}, std::as_bytes(std::span(m.scales))});
 }
 
-// The file of the weights; 8-bit integers are made here and live as long as the part, floats of the host's memory are written from where
-// they lie.
+// Returns the weights file. 8-bit integers are created here and live as long as the part; floats in host memory are written from where they
+// are.
 Part weights_part(Model& model, SafetensorsMetadata metadata, const FetchWeights& fetch) {
   std::vector<NamedBytes> tensors;
   std::vector<Tensor> floats;
@@ -120,7 +120,7 @@ std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Lan
 
 namespace {
 
-// The floats of a tensor that is stored as such.
+// Returns the values of a tensor that is stored as floats.
 std::vector<float> read_floats(const SafetensorsFile& file, const std::string& name, const std::vector<int64_t>& shape) {
   const NamedBytes& tensor = file.at(name);
   if (tensor.dtype != "F32" || tensor.shape != shape)
@@ -131,7 +131,7 @@ std::vector<float> read_floats(const SafetensorsFile& file, const std::string& n
   return values;
 }
 
-// What the integers of a tensor stand for.
+// Returns the values that the integers of a tensor represent.
 std::vector<float> read_integers(const SafetensorsFile& file, const NamedBytes& tensor, const Shape& shape) {
   if (tensor.shape != dimensions(shape))
     throw DataError(fmt::format("{}: tensor {} is I8 [{}], but config.yml asks for {}; the files do not belong together", file.path(),
@@ -152,7 +152,7 @@ std::vector<float> elements(const std::vector<float>& values, const std::vector<
   return chosen;
 }
 
-// A single NaN spreads to every score, and nothing that compares scores would notice.
+// Refuses NaN and infinite weights. A single NaN spreads to every score, and comparing scores would not reveal it.
 void require_finite(const std::string& path, const Parameter& p, std::span<const float> values) {
   const int64_t at = first_not_finite(values);
   if (at < 0) return;
@@ -160,7 +160,7 @@ void require_finite(const std::string& path, const Parameter& p, std::span<const
   for (int64_t i = p.whole.rank() - 1, rest = at; i >= 0; rest /= p.whole[static_cast<int>(i)], --i)
     place = fmt::format("{}{}{}", rest % p.whole[static_cast<int>(i)], place.empty() ? "" : ", ", place);
   throw DataError(
-      fmt::format("{}: tensor {}: element [{}] of {} is {}, which is no number to compute with; the training diverged or the file was "
+      fmt::format("{}: tensor {}: element [{}] of {} is {}, which is not a finite number; the training diverged or the file was "
                   "damaged: use another checkpoint or copy of the model",
                   path, p.name, place, p.whole.text(), values[static_cast<size_t>(at)]));
 }
@@ -204,7 +204,7 @@ ModelDescription describe_model(FileSystem& files, const std::string& path) {
                       path, kWeights, damaged));
     }
   } else if (files.exists(join_path(directory, "manifest.json"))) {
-    verify_directory(files, directory);  // a damaged copy must not translate with other settings than it was made with
+    verify_directory(files, directory);  // a damaged copy must not translate with altered settings
   }
   return read_description(files, directory);
 }
@@ -257,10 +257,10 @@ LoadedModel load_model(FileSystem& files, ModelDescription description, const De
   const DeviceChoice resolved = resolve(choice, description.quantized);
   const bool integers = resolved.precision == "int8";
   if (is_spread(shards) && integers)
-    throw ConfigError(
-        fmt::format("{}: 8-bit products are not made of shards, each of which would round by itself; choose --precision f32 or bf16, or "
-                    "translate with one rank",
-                    description.directory));
+    throw ConfigError(fmt::format(
+        "{}: 8-bit products are not supported with shards, each of which would round by itself; choose --precision f32 or bf16, or "
+        "translate with one rank",
+        description.directory));
   auto backend = make_backend(resolved);
   auto model = read_model(files, description, *backend, integers, shards);
   if (integers && !description.quantized) quantize_all(*model);

@@ -1,5 +1,6 @@
-// Which parameters of a model may be 8-bit integers, and turning them so. Values become what the integers stand for, so that lookups and
-// other precisions see the same numbers; matrix products then use the integers themselves (Backend::pack_int8). docs/quantization.md.
+// Selects the parameters that may be 8-bit integers, and quantises them. Their values become what the integers represent, so that lookups
+// and other precisions see the same numbers; matrix products then use the integers themselves (Backend::pack_int8). See
+// docs/quantization.md.
 #pragma once
 
 #include <vector>
@@ -11,17 +12,17 @@ namespace starling {
 
 struct QuantizableMatrix {
   Parameter* parameter = nullptr;
-  bool by_row = false;  // an embedding table or output projection [V, D]: one scale a row; else [in, out]: one a column
+  bool by_row = false;  // embedding table or output projection [V, D]: one scale per row; otherwise [in, out]: one per column
 };
 
-// All matrices of a model, in its order: weights of products and embedding tables.
+// Returns all matrices of a model in its order: weights of products, and embedding tables.
 std::vector<QuantizableMatrix> quantizable_matrices(Model& model);
 
-// The values become what their integers stand for. For inference, before any view of the model is made.
+// Rounds the values to what their integers represent. For inference, before any view of the model is made.
 void quantize(const QuantizableMatrix& matrix);
 void quantize_all(Model& model);
 
-// Tells products whether to use integers from here on; what was packed is forgotten. Values stay as they are.
+// Sets whether products use integers from now on, and drops packed matrices. Values do not change.
 void set_quantized(Parameter& parameter, bool quantized);
 
 }  // namespace starling

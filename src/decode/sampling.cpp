@@ -8,14 +8,14 @@
 namespace starling {
 namespace {
 
-// Uniform in [0, 1), 53 bits, for one token of one sample.
+// Returns a uniform number in [0, 1) with 53 bits for one token of one sample.
 double uniform(uint64_t key, int64_t id, int64_t sample, int64_t position) {
   const auto low = [](int64_t x) { return static_cast<uint32_t>(x); };
   const PhiloxBlock words = philox(key, {low(id), low(id >> 32), low(sample), low(position)});
   return static_cast<double>((uint64_t{words[1]} << 32 | words[0]) >> 11) * 0x1.0p-53;
 }
 
-// A sample that has not ended, and its row in the last step.
+// A sample in progress, and its row in the last step.
 struct Live {
   int32_t sentence, sample, row = -1;
 };
@@ -26,7 +26,7 @@ struct Step {
   std::vector<double> uniforms;
 };
 
-// Makes the probability of a token zero in logits [R, tokens of this shard].
+// Sets a token's probability to zero in logits [R, tokens of this shard].
 void forbid(Backend& backend, const VocabularyShard& shard, int32_t token, const Tensor& logits) {
   const int64_t column = token - shard.first, R = logits.rows();
   if (column < 0 || column >= logits.columns()) return;

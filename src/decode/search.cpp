@@ -1,5 +1,5 @@
-// The best continuations of a sentence are merged from its hypotheses' own best ones, which come sorted; nothing is sorted, and hardly any
-// memory is taken within a step once the vectors have grown.
+// The best continuations of a sentence are merged from the best ones of its hypotheses, which arrive sorted. Nothing else is sorted, and a
+// step allocates hardly any memory once the vectors have grown.
 #include "decode/search.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@ double penalty(double alpha, int64_t length) { return alpha == 0 ? 1 : std::pow(
 // A node of the tree of prefixes.
 struct Prefix {
   int32_t parent, token;
-  int32_t source;  // the source token that it is aligned with, if that is asked for
+  int32_t source;  // the aligned source token, if requested
 };
 
-// Comparisons with NaN would end every hypothesis at once or never, and translate to nothing without a word.
+// Refuses NaN scores: comparisons with them would end every hypothesis at once or never, and silently translate to nothing.
 [[noreturn]] void not_a_number(int64_t key, int64_t position) {
   throw DataError(fmt::format(
       "the model's scores for sentence {}, target token {}, are NaN: its weights are too large to compute with; use another checkpoint",
@@ -41,24 +41,24 @@ struct Search::Live {
 struct Search::Sentence {
   int64_t key = 0;
   SearchOptions options;
-  int32_t number = 0;  // in the model's state
+  int32_t number = 0;  // number of the sentence in the model's state
   int64_t source_tokens = 0;
-  int64_t limit = 0;           // most target tokens, end of sentence included
+  int64_t limit = 0;           // most target tokens, including the end of sentence
   int64_t length = 0;          // target tokens of the live hypotheses after this step
   double longest_penalty = 1;  // the length penalty at the limit
   std::vector<Prefix> prefixes;
   std::vector<Live> live;  // best first
   std::vector<Hypothesis> finished;
-  double best_score = -INFINITY;  // of the finished ones
-  // What the rows of the last step pay attention to, [rows, source_tokens], and have paid attention to so far, summed over target tokens.
-  // Rows refer to their parents, so reordering a beam costs the one addition that is due anyway.
+  double best_score = -INFINITY;  // of the finished hypotheses
+  // The attention of the rows of the last step, [rows, source_tokens], and its sum over all target tokens so far. Rows refer to their
+  // parents, so reordering a beam costs only the addition that is needed anyway.
   int32_t first_row = -1;
   std::vector<float> attention, covered, covered_before;
 
   bool covers() const { return options.coverage_penalty > 0; }
   bool attends() const { return covers() || options.alignment; }
 
-  // The attention of a step, of rows from `row` on that extend `parents` (-1: none).
+  // Stores the attention of a step for the rows from `row` on, which extend `parents` (-1: none).
   void attend(std::span<const double> weights, int32_t row, std::span<const int32_t> parents) {
     attention.assign(weights.begin(), weights.end());
     if (covers()) {
@@ -72,22 +72,22 @@ struct Search::Sentence {
     }
     first_row = row;
   }
-  // sum_i log(min(max(coverage_i, floor), 1)) of a row of the last step.
+  // Returns sum_i log(min(max(coverage_i, floor), 1)) of a row of the last step.
   double log_coverage(int32_t row) const {
     const float* sum = covered.data() + (row - first_row) * source_tokens;
     double total = 0;
     for (int64_t i = 0; i < source_tokens; ++i) total += std::log(std::clamp(static_cast<double>(sum[i]), kCoverageFloor, 1.0));
     return total;
   }
-  // The source token that a row of the last step pays most attention to, the first of equal ones; 0 where nobody asks.
+  // Returns the source token with the most attention in a row of the last step, the first of equal ones; 0 if alignment was not requested.
   int32_t aligned(int32_t row) const {
     if (!options.alignment) return 0;
     const float* weights = attention.data() + (row - first_row) * source_tokens;
     return static_cast<int32_t>(std::max_element(weights, weights + source_tokens) - weights);
   }
 
-  // Whether a live hypothesis can still matter. Log-probabilities only fall and the coverage penalty is at most 0, so it can never rise
-  // above its sum over the largest length penalty.
+  // Whether a live hypothesis can still matter. Log-probabilities only fall and the coverage penalty is at most 0, so its score can never
+  // exceed its sum over the largest length penalty.
   bool hopeless(double log_probability) const {
     if (finished.empty()) return false;
     const double reach = log_probability / longest_penalty;
@@ -194,13 +194,13 @@ void Search::find_best(const OutputProduct& output) {
       if (std::isnan(values_[static_cast<size_t>(l.row * k_)])) not_a_number(s.key, s.length + 1);
 }
 
-// What is not allowed is passed over, and keeps its probability: log-probabilities are the model's, as `score` gives them.
+// Forbidden tokens are skipped but keep their probability: log-probabilities are the model's, as `score` prints them.
 bool Search::allowed(const Sentence& s, int32_t token) const {
   const ModelVocabulary& v = model_.vocabulary();
   return !(token == v.end && s.options.fixed_length) && !(token == v.unknown && !s.options.allow_unknown);
 }
 
-// Puts the hypothesis' continuation of this rank, or the next one that is allowed, onto the heap; none when all are taken.
+// Pushes the hypothesis' continuation of this rank, or the next allowed one, onto the heap; nothing if all are taken.
 void Search::offer(const Sentence& s, int32_t live, int32_t rank) {
   const Live& l = s.live[live];
   const int64_t at = l.row * k_;
@@ -210,8 +210,8 @@ void Search::offer(const Sentence& s, int32_t live, int32_t rank) {
   std::push_heap(heap_.begin(), heap_.end());
 }
 
-// The best candidates fill the places of the beam that finished hypotheses have not taken yet. Pruning against the best of all of them
-// also drops what is as far below the best of its own hypothesis.
+// The best candidates fill the places of the beam that finished hypotheses have not taken. Pruning against the best of all also drops
+// candidates that are as far below the best of their own hypothesis.
 void Search::choose(Sentence& s) {
   const SearchOptions& o = s.options;
   const bool prune = o.prune_threshold > 0;
@@ -240,7 +240,7 @@ void Search::choose(Sentence& s) {
     for (const Live& l : next_) finish(s, l.prefix, l.row, l.log_probability);
     next_.clear();
   }
-  if (prune) {  // the best first, so what is hopeless is at the end
+  if (prune) {  // sorted best first, so hopeless ones are at the end
     while (!next_.empty() && s.hopeless(next_.back().log_probability)) next_.pop_back();
   } else if (o.n_best == 1 && !next_.empty() && s.hopeless(next_.front().log_probability)) {
     next_.clear();

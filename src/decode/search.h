@@ -1,7 +1,7 @@
-// Beam search over any model: many sentences at once, each with options of its own, that join and leave while others are under way. What
-// a sentence gets does not depend on the others, bit for bit. A hypothesis that ends leaves its place in the beam, so the work shrinks; it
-// is ranked by GNMT's score (Wu et al. 2016, section 7): log P / lp(Y) + cp(X, Y), with the length penalty lp(Y) = ((5 + |Y|) / 6)^alpha
-// and the coverage penalty cp(X, Y) = beta * sum_i log(min(max(sum_j p_ij, floor), 1)) over the source tokens i. docs/search.md explains.
+// Beam search over any model, for many sentences at once. Each sentence has its own options and may join and leave while others are in
+// progress; its result does not depend on the others, bit for bit. A hypothesis that ends frees its place in the beam, so the work shrinks.
+// It is ranked by GNMT's score (Wu et al. 2016, section 7): log P / lp(Y) + cp(X, Y), with the length penalty lp(Y) = ((5 + |Y|) / 6)^alpha
+// and the coverage penalty cp(X, Y) = beta * sum_i log(min(max(sum_j p_ij, floor), 1)) over the source tokens i. See docs/search.md.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,21 @@
 
 namespace starling {
 
-// Attention that a source token has at least, in the coverage penalty: a token never looked at costs beta * 9.2, not infinity.
+// The least attention that the coverage penalty assumes for a source token: a token that is never attended to costs beta * 9.2, not
+// infinity.
 constexpr double kCoverageFloor = 1e-4;
 
 struct SearchOptions {
   int64_t beam = 4;
   double length_penalty = 0.6;     // alpha; 0 = none
   double coverage_penalty = 0;     // beta; 0 = none
-  double prune_threshold = 0;      // nats below the best at which hypotheses are given up; 0 = never
-  double max_length_factor = 2.0;  // at most factor * source tokens + offset target tokens
+  double prune_threshold = 0;      // drop hypotheses more than this many nats below the best; 0 = never
+  double max_length_factor = 2.0;  // limit: factor * source tokens + offset target tokens
   int64_t max_length_offset = 10;
-  bool allow_unknown = false;  // the unknown symbol may be a token of a translation
+  bool allow_unknown = false;  // translations may contain the unknown symbol
   int64_t n_best = 1;          // at most beam
-  bool fixed_length = false;   // never end before the limit: for benchmarks of speed
-  bool alignment = false;      // also Hypothesis::alignment
+  bool fixed_length = false;   // never end before the limit: for speed benchmarks
+  bool alignment = false;      // also compute Hypothesis::alignment
 };
 
 template <class Visitor>
@@ -37,66 +38,67 @@ void visit(Visitor& v, SearchOptions& c) {
           "alpha of ((5+|Y|)/6)^alpha, which a hypothesis' log-probability is divided by; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
   v.field("coverage-penalty", c.coverage_penalty,
           "beta of what source tokens with less than 1 of attention in all cost a hypothesis; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
-  v.field("prune-threshold", c.prune_threshold, "hypotheses so many nats below the best are given up; 0 = never (presets gnmt...: 3)", 0.0,
-          1000.0);
+  v.field("prune-threshold", c.prune_threshold, "drop hypotheses more than this many nats below the best; 0 = never (presets gnmt...: 3)",
+          0.0, 1000.0);
   v.field("max-length-factor", c.max_length_factor, "a translation has at most factor * source tokens + offset tokens", 0.0, 100.0);
   v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
   v.field("allow-unknown", c.allow_unknown, "translations may have the unknown symbol (U+2047) in them; else the next best piece is taken");
 }
 
-// The published search of a model's family, by its preset: GNMT's alpha 0.2, beta 0.2, threshold 3 (Wu et al. 2016, section 7), else the
-// Transformer's alpha 0.6 without the others (Vaswani et al. 2017, section 6.1). The rest is as above.
+// Returns the published search settings of a model's family, by preset: for GNMT alpha 0.2, beta 0.2 and threshold 3 (Wu et al. 2016,
+// section 7), otherwise the Transformer's alpha 0.6 alone (Vaswani et al. 2017, section 6.1). The rest are the defaults above.
 SearchOptions search_defaults(const std::string& preset);
 
-// The best continuations of a hypothesis that a step looks at: the beam, and as many as may be among them without being allowed.
+// Returns how many of a hypothesis' best continuations a step examines: the beam, plus the number of forbidden tokens that may be among
+// them.
 int64_t continuations(const SearchOptions& options, const ModelVocabulary& vocabulary);
 
 struct Hypothesis {
   std::vector<int32_t> tokens;  // without end of sentence
-  int64_t length = 0;           // tokens, with the end of sentence unless it was cut at the limit
-  double log_probability = 0;   // sum over these, nats
-  double score = 0;             // with the penalties of length and coverage: what hypotheses are ranked by
-  // If asked for: by target token, the end of sentence included, the source token with the most attention when it was predicted.
+  int64_t length = 0;           // number of tokens, including the end of sentence unless it was cut at the limit
+  double log_probability = 0;   // sum over the tokens, nats
+  double score = 0;             // with length and coverage penalties: hypotheses are ranked by it
+  // If requested: by target token, including the end of sentence, the source token with the most attention when it was predicted.
   std::vector<int32_t> alignment;
 };
 
-// What a search has computed: a measure of its cost that no other load of the machine changes.
+// The work of a search: a measure of its cost that other load on the machine does not affect.
 struct SearchWork {
-  int64_t steps = 0, rows = 0;  // calls of Model::next_output, and the hypotheses they extended
+  int64_t steps = 0, rows = 0;  // calls of Model::next_output, and hypotheses extended by them
 };
 
-// A search under way. Of one thread; of a model in shards all workers make the same calls.
+// A search in progress, for use by one thread. With a sharded model, all workers make the same calls.
 class Search {
  public:
   explicit Search(Model& model);
   ~Search();
 
-  // A source (token ids ending with end of sentence) that joins at the next step; `key`, which no other sentence under way has, names it
-  // in what step() and drop() say.
+  // Adds a source (token ids ending with end of sentence), which joins at the next step. `key` identifies it in step() and drop(), and must
+  // differ from those of all sentences in progress.
   void add(int64_t key, std::vector<int32_t> source, const SearchOptions& options);
-  // Nobody waits for it any more. A key that is not under way is none.
+  // Drops a sentence. A key that is not in progress is ignored.
   void drop(int64_t key);
 
   struct Finished {
     int64_t key = 0;
-    std::vector<Hypothesis> hypotheses;  // the n_best, best first; fewer where pruning left fewer
+    std::vector<Hypothesis> hypotheses;  // the n_best, best first; fewer if pruning left fewer
   };
-  // Encodes what has joined and extends all hypotheses by a token; gives the sentences that have ended. DataError when scores are NaN:
-  // the search is of no more use then.
+  // Encodes the sentences that have joined, extends all hypotheses by a token, and returns the sentences that have ended. Throws DataError
+  // if scores are NaN; the search must not be used afterwards.
   std::vector<Finished> step();
 
-  // Hypotheses that the next step extends, those of sentences that join counted as their whole beams.
+  // Returns the number of hypotheses that the next step extends, counting the whole beam for joining sentences.
   int64_t rows() const;
   bool empty() const { return joining_.empty() && sentences_.empty(); }
   const SearchWork& work() const { return work_; }  // so far
-  // Of memory for sources and prefixes: of those that were under way at once, not of all that there have been.
+  // Memory for sources and prefixes: for as many as were in progress at once, not for all so far.
   int64_t bytes() const { return state_->bytes(); }
 
  private:
   struct Joining;
   struct Sentence;
   struct Live;
-  // The best continuation of a hypothesis that has not been taken yet; the highest log-probability comes first, then the earlier
+  // The best continuation of a hypothesis that has not been taken yet. The highest log-probability comes first, then the earlier
   // hypothesis.
   struct Candidate {
     double log_probability;
@@ -121,9 +123,9 @@ class Search {
   std::vector<Joining> joining_;
   std::vector<Sentence> sentences_;  // in the order of their numbers in state_
   SearchWork work_;
-  std::vector<int32_t> token_, sentence_, parent_;  // of the step's rows
-  int64_t k_ = 0;                                   // continuations of each row that are looked at
-  std::vector<float> values_;                       // [rows, k] of the last step, falling
+  std::vector<int32_t> token_, sentence_, parent_;  // by row of the step
+  int64_t k_ = 0;                                   // continuations examined per row
+  std::vector<float> values_;                       // [rows, k] of the last step, descending
   std::vector<int32_t> indices_;                    // [rows, k]
   std::vector<Candidate> heap_;
   std::vector<Live> next_;

@@ -1,5 +1,5 @@
-// Counted from what models/transformer.cpp and models/gnmt.cpp allocate in next_output and what search.cpp keeps; the tests compare
-// with what a process really takes.
+// The counts follow the allocations of models/transformer.cpp and models/gnmt.cpp in next_output and the data that search.cpp keeps; tests
+// compare them with the memory that a process really uses.
 #include "decode/search_need.h"
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kWholeRows = 64;  // whose scores of all pieces exist at a time (backend/cpu/output_product.cpp)
+constexpr int64_t kWholeRows = 64;  // rows whose scores of all pieces exist at a time (backend/cpu/output_product.cpp)
 
 int64_t limit_of(const SearchOptions& o, double source_tokens) {
   return std::max<int64_t>(1, static_cast<int64_t>(o.max_length_factor * source_tokens) + o.max_length_offset);
 }
 
-// What every decoder row takes during a step, elements of activations: three sub-layers of a Transformer's layer one after the other. What
-// lies between a layer's two products is in shards.
+// Activations that each decoder row needs during a step: the three sub-layers of a Transformer layer, one after the other. Those between
+// the two products of a layer are sharded.
 int64_t transformer_row(const ModelConfig& c, int64_t shards) {
   return c.decoder_layers * (6 * c.width + (8 * c.width + c.feed_forward) / shards) + 2 * c.width;
 }
@@ -39,7 +39,7 @@ SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabul
   need.rows = sentences * wide;
   const int64_t looked_at_tokens = std::min(continuations(options, vocabulary), V);
   need.scores = std::min(need.rows, kWholeRows) * V * 4 + need.rows * looked_at_tokens * 24;
-  const int64_t looked_at = wide * tokens;  // pairs of a hypothesis and a source token
+  const int64_t looked_at = wide * tokens;  // pairs of hypothesis and source token
   if (architecture_of(config.preset) == Architecture::gnmt) {
     need.activations = need.rows * config.decoder_layers * D * (9 * activation_bytes + 20) + looked_at * 4;
     need.states = need.rows * config.decoder_layers * D * (activation_bytes + 4) + tokens * 2 * D * activation_bytes;

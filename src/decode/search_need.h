@@ -1,5 +1,5 @@
-// The memory that a beam search takes, known before it starts: a wide beam times a large batch is easily more than there is, and a process
-// that asks for more than its share is killed without a word.
+// Predicts the memory of a beam search. A wide beam with a large batch easily needs more than there is, and a process that exceeds its
+// share is killed without a message.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 
 namespace starling {
 
-// Bytes at the peak of one beam_search, without the weights.
+// Peak bytes of one beam_search, without the weights.
 struct SearchNeed {
   int64_t rows = 0;         // hypotheses extended at once
-  int64_t scores = 0;       // their scores of target pieces, as many as exist at a time, and the best of them
-  int64_t activations = 0;  // of one step, and of encoding the sources
-  int64_t states = 0;       // caches of prefixes and sources, and which rows they are
+  int64_t scores = 0;       // scores of target pieces, as many as exist at a time, and the best of them
+  int64_t activations = 0;  // of one step and of encoding the sources
+  int64_t states = 0;       // caches of prefixes and sources, and their row indices
   int64_t total() const { return scores + activations + states; }
 };
 
-// Of a batch of sources with `tokens` tokens in all. Translations are taken to be as long as their sources on average (`options` may fix
-// their length or limit it to less), and to have no prefixes in common; `activation_bytes` is the size of one activation; of a model in so
-// many shards the need of one.
+// Returns the need for a batch of sources with `tokens` tokens in total. It assumes that translations are as long as their sources on
+// average (`options` may fix or limit their length) and share no prefixes. `activation_bytes` is the size of one activation. With `shards`
+// > 1, returns the need of one shard.
 SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabulary, const SearchOptions& options, int64_t sentences,
                        int64_t tokens, int64_t activation_bytes, int64_t shards = 1);
 
 SearchNeed sum_of(std::span<const SearchNeed> needs);
 
-// ResourceError with all numbers when searches that run side by side (`needs`, largest first) take more than the part of `memory` that each
-// of the `processes` has which share it. `sentences`: of one search.
+// Throws ResourceError with all figures if searches that run in parallel (`needs`, largest first) need more than this process's part of
+// `memory`, which `processes` processes share. `sentences` is the number per search.
 void require_memory(std::span<const SearchNeed> needs, const SearchOptions& options, int64_t sentences, const UsableMemory& memory,
                     int processes = 1);
 

@@ -83,7 +83,7 @@ std::vector<SearchNeed> Translator::largest_needs(const Batches& batches, std::s
   return needs;
 }
 
-// Of shards each takes as much as the one with the smallest part, so that all of them cut the same batches.
+// All shards use the memory of the one that has least, so that all of them cut the same batches.
 UsableMemory Translator::usable() {
   UsableMemory memory = memory_.usable();
   if (ShardGroup* shards = workers_.front().model->parameters().shards()) {
@@ -95,8 +95,8 @@ UsableMemory Translator::usable() {
   return memory;
 }
 
-// At most so many sentences at once. Products of 8-bit weights are as fast with a few rows as with many, and caches of few sentences stay
-// in the processor's. Larger weights do not stay there themselves, and want many rows for each time that they are read.
+// Returns the most sentences per batch. Products of 8-bit weights are as fast with few rows as with many, and the caches of few sentences
+// stay in the processor's cache. Larger weights do not stay there themselves, and need many rows each time that they are read.
 int64_t Translator::most_sentences() const {
   constexpr int64_t kRows = 32, kSentences = 16, kBytes = int64_t{16} << 20;
   const ParameterStore& store = workers_.front().model->parameters();
@@ -140,7 +140,7 @@ SearchWork Translator::work() const {
   return sum;
 }
 
-// Shards agree, and between two batches only, since all of them make the same calls.
+// Shards must agree, and can do so only between batches, since all of them make the same calls.
 void Translator::stop_if_asked() {
   ShardGroup* shards = workers_.front().model->parameters().shards();
   if (watch_.stop && shards && any_shard(shards, watch_.stop())) throw TranslationStopped();
@@ -157,8 +157,8 @@ std::vector<std::vector<Translation>> Translator::translate_encoded(std::span<co
   const Batches batches = batches_that_fit(order, sources);
   double all_tokens = 0, done_tokens = 0;
   for (const size_t i : order) all_tokens += static_cast<double>(sources[i].size());
-  std::vector<double> under_way(workers_.size());  // tokens of the batch that a worker has
-  std::mutex mutex;                                // of these numbers and the watch
+  std::vector<double> under_way(workers_.size());  // estimated tokens done in each worker's batch
+  std::mutex mutex;                                // guards these numbers and the watch
   std::atomic<size_t> next{0};
   work_side_by_side(std::min(workers_.size(), batches.size()), [&](size_t worker) {
     const auto tell = [&](double done, double tokens) {

@@ -1,4 +1,4 @@
-// Raw text in, raw text out: encoding, batches of similar length, beam search, decoding, order restored.
+// Translates raw text into raw text: encodes, batches by length, searches, decodes and restores the order.
 #pragma once
 
 #include <functional>
@@ -16,59 +16,61 @@ namespace starling {
 struct Translation {
   std::string text;
   double log_probability = 0;  // nats
-  double score = 0;            // with the penalties
-  int64_t tokens = 0;          // produced, end of sentence included
-  Hypothesis hypothesis = {};  // with SearchOptions::alignment
+  double score = 0;            // with length and coverage penalties
+  int64_t tokens = 0;          // tokens produced, including the end of sentence
+  Hypothesis hypothesis = {};  // set if SearchOptions::alignment is
 };
 
-// What searches may take of the memory that this host has left.
+// How much of this host's free memory searches may use.
 struct SearchMemory {
-  int processes = 1;           // that translate at the same time on this host, and each take as much
-  bool fewer_at_once = false;  // batches are halved until they fit: slower, but the same; else what does not fit is refused
+  int processes = 1;           // processes that translate on this host at the same time with equal shares
+  bool fewer_at_once = false;  // halve batches until they fit, which is slower with the same result; if false, refuse what does not fit
   std::function<UsableMemory()> usable = [] { return usable_memory(); };
 };
 
-// Ends a translation whose watch asked for that.
+// Thrown to end a translation when its watch asked for it.
 struct TranslationStopped {};
 
-// How a translation is going; each part may be empty.
+// Callbacks during a translation; each may be empty.
 struct TranslatorWatch {
-  std::function<bool()> stop;  // whether to end by TranslationStopped: asked at every step of a search, by several threads
-  // Of the call's source tokens, 0 to 1: at every step of a search, where it is estimated, and after each batch; by one thread at a time.
+  std::function<bool()> stop;  // whether to stop by TranslationStopped: called at every search step, from several threads
+  // Receives the translated fraction of the call's source tokens, 0 to 1: an estimate at every search step, and the count after each batch;
+  // from one thread at a time.
   std::function<void(double share)> translated;
 };
 
-// The workers' backends, which keep the products that they have made: for translators that follow each other.
+// The workers' backends, which keep their compiled products, for use by successive translators.
 using WorkerBackends = std::vector<std::unique_ptr<Backend>>;
-// As many siblings as the backend has threads.
+// Returns as many siblings as the backend has threads.
 WorkerBackends make_worker_backends(const Backend& backend);
 
 class Translator {
  public:
-  // Batches are dealt to as many workers as the model's backend has threads, each with one thread and all with the same weights in
-  // memory: small matrix products run better side by side than cut in two. The model, which must not change meanwhile, and the
-  // vocabularies must outlive the translator; so must `backends`, made for the model's backend, which nobody else may use meanwhile
-  // (null: the translator makes them). Of a model in shards all workers of the group make the same calls with the same lines, each with one
-  // worker that has all threads.
+  // Distributes batches over as many workers as the model's backend has threads. Each worker has one thread, and all share the same
+  // weights: small matrix products run better side by side than split in two. The model, which must not change in the meantime, and the
+  // vocabularies must outlive the translator. So must `backends`, made for the model's backend and used by nobody else in the meantime;
+  // null: the translator makes its own. With a sharded model, all workers of the group make the same calls with the same lines, each with
+  // one worker that has all threads.
   Translator(Model& model, const Vocabularies& vocabularies, const SearchOptions& options, int64_t batch_sentences = 64,
              int64_t max_source_tokens = 1000, const WorkerBackends* backends = nullptr);
 
-  // The n_best translations of each line, best first; an empty line gives an empty translation. Longer sources than
-  // max_source_tokens are cut there, and counted. ResourceError, before anything is computed, when beam and batches need more memory than
-  // set_memory allows.
+  // Returns the n_best translations of each line, best first; an empty line gives an empty translation. Sources longer than
+  // max_source_tokens are cut there, and counted. Throws ResourceError, before computing anything, if beam and batches need more memory
+  // than set_memory allows.
   std::vector<std::vector<Translation>> translate(std::span<const std::string> lines) { return translate_encoded(encode(lines)); }
 
-  // The two halves of that, to translate the same text several times. Sources end with end of sentence; that of an empty line is empty.
+  // The two halves of translate(), to translate the same text several times. Sources end with end of sentence; that of an empty line is
+  // empty.
   std::vector<std::vector<int32_t>> encode(std::span<const std::string> lines);
   std::vector<std::vector<Translation>> translate_encoded(std::span<const std::vector<int32_t>> sources);
 
-  // How it searches from here on.
+  // Sets the search options from now on.
   void set_search(const SearchOptions& options) { options_ = options; }
   void set_memory(SearchMemory memory) { memory_ = std::move(memory); }
   void set_watch(TranslatorWatch watch) { watch_ = std::move(watch); }
 
-  int64_t truncated() const { return truncated_; }          // lines cut so far
-  int64_t output_tokens() const { return output_tokens_; }  // of the best translations so far, ends of sentences included
+  int64_t truncated() const { return truncated_; }          // number of lines cut so far
+  int64_t output_tokens() const { return output_tokens_; }  // of the best translations so far, including ends of sentences
   SearchWork work() const;                                  // so far
 
  private:
@@ -77,18 +79,18 @@ class Translator {
     SearchWork work;
   };
   using Batches = std::vector<std::span<const size_t>>;
-  // Of at most so many sentences; `order`: which sources, longest first.
+  // Cuts batches of at most `most` sentences; `order` lists the sources, longest first.
   static Batches cut(std::span<const size_t> order, std::span<const std::vector<int32_t>> sources, int64_t most);
   int64_t most_sentences() const;
   UsableMemory usable();
   Batches batches_that_fit(std::span<const size_t> order, std::span<const std::vector<int32_t>> sources);
-  // Of those batches that may be under way at the same time, at the most.
+  // Returns the largest needs of batches that may be in progress at the same time.
   std::vector<SearchNeed> largest_needs(const Batches& batches, std::span<const std::vector<int32_t>> sources);
   void stop_if_asked();
   void translate_batch(Worker& worker, std::span<const size_t> which, std::span<const std::vector<int32_t>> sources,
                        std::vector<std::vector<Translation>>& results, const std::function<void(double share)>& under_way) const;
 
-  WorkerBackends own_;  // unless they were given
+  WorkerBackends own_;  // empty if backends were given
   std::vector<Worker> workers_;
   const Vocabularies& vocabularies_;
   SearchOptions options_;
@@ -96,7 +98,7 @@ class Translator {
   TranslatorWatch watch_;
   int64_t batch_sentences_, max_source_tokens_;
   int64_t truncated_ = 0, output_tokens_ = 0;
-  int64_t granted_ = 0;  // bytes that searches have had and that the workers keep for the next
+  int64_t granted_ = 0;  // bytes that earlier searches used and that the workers keep for the next one
 };
 
 }  // namespace starling

@@ -15,9 +15,9 @@ constexpr double kWide = 330, kHigh = 210, kLeft = 52, kTop = 40, kGapX = 70, kG
 constexpr const char* kColors[] = {"#444444", "#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                    "#e69f00", "#56b4e9", "#8c564b", "#7f7f00", "#6a3d9a"};
 
-// The first color is one worker's alone.
+// The first color is reserved for the single worker.
 std::string color(size_t arm) { return kColors[arm == 0 ? 0 : 1 + (arm - 1) % (std::size(kColors) - 1)]; }
-// Arms that have a color for the second time have broken lines and pale bars.
+// Arms that reuse a color have dashed lines and pale bars.
 bool repeated(size_t arm) { return arm >= std::size(kColors); }
 std::string dashes(size_t arm) { return arm == 0 ? " stroke-dasharray=\"5 3\"" : repeated(arm) ? " stroke-dasharray=\"8 2 2 2\"" : ""; }
 
@@ -25,13 +25,13 @@ std::string dashes(size_t arm) { return arm == 0 ? " stroke-dasharray=\"5 3\"" :
 constexpr double kLetter = 0.63;
 double text_width(const std::string& text, double size) { return kLetter * size * static_cast<double>(text.size()); }
 
-// What fits into a width, with an ellipsis for the rest.
+// Returns the part of the text that fits into a width, with an ellipsis for the rest.
 std::string fitted(const std::string& text, double size, double width) {
   if (text_width(text, size) <= width) return text;
   return text.substr(0, static_cast<size_t>(std::max(1.0, width / (kLetter * size) - 1))) + "…";
 }
 
-// Round numbers from low to high, about five.
+// Returns about five round numbers from low to high.
 std::vector<double> ticks(double low, double high) {
   const double raw = (high - low) / 5, power = std::pow(10, std::floor(std::log10(raw)));
   const double step = raw / power < 1.5 ? power : raw / power < 3.5 ? 2 * power : raw / power < 7.5 ? 5 * power : 10 * power;
@@ -55,11 +55,11 @@ class Picture {
 
   std::string text() {
     const std::vector<int> counts = results_.worker_counts();
-    bool bars = false;  // where no arm reaches the target there are none
+    bool bars = false;  // false if no arm reaches the target
     for (const RaceNetwork& network : recipe_.networks)
       for (const int workers : counts) bars = bars || has_bars(network.name, workers);
     const size_t networks = recipe_.networks.size(), panels = counts.size() + (bars ? 1 : 0);
-    const size_t columns = networks == 1 ? std::min<size_t>(2, panels) : networks;  // of a single network two
+    const size_t columns = networks == 1 ? std::min<size_t>(2, panels) : networks;  // a single network gets two columns
     const double rows = networks == 1 ? std::ceil(static_cast<double>(panels) / 2) : static_cast<double>(panels);
     const std::string title = fmt::format("Simulated{}: {} over virtual seconds{}", results_.unfinished().empty() ? "" : ", unfinished",
                                           target_.metric, bars ? ", speed-up over one worker" : "");
@@ -86,7 +86,7 @@ class Picture {
   }
 
  private:
-  // As wide as the longest name.
+  // The width of the longest name.
   double legend_column() const {
     double longest = 150;
     for (const std::string& arm : arms_) longest = std::max(longest, text_width(arm, 11));
@@ -135,7 +135,7 @@ class Picture {
     return all;
   }
 
-  // The values to draw.
+  // The scores to draw.
   static std::vector<std::pair<double, double>> points(const RaceResult& r, const std::string& metric) {
     std::vector<std::pair<double, double>> all;
     for (const CurvePoint& p : r.curve)
@@ -144,7 +144,7 @@ class Picture {
     return all;
   }
 
-  // The time that most need, and the values from their second validation on, as far as they do not diverge.
+  // The time that most runs need, and the scores from their second validation on, as long as they do not diverge.
   Frame frame(const std::vector<const RaceResult*>& shown, double x, double y) const {
     Frame f{x, y, 0, 0, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
     for (const RaceResult* r : shown) {
@@ -163,9 +163,9 @@ class Picture {
 
   struct Curve {
     const RaceResult* result;
-    std::vector<std::pair<double, double>> at;  // points of the picture
+    std::vector<std::pair<double, double>> at;  // points in picture coordinates
   };
-  // Whether nothing of the other would be seen if both were equally wide.
+  // Whether the other curve would be hidden if both had the same width.
   static bool hides(const Curve& curve, const Curve& other) {
     return curve.at.size() == other.at.size() &&
            std::equal(curve.at.begin(), curve.at.end(), other.at.begin(),
@@ -194,7 +194,7 @@ class Picture {
     for (size_t i = 0; i < curves.size(); ++i) {
       const auto& [r, at] = curves[i];
       const auto arm = static_cast<size_t>(std::find(arms_.begin(), arms_.end(), r->arm) - arms_.begin());
-      // A curve that later ones lie on is so much wider that it shows at their sides.
+      // A curve that later ones cover is drawn wider, so that it shows at their sides.
       const auto hiding = [&](const Curve& other) { return hides(other, curves[i]); };
       const auto above = static_cast<double>(std::count_if(curves.begin() + static_cast<ptrdiff_t>(i) + 1, curves.end(), hiding));
       if (at.size() == 1) {

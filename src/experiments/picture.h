@@ -1,4 +1,4 @@
-// A race as one self-contained SVG: the metric over virtual time, a small picture for each network and number of workers, and bars of the
+// Draws a race as one self-contained SVG: the metric over virtual time, in one panel per network and number of workers, and bars of the
 // convergence speed-up.
 #pragma once
 

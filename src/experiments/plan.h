@@ -1,4 +1,4 @@
-// Which runs a race has: arms with their workers, rates and networks, and whose runs an arm's are.
+// Decides which runs a race consists of: arms with their workers, rates and networks, and which arm's runs an arm reuses.
 #pragma once
 
 #include <functional>
@@ -12,29 +12,29 @@ namespace starling {
 class RacePlan {
  public:
   explicit RacePlan(const RaceRecipe& recipe) : r_(recipe) {}
-  // What ranks() answers follows from the vocabularies.
+  // Computes what ranks() returns, from the vocabulary.
   void count_ranks(const ModelVocabulary& vocabulary);
   RaceRanks ranks(const RaceArm& arm, int workers) const { return ranks_.at({arm.name, workers}); }
 
   std::vector<const RaceArm*> arms() const;  // the baseline first
-  // The arm whose runs this one's are.
+  // Returns the arm whose runs this arm uses: itself, or the arm that trained-as names.
   const RaceArm& runner(const RaceArm& arm) const;
-  // The run that is trained for this one.
+  // Returns the run that is trained in place of this one.
   RaceRun trained(RaceRun run) const;
-  // The numbers of workers that an arm's candidates are compared at; none of an arm that has no runs of its own.
+  // Returns the numbers of workers at which an arm's candidates are compared; none for an arm without runs of its own.
   std::vector<int> tuned_at(const RaceArm& arm) const;
-  // That of them whose choice counts for so many workers.
+  // Returns the number of workers whose choice applies to `workers` workers.
   int tuned_for(const RaceArm& arm, int workers) const;
-  // All candidates, as whole runs or of the first rung.
+  // Returns all candidates, as whole runs or as runs of the first rung.
   std::vector<RaceRun> candidates(const RaceArm& arm, int workers) const;
-  // How many go on to the next rung; 0: so few are left that the best of them is chosen.
+  // Returns how many candidates advance to the next rung; 0: so few are left that the best of them is chosen.
   size_t next_rung(size_t candidates, int rung) const;
-  // The arm's runs, with what is chosen for their number of workers; without those that nothing is chosen for yet.
+  // Returns the arm's runs with the choices for their numbers of workers, and omits those for which nothing has been chosen yet.
   using Chosen = std::function<std::optional<RaceChoice>(const RaceArm& arm, int workers)>;
   std::vector<RaceRun> runs(const RaceArm& arm, int64_t seed, const Chosen& chosen) const;
-  // The networks that runs of the arm are for: "" = any.
+  // Returns the networks that the arm is trained for one by one; "" = one run for all networks.
   std::vector<std::string> networks_of(const RaceArm& arm, int workers) const;
-  // The networks that results of the run are for: "" = it has none, being a single rank.
+  // Returns the networks for which the run has results; "" = none, because it is a single rank.
   std::vector<std::string> places_of(const RaceRun& run) const;
 
  private:

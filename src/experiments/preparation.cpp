@@ -1,4 +1,4 @@
-// What comes before the first run: everything that would end the race later is found now, and a race that is refused leaves nothing behind.
+// Prepares a race. Every error that would end the race later is detected before the first run, and a refused race leaves nothing behind.
 #include <algorithm>
 #include <filesystem>
 
@@ -26,7 +26,7 @@ void RaceRunner::prepare() {
 
 void RaceRunner::prepare_runs() {
   Config config = race_config(r_, {&r_.baseline, 1, r_.seeds.front(), r_.baseline.rates.front(), ""});
-  config.train.output = r_.output;  // where the vocabularies of all runs are made
+  config.train.output = r_.output;  // the vocabularies of all runs are made here
   if (fs::exists(records_path())) kept_ = parse_json_object(read_text_file(records_path()), records_path());
   vocabularies_.emplace(open_vocabularies(config, *files_, progress_.say));
   plan_.count_ranks(vocabularies_->sizes());
@@ -46,7 +46,7 @@ void RaceRunner::prepare_runs() {
   publish_vocabularies(config, *files_, *vocabularies_);
 }
 
-// Runs of one race see the same text and count the same words, whenever they are trained.
+// All runs of a race must see the same text and count the same words, whenever they are trained.
 void RaceRunner::refuse_other_data(const Config& config, const TokenStore& store) const {
   const std::optional<TokenizerChoice> tokenizer = race_tokenizer(r_, config.valid);
   if (tokenizer && !tokenizer->notice().empty()) say(tokenizer->notice());
@@ -58,8 +58,8 @@ void RaceRunner::refuse_other_data(const Config& config, const TokenStore& store
   const Json then = parse_json_object(read_text_file(path), path);
   for (const char* what : {"training", "validation"})
     if (then.value(what, Json()) != now[what])
-      throw ConfigError(fmt::format(
-          "{}: this race began with other {} data than there is now; restore the files, or choose another race.output", r_.output, what));
+      throw ConfigError(
+          fmt::format("{}: this race began with different {} data; restore the files, or choose another race.output", r_.output, what));
   if (then.contains("tokenizer") && now.contains("tokenizer") && then["tokenizer"] != now["tokenizer"])
     throw ConfigError(fmt::format(
         "{}: this race began with the tokenizer {} of BLEU and now has {}; set valid.tokenize, install MeCab again if that is what is "
@@ -67,7 +67,7 @@ void RaceRunner::refuse_other_data(const Config& config, const TokenStore& store
         r_.output, then["tokenizer"].dump(), now["tokenizer"].dump()));
 }
 
-// What would end the race later: networks that cannot be, and disturbances that cannot happen as they are given.
+// Refuses what would end the race later: impossible networks, and disturbances that cannot happen as given.
 void RaceRunner::check_places() const {
   int most = 0;
   const auto windows = [](const auto& list) {

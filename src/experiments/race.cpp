@@ -40,12 +40,12 @@ void RaceRunner::say(const std::string& line) const {
   progress_.say(line);
 }
 
-// Whether the arm gets all seeds.
+// Whether the arm is run with all seeds.
 bool RaceRunner::repeated(const RaceArm& arm) const {
   return &arm == &r_.baseline || arm.control || std::find(finalists_.begin(), finalists_.end(), arm.name) != finalists_.end();
 }
 
-// Counts runs and tokens, for progress. Until the finalists are known the first arms stand for them.
+// Counts runs and tokens for progress. Until the finalists are known, the first arms take their place.
 void RaceRunner::count_planned() {
   planned_runs_ = 0, planned_ = 0;
   const auto add = [&](const RaceRun& run, double times) {
@@ -54,7 +54,7 @@ void RaceRunner::count_planned() {
   int64_t left = ranked_ ? 0 : r_.finalists;
   for (const RaceArm* arm : plan_.arms()) {
     if (!arm->trained_as.empty()) continue;
-    std::set<int> known;  // numbers of workers of which a candidate is the run
+    std::set<int> known;  // numbers of workers for which a candidate is the run itself
     for (const int workers : plan_.tuned_at(*arm)) {
       std::vector<RaceRun> runs = plan_.candidates(*arm, workers);
       if (runs.front().rung == 0) known.insert(workers);
@@ -99,7 +99,7 @@ std::vector<RaceRun> RaceRunner::candidates(const RaceArm& arm, int workers, int
   return all;
 }
 
-// Every arm and candidate with the first seed, rung by rung.
+// Runs every arm and candidate with the first seed, rung by rung.
 void RaceRunner::screen() {
   for (int rung = 0; rung <= r_.screening_rungs; ++rung) {
     std::vector<RaceRun> runs;
@@ -110,7 +110,7 @@ void RaceRunner::screen() {
   }
 }
 
-// The candidates that are done; the least loss of the last rung chooses, once that is all there.
+// Collects the finished candidates. Once the last rung is complete, the candidate with the lowest loss is chosen.
 void RaceRunner::choose() {
   candidates_.clear();
   for (const RaceArm* arm : plan_.arms())
@@ -170,8 +170,8 @@ void RaceRunner::repeat() {
   ensure_all(all);
 }
 
-// Sees to the records of all these runs, jobs_ at a time. The first thing that goes wrong ends it, when the runs under way have ended: a
-// signal ends those too.
+// Ensures that all these runs have records, jobs_ at a time. After the first error no run is started, and the error is thrown when the runs
+// in progress have ended; a signal ends those too.
 void RaceRunner::ensure_all(const std::vector<RaceRun>& all) {
   std::vector<RaceRun> runs;
   std::set<std::string> names;
@@ -195,7 +195,7 @@ void RaceRunner::ensure_all(const std::vector<RaceRun>& all) {
   if (error) std::rethrow_exception(error);
 }
 
-// Puts the record of the finished run into records_; trains it if need be.
+// Puts the run's record into records_, training the run if necessary.
 void RaceRunner::ensure(const RaceRun& run) {
   const Config config = race_config(r_, run);
   const double tokens = static_cast<double>(planned_tokens(r_, run));
@@ -210,7 +210,7 @@ void RaceRunner::ensure(const RaceRun& run) {
   const bool fresh_run = !record.done;
   if (fresh_run) train(run, config, record);
   if (run.rung == 0)
-    for (const std::string& network : plan_.places_of(run)) {  // replayed now, so that tables are quick
+    for (const std::string& network : plan_.places_of(run)) {  // replays now, so that writing tables is fast
       if (const int signal = StopSignals::received()) throw RaceInterrupted{128 + signal};
       times_of(run, network, record);
     }
@@ -235,7 +235,7 @@ void RaceRunner::report(const RaceRun& run, const RaceRecord& record) const {
   say(text);
 }
 
-// Of all runs with the chosen rates that are done.
+// Returns the results of all finished runs with the chosen rates.
 RaceResults RaceRunner::results(const std::string& unfinished) const {
   std::vector<RaceResult> all;
   for (const int64_t seed : r_.seeds)

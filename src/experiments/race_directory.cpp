@@ -9,7 +9,7 @@
 namespace starling {
 namespace {
 
-// None of the files that a race writes may be one that it reads.
+// Refuses a race that would overwrite one of the files that it reads.
 void refuse_own_inputs(const RaceRecipe& r) {
   std::vector<NamedPath> inputs = named_texts(race_config(r, {&r.baseline, 1, r.seeds.front(), r.baseline.rates.front(), ""}));
   inputs.insert(inputs.begin(), {"the recipe", r.file});
@@ -33,10 +33,10 @@ RaceDirectory::RaceDirectory(FileSystem& files, const RaceRecipe& recipe) : made
   made_.note(path("lock"));
   files.make_directories(recipe.output);
   lock_ = FileLock::try_acquire(path("lock"));
-  if (!lock_) made_.keep();  // it is the other's
+  if (!lock_) made_.keep();  // the directory belongs to the other race
   if (!lock_)
     throw ConfigError(fmt::format("{}: another race uses this directory; wait for it, or choose another race.output", recipe.output));
-  // Only now is what is missing ours to make, and to take back.
+  // Under the lock, this race creates what is missing, and removes it again if refused.
   for (const char* name : {"runs", "replays", "data.json"}) made_.note(path(name));
   for (const char* name : {"vocab.spm", "source.spm", "target.spm", "vocab.spm.new", "source.spm.new", "target.spm.new", "data"})
     made_.note_work(path(name));

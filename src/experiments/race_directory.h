@@ -1,5 +1,5 @@
-// The directory of a race while it is prepared: held by one process, nothing in it a run's or one of the race's inputs, and left as it was
-// when the race is refused.
+// Guards the race directory while the race is prepared: one process holds it, it contains no run's files and none of the race's inputs, and
+// it is restored if the race is refused.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@ namespace starling {
 
 class RaceDirectory {
  public:
-  // Makes and locks the directory of the recipe's race. ConfigError if another race uses it, if it is the directory of a run or within
-  // what belongs to one, or if a file that the race will write is one that it reads. What is made from here on is taken back unless keep()
-  // is reached; the arguments must live as long as this.
+  // Creates and locks the directory of the recipe's race. Throws ConfigError if another race uses it, if it is or lies within the directory
+  // of a run, or if the race would overwrite one of its own input files. What is created from here on is removed unless keep() is called;
+  // the arguments must outlive this object.
   RaceDirectory(FileSystem& files, const RaceRecipe& recipe);
 
-  // The race has begun: what was made stays.
+  // The race has begun: keeps what was created.
   void keep() { made_.keep(); }
-  // The preparation has failed: vocabulary and tokens stay unless the race was refused (ConfigError, DataError).
+  // The preparation has failed: keeps vocabulary and tokens unless the race was refused (ConfigError, DataError).
   void failed(const std::exception& error) { made_.keep_work_unless_refused(error); }
 
  private:

@@ -1,5 +1,5 @@
-// The class behind run_race: what a race knows, in race.cpp its stages and results, in preparation.cpp what comes before the first run,
-// in training.cpp one run, in replays.cpp its virtual times.
+// The class behind run_race. race.cpp has its stages and results, preparation.cpp the work before the first run, training.cpp a single run,
+// and replays.cpp its virtual times.
 #pragma once
 
 #include <mutex>
@@ -16,7 +16,7 @@
 
 namespace starling {
 
-// Ends the race: a run was ended by a signal.
+// Thrown to end the race when a signal has ended a run.
 struct RaceInterrupted {
   int status;
 };
@@ -39,7 +39,7 @@ class RaceRunner {
   void count_planned();
   bool repeated(const RaceArm& arm) const;
   void screen();
-  // The candidates of a rung, as far as the rung before tells.
+  // Returns the candidates of a rung; none if the previous rung is unfinished.
   std::vector<RaceRun> candidates(const RaceArm& arm, int workers, int rung) const;
   void choose();
   std::optional<RaceChoice> chosen(const RaceArm& arm, int workers) const;
@@ -52,7 +52,7 @@ class RaceRunner {
 
   RaceRecord kept(const RaceRun& run, const Config& config);
   void save(const RaceRun& run, const RaceRecord& record);
-  // The digest of everything that a run's result depends on. Earlier versions counted the vocabulary's normalization too.
+  // Returns the digest of everything that affects a run's result. Earlier versions included the vocabulary's normalization.
   std::string configuration_of(const RaceRun& run, const Config& config, bool with_normalization = false) const;
   void link_data(const std::string& directory) const;
   void train(const RaceRun& run, const Config& config, RaceRecord& record);
@@ -62,7 +62,7 @@ class RaceRunner {
   Scenario scenario(const RaceArm& arm, int workers, const std::string& network) const;
   Scenario scenario(const RaceRun& run) const { return scenario(*run.arm, run.workers, run.network); }
   static Times at_validations(const RaceTimes& all, const RaceRecord& record);
-  // Of the run's validations on a network, kept in <race>/replays.
+  // Returns the times of the run's validations on a network, cached in <race>/replays.
   Times times_of(const RaceRun& run, const std::string& network, const RaceRecord& record) const;
 
   RaceResult result(const RaceRun& run, const std::string& network, const RaceRecord& record) const;
@@ -79,23 +79,23 @@ class RaceRunner {
   const int jobs_;  // runs at a time
   std::unique_ptr<FileSystem> files_;
   RacePlan plan_;
-  std::optional<StopSignals> signals_;  // once there are runs: one that comes between two of them counts too
+  std::optional<StopSignals> signals_;  // set when runs begin: a signal between two runs counts too
   std::optional<RaceDirectory> directory_;
   std::optional<Vocabularies> vocabularies_;
   std::optional<TokenStore> store_;
   int64_t gradient_bytes_ = 0;
   double step_seconds_ = 0;
-  mutable std::mutex replays_mutex_;                           // while a file of them is written
-  mutable std::mutex say_mutex_;                               // of progress_
-  std::mutex mutex_;                                           // of all that follows
-  Json kept_ = Json::object();                                 // records.json: those of other recipes too
-  std::map<std::string, RaceRecord> records_;                  // of this race, by name of the run
+  mutable std::mutex replays_mutex_;                           // guards writing replay files
+  mutable std::mutex say_mutex_;                               // guards progress_
+  std::mutex mutex_;                                           // guards all members below
+  Json kept_ = Json::object();                                 // content of records.json, with the records of other recipes
+  std::map<std::string, RaceRecord> records_;                  // of this race, by run name
   std::map<std::pair<std::string, int>, RaceChoice> choices_;  // by arm and number of workers
   std::vector<Candidate> candidates_;
   std::vector<std::string> finalists_;
-  bool ranked_ = false;                            // finalists_ are known
-  int64_t number_ = 0, planned_runs_ = 0;          // runs so far, in all
-  double passed_ = 0, planned_ = 0, trained_ = 0;  // target tokens of them; those trained by this process
+  bool ranked_ = false;                            // whether finalists_ is final
+  int64_t number_ = 0, planned_runs_ = 0;          // runs finished and planned
+  double passed_ = 0, planned_ = 0, trained_ = 0;  // target tokens of finished and planned runs, and of those that this process trained
   const double start_ = WallClock().seconds();
 };
 

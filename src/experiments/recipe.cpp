@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kRates[] = {"forward-gflops", "backward-gflops", "update-gb-s", "memory-gb-s"};
 constexpr const char* kBaseline = "one-worker";
-// What `networks` and `workers` say in place of the cluster.
+// Cluster keys that a recipe may not set: `networks` and `workers` determine them.
 constexpr const char* kOverridden[] = {"ranks", "network", "latency-us", "bandwidth-gbit-s", "message-us"};
 
 std::vector<ConfigSection> sections_of(RaceRecipe& recipe) {
@@ -42,7 +42,7 @@ void check_names(const RaceRecipe& r, const char* what, const std::vector<Named>
   for (size_t i = 0; i < list.size(); ++i) {
     const auto fail = [&](const std::string& problem) { throw ConfigError(fmt::format("{}: race.{}.{}: {}", r.file, what, i, problem)); };
     if (!good_name(list[i].name))
-      fail(fmt::format("the name {} is no name for files; give 1 to 60 letters, digits, '-', '_' or '.'", in_quotes(list[i].name)));
+      fail(fmt::format("the name {} cannot be used in file names; give 1 to 60 letters, digits, '-', '_' or '.'", in_quotes(list[i].name)));
     if (list[i].name == kBaseline) fail("the name 'one-worker' is that of the baseline, which is always there; choose another");
     if (!seen.insert(list[i].name).second) fail(fmt::format("the name {} is given twice; choose another", in_quotes(list[i].name)));
   }
@@ -131,7 +131,7 @@ void check(const RaceRecipe& r) {
   check_rates(r);
 }
 
-// "command line" stands in messages for the place of a key of the recipe.
+// Replaces "command line" in a message by the place where the recipe sets the key.
 [[noreturn]] void rethrow_with_place(const ConfigError& e, const RaceRecipe& recipe, const RaceArm& arm) {
   const std::string message = e.what(), place = "command line: ";
   const size_t at = message.find(place);
@@ -143,7 +143,7 @@ void check(const RaceRecipe& r) {
   throw ConfigError(fmt::format("{}: arm {}: {}", recipe.file, arm.name, message));
 }
 
-// Where keys that all arms share are set.
+// Returns, for messages, where keys that all arms share are set.
 std::string place_of_keys(const RaceRecipe& r) {
   return r.train.empty() ? fmt::format("{}, in the section race", r.file) : fmt::format("{}, which race.train names", r.train);
 }
@@ -157,7 +157,7 @@ Config shared_config(const RaceRecipe& recipe, const RaceArm& arm, const std::st
     for (const ForeignKey& key : *keys) overrides.emplace_back(key.name, key.text);
   if (!second.empty()) overrides.emplace_back(recipe.second_key, second);
   try {
-    // A race that was begun with a vocabulary of another rule goes on with it, unless a rule is given.
+    // A race that began with another normalization rule keeps it, unless a rule is given.
     Config c = load_config(recipe.train, overrides,
                            [&](const GivenText& given, Config& basis) { take_normalization(given, recipe.output, basis); });
     if (c.data.train.empty())
@@ -174,25 +174,25 @@ Config shared_config(const RaceRecipe& recipe, const RaceArm& arm, const std::st
   }
 }
 
-// What a race sets itself, and what all its runs share, cannot be tuned: candidates would be the same under two names.
+// Refuses to tune keys that the race sets itself or that all its runs share: the candidates would be the same under two names.
 void check_seconds(const RaceRecipe& r, const RaceArm& arm) {
   const auto fail = [&](const std::string& problem) {
     throw ConfigError(fmt::format("{}: race.second-key {}: {}", r.file, r.second_key, problem));
   };
   if (arm.seconds.empty()) return;
-  std::map<std::string, std::string> seen;  // by what they make
+  std::map<std::string, std::string> seen;  // values by the configuration that they give
   for (const std::string& second : arm.seconds) {
     Config config = race_config(r, {&arm, static_cast<int>(arm.workers.front()), r.seeds.front(), arm.rates.front(), "", 0, second});
     config.train.output.clear();
     if (const auto [other, fresh] = seen.emplace(config_identity(config), second); !fresh)
       fail(
-          fmt::format("of the arm {} the values {} and {} make the same configuration; remove one, or name a key that a race does not set "
+          fmt::format("arm {}: the values {} and {} make the same configuration; remove one, or name a key that a race does not set "
                       "itself",
                       arm.name, in_quotes(other->second), in_quotes(second)));
   }
 }
 
-// What a race needs of the configuration that all arms share.
+// Checks the requirements of a race on the configuration that all arms share.
 void check_config(const RaceRecipe& r, const RaceArm& arm, const Config& c) {
   const auto fail = [&](const std::string& problem) { throw ConfigError(fmt::format("{}: arm {}: {}", r.file, arm.name, problem)); };
   if (!c.valid.enabled()) fail(fmt::format("there is nothing to validate on; set valid.source and valid.target in {}", place_of_keys(r)));
@@ -205,14 +205,14 @@ void check_config(const RaceRecipe& r, const RaceArm& arm, const Config& c) {
     fail("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
 }
 
-// Arms that take the runs of others may differ in nothing but what is exchanged when.
+// Arms that reuse another arm's runs may differ only in what is exchanged when.
 void check_trained_as(RaceRecipe& r) {
   for (RaceArm& arm : r.arms) {
     if (arm.trained_as.empty()) continue;
     const auto fail = [&](const std::string& problem) { throw ConfigError(fmt::format("{}: arm {}: {}", r.file, arm.name, problem)); };
     const auto base = std::find_if(r.arms.begin(), r.arms.end(), [&](const RaceArm& a) { return a.name == arm.trained_as; });
     if (base == r.arms.end() || !base->trained_as.empty())
-      fail(fmt::format("trained-as names {}, which is no arm with runs of its own; name one of race.arms", in_quotes(arm.trained_as)));
+      fail(fmt::format("trained-as names {}, which is not an arm with runs of its own; name one of race.arms", in_quotes(arm.trained_as)));
     if (!arm.rates.empty() || !arm.seconds.empty() || arm.longer > 0 || arm.timed)
       fail("with trained-as there is nothing to train; remove learning-rates, second-values, longer and timed");
     arm.rates = base->rates, arm.seconds = base->seconds, arm.longer = base->longer;
@@ -221,10 +221,11 @@ void check_trained_as(RaceRecipe& r) {
         fail(fmt::format("trained-as: {} is not run with {} workers; list the same in both", base->name, workers));
     Config mine = shared_config(r, arm), its = shared_config(r, *base);
     if (family_of(its.strategy) != Family::synchronous || base->timed)
-      fail(fmt::format("trained-as is for synchronous strategies without timed, where it alters rounding alone; {} is not so, remove it",
-                       base->name));
+      fail(fmt::format(
+          "trained-as needs an arm with a synchronous strategy and without timed, which {} is not; name another arm or remove it",
+          base->name));
     mine.strategy.overlap = its.strategy.overlap, mine.strategy.bucket_mib = its.strategy.bucket_mib;
-    // In bf16 the parts of a table are rounded one by one.
+    // In bf16 the parts of a table are rounded one by one, so this key alters the result.
     if (its.strategy.wire == Wire::f32) mine.strategy.embedding_gradients = its.strategy.embedding_gradients;
     if (config_identity(mine) != config_identity(its))
       fail(
@@ -234,7 +235,7 @@ void check_trained_as(RaceRecipe& r) {
   }
 }
 
-// Text of settings like race.output=x goes to the recipe, the rest to the configuration that all share.
+// Applies settings such as race.output=x to the recipe and adds the others to the configuration that all arms share.
 void apply_settings(RaceRecipe& recipe, const std::vector<ConfigSection>& sections, const std::vector<Override>& settings) {
   for (const auto& [name, text] : settings) {
     if (name.starts_with("race.") || name.starts_with("cluster."))
@@ -244,7 +245,7 @@ void apply_settings(RaceRecipe& recipe, const std::vector<ConfigSection>& sectio
   }
 }
 
-// Whose rates count where the recipe gives none.
+// Returns the GPU whose rates are used if the recipe gives none.
 std::string gpu_of(const ConfigDocument& document, const std::vector<Override>& settings) {
   RaceRecipe first;
   const std::vector<ConfigSection> sections = sections_of(first);
@@ -297,7 +298,7 @@ RaceRecipe load_recipe(const std::string& path, const std::vector<Override>& set
 std::string run_directory(const RaceRecipe& recipe, const std::string& run) { return join_path(join_path(recipe.output, "runs"), run); }
 
 std::string RaceRun::name() const {
-  std::string value = second;  // for files
+  std::string value = second;  // made fit for file names
   std::replace_if(
       value.begin(), value.end(), [](char c) { return !good_name(std::string("x") + c); }, '_');
   return fmt::format("{}-{}w-seed{}-rate{:g}{}{}{}{}{}", arm->name, workers, seed, rate, value.empty() ? "" : "-", value,
@@ -327,7 +328,7 @@ Config race_config(const RaceRecipe& recipe, const RaceRun& run) {
   }
   c.train.max_epochs = 0, c.train.max_minutes = 0, c.valid.early_stopping = 0;
   c.train.threads = 1;
-  // A worker's share may be a little above its part of the batch; cut in two it would cost more than one worker's.
+  // A worker's share may slightly exceed its part of the batch; cut in two, it would cost more than a single worker's.
   if (c.train.micro_batch_tokens == 0) c.train.micro_batch_tokens = std::max<int64_t>(4096, 2 * global / run.workers);
   c.valid.every = updates(recipe.validate_every);
   c.valid.metrics = {"cross-entropy"};

@@ -1,5 +1,5 @@
-// What a race compares: one training configuration, arms that change it, numbers of workers, seeds, candidates for the learning rate,
-// networks and targets. Read from YAML; docs/race.md explains the keys.
+// Describes what a race compares: one training configuration, arms that change it, numbers of workers, seeds, learning-rate candidates,
+// networks and targets. Recipes are YAML; docs/race.md explains the keys.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace starling {
 
 struct RaceNetwork {
   std::string name;
-  double r = 0;  // dense f32 ring time of the gradient over one worker's computing of a step; > 0: the bandwidth follows from it
+  double r = 0;  // time of a dense f32 ring all-reduce over one worker's step time; if > 0, it determines the bandwidth
   std::string preset = "10gbe";
   LinkModel link;  // between nodes; -1 = as the preset says
 };
@@ -34,14 +34,14 @@ void visit(Visitor& v, RaceNetwork& n) {
 
 struct RaceArm {
   std::string name;
-  bool control = false;              // gets all seeds, but is not recommended
-  bool timed = false;                // trained once for each network, though its timing alters nothing
-  std::string trained_as;            // an arm that computes the same up to rounding, and whose runs these are with other times
-  std::vector<int64_t> workers;      // empty: the race's
-  double longer = 0;                 // 0: the race's
-  std::vector<double> rates;         // candidates for train.learning-rate; empty: the race's
-  std::vector<std::string> seconds;  // for the race's second key; empty: the race's
-  std::vector<ForeignKey> keys;      // what it changes in the configuration
+  bool control = false;              // runs with all seeds, but is never recommended
+  bool timed = false;                // trained once per network although timing does not alter its result
+  std::string trained_as;            // arm that computes the same up to rounding; its runs are reused with new times
+  std::vector<int64_t> workers;      // empty: as the race
+  double longer = 0;                 // 0: as the race
+  std::vector<double> rates;         // candidates for train.learning-rate; empty: as the race
+  std::vector<std::string> seconds;  // candidates for the race's second key; empty: as the race
+  std::vector<ForeignKey> keys;      // configuration keys that the arm changes
 };
 template <class Visitor>
 void visit(Visitor& v, RaceArm& a) {
@@ -61,8 +61,8 @@ void visit(Visitor& v, RaceArm& a) {
 
 struct RaceTarget {
   std::string metric = "cross-entropy";
-  double value = 0;   // 0: what one worker reaches at its end, seed by seed
-  double margin = 0;  // of that, by which an arm may be worse
+  double value = 0;   // 0: the value that one worker reaches at its end, seed by seed
+  double margin = 0;  // fraction of that value by which an arm may be worse
 };
 template <class Visitor>
 void visit(Visitor& v, RaceTarget& t) {
@@ -77,26 +77,26 @@ struct RaceRecipe {
   std::vector<int64_t> workers{4}, seeds{1};
   int64_t finalists = 2;
   int64_t tokens = 1'000'000;        // target tokens that one worker trains on
-  double longer = 1;                 // several workers together train on so many times as many
+  double longer = 1;                 // several workers together train on this multiple of `tokens`
   int64_t validate_every = 100'000;  // target tokens
   std::vector<double> rates;         // empty: train.learning-rate
-  std::string second_key;            // tuned besides; empty: none
+  std::string second_key;            // a second key to tune; empty: none
   std::vector<std::string> seconds;
   std::string tuning = "equal";  // equal | fixed
   int64_t tuning_workers = 0;    // 0: the first number of workers
-  bool tune_each = false;        // at every number of workers of an arm
-  int64_t screening_tokens = 0;  // 0: candidates are trained to the end
-  int64_t screening_rungs = 1;   // with three times the tokens each, for the best third
+  bool tune_each = false;        // compare candidates at every number of workers of an arm
+  int64_t screening_tokens = 0;  // 0: candidates are full-length runs
+  int64_t screening_rungs = 1;   // each rung trains the best third with three times the tokens
   std::vector<std::string> final_metrics;
   bool keep_models = false;
   std::vector<RaceNetwork> networks;
   std::vector<RaceTarget> targets;
   std::vector<RaceArm> arms;
-  std::vector<ForeignKey> keys;  // what all arms change
-  Scenario cluster;              // without ranks and network: computing, jitter, stragglers
-  bool rates_given = false;      // the file has all four rates of computing, or a GPU
-  std::string file;              // for messages
-  RaceArm baseline;              // one worker, the configuration as it is
+  std::vector<ForeignKey> keys;  // configuration keys that all arms change
+  Scenario cluster;              // computing, jitter and stragglers; ranks and network are not set here
+  bool rates_given = false;      // the file gives all four computing rates, or a GPU
+  std::string file;              // path for messages
+  RaceArm baseline;              // one worker with the unchanged configuration
 };
 template <class Visitor>
 void visit(Visitor& v, RaceRecipe& r) {
@@ -106,7 +106,7 @@ void visit(Visitor& v, RaceRecipe& r) {
   v.numbers("seeds", r.seeds, "train.seed of the repetitions; the first one screens", 0, int64_t{1} << 53);
   v.field("finalists", r.finalists, "arms that get all seeds, besides one worker and controls; the others only the first", 0, 1000);
   v.field("tokens", r.tokens, "target tokens that one worker trains on", 1, int64_t{1} << 53);
-  v.field("longer", r.longer, "several workers together train on so many times as many tokens", 0.01, 1000.0);
+  v.field("longer", r.longer, "with several workers, train on this multiple of the tokens", 0.01, 1000.0);
   v.field("validate-every", r.validate_every, "target tokens between two validations", 1, int64_t{1} << 53);
   v.numbers("learning-rates", r.rates, "candidates for train.learning-rate, of one worker too; empty = as train says", 1e-12, 1e6);
   v.field("second-key", r.second_key, "one more key of the training configuration that is tuned, \"section.key\"; empty = none");
@@ -128,41 +128,41 @@ void visit(Visitor& v, RaceRecipe& r) {
   v.foreign("SECTION.KEY", r.keys, "any key of the training configuration, for all arms");
 }
 
-// ConfigError with file:line for everything wrong, also in what the arms make of the configuration. `settings` come after the file:
-// race.KEY, cluster.KEY, or keys of the training configuration.
+// Loads a recipe. Throws ConfigError with file:line for every mistake, including those in the configurations that the arms produce.
+// `settings` override the file: race.KEY, cluster.KEY, or keys of the training configuration.
 RaceRecipe load_recipe(const std::string& path, const std::vector<Override>& settings = {});
 
-// The directories below the race's.
+// Returns the directory of a run below the race directory.
 std::string run_directory(const RaceRecipe& recipe, const std::string& run);
 
-// What is chosen by comparing candidates.
+// The values chosen by comparing candidates.
 struct RaceChoice {
   double rate = 0;     // train.learning-rate
-  std::string second;  // of race.second-key; "": as the configuration says
+  std::string second;  // value of race.second-key; "": as in the configuration
 };
 
-// One training.
+// A single training run.
 struct RaceRun {
   const RaceArm* arm = nullptr;
   int workers = 1;
   int64_t seed = 1;
-  double rate = 0;          // 0: as the configuration says
-  std::string network;      // of arms whose timing matters; else ""
-  int rung = 0;             // of the screening that this is a candidate of; 0: a whole run
-  std::string second = "";  // of race.second-key; "": as the configuration says
+  double rate = 0;          // 0: as in the configuration
+  std::string network;      // set for arms whose timing alters results; else ""
+  int rung = 0;             // the screening rung of this candidate; 0: a full-length run
+  std::string second = "";  // value of race.second-key; "": as in the configuration
   std::string name() const;
 };
 
-// The configuration of a run, complete: arm, rate, seed, batch per worker, limits and validations counted in tokens.
+// Returns the complete configuration of a run: arm, rate, seed, batch per worker, and limits and validations counted in tokens.
 Config race_config(const RaceRecipe& recipe, const RaceRun& run);
 
-// Updates that such a run makes.
+// Returns the number of updates of such a run.
 int64_t race_updates(const Config& config, int workers);
 
-// The tokenizer of the BLEU and GLEU that the race measures, by its validation text and valid.tokenize; nothing if it measures neither.
+// Returns the tokenizer of the race's BLEU and GLEU, from its validation text and valid.tokenize; nothing if it measures neither.
 std::optional<TokenizerChoice> race_tokenizer(const RaceRecipe& recipe, const ValidConfig& valid);
 
-// Target tokens that the run trains on.
+// Returns the target tokens that the run trains on.
 int64_t planned_tokens(const RaceRecipe& recipe, const RaceRun& run);
 
 }  // namespace starling

@@ -33,7 +33,7 @@ const Json& list(const Json& json, const std::string& where, const std::string& 
   return json;
 }
 
-// JSON has no other numbers than finite ones: null stands for those.
+// JSON has only finite numbers: null stands for the others.
 Json scores_to_json(const std::map<std::string, double>& scores) {
   Json json = Json::object();
   for (const auto& [metric, score] : scores) json[metric] = std::isfinite(score) ? Json(score) : Json();
@@ -135,7 +135,7 @@ RaceRecord record_from(const Json& j, const std::string& where, int64_t steps, b
   return r;
 }
 
-// A run that was continued did everything after its checkpoint again.
+// A resumed run repeats everything after its checkpoint, so each start event discards later validations.
 std::vector<std::pair<int64_t, std::map<std::string, double>>> validations_of(const std::string& run) {
   std::map<int64_t, std::map<std::string, double>> by_step;
   const std::string path = join_path(run, "events.jsonl");
@@ -144,7 +144,7 @@ std::vector<std::pair<int64_t, std::map<std::string, double>>> validations_of(co
   for (std::string line; std::getline(events, line);) {
     const std::string where = fmt::format("{}:{}", path, ++number);
     const Json event = Json::parse(line, nullptr, false);
-    if (!event.is_object() || !event.contains("type")) continue;  // a kill may have torn a line
+    if (!event.is_object() || !event.contains("type")) continue;  // a killed process may leave an incomplete line
     const Json& type = event.at("type");
     if (type != "start" && type != "validation") continue;
     const int64_t step = count_from(member(event, "step", where), where, "step");

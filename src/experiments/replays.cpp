@@ -1,4 +1,4 @@
-// Virtual times of a race's runs: the scenario of each, and replays where training did not measure them.
+// Computes the virtual times of a race's runs: the scenario of each run, and replays where training did not record the times.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -19,13 +19,13 @@ std::string scenario_text(Scenario scenario) {
   return write_config(sections);
 }
 
-// Without what a result does not depend on. What the files have in them is checked by data.json, wherever they are, and so is what the
-// vocabulary makes of it.
+// Removes settings that do not affect a result. data.json checks the content of the files, wherever they are, and the tokens that the
+// vocabulary produces from them.
 Config without_places(Config config) {
   config.train.output = "run", config.log = {};
   for (CorpusFiles& corpus : config.data.train) corpus = {"", "", "", corpus.weight};
   config.vocab.training.normalization = VocabularyOptions().normalization;
-  // Races of earlier versions have not noted the distances that were the defaults then.
+  // Races of earlier versions did not record the default distances of their time.
   constexpr int64_t kThen = 1000;
   for (int64_t* every : {&config.valid.every, &config.checkpoint.every})
     if (*every == kThen) *every = 0;
@@ -40,13 +40,14 @@ std::map<int64_t, RaceTimes::At> read_times(const std::string& path) {
 
 }  // namespace
 
-// One worker is disturbed by nothing, since it is what the others are measured by; nor is a run by what befalls ranks that it has not.
+// A single worker is never disturbed, because the others are measured against it. Disturbances of ranks that a run does not have are
+// dropped.
 Scenario RaceRunner::scenario(const RaceArm& arm, int workers, const std::string& network) const {
   Scenario s = r_.cluster;
   const auto found = std::find_if(r_.networks.begin(), r_.networks.end(), [&](const RaceNetwork& n) { return n.name == network; });
   const RaceNetwork& net = found == r_.networks.end() ? r_.networks.front() : *found;
   const int count = plan_.ranks(arm, workers).count;
-  // r is of a ring of the workers; one worker and its servers have the network of two.
+  // r refers to a ring of the workers; one worker with its servers gets the network of two.
   s.network = race_network(net, r_.cluster.network, count > 1 ? std::max(2, workers) : 1, gradient_bytes_, step_seconds_);
   std::erase_if(s.stragglers, [&](const Straggler& x) { return workers == 1 || x.rank >= count; });
   std::erase_if(s.link_faults, [&](const LinkFault& x) { return workers == 1 || x.node * s.network.ranks_per_node >= count; });
@@ -66,16 +67,16 @@ RaceRunner::Times RaceRunner::at_validations(const RaceTimes& all, const RaceRec
   return times;
 }
 
-// Times of the run's validations on a network, kept in <race>/replays.
+// Returns the times of the run's validations on a network, cached in <race>/replays.
 RaceRunner::Times RaceRunner::times_of(const RaceRun& run, const std::string& network, const RaceRecord& record) const {
   if (record.validations.empty()) return {};
   if (!run.network.empty()) return record.times;
   const Config config = race_config(r_, run);
   const Scenario cluster = scenario(*run.arm, run.workers, network);
   Times times;
-  Config timed = without_places(config);  // what matters for the time
+  Config timed = without_places(config);  // only what affects the time
   timed.train.optimizer.learning_rate = 1, timed.valid = {}, timed.checkpoint = {};
-  static const std::string program = sha256_file(*files_, "/proc/self/exe");  // another one may charge other times
+  static const std::string program = sha256_file(*files_, "/proc/self/exe");  // another version may charge different times
   const std::string key = sha256_hex(config_identity(timed) + scenario_text(cluster) + std::to_string(run.workers) + program);
   const std::string path = join_path(join_path(r_.output, "replays"), key.substr(0, 24) + ".json");
   if (fs::exists(path)) times = read_times(path);
@@ -83,7 +84,7 @@ RaceRunner::Times RaceRunner::times_of(const RaceRun& run, const std::string& ne
     return times;
   say(fmt::format("replaying {}{}", run.name(), network.empty() ? "" : " on " + network));
   times = at_validations(replay_times(config, cluster, *store_, *vocabularies_, run.workers, record.validations.back().first), record);
-  const std::lock_guard lock(replays_mutex_);  // runs that differ in their learning rates alone have one file
+  const std::lock_guard lock(replays_mutex_);  // runs that differ only in their learning rates share a file
   files_->replace_file(path, Json{{"updates", times_to_json(times)}}.dump() + "\n");
   return times;
 }

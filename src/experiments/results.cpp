@@ -24,7 +24,7 @@ double t_quantile(size_t freedom) {
   return freedom <= 30 ? table[freedom - 1] : 1.96;
 }
 
-// At least as good.
+// Whether `a` is at least as good as `b`.
 bool reaches(const std::string& metric, double score, double value) { return score == value || better_score(metric, score, value); }
 
 std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.6g}", value) : ""; }
@@ -101,7 +101,7 @@ RaceResults::RaceResults(const RaceRecipe& recipe, std::vector<RaceResult> resul
                          std::string unfinished)
     : recipe_(recipe), results_(std::move(results)), candidates_(std::move(candidates)), unfinished_(std::move(unfinished)) {}
 
-// One worker is shown with every number of workers, and everywhere if it has no network.
+// A single worker is listed with every number of workers, and on every network if it has none of its own.
 bool RaceResults::here(const RaceResult& r, const std::string& network, int workers) const {
   return (r.workers == 1 || r.workers == workers) && (r.network.empty() || r.network == network);
 }
@@ -201,7 +201,7 @@ bool RaceResults::only_controls() const {
   return !recipe_.arms.empty() && std::all_of(recipe_.arms.begin(), recipe_.arms.end(), [](const RaceArm& arm) { return arm.control; });
 }
 
-// Why no arm is recommended, or, where all are controls, which one ends with the least loss: what the table of the place shows.
+// Returns why no arm is recommended or, if all are controls, which one ends with the lowest loss, as in the table of the place.
 std::string RaceResults::verdict(const std::string& network, int workers) const {
   const RaceTarget& target = recipe_.targets.front();
   std::vector<Row> arms = rows(network, workers, target);
@@ -256,8 +256,8 @@ std::vector<std::string> RaceResults::recommendations() const {
 std::vector<std::string> RaceResults::ranking() const {
   struct Standing {
     std::string arm;
-    double missed = 0;                   // share of its places
-    std::vector<double> relative, loss;  // logarithm of the time over that of the fastest
+    double missed = 0;                   // share of its places where it misses the target
+    std::vector<double> relative, loss;  // logarithm of its time over that of the fastest arm
     double mean_relative = 0, mean_loss = 0;
   };
   std::map<std::string, Standing> standings;
@@ -363,7 +363,7 @@ std::string RaceResults::table(const std::string& network, int workers, const Ra
   return out;
 }
 
-// The target, its value and whether one worker gets there.
+// Describes the target, its value and whether one worker reaches it.
 std::string RaceResults::target_line(const RaceTarget& target) const {
   std::vector<double> values;
   bool has_one = false, one_reaches = false;
@@ -410,7 +410,7 @@ std::string RaceResults::tuned_text(double rate, const std::string& second) cons
   return fmt::format("{:g}{}", rate, second.empty() ? "" : fmt::format(", {} {}", key.substr(key.find('.') + 1), second));
 }
 
-// The candidates, and what comparing them took.
+// Lists the candidates and what comparing them took.
 std::string RaceResults::tuning() const {
   if (candidates_.empty()) return "";
   std::map<std::pair<std::string, int>, double> spent;

@@ -9,8 +9,8 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kFewUpdates = 50;  // within them rates are still warming up and losses fall for every strategy
-constexpr double kLearned = 0.99;    // of the first validation's cross-entropy: what the last one must be below
+constexpr int64_t kFewUpdates = 50;  // during the first updates, rates are still warming up and losses fall with every strategy
+constexpr double kLearned = 0.99;    // the last cross-entropy must be below this multiple of the first one
 
 bool trained(const RaceResult& r) { return !r.diverged && !r.curve.empty(); }
 
@@ -19,7 +19,7 @@ bool at_first_validation(const RaceResult& r, const RaceTarget& target, double v
   return score != r.curve.front().scores.end() && (score->second == value || better_score(target.metric, score->second, value));
 }
 
-// Of one worker's run.
+// Returns why one worker's run is not a basis for comparison, or "".
 std::string said_by(const RaceResult& one) {
   if (one.curve.back().step < kFewUpdates)
     return fmt::format("one worker made {} updates, too few to tell strategies apart; raise race.tokens for {} and more",

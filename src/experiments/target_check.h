@@ -1,4 +1,4 @@
-// Whether a race's first target can say anything: an arm must not be recommended for reaching what means nothing.
+// Checks that a race's first target is meaningful, so that no arm is recommended for reaching a trivial one.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace starling {
 
-// Why reaching the target means nothing, with what to change: one worker made too few updates or learned nothing, the value is what an
-// untrained model has, or every run is there at its first validation. "" if none of these is so.
+// Returns why reaching the target means nothing, and what to change: one worker made too few updates or learned nothing, an untrained model
+// already has the value, or every run reaches it by its first validation. "" if the target is meaningful.
 std::string meaningless_target(const RaceResults& results);
 
 }  // namespace starling

@@ -1,4 +1,4 @@
-// Target tokens a virtual second of training: of a simulated run, and of one worker alone by the same model of computing.
+// Measures target tokens per virtual second of training, of a simulated run and of a single worker under the same cost model.
 #pragma once
 
 #include <vector>
@@ -8,24 +8,24 @@
 
 namespace starling {
 
-// What a run trains, validation, checkpoints and reports left out. Ranks that go their own ways are added up.
+// Counts what a run trains, without validation, checkpoints and reports. The tokens of asynchronous ranks are added up.
 class Throughput {
  public:
   explicit Throughput(int ranks) : ranks_(static_cast<size_t>(ranks)) {}
-  // What rank `world.comm->rank()` gives to run_training; this and the world must outlive the run.
+  // Returns what rank `world.comm->rank()` passes to run_training; this object and the world must outlive the run.
   TrainingWatch watch(World& world);
-  double tokens_per_second() const;  // 0: nothing was trained
+  double tokens_per_second() const;  // 0 if nothing was trained
   int workers() const;               // ranks that trained
 
  private:
   struct Rank {
-    int64_t since_ns = 0, ns = 0, tokens = 0;  // ns: up to the last pause
+    int64_t since_ns = 0, ns = 0, tokens = 0;  // ns: time up to the last pause
   };
   std::vector<Rank> ranks_;
 };
 
-// What one worker with train.batch-tokens of its own computes of the run in config.train.output, which has been trained: a replay of its
-// first updates, in which nothing is computed but time. Jitter, stragglers and faults are left out.
+// Returns the throughput that a single worker with its own train.batch-tokens would have on the trained run in config.train.output. It
+// replays the first updates without computing, and without jitter, stragglers and faults.
 double one_worker_tokens_per_second(const Config& config, Scenario scenario);
 
 }  // namespace starling

@@ -24,9 +24,9 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kBreath = 10'000'000'000;  // ns after a pause until all networks are quiet and all ranks know when to go on
+constexpr int64_t kBreath = 10'000'000'000;  // ns after a pause, within which all networks become idle and all ranks learn when to resume
 
-// The batches of a run, made once for all ranks and kept until the last worker has had them.
+// The batches of a run, created once for all ranks and kept until the last worker has taken them.
 class SharedBatches {
  public:
   SharedBatches(const TokenStore& store, const BatchOptions& options, int takers) : stream_(store, options), takers_(takers) {}
@@ -53,7 +53,7 @@ class SharedBatches {
   int64_t first_ = 0;
 };
 
-// The configuration's model, to be timed.
+// The configuration's model on a backend that computes nothing, for timing.
 struct MetaModel {
   MetaModel(const Config& config, const ModelVocabulary& vocabulary)
       : model(make_model(config.model, vocabulary, backend, std::nullopt, true)) {}
@@ -61,7 +61,7 @@ struct MetaModel {
   std::unique_ptr<Model> model;
 };
 
-// One rank's part of a replay.
+// Runs one rank's part of a replay.
 void replay_rank(const Config& config, const ModelVocabulary& vocabulary, SharedBatches& batches, int64_t steps, World& world,
                  RankTimes& times) {
   const MetaModel idle(config, vocabulary);
@@ -71,7 +71,7 @@ void replay_rank(const Config& config, const ModelVocabulary& vocabulary, Shared
   CHECK(replica.strategy().replicas() != Replicas::served, "times of {} depend on what is computed", config.strategy.name);
   const int rank = world.comm->rank(), workers = replica.strategy().workers();
   const int64_t global = plan_batch(config.strategy, config.train.batch_tokens, workers).global_tokens;
-  const int64_t last = last_update(config.train, global);  // of the run, of which this may be the beginning
+  const int64_t last = last_update(config.train, global);  // of the whole run; the replay may cover only its beginning
   std::optional<BatchSizeSchedule> growth;
   if (BatchSizeSchedule::asked(config.train)) {
     growth.emplace(config.train, global, last);
@@ -96,7 +96,7 @@ void replay_rank(const Config& config, const ModelVocabulary& vocabulary, Shared
   }
 }
 
-// The last value up to a time.
+// Returns the last value at or before a time.
 int64_t value_by(const RankTimes& rank, const std::vector<int64_t>& values, int64_t ns) {
   const auto after = std::upper_bound(rank.ns.begin(), rank.ns.end(), ns) - rank.ns.begin();
   return after == 0 ? 0 : values[static_cast<size_t>(after) - 1];
@@ -198,7 +198,7 @@ TrainingWatch TimesRecorder::watch(World& world) {
 
 void TimesRecorder::pause(World& world, Rank& rank, bool synchronous) {
   rank.paused_at = world.clock->now_ns(), rank.bytes_at = bytes(world);
-  if (synchronous) world.comm->barrier().wait(kNoDeadline);  // then all have recorded what they did
+  if (synchronous) world.comm->barrier().wait(kNoDeadline);  // after it, all ranks have recorded their updates
   if (asynchronous_ && &rank == &ranks_[0]) {
     const std::lock_guard lock(mutex_);
     pauses_[static_cast<int64_t>(rank.times.ns.size())] = first_ns_ + rank.paused_at - rank.paused_ns;
@@ -213,7 +213,7 @@ void TimesRecorder::resume(World& world, Rank& rank, bool synchronous) {
     world.comm->all_reduce(longest, Reduce::maximum).wait(kNoDeadline);
     world.clock->sleep_until(rank.paused_at + static_cast<int64_t>(doubles_of(longest)[0]) + kBreath);
   }
-  if (!synchronous) return;  // meanwhile its pushes and fetches go on
+  if (!synchronous) return;  // its pushes and fetches continue during the pause
   rank.paused_ns += world.clock->now_ns() - rank.paused_at;
   rank.paused_bytes += bytes(world) - rank.bytes_at;
 }
@@ -228,7 +228,7 @@ void TimesRecorder::note(World& world, Rank& rank, int64_t step, int64_t tokens,
   t.tokens.push_back((t.tokens.empty() ? 0 : t.tokens.back()) + tokens);
 }
 
-// Of ranks that go their own ways stays what they had done when rank 0 paused to save, however many updates that are.
+// Of asynchronous ranks, keeps what they had done when rank 0 paused to save, however many updates that is.
 void TimesRecorder::continue_from(int64_t updates) {
   const auto count = static_cast<size_t>(updates);
   const RankTimes first = ranks_[0].times;

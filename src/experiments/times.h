@@ -1,6 +1,6 @@
-// Virtual times of a training run: recorded from within a run, or replayed for another network. A replay executes the same strategy on the
-// true sequence of batches with models without storage, so that only times and bytes come out; where timing cannot alter what is computed
-// they are those of a real run.
+// Virtual times of a training run, recorded during the run or replayed for another network. A replay executes the same strategy on the
+// actual sequence of batches, but with models without storage, so it produces only times and bytes. If timing cannot alter the results,
+// they equal those of a real run.
 #pragma once
 
 #include <cstdint>
@@ -18,70 +18,70 @@
 
 namespace starling {
 
-// After each update of one rank, counted from the beginning of training; what is no training is left out.
+// Cumulative figures of one rank after each update; only training counts.
 struct RankTimes {
   std::vector<int64_t> ns;      // virtual
-  std::vector<int64_t> tokens;  // target tokens of its shares
+  std::vector<int64_t> tokens;  // target tokens of the rank's shares
   std::vector<int64_t> bytes;   // sent
 };
 
-// A run as far as time is concerned.
+// The times of a run.
 struct RaceTimes {
   std::vector<RankTimes> ranks;
   int workers = 1;
-  // Ranks go their own ways: rank 0's time counts, and what the others have done by then; after its last update, all that was done at all.
+  // Asynchronous ranks: rank 0's time counts, with what the others have done by then; after its last update, everything that was done.
   bool asynchronous = false;
   struct At {
-    int64_t ns = 0, tokens = 0, bytes = 0;  // tokens of all, bytes of all a worker
+    int64_t ns = 0, tokens = 0, bytes = 0;  // tokens of all ranks; bytes of all ranks per worker
   };
-  // When `step` updates are done. ConfigError-free; CHECKs that the step was recorded.
+  // Returns the figures after `step` updates; CHECKs that the step was recorded.
   At at(int64_t step) const;
-  int64_t steps() const;  // that every computing rank has done
+  int64_t steps() const;  // updates that every computing rank has completed
 };
 
 struct RaceRanks {
-  int count = 1;              // more than the workers where some only serve
-  bool asynchronous = false;  // they go their own ways: then times alter what is computed
+  int count = 1;              // more than the workers if some ranks only serve
+  bool asynchronous = false;  // asynchronous ranks: timing alters what is computed
 };
 RaceRanks ranks_for_workers(const Config& config, const ModelVocabulary& vocabulary, int workers);
 
-// The first `steps` updates of a run of the configuration on the scenario (its ranks are set here). Not of ranks that go their own ways.
+// Replays the first `steps` updates of a run of the configuration on the scenario, whose ranks are set here. Synchronous ranks only.
 RaceTimes replay_times(const Config& config, Scenario scenario, const TokenStore& store, const Vocabularies& vocabularies, int workers,
                        int64_t steps);
 
-// Seconds that one worker computes a step, of the first `steps` updates, without jitter, stragglers and link faults.
+// Returns the seconds that one worker needs per step, over the first `steps` updates, without jitter, stragglers and link faults.
 double step_seconds(const Config& config, Scenario scenario, const TokenStore& store, const Vocabularies& vocabularies, int64_t steps);
 
-// Bytes of the gradient in f32.
+// Returns the bytes of the gradient in f32.
 int64_t gradient_bytes(const Config& config, const ModelVocabulary& vocabulary);
 
-// The network's model for so many workers. With r: 2 (N-1) (message + latency + M / (N B)) = r step, solved for B; ConfigError if the
-// latencies alone take longer.
+// Returns the network model for `workers` workers. If r is given, solves 2 (N-1) (message + latency + M / (N B)) = r step for the bandwidth
+// B; throws ConfigError if the latencies alone take longer.
 NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, int workers, int64_t gradient_bytes, double step_seconds);
 
-// Records the times of a run in the simulator. After each pause the ranks go on as far apart as they were, a moment later, so that pauses
-// alter nothing. Where ranks go their own ways they cannot be stopped: what rank 0 fetches to validate takes its time, but its bytes do not
-// count. With a path the record is kept there at every pause, and is read from there at first.
+// Records the times of a run in the simulator. After each pause, all ranks resume with the same offsets between them, slightly later, so
+// that pauses alter nothing. Asynchronous ranks cannot be stopped: the time that rank 0 needs to fetch parameters for validation counts,
+// but the bytes do not. If a path is given, the record is read from it initially and saved to it at every pause.
 class TimesRecorder {
  public:
-  // alone: as in RaceTimes. Bytes are then those that workers send and receive, since who serves records nothing.
+  // alone: as in RaceTimes. Bytes are then those that workers send and receive, because servers record nothing.
   TimesRecorder(int ranks, int workers, bool asynchronous, std::string path = "");
-  // The run goes on after so many updates (of rank 0, where ranks go their own ways): what is recorded of later ones is forgotten, and its
-  // ranks start as far apart as they were. Before watch().
+  // Resumes the record after `updates` updates (of rank 0 if ranks are asynchronous): drops what was recorded later, and restores the
+  // offsets between the ranks. Call it before watch().
   void continue_from(int64_t updates);
-  // What rank `world.comm->rank()` gives to run_training.
+  // Returns what rank `world.comm->rank()` passes to run_training.
   TrainingWatch watch(World& world);
-  // Writes the record to its path, if it has one.
+  // Writes the record to its path, if any.
   void keep() const;
   RaceTimes times() const;
 
  private:
   struct Rank {
     RankTimes times;
-    int64_t apart_ns = 0;                    // behind the foremost rank, where the run is continued
-    int64_t paused_at = 0, paused_ns = 0;    // the present pause, all so far; ns
-    int64_t bytes_at = 0, paused_bytes = 0;  // sent before the present pause, in all pauses
-    int64_t first_bytes = 0;                 // of the run that is continued
+    int64_t apart_ns = 0;                    // offset behind the foremost rank, if the run is resumed
+    int64_t paused_at = 0, paused_ns = 0;    // start of the current pause; total of earlier pauses
+    int64_t bytes_at = 0, paused_bytes = 0;  // bytes sent before the current pause, and in all pauses
+    int64_t first_bytes = 0;                 // bytes of the run before it was resumed
   };
   void resume(World& world, Rank& rank, bool synchronous);
   void note(World& world, Rank& rank, int64_t step, int64_t tokens, int64_t aside);
@@ -92,10 +92,10 @@ class TimesRecorder {
   int workers_;
   bool asynchronous_;
   std::string path_;
-  int64_t first_ns_ = 0;  // where the foremost rank of the run that is continued was
+  int64_t first_ns_ = 0;  // time of the foremost rank when the run was resumed
   mutable std::mutex mutex_;
   std::vector<Rank> ranks_;
-  std::map<int64_t, int64_t> pauses_;  // alone: by updates of rank 0, when it last paused after so many; ns
+  std::map<int64_t, int64_t> pauses_;  // asynchronous: time of rank 0's last pause, by its number of updates; ns
 };
 
 }  // namespace starling

@@ -1,4 +1,4 @@
-// One run of a race: its training, its final scores, its record.
+// Trains one run of a race and produces its final scores and its record.
 #include <atomic>
 #include <cmath>
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace starling {
 
 namespace fs = std::filesystem;
 
-// What is known of the run from before.
+// Returns what earlier starts recorded about the run.
 RaceRecord RaceRunner::kept(const RaceRun& run, const Config& config) {
   const std::lock_guard lock(mutex_);
   if (!kept_.contains(run.name())) return {};
@@ -25,12 +25,12 @@ RaceRecord RaceRunner::kept(const RaceRun& run, const Config& config) {
 void RaceRunner::save(const RaceRun& run, const RaceRecord& record) {
   const std::lock_guard lock(mutex_);
   kept_[run.name()] = to_json(record);
-  std::string text;  // a line for each run
+  std::string text;  // one line per run
   for (const auto& [name, json] : kept_.items()) text += fmt::format("{}\n{}: {}", text.empty() ? "" : ",", Json(name).dump(), json.dump());
   files_->replace_file(records_path(), "{" + text + "\n}\n");
 }
 
-// The tokens of the race, under a second name: every run finds them there.
+// Links the race's tokens into the run directory, where every run looks for them.
 void RaceRunner::link_data(const std::string& directory) const {
   const fs::path to = join_path(directory, "data");
   if (fs::exists(to)) return;
@@ -44,7 +44,7 @@ void RaceRunner::link_data(const std::string& directory) const {
   fs::rename(half, to);
 }
 
-// What an interruption leaves of the record: validations once all updates are done.
+// Trains the run and completes its record. The record of an interrupted run has validations only if all updates were done.
 void RaceRunner::train(const RaceRun& run, const Config& config, RaceRecord& record) {
   const bool lost = run.rung == 0 && !r_.final_metrics.empty() && !latest_checkpoint(*files_, config.train.output);
   if (!record.diverged && (record.validations.empty() || lost)) train_updates(run, config, record);
@@ -58,7 +58,7 @@ void RaceRunner::train(const RaceRun& run, const Config& config, RaceRecord& rec
 void RaceRunner::train_updates(const RaceRun& run, Config config, RaceRecord& record) {
   const std::string directory = config.train.output;
   const auto checkpoint = latest_checkpoint(*files_, directory);
-  config.train.restart = !checkpoint;  // a run that was stopped before its first checkpoint, or whose models were not kept
+  config.train.restart = !checkpoint;  // stopped before its first checkpoint, or its models were not kept
   if (!progress_.updated) say(fmt::format("training {}: {} updates", run.name(), race_updates(config, run.workers)));
   files_->make_directories(directory);
   save(run, record);
@@ -67,7 +67,7 @@ void RaceRunner::train_updates(const RaceRun& run, Config config, RaceRecord& re
   const auto [ranks, alone] = plan_.ranks(*run.arm, run.workers);
   cluster.ranks = ranks;
   if (jobs_ > 1 && cluster.threads == 0) cluster.threads = std::max(1, usable_cores() / jobs_);
-  if (run.network.empty()) cluster.modelled_collectives = true;  // its times do not count, and the sums are the same
+  if (run.network.empty()) cluster.modelled_collectives = true;  // its times do not matter, and the sums are the same
   TimesRecorder recorder(ranks, run.workers, alone, run.network.empty() ? "" : join_path(directory, "times.json"));
   if (!run.network.empty()) recorder.continue_from(checkpoint ? checkpoint->step : 0);
   std::atomic<int> status{0};

@@ -21,13 +21,13 @@ namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr double kProbeMinutes = 0.35;
-constexpr int64_t kProbeUpdates = 200, kProbeFirst = 3;  // the first updates allocate and are slower
-constexpr double kSpared = 0.85;                         // of the speed, for validation, the vocabulary and jobs side by side
-constexpr const char* kOwn = "one-worker";               // a race's name for its configuration as it is
+constexpr int64_t kProbeUpdates = 200, kProbeFirst = 3;  // the first updates allocate memory and are slower
+constexpr double kSpared = 0.85;            // part of the speed that remains after validation, the vocabulary and concurrent jobs
+constexpr const char* kOwn = "one-worker";  // a race's name for its unchanged configuration
 
 struct Trial {
   std::string name;
-  double loss = 0;                       // mean over the seeds of the last validation's cross-entropy; infinite: diverged
+  double loss = 0;                       // last validation's cross-entropy, mean over the seeds; infinite: diverged
   std::vector<double> losses;            // by seed
   std::map<std::string, double> finals;  // means
 };
@@ -35,12 +35,12 @@ struct Trial {
 class Tuning {
  public:
   explicit Tuning(const TuneOptions& o) : o_(o), files_(real_file_system()), config_(load_new_config(o.config, o.settings)) {
-    // The rungs read the file themselves.
+    // The rungs read the configuration file themselves.
     o_.settings.insert(o_.settings.begin(), config_.chosen.begin(), config_.chosen.end());
     if (!config_.valid.enabled())
       throw ConfigError("tune compares by cross-entropy on a validation text; set valid.source and valid.target");
     if (config_.train.objective != Objective::likelihood)
-      throw ConfigError("tune knows nothing of train.objective mixed; tune likelihood first");
+      throw ConfigError("tune does not support train.objective mixed; tune with likelihood first");
     require_tunable(o.keys);  // before anything is measured
     files_->make_directories(o.output);
   }
@@ -74,7 +74,7 @@ class Tuning {
   }
 
  private:
-  // Target tokens a second of one run, by training for a moment.
+  // Measures the target tokens/s of one run by training briefly.
   double measured_speed() const {
     Config c = config_;
     c.train.output = join_path(o_.output, "probe");
@@ -97,7 +97,7 @@ class Tuning {
       else
         tokens += static_cast<double>(own);
     };
-    // The first try may spend its time on the vocabulary, which is there for the second one.
+    // The first attempt may spend its time on creating the vocabulary, which the second one finds ready.
     for (int attempt = 0; attempt < 2 && tokens == 0; ++attempt) {
       World world = make_local_world();
       if (const int status = run_training(c, world, watch); status != 0) throw RaceInterrupted{status};
@@ -116,7 +116,7 @@ class Tuning {
     if (c.vocab.target.empty() && !c.vocab.joint) c.vocab.target = join_path(o_.output, "target.spm");
   }
 
-  // The rungs, by what the speed was when the tuning began.
+  // Plans the rungs from the speed that was measured when the tuning began.
   void plan() {
     const std::string path = join_path(o_.output, "plan.json");
     OrderedJson now{
@@ -126,7 +126,7 @@ class Tuning {
       const nlohmann::json then = parse_json_object(read_text_file(path), path);
       for (const auto& [key, value] : now.items())
         if (!then.contains(key) || then[key] != nlohmann::json(value))
-          throw ConfigError(fmt::format("{}: this tuning was begun with another {}; give what it was, or another --output", path,
+          throw ConfigError(fmt::format("{}: this tuning began with a different {}; restore it, or choose another --output", path,
                                         key == "jobs"      ? "number of --jobs"
                                         : key == "minutes" ? "--budget"
                                                            : "--" + key));
@@ -143,7 +143,7 @@ class Tuning {
     if (!o_.dry_run) files_->replace_file(path, now.dump() + "\n");
   }
 
-  // Target tokens of the configuration's own run; 0: not known.
+  // Returns the target tokens of the configuration's own run; 0: unknown.
   int64_t run_tokens() const {
     const TrainConfig& t = config_.train;
     return t.max_tokens > 0 ? t.max_tokens : t.max_steps * t.batch_tokens;
@@ -153,7 +153,7 @@ class Tuning {
     o_.progress.say(
         fmt::format("one run trains on about {:.0f} target tokens/s; {} at a time, {:.0f} minutes:", speed_, o_.jobs, o_.minutes));
     for (size_t i = 0; i < rungs_.size(); ++i)
-      o_.progress.say(fmt::format("  rung {}: {} and the values as they are, {} target tokens each{}; about {}", i + 1,
+      o_.progress.say(fmt::format("  rung {}: {} and the configuration's own values, {} target tokens each{}; about {}", i + 1,
                                   counted_candidates(rungs_[i].candidates), rungs_[i].tokens,
                                   rungs_[i].seeds.size() > 1 ? fmt::format(", {} seeds", rungs_[i].seeds.size()) : "",
                                   duration_text(rung_tokens(rungs_[i]) / speed_ / o_.jobs)));
@@ -161,8 +161,8 @@ class Tuning {
     std::erase_if(kept, [&](const std::string& key) { return std::find(keys_.begin(), keys_.end(), key) != keys_.end(); });
     if (!kept.empty())
       o_.progress.say(fmt::format(
-          "{} stay as they are: a whole run has {} target tokens, {:.1f} times the last rung's, and short runs prefer less of "
-          "both; name them in --keys to tune them all the same",
+          "{} are not tuned: a whole run has {} target tokens, {:.1f} times the last rung's, and short runs favour less of "
+          "both; name them in --keys to tune them anyway",
           fmt::join(kept, " and "), run_tokens(), static_cast<double>(run_tokens()) / static_cast<double>(rungs_.back().tokens)));
     for (const TuneCandidate& candidate : candidates_) o_.progress.say(fmt::format("  {}: {}", candidate.name, values(candidate)));
   }
@@ -175,7 +175,7 @@ class Tuning {
     return text;
   }
 
-  // What every run of a rung has: a schedule that ends with it, and a warm-up of a tenth of it at most.
+  // Settings of every run of a rung: a schedule that ends with the run, and a warm-up of at most a tenth of it.
   std::vector<Override> shared(const TuneRung& rung) const {
     std::vector<Override> keys = o_.settings;
     Config c = config_;
@@ -191,7 +191,7 @@ class Tuning {
     return std::min(rung.tokens / 10, t.warmup_tokens > 0 ? t.warmup_tokens : t.optimizer.warmup * t.batch_tokens);
   }
 
-  // The rung's race as a recipe that people can read and run.
+  // Writes the rung's race as a recipe that people can read and run.
   std::string write_recipe(size_t i, const std::vector<std::string>& names) const {
     const TuneRung& rung = rungs_[i];
     const auto quoted = [](const std::string& text) { return OrderedJson(text).dump(); };
@@ -217,7 +217,7 @@ class Tuning {
     return *std::find_if(candidates_.begin(), candidates_.end(), [&](const TuneCandidate& c) { return c.name == name; });
   }
 
-  // What the race's records say, the least cross-entropy first.
+  // Reads the results from the race's records, lowest cross-entropy first.
   static std::vector<Trial> ranked(const RaceRecipe& race) {
     const std::string path = join_path(race.output, "records.json");
     const nlohmann::json records = parse_json_object(read_text_file(path), path);
@@ -255,17 +255,17 @@ class Tuning {
     return text + "\n";
   }
 
-  // best.yml, and how sure it is that it is better.
+  // Writes best.yml and reports how certain the improvement is.
   void conclude(const std::vector<Trial>& trials) const {
     const Trial& best = trials.front();
     if (!std::isfinite(best.loss)) throw DivergedError("every run of the last rung diverged; lower train.learning-rate");
     const Trial& own = *std::find_if(trials.begin(), trials.end(), [](const Trial& t) { return t.name == kOwn; });
-    double squares = 0, count = 0;  // of the differences between the seeds of the same values
+    double squares = 0, count = 0;  // of the differences between seeds with the same values
     for (const Trial& trial : trials)
       for (const double loss : trial.losses)
         if (std::isfinite(trial.loss)) squares += (loss - trial.loss) * (loss - trial.loss), count += 1;
     const double seeds = static_cast<double>(best.losses.size()), freedom = count * (seeds - 1) / seeds;
-    const double error = std::sqrt(squares / std::max(freedom, 1.0) * 2 / seeds);  // of a difference between two means
+    const double error = std::sqrt(squares / std::max(freedom, 1.0) * 2 / seeds);  // standard error of a difference of two means
     std::vector<Override> keys = o_.settings;
     const TuneRung& rung = rungs_.back();
     if (best.name != kOwn) {
@@ -281,15 +281,15 @@ class Tuning {
                                    dump_config(tuned_config(o_.config, keys), false));
     o_.progress.say(fmt::format("best: {}: cross-entropy {:.4f}", values(best.name), best.loss));
     if (best.name == kOwn)
-      o_.progress.say("nothing that was tried is better than the values as they are");
+      o_.progress.say("no candidate is better than the configuration's own values");
     else if (!std::isfinite(own.loss))
-      o_.progress.say("with the values as they are the loss diverged");
+      o_.progress.say("the run with the configuration's own values diverged");
     else
-      o_.progress.say(
-          fmt::format("that is {:.4f} less than with the values as they are ({:.4f}), {}", own.loss - best.loss, own.loss,
-                      own.loss - best.loss > 2 * error
-                          ? fmt::format("more than twice what {} seeds make of it by chance ({:.4f})", best.losses.size(), error)
-                          : fmt::format("not clearly more than {} seeds make of it by chance ({:.4f})", best.losses.size(), error)));
+      o_.progress.say(fmt::format("that is {:.4f} less than with the configuration's own values ({:.4f}), {}", own.loss - best.loss,
+                                  own.loss,
+                                  own.loss - best.loss > 2 * error
+                                      ? fmt::format("more than twice the standard error over {} seeds ({:.4f})", best.losses.size(), error)
+                                      : fmt::format("within twice the standard error over {} seeds ({:.4f})", best.losses.size(), error)));
     o_.progress.say(
         fmt::format("{} and table.md are in {}; for a longer run: starling train -c {} --train.output run --train.max-tokens {}",
                     file_name(path), o_.output, path, 3 * rung.tokens));
@@ -298,7 +298,7 @@ class Tuning {
   TuneOptions o_;
   std::unique_ptr<FileSystem> files_;
   Config config_;
-  std::vector<std::string> keys_;  // that are tuned
+  std::vector<std::string> keys_;  // tuned keys
   std::vector<TuneCandidate> candidates_;
   std::vector<TuneRung> rungs_;
   double speed_ = 0;

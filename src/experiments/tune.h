@@ -1,6 +1,6 @@
-// `starling tune`: better values for a configuration's learning rate, batch, optimizer, dropout and subword sampling, found by short runs
-// within a budget. Each rung is a race of one worker (race.h) in a directory of its own, so that a tuning that was stopped goes on where it
-// was.
+// `starling tune`: searches for better values of a configuration's learning rate, batch, optimizer, dropout and subword sampling by short
+// runs within a budget. Each rung is a race of one worker (race.h) in a directory of its own, so an interrupted tuning resumes where it
+// stopped.
 #pragma once
 
 #include <functional>
@@ -13,21 +13,21 @@
 namespace starling {
 
 struct TuneOptions {
-  std::string config;              // file, as of starling train -c; empty: the defaults
-  std::vector<Override> settings;  // keys of the configuration
+  std::string config;              // file, as for starling train -c; empty: the defaults
+  std::vector<Override> settings;  // configuration keys to override
   std::string output = "tune";     // directory
-  double minutes = 60;             // wall clock, about
-  int candidates = 12;             // besides the configuration's own values
-  std::vector<std::string> keys;   // of tunable_keys(); empty: all
+  double minutes = 60;             // approximate wall-clock time
+  int candidates = 12;             // number, in addition to the configuration's own values
+  std::vector<std::string> keys;   // from tunable_keys(); empty: all
   int jobs = 1;                    // runs at a time
-  double tokens_per_second = 0;    // of one run; 0: measured, or as the tuning that is continued
-  bool dry_run = false;            // says what would be run, and runs nothing but the measurement of the speed
+  double tokens_per_second = 0;    // speed of one run; 0: measured, or taken from the tuning that is resumed
+  bool dry_run = false;            // only measures the speed and prints what would be run
   RaceProgress progress;
-  std::function<void(RaceRecipe&)> set_rates;  // of computing, for the virtual times in the tables
+  std::function<void(RaceRecipe&)> set_rates;  // sets computing rates, for the virtual times in the tables
 };
 
-/// Returns 0, or 128 + signal when a signal ended it (the same call continues). Writes <output>/best.yml and table.md. Throws ConfigError
-/// for what cannot be tuned, or if the directory holds a tuning with another budget, other candidates or keys.
+/// Returns 0, or 128 + signal if a signal ended it (the same call resumes). Writes <output>/best.yml and table.md. Throws ConfigError for
+/// keys that cannot be tuned, or if the directory holds a tuning with another budget or other candidates or keys.
 int run_tune(const TuneOptions& options);
 
 }  // namespace starling

@@ -13,11 +13,11 @@ namespace starling {
 namespace {
 
 constexpr int64_t kLeastUpdates = 50;
-constexpr int kFactor = 3;  // of candidates from rung to rung, and of tokens
+constexpr int kFactor = 3;  // factor between rungs, of candidates and of tokens
 constexpr size_t kRungs = 3;
-constexpr int64_t kLong = 3;  // times as many tokens as in the last rung
+constexpr int64_t kLong = 3;  // a run is long if it has more than this multiple of the last rung's tokens
 
-// The values of a key that candidates try, as text; the configuration's own is among them.
+// Returns the values of a key that candidates try, as text, including the configuration's own.
 std::vector<std::string> values_of(const Config& c, const std::string& key) {
   std::vector<std::string> values;
   const auto add = [&](const auto& value) {
@@ -81,7 +81,7 @@ std::vector<TuneCandidate> draw_candidates(const Config& config, const std::vect
         candidates[i].keys.emplace_back(keys[k], value);
     }
   }
-  // No run is made twice: a candidate that equals the configuration or an earlier candidate gets a rate a quarter of an octave higher.
+  // No run is made twice: a candidate equal to the configuration or to an earlier one gets a rate a quarter of an octave higher.
   if (std::find(keys.begin(), keys.end(), "train.learning-rate") != keys.end()) {
     std::set<std::pair<double, std::vector<Override>>> taken{{config.train.optimizer.learning_rate, {}}};
     for (TuneCandidate& candidate : candidates)

@@ -34,7 +34,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
 }
 
-// Takes a value that begins with a quote, with its closing one. A backslash escapes quotes and backslashes only: file names have others.
+// Removes a quoted value from `rest` and returns it. A backslash escapes only quotes and backslashes, because file names contain other
+// ones.
 std::string take_quoted(std::string_view& rest) {
   std::string value;
   size_t i = 1;
@@ -46,7 +47,7 @@ std::string take_quoted(std::string_view& rest) {
   return value;
 }
 
-// A parameter of a header's value: word; name=value; name="value".
+// Returns a parameter of a header's value: word; name=value; name="value".
 std::optional<std::string> parameter(std::string_view header, std::string_view name) {
   size_t end = header.find(';');
   while (end < header.size()) {
@@ -68,16 +69,16 @@ std::optional<std::string> parameter(std::string_view header, std::string_view n
   return std::nullopt;
 }
 
-// A line that parts are divided by.
+// A line that separates two parts.
 struct Delimiter {
-  size_t begin, end;  // with the line break before it, without the one behind it; end is npos where there is none
+  size_t begin, end;  // includes the line break before it, not the one after it; end is npos if there is none
   bool last;
 };
 
 Delimiter next_delimiter(std::string_view body, const std::string& boundary, size_t from) {
   const std::string line = "\r\n--" + boundary;
   for (;; from += 2) {
-    // The first may stand at the very beginning.
+    // The first delimiter may be at the very beginning.
     if (from == 0 && body.starts_with(std::string_view(line).substr(2)))
       from = 0;
     else if ((from = body.find(line, from)) == std::string_view::npos)
@@ -86,11 +87,11 @@ Delimiter next_delimiter(std::string_view body, const std::string& boundary, siz
     size_t end = begin + line.size() - (body[begin] == '\r' ? 0 : 2);
     if (body.substr(end).starts_with("--")) return {begin, end + 2, true};
     end = std::min(body.find_first_not_of(" \t", end), body.size());
-    if (body.substr(end).starts_with("\r\n")) return {begin, end, false};  // else text that begins like the line
+    if (body.substr(end).starts_with("\r\n")) return {begin, end, false};  // otherwise it is text that begins like a delimiter
   }
 }
 
-// The name of a part, whose headers each begin with a line break.
+// Returns the name of a part. Each of its headers begins with a line break.
 std::optional<std::string> name_of_part(std::string_view headers) {
   while (!headers.empty()) {
     headers.remove_prefix(2);

@@ -1,5 +1,5 @@
-// Fields as forms and curl send them: urlencoded (a=b&c=d) and multipart/form-data (RFC 7578). libmicrohttpd has a parser of both, which
-// refuses values with "=" in them, boundaries of one character and further parameters behind the boundary, and loses fields in silence.
+// Parses form fields as browsers and curl send them: urlencoded (a=b&c=d) and multipart/form-data (RFC 7578). libmicrohttpd's own parser
+// refuses values that contain "=", boundaries of one character and further parameters after the boundary, and silently loses fields.
 #pragma once
 
 #include <string>
@@ -9,9 +9,8 @@
 
 namespace starling {
 
-// Where the body is a form, puts its fields behind those that the request has, until there are `most`, and takes the body away. What stands
-// behind the first "=" of an urlencoded field is its value. Gives what is wrong with a multipart form, ending with the fix; "" when
-// nothing.
+// If the body is a form, appends its fields to the request's until there are `most`, and clears the body. Everything after the first "=" of
+// an urlencoded field is its value. Returns what is wrong with a multipart form and how to fix it, or "".
 std::string take_form(HttpRequest& request, size_t most);
 
 }  // namespace starling

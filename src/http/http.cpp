@@ -30,14 +30,14 @@ using Link = HttpLink;
 using Exchange = HttpExchange;
 using Clock = Link::Clock;
 
-constexpr size_t kConnectionMemory = 32 << 10;   // bytes of one connection: longer headers are refused with 431
-constexpr unsigned kThreads = 4;                 // that read requests and write answers
-constexpr size_t kLargeBody = 4 << 10;           // bytes: such a request takes long to take apart
-constexpr size_t kLargeThreads = 16;             // that do it, so that small requests do not wait behind large ones,
-constexpr size_t kLargeAtOnce = 2;               // and of which so many run
-constexpr int64_t kRefusedBodyFactor = 4;        // body limits that a refused client may still send before it is cut off
-constexpr auto kSlow = std::chrono::seconds(1);  // for a body where memory is short
-constexpr size_t kMostFields = 20000;            // of a form: each takes far more memory than its two bytes
+constexpr size_t kConnectionMemory = 32 << 10;   // bytes per connection: longer headers are refused with 431
+constexpr unsigned kThreads = 4;                 // threads that read requests and write answers
+constexpr size_t kLargeBody = 4 << 10;           // bytes from which on a request takes long to parse
+constexpr size_t kLargeThreads = 16;             // threads that parse large requests, so that small ones do not wait behind them,
+constexpr size_t kLargeAtOnce = 2;               // and how many of them run at the same time
+constexpr int64_t kRefusedBodyFactor = 4;        // multiple of the body limit that a refused client may still send before it is cut off
+constexpr auto kSlow = std::chrono::seconds(1);  // a body that takes longer is slow, when memory is short
+constexpr size_t kMostFields = 20000;            // of a form: each field takes far more memory than its two bytes
 
 std::string lower(std::string_view text) {
   std::string all(text);
@@ -71,8 +71,8 @@ MHD_Result send(MHD_Connection* connection, const HttpResponse& answer, bool clo
   return queued;
 }
 
-// Whether the library leaves the heads of requests where they came, but for zeros at the ends of what it takes from them: see RequestHead.
-// Versions from 1 on do not, and refuse themselves what is not clear, if told to; those before answer twice then.
+// Whether the library leaves request heads in place, apart from writing zeros after each token: see RequestHead. Versions from 1 on do not,
+// but can be told to refuse ambiguous heads themselves; older versions then answer twice.
 bool leaves_in_place() { return std::string_view(MHD_get_version()).starts_with("0."); }
 
 MHD_Result take_view(void* head, MHD_ValueKind, const char* name, size_t name_size, const char* value, size_t value_size) {
@@ -107,14 +107,14 @@ struct HttpServer::Impl {
   int socket = -1;
   MHD_Daemon* daemon = nullptr;
   TaskThreads large{"reading large requests", kLargeThreads, kLargeAtOnce};
-  std::atomic<int64_t> held_bytes{0};  // of bodies
-  std::atomic<bool> draining{false};   // what comes is not waited for
-  std::atomic<bool> stopping{false};   // nothing may be suspended any more
-  std::mutex mutex;                    // of both
+  std::atomic<int64_t> held_bytes{0};  // bytes of bodies in memory
+  std::atomic<bool> draining{false};   // new requests are not waited for
+  std::atomic<bool> stopping{false};   // no connection may be suspended any more
+  std::mutex mutex;                    // guards the two members below
   std::set<std::shared_ptr<Exchange>> exchanges;
   std::map<MHD_Connection*, Link> links;
 
-  // What is asked for, before the library decodes it.
+  // Records the request target before the library decodes it.
   static void* target(void* self, const char* uri, MHD_Connection* connection) {
     auto& server = *static_cast<Impl*>(self);
     const std::lock_guard lock(server.mutex);
@@ -135,12 +135,12 @@ struct HttpServer::Impl {
       const auto& exchange = *static_cast<std::shared_ptr<Exchange>*>(*state);
       if (*size > 0) return server.receive(*exchange, data, size);
       return server.complete(exchange);
-    } catch (const std::exception&) {  // no memory: the library is C
+    } catch (const std::exception&) {  // out of memory: exceptions must not pass through the C library
       return MHD_NO;
     }
   }
 
-  // What is wrong with the head of a request.
+  // Returns what is wrong with the head of a request, or "".
   static std::string wrong_head(MHD_Connection* connection, const char* method, const Link& link, const char* version) {
     RequestHead head{method, link.target, version, {}, 0, nullptr};
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, take_view, &head);
@@ -174,8 +174,8 @@ struct HttpServer::Impl {
     const bool large = endless || bytes > limits.body_bytes;
     exchange->crowded = !large && bytes > 0 && held_bytes + bytes > limits.body_total_bytes;
     if (!large && !exchange->crowded) return MHD_YES;
-    // Refused before it is sent, where the client waits for that. Others would be cut off while they send, and proxies then do not pass
-    // the answer on: their bodies are read, and thrown away.
+    // The request is refused before its body is sent if the client waits for that. Other clients would be cut off while they send, and
+    // proxies would then not forward the answer, so their bodies are read and discarded.
     if (!endless && request.header("expect").empty()) return MHD_YES;
     return send(connection, large ? too_large(request) : too_many(request), true);
   }
@@ -184,10 +184,10 @@ struct HttpServer::Impl {
     return refusal(request, 413, fmt::format("the request is larger than {} bytes; send it in parts", limits.body_bytes));
   }
   HttpResponse too_many(const HttpRequest& request) const {
-    return refusal(request, 429, fmt::format("the requests under way have {} bytes already; try again soon", held_bytes.load()));
+    return refusal(request, 429, fmt::format("the requests in progress already hold {} bytes; try again soon", held_bytes.load()));
   }
 
-  // A body is in memory until its request is over: whoever answers it may still read there.
+  // The body stays in memory until its request is over, because whoever answers it may still read it.
   MHD_Result receive(Exchange& exchange, const char* data, size_t* size) {
     const int64_t bytes = static_cast<int64_t>(*size);
     exchange.body_bytes += bytes;
@@ -241,13 +241,13 @@ struct HttpServer::Impl {
     const auto bytes = static_cast<int64_t>(exchange->request->body.size());
     if (const double wait = large.expected_wait(bytes); wait > limits.wait_seconds) {
       exchange->take();
-      const std::string why = fmt::format("other large requests would be taken apart for {:.1f} s before it; try again later", wait);
+      const std::string why = fmt::format("the server is busy with other large requests for about {:.1f} s; try again later", wait);
       return exchange->reply(refusal(*exchange->request, 429, why));
     }
     large.add(bytes, [this, exchange] {
       try {
         if (exchange->take()) handle(exchange);
-      } catch (const std::exception&) {  // no memory
+      } catch (const std::exception&) {  // out of memory
         exchange->give_up();
       }
     });
@@ -281,7 +281,7 @@ struct HttpServer::Impl {
     const std::unique_ptr<std::shared_ptr<Exchange>> exchange(static_cast<std::shared_ptr<Exchange>*>(*state));
     *state = nullptr;
     if (!exchange) return;
-    (*exchange)->give_up();  // where it was never answered
+    (*exchange)->give_up();  // if it was never answered
     (*exchange)->drop_body();
     server.held_bytes -= (*exchange)->held_bytes;
     const std::lock_guard lock(server.mutex);
@@ -303,8 +303,8 @@ struct HttpServer::Impl {
     return {exchanges.begin(), exchanges.end()};
   }
 
-  // Cuts off clients that take too long and, where connections run out, those whose turn it has been the longest: newcomers get in, however
-  // many connections say nothing.
+  // Disconnects clients that take too long. If connections run short, it also disconnects those that have kept the server waiting longest,
+  // so that new clients get in however many connections are silent.
   void cut_off() {
     const std::lock_guard lock(mutex);
     std::vector<std::pair<Clock::time_point, int>> theirs;
@@ -318,11 +318,11 @@ struct HttpServer::Impl {
       if (i < surplus || theirs[i].first < latest) shutdown(theirs[i].second, SHUT_RDWR);
   }
 
-  // Since when a client has been sending the request, or fetching the answer.
+  // Returns since when the client has been sending the request or fetching the answer.
   static Clock::time_point theirs_since(const Exchange& e) { return std::max(e.since, *e.link->theirs); }
 
-  // Where bodies take most of the memory that they may, those that have long been coming, or whose answers have long been fetched, make
-  // room: clients that hold their bodies back keep nobody out.
+  // If bodies use most of their memory limit, drops the requests that have been arriving, or whose answers have been fetched, for the
+  // longest time. Clients that hold their bodies back thus keep nobody out.
   void make_room() {
     const std::lock_guard lock(mutex);
     int64_t surplus = held_bytes - limits.body_total_bytes / 4 * 3;
@@ -344,7 +344,7 @@ HttpServer::HttpServer(const std::string& address, const HttpLimits& limits, Han
   s.limits = limits, s.limits.connections = std::max(limits.connections, kThreads), s.handler = std::move(handler),
   s.refusal = std::move(refusal);
   s.socket = listen_at(address);
-  // What clients do wrong is no message of ours.
+  // Mistakes of clients are not logged as errors of the server.
   const auto silent = [](void*, const char*, va_list) {};
   s.daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, nullptr, nullptr,
                               Impl::access, &s, MHD_OPTION_EXTERNAL_LOGGER, static_cast<MHD_LogCallback>(silent), nullptr,
@@ -363,7 +363,7 @@ HttpServer::HttpServer(const std::string& address, const HttpLimits& limits, Han
 HttpServer::~HttpServer() {
   impl_->stopping = true;
   cancel_all();
-  impl_->large.close();  // which may resume connections
+  impl_->large.close();  // its tasks may resume connections
   MHD_stop_daemon(impl_->daemon);
 }
 

@@ -1,5 +1,6 @@
-// HTTP/1.1 by libmicrohttpd, behind a small interface: a handler gets whole requests and answers each through a function, at once or later
-// from any thread. A connection that waits costs no thread. Nothing above this file knows the library, and tests need no socket.
+// Serves HTTP/1.1 with libmicrohttpd behind a small interface: a handler gets complete requests and answers each through a function,
+// immediately or later, from any thread. Waiting connections cost no thread. Nothing above this file knows the library, and tests need no
+// socket.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,14 @@ using NamedValues = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
   std::string method, path;
-  std::string client;   // the address it came from: see HttpLimits::proxies
+  std::string client;   // address of the client; see HttpLimits::proxies
   NamedValues headers;  // names in lower case
-  NamedValues fields;   // of the query string, and of an urlencoded or multipart body
-  std::string body;     // unless its fields were taken out
+  NamedValues fields;   // from the query string and from an urlencoded or multipart body
+  std::string body;     // empty if it was parsed into fields
 
-  // The first value of a header (name in lower case); "" without one.
+  // Returns the first value of a header (name in lower case), or "".
   std::string_view header(std::string_view name) const;
-  // The content type without its parameters, in lower case.
+  // Returns the content type without its parameters, in lower case.
   std::string content_type() const;
 };
 
@@ -35,42 +36,43 @@ struct HttpResponse {
 };
 
 struct HttpLimits {
-  int64_t body_bytes = 1 << 20;         // a larger body is refused with 413
-  int64_t body_total_bytes = 64 << 20;  // of all requests under way together; what would be more is refused with 429
-  double wait_seconds = 5;              // that a large request waits for others before it is taken apart; else it is refused with 429
-  unsigned connections = 1000;          // open at the same time; nearly so many, and those that have long been silent are closed
-  unsigned idle_seconds = 60;           // without a byte, before a connection is closed
-  unsigned request_seconds = 60;        // that sending a request may take, and fetching its answer, however the bytes are spread
-  std::vector<std::string> proxies;     // addresses whose word is taken for where a request came from (X-Forwarded-For)
+  int64_t body_bytes = 1 << 20;         // larger bodies are refused with 413
+  int64_t body_total_bytes = 64 << 20;  // limit for all requests in progress together; beyond it, requests are refused with 429
+  double wait_seconds = 5;              // how long a large request may wait to be parsed; beyond that it is refused with 429
+  unsigned connections = 1000;          // limit on open connections; near it, those that have been silent longest are closed
+  unsigned idle_seconds = 60;           // seconds without a byte before a connection is closed
+  unsigned request_seconds = 60;        // limit for sending a request, and for fetching its answer, however the bytes are spread
+  std::vector<std::string> proxies;     // addresses whose X-Forwarded-For is trusted
 };
 
 class HttpServer {
  public:
-  // Answers the request; to be called once, from any thread.
+  // Answers the request; call it once, from any thread.
   using Reply = std::function<void(HttpResponse)>;
-  // Called when nobody waits for the answer any more.
+  // Called when the client no longer waits for the answer.
   using Cancel = std::function<void()>;
-  // What to do with a request. The cancel function that it gives may be null; an exception becomes status 500.
+  // Handles a request. The cancel function that it returns may be null; an exception becomes status 500.
   using Handler = std::function<Cancel(std::shared_ptr<const HttpRequest>, Reply)>;
-  // Makes the answer to what is refused before a handler sees it: a body that is too large, a form that is broken. Once for each.
+  // Creates the answer to a request that is refused before a handler sees it, such as one with a body that is too large or a malformed
+  // form. Called once per refused request.
   using Refusal = std::function<HttpResponse(const HttpRequest&, int status, const std::string& why)>;
 
-  // Listens at "HOST:PORT" ("[::1]:5000" for IPv6; port 0: a free one). ConfigError when the address is none or cannot be had.
+  // Listens at "HOST:PORT" ("[::1]:5000" for IPv6; port 0: a free one). Throws ConfigError if the address is invalid or unavailable.
   HttpServer(const std::string& address, const HttpLimits& limits, Handler handler, Refusal refusal);
-  // Closes all connections. Every request must have been answered or cancelled: see cancel_all.
+  // Closes all connections. All requests must have been answered or cancelled; see cancel_all.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
   int port() const;
-  // Requests that are to be answered, and whose answer has not been fetched; those that came after drain() do not count.
+  // Returns the number of requests whose answer is pending or has not been fetched, without those that arrived after drain().
   int64_t waiting() const;
-  // Looks for clients that have gone, for requests that never end, answers that are never fetched, for silent connections where they
-  // become few, and for slow bodies where their memory does; to be called a few times a second.
+  // Detects clients that have gone, requests that never end, answers that are never fetched, silent connections when connections run short,
+  // and slow bodies when memory for bodies runs short. Call it a few times per second.
   void watch();
-  // From now on a connection ends with its next answer, and waiting() goes to 0 whatever still comes.
+  // From now on each connection ends with its next answer, and waiting() falls to 0 whatever else arrives.
   void drain();
-  // Ends what is still waiting.
+  // Cancels all requests that are still waiting.
   void cancel_all();
 
  private:

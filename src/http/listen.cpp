@@ -17,7 +17,7 @@
 namespace starling {
 namespace {
 
-constexpr int kBacklog = 1024;  // connections that wait to be accepted
+constexpr int kBacklog = 1024;  // connections that may wait to be accepted
 
 struct HostPort {
   std::string host, port;
@@ -31,7 +31,8 @@ HostPort split(const std::string& address) {
   const bool number = !parts.port.empty() && parts.port.size() <= 5 && std::all_of(parts.port.begin(), parts.port.end(), is_ascii_digit) &&
                       std::stoi(parts.port) <= 65535;
   if (parts.host.empty() || !number || (!bracketed && parts.host.find(':') != std::string::npos))
-    throw ConfigError(fmt::format("--listen {}: is no address; write HOST:PORT, for example 127.0.0.1:5000 or [::1]:5000", address));
+    throw ConfigError(
+        fmt::format("--listen {}: is not a valid address; write HOST:PORT, for example 127.0.0.1:5000 or [::1]:5000", address));
   return parts;
 }
 

@@ -9,7 +9,7 @@
 namespace starling {
 namespace {
 
-// RFC 9110, section 5.6.2.
+// Whether the text is a token of RFC 9110, section 5.6.2.
 bool is_token(std::string_view text) {
   const auto fine = [](char c) {
     return is_ascii_digit(c) || is_ascii_letter(c) || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
@@ -24,15 +24,16 @@ bool same_name(std::string_view a, std::string_view lower) {
   return a.size() == lower.size() && std::equal(a.begin(), a.end(), lower.begin(), same);
 }
 
-// The beginning of what a client sent, for a message.
+// Returns the beginning of what a client sent, made printable for a message.
 std::string shown(std::string_view text) {
   std::string out;
   for (const char c : text.substr(0, 40)) out += is_control(c) || c == '\t' || static_cast<unsigned char>(c) > 0x7E ? '?' : c;
   return out;
 }
 
-// The library writes zeros over blanks, colons and line ends, so that the distance between two of its texts tells what lay between them:
-// a line that ended otherwise than with CR and LF, one that was continued, and bytes behind a NUL, which the library does not see.
+// Whether the parts of the head lie as they were received. The library overwrites blanks, colons and line ends with zeros, so the distances
+// between its views reveal what lay between them: a line that did not end with CR and LF, a continued line, or bytes after a NUL, which the
+// library does not see.
 bool lies_as_it_came(const RequestHead& head) {
   const char* const begin = head.method.data();
   if (head.target_at != begin + head.method.size() + 1) return false;

@@ -1,5 +1,5 @@
-// Whether a request's head can be read in one way only. A proxy and this server that disagree about where a request ends take one client's
-// bytes for another client's request (RFC 9112, section 11.2); whatever could be read in two ways is therefore refused.
+// Checks that a request's head can be read in only one way. If a proxy and this server disagree about where a request ends, one client's
+// bytes become another client's request (RFC 9112, section 11.2), so every ambiguous head is refused.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,17 @@
 
 namespace starling {
 
-// A head as the HTTP library has cut it.
+// A request head as the HTTP library has split it.
 struct RequestHead {
-  std::string_view method, target, version;  // the target as it was sent, still percent-encoded
+  std::string_view method, target, version;  // target: as it was sent, still percent-encoded
   std::vector<std::pair<std::string_view, std::string_view>> fields;
-  size_t bytes = 0;  // of the whole head, with the empty line at its end
-  // Where the target was; the other views then lie where they came, too, so that what lies between them can be judged. Null: they do not.
+  size_t bytes = 0;  // size of the whole head, including the empty line at its end
+  // Where the target was received, if the other views also point into the original buffer, so that the bytes between them can be checked;
+  // else null.
   const char* target_at = nullptr;
 };
 
-/// What is wrong with the head, ending with the fix; "" when nothing is.
+/// Returns what is wrong with the head and how to fix it, or "".
 std::string head_error(const RequestHead& head);
 
 }  // namespace starling

@@ -15,13 +15,13 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kTaskNice = 10;
 constexpr std::chrono::milliseconds kTurn{5};
-constexpr double kForget = 0.9;  // what is left of earlier tasks in the mean when another has ended
+constexpr double kForget = 0.9;  // weight that earlier tasks keep in the mean when another one ends
 
-// What the thread is doing.
+// What the current thread is doing.
 struct Current {
   TaskThreads* threads = nullptr;
-  Clock::time_point since;  // its turn has lasted
-  double seconds = 0;       // of its turns before
+  Clock::time_point since;  // start of its turn
+  double seconds = 0;       // total of its earlier turns
 };
 thread_local Current current;
 
@@ -71,7 +71,7 @@ void TaskThreads::give_way() {
   if (current.threads && Clock::now() - current.since >= kTurn) current.threads->pass_turn();
 }
 
-// Turns are given in the order in which they were asked for.
+// Grants turns in the order in which they were requested.
 void TaskThreads::wait_for_turn(std::unique_lock<std::mutex>& lock) {
   const uint64_t mine = next_++;
   turns_changed_.wait(lock, [&] { return served_ == mine && free_turns_ > 0; });
@@ -110,7 +110,7 @@ void TaskThreads::work() {
     wait_for_turn(lock);
     lock.unlock();
     task.run();
-    task.run = nullptr;  // what it holds may take long to free, and to free it may need the lock
+    task.run = nullptr;  // freeing what it holds may take long, and may need the lock
     lock.lock();
     end_turn(lock);
     begun_.erase(begun);

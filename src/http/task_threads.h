@@ -1,5 +1,5 @@
-// A few threads that do what would keep others waiting. A long task gives way to others again and again, so that all that are under way
-// advance side by side and a large one holds up none that is small.
+// A few threads for tasks that would keep others waiting. A long task yields repeatedly, so that all tasks advance side by side and a large
+// one does not hold up small ones.
 #pragma once
 
 #include <chrono>
@@ -17,23 +17,23 @@ namespace starling {
 
 class TaskThreads {
  public:
-  // At most `count` tasks are begun and not ended, and `at_once` of them run. ResourceError when the system gives no thread; fewer than
-  // `count` will do. The threads come behind those that translate.
+  // Up to `count` tasks are in progress at a time, and `at_once` of them run. `purpose` names the work in messages. Throws ResourceError if
+  // the system gives no thread at all; fewer than `count` are enough. The threads have lower priority than those that translate.
   TaskThreads(const char* purpose, size_t count, size_t at_once);
   ~TaskThreads() { close(); }
   TaskThreads(const TaskThreads&) = delete;
   TaskThreads& operator=(const TaskThreads&) = delete;
 
-  // The task, of so many bytes, must not throw. Forgotten after close().
+  // Adds a task of `bytes` bytes, which must not throw. After close() tasks are dropped.
   void add(int64_t bytes, std::function<void()> task);
-  // What a task of so many bytes would wait for others, seconds, as fast as tasks have been lately: those that are not ended run until they
-  // have done as much as it has to do.
+  // Estimates how many seconds a task of `bytes` bytes would wait for others, from the recent speed: each unfinished task runs until it has
+  // done as much work as the new one.
   double expected_wait(int64_t bytes) const;
-  // Waits for the tasks that have begun, and forgets the others.
+  // Waits for tasks that have begun, and drops the others.
   void close();
 
-  // Called by a task between pieces of its work: lets the next run where it has run for some milliseconds and others wait. Does nothing
-  // elsewhere.
+  // To be called by a task between pieces of its work: lets the next task run if this one has run for some milliseconds and others wait.
+  // Does nothing on other threads.
   static void give_way();
 
  private:
@@ -49,10 +49,10 @@ class TaskThreads {
   mutable std::mutex mutex_;
   std::condition_variable changed_, turns_changed_;
   std::deque<Task> tasks_;
-  std::list<int64_t> begun_;        // bytes of the tasks that have begun
-  size_t free_turns_;               // of tasks that may run
-  uint64_t next_ = 0, served_ = 0;  // turns that were asked for, and given
-  double seconds_ = 0, bytes_ = 0;  // of what was done lately
+  std::list<int64_t> begun_;        // bytes of each task that has begun
+  size_t free_turns_;               // how many more tasks may run
+  uint64_t next_ = 0, served_ = 0;  // turns requested and granted
+  double seconds_ = 0, bytes_ = 0;  // of recent tasks
   bool closed_ = false;
   std::vector<std::thread> threads_;
 };

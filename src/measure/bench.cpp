@@ -51,7 +51,7 @@ std::vector<Batch> synthetic_batches(const BenchTrainOptions& o, int64_t count) 
 
 namespace {
 
-// Adds up the time of the optimizer.
+// Sums the time spent in the optimizer.
 class UpdateClock final : public WallClock {
  public:
   void begin(const Work& work) override { begun_ = work.kind == Work::update ? now_ns() : -1; }
@@ -64,7 +64,7 @@ class UpdateClock final : public WallClock {
   int64_t begun_ = -1;
 };
 
-// The processor's in both types, whatever that of activations is.
+// Measures a processor in both types whatever its activations are, a card only in the type of its activations.
 BenchLimits limits_of(Backend& backend) {
   BenchLimits limits;
   limits.machine = backend.describe();
@@ -105,7 +105,7 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
     int64_t& update_ns = clock->update_ns;
     world.clock = std::move(clock);
     Replica replica(*model, step_options, world);
-    for (const Batch& b : batches) replica.step({&b, 1});  // every shape once
+    for (const Batch& b : batches) replica.step({&b, 1});  // warms up every shape
     update_ns = 0;
     const double start = steady_seconds();
     double elapsed = 0;
@@ -148,7 +148,7 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
   }
   const BenchLimits limits = limits_of(*backend);
   result.f32_flops = limits.f32_flops, result.bf16_flops = limits.bf16_flops, result.memory_rate = limits.memory_rate;
-  // oneDNN's batched products of such small matrices run far below its peak, so the strictest yardstick is taken: the peak rate.
+  // oneDNN's batched products of such small matrices run far below its peak; the peak rate is the strictest yardstick.
   result.attention_product_seconds = attention_flops / (backend->activation() == DType::bf16 ? result.bf16_flops : result.f32_flops);
   result.product_seconds += result.attention_product_seconds;
   result.product_flops += attention_flops;

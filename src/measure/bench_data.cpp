@@ -22,7 +22,7 @@ namespace starling {
 namespace {
 
 constexpr size_t kAlone = 100'000;   // lines that SentencePiece encodes alone
-constexpr int64_t kProbe = 20'000;   // lines of a file that the tokens are counted on
+constexpr int64_t kProbe = 20'000;   // lines of each file on which tokens are counted
 constexpr size_t kBuffer = 1 << 20;  // bytes written at once
 
 class Stopwatch {
@@ -73,7 +73,7 @@ double encode_alone(const Vocabulary& vocabulary, const std::vector<std::string>
   return static_cast<double>(lines.size()) / watch.seconds();
 }
 
-// What is there is used, and so must be what is asked for.
+// Existing files are reused, so the options must match them.
 void require_size(FileSystem& files, const BenchDataOptions& o, const std::string& path) {
   const auto made = files.exists(path) ? vocabulary_format::settings(Vocabulary::load(path).bytes()) : std::nullopt;
   if (made && made->asked_size > 0 && made->asked_size != o.vocabulary)
@@ -90,7 +90,7 @@ BenchDataResult bench_data(const BenchDataOptions& options, const Say& say) {
   refuse_run_files({"--output", o.output});
   if (is_run_directory(o.output) || is_race_directory(o.output))
     throw ConfigError(
-        fmt::format("--output {}: is the directory of a run or a race, whose tokens would be removed; name another", o.output));
+        fmt::format("--output {}: belongs to a run or a race, whose tokens would be removed; name another directory", o.output));
   files->make_directories(o.output);
   const std::string path = join_path(o.output, "vocab.spm"), store_path = join_path(o.output, "data");
   require_size(*files, o, path);

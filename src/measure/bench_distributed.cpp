@@ -16,7 +16,7 @@ namespace {
 
 constexpr Tag kPing = 7;
 
-// Rank r's shares of the same global batches that every rank makes for itself.
+// Returns rank r's shares of the global batches, which are the same on all ranks because every rank generates all of them.
 Shares shares_of(const std::vector<Batch>& batches, const ComputeCost& cost, int index, int count) {
   Shares shares;
   for (const Batch& batch : batches) {
@@ -83,8 +83,8 @@ class Bench {
     }
 
     say("each kind of step once, to warm up");
-    // Everything once, which also tells how many rounds fit; then rounds of everything in turn, so that a machine whose speed drifts is
-    // equally fast for all. Of each kind the fastest round counts: other programs only ever add time.
+    // Runs everything once, which also shows how many rounds fit. Then each round runs every kind in turn, so that drifting machine speed
+    // affects all alike. The fastest round of each kind counts, because other programs only ever add time.
     const double first = world_.clock->seconds();
     std::vector<Round> rounds{round(alone, blocking, overlapped)};
     const double took = slowest(comm_, world_.clock->seconds() - first);
@@ -122,7 +122,7 @@ class Bench {
   }
 
  private:
-  // A rank that trains for itself has the world's time.
+  // Lends the world's clock to a replica that trains by itself.
   class Borrowed : public Clock {
    public:
     explicit Borrowed(Clock& clock) : clock_(clock) {}
@@ -135,7 +135,7 @@ class Bench {
     Clock& clock_;
   };
 
-  // Means over the steps of one round, seconds; FLOP/s.
+  // Means over the steps of one round, in seconds; rates in FLOP/s.
   struct Round {
     double alone = 0, local = 0, forward = 0, backward = 0, small_forward = 0, small_backward = 0, blocking = 0, overlapped = 0,
            product_alone = 0, product_together = 0;
@@ -156,7 +156,7 @@ class Bench {
     alone.clear_times();
     barrier();
     r.local = slowest(comm_, computes ? steps(alone, shares_) : 0);
-    // Means over the workers: the slowest in one may not be so in the other, and the two must fit into the step.
+    // Means over the workers: the worker that is slowest in the one may not be so in the other, and the two must fit into the step.
     const auto mean = [&](double seconds) {
       const std::vector<double> all = of_all(comm_, seconds / static_cast<double>(size()));
       return std::accumulate(all.begin(), all.end(), 0.0) / r_.workers;
@@ -189,15 +189,15 @@ class Bench {
     return r;
   }
 
-  // Every share once; seconds a step.
+  // Computes every share once and returns the seconds per step.
   double steps(Replica& replica, const Shares& shares) {
     const double start = world_.clock->seconds();
     for (const auto& share : shares) replica.step(share);
-    model_->parameters().wait_for_parameters();  // which other replicas share: nothing is on its way when one of these takes over
+    model_->parameters().wait_for_parameters();  // replicas share the parameters, so none may be in flight when another replica takes over
     return (world_.clock->seconds() - start) / static_cast<double>(size());
   }
 
-  // The link between the ends, and the exchange of all buckets without computing.
+  // Measures the link between the first and the last rank, and the exchange of all buckets without computing.
   void exchange() {
     const int last = comm_.size() - 1;
     const auto ping = [&](const Tensor& x, int times) {
@@ -233,7 +233,7 @@ class Bench {
       if (i >= 0) r_.exchange += time / times;  // the first warms up
     }
 
-    // When buckets become ready in the backward pass, by their share of its operations.
+    // Estimates when buckets become ready in the backward pass, from their share of its operations.
     const ComputeCost cost(*model_, plan->buckets());
     const auto tokens = static_cast<double>(o_.train.batch_tokens);
     const PassRows rows{tokens, tokens, tokens, tokens};

@@ -45,12 +45,12 @@ SearchOptions search_of(const BenchTranslateOptions& o, const ModelDescription& 
   return search;
 }
 
-// Of this process: what it computes, whatever else runs on the machine. Where a card computes, the time that passes.
+// Processor time of this process, which no other program affects; on a card, elapsed time.
 double computing_seconds(const Backend& backend) {
   return backend.memory().host() ? static_cast<double>(std::clock()) / CLOCKS_PER_SEC : steady_seconds();
 }
 
-// A worker's backend, which notes the shapes of its products.
+// A worker's backend that records the shapes of its products.
 class NotedBackend : public ProfiledBackend {
  public:
   explicit NotedBackend(std::unique_ptr<Backend> backend) : ProfiledBackend(*backend), own_(std::move(backend)) {}
@@ -59,7 +59,7 @@ class NotedBackend : public ProfiledBackend {
   std::unique_ptr<Backend> own_;
 };
 
-// How long the products of a translator take alone on one thread: `run` lets one with these backends translate.
+// Returns the seconds that a translator's products take by themselves on one thread; `run` translates with the given backends.
 template <class F>
 double products_alone(Backend& backend, F run) {
   WorkerBackends noted;
@@ -73,7 +73,7 @@ double products_alone(Backend& backend, F run) {
   return seconds;
 }
 
-// Two rounds with the same workers: in the first they make the code of every shape of matrix product.
+// Runs two rounds with the same workers; the first one generates the code for every shape of matrix product.
 void measure_batches(const BenchTranslateOptions& o, const LoadedModel& s, BenchTranslateRow& row) {
   const SearchOptions search = search_of(o, s.description, row.beam);
   Translator translator(*s.model, s.description.vocabularies, search, o.batch_sentences);

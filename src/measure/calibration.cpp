@@ -41,16 +41,16 @@ MeasuredPasses count_passes(const ComputeCost& cost, const Shares& shares) {
 
 Calibration rates_of(double parameter_bytes, double memory_rate, double update_s, const MeasuredPasses& whole,
                      const MeasuredPasses& small) {
-  // What small passes would take, and would move, if that grew with their products only.
+  // The factors by which time and bytes of small passes would grow if only their products counted.
   const double forward = small.forward.flops / whole.forward.flops, backward = small.backward.flops / whole.backward.flops;
   const double longer = small.forward_s + small.backward_s - forward * whole.forward_s - backward * whole.backward_s;
   const double more = small.forward.bytes + small.backward.bytes - forward * whole.forward.bytes - backward * whole.backward.bytes;
-  // Nothing is read faster than sums in caches are.
+  // Weights are never read faster than sums within caches.
   const double weights_rate = longer * memory_rate > more ? more / longer : memory_rate;
   const double forward_moves = whole.forward.bytes / weights_rate, backward_moves = whole.backward.bytes / weights_rate;
-  // That must not eat up the whole: too few tokens would give rates that mean nothing.
+  // Moving weights must not take up nearly the whole time: with too few tokens the rates would be meaningless.
   if (whole.forward_s < 1.2 * forward_moves || whole.backward_s < 1.2 * backward_moves || update_s <= 0)
-    throw ConfigError("the steps are too short to measure rates of computing; use more tokens in a batch");
+    throw ConfigError("the steps are too short to measure computing rates; use more tokens per batch");
   Calibration c;
   // The update: seven passes over the flat buffers, and one for the norm.
   c.update_gb_s = 8 * parameter_bytes / update_s / 1e9;
@@ -73,7 +73,7 @@ double adding_rate() {
 
 namespace {
 
-constexpr double kAgreement = 1.25;  // the larger rate over the smaller; on a quiet machine it is 1.02 to 1.1
+constexpr double kAgreement = 1.25;  // the larger rate over the smaller; 1.02 to 1.1 on a quiet machine
 constexpr size_t kMost = 5;          // measurements
 
 double disagreement(const Calibration& a, const Calibration& b, double Calibration::*rate) {
@@ -84,7 +84,7 @@ bool agree(const Calibration& a, const Calibration& b) {
   return disagreement(a, b, &Calibration::forward_gflops) <= kAgreement && disagreement(a, b, &Calibration::backward_gflops) <= kAgreement;
 }
 
-// Of a pass forwards and one backwards, which computes twice as much.
+// Relative time of a forward and a backward pass, which computes twice as much.
 double time_of(const Calibration& c) { return 1 / c.forward_gflops + 2 / c.backward_gflops; }
 
 std::string text_of(const Calibration& c) {
@@ -126,8 +126,8 @@ Calibration settled_rates(const std::function<MeasuredRates()>& measure, double 
   if (left.empty()) std::rethrow_exception(failure);
   if (say)
     say(
-        fmt::format("warning: {} measurements of the rates of computing were disturbed or contradict each other; the fastest one counts, "
-                    "but times that are computed from it may be wrong: measure on a machine without other work",
+        fmt::format("warning: {} measurements of the computing rates were disturbed or contradict each other; the fastest one is used, "
+                    "but times computed from it may be wrong: measure on a machine without other load",
                     kMost));
   return *std::min_element(left.begin(), left.end(), [](const auto& a, const auto& b) { return time_of(a) < time_of(b); });
 }
@@ -163,7 +163,7 @@ Calibration calibrate(const BenchTrainOptions& given, const Say& say, const std:
   Shares shares;
   for (Batch& batch : synthetic_batches(o, batches.count)) shares.push_back({std::move(batch)});
   const Shares small = in_small_passes(shares);
-  // Of each kind the fastest round counts; the first warms up.
+  // Of each kind, the fastest round counts; the first one warms up.
   double done = 0;  // steps
   const auto measure = [&](const Shares& all, Replica::Times& fastest) {
     replica.clear_times();
@@ -189,7 +189,7 @@ Calibration calibrate(const BenchTrainOptions& given, const Say& say, const std:
     MeasuredRates m{rates_of(static_cast<double>(model->parameters().values().bytes()), adding_rate(), update, passes(shares, whole_times),
                              passes(small, small_times)),
                     ""};
-    // A tenth of a thread's time is what a machine does for itself.
+    // The system itself may use up to a tenth of a thread's time.
     if (others > 0.1 * backend->threads() && others + backend->threads() > before.processors + 0.1)
       m.disturbance = fmt::format("other programs used {:.1f} of {} processors", others, before.processors);
     return m;

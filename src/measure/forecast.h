@@ -1,4 +1,4 @@
-// What a layout of ranks would bring on a simulated cluster: its time and memory, by a few updates in which nothing is computed.
+// Predicts the time and memory of a layout of ranks on a simulated cluster, from a few updates in which nothing is computed.
 #pragma once
 
 #include "measure/time_layout.h"
@@ -6,7 +6,7 @@
 
 namespace starling {
 
-// The scenario's ranks, arranged and updated as the run says. Jitter, stragglers and faults are as in the scenario.
+// Simulates the scenario's ranks, arranged and updated as `run` says, with the scenario's jitter, stragglers and faults.
 LayoutResult forecast(const LayoutRun& run, Scenario scenario);
 
 }  // namespace starling

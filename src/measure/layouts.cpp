@@ -37,7 +37,7 @@ std::vector<Way> ways(const StrategyOptions& own) {
   return all;
 }
 
-constexpr int64_t kHybridPieces = 4;  // of time, where the configuration has none: without pieces its stages hardly overlap
+constexpr int64_t kHybridPieces = 4;  // pieces of time where the configuration sets none: without them the stages hardly overlap
 
 void add_layouts(const Config& config, int64_t ranks, const ParallelOptions& cut, std::vector<Layout>& all) {
   const bool alone = cut.ranks() == ranks;  // one replica exchanges nothing

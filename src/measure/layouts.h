@@ -1,4 +1,5 @@
-// The ways to arrange so many ranks for one model, forecast on a simulated cluster and ordered by speed: what `starling plan` shows.
+// Lists the ways to arrange a number of ranks for one model, with a forecast of each on a simulated cluster, ordered by speed: the table of
+// `starling plan`.
 #pragma once
 
 #include <functional>
@@ -14,21 +15,21 @@ using ConfigLine = std::pair<std::string, std::string>;  // "parallel.pipeline",
 
 struct Layout {
   std::string strategy;          // for people
-  std::vector<ConfigLine> keys;  // what the configuration needs for it; empty: the defaults
+  std::vector<ConfigLine> keys;  // configuration keys that select it; empty: the defaults
   LayoutRun run;
   LayoutResult result;
-  std::string refused;  // why it cannot be; then there is no result
+  std::string refused;  // why it is impossible; `result` is then empty
 };
 
-// Every number of stages and of shards that divides the ranks, with the output on every stage too where that is possible, with the
-// strategies of docs/strategies.md whose ranks make updates together, and with the configuration's own. In the order in which they are to
-// be forecast.
+// Returns all combinations of stages and shards that divide the ranks, also with the output on every stage where possible, each with the
+// synchronous strategies of docs/strategies.md and with the configuration's own, in the order in which to forecast them.
 std::vector<Layout> layouts_of(const Config& config, int ranks);
 
-// Fills in the results; those that fit `memory` bytes a rank come first, the fastest of them first. told(done, of) before each.
+// Fills in the results and sorts: layouts that fit into `memory` bytes per rank come first, and among them the fastest. Calls told(done,
+// total) before each forecast.
 void forecast_all(std::vector<Layout>& layouts, const Scenario& scenario, double memory, const std::function<void(size_t, size_t)>& told);
 
-// Of the rank that needs most.
+// Returns the bytes of the rank that needs most.
 double largest_memory(const LayoutResult& result);
 
 }  // namespace starling

@@ -25,7 +25,7 @@ size_t append_body(char* data, size_t size, size_t count, void* to) {
   return size * count;
 }
 
-// Requests under way on some connections; single-threaded.
+// Requests in flight on a pool of connections; single-threaded.
 class Requests {
  public:
   explicit Requests(const LoadTarget& target) : target_(target), multi_(curl_multi_init()) {
@@ -47,7 +47,7 @@ class Requests {
   };
   using Done = std::function<void(const Request&, int status)>;
 
-  // A request for the next sentence, or for `sentences` of them at once.
+  // Sends a request for the next sentence, or for `sentences` of them at once.
   void start(double due, int64_t sentences = 0) {
     nlohmann::json json{{"source", target_.source}, {"target", target_.target}};
     if (!target_.key.empty()) json["api_key"] = target_.key;
@@ -70,10 +70,10 @@ class Requests {
     all_.push_back(std::move(request));
     curl_multi_add_handle(multi_, h);
   }
-  int64_t small() const { return small_; }  // requests of one sentence under way
+  int64_t small() const { return small_; }  // requests of one sentence in flight
   int64_t large() const { return large_; }
 
-  // Goes on for at most so long, less when something happens; tells what has ended.
+  // Waits for at most `seconds`, less when something happens, and passes requests that have ended to `done`.
   void run(double seconds, const Done& done) {
     int running = 0;
     curl_multi_perform(multi_, &running);
@@ -112,7 +112,7 @@ class Requests {
   int64_t small_ = 0, large_ = 0;
 };
 
-// What ends goes to the result.
+// Returns a callback that records ended requests in the result.
 Requests::Done recorder(LoadResult& result) {
   return [&result](const Requests::Request& request, int status) {
     const double seconds = now() - request.due;
@@ -172,7 +172,7 @@ LoadResult full_load(const LoadTarget& target, double seconds) {
     while (under_way.small() < target.clients) under_way.start(now()), ++result.sent;
     under_way.run(0.1, recorder(result));
   }
-  result.sent -= under_way.small();  // what is still under way does not count, but what comes next must not find it there
+  result.sent -= under_way.small();  // requests in flight do not count, but they must end before the next measurement
   finish(result, begin);
   while (under_way.small() > 0) under_way.run(0.1, [](const Requests::Request&, int) {});
   require_answer(target, result);

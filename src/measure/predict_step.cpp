@@ -13,7 +13,7 @@
 namespace starling {
 namespace {
 
-// Of large products in bf16 and of passes over memory: 0.8 and 0.9 of the data sheet, about what others measure.
+// Rates of large products in bf16 and of passes over memory: 0.8 and 0.9 of the data sheet, about what published measurements reach.
 struct Card {
   const char *word, *name;
   double product_rate, memory_rate;
@@ -21,10 +21,10 @@ struct Card {
 constexpr std::array<Card, 3> kCards{{{"h200", "NVIDIA H200 (SXM)", 790e12, 4.3e12},
                                       {"h100", "NVIDIA H100 (SXM)", 790e12, 3.0e12},
                                       {"a100", "NVIDIA A100 (SXM, 80 GB)", 250e12, 1.8e12}}};
-constexpr int64_t kMemory = int64_t{80} << 30;  // of each, at least
-constexpr double kLaunch = 2.5e-6;              // a kernel takes that long at least, s
+constexpr int64_t kMemory = int64_t{80} << 30;  // the least that any of the cards has
+constexpr double kLaunch = 2.5e-6;              // the shortest time of a kernel, s
 
-// The share of the floor's rate that an op's kernels are expected to reach; no card has told yet.
+// The fraction of the card's rate that an op's kernels are expected to reach; not yet confirmed on a card.
 double expected_share(const std::string& op) {
   static const std::map<std::string, double> shares{{"linear", 0.75},
                                                     {"weight_gradient", 0.75},
@@ -44,7 +44,7 @@ double expected_share(const std::string& op) {
   return found == shares.end() ? 0.5 : found->second;
 }
 
-// The backend of cards without one: what is counted must be cut into the same pieces as there.
+// Stands in for a card's backend: work must be split into the same pieces as on the card.
 class MetaCard final : public MetaBackend {
  public:
   MetaCard() : MetaBackend(DType::bf16, DType::f32) {}

@@ -15,7 +15,7 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kFigures = 15;  // that a rank tells the others
+constexpr int64_t kFigures = 15;  // figures that a rank sends to the others
 
 std::unique_ptr<Backend> backend_for(const LayoutRun& run, const World& world) {
   const bool divide = run.train.threads == 0 && world.comm->size() > 1 && !world.simulated;
@@ -79,11 +79,11 @@ std::string layout_text(const LayoutResult& r) {
         m.activations / mib, m.total() / mib, b.boundaries / mib, b.shared / mib, b.shards / mib, b.strategy / mib);
   }
   text +=
-      "(left: kept; right: sent an update, between stages, for parameters that several ranks have, within layers to their other shards, of "
-      "which the mean is shown, and by the strategy)\n";
+      "(left: memory; right: traffic per update, between stages, for parameters that several ranks hold, within layers to the other shards "
+      "(their mean), and by the strategy)\n";
   if (r.stages > 1)
     text += fmt::format(
-        "bubble: stages stand still for {:.1f} % of the time of the passes; {:.1f} % if all {} stages and {:.1f} micro-batches were "
+        "bubble: stages are idle for {:.1f} % of the time of the passes; {:.1f} % if all {} stages and {:.1f} micro-batches were "
         "equal and messages took no time\n",
         100 * r.bubble, 100 * r.even_bubble(), r.stages, r.passes);
   return text;

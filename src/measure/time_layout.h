@@ -1,5 +1,5 @@
-// A few updates of a model on the ranks of a world, arranged in one way: how long they take and what they need, with synthetic batches.
-// Over MPI it measures; in the simulator, on an idle backend, it predicts.
+// Runs a few updates of a model on the ranks of a world in a given layout, with synthetic batches, to find how long they take and how much
+// memory they need. Over MPI it measures; in the simulator, on a MetaBackend, it predicts.
 #pragma once
 
 #include <cstdint>
@@ -19,29 +19,29 @@ struct LayoutRun {
   StrategyOptions strategy;
   ParallelOptions parallel;
   OptimizerOptions optimizer;
-  int64_t micro_tokens = 4096;  // at most, as in train.micro-batch-tokens
-  double r_drop = 0;            // as in train.r-drop: at its cost
-  int64_t updates = 8;          // measured, after one to warm up
+  int64_t micro_tokens = 4096;  // upper limit, as train.micro-batch-tokens
+  double r_drop = 0;            // as train.r-drop, whose cost is included
+  int64_t updates = 8;          // measured updates, after one to warm up
 };
-// What a configuration trains; updates: enough for a strategy that merges from time to time.
+// Returns the run of a configuration, with enough updates for a strategy that merges periodically.
 LayoutRun layout_run(const Config& config);
 
-// What a rank keeps, bytes.
+// Memory of a rank, bytes.
 struct RankMemory {
   double parameters = 0, gradients = 0;
-  double optimizer = 0;    // moments, and the moving average of the parameters
-  double packed = 0;       // matrices in the order of their products, and transposed
-  double copies = 0;       // of parameters that other ranks of the replica own, and their gradients
+  double optimizer = 0;    // moments, and the moving average of parameters
+  double packed = 0;       // matrices packed for products, and transposed ones
+  double copies = 0;       // parameters that other ranks of the replica own, and their gradients
   double strategy = 0;     // residuals, merged models
-  double activations = 0;  // of the passes under way, with their gradients
+  double activations = 0;  // of the micro-batches in flight, with their gradients
   double total() const { return parameters + gradients + optimizer + packed + copies + strategy + activations; }
 };
-// What it sends in an update, bytes.
+// Bytes that a rank sends per update.
 struct RankBytes {
-  double boundaries = 0;  // activations and their gradients from stage to stage, and among the shards that put them together
-  double shared = 0;      // gradients and values of parameters that several ranks of a replica have
-  double shards = 0;      // sums within layers and the loss, to the other shards
-  double strategy = 0;    // all else
+  double boundaries = 0;  // activations and their gradients between stages, and among the shards that reassemble them
+  double shared = 0;      // gradients and values of parameters that several ranks of a replica hold
+  double shards = 0;      // sums within layers and in the loss, to the other shards
+  double strategy = 0;    // everything else
   double total() const { return boundaries + shared + shards + strategy; }
 };
 
@@ -49,24 +49,25 @@ struct LayoutResult {
   int ranks = 1, replicas = 1, stages = 1, shards = 1;
   int64_t parameters = 0;          // of the model
   double seconds = 0;              // of an update, mean
-  double tokens = 0;               // target tokens of an update, all replicas
-  double passes = 0;               // micro-batches of a replica in an update, mean
-  double bubble = 0;               // share of the time of the passes that a stage does not compute, mean over the stages
+  double tokens = 0;               // target tokens per update, over all replicas
+  double passes = 0;               // micro-batches per replica and update, mean
+  double bubble = 0;               // share of the time of the passes in which a stage is idle, mean over the stages
   std::vector<RankMemory> memory;  // by rank
   std::vector<RankBytes> bytes;    // by rank
   double tokens_per_second() const { return tokens / seconds; }
-  // Of equal stages and micro-batches: (P - 1) / (m + P - 1).
+  // The bubble with equal stages and micro-batches: (P - 1) / (m + P - 1).
   double even_bubble() const { return (stages - 1) / (passes + stages - 1); }
 };
 
-// For people: what the ranks of a replica keep and send, and the bubble.
+// Returns a table for people: memory and traffic of a replica's ranks, and the bubble.
 std::string layout_text(const LayoutResult& result);
 
-// A forward and a backward pass of the batch as it is, where nothing is computed: a replica passes one token in its place. Returns the
-// bytes of activations.
+// Runs a forward and a backward pass over the whole batch where nothing is computed (a replica would pass one token in its place). Returns
+// the bytes of activations.
 double pass_of_whole_batch(Model& model, const Batch& batch);
 
-// All ranks call it, and get the result. ConfigError for what cannot be arranged or meant together.
+// Collective: all ranks call it and get the result. Throws ConfigError for layouts that are impossible or settings that contradict each
+// other.
 LayoutResult time_layout(const LayoutRun& run, World& world);
 
 }  // namespace starling

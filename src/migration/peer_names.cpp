@@ -23,8 +23,8 @@ constexpr PeerVerb kVerbs[] = {
     {"vocab", "MS", "", "'train' makes the vocabulary when its file is missing"},
     {"marian-vocab", "M", "", "'train' makes the vocabulary when its file is missing"},
     {"marian-train", "M", "train", ""},
-    {"server", "M", "serve", "over HTTP; of a pipe translate, which answers its lines as they come"},
-    {"marian-server", "M", "serve", "over HTTP; of a pipe translate, which answers its lines as they come"},
+    {"server", "M", "serve", "over HTTP; for a pipe use translate, which answers lines as they arrive"},
+    {"marian-server", "M", "serve", "over HTTP; for a pipe use translate, which answers lines as they arrive"},
     {"spm-train", "", "", "'train' makes the vocabulary when its file is missing"},
     {"spm-encode", "", "", "raw text comes in and goes out"},
     {"spm-decode", "", "", "raw text comes in and goes out"},
@@ -72,7 +72,7 @@ std::vector<std::string> names_of(std::string_view peers) {
   return names;
 }
 
-// "Marian's, OpenNMT-py's and Sockeye's".
+// Returns a list of owners: "Marian's, OpenNMT-py's and Sockeye's".
 std::string owners(std::string_view peers) {
   std::vector<std::string> names = names_of(peers);
   if (names.empty()) return "";
@@ -96,14 +96,14 @@ bool holds(const std::vector<std::string>& known, const std::string& name) {
   return std::find(known.begin(), known.end(), name) != known.end();
 }
 
-// Of options of one letter case tells them apart.
+// Whether two names match. One-letter options are case-sensitive.
 bool is_called(std::string_view name, const std::string& wanted) {
   return name.size() == 1 ? name == wanted : folded_name(name) == folded_name(wanted);
 }
 
 std::string key_of(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 
-// What a row says to somebody who wrote `written`.
+// Forms the advice of a row for a user who wrote `written`.
 class Answer {
  public:
   Answer(const std::string& written, const std::vector<std::string>& known)
@@ -112,12 +112,12 @@ class Answer {
         option_(!dashes_.empty()),
         section_(written.substr(0, written.rfind('.') + 1)) {}
 
-  // Our names where it was written; empty if the row's are not known there.
+  // Returns our names for the row's meaning; empty if they are not known in the place where it was written.
   std::vector<std::string> here(const PeerName& row) const {
     std::vector<std::string> names;
     for (const std::string& key : listed(row.key)) {
       const std::string same_section = section_ + key_of(key), name = (option_ ? "--" : "") + key;
-      const bool text = key.starts_with("data.") || key.starts_with("valid.");  // verbs that read text have such options too
+      const bool text = key.starts_with("data.") || key.starts_with("valid.");  // verbs that read text have options of these names too
       if (!section_.empty() && holds(known_, same_section))
         names.push_back(same_section);
       else if (holds(known_, name))
@@ -147,7 +147,7 @@ class Answer {
   const std::vector<std::string>& known_;
   const std::string dashes_;
   const bool option_;
-  const std::string section_;  // with its dot and dashes; "" = none
+  const std::string section_;  // including its dot and dashes; "" = none
 };
 
 std::string advice(const std::string& wanted, const Answer& answer) {

@@ -1,5 +1,5 @@
-// What Marian, OpenNMT-py, fairseq and Sockeye call a thing, and what it is called here: who comes from there and writes a name he knows is
-// told ours and how the value converts. docs/coming-from.md shows the table.
+// Maps names of Marian, OpenNMT-py, fairseq and Sockeye to the names used here. A user who writes a name from one of these programs is told
+// our name and how the value converts. docs/coming-from.md shows the table.
 #pragma once
 
 #include <span>
@@ -12,29 +12,29 @@
 namespace starling {
 
 struct PeerName {
-  std::string_view name;    // as they write it, without dashes
-  std::string_view peers;   // letters: M Marian, O OpenNMT-py, F fairseq, S Sockeye, B sacreBLEU; "" = what many say
-  std::string_view key;     // of our configuration, or several separated by ", "; "" = none
-  std::string_view option;  // of the other verbs, "translate --beam"; "" = none. Without key and option there is no counterpart
-  std::string_view note;    // how the value converts, or why there is no counterpart; "" = the same value means the same
+  std::string_view name;    // the peer's spelling, without dashes
+  std::string_view peers;   // letters: M Marian, O OpenNMT-py, F fairseq, S Sockeye, B sacreBLEU; "" = common to many
+  std::string_view key;     // key of our configuration, or several separated by ", "; "" = none
+  std::string_view option;  // option of another verb, "translate --beam"; "" = none. Without key and option there is no counterpart
+  std::string_view note;    // how the value converts, or why there is no counterpart; "" = the value stays the same
 };
-// A name may have several rows, where it means different things; then each has a key or an option.
+// Returns the table. A name with several meanings has several rows, each with a key or an option.
 std::span<const PeerName> peer_names();
 
-// What a peer's name is called here, as the rest of a message: "; Marian's --mini-batch is --train.batch-tokens here (...)". `known` are
-// the names that may be answered with: keys "train.batch-tokens", or options "--beam" if `name` begins with a dash. Upper and lower case,
-// hyphens and underscores are the same, but names of one letter have their case; of a name with a section the last part is looked up too.
-// "" if no peer has such a name.
+// Returns what a peer's name is called here, as the end of a message: "; Marian's --mini-batch is --train.batch-tokens here (...)", or ""
+// if no peer has such a name. `known` lists the names that may be suggested: keys "train.batch-tokens", or options "--beam" if `name`
+// begins with a dash. The comparison ignores case, hyphens and underscores, but one-letter names are case-sensitive. If a name has a
+// section, its last part is looked up too.
 std::string peer_name_advice(const std::string& name, const std::vector<std::string>& known);
 
-// What another program's value of our key "section.key" is here, as the rest of a message: "; did you mean bleu?" of valid.metrics
-// bleu-detok, "; did you mean 10000?" of 10k; "" if nothing is known of it.
+// Returns what another program's value of our key "section.key" is here, as the end of a message: "; did you mean bleu?" for valid.metrics
+// bleu-detok, "; did you mean 10000?" for 10k; "" if unknown.
 std::string peer_value_advice(const std::string& key, const std::string& text, ValueKind kind);
 
-// The same for a verb: "; Marian's decode is translate here", or "".
+// Does the same for a verb: "; Marian's decode is translate here", or "".
 std::string peer_verb_advice(std::string_view verb);
 
-// The tables of names and of values as Markdown.
+// Return the tables of names and of values as Markdown.
 std::string peer_names_markdown();
 std::string peer_values_markdown();
 

@@ -1,4 +1,4 @@
-// The rows of the table of names, by subject. A name with two meanings has two rows: one for keys of training, one for options of verbs.
+// The rows of the table of names, by subject. A name with two meanings has two rows: one for training keys, one for options of verbs.
 #include "migration/peer_names.h"
 
 namespace starling {
@@ -41,10 +41,10 @@ constexpr PeerName kNames[] = {
     {"tsv", "M", "data.tsv", "", "the file's name is the value"},
     {"valid.tsv", "", "", "",
      "the validation text is a file a side, valid.source and valid.target; cut -f 1 FILE and cut -f 2 FILE make them"},
-    {"src_prefix", "O", "", "", "what a sentence begins with, such as the token of a language, stands in the text itself"},
-    {"tgt_prefix", "O", "", "", "what a translation begins with stands in the text itself; translations are not forced to begin with it"},
-    {"prefix", "O", "", "", "what a sentence begins with, such as the token of a language, stands in the text itself"},
-    {"prefix-size", "F", "", "", "what a translation begins with stands in the text itself; translations are not forced to begin with it"},
+    {"src_prefix", "O", "", "", "write a prefix, such as a language token, into the text itself"},
+    {"tgt_prefix", "O", "", "", "write a prefix of translations into the text itself; translations are not forced to begin with it"},
+    {"prefix", "O", "", "", "write a prefix, such as a language token, into the text itself"},
+    {"prefix-size", "F", "", "", "write a prefix of translations into the text itself; translations are not forced to begin with it"},
     {"source-lang", "F", "data.source-language", "", "names no files: data.source and data.target do"},
     {"target-lang", "F", "data.target-language", "", "as source-lang"},
     {"max-length", "MO", "data.max-length", "translate --max-source-tokens", "tokens, end of sentence included"},
@@ -90,7 +90,7 @@ constexpr PeerName kNames[] = {
     {"src_subword_nbest", "O", "", "", "of a unigram vocabulary, all segmentations are drawn from; see data.subword-alpha"},
     {"tgt_subword_nbest", "O", "", "", "of a unigram vocabulary, all segmentations are drawn from; see data.subword-alpha"},
     {"sentencepiece-options", "M", "vocab.type, vocab.character-coverage, vocab.normalization", "",
-     "each option of the trainer that there is, is a key"},
+     "each supported option of the trainer is a key"},
     {"remove-bpe", "F", "", "", kRaw},
     {"post-process", "F", "", "", kRaw},
     {"tokenizer", "F", "", "", kRaw},
@@ -163,11 +163,11 @@ constexpr PeerName kNames[] = {
     {"position_encoding", "O", "", "", "Transformers have sinusoids, always"},
     {"enc-cell", "M", "", "", "recurrent models are the presets gnmt..., of LSTM cells"},
     {"dec-cell", "M", "", "", "recurrent models are the presets gnmt..., of LSTM cells"},
-    {"right-left", "M", "", "", "sentences are made from left to right"},
+    {"right-left", "M", "", "", "sentences are generated from left to right"},
     {"guided-alignment", "M", "", "", "attention is not guided"},
     {"param_init_glorot", "O", "", "", "initial weights follow from the model and train.seed"},
 
-    // Where a run is, and how it goes on.
+    // Run directory and resuming.
     {"model", "M", "train.output", "translate --model", "a directory: checkpoints, vocabulary, logs, model"},
     {"save-dir", "F", "train.output", "", ""},
     {"save_model", "O", "train.output", "", "a directory"},
@@ -180,8 +180,8 @@ constexpr PeerName kNames[] = {
     {"train_from", "O", "train.initial-model", "", "for a new run; the same command continues an old one"},
     {"params", "S", "train.initial-model", "", "a model or run directory"},
     {"no-reload", "M", "", "", "a run that has a checkpoint continues it; another train.output begins anew"},
-    {"no-restore-corpus", "M", "", "", "a continued run goes on within the epoch, exactly"},
-    {"sigterm", "M", "", "", "Ctrl-C and SIGTERM save and end; the same command goes on"},
+    {"no-restore-corpus", "M", "", "", "a resumed run continues exactly where it was within the epoch"},
+    {"sigterm", "M", "", "", "Ctrl-C and SIGTERM save and end; the same command resumes"},
     {"save-freq", "M", "checkpoint.every", "", kUnits},
     {"save_checkpoint_steps", "O", "checkpoint.every", "", ""},
     {"save-interval-updates", "F", "checkpoint.every", "", ""},
@@ -191,7 +191,7 @@ constexpr PeerName kNames[] = {
     {"keep-interval-updates", "F", "checkpoint.keep", "", ""},
     {"keep-last-epochs", "F", "checkpoint.keep", "", "checkpoints, not epochs"},
     {"keep-last-params", "S", "checkpoint.keep", "", ""},
-    {"overwrite", "M", "checkpoint.keep", "", "so many are kept, besides the best"},
+    {"overwrite", "M", "checkpoint.keep", "", "the number of checkpoints kept, besides the best"},
     {"keep-best", "M", "", "", kBest},
     {"no-epoch-checkpoints", "F", "", "", "checkpoints are counted in updates, checkpoint.every"},
     {"disp-freq", "M", "log.every", "", kUnits},
@@ -295,7 +295,7 @@ constexpr PeerName kNames[] = {
      "of the gradient per target token, unless train.loss-normalization is sentences; Marian's is of the sum with cost-type ce-sum"},
     {"normalize-gradient", "M", "train.loss-normalization", "", "tokens, which is the default"},
     {"cost-type", "M", "train.loss-normalization", "", "ce-mean-words is tokens, which is the default, ce-mean is sentences"},
-    {"criterion", "F", "train.label-smoothing", "", "label_smoothed_cross_entropy is what there is"},
+    {"criterion", "F", "train.label-smoothing", "", "label_smoothed_cross_entropy is the only criterion"},
     {"label-smoothing", "MOFS", "train.label-smoothing", "", "0.1 is the default"},
     {"reg-alpha", "F", "train.r-drop", "", "of the R-Drop task: the same factor"},
     {"exponential-smoothing", "M", "train.ema", "", "1 minus it: 1e-4 is 0.9999"},
@@ -373,8 +373,8 @@ constexpr PeerName kNames[] = {
     {"n-best", "MO", "", "translate --n-best", "the number of translations a sentence"},
     {"nbest", "F", "", "translate --n-best", ""},
     {"nbest-size", "S", "", "translate --n-best", ""},
-    {"c", "M", "", "", "a model directory has what is the model's (decode.yml), and the rest are options"},
-    {"config", "M", "", "", "a model directory has what is the model's (decode.yml), and the rest are options"},
+    {"c", "M", "", "", "the model directory has the search settings (decode.yml), and the rest are options"},
+    {"config", "M", "", "", "the model directory has the search settings (decode.yml), and the rest are options"},
     {"quiet-translation", "M", "", "translate --quiet", ""},
     {"quiet", "M", "log.progress", "translate --quiet", "training: never"},
     {"alignment", "M", "", "", "no alignments are printed"},

@@ -1,5 +1,5 @@
-// Values that other programs' users write for keys that are called alike or nearly so: each is refused with ours, never taken in
-// silence. Numbers that are written otherwise: config/meant_number.h.
+// Values that users of other programs write for keys of the same or a similar name. Each is refused with a suggestion and never accepted
+// silently. For numbers in another notation, see config/meant_number.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace starling {
 namespace {
 
 struct PeerValue {
-  std::string_view key, theirs, ours;  // theirs: as folded_name gives it
+  std::string_view key, theirs, ours;  // theirs: as folded_name returns it
 };
 constexpr PeerValue kValues[] = {
     {"model.preset", "transformer", "transformer-base"},
@@ -68,7 +68,7 @@ std::string peer_value_advice(const std::string& key, const std::string& text, V
   for (const PeerValue& row : kValues)
     if (row.key == listed_as && row.theirs == theirs) return fmt::format("; did you mean {}?", row.ours);
   const bool epochs = kind == ValueKind::whole_number && text.size() > 1 && text.find_first_not_of("0123456789") == text.size() - 1 &&
-                      text.back() == 'e';  // Marian's
+                      text.back() == 'e';  // as in Marian
   if (!epochs) return "";
   return key == "train.max-epochs" ? fmt::format("; did you mean {}?", text.substr(0, text.size() - 1))
                                    : "; epochs are counted by train.max-epochs alone.";

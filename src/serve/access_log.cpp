@@ -16,7 +16,7 @@ AccessLog::AccessLog(const std::string& path, Metrics& metrics) : path_(path) {
   if (!path_.empty()) writer_.emplace("access", metrics, open(), path_ != "-");
 }
 
-// Opening a named pipe would wait for its reader.
+// Opens without blocking: opening a named pipe would otherwise wait for its reader.
 int AccessLog::open() const {
   if (path_ == "-") return STDOUT_FILENO;
   const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);

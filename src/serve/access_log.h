@@ -1,4 +1,4 @@
-// One line of JSON for each request: who, what, how long, how it ended. Texts only where they are asked for.
+// The access log: one line of JSON per request with client, path, duration and status. Texts are logged only on request.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,15 +11,15 @@ namespace starling {
 
 class AccessLog {
  public:
-  // To a file, which lines are added to; "-": standard output; "": nowhere. IoError when it cannot be opened. What it does not take is
-  // counted in the metrics, which must outlive it.
+  // Appends to a file; "-": standard output; "": nowhere. Throws IoError if the file cannot be opened. Lines that cannot be written are
+  // counted in the metrics, which must outlive the log.
   AccessLog(const std::string& path, Metrics& metrics);
   bool on() const { return writer_.has_value(); }
-  // Never waits.
+  // Never blocks.
   void write(const nlohmann::ordered_json& entry);
-  // Opens the file again: after it was moved away.
+  // Opens the file again, after it was moved away.
   void reopen();
-  // Waits until all is written, for a second at most.
+  // Waits until everything is written, at most a second.
   void flush();
 
  private:
@@ -28,7 +28,7 @@ class AccessLog {
   std::optional<LogWriter> writer_;
 };
 
-// Now, as 2026-11-22T14:05:00.123Z.
+// Returns the current time in the form 2026-11-22T14:05:00.123Z.
 std::string log_time();
 
 }  // namespace starling

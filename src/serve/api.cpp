@@ -23,7 +23,7 @@ std::string valid(const std::string& name, std::string text) {
 
 RequestValues::RequestValues(const HttpRequest& request) : fields_(request.fields) {
   const bool says_json = request.content_type() == "application/json";
-  // Without a content type, as some clients send it.
+  // Some clients send JSON without a content type.
   const bool looks_json = !says_json && request.content_type().empty() && !request.body.empty();
   if (!says_json && !looks_json) return;
   try {
@@ -128,7 +128,7 @@ std::vector<std::string> languages_of(std::span<const Direction> models) {
 }
 
 HttpResponse json_response(int status, const nlohmann::ordered_json& json) {
-  // Models may write halves of characters.
+  // Models may generate incomplete characters.
   return {status, json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), "application/json", {}};
 }
 

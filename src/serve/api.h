@@ -1,5 +1,5 @@
-// What the HTTP interfaces share: the values of a request, whichever way they were sent, and what a translation of texts is asked for and
-// gives. Functions of data only: no socket, no model.
+// Shared by the HTTP interfaces: the parameters of a request, however they were sent, and what a translation request asks for and returns.
+// Functions of data only: no socket, no model.
 #pragma once
 
 #include <cstdint>
@@ -20,68 +20,68 @@
 
 namespace starling {
 
-// A request that is refused: the HTTP status and the reason, which ends with what to do.
+// Refuses a request: the HTTP status and the reason, which ends with what to do.
 struct ApiError : Error {
   ApiError(int code, const std::string& message) : Error(message), status(code) {}
   int status;
   int retry_seconds = 0;  // 0: no advice
 };
 
-// The parameters of a request, from a JSON body or from form fields and the query string. ApiError 400 for a body that is no JSON object
-// and for values that are no valid UTF-8 or of another type than asked for.
+// The parameters of a request, from a JSON body or from form fields and the query string. Throws ApiError 400 for a body that is not a JSON
+// object and for values that are not valid UTF-8 or have the wrong type.
 class RequestValues {
  public:
   explicit RequestValues(const HttpRequest& request);
 
   bool has(const std::string& name) const;
-  // The first value; nothing where it is missing, null or empty.
+  // Returns the first value; nothing if it is missing, null or empty.
   std::optional<std::string> text(const std::string& name) const;
-  // All values, of a list or of a repeated field; `list` becomes whether it was a list (JSON).
+  // Returns all values of a list or of a repeated field; sets `list` to whether it was a JSON list.
   std::vector<std::string> texts(const std::string& name, bool& list) const;
   std::optional<int64_t> integer(const std::string& name) const;
-  bool flag(const std::string& name) const;  // missing: false
-  // A text, or a number or truth value of JSON as it is written.
+  bool flag(const std::string& name) const;  // false if missing
+  // Returns a text, or a JSON number or boolean as it is written.
   std::optional<std::string> word(const std::string& name) const;
-  // Of all that were sent, in the order of their alphabet.
+  // Returns the names of all parameters sent, in alphabetical order.
   std::set<std::string> names() const;
 
  private:
-  nlohmann::json json_;  // null: form fields
+  nlohmann::json json_;  // null if the parameters are form fields
   const NamedValues& fields_;
 };
 
-// What is asked for.
+// A translation request.
 struct TextQuery {
   std::vector<std::string> texts;
-  bool list = false;   // the answer is a list
-  std::string source;  // "auto": to be detected for each text
+  bool list = false;   // the client sent a list and gets a list
+  std::string source;  // "auto": detect it for each text
   std::string target;
   DocumentFormat format = DocumentFormat::text;
   DocumentOptions document;
   int64_t alternatives = 0;
   bool alternatives_asked = false;
   bool alignment = false;
-  bool billed = false;  // DeepL's answer has the characters of each text
+  bool billed = false;  // DeepL's answer includes the number of characters of each text
   std::string key;
 };
 
-// Source and target words that belong together, in UTF-16 code units of the texts.
+// Corresponding source and target words, in UTF-16 code units of the texts.
 struct AlignedSpans {
   Range source, target;
 };
 
-// What a text became.
+// The translation of a text.
 struct TranslatedText {
   std::string text;
   std::vector<std::string> alternatives;
   std::vector<AlignedSpans> alignment;
-  std::optional<Detected> detected;  // where the source was to be detected
+  std::optional<Detected> detected;  // set if the source language was to be detected
 };
 
-// Of UTF-8: code points.
+// Returns the number of code points of a UTF-8 text.
 int64_t characters_of(std::string_view text);
 
-// Each language once, in the order of the models, sources first.
+// Returns each language once, in the order of the models, sources first.
 std::vector<std::string> languages_of(std::span<const Direction> models);
 
 HttpResponse json_response(int status, const nlohmann::ordered_json& json);

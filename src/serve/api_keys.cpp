@@ -35,7 +35,7 @@ Sha256Digest hash_of(std::string_view key) {
   return hash.digest();
 }
 
-// Whether the key was empty when it was hashed, as with a variable that is not set: then whoever sends none would be let in.
+// Whether the hash is that of an empty key, as from an unset variable: it would admit clients that send no key.
 bool is_hash_of_nothing(const Sha256Digest& digest) {
   for (const char* nothing : {"", "\n", "\r\n", " ", " \n"})
     if (digest == hash_of(nothing)) return true;
@@ -64,7 +64,7 @@ ApiKeys ApiKeys::parse(std::string_view text, const std::string& path) {
     const auto [end, error] = std::from_chars(limit.data(), limit.data() + limit.size(), per_minute);
     if (!more.empty() ||
         (!limit.empty() && (error != std::errc() || end != limit.data() + limit.size() || !(per_minute >= 1 && per_minute <= 1e9))))
-      throw DataError(fmt::format("{}:{}: '{}' is no number of requests a minute; write NAME HASH or NAME HASH NUMBER", path, number,
+      throw DataError(fmt::format("{}:{}: '{}' is not a number of requests per minute; write NAME HASH or NAME HASH NUMBER", path, number,
                                   more.empty() ? limit : more));
     for (const ApiKey& other : keys.keys_)
       if (other.name == name) throw DataError(fmt::format("{}:{}: the name {} occurs twice; name keys differently", path, number, name));

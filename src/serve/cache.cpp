@@ -5,7 +5,7 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kEntryBytes = 256;  // what an entry takes beside its texts, about
+constexpr int64_t kEntryBytes = 256;  // approximate size of an entry besides its texts
 
 int64_t size_of(const std::string& key, const Candidates& translations) {
   int64_t bytes = kEntryBytes + static_cast<int64_t>(key.size());

@@ -1,4 +1,5 @@
-// Translations that were made before, by the exact sentence and how it was searched: bounded in bytes, the longest unused one goes first.
+// Caches translations by the exact sentence and its search options. The cache is bounded in bytes and evicts the least recently used entry
+// first.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +13,20 @@
 
 namespace starling {
 
-using Candidates = std::vector<PartTranslation>;  // of a sentence, best first
+using Candidates = std::vector<PartTranslation>;  // the translations of a sentence, best first
 
 class TranslationCache {
  public:
-  // 0 bytes: remembers nothing.
+  // With 0 bytes nothing is cached.
   explicit TranslationCache(int64_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // Null when it is not remembered; valid until the next call.
+  // Returns null if the key is not cached. The result is valid until the next call.
   const Candidates* find(const std::string& key);
   void add(const std::string& key, const Candidates& translations);
   int64_t bytes() const { return bytes_; }
   size_t size() const { return entries_.size(); }
 
-  // The key of a sentence: its text and every option that may change its translation.
+  // Returns the key of a sentence: its text and every option that may change its translation.
   static std::string key(std::string_view sentence, const SearchOptions& options);
 
  private:
@@ -35,7 +36,7 @@ class TranslationCache {
     int64_t bytes;
   };
   int64_t most_bytes_, bytes_ = 0;
-  std::list<Entry> order_;                                                    // the last used first
+  std::list<Entry> order_;                                                    // most recently used first
   std::unordered_map<std::string_view, std::list<Entry>::iterator> entries_;  // views of the entries' keys
 };
 

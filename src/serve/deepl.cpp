@@ -17,7 +17,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-// The code of the models; what was asked for where several are meant, of which one may have a model for both languages.
+// Returns the model's code for a language, or `asked` itself if several codes match, since one of them may have a model for both languages.
 std::string known(const std::string& asked, std::span<const Direction> models, const char* parameter) {
   const std::vector<std::string> codes = nearest_languages(languages_of(models), asked);
   if (codes.empty()) throw ApiError(400, fmt::format("Value for '{}' not supported: {}", parameter, asked));
@@ -28,7 +28,7 @@ ApiError not_supported(const char* parameter, const std::string& value) {
   return {400, fmt::format("Value for '{}' not supported: {}", parameter, value)};
 }
 
-// A value of a list; "" where the parameter is missing.
+// Returns a parameter that must be one of `known`; "" if it is missing.
 std::string choice(const RequestValues& values, const char* parameter, std::initializer_list<std::string_view> known) {
   const std::string value = values.word(parameter).value_or("");
   if (!value.empty() && std::find(known.begin(), known.end(), value) == known.end()) throw not_supported(parameter, value);
@@ -41,7 +41,7 @@ bool is_sent(const RequestValues& values, const char* parameter) {
   return std::any_of(texts.begin(), texts.end(), [](const std::string& text) { return !text.empty(); });
 }
 
-// A parameter that is not known might change what is meant, so it is not left out in silence.
+// Refuses unknown parameters, because ignoring one might change the meaning of the request.
 void require_known_parameters(const RequestValues& values) {
   const std::string all =
       "auth_key context custom_instructions enable_beta_languages formality glossary_id ignore_tags model_type non_splitting_tags "
@@ -54,9 +54,9 @@ void require_known_parameters(const RequestValues& values) {
       throw ApiError(400, fmt::format("Parameter '{}' is not known{}", name, name.size() < 100 ? did_you_mean(name, known) : ""));
 }
 
-// Refuses what would change the translation and needs what models here do not have. Other parameters are taken without an effect: a context
-// is not translated and may only influence what is, formality that is preferred gives way, there is one model, and white space stays
-// anyway.
+// Refuses parameters that would change the translation and that the models here do not support. Others are accepted without effect: a
+// context is not translated and only may influence the translation, a preferred formality is optional, there is only one model, and white
+// space is always kept.
 void refuse_what_no_model_can(const RequestValues& values) {
   for (const char* name : {"glossary_id", "style_id", "custom_instructions", "translation_memory_id"})
     if (is_sent(values, name)) throw ApiError(400, fmt::format("Parameter '{}' is not supported by this server; leave it out", name));
@@ -69,7 +69,7 @@ void refuse_what_no_model_can(const RequestValues& values) {
   for (const char* name : {"preserve_formatting", "enable_beta_languages"}) values.flag(name);
 }
 
-// Names of elements: a list, or with commas between them.
+// Returns names of elements, sent as a list or separated by commas.
 TagRules::Names element_names(const RequestValues& values, const char* parameter, bool small) {
   TagRules::Names names;
   bool list = false;

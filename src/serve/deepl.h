@@ -1,4 +1,4 @@
-// The part of DeepL's second interface that translates texts: /v2/translate, /v2/languages, /v2/usage. Functions of data only.
+// The text-translation part of DeepL's API v2: /v2/translate, /v2/languages, /v2/usage. Functions of data only.
 #pragma once
 
 #include <span>
@@ -7,21 +7,21 @@
 
 namespace starling {
 
-// POST /v2/translate. ApiError 400 for what is missing or wrong. Languages are as the models have them: "DE" finds de, "EN-US" and "EN-GB"
-// en where there is no model of the longer code.
+// Parses POST /v2/translate. Throws ApiError 400 for missing or wrong values. Language codes become those of the models: "DE" finds de, and
+// "EN-US" and "EN-GB" find en if no model has the longer code.
 TextQuery parse_deepl(const HttpRequest& request, std::span<const Direction> models);
-// Its answer. Languages in capitals, as DeepL writes them.
+// Returns its answer, with language codes in capitals as in DeepL.
 HttpResponse deepl_answer(const TextQuery& query, std::span<const TranslatedText> texts);
 
-// GET /v2/languages?type=source|target.
+// Answers GET /v2/languages?type=source|target.
 HttpResponse deepl_languages(const RequestValues& values, std::span<const Direction> models);
-// GET /v2/usage: characters translated, and no limit worth the name.
+// Answers GET /v2/usage with the characters translated and a practically unlimited quota.
 HttpResponse deepl_usage(int64_t characters);
 
-// GET /v2/glossary-language-pairs: none, since there are no glossaries.
+// Answers GET /v2/glossary-language-pairs with an empty list, since there are no glossaries.
 HttpResponse deepl_glossary_pairs();
 
-// {"message": why}
+// Returns {"message": why}.
 HttpResponse deepl_error(int status, const std::string& why);
 
 }  // namespace starling

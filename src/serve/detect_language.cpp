@@ -130,7 +130,7 @@ const std::map<std::string_view, const char*>& names() {
 
 std::string main_of(std::string_view code) { return main_language(comparable_language(code)); }
 
-// The codes among `known` that a language of the detector stands for: of Chinese those of its script, unless they are all of the other one.
+// Returns the codes among `known` that a language of the detector stands for; for Chinese, those with the same script if there are any.
 std::vector<std::string> known_codes(std::string_view detected, std::span<const std::string> known) {
   std::vector<std::string> exact, main;
   for (const std::string& k : known) {
@@ -141,15 +141,15 @@ std::vector<std::string> known_codes(std::string_view detected, std::span<const 
   return exact.empty() ? main : exact;
 }
 
-// What the detector says of a text; `hint`: codes with commas between them that it shall think likelier than others, or null.
+// The detector's result for a text. `hint` lists codes, separated by commas, that the detector should favour, or is null.
 struct Guess {
-  bool is_known = false;  // its first language is among those known
-  double score = 0;       // of its first language, by how much of the text is usual in it
+  bool is_known = false;  // its first language is one of the known ones
+  double score = 0;       // score of its first language: how typical the text is of it
   std::vector<Detected> languages;
 };
 Guess guess(std::string_view text, std::span<const std::string> known, const char* hint) {
-  constexpr int kBestEffort = 0x4000;  // kCLDFlagBestEffort: an answer for short texts too
-  CLD2::Language languages[3] = {CLD2::UNKNOWN_LANGUAGE, CLD2::UNKNOWN_LANGUAGE, CLD2::UNKNOWN_LANGUAGE};  // of text that it refuses
+  constexpr int kBestEffort = 0x4000;  // kCLDFlagBestEffort: answer for short texts too
+  CLD2::Language languages[3] = {CLD2::UNKNOWN_LANGUAGE, CLD2::UNKNOWN_LANGUAGE, CLD2::UNKNOWN_LANGUAGE};  // if it refuses the text
   int percents[3] = {0, 0, 0}, bytes = 0, valid = 0;
   double scores[3];
   bool reliable = false;
@@ -188,8 +188,8 @@ std::vector<Detected> detect_languages(std::string_view text, std::span<const st
     text = text.substr(0, size);
   }
   Guess found = guess(text, known, nullptr);
-  // A few words look like another language often enough ("Ein Mann" like Norwegian). Not at once: with a hint, words that are in none of
-  // the detector's tables belong to the first language of the hint.
+  // Short texts are often taken for another language ("Ein Mann" for Norwegian), so a hint is tried then. It is not given at first, because
+  // with a hint, words that are in none of the detector's tables count for the first language of the hint.
   if (!found.is_known) {
     constexpr size_t kMostHints = 4;  // the detector ignores longer lists
     Guess best;

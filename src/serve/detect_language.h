@@ -1,4 +1,4 @@
-// English names of language codes, and which language a text is in.
+// Provides English names of language codes and detects the language of a text.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace starling {
 
-// The English name of a BCP 47 code ("de", "pt-BR"), of its main language ("pt-PT"), or the code itself.
+// Returns the English name of a BCP 47 code ("de", "pt-BR"), else the name of its main language ("pt-PT"), else the code itself.
 std::string language_name(const std::string& code);
 
 struct Detected {
@@ -16,8 +16,9 @@ struct Detected {
   double confidence = 0;  // 0 to 100
 };
 
-// The languages of a text among `known`, the likeliest first; never empty unless `known` is: a text that gives no hint is in the first one
-// with confidence 0. Invalid UTF-8 gives no hint. Markup and addresses look like English: leave them out (Document::words()).
+// Returns the languages of a text among `known`, most likely first. The result is empty only if `known` is: a text without evidence is
+// assigned to the first language with confidence 0. Invalid UTF-8 is no evidence. Markup and addresses look like English, so leave them out
+// (Document::words()).
 std::vector<Detected> detect_languages(std::string_view text, std::span<const std::string> known);
 
 }  // namespace starling

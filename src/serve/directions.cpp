@@ -46,7 +46,7 @@ Route route_between(std::span<const Direction> models, const std::string& source
   for (const std::string& asked : {source, target})
     if (nearest_languages(codes, asked).empty()) throw not_supported(asked);
   const std::vector<Direction> best = nearest_directions(models, source, target);
-  // Unless a model is made for just that, say for plain words.
+  // Text that is in the target language already needs no model, unless one exists for it, for example into plain language.
   const bool within = std::any_of(best.begin(), best.end(), [](const Direction& d) { return same_language(d.source, d.target); });
   if (comparable_language(source) == comparable_language(target) && !within) return {{source, target}, true};
   if (best.size() == 1) return {best.front(), false};
@@ -55,7 +55,7 @@ Route route_between(std::span<const Direction> models, const std::string& source
     for (const Direction& d : best) pairs.push_back(fmt::format("{} to {}", d.source, d.target));
     throw ApiError(400, fmt::format("there are several models from {} to {}; send {}", source, target, fmt::join(pairs, " or ")));
   }
-  // Two countries' codes for one language of the models, as en-US and en-GB where these know en only.
+  // Two regional codes can mean one language of the models, such as en-US and en-GB if the models only have en.
   const auto from = nearest_codes(codes, source, kSameLanguageOnly - 1), to = nearest_codes(codes, target, kSameLanguageOnly - 1);
   if (from.size() == 1 && from == to) return {{source, target}, true};
   throw ApiError(400, fmt::format("{} ({}) is not available as a target language from {} ({})", language_name(target), target,

@@ -1,4 +1,4 @@
-// Which model a client means: the codes that it sends are often not spelled as those of the models.
+// Finds the model that a client means, since clients often spell language codes differently from the models.
 #pragma once
 
 #include <span>
@@ -9,22 +9,22 @@
 
 namespace starling {
 
-// What becomes of a text in one language for a client who asks for another.
+// How a text in one language gets into the language that a client asks for.
 struct Route {
   Direction direction;     // of the model
-  bool unchanged = false;  // both are the same language: the text is its own translation, and there is no model
+  bool unchanged = false;  // both languages are the same: the text is its own translation, without a model
 };
 
-// The model from `source` to `target`, whose codes are the nearest to those asked for (language_distance). ApiError 400 where a language is
-// unknown, where no model has both, and where several do equally well.
+// Returns the model from `source` to `target` whose codes are nearest to those requested (language_distance). Throws ApiError 400 if a
+// language is unknown, no model has both, or several match equally well.
 Route route_between(std::span<const Direction> models, const std::string& source, const std::string& target);
 
-// The codes of models that are nearest to the one asked for: none, one, or several that are equally near.
+// Returns the models' codes that are nearest to the requested one: none, one, or several that are equally near.
 std::vector<std::string> nearest_languages(std::span<const std::string> codes, const std::string& asked);
-// The only one of them, else ApiError 400.
+// Returns the single nearest code, else throws ApiError 400.
 std::string nearest_language(std::span<const std::string> codes, const std::string& asked);
 
-// The languages that models translate from into `target`, a code of a model.
+// Returns the languages that models translate into `target`, which is a code of a model.
 std::vector<std::string> sources_into(std::span<const Direction> models, const std::string& target);
 
 }  // namespace starling

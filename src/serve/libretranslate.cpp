@@ -26,7 +26,7 @@ Json alignment_json(const std::vector<AlignedSpans>& spans) {
 
 Json language_json(const std::string& code) { return {{"code", code}, {"name", language_name(code)}}; }
 
-// One of the query's texts, or the list of all.
+// Returns a single value or a list, as the client sent its texts.
 template <class Field>
 Json one_or_list(const TextQuery& query, std::span<const TranslatedText> texts, Field field) {
   if (!query.list) return field(texts.front());
@@ -42,7 +42,7 @@ TextQuery parse_translate(const HttpRequest& request, const LibreTranslateLimits
   TextQuery query;
   query.key = values.text("api_key").value_or("");
   query.texts = values.texts("q", query.list);
-  // The first of a repeated field, as in LibreTranslate.
+  // Of a repeated field only the first value counts, as in LibreTranslate.
   if (!query.list && query.texts.size() > 1) query.texts.resize(1);
   if (query.texts.empty() || (!query.list && query.texts.front().empty())) throw ApiError(400, "Invalid request: missing q parameter");
   query.source = required(values, "source");
@@ -90,7 +90,7 @@ HttpResponse languages_answer(std::span<const Direction> models) {
     Json language = language_json(code), targets = Json::array();
     for (const Direction& d : models)
       if (d.source == code) targets.push_back(d.target);
-    // As LibreTranslate lists it: text that is in the target language already comes back as it is.
+    // Each language is listed as its own target, as in LibreTranslate: text that is in the target language already is returned unchanged.
     if (std::find(targets.begin(), targets.end(), code) == targets.end()) targets.push_back(code);
     language["targets"] = targets;
     all.push_back(language);

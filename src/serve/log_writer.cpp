@@ -17,11 +17,11 @@
 namespace starling {
 namespace {
 
-constexpr int kLookMs = 100;  // between looks whether to wait any longer for a reader that has stopped
+constexpr int kLookMs = 100;  // interval of checks whether to keep waiting for a stalled reader
 constexpr std::chrono::seconds kFlushTime{1};
-constexpr size_t kBlock = 64 << 10;  // bytes that are written together
+constexpr size_t kBlock = 64 << 10;  // bytes written at once
 
-// An open file.
+// An open file, closed at the end if owned.
 struct LogFile {
   int number;
   bool own;
@@ -38,22 +38,22 @@ struct LogFile {
 struct LogWriter::State {
   std::string labels;
   size_t most_bytes;
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // guards the members below
   std::condition_variable changed;
   Metrics* metrics;  // null once the log has ended
   std::shared_ptr<LogFile> file;
   std::deque<std::string> lines;
-  size_t bytes = 0;  // of the lines, and of those that are being written
+  size_t bytes = 0;  // of queued lines and of those being written
   bool closed = false, given_up = false, ended = false;
 
   void drop(size_t count) {
     if (metrics && count > 0) metrics->count("starling_log_dropped_total", labels, static_cast<double>(count));
   }
 
-  // The thread's work.
+  // The thread's main loop.
   void run() {
     std::unique_lock lock(mutex);
-    bool cut = false;  // the file ends within a line
+    bool cut = false;  // the file ends with an incomplete line
     for (;;) {
       changed.wait(lock, [&] { return !lines.empty() || closed; });
       if (lines.empty() || given_up) break;
@@ -77,7 +77,7 @@ struct LogWriter::State {
     changed.notify_all();
   }
 
-  // Writes a block, waiting for the reader as long as there is no other file and nobody waits for the end; gives how much was written.
+  // Writes a block and returns the number of bytes written. Waits for the reader unless the file is switched or somebody waits for the end.
   size_t write(std::string_view block, std::unique_lock<std::mutex>& lock) {
     std::string_view rest = block;
     for (;;) {
@@ -86,7 +86,7 @@ struct LogWriter::State {
       const Written written = write_what_fits(to->number, rest, kLookMs);
       lock.lock();
       if (written != Written::stalled || given_up) return block.size() - rest.size();
-      if (file != to && rest.size() < block.size()) return block.size() - rest.size();  // the rest would be half a line
+      if (file != to && rest.size() < block.size()) return block.size() - rest.size();  // the rest would begin within a line
     }
   }
 };

@@ -19,23 +19,23 @@ struct Family {
   const char* name;
   Kind kind;
   const char* help;
-  std::vector<double> buckets;  // upper bounds
+  std::vector<double> buckets;  // upper bounds of a histogram's buckets
 };
 
 const std::vector<Family>& families() {
   static const std::vector<double> kSeconds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
   static const std::vector<Family> kFamilies{
       {"starling_requests_total", Kind::counter, "Requests answered, by API and HTTP status.", {}},
-      {"starling_request_duration_seconds", Kind::histogram, "From the whole request being there to its answer, by API.", kSeconds},
-      {"starling_queue_wait_seconds", Kind::histogram, "What sentences wait until their translation begins.", kSeconds},
+      {"starling_request_duration_seconds", Kind::histogram, "Time from receiving the whole request to answering it, by API.", kSeconds},
+      {"starling_queue_wait_seconds", Kind::histogram, "Time that requests wait until their translation begins.", kSeconds},
       {"starling_queue_sentences", Kind::gauge, "Sentences that wait.", {}},
       {"starling_batch_rows", Kind::histogram, "Hypotheses that a step extends together.", {1, 2, 4, 8, 16, 32, 64, 128, 256}},
       {"starling_sentences_total", Kind::counter, "Sentences translated.", {}},
       {"starling_tokens_total", Kind::counter, "Tokens read (side=source) and written (side=target).", {}},
       {"starling_rejected_total", Kind::counter, "Requests refused, by reason.", {}},
-      {"starling_cancelled_total", Kind::counter, "Requests whose client went before the answer was there.", {}},
-      {"starling_cache_hits_total", Kind::counter, "Sentences whose translation was remembered.", {}},
-      {"starling_cache_bytes", Kind::gauge, "Memory that remembered translations take.", {}},
+      {"starling_cancelled_total", Kind::counter, "Requests whose client disconnected before the answer was ready.", {}},
+      {"starling_cache_hits_total", Kind::counter, "Sentences whose translation was in the cache.", {}},
+      {"starling_cache_bytes", Kind::gauge, "Memory used by cached translations.", {}},
       {"starling_log_dropped_total", Kind::counter, "Lines that a log lost: its reader did not keep up, or the disk is full.", {}},
       {"starling_reloads_total", Kind::counter, "Attempts to load a changed model, by result.", {}},
       {"starling_ready", Kind::gauge, "1 when translating; 0 while loading or draining.", {}},
@@ -60,7 +60,7 @@ std::string line(std::string_view name, const std::string& labels, double value)
   return labels.empty() ? fmt::format("{} {}\n", name, value) : fmt::format("{}{{{}}} {}\n", name, labels, value);
 }
 
-// The usual names of what the system knows about a process.
+// The process metrics under their conventional names.
 std::string process_text() {
   std::string out;
   const auto add = [&](const char* name, const char* type, const char* help, double value) {
@@ -141,7 +141,7 @@ int64_t Metrics::observed(std::string_view name, const std::string& labels) cons
 }
 
 std::string Metrics::text() const {
-  const std::string process = process_text();  // takes long, and whoever counts would wait
+  const std::string process = process_text();  // slow, so done before taking the lock
   std::string out;
   const std::lock_guard lock(mutex_);
   for (const Family& f : families()) {

@@ -1,4 +1,4 @@
-// What happens in the server, counted, in the text format that Prometheus reads. No label is an address, a key or a text.
+// The server's metrics, in Prometheus's text format. No label is an address, a key or a text.
 #pragma once
 
 #include <cstdint>
@@ -12,33 +12,34 @@ namespace starling {
 
 class Metrics {
  public:
-  // Adds to a counter. `labels` as they are printed: api="detect",code="200"; "" for none. The name must be one of metrics.cpp's table.
+  // Adds to a counter. `labels` are given as they are printed: api="detect",code="200"; "" for none. The name must be in the table of
+  // metrics.cpp.
   void count(std::string_view name, const std::string& labels = "", double by = 1);
-  // One more value of a histogram.
+  // Adds a value to a histogram.
   void observe(std::string_view name, const std::string& labels, double value);
-  // A value that is what it is now; one with other labels stays.
+  // Sets a gauge; values with other labels are kept.
   void set(std::string_view name, const std::string& labels, double value);
-  // Forgets all that a gauge was set to.
+  // Removes all values of a gauge.
   void clear(std::string_view name);
 
-  // A counter's or gauge's value; 0 if it never happened.
+  // Returns a counter's or gauge's value; 0 if it was never set.
   double value(std::string_view name, const std::string& labels = "") const;
-  // Values that a histogram has had.
+  // Returns the number of values that a histogram has received.
   int64_t observed(std::string_view name, const std::string& labels = "") const;
 
-  // All of them, and what the system tells about this process.
+  // Returns all metrics, and the system's figures on this process.
   std::string text() const;
 
  private:
   struct Series {
-    double value = 0;             // of a histogram: the sum
-    std::vector<int64_t> counts;  // of a histogram, for each bucket, then beyond the last
+    double value = 0;             // histogram: the sum
+    std::vector<int64_t> counts;  // histogram: count per bucket, then beyond the last one
   };
   mutable std::mutex mutex_;
   std::map<std::string, std::map<std::string, Series>, std::less<>> families_;  // by name, then labels
 };
 
-// A value of a label: quotes, backslashes and newlines escaped.
+// Returns a label's value with quotes, backslashes and newlines escaped.
 std::string label_value(std::string_view text);
 
 }  // namespace starling

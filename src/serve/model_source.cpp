@@ -15,7 +15,8 @@ ModelSource parse_model_source(const std::string& text) {
   const bool one_hyphen = colon != std::string::npos || before.find('-', cut + 1) == std::string::npos;
   if (!is_language_code(d.source) || !is_language_code(d.target) || !one_hyphen)
     throw ConfigError(fmt::format(
-        "--model {}: '{}' is no direction; write en-de=DIR, with longer codes zh-Hant:en=DIR, for a path with '=' ./DIR", text, before));
+        "--model {}: '{}' is not a language direction; write en-de=DIR, zh-Hant:en=DIR for longer codes, or ./DIR for a path with '='",
+        text, before));
   return {d, text.substr(equals + 1)};
 }
 

@@ -1,4 +1,4 @@
-// What the command line says of a model.
+// Parses the command line's description of a model.
 #pragma once
 
 #include <optional>
@@ -6,17 +6,17 @@
 
 namespace starling {
 
-// A model's direction.
+// A model's language direction.
 struct Direction {
   std::string source, target;
 };
 
-// A model as the command line names it: "DIR", or with its direction "en-de=DIR", "zh-Hant:en=DIR".
+// A model as the command line gives it: "DIR", or with its direction "en-de=DIR", "zh-Hant:en=DIR".
 struct ModelSource {
-  std::optional<Direction> direction;  // else the model's own
+  std::optional<Direction> direction;  // if not set, the model's own
   std::string path;
 };
-// ConfigError when what stands before '=' is no direction.
+// Throws ConfigError if the text before '=' is not a direction.
 ModelSource parse_model_source(const std::string& text);
 
 }  // namespace starling

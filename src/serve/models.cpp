@@ -16,7 +16,7 @@ namespace {
 
 bool same(const Direction& a, const Direction& b) { return same_language(a.source, b.source) && same_language(a.target, b.target); }
 
-// Which files a directory has that a model is made of, and since when.
+// Returns the identity, size and time of the files that make up a model in a directory.
 std::string files_state(const std::string& directory) {
   std::string state;
   for (const char* name : {".", "model.safetensors", "config.yml", "decode.yml"}) {
@@ -27,7 +27,7 @@ std::string files_state(const std::string& directory) {
   return state;
 }
 
-// The same for the directory that was named, those of a run in which a model may be, and the one that it was read from.
+// Does the same for the named directory, for those of a run that may hold a model, and for the directory that the model was read from.
 std::string directory_state(const std::string& path, const ServedModel& model) {
   std::string state;
   for (const std::string& directory : {path, join_path(path, "best"), join_path(path, "checkpoints"), model.model().description.directory})
@@ -100,7 +100,7 @@ std::shared_ptr<ServedModel> ModelSet::read(const ModelSource& source, int64_t p
                                               for_translations(search, 1 + options_.alternatives)},
                                              memory);
   auto model = std::make_shared<ServedModel>(std::move(loaded), direction, options_, fit, metrics_);
-  // The first translation takes longer, and a model that cannot translate must not be served.
+  // The first translation is slow, and a model that cannot translate must not be served.
   model->translate({"Hello, world!"});
   return model;
 }
@@ -128,7 +128,7 @@ std::vector<std::string> ModelSet::reload(bool all) {
   for (Slot& slot : slots_) {
     if (!slot.model) continue;
     const std::string now = directory_state(slot.source.path, *slot.model);
-    const bool settled = now == slot.seen;  // nobody is writing it just now
+    const bool settled = now == slot.seen;  // not being written at the moment
     slot.seen = now;
     if (all || (settled && now != slot.read)) said.push_back(replace(slot));
   }
@@ -139,9 +139,9 @@ std::vector<std::string> ModelSet::reload(bool all) {
 std::string ModelSet::replace(Slot& slot) {
   const std::shared_ptr<ServedModel> old = slot.model;
   const std::string before = slot.seen;
-  slot.read = before;  // whatever comes of it: the same files are not tried twice
+  slot.read = before;  // set first, so that the same files are never tried twice
   try {
-    int64_t promised = 0;  // to the others, which may not have taken it yet
+    int64_t promised = 0;  // granted to the other models, which may not have allocated it yet
     for (const Slot& other : slots_)
       if (&other != &slot && other.model) promised += other.model->promised_bytes();
     const std::shared_ptr<ServedModel> model = read(slot.source, promised);
@@ -168,12 +168,12 @@ std::string ModelSet::replace(Slot& slot) {
                        model->model().description.directory, model->model().description.step, lowered);
   } catch (const std::exception& e) {
     metrics_.count("starling_reloads_total", "result=\"kept\"");
-    return fmt::format("{} to {}: the model stays as it is: {}", old->direction().source, old->direction().target, e.what());
+    return fmt::format("{} to {}: the current model stays in use: {}", old->direction().source, old->direction().target, e.what());
   }
 }
 
-// Ends the models that were replaced and that nobody uses any more. A worker that is giving its last answer may hold one, which must not
-// end on a thread of its own.
+// Destroys replaced models that nobody uses any more. This is not left to the last reference: a worker that delivers its last answer may
+// hold it, and a model must not be destroyed on one of its own threads.
 void ModelSet::sweep() {
   std::vector<std::shared_ptr<ServedModel>> unused;
   const std::lock_guard lock(mutex_);

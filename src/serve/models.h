@@ -1,4 +1,4 @@
-// The models that are served, each with its queue and its workers, and how a model takes the place of an older one.
+// The served models, each with its queue and workers, and their replacement by newer models.
 #pragma once
 
 #include <memory>
@@ -18,33 +18,33 @@
 namespace starling {
 
 struct ModelOptions {
-  DeviceChoice compute;              // threads: workers of each model
-  int64_t max_source_tokens = 1000;  // of a sentence; longer ones are translated in parts
-  int64_t alternatives = 10;         // of a translation, that clients may ask for
+  DeviceChoice compute;              // `threads` is the number of workers per model
+  int64_t max_source_tokens = 1000;  // limit for a sentence; longer ones are translated in parts
+  int64_t alternatives = 10;         // alternatives per translation that clients may request
   SchedulerLimits scheduler;
-  std::function<SearchOptions(SearchOptions)> search = [](SearchOptions o) { return o; };  // what the command line changes
+  std::function<SearchOptions(SearchOptions)> search = [](SearchOptions o) { return o; };  // applies the command line's options
   std::function<UsableMemory()> memory = [] { return usable_memory(); };
 };
 
 class ServedModel {
  public:
-  // Its searches were promised so much memory.
+  // `budget` is the memory granted to its searches.
   ServedModel(LoadedModel model, Direction direction, const ModelOptions& options, const SearchBudget& budget, Metrics& metrics);
 
   const Direction& direction() const { return direction_; }
   Scheduler& scheduler() { return scheduler_; }
-  // Translates and waits for it. DataError with what went wrong.
+  // Translates and waits for the result. Throws DataError with what went wrong.
   std::vector<Candidates> translate(const std::vector<std::string>& sentences);
-  // For so many translations of a sentence.
+  // Returns the search options for `translations` translations per sentence.
   SearchOptions search(int64_t translations) const;
   const LoadedModel& model() const { return model_; }
   int64_t max_source_tokens() const { return max_source_tokens_; }
-  // "en to de: DIRECTORY, step 1000": for the operator.
+  // Describes the model for the operator: "en to de: DIRECTORY, step 1000".
   std::string text() const;
   const SearchBudget& budget() const { return budget_; }
-  // Threads that put large translations together.
+  // Threads that assemble large translations.
   TaskThreads& assembling() { return assembling_; }
-  // Memory that its searches and the translations that it keeps take at most.
+  // Returns the most memory that its searches and its cache may take.
   int64_t promised_bytes() const { return budget_.bytes + cache_bytes_; }
 
  private:
@@ -56,7 +56,7 @@ class ServedModel {
   int64_t cache_bytes_;
   Scheduler scheduler_;
   TaskThreads assembling_{"putting translations together", 4, 1};
-  Workers workers_;  // last: they end first
+  Workers workers_;  // declared last, so that they end first
 };
 
 class ModelSet {
@@ -64,33 +64,34 @@ class ModelSet {
   ModelSet(std::vector<ModelSource> sources, ModelOptions options, FileSystem& files, Metrics& metrics);
   ~ModelSet() { stop(); }
 
-  // Loads all of them. Throws what is wrong with one; ConfigError for two of the same direction and for a model that does not know its
+  // Loads all models. Throws the error of the first one that fails; ConfigError if two have the same direction or a model does not know its
   // languages.
   void load();
-  // Looks at the directories, and where one has changed since the call before the last and not since the last, reads its model again; with
-  // `all` at once and whatever has changed. A model takes the place of the one before when it translates, and translates much like it what
-  // was asked for last; else the one before stays. Requests under way end with the model that they began with. Gives what has happened, in
-  // sentences for the operator. One call at a time.
+  // Checks the model directories, and reads a model again if its directory has changed since it was read and has been unchanged since the
+  // last call; with `all`, reads all models at once. The new model replaces the old one if it translates, and if its translations of recent
+  // requests resemble the old ones; otherwise the old one stays. Requests in progress finish with the model that they started with. Returns
+  // what happened, in sentences for the operator. Not reentrant.
   std::vector<std::string> reload(bool all);
-  // Ends the queues and waits until nobody uses a model any more.
+  // Closes the queues and waits until no model is in use.
   void stop();
 
   bool loaded() const;
   std::vector<Direction> directions() const;
   std::vector<std::shared_ptr<ServedModel>> all() const;
-  // The one that translates from one language into the other; null without one.
+  // Returns the model that translates from one language into the other, or null.
   std::shared_ptr<ServedModel> find(const std::string& source, const std::string& target) const;
 
-  // chrF of a new model's translations against those of the one before, below which it is not taken: it is broken, or of other languages.
+  // The least chrF of a new model's translations against the old one's. Below it, the new model is rejected as broken or of other
+  // languages.
   static constexpr double kLeastAlike = 20;
 
  private:
   struct Slot {
     ModelSource source;
     std::shared_ptr<ServedModel> model;  // null until loaded; guarded by mutex_
-    std::string read, seen;              // states of the directory: when it was read, at the last look
+    std::string read, seen;              // states of the directory: when it was read, and at the last check
   };
-  // `promised`: bytes that other models may still take.
+  // `promised`: bytes that other models may still allocate.
   std::shared_ptr<ServedModel> read(const ModelSource& source, int64_t promised) const;
   std::string replace(Slot& slot);
   void sweep();
@@ -101,7 +102,7 @@ class ModelSet {
   Metrics& metrics_;
   mutable std::mutex mutex_;
   std::vector<Slot> slots_;
-  std::vector<std::shared_ptr<ServedModel>> retired_;  // replaced, and perhaps still in use
+  std::vector<std::shared_ptr<ServedModel>> retired_;  // replaced but possibly still in use
 };
 
 }  // namespace starling

@@ -10,14 +10,14 @@ namespace starling {
 namespace {
 
 constexpr size_t kSamples = 16, kSampleBytes = 400;
-constexpr size_t kLook = 256;                  // requests that are looked at for one that may have more
-constexpr double kMeanOfBegins = 64;           // requests whose waits the mean forgets slowly
-constexpr double kQuietSeconds = 10;           // without an ordinary sentence, after which lengthy ones may have most of the rows
-constexpr std::chrono::seconds kQuietLook{1};  // between looks of a worker without work whether that has come
+constexpr size_t kLook = 256;                  // requests examined to find one that may start another sentence
+constexpr double kMeanOfBegins = 64;           // number of requests over which the mean wait is averaged
+constexpr double kQuietSeconds = 10;           // after this long without an ordinary sentence, lengthy ones may use most rows
+constexpr std::chrono::seconds kQuietLook{1};  // interval at which an idle worker checks for that
 
-using Lengths = std::set<std::pair<size_t, size_t>>;  // bytes and index
+using Lengths = std::set<std::pair<size_t, size_t>>;  // bytes and index of sentences
 
-// The longest sentence, since what begins last should not take longest; or, if a length is given, one that is not far from it.
+// Returns the longest sentence, because the last ones to begin should not take longest; or, if a length is given, one of similar length.
 Lengths::iterator choose(const Lengths& waiting, std::optional<size_t> length) {
   if (!length) return std::prev(waiting.end());
   auto near = waiting.lower_bound({*length, 0});
@@ -55,7 +55,7 @@ int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOption
     return 0;
   }
   const bool has_lengthy = !request.lanes[lengthy].waiting.empty();
-  double wait = 0;  // until the last of its lanes has begun; a worker that waits will begin at once with what it may take
+  double wait = 0;  // until the last of its lanes has begun; an idle worker begins at once with what it may take
   if (!request.lanes[ordinary].waiting.empty() && idle_ == 0) wait = expected_wait(lanes_[ordinary], now);
   if (has_lengthy && (idle_ == 0 || others_come(now))) wait = std::max(wait, expected_wait(lanes_[lengthy], now));
   const auto retry = static_cast<int>(std::clamp(std::ceil(wait), 1.0, 60.0));
@@ -74,7 +74,7 @@ int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOption
   }
   requests_.emplace(number, std::move(request));
   lock.unlock();
-  if (missing == 1 && !has_lengthy)  // which not every worker may take
+  if (missing == 1 && !has_lengthy)  // a lengthy sentence is not for every worker
     changed_.notify_one();
   else
     changed_.notify_all();
@@ -101,7 +101,7 @@ Scheduler::Request Scheduler::forget(int64_t number) {
 }
 
 void Scheduler::cancel(int64_t request) {
-  std::optional<Request> forgotten;  // may be large: freed without the lock
+  std::optional<Request> forgotten;  // may be large, so it is freed after the lock
   const std::lock_guard lock(mutex_);
   if (requests_.contains(request)) forgotten = forget(request);
 }
@@ -118,22 +118,22 @@ void Scheduler::expire(double now) {
   for (Request& request : late) request.done({End::expired, {}, ""});
 }
 
-// A request with many sentences has a quarter of all rows at the most while there are others: newcomers join at once, and their steps are
-// not as long as with all rows.
+// While there are other requests, limits a request to a quarter of all rows, so that newcomers can join immediately and their steps are
+// shorter than with all rows.
 bool Scheduler::has_its_share(const Request& request) const {
   if (request.under_way == 0 || requests_.size() == 1 || limits_.whole_batches) return false;
   const int64_t beam = request.options.beam, share = limits_.rows * static_cast<int64_t>(rows_.size()) / 4;
   return (request.under_way + 1) * beam > std::max(beam, share);
 }
 
-// How fast turns come, whatever else is under way: what newcomers will wait is told by that, or by how long those that are there have
-// waited for the next turn already.
+// Estimates how long newcomers wait: from the rate at which turns come, or from how long the present newcomers have already waited for the
+// next turn.
 double Scheduler::expected_wait(const LaneState& lane, double now) const {
   const double since = lane.newcomers > 0 && lane.last_begin >= 0 ? now - lane.last_begin : 0;
   return std::max(static_cast<double>(lane.newcomers) * lane.begin_seconds, since);
 }
 
-// Those that need not wait count as no time.
+// Requests that need not wait count as zero.
 void Scheduler::note_begins(LaneState& lane, int64_t count, double time) const {
   if (count > 0) {
     const double weight = std::min(1.0, static_cast<double>(count) / kMeanOfBegins);
@@ -146,24 +146,25 @@ void Scheduler::note_begins(LaneState& lane, int64_t count, double time) const {
     lane.last_begin = time;
 }
 
-// Whether ordinary sentences have come lately, and so will again.
+// Whether ordinary sentences have arrived recently, so that more are expected.
 bool Scheduler::others_come(double now) const { return now - ordinary_at_ < kQuietSeconds; }
 
-// Rows of a worker that a lane may have. Lengthy sentences leave room for others at all times, and most of it when others come.
+// Returns how many of a worker's rows a lane may use. Lengthy sentences always leave room for others, and most of the rows while others are
+// expected.
 int64_t Scheduler::most_rows(Lane lane, int64_t beam, double now) const {
   if (lane == ordinary) return limits_.rows;
   const int64_t quarter = limits_.rows / 4;
   return std::max(beam, others_come(now) ? quarter : limits_.rows - quarter);
 }
 
-// Whether there is something for the worker. To read a lengthy sentence takes as long as many steps of others, so while others come half of
-// the workers leave them alone, where there are several.
+// Whether the lane has work for the worker. Encoding a lengthy sentence takes as long as many steps of others. So while others are
+// expected, half of the workers, if there are several, leave lengthy sentences alone.
 bool Scheduler::may_take(Lane lane, int worker, double now) const {
   if (lanes_[lane].turns.empty()) return false;
   return lane == ordinary || worker < std::max<int>(1, static_cast<int>(rows_.size()) / 2) || !others_come(now);
 }
 
-// The sentence is under way from now on; its request goes to the end of the row if it has more.
+// Starts a sentence; its request goes to the end of the queue if it has more.
 Scheduler::Sentence Scheduler::start(Lane lane, std::list<int64_t>::iterator turn, size_t index, int worker, double time) {
   const int64_t number = *turn, key = next_key_++;
   Request& request = requests_.at(number);
@@ -184,24 +185,24 @@ Scheduler::Sentence Scheduler::start(Lane lane, std::list<int64_t>::iterator tur
   return {key, std::move(text), request.options, lane};
 }
 
-// Adds to the work what the worker takes of a lane; `rows`: those that it has, and will have.
+// Adds to `work` the sentences of a lane that the worker takes. `rows` are the worker's rows, and are updated.
 void Scheduler::join(Lane lane, int worker, Rows& rows, double time, Work& work) {
   LaneState& state = lanes_[lane];
-  // Its share of all that is under way or waits: what is more than that is for the others, who have less.
+  // The worker's share of all rows in progress and waiting; the rest is left to workers that have less.
   double share = static_cast<double>(state.waiting_rows + rows.lanes[lane]);
   for (const auto& [other, others] : rows_)
     if (other != worker) share += static_cast<double>(others.lanes[lane]);
   share /= static_cast<double>(rows_.size());
   const int64_t newcomers = state.newcomers;
   int64_t bytes = 0;
-  std::optional<size_t> length;  // of the first, which a whole batch's others are near: it ends when its longest sentence does
+  std::optional<size_t> length;  // of the first sentence; others in a whole batch must be similar: it ends with its longest
   for (bool more = true; more && static_cast<double>(rows.lanes[lane]) < share;) {
     more = false;
     size_t looked = 0;
     for (auto turn = state.turns.begin(); turn != state.turns.end() && looked < kLook; ++turn, ++looked) {
       Request& request = requests_.at(*turn);
       auto& waiting = request.lanes[lane].waiting;
-      const bool first = rows.all() == 0;  // must go on, however large it is
+      const bool first = rows.all() == 0;  // must be accepted, however large it is
       const auto sentence = !first && has_its_share(request) ? waiting.end() : choose(waiting, length);
       if (sentence == waiting.end()) continue;
       const auto [size, index] = *sentence;
@@ -213,7 +214,7 @@ void Scheduler::join(Lane lane, int worker, Rows& rows, double time, Work& work)
       if (limits_.whole_batches && !length) length = size;
       waiting.erase(sentence);
       work.join.push_back(start(lane, turn, index, worker, time));
-      more = lane == ordinary;  // reading one lengthy sentence takes long enough
+      more = lane == ordinary;  // encoding a single lengthy sentence takes long enough
       break;
     }
   }

@@ -11,7 +11,7 @@ namespace {
 
 int64_t mebibytes(int64_t bytes) { return (bytes + (1 << 20) - 1) >> 20; }
 
-// Of one thread: as many usual sentences as the rows allow, or one with the widest search.
+// Returns the bytes of one thread: the larger of as many usual sentences as the rows allow and one sentence with the widest search.
 int64_t bytes_of(const LoadedModel& model, const SearchDemand& demand, int64_t rows) {
   const int64_t activation = size_of(model.model->parameters().backend().activation());
   const auto need = [&](const SearchOptions& search, int64_t sentences) {

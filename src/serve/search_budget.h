@@ -1,5 +1,5 @@
-// What the searches of a model's threads may take, asked before it is served: a server that grows beyond the memory of its machine or
-// container is killed without a word, perhaps days later, when many long sentences come together.
+// Bounds the memory of a model's searches before it is served. A server that outgrows the memory of its machine or container is killed
+// without a message, perhaps days later, when many long sentences arrive together.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 namespace starling {
 
 struct SearchBudget {
-  int64_t rows = 0;          // hypotheses that each thread extends together: as many as were asked for, or as fit
-  int64_t asked = 0;         // rows that were asked for
-  int threads = 0;           // of the model
-  int64_t bytes = 0;         // of all threads, at most, where translations are about as long as their sources
+  int64_t rows = 0;          // hypotheses that each thread extends in one step: as many as requested, or as fit
+  int64_t asked = 0;         // rows requested
+  int threads = 0;           // threads of the model
+  int64_t bytes = 0;         // upper bound for all threads, if translations are about as long as their sources
   std::string text() const;  // for the operator
 };
 
 struct SearchDemand {
-  int64_t rows, source_tokens;  // hypotheses of a thread; tokens of a sentence, at most
-  SearchOptions usual, widest;  // how sentences are searched for, and how the widest search is
+  int64_t rows, source_tokens;  // hypotheses per thread; most tokens of a sentence
+  SearchOptions usual, widest;  // the usual search, and the widest one
 };
 
-// The rows are lowered until the threads fit into the memory, all with the longest sentences that they take. ResourceError where not even
-// one sentence for each thread does.
+// Lowers the rows until all threads fit into the memory with the longest sentences that they accept. Throws ResourceError if not even one
+// sentence per thread fits.
 SearchBudget fit_search_budget(const LoadedModel& model, const SearchDemand& demand, const UsableMemory& memory);
 
 }  // namespace starling

@@ -20,11 +20,11 @@
 namespace starling {
 namespace {
 
-constexpr long kTickNanoseconds = 100'000'000;  // between looks at clients and deadlines
-constexpr long kLoadNanoseconds = 10'000'000;   // between looks whether the models are loaded
-constexpr int kTicksBetweenLooks = 20;          // at the models' directories
+constexpr long kTickNanoseconds = 100'000'000;  // interval of checks on clients and deadlines
+constexpr long kLoadNanoseconds = 10'000'000;   // interval of checks whether the models are loaded
+constexpr int kTicksBetweenLooks = 20;          // ticks between checks of the models' directories
 
-// Signals are waited for, not handled: all threads that start later inherit that they are blocked.
+// Signals are awaited, not handled: threads that start later inherit the blocked mask.
 class Signals {
  public:
   Signals() {
@@ -33,7 +33,7 @@ class Signals {
     pthread_sigmask(SIG_BLOCK, &set_, &before_);
   }
   ~Signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  // The next signal, or 0 when none comes for a time.
+  // Returns the next signal, or 0 if none arrives in time.
   int wait(long nanoseconds) const {
     const timespec tick{0, nanoseconds};
     const int signal = sigtimedwait(&set_, nullptr, &tick);
@@ -44,12 +44,12 @@ class Signals {
   sigset_t set_{}, before_{};
 };
 
-// Tells the operator; never waits.
+// Writes a line for the operator; never blocks.
 using Say = std::function<void(const std::string& line)>;
 
-// Connections that the process may have open beside its other files; it asks the system for as many as it may have.
+// Returns how many connections the process may open besides its other files, after raising the system's limit as far as allowed.
 unsigned allowed_connections(unsigned wanted, const Say& say) {
-  constexpr rlim_t kOtherFiles = 64;  // models that are read, the log, the threads' own
+  constexpr rlim_t kOtherFiles = 64;  // model files, the log, the threads' own files
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted + kOtherFiles) return wanted;
   files.rlim_cur = std::min(files.rlim_max, wanted + kOtherFiles);
@@ -60,14 +60,14 @@ unsigned allowed_connections(unsigned wanted, const Say& say) {
   return static_cast<unsigned>(left);
 }
 
-// Reads models on a thread of its own, so that signals and clients are heard meanwhile.
+// Reads models on a separate thread, so that signals and clients are served in the meantime.
 class Reader {
  public:
   ~Reader() {
     if (thread_.joinable()) thread_.join();
   }
   bool busy() const { return busy_; }
-  // ResourceError when there is no thread to be had. Not while it is busy.
+  // Throws ResourceError if the system gives no thread. Must not be called while busy.
   void start(std::function<void()> read) {
     if (thread_.joinable()) thread_.join();
     busy_ = true;
@@ -85,7 +85,7 @@ class Reader {
       throw;
     }
   }
-  // What it has thrown, thrown again.
+  // Waits for the reading, and rethrows its exception if there was one.
   void finish() {
     if (thread_.joinable()) thread_.join();
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
@@ -99,7 +99,7 @@ class Reader {
 
 bool ends(int signal) { return signal == SIGTERM || signal == SIGINT; }
 
-// The parts of a running server, and what is done with them, in this order.
+// The parts of a running server, and its phases in order.
 struct Running {
   const ServeOptions& options;
   const Signals& signals;
@@ -111,7 +111,7 @@ struct Running {
   HttpServer& http;
   Reader reader;
 
-  // False when a signal came to end before the models were loaded.
+  // Returns false if a signal ended the server before the models were loaded.
   bool load() {
     reader.start([this] { models.load(); });
     while (reader.busy()) {
@@ -129,10 +129,10 @@ struct Running {
     tell_service_manager("READY=1");
     return true;
   }
-  // Until a signal comes to end.
+  // Runs until a signal ends the server.
   void look_after() {
     int ticks = 0;
-    bool hangup = false;  // not taken up yet
+    bool hangup = false;  // a reload is pending
     for (int signal = 0; !ends(signal); signal = signals.wait(kTickNanoseconds)) {
       tick();
       if (signal == SIGHUP) hangup = true, read_again();
@@ -142,16 +142,16 @@ struct Running {
       }
     }
   }
-  // Until what had come is answered; a second signal does not wait for that.
+  // Runs until all pending requests are answered; a second signal ends it at once.
   void drain() {
     tell_service_manager("STOPPING=1");
     service.drain();
     http.drain();
     say(fmt::format("stopping: {} under way", counted(http.waiting(), "request")));
     while (http.waiting() > 0 && !ends(signals.wait(kTickNanoseconds))) tick();
-    for (int i = 0; i < 50 && reader.busy(); ++i) signals.wait(kLoadNanoseconds);  // it may be looking at directories only
+    for (int i = 0; i < 50 && reader.busy(); ++i) signals.wait(kLoadNanoseconds);  // it may only be checking directories
     if (!reader.busy()) return;
-    say("stopped while a model was being read");  // which cannot be interrupted, and leaves nothing behind
+    say("stopped while a model was being read");  // reading cannot be interrupted, and leaves nothing behind
     messages.flush();
     log.flush();
     std::_Exit(0);
@@ -170,21 +170,21 @@ struct Running {
         try {
           for (const std::string& line : models.reload(all)) say(line);
         } catch (const std::exception& e) {
-          say(fmt::format("the models stay as they are: {}", e.what()));
+          say(fmt::format("the current models stay in use: {}", e.what()));
         }
         if (all) tell_service_manager("READY=1");
       });
-    } catch (const Error& e) {  // no thread to be had: later
-      say(fmt::format("the models stay as they are: {}", e.what()));
+    } catch (const Error& e) {  // no thread available: try later
+      say(fmt::format("the current models stay in use: {}", e.what()));
     }
   }
-  // What else may have changed: the keys, and where the log is.
+  // Reads the keys again, and reopens the log.
   void read_again() {
     const auto unless_wrong = [this](const std::function<void()>& read) {
       try {
         read();
       } catch (const Error& e) {
-        say(fmt::format("stays as it is: {}", e.what()));
+        say(fmt::format("not reloaded: {}", e.what()));
       }
     };
     if (!options.api_keys.empty()) unless_wrong([&] { service.set_keys(ApiKeys::load(files, options.api_keys)); });

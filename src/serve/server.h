@@ -1,4 +1,4 @@
-// The server as a whole: starts everything, listens, loads the models, waits for signals, and ends in order.
+// The complete server: starts everything, listens, loads the models, waits for signals, and shuts down in order.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct ServeOptions {
   ServiceOptions service;
 };
 
-// Serves until SIGTERM or SIGINT, then answers what is under way and returns; a second signal does not wait for that. ConfigError and the
-// errors of loading models when it cannot begin.
+// Serves until SIGTERM or SIGINT, then answers the requests in progress and returns; a second signal returns without waiting for them.
+// Throws ConfigError and the errors of loading models if it cannot start.
 void serve(const ServeOptions& options);
 
 }  // namespace starling

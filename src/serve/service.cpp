@@ -33,7 +33,7 @@ enum class Page {
 struct Endpoint {
   const char* path;
   Page page;
-  const char* api;  // in the metrics
+  const char* api;  // label in the metrics
   bool get, post;
 };
 constexpr Endpoint kEndpoints[] = {
@@ -77,7 +77,7 @@ HttpResponse preflight() {
   return r;
 }
 
-// A message may repeat what the client sent: the beginning of it is enough.
+// Shortens a message, which may repeat what the client sent.
 std::string brief(std::string why) {
   constexpr size_t kMostBytes = 500;
   if (why.size() <= kMostBytes) return why;
@@ -109,7 +109,7 @@ const char* reason_of(int status) {
   }
 }
 
-// What a key may come as: a parameter of the request, or its header.
+// Returns the key, from the request's parameter or its header.
 std::string key_of(const HttpRequest& request, const std::string& parameter) {
   if (!parameter.empty()) return parameter;
   const std::string_view header = request.header("authorization");
@@ -120,14 +120,14 @@ std::string key_of(const HttpRequest& request, const std::string& parameter) {
 
 }  // namespace
 
-// A request, until it is answered.
+// A request until it is answered.
 struct Service::Exchange {
   Service& service;
   std::shared_ptr<const HttpRequest> request;
   HttpServer::Reply reply;
   double begin;
   JobSize size;
-  std::string key;  // its name
+  std::string key;  // the key's name
   std::optional<TextQuery> query;
   std::optional<std::vector<TranslatedText>> texts;
 
@@ -198,7 +198,7 @@ HttpResponse Service::refuse(const HttpRequest& request, int status, const std::
   return response;
 }
 
-// What needs no translation. Nothing: texts to translate.
+// Answers a request that needs no translation; returns nothing if there are texts to translate.
 std::optional<HttpResponse> Service::at_once(Exchange& exchange) {
   const HttpRequest& request = *exchange.request;
   if (request.method == "OPTIONS") return preflight();
@@ -263,7 +263,7 @@ HttpResponse Service::detect(Exchange& exchange) {
   admit(exchange, values.text("api_key").value_or(""));
   require_ready();
   const std::string text = parse_detect(values);
-  std::string words = Document(text, DocumentFormat::html, "").words();  // nobody says whether it is HTML
+  std::string words = Document(text, DocumentFormat::html, "").words();  // the request does not say whether it is HTML
   if (words.empty()) words = Document(text, DocumentFormat::text, "").words();
   return detect_answer(detect_languages(words, languages_of(models_.directions())));
 }
@@ -278,7 +278,7 @@ void Service::require_ready() const {
 HttpServer::Cancel Service::translate(const Ended& exchange) {
   const double now = serve_seconds();
   const bool deepl = is_deepl(exchange->request->path);
-  if (deepl) require_ready();  // it knows no languages before
+  if (deepl) require_ready();  // before the models are loaded no languages are known
   exchange->query = deepl ? parse_deepl(*exchange->request, models_.directions()) : parse_translate(*exchange->request, options_.limits);
   admit(*exchange, exchange->query->key);
   require_ready();
@@ -305,7 +305,7 @@ HttpServer::Cancel Service::handle(std::shared_ptr<const HttpRequest> request, H
       return [exchange, cancel] {
         cancel();
         exchange->service.metrics_.count("starling_cancelled_total");
-        exchange->record(499);  // as other servers log a client that has gone
+        exchange->record(499);  // the status that other servers log when a client has gone
       };
     }
   } catch (const ApiError& e) {

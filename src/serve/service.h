@@ -1,4 +1,4 @@
-// The server without its sockets: takes requests to what answers them, and looks after keys, limits, deadlines, counting and the log.
+// The server without its sockets: dispatches requests to their handlers and applies keys, limits, deadlines, metrics and the log.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace starling {
 
-// What the page may do: use what stands in it, and ask its own server. Nobody may show it within a page of theirs.
+// The page may only use what it contains and query its own server, and it must not be embedded in other pages.
 constexpr const char* kPagePolicy =
     "default-src 'none'; connect-src 'self'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'";
@@ -24,25 +24,25 @@ struct ServiceOptions {
   LibreTranslateLimits limits;
   JobLimits job;
   double deadline_seconds = 60;
-  double requests_a_minute = 0;  // of an address, where there are no keys; 0: no limit
+  double requests_a_minute = 0;  // per address, if there are no keys; 0: no limit
   bool log_texts = false;
 };
 
 class Service {
  public:
-  // All must outlive the service, and the answers that it still owes.
+  // All arguments must outlive the service and its pending answers.
   Service(const ModelSet& models, const ServiceOptions& options, AccessLog& log, Metrics& metrics)
       : models_(models), options_(options), log_(log), metrics_(metrics) {}
 
-  // Answers a request, perhaps later: see HttpServer::Handler.
+  // Answers a request, possibly later: see HttpServer::Handler.
   HttpServer::Cancel handle(std::shared_ptr<const HttpRequest> request, HttpServer::Reply reply);
-  // The answer to what was refused before it came here; counted and logged as any other.
+  // Returns the answer to a request that was refused before it got here; it is counted and logged like any other.
   HttpResponse refuse(const HttpRequest& request, int status, const std::string& why);
 
   // From now on new translations are refused with 503.
   void drain() { draining_ = true; }
   bool ready() const { return models_.loaded() && !draining_; }
-  // Who may translate; without, everybody.
+  // Sets the keys that may translate; without keys, everybody may.
   void set_keys(ApiKeys keys);
 
  private:
@@ -65,7 +65,7 @@ class Service {
   std::mutex keys_mutex_;
   std::shared_ptr<const ApiKeys> keys_;
   RateLimits rates_;
-  std::map<std::string, int64_t> characters_;  // translated for each key, by name; guarded by keys_mutex_
+  std::map<std::string, int64_t> characters_;  // characters translated, by name of the key; guarded by keys_mutex_
 };
 
 }  // namespace starling

@@ -11,16 +11,16 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kLargeCharacters = 4 << 10;  // whose translation takes long to put together
+constexpr int64_t kLargeCharacters = 4 << 10;  // texts from this size on take long to reassemble
 
 // The texts of a query that one model translates.
 struct Group {
   std::shared_ptr<ServedModel> model;
   std::vector<size_t> texts;
-  int64_t request = 0;  // in the model's queue
+  int64_t request = 0;  // number in the model's queue
 };
 
-// The translations of a rank (0: the best); of a sentence that has fewer the last.
+// Returns the translation of each part at a rank (0: the best); if a part has fewer, its last one.
 std::vector<PartTranslation> of_rank(std::span<const Candidates> translations, size_t rank) {
   std::vector<PartTranslation> all;
   for (const Candidates& c : translations) all.push_back(c.empty() ? PartTranslation{} : c[std::min(rank, c.size() - 1)]);
@@ -29,10 +29,10 @@ std::vector<PartTranslation> of_rank(std::span<const Candidates> translations, s
 
 struct Job {
   TextQuery query;
-  std::vector<std::optional<DocumentParts>> prepared;  // of each text; nothing: it is its own translation
+  std::vector<std::optional<DocumentParts>> prepared;  // by text; nothing if the text is its own translation
   std::vector<TranslatedText> texts;
   std::vector<Group> groups;
-  std::atomic<size_t> missing{0};  // groups
+  std::atomic<size_t> missing{0};  // unfinished groups
   std::atomic<bool> ended{false};
   std::function<void(JobResult)> done;
 
@@ -66,8 +66,8 @@ struct Job {
   }
 };
 
-// The languages that a text may be in whose language the client does not know: those that models translate from, and the target, since it
-// may need no translation.
+// Returns the possible languages of a text if the client does not know its language: those that models translate from, and the target,
+// since the text may need no translation.
 std::vector<std::string> possible_languages(std::span<const Direction> models, const std::string& target) {
   const std::vector<std::string> all = languages_of(models);
   std::vector<std::string> possible = sources_into(models, target);
@@ -77,7 +77,7 @@ std::vector<std::string> possible_languages(std::span<const Direction> models, c
   return possible;
 }
 
-// The model of each text, and the language it was found to be in.
+// Finds the model for each text, and detects the text's language if necessary.
 void find_models(const ModelSet& models, Job& job) {
   const TextQuery& q = job.query;
   const std::vector<Direction> directions = models.directions();
@@ -110,7 +110,7 @@ void find_models(const ModelSet& models, Job& job) {
 
 std::function<void()> start_translation(const ModelSet& models, const TextQuery& query, const JobLimits& limits, double now,
                                         double deadline, JobSize& size, std::function<void(JobResult)> done) {
-  if (std::ssize(query.texts) > limits.sentences)  // of nothing, perhaps: they would take memory without a sentence
+  if (std::ssize(query.texts) > limits.sentences)  // even empty texts, which have no sentences, take memory
     throw ApiError(400,
                    fmt::format("Invalid request: {} texts are more than {}; send them in parts", query.texts.size(), limits.sentences));
   const auto job = std::make_shared<Job>();
@@ -133,7 +133,7 @@ std::function<void()> start_translation(const ModelSet& models, const TextQuery&
       sentences.insert(sentences.end(), p.parts().begin(), p.parts().end());
       for (size_t part = 0; part < p.parts().size(); ++part) search.alignment = search.alignment || p.needs_links(part);
     }
-    // Whoever translates goes on while a large translation is put together.
+    // The worker continues translating while a large translation is reassembled.
     const int64_t characters = size.characters;
     const auto finish = [job, &group, characters](Scheduler::Outcome o) {
       if (o.end != Scheduler::End::done || characters < kLargeCharacters) return job->finish(group, std::move(o));

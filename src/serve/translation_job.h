@@ -1,5 +1,5 @@
-// From texts to translated texts: finds the models, cuts texts into sentences, hands these to the models' queues, and puts the texts
-// together again when the last sentence is there.
+// Translates texts: finds the models, splits texts into sentences, submits these to the models' queues, and reassembles the texts after the
+// last sentence.
 #pragma once
 
 #include <functional>
@@ -10,23 +10,23 @@
 namespace starling {
 
 struct JobLimits {
-  int64_t sentences = 5000;  // of a request
+  int64_t sentences = 5000;  // limit per request
 };
 
-// What became of the texts of a query: all of them, or why not.
+// The outcome of a query: all its texts, or the error.
 struct JobResult {
   std::vector<TranslatedText> texts;
   std::optional<ApiError> error;
 };
 
-// What a job is about, for the log.
+// The size of a job, for the log.
 struct JobSize {
   int64_t sentences = 0, characters = 0;
 };
 
-// Begins to translate; `done` is called once, perhaps within the call, from any thread, unless the function that comes back was called
-// before: nobody waits any more. ApiError for what cannot begin: 400 for languages without a model and too many sentences, 429 for a full
-// queue. `size` is filled before it throws for the queue.
+// Starts a translation. `done` is called once, from any thread and possibly within this call, unless the returned function was called
+// before to cancel. Throws ApiError if the job cannot start: 400 for languages without a model and for too many sentences, 429 for a full
+// queue. `size` is set before the queue can refuse.
 std::function<void()> start_translation(const ModelSet& models, const TextQuery& query, const JobLimits& limits, double now,
                                         double deadline, JobSize& size, std::function<void(JobResult)> done);
 

@@ -7,7 +7,7 @@
 namespace starling {
 namespace {
 
-// The number of UTF-16 code units before each byte of a text, and before its end.
+// Returns the number of UTF-16 code units before each byte of a text, and at its end.
 std::vector<int64_t> units(std::string_view text) {
   std::vector<int64_t> before;
   before.reserve(text.size() + 1);

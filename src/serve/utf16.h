@@ -1,4 +1,4 @@
-// Places in texts as JavaScript counts them.
+// Converts positions in texts to those of JavaScript.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace starling {
 
-// The links of a translation in UTF-16 code units of the source and of its text, in the order of the translation; those of neighbouring
-// pieces of the same source pieces become one.
+// Returns the links of a translation in UTF-16 code units of the source and of its text, in the order of the translation. Links of
+// neighbouring pieces to the same source pieces are merged.
 std::vector<AlignedSpans> utf16_spans(std::string_view source, const AlignedText& translation);
 
 }  // namespace starling

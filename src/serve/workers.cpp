@@ -13,12 +13,12 @@ namespace starling {
 
 namespace {
 constexpr int kWorkerNice = 5;
-constexpr double kLengthyShare = 1.0 / 3;  // of the time of ordinary sentences, that lengthy ones have beside them
+constexpr double kLengthyShare = 1.0 / 3;  // time of lengthy sentences relative to that of ordinary ones, while there are both
 }  // namespace
 
 double serve_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// The searches of a thread, and whose turn it is.
+// The searches of a thread, and the choice between them.
 class Workers::Searches {
  public:
   explicit Searches(Model& model) : model_(model) { reset(); }
@@ -31,7 +31,7 @@ class Workers::Searches {
   void drop(int64_t key) {
     for (auto& search : lanes_) search->drop(key);
   }
-  // The lane whose search makes the next step. Lengthy ones wait until their share of the others' time is what their last step took.
+  // Returns the lane that makes the next step. A lengthy step is due when the lengthy lane's credit covers the time of its last step.
   Scheduler::Lane next() const {
     if (lanes_[Scheduler::lengthy]->empty()) return Scheduler::ordinary;
     return lanes_[Scheduler::ordinary]->empty() || credit_ >= last_lengthy_ ? Scheduler::lengthy : Scheduler::ordinary;
@@ -59,7 +59,7 @@ Workers::Workers(const LoadedModel& model, Scheduler& scheduler, Metrics& metric
     for (size_t i = 0; i < models_.size(); ++i)
       threads_.push_back(start_thread("translating", [this, i] { work(static_cast<int>(i), *models_[i]); }));
   } catch (const Error&) {
-    if (threads_.empty()) throw;  // fewer will do
+    if (threads_.empty()) throw;  // fewer are enough
   }
 }
 
@@ -69,7 +69,7 @@ Workers::~Workers() {
 }
 
 void Workers::work(int worker, Model& model) {
-  // Translating takes all the time there is; whoever reads a request or sends an answer comes first.
+  // Translating uses all processor time, so threads that read requests or send answers get a higher priority.
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kWorkerNice);
   Searches searches(model);
   for (;;) {
@@ -81,7 +81,7 @@ void Workers::work(int worker, Model& model) {
       const double begin = serve_seconds();
       step(searches.of(lane));
       searches.made_step(lane, serve_seconds() - begin);
-    } catch (const std::exception& e) {  // scores that are no numbers, no memory: those sentences are lost, the others are not
+    } catch (const std::exception& e) {  // NaN scores or lack of memory: only these sentences are lost
       scheduler_.fail(worker, e.what());
       searches.reset();
     }

@@ -1,5 +1,5 @@
-// The threads that translate: each has a search under way for each lane of the scheduler, with its own view of the model, which sentences
-// from the scheduler join as others end. The steps of lengthy sentences take long; while there are others, those have most of the time.
+// The threads that translate. Each has its own view of the model and one search per lane of the scheduler, which new sentences join as
+// others end. Steps of lengthy sentences are slow, so ordinary ones get most of the time while there are any.
 #pragma once
 
 #include <memory>
@@ -14,9 +14,9 @@ namespace starling {
 
 class Workers {
  public:
-  // One worker for each thread of the model's backend. The model, the scheduler and the metrics must outlive them.
+  // Starts one worker per thread of the model's backend. The model, the scheduler and the metrics must outlive them.
   Workers(const LoadedModel& model, Scheduler& scheduler, Metrics& metrics);
-  // Closes the scheduler and waits until all is translated.
+  // Closes the scheduler and waits until everything is translated.
   ~Workers();
 
  private:
@@ -33,7 +33,7 @@ class Workers {
   std::vector<std::thread> threads_;
 };
 
-// Seconds of a clock that only goes forward.
+// Returns the seconds of a monotonic clock.
 double serve_seconds();
 
 }  // namespace starling

@@ -123,7 +123,7 @@ TEST(Launch, MoreArgumentsComeLast) {
 
 TEST(Launch, SaysWhatIsWrong) {
   for (const auto& [arguments, message] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"", "launch what? Write for example: starling launch -n 2 -- train -c run.yml"},
+           {"", "there is no verb to launch; write for example: starling launch -n 2 -- train -c run.yml"},
            {"-n 2 train", "write -- before the verb"},
            {"-n 2 train -c x", "write -- before the verb"},
            {"-n 2 -- trian", "there is no verb 'trian'; did you mean 'train'?"},

@@ -100,7 +100,7 @@ TEST_F(NamesTest, OtherProgramsNamesAreAnsweredWithOurs) {
       {"train --model.preset tiny", "; did you mean transformer-tiny?"},
       {"train --valid.every 10u", "; did you mean 10?"},
       {"marian-train", "Marian's marian-train is train here."},
-      {"marian-server", "Marian's marian-server is serve here (over HTTP; of a pipe translate"},
+      {"marian-server", "Marian's marian-server is serve here (over HTTP; for a pipe use translate"},
       {"spm_train", "it is not needed here: 'train' makes the vocabulary when its file is missing."},
       {"spm_encode", "it is not needed here: raw text comes in and goes out."},
       {"score --src a", "OpenNMT-py's --src is --source here"},

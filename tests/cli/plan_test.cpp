@@ -67,7 +67,7 @@ TEST(BenchLayout, IsSimulatedInStages) {
   EXPECT_EQ(json["replicas"], 2);
   EXPECT_EQ(json["memory_mib"].size(), 4u);
   EXPECT_THAT(starling(bench + " --parallel.pipeline 3").text, HasSubstr("and 4 are no multiple of that; start 3 or 6 ranks"));
-  EXPECT_THAT(starling(bench + " --parallel.pipeline 2").text, HasSubstr("bubble: stages stand still for "));
+  EXPECT_THAT(starling(bench + " --parallel.pipeline 2").text, HasSubstr("bubble: stages are idle for "));
 }
 
 // Whole replicas are a layout too, of strategies that exchange now and then as well; pieces of time are those of stages of GNMT.

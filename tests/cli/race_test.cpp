@@ -44,7 +44,7 @@ TEST_F(RaceVerbTest, WritesTablesAndPictureAndContinues) {
   const std::string before = directory_hash(path("out"));
   const ShellOutcome other = race("race.yml --output out --set race.seeds=1,2 --set train.label-smoothing=0");
   EXPECT_EQ(other.status, 2);
-  EXPECT_THAT(other.text, HasSubstr("this race began with other training data than there is now"));
+  EXPECT_THAT(other.text, HasSubstr("this race began with different training data"));
   EXPECT_EQ(directory_hash(path("out")), before);
 }
 

@@ -67,8 +67,8 @@ TEST_F(StopTest, TranslateNamesThePartialResult) {
   const std::string lines = read_text_file(path("out.partial")), text = stop();
   const auto count = std::count(lines.begin(), lines.end(), '\n');
   EXPECT_THAT(text,
-              HasSubstr(fmt::format("starling: stopped after {} line{}, whose translations are in out.partial; to go on, give the lines "
-                                    "from {} on, or begin again with the same command\n",
+              HasSubstr(fmt::format("starling: stopped after {} line{}, whose translations are in out.partial; to continue, pass the lines "
+                                    "from {} on, or start over with the same command\n",
                                     count, count == 1 ? "" : "s", count + 1)));
   EXPECT_EQ(read_text_file(path("out.partial")), lines);
   EXPECT_FALSE(std::filesystem::exists(path("out")));

@@ -259,7 +259,7 @@ TEST_F(WholeRace, OtherDataIsRefused) {
       run_race(load_recipe(recipe("race", kShort)), silent);
       ADD_FAILURE() << file << " has changed";
     } catch (const ConfigError& e) {
-      EXPECT_THAT(e.what(), HasSubstr("this race began with other " + what + " data"));
+      EXPECT_THAT(e.what(), HasSubstr("this race began with different " + what + " data"));
     }
     write(file, before);
     EXPECT_EQ(run_race(load_recipe(recipe("race", kShort)), silent), 0) << "as it was, though written later";
@@ -360,7 +360,7 @@ TEST_F(WholeRace, BadRecipesAreNamedWithTheLine) {
        "the arm a has 1 learning rate to choose from, one worker has 2");
   says(head + arm + "    - name: a\n", "race.arms.1: the name 'a' is given twice");
   says(head + "  arms: [{name: one-worker}]\n", "is that of the baseline");
-  says(head + "  arms: [{name: a/b}]\n", "is no name for files");
+  says(head + "  arms: [{name: a/b}]\n", "cannot be used in file names");
   says(head, "race.arms is empty");
   says(head + "  parallel.pipeline: 2\n" + arm, "a race replays whole models; set parallel.pipeline and tensor to 1");
   says(head + "  valid.source: \"\"\n  valid.target: \"\"\n" + arm, "recipe.yml");

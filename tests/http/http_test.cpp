@@ -432,7 +432,7 @@ TEST(HttpServerTest, RefusesAddressesWithAdvice) {
     }
     return std::string("none");
   };
-  const std::string form = ": is no address; write HOST:PORT, for example 127.0.0.1:5000 or [::1]:5000";
+  const std::string form = ": is not a valid address; write HOST:PORT, for example 127.0.0.1:5000 or [::1]:5000";
   for (const std::string bad : {"5000", "127.0.0.1", "127.0.0.1:", ":5000", "127.0.0.1:70000", "::1:5000", "a:b"})
     EXPECT_EQ(complaint(bad), "--listen " + bad + form);
   EXPECT_THAT(complaint("no-such-host.invalid:5000"), HasSubstr("the host no-such-host.invalid is not known"));

@@ -39,9 +39,9 @@ TEST(ApiKeys, FilesAreReadStrictly) {
             "keys:1: 'secret' is not the SHA-256 of a key; write NAME HASH, with HASH from: printf %s KEY | sha256sum");
   EXPECT_EQ(complaint("#\nann"), "keys:2: '' is not the SHA-256 of a key; write NAME HASH, with HASH from: printf %s KEY | sha256sum");
   EXPECT_EQ(complaint("ann " + kSecret + " often"),
-            "keys:1: 'often' is no number of requests a minute; write NAME HASH or NAME HASH NUMBER");
+            "keys:1: 'often' is not a number of requests per minute; write NAME HASH or NAME HASH NUMBER");
   for (const char* bad : {"0", "nan", "-3", "1e99", "5 more"})
-    EXPECT_THAT(complaint("ann " + kSecret + " " + bad), testing::HasSubstr("is no number of requests")) << bad;
+    EXPECT_THAT(complaint("ann " + kSecret + " " + bad), testing::HasSubstr("is not a number of requests")) << bad;
   EXPECT_EQ(complaint("ann " + kSecret + "\nann " + kSecret), "keys:2: the name ann occurs twice; name keys differently");
   EXPECT_EQ(complaint("# none\n"), "keys:1: holds no key, so nobody could ask; add one or leave --api-keys out");
 }

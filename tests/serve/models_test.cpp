@@ -66,7 +66,7 @@ TEST_F(ReloadTest, KeepsTheModelWhenTheNewOneIsBroken) {
   change("model.safetensors", whole.substr(0, whole.size() / 2));
   const auto said = models_->reload(true);
   ASSERT_EQ(said.size(), 1u);
-  EXPECT_THAT(said[0], testing::StartsWith("en to de: the model stays as it is: " + directory_ + "/model.safetensors"));
+  EXPECT_THAT(said[0], testing::StartsWith("en to de: the current model stays in use: " + directory_ + "/model.safetensors"));
   EXPECT_FALSE(replaced());
   models_->reload(false), models_->reload(false);
   EXPECT_EQ(metrics_.value("starling_reloads_total", "result=\"kept\""), 1);  // not tried again before it changes again
@@ -108,14 +108,14 @@ TEST_F(ReloadTest, KeepsTheModelWhoseFilesChangeWhileTheyAreRead) {
     files.disturb = [&](const std::string& path) {
       if (++maps == at) std::filesystem::resize_file(path, 8192);
     };
-    EXPECT_THAT(kept(), HasSubstr("the model stays as it is: " + directory_ + "/model.safetensors: "));
+    EXPECT_THAT(kept(), HasSubstr("the current model stays in use: " + directory_ + "/model.safetensors: "));
   }
   // Written again with other bytes of the same size.
   maps = 0;
   files.disturb = [&](const std::string&) {
     if (++maps == 2) change("model.safetensors", std::string(100, 'x') + weights.substr(100));
   };
-  EXPECT_THAT(kept(), HasSubstr("the model stays as it is: "));
+  EXPECT_THAT(kept(), HasSubstr("the current model stays in use: "));
   files.disturb = [&](const std::string&) { change("decode.yml", text_of("decode.yml")); };
   EXPECT_THAT(kept(),
               HasSubstr(directory_ + ": has changed while it was read, and may be half of one model and half of another; make a new "

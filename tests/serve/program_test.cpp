@@ -276,7 +276,7 @@ TEST_F(ServeProgram, OpensItsLogAgainThoughTheKeysAreBroken) {
   ASSERT_EQ(rename(path("log").c_str(), path("old").c_str()), 0);
   write("keys", "ann secret\n");
   kill(process_, SIGHUP);
-  ASSERT_TRUE(wait_for("err", "stays as it is: keys:1: 'secret' is not the SHA-256 of a key"));
+  ASSERT_TRUE(wait_for("err", "not reloaded: keys:1: 'secret' is not the SHA-256 of a key"));
   for (int i = 0; i < 20000 && access(path("log").c_str(), F_OK) != 0; ++i) usleep(1000);
   EXPECT_EQ(ask(health).status, 200);
   EXPECT_TRUE(wait_for("log", "\"path\":\"/health\",\"status\":200"));
@@ -331,7 +331,7 @@ TEST_F(ServeProgram, RefusesWhatItCannotServe) {
   EXPECT_THAT(o.text, HasSubstr("nothing: neither a model directory"));
   o = run_serve("--listen nonsense" + model);
   EXPECT_EQ(o.status, 2);
-  EXPECT_THAT(o.text, HasSubstr("--listen nonsense: is no address"));
+  EXPECT_THAT(o.text, HasSubstr("--listen nonsense: is not a valid address"));
   write("keys", "ann secret\n");
   o = run_serve("--listen 127.0.0.1:0 --api-keys keys" + model);
   EXPECT_EQ(o.status, 3);
@@ -341,7 +341,7 @@ TEST_F(ServeProgram, RefusesWhatItCannotServe) {
   EXPECT_THAT(o.text, HasSubstr("--max-body-total 1000000: is less than one request may have (--max-body 2000000); raise it"));
   o = run_serve("--listen 127.0.0.1:0 --trust-proxy localhost" + model);
   EXPECT_EQ(o.status, 2);
-  EXPECT_THAT(o.text, HasSubstr("localhost is no address; write it in numbers: 127.0.0.1 or ::1"));
+  EXPECT_THAT(o.text, HasSubstr("localhost is not an IP address; write it in numbers: 127.0.0.1 or ::1"));
   o = run_serve("--listen 127.0.0.1:0 --access-log /nowhere/log" + model);
   EXPECT_EQ(o.status, 3);
   EXPECT_THAT(o.text, HasSubstr("/nowhere/log: cannot be opened for the access log: "));
