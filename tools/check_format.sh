@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Does the code have the layout of .clang-format, and is no line too long? Code: 140 columns; prose: 100, but for tables, links, what the
-# program prints itself (docs/config.md) and what stands between ```. Scripts of studies, whose tables have long rows, are left out. Prints
-# each place; ends with 1 if there is one.
+# program prints itself (docs/reference/config.md) and what stands between ```. Scripts of studies, whose tables have long rows, are left
+# out. Prints each place; ends with 1 if there is one.
 # Usage: tools/check_format.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,7 +26,7 @@ for path in sys.argv[1:]:
             status = 1
 sys.exit(status)' || status=1
 
-git ls-files -z '*.md' ':!docs/config.md' | xargs -0 python3 -c '
+git ls-files -z '*.md' ':!docs/reference/config.md' | xargs -0 python3 -c '
 import re, sys
 status = 0
 for path in sys.argv[1:]:

@@ -70,7 +70,7 @@ TEST(Docs, LinksLeadSomewhere) {
 TEST(Docs, TroubleshootingQuotesTheProgram) {
   const std::string program = sources();
   int quoted = 0;
-  std::ifstream page(kRoot / "docs" / "troubleshooting.md");
+  std::ifstream page(kRoot / "docs" / "start" / "troubleshooting.md");
   for (std::string line; std::getline(page, line);) {
     if (!line.starts_with("| `")) continue;
     for (const std::string& message : matches(line.substr(0, line.find(" | ", 2)), "`([^`]*)`")) {
