@@ -1,5 +1,5 @@
 // The verb `starling launch`: mpirun with the arguments that suit Starling. It only builds a command line and becomes that program, so a
-// run can as well be started by mpirun or srun directly (docs/distributed.md).
+// run can as well be started by mpirun or srun directly (docs/guides/distributed.md).
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>

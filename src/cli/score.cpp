@@ -1,5 +1,5 @@
 // The verb `starling score`: log-probabilities of given translations, and on request of each of their pieces. One line a sentence, so that
-// output and input can be pasted together; docs/formats.md.
+// output and input can be pasted together; docs/reference/formats.md.
 #include <unistd.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The verb `starling tune`: better values of a configuration within a budget. docs/tune.md.
+// The verb `starling tune`: better values of a configuration within a budget. docs/guides/tune.md.
 #include "experiments/tune.h"
 
 #include "base/affinity.h"

@@ -1,5 +1,5 @@
 // The verb `starling tune-search`: finds the penalties of length and coverage with which a model translates a given text best, and makes
-// them the model's own. docs/search.md.
+// them the model's own. docs/guides/search.md.
 #include "decode/tune_search.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Which parameters of a model may be 8-bit integers, and turning them so. Values become what the integers stand for, so that lookups and
-// other precisions see the same numbers; matrix products then use the integers themselves (Backend::pack_int8). docs/quantization.md.
+// other precisions see the same numbers; matrix products then use the integers themselves (Backend::pack_int8).
+// docs/explanation/quantization.md.
 #pragma once
 
 #include <vector>

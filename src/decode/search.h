@@ -1,7 +1,8 @@
 // Beam search over any model: many sentences at once, each with options of its own, that join and leave while others are under way. What
 // a sentence gets does not depend on the others, bit for bit. A hypothesis that ends leaves its place in the beam, so the work shrinks; it
 // is ranked by GNMT's score (Wu et al. 2016, section 7): log P / lp(Y) + cp(X, Y), with the length penalty lp(Y) = ((5 + |Y|) / 6)^alpha
-// and the coverage penalty cp(X, Y) = beta * sum_i log(min(max(sum_j p_ij, floor), 1)) over the source tokens i. docs/search.md explains.
+// and the coverage penalty cp(X, Y) = beta * sum_i log(min(max(sum_j p_ij, floor), 1)) over the source tokens i. docs/explanation/search.md
+// explains.
 #pragma once
 
 #include <cstdint>

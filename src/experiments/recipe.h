@@ -1,5 +1,5 @@
 // What a race compares: one training configuration, arms that change it, numbers of workers, seeds, candidates for the learning rate,
-// networks and targets. Read from YAML; docs/race.md explains the keys.
+// networks and targets. Read from YAML; docs/reference/race-recipe.md explains the keys.
 #pragma once
 
 #include <cstdint>

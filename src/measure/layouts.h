@@ -21,8 +21,8 @@ struct Layout {
 };
 
 // Every number of stages and of shards that divides the ranks, with the output on every stage too where that is possible, with the
-// strategies of docs/strategies.md whose ranks make updates together, and with the configuration's own. In the order in which they are to
-// be forecast.
+// strategies of docs/explanation/strategies.md whose ranks make updates together, and with the configuration's own. In the order in which
+// they are to be forecast.
 std::vector<Layout> layouts_of(const Config& config, int ranks);
 
 // Fills in the results; those that fit `memory` bytes a rank come first, the fastest of them first. told(done, of) before each.

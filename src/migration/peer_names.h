@@ -1,5 +1,5 @@
 // What Marian, OpenNMT-py, fairseq and Sockeye call a thing, and what it is called here: who comes from there and writes a name he knows is
-// told ours and how the value converts. docs/coming-from.md shows the table.
+// told ours and how the value converts. docs/start/coming-from.md shows the table.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// Collectives of tensors that lie on NVIDIA cards, by NCCL (docs/gpu.md). Only its own files and no_nccl.cpp know whether the program was
-// built with it.
+// Collectives of tensors that lie on NVIDIA cards, by NCCL (docs/guides/gpu.md). Only its own files and no_nccl.cpp know whether the
+// program was built with it.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace starling::STARLING_CUDA {
 
-// Sets what several ranks with cards need in this process's environment, where the user has set nothing (docs/gpu.md). Before the first
-// call of CUDA; divided: each rank has a part of the model.
+// Sets what several ranks with cards need in this process's environment, where the user has set nothing (docs/guides/gpu.md). Before the
+// first call of CUDA; divided: each rank has a part of the model.
 void prepare_environment(const Communicator& comm, bool divided);
 
 struct CardConnection {
