@@ -226,8 +226,7 @@ TEST(TrainConfig, DocumentationIsUpToDate) {
   std::istringstream lines(reference);
   for (std::string line; std::getline(lines, line);)
     EXPECT_NE(manual.find(line), std::string::npos) << "docs/reference/config.md lacks: " << line;
-  EXPECT_NE(manual.find(reference), std::string::npos)
-      << "replace the tables of docs/reference/config.md by the output of: starling train --help-markdown";
+  EXPECT_NE(manual.find(reference), std::string::npos) << "make the page anew: tools/reference_pages.sh BUILD_DIRECTORY";
 }
 
 TEST(TrainConfig, TheManualSaysWhatNamesOfStrategiesStandFor) {

@@ -1,5 +1,5 @@
-// The pages in docs/: each is in the index, their links lead somewhere, and the messages that troubleshooting.md quotes are still those
-// of the program.
+// The pages in docs/: each is in the index, and the messages that troubleshooting.md quotes are still those of the program.
+// tools/check_format.sh follows their links.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -57,14 +57,6 @@ TEST(Docs, EveryPageIsInTheIndex) {
     const std::string link = "(" + fs::relative(page, kRoot / "docs").string() + ")";
     EXPECT_NE(index.find(link), std::string::npos) << "docs/README.md does not link to " << link;
   }
-}
-
-TEST(Docs, LinksLeadSomewhere) {
-  for (const fs::path& page : pages())
-    for (const std::string& link : matches(text_of(page), R"(\]\(([^)# ]+)(?:#[^)]*)?\))")) {
-      if (link.find("://") != std::string::npos) continue;
-      EXPECT_TRUE(fs::exists(page.parent_path() / link)) << page.filename() << " links to " << link;
-    }
 }
 
 TEST(Docs, TroubleshootingQuotesTheProgram) {
