@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fine-tuning without options beside the advice of docs/fine-tuning.md before there were choices, in three cases: another domain, another
+# Fine-tuning without options beside the advice of docs/guides/fine-tuning.md before there were choices, in three cases: another domain, another
 # variant of the language, and few pairs. Prints BLEU and chrF of the new text's test set, and BLEU of the old one's, for the model as it
 # was and for both ways.
 # Usage: recipes/fine-tuning/run.sh DIRECTORY [CASE...]

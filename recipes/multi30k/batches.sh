@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How many target tokens a model needs to a cross-entropy by the batch, and what the logged noise scale says of it (docs/optimizers.md,
+# How many target tokens a model needs to a cross-entropy by the batch, and what the logged noise scale says of it (docs/guides/optimizers.md,
 # "How large a batch is worth it"). Each batch is a run with a constant rate that grows with the batch's root. Prints for each batch the
 # tokens to the target cross-entropy of the validation set and the mean noise scale on the way; then the fewest tokens T and the critical
 # batch C of tokens = T (1 + batch / C), the straight line with the least squares of relative errors.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Refines a trained model by the expected GLEU of its own translations (docs/refinement.md), three seeds with Adam, and prints GLEU and
+# Refines a trained model by the expected GLEU of its own translations (docs/guides/refinement.md), three seeds with Adam, and prints GLEU and
 # BLEU before and after.
 # Usage: recipes/multi30k/refine.sh RUN_DIRECTORY [starling train options, e.g. --train.max-steps 100]     from the run's best model
 # Data and program: find.sh.

@@ -1,5 +1,5 @@
 // Errors and checks. Every message says what is wrong, where, and how to mend it; the three places that catch are
-// listed in docs/architecture.md. CHECK stays on in release builds.
+// listed in docs/explanation/architecture.md. CHECK stays on in release builds.
 #pragma once
 
 #include <fmt/format.h>

@@ -225,7 +225,7 @@ void add_bench(CLI::App& app) {
   train->add_option("--seconds", a->seconds, "of measured steps")->transform(duration_range(0.1, 3600))->capture_default_str();
   train
       ->add_option("--predict", a->predict,
-                   "predicts how long an update takes on a card that this machine does not have; measures nothing (docs/gpu.md)")
+                   "predicts how long an update takes on a card that this machine does not have; measures nothing (docs/guides/gpu.md)")
       ->check(CLI::IsMember({"h200", "h100", "a100"}));
   train->callback([a] { run_train_bench(*a); });
   auto* translate = bench->add_subcommand("translate", "speed of decoding: batches on all threads, single sentences on one");

@@ -28,7 +28,7 @@ ComputeModel compute_model(const Calibration& c) {
 
 std::shared_ptr<ClusterArguments> ClusterArguments::add_to(CLI::App& verb) {
   auto a = std::make_shared<ClusterArguments>();
-  verb.add_option("--cluster", a->file_, "The simulated cluster, YAML with the section `cluster`; see docs/simulator.md")
+  verb.add_option("--cluster", a->file_, "The simulated cluster, YAML with the section `cluster`; see docs/explanation/simulator.md")
       ->type_name("FILE");
   Scenario scenario;
   const std::vector<ConfigSection> sections = sections_of(scenario);
@@ -64,7 +64,7 @@ Scenario ClusterArguments::load(const BenchTrainOptions& model, const std::strin
   };
   read();  // mistakes are reported before anything is measured
   if (const std::string gpu = scenario.network.gpu; gpu != "none") {
-    say(fmt::format("computing rates: assumed for the GPU {} (docs/simulator.md), where none are given", gpu));
+    say(fmt::format("computing rates: assumed for the GPU {} (docs/explanation/simulator.md), where none are given", gpu));
     scenario.compute = gpu_rates(gpu), read();
     return scenario;
   }

@@ -36,7 +36,7 @@ void take_unparsed(const CLI::App& verb, std::vector<Override>& overrides, std::
 std::shared_ptr<ConfigArguments> ConfigArguments::add_to(CLI::App& verb) {
   auto a = std::make_shared<ConfigArguments>();
   verb.add_option("-c,--config", a->file_,
-                  "Configuration file, YAML (docs/config.md); its name alone, if it ends in .yml or .yaml, is enough")
+                  "Configuration file, YAML (docs/reference/config.md); its name alone, if it ends in .yml or .yaml, is enough")
       ->type_name("FILE");
   for (const std::string& name : all_config_names()) {
     const bool short_form = name == "train.device" || name == "train.precision" || name == "train.threads" || name == "train.seed";

@@ -116,7 +116,8 @@ std::string VerbHelp::whole_help(const CLI::App* app, const std::string& name, C
       "--device, --precision, --threads and --seed are short for those of the section train.\n";
   if (all) return out + config_reference();
   return out + "What most people set, with examples:\n\n" + everyday_reference() +
-         fmt::format("\n'{} --help-all' lists all {} keys; docs/config.md has them as tables.\n", name, all_config_names().size());
+         fmt::format("\n'{} --help-all' lists all {} keys; docs/reference/config.md has them as tables.\n", name,
+                     all_config_names().size());
 }
 
 void add_help(CLI::App& app) {

@@ -1,5 +1,5 @@
 // The verb `starling launch`: runs mpirun with arguments that suit Starling. It only builds and runs a command line, so mpirun or srun can
-// also start a run directly (docs/distributed.md).
+// also start a run directly (docs/guides/distributed.md).
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -57,7 +57,7 @@ void run(const RaceArguments& arguments) {
 void add_race(CLI::App& app) {
   auto* verb = app.add_subcommand("race", "Compare strategies side by side on simulated clusters: real gradients, virtual time");
   auto a = std::make_shared<RaceArguments>();
-  verb->add_option("recipe", a->recipe, "The recipe, YAML; see docs/race.md")->required()->type_name("FILE");
+  verb->add_option("recipe", a->recipe, "The recipe, YAML; see docs/guides/race.md")->required()->type_name("FILE");
   verb->add_option("-o,--output", a->output, "Race directory, in place of the recipe's race.output")->type_name("DIRECTORY");
   verb->add_option("-j,--jobs", a->jobs, "Runs that are trained at a time; 0 = as many as there are cores, at most 4")
       ->check(CLI::Range(0, 1024));

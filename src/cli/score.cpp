@@ -1,5 +1,5 @@
 // The verb `starling score`: prints log-probabilities of given translations and, on request, of each of their pieces. It prints one line
-// per sentence, so that output and input can be pasted together. See docs/formats.md.
+// per sentence, so that output and input can be pasted together. See docs/reference/formats.md.
 #include <unistd.h>
 
 #include <cmath>

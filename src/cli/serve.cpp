@@ -1,4 +1,4 @@
-// The verb `starling serve`: answers translation clients over HTTP (docs/serving.md).
+// The verb `starling serve`: answers translation clients over HTTP (docs/guides/serving.md).
 #include <csignal>
 
 #include "cli/help.h"
@@ -19,7 +19,7 @@ struct ServeArguments {
 }  // namespace
 
 void add_serve(CLI::App& app) {
-  auto* sub = app.add_subcommand("serve", "answer translation clients over HTTP, as LibreTranslate does (docs/serving.md)");
+  auto* sub = app.add_subcommand("serve", "answer translation clients over HTTP, as LibreTranslate does (docs/guides/serving.md)");
   auto a = std::make_shared<ServeArguments>();
   ServeOptions& o = a->options;
   sub->add_option("-m,--model", o.models, "run directory, checkpoint or model directory, with its languages: en-de=DIR; may be repeated")

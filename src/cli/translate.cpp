@@ -397,7 +397,7 @@ void add_translate(CLI::App& app) {
           ->check(CLI::Range(1, 8192))
           ->capture_default_str();
   sub->add_flag("--document", a->document,
-                "each input is a document: its sentences are found and translated, everything else stays (docs/text.md)");
+                "each input is a document: its sentences are found and translated, everything else stays (docs/guides/documents.md)");
   sub->add_option("--format", a->format, "of documents: text or html, whose tags are kept and moved with their words")
       ->check(CLI::IsMember({"text", "html"}))
       ->capture_default_str();

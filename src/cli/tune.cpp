@@ -1,4 +1,4 @@
-// The verb `starling tune`: searches for better values of a configuration within a budget. See docs/tune.md.
+// The verb `starling tune`: searches for better values of a configuration within a budget. See docs/guides/tune.md.
 #include "experiments/tune.h"
 
 #include "base/affinity.h"

@@ -1,5 +1,5 @@
 // The verb `starling tune-search`: finds the length and coverage penalties with which a model translates a given text best, and writes them
-// to the model. See docs/search.md.
+// to the model. See docs/guides/search.md.
 #include "decode/tune_search.h"
 
 #include <algorithm>

@@ -15,7 +15,7 @@ CardConnection connect_cards(Communicator& comm, Memory& memory) {
   const std::vector<std::string> cards = gather_texts(comm, memory.host() ? "" : fmt::format("the card of rank {}", comm.rank()));
   gather_texts(comm, nccl_version());
   if (std::all_of(cards.begin(), cards.end(), [](const std::string& card) { return card.empty(); })) return {};
-  return {"this program was built without NCCL: gradients on cards go through the hosts' memory and MPI (docs/gpu.md)", {}};
+  return {"this program was built without NCCL: gradients on cards go through the hosts' memory and MPI (docs/guides/gpu.md)", {}};
 }
 
 std::string nccl_version() { return "none"; }

@@ -1,4 +1,4 @@
-// Reading and checking parallel text; the rules are described in docs/data.md.
+// Reading and checking parallel text; the rules are described in docs/guides/data.md.
 #include "data/corpus.h"
 
 #include <sys/stat.h>

@@ -1,5 +1,6 @@
 // The training data as token ids in memory-mapped files beside the run: text is cut into pieces once, and a corpus larger than memory
-// costs address space only. The pairs are in shards (token_shard.h) and an index names them; docs/data.md describes the bytes.
+// costs address space only. The pairs are in shards (token_shard.h) and an index names them; docs/reference/token-store.md describes the
+// bytes.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Selects the parameters that may be 8-bit integers, and quantises them. Their values become what the integers represent, so that lookups
 // and other precisions see the same numbers; matrix products then use the integers themselves (Backend::pack_int8). See
-// docs/quantization.md.
+// docs/guides/quantization.md.
 #pragma once
 
 #include <vector>

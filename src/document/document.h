@@ -1,6 +1,6 @@
 // A document as people have it: lines and paragraphs, HTML or XML. It is taken apart into the sentences that a translator gets, and put
-// together from their translations; white space, lines, tags, attributes, comments and placeholders come out as they were. docs/text.md
-// says what is kept and how.
+// together from their translations; white space, lines, tags, attributes, comments and placeholders come out as they were.
+// docs/guides/documents.md says what is kept and how.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // `starling quantize`: a model with 8-bit weights, and what they cost. Quality and speed are measured on the same sentences in the same
-// run; matrices that cost too much stay floats. docs/quantization.md explains the report.
+// run; matrices that cost too much stay floats. docs/guides/quantization.md explains the report.
 #pragma once
 
 #include <cstdint>

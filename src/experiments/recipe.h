@@ -1,5 +1,5 @@
 // Describes what a race compares: one training configuration, arms that change it, numbers of workers, seeds, learning-rate candidates,
-// networks and targets. Recipes are YAML; docs/race.md explains the keys.
+// networks and targets. Recipes are YAML; docs/reference/race-recipe.md explains the keys.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct Layout {
 };
 
 // Returns all combinations of stages and shards that divide the ranks, also with the output on every stage where possible, each with the
-// synchronous strategies of docs/strategies.md and with the configuration's own, in the order in which to forecast them.
+// synchronous strategies of docs/explanation/strategies.md and with the configuration's own, in the order in which to forecast them.
 std::vector<Layout> layouts_of(const Config& config, int ranks);
 
 // Fills in the results and sorts: layouts that fit into `memory` bytes per rank come first, and among them the fastest. Calls told(done,

@@ -1,6 +1,6 @@
 // Translation quality on a corpus: BLEU, chrF, TER, equal to sacreBLEU 2.6 in numbers, signatures and printed text, and the
 // sentence score GLEU. They are computed here, and not by calling Python, because training scores each validation and because
-// a number is only comparable when everybody computes it in the same way; docs/metrics.md says how the equality is checked.
+// a number is only comparable when everybody computes it in the same way; docs/reference/metrics.md says how the equality is checked.
 // Every function throws DataError when counts of sentences differ, when there are none, and when text is not valid UTF-8.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Is a difference between two systems more than chance? Paired bootstrap resampling (Koehn, 2004) and paired approximate randomisation
 // (Riezler and Maxwell, 2005), with sacreBLEU's statistics and intervals. Both need thousands of scores, each of which is a sum of counts
-// by sentence. Draws come from Philox by seed: the same for every system and metric, which is what "paired" means. docs/metrics.md says
-// where this differs from sacreBLEU.
+// by sentence. Draws come from Philox by seed: the same for every system and metric, which is what "paired" means.
+// docs/reference/metrics.md says where this differs from sacreBLEU.
 #pragma once
 
 #include <cstdint>

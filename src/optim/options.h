@@ -53,13 +53,14 @@ void visit(Visitor& v, OptimizerOptions& c) {
   v.choice(
       "optimizer", c.optimizer,
       "optimizer; adamw decouples the weight decay; muon makes the singular values of each weight matrix's step equal, and is adamw for "
-      "embeddings, biases and norms (docs/optimizers.md); adagrad divides by the root of all squares so far; sgd keeps no state");
-  v.field("learning-rate", c.learning_rate,
-          "peak learning rate; a Transformer for which neither this nor warmup is given has those of its corpus (docs/first-project.md)",
-          0.0, 100.0);
+      "embeddings, biases and norms (docs/guides/optimizers.md); adagrad divides by the root of all squares so far; sgd keeps no state");
+  v.field(
+      "learning-rate", c.learning_rate,
+      "peak learning rate; a Transformer for which neither this nor warmup is given has those of its corpus (docs/start/first-project.md)",
+      0.0, 100.0);
   v.choice("schedule", c.schedule,
            "learning rate after the linear warm-up; linear, cosine and wsd (warm-up, stable, decay) end where the run does, at max-steps, "
-           "max-tokens, max-epochs or max-minutes, whichever comes first (docs/optimizers.md)");
+           "max-tokens, max-epochs or max-minutes, whichever comes first (docs/guides/optimizers.md)");
   v.field("warmup", c.warmup, "linear warm-up, updates; see learning-rate", 0, 1000000000);
   v.field(
       "warmup-share", c.warmup_share,

@@ -1,5 +1,5 @@
 // What a run takes over from the model that it begins with (train.initial-model) or goes on from, so that a configuration need not
-// repeat it: architecture and vocabulary. What is given all the same must agree. docs/fine-tuning.md
+// repeat it: architecture and vocabulary. What is given all the same must agree. docs/guides/fine-tuning.md
 #pragma once
 
 #include <string>

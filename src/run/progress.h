@@ -1,5 +1,5 @@
 // What a training run tells: a live line on a terminal, plain lines in <run>/train.log (and on standard output when that is no
-// terminal), and one JSON record per event in <run>/events.jsonl; docs/events.md describes the records.
+// terminal), and one JSON record per event in <run>/events.jsonl; docs/reference/events.md describes the records.
 // Time comes in through the options, so that tests see exact text; nothing here influences training.
 #pragma once
 

@@ -1,6 +1,6 @@
 // A batch that grows in the course of a run: an update takes one batch of the stream at first, later 2, 4, 8 of them in a row. Schedules
-// and the run's end go by the batches taken, hence by tokens, and mean the same whatever the batch is. docs/optimizers.md says when it
-// pays.
+// and the run's end go by the batches taken, hence by tokens, and mean the same whatever the batch is. docs/guides/optimizers.md says when
+// it pays.
 #pragma once
 
 #include <cstdint>

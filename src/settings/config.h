@@ -90,10 +90,10 @@ constexpr double kMostMinutes = 1e9;
 template <class Visitor>
 void visit(Visitor& v, TrainConfig& c) {
   v.field("output", c.output, "run directory: checkpoints, vocabulary, logs, model");
-  v.field(
-      "initial-model", c.initial_model,
-      "a model or run directory that a new run starts from: weights, architecture and vocabulary (docs/fine-tuning.md); a run that has a "
-      "checkpoint continues that");
+  v.field("initial-model", c.initial_model,
+          "a model or run directory that a new run starts from: weights, architecture and vocabulary (docs/guides/fine-tuning.md); a run "
+          "that has a "
+          "checkpoint continues that");
   v.field("restart", c.restart,
           "for one start: a run directory with a best model or a record of updates but no usable checkpoint begins anew, and what is there "
           "is kept in before-restart");
@@ -103,7 +103,7 @@ void visit(Visitor& v, TrainConfig& c) {
   v.field("seed", c.seed, "seed of initial weights, data order, dropout and vocabulary sample");
   v.field("batch-tokens", c.batch_tokens, "target tokens an update, of all workers together (but see strategy.batch)", 1, 100000000);
   v.numbers("batch-doubles-at", c.batch_doubles_at,
-            "shares of the run, in tokens, at each of which the batch becomes twice as large (docs/optimizers.md); the run ends by "
+            "shares of the run, in tokens, at each of which the batch becomes twice as large (docs/guides/optimizers.md); the run ends by "
             "max-tokens or max-epochs",
             0.0, 1.0);
   v.field("batch-follows-noise", c.batch_follows_noise,
@@ -123,7 +123,7 @@ void visit(Visitor& v, TrainConfig& c) {
   v.field(
       "r-drop", c.r_drop,
       "passes each sentence twice with different dropout, and draws the two distributions of each token together with this factor (alpha "
-      "of R-Drop; docs/optimizers.md): twice the time; 1 to 5 is usual, for small corpora; 0 = off",
+      "of R-Drop; docs/guides/optimizers.md): twice the time; 1 to 5 is usual, for small corpora; 0 = off",
       0.0, 100.0);
   v.field("r-drop-from", c.r_drop_from,
           "share of the run's updates that come before it; of train.max-steps, max-tokens or max-epochs, whichever ends the run first", 0.0,
@@ -284,7 +284,7 @@ double state_clip(const Config& config, int64_t step);
 // Every "section.key".
 std::vector<std::string> all_config_names();
 
-// All keys with help, allowed values and defaults: for `starling train --help-all`, and as the tables of docs/config.md.
+// All keys with help, allowed values and defaults: for `starling train --help-all`, and as the tables of docs/reference/config.md.
 std::string config_reference();
 // Those that most people set, with examples: for `starling train --help`.
 std::string everyday_reference();

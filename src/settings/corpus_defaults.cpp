@@ -180,9 +180,9 @@ struct TuningEpochs {
 constexpr TuningEpochs kTuningEpochs[] = {{0.02, 30}, {0.15, 10}, {5, 5}, {20, 3}, {200, 2}, {1e9, 1}};
 constexpr double kUpdatesAnEpoch = 20;  // at least, as far as batches of kLeastBatch allow: fewer move a model nowhere
 constexpr int64_t kLeastBatch = 100;
-// The moments begin at zero, and the second one needs some 50 updates with beta2 0.98; docs/fine-tuning.md
+// The moments begin at zero, and the second one needs some 50 updates with beta2 0.98; docs/guides/fine-tuning.md
 constexpr int64_t kTuningWarmup = 50, kLongestTuningWarmup = 500;
-// Of the peak that the model was trained with: docs/fine-tuning.md
+// Of the peak that the model was trained with: docs/guides/fine-tuning.md
 constexpr double kHighest = 0.2, kLowest = 0.1, kUnknownRate = 1e-4;
 
 // As far as the schedule of the model's own run had fallen if it had gone with the inverse root of the updates, within those bounds.
@@ -235,7 +235,7 @@ std::string choices_text(const Config& config) {
   std::vector<std::string> choices;
   for (const auto& [key, value] : config.chosen) choices.push_back(key + " " + value);
   return fmt::format("chosen for {}: {}; give a key to choose it yourself (docs/{}.md)", config.chosen_for, fmt::join(choices, ", "),
-                     config.train.initial_model.empty() ? "first-project" : "fine-tuning");
+                     config.train.initial_model.empty() ? "start/first-project" : "guides/fine-tuning");
 }
 
 std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t updates_an_epoch) {

@@ -1,6 +1,6 @@
 // What suits a few thousand pairs is not what suits millions: with the defaults of large corpora hardly anything is learned for minutes,
 // and nothing says why. So keys that a configuration leaves open get the values that are the best known for the size of its corpus
-// (docs/first-project.md), and others get advice.
+// (docs/start/first-project.md), and others get advice.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The presets' numbers; docs/simulator.md says where they come from.
+// The presets' numbers; docs/explanation/simulator.md says where they come from.
 #include "sim/scenario.h"
 
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
-// What a simulated cluster is made of and what goes wrong in it: plain numbers, readable from YAML. docs/simulator.md says what each means
-// and which equation it enters.
+// What a simulated cluster is made of and what goes wrong in it: plain numbers, readable from YAML. docs/explanation/simulator.md says what
+// each means and which equation it enters.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct ComputeModel {
   double weights_gb_s = -1;  // of what forward and backward passes move; -1: memory_gb_s
 };
 
-// Of one GPU of kGpus but "none", assumed (docs/simulator.md), and its memory in GiB; ConfigError for another name.
+// Of one GPU of kGpus but "none", assumed (docs/explanation/simulator.md), and its memory in GiB; ConfigError for another name.
 ComputeModel gpu_rates(const std::string& name);
 double gpu_memory_gib(const std::string& name);
 

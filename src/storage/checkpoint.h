@@ -1,6 +1,6 @@
 // Checkpoints that are either whole or not there. A directory is written aside, every file synced, manifest.json (sizes and hashes)
 // last, then renamed into place and the parent directory synced; what is read is verified against the manifest first.
-// Format and guarantees: docs/checkpoints.md.
+// Format: docs/reference/checkpoint-format.md; guarantees: docs/explanation/checkpoints.md.
 #pragma once
 
 #include <cstdint>

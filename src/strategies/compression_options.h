@@ -1,5 +1,5 @@
 // Options of compression with error feedback, and of the family that exchanges compressed gradients at every update. Names of presets stand
-// for these values (strategies/presets.cpp); equations are in docs/strategies.md.
+// for these values (strategies/presets.cpp); equations are in docs/explanation/strategies.md.
 #pragma once
 
 #include <cstdint>

@@ -54,7 +54,7 @@ struct Bounds {
   std::string reason;  // of the bound on bytes
 };
 
-// Memory is a hard bound. Time is one unless the number of lines was asked for (docs/data.md).
+// Memory is a hard bound. Time is one unless the number of lines was asked for (docs/guides/data.md).
 Bounds sample_bounds(const VocabularyOptions& options) {
   const UsableMemory memory = options.memory_bytes > 0 ? UsableMemory{options.memory_bytes, ""} : usable_memory();
   const int64_t fits = std::max(kMinSampleBytes, memory.bytes / 2 / kMemoryFactor);

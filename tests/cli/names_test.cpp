@@ -252,9 +252,9 @@ TEST_F(NamesTest, AConfigurationNeedsNoOption) {
   EXPECT_THAT(refused("train my.txt"), HasSubstr("unexpected argument 'my.txt'"));
 }
 
-// docs/coming-from.md shows a command of Marian's and ours.
+// docs/start/coming-from.md shows a command of Marian's and ours.
 TEST_F(NamesTest, TheExampleOfThePageIsUnderstood) {
-  const std::string page = read_text_file(STARLING_SOURCE_DIR "/docs/coming-from.md");
+  const std::string page = read_text_file(STARLING_SOURCE_DIR "/docs/start/coming-from.md");
   const size_t begin = page.find("\nstarling train --model.preset"), end = page.find("\nstarling translate", begin);
   ASSERT_NE(end, std::string::npos);
   const ShellOutcome dump = run(page.substr(begin + 10, end - begin - 10) + " --dump-config");

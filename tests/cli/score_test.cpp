@@ -1,5 +1,5 @@
 // `starling score --tokens`: the pieces spell the translation, and their log-probabilities sum up to the sentence's. And the examples in
-// docs/formats.md have the form of what the program prints.
+// docs/reference/formats.md have the form of what the program prints.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,9 +81,9 @@ TEST_F(ScoreTest, TokensSumUpToTheSentence) {
   EXPECT_EQ(parts(lines[2], '\t')[1], "</s>");  // a blank line has an end only
 }
 
-// The lines of the fenced block of docs/formats.md that is called so.
+// The lines of the fenced block of docs/reference/formats.md that is called so.
 std::vector<std::string> documented(const std::string& block) {
-  std::ifstream file(STARLING_SOURCE_DIR "/docs/formats.md");
+  std::ifstream file(STARLING_SOURCE_DIR "/docs/reference/formats.md");
   std::vector<std::string> lines;
   bool inside = false;
   for (std::string line; std::getline(file, line);) {

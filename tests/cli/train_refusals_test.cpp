@@ -1,4 +1,4 @@
-// What `starling train` refuses, and that nothing on disk differs afterwards; docs/checkpoints.md promises it.
+// What `starling train` refuses, and that nothing on disk differs afterwards; docs/guides/checkpoints.md promises it.
 #include <gmock/gmock.h>
 
 #include "tests/cli/directory_hash.h"

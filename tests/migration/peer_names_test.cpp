@@ -149,11 +149,11 @@ TEST(PeerNames, NumbersWithUnitsAreAnsweredWithoutThem) {
 }
 
 TEST(PeerNames, ThePageHasTheTables) {
-  const std::string page = read_text_file(STARLING_SOURCE_DIR "/docs/coming-from.md");
+  const std::string page = read_text_file(STARLING_SOURCE_DIR "/docs/start/coming-from.md");
   EXPECT_NE(page.find(peer_names_markdown()), std::string::npos)
-      << "replace the table of docs/coming-from.md by the output of: starling train --names";
+      << "replace the table of docs/start/coming-from.md by the output of: starling train --names";
   EXPECT_NE(page.find(peer_values_markdown()), std::string::npos)
-      << "replace the table of docs/coming-from.md by the output of: starling train --names";
+      << "replace the table of docs/start/coming-from.md by the output of: starling train --names";
 }
 
 }  // namespace

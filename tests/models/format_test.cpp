@@ -1,4 +1,4 @@
-// docs/model-format.md has every tensor of every model, with its shape: what it says is what the program reads and writes.
+// docs/reference/model-format.md has every tensor of every model, with its shape: what it says is what the program reads and writes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 // Tensor names with N for a layer's number, and the shapes that the page gives them, e.g. "[D, 3D]". Rows of two names give both; rows
 // "decoder.N.attention.*" refer to those of the encoder.
 std::map<std::string, std::string> documented() {
-  std::ifstream page(std::string(STARLING_SOURCE_DIR) + "/docs/model-format.md");
+  std::ifstream page(std::string(STARLING_SOURCE_DIR) + "/docs/reference/model-format.md");
   std::map<std::string, std::string> shapes;
   const std::regex name("`([a-z_.0-9N]+)`"), shape("^\\| (\\[[^\\]]*\\])");
   for (std::string line; std::getline(page, line);) {

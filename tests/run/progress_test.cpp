@@ -177,7 +177,7 @@ TEST_F(ProgressTest, EveryReportKeyIsDocumented) {
     p.report(all);
     p.validation({});
   }
-  std::ifstream file(STARLING_SOURCE_DIR "/docs/events.md");
+  std::ifstream file(STARLING_SOURCE_DIR "/docs/reference/events.md");
   std::stringstream document;
   document << file.rdbuf();
   for (const auto& line : lines("events.jsonl")) {

@@ -1,5 +1,5 @@
 // The training configuration: defaults, presets, shorthands, combinations that cannot work, dumps that read back, and that
-// docs/config.md says the same as the code.
+// docs/reference/config.md says the same as the code.
 #include "settings/config.h"
 
 #include <gmock/gmock.h>
@@ -219,18 +219,18 @@ TEST(TrainConfig, KeysNeedWhatThereIs) {
 }
 
 TEST(TrainConfig, DocumentationIsUpToDate) {
-  std::ifstream file(STARLING_SOURCE_DIR "/docs/config.md");
+  std::ifstream file(STARLING_SOURCE_DIR "/docs/reference/config.md");
   std::stringstream text;
   text << file.rdbuf();
   const std::string manual = text.str(), reference = config_reference_markdown();
   std::istringstream lines(reference);
-  for (std::string line; std::getline(lines, line);) EXPECT_NE(manual.find(line), std::string::npos) << "docs/config.md lacks: " << line;
-  EXPECT_NE(manual.find(reference), std::string::npos)
-      << "replace the tables of docs/config.md by the output of: starling train --help-markdown";
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_NE(manual.find(line), std::string::npos) << "docs/reference/config.md lacks: " << line;
+  EXPECT_NE(manual.find(reference), std::string::npos) << "make the page anew: tools/reference_pages.sh BUILD_DIRECTORY";
 }
 
 TEST(TrainConfig, TheManualSaysWhatNamesOfStrategiesStandFor) {
-  const std::string manual = read_text_file(std::string(STARLING_SOURCE_DIR) + "/docs/strategies.md");
+  const std::string manual = read_text_file(std::string(STARLING_SOURCE_DIR) + "/docs/explanation/strategies.md");
   const std::vector<std::string> standard = config_lines(parse(""));
   for (const std::string& name : strategy_names()) {
     const std::vector<std::string> lines = config_lines(parse("strategy: {name: " + name + "}"));

@@ -206,7 +206,7 @@ TEST_F(ChosenByCorpus, WhatIsGivenStays) {
 }
 
 // Of a model that 400 updates of warm-up and so many in all have trained with a rate of 1e-3: as far as its schedule had fallen by the root
-// of the updates, but a tenth to a fifth of it, as docs/fine-tuning.md says.
+// of the updates, but a tenth to a fifth of it, as docs/guides/fine-tuning.md says.
 TEST_F(ChosenByCorpus, FineTuningHasARateByWhatTheModelWasTrainedWith) {
   Config c;
   c.train.initial_model = "model", c.data.train = {{file("a", 1), file("b", 135'000), "", 1}};  // 30,000 pieces
@@ -258,7 +258,7 @@ TEST_F(ChosenByCorpus, FineTuningHasALengthByTheNewText) {
   EXPECT_EQ(tuned(135'000, {{"train.max-steps", "4000"}}).optimizer.warmup, 500);
   EXPECT_EQ(tuned(135'000, {{"train.max-steps", "4000"}}).max_tokens, 0);
   EXPECT_EQ(tuned(135'000, {{"train.max-minutes", "5"}}).optimizer.warmup_share, 0.125);
-  EXPECT_EQ(tuned(135'000, {{"train.objective", "mixed"}}).optimizer.learning_rate, 5e-4) << "docs/refinement.md";
+  EXPECT_EQ(tuned(135'000, {{"train.objective", "mixed"}}).optimizer.learning_rate, 5e-4) << "docs/guides/refinement.md";
 }
 
 using RatesOfARun = WordRunTest;
@@ -291,7 +291,7 @@ TEST_F(RatesOfARun, FineTuningKnowsTheModelsRun) {
   EXPECT_THAT(
       read_text_file(path("tuned/train.log")),
       testing::AllOf(HasSubstr("chosen for fine-tuning on about "), HasSubstr("train.learning-rate 4.0e-04"),
-                     HasSubstr("give a key to choose it yourself (docs/fine-tuning.md)"), HasSubstr("complete: train.max-tokens ")));
+                     HasSubstr("give a key to choose it yourself (docs/guides/fine-tuning.md)"), HasSubstr("complete: train.max-tokens ")));
   std::filesystem::remove_all(path("run"));
   EXPECT_EQ(config_lines(tuned("run")), config_lines(first));
 }

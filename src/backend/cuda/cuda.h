@@ -1,4 +1,4 @@
-// The CUDA backend (docs/gpu.md). Only its own files and no_cuda.cpp know whether the program was built with it.
+// The CUDA backend (docs/guides/gpu.md). Only its own files and no_cuda.cpp know whether the program was built with it.
 #pragma once
 
 #include <algorithm>

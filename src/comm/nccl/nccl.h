@@ -1,5 +1,5 @@
-// Collectives of tensors that lie on NVIDIA cards, by NCCL (docs/gpu.md). Only its own files and no_nccl.cpp know whether the program was
-// built with it.
+// Collectives of tensors that lie on NVIDIA cards, by NCCL (docs/guides/gpu.md). Only its own files and no_nccl.cpp know whether the
+// program was built with it.
 #pragma once
 
 #include <string>
