@@ -93,7 +93,10 @@ AverageProfile best_profile(const AverageArguments& a, const std::vector<std::ve
     throw ConfigError(
         "with --source the checkpoints must belong to one run and be in the order of their updates; name them so, or give --run");
   ValidConfig valid;
-  valid.source = a.source, valid.target = a.target, valid.metrics = {a.metric}, valid.search = result.description.search;
+  valid.source = a.source;
+  valid.target = a.target;
+  valid.metrics = {a.metric};
+  valid.search = result.description.search;
   ValidatorRank rank;
   rank.screen = standard_error_screen();
   Validator validator(valid, result.description.vocabularies, rank);
@@ -109,7 +112,10 @@ AverageProfile best_profile(const AverageArguments& a, const std::vector<std::ve
     const double found = validator.run(*result.model, *world.comm, name).scores.front().second;
     const double left = (steady_seconds() - start) / static_cast<double>(i + 1) * static_cast<double>(profiles.size() - i - 1);
     tell("{}: {} {:.4f}{}\n", name, a.metric, found, left > 0 ? fmt::format(", about {} left", duration_text(left)) : "");
-    if (!best || better_score(a.metric, found, score)) best = std::move(profile), score = found;
+    if (!best || better_score(a.metric, found, score)) {
+      best = std::move(profile);
+      score = found;
+    }
     note.set(fmt::format("stopped: the best of {} of {} means is {}, {} {:.4f}; nothing was written, the same command begins again", i + 1,
                          profiles.size(), best->name, a.metric, score));
   }

@@ -121,9 +121,16 @@ int64_t vocabulary_of(const BenchArguments& a) {
 
 void run_train_bench(const BenchArguments& a) {
   BenchTrainOptions o;
-  o.model = model_preset(a.preset), o.optimizer = from_word<OptimizerKind>(a.optimizer);
-  o.vocabulary = vocabulary_of(a), o.batch_tokens = a.batch_tokens, o.precision = a.precision, o.threads = a.threads;
-  o.device = a.device, o.mean_length = a.mean_length, o.seconds = a.seconds, o.batch_sentences = a.train_sentences;
+  o.model = model_preset(a.preset);
+  o.optimizer = from_word<OptimizerKind>(a.optimizer);
+  o.vocabulary = vocabulary_of(a);
+  o.batch_tokens = a.batch_tokens;
+  o.precision = a.precision;
+  o.threads = a.threads;
+  o.device = a.device;
+  o.mean_length = a.mean_length;
+  o.seconds = a.seconds;
+  o.batch_sentences = a.train_sentences;
   if (!a.predict.empty()) return print(predict_step(o, a.predict), a.format);
   const BenchTrainResult result = bench_train(o);
   if (a.format == "json")
@@ -134,8 +141,13 @@ void run_train_bench(const BenchArguments& a) {
 
 void run_translate_bench(const BenchArguments& a) {
   BenchTranslateOptions o;
-  o.model = a.model, o.config = model_preset(a.preset), o.vocabulary = vocabulary_of(a);
-  if (a.clip > 0) o.config.clip = a.clip, o.config.tanh_output = false;
+  o.model = a.model;
+  o.config = model_preset(a.preset);
+  o.vocabulary = vocabulary_of(a);
+  if (a.clip > 0) {
+    o.config.clip = a.clip;
+    o.config.tanh_output = false;
+  }
   o.beams = a.beams, o.batch_sentences = a.batch_sentences, o.output_length = a.output_length, o.precisions = a.precisions,
   o.threads = a.threads, o.device = a.device, o.search = [&](const SearchOptions& s) { return a.search.apply(s); };
   LineReader reader(a.input);
@@ -250,7 +262,8 @@ void add_bench(CLI::App& app) {
   add_bench_data(*bench);
   add_bench_serve(*bench);
   auto* limits = bench->add_subcommand("limits", "matrix products and memory alone: what the others are measured against");
-  add_machine(limits, *a), add_precision(limits, *a);
+  add_machine(limits, *a);
+  add_precision(limits, *a);
   limits->callback([a] { run_limits_bench(*a); });
 }
 

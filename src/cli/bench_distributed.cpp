@@ -133,8 +133,12 @@ void run_layout(const DistributedArguments& a, const BenchDistributedOptions& o,
   if (a.parallel.time_pieces > 0 && architecture_of(a.preset) != Architecture::gnmt)
     throw ConfigError(fmt::format("--parallel.time-pieces is for recurrent models, which {} is not; leave it out", a.preset));
   LayoutRun run;
-  run.train = o.train, run.strategy = o.strategy, run.parallel = a.parallel, run.optimizer.learning_rate = 1e-4;
-  run.strategy.batch = BatchScope::per_worker, run.strategy.synchronous_steps = 0;
+  run.train = o.train;
+  run.strategy = o.strategy;
+  run.parallel = a.parallel;
+  run.optimizer.learning_rate = 1e-4;
+  run.strategy.batch = BatchScope::per_worker;
+  run.strategy.synchronous_steps = 0;
   if (o.steps > 0) run.updates = o.steps;
   if (family_of(o.strategy) == Family::periodic) run.updates = round_up(run.updates, o.strategy.periodic.interval);
   if (cluster.given()) {
@@ -150,7 +154,10 @@ void run_layout(const DistributedArguments& a, const BenchDistributedOptions& o,
 
 void run(DistributedArguments a, const ClusterArguments& cluster) {
   BenchDistributedOptions o;
-  o.train = a.train, o.train.model = model_preset(a.preset), o.steps = a.steps, o.batches = a.batches;
+  o.train = a.train;
+  o.train.model = model_preset(a.preset);
+  o.steps = a.steps;
+  o.batches = a.batches;
   if (o.train.vocabulary == 0) o.train.vocabulary = a.preset == "transformer-base" || a.preset == "transformer-big" ? 32000 : 8000;
   for (const auto& [name, option] : a.keys)
     if (name == "strategy.name" && option->count() > 0) o.strategy = strategy_preset(option->results().back());

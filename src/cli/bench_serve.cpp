@@ -33,7 +33,9 @@ LoadRow row_of(const LoadResult& r, const BenchServeArguments& a, double rate) {
   LoadRow row{.rate = rate, .sent = static_cast<double>(r.sent), .answered = static_cast<double>(r.answered.size())};
   row.goodput = r.goodput(a.deadline);
   for (const auto& [status, count] : r.refused) (status == 0 ? row.silent : row.refused) += static_cast<double>(count);
-  row.p50 = 1e3 * r.percentile(0.5), row.p95 = 1e3 * r.percentile(0.95), row.p99 = 1e3 * r.percentile(0.99);
+  row.p50 = 1e3 * r.percentile(0.5);
+  row.p95 = 1e3 * r.percentile(0.95);
+  row.p99 = 1e3 * r.percentile(0.99);
   row.memory = static_cast<double>(memory_of(a.target)) / (1 << 20);
   row.beside = static_cast<double>(r.beside);
   if (r.beside > 0) row.beside_seconds = r.beside_seconds / row.beside;

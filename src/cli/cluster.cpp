@@ -19,8 +19,11 @@ std::vector<ConfigSection> sections_of(Scenario& scenario) { return {config_sect
 
 ComputeModel compute_model(const Calibration& c) {
   ComputeModel model;
-  model.forward_gflops = c.forward_gflops, model.backward_gflops = c.backward_gflops;
-  model.update_gb_s = c.update_gb_s, model.memory_gb_s = c.memory_gb_s, model.weights_gb_s = c.weights_gb_s;
+  model.forward_gflops = c.forward_gflops;
+  model.backward_gflops = c.backward_gflops;
+  model.update_gb_s = c.update_gb_s;
+  model.memory_gb_s = c.memory_gb_s;
+  model.weights_gb_s = c.weights_gb_s;
   return model;
 }
 
@@ -65,19 +68,28 @@ Scenario ClusterArguments::load(const BenchTrainOptions& model, const std::strin
   read();  // mistakes are reported before anything is measured
   if (const std::string gpu = scenario.network.gpu; gpu != "none") {
     say(fmt::format("computing rates: assumed for the GPU {} (docs/explanation/simulator.md), where none are given", gpu));
-    scenario.compute = gpu_rates(gpu), read();
+    scenario.compute = gpu_rates(gpu);
+    read();
     return scenario;
   }
   bool rates = true;
   for (const char* key : kRates) rates = rates && given(key, document ? &*document : nullptr);
-  if (!rates) scenario.compute = measured_rates(model, frozen, say), measured = scenario.compute, read();
+  if (!rates) {
+    scenario.compute = measured_rates(model, frozen, say);
+    measured = scenario.compute;
+    read();
+  }
   return scenario;
 }
 
 BenchTrainOptions calibration_model(const Config& c) {
   BenchTrainOptions o;
-  o.model = c.model, o.vocabulary = c.vocab.training.size, o.batch_tokens = std::min<int64_t>(c.train.batch_tokens, 4000);
-  o.precision = c.train.precision, o.threads = c.train.threads, o.seconds = 3;
+  o.model = c.model;
+  o.vocabulary = c.vocab.training.size;
+  o.batch_tokens = std::min<int64_t>(c.train.batch_tokens, 4000);
+  o.precision = c.train.precision;
+  o.threads = c.train.threads;
+  o.seconds = 3;
   return o;
 }
 

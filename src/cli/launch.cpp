@@ -89,7 +89,10 @@ std::vector<std::string> build_command(const LaunchArguments& a, const std::vect
   int ranks = a.ranks, room = 0, per_host = 0;  // room: ranks that fit without sharing cores; 0 = only mpirun knows
   const bool known = std::all_of(hosts.begin(), hosts.end(), [](const LaunchHost& h) { return h.slots > 0; });
   if (!hosts.empty()) {
-    for (const LaunchHost& h : hosts) room += known ? h.slots : 0, per_host = known ? std::max(per_host, h.slots) : 0;
+    for (const LaunchHost& h : hosts) {
+      room += known ? h.slots : 0;
+      per_host = known ? std::max(per_host, h.slots) : 0;
+    }
     if (ranks == 0) ranks = room;
   } else if (slurm) {
     if (ranks == 0) ranks = ranks_of_slurm();

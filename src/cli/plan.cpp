@@ -103,9 +103,13 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
                                       : static_cast<double>(usable_memory().bytes) / static_cast<double>(scenario.network.ranks_per_node);
   std::vector<Layout> layouts = layouts_of(config, scenario.ranks);
   Scenario single = scenario;
-  single.ranks = 1, single.stragglers.clear(), single.link_faults.clear(), single.crashes.clear();
+  single.ranks = 1;
+  single.stragglers.clear();
+  single.link_faults.clear();
+  single.crashes.clear();
   Config one = config;
-  one.strategy = {}, one.parallel = {};
+  one.strategy = {};
+  one.parallel = {};
   const LayoutResult alone = forecast(layout_run(one), single);
   {
     TaskProgress progress("plan", standard_error_screen());

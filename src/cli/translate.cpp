@@ -71,7 +71,10 @@ class Shards {
   ModelDescription describe(FileSystem& files, const std::string& path, DeviceChoice& choice) {
     if (!world_) return describe_model(files, path);
     std::optional<ModelDescription> own;
-    if (first()) own.emplace(describe_model(files, path)), choice = resolve(choice, own->quantized, world_->local_rank);
+    if (first()) {
+      own.emplace(describe_model(files, path));
+      choice = resolve(choice, own->quantized, world_->local_rank);
+    }
     choice.precision = broadcast_text(comm(), choice.precision);
     const std::string directory = broadcast_text(comm(), own ? own->directory : ""),
                       step = broadcast_text(comm(), own ? std::to_string(own->step) : "");
@@ -126,7 +129,10 @@ class LineQueue {
     else
       s.changed.wait_for(lock, std::chrono::milliseconds(3), enough);
     std::vector<std::string> taken;
-    while (!s.lines.empty() && taken.size() < most) taken.push_back(std::move(s.lines.front())), s.lines.pop_front();
+    while (!s.lines.empty() && taken.size() < most) {
+      taken.push_back(std::move(s.lines.front()));
+      s.lines.pop_front();
+    }
     if (taken.empty() && s.error) std::rethrow_exception(s.error);
     s.changed.notify_all();
     return taken;
@@ -169,7 +175,9 @@ class LineQueue {
             changed.wait(lock, [&] { return lines.size() < capacity || abandoned; });
             if (abandoned) return;
             lines.emplace_back(line);
-            ++count, text_bytes += line.size() + 1, file_bytes = before + reader.bytes_read();
+            ++count;
+            text_bytes += line.size() + 1;
+            file_bytes = before + reader.bytes_read();
             changed.notify_all();
           }
           before += reader.bytes_read();
@@ -249,7 +257,8 @@ class DocumentTranslation {
       const size_t line =
           format_ == DocumentFormat::html || text.size() - begin <= kPiece ? std::string::npos : text.find('\n', begin + kPiece);
       const size_t end = line == std::string::npos ? text.size() : line + 1;
-      begun_ = at(begin, text.size()), ends_ = at(end, text.size());
+      begun_ = at(begin, text.size());
+      ends_ = at(end, text.size());
       translate_piece(text.substr(begin, end - begin));
       begin = end;
     }

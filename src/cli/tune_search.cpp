@@ -153,7 +153,8 @@ void run_tune_search(SweepArguments& a) {
   std::cout << (&best == &own ? "kept: " + told(own) + ", as the model had\n"
                               : fmt::format("best: {}\nbefore: {}\n", told(best), told(own)));
   if (a.dry_run) return;
-  search.length_penalty = best.length_penalty, search.coverage_penalty = best.coverage_penalty;
+  search.length_penalty = best.length_penalty;
+  search.coverage_penalty = best.coverage_penalty;
   const std::vector<Part> parts{search_part(search), report_part(a, search, text.sources.size(), trials)};
   {
     WholeWrite write;

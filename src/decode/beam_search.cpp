@@ -11,7 +11,10 @@ std::vector<std::vector<Hypothesis>> beam_search(Model& model, std::span<const s
     if (each_step) each_step();
     for (Search::Finished& f : search.step()) results[static_cast<size_t>(f.key)] = std::move(f.hypotheses);
   }
-  if (work) work->steps += search.work().steps, work->rows += search.work().rows;
+  if (work) {
+    work->steps += search.work().steps;
+    work->rows += search.work().rows;
+  }
   return results;
 }
 

@@ -12,7 +12,10 @@ DocumentParts::DocumentParts(Document document, const Vocabulary& source, int64_
   for (size_t i = 0; i < sentences.size(); ++i) {
     std::vector<std::string> parts = parts_that_fit(sentences[i], source, most_tokens);
     cut_ += parts.size() > 1;
-    for (std::string& part : parts) parts_.push_back(std::move(part)), sentence_.push_back(i);
+    for (std::string& part : parts) {
+      parts_.push_back(std::move(part));
+      sentence_.push_back(i);
+    }
     if (between) between();
   }
 }

@@ -64,7 +64,8 @@ std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vo
     Step step;
     for (Live& l : live) {
       step.tokens.push_back(position == 0 ? vocabulary.begin : tokens_of(l).back());
-      step.sentences.push_back(numbers[static_cast<size_t>(l.sentence)]), step.parents.push_back(l.row);
+      step.sentences.push_back(numbers[static_cast<size_t>(l.sentence)]);
+      step.parents.push_back(l.row);
       step.uniforms.push_back(uniform(options.key, ids[static_cast<size_t>(l.sentence)], options.first + l.sample, position));
       l.row = static_cast<int32_t>(step.tokens.size()) - 1;
     }

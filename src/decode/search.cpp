@@ -149,7 +149,9 @@ void Search::join() {
   for (size_t i = 0; i < joining_.size(); ++i) {
     const SearchOptions& o = joining_[i].options;
     Sentence s;
-    s.key = joining_[i].key, s.options = o, s.number = numbers[i];
+    s.key = joining_[i].key;
+    s.options = o;
+    s.number = numbers[i];
     s.source_tokens = static_cast<int64_t>(joining_[i].source.size());
     s.limit = std::max<int64_t>(1, static_cast<int64_t>(o.max_length_factor * static_cast<double>(s.source_tokens)) + o.max_length_offset);
     s.longest_penalty = penalty(o.length_penalty, s.limit);
@@ -161,16 +163,21 @@ void Search::join() {
 }
 
 OutputProduct Search::next_output() {
-  token_.clear(), sentence_.clear(), parent_.clear();
+  token_.clear();
+  sentence_.clear();
+  parent_.clear();
   for (Sentence& s : sentences_)
     for (Live& l : s.live) {
-      token_.push_back(l.token), sentence_.push_back(s.number), parent_.push_back(l.row);
+      token_.push_back(l.token);
+      sentence_.push_back(s.number);
+      parent_.push_back(l.row);
       l.row = static_cast<int32_t>(token_.size()) - 1;
     }
   const bool attends = std::any_of(sentences_.begin(), sentences_.end(), [](const Sentence& s) { return s.attends(); });
   Tensor attention;
   const OutputProduct output = model_.next_output(*state_, token_, sentence_, parent_, attends ? &attention : nullptr);
-  ++work_.steps, work_.rows += static_cast<int64_t>(token_.size());
+  ++work_.steps;
+  work_.rows += static_cast<int64_t>(token_.size());
   if (!attends) return output;
   const std::vector<double> weights = attention.to_doubles();
   size_t at = 0;
@@ -217,7 +224,8 @@ void Search::choose(Sentence& s) {
   const bool prune = o.prune_threshold > 0;
   const int64_t places = o.beam - static_cast<int64_t>(s.finished.size());
   ++s.length;
-  heap_.clear(), next_.clear();
+  heap_.clear();
+  next_.clear();
   for (size_t i = 0; i < s.live.size(); ++i) offer(s, static_cast<int32_t>(i), 0);
   const double top = heap_.empty() ? 0 : heap_.front().log_probability;
   for (int64_t taken = 0; taken < places && !heap_.empty(); ++taken) {
@@ -270,7 +278,11 @@ int64_t continuations(const SearchOptions& options, const ModelVocabulary& vocab
 
 SearchOptions search_defaults(const std::string& preset) {
   SearchOptions o;
-  if (architecture_of(preset) == Architecture::gnmt) o.length_penalty = 0.2, o.coverage_penalty = 0.2, o.prune_threshold = 3.0;
+  if (architecture_of(preset) == Architecture::gnmt) {
+    o.length_penalty = 0.2;
+    o.coverage_penalty = 0.2;
+    o.prune_threshold = 3.0;
+  }
   return o;
 }
 

@@ -25,7 +25,12 @@ int64_t transformer_row(const ModelConfig& c, int64_t shards) {
 
 SearchNeed sum_of(std::span<const SearchNeed> needs) {
   SearchNeed sum;
-  for (const SearchNeed& n : needs) sum.rows += n.rows, sum.scores += n.scores, sum.activations += n.activations, sum.states += n.states;
+  for (const SearchNeed& n : needs) {
+    sum.rows += n.rows;
+    sum.scores += n.scores;
+    sum.activations += n.activations;
+    sum.states += n.states;
+  }
   return sum;
 }
 

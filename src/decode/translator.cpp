@@ -112,7 +112,10 @@ Translator::Batches Translator::batches_that_fit(std::span<const size_t> order, 
     const std::vector<SearchNeed> needs = largest_needs(batches, sources);
     const int64_t need = sum_of(needs).total();
     if (need <= granted_) return batches;
-    if (!memory) memory = usable(), memory->bytes += granted_ * memory_.processes;
+    if (!memory) {
+      memory = usable();
+      memory->bytes += granted_ * memory_.processes;
+    }
     if (need > memory->bytes / memory_.processes && memory_.fewer_at_once && most > 1) continue;
     size_t sentences = 0;
     for (const auto& batch : batches) sentences = std::max(sentences, batch.size());
@@ -128,7 +131,10 @@ std::vector<std::vector<int32_t>> Translator::encode(std::span<const std::string
   for (size_t i = 0; i < lines.size(); ++i) {
     sources[i] = from.encode(lines[i]);
     if (sources[i].empty()) continue;
-    if (static_cast<int64_t>(sources[i].size()) > max_source_tokens_) sources[i].resize(max_source_tokens_), ++truncated_;
+    if (static_cast<int64_t>(sources[i].size()) > max_source_tokens_) {
+      sources[i].resize(max_source_tokens_);
+      ++truncated_;
+    }
     sources[i].push_back(from.eos());
   }
   return sources;
@@ -136,7 +142,10 @@ std::vector<std::vector<int32_t>> Translator::encode(std::span<const std::string
 
 SearchWork Translator::work() const {
   SearchWork sum;
-  for (const Worker& w : workers_) sum.steps += w.work.steps, sum.rows += w.work.rows;
+  for (const Worker& w : workers_) {
+    sum.steps += w.work.steps;
+    sum.rows += w.work.rows;
+  }
   return sum;
 }
 

@@ -22,7 +22,9 @@ std::vector<SearchTrial> sweep_search(Translator& translator, const SearchOption
   std::vector<SearchTrial> trials;
   for (const auto& [alpha, beta] : sweep_settings(base, options)) {
     SearchOptions search = base;
-    search.length_penalty = alpha, search.coverage_penalty = beta, search.n_best = 1;
+    search.length_penalty = alpha;
+    search.coverage_penalty = beta;
+    search.n_best = 1;
     translator.set_search(search);
     const SearchWork before = translator.work();
     const double start = seconds();
@@ -32,7 +34,8 @@ std::vector<SearchTrial> sweep_search(Translator& translator, const SearchOption
     t.own = alpha == base.length_penalty && beta == base.coverage_penalty;
     t.work = {translator.work().steps - before.steps, translator.work().rows - before.rows};
     const MetricScore bleu = corpus_bleu(hypotheses, references, {.tokenizer = options.tokenizer});
-    t.bleu = bleu.score, t.length_ratio = bleu.length_ratio;
+    t.bleu = bleu.score;
+    t.length_ratio = bleu.length_ratio;
     t.chrf = corpus_chrf(hypotheses, references).score;
     trials.push_back(t);
     if (done) done(t);

@@ -155,9 +155,13 @@ class Picture {
         f.low_y = std::min(f.low_y, values[i].second), f.high_y = std::max(f.high_y, values[i].second);
     }
     if (!(f.high_x > 0)) f.high_x = 1;
-    if (!(f.low_y < f.high_y)) f.low_y = std::isfinite(f.low_y) ? f.low_y - 0.5 : 0, f.high_y = f.low_y + 1;
+    if (!(f.low_y < f.high_y)) {
+      f.low_y = std::isfinite(f.low_y) ? f.low_y - 0.5 : 0;
+      f.high_y = f.low_y + 1;
+    }
     const double margin = 0.04 * (f.high_y - f.low_y);
-    f.low_y -= margin, f.high_y += margin;
+    f.low_y -= margin;
+    f.high_y += margin;
     return f;
   }
 

@@ -47,9 +47,11 @@ bool RaceRunner::repeated(const RaceArm& arm) const {
 
 // Counts runs and tokens for progress. Until the finalists are known, the first arms take their place.
 void RaceRunner::count_planned() {
-  planned_runs_ = 0, planned_ = 0;
+  planned_runs_ = 0;
+  planned_ = 0;
   const auto add = [&](const RaceRun& run, double times) {
-    planned_runs_ += static_cast<int64_t>(times), planned_ += times * static_cast<double>(planned_tokens(r_, run));
+    planned_runs_ += static_cast<int64_t>(times);
+    planned_ += times * static_cast<double>(planned_tokens(r_, run));
   };
   int64_t left = ranked_ ? 0 : r_.finalists;
   for (const RaceArm* arm : plan_.arms()) {
@@ -94,7 +96,10 @@ std::vector<RaceRun> RaceRunner::candidates(const RaceArm& arm, int workers, int
     ranked.resize(plan_.next_rung(ranked.size(), at));
     if (ranked.empty()) return {};
     all.clear();
-    for (const auto& [loss, run] : ranked) all.push_back(run), all.back().rung = at + 1;
+    for (const auto& [loss, run] : ranked) {
+      all.push_back(run);
+      all.back().rung = at + 1;
+    }
   }
   return all;
 }
@@ -157,7 +162,8 @@ void RaceRunner::all_workers() {
 }
 
 void RaceRunner::repeat() {
-  finalists_ = results().ranking(), ranked_ = true;
+  finalists_ = results().ranking();
+  ranked_ = true;
   if (static_cast<int64_t>(finalists_.size()) > r_.finalists) finalists_.resize(static_cast<size_t>(r_.finalists));
   count_planned();
   if (r_.seeds.size() > 1 && !finalists_.empty())
@@ -215,7 +221,8 @@ void RaceRunner::ensure(const RaceRun& run) {
       times_of(run, network, record);
     }
   const std::lock_guard lock(mutex_);
-  ++number_, passed_ += tokens;
+  ++number_;
+  passed_ += tokens;
   if (fresh_run) trained_ += tokens;
   records_[run.name()] = record;
   report(run, record);

@@ -81,9 +81,11 @@ void refuse_overridden(const ConfigDocument& document, const std::vector<Overrid
 }
 
 void check(const RaceRecipe& r) {
-  check_names(r, "arms", r.arms), check_names(r, "networks", r.networks);
+  check_names(r, "arms", r.arms);
+  check_names(r, "networks", r.networks);
   if (r.arms.empty()) throw ConfigError(fmt::format("{}: race.arms is empty; list at least one arm, '- name: ...'", r.file));
-  check_list(r, "race.workers", r.workers), check_list(r, "race.seeds", r.seeds);
+  check_list(r, "race.workers", r.workers);
+  check_list(r, "race.seeds", r.seeds);
   for (const RaceArm& arm : r.arms) {
     check_list(r, fmt::format("workers of the arm {}", arm.name), arm.workers);
     check_list(r, fmt::format("learning-rates of the arm {}", arm.name), arm.rates);
@@ -215,7 +217,9 @@ void check_trained_as(RaceRecipe& r) {
       fail(fmt::format("trained-as names {}, which is not an arm with runs of its own; name one of race.arms", in_quotes(arm.trained_as)));
     if (!arm.rates.empty() || !arm.seconds.empty() || arm.longer > 0 || arm.timed)
       fail("with trained-as there is nothing to train; remove learning-rates, second-values, longer and timed");
-    arm.rates = base->rates, arm.seconds = base->seconds, arm.longer = base->longer;
+    arm.rates = base->rates;
+    arm.seconds = base->seconds;
+    arm.longer = base->longer;
     for (const int64_t workers : arm.workers)
       if (std::find(base->workers.begin(), base->workers.end(), workers) == base->workers.end())
         fail(fmt::format("trained-as: {} is not run with {} workers; list the same in both", base->name, workers));
@@ -224,7 +228,8 @@ void check_trained_as(RaceRecipe& r) {
       fail(fmt::format(
           "trained-as needs an arm with a synchronous strategy and without timed, which {} is not; name another arm or remove it",
           base->name));
-    mine.strategy.overlap = its.strategy.overlap, mine.strategy.bucket_mib = its.strategy.bucket_mib;
+    mine.strategy.overlap = its.strategy.overlap;
+    mine.strategy.bucket_mib = its.strategy.bucket_mib;
     // In bf16 the parts of a table are rounded one by one, so this key alters the result.
     if (its.strategy.wire == Wire::f32) mine.strategy.embedding_gradients = its.strategy.embedding_gradients;
     if (config_identity(mine) != config_identity(its))
@@ -275,7 +280,10 @@ RaceRecipe load_recipe(const std::string& path, const std::vector<Override>& set
   if (!r.train.empty() && !r.train.starts_with('/')) r.train = join_path(parent_path(path), r.train);
   if (r.networks.empty()) r.networks.push_back({.name = "10gbe"});
   if (r.targets.empty()) r.targets.emplace_back();
-  r.baseline.name = kBaseline, r.baseline.workers = {1}, r.baseline.rates = r.rates, r.baseline.seconds = r.seconds;
+  r.baseline.name = kBaseline;
+  r.baseline.workers = {1};
+  r.baseline.rates = r.rates;
+  r.baseline.seconds = r.seconds;
   if (r.baseline.rates.empty()) r.baseline.rates = {shared_config(r, r.baseline).train.optimizer.learning_rate};
   for (RaceArm& arm : r.arms) {
     if (arm.workers.empty()) arm.workers = r.workers;
@@ -321,12 +329,15 @@ Config race_config(const RaceRecipe& recipe, const RaceRun& run) {
   c.train.optimizer.learning_rate = run.rate;
   const int64_t global = plan_batch(c.strategy, c.train.batch_tokens, run.workers).global_tokens;
   const auto updates = [&](int64_t tokens) { return std::max<int64_t>(1, (tokens + global / 2) / global); };
-  c.train.max_steps = updates(planned_tokens(recipe, run)), c.train.max_tokens = 0;
+  c.train.max_steps = updates(planned_tokens(recipe, run));
+  c.train.max_tokens = 0;
   if (BatchSizeSchedule::asked(c.train)) {
     if (c.train.clip_steps == 0) c.train.clip_steps = c.train.max_steps;
     c.train.max_tokens = std::exchange(c.train.max_steps, 0) * global;
   }
-  c.train.max_epochs = 0, c.train.max_minutes = 0, c.valid.early_stopping = 0;
+  c.train.max_epochs = 0;
+  c.train.max_minutes = 0;
+  c.valid.early_stopping = 0;
   c.train.threads = 1;
   // A worker's share may slightly exceed its part of the batch; cut in two, it would cost more than a single worker's.
   if (c.train.micro_batch_tokens == 0) c.train.micro_batch_tokens = std::max<int64_t>(4096, 2 * global / run.workers);
@@ -336,8 +347,10 @@ Config race_config(const RaceRecipe& recipe, const RaceRun& run) {
     if (run.rung == 0 && std::find(c.valid.metrics.begin(), c.valid.metrics.end(), t.metric) == c.valid.metrics.end())
       c.valid.metrics.push_back(t.metric);
   c.valid.early_stopping_metric = "first";
-  c.log.every = c.valid.every, c.log.progress = "never";
-  c.checkpoint.every = 4 * c.valid.every, c.checkpoint.keep = 1;
+  c.log.every = c.valid.every;
+  c.log.progress = "never";
+  c.checkpoint.every = 4 * c.valid.every;
+  c.checkpoint.keep = 1;
   if (c.vocab.source.empty()) c.vocab.source = join_path(recipe.output, c.vocab.joint ? "vocab.spm" : "source.spm");
   if (c.vocab.target.empty() && !c.vocab.joint) c.vocab.target = join_path(recipe.output, "target.spm");
   return c;

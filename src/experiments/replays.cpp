@@ -22,7 +22,8 @@ std::string scenario_text(Scenario scenario) {
 // Removes settings that do not affect a result. data.json checks the content of the files, wherever they are, and the tokens that the
 // vocabulary produces from them.
 Config without_places(Config config) {
-  config.train.output = "run", config.log = {};
+  config.train.output = "run";
+  config.log = {};
   for (CorpusFiles& corpus : config.data.train) corpus = {"", "", "", corpus.weight};
   config.vocab.training.normalization = VocabularyOptions().normalization;
   // Races of earlier versions did not record the default distances of their time.
@@ -75,7 +76,9 @@ RaceRunner::Times RaceRunner::times_of(const RaceRun& run, const std::string& ne
   const Scenario cluster = scenario(*run.arm, run.workers, network);
   Times times;
   Config timed = without_places(config);  // only what affects the time
-  timed.train.optimizer.learning_rate = 1, timed.valid = {}, timed.checkpoint = {};
+  timed.train.optimizer.learning_rate = 1;
+  timed.valid = {};
+  timed.checkpoint = {};
   static const std::string program = sha256_file(*files_, "/proc/self/exe");  // another version may charge different times
   const std::string key = sha256_hex(config_identity(timed) + scenario_text(cluster) + std::to_string(run.workers) + program);
   const std::string path = join_path(join_path(r_.output, "replays"), key.substr(0, 24) + ".json");

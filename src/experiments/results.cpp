@@ -43,7 +43,8 @@ std::string cell(const Interval& v, size_t seeds, const char* format) {
 }
 
 Interval scaled(Interval v, double factor) {
-  v.mean *= factor, v.half *= factor;
+  v.mean *= factor;
+  v.half *= factor;
   return v;
 }
 
@@ -76,7 +77,8 @@ std::optional<Reached> first_reached(std::span<const CurvePoint> curve, const st
       return Reached{between(static_cast<double>(start.tokens), static_cast<double>(p.tokens)), between(start.seconds, p.seconds),
                      between(static_cast<double>(start.bytes), static_cast<double>(p.bytes))};
     }
-    before = &p, score_before = found->second;
+    before = &p;
+    score_before = found->second;
   }
   return std::nullopt;
 }
@@ -137,12 +139,18 @@ RaceResults::Row RaceResults::row(const RaceArm& arm, const std::string& network
   std::map<std::string, std::vector<double>> finals;
   for (const RaceResult& r : results_) {
     if (r.arm != arm.name || r.workers != workers || !here(r, network, workers)) continue;
-    ++row.seeds, row.workers = r.workers, row.rate = r.rate, row.second = r.second, row.diverged += r.diverged;
+    ++row.seeds;
+    row.workers = r.workers;
+    row.rate = r.rate;
+    row.second = r.second;
+    row.diverged += r.diverged;
     if (r.diverged) continue;
     const RaceResult* one = baseline(r.seed);
     const double value = target_value(target, r.seed);
     if (const auto at = reached(r, target, value)) {
-      tokens.push_back(at->tokens), seconds.push_back(at->seconds), bytes.push_back(at->bytes);
+      tokens.push_back(at->tokens);
+      seconds.push_back(at->seconds);
+      bytes.push_back(at->bytes);
       const auto alone = one ? reached(*one, target, value) : std::nullopt;
       if (alone) add_finite(convergence, alone->seconds / at->seconds);
     }
@@ -151,8 +159,12 @@ RaceResults::Row RaceResults::row(const RaceArm& arm, const std::string& network
     if (one) add_finite(baseline_loss, one->final_score("cross-entropy"));
     for (const auto& [metric, score] : r.final_scores) add_finite(finals[metric], score);
   }
-  row.tokens = interval(tokens), row.seconds = interval(seconds), row.bytes = interval(bytes);
-  row.convergence = interval(convergence), row.throughput = interval(throughput), row.loss = interval(loss);
+  row.tokens = interval(tokens);
+  row.seconds = interval(seconds);
+  row.bytes = interval(bytes);
+  row.convergence = interval(convergence);
+  row.throughput = interval(throughput);
+  row.loss = interval(loss);
   row.baseline_loss = interval(baseline_loss).mean;
   for (const auto& [metric, scores] : finals) row.finals[metric] = interval(scores);
   return row;
@@ -288,8 +300,10 @@ std::vector<std::string> RaceResults::ranking() const {
   for (const RaceArm& arm : recipe_.arms) {
     if (!standings.contains(arm.name)) continue;
     Standing& s = sorted.emplace_back(standings[arm.name]);
-    s.arm = arm.name, s.missed /= places[arm.name];
-    s.mean_relative = mean_or_last(s.relative), s.mean_loss = mean_or_last(s.loss);
+    s.arm = arm.name;
+    s.missed /= places[arm.name];
+    s.mean_relative = mean_or_last(s.relative);
+    s.mean_loss = mean_or_last(s.loss);
   }
   std::stable_sort(sorted.begin(), sorted.end(), [](const Standing& a, const Standing& b) {
     return std::tie(a.missed, a.mean_relative, a.mean_loss) < std::tie(b.missed, b.mean_relative, b.mean_loss);
@@ -346,7 +360,10 @@ std::string RaceResults::table(const std::string& network, int workers, const Ra
       "speed-up | "
       "throughput speed-up | final loss |";
   std::string line = "|---|---|---|---|---|---|---|---|---|---|";
-  for (const std::string& metric : recipe_.final_metrics) out += " final " + metric + " |", line += "---|";
+  for (const std::string& metric : recipe_.final_metrics) {
+    out += " final " + metric + " |";
+    line += "---|";
+  }
   out += "\n" + line + "\n";
   for (const Row& r : rows(network, workers, target)) {
     out += fmt::format("| {}{}{} | {} | {} | {} | {} | {} | {} | {} | {} | {} |", r.arm, r.control ? " (control)" : "",
@@ -371,7 +388,8 @@ std::string RaceResults::target_line(const RaceTarget& target) const {
     if (const RaceResult* one = baseline(seed)) {
       const double value = target_value(target, seed);
       add_finite(values, value);
-      has_one = true, one_reaches = one_reaches || reached(*one, target, value);
+      has_one = true;
+      one_reaches = one_reaches || reached(*one, target, value);
     }
   std::string text = "Target: " + target_text(target);
   if (target.value == 0 && !values.empty())

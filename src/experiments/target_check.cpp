@@ -48,7 +48,8 @@ std::string meaningless_target(const RaceResults& results) {
     if (value <= 0 && better_score(target.metric, 1, 0))
       return fmt::format("the target is {} {:g}, which an untrained model has; raise race.tokens, or name another target", target.metric,
                          value);
-    any = true, all_at_once = all_at_once && at_first_validation(r, target, value);
+    any = true;
+    all_at_once = all_at_once && at_first_validation(r, target, value);
   }
   if (any && all_at_once)
     return fmt::format(

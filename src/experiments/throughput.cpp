@@ -31,8 +31,11 @@ double one_worker_tokens_per_second(const Config& config, Scenario scenario) {
   Config alone = config;
   alone.strategy = {};
   if (alone.train.micro_batch_tokens == 0) alone.train.micro_batch_tokens = alone.train.batch_tokens;
-  scenario.jitter = 0, scenario.network.ranks_per_node = 1;
-  scenario.stragglers.clear(), scenario.link_faults.clear(), scenario.crashes.clear();
+  scenario.jitter = 0;
+  scenario.network.ranks_per_node = 1;
+  scenario.stragglers.clear();
+  scenario.link_faults.clear();
+  scenario.crashes.clear();
   const auto files = real_file_system();
   const Vocabularies vocabularies = describe_model(*files, config.train.output).vocabularies;
   const TokenStore store = TokenStore::open(*files, join_path(config.train.output, "data"));

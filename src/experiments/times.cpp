@@ -37,7 +37,10 @@ class SharedBatches {
     Kept& kept = kept_[static_cast<size_t>(index - first_)];
     --kept.left;
     const auto batch = kept.batch;
-    while (!kept_.empty() && kept_.front().left == 0) kept_.pop_front(), ++first_;
+    while (!kept_.empty() && kept_.front().left == 0) {
+      kept_.pop_front();
+      ++first_;
+    }
     return batch;
   }
 
@@ -92,7 +95,8 @@ void replay_rank(const Config& config, const ModelVocabulary& vocabulary, Shared
     tokens += loop.make(source).own_tokens;
     if (loop.count(every, {}).any() || step + 1 == steps) idle.model->parameters().wait_for_parameters();
     times.ns.push_back(world.clock->now_ns());
-    times.tokens.push_back(tokens), times.bytes.push_back(world.comm->traffic().bytes_sent);
+    times.tokens.push_back(tokens);
+    times.bytes.push_back(world.comm->traffic().bytes_sent);
   }
 }
 
@@ -157,7 +161,10 @@ RaceTimes replay_times(const Config& config, Scenario scenario, const TokenStore
 }
 
 double step_seconds(const Config& config, Scenario scenario, const TokenStore& store, const Vocabularies& vocabularies, int64_t steps) {
-  scenario.jitter = 0, scenario.stragglers.clear(), scenario.link_faults.clear(), scenario.network.ranks_per_node = 1;
+  scenario.jitter = 0;
+  scenario.stragglers.clear();
+  scenario.link_faults.clear();
+  scenario.network.ranks_per_node = 1;
   const RaceTimes times = replay_times(config, scenario, store, vocabularies, 1, steps);
   return 1e-9 * static_cast<double>(times.at(steps).ns) / static_cast<double>(steps);
 }
@@ -168,7 +175,8 @@ int64_t gradient_bytes(const Config& config, const ModelVocabulary& vocabulary) 
 
 NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, int workers, int64_t bytes, double step) {
   NetworkModel model = base;
-  model.preset = network.preset, model.inter = network.link;
+  model.preset = network.preset;
+  model.inter = network.link;
   if (network.r <= 0 || workers == 1) return model;
   const LinkModel link = resolved(model).inter;
   const double rounds = 2.0 * (workers - 1), fixed = rounds * 1e-6 * (link.latency_us + link.message_us), time = network.r * step;
@@ -197,7 +205,8 @@ TrainingWatch TimesRecorder::watch(World& world) {
 }
 
 void TimesRecorder::pause(World& world, Rank& rank, bool synchronous) {
-  rank.paused_at = world.clock->now_ns(), rank.bytes_at = bytes(world);
+  rank.paused_at = world.clock->now_ns();
+  rank.bytes_at = bytes(world);
   if (synchronous) world.comm->barrier().wait(kNoDeadline);  // after it, all ranks have recorded their updates
   if (asynchronous_ && &rank == &ranks_[0]) {
     const std::lock_guard lock(mutex_);
@@ -224,7 +233,8 @@ void TimesRecorder::note(World& world, Rank& rank, int64_t step, int64_t tokens,
   RankTimes& t = rank.times;
   const auto recorded = static_cast<int64_t>(t.ns.size());
   CHECK((asynchronous_ && &rank != &ranks_[0]) || step == recorded + 1, "update {} after {} are recorded", step, recorded);
-  t.ns.push_back(first_ns_ + ns), t.bytes.push_back(rank.first_bytes + sent);
+  t.ns.push_back(first_ns_ + ns);
+  t.bytes.push_back(rank.first_bytes + sent);
   t.tokens.push_back((t.tokens.empty() ? 0 : t.tokens.back()) + tokens);
 }
 
@@ -296,7 +306,8 @@ void TimesRecorder::load() {
 RaceTimes TimesRecorder::times() const {
   const std::lock_guard lock(mutex_);
   RaceTimes times;
-  times.workers = workers_, times.asynchronous = asynchronous_;
+  times.workers = workers_;
+  times.asynchronous = asynchronous_;
   for (const Rank& r : ranks_) times.ranks.push_back(r.times);
   return times;
 }

@@ -35,7 +35,8 @@ void RaceRunner::link_data(const std::string& directory) const {
   const fs::path to = join_path(directory, "data");
   if (fs::exists(to)) return;
   const fs::path half = join_path(directory, "data.half");
-  fs::remove_all(half), fs::create_directories(half);
+  fs::remove_all(half);
+  fs::create_directories(half);
   for (const auto& file : fs::directory_iterator(join_path(r_.output, "data"))) {
     std::error_code error;
     fs::create_hard_link(file.path(), half / file.path().filename(), error);

@@ -78,9 +78,16 @@ class Tuning {
   double measured_speed() const {
     Config c = config_;
     c.train.output = join_path(o_.output, "probe");
-    c.train.restart = true, c.train.threads = 1, c.train.max_minutes = kProbeMinutes, c.train.max_steps = kProbeUpdates;
-    c.train.max_tokens = 0, c.train.max_epochs = 0, c.train.optimizer.schedule = RateSchedule::constant;
-    c.valid.source.clear(), c.valid.target.clear(), c.log.progress = "never";
+    c.train.restart = true;
+    c.train.threads = 1;
+    c.train.max_minutes = kProbeMinutes;
+    c.train.max_steps = kProbeUpdates;
+    c.train.max_tokens = 0;
+    c.train.max_epochs = 0;
+    c.train.optimizer.schedule = RateSchedule::constant;
+    c.valid.source.clear();
+    c.valid.target.clear();
+    c.log.progress = "never";
     c.log.every = c.checkpoint.every = kProbeUpdates;
     set_vocabulary(c);
     fs::remove_all(c.train.output);

@@ -95,10 +95,13 @@ Config tuned_config(const std::string& file, const std::vector<Override>& keys) 
   Config c = load_config(file, keys);
   TrainConfig& t = c.train;
   const TrainConfig standard;
-  t.max_steps = standard.max_steps, t.max_epochs = standard.max_epochs, t.max_minutes = standard.max_minutes;
+  t.max_steps = standard.max_steps;
+  t.max_epochs = standard.max_epochs;
+  t.max_minutes = standard.max_minutes;
   for (const char* name : {"train.max-steps", "train.max-epochs", "train.max-minutes"}) c.named.erase(name);
   if (t.warmup_tokens > 0) {
-    t.optimizer.warmup = standard.optimizer.warmup, t.optimizer.warmup_share = standard.optimizer.warmup_share;
+    t.optimizer.warmup = standard.optimizer.warmup;
+    t.optimizer.warmup_share = standard.optimizer.warmup_share;
     for (const char* name : {"train.warmup", "train.warmup-share"}) c.named.erase(name);
   }
   return c;

@@ -119,7 +119,8 @@ struct HttpServer::Impl {
     auto& server = *static_cast<Impl*>(self);
     const std::lock_guard lock(server.mutex);
     Link& link = server.links.at(connection);
-    link.target.clear(), link.target_at = uri;
+    link.target.clear();
+    link.target_at = uri;
     try {
       if (uri) link.target = uri;
     } catch (const std::bad_alloc&) {  // a request without a target is refused
@@ -153,7 +154,9 @@ struct HttpServer::Impl {
     auto exchange = std::make_shared<Exchange>();
     HttpRequest& request = *exchange->request;
     exchange->connection = connection;
-    request.method = method, request.path = url, request.client = client_address(connection);
+    request.method = method;
+    request.path = url;
+    request.client = client_address(connection);
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, take_value, &request.headers);
     for (auto& [name, value] : request.headers) name = lower(name);
     request.client = forwarded_client(request.client, request.headers, limits.proxies);

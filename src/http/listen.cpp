@@ -41,7 +41,8 @@ HostPort split(const std::string& address) {
 int listen_at(const std::string& address) {
   const HostPort parts = split(address);
   addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM, hints.ai_flags = AI_PASSIVE;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
   if (const int error = getaddrinfo(parts.host.c_str(), parts.port.c_str(), &hints, &found))
     throw ConfigError(fmt::format("--listen {}: the host {} is not known ({}); name an address of this machine", address, parts.host,
                                   gai_strerror(error)));

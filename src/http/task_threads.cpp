@@ -75,7 +75,8 @@ void TaskThreads::give_way() {
 void TaskThreads::wait_for_turn(std::unique_lock<std::mutex>& lock) {
   const uint64_t mine = next_++;
   turns_changed_.wait(lock, [&] { return served_ == mine && free_turns_ > 0; });
-  ++served_, --free_turns_;
+  ++served_;
+  --free_turns_;
   if (free_turns_ > 0) turns_changed_.notify_all();
   current.since = Clock::now();
 }

@@ -22,7 +22,8 @@ std::vector<Batch> synthetic_batches(const BenchTrainOptions& o, int64_t count) 
   };
   while (!enough()) {
     if (o.even) {
-      lengths.emplace_back(o.mean_length, o.mean_length), tokens += o.mean_length;
+      lengths.emplace_back(o.mean_length, o.mean_length);
+      tokens += o.mean_length;
       continue;
     }
     const double length = static_cast<double>(o.mean_length) * std::exp(0.5 * random.normal() - 0.125);
@@ -96,7 +97,8 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
   result.batches = static_cast<int64_t>(batches.size());
 
   StepOptions step_options;
-  step_options.optimizer.learning_rate = 1e-4, step_options.optimizer.optimizer = o.optimizer;
+  step_options.optimizer.learning_rate = 1e-4;
+  step_options.optimizer.optimizer = o.optimizer;
   {
     const auto model = make_model(o.model, {o.vocabulary, o.vocabulary}, *backend, o.seed, true);
     result.parameters = model->parameters().count();
@@ -114,7 +116,9 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
     while (result.steps == 0 || elapsed < o.seconds) {
       for (const Batch& b : batches) {
         const StepResult r = replica.step({&b, 1});
-        source += static_cast<int64_t>(r.totals.source_tokens), target += static_cast<int64_t>(r.totals.tokens), ++result.steps;
+        source += static_cast<int64_t>(r.totals.source_tokens);
+        target += static_cast<int64_t>(r.totals.tokens);
+        ++result.steps;
       }
       elapsed = steady_seconds() - start;
     }
@@ -147,7 +151,9 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
     }
   }
   const BenchLimits limits = limits_of(*backend);
-  result.f32_flops = limits.f32_flops, result.bf16_flops = limits.bf16_flops, result.memory_rate = limits.memory_rate;
+  result.f32_flops = limits.f32_flops;
+  result.bf16_flops = limits.bf16_flops;
+  result.memory_rate = limits.memory_rate;
   // oneDNN's batched products of such small matrices run far below its peak; the peak rate is the strictest yardstick.
   result.attention_product_seconds = attention_flops / (backend->activation() == DType::bf16 ? result.bf16_flops : result.f32_flops);
   result.product_seconds += result.attention_product_seconds;

@@ -53,7 +53,8 @@ void make_text(const BenchDataOptions& o, const DataOptions& data, const Say& sa
     write(target, target_buffer, files.target);
     if (progress.due()) progress.tell(static_cast<double>(i) / static_cast<double>(o.pairs), fmt::format("{} pairs written", i));
   }
-  source.close(), target.close();
+  source.close();
+  target.close();
   if (!source || !target) throw IoError(fmt::format("{}: cannot be written; is the disk full?", files.source));
   std::filesystem::rename(files.target + ".new", files.target);
   std::filesystem::rename(files.source + ".new", files.source);
@@ -143,7 +144,8 @@ BenchDataResult bench_data(const BenchDataOptions& options, const Say& say) {
   for (const std::string& name : files->list(store_path))
     r.store_bytes += static_cast<int64_t>(files->info(join_path(store_path, name)).size);
   const PeakMemory peak = peak_memory();
-  r.peak_bytes = peak.own, r.peak_child_bytes = peak.children;
+  r.peak_bytes = peak.own;
+  r.peak_child_bytes = peak.children;
   return r;
 }
 
@@ -158,7 +160,10 @@ std::vector<SampleRow> bench_vocabulary(const BenchVocabularyOptions& o, const S
   try {
     for (const int64_t lines : o.lines) {
       VocabularyOptions options;
-      options.size = o.vocabulary, options.type = o.type, options.seed = o.seed, options.sample_lines = lines;
+      options.size = o.vocabulary;
+      options.type = o.type;
+      options.seed = o.seed;
+      options.sample_lines = lines;
       const std::string path = join_path(directory, "vocab.spm");
       VocabularyWatch watch;
       watch.say = say;

@@ -60,7 +60,8 @@ class Bench {
   BenchDistributedResult run() {
     Replica alone(*model_, options_, local_);
     const int workers = make_strategy(o_.strategy, model_->parameters(), {}, comm_.rank(), comm_.size())->workers();
-    r_.ranks = comm_.size(), r_.workers = workers;
+    r_.ranks = comm_.size();
+    r_.workers = workers;
     r_.machine = backend_->describe();
     r_.parameters = model_->parameters().count();
     r_.gradient_bytes = model_->parameters().gradients().bytes();
@@ -75,10 +76,12 @@ class Bench {
 
     const bool several = comm_.size() > 1;
     StepOptions blocking_options = options_, overlapped_options = options_;
-    blocking_options.strategy.overlap = false, overlapped_options.strategy.overlap = true;
+    blocking_options.strategy.overlap = false;
+    overlapped_options.strategy.overlap = true;
     std::optional<Replica> blocking, overlapped;
     if (several) {
-      blocking.emplace(*model_, blocking_options, world_), overlapped.emplace(*model_, overlapped_options, world_);
+      blocking.emplace(*model_, blocking_options, world_);
+      overlapped.emplace(*model_, overlapped_options, world_);
       r_.strategy = overlapped->strategy().describe();
     }
 
@@ -101,23 +104,35 @@ class Bench {
       for (const Round& each : rounds) value = largest ? std::max(value, each.*of) : std::min(value, each.*of);
       return value;
     };
-    r_.alone = best(&Round::alone), r_.blocking = best(&Round::blocking), r_.overlapped = best(&Round::overlapped);
+    r_.alone = best(&Round::alone);
+    r_.blocking = best(&Round::blocking);
+    r_.overlapped = best(&Round::overlapped);
     double small_forward = 0, small_backward = 0;
     for (const Round& each : rounds) {
-      if (r_.local == 0 || each.local < r_.local) r_.local = each.local, r_.forward = each.forward, r_.backward = each.backward;
+      if (r_.local == 0 || each.local < r_.local) {
+        r_.local = each.local;
+        r_.forward = each.forward;
+        r_.backward = each.backward;
+      }
       if (small_forward == 0 || each.small_forward + each.small_backward < small_forward + small_backward)
         small_forward = each.small_forward, small_backward = each.small_backward;
     }
-    r_.product_rate_alone = best(&Round::product_alone, true), r_.product_rate_together = best(&Round::product_together, true);
+    r_.product_rate_alone = best(&Round::product_alone, true);
+    r_.product_rate_together = best(&Round::product_together, true);
     if (!world_.simulated && comm_.rank() == 0) {
       const auto n = static_cast<double>(size());
       MeasuredPasses whole = count_passes(alone.cost(), shares_), small = count_passes(alone.cost(), small_);
-      whole.forward_s = n * r_.forward, whole.backward_s = n * r_.backward;
-      small.forward_s = n * small_forward, small.backward_s = n * small_backward;
+      whole.forward_s = n * r_.forward;
+      whole.backward_s = n * r_.backward;
+      small.forward_s = n * small_forward;
+      small.backward_s = n * small_backward;
       r_.rates = rates_of(static_cast<double>(model_->parameters().values().bytes()), adding_rate(), r_.local - r_.forward - r_.backward,
                           whole, small);
     }
-    if (several) say("the link, and the exchange without computing"), exchange();
+    if (several) {
+      say("the link, and the exchange without computing");
+      exchange();
+    }
     return r_;
   }
 
@@ -161,12 +176,14 @@ class Bench {
       const std::vector<double> all = of_all(comm_, seconds / static_cast<double>(size()));
       return std::accumulate(all.begin(), all.end(), 0.0) / r_.workers;
     };
-    r.forward = mean(alone.times().forward), r.backward = mean(alone.times().backward);
+    r.forward = mean(alone.times().forward);
+    r.backward = mean(alone.times().backward);
     if (!world_.simulated) {
       alone.clear_times();
       barrier();
       if (computes) steps(alone, small_);
-      r.small_forward = mean(alone.times().forward), r.small_backward = mean(alone.times().backward);
+      r.small_forward = mean(alone.times().forward);
+      r.small_backward = mean(alone.times().backward);
     }
     if (blocking) {
       barrier();

@@ -40,8 +40,16 @@ LoadedModel subject(const BenchTranslateOptions& o, const std::string& precision
 SearchOptions search_of(const BenchTranslateOptions& o, const ModelDescription& d, int64_t beam) {
   SearchOptions search = o.search(d.search);
   search.beam = beam;
-  if (o.output_length > 0) search.fixed_length = true, search.max_length_factor = 0, search.max_length_offset = o.output_length;
-  if (o.output_length == 0 && o.model.empty()) search.fixed_length = true, search.max_length_factor = 1, search.max_length_offset = 0;
+  if (o.output_length > 0) {
+    search.fixed_length = true;
+    search.max_length_factor = 0;
+    search.max_length_offset = o.output_length;
+  }
+  if (o.output_length == 0 && o.model.empty()) {
+    search.fixed_length = true;
+    search.max_length_factor = 1;
+    search.max_length_offset = 0;
+  }
   return search;
 }
 

@@ -34,7 +34,8 @@ MeasuredPasses count_passes(const ComputeCost& cost, const Shares& shares) {
     for (const Batch& batch : share) {
       const PassRows rows = cost.rows(batch);
       const bool packs = &batch == share.data();
-      passes.forward = passes.forward + cost.forward(rows, packs), passes.backward = passes.backward + cost.backward(rows, -1, packs);
+      passes.forward = passes.forward + cost.forward(rows, packs);
+      passes.backward = passes.backward + cost.backward(rows, -1, packs);
     }
   return passes;
 }
@@ -54,7 +55,8 @@ Calibration rates_of(double parameter_bytes, double memory_rate, double update_s
   Calibration c;
   // The update: seven passes over the flat buffers, and one for the norm.
   c.update_gb_s = 8 * parameter_bytes / update_s / 1e9;
-  c.memory_gb_s = memory_rate / 1e9, c.weights_gb_s = weights_rate / 1e9;
+  c.memory_gb_s = memory_rate / 1e9;
+  c.weights_gb_s = weights_rate / 1e9;
   c.forward_gflops = whole.forward.flops / (whole.forward_s - forward_moves) / 1e9;
   c.backward_gflops = whole.backward.flops / (whole.backward_s - backward_moves) / 1e9;
   return c;
@@ -118,7 +120,8 @@ Calibration settled_rates(const std::function<MeasuredRates()>& measure, double 
       (doubt.empty() ? sound : doubtful).push_back(m.rates);
       if (doubt.empty() && sound.size() > 1) doubt = fmt::format("{}, and {} before", text_of(m.rates), text_of(sound[sound.size() - 2]));
     } catch (const ConfigError& e) {
-      doubt = e.what(), failure = std::current_exception();
+      doubt = e.what();
+      failure = std::current_exception();
     }
     if (say && !doubt.empty() && attempt < kMost) say(fmt::format("the measurement was disturbed ({}): measuring again", doubt));
   }
@@ -175,7 +178,8 @@ Calibration calibrate(const BenchTrainOptions& given, const Say& say, const std:
   };
   const auto passes = [&](const Shares& all, const Replica::Times& t) {
     MeasuredPasses measured = count_passes(replica.cost(), all);
-    measured.forward_s = t.forward, measured.backward_s = t.backward;
+    measured.forward_s = t.forward;
+    measured.backward_s = t.backward;
     return measured;
   };
   const auto once = [&] {
@@ -195,7 +199,8 @@ Calibration calibrate(const BenchTrainOptions& given, const Say& say, const std:
     return m;
   };
   Replica::Times warm;
-  measure(shares, warm), measure(small, warm);
+  measure(shares, warm);
+  measure(small, warm);
   return settled_rates(once, 1e-9 * peak_product_rate(*backend), say);
 }
 

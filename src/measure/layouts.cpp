@@ -26,7 +26,8 @@ std::vector<Way> ways(const StrategyOptions& own) {
        {{"strategy.name", "gradient-dropping"}, {"strategy.compression.compressor", "4-bit"}},
        [](StrategyOptions& o) {
          o = strategy_preset("gradient-dropping");
-         o.compression.compressor = Compressor::four_bit, o.compression.keep_warmup = 0;
+         o.compression.compressor = Compressor::four_bit;
+         o.compression.keep_warmup = 0;
        }},
       {"sparse-local", {{"strategy.name", "sparse-local"}}, [](StrategyOptions& o) { o = strategy_preset("sparse-local"); }},
       {"bmuf", {{"strategy.name", "bmuf"}}, [](StrategyOptions& o) { o = strategy_preset("bmuf"); }},
@@ -45,9 +46,14 @@ void add_layouts(const Config& config, int64_t ranks, const ParallelOptions& cut
     if (alone && way.name != "all-reduce") break;
     Config c = config;
     way.set(c.strategy);
-    c.parallel.pipeline = cut.pipeline, c.parallel.tensor = cut.tensor, c.parallel.hybrid = cut.hybrid;
+    c.parallel.pipeline = cut.pipeline;
+    c.parallel.tensor = cut.tensor;
+    c.parallel.hybrid = cut.hybrid;
     if (cut.pipeline != config.parallel.pipeline || cut.hybrid != config.parallel.hybrid) c.parallel.stages.clear();
-    if (cut.pipeline == 1) c.parallel.micro_batches = 0, c.parallel.time_pieces = 0;
+    if (cut.pipeline == 1) {
+      c.parallel.micro_batches = 0;
+      c.parallel.time_pieces = 0;
+    }
     if (cut.hybrid && c.parallel.time_pieces == 0) c.parallel.time_pieces = kHybridPieces;
     if (family_of(c.strategy) != Family::synchronous) c.train.optimizer.ema = 0;
     Layout layout{alone ? "-" : way.name, {}, layout_run(c), {}, ""};
@@ -61,7 +67,8 @@ void add_layouts(const Config& config, int64_t ranks, const ParallelOptions& cut
     if (cut.hybrid) layout.keys.push_back({"parallel.time-pieces", std::to_string(c.parallel.time_pieces)});
     if (!alone) layout.keys.insert(layout.keys.end(), way.keys.begin(), way.keys.end());
     try {
-      require_whole_matrices(c), check_r_drop(c);
+      require_whole_matrices(c);
+      check_r_drop(c);
     } catch (const ConfigError& e) {
       layout.refused = e.what();
     }
@@ -80,7 +87,8 @@ std::vector<Layout> layouts_of(const Config& config, int ranks) {
   for (cut.pipeline = 1; cut.pipeline <= std::min<int64_t>(ranks, units); ++cut.pipeline) {
     for (cut.tensor = 1; cut.tensor <= ranks / cut.pipeline; ++cut.tensor)
       if (ranks % cut.ranks() == 0 && can_be_cut(config.model, cut.tensor)) add_layouts(config, ranks, cut, all);
-    cut.tensor = 1, cut.hybrid = true;
+    cut.tensor = 1;
+    cut.hybrid = true;
     if (cut.pipeline > 1 && cut.pipeline < units && ranks % cut.pipeline == 0 && !model->output_reads().empty())
       add_layouts(config, ranks, cut, all);
     cut.hybrid = false;

@@ -32,7 +32,10 @@ class Requests {
     headers_ = curl_slist_append(nullptr, "Content-Type: application/json");
   }
   ~Requests() {
-    for (auto& request : all_) curl_multi_remove_handle(multi_, request->handle), curl_easy_cleanup(request->handle);
+    for (auto& request : all_) {
+      curl_multi_remove_handle(multi_, request->handle);
+      curl_easy_cleanup(request->handle);
+    }
     curl_slist_free_all(headers_);
     curl_multi_cleanup(multi_);
   }
@@ -55,7 +58,10 @@ class Requests {
     for (int64_t i = 0; i < sentences; ++i) json["q"].push_back(next_sentence());
     auto request = free_.empty() ? std::make_unique<Request>(Request{curl_easy_init(), 0, false, "", ""}) : std::move(free_.back());
     if (!free_.empty()) free_.pop_back();
-    request->due = due, request->large = sentences > 0, request->body = json.dump(), request->answer.clear();
+    request->due = due;
+    request->large = sentences > 0;
+    request->body = json.dump();
+    request->answer.clear();
     CURL* h = request->handle;
     curl_easy_setopt(h, CURLOPT_URL, (target_.url + "/translate").c_str());
     curl_easy_setopt(h, CURLOPT_POSTFIELDS, request->body.data());
@@ -117,7 +123,10 @@ Requests::Done recorder(LoadResult& result) {
   return [&result](const Requests::Request& request, int status) {
     const double seconds = now() - request.due;
     if (request.large) {
-      if (status == 200) ++result.beside, result.beside_seconds += seconds;
+      if (status == 200) {
+        ++result.beside;
+        result.beside_seconds += seconds;
+      }
     } else if (status == 200) {
       result.answered.push_back(seconds);
     } else {
@@ -156,7 +165,8 @@ LoadResult lone_load(const LoadTarget& target, int64_t requests) {
   Requests under_way(target);
   const double begin = now();
   for (int64_t i = 0; i < requests; ++i) {
-    under_way.start(now()), ++result.sent;
+    under_way.start(now());
+    ++result.sent;
     while (under_way.small() > 0) under_way.run(0.1, recorder(result));
   }
   finish(result, begin);
@@ -169,7 +179,10 @@ LoadResult full_load(const LoadTarget& target, double seconds) {
   Requests under_way(target);
   const double begin = now();
   while (now() < begin + seconds) {
-    while (under_way.small() < target.clients) under_way.start(now()), ++result.sent;
+    while (under_way.small() < target.clients) {
+      under_way.start(now());
+      ++result.sent;
+    }
     under_way.run(0.1, recorder(result));
   }
   result.sent -= under_way.small();  // requests in flight do not count, but they must end before the next measurement
@@ -189,11 +202,17 @@ LoadResult open_load(const LoadTarget& target, double rate, double seconds, uint
   std::deque<double> due;  // requests that wait for a connection
   const auto done = recorder(result);
   while (next < end || !due.empty() || under_way.small() > 0) {
-    for (; next < end && next <= now(); next += gap(random)) due.push_back(next), ++result.sent;
+    for (; next < end && next <= now(); next += gap(random)) {
+      due.push_back(next);
+      ++result.sent;
+    }
     for (; !due.empty() && under_way.small() < kMostConnections; due.pop_front()) under_way.start(due.front());
     if (beside > 0 && under_way.large() == 0 && now() < end) under_way.start(now(), beside);
     under_way.run(next < end ? next - now() : 0.1, done);
-    while (!due.empty() && now() - due.front() > target.patience_seconds) due.pop_front(), ++result.refused[0];
+    while (!due.empty() && now() - due.front() > target.patience_seconds) {
+      due.pop_front();
+      ++result.refused[0];
+    }
   }
   finish(result, begin);
   while (under_way.large() > 0) under_way.run(0.1, done);

@@ -27,7 +27,8 @@ std::unique_ptr<Backend> backend_for(const LayoutRun& run, const World& world) {
 RankMemory memory_of(Replica& replica) {
   const ParameterStore& store = replica.model().parameters();
   RankMemory m;
-  m.parameters = static_cast<double>(store.values().bytes()), m.gradients = static_cast<double>(store.gradients().bytes());
+  m.parameters = static_cast<double>(store.values().bytes());
+  m.gradients = static_cast<double>(store.gradients().bytes());
   for (const auto& [name, tensor] : replica.optimizer().state()) m.optimizer += static_cast<double>(tensor.bytes());
   if (replica.average()) m.optimizer += static_cast<double>(replica.average().bytes());
   const std::vector<EmbeddingTable> tables = replica.model().embedding_tables();
@@ -91,9 +92,15 @@ std::string layout_text(const LayoutResult& r) {
 
 LayoutRun layout_run(const Config& c) {
   LayoutRun run;
-  run.train.model = c.model, run.train.vocabulary = c.vocab.training.size, run.train.batch_tokens = c.train.batch_tokens;
-  run.train.precision = c.train.precision, run.train.threads = c.train.threads, run.train.seed = c.train.seed;
-  run.strategy = c.strategy, run.parallel = c.parallel, run.optimizer = c.train.optimizer;
+  run.train.model = c.model;
+  run.train.vocabulary = c.vocab.training.size;
+  run.train.batch_tokens = c.train.batch_tokens;
+  run.train.precision = c.train.precision;
+  run.train.threads = c.train.threads;
+  run.train.seed = c.train.seed;
+  run.strategy = c.strategy;
+  run.parallel = c.parallel;
+  run.optimizer = c.train.optimizer;
   run.strategy.synchronous_steps = 0;
   if (c.train.micro_batch_tokens > 0) run.micro_tokens = c.train.micro_batch_tokens;
   run.r_drop = c.train.r_drop;
@@ -109,7 +116,9 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
   const ModelPart part = part_of(mesh, run.train.model, vocabulary, *backend);
   const auto model = make_model(run.train.model, vocabulary, *backend, run.train.seed, true, part);
   StepOptions options;
-  options.optimizer = run.optimizer, options.strategy = run.strategy, options.r_drop = run.r_drop;
+  options.optimizer = run.optimizer;
+  options.strategy = run.strategy;
+  options.r_drop = run.r_drop;
   Replica replica(*model, options, world, mesh);
   const int workers = replica.strategy().workers(), worker = mesh.data_parallel().rank();
 
@@ -170,14 +179,21 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
   std::copy(std::begin(own), std::end(own), doubles_of(figures).begin() + mesh.all().rank() * kFigures);
   world.comm->all_reduce(figures).wait(kNoDeadline);
   LayoutResult r;
-  r.ranks = mesh.all().size(), r.replicas = mesh.replicas(), r.stages = mesh.stages(), r.shards = mesh.shards();
-  r.parameters = model->parameters().declared_count(), r.tokens = tokens;
+  r.ranks = mesh.all().size();
+  r.replicas = mesh.replicas();
+  r.stages = mesh.stages();
+  r.shards = mesh.shards();
+  r.parameters = model->parameters().declared_count();
+  r.tokens = tokens;
   double longest = 0, busy = 0;
   for (int rank = 0; rank < r.ranks; ++rank) {
     const std::span<double> f = doubles_of(figures).subspan(static_cast<size_t>(rank) * kFigures, kFigures);
-    r.seconds = std::max(r.seconds, f[0]), r.passes = std::max(r.passes, f[1]);
-    busy += f[2] / r.ranks, longest = std::max(longest, f[3]);
-    r.memory.push_back({f[4], f[5], f[6], f[7], f[8], f[9], f[10]}), r.bytes.push_back({f[11], f[12], f[13], f[14]});
+    r.seconds = std::max(r.seconds, f[0]);
+    r.passes = std::max(r.passes, f[1]);
+    busy += f[2] / r.ranks;
+    longest = std::max(longest, f[3]);
+    r.memory.push_back({f[4], f[5], f[6], f[7], f[8], f[9], f[10]});
+    r.bytes.push_back({f[11], f[12], f[13], f[14]});
   }
   r.bubble = longest > 0 ? 1 - busy / longest : 0;
   return r;

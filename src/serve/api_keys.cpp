@@ -98,7 +98,8 @@ std::optional<double> RateLimits::take(const std::string& name, double per_minut
   }
   Bucket& b = buckets_.try_emplace(name, Bucket{std::max(per_minute, 1.0), now, per_minute}).first->second;
   b.per_minute = per_minute;
-  b.left = b.at(now), b.since = now;
+  b.left = b.at(now);
+  b.since = now;
   if (b.left < 1) return (1 - b.left) * 60 / per_minute;
   b.left -= 1;
   return std::nullopt;

@@ -73,7 +73,9 @@ struct LogWriter::State {
       changed.notify_all();
     }
     drop(lines.size());
-    lines.clear(), bytes = 0, ended = true;
+    lines.clear();
+    bytes = 0;
+    ended = true;
     changed.notify_all();
   }
 
@@ -94,7 +96,9 @@ struct LogWriter::State {
 LogWriter::LogWriter(const std::string& name, Metrics& metrics, int file, bool own, size_t queue_bytes)
     : state_(std::make_shared<State>()) {
   State& s = *state_;
-  s.labels = fmt::format("log=\"{}\"", name), s.metrics = &metrics, s.most_bytes = queue_bytes;
+  s.labels = fmt::format("log=\"{}\"", name);
+  s.metrics = &metrics;
+  s.most_bytes = queue_bytes;
   s.file = std::make_shared<LogFile>(file, own);
   metrics.count("starling_log_dropped_total", s.labels, 0);
   start_thread("writing a log", [state = state_] { state->run(); }).detach();

@@ -64,7 +64,8 @@ std::string line(std::string_view name, const std::string& labels, double value)
 std::string process_text() {
   std::string out;
   const auto add = [&](const char* name, const char* type, const char* help, double value) {
-    head(out, name, type, help), out += line(name, "", value);
+    head(out, name, type, help);
+    out += line(name, "", value);
   };
   rusage used{};
   getrusage(RUSAGE_SELF, &used);

@@ -149,7 +149,10 @@ std::string ModelSet::replace(Slot& slot) {
       throw DataError(fmt::format("{}: it translates from {} to {}", model->model().description.directory, model->direction().source,
                                   model->direction().target));
     std::vector<std::string> sources, translations, now;
-    for (const auto& [source, translation] : old->scheduler().samples()) sources.push_back(source), translations.push_back(translation);
+    for (const auto& [source, translation] : old->scheduler().samples()) {
+      sources.push_back(source);
+      translations.push_back(translation);
+    }
     for (const Candidates& c : model->translate(sources)) now.push_back(c.empty() ? "" : c.front().text);
     const double alike = sources.empty() ? 100 : corpus_chrf(now, translations).score;
     if (alike < kLeastAlike)

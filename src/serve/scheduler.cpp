@@ -68,7 +68,8 @@ int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOption
     Request::InLane& in = request.lanes[lane];
     if (in.waiting.empty()) continue;
     in.newcomer = true;
-    lanes_[lane].waiting_rows += static_cast<int64_t>(in.waiting.size()) * options.beam, ++lanes_[lane].newcomers;
+    lanes_[lane].waiting_rows += static_cast<int64_t>(in.waiting.size()) * options.beam;
+    ++lanes_[lane].newcomers;
     lanes_[lane].turns.push_back(number);
     if (lane == ordinary) ordinary_at_ = now;
   }
@@ -88,7 +89,8 @@ Scheduler::Request Scheduler::forget(int64_t number) {
   for (size_t lane = 0; lane < kLanes; ++lane) {
     LaneState& state = lanes_[lane];
     const auto waiting = static_cast<int64_t>(request.lanes[lane].waiting.size());
-    waiting_ -= waiting, state.waiting_rows -= waiting * request.options.beam;
+    waiting_ -= waiting;
+    state.waiting_rows -= waiting * request.options.beam;
     if (request.lanes[lane].newcomer && --state.newcomers == 0) state.last_begin = -1;
     if (waiting > 0) state.turns.remove(number);
   }
@@ -171,11 +173,13 @@ Scheduler::Sentence Scheduler::start(Lane lane, std::list<int64_t>::iterator tur
   Request::InLane& in = request.lanes[lane];
   LaneState& state = lanes_[lane];
   if (in.newcomer) {
-    in.newcomer = false, --state.newcomers;
+    in.newcomer = false;
+    --state.newcomers;
     metrics_.observe("starling_queue_wait_seconds", "", time - request.submitted);
   }
   ++request.under_way;
-  --waiting_, state.waiting_rows -= request.options.beam;
+  --waiting_;
+  state.waiting_rows -= request.options.beam;
   if (in.waiting.empty())
     state.turns.erase(turn);
   else
@@ -210,7 +214,8 @@ void Scheduler::join(Lane lane, int worker, Rows& rows, double time, Work& work)
       if (!first && (rows.all() + beam > limits_.rows || rows.lanes[lane] + beam > most_rows(lane, beam, time) ||
                      (bytes > 0 && bytes + static_cast<int64_t>(size) > limits_.join_bytes)))
         break;
-      rows.lanes[lane] += beam, bytes += static_cast<int64_t>(size);
+      rows.lanes[lane] += beam;
+      bytes += static_cast<int64_t>(size);
       if (limits_.whole_batches && !length) length = size;
       waiting.erase(sentence);
       work.join.push_back(start(lane, turn, index, worker, time));
@@ -233,7 +238,10 @@ Scheduler::Work Scheduler::take(int worker, Rows rows, const std::function<doubl
     --idle_;
   }
   Work work;
-  if (dropped()) work.drop = std::move(dropped_[worker]), dropped_.erase(worker);
+  if (dropped()) {
+    work.drop = std::move(dropped_[worker]);
+    dropped_.erase(worker);
+  }
   if (limits_.whole_batches && rows.all() > 0) return work;
   work.stop = closed_ && waiting_ == 0 && rows.all() == 0;
   const double time = now();

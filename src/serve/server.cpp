@@ -135,7 +135,10 @@ struct Running {
     bool hangup = false;  // a reload is pending
     for (int signal = 0; !ends(signal); signal = signals.wait(kTickNanoseconds)) {
       tick();
-      if (signal == SIGHUP) hangup = true, read_again();
+      if (signal == SIGHUP) {
+        hangup = true;
+        read_again();
+      }
       if ((hangup || ++ticks % kTicksBetweenLooks == 0) && !reader.busy()) {
         reload(hangup);
         hangup = false;

@@ -150,8 +150,11 @@ struct Service::Exchange {
                                  {"path", request->path}, {"status", status},          {"seconds", std::round(seconds * 1e6) / 1e6}};
     if (!key.empty()) entry["key"] = key;
     if (query) {
-      entry["source"] = query->source, entry["target"] = query->target;
-      entry["texts"] = query->texts.size(), entry["sentences"] = size.sentences, entry["characters"] = size.characters;
+      entry["source"] = query->source;
+      entry["target"] = query->target;
+      entry["texts"] = query->texts.size();
+      entry["sentences"] = size.sentences;
+      entry["characters"] = size.characters;
       if (service.options_.log_texts) {
         entry["q"] = query->texts;
         if (texts)
@@ -252,7 +255,10 @@ HttpResponse Service::usage(Exchange& exchange) {
 HttpResponse Service::metrics() {
   metrics_.set("starling_ready", "", ready());
   int64_t queued = 0, cached = 0;
-  for (const auto& m : models_.all()) queued += m->scheduler().queued(), cached += m->scheduler().cache_bytes();
+  for (const auto& m : models_.all()) {
+    queued += m->scheduler().queued();
+    cached += m->scheduler().cache_bytes();
+  }
   metrics_.set("starling_queue_sentences", "", static_cast<double>(queued));
   metrics_.set("starling_cache_bytes", "", static_cast<double>(cached));
   return {200, metrics_.text(), "text/plain; version=0.0.4; charset=utf-8", {}};

@@ -114,8 +114,10 @@ std::function<void()> start_translation(const ModelSet& models, const TextQuery&
     throw ApiError(400,
                    fmt::format("Invalid request: {} texts are more than {}; send them in parts", query.texts.size(), limits.sentences));
   const auto job = std::make_shared<Job>();
-  job->query = query, job->done = std::move(done);
-  job->texts.resize(query.texts.size()), job->prepared.resize(query.texts.size());
+  job->query = query;
+  job->done = std::move(done);
+  job->texts.resize(query.texts.size());
+  job->prepared.resize(query.texts.size());
   find_models(models, *job);
   for (const auto& p : job->prepared) size.sentences += p ? static_cast<int64_t>(p->parts().size()) : 0;
   for (const std::string& text : query.texts) size.characters += characters_of(text);
