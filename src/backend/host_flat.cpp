@@ -85,7 +85,12 @@ class HostFlatOps : public FlatOps {
 
   void outer_step(const OuterStep& o) override {
     require(o.sum, o.value), require(o.merged, o.value);
-    by_type(o.value.dtype(), [&]<class T>(T) { o.step ? outer_step<T, true>(o) : outer_step<T, false>(o); });
+    by_type(o.value.dtype(), [&]<class T>(T) {
+      if (o.step)
+        outer_step<T, true>(o);
+      else
+        outer_step<T, false>(o);
+    });
   }
 
   void compensate(const Tensor& gradient, const Tensor& now, const Tensor& then, double factor) override {

@@ -12,7 +12,10 @@ bool is_refusal(const std::exception& error) {
 PathRollback::~PathRollback() {
   for (auto made = paths_.rbegin(); made != paths_.rend(); ++made) {
     try {
-      made->whole ? files_.remove_all(made->path) : static_cast<void>(files_.remove(made->path));
+      if (made->whole)
+        files_.remove_all(made->path);
+      else
+        files_.remove(made->path);
     } catch (const IoError&) {
     }
   }

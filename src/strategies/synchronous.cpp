@@ -227,8 +227,12 @@ class Synchronous : public Strategy {
     const bool early = routes_[t] == Route::early;
     SharedRows& shared = *rows_[t].shared;
     const double rows = static_cast<double>(shared.values().rows());
-    w.clock().spend({Work::memory, 0, (early ? rows + 3 * tokens : 2 * rows) * row},
-                    [&] { early ? shared.take(*w.gradient_sum().tokens(p)) : shared.take(); });
+    w.clock().spend({Work::memory, 0, (early ? rows + 3 * tokens : 2 * rows) * row}, [&] {
+      if (early)
+        shared.take(*w.gradient_sum().tokens(p));
+      else
+        shared.take();
+    });
     const int64_t elements = shared.values().count();
     const Tensor x = shared.values().slice(0, Shape{elements});
     if (everything_everywhere()) {
@@ -259,8 +263,12 @@ class Synchronous : public Strategy {
       for (const Pending& pending : rows.pending) pending.wait();
       const bool early = routes_[t] == Route::early;  // else the whole table is cleared before
       const double cleared = early ? 0 : static_cast<double>(tables_[t].table->gradient.bytes());
-      w.clock().spend({Work::memory, 0, 3.0 * static_cast<double>(rows.shared->values().bytes()) + cleared},
-                      [&] { early ? rows.shared->add() : rows.shared->put(); });
+      w.clock().spend({Work::memory, 0, 3.0 * static_cast<double>(rows.shared->values().bytes()) + cleared}, [&] {
+        if (early)
+          rows.shared->add();
+        else
+          rows.shared->put();
+      });
     }
     rows = {};
   }
@@ -335,7 +343,7 @@ class Synchronous : public Strategy {
   // Squares of this rank's part of the gradient: of the buckets whose noise is measured, of the others, and of the former before exchange.
   enum : uint8_t { kMeasured, kOthers, kOfParts };
   Tensor squares_;  // [3], in the backend's memory
-  Tensor sums_;   // the totals, these, and the parts' tokens and their squares
+  Tensor sums_;     // the totals, these, and the parts' tokens and their squares
   Tensor counts_;   // of rows, by table and rank
   Pending pending_counts_;
   std::vector<std::vector<Pending>> exchanges_;  // by bucket

@@ -68,7 +68,10 @@ void Tensor::copy_from(const Tensor& x) const {
   Memory &to = memory(), &from = x.memory();
   if (&to == &from) return to.copy(data_, x.data_, bytes());
   CHECK(to.host() || from.host(), "a copy of {} between two memories that are not the host's", shape_.text());
-  from.host() ? to.upload(data_, x.data_, bytes()) : from.download(data_, x.data_, bytes());
+  if (from.host())
+    to.upload(data_, x.data_, bytes());
+  else
+    from.download(data_, x.data_, bytes());
 }
 
 Tensor Tensor::clone() const {

@@ -26,6 +26,7 @@ refused() {
   grep -qF -- "$expected" refused.log || { cat refused.log; exit 1; }
 }
 refused "start it with mpirun -n 4" "$@" -n 2 "$starling" translate --model run --parallel.tensor 4 --input in
-refused "8-bit products are not supported with shards" "$@" -n 2 "$starling" translate --model run --parallel.tensor 2 --precision int8 --input in
+refused "8-bit products are not supported with shards" \
+  "$@" -n 2 "$starling" translate --model run --parallel.tensor 2 --precision int8 --input in
 refused "does not divide model.heads" "$@" -n 3 "$starling" translate --model run --parallel.tensor 3 --input in
 echo "shards translate as one worker does"

@@ -190,7 +190,10 @@ void shard_exponentials(const LossTask& t, int64_t n, float* top, float* sums) {
 
 template <class T>
 void shard_gradient(const LossTask& t, int64_t n, float scale, int64_t vocabulary) {
-  t.bound > 0 ? loss_gradient<T, true>(t, n, scale, vocabulary) : loss_gradient<T, false>(t, n, scale, vocabulary);
+  if (t.bound > 0)
+    loss_gradient<T, true>(t, n, scale, vocabulary);
+  else
+    loss_gradient<T, false>(t, n, scale, vocabulary);
 }
 
 float largest(const float* z, int64_t n) {
