@@ -8,7 +8,8 @@
 namespace starling {
 namespace {
 
-// Few distinct row counts mean few distinct matrix products: the rows behind a step's are multiplied along, and ignored.
+// Few distinct row counts mean few distinct matrix products, so a step's product also computes some rows behind the step's, which are
+// ignored.
 constexpr int64_t kStepMultiple = 16;
 
 // The order in which an LSTM passes through the steps. Those beside a piece are -1 and T.
@@ -23,12 +24,12 @@ struct Walk {
   int64_t next(int64_t t) const { return std::min(order.count(t), order.count(after(t))); }
 };
 
-// What flows back into the state that a piece has left.
+// The gradient of the state that a piece has left.
 struct StateGradient {
   Tensor hidden, cell;
 };
 
-// The units of a layer that are here, where they are in shards: hidden states are whole on all workers, since each unit needs all of them.
+// This worker's units of a layer in shards. Hidden states are whole on all workers, since each unit needs all of them.
 struct Units {
   Units(Tape& tape, const Parameter& w)
       : backend(&tape.backend()),
