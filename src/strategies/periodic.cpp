@@ -198,8 +198,7 @@ class Periodic : public Strategy {
     }
     for (size_t f = 0; f < fragments_.size(); ++f) {
       if (fragments_[f].count == 0)
-        throw ConfigError(
-            fmt::format("strategy.periodic.fragments {} are more than the model has layers, which is {}; lower them", p_.fragments, f));
+        throw ConfigError(fmt::format("strategy.periodic.fragments is {}, but the model has only {} layers; lower it", p_.fragments, f));
       fragments_[f].ranges.insert(fragments_[f].ranges.end(), others[f].begin(), others[f].end());
       fragments_[f].offset = static_cast<int64_t>(f) * p_.interval / p_.fragments;
     }

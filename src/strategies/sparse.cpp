@@ -87,7 +87,7 @@ class Sparse : public Strategy {
  private:
   bool differ() const { return options_.sparse.local_gradients != LocalPart::none; }
 
-  // The parameters in a bucket, or what of them lies in it; small ones are left for the exchange at the end.
+  // The parameters in a bucket, or the parts of them that lie in it; small ones are left for the exchange at the end.
   std::vector<NamedRange> pieces(const ParameterStore& parameters, const Range& bucket, std::vector<NamedRange>& small) const {
     std::vector<NamedRange> large;
     for (const Parameter& p : parameters.all()) {
@@ -97,8 +97,8 @@ class Sparse : public Strategy {
     return large;
   }
 
-  // Starts everything; in each bucket when its gradient is complete. The sums go last: they tell whether a rank has a number that cannot
-  // be sent.
+  // Starts everything, each bucket when its gradient is complete. The sums go last, since they also tell whether a rank has a number that
+  // cannot be sent.
   void exchange(Worker& w) {
     const double keep = keep_at(options_.compression, w.optimizer().updates() - options_.synchronous_steps);
     bad_.clear();
@@ -121,7 +121,7 @@ class Sparse : public Strategy {
     w.sum_over_all(totals_);
   }
 
-  // On every rank, once one of them has a number that cannot be sent: they tell each other whose.
+  // Called on every rank once one of them has a number that cannot be sent: the ranks tell each other which.
   [[noreturn]] void refuse_numbers(Worker& w) const {
     const std::vector<std::string> all = gather_texts(w.comm(), bad_);
     const auto first = std::find_if(all.begin(), all.end(), [](const std::string& text) { return !text.empty(); });
@@ -130,8 +130,8 @@ class Sparse : public Strategy {
     refuse_step(w, fmt::format("the gradient of rank {} on {}, {},", rank, w.comm().host(rank), *first));
   }
 
-  // Of the gradient, which is the same on all ranks, as the same number: each adds up a part, so that neither threads nor processors of
-  // unlike hosts let equal replicas drift apart.
+  // The squares of the gradient, which is the same on all ranks, as the same number on all: each rank adds up a part, so that neither
+  // thread counts nor processors that differ let equal replicas drift apart.
   double common_norm(Worker& w, const StepTotals& totals) {
     doubles_of(norm_)[0] = sum_of_squares(w, view(w.parameters().gradients(), part(flat_, w.comm().rank(), size_)));
     w.sum_over_all(norm_);
