@@ -1,6 +1,6 @@
 // The gradient of attention: a block has a sentence and head and goes through the pairs of tiles in a fixed order. Usual sentences are one
-// pair. Of longer ones the gradient of queries is summed over tiles of keys in working memory, and what the softmax subtracts, the sum of
-// probabilities times their gradients, is computed in a pass of its own before.
+// pair. For longer ones, the gradient of queries is summed over tiles of keys in working memory, and what the softmax subtracts, the sum of
+// probabilities times their gradients, is computed in a separate pass before.
 #include "backend/cuda/kernels/attention_tiles.cuh"
 
 namespace starling::STARLING_CUDA::kernels {

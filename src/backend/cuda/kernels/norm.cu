@@ -1,4 +1,4 @@
-// Layer norm, a warp a row; and sums over columns, in two steps of fixed order.
+// Layer norm, one warp per row; and sums over columns, in two steps of fixed order.
 #include "backend/cuda/kernels/device.cuh"
 #include "backend/cuda/kernels/rows.h"
 #include "backend/cuda/kernels/wide.cuh"
@@ -13,7 +13,7 @@ constexpr int kSpans = 4;                 // that it keeps in registers: rows of
 constexpr int64_t kPartColumns = kWarp;   // of a block that adds up parts: eight threads a column
 constexpr float kEpsilon = 1e-5f;
 
-// A row as a warp has it in registers: of each span eight columns a lane; those beyond the row are zero.
+// A row in a warp's registers: of each span, eight columns per lane; those beyond the row are zero.
 struct Row {
   Eight spans[kSpans];
 };
