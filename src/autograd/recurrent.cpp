@@ -60,7 +60,7 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
   const Walk walk{order, o.reverse};
   const int64_t first = walk.at(0), last = walk.at(T - 1), begun = T > 0 ? walk.past(first) : 0, going_on = T > 0 ? walk.next(last) : 0;
   CHECK(begun + going_on == 0 || state, "a piece of time without a state");
-  LstmState from;  // that the first step goes on from
+  LstmState from;  // the state that the first step continues from
   if (begun > 0) {
     CHECK(state->hidden.value && state->hidden.value.rows() >= begun, "no state of the {} sentences that have begun", begun);
     from = {move_to(tape, state->hidden), move_to(tape, state->cell)};
@@ -70,7 +70,7 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
   const Tensor cell = tape.allocate({N, units.here}, narrow ? DType::i16 : backend.parameter());
   zero_idle(hidden, order.tokens());
   const int64_t most = T > 0 ? round_up(order.count(0), kStepMultiple) : 0;
-  // Of the step before t, with the rows behind it.
+  // Of step t - 1, with the rows behind it.
   const auto before = [=](const Tensor& here, const Var& carried, int64_t t) {
     return t == first ? carried.value : here.rows(walk.order.step[walk.before(t)], N);
   };

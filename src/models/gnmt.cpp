@@ -235,7 +235,7 @@ OutputProduct Gnmt::next_output(DecodeState& abstract, std::span<const int32_t> 
     return y;
   };
   const bool extends = std::any_of(parent.begin(), parent.end(), [](int32_t p) { return p >= 0; });
-  Var last_query{&tape, -1, tape.allocate({padded, D}, backend.activation())};  // the bottom layer's output of the step before
+  Var last_query{&tape, -1, tape.allocate({padded, D}, backend.activation())};  // the bottom layer's output of the previous step
   last_query.value.zero();
   const auto step = [&](size_t i, const Var& x) {
     const Layer& layer = decoder_layers_[i];

@@ -19,7 +19,7 @@ class AsynchronousServer {
   // part: of the flat parameters; first: whether this is the server that counts for all servers.
   AsynchronousServer(const StrategyOptions& options, int workers, Range part, bool first);
 
-  // Serves until every worker has left. progress: what the run did before, as in progress().
+  // Serves until every worker has left. progress: what the run did before, kProgress numbers.
   void serve(Worker& worker, const Tensor& progress);
 
   AsynchronousSummary summary() const;

@@ -353,7 +353,7 @@ class Periodic : public Strategy {
   double momentum_ = 0;
   std::vector<Fragment> fragments_;
   Tensor merged_, step_;  // W, D; flat
-  Tensor counters_;       // f64, see sent_at, tokens, sums
+  Tensor counters_;       // f64, see under_way, tokens, last_sent, sums
 };
 
 }  // namespace

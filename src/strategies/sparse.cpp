@@ -150,7 +150,7 @@ class Sparse : public Strategy {
     });
   }
 
-  // x becomes the sum over the ranks, in pieces that travel one behind the other.
+  // x becomes the sum over the ranks, in pieces that travel one after another.
   void sum_up(Worker& w, const Tensor& x) const {
     for (const Pending& p : all_reduce_in_pieces(w.comm(), x, options_.bucket_mib, false)) p.wait();
   }

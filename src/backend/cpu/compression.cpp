@@ -25,7 +25,7 @@ int32_t sampled_threshold(const kernels::CompressionTask& t, int64_t begin, int6
   return std::clamp(bits, 1, 0x7f7fffff);
 }
 
-// The keep-th largest magnitude; counts become those of the chunks' entries, of which ties lie at that threshold.
+// Returns the keep-th largest magnitude. counts become the numbers of the chunks' entries; `ties` of them lie at that threshold.
 int32_t cut(const std::vector<int32_t>& magnitudes, int64_t keep, std::vector<int32_t>& counts, std::vector<int32_t>& ties) {
   std::vector<int32_t> ordered = magnitudes;
   std::nth_element(ordered.begin(), ordered.begin() + keep, ordered.end(), std::greater<>());

@@ -180,7 +180,7 @@ __global__ void column_sums_kernel(ColumnSums t) {
   if (first + threadIdx.x < t.columns) t.parts[part * t.columns + first + threadIdx.x] = all;
 }
 
-// Block: 32 columns, of each of which eight threads take every eighth part; theirs are then added in order.
+// A block has 32 columns, with eight threads each that take every eighth part; the threads' sums are then added in order.
 __global__ void add_parts_kernel(AddParts t) {
   const int64_t c = blockIdx.x * kPartColumns + lane();
   float* const sums = shared<float>();  // [kWarps, kPartColumns]
