@@ -70,7 +70,7 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
   const Tensor cell = tape.allocate({N, units.here}, narrow ? DType::i16 : backend.parameter());
   zero_idle(hidden, order.tokens());
   const int64_t most = T > 0 ? round_up(order.count(0), kStepMultiple) : 0;
-  // Of step t - 1, with the rows behind it.
+  // Of the step that comes before t in the walk, with the rows behind it.
   const auto before = [=](const Tensor& here, const Var& carried, int64_t t) {
     return t == first ? carried.value : here.rows(walk.order.step[walk.before(t)], N);
   };
