@@ -1,4 +1,4 @@
-// The gradient of one update: what its backward passes add up to in the store's flat buffer. Several passes may be under way at once.
+// The gradient of one update: what its backward passes accumulate in the store's flat buffer. Several passes may be in progress at once.
 #pragma once
 
 #include <memory>
@@ -8,24 +8,25 @@
 
 namespace starling {
 
-// Gradients of looked-up rows, one per token, as they came: for exchanging an embedding's gradient before it is added up.
+// Gradients of looked-up rows, one per token, with duplicates: for exchanging an embedding's gradient before it is summed by row.
 struct TokenGradients {
   std::vector<int32_t> tokens;
   std::vector<Tensor> rows;  // [n, D] each, n as in tokens, one tensor per lookup
 };
 
+// Accumulates the parameters' gradients over the backward passes of an update.
 class GradientSum {
  public:
   explicit GradientSum(ParameterStore& parameters)
       : parameters_(parameters), written_(parameters.declared().size()), tokens_(parameters.declared().size()) {}
 
-  // Between these two, backward passes add up their gradients; parameters that no pass reached get a zero gradient.
+  // Backward passes accumulate gradients between these two calls; complete() zeroes the gradients of parameters that no pass reached.
   void begin() { written_.assign(written_.size(), false); }
   void complete();
-  // How the next contribution to p.gradient is to be written.
+  // Whether the next contribution to p.gradient overwrites it or adds to it.
   Write next_write(const Parameter& p);
 
-  // From here on look-ups put their gradients into tokens(p) in place of adding them to p.gradient; until drop_tokens().
+  // Until drop_tokens(), look-ups put their gradients into tokens(p) instead of adding them to p.gradient.
   void keep_tokens(const Parameter& p) { tokens_[p.index] = std::make_unique<TokenGradients>(); }
   TokenGradients* tokens(const Parameter& p) const { return tokens_[p.index].get(); }
   void drop_tokens();

@@ -28,9 +28,9 @@ Var linear(const Var& x, Parameter& w, Parameter* b, Activation activation, cons
 namespace {
 
 constexpr int64_t kShardedLogitsBytes = int64_t{32} << 20;
-constexpr int64_t kLeastWidth = 16 << 10;  // bytes of a row of logits: narrower ones come in no larger chunks
+constexpr int64_t kLeastWidth = 16 << 10;  // bytes of a row of logits; narrower rows do not get larger chunks
 
-// One row per token that is not idle, duplicates as they are.
+// One row per token that is not padding; duplicates stay.
 void add_token_gradients(Tape& tape, const Ints& tokens, double scale, const Dropout& dropout, const Tensor& dy, TokenGradients& to) {
   Backend& backend = tape.backend();
   std::vector<int32_t> row(tokens.size(), -1);
@@ -46,7 +46,7 @@ void add_token_gradients(Tape& tape, const Ints& tokens, double scale, const Dro
 
 Var embedding(Tape& tape, const Ints& tokens, const Ints& positions, Parameter& table, double scale, const Dropout& dropout,
               const VocabularyShard& shard) {
-  // Each row comes from one worker, the others have zeros: so the sum does not round, and nothing is to be done backwards.
+  // Each row comes from one worker and is zero on the others, so the sum does not round, and its backward pass has nothing to do.
   if (is_spread(shard.group))
     return sum_over_shards(embedding(tape, tokens_here(tape, tokens, shard, table), positions, table, scale, dropout), shard.group);
   Backend& backend = tape.backend();
@@ -149,8 +149,8 @@ void projection_loss(const Var& h, Parameter& table, const LossRows& all, Loss& 
   const int64_t N = h.value.rows(), V = table.shape[0];
   CHECK(static_cast<int64_t>(all.targets.size()) == N, "{} targets for {} rows", all.targets.size(), N);
   CHECK(all.r_drop == 0 || (!spread && N % 2 == 0), "{} rows in pairs, of a vocabulary that is {}", N, spread ? "spread" : "whole");
-  // Chunks large enough that accumulating the table's gradient costs little. Those of shards are exchanged one by one, so they are the
-  // same on all workers, whatever computes there.
+  // Chunks are large enough that accumulating the table's gradient costs little. Shards exchange chunk by chunk, so all workers must use
+  // the same chunks, whatever backends they have.
   const int64_t width = spread ? (shard.vocabulary + shard.group->size() - 1) / shard.group->size() : V;
   const int64_t bytes = spread ? kShardedLogitsBytes : backend.logits_bytes();
   const int64_t chunk = std::clamp<int64_t>(bytes / (width * 4) / 64 * 64, 256, bytes / kLeastWidth);

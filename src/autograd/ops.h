@@ -1,5 +1,5 @@
-// The differentiable ops. Each records its gradient where it computes its value. N is the number of packed rows, a multiple of 64
-// with padding rows at the end in training.
+// The differentiable ops. Each records its gradient where it computes its value. N is the number of packed rows; in training it is a
+// multiple of 64, with padding rows at the end.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace starling {
 // y [N, out] = dropout(activation(x [N, in] w + b)); b may be null; dropout only after relu.
 Var linear(const Var& x, Parameter& w, Parameter* b, Activation activation = Activation::none, const Dropout& dropout = {});
 
-// y [N, D] = dropout(scale * table[token] + sinusoid(position)). Of a vocabulary in shards every worker gets all rows, by one sum of y.
+// y [N, D] = dropout(scale * table[token] + sinusoid(position)). If the vocabulary is sharded, one sum of y gives every worker all rows.
 Var embedding(Tape& tape, const Ints& tokens, const Ints& positions, Parameter& table, double scale, const Dropout& dropout,
               const VocabularyShard& shard = {});
 
@@ -25,12 +25,12 @@ Var self_attention(const Var& qkv, const AttentionLayout& layout, const Dropout&
 // Attention of q [N, D] over kv [M, 2D]: keys and values side by side.
 Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, const Dropout& dropout);
 
-// What a pass leaves of its loss in the backend's memory, as long as its arena lives: nothing waits until it is read.
+// The loss of a pass, kept in the backend's memory as long as the pass's arena lives. Nothing waits until it is read.
 struct Loss {
-  Tensor sums;  // f64 [5]: smoothed, nll, correct, consistency as in LossSums, and clipped values
+  Tensor sums;  // f64 [5]: smoothed, nll, correct, consistency as in LossSums, then the number of clipped values
   Tensor rows;  // [N, 3 or 4] as in Backend::smoothed_loss
   int64_t tokens = 0, clippable = 0;
-  Ints row_of;  // of each target token: its row; empty: tokens lie in the order of the rows
+  Ints row_of;  // the row of each target token; empty: tokens are in the order of the rows
 
   Loss() = default;
   explicit Loss(Tape& tape);  // its sums are zero
@@ -41,10 +41,11 @@ struct Loss {
   std::vector<float> read_nll() const;      // the negative log-likelihood of each target token
 };
 
-// Sum over the target tokens of the label-smoothed cross-entropy of softmax(h [N, D] table^T), table [V, D]. Works on chunks of rows:
-// the logits never exist whole. In training the gradients of h and table are computed on the way, those of the SUM. rows.targets[n] = -1
-// marks an padding row. The rows' weights multiply the smoothed sum and the gradients. Of a vocabulary in shards every worker of the group
-// has the same h and gets the same losses and gradient of h; logits stay where they are (ShardedLoss); there are no pairs of rows then.
+// Computes the sum over the target tokens of the label-smoothed cross-entropy of softmax(h [N, D] table^T), table [V, D]. Works on chunks
+// of rows, so that the logits never exist as a whole. In training it also computes the gradients of h and table, those of the SUM.
+// rows.targets[n] = -1 marks a padding row. The rows' weights multiply the smoothed sum and the gradients. If the vocabulary is sharded,
+// every worker of the group has the same h and gets the same losses and gradient of h; logits stay where they are (ShardedLoss), and there
+// must be no pairs of rows.
 void projection_loss(const Var& h, Parameter& table, const LossRows& rows, Loss& loss, const VocabularyShard& shard = {});
 
 }  // namespace starling

@@ -26,7 +26,8 @@ Parameter& ParameterStore::add(const std::string& name, const Shape& shape, cons
   return list.back();
 }
 
-// In front of the store's own, whose gradients are complete before those of all stages have been added up (strategies/buckets.h).
+// Parts lie in front of the store's own parameters, whose gradients are complete before those of all stages have been added up
+// (strategies/buckets.h).
 void ParameterStore::add_part(const Parameter& copy) {
   const Range own = starling::part(copy.shape.count(), part_.units.part, part_.units.parts);
   if (own.count() == 0) return;
@@ -59,7 +60,7 @@ Parameter& ParameterStore::share(Parameter& p) {
   return p;
 }
 
-// The number of elements of the flat buffers.
+// Lays out the flat buffers; returns their number of elements.
 int64_t ParameterStore::lay_out() {
   int64_t end = 0;
   for (Parameter& p : parameters_) p.offset = end, end = round_up(end + p.shape.count(), 16);
@@ -101,7 +102,7 @@ int64_t ParameterStore::first_here(const Parameter& p) const {
   return !is_cut(p) ? 0 : shard_of(p.whole[p.cut.axis] / p.cut.blocks, part_.shards->rank(), part_.shards->size()).begin;
 }
 
-// A shard gets the numbers that the whole would have there.
+// A shard draws the numbers that the whole parameter has at its elements.
 void ParameterStore::draw(const Parameter& p, uint64_t seed) const {
   Random random(seed, 0x1000 + p.index);
   const Initializer& init = initializers_[p.index];

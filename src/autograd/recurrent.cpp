@@ -8,7 +8,8 @@
 namespace starling {
 namespace {
 
-// Few distinct row counts mean few distinct matrix products: the rows behind a step's are multiplied along, and ignored.
+// Few distinct row counts mean few distinct matrix products, so a step's product also computes some rows behind the step's, which are
+// ignored.
 constexpr int64_t kStepMultiple = 16;
 
 // The order in which an LSTM passes through the steps. Those beside a piece are -1 and T.
@@ -23,12 +24,12 @@ struct Walk {
   int64_t next(int64_t t) const { return std::min(order.count(t), order.count(after(t))); }
 };
 
-// What flows back into the state that a piece has left.
+// The gradient of the state that a piece has left.
 struct StateGradient {
   Tensor hidden, cell;
 };
 
-// The units of a layer that are here, where they are in shards: hidden states are whole on all workers, since each unit needs all of them.
+// This worker's units of a layer in shards. Hidden states are whole on all workers, since each unit needs all of them.
 struct Units {
   Units(Tape& tape, const Parameter& w)
       : backend(&tape.backend()),
@@ -59,7 +60,7 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
   const Walk walk{order, o.reverse};
   const int64_t first = walk.at(0), last = walk.at(T - 1), begun = T > 0 ? walk.past(first) : 0, going_on = T > 0 ? walk.next(last) : 0;
   CHECK(begun + going_on == 0 || state, "a piece of time without a state");
-  LstmState from;  // that the first step goes on from
+  LstmState from;  // the state that the first step continues from
   if (begun > 0) {
     CHECK(state->hidden.value && state->hidden.value.rows() >= begun, "no state of the {} sentences that have begun", begun);
     from = {move_to(tape, state->hidden), move_to(tape, state->cell)};
@@ -69,7 +70,7 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
   const Tensor cell = tape.allocate({N, units.here}, narrow ? DType::i16 : backend.parameter());
   zero_idle(hidden, order.tokens());
   const int64_t most = T > 0 ? round_up(order.count(0), kStepMultiple) : 0;
-  // Of the step before t, with the rows behind it.
+  // Of the step that comes before t in the walk, with the rows behind it.
   const auto before = [=](const Tensor& here, const Var& carried, int64_t t) {
     return t == first ? carried.value : here.rows(walk.order.step[walk.before(t)], N);
   };

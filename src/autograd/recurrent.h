@@ -11,22 +11,22 @@ struct LstmOptions {
   double bound = 0;         // of the cells; 0: none
 };
 
-// What an LSTM's piece of time leaves for the next one, of the sentences that go on; empty where none does. Their gradients are of
-// parameter type, and come from the one lstm that goes on from it.
+// The state that an LSTM leaves after a piece of time for the sentences that continue; empty if none does. Its gradients have parameter
+// type and come from the one lstm() call that continues from it.
 struct LstmState {
   Var hidden;  // [>= R, H] activations
   Var cell;    // [R, H] parameter type, or i16 in inference
 };
 
-// y [N, H] of the gates' input x W + b [N, 4H] (order: input, forget, candidate, output), which it overwrites, and the recurrent weight w
-// [H, 4H]; padding rows become zero. Of a w that is cut into shards by columns the gates are those of the units here, y is whole, and each
-// step exchanges its part of y, each step backwards its gradient. The number of clipped cells is added to clipped, f64 [1] or empty. A
-// whole order begins with zero state. A piece needs `state`: from there it goes on, and there it leaves its own for the piece after it (in
-// reverse: before it). That state may be of another tape, as with move_to.
+// Computes y [N, H] from the gates' input x W + b [N, 4H] (order: input, forget, candidate, output), which it overwrites, and the recurrent
+// weight w [H, 4H]; padding rows become zero. If w is cut into shards by columns, the gates are those of this worker's units and y is
+// whole: each step exchanges its part of y, and each backward step its gradient. The number of clipped cells is added to clipped, f64 [1]
+// or empty. A whole order begins with zero state. A piece needs `state`: it continues from there and leaves its own state there for the
+// next piece (in reverse: the previous one). That state may be on another tape, as with move_to.
 Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptions& options, const Tensor& clipped = {},
          LstmState* state = nullptr);
 
-// Rows that lstm's products with w have in a pass through these sentences, in each direction: of a step all but those of the first.
+// The rows that lstm's products with w have in one pass through these sentences, in each direction: those of every step but the first.
 int64_t recurrent_rows(const PackedTokens& sentences);
 
 // y [N, D] = dropout(x).
@@ -35,7 +35,7 @@ Var dropout(const Var& x, const Dropout& dropout);
 Var concat(const Var& a, const Var& b);
 // y[n] = x[index[n]], zeros where negative; inverse[m] is the n that reads row m, or negative.
 Var gather_rows(const Var& x, const Ints& index, const Ints& inverse);
-// y = x clamped to +-bound, whose gradient passes inside only. The number of clamped elements is added to clipped, f64 [1] or empty.
+// y = x clamped to +-bound; the gradient passes only inside. The number of clamped elements is added to clipped, f64 [1] or empty.
 Var clamp(const Var& x, double bound, const Tensor& clipped = {});
 
 // Backend::global_attention: q [Nq, A], k [Nk, A] and memory [Nk, D] in packed order, to y [Nq, D]. v [A] null: dot product; with a scale

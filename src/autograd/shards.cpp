@@ -34,7 +34,7 @@ Var row_parallel_linear(const Var& x, Parameter& w, Parameter* b, ShardGroup* gr
   Tape& tape = *x.tape;
   Backend& backend = tape.backend();
   const Tensor y = tape.allocate({x.value.rows(), w.shape[1]}, backend.activation());
-  // The first worker's product adds the bias on its way; its gradient is everybody's.
+  // Only the first worker's product adds the bias. All workers compute its gradient.
   const Tensor bias = b && group->rank() == 0 ? b->value : Tensor();
   backend.linear(x.value, tape.parameters().packed(w, false), bias, y, Activation::none, Write::overwrite);
   group->sum(y);
@@ -68,9 +68,10 @@ ShardedLoss::ShardedLoss(Tape& tape, const VocabularyShard& shard, const LossRow
   top_ = tape.allocate({N}, type), group_top_ = tape.allocate({N}, type), sums_ = tape.allocate({N, 3}, type);
 }
 
-// In training by chunk, since the gradient of the table needs the sums of every row before its logits are gone. To exchange all rows at
-// once they would have to be kept (N V / T numbers) or computed twice, a third more work. For N = 4096, V / T = 8192 and D = 512 that is
-// 134 MB or 34 GFLOP, for 2 messages in place of the 8 of four chunks: 6 times some 50 microseconds. Bytes are the same either way.
+// In training rows are exchanged chunk by chunk, since the gradient of the table needs the sums of every row before its logits are gone. To
+// exchange all rows at once, the logits would have to be kept (N V / T numbers) or computed twice, which is a third more work. For N =
+// 4096, V / T = 8192 and D = 512 that is 134 MB or 34 GFLOP, to save 6 of the 8 messages of four chunks, some 50 microseconds each. The
+// bytes are the same either way.
 void ShardedLoss::add(int64_t begin, const Tensor& logits, const Tensor& dlogits) {
   const int64_t n = logits.rows();
   const LogitsShard part{logits, shard_.first, shard_.vocabulary, top_.rows(begin, begin + n), sums_.rows(begin, begin + n)};
@@ -92,7 +93,8 @@ void ShardedLoss::exchange(int64_t begin, const LogitsShard& part, const Tensor&
 
 namespace {
 
-// What each worker has to tell, [R, size, n]: places of the others are zero, so that the sum brings all to everybody.
+// The values of every worker, [R, size, n]: each fills its own places and leaves zeros in the others', so that a sum gives everything to
+// all.
 struct Notes {
   Notes(const ShardGroup& group, int64_t R, int64_t n) : all({R, group.size(), n}, DType::f64), rank(group.rank()) {}
   std::span<double> of(int64_t r, int64_t worker) {
@@ -104,7 +106,7 @@ struct Notes {
   int64_t rank;
 };
 
-// The largest logit of all workers, and the sum of e^(logit - largest).
+// The largest logit over all workers, and the sum of e^(logit - largest).
 struct Denominator {
   double top = -INFINITY, sum = 0;
 };
@@ -182,7 +184,8 @@ void sample(Backend& backend, const Tensor& logits, const VocabularyShard& shard
   Notes notes(*shard.group, R, 2);
   for (int64_t r = 0; r < R; ++r) std::copy_n(denominators.begin() + 2 * r, 2, notes.own(r).begin());
   shard.group->sum(notes.all);
-  // The worker in whose part of the row's probability the number lies draws the token from its part, with what remains of the number.
+  // The number falls into one worker's part of the row's probability; that worker draws the token, with the number less the parts before
+  // it.
   std::vector<double> rest(static_cast<size_t>(R));
   std::vector<bool> here(static_cast<size_t>(R));
   for (int64_t r = 0; r < R; ++r) {

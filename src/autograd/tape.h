@@ -1,5 +1,5 @@
 // The tape: one forward pass, or a piece of it, and the backward pass through it, by eager reverse-mode differentiation. A Var is a value
-// and its place on the tape; with recording off the same code is inference. Everything that belongs to one pass alone is here, so several
+// and its place on the tape; with recording off the same code is inference. Everything that belongs to one pass is here, so several passes
 // can be alive at once, each with an arena of its own. Gradients of activations live in that arena, those of parameters go to the update's
 // GradientSum.
 #pragma once
@@ -15,8 +15,8 @@ namespace starling {
 
 class Tape;
 
-// A place in a model where elements are dropped, by the name that the model declares for it: so that its masks depend neither on what else
-// is computed in a pass nor on the order.
+// A place in a model where elements are dropped, identified by the name that the model declares, so that its masks depend neither on what
+// else a pass computes nor on the order.
 struct DropoutSite {
   explicit DropoutSite(std::string_view name);
   uint64_t key;
@@ -32,7 +32,7 @@ class Tape {
  public:
   using Backward = std::function<void(const Tensor& dy)>;
 
-  // Inference: nothing is recorded, nothing dropped.
+  // Inference: nothing is recorded or dropped.
   Tape(ParameterStore& parameters, Arena& arena) : parameters_(parameters), arena_(arena) {}
   // Training: seed and step key the dropout masks.
   Tape(ParameterStore& parameters, Arena& arena, GradientSum& gradients, uint64_t seed, uint64_t step)
@@ -43,28 +43,29 @@ class Tape {
   ParameterStore& parameters() { return parameters_; }
   Backend& backend() { return parameters_.backend(); }
   bool training() const { return gradients_ != nullptr; }
-  // In training.
+  // Only in training.
   GradientSum& gradients() { return *gradients_; }
 
   Tensor allocate(const Shape& shape, DType dtype) { return arena_.allocate(shape, dtype); }
   Tensor allocate_like(const Tensor& t) { return arena_.allocate(t.shape(), t.dtype()); }
   Arena& arena() { return arena_; }
-  // Numbers for this pass's ops, which are read where these run.
+  // Uploads numbers for this pass's ops to where these run.
   template <class T>
   HostDeviceArray<T> upload(std::vector<T> numbers) {
     return HostDeviceArray<T>(std::move(numbers), arena_);
   }
 
-  // A site has one use on a tape. Inactive in inference. first_column: of the site's columns, where this worker has some of them only.
+  // A site may be used once per tape. Inactive in inference. first_column: the first of the site's columns that this worker has, if it has
+  // only some.
   Dropout dropout(double p, const DropoutSite& site, const RowKeys& rows, int64_t first_column = 0);
 
-  // `backward` gets dy and adds to the gradients of the op's inputs.
+  // Records an op: `backward` gets dy and adds to the gradients of the op's inputs.
   Var record(Tensor y, Backward backward);
-  // A use of a parameter, whose gradient the backward pass will add.
+  // Announces a use of a parameter, whose gradient the backward pass will add.
   void use(const Parameter& p) {
     if (training()) ++(*uses_)[p.index];
   }
-  // To be called once for each use(), when the use's gradient has been added.
+  // Must be called once for each use(), after the use's gradient has been added.
   void done(const Parameter& p) {
     if (--(*uses_)[p.index] == 0 && on_gradient_ready) on_gradient_ready(p);
   }
@@ -75,14 +76,14 @@ class Tape {
   };
   // Where the next contribution to dx goes. The Var must have been recorded.
   Slot gradient(const Var& x);
-  // dx (+)= dy without a copy where possible: dy must not be needed any more.
+  // dx (+)= dy, without a copy where possible; dy must not be needed any more.
   void pass_gradient(const Var& x, const Tensor& dy);
 
-  // Runs the recorded ops backwards. A loss puts the gradient of its input with set_gradient when it is computed.
+  // backward() runs the recorded ops backwards. A loss calls set_gradient with the gradient of its input when it is computed.
   void set_gradient(const Var& x, const Tensor& dx);
   void backward();
 
-  // Fired when this pass has added all that it adds to a parameter's gradient: an exchange can start while the pass goes on.
+  // Called when this pass has added everything to a parameter's gradient, so that its exchange can start while the pass continues.
   std::function<void(const Parameter&)> on_gradient_ready;
 
  private:
@@ -97,8 +98,8 @@ class Tape {
   Arena& arena_;
   GradientSum* gradients_ = nullptr;  // null: inference
   uint64_t seed_ = 0, step_ = 0;
-  std::vector<uint64_t> sites_;             // that were used
-  std::shared_ptr<std::vector<int>> uses_;  // by parameter, on all tapes of the pass: those that the backward pass has not reached yet
+  std::vector<uint64_t> sites_;             // used so far
+  std::shared_ptr<std::vector<int>> uses_;  // by parameter, on all tapes of the pass: uses that the backward pass has not reached yet
   std::vector<Node> nodes_;
 };
 

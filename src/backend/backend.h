@@ -1,10 +1,10 @@
-// The contract of the tensor operations. Each op writes into preallocated outputs, works on packed rows [N, D], and is specified by
-// its double-precision version in reference/; cpu/ is the fast one. Ops neither synchronise nor print, and reductions have a fixed order.
-// Indices and other numbers that an op is told are HostDeviceArray: once for all ops that are told the same.
-// No op returns a number: numbers are written to tensors, and reading these (Tensor::read, download, to_doubles) is all that waits.
+// The contract of the tensor operations. Each op writes into preallocated outputs, works on packed rows [N, D], and is specified by its
+// double-precision version in reference/; cpu/ and cuda/ are the fast ones. Ops neither synchronise nor print, and reductions have a fixed
+// order. Indices and other host arrays that an op takes are HostDeviceArrays, which are uploaded once for all ops that take the same one.
+// No op returns a number: numbers are written to tensors, and only reading these (Tensor::read, download, to_doubles) waits.
 //
-// Element types: activations are `activation()` (f32, bf16 or f64), parameters and their gradients `parameter()` (f32 or f64).
-// Weights are [in, out]: y = x W + b. The gradient of x is dx. "Padding rows" pad N to a multiple of 64; their gradients are zero.
+// Element types: activations are `activation()` (f32, bf16 or f64), parameters and their gradients `parameter()` (f32 or f64). Weights are
+// [in, out]: y = x W + b. The gradient of x is dx. "Padding rows" pad N to a multiple of 64; their gradients are zero.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace starling {
 
 enum class Activation : uint8_t { none, relu };
 
-// Which random mask a row gets: the pair (sentence, position) keys dropout, so masks depend neither on packing nor on the rank.
+// Keys the random mask of each row: masks depend on the pair (sentence, position), and neither on packing nor on the rank.
 struct RowKeys {
   HostDeviceArray<uint32_t> sentence, position;  // [N]; padding rows have sentence 0xffffffff
 };
@@ -32,33 +32,33 @@ struct Dropout {
   double p = 0;
   uint64_t key = 0;  // hash of (seed, step, site)
   RowKeys rows;
-  int64_t first_column = 0;  // of the site: its column that is column 0 here, where this worker has some of its columns only
+  int64_t first_column = 0;  // the site's column that is column 0 here, if this worker has only some of its columns
   bool active() const { return p > 0; }
   uint32_t threshold() const { return static_cast<uint32_t>(p * 65536 + 0.5); }
   float scale() const { return 65536.0f / static_cast<float>(65536 - threshold()); }
 };
 
-// Sentences of packed rows for attention: queries of sentence b are rows [query[b], query[b+1]), keys likewise.
+// The sentences in packed rows, for attention: the queries of sentence b are rows [query[b], query[b+1]), keys likewise.
 struct AttentionLayout {
   Ints query, key;  // [B+1]
   int64_t heads = 1;
   bool causal = false;
-  int64_t first_head = 0;  // of the model: its head that is head 0 here, where this worker has some of its heads only
+  int64_t first_head = 0;  // the model's head that is head 0 here, if this worker has only some of its heads
 };
 
-// A weight in the order its matrix product likes best; made by Backend::pack once an update, or by pack_int8 for inference.
+// A weight in the order that its matrix product prefers, made by Backend::pack once per update, or by pack_int8 for inference.
 struct Packed {
   virtual ~Packed() = default;
   int64_t in = 0, out = 0;
   bool quantized = false;
-  bool constant = false;  // by pack_constant, in an order of its own
+  bool constant = false;  // made by pack_constant, which may use another order
 };
 
-// One time step of one LSTM layer for R sentences; gates lie side by side in the order input, forget, candidate, output, each H wide.
-// The first `past` rows have a step before them, the others begin with zero state (sentences are sorted by length).
+// One time step of one LSTM layer for R sentences; gates lie side by side in the order input, forget, candidate, output, each H wide. The
+// first `past` rows continue from the previous step; the others begin with zero state (sentences are sorted by length).
 struct LstmStep {
   Tensor gates;        // [R, 4H] activations; in: x W + b; out: sigmoid(i), sigmoid(f), tanh(g), sigmoid(o)
-  Tensor recurrent;    // [>= past, 4H] parameter type: the step before's output times the recurrent weight; empty when past is 0
+  Tensor recurrent;    // [>= past, 4H] parameter type: the previous step's output times the recurrent weight; empty if past is 0
   Tensor cell_before;  // [>= past, H] parameter type, or i16 of unit bound / 32767; empty when past is 0
   int64_t past = 0;
   Tensor cell;              // [R, H] type of cell_before: clamp(f * cell_before + i * g, +-bound)
@@ -67,27 +67,27 @@ struct LstmStep {
   double bound = 0;         // 0: none
   Tensor clipped;           // f64 [1], or empty: the number of cells beyond the bound is added
 };
-// Its gradient. Rows [0, next) also get what flows back from the step after.
+// The gradient of an LstmStep. Rows [0, next) also get what flows back from the next step.
 struct LstmStepBackward {
   Tensor gates;        // [R, 4H] in: the activated gates; out: gradients before the activations
   Tensor cell_before;  // as above
   int64_t past = 0;
   Tensor cell;        // [R, H] as computed; |cell| = bound means clipped, so no gradient
   Tensor dhidden;     // [R, H] activations: from the layer above
-  Tensor drecurrent;  // [>= next, H] parameter type: from the step after; empty when next is 0
-  Tensor dcell;       // [>= R, H] parameter type; in: rows [0, next) from the step after; out: rows [0, R), for cell_before
+  Tensor drecurrent;  // [>= next, H] parameter type: from the next step; empty if next is 0
+  Tensor dcell;       // [>= R, H] parameter type; in: rows [0, next) from the next step; out: rows [0, R), for cell_before
   int64_t next = 0;
   bool tanh_output = true;
   double bound = 0;
 };
 
-// What smoothed_loss computes for each row.
+// What smoothed_loss needs to know about each row.
 struct LossRows {
   Ints targets;  // [N]; -1: padding row
   double smoothing = 0;
-  double logit_bound = 0;            // logits are clamped to +-this first; 0: not
+  double logit_bound = 0;            // logits are first clamped to +-this; 0: they are not
   HostDeviceArray<float> weights{};  // [N] factor of each row's gradient; empty: 1
-  double r_drop = 0;                 // R-Drop's alpha; above 0, rows 2i and 2i + 1 are of one target place in two passes
+  double r_drop = 0;                 // R-Drop's alpha; if above 0, rows 2i and 2i + 1 are one target position in two passes
 
   // Rows [begin, begin + n).
   LossRows part(int64_t begin, int64_t n) const {
@@ -97,7 +97,7 @@ struct LossRows {
   int64_t columns() const { return r_drop > 0 ? 4 : 3; }
 };
 
-// The logits of tokens [first, first + n) of a vocabulary whose others are with other workers, and what the workers tell each other of
+// The logits of tokens [first, first + n) of a vocabulary, whose other tokens belong to other workers, and what workers exchange about
 // them, by row.
 struct LogitsShard {
   Tensor logits;                      // [N, n] parameter type
@@ -105,7 +105,7 @@ struct LogitsShard {
   Tensor top;                         // [N] parameter type
   Tensor sums;                        // [N, 3] parameter type
 
-  // The column of a token here; -1 where another worker has it, or there is none.
+  // The column of a token here; -1 if another worker has it, or if there is no token.
   int32_t column_of(int32_t token) const {
     return token >= first && token < first + logits.columns() ? static_cast<int32_t>(token - first) : -1;
   }
@@ -118,12 +118,12 @@ struct SgdStep {
 
 // Sums over the target tokens of a batch, read from tensors (autograd/ops.h).
 struct LossSums {
-  double smoothed = 0;     // label-smoothed cross-entropy, nats: what is trained
+  double smoothed = 0;     // label-smoothed cross-entropy, nats: the training objective
   double nll = 0;          // negative log-likelihood, nats
-  double consistency = 0;  // of R-Drop: (KL(p || q) + KL(q || p)) / 2 of each token of both passes, nats
+  double consistency = 0;  // for R-Drop: (KL(p || q) + KL(q || p)) / 2 for each token of both passes, nats
   int64_t tokens = 0;
-  int64_t correct = 0;                 // tokens whose most probable prediction is right
-  int64_t clipped = 0, clippable = 0;  // values beyond the bounds of clipped states, of all values that are bounded
+  int64_t correct = 0;                 // tokens whose most probable prediction is correct
+  int64_t clipped = 0, clippable = 0;  // values beyond the bounds of clipped states, and all values that are bounded
 };
 
 struct AdamStep {
@@ -137,6 +137,7 @@ struct AdagradStep {
   double rate, epsilon, weight_decay, scale;  // as in AdamStep
 };
 
+// The tensor operations of one device, and the memory that they work in.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -144,33 +145,34 @@ class Backend {
   virtual DType activation() const = 0;
   virtual DType parameter() const = 0;
   virtual int threads() const { return 1; }
-  // Target tokens of a batch above which nothing gets faster.
+  // The number of target tokens in a batch above which nothing gets faster.
   virtual int64_t best_micro_batch() const { return 4096; }
-  // Bytes of logits that the loss holds at once: on a processor few enough that they stay near its caches.
+  // The bytes of logits that the loss holds at once; on a CPU few enough that they stay near its caches.
   virtual int64_t logits_bytes() const { return int64_t{32} << 20; }
-  // Where every tensor lies that its ops are given.
+  // The memory that every tensor given to the ops must lie in.
   virtual Memory& memory() const { return host_memory(); }
-  // A backend of one thread (or stream) for a worker of its own, whose ops take this one's weights and share its memory.
+  // Returns a backend with one thread (or stream) for another worker; its ops accept this one's weights and share its memory.
   virtual std::unique_ptr<Backend> sibling() const = 0;
-  // False where products of 8-bit weights are computed as floats: the same results, but no faster.
+  // False if products of 8-bit weights are computed as floats: the same results, but no faster.
   virtual bool multiplies_int8() const { return true; }
 
   // -- matrix products -------------------------------------------------------------------------------------------------
   // Packs w [in, out] (or w [out, in] when transposed) into `reuse` when it fits, else into a new object.
   virtual std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) = 0;
-  // The same where `other` is w the other way round, packed from these values: a backend that multiplies both ways from one copy shares it.
+  // The same if `other` is w the other way round, packed from these values: a backend that multiplies both ways from one copy shares it.
   virtual std::shared_ptr<Packed> pack_other_way(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse,
                                                  const std::shared_ptr<Packed>& /*other*/) {
     return pack(w, transposed, std::move(reuse));
   }
-  // The same for inference with weights that stay, which may be packed otherwise: for few rows, and for any number of them.
+  // The same for inference with constant weights, which may be packed differently: for few rows, and for any number of them.
   virtual std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) { return pack(w, transposed, nullptr); }
-  // False where products of constant weights, 8-bit ones included, take any number of rows: else few different numbers are better.
+  // False if products of constant weights, including 8-bit ones, take any number of rows equally well; true if few different numbers are
+  // better.
   virtual bool prefers_round_rows() const { return true; }
   // y [N, out] = activation(x [N, in] w + b); b may be empty; y may be f32 where activations are bf16.
   virtual void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write) = 0;
-  // The weight as 8-bit integers with one scale an output, s_o = max |w_io|, q_io = round(127 w_io / s_o). linear() then rounds each
-  // row of x to 127 / a with a = input_bound where that is given (values beyond it saturate), else the row's largest magnitude, and
+  // Packs the weight as 8-bit integers with one scale per output, s_o = max |w_io|, q_io = round(127 w_io / s_o). linear() then rounds each
+  // row of x to 127 / a, with a = input_bound if that is given (values beyond it saturate), else the row's largest magnitude, and
   // multiplies integers: y = a s / 127^2 * (xq wq) + b. For inference.
   virtual std::shared_ptr<Packed> pack_int8(const Tensor& w, bool transposed, double input_bound) = 0;
   // dw [P, Q] = a [N, P]^T c [N, Q], in parameter type.
@@ -179,7 +181,7 @@ class Backend {
   virtual void column_sums(const Tensor& dy, const Tensor& db, Write) = 0;
 
   // -- embeddings ------------------------------------------------------------------------------------------------------
-  // y [N, D] = dropout(scale * table[token] + sinusoid(position)); token -1 marks an padding row, which becomes zero. Without positions
+  // y [N, D] = dropout(scale * table[token] + sinusoid(position)); token -1 marks a padding row, which becomes zero. Without positions
   // there is no sinusoid.
   virtual void embed(const Ints& tokens, const Ints& positions, const Tensor& table, double scale, const Dropout&, const Tensor& y) = 0;
   // dtable[token] += scale * dropout(dy).
@@ -198,14 +200,14 @@ class Backend {
   virtual void relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) = 0;
   // y += x.
   virtual void add(const Tensor& x, const Tensor& y) = 0;
-  // y[n] = x[index[n]] (or +=), rows of any element type when overwriting; a negative index means zeros.
+  // y[n] = x[index[n]] (or +=); rows of any element type if overwriting; a negative index means zeros.
   virtual void gather_rows(const Tensor& x, const Ints& index, const Tensor& y, Write) = 0;
-  // y[index[n]] = columns [x_column, x_column + columns of y) of x[n], for the first rows of x, as many as there are indices, which differ.
+  // y[index[n]] = columns [x_column, x_column + columns of y) of x[n], for the first rows of x, one per index; indices must be distinct.
   virtual void scatter_rows(const Tensor& x, int64_t x_column, const Ints& index, const Tensor& y) = 0;
   // Columns [y_column, y_column + width) of y = columns [x_column, x_column + width) of x (or +=).
   virtual void copy_columns(const Tensor& x, int64_t x_column, const Tensor& y, int64_t y_column, int64_t width, Write) = 0;
-  // y = x clamped to +-bound, which may be in place; x may also be of parameter type. How many elements were beyond is added to
-  // clipped, f64 [1] or empty.
+  // y = x clamped to +-bound; y may be x, and x may also be of parameter type. The number of elements beyond the bound is added to clipped,
+  // f64 [1] or empty.
   virtual void clamp(const Tensor& x, double bound, const Tensor& y, const Tensor& clipped) = 0;
   // dx = dy where |x| <= bound, else 0 (or +=).
   virtual void clamp_backward(const Tensor& x, double bound, const Tensor& dy, const Tensor& dx, Write) = 0;
@@ -226,51 +228,52 @@ class Backend {
   virtual void attention_backward(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& lse, const Tensor& dy,
                                   const Tensor& dq, const Tensor& dkv) = 0;
   // One query per row r over the cached rows index[offsets[r] .. offsets[r+1]) of k and v (activation type, column offsets as above).
-  // weights, if not empty, gets the mean over heads of the attention to each of these rows, f32 [offsets.back()].
+  // weights, if not empty, gets for each of these rows its attention, averaged over heads, f32 [offsets.back()].
   virtual void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column, const Ints& index,
                              const Ints& offsets, int64_t heads, const Tensor& y, const Tensor& weights) = 0;
-  // Attention of recurrent models, one head whose values are the rows of memory: y_i = sum_j p_ij memory_j, p = softmax_j of the scores
-  // v . tanh(q_i + k_j) (additive), or q_i . k_j / sqrt(A) when v is empty (dot product). q [Nq, A], k [Nk, A], v [A] parameter type,
-  // memory [Nk, D], y [Nq, D]; layout.heads and causal are not used. weights: p in parameter type, sentence by sentence, query-major.
-  // A backend may take elements of q and k beyond +-43 in additive scores as +-43.
+  // Attention of recurrent models, with one head whose values are the rows of memory: y_i = sum_j p_ij memory_j, p = softmax_j of the
+  // scores v . tanh(q_i + k_j) (additive), or q_i . k_j / sqrt(A) if v is empty (dot product). q [Nq, A], k [Nk, A], v [A] parameter type,
+  // memory [Nk, D], y [Nq, D]; layout.heads and causal are not used. weights: p in parameter type, sentence by sentence, query-major. A
+  // backend may treat elements of q and k beyond +-43 in additive scores as +-43.
   struct GlobalAttention {
     Tensor q, k, v, memory;
   };
   virtual void global_attention(const GlobalAttention&, const AttentionLayout&, const Tensor& y, const Tensor& weights) = 0;
-  // Overwrites dq and dk (zero on rows of no sentence), writes or adds dmemory and dv. dv is empty when v is.
+  // Overwrites dq and dk (zero on rows of no sentence); overwrites or adds to dmemory and dv. dv is empty if v is.
   virtual void global_attention_backward(const GlobalAttention&, const AttentionLayout&, const Tensor& weights, const Tensor& dy,
                                          const Tensor& dq, const Tensor& dk, const Tensor& dmemory, Write dmemory_write, const Tensor& dv,
                                          Write dv_write) = 0;
 
   // -- output ----------------------------------------------------------------------------------------------------------
   // Label-smoothed cross-entropy of softmax(logits [N, V]) against the targets and, if dlogits is given, its gradient in activation type:
-  // weight * (p - (1 - e) onehot - e / V), zero where a logit was clamped. Row results, unweighted, go to row_loss [N, 3] = smoothed,
-  // nll, correct. With rows.r_drop a (Wu et al. 2021), two rows side by side have probabilities p and q, one target and one weight: their
-  // gradient is also that of weight * a / 2 * (KL(p || q) + KL(q || p)), and row_loss [N, 4] ends with half of this sum of KLs, on both
-  // rows.
+  // weight * (p - (1 - e) onehot - e / V), zero where a logit was clamped. Unweighted row results go to row_loss [N, 3] = smoothed, nll,
+  // correct. With rows.r_drop a (Wu et al. 2021), two rows side by side have probabilities p and q, one target and one weight: their
+  // gradient also includes that of weight * a / 2 * (KL(p || q) + KL(q || p)), and row_loss [N, 4] ends with half of this sum of KLs, on
+  // both rows.
   virtual void smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) = 0;
-  // The same where the logits are spread over workers by tokens, in three steps. First: logits, after clamping, become e^(logit - top),
-  // with a minus sign where they were clamped; top is the row's largest logit here; sums [N, 3] are those of these exponentials, of the
-  // logits, and the target's logit, or 0 where another worker has it. Padding rows get zeros, and their logits are of no use any more.
+  // The same for logits that are spread over workers by tokens, in three steps. First: logits, after clamping, become e^(logit - top), with
+  // a minus sign where they were clamped; top is the row's largest logit here; sums [N, 3] are the sums of these exponentials and of the
+  // logits, and the target's logit, or 0 if another worker has it. Padding rows get zeros, and their logits become undefined.
   virtual void shard_exponentials(const LogitsShard&, const LossRows& rows) = 0;
-  // Second, with the maximum of top over the workers, group_top [N]: top becomes e^(top - group_top), the sums of exponentials times that.
+  // Second, with the maximum of top over the workers, group_top [N]: top becomes e^(top - group_top), and the sums of exponentials are
+  // multiplied by that.
   virtual void rescale_shard(const LogitsShard&, const Tensor& group_top) = 0;
   // Third, with sums added up over the workers: row_loss as above and, if dlogits [N, n] is given, the gradient of this worker's logits.
   // Only dlogits needs the exponentials.
   virtual void shard_loss(const LogitsShard&, const Tensor& group_top, const LossRows& rows, const Tensor& row_loss,
                           const Tensor& dlogits) = 0;
-  // sums += over the rows that are not idle: smoothed, times their weights; nll; correct; with rows.r_drop the last column, times their
+  // sums += over the rows without padding: smoothed, times their weights; nll; correct; with rows.r_drop the last column, times their
   // weights. row_loss [N, 3 or 4] as above, sums f64 [3 or 4].
   virtual void loss_sums(const Tensor& row_loss, const LossRows& rows, const Tensor& sums) = 0;
   // Per row of logits [R, V]: the k largest, descending, ties to the smaller index, values in parameter type [R, k], indices i32 [R, k];
   // and denominator, f64 [R, 2]: the largest logit and the sum of e^(logit - largest).
   virtual void top_logits(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices, const Tensor& denominator) = 0;
-  // The same of logits = x [>= R, in] w, clamped to +-bound unless that is 0, which need not exist as a whole. Rows of x beyond R are of no
-  // use; where products prefer_round_rows they make the number round.
+  // The same for logits = x [>= R, in] w, clamped to +-bound unless that is 0, which need not exist as a whole. Rows of x beyond R are
+  // ignored; where products prefer_round_rows, they make the number of rows round.
   virtual void linear_top_logits(const Tensor& x, const Packed& w, double bound, int64_t k, const Tensor& values, const Tensor& indices,
                                  const Tensor& denominator) = 0;
   // Per row: the first token up to which the probabilities softmax(logits [R, V]) sum to more than uniform[r], in [0, 1). With uniform
-  // random numbers these are samples, tokens i32 [R]. Tokens whose probability is zero in f32 are never taken.
+  // random numbers these are samples, tokens i32 [R]. Tokens whose probability is zero in f32 are never chosen.
   virtual void sample(const Tensor& logits, const HostDeviceArray<double>& uniform, const Tensor& tokens) = 0;
 
   // -- flat buffers (parameter type) -------------------------------------------------------------------------------------
@@ -284,21 +287,21 @@ class Backend {
   virtual void sgd(const Tensor& value, const Tensor& gradient, const SgdStep&) = 0;
   // average = decay * average + (1 - decay) * value.
   virtual void moving_average(const Tensor& value, const Tensor& average, double decay) = 0;
-  // Writes a code of what is sent (backend/compression.h).
+  // Writes the code of what is sent (backend/compression.h).
   virtual void compress(const Compression&) = 0;
-  // sum += scale * what the codes [n * layout.bytes] hold, in their order for each element.
+  // sum += scale * what the codes [n * layout.bytes] hold, for each element in the order of the codes.
   virtual void decompress(const CodeLayout& layout, const Tensor& codes, double scale, const Tensor& sum) = 0;
 };
 
-// "reference" (f64), "cpu" or "cpu:f32" (f32), "cpu:bf16"; "cuda" or "cuda:bf16", "cuda:f32", with a card's number "cuda:1", "cuda:1:f32".
-// threads 0 = one per core of the affinity mask; a card's backend takes no notice of them.
+// Makes a backend: "reference" (f64), "cpu" or "cpu:f32" (f32), "cpu:bf16"; "cuda" or "cuda:bf16", "cuda:f32", with a card's number
+// "cuda:1", "cuda:1:f32". threads 0 = one per core of the affinity mask; a card's backend ignores it.
 std::unique_ptr<Backend> make_backend(std::string_view spec, int threads = 0);
 
-// Puts another backend in the place of the one that make_backend gives for `spec`, or adds one. For tests, before other threads run.
+// Replaces the backend that make_backend makes for `spec`, or adds one. For tests, before other threads run.
 using BackendMaker = std::function<std::unique_ptr<Backend>(int threads)>;
 void register_backend(const std::string& spec, BackendMaker maker);
 
-// True where bf16 matrix products run natively (AVX512-BF16 or AMX).
+// True if bf16 matrix products run natively (AVX512-BF16 or AMX).
 bool cpu_has_bf16();
 // The instruction set of the vectorised loops: "x86-64-v2", "-v3" (AVX2) or "-v4" (AVX-512).
 std::string cpu_instruction_set();

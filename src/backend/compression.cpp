@@ -21,7 +21,7 @@ int64_t chunk_bytes(Coding coding, int64_t count, int64_t element) {
 
 namespace {
 
-// Entries for the elements [0, end) of a tensor: chunks take the differences, so that rounding does not add up.
+// The number of entries for elements [0, end) of a tensor. Chunks take differences of these, so that rounding does not accumulate.
 int64_t entries(int64_t end, double keep) { return std::min(end, static_cast<int64_t>(std::llround(keep * static_cast<double>(end)))); }
 
 void add_part(CodeLayout& layout, const Range& tensor, double keep) {
@@ -38,7 +38,7 @@ void add_part(CodeLayout& layout, const Range& tensor, double keep) {
     layout.bytes += chunk_bytes(layout.coding, sparse ? c.keep : c.count, layout.element);
     layout.chunks.push_back(c);
   }
-  // However the entries fall, the lists of indices need half a byte a chunk more than all together.
+  // However the entries are distributed, the lists of indices together need at most half a byte per chunk more than one list would.
   if (layout.by_tensor) layout.bytes = places + chunk_bytes(layout.coding, part.keep, layout.element) + (chunks + 1) / 2;
   layout.elements += tensor.count();
   layout.parts.push_back(part);

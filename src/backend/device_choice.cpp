@@ -19,7 +19,7 @@ DeviceChoice resolve(DeviceChoice c, bool quantized, int local_rank) {
   if (c.device != "cpu") {
     if (m.size() > 2 && m[2].matched) {
       if (c.precision != "auto" && c.precision != m[2].str())
-        throw ConfigError(fmt::format("device {} and precision {} are two precisions; leave one away", asked, c.precision));
+        throw ConfigError(fmt::format("device {} and precision {} name different precisions; leave one of them out", asked, c.precision));
       c.precision = m[2];
     }
     const int cards = std::max(STARLING_CUDA::cuda_devices(), 1);

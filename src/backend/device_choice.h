@@ -1,4 +1,4 @@
-// What computes, as options say it: a device, the precision of its products, threads.
+// What computes, as options give it: a device, the precision of its products, threads.
 #pragma once
 
 #include <memory>
@@ -10,26 +10,27 @@ namespace starling {
 
 struct DeviceChoice {
   std::string precision = "auto";  // auto, bf16, f32, int8
-  int threads = 0;                 // of a CPU; 0 = one per core
-  std::string device = "auto";     // auto, cpu, cuda, cuda:1; the precision may be said with it: cuda:f32, cuda:1:bf16
+  int threads = 0;                 // on a CPU; 0 = one per core
+  std::string device = "auto";     // auto, cpu, cuda, cuda:1; may include the precision: cuda:f32, cuda:1:bf16
 };
 
 constexpr const char* kDeviceHelp =
-    "what computes: auto (a card where the program was built for cards and there is one, else the processor), cpu, cuda, or cuda:1 for "
-    "the second card; cuda:f32 and cuda:bf16 say the precision too";
+    "what computes: auto (a card if the program was built for cards and there is one, else the processor), cpu, cuda, or cuda:1 for the "
+    "second card; cuda:f32 and cuda:bf16 also set the precision";
 
-// "auto" as what it means. The device becomes cpu or cuda:N, where cuda without a number is the card of this process among those of its
-// host; the precision int8 for a quantised model, else bf16 on cards and where the processor has it, else f32. ConfigError for words that
-// are none, and for two precisions.
+// Replaces "auto". The device becomes cpu or cuda:N, where cuda without a number is this process's card among those of its host; the
+// precision becomes int8 for a quantised model, else bf16 on cards and on CPUs that have it, else f32. Throws ConfigError for unknown words
+// and for two different precisions.
 DeviceChoice resolve(DeviceChoice choice, bool quantized, int local_rank = 0);
 
-// How many cards this process can use.
+// The number of cards that this process can use.
 int card_count();
 
-// Why auto means the processor, as a line for the user, in a program that was built for cards; else "".
+// In a program built for cards: why auto means the CPU, as a line for the user; else "".
 std::string why_no_card(const DeviceChoice& asked);
 
-// The backend for a choice, resolved or not (as of a model that is not quantised). With int8 activations are f32 on the CPU, bf16 on cards.
+// Makes the backend for a choice, resolved or not (then as for a model that is not quantised). With int8, activations are f32 on the CPU
+// and bf16 on cards.
 std::unique_ptr<Backend> make_backend(const DeviceChoice& choice);
 
 }  // namespace starling

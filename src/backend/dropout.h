@@ -1,6 +1,6 @@
-// The dropout mask: which 16 random bits belong to (key, sentence, position, column). Shared by all backends, so that they agree.
-// One Philox4x32-7 block holds eight 16-bit numbers; seven rounds pass BigCrush (Salmon et al. 2011). Column c of a row takes
-// half-word (c / 16) % 8 of block (c / 128) * 16 + c % 16, so that sixteen blocks side by side serve sixteen columns at a time.
+// The dropout mask: which 16 random bits belong to (key, sentence, position, column). All backends share it, so that they agree. One
+// Philox4x32-7 block holds eight 16-bit numbers; seven rounds pass BigCrush (Salmon et al. 2011). Column c of a row uses half-word (c / 16)
+// % 8 of block (c / 128) * 16 + c % 16, so that sixteen blocks side by side serve sixteen columns at a time.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ constexpr uint32_t dropout_bits(uint64_t key, uint32_t sentence, uint32_t positi
   return (words[half / 2] >> (16 * (half % 2))) & 0xffffu;
 }
 
-// Site and step folded into a key (SplitMix64's finaliser); attention adds the head to the site.
+// Folds site and step into a key (SplitMix64's finaliser); attention adds the head to the site.
 constexpr uint64_t dropout_key(uint64_t seed, uint64_t step, uint64_t site) {
   uint64_t x = seed * 0x9E3779B97F4A7C15ull + step * 0xD1B54A32D192ED03ull + site * 0x8CB92BA72F3D8DD7ull;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;

@@ -1,6 +1,6 @@
-// Arithmetic of strategies on flat buffers and on rows of gradients: merges, outer steps, residuals, divisions, rows on the wire. All
-// tensors of a call are of parameter type and in the backend's memory. Element by element without fused multiply-adds, so results depend
-// neither on threads nor on instructions.
+// The arithmetic of strategies on flat buffers and on rows of gradients: merges, outer steps, residuals, divisions, rows on the wire. All
+// tensors of a call have parameter type and lie in the backend's memory. Works element by element without fused multiply-adds, so results
+// depend neither on threads nor on instruction sets.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace starling {
 
 enum class Write : bool { overwrite, accumulate };
 
-// Of the value of a replica from where its block began, merged + momentum * step: periodic merging (strategies/periodic.cpp).
+// How far a replica's value is from where its block began, merged + momentum * step: for periodic merging (strategies/periodic.cpp).
 struct Displacement {
   Tensor value, merged, step;  // step may be empty
   double momentum = 0;         // 0: blocks begin at the merged model itself
@@ -20,10 +20,10 @@ struct Displacement {
   Tensor sent;                 // out: a copy of value; may be empty
 };
 
-// The outer step of a merge: with move = rate * sum, and step = momentum * step + move taking its place where there is one,
+// The outer step of a merge. With move = rate * sum, or, if there is a step, step = momentum * step + move in its place:
 //   merged += move, then += anchor * move;  start = merged + ahead * move
-// and the replica goes on from start, or, where it has gone on since it sent: start + (value - sent), or the mixture
-// keep * value + (1 - keep) * start.
+// The replica continues from start or, if it has moved on since it sent, from start + (value - sent), or from the mixture keep * value + (1
+// - keep) * start.
 struct OuterStep {
   Tensor sum;            // of the displacements, over the ranks
   Tensor value, merged;  // in and out
@@ -37,8 +37,8 @@ struct OuterStep {
 class FlatOps {
  public:
   virtual ~FlatOps() = default;
-  // sum, f64 [1] = the sum of x^2 in double: of each 4,096 elements one after the other, then of these sums. So it is the same number on
-  // ranks of unlike threads, instructions and devices.
+  // sum, f64 [1] = the sum of x^2 in double: each 4,096 elements are summed in order, then these sums. So it is the same number on ranks
+  // whose threads, instruction sets and devices differ.
   virtual void squares_in_order(const Tensor& x, const Tensor& sum) = 0;
   // y = scale * v / |v|, scale [1]: normalised vectors (Salimans and Kingma 2016). In double, whatever the type.
   virtual void rescale(const Tensor& v, const Tensor& scale, const Tensor& y) = 0;
@@ -54,13 +54,13 @@ class FlatOps {
   virtual void outer_step(const OuterStep&) = 0;
   // gradient += factor * gradient^2 * (now - then): delay compensation (Zheng et al. 2017).
   virtual void compensate(const Tensor& gradient, const Tensor& now, const Tensor& then, double factor) = 0;
-  // y = decay * residual + x, or, with a velocity, decay * residual + (momentum * velocity + x); both become zero. bad, f64 [1]: first + 1
-  // + the index of an element of y that is not finite, if there is one.
+  // y = decay * residual + x or, with a velocity, decay * residual + (momentum * velocity + x); residual and velocity become zero. bad, f64
+  // [1]: first + 1 + the index of an element of y that is not finite, if there is one.
   virtual void collect(const Tensor& x, const Tensor& residual, double decay, const Tensor& velocity, double momentum, const Tensor& y,
                        int64_t first, const Tensor& bad) = 0;
 
-  // Rows on the wire, y [n, front + D]: the row's number in the first of the `front` elements, if any, before its D values (exact up to
-  // 2^24 in f32). y[i] = (number[i], x[row[i]]), or x[i] where row is empty.
+  // Rows on the wire, y [n, front + D]: the row's number in the first of the `front` elements, if there are any, then its D values (numbers
+  // are exact up to 2^24 in f32). y[i] = (number[i], x[row[i]]), or x[i] if row is empty.
   virtual void pack_rows(const Tensor& x, const Ints& row, const Ints& number, int64_t front, const Tensor& y) = 0;
   // y[place[i]] += x[i], in order; the host plans with the places.
   virtual void add_to_rows(const Tensor& x, std::span<const int32_t> place, const Tensor& y) = 0;

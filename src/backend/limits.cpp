@@ -103,7 +103,7 @@ double peak_product_rate(Backend& backend) {
     const ProductShape shape{ProductKind::linear, n, n, n, false};
     const double seconds = product_seconds(backend, shape);
     best = std::max(best, product_flops(shape) / seconds);
-    if (seconds > 20e-3) break;  // no larger one tells more
+    if (seconds > 20e-3) break;  // larger ones would show nothing new
   }
   return best;
 }

@@ -1,5 +1,5 @@
-// A backend that computes nothing and keeps nothing: its ops do nothing, its tensors have no elements. With it the same code that trains is
-// only timed, at sizes that would not fit; inside a ProfiledBackend its products are counted.
+// A backend that computes nothing and keeps nothing: its ops do nothing, and its tensors have no elements. With it, the code that trains is
+// only timed, at sizes that would not fit in memory; inside a ProfiledBackend its products are counted.
 #pragma once
 
 #include <memory>

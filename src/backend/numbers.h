@@ -1,4 +1,4 @@
-// For those who implement ops: numbers that are written to tensors in the host's memory.
+// For implementations of ops: numbers that are written to tensors in host memory.
 #pragma once
 
 #include <cmath>
@@ -7,17 +7,17 @@
 
 namespace starling {
 
-// to[0] += x, where a number is wanted.
+// to[0] += x, unless `to` is empty.
 inline void add_number(const Tensor& to, double x) {
   if (to) to.data<double>()[0] += x;
 }
 
-// What a search for elements that are not finite found: the index of one, or negative.
+// Records the result of a search for elements that are not finite: the index of one, or a negative number.
 inline void note_bad(const Tensor& bad, int64_t index) {
   if (index >= 0) bad.data<double>()[0] = static_cast<double>(index + 1);
 }
 
-// smoothed, nll and correct of a row from its largest logit and the sums of exponentials, of logits and of the target's logit.
+// Computes smoothed, nll and correct of a row from its largest logit and the sums of exponentials, of logits and of the target's logit.
 template <class T>
 void write_row_loss(T top, const T* sums, int32_t target, T smoothing, T vocabulary, T* out) {
   const T log_sum = top + std::log(sums[0]), nll = log_sum - sums[2];

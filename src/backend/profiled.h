@@ -1,5 +1,5 @@
-// A decorator that counts calls and seconds of each op of another backend, and notes the shapes of its matrix products:
-// the profile of `starling bench` and the list of products its efficiency is measured against.
+// A decorator that counts calls and seconds of each op of another backend and records the shapes of its matrix products: the profile of
+// `starling bench`, and the list of products against which its efficiency is measured.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace starling {
 struct OpTime {
   double seconds = 0;
   int64_t calls = 0;
-  double bytes = 0;  // that must be read and written, each tensor once; 0 of ops that nobody has counted
+  double bytes = 0;  // that must be read and written, each tensor once; 0 if not counted for this op
   double flops = 0;  // of matrix products
 };
 
@@ -21,13 +21,13 @@ enum class ProductKind : uint8_t { linear, weight_gradient };
 struct ProductShape {
   ProductKind kind;
   int64_t m, k, n;   // linear: y [m, n] = x [m, k] w; weight_gradient: dw [m, n] = a [k, m]^T c [k, n]
-  bool wide_output;  // f32 results where activations are bf16
+  bool wide_output;  // f32 results although activations are bf16
   bool quantized = false;
   auto operator<=>(const ProductShape&) const = default;
 };
 struct AttentionShape {
   int64_t query, key, head_width;
-  int products;  // matrix products of [query, key] by [key, head_width] or of the same cost
+  int products;  // number of matrix products of [query, key] by [key, head_width], or of the same cost
   auto operator<=>(const AttentionShape&) const = default;
 };
 
@@ -45,7 +45,7 @@ class ProfiledBackend : public Backend {
   DType activation() const override { return inner_.activation(); }
   DType parameter() const override { return inner_.parameter(); }
   int threads() const override { return inner_.threads(); }
-  std::unique_ptr<Backend> sibling() const override { return inner_.sibling(); }  // whose work is not counted
+  std::unique_ptr<Backend> sibling() const override { return inner_.sibling(); }  // its work is not counted
   Memory& memory() const override { return inner_.memory(); }
   FlatOps& flat() override { return inner_.flat(); }
   std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) override;

@@ -9,17 +9,17 @@
 namespace starling {
 
 struct CardConnection {
-  std::string report;          // for the log: what carries tensors of cards, and why; "" where nothing needs to
-  std::shared_ptr<void> held;  // while it lives, the cards are connected
+  std::string report;          // for the log: how tensors on cards travel, and why; "" if none have to
+  std::shared_ptr<void> held;  // the cards stay connected while it lives
 };
 
-// Sets what several ranks with cards need in this process's environment, where the user has set nothing (docs/gpu.md). Before the first
-// call of CUDA; divided: each rank has a part of the model.
+// Sets the environment variables that several ranks with cards need, unless the user has set them (docs/guides/gpu.md). Must come before
+// the first CUDA call. divided: each rank has a part of the model.
 void prepare_card_environment(const Communicator& comm, bool divided);
 
-// Connects the cards of the ranks, each of which names the memory that its backend computes in: collectives of such tensors go from card to
-// card then. They go through the hosts where that cannot be: without NCCL, with two ranks on a card or with ranks without one. Blocking,
-// collective. What is held must end before the communicator does. PeerError if the cards cannot be connected.
+// Connects the cards of the ranks, each of which names the memory that its backend computes in; collectives of such tensors then go from
+// card to card. They go through the hosts if that is impossible: without NCCL, if two ranks share a card, or if a rank has none. Blocking,
+// collective. What `held` keeps must end before the communicator does. Throws PeerError if the cards cannot be connected.
 CardConnection connect_cards_of_ranks(Communicator& comm, Memory& memory);
 
 // "2.28.9", or "none".

@@ -1,5 +1,5 @@
-// Time as a strategy sees it. In a real run the machine's; in the simulator virtual, where computing takes the time that a calibrated
-// model of the machine says. Nothing may ask the machine for the time in another way.
+// Time as a strategy sees it: the machine's in a real run, virtual in the simulator, where computing takes as long as a calibrated model of
+// the machine says. Nothing may read the machine's time in any other way.
 #pragma once
 
 #include <chrono>
@@ -8,13 +8,13 @@
 
 namespace starling {
 
-// A piece of computing, counted in advance: what a model of its time needs.
+// A piece of computation, measured in advance as a model of its time needs it.
 struct Work {
   enum Kind : uint8_t { forward, backward, update, memory };
   Kind kind = memory;
   double flops = 0;  // floating-point operations of matrix products: forward, backward
   double bytes = 0;  // memory read and written, beside the flops: parameters and optimizer state for update
-  // For traces: of a model that is divided the stage, and the micro-batch of the update.
+  // For traces: the stage, if the model is divided, and the micro-batch of the update.
   int stage = -1, micro_batch = -1;
 };
 
@@ -22,11 +22,11 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual int64_t now_ns() const = 0;
-  // Between these two the rank computes and calls nothing of a communicator; the simulator runs other ranks meanwhile, and lets the work
-  // take its modelled time. Not nested.
+  // Between these two calls the rank computes and makes no call to a communicator; meanwhile the simulator runs other ranks, and charges
+  // the modelled time for the work. Not nested.
   virtual void begin(const Work&) {}
   virtual void end() {}
-  // Returns when now_ns() has reached the given time, which may lie behind already.
+  // Returns when now_ns() has reached the given time, which may already be past.
   virtual void sleep_until(int64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns - now_ns())); }
 
   double seconds() const { return 1e-9 * static_cast<double>(now_ns()); }

@@ -1,4 +1,4 @@
-// Which schedule a collective becomes.
+// Chooses the schedule of each collective.
 #include "comm/communicator.h"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ CollectiveShape at(CollectiveShape shape, int rank) {
   return shape;
 }
 
-// begin(x), or, where x lies elsewhere, begin() of a tensor of the host's that has its elements first, if it is `read`, and whose elements
-// it gets in the end, if it is `written`.
+// Calls begin(x), or, if x lies outside host memory, begin() with a host tensor in its place: that one starts with x's elements if `read`,
+// and x gets its elements at the end if `written`.
 template <class Begin>
 Pending through_host(const Tensor& x, bool read, bool written, const Begin& begin) {
   if (!x || !x.has_elements() || x.memory().host()) return begin(x);

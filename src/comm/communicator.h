@@ -1,10 +1,10 @@
 // One rank's view of a group of ranks. Everything is non-blocking: a call returns a Pending, whose wait has a deadline and names the rank
-// that is late. Collectives are called by all ranks of the group in the same order. Tensors are flat and contiguous and must stay
-// untouched until the operation is done; a Pending keeps their memory alive.
+// that is late. All ranks of the group call collectives in the same order. Tensors are flat and contiguous and must stay untouched until
+// the operation is done; a Pending keeps their memory alive.
 //
-// A tensor without elements (meta_memory) stands for one of its size: only the simulator moves such, to time what would not fit. Tensors on
-// cards go from card to card where the cards are connected (card_channel.h). Otherwise, of a tensor that lies in another memory than the
-// host's, a copy travels: it is made when the operation begins, and put back by the Pending.
+// A tensor without elements (meta_memory) stands for one of its size; only the simulator moves these, to time what would not fit. Tensors
+// on cards go from card to card if the cards are connected (card_channel.h). Otherwise a tensor that lies outside host memory travels as a
+// copy, which is made when the operation begins and put back by the Pending.
 #pragma once
 
 #include <array>
@@ -28,19 +28,21 @@ class Operation {
   virtual ~Operation() = default;
   virtual bool done() = 0;
   virtual void wait(double deadline_s) = 0;
-  // Until one of these, of one world and rank and this among them, has ended: the position of the one that ended first. Throws as wait.
+  // Waits until one of these operations, which belong to one world and rank and include this one, has ended; returns the position of the
+  // one that ended first. Throws as wait does.
   virtual size_t wait_any(std::span<Operation* const> operations, double deadline_s) = 0;
 };
 
+// A handle on an operation in progress; copies share it.
 class Pending {
  public:
-  Pending() = default;  // of nothing: done
+  Pending() = default;  // no operation: done
   Pending(std::shared_ptr<Operation> operation, double deadline_s) : operation_(std::move(operation)), deadline_s_(deadline_s) {}
   bool done() const;
-  // Until the operation has ended here; PeerError after the communicator's deadline, or the given one (seconds).
+  // Waits until the operation has ended here. Throws PeerError after the communicator's deadline, or the given one (seconds).
   void wait() const { wait(deadline_s_); }
   void wait(double deadline_s) const;
-  // `to` gets the elements of `from` when the operation has ended and somebody has waited for it, or been told that it is done.
+  // Copies `from` to `to` once the operation has ended and somebody has waited for it or seen that it is done.
   void then_copy(const Tensor& from, const Tensor& to);
 
  private:
@@ -51,13 +53,13 @@ class Pending {
     void copy();
   };
   std::shared_ptr<Operation> operation_;
-  std::shared_ptr<Arrival> arrival_;  // shared by copies: it happens once
+  std::shared_ptr<Arrival> arrival_;  // shared by copies, so that it is copied once
   double deadline_s_ = 0;
 };
 
-// Waits until one of the operations, all of one world, has ended, and returns its position. If several have, it is the one that ended
-// first: whoever serves many ranks serves them in the order of their coming. An operation of nothing ended before all others.
-// PeerError naming the ranks that are waited for after the given deadline, or the shortest one of the operations (seconds).
+// Waits until one of the operations, all of one world, has ended, and returns its position; if several have, that of the first to end. So a
+// rank that serves many others serves them in the order in which they arrive. An empty Pending counts as having ended before all others.
+// Throws PeerError, naming the ranks it waits for, after the given deadline or else the shortest one of the operations (seconds).
 size_t wait_any(std::span<const Pending> pending, double deadline_s);
 size_t wait_any(std::span<const Pending> pending);
 
@@ -80,19 +82,19 @@ using Tag = int;  // of point-to-point messages: 0 to 32767, the same on both si
 
 enum class Collective : uint8_t { all_reduce_sum, all_reduce_maximum, reduce_scatter, all_gather, broadcast, barrier };
 
-// Operations of a rank's card in one group of ranks, counted since the group was connected: what its host has put on its streams, those
-// whose turn has come, and those that are over.
+// Operations of a rank's card in one group of ranks, counted since the group was connected: those that the host has put on its streams,
+// those that the card has reached, and those that it has completed.
 struct CardProgress {
   int64_t enqueued = 0, reached = 0, completed = 0;
 };
-// By group: all of its ranks have it at the same place.
+// By group, which has the same index on all of its ranks.
 using CardCounts = std::array<CardProgress, 12>;
-// What is known of another rank by its heartbeats.
+// What is known about another rank from its heartbeats.
 struct RankNews {
   CardCounts card;
   std::string phase;
   int64_t step = 0;
-  double age_s = 0;  // since it was last heard of
+  double age_s = 0;  // since its last heartbeat
 };
 
 class CardChannel;
@@ -105,36 +107,36 @@ class Communicator {
   virtual std::string host(int rank) const = 0;
   Traffic traffic() const;
 
-  // Messages between two ranks with one tag arrive in the order they were sent. Both sides know the size, and give tensors of the same
-  // memory: both the host's, or both a card's.
+  // Messages between two ranks with one tag arrive in the order in which they were sent. Both sides know the size and give tensors in the
+  // same kind of memory: both the host's, or both a card's.
   Pending send(const Tensor& x, int to, Tag tag);
   Pending receive(const Tensor& x, int from, Tag tag);
 
-  // Executes this rank's schedule on x; all ranks of the group call it in the same order with schedules of one algorithm. `what` is for
-  // messages and traces, and must be a literal.
+  // Executes this rank's schedule on x. All ranks of the group call it in the same order with schedules of one algorithm. `what` appears in
+  // messages and traces and must be a literal.
   Pending run(Schedule schedule, const Tensor& x, const char* what);
 
-  // The ranks that give the same color, in the order of their ranks here; what they exchange, a literal, is for messages. Blocking,
-  // collective.
+  // Returns a communicator of the ranks that give the same color, in the order of their ranks here. purpose, a literal, says in messages
+  // what they exchange. Blocking, collective.
   std::unique_ptr<Communicator> split(int color, const char* purpose = "a part of the ranks");
 
-  // Tells what this rank is doing, for the messages about late ranks; step 0 = still the same. Cheap.
+  // Records what this rank is doing, for messages about late ranks; step 0 = unchanged. Cheap.
   virtual void note(const char* phase, int64_t step) = 0;
-  // The same of its card; from any thread.
+  // The same for its card. May be called from any thread.
   virtual void note(const CardCounts&) {}
-  // What is known of everybody, by rank; empty in worlds without heartbeats. From any thread.
+  // What is known about every rank, by rank; empty in worlds without heartbeats. May be called from any thread.
   virtual std::vector<RankNews> news() const { return {}; }
 
-  // Tensors that the channel carries go through it from now on, here and in parts that are split off; null: none do.
+  // From now on, tensors that the channel carries go through it, here and in communicators split off from this one; null: none do.
   void connect(std::shared_ptr<CardChannel> cards) { cards_ = std::move(cards); }
-  // Lets messages between neighbouring ranks go through it, too. Blocking, collective.
+  // Makes messages between neighbouring ranks go through it, too. Blocking, collective.
   void link_neighbours();
 
   // x becomes the sum (or maximum) over the ranks.
   Pending all_reduce(const Tensor& x, Reduce reduce = Reduce::sum);
-  // The sum of f32 tensors with bf16 on the wire; other types are reduced as they are.
+  // Sums f32 tensors with bf16 on the wire; other types are reduced as they are.
   Pending all_reduce_bf16(const Tensor& x);
-  // part(x.count(), rank, size) of x becomes the sum over the ranks; the rest of x is undefined then.
+  // part(x.count(), rank, size) of x becomes the sum over the ranks; the rest of x is undefined afterwards.
   Pending reduce_scatter(const Tensor& x);
   // Each rank gives part(x.count(), rank, size) of x and gets the whole.
   Pending all_gather(const Tensor& x);
@@ -149,23 +151,23 @@ class Communicator {
   double deadline() const { return deadline_s_; }
 
  protected:
-  // What a world implements, as send, receive and run, for tensors that are the host's or have no elements.
+  // What a world implements: send, receive and run for tensors that lie in host memory or have no elements.
   virtual Pending start_send(const Tensor& x, int to, Tag tag) = 0;
   virtual Pending start_receive(const Tensor& x, int from, Tag tag) = 0;
   virtual Pending start(Schedule schedule, const Tensor& x, const char* what) = 0;
   virtual std::unique_ptr<Communicator> split_off(int color) = 0;
-  virtual Traffic own_traffic() const = 0;  // of the world's operations
-  // A world's own version of a collective, started; false when it has none. Sizes and types are as in the public calls.
+  virtual Traffic own_traffic() const = 0;  // of operations that the world carries
+  // Starts a world's own version of a collective; returns false if it has none. Sizes and types are as in the public calls.
   virtual bool library_collective(Collective, const Tensor&, int /*root*/, Pending&) { return false; }
-  // start() of a schedule that is made when it is needed, for any rank: a world that only times collectives need not make every one.
-  // `variant` tells schedules apart that are equal in `what` and x (the root of a broadcast).
+  // start() with a schedule that is made on demand, for any rank: a world that only times collectives need not make every one. `variant`
+  // distinguishes schedules that have the same `what` and x (the root of a broadcast).
   using ScheduleMaker = std::function<Schedule(int rank)>;
   virtual Pending run_made(const ScheduleMaker& make, int /*variant*/, const Tensor& x, const char* what) {
     return start(make(rank()), x, what);
   }
 
  private:
-  // The world's own version, where that is asked for and there is one, or the schedule.
+  // Runs the world's own version if that is asked for and exists, else the schedule.
   Pending collective(Collective kind, int root, const Tensor& x, const ScheduleMaker& make, const char* what);
   CollectiveShape shape(const Tensor& x) const { return {rank(), size(), x.count(), x.dtype()}; }
   bool carried(const Tensor& x) const;
@@ -174,10 +176,10 @@ class Communicator {
   double deadline_s_ = 300;
 };
 
-// Deadline, in seconds, of waits that take as long as a rank's own work does: reading a corpus, validating, writing a checkpoint.
+// Deadline, in seconds, of waits that may last as long as another rank's own work: reading a corpus, validating, writing a checkpoint.
 constexpr double kNoDeadline = 30 * 24 * 3600.0;
 
-// Helpers for small things that all ranks need. Blocking.
+// Exchange small texts that all ranks need. Blocking.
 std::string broadcast_text(Communicator&, const std::string& text, int root = 0);
 std::vector<std::string> gather_texts(Communicator&, const std::string& text);  // everybody's, by rank, on every rank
 

@@ -1,4 +1,4 @@
-// In the place of nccl/ where the program was built without it.
+// Replaces nccl/ if the program was built without it.
 #include <fmt/format.h>
 
 #include <algorithm>

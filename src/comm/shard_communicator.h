@@ -1,4 +1,4 @@
-// The workers of a group of shards, over a communicator.
+// A group of shards that exchanges over a communicator.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,9 @@ class ShardCommunicator : public ShardGroup {
   void sum(const Tensor& x) override { exchange(x, Reduce::sum); }
   void maximum(const Tensor& x) override { exchange(x, Reduce::maximum); }
 
-  // Called before each exchange: a clock may want to know what was computed since the one before.
+  // Called before each exchange: a clock may want to know what was computed since the previous one.
   std::function<void()> before_exchange = [] {};
-  // So far, of the mean of the workers: what any all-reduce sends, 2 (T - 1) / T of each tensor.
+  // Bytes sent so far per worker, on average: any all-reduce sends 2 (T - 1) / T of each tensor.
   double bytes_sent() const { return bytes_sent_; }
 
  private:

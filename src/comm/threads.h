@@ -1,11 +1,11 @@
-// How many computing threads a rank should have when its configuration does not say.
+// How many compute threads a rank should use if its configuration does not say.
 #pragma once
 
 #include "comm/communicator.h"
 
 namespace starling {
 
-// The cores of the affinity mask, divided among the ranks of this host that have the same mask; at least 1. Collective, blocking.
+// Returns the number of cores in the affinity mask, divided by the ranks of this host with the same mask; at least 1. Collective, blocking.
 int threads_for_rank(Communicator& comm);
 
 }  // namespace starling

@@ -14,7 +14,7 @@ struct World {
   std::unique_ptr<Clock> clock;
   int local_rank = 0, local_size = 1;  // among the ranks of this host
   bool simulated = false;
-  bool computes = true;  // false in the simulator, when nothing is computed or sent, only timed: on an idle backend (backend/meta.h)
+  bool computes = true;  // false in the simulator if it only times, with the backend that computes nothing (backend/meta.h)
 };
 
 // One rank, wall-clock time.
@@ -22,13 +22,12 @@ World make_local_world();
 
 // Whether mpirun or srun started this process as one of several (their environment variables are there).
 bool started_by_mpi();
-// Joins the ranks that mpirun or srun started; once per process. MPI is left when the communicator is destroyed, but not while an exception
-// is under way: whoever catches it prints it and calls abort_run. Throws ConfigError, naming the package, when Starling was built without
-// MPI.
+// Joins the ranks that mpirun or srun started; once per process. The communicator's destructor leaves MPI, except while an exception is in
+// flight: whoever catches it prints it and calls abort_run. Throws ConfigError, naming the package, if Starling was built without MPI.
 World make_mpi_world();
 // "rank 2 on beta: " from make_mpi_world until MPI is left, else "".
 std::string rank_label();
-// Ends this process, and with it the other ranks if MPI has been joined and not left. Output is flushed; destructors do not run.
+// Ends this process, and the other ranks too if MPI has been joined and not left. Output is flushed; destructors do not run.
 [[noreturn]] void abort_run(int status);
 // "Open MPI 4.1.4", or "none".
 std::string mpi_version();

@@ -43,11 +43,11 @@ void check(const ModelConfig& c) {
   }
   if (c.readout != Readout::context)
     throw ConfigError(
-        "model.attention-place is top, where only the readout can use what attention finds; set model.readout to context, or "
+        "model.attention-place top gives the attention's context to the readout alone; set model.readout to context, or "
         "model.attention-place to bottom");
   if (c.attention_query != AttentionQuery::current)
     throw ConfigError(
-        "model.attention-query is previous, but with model.attention-place top nothing waits for the query; set model.attention-query to "
+        "model.attention-query previous has no use with model.attention-place top, where no layer waits for the query; set it to "
         "current, or model.attention-place to bottom");
 }
 
@@ -64,7 +64,7 @@ Architecture architecture_of(const std::string& preset) {
 
 namespace {
 
-// What the number of shards has to divide, by key.
+// The dimensions that the number of shards has to divide, by key.
 std::vector<std::pair<const char*, int64_t>> divided(const ModelConfig& config) {
   if (architecture_of(config.preset) == Architecture::gnmt) return {{"width", config.width}};
   return {{"heads", config.heads}, {"feed-forward", config.feed_forward}};

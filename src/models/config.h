@@ -1,4 +1,4 @@
-// What a model is made of: the `model` section of a configuration and the config.yml of a model directory.
+// The hyperparameters of a model: the `model` section of a configuration, and the config.yml of a model directory.
 #pragma once
 
 #include <cstdint>
@@ -40,20 +40,21 @@ struct ModelConfig {
   Readout readout = Readout::state;
   bool tanh_output = true;  // false: cell times output gate, as when trained for 8-bit inference
   double init_bound = 0.1;  // parameters are drawn from +- this
-  double clip = 0;          // bound of cell and residual states; 0: none. What it is in training: TrainConfig
+  double clip = 0;          // bound of cell and residual states; 0: none. TrainConfig says what it is during training
 };
 
-// The preset's dimensions; ConfigError naming the presets when there is none of that name.
+// Returns the preset's configuration. Throws ConfigError, which names the presets, if there is none of that name.
 ModelConfig model_preset(const std::string& name);
 
-// ConfigError for settings of one model that do not fit each other.
+// Throws ConfigError if settings of the model do not fit each other.
 void check(const ModelConfig& config);
 
 // Names of presets.
 enum class Architecture : uint8_t { transformer, gnmt };
 std::vector<std::string> model_presets(Architecture architecture);
 
-// What the models of a preset are: other layers, keys and search. ConfigError when there is no model of that name.
+// The architecture of a preset's models, which decides about layers, keys and search. Throws ConfigError if there is no preset of that
+// name.
 Architecture architecture_of(const std::string& preset);
 
 // One visitor call per key: v.field(key, value, help, minimum, maximum) or v.choice(key, value, help).
@@ -74,10 +75,10 @@ void visit(Visitor& v, ModelConfig& c) {
   v.choice("attention", c.attention, "how queries and keys are compared; normalized = additive with a normalised vector and a learnt scale")
       .needs(preset, recurrent);
   v.choice("attention-query", c.attention_query,
-           "whose output of the bottom decoder layer asks, this step's or, as in the paper, the step before's")
+           "which output of the bottom decoder layer is the query: this step's or, as in the paper, the previous step's")
       .needs(preset, recurrent);
   v.choice("attention-place", c.attention_place,
-           "which decoder layer asks: the bottom one, for all layers above it, or the top one, for the readout alone")
+           "which decoder layer attends: the bottom one, for all layers above it, or the top one, for the readout alone")
       .needs(preset, recurrent);
   v.choice("readout", c.readout,
            "what the softmax reads: the top layer, or a linear layer over it and the attention's context, which aligns sooner on "
@@ -91,7 +92,7 @@ void visit(Visitor& v, ModelConfig& c) {
       .needs(preset, transformers);
 }
 
-// ConfigError unless the layers of a model can be cut into so many shards (parallel.tensor).
+// Throws ConfigError unless the model's layers can be cut into that many shards (parallel.tensor).
 void require_shards(const ModelConfig& config, int64_t shards);
 bool can_be_cut(const ModelConfig& config, int64_t shards);
 

@@ -18,7 +18,7 @@ struct GnmtState : DecodeState {
   }
   Tensor memory, keys;  // of all sources
   RowPlaces sources;
-  std::vector<int32_t> length;       // by a source's first row, which is its number: its tokens
+  std::vector<int32_t> length;       // the number of tokens of each source, by its first row, which is its number
   std::vector<Tensor> hidden, cell;  // per decoder layer, [rows of the last step, D]
 };
 
@@ -27,7 +27,7 @@ Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend
   const int64_t D = config.width;
   const double bound = config.init_bound;
   const Initializer uniform{Initializer::uniform, bound};
-  const Cut rows{0};  // of the tables: their tokens
+  const Cut rows{0};  // tables are cut by token
   const bool top = attends_at_top(), all = config.tied_embeddings == TiedEmbeddings::all;
   check(config);
   if (const ShardGroup* shards = store_.shards()) require_shards(config, shards->size());
@@ -189,7 +189,8 @@ std::vector<int32_t> Gnmt::encode(DecodeState& abstract, const PackedTokens& sou
 }
 
 Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& asking, std::span<const int32_t> sentence, Tensor* attention) {
-  // Sentences in the order of their rows of memory; what lies between two of them is a sentence that nobody asks about.
+  // Sentences come in the order of their rows of memory. A sentence between two of them that no row of this step belongs to gets no
+  // queries.
   std::vector<int32_t> queries{0}, sources;
   int64_t pairs = 0;
   for (size_t r = 0; r < sentence.size();) {
@@ -208,7 +209,7 @@ Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& asking, std::spa
                                   {tape.upload(std::move(queries)), tape.upload(std::move(sources)), 1, false}, y, weights);
   if (!attention) return {&tape, -1, y};
   *attention = weights.rows(0, pairs);
-  // Of shards the first one's, so that all search in the same way, whatever their processors are.
+  // All shards take the first one's weights, so that they search in the same way even if their processors differ.
   if (ShardGroup* shards = store_.shards()) {
     if (shards->rank() > 0) attention->zero();
     shards->sum(*attention);
@@ -227,14 +228,14 @@ OutputProduct Gnmt::next_output(DecodeState& abstract, std::span<const int32_t> 
   std::vector<int32_t> tokens(token.begin(), token.end()), from(parent.begin(), parent.end());
   tokens.resize(padded, -1), from.resize(padded, -1);
   const Ints from_rows = tape.upload(std::move(from));
-  // The states that the rows go on from.
+  // The states that the rows continue from.
   const auto parents = [&](const Tensor& t) {
     const Tensor y = tape.allocate({padded, t.columns()}, t.dtype());
     backend.gather_rows(t, from_rows, y, Write::overwrite);
     return y;
   };
   const bool extends = std::any_of(parent.begin(), parent.end(), [](int32_t p) { return p >= 0; });
-  Var last_query{&tape, -1, tape.allocate({padded, D}, backend.activation())};  // the bottom layer's output of the step before
+  Var last_query{&tape, -1, tape.allocate({padded, D}, backend.activation())};  // the bottom layer's output of the previous step
   last_query.value.zero();
   const auto step = [&](size_t i, const Var& x) {
     const Layer& layer = decoder_layers_[i];

@@ -1,7 +1,7 @@
 // Google's recurrent system (Wu et al. 2016): LSTM stacks with residual connections, a bidirectional bottom encoder layer, and attention
-// from the bottom decoder layer to the encoder's output, whose result goes to the other decoder layers. Everything that does not wait for
-// the step before runs over whole sentences: the bottom decoder layer first, then attention for all positions, then the rest. With
-// attention at the top (Luong et al. 2015) the decoder is a plain stack, and its output asks, for the readout.
+// from the bottom decoder layer to the encoder's output, whose result goes to the other decoder layers. Everything that does not depend on
+// the previous step runs over whole sentences: the bottom decoder layer first, then attention for all positions, then the rest. With
+// attention at the top (Luong et al. 2015) the decoder is a plain stack whose output is the query, and only the readout uses the attention.
 #pragma once
 
 #include "autograd/ops.h"
@@ -10,13 +10,13 @@
 
 namespace starling {
 
-// Logits of models with clipped states are clamped to +-this (section 6 of the paper).
+// Models with clipped states clamp their logits to +-this (section 6 of the paper).
 constexpr double kLogitBound = 25;
 
 struct GnmtState;
 
-// One side of a batch: its rows in the order of time, the pieces of time in which they are computed, the whole if there is but one, and
-// where the LSTM layers are in them.
+// One side of a batch: its rows in time order, the pieces of time in which they are computed (one piece if whole), and the states of the
+// LSTM layers between pieces.
 struct TimedRows {
   TimeOrder order;
   Ints tokens;  // of the whole order, as are keys
@@ -24,7 +24,7 @@ struct TimedRows {
   std::vector<TimeOrder> pieces;
   std::vector<RowKeys> piece_keys;
   std::vector<LstmState> states;  // by layer
-  std::vector<Var> bottom;        // of the encoder: the pieces of what its bottom layer gives, on the first piece's tape
+  std::vector<Var> bottom;        // encoder: the pieces of its bottom layer's output, on the first piece's tape
 };
 
 class Gnmt : public Model {
@@ -59,30 +59,30 @@ class Gnmt : public Model {
           recurrent(store.add(name + ".recurrent.weight", {width, 4 * width}, {Initializer::uniform, init_bound}, {1, 4})),
           site(name + ".input") {}
     Parameter &input, &bias, &recurrent;
-    DropoutSite site;  // of what the layer reads, but for the embeddings
+    DropoutSite site;  // dropout of the layer's input, unless that is embeddings
   };
-  // How many values are bounded, of so many rows that are not idle, and where those beyond are counted. What is the same on all shards
-  // counts on the first.
+  // Counts bounded values: `values` in `rows` rows without padding, of which `clipped` were beyond the bound. Values that are the same on
+  // all shards are counted on the first.
   struct Clipping {
     Tensor clipped = {};
     int64_t rows = 0, values = 0;
   };
 
-  // One LSTM layer; state: between pieces of time.
+  // Runs one LSTM layer. state: what it passes from one piece of time to the next.
   Var run(const Layer& layer, const Var& x, const TimeOrder& order, bool reverse, Clipping& clipping, LstmState* state) const;
   // x clamped to the bound, if there is one.
   Var bounded(const Var& x, Clipping& clipping) const;
   // m + x, likewise.
   Var add_residual(const Var& m, const Var& x, Clipping& clipping) const;
-  // What the softmax reads, of the top layer's output and the context.
+  // The input of the softmax, from the top layer's output and the context.
   Var readout(const Var& x, const Var& context, const Dropout& mask, Clipping& clipping) const;
   // ids: of the sentences, for dropout; layers: how many have a state.
   static TimedRows timed_rows(Tape& tape, const PackedTokens& packed, const std::vector<int64_t>& ids, int64_t multiple, int64_t pieces,
                               size_t layers);
-  // A piece of what the last of these units of the encoder gives; x: of what the first of them reads, unless that is the embedding.
+  // Runs these units of the encoder on one piece. x: the piece of their input, unless that is the embedding.
   Var encoder(Tape& tape, const UnitRange& units, TimedRows& source, size_t piece, Var x, Clipping& clipping) const;
   Var keys(const Var& memory) const;
-  // Context of one decoding step [rows, memory width], from the decoder layer's output that asks.
+  // The context [rows, memory width] of one decoding step; `asking`, the output of a decoder layer, gives the queries.
   Var attend(Tape& tape, const GnmtState& state, const Var& asking, std::span<const int32_t> sentence, Tensor* attention);
   void add_keys(const Initializer& initializer);
   void add_queries(const Initializer& initializer);

@@ -1,7 +1,7 @@
-// A training pass of GNMT's units, in pieces of time where tensors come or go in pieces: the wavefront of the paper. A stage's layers begin
-// a piece when the layer below has ended it. Only two things need whole sentences, the bottom encoder layer, which runs in both directions,
-// and attention, whose keys are the encoder's whole output. That output goes through the decoder's stages to attention at the top, unless
-// the model's output is apart: then layers leave what it reads, and neither side waits for the other.
+// A training pass of GNMT's units, in pieces of time if tensors enter or leave in pieces: the wavefront of the paper. A layer begins a
+// piece when the layer below has finished it. Only two things need whole sentences: the bottom encoder layer, which runs in both
+// directions, and attention, whose keys are the encoder's whole output. That output passes through the decoder's stages to attention at the
+// top, unless the model's output is apart: then layers leave what the output reads, and neither side waits for the other.
 #include "models/gnmt.h"
 #include "models/rows.h"
 
@@ -60,15 +60,15 @@ class Gnmt::Pass : public ChunkedPass {
   ForOutput for_output() const override { return for_output_; }
 
  private:
-  // A step of layers whose output is apart: the decoder's, whose later stages wait for it, and then the encoder's.
+  // A step of layers whose output is apart: first the decoder's steps, since its later stages wait for them, then the encoder's.
   std::vector<Var> layers(Tape& tape, size_t step, std::vector<Var> in, Loss& loss, Clipping& clipping);
-  // Of the pieces of a side's last layer the rows that the shares' outputs read, in their order: that of time, or packed for the source.
+  // The rows that the shares' outputs read from the pieces of a side's last layer, in their order: time order, or packed for the source.
   Var share_rows(Tape& tape, const std::vector<Var>& pieces, const TimedRows& side, const PackedTokens Batch::*tokens) const;
   // The encoder's output in packed order, when its last piece is there.
   Var gather_memory(Tape& tape) const;
   std::vector<Var> decoder(Tape& tape, size_t piece, std::vector<Var> in, Loss& loss, Clipping& clipping);
   Var bottom_layer(Tape& tape, size_t piece, Clipping& clipping);
-  // What attention finds for the rows of a piece, from the output of the decoder layer that asks.
+  // The context for the rows of a piece; the queries come from the decoder layer that attends.
   Var context(Tape& tape, size_t piece, const Var& asking);
   template <class T>
   HostDeviceArray<T> part(Tape& tape, size_t piece, const HostDeviceArray<T>& whole, std::type_identity_t<T> idle) const {
@@ -105,7 +105,7 @@ Gnmt::Pass::Pass(const Gnmt& model, const UnitRange& units, const Batch& batch, 
       top_(model.attends_at_top()) {
   const bool apart = !output_shares.empty(), decodes = units_.end > bottom_unit_;
   const bool encodes = apart ? units_.begin < bottom_unit_ : units_.begin <= bottom_unit_;
-  // Where nothing comes or goes in pieces, they would only make products smaller.
+  // If nothing enters or leaves in pieces, pieces would only make products smaller.
   if (units_.begin > 0 || (apart ? units_.end < bottom_unit_ : !decodes)) source_pieces_ = time_pieces;
   if (apart ? units_.begin > bottom_unit_ || units_.end < output_unit_ : !encodes || units_.end <= output_unit_)
     target_pieces_ = time_pieces;
@@ -286,8 +286,8 @@ Var Gnmt::Pass::context(Tape& tape, size_t piece, const Var& asking) {
   });
 }
 
-// Rows in the order of time. Above the bottom decoder layer the contexts go along, or, to attention at the top, the encoder's output in
-// packed order beside the first piece. In front of an output that is apart there is one piece; nothing goes from the encoder to the
+// Rows are in time order. Above the bottom decoder layer the contexts travel along, or, for attention at the top, the encoder's output in
+// packed order, beside the first piece. In front of an output that is apart there is one piece, and nothing passes from the encoder to the
 // decoder.
 std::vector<std::vector<Shape>> Gnmt::boundary_pieces(size_t unit, const Batch& batch, int64_t time_pieces) const {
   const int64_t D = config_.width;

@@ -1,4 +1,4 @@
-// The table of models, and what is the same for all of them.
+// The table of models, and what all of them share.
 #include "models/gnmt.h"
 #include "models/transformer.h"
 

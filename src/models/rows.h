@@ -1,4 +1,4 @@
-// What the models share about rows: how many there are, what keys their dropout masks, how inference saves memory.
+// What models share about rows: how many there are, the keys of their dropout masks, how inference saves memory.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace starling {
 
 constexpr int64_t kRowMultiple = 64;  // few distinct row counts mean few distinct matrix products
-// Rows that R hypotheses are computed as when decoding.
+// The number of rows that R hypotheses are padded to when decoding.
 inline int64_t decoding_rows(const ParameterStore& store, int64_t R) {
   return R <= 4 || !store.prefers_round_rows() ? R : round_up(R, R <= 64 ? 4 : 16);
 }
@@ -24,13 +24,13 @@ struct Rows {
   std::vector<uint32_t> sentence, position;  // as in RowKeys
 };
 
-// ids: of the sentences; without them they are numbered.
+// ids: of the sentences; without them sentences are numbered.
 Rows make_rows(const PackedTokens& packed, const std::vector<int64_t>& ids, int64_t multiple);
 
-// Rows that a side has in training, idle ones included.
+// The number of rows that a side has in training, with padding.
 inline int64_t padded_rows(const PackedTokens& packed) { return round_up(std::max<int64_t>(packed.count(), 1), kRowMultiple); }
 
-// None in inference, where nothing is dropped.
+// Empty in inference, where nothing is dropped.
 inline RowKeys place_keys(Tape& tape, std::vector<uint32_t> sentence, std::vector<uint32_t> position) {
   if (!tape.training()) return {};
   return {tape.upload(std::move(sentence)), tape.upload(std::move(position))};
@@ -39,23 +39,23 @@ inline RowKeys place_keys(Tape& tape, std::vector<uint32_t> sentence, std::vecto
 // The decoder's input: the target shifted right by one within each sentence; -1 on padding rows.
 std::vector<int32_t> shifted(const PackedTokens& target, int32_t begin, size_t rows);
 
-// One weight a row from one a sentence, zero on padding rows; empty when the batch is not weighted.
+// One weight per row from one per sentence, zero on padding rows; empty if the batch is not weighted.
 std::vector<float> row_weights(const Batch& batch, size_t rows);
 
-// Numbers in another order: of each place the number of place order[i], or `idle` where that is negative.
+// Returns numbers in another order: result[i] = numbers[order[i]], or `idle` where order[i] is negative.
 template <class T>
 std::vector<T> reordered(const std::vector<T>& numbers, std::span<const int32_t> order, T idle) {
   std::vector<T> result;
   for (const int32_t from : order) result.push_back(from < 0 ? idle : numbers[from]);
   return result;
 }
-// Of each of so many rows the place where it is in the order, or -1.
+// For each row its place in the order, or -1.
 std::vector<int32_t> inverse_of(std::span<const int32_t> order, int64_t rows);
 
-// The order of rows in which tokens of sentences 2i and 2i + 1, which are equal, lie side by side (Batch::r_drop); -1 on padding rows.
+// The order of rows that puts the tokens of sentences 2i and 2i + 1, which are equal, side by side (Batch::r_drop); -1 on padding rows.
 std::vector<int32_t> paired_order(const PackedTokens& packed, size_t rows);
 
-// f() with a result of the given shape. In inference its working memory is given back.
+// Calls f(), whose result has the given shape. In inference its working memory is released.
 template <class F>
 Var recycled(Tape& tape, const Shape& shape, F f) {
   if (tape.training()) return f();
@@ -66,7 +66,7 @@ Var recycled(Tape& tape, const Shape& shape, F f) {
   tape.arena().release(mark);
   return {&tape, -1, kept};
 }
-// The same for what has the shape of x, and may be made in its place.
+// The same for a result that has the shape of x and may be computed in its place.
 template <class F>
 Var recycled(Tape& tape, const Var& x, F f) {
   if (tape.training()) return f();

@@ -9,7 +9,7 @@ namespace starling {
 namespace {
 
 struct TransformerState : DecodeState {
-  // Tables come from `pool` and go back to it: fresh memory costs a batch more than a tenth of its time in pages to clear.
+  // Tables come from `pool` and go back to it: clearing the pages of fresh memory takes more than a tenth of a batch's time.
   explicit TransformerState(std::shared_ptr<std::vector<DecodeTables>> from) : pool(std::move(from)) {
     if (pool->empty()) return;
     tables = std::move(pool->back());
@@ -26,7 +26,7 @@ struct TransformerState : DecodeState {
   std::shared_ptr<std::vector<DecodeTables>> pool;
   DecodeTables tables;
   RowPlaces sources;
-  std::vector<int32_t> length;  // by a source's first row, which is its number: its tokens
+  std::vector<int32_t> length;  // the number of tokens of each source, by its first row, which is its number
   PrefixRows prefixes;
 };
 
@@ -35,10 +35,10 @@ struct TransformerState : DecodeState {
 Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const ModelPart& part)
     : config_(config), vocabulary_(vocabulary), store_(backend, part), pre_norm_(config.norm == NormPlace::pre) {
   if (config.width % config.heads != 0)
-    throw ConfigError(fmt::format("model.width {} is no multiple of model.heads {}; change one of them", config.width, config.heads));
+    throw ConfigError(fmt::format("model.width {} is not a multiple of model.heads {}; change one of them", config.width, config.heads));
   if (const ShardGroup* shards = store_.shards()) require_shards(config, shards->size());
   const int64_t D = config.width;
-  const Cut rows{0};  // of the tables: their tokens
+  const Cut rows{0};  // tables are cut by token
   const Initializer table{Initializer::normal, 1 / std::sqrt(static_cast<double>(D))};
   const bool all = config.tied_embeddings == TiedEmbeddings::all;
   if (all && vocabulary.source_size != vocabulary.target_size)
@@ -115,7 +115,7 @@ Var Transformer::encoder(Tape& tape, Rows source, const Ints& offsets, Var x) {
   return pre_norm_ && units.has(encoder_layers_.size() - 1) ? (*encoder_norm_)(x) : x;
 }
 
-// The stream of rows; in the decoder the encoder's output goes along with it.
+// The stream of rows; in the decoder the encoder's output travels along.
 std::vector<Shape> Transformer::boundary(size_t unit, const Batch& batch) const {
   const Shape source{padded_rows(batch.source), config_.width}, target{padded_rows(batch.target), config_.width};
   if (unit <= encoder_layers_.size()) return {source};

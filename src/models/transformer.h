@@ -8,7 +8,7 @@
 
 namespace starling {
 
-// Keys and values by decoder layer, [rows, 2D] each: of encoded sources, and of target prefixes.
+// The keys and values of each decoder layer, [rows, 2D]: of encoded sources, and of target prefixes.
 struct DecodeTables {
   std::vector<Tensor> sources, prefixes;
 };
@@ -48,10 +48,10 @@ class Transformer : public Model {
 
   template <class F>
   Var sublayer(const Var& x, const Sublayer& around, const RowLayer& last, const Regularization& r, F f) const;
-  // offsets: of the sentences; x: what the first of the units reads, unless that is the embedding.
+  // offsets: of the sentences; x: the input of the first unit, unless that is the embedding.
   Var encoder(Tape& tape, Rows source, const Ints& offsets, Var x = {});
   Regularization regularization(const RowKeys& rows) const;
-  // Of the whole model's heads those that are here.
+  // Limits a layout of the whole model's heads to this worker's.
   AttentionLayout heads_here(AttentionLayout layout) const;
 
   ModelConfig config_;
@@ -66,7 +66,7 @@ class Transformer : public Model {
   std::vector<DecoderLayer> decoder_layers_;
   std::unique_ptr<LayerNorm> encoder_norm_, decoder_norm_;  // pre-norm only
   Arena decode_arena_{store_.backend().memory()};
-  std::shared_ptr<std::vector<DecodeTables>> spare_tables_ = std::make_shared<std::vector<DecodeTables>>();  // of earlier states
+  std::shared_ptr<std::vector<DecodeTables>> spare_tables_ = std::make_shared<std::vector<DecodeTables>>();  // left by earlier states
 };
 
 }  // namespace starling

@@ -1,4 +1,4 @@
-// The layers models are made of: each owns references to its parameters and is called like a function.
+// The layers that models are made of. Each holds references to its parameters and is called like a function.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace starling {
 
-// y = activation(x w + b). Where the store's units are in shards each worker has some of the columns, of each of `blocks` equal ones, and
-// reads an x that is the same on all: copy_to_shards(x).
+// y = activation(x w + b). If the store's units are sharded, each worker has some of the columns of each of `blocks` equal blocks and reads
+// an x that is the same on all workers: copy_to_shards(x).
 struct ColumnLayer {
   ColumnLayer(ParameterStore& store, const std::string& name, int64_t in, int64_t out, double gain = 1, int64_t blocks = 1)
       : w(store.add(name + ".weight", {in, out}, {Initializer::glorot, gain}, {1, blocks})),
@@ -20,7 +20,7 @@ struct ColumnLayer {
   Parameter &w, &b;
 };
 
-// y = x w + b, of an x whose columns are this worker's.
+// y = x w + b, for an x whose columns are this worker's.
 struct RowLayer {
   RowLayer(ParameterStore& store, const std::string& name, int64_t in, int64_t out)
       : w(store.add(name + ".weight", {in, out}, {Initializer::glorot, 1}, {0})),
@@ -29,7 +29,7 @@ struct RowLayer {
   Parameter &w, &b;
 };
 
-// x + dropout(last(h)). When weights stay and nothing is recorded, x itself becomes that.
+// Returns x + dropout(last(h)). If weights are constant and nothing is recorded, it overwrites x with the result.
 inline Var add_branch(const Var& x, const RowLayer& last, const Var& h, const Dropout& dropout) {
   ParameterStore& store = x.tape->parameters();
   if (x.tape->training() || store.training() || store.shards()) return residual(x, last(h), dropout);
@@ -37,7 +37,7 @@ inline Var add_branch(const Var& x, const RowLayer& last, const Var& h, const Dr
   return x;
 }
 
-// What the shards of a layer read.
+// The input that all shards of a layer read.
 inline Var copy_to_shards(const Var& x) { return copy_to_shards(x, x.tape->parameters().shards()); }
 
 struct LayerNorm {
@@ -47,14 +47,14 @@ struct LayerNorm {
   Parameter &gamma, &beta;
 };
 
-// What stands around a branch of a residual stream: x + dropout(f(norm(x))), or norm(x + dropout(f(x))).
+// The norm and the dropout around a branch f of a residual stream: x + dropout(f(norm(x))), or norm(x + dropout(f(x))).
 struct Sublayer {
   Sublayer(ParameterStore& store, const std::string& name, int64_t width) : norm(store, name + ".norm", width), site(name + ".residual") {}
   LayerNorm norm;
   DropoutSite site;
 };
 
-// Rates and row keys of a stack of layers in one forward pass.
+// Dropout rates and row keys for a stack of layers in one forward pass.
 struct Regularization {
   double residual = 0, attention = 0, feed_forward = 0;  // dropout probabilities
   RowKeys rows;
@@ -63,7 +63,7 @@ struct Regularization {
 struct FeedForward {
   FeedForward(ParameterStore& store, const std::string& name, int64_t width, int64_t hidden)
       : inner(store, name + ".inner", width, hidden), outer(store, name + ".outer", hidden, width), site(name + ".inner") {}
-  // What the outer layer reads.
+  // Returns the input of the outer layer.
   Var operator()(const Var& x, const Regularization& r) const {
     const int64_t first = x.tape->parameters().first_here(inner.w);
     return inner(copy_to_shards(x), Activation::relu, x.tape->dropout(r.feed_forward, site, r.rows, first));
@@ -73,14 +73,14 @@ struct FeedForward {
   DropoutSite site;
 };
 
-// Heads are columns side by side, so a shard of the columns is some of the heads, which layouts name.
+// Heads are columns side by side, so a shard of the columns holds some of the heads; AttentionLayout says which.
 struct SelfAttention {
   // The three projections share one matrix, so each is drawn as if it were [width, width]: bound sqrt(6 / (2 D)) = gain * sqrt(6 / (4 D)).
   SelfAttention(ParameterStore& store, const std::string& name, int64_t width)
       : qkv(store, name + ".qkv", width, 3 * width, 1.4142135623730951, 3),
         out(store, name + ".out", width, width),
         site(name + ".weights") {}
-  // What the layer `out` reads.
+  // Returns the input of the layer `out`.
   Var operator()(const Var& x, const AttentionLayout& layout, const Regularization& r) const {
     return self_attention(qkv(copy_to_shards(x)), layout, x.tape->dropout(r.attention, site, r.rows));
   }
@@ -95,7 +95,7 @@ struct CrossAttention {
         kv(store, name + ".kv", width, 2 * width, 1.224744871391589, 2),
         out(store, name + ".out", width, width),
         site(name + ".weights") {}
-  // What the layer `out` reads. memory: copied to the shards already, once for the layers that read it.
+  // Returns the input of the layer `out`. memory: already copied to the shards, once for all layers that read it.
   Var operator()(const Var& x, const Var& memory, const AttentionLayout& layout, const Regularization& r) const {
     return cross_attention(q(copy_to_shards(x)), kv(memory), layout, x.tape->dropout(r.attention, site, r.rows));
   }

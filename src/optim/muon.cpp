@@ -7,9 +7,9 @@
 namespace starling {
 namespace {
 
-// Of all polynomials of their kind, one after the other, those that bring the interval that is left nearest to 1 (the greedy choice of
-// Amsel et al. 2025, "Polar Express"), beginning with 0.015 to 1. Beyond its interval each of them grows steeply, and bf16 rounds, so that
-// singular values begin below 1 by kMargin, and all polynomials but the first are stretched by 1.02.
+// Each polynomial is the one of its kind that brings the interval left by those before it nearest to 1 (the greedy choice of Amsel et al.
+// 2025, "Polar Express"), beginning with 0.015 to 1. Beyond its interval each of them grows steeply, and bf16 rounds; therefore singular
+// values begin below 1 by kMargin, and all polynomials but the first are stretched by 1.02.
 constexpr NewtonSchulz kSteps[] = {
     {7.8977, -22.8490, 16.8329}, {3.3400, -2.4067, 0.4687}, {2.3586, -1.6717, 0.3952}, {1.8801, -1.2328, 0.3538}};
 constexpr double kMargin = 1.05;

@@ -51,7 +51,7 @@ void Optimizer::update(const Tensor& values, const Tensor& gradients, int64_t be
     update_part(values.slice(from, shape), gradients.slice(from, shape), from, gradient_scale, rate);
   };
   const std::span<const MatrixPlace> matrices = matrices_in(begin, end);
-  // A matrix that begins before the range has had its step, or will have it, with another one.
+  // A matrix that begins before the range belongs to the range that it begins in.
   const std::span<const MatrixPlace> before = matrices_in(0, begin);
   int64_t at = before.empty() ? begin : std::max(begin, before.back().offset + before.back().count());
   for (const MatrixPlace& m : matrices) {
@@ -66,7 +66,7 @@ void Optimizer::update(const Tensor& values, const Tensor& gradients, int64_t be
 }
 
 int64_t Optimizer::state_of(int64_t begin, int64_t end) const {
-  int64_t at = 0;  // of the range's state
+  int64_t at = 0;  // where the range's state begins
   auto range = owned_.begin();
   while (range != owned_.end() && range->end <= begin) at += range->count(), ++range;
   CHECK(range != owned_.end() && range->begin <= begin && end <= range->end, "elements {} to {} are not owned here", begin, end);
@@ -94,7 +94,7 @@ double clip_norm(const OptimizerOptions& o, int64_t step) { return o.sgd_after >
 
 namespace {
 
-// Of the SGD that follows Adam; `done` updates of it lie before this one.
+// The rate of the SGD that follows Adam, after `done` updates of it.
 double rate_after_adam(const OptimizerOptions& o, int64_t done) {
   const int64_t first = o.sgd_halve_after > 0 ? o.sgd_halve_after : o.sgd_halve_every;
   if (o.sgd_halve_every == 0 || done < first) return o.sgd_learning_rate;

@@ -16,43 +16,44 @@ namespace starling {
 
 class Optimizer {
  public:
-  // State for `count` parameters (the length of the flat buffer), or for the given ranges of it only (in order, not overlapping): a shard.
+  // Creates the state for all `count` parameters of the flat buffer, or only for the given ranges of it (in order, not overlapping): a
+  // shard.
   Optimizer(Backend& backend, const OptimizerOptions& options, int64_t count) : Optimizer(backend, options, {{0, count}}) {}
-  // matrices: the weights that get Muon's steps, by offset, of optimizer muon only; all else is Adam's.
+  // matrices: the weights that get Muon's steps, by offset; only with optimizer muon. Everything else gets Adam's.
   Optimizer(Backend& backend, const OptimizerOptions& options, std::vector<Range> owned, std::vector<MatrixPlace> matrices = {});
 
   // Starts the next update; bias correction counts these.
   void begin_update() { begin_update(updates_ + 1); }
-  // The same where the run counts its updates otherwise (asynchronous servers): the schedule's change to SGD follows those.
+  // The same if the run counts its updates differently (asynchronous servers): the change to SGD follows the run's count.
   void begin_update(int64_t of_the_run) { ++updates_, of_the_run_ = of_the_run; }
-  // values [begin, end) -= step of their gradients, which are multiplied by gradient_scale first. The range lies within an owned one. Of
-  // Muon's matrices those that begin in the range get theirs, as a whole, and their gradients are overwritten.
+  // values [begin, end) -= the step of their gradients, which are multiplied by gradient_scale first. The range must lie within an owned
+  // one. Each of Muon's matrices that begins in the range is updated as a whole, and its gradient overwritten.
   void update(const Tensor& values, const Tensor& gradients, int64_t begin, int64_t end, double gradient_scale, double rate);
   void update(const Tensor& values, const Tensor& gradients, double gradient_scale, double rate) {
     update(values, gradients, 0, values.count(), gradient_scale, rate);
   }
-  // The same of tensors that hold nothing but the elements from `begin` on, without Muon.
+  // The same for tensors that hold only the elements from `begin` on; without Muon.
   void update_part(const Tensor& values, const Tensor& gradients, int64_t begin, double gradient_scale, double rate);
 
-  // From the next update on. Bias correction is as if it had always been so.
+  // Takes effect at the next update. Bias correction behaves as if beta2 had always had this value.
   void set_beta2(double beta2) { options_.beta2 = beta2; }
 
   int64_t updates() const { return updates_; }
   void set_updates(int64_t n) { updates_ = of_the_run_ = n; }
-  // Forgets the moments; bias correction counts from here.
+  // Clears the moments; bias correction starts again from here.
   void reset_moments();
-  // The update that the moments begin after.
+  // The update after which the moments began.
   int64_t moments_since() const { return moments_since_; }
   void set_moments_since(int64_t n) { moments_since_ = n; }
-  // State buffers by name, for checkpoints: the owned ranges one behind the other. None for sgd.
+  // State buffers by name, for checkpoints, with the owned ranges one after another. None for sgd.
   std::vector<std::pair<std::string, Tensor>> state() const;
   // Elements that the next update reads and writes for each parameter.
   double elements_moved() const;
-  // Of Muon's products, for matrices that begin in that range.
+  // Operations of Muon's products for the matrices that begin in that range.
   double flops(int64_t begin, int64_t end) const;
 
  private:
-  // Muon's matrices that begin in a range, if the update under way is Muon's.
+  // The matrices that begin in a range and get Muon's step in the current update.
   std::span<const MatrixPlace> matrices_in(int64_t begin, int64_t end) const;
   // Where the state of owned element `begin` lies.
   int64_t state_of(int64_t begin, int64_t end) const;
@@ -66,20 +67,23 @@ class Optimizer {
   int64_t updates_ = 0, moments_since_ = 0, of_the_run_ = 0;
 };
 
-// The warm-up of a run that ends after update `end`, in updates, and the peak rate.
+// The warm-up, in updates, and the peak rate of a run that ends after update `end`.
 struct Warmup {
   double updates, peak;
 };
 Warmup warmup_of(const OptimizerOptions& options, double end);
 
-// The learning rate of update `step` (counted from 1) of a run that ends after update `end`. Linear warm-up from 0 to the peak, which is
-// higher where warmup_share shortens it, then:
-// inverse-sqrt: peak * sqrt(warmup / step); constant; linear, cosine: down to final_rate * peak at the end; wsd: the peak, and linear for
-// the last decay_share of the run; step: times decay_factor every decay_every. After sgd_after updates: sgd_learning_rate, halved as the
-// options say. A function of step and end alone, so runs resume exactly.
+// The learning rate of update `step` (counted from 1) of a run that ends after update `end`. It rises linearly from 0 to the peak during
+// the warm-up; where warmup_share shortens the warm-up, the peak is higher. Then, by schedule:
+//   inverse-sqrt    peak * sqrt(warmup / step)
+//   constant        the peak
+//   linear, cosine  down to final_rate * peak at the end
+//   wsd             the peak, then linearly down over the last decay_share of the run
+//   step            times decay_factor every decay_every updates
+// After sgd_after updates it is sgd_learning_rate, halved as the options say. It depends on step and end alone, so runs resume exactly.
 double learning_rate(const OptimizerOptions& options, int64_t step, double end);
 
-// Whether update `step` (counted from 1) is one of plain SGD, and the norm that its gradient is clipped to (0: not).
+// Whether update `step` (counted from 1) is one of plain SGD, and the norm that its gradient is clipped to (0: no clipping).
 bool is_sgd(const OptimizerOptions& options, int64_t step);
 double clip_norm(const OptimizerOptions& options, int64_t step);
 

@@ -11,20 +11,21 @@ enum class OptimizerKind : uint8_t { adam, adamw, muon, adagrad, sgd };
 constexpr auto words(OptimizerKind) { return std::array{"adam", "adamw", "muon", "adagrad", "sgd"}; }
 enum class RateSchedule : uint8_t { inverse_sqrt, constant, linear, cosine, wsd, step };
 constexpr auto words(RateSchedule) { return std::array{"inverse-sqrt", "constant", "linear", "cosine", "wsd", "step"}; }
-// Those that end where the run does.
+// Schedules that end with the run.
 constexpr bool has_end(RateSchedule s) { return s == RateSchedule::linear || s == RateSchedule::cosine || s == RateSchedule::wsd; }
 enum class LossNormalization : uint8_t { tokens, sentences };  // what the summed gradient is divided by
 constexpr auto words(LossNormalization) { return std::array{"tokens", "sentences"}; }
 
-// Whether it is Adam, of some of the parameters at least.
+// Whether Adam updates at least some of the parameters.
 constexpr bool has_adam(OptimizerKind kind) {
   return kind == OptimizerKind::adam || kind == OptimizerKind::adamw || kind == OptimizerKind::muon;
 }
 
-// Of a moment in f32, in which 1 - decay is right to 0.14 % then; to 1.3 % for 0.999999, and from 0.99999998 on the decay itself is 1.
+// The largest decay of a moment, which is kept in f32: there 1 - decay is accurate to 0.14 %. At 0.999999 it is accurate to 1.3 %, and from
+// 0.99999998 on the decay itself rounds to 1.
 constexpr double kMostDecay = 0.99999;
 
-// Updates of warm-up below which the peak rate rises no further: less warm-up is not steadier and gains nothing.
+// The number of warm-up updates below which the peak rate rises no further: an even shorter warm-up would be less stable and gain nothing.
 constexpr int64_t kShortestWarmup = 400;
 
 struct OptimizerOptions {
@@ -37,10 +38,10 @@ struct OptimizerOptions {
   double ema = 0.0;           // decay per update of the averaged parameters; 0 turns averaging off
   RateSchedule schedule = RateSchedule::inverse_sqrt;
   int64_t warmup = 4000;        // updates of linear warm-up
-  double warmup_share = 0;      // of the run, that it takes at most; 0: whatever it is
+  double warmup_share = 0;      // the largest share of the run that it may take; 0: no limit
   int64_t decay_every = 10000;  // updates, schedule step
   double decay_factor = 0.5;    // schedule step
-  double final_rate = 0.0;      // fraction of the peak that a schedule with an end ends at
+  double final_rate = 0.0;      // fraction of the peak at the end, for schedules that have an end
   double decay_share = 0.2;     // of the run, schedule wsd
   int64_t sgd_after = 0;        // updates of Adam, then plain SGD takes over; 0: never
   double sgd_learning_rate = 0.5, sgd_clip_norm = 5.0;
@@ -62,14 +63,13 @@ void visit(Visitor& v, OptimizerOptions& c) {
            "learning rate after the linear warm-up; linear, cosine and wsd (warm-up, stable, decay) end where the run does, at max-steps, "
            "max-tokens, max-epochs or max-minutes, whichever comes first (docs/guides/optimizers.md)");
   v.field("warmup", c.warmup, "linear warm-up, updates; see learning-rate", 0, 1000000000);
-  v.field(
-      "warmup-share", c.warmup_share,
-      "the warm-up ends with this share of the run at the latest, counted in what ends the run first, minutes too; where that is earlier, "
-      "the peak is higher by the root of it, as far as 400 updates would make it; 0 = off",
-      0.0, 1.0);
+  v.field("warmup-share", c.warmup_share,
+          "the warm-up takes at most this share of the run, measured by the limit that ends the run first, minutes included; where that "
+          "shortens it, the peak rises by the square root of the factor, up to what 400 updates would give; 0 = off",
+          0.0, 1.0);
   v.field("decay-every", c.decay_every, "updates between two decays", 1, 1000000000).needs("train.schedule", {RateSchedule::step});
   v.field("decay-factor", c.decay_factor, "factor of each decay", 0.0, 1.0).needs("train.schedule", {RateSchedule::step});
-  v.field("final-rate", c.final_rate, "fraction of the peak rate that it ends at", 0.0, 1.0)
+  v.field("final-rate", c.final_rate, "fraction of the peak rate at the end of the run", 0.0, 1.0)
       .needs("train.schedule", {RateSchedule::linear, RateSchedule::cosine, RateSchedule::wsd});
   v.field("decay-share", c.decay_share, "share of the run, at its end, in which the rate falls", 0.0, 1.0)
       .needs("train.schedule", {RateSchedule::wsd});

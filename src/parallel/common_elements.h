@@ -1,4 +1,4 @@
-// Which elements two workers' parts of one parameter have in common: what has to go from one to the other.
+// The elements that two workers' parts of one parameter have in common, which have to go from one to the other.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace starling {
 
 struct CommonElements {
-  std::vector<std::pair<Range, Range>> runs;  // the same elements, counted in the one part and in the other
+  std::vector<std::pair<Range, Range>> runs;  // the same elements, as ranges of the one part and of the other
   int64_t count = 0;
 };
 

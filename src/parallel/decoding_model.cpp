@@ -33,7 +33,7 @@ std::unique_ptr<Model> DecodingModel::make() {
   return model;
 }
 
-// Parameter by parameter, so that little is under way at once.
+// Parameter by parameter, so that little is in transit at once.
 void DecodingModel::fill(Model* model) const {
   Communicator& replica = mesh_.replica();
   Backend& backend = part_.parameters().backend();

@@ -1,6 +1,6 @@
-// The model of a replica that is divided, as decoding wants it: all layers on each rank, in shards among as many of the replica's ranks as
-// it can be cut for. It is made of the ranks' parts for a validation, and gone afterwards; no rank ever has more of it than its shard,
-// which is the whole where the model cannot be cut for these ranks.
+// The model of a divided replica in the form that decoding needs: all layers on each rank, sharded among as many of the replica's ranks as
+// it can be cut for. It is assembled from the ranks' parts for a validation and discarded afterwards. No rank ever holds more than its
+// shard, which is the whole model if it cannot be cut for these ranks.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,10 @@ class DecodingModel {
  public:
   // Both must live as long as this. Collective among the replica.
   DecodingModel(Model& part, const Mesh& mesh);
-  // This rank's shard, for inference, with the parameters that the ranks have now; null on a rank that has none. It must not live longer
-  // than this. Collective among the replica.
+  // Makes this rank's shard, for inference, from the parameters that the ranks have now; returns null on a rank that has none. It must not
+  // outlive this. Collective among the replica.
   std::unique_ptr<Model> make();
-  // The first `shards()` ranks of the replica.
+  // Shards are on the first `shards()` ranks of the replica.
   int shards() const { return shards_; }
 
  private:

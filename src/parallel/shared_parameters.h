@@ -1,7 +1,8 @@
-// Parameters that several workers of a replica have. One that several stages of a pipeline use, such as a table that is embedding and
-// output: the stage of the first use owns it, adds up its gradient and updates it; the others have copies of its value. One that is whole
-// among shards: their first worker owns it, and since all of them compute the same gradient, nothing is added up. Of a unit that every
-// stage has, each owns a part of each parameter, whose gradient it gets by a reduce-scatter; an all-gather makes the values whole again.
+// Parameters that several workers of a replica have. There are three kinds. A parameter that several pipeline stages use, such as a table
+// that is embedding and output: the stage of the first use owns it, adds up its gradient and updates it; the others have copies of its
+// value. A parameter that is whole among shards: the first worker owns it; since all workers compute the same gradient, nothing is added
+// up. A parameter of a unit that every stage has: each stage owns a part of it, whose gradient it gets by a reduce-scatter; an all-gather
+// makes the values whole again.
 #pragma once
 
 #include <vector>
@@ -18,11 +19,11 @@ class SharedParameters {
   SharedParameters(Model& model, const Mesh& mesh);
   // Whether other stages add to the gradient of a parameter that this one owns or has a copy of.
   bool has(const Parameter& p) const;
-  // After the last pass of the output, where every stage has it: its gradients begin to be added up. Collective among the replica.
+  // Begins to add up the output's gradients after its last pass, if every stage has the output. Collective among the replica.
   void begin_sums(GradientSum& gradients);
-  // After the last backward pass: the owners' gradients become the sum over the stages. Collective among the replica.
+  // After the last backward pass: makes the owners' gradients the sum over the stages. Collective among the replica.
   void gather_gradients(Clock& clock);
-  // The owner's value goes to the copies. Collective among the replica.
+  // Sends the owner's value to the copies. Collective among the replica.
   void share();
   int64_t bytes_sent() const { return bytes_sent_; }
 
@@ -33,21 +34,21 @@ class SharedParameters {
     std::vector<int> copies;  // stages, ascending
     Tensor buffer;            // of the owner, for gradients
   };
-  // Of a unit that every stage has.
+  // A parameter of a unit that every stage has.
   struct Spread {
     Parameter* copy;
-    const Parameter* own;  // null: no part of it
+    const Parameter* own;  // null: owns no part of it
     Pending sum;
   };
   Pending send(const Tensor& x, int to, Tag tag);
   void share_uncut();
-  // What a collective that leaves this rank its own part sends, of the ring's schedule.
+  // Counts what a collective with one part per rank sends, by the ring's schedule.
   void count(const Spread& s);
 
   Model& model_;
   const Mesh& mesh_;
   int64_t bytes_sent_ = 0;
-  std::vector<Shared> shared_;  // that this stage owns or has a copy of
+  std::vector<Shared> shared_;  // those that this stage owns or copies
   std::vector<Spread> spread_;
   std::vector<Parameter*> uncut_;  // whole among shards
   Tensor uncut_values_;            // side by side

@@ -114,7 +114,7 @@ void StagePasses::forward_done(size_t i) {
   if (!mesh_.last_stage() && pass.steps.size() == pass.model->steps()) expect_gradients(i);
 }
 
-// In the order in which they come: those of the last piece first. The steps that gave something gave a piece each.
+// In the order of arrival: the last piece comes first. Each step that produced output produced one piece.
 void StagePasses::expect_gradients(size_t i) {
   StagePass& pass = (*this)[i];
   const Pieces pieces = boundary(end_unit_, *batches_[i], pass.gradient_buffer);

@@ -1,5 +1,5 @@
-// The passes of one stage that are under way, each with an arena of its own, and what goes between the stages of a replica for them:
-// activations to the next stage, their gradients back, step by step.
+// The passes of one stage that are in progress, each with its own arena, and what travels between the stages of a replica for them:
+// activations to the next stage and their gradients back, step by step.
 #pragma once
 
 #include <deque>
@@ -13,24 +13,25 @@
 
 namespace starling {
 
-// A step of a pass, with what it took and gave.
+// A step of a pass, with its inputs and outputs.
 struct StageStep {
   explicit StageStep(Tape tape) : tape(std::move(tape)) {}
   Tape tape;
   std::vector<Var> in, out;
   std::vector<Tensor> in_gradients, out_gradients;
-  Var for_output;  // rows for an output that is apart
+  Var for_output;  // rows for an output apart from the layers
   Tensor for_output_gradient;
-  std::vector<Pending> expected;  // gradients of what it gave
+  std::vector<Pending> expected;  // gradients of its outputs
 };
 
+// The pass of one micro-batch through this stage.
 struct StagePass {
   explicit StagePass(Memory& memory) : arena(memory) {}
   Arena arena;
   std::unique_ptr<ChunkedPass> model;
-  std::deque<StageStep> steps;             // that have begun
+  std::deque<StageStep> steps;             // those that have begun
   bool backwards = false;                  // its backward pass has begun
-  std::vector<const Parameter*> complete;  // gradients that were complete before that
+  std::vector<const Parameter*> complete;  // parameters whose gradients were complete before that
   Tensor gradient_buffer;
   std::vector<Pending> sent;
 };
@@ -39,23 +40,23 @@ class StagePasses {
  public:
   StagePasses(Model& model, const Mesh& mesh, GradientSum& gradients);
 
-  // So many passes begin, of these micro-batches.
+  // Prepares the passes of these micro-batches.
   void restart(std::vector<const Batch*> batches);
-  // The pass of micro-batch i, which takes the place of one that has ended; it has no steps yet.
+  // Opens the pass of micro-batch i in the place of one that has ended; it has no steps yet.
   StagePass& open(size_t i, double label_smoothing);
   StagePass& operator[](size_t i) { return *passes_[i % passes_.size()]; }
-  // Its next step, forwards. Waits for what the stage before sends.
+  // Prepares its next forward step; waits for the input from the previous stage.
   StageStep& next_step(size_t i, uint64_t seed, uint64_t update);
-  // After it: sends what it gave, step.out.
+  // After the step: sends its output, step.out.
   void forward_done(size_t i);
-  // Before a step's backward pass: waits for the gradients of what it gave.
+  // Before a step's backward pass: waits for the gradients of its output.
   StageStep& await_gradients(size_t i, size_t step);
-  // After it: sends the gradients of what it took.
+  // After the backward pass: sends the gradients of its input.
   void backward_done(size_t i, size_t step);
-  // Bytes of arenas and boundaries, at most, so far.
+  // The most bytes that arenas and boundaries have used so far.
   int64_t activation_bytes() const;
   int64_t bytes_sent() const { return bytes_sent_ + (output_ ? output_->bytes_sent() : 0); }
-  // Where every stage has the model's output.
+  // Only if every stage has the model's output.
   OutputShares& output() { return *output_; }
 
  private:
@@ -65,10 +66,10 @@ class StagePasses {
     Pieces tensors;
     std::vector<std::vector<Pending>> pending;
   };
-  // Tensors of the pieces of the boundary before a unit, in a buffer that grows to hold them.
+  // The tensors of the pieces of the boundary in front of a unit, in a buffer that grows to hold them.
   Pieces boundary(size_t unit, const Batch& batch, Tensor& buffer) const;
   void expect(size_t i);
-  // What goes between stages is the same on all shards: each sends a part of it, and they put it together there.
+  // All shards have the same tensors to send between stages, so each sends a part, and the receivers join the parts.
   Tensor part_here(const Tensor& x) const;
   void join_parts(const Tensor& x);
   void send(StagePass& pass, const Tensor& x, int stage, Tag tag);

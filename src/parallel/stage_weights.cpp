@@ -10,13 +10,13 @@ namespace {
 constexpr Tag kOrderTag = 35, kWeightsTag = 36;
 constexpr int64_t kPiece = 1 << 20;  // elements a message
 
-// f(elements [begin, end)) of so many.
+// Calls visit(range) for consecutive pieces of `count` elements.
 template <class F>
 void in_pieces(int64_t count, F visit) {
   for (int64_t at = 0; at < count; at += kPiece) visit(Range{at, std::min(at + kPiece, count)});
 }
 
-// What of a piece of a parameter a shard has; in the shard these elements lie side by side.
+// The elements of a piece of a parameter that a shard has; in the shard they lie side by side.
 Tensor slice_of(const Tensor& shard, const CommonElements& part) { return shard.slice(part.runs.front().first.begin, Shape{part.count}); }
 
 }  // namespace
@@ -30,7 +30,7 @@ StageWeights::StageWeights(Model& part, const Mesh& mesh) : part_(part), mesh_(m
 FetchWeights StageWeights::fetch() {
   if (!mesh_.divided()) return {};
   return [this](const Parameter& asked, ByteSink& sink) {
-    // As this rank has it: the one who asks may have a whole model of the same parameters.
+    // As this rank has it, since the rank that asks may have a whole model of the same parameters.
     const Parameter& p = *part_.parameters().declared()[asked.index];
     const DType type = part_.parameters().backend().parameter();
     const Tensor order({1}, DType::f64), piece({std::min(kPiece, p.whole.count())}, type), received(piece.shape(), type);
@@ -74,7 +74,7 @@ void StageWeights::serve() {
         std::find_if(owners_[p.index].begin(), owners_[p.index].end(), [&](const Owner& o) { return o.rank == mesh_.replica().rank(); });
     in_pieces(p.whole.count(), [&](const Range& whole) {
       const CommonElements part = common_elements(owner->elements, {whole});
-      // From host to host, as it is written from there: messages from card to card need one on both sides.
+      // From host to host, since they are written from there; messages from card to card would need a card on both sides.
       if (part.count > 0) mesh_.replica().send(slice_of(own, part).on_host(), 0, kWeightsTag).wait(kNoDeadline);
     });
   }

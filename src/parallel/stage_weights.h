@@ -1,5 +1,5 @@
-// The weights of a model that is divided, written by a replica's first rank without ever having them whole: the others send theirs,
-// parameter by parameter, whenever it writes a file of them.
+// Writes the weights of a divided model on a replica's first rank, which never holds them all: whenever it writes a file of them, the
+// others send theirs, parameter by parameter.
 #pragma once
 
 #include "comm/mesh.h"
@@ -12,11 +12,11 @@ class StageWeights {
  public:
   // Both must live as long as this.
   StageWeights(Model& part, const Mesh& mesh);
-  // Of the first rank: for model_parts, in the parameters' type; null where the model is whole.
+  // On the first rank: the source of weights for model_parts, in the parameters' type; null if the model is whole.
   FetchWeights fetch();
-  // Of the first rank, once it writes no more; elsewhere nothing.
+  // On the first rank, once it has nothing more to write; elsewhere it does nothing.
   void done();
-  // Of the replica's other ranks: sends the weights that are here whenever the first rank writes, until it is done.
+  // On the replica's other ranks: sends this rank's weights whenever the first rank writes, until it is done.
   void serve();
 
  private:

@@ -25,10 +25,10 @@ std::vector<double> unit_costs(Model& model) {
 void check_hybrid(const ModelConfig& model) {
   if (architecture_of(model.preset) != Architecture::gnmt)
     throw ConfigError(fmt::format(
-        "parallel.hybrid is for recurrent models, and {} is none; leave it out, or set model.preset to one of gnmt", model.preset));
+        "parallel.hybrid is for recurrent models, which {} is not; leave it out, or set model.preset to one of gnmt", model.preset));
   if (model.attention_place != AttentionPlace::top)
     throw ConfigError(
-        "parallel.hybrid computes attention behind the whole decoder, but model.attention-place is bottom; set it to top and model.readout "
+        "parallel.hybrid computes attention after the whole decoder, but model.attention-place is bottom; set it to top and model.readout "
         "to context, or leave parallel.hybrid out");
 }
 
@@ -46,9 +46,9 @@ std::vector<UnitRange> stage_units(Model& model, int stages, bool hybrid) {
   const std::vector<double> costs = unit_costs(model);
   const size_t units = costs.size() - (hybrid ? 1 : 0), count = static_cast<size_t>(stages);
   if (count > units)
-    throw ConfigError(fmt::format("parallel.pipeline {} is more than the model can be cut into, which is {}: its layers{}; lower it",
+    throw ConfigError(fmt::format("parallel.pipeline {} is more than the {} units that the model can be cut into: its layers{}; lower it",
                                   stages, units, hybrid ? "" : " and the output"));
-  // least[s][u]: the cost of the most costly of s stages that have the units before u; from[s][u]: where the last of them begins.
+  // least[s][u]: the cost of the costliest of s stages that hold the units before u; from[s][u]: where the last of these stages begins.
   std::vector least(count + 1, std::vector<double>(units + 1, 1e300));
   std::vector from(count + 1, std::vector<size_t>(units + 1, 0));
   least[0][0] = 0;
@@ -72,7 +72,7 @@ std::vector<double> output_weights(Model& model, const std::vector<UnitRange>& s
   std::vector<double> layers, weights;
   for (const UnitRange& s : stages)
     layers.push_back(std::accumulate(costs.begin() + static_cast<ptrdiff_t>(s.begin), costs.begin() + static_cast<ptrdiff_t>(s.end), 0.0));
-  // The level that the output fills the stages up to, from those with the least layers.
+  // The level up to which the output fills the stages, beginning with those with the cheapest layers.
   std::vector<double> rising = layers;
   std::sort(rising.begin(), rising.end());
   double level = 0, sum = costs.back();
@@ -90,7 +90,7 @@ std::vector<UnitRange> stage_units(Model& model, const Mesh& mesh) {
   size_t begin = 0;
   for (const int64_t size : sizes) ranges.push_back({begin, begin + static_cast<size_t>(size)}), begin = ranges.back().end;
   if (begin != units)
-    throw ConfigError(fmt::format("parallel.stages names {} units, and the model has {}: its layers{}; change the list, or leave it out",
+    throw ConfigError(fmt::format("parallel.stages lists {} units, but the model has {}: its layers{}; change the list, or leave it out",
                                   begin, units, mesh.hybrid() ? "" : " and the output"));
   if (mesh.hybrid()) add_output(ranges, units);
   return ranges;

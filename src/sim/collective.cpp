@@ -1,4 +1,4 @@
-// Collectives message by message: a schedule is walked round by round as its messages end, whatever its rank does meanwhile.
+// Collectives message by message: a schedule advances round by round as its messages end, whatever its rank does meanwhile.
 #include <cstring>
 
 #include "sim/group.h"
@@ -53,7 +53,7 @@ std::string GroupOperation::late() const {
   if (late_ranks == 0)
     for (size_t r = 0; r < members.size(); ++r)
       if (!members[r]->complete && engine.rank(group->ranks[r]).crashed) add(static_cast<int>(r), "has not finished it");
-  if (late_ranks > named) text += fmt::format(", and {} ranks more", late_ranks - named);
+  if (late_ranks > named) text += fmt::format(", and {} more ranks", late_ranks - named);
   return late_ranks > 0 ? text : "every rank has started it, the network is slow";
 }
 
@@ -69,7 +69,7 @@ void GroupOperation::start_messages() {
   advance();
 }
 
-// True if it takes time, and will be reported.
+// Returns true if it takes time; then arithmetic_ended() will be called.
 bool GroupOperation::start_arithmetic(const std::vector<Schedule::Local>& locals) {
   if (locals.empty()) return false;
   if (x.has_elements())
@@ -90,7 +90,7 @@ void GroupOperation::message_ended() {
   if (--open_ == 0) advance();
 }
 
-// Goes on from the end of the arithmetic before or after a round's messages, or from the end of the messages.
+// Continues after the arithmetic before or after a round's messages, or after the messages.
 void GroupOperation::advance() {
   while (round_ < schedule.rounds.size()) {
     Schedule::Round& round = schedule.rounds[round_];

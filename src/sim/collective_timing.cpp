@@ -1,4 +1,5 @@
-// Schedules are made into flat lists rank by rank, because hundreds of ranks times hundreds of rounds of small vectors are slow to walk.
+// Schedules are flattened into lists, rank by rank, because walking the small vectors of hundreds of ranks times hundreds of rounds is
+// slow.
 #include "sim/collective_timing.h"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ struct Member {
   Time software = 0;
 };
 
-// The k-th message from one rank to another is one and the same on both sides, whoever comes first.
+// Matches the k-th message from one rank to another on both sides, whichever side comes first.
 class Pairing {
  public:
   uint32_t flow(int from, int to, bool send, int64_t bytes, std::vector<Flow>& flows) {

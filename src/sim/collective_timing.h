@@ -1,6 +1,6 @@
-// The physics of the simulated cluster, and a timing of one collective on an otherwise idle network: when each rank would be done if all
-// began together. Modelled collectives take that time. It follows the same equations as single messages do, without threads, data, or
-// anything else that goes on meanwhile, and is remembered.
+// The physics of the simulated cluster, and the timing of one collective on an otherwise idle network: when each rank would be done if all
+// began together. Modelled collectives take that time. The timing uses the same equations as single messages, but no threads, no data and
+// no other traffic, and is cached.
 #pragma once
 
 #include <functional>
@@ -14,17 +14,17 @@ namespace starling::sim {
 
 using Time = int64_t;  // virtual, ns
 
-// From `from` to `until` things take `factor` times as long.
+// Between `from` and `until` everything takes `factor` times as long.
 struct Slowdown {
   Time from, until;
   double factor;
 };
-// When something that takes `ns` undisturbed ends.
+// Returns when something that takes `ns` undisturbed ends.
 Time finish(Time start, double ns, const std::vector<Slowdown>& slow);
 
 class Cluster {
  public:
-  explicit Cluster(const Scenario& scenario);  // ConfigError if it makes no sense
+  explicit Cluster(const Scenario& scenario);  // throws ConfigError if the scenario is inconsistent
   int node_of(int rank) const { return rank / per_node_; }
   int cards() const { return nodes_ * per_node_cards_; }  // network cards, those of node 0 first
   int card_of(int rank) const {
@@ -33,7 +33,7 @@ class Cluster {
   const LinkModel& link(int from, int to) const { return node_of(from) == node_of(to) ? network_.intra : network_.inter; }
   bool eager(int64_t bytes) const { return bytes <= network_.eager_bytes; }
   const std::vector<Slowdown>& slow(int card) const { return slow_[static_cast<size_t>(card / per_node_cards_)]; }
-  double slowness(int card, Time at) const;  // the factor at one moment
+  double slowness(int card, Time at) const;  // the slowdown factor at one moment
   double arithmetic_ns(int rank, const std::vector<Schedule::Local>& locals, DType type) const;
   double speed(int rank) const { return speeds_[static_cast<size_t>(rank)]; }
   const NetworkModel& network() const { return network_; }
@@ -53,18 +53,18 @@ inline double transfer_ns(const LinkModel& link, int64_t bytes) { return 8.0 * s
 
 struct CollectiveTiming {
   struct PerRank {
-    Time ends = 0;  // after the common beginning
+    Time ends = 0;  // time since the common beginning
     int64_t bytes_sent = 0, bytes_received = 0, messages = 0;
   };
   std::vector<PerRank> ranks;
   Time longest = 0;
   int64_t messages = 0;
 };
-// `ranks`: of the group, in the whole run; network cards as they are at `at`.
+// Times a collective. `ranks`: the group's, as numbered in the whole run. Network cards are as slow as they are at `at`.
 CollectiveTiming time_collective(const Cluster& cluster, const std::vector<int>& ranks, const std::function<Schedule(int)>& schedule_of,
                                  DType type, Time at);
 
-// Moves the data of a collective at once, in memory; entries without storage are left out. copied(data, bytes) is told of each message.
+// Moves the data of a collective in memory, all at once; entries without storage are skipped. Calls copied(data, bytes) for each message.
 struct Part {
   std::byte* data = nullptr;
   std::byte* scratch = nullptr;

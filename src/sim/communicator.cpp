@@ -1,4 +1,4 @@
-// What a rank sees of the simulated cluster: its communicator, its clock, and the function that starts everything.
+// What a rank sees of the simulated cluster: its communicator and its clock; and simulate(), which starts everything.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -97,7 +97,7 @@ class SimCommunicator : public Communicator {
     Meeting& meeting = op->join();
     if (meeting.started == size()) {
       split_all(meeting);
-      // As long as a barrier: everybody hears of everybody.
+      // Takes as long as a barrier, after which every rank knows of every other.
       const NetworkModel& network = engine_.cluster().network();
       const LinkModel& link = group_->within_a_node ? network.intra : network.inter;
       const double rounds = std::ceil(std::log2(size()));
@@ -156,7 +156,7 @@ class SimCommunicator : public Communicator {
     return Pending(op, deadline());
   }
 
-  // Modelled collectives. True for the rank that completes the meeting.
+  // For modelled collectives. Returns true on the rank that completes the meeting.
   bool join_modelled(Meeting& meeting, uint64_t variant) {
     Fnv hash;
     hash.add(meeting.variant);
@@ -184,7 +184,7 @@ class SimCommunicator : public Communicator {
     }
   }
 
-  // From the group's memory of earlier ones, if everything that it depends on was equal.
+  // Taken from the group's cache if everything that it depends on is equal.
   std::shared_ptr<const CollectiveTiming> timed(const Meeting& meeting, DType type, const ScheduleMaker& schedule_of, Time begins) {
     Fnv hash;
     hash.add(std::as_bytes(std::span(meeting.what, std::strlen(meeting.what))));

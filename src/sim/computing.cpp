@@ -1,4 +1,4 @@
-// Ranks that compute: how long the model says a piece takes, and its frame, begin and end.
+// Ranks that compute: how long a piece takes according to the model, and begin() and end() around it.
 #include <cmath>
 
 #include "base/random.h"

@@ -1,4 +1,4 @@
-// The baton: whose turn it is, and what happens when it is nobody's.
+// The baton: whose turn it is, and what happens when it is nobody's turn.
 #include "sim/engine.h"
 
 #include <sched.h>
@@ -12,7 +12,7 @@
 namespace starling::sim {
 namespace {
 
-// Ranks that only time have nothing to do at the same time, and a thread of the same core is woken faster.
+// Ranks that only time never work at the same time, and waking a thread on the same core is faster.
 void stay_on(int core) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -56,7 +56,7 @@ Engine::Engine(const Scenario& scenario, bool traced)
   world_group_ = make_group(std::move(all));
 }
 
-// Collectives that never ended know their group, which knows them.
+// Breaks reference cycles: collectives that never ended refer to their group, which refers to them.
 Engine::~Engine() {
   for (const auto& weak : groups_)
     if (const auto group = weak.lock()) group->meetings.clear();
@@ -84,7 +84,7 @@ void Engine::run(const std::function<void(World&)>& rank_main) {
     try {
       for (Rank& r : ranks_) threads.emplace_back([this, &r, &rank_main] { rank_thread(r, rank_main); });
     } catch (const std::system_error& e) {
-      // The threads that there are end without having run.
+      // The threads that exist already end without having run.
       for (Rank& r : ranks_) r.crashed = true;
       for (Rank& r : ranks_) r.baton.post();
       lock.unlock();
@@ -147,7 +147,7 @@ void Engine::fail(Rank& r, const std::exception_ptr& error) {
   fail_all(error, fmt::format("rank {} ({}) failed: {}", r.id, host_name(r.node), r.report.error));
 }
 
-// The run has failed: who waits, or will, gets to know why.
+// The run has failed: every rank that waits, or will wait, learns why.
 void Engine::fail_all(const std::exception_ptr& error, std::string text) {
   if (first_error_) return;
   first_error_ = error;
@@ -168,7 +168,7 @@ Engine::Lock Engine::enter(int id) {
   return lock;
 }
 
-// Leaves the baton to whoever is next, and comes back when it is r's turn.
+// Gives the baton to the next rank, and returns when it is r's turn.
 void Engine::give_away(Lock& lock, Rank& r) {
   Rank* next = dispatch();
   if (next != &r) {
@@ -177,7 +177,7 @@ void Engine::give_away(Lock& lock, Rank& r) {
   }
 }
 
-// Wakes the next rank, without the lock, for which it would only have to wait.
+// Wakes the next rank without holding the lock, which it would only have to wait for.
 void Engine::pass(Lock& lock, Rank* next) {
   lock.unlock();
   if (next) next->baton.post();
@@ -204,7 +204,7 @@ void Engine::push(Time at, Kind kind, int rank, Message* message, std::shared_pt
   events_.push({at, next_number_++, kind, rank, message, std::move(op)});
 }
 
-// What the network does until it is a rank's turn; that rank, or null if its body still computes or nobody is left.
+// Carries out what the network does until it is a rank's turn. Returns that rank, or null if its body still computes or nobody is left.
 Rank* Engine::dispatch() {
   for (;;) {
     if (events_.empty()) {
@@ -243,7 +243,7 @@ Rank* Engine::dispatch() {
   }
 }
 
-// Nobody can go on: after a crash the others wait for their deadlines, otherwise they wait for each other.
+// Nobody can continue: after a crash the others wait for their deadlines, otherwise they wait for each other.
 void Engine::nothing_left() {
   if (any_crashed_ && next_deadline(INT64_MAX)) return;
   std::string text = "deadlock: ";
@@ -252,7 +252,7 @@ void Engine::nothing_left() {
     if (!r.waits_for || ++waiting > 16) continue;
     text += fmt::format("{}rank {} waits for {}: {}", listed++ ? "; " : "", r.id, r.waits_for->name(), r.waits_for->late());
   }
-  if (waiting > listed) text += fmt::format("; and {} ranks more", waiting - listed);
+  if (waiting > listed) text += fmt::format("; and {} more ranks", waiting - listed);
   for (Rank& r : ranks_)
     if (r.waits_for) end_wait(r, text);
 }

@@ -1,6 +1,6 @@
-// The simulator's heart. Ranks are threads, but only the one that holds the baton talks to the rest; whoever gives the baton away carries
-// out what the network does until the next rank's turn comes, and hands it over. Ranks that compute do so without the baton, in real
-// time, and get it back at the virtual time at which their model says they are done. All state is under one mutex.
+// The simulator's core. Ranks are threads, but only the one that holds the baton talks to the rest. A rank that gives the baton away
+// carries out what the network does until the next rank's turn comes, and hands it over. Ranks compute without the baton, in real time, and
+// get it back at the virtual time at which their model says they are done. All state is under one mutex.
 #pragma once
 
 #include <semaphore.h>
@@ -27,7 +27,7 @@ namespace starling::sim {
 class Engine;
 struct Group;
 
-// Thrown into a rank that the scenario lets crash; not a std::exception, so that no handler for errors takes it.
+// Thrown into a rank that the scenario crashes. It is not a std::exception, so that no error handler catches it.
 struct CrashSignal {};
 
 // Something that a rank can wait for.
@@ -39,14 +39,14 @@ class SimOperation : public Operation, public std::enable_shared_from_this<SimOp
   size_t wait_any(std::span<Operation* const> operations, double deadline_s) override;
   virtual std::string name() const = 0;  // "all-reduce (ring)", "message from rank 1 (tag 5)"
   virtual std::string late() const = 0;  // "rank 2 (node1) has not started it: it is in 'validation' at update 120"
-  virtual void message_ended() {}        // one of its messages, sent or received, at the present time
+  virtual void message_ended() {}        // one of its messages has just been sent or received
   virtual void arithmetic_ended() {}
-  virtual void completed() {}  // the time of complete_later() has come
+  virtual void completed() {}  // the time given to complete_later() has come
   Engine& engine;
   const int rank;  // in the whole run
   bool complete = false;
-  uint64_t ended = 0;               // when, counted in operations that had ended; 0: not yet
-  SimOperation* watcher = nullptr;  // that waits for any of several, this among them
+  uint64_t ended = 0;               // the number of operations that had ended by then; 0: not ended yet
+  SimOperation* watcher = nullptr;  // waits for any of several operations, including this one
 };
 
 struct Message {
@@ -55,15 +55,15 @@ struct Message {
   std::shared_ptr<SimOperation> sender, receiver;  // set when posted
   const std::byte* source = nullptr;
   std::byte* target = nullptr;
-  std::unique_ptr<std::byte[]> copy;  // of an eager message that came before its receive
-  Time ready = -1;                    // through the sender's software; -1 = not posted
+  std::unique_ptr<std::byte[]> copy;  // of an eager message that arrived before its receive was posted
+  Time ready = -1;                    // when it has left the sender's software; -1 = not posted
   Time tx_began = 0, tx_ended = 0;
   bool eager = false, arrived = false;
   const char* label = nullptr;  // in the trace; null for messages of collectives
-  Message* next = nullptr;      // in its channel, or free
+  Message* next = nullptr;      // the next one in its channel or in the free list
 };
 
-// POSIX's: std::binary_semaphore spins before it sleeps, which hundreds of waiting threads cannot afford.
+// A POSIX semaphore: std::binary_semaphore spins before it sleeps, which is too costly with hundreds of waiting threads.
 class Semaphore {
  public:
   Semaphore() { sem_init(&semaphore_, 0, 0); }
@@ -84,8 +84,8 @@ struct Rank {
   enum State : uint8_t { ready, running, computing, waiting, finished };
   int id = 0, node = 0;
   State state = ready;
-  Time now = 0;            // may be ahead of the engine's in timing-only runs, between two calls of a communicator
-  Time software_free = 0;  // its communication thread
+  Time now = 0;            // may be ahead of the engine's in timing-only runs, between two communicator calls
+  Time software_free = 0;  // when its communication thread is free
   bool body_ended = false, in_piece = false, crashed = false;
   Time piece = 0, piece_began = 0;
   Work::Kind piece_kind = Work::memory;
@@ -93,8 +93,8 @@ struct Rank {
   Semaphore baton;  // posted when it is this rank's turn, or time to end
   SimOperation* waits_for = nullptr;
   Time wait_began = 0, deadline = 0;
-  Time armed = INT64_MAX;  // its first entry among the deadlines: never after its present one
-  std::string peer_error;  // what its wait ends with
+  Time armed = INT64_MAX;  // its earliest entry among the deadlines, never later than its current deadline
+  std::string peer_error;  // the error that ends its wait
   const char* phase = nullptr;
   int64_t step = 0;
   std::vector<Slowdown> slow;
@@ -110,8 +110,8 @@ class Engine {
   void run(const std::function<void(World&)>& rank_main);
   SimulationResult result();
 
-  // Called by ranks.
-  Lock enter(int rank);  // with the baton, at the rank's own time
+  // Called by ranks, without the lock.
+  Lock enter(int rank);  // takes the baton at the rank's own time
   void begin(int rank, const Work& work);
   void end(int rank);
   void sleep_until(int rank, Time at);
@@ -120,17 +120,17 @@ class Engine {
   void wait(SimOperation& op, double deadline_s);
   size_t wait_any(std::span<SimOperation* const> parts, double deadline_s);
 
-  // With the lock held.
+  // Called with the lock held.
   Time now() const { return now_; }
   Rank& rank(int id) { return ranks_[static_cast<size_t>(id)]; }
   const Scenario& scenario() const { return scenario_; }
   const Cluster& cluster() const { return cluster_; }
   void complete(SimOperation& op);
-  // The operation's arithmetic_ended() comes when the rank's communication thread has done it.
+  // Calls the operation's arithmetic_ended() when the rank's communication thread has done this arithmetic.
   void arithmetic(SimOperation& op, double ns);
   void complete_later(const std::shared_ptr<SimOperation>& op, Time at);
   struct Channel {
-    uint64_t group_and_kind, number;  // kind and number: a tag, or which collective
+    uint64_t group_and_kind, number;  // kind and number: a tag, or the number of a collective
     int from, to;
     bool operator==(const Channel&) const = default;
   };
@@ -142,7 +142,7 @@ class Engine {
   void hash_payload(const std::byte* data, int64_t bytes) {
     if (scenario_.hash_payloads) hash_.add({data, static_cast<size_t>(bytes)});
   }
-  // When these network cards are free of collectives and of messages.
+  // When these network cards are free of collectives and messages.
   Time network_free(const std::vector<int>& cards) const;
   void occupy_network(const std::vector<int>& cards, Time until);
   void count_messages(int64_t n) { messages_ += n; }
@@ -153,7 +153,7 @@ class Engine {
 
  private:
   enum Kind : uint8_t { wake, enter_link, left, enter_receiver, arrived, arithmetic_done, complete_op };
-  enum Hashed : uint8_t { piece_event = 32, wait_event, failure_event, crash_event };  // of the trace's hash, besides kinds
+  enum Hashed : uint8_t { piece_event = 32, wait_event, failure_event, crash_event };  // events in the trace's hash besides the kinds above
   struct Event {
     Time time;
     uint64_t number;
@@ -169,7 +169,7 @@ class Engine {
     size_t operator()(const Channel& c) const;
   };
   struct Queue {
-    Message *first = nullptr, *last = nullptr;  // posted on one side only, all on the same one
+    Message *first = nullptr, *last = nullptr;  // messages posted on one side only, all on the same side
     bool sends = false;
   };
 
@@ -209,18 +209,18 @@ class Engine {
   int finished_ = 0, slots_ = 0, core_ = 0;
   std::deque<Rank> ranks_;
   Time now_ = 0;
-  uint64_t next_number_ = 0, ended_ = 0;  // events; operations that have ended
+  uint64_t next_number_ = 0, ended_ = 0;  // of events; of operations that have ended
   std::priority_queue<Event, std::vector<Event>, Later> events_;
   std::priority_queue<std::pair<Time, int>, std::vector<std::pair<Time, int>>, std::greater<>> deadlines_;
-  std::vector<Crash> crashes_;  // to come, the next one last
-  Rank* awaited_ = nullptr;     // the baton lies ready for this rank, whose body still computes
+  std::vector<Crash> crashes_;  // those to come, the next one last
+  Rank* awaited_ = nullptr;     // the baton is reserved for this rank, whose body still computes
   bool any_crashed_ = false;
   std::exception_ptr first_error_;
   std::string failure_;  // "rank 3 failed: ..."
   std::unordered_map<Channel, Queue, ChannelHash> channels_;
   std::deque<Message> messages_store_;
   Message* free_messages_ = nullptr;
-  std::vector<Time> out_free_, in_free_, collective_free_;  // ports: network cards, then ranks; by network card
+  std::vector<Time> out_free_, in_free_, collective_free_;  // the first two by port (network cards, then ranks), the third by network card
   Fnv hash_;
   int64_t messages_ = 0, event_count_ = 0;
   std::shared_ptr<Group> world_group_;

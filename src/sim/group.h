@@ -1,4 +1,4 @@
-// Collectives of a group of ranks: which rank has started which, and how they are executed, message by message or as a whole.
+// Collectives of a group of ranks: which rank has started which, and how they run, message by message or as a whole.
 #pragma once
 
 #include <memory>
@@ -17,14 +17,14 @@ struct Meeting {
   const char* what = "";
   int64_t count = 0;  // elements of the first to start
   int started = 0, ended = 0;
-  uint64_t variant = 0;                                  // modelled: a hash of what tells it from others of its kind
+  uint64_t variant = 0;                                  // if modelled: a hash that distinguishes it from others of its kind
   std::vector<std::shared_ptr<GroupOperation>> members;  // by rank of the group; null = not started
 };
 
 struct Group {
   int id = 0;
-  std::vector<int> ranks;  // in the whole run
-  std::vector<int> cards;  // network cards of these, each once
+  std::vector<int> ranks;  // as numbered in the whole run
+  std::vector<int> cards;  // their network cards, each once
   bool within_a_node = true;
   std::vector<uint64_t> next;  // by rank of the group: number of its next collective
   std::unordered_map<uint64_t, Meeting> meetings;
@@ -37,7 +37,7 @@ class GroupOperation : public SimOperation {
   GroupOperation(Engine& engine, std::shared_ptr<Group> group, int local, const char* what, Tensor x);
   std::string name() const override { return what; }
   std::string late() const override;
-  // Joins the meeting; the others' calls must be of the same kind.
+  // Joins the meeting; the other ranks' calls must be of the same kind.
   Meeting& join();
   // Ends the operation; the last one to do so ends the meeting.
   void completed() override;
@@ -54,7 +54,7 @@ class GroupOperation : public SimOperation {
   Time began = 0;
   int64_t bytes = 0;                // sent
   int color = 0;                    // of a split
-  std::shared_ptr<Group> subgroup;  // what a split becomes
+  std::shared_ptr<Group> subgroup;  // the result of a split
 
  private:
   enum Phase : uint8_t { before, messages, after };

@@ -20,12 +20,12 @@ int Engine::port(int rank, int other) const {
 int Engine::out_port(const Message& m) const { return port(m.from, m.to); }
 int Engine::in_port(const Message& m) const { return port(m.to, m.from); }
 
-// When a port that begins at `start` is through with what takes it `ns` undisturbed.
+// Returns when a port that starts at `start` has finished what takes it `ns` undisturbed.
 Time Engine::transferred(int port, Time start, double ns) const {
   return port < cluster_.cards() ? finish(start, ns, cluster_.slow(port)) : start + whole_ns(ns);
 }
 
-// The first message that the other side has posted, or a new one.
+// Returns the first message that the other side has posted, or a new one.
 Message* Engine::message_for(const Channel& channel, bool send, int64_t bytes) {
   Queue& queue = channels_[channel];
   if (queue.first && queue.sends != send) {
@@ -135,7 +135,7 @@ void Engine::start_link(Message& m) {
   m.tx_began = std::max(now_, free);
   m.tx_ended = free = transferred(out_port(m), m.tx_began, transfer_ns(cluster_.link(m.from, m.to), m.bytes));
   hash(enter_link, m.from, m.to, m.bytes);
-  // The sender may change its memory as soon as the message has left, so it is copied now; nobody reads it there before it has arrived.
+  // The sender may change its memory as soon as the message has left, so it is copied now; the receiver does not read it before it arrives.
   if (!m.eager && m.source && m.target && !rank(m.to).crashed) std::memcpy(m.target, m.source, static_cast<size_t>(m.bytes));
   push(free, left, m.from, &m);
   push(m.tx_began + us(cluster_.link(m.from, m.to).latency_us), enter_receiver, m.to, &m);

@@ -17,11 +17,11 @@ struct Preset {
 };
 struct Gpu {
   const char* name;
-  double tflops, memory_tb_s;  // of matrix products in bf16 and of copies, as they can be had
+  double tflops, memory_tb_s;  // of matrix products in bf16 and of copies, as achieved in practice
   double memory_gb;
   LinkModel intra;  // NVLink
 };
-// Latency one way from process to process; bandwidth is what TCP delivers of the nominal rate (94 % after frame and header overhead).
+// Latency is one way from process to process; bandwidth is what TCP delivers of the nominal rate (94 % after frame and header overhead).
 constexpr LinkModel kIntra = {0.5, 40, 0.5};  // shared memory: one core copies about 5 GB/s
 constexpr Preset kPresets[] = {
     {"1gbe", {40, 0.94, 5}},
@@ -33,15 +33,15 @@ constexpr Preset kPresets[] = {
     {"infiniband-ndr", {1.2, 388, 0.3}},
     {"loopback", {8, 25, 4}},
 };
-// NVLink: 0.8 of what its makers name for one direction.
+// NVLink: 0.8 of the nominal rate of one direction.
 constexpr Gpu kCards[] = {
     {"a100", 250, 1.8, 80, {2, 1920, 8}},
     {"h100", 790, 3.0, 80, {2, 2880, 8}},
     {"h200", 790, 4.3, 141, {2, 2880, 8}},
 };
-constexpr double kShareOfProducts = 0.45;  // of a pass's time, in which the card multiplies at its full rate
-constexpr double kShareOfCopies = 0.8;     // of an update's
-constexpr double kEnqueueUs = 8;           // of a round of messages between GPUs: its kernel
+constexpr double kShareOfProducts = 0.45;  // the share of a pass's time in which the card multiplies at its full rate
+constexpr double kShareOfCopies = 0.8;     // the same for copies in an update
+constexpr double kEnqueueUs = 8;           // for the kernel of a round of messages between GPUs
 
 const Gpu& gpu_named(const std::string& name) {
   for (const Gpu& gpu : kCards)

@@ -1,5 +1,5 @@
-// What a simulated cluster is made of and what goes wrong in it: plain numbers, readable from YAML. docs/explanation/simulator.md says what
-// each means and which equation it enters.
+// What a simulated cluster is made of and what fails in it: plain numbers, read from YAML. docs/explanation/simulator.md explains each of
+// them and the equation it enters.
 #pragma once
 
 #include <cstdint>
@@ -9,43 +9,43 @@
 namespace starling {
 
 struct LinkModel {
-  double latency_us = -1;        // -1 in any of the three: as the preset says
+  double latency_us = -1;        // -1 in any of the three: the preset's value
   double bandwidth_gbit_s = -1;  // of one direction
   double message_us = -1;        // of the sender's communication thread, before a message enters the link
 };
 
 struct NetworkModel {
   std::string preset = "10gbe";
-  std::string gpu = "none";         // what each rank computes on: NVLink within a node, a network card a rank
+  std::string gpu = "none";         // what each rank computes on; then NVLink within a node, and one network card per rank
   LinkModel inter, intra;           // between nodes, within one
   int64_t ranks_per_node = 1;       // ranks 0 .. ranks_per_node-1 are node 0, and so on
-  int64_t cards_per_node = 0;       // network cards, each shared by the next ranks_per_node / cards_per_node ranks; 0: one, or one a GPU
-  int64_t eager_bytes = 64 * 1024;  // longer messages start only when their receiver is ready
+  int64_t cards_per_node = 0;       // network cards, each shared by ranks_per_node / cards_per_node ranks in order; 0: one, or one per GPU
+  int64_t eager_bytes = 64 * 1024;  // longer messages start only once their receiver is ready
 };
 inline const std::vector<std::string> kNetworks{"1gbe",       "10gbe",          "25gbe",          "100gbe",
                                                 "infiniband", "infiniband-hdr", "infiniband-ndr", "loopback"};
 inline const std::vector<std::string> kGpus{"none", "a100", "h100", "h200"};
-// The network of one of kNetworks, for ranks on processors; ConfigError for another name.
+// Returns the network of one of kNetworks, for ranks on CPUs; throws ConfigError for another name.
 NetworkModel network_preset(const std::string& name);
-// The model with everything filled in from its preset and its GPUs.
+// Returns the model with everything filled in from its preset and its GPUs.
 NetworkModel resolved(const NetworkModel& network);
 
-// Rates of one rank, measured and then frozen; 0 = takes no time.
+// Rates of one rank, measured once and then fixed; 0 = takes no time.
 struct ComputeModel {
   double forward_gflops = 100, backward_gflops = 100;
   double update_gb_s = 5, memory_gb_s = 10;
   double piece_us = 5;       // fixed cost of each piece of computing
-  double weights_gb_s = -1;  // of what forward and backward passes move; -1: memory_gb_s
+  double weights_gb_s = -1;  // for what forward and backward passes move; -1: memory_gb_s
 };
 
-// Of one GPU of kGpus but "none", assumed (docs/explanation/simulator.md), and its memory in GiB; ConfigError for another name.
+// The assumed rates of one GPU of kGpus except "none" (docs/explanation/simulator.md), and its memory in GiB; ConfigError for another name.
 ComputeModel gpu_rates(const std::string& name);
 double gpu_memory_gib(const std::string& name);
 
 struct Straggler {
   int rank = 0;
   double from_s = 0, until_s = 1e9;
-  double factor = 2;  // computing takes so many times as long
+  double factor = 2;  // computing takes this many times as long
 };
 struct LinkFault {
   int node = 0;
@@ -78,7 +78,7 @@ void visit(Visitor& v, Straggler& s) {
   v.field("rank", s.rank, "the slow rank", 0, 1000000);
   v.field("from-s", s.from_s, "virtual seconds", 0.0, 1e9);
   v.field("until-s", s.until_s, "virtual seconds", 0.0, 1e9);
-  v.field("factor", s.factor, "its computing takes so many times as long", 0.01, 1e6);
+  v.field("factor", s.factor, "its computing takes this many times as long", 0.01, 1e6);
 }
 template <class Visitor>
 void visit(Visitor& v, LinkFault& f) {
@@ -99,8 +99,9 @@ void visit(Visitor& v, Scenario& s) {
   v.field("ranks", s.ranks, "ranks of the simulated run: its workers, and its servers where they have ranks of their own", 1, 65536);
   v.field("ranks-per-node", n.ranks_per_node, "ranks that share a machine and its network card", 1, 65536);
   v.choice("network", n.preset, kNetworks, "between nodes: TCP over Ethernet, InfiniBand EDR, HDR or NDR, or one machine's loopback");
-  v.choice("gpu", n.gpu, kGpus, "what a rank computes on, whose assumed rates, memory and links count where no others are given");
-  v.field("network-cards", n.cards_per_node, "of a node, for its ranks in equal parts; 0 = one, with GPUs one a rank", 0, 65536);
+  v.choice("gpu", n.gpu, kGpus, "what a rank computes on; its assumed rates, memory and links apply unless others are given");
+  v.field("network-cards", n.cards_per_node,
+          "network cards of a node, each for an equal part of its ranks; 0 = one, or one per rank with GPUs", 0, 65536);
   v.field("latency-us", n.inter.latency_us, "between nodes, one way, microseconds; -1 = as the network says", -1.0, 1e9);
   v.field("bandwidth-gbit-s", n.inter.bandwidth_gbit_s, "between nodes, each direction; -1 = as the network says", -1.0, 1e6);
   v.field("message-us", n.inter.message_us, "sender's cost of a message to another node, microseconds; -1 = as the network says", -1.0,

@@ -26,9 +26,9 @@ struct SimulationResult {
 };
 
 // Runs rank_main on every rank of the scenario. If ranks throw, the first error in virtual time is rethrown when all have ended; the others
-// got a PeerError that names it from whatever they waited for. A rank that the scenario lets crash throws nothing: who waits for it gets a
-// PeerError at its deadline. ConfigError for a scenario that makes no sense. With a path, a trace for a browser's trace viewer is written
-// there.
+// get a PeerError that names it from whatever they wait for. A rank that the scenario crashes throws nothing: ranks that wait for it get a
+// PeerError at their deadline. Throws ConfigError if the scenario is inconsistent. If a path is given, a trace for a browser's trace viewer
+// is written there.
 SimulationResult simulate(const Scenario& scenario, const std::function<void(World&)>& rank_main,
                           const std::string& chrome_trace_path = "");
 

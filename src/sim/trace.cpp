@@ -1,5 +1,5 @@
-// Operations of one rank may overlap on the network line, which viewers show badly: each is drawn from the end of the one before, and its
-// arguments say when it really began.
+// Operations of one rank may overlap on the network line, which viewers show badly. So each is drawn from the end of the previous one, and
+// its arguments say when it really began.
 #include "sim/trace.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What happened when: a hash over all events, which two runs of one scenario must agree in, and on request the file that a browser's trace
-// viewer opens (chrome://tracing, Perfetto): one process per node, two lines per rank, computing and network.
+// What happened when: a hash over all events, which must be equal for two runs of one scenario, and on request the file that a browser's
+// trace viewer opens (chrome://tracing, Perfetto), with one process per node and two lines per rank, computing and network.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class Trace {
   void add(int rank, const char* name, int64_t from_ns, int64_t to_ns, const Work& work) {
     if (enabled) events_.push_back({rank, compute, name, from_ns, to_ns, -1, work.stage, work.micro_batch});
   }
-  // IoError if the file cannot be written. node_of: by rank.
+  // Throws IoError if the file cannot be written. node_of: by rank.
   void write(const std::string& path, const std::vector<int>& node_of) const;
 
  private:

@@ -7,9 +7,9 @@
 namespace starling::sim {
 namespace {
 
-constexpr Time kPoll = 1000;  // ns that a look at an operation which is not done costs, so that polling ends
+constexpr Time kPoll = 1000;  // ns; the cost of checking an operation that is not done, so that polling ends
 
-// What a rank waits for that waits for any of several operations: it lives as long as this wait, and is woken by the first of them.
+// What a rank waits for if it waits for any of several operations. It lives as long as this wait and is woken by the first of them to end.
 class AnyOperation : public SimOperation {
  public:
   AnyOperation(Engine& engine, std::span<SimOperation* const> parts)
@@ -106,7 +106,7 @@ size_t Engine::wait_any(std::span<SimOperation* const> parts, double deadline_s)
   return first();
 }
 
-// Until op has ended, which it has not yet, or one of its parts.
+// Waits until op, which has not ended yet, has ended, or one of its parts.
 void Engine::wait(Lock& lock, SimOperation& op, double deadline_s) {
   if (first_error_) throw PeerError(failure_);
   Rank& r = rank(op.rank);

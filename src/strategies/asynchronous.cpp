@@ -37,7 +37,7 @@ class Asynchronous : public Strategy {
     return own.count() > 0 ? std::vector<Range>{own} : std::vector<Range>{};
   }
 
-  // A worker's update, or a server's whole work. A worker that is told to end returns without having computed anything.
+  // A worker's update, or a server's whole work. A worker that has been told to end returns without computing anything.
   StepResult step(Worker& w) override {
     StepResult result;
     if (server_) {
@@ -73,7 +73,7 @@ class Asynchronous : public Strategy {
 
   int64_t aside_bytes() const override { return aside_bytes_; }
 
-  // Lets the servers go, which end when all workers have.
+  // Lets the servers end, which they do when all workers have left.
   void leave(Worker& w) override {
     if (server_ || !serving()) return;
     if (fetching_) finish_fetch(w);
@@ -112,7 +112,7 @@ class Asynchronous : public Strategy {
     int rank;
     Range part;
   };
-  // A push under way.
+  // A push in transit.
   struct Outgoing {
     Tensor data;
     std::vector<Pending> pending;
@@ -134,7 +134,7 @@ class Asynchronous : public Strategy {
              {"held-fetches", s.held}}};
   }
 
-  // Parameters are asked for an update before they are used, so that their transfer is hidden.
+  // Parameters are requested one update before they are used, which hides their transfer.
   bool ahead() const { return options_.overlap; }
   bool serving() const { return begun_ && !left_; }
   double patience(Worker& w) const { return o_.wait_for_step ? kNoDeadline : w.comm().deadline(); }
@@ -167,7 +167,7 @@ class Asynchronous : public Strategy {
     if (!apart) finish_fetch(w);
   }
 
-  // What servers have said so far of pushes.
+  // The words of servers about pushes that have arrived so far.
   void hear() {
     for (; !words_.empty() && words_.front().second.done(); words_.pop_front()) {
       words_.front().second.wait();
@@ -216,7 +216,7 @@ class Asynchronous : public Strategy {
     const double divisor = w.gradient_divisor(mine.totals);
     result.gradient_norm = own_gradient_norm(w, mine.totals);
     const Worker::UpdatePlan plan = w.plan_update(mine, result.gradient_norm);
-    if (result.learning_rate == 0) result.learning_rate = plan.rate;  // the servers have none yet
+    if (result.learning_rate == 0) result.learning_rate = plan.rate;  // the servers have no rate yet
     accumulate(w, mine, plan.scale * divisor);
     single_norm_ = result.gradient_norm * plan.scale * divisor;
     update_locally(w, plan.scale);
@@ -321,8 +321,8 @@ class Asynchronous : public Strategy {
   Outgoing outgoing_[2];
   int turn_ = 0;
   Tensor sum_;
-  std::deque<std::pair<Tensor, Pending>> words_;  // on pushes, not heard yet
-  bool ending_ = false;                           // the run, as far as known: fetches, made at once now, will say so
+  std::deque<std::pair<Tensor, Pending>> words_;  // about pushes, not received yet
+  bool ending_ = false;                           // the run is ending, as far as known: fetches are now made at once and will confirm it
   bool fetching_ = false, apart_ = false;
   Tensor incoming_;
   std::vector<Pending> fetches_;

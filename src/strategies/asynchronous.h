@@ -1,6 +1,6 @@
 // The asynchronous family: Downpour (Dean et al. 2012) and its relatives. Workers compute gradients and push them to servers, which update
-// the parameters at once or once k pushes are summed, and fetch parameters from there; nobody waits for anybody. One object plays
-// either part.
+// the parameters at once or after summing k pushes; workers fetch parameters from there, and nobody waits for anybody. One class plays both
+// parts.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace starling {
 
-// ConfigError unless there is a rank for each server and one worker at least.
+// Throws ConfigError unless there is a rank for each server and at least one worker.
 std::unique_ptr<Strategy> make_asynchronous(const StrategyOptions& options, const ParameterStore& parameters, int rank, int size);
 
 }  // namespace starling

@@ -1,5 +1,5 @@
-// Options of the asynchronous family: workers send gradients to servers and fetch parameters from them, each at its own pace. Names of
-// presets stand for these values (strategies/presets.cpp).
+// Options of the asynchronous family: workers send gradients to servers and fetch parameters from them, each at its own pace. Presets are
+// named sets of these values (strategies/presets.cpp).
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace starling {
 struct AsynchronousOptions {
   int64_t push_interval = 1, fetch_interval = 1;  // a worker's own updates
   double push_clip = 0;                           // norm, per token (or sentence); 0: off
-  double local_learning_rate = 0;                 // of plain SGD at the worker; 0: none
-  int64_t sum_pushes = 1;                         // k, for one step of a server; 0: as many as there are workers
+  double local_learning_rate = 0;                 // rate of plain SGD at the worker; 0: none
+  int64_t sum_pushes = 1;                         // k pushes per step of a server; 0: as many as there are workers
   bool wait_for_step = false;
   double delay_compensation = 0;  // lambda
 };

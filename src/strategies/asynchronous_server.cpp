@@ -21,7 +21,7 @@ Tensor AsynchronousServer::buffer(Worker& w) {
 void AsynchronousServer::serve(Worker& w, const Tensor& progress) {
   start(w, progress);
   while (present_ > 0) {
-    // The first worker takes its time to validate. If it waits like the others or has gone, somebody who says nothing is lost.
+    // The first worker may take long to validate. If it waits like the others, or has left, a silent worker is lost.
     const bool patient = !clients_[0].gone && !clients_[0].waiting;
     std::vector<Pending> open;
     std::vector<Client*> whose;
@@ -49,7 +49,7 @@ void AsynchronousServer::serve(Worker& w, const Tensor& progress) {
 
 void AsynchronousServer::start(Worker& w, const Tensor& progress) {
   const std::span<const double> x = doubles_of(progress);
-  // A checkpoint of a synchronous run knows its updates only.
+  // The checkpoint of a synchronous run has only the number of updates.
   const bool known = x[2] > 0;
   version_ = known ? static_cast<int64_t>(x[0]) : w.optimizer().updates();
   updates_ = known ? std::llround(x[2] * workers_) : version_ * workers_;
@@ -119,7 +119,7 @@ void AsynchronousServer::take(Worker& w, Client& c) {
   answer_waiting(w);
 }
 
-// The first push of a sum becomes it; nothing is copied.
+// The buffer of the first push becomes the sum, without a copy.
 void AsynchronousServer::add_gradient(Worker& w, Client& c) {
   const double bytes = static_cast<double>(part_.count() * size_of(sum_.dtype()));
   FlatOps& flat = w.parameters().backend().flat();
@@ -150,7 +150,7 @@ void AsynchronousServer::compensate(Worker& w, Client& c, const Tensor& gradient
 }
 
 void AsynchronousServer::step(Worker& w) {
-  const int64_t update = (updates_ + workers_ - 1) / workers_;  // of the run, which has one of each worker
+  const int64_t update = (updates_ + workers_ - 1) / workers_;  // of the run, which counts one per worker
   rate_ = w.learning_rate(update);
   Optimizer& optimizer = w.optimizer();
   const double moved = optimizer.elements_moved() * static_cast<double>(part_.count() * size_of(sum_.dtype()));
@@ -164,7 +164,7 @@ void AsynchronousServer::step(Worker& w) {
 }
 
 void AsynchronousServer::send_word(Worker& w, Client& c) const {
-  c.word.wait();  // the worker has been listening since it pushed
+  c.word.wait();  // the worker has waited for it since it pushed
   const Tensor word({1}, DType::f64);
   doubles_of(word)[0] = stop_ || finished_ ? 1 : 0;
   c.word = w.comm().send(word, c.rank, kWordTag);
@@ -175,10 +175,10 @@ void AsynchronousServer::answer_waiting(Worker& w) {
     if (c.waiting && (c.effective <= version_ || ending())) answer(w, c);
 }
 
-// Copies, as later pushes change the parameters while they travel.
+// Sends copies, since later pushes change the parameters while they are in transit.
 void AsynchronousServer::answer(Worker& w, Client& c) {
   c.waiting = false;
-  // Of two the worker has the older one and will have the newer one.
+  // The worker has the older of the two and is about to get the newer one.
   const size_t keep = options_.asynchronous.delay_compensation > 0 ? 1 : 0;
   while (c.sent.size() > keep) {
     for (const Pending& p : c.sent.front().pending) p.wait();
@@ -197,7 +197,7 @@ void AsynchronousServer::answer(Worker& w, Client& c) {
   s.pending = {w.comm().send(s.answer, c.rank, kAnswerTag), w.comm().send(s.values, c.rank, kValuesTag)};
 }
 
-// Of one moment, so nobody else is served meanwhile.
+// A snapshot of one moment, so nobody else is served meanwhile.
 void AsynchronousServer::send_whole(Worker& w, const Client& c, bool state) const {
   std::vector<Tensor> parts{values(w)};
   if (state) {
@@ -240,7 +240,7 @@ AsynchronousSummary::Delay AsynchronousServer::Histogram::delay() const {
   return {sum / static_cast<double>(total_), quantile(0.5), quantile(0.95), static_cast<double>(counts_.rbegin()->first)};
 }
 
-// The smallest value that a share q of all does not exceed.
+// The smallest value that a share q of all values does not exceed.
 double AsynchronousServer::Histogram::quantile(double q) const {
   int64_t seen = 0;
   for (const auto& [value, count] : counts_) {

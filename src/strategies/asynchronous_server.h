@@ -1,5 +1,5 @@
 // One server of the asynchronous family: keeps and updates its part of the parameters, and serves the workers in the order in which they
-// come. It knows its own part of each gradient only, so all clipping is the workers' work.
+// come. It sees only its own part of each gradient, so all clipping is done by the workers.
 #pragma once
 
 #include <deque>
@@ -16,20 +16,20 @@ namespace starling {
 
 class AsynchronousServer {
  public:
-  // part: of the flat parameters; first: the server that counts for all of them.
+  // part: of the flat parameters; first: whether this is the server that counts for all servers.
   AsynchronousServer(const StrategyOptions& options, int workers, Range part, bool first);
 
-  // Serves until every worker has left. progress: what the run has done before, as in progress().
+  // Serves until every worker has left. progress: what the run did before, kProgress numbers.
   void serve(Worker& worker, const Tensor& progress);
 
   AsynchronousSummary summary() const;
   bool stopped() const { return stop_; }
-  // Steps, pushes, and updates of the run (those of all workers over their number): what a continued run needs beside parameters and
-  // optimizer, also with another number of workers.
+  // Steps, pushes, and updates of the run (those of all workers divided by their number): what a resumed run needs besides parameters and
+  // optimizer, even with another number of workers.
   static constexpr int kProgress = 3;
 
  private:
-  // Parameters that a worker has been sent.
+  // Parameters that were sent to a worker.
   struct Sent {
     int64_t version = 0;
     Tensor values, answer;
@@ -39,14 +39,14 @@ class AsynchronousServer {
     int rank = 0;
     Tensor request, payload;
     Pending incoming;  // the request, or the push that it announced
-    Pending word;      // on its last push
+    Pending word;      // about its last push
     bool pushing = false, waiting = false, gone = false;
     Request push;
-    int64_t effective = 0;  // the version that its last push is part of
+    int64_t effective = 0;  // the version that includes its last push
     int64_t updates = 0;
     std::deque<Sent> sent;
   };
-  // Numbers and how often each came.
+  // Counts how often each number occurs.
   class Histogram {
    public:
     void add(int64_t value) { ++counts_[value], ++total_; }

@@ -15,13 +15,14 @@ Coding coding_of(const CompressionOptions& o) {
   return o.values == SentValues::f32 ? Coding::full : o.values == SentValues::bf16 ? Coding::bf16 : Coding::two_bit;
 }
 
-// Coding and decoding are charged as bytes of memory that take as long: bench_compression on one thread, beside its moving average.
+// Coding and decoding are charged as the bytes of memory traffic that would take as long, measured by bench_compression on one thread
+// beside its moving average.
 double coding_bytes(const CodeLayout& layout, int64_t element, bool velocity) {
   const double sparse = layout.by_tensor ? 19 : 6.5, all = layout.coding == Coding::ternary ? 9.75 : 8.25;
   const double passes = (is_sparse(layout.coding) ? sparse : all) + (velocity ? 2 : 0);
   return passes * static_cast<double>(layout.elements * element);
 }
-// For adding up the codes of so many ranks. An entry touches a cache line of its own, read and written.
+// The cost of adding up the codes of that many ranks. Each entry touches its own cache line, which is read and written.
 double decoding_bytes(const CodeLayout& layout, int64_t element, int ranks) {
   double each = static_cast<double>(layout.bytes), all = 0;
   const auto elements = static_cast<double>(layout.elements * element);
@@ -47,7 +48,7 @@ CompressedExchange::CompressedExchange(const CompressionOptions& options, std::v
   for (const NamedRange& t : tensors_) elements_ += t.range.count();
 }
 
-// What goes compressed and what whole.
+// Decides what is sent compressed and what whole.
 void CompressedExchange::plan(double keep) {
   if (keep == planned_keep_) return;
   planned_keep_ = keep;
@@ -114,7 +115,7 @@ void CompressedExchange::pack(Worker& w) {
   if (input_.remember) own_packed_ = packed_.clone();
 }
 
-// All of x, residual and velocity is sent.
+// Sends all of x, residual and velocity.
 void CompressedExchange::pack_elements(FlatOps& flat) {
   int64_t at = 0;
   for (const Range& r : whole_) {
@@ -125,7 +126,7 @@ void CompressedExchange::pack_elements(FlatOps& flat) {
   }
 }
 
-// to = or += scale * packed, where tensors were sent whole.
+// to = (or +=) scale * packed, for tensors that were sent whole.
 void CompressedExchange::unpack(Worker& w, const Tensor& packed, double scale, Write write, const Tensor& to) const {
   if (whole_.empty()) return;
   w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(packed.bytes())}, [&] {

@@ -1,6 +1,6 @@
-// The sum over ranks of compressed vectors with error feedback: each rank sends a code of its own vector and residual in one all-gather,
-// and adds up what all have sent, in the order of the ranks, so that all ranks get the same bits. Small tensors travel whole, in one
-// all-reduce; so does everything where codes would be more bytes than an all-reduce. For gradients and for displacements alike.
+// Sums compressed vectors over the ranks, with error feedback: each rank sends a code of its own vector and residual in one all-gather and
+// adds up what all have sent in the order of the ranks, so that all get the same bits. Small tensors are sent whole, in one all-reduce; so
+// is everything if codes would take more bytes than an all-reduce. Used for gradients and for displacements.
 #pragma once
 
 #include <string>
@@ -20,14 +20,14 @@ struct NamedRange {
 // The density at update t = 0, 1, ... of the exchange.
 double keep_at(const CompressionOptions& options, int64_t update);
 
-// Bytes that a rank sends: of codes of so many bytes gathered among N ranks, and of a ring all-reduce.
+// The bytes that a rank sends: for codes of that many bytes gathered among N ranks, and for a ring all-reduce.
 double gathered_bytes(double code_bytes, int N);
 double all_reduced_bytes(double bytes, int N);
 
 class CompressedExchange {
  public:
   // tensors: parts of the flat vectors, ascending and without overlap; what lies between them is left alone. type: f32 or f64. With one
-  // rank, and with compressor none, everything is sent whole.
+  // rank, or with compressor none, everything is sent whole.
   CompressedExchange(const CompressionOptions& options, std::vector<NamedRange> tensors, DType type, int ranks);
 
   struct Input {
@@ -41,15 +41,15 @@ class CompressedExchange {
   };
   // Compresses and starts the exchange; x must stay untouched until finish. Collective.
   void start(Worker& w, const Input& input);
-  // "", or, naming the tensor, a number of this rank's in what was started last that is not finite ("element 3 of bias"): the exchange is
-  // under way all the same, but what it brings is worth nothing, so that all ranks have to give up. Waits for the coding.
+  // Returns a description of a number of this rank that is not finite in what was started last ("element 3 of bias"), or "". The exchange
+  // continues all the same, but its result is worthless, so all ranks have to give up. Waits for the coding.
   [[nodiscard]] std::string bad_element() const;
-  // Waits, then x += scale * sum over ranks of what was sent. Tensors that were sent whole have no local part: x = scale * sum.
+  // Waits, then x += scale * the sum over ranks of what was sent. Tensors that were sent whole have no local part: x = scale * sum.
   void finish(Worker& w, double scale = 1);
-  // y += scale * what this rank has sent in the exchange that was finished last, which was told to remember it.
+  // y += scale * what this rank sent in the exchange finished last, which must have had `remember` set.
   void add_sent(Worker& w, double scale, const Tensor& y);
 
-  // By the closed form: what this rank has sent in the last exchange, or would at this density; and what an all-reduce would have.
+  // By the closed form: the bytes that this rank sent in the last exchange, or would send at this density, and those of an all-reduce.
   double bytes() const { return bytes_; }
   double planned_bytes(double keep) {
     plan(keep);

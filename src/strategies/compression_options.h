@@ -1,5 +1,5 @@
-// Options of compression with error feedback, and of the family that exchanges compressed gradients at every update. Names of presets stand
-// for these values (strategies/presets.cpp); equations are in docs/explanation/strategies.md.
+// Options of compression with error feedback, and of the family that exchanges compressed gradients at every update. Presets are named sets
+// of these values (strategies/presets.cpp); equations are in docs/explanation/strategies.md.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +43,8 @@ void visit(Visitor& v, CompressionOptions& c) {
        "number format of what is sent; rounding errors are kept for later; 2-bit = a sign and two levels a chunk (select chunk, keep up "
        "to a few %)")
       .needs(compressor, top_k);
-  v.field("residual-decay", c.residual_decay, "factor on what was not sent, when the next is added; 1 = nothing is lost; 0 = all of it is",
-          0.0, 1.0)
+  v.field("residual-decay", c.residual_decay,
+          "factor on the residual when the next gradient or displacement is added to it; 1 = nothing is lost; 0 = all of it is", 0.0, 1.0)
       .needs(compressor, any);
   v.field("dense-below", c.dense_below, "tensors with fewer elements are sent whole", 0, 1000000000).needs(compressor, any);
   v.field("keep-warmup", c.keep_warmup,
@@ -70,8 +70,8 @@ void visit(Visitor& v, SparseOptions& c) {
   const char* local = "strategy.sparse.local-gradients";
   const auto any = {LocalPart::sum, LocalPart::partial, LocalPart::error};
   v.choice("local-gradients", c.local_gradients,
-           "what a worker adds of its own to the sum of what was sent: nothing; its gradient; the same where it has not sent, and what it "
-           "could not send of it elsewhere; what it has not sent yet");
+           "what a worker adds of its own to the sum of what was sent: none = nothing; sum = its gradient; partial = its gradient where it "
+           "sent nothing, and the unsent rest of it elsewhere; error = everything that it has not sent yet");
   v.field("local-scale", c.local_scale,
           "factor on the local part, with partial where nothing was sent; 0 = the root of the number of workers, -1 = their number", -1.0,
           1e6)

@@ -74,7 +74,7 @@ void DeferredGather::complete(Worker& w, size_t b) {
   issue_until(w, b);
   pending_[b].wait();
   if (rounded_) {
-    // A rank that only serves has its own steps alone.
+    // A rank that only serves has only its own steps.
     const std::vector<Range> ranges = ranks_.rank < ranks_.workers ? std::vector{buckets_[b].range} : ownership_.updated_by(ranks_.rank, b);
     w.clock().spend({Work::memory, 0, RoundedSteps::kAddBytes * static_cast<double>(total(ranges))}, [&] {
       for (const Range& r : ranges) rounded_->add(r);

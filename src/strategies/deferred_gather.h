@@ -1,6 +1,6 @@
-// Parameters that their owners have updated, on their way to the other ranks. Of a bucket they are asked for as soon as they are updated,
-// or, where the next forward pass waits for them unit by unit, two units before it reads them: with more under way at once each would have
-// a smaller share of the link, and the first would come late.
+// Brings parameters from the owners that updated them to the other ranks. A bucket is requested as soon as it is updated or, if the next
+// forward pass waits unit by unit, two units before that pass reads it: with more requests in progress, each would get a smaller share of
+// the link, and the first would arrive late.
 #pragma once
 
 #include <optional>
@@ -23,18 +23,18 @@ class DeferredGather {
   // All must live as long as this.
   DeferredGather(const ParameterStore& parameters, const std::vector<Bucket>& buckets, const Ownership& ownership, const Ranks& ranks);
 
-  // An update begins, of all buckets in the order of the flat buffer, which is that of the forward pass. late: nothing waits for parameters
+  // Begins an update of all buckets, in the order of the flat buffer, which is that of the forward pass. late: nothing waits for parameters
   // before they are read (ParameterStore::expect).
   void begin(Worker& w, bool late);
-  // What this rank owns of bucket b is updated.
+  // Call when this rank has updated what it owns of bucket b.
   void updated(Worker& w, size_t b);
-  // All of it is.
+  // Call when it has updated everything that it owns.
   void end(Worker& w);
 
  private:
   // Waits for the parameters of a unit of the model.
   void arrive(Worker& w, size_t unit);
-  // Asks for the buckets from b on that are not asked for yet: all ranks do in the same order.
+  // Requests buckets, up to bucket b in the flat order, that have not been requested yet; all ranks do this in the same order.
   void issue_until(Worker& w, size_t b);
   Pending ask(Worker& w, size_t b);
   // Waits for bucket b.
@@ -45,10 +45,10 @@ class DeferredGather {
   const Ranks ranks_;
   const Tensor values_;
   std::optional<RoundedSteps> rounded_;
-  std::vector<std::set<size_t>> units_;  // that use parameters of a bucket
+  std::vector<std::set<size_t>> units_;  // by bucket: the units that use its parameters
   std::vector<Pending> pending_;         // by bucket
   std::vector<bool> landed_;
-  size_t asked_ = 0;  // buckets from here on are asked for
+  size_t asked_ = 0;  // buckets from here on have been requested
   bool late_ = false;
 };
 

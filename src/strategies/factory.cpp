@@ -33,23 +33,24 @@ void check_asynchronous(const StrategyOptions& o) {
 void check_periodic(const StrategyOptions& o) {
   const PeriodicOptions& p = o.periodic;
   if (p.delay >= p.interval)
-    throw ConfigError(
-        fmt::format("strategy.periodic.delay {} must be less than strategy.periodic.interval {}: a fragment lands before it is sent again",
-                    p.delay, p.interval));
+    throw ConfigError(fmt::format(
+        "strategy.periodic.delay {} must be less than strategy.periodic.interval {}: a fragment is merged before it is sent again", p.delay,
+        p.interval));
   if (p.fragments > p.interval)
-    throw ConfigError(fmt::format("strategy.periodic.fragments {} are more than strategy.periodic.interval {} has updates; lower them",
+    throw ConfigError(fmt::format("strategy.periodic.fragments {} is more than strategy.periodic.interval {}; lower it, or raise interval",
                                   p.fragments, p.interval));
   if (p.inner_state == InnerState::reset && (p.fragments > 1 || p.delay > 0))
     throw ConfigError("strategy.periodic.inner-state reset needs one fragment and no delay; choose keep or average");
   if (p.outer_momentum < 0 && p.outer_momentum != -1)
-    throw ConfigError(fmt::format("strategy.periodic.outer-momentum {:g} is neither a share nor -1 (1 - 1/workers)", p.outer_momentum));
+    throw ConfigError(
+        fmt::format("strategy.periodic.outer-momentum {:g} is negative; give 0 or more, or -1 for 1 - 1/workers", p.outer_momentum));
   if (o.compression.compressor == Compressor::none) return;
   if (p.merge == MergeRule::radial)
     throw ConfigError(
         "strategy.periodic.merge radial needs whole displacements; set strategy.compression.compressor to none, or merge to mean");
   if (p.merge_weights == MergeWeights::tokens)
     throw ConfigError(
-        "strategy.periodic.merge-weights tokens would weigh anew what was not sent before; with a compressor set it to equal");
+        "strategy.periodic.merge-weights tokens would weight the residual of earlier merges again; with a compressor set it to equal");
   if (o.compression.momentum_correction > 0)
     throw ConfigError("strategy.compression.momentum-correction is for gradients; with local updates set it to 0 and see outer-momentum");
 }
@@ -61,7 +62,7 @@ void check_sparse(const StrategyOptions& o) {
         "average-interval to 0, or local-gradients too");
   if (o.sparse.local_scale < 0 && o.sparse.local_scale != -1)
     throw ConfigError(
-        fmt::format("strategy.sparse.local-scale {:g} is neither a factor nor -1 (the number of workers)", o.sparse.local_scale));
+        fmt::format("strategy.sparse.local-scale {:g} is negative; give 0 or more, or -1 for the number of workers", o.sparse.local_scale));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// From the options of a strategy to the strategy: which of them can be meant together, and what they make of ranks, batch and rate.
+// Makes a strategy from its options: checks which of them go together, and what they mean for ranks, batch and rate.
 #pragma once
 
 #include <memory>
@@ -8,18 +8,18 @@
 
 namespace starling {
 
-// ConfigError for options that cannot be meant together.
+// Throws ConfigError if options contradict each other.
 void check_strategy(const StrategyOptions& options);
 
-// ConfigError if the options do not fit the number of ranks. matrices: whose steps need them whole (Optimizer).
+// Throws ConfigError if the options do not fit the number of ranks. matrices: those whose steps need them whole (Optimizer).
 std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, const ParameterStore& parameters,
                                         const std::vector<ExchangedTable>& tables, int rank, int size,
                                         const std::vector<MatrixPlace>& matrices = {});
 
-// Sets the options that concern the communicator itself: algorithm and deadline.
+// Applies the options that concern the communicator itself: algorithm and deadline.
 void comm_settings(const StrategyOptions& options, Communicator& comm);
 
-// The global batch and the rate that follow from the options for so many workers.
+// The global batch and the rate factor that follow from the options for that many workers.
 struct BatchPlan {
   int64_t global_tokens;
   double rate_factor;

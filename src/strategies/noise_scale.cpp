@@ -9,8 +9,8 @@ namespace starling {
 namespace {
 
 constexpr int64_t kFewest = 50;
-// Update n counts in its average with at least kForgets / (n + kForgets - 1), which are weights as n to the power of kForgets - 1: the
-// first updates' gradients, many times as large as the later ones, are forgotten within some times as many updates.
+// Update n has a weight of at least kForgets / (n + kForgets - 1) in its average, so weights grow as n to the power of kForgets - 1: the
+// gradients of the first updates, many times as large as later ones, are forgotten within a few times as many updates.
 constexpr double kForgets = 4, kLeast = 0.01;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The gradient noise scale (McCandlish et al. 2018): the batch, in target tokens, at which the gradient's noise is as large as what it
-// says. Measured by comparing the gradient of a whole batch with those of its parts, which the workers have anyway.
+// The gradient noise scale (McCandlish et al. 2018): the batch, in target tokens, at which the noise of the gradient is as large as its
+// signal. Measured by comparing the gradient of a whole batch with those of its parts, which the workers have anyway.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,28 @@ struct GradientParts {
   double tokens_squared = 0;  // sum of b_i^2
 };
 
-// Of one update; unbiased, so that either may be negative.
+// The estimates of one update. They are unbiased, so either may be negative.
 struct NoiseSample {
   double variance = 0;  // trace of the covariance of one token's gradient
   double signal = 0;    // |G|^2, of the mean gradient
   bool known = false;
 };
 
-/// From a batch of `tokens` target tokens whose gradient's sum has `squares`. Unknown if the parts are none, or the whole batch alone.
+/// The sample of a batch of `tokens` target tokens whose summed gradient has this sum of squares. Unknown if there are no parts, or if the
+/// only part is the whole batch.
 NoiseSample noise_sample(const GradientParts& parts, double squares, double tokens);
 
-// Over the updates of a run: numerator and denominator are averaged apart, since their ratio of one update says nothing.
+// The noise scale over the updates of a run. Numerator and denominator are averaged separately, since their ratio in one update says
+// nothing.
 class NoiseScale {
  public:
   void add(const NoiseSample& sample);
-  /// variance / signal in target tokens, of about the last hundred updates, or the last quarter of them while they are fewer than 400; NaN
-  /// before there are fifty, or where the signal is lost in noise.
+  /// variance / signal in target tokens, over about the last hundred updates, or the last quarter of them while there are fewer than 400;
+  /// NaN before the fiftieth, or if the signal is lost in the noise.
   double tokens() const;
 
   void save(State& state) const;
-  // As it was, if the state has it.
+  // Restores what was saved, if the state has it.
   void restore(const State& state);
 
  private:

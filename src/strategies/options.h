@@ -13,11 +13,11 @@
 
 namespace starling {
 
-// Names of strategies, in the order of the documentation; each stands for values of the options below (presets.cpp).
+// The names of strategies, in the order of the documentation; each stands for values of the options below (presets.cpp).
 std::vector<std::string> strategy_names();
 
 enum class Family : uint8_t { synchronous, periodic, asynchronous, sparse };
-// Those of some families.
+// The names of the strategies of some families.
 std::vector<std::string> strategy_names(std::initializer_list<Family> families);
 
 enum class Wire : uint8_t { f32, bf16 };
@@ -34,7 +34,7 @@ constexpr auto words(RateScaling) { return std::array{"none", "linear", "sqrt"};
 struct StrategyOptions {
   std::string name = "all-reduce";             // one of strategy_names()
   Algorithm algorithm = Algorithm::automatic;  // of collectives
-  Wire wire = Wire::f32;                       // number format of gradients and of the steps of an optimizer that is shared
+  Wire wire = Wire::f32;                       // number format of gradients, and of steps of a sharded or served optimizer
   double bucket_mib = 4;                       // MiB of gradient exchanged at once
   bool overlap = true;                         // exchange while the backward pass runs
   bool sharded_optimizer = false;              // each rank keeps and updates 1/N of the optimizer's state
@@ -45,7 +45,7 @@ struct StrategyOptions {
   RateScaling rate_scaling = RateScaling::none;
   int64_t synchronous_steps = 0;  // updates before the first local one
   int64_t base_batch_tokens = 0;  // the batch that train.learning-rate was chosen for; 0: train.batch-tokens
-  double deadline_seconds = 300;  // a rank that is waited for longer counts as lost
+  double deadline_seconds = 300;  // a rank that others wait for longer than this counts as lost
   int64_t check_every = 1000;     // updates between comparisons of the replicas; 0: never
   PeriodicOptions periodic;
   AsynchronousOptions asynchronous;
@@ -54,7 +54,7 @@ struct StrategyOptions {
 };
 
 Family family_of(const StrategyOptions& options);
-// Defaults and what the name changes; ConfigError, with the nearest name, for an unknown one.
+// Returns the defaults with what the name changes. Throws ConfigError, with the nearest name, if the name is unknown.
 StrategyOptions strategy_preset(const std::string& name);
 
 template <class Visitor>
@@ -82,9 +82,9 @@ void visit(Visitor& v, StrategyOptions& c) {
       .needs("strategy.servers");
   v.choice(
       "embedding-gradients", c.embedding_gradients,
-      "auto = the rows that any rank has touched, unless nine tenths are, else the whole table; of a table that is the output projection "
-      "too its part early and the touched rows last, unless half are; assumed-sparse = every token's row sent on its own, a known mistake, "
-      "for comparison");
+      "auto = send the rows that any rank has touched, or the whole table if nine tenths are touched; for a table that is also the output "
+      "projection, send that part early and the touched rows last, unless half are touched; assumed-sparse = send every token's row on its "
+      "own, a known mistake, for comparison");
   v.choice("batch", c.batch, "whether train.batch-tokens counts all workers together or each one");
   v.choice("learning-rate-scaling", c.rate_scaling,
            "multiplies train.learning-rate by the global batch over base-batch-tokens, or by its square root");
@@ -92,8 +92,7 @@ void visit(Visitor& v, StrategyOptions& c) {
           "the batch that train.learning-rate was chosen for, target tokens; 0 = train.batch-tokens", 0, 1000000000)
       .needs("strategy.learning-rate-scaling", {RateScaling::linear, RateScaling::sqrt});
   v.field("synchronous-steps", c.synchronous_steps,
-          "so many updates first with whole gradients summed at each; from random weights the first local blocks diverge easily", 0,
-          1000000000)
+          "number of initial updates that sum whole gradients; local updates that start from random weights diverge easily", 0, 1000000000)
       .needs("strategy.name", strategy_names({Family::periodic, Family::sparse}));
   v.field("deadline-seconds", c.deadline_seconds, "a rank that others wait for longer than this counts as lost", 0.01, 1e9);
   v.field("check-every", c.check_every, "updates between two comparisons of all replicas' parameters, by hash; 0 = never", 0, 1000000000);

@@ -5,7 +5,7 @@
 namespace starling {
 namespace {
 
-// Neighbours of one rank become one.
+// Merges neighbouring ranges of one rank.
 void add(std::vector<Owned>& all, const Owned& o) {
   if (o.range.count() <= 0) return;
   if (!all.empty() && all.back().rank == o.rank && all.back().range.end == o.range.begin)

@@ -1,6 +1,6 @@
-// Who updates which elements of the flat buffers: each owner its part of each bucket, but Muon's matrices, whose steps need them whole, go
-// to one owner each, the costliest first, always to the owner with the least to do. Then gradients, summed where the parts are, change
-// hands before the update.
+// Who updates which elements of the flat buffers: each owner updates its part of each bucket, except for Muon's matrices, whose steps need
+// them whole. Each matrix goes to one owner, the costliest first, always to the owner with the least work. Gradients, which are summed
+// where the parts are, then change hands before the update.
 #pragma once
 
 #include <vector>
@@ -13,25 +13,25 @@ namespace starling {
 
 class Ownership {
  public:
-  // owners: ranks, in the order of their parts; matrices: by offset.
+  // owners: ranks, in the order of their parts; matrices: sorted by offset.
   Ownership(const std::vector<Bucket>& buckets, const std::vector<int>& owners, std::vector<MatrixPlace> matrices);
 
-  // Of a bucket, by offset, counted from its beginning: the parts, and who updates what.
+  // For a bucket, by offset from its beginning: who holds which part, and who updates what.
   const std::vector<Owned>& parts(size_t bucket) const { return parts_[bucket]; }
   const std::vector<Owned>& updated(size_t bucket) const { return updated_[bucket]; }
   // Whether the two differ.
   bool changes_hands(size_t bucket) const { return parts_[bucket] != updated_[bucket]; }
-  // Whether matrices have owners.
+  // Whether matrices are updated by one owner each.
   bool by_matrices() const { return !matrices_.empty(); }
-  // Elements that change hands, of all buckets.
+  // The number of elements that change hands, over all buckets.
   int64_t moved() const { return moved_; }
-  // Whether a matrix lies on both sides of that offset.
+  // Whether that offset lies within a matrix.
   bool cuts(int64_t offset) const;
-  // What a rank updates, ascending: of all, and of a bucket.
+  // What a rank updates, ascending: of the flat buffer, and of a bucket.
   std::vector<Range> of(int rank) const;
   std::vector<Range> updated_by(int rank, size_t bucket) const;
-  // Sums of a bucket go from where its parts are to their owners, and what these make of them goes back there and on to ranks 0 to
-  // receivers - 1. So every link has an equal share of each bucket, and a whole matrix passes nobody's link N times.
+  // to_owners sends the sums of a bucket from where its parts are to their owners; from_owners sends the results back there, and on to
+  // ranks 0 to receivers - 1. So every link carries an equal share of each bucket, and no link carries a whole matrix N times.
   Schedule to_owners(const CollectiveShape& shape, size_t bucket) const;
   Schedule from_owners(const CollectiveShape& shape, size_t bucket, int receivers) const;
 

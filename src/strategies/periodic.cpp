@@ -155,7 +155,7 @@ class Periodic : public Strategy {
   double& under_way(size_t f) { return doubles_of(counters_)[3 * f]; }      // 1: sent and not merged yet
   double& tokens(size_t f) { return doubles_of(counters_)[3 * f + 1]; }     // of this rank since the fragment was sent last
   double& last_sent(size_t f) { return doubles_of(counters_)[3 * f + 2]; }  // update; 0: never
-  std::span<double> sums() { return doubles_of(counters_).last(kSums); }  // not yet exchanged
+  std::span<double> sums() { return doubles_of(counters_).last(kSums); }    // not yet exchanged
   static std::span<double> sums_of(const Fragment& f) { return doubles_of(f.numbers).last(kSums); }
 
   std::string sent_text(double bytes) const {
@@ -174,9 +174,7 @@ class Periodic : public Strategy {
   }
 
   // Requests to end are this run's, not those of a run that continues it; they are made again at every update.
-  static void forget_requests(std::span<double> numbers) {
-    write_sums({read_sums(numbers).totals, {}}, numbers);
-  }
+  static void forget_requests(std::span<double> numbers) { write_sums({read_sums(numbers).totals, {}}, numbers); }
 
   // Each layer goes to the fragment that is smallest so far; in each fragment embedding tables come first.
   void divide(const ParameterStore& parameters, const std::vector<ExchangedTable>& tables) {
@@ -199,8 +197,7 @@ class Periodic : public Strategy {
     }
     for (size_t f = 0; f < fragments_.size(); ++f) {
       if (fragments_[f].count == 0)
-        throw ConfigError(
-            fmt::format("strategy.periodic.fragments {} are more than the model has layers, which is {}; lower them", p_.fragments, f));
+        throw ConfigError(fmt::format("strategy.periodic.fragments is {}, but the model has only {} layers; lower it", p_.fragments, f));
       fragments_[f].ranges.insert(fragments_[f].ranges.end(), others[f].begin(), others[f].end());
       fragments_[f].offset = static_cast<int64_t>(f) * p_.interval / p_.fragments;
     }
@@ -355,7 +352,7 @@ class Periodic : public Strategy {
   double momentum_ = 0;
   std::vector<Fragment> fragments_;
   Tensor merged_, step_;  // W, D; flat
-  Tensor counters_;       // f64, see sent_at, tokens, sums
+  Tensor counters_;       // f64, see under_way, tokens, last_sent, sums
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Options of the periodic family: local steps, then an outer optimizer on what the replicas moved by. Names of presets stand for these
-// values (strategies/presets.cpp).
+// Options of the periodic family: local updates, then an outer optimizer on the displacements of the replicas. Presets are named sets of
+// these values (strategies/presets.cpp).
 #pragma once
 
 #include <cstdint>

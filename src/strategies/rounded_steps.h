@@ -1,6 +1,6 @@
-// What owners of parameters send back where bf16 goes over the wire: their steps, rounded, instead of the parameters. Every rank, the owner
-// too, adds the same rounded steps to the same f32 parameters, so replicas stay equal bit for bit, and what is rounded is a step, by 2^-8
-// of it at most, never a parameter.
+// What the owners of parameters send back if bf16 goes over the wire: their steps, rounded, instead of the parameters. Every rank, the
+// owner included, adds the same rounded steps to the same f32 parameters, so replicas stay equal bit for bit, and rounding changes a step,
+// by at most 2^-8 of it, but never a parameter.
 #pragma once
 
 #include <vector>
@@ -12,16 +12,17 @@ namespace starling {
 
 class RoundedSteps {
  public:
-  // values: the parameters, f32, flat; own: what this rank updates, ascending; largest: elements of the largest range of make() and add().
+  // values: the parameters, f32, flat; own: what this rank updates, ascending; largest: the largest number of elements in a range given to
+  // make() or add().
   RoundedSteps(FlatOps& flat, const Tensor& values, std::vector<Range> own, int64_t largest);
 
-  // Before the update: keeps what this rank is going to update.
+  // Before the update: keeps a copy of what this rank is going to update.
   void remember();
-  // The rounded steps that the update made in a range of its own; the parameters there are what they were before.
+  // Makes the rounded steps of the update in a range of this rank's own, and sets the parameters there back to what they were before.
   void make(const Range& range);
   // [parameters], bf16: what goes over the wire.
   const Tensor& wire() const { return wire_; }
-  // Adds the steps of a range, which may be anyone's, to the parameters.
+  // Adds the steps of a range, whoever owns it, to the parameters.
   void add(const Range& range);
 
   // Bytes that each of these moves, per element.
@@ -32,7 +33,7 @@ class RoundedSteps {
 
   FlatOps& flat_;
   Tensor values_, wire_;
-  Tensor before_;  // of `own_`, one behind the other
+  Tensor before_;  // of `own_`, one range after another
   Tensor wide_;    // [largest]
   std::vector<Range> own_;
 };

@@ -88,7 +88,7 @@ class Sparse : public Strategy {
  private:
   bool differ() const { return options_.sparse.local_gradients != LocalPart::none; }
 
-  // The parameters in a bucket, or what of them lies in it; small ones are left for the exchange at the end.
+  // The parameters in a bucket, or the parts of them that lie in it; small ones are left for the exchange at the end.
   std::vector<NamedRange> pieces(const ParameterStore& parameters, const Range& bucket, std::vector<NamedRange>& small) const {
     std::vector<NamedRange> large;
     for (const Parameter& p : parameters.all()) {
@@ -98,8 +98,8 @@ class Sparse : public Strategy {
     return large;
   }
 
-  // Starts everything; in each bucket when its gradient is complete. The sums go last: they tell whether a rank has a number that cannot
-  // be sent.
+  // Starts everything, each bucket when its gradient is complete. The sums go last, since they also tell whether a rank has a number that
+  // cannot be sent.
   void exchange(Worker& w) {
     const double keep = keep_at(options_.compression, w.optimizer().updates() - options_.synchronous_steps);
     bad_.clear();
@@ -122,7 +122,7 @@ class Sparse : public Strategy {
     w.sum_over_all(sums_);
   }
 
-  // On every rank, once one of them has a number that cannot be sent: they tell each other whose.
+  // Called on every rank once one of them has a number that cannot be sent: the ranks tell each other which.
   [[noreturn]] void refuse_numbers(Worker& w) const {
     const std::vector<std::string> all = gather_texts(w.comm(), bad_);
     const auto first = std::find_if(all.begin(), all.end(), [](const std::string& text) { return !text.empty(); });
@@ -131,8 +131,8 @@ class Sparse : public Strategy {
     refuse_step(w, fmt::format("the gradient of rank {} on {}, {},", rank, w.comm().host(rank), *first));
   }
 
-  // Of the gradient, which is the same on all ranks, as the same number: each adds up a part, so that neither threads nor processors of
-  // unlike hosts let equal replicas drift apart.
+  // The squares of the gradient, which is the same on all ranks, as the same number on all: each rank adds up a part, so that neither
+  // thread counts nor processors that differ let equal replicas drift apart.
   double common_norm(Worker& w, const StepTotals& totals) {
     doubles_of(norm_)[0] = sum_of_squares(w, view(w.parameters().gradients(), part(flat_, w.comm().rank(), size_)));
     w.sum_over_all(norm_);
@@ -151,7 +151,7 @@ class Sparse : public Strategy {
     });
   }
 
-  // x becomes the sum over the ranks, in pieces that travel one behind the other.
+  // x becomes the sum over the ranks, in pieces that travel one after another.
   void sum_up(Worker& w, const Tensor& x) const {
     for (const Pending& p : all_reduce_in_pieces(w.comm(), x, options_.bucket_mib, false)) p.wait();
   }
@@ -164,7 +164,7 @@ class Sparse : public Strategy {
   double local_scale_ = 1;
   std::vector<CompressedExchange> exchanges_;  // one a bucket, and that of all small tensors
   Tensor residual_, velocity_;                 // flat
-  Tensor sums_;                              // and how many ranks have a number that cannot be sent
+  Tensor sums_;                                // and how many ranks have a number that cannot be sent
   std::string bad_;                            // which one this rank has
   Tensor norm_;
 };

@@ -8,7 +8,7 @@
 
 namespace starling {
 
-// Among two ranks or more; buckets: the units of exchange.
+// For two or more ranks; buckets: the units of exchange.
 std::unique_ptr<Strategy> make_sparse(const StrategyOptions& options, std::vector<Bucket> buckets, const ParameterStore& parameters,
                                       int size);
 

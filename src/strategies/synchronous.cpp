@@ -110,13 +110,14 @@ class Synchronous : public Strategy {
   bool server() const { return options_.name == "parameter-server" && size_ > 1; }
   bool sharded() const { return options_.sharded_optimizer && size_ > 1; }
   bool everything_everywhere() const { return !server() && !sharded(); }
-  // bf16 on the wire, of gradients and of steps; those in double, as on the reference backend, go as they are.
+  // Whether gradients and steps go over the wire as bf16; doubles, as on the reference backend, go as they are.
   bool narrow() const { return options_.wire == Wire::bf16 && element_ == 4; }
   bool assumed_sparse() const { return options_.embedding_gradients == EmbeddingGradients::assumed_sparse; }
 
   CollectiveShape shape(const Tensor& x) const { return {rank_, size_, x.count(), x.dtype()}; }
 
-  // Which rows of each table any rank touches, or, assumed sparse, how many every rank will send: exchanged during the forward pass.
+  // Exchanges, during the forward pass, which rows of each table any rank touches or, if assumed sparse, how many rows every rank will
+  // send.
   void announce_rows(Worker& w) {
     if (tables_.empty()) return;
     counts_.zero();
@@ -141,7 +142,7 @@ class Synchronous : public Strategy {
     return {x.begin(), x.end()};
   }
 
-  // Before the last backward pass: which way each table's gradient goes, the same on all ranks.
+  // Before the last backward pass: decides how each table's gradient is exchanged, the same way on all ranks.
   void choose_routes(Worker& w) {
     if (tables_.empty()) return;
     std::vector<std::string> reports;
@@ -164,8 +165,8 @@ class Synchronous : public Strategy {
       std::vector<int32_t> touched;
       for (size_t row = 0; row < doubles_of(flags_[t]).size(); ++row)
         if (doubles_of(flags_[t])[row] != 0) touched.push_back(static_cast<int32_t>(row));
-      // Rows that are nearly all of a table are not worth their handling. Those of a table that is the output projection too come on top of
-      // the whole table, but its bytes move early, unseen.
+      // If nearly all rows of a table are touched, exchanging rows is not worth it. For a table that is also the output projection, the
+      // rows come on top of the whole table, whose bytes however are exchanged early and hidden.
       const double share = static_cast<double>(touched.size()) / static_cast<double>(V);
       routes_[t] = share >= (tables_[t].output ? 0.5 : 0.9) ? Route::dense : tables_[t].output ? Route::early : Route::rows;
       const double dense = (narrow() ? 0.5 : 1) * (sharded() ? 0.5 : 1) * dense_exchange_bytes(V, D, element_, size_);
@@ -184,7 +185,7 @@ class Synchronous : public Strategy {
     embedding_report_ = fmt::format("{}", fmt::join(reports, "; "));
   }
 
-  // Whether the whole gradient of bucket b is in one place on each worker before its exchange, so that its noise can be measured.
+  // Whether each worker has the whole gradient of bucket b in one place before its exchange, so that its noise can be measured.
   bool measured(size_t b) const {
     for (size_t t = 0; t < tables_.size(); ++t)
       if (buckets_[b].table == tables_[t].table && (routes_[t] == Route::early || routes_[t] == Route::assumed_sparse)) return false;
@@ -238,7 +239,7 @@ class Synchronous : public Strategy {
     if (everything_everywhere()) {
       rows_[t].pending = all_reduce_in_pieces(w.comm(), x, options_.bucket_mib, narrow());
     } else if (elements > 0) {
-      // Equal shares are summed, so that nobody waits for the owner of the most frequent rows.
+      // Ranks sum equal shares, so that nobody waits for the owner of the most frequent rows.
       std::vector<Owned> shares;
       for (int r = 0; r < size_; ++r) shares.push_back({part(elements, r, size_), r});
       Schedule sum = server_push({rank_, size_, elements, x.dtype(), workers_, servers_, narrow()});
@@ -247,7 +248,7 @@ class Synchronous : public Strategy {
     }
   }
 
-  // Waits for bucket b; then its gradient is summed where it is owned.
+  // Waits for bucket b; its gradient is then summed where it is owned.
   void finish(Worker& w, size_t b) {
     for (const Pending& pending : exchanges_[b]) pending.wait();
     for (size_t t = 0; t < tables_.size(); ++t)
@@ -273,9 +274,9 @@ class Synchronous : public Strategy {
     rows = {};
   }
 
-  // Finishes the exchange. Sums over all ranks: the totals, the noise of the gradient, and the squares of the gradient, which are returned,
-  // the same number on every rank: each adds up a part of its own, whatever it owns. All that the host asks of an update's passes is read
-  // here, at once.
+  // Finishes the exchange. Sums over all ranks the totals, the noise of the gradient, and the squares of the gradient, which it returns:
+  // each rank adds up a part of its own, whatever it owns, so the number is the same on all. The host reads all results of an update's
+  // passes here, at once.
   double sum_up(Worker& w, StepResult& result) {
     for (size_t b = 0; b < buckets_.size(); ++b) {
       finish(w, b);
@@ -336,11 +337,12 @@ class Synchronous : public Strategy {
   std::vector<int> servers_;  // ranks that own parts, in order of the parts
   std::vector<Bucket> buckets_;
   std::optional<Ownership> ownership_;
-  std::optional<DeferredGather> returning_;  // where not everything is everywhere
+  std::optional<DeferredGather> returning_;  // unless every rank owns everything
 
   enum class Route : uint8_t { dense, rows, early, assumed_sparse };
   std::vector<Route> routes_;  // by table
-  // Squares of this rank's part of the gradient: of the buckets whose noise is measured, of the others, and of the former before exchange.
+  // The squares of this rank's part of the gradient: of the buckets whose noise is measured, of the others, and of the former before
+  // exchange.
   enum : uint8_t { kMeasured, kOthers, kOfParts };
   Tensor squares_;  // [3], in the backend's memory
   Tensor sums_;     // the totals, these, and the parts' tokens and their squares

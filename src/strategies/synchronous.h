@@ -1,5 +1,5 @@
-// Synchronous data parallelism, one shape for three strategies: buckets of gradients are summed at their owners, owners update their
-// parameters, and what a rank does not own it gets back during its next forward pass (deferred_gather.h).
+// Synchronous data parallelism, in one form for three strategies: buckets of gradients are summed at their owners, owners update their
+// parameters, and each rank gets what it does not own during its next forward pass (deferred_gather.h).
 //   all-reduce                    every rank owns everything: sums everywhere, nothing to get back
 //   all-reduce, sharded optimizer rank r owns part r of each bucket: reduce-scatter, update, all-gather (ZeRO-1)
 //   parameter-server              servers own the parts: push, update, pull
@@ -13,7 +13,7 @@
 
 namespace starling {
 
-// Options and ranks that fit each other (strategies/factory.h).
+// Options and ranks must fit each other (strategies/factory.h).
 std::unique_ptr<Strategy> make_synchronous(const StrategyOptions& options, const ParameterStore& parameters,
                                            const std::vector<ExchangedTable>& tables, int rank, int size,
                                            const std::vector<MatrixPlace>& matrices);

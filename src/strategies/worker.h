@@ -1,4 +1,4 @@
-// What a strategy may do to the replica of its rank; replica/ implements it.
+// The interface through which a strategy uses the replica of its rank; replica/ implements it.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ struct StepTotals {
 struct StepControl {
   double stop = 0;       // ranks that a signal told to end after this step
   double finished = 0;   // ranks whose limits say that this step is the last
-  double time_gone = 0;  // share of the time that the run may take, 0 to 1, from rank 0; 0 where no rate needs it
+  double time_gone = 0;  // share of the run's time limit that is used up, 0 to 1, by rank 0's clock; 0 if no rate needs it
 };
 
 // What the ranks' messages of a step add up to.
@@ -36,14 +36,14 @@ struct StepSums {
 
 // What a rank looks up in an embedding table.
 struct LookupRows {
-  int64_t tokens = 0;            // looked up, duplicates counted
-  std::vector<int32_t> touched;  // by this rank's share of the step, each once, ascending
+  int64_t tokens = 0;            // looked up, with duplicates
+  std::vector<int32_t> touched;  // rows touched by this rank's share of the step, unique, ascending
 };
 
 class Worker {
  public:
   virtual ~Worker() = default;
-  // Among the workers: of a model that is divided, the ranks that hold the same part of it.
+  // The communicator among the workers; if the model is divided, among the ranks that hold the same part of it.
   virtual Communicator& comm() = 0;
   // x, f64, becomes the sum over the ranks that hold the parts of this replica, or over all ranks. Blocking.
   virtual void sum_over_replica(const Tensor& x) = 0;
@@ -51,42 +51,44 @@ class Worker {
   virtual Clock& clock() = 0;
   virtual ParameterStore& parameters() = 0;
   virtual Optimizer& optimizer() = 0;
-  // Of the step's backward passes here.
+  // The gradient of the step's backward passes on this rank.
   virtual GradientSum& gradient_sum() = 0;
 
   struct Calls {
-    // The last forward pass is over; may be empty.
+    // Called when the last forward pass is over; may be empty.
     std::function<void()> forward_done;
-    // Bucket b of the gradient is complete; in the order of the buckets.
+    // Called when bucket b of the gradient is complete, in the order of the buckets.
     std::function<void(size_t)> ready;
-    // The gradient of the first of several micro-batches is complete, where the model is not divided over stages; may be empty.
+    // Called when the gradient of the first of several micro-batches is complete, if the model is not divided into stages; may be empty.
     std::function<void()> first_done;
   };
-  // Loss and gradients, sums over tokens, of this rank's share of the step's batch.
+  // Computes loss and gradients, as sums over tokens, of this rank's share of the step's batch.
   virtual void gradients(const Calls& calls) = 0;
-  // This rank's part of the sums, after gradients(), for whose passes this waits; a rank without a share adds to the control alone.
+  // The rank's part of the sums, after gradients(); waits for its passes. A rank without a share adds to the control only.
   virtual StepSums sums() = 0;
-  // Target tokens of the part of the batch whose gradient is compared with the whole batch's (noise_scale.h): all of a worker among
-  // several, the first micro-batch of one that is alone. 0: there is no such part, or another rank of the replica counts it.
+  // The target tokens of the part of the batch whose gradient is compared with the whole batch's (noise_scale.h): a worker's whole share if
+  // there are several workers, the first micro-batch if there is one. 0 if there is no such part, or if another rank of the replica counts
+  // it.
   virtual double part_tokens() { return 0; }
 
-  // Whether the first forward pass after an update calls ParameterStore::arrive for each unit, so that parameters may arrive during it. The
-  // same on all ranks, which must also read parameters otherwise at the same places.
+  // Whether the first forward pass after an update calls ParameterStore::arrive for each unit, so that parameters may arrive during it.
+  // Must be the same on all ranks, which must also make all other reads of parameters at the same places.
   virtual bool asks_for_units() const { return false; }
 
-  // The rows of the table that look-ups of this step touch here; with last_only those of the last backward pass alone.
+  // The rows of the table that this step's look-ups touch on this rank; with last_only, only those of the last backward pass.
   virtual LookupRows lookup_rows(const Parameter& table, bool last_only) = 0;
 
   // What the summed gradient is divided by: tokens or sentences of all ranks.
   virtual double gradient_divisor(const StepTotals& totals) = 0;
-  // Factor on the summed gradient and the rate, from its norm after that division; called on every rank with the same numbers.
+  // The factor on the summed gradient and the rate, from the gradient's norm after that division; called on every rank with the same
+  // numbers.
   struct UpdatePlan {
     double scale = 0, rate = 0;
   };
   virtual UpdatePlan plan_update(const StepSums& sums, double gradient_norm) = 0;
-  // Whether somebody has asked this rank to end, by now: for a step that takes as long as the run.
+  // Whether this rank has been asked to end by now: for a step that takes as long as the run.
   virtual bool asked_to_stop() { return false; }
-  // The schedule's rate at an update of the run, counted from 1, and how many there will be: for servers that count for all workers.
+  // The schedule's rate at an update of the run, counted from 1, and the planned number of updates: for servers that count for all workers.
   virtual double learning_rate(int64_t update) const = 0;
   virtual int64_t planned_updates() const = 0;
   // "epoch 3, batch 17 (update 500)".

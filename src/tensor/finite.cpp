@@ -1,5 +1,6 @@
-// Exponents of all ones mark NaN and infinity: adding one to the exponent carries into the sign's place exactly then. Integers only, so
-// that no option of the compiler for floats can drop the check, and blocks of constant size, which it makes vectors of.
+// NaN and infinity have an exponent of all ones: adding one to the exponent carries into the sign bit for them and for nothing else. The
+// loop uses integers only, so that no floating-point option of the compiler can drop the check, and blocks of constant size, so that the
+// compiler vectorises it.
 #include "tensor/finite.h"
 
 #include <cmath>

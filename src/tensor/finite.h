@@ -1,4 +1,4 @@
-// Whether numbers are numbers: weights are looked at once when they are loaded, so it must cost no more than reading them.
+// Finds NaN and infinity. Weights are checked when they are loaded, so the check must cost no more than reading them.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace starling {
 
-// The index of the first element that is NaN or infinite; -1 when all are finite. One pass at the speed of memory.
+// Returns the index of the first element that is NaN or infinite, -1 if all are finite. One pass at memory speed.
 int64_t first_not_finite(std::span<const float> values);
 
 }  // namespace starling

@@ -1,5 +1,5 @@
-// Numbers that ops are told: tokens, positions, offsets, weights of rows. The host plans with them. Where a backend's memory is not the
-// host's, its ops read a copy there, which is made once for all the ops that are told the same.
+// Host arrays that ops take as arguments: tokens, positions, offsets, row weights. The host plans with them. Where a backend's memory is
+// not the host's, its ops read a copy there, which is uploaded once for all ops that take the same array.
 #pragma once
 
 #include <memory>
@@ -12,35 +12,35 @@
 
 namespace starling {
 
-// A span of the host's numbers that owns them and knows their copy. A handle: copies share both. T: int32_t, uint32_t (uploaded as i32),
-// float, double.
+// A span that owns its host elements and knows their uploaded copy. A handle: copies share both. T is int32_t, uint32_t (uploaded as i32),
+// float or double.
 template <class T>
 class HostDeviceArray : public std::span<const T> {
  public:
   HostDeviceArray() = default;
-  // For ops in the host's memory.
+  // For ops that work in host memory.
   HostDeviceArray(std::vector<T> numbers) : HostDeviceArray(std::move(numbers), host_memory()) {}  // NOLINT(google-explicit-constructor)
-  // With a copy in storage of its own.
+  // Uploads a copy into storage of its own.
   HostDeviceArray(std::vector<T> numbers, Memory& memory)
       : HostDeviceArray(std::move(numbers), memory, [&](const Shape& shape, DType type) { return Tensor(shape, type, memory); }) {}
-  // With a copy in an arena.
+  // Uploads a copy into an arena.
   HostDeviceArray(std::vector<T> numbers, Arena& arena)
       : HostDeviceArray(std::move(numbers), arena.memory(), [&](const Shape& shape, DType type) { return arena.allocate(shape, type); }) {}
 
-  // Of another owner, who keeps them in the host's memory as long as this is used.
+  // Wraps the elements of another owner, who must keep them in host memory as long as this is used.
   static HostDeviceArray lent(std::span<const T> numbers) {
     HostDeviceArray array;
     static_cast<std::span<const T>&>(array) = numbers;
     return array;
   }
 
-  // The copy [n]; empty where the host's memory is the backend's.
+  // The uploaded copy [n]; empty if the backend works in host memory.
   Tensor there() const {
     if (!numbers_ || !numbers_->there) return {};
     const int64_t begin = this->data() - numbers_->here.data();
     return numbers_->there.rows(begin, begin + static_cast<int64_t>(this->size()));
   }
-  // Numbers [begin, begin + n), uploaded already.
+  // Elements [begin, begin + n), which share the upload.
   HostDeviceArray part(int64_t begin, int64_t n) const {
     HostDeviceArray part = *this;
     static_cast<std::span<const T>&>(part) = this->subspan(static_cast<size_t>(begin), static_cast<size_t>(n));

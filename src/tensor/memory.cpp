@@ -44,7 +44,7 @@ class HostMemory : public Memory {
       std::free(at);
   }
 
-  // Of no bytes the address may be null, which memset and memcpy do not take.
+  // The address may be null if there are no bytes; memset and memcpy do not accept that.
   void zero(std::byte* at, int64_t bytes) override {
     if (bytes > 0) std::memset(at, 0, static_cast<size_t>(bytes));
   }

@@ -1,4 +1,4 @@
-// Whether two tensors begin at the same number of the same memory: what one of them is given, the other has.
+// Whether two tensors begin at the same address, so that writing one changes the other.
 #pragma once
 
 #include "tensor/tensor.h"

@@ -5,7 +5,7 @@
 namespace starling {
 namespace {
 
-// Elements in front of the axis, and of one of its indices.
+// The number of positions in front of the axis, and of elements behind each index of it.
 struct Around {
   int64_t outer = 1, inner = 1;
 };

@@ -1,6 +1,6 @@
-// Tensors: cheap handles on 64-byte aligned storage, rows contiguous, at most four dimensions. A Tensor never owns more than
-// a share of its storage, so views cost nothing. It knows the memory that it lies in; the elements of one in the host's are reached
-// through data<T>(), which checks type and memory.
+// Tensors: cheap handles on 64-byte aligned storage, with contiguous rows and at most four dimensions. Tensors share their storage, so
+// views cost nothing. A tensor knows the memory that it lies in; data<T>() gives access to the elements of one in host memory and checks
+// type and memory.
 #pragma once
 
 #include <array>
@@ -108,16 +108,16 @@ class Storage {
 class Tensor {
  public:
   Tensor() = default;
-  // Owned, zeroed.
+  // Allocates storage of its own, zeroed.
   Tensor(const Shape& shape, DType dtype, Memory& memory = host_memory());
   Tensor(std::shared_ptr<Storage> storage, std::byte* data, const Shape& shape, DType dtype)
       : storage_(std::move(storage)), data_(data), shape_(shape), dtype_(dtype) {}
 
   // False for an empty handle.
   explicit operator bool() const { return storage_ != nullptr; }
-  // Of a tensor that is no empty handle.
+  // Must not be called on an empty handle.
   Memory& memory() const { return storage_->memory(); }
-  // Whether it has elements at all, or only stands for a tensor of its size (meta_memory).
+  // False for a tensor that has a size but no elements (meta_memory).
   bool has_elements() const { return data_ != nullptr; }
   const Shape& shape() const { return shape_; }
   int64_t dim(int i) const { return shape_[i]; }
@@ -126,7 +126,7 @@ class Tensor {
   int64_t count() const { return shape_.count(); }
   int64_t bytes() const { return count() * size_of(dtype_); }
   DType dtype() const { return dtype_; }
-  // Its address in its memory; null without elements.
+  // The address in the tensor's memory; null without elements.
   std::byte* raw() const { return data_; }
 
   template <class T>
@@ -145,29 +145,29 @@ class Tensor {
   // Elements [begin, begin + shape.count()) of the flat buffer.
   Tensor slice(int64_t begin, const Shape& shape) const;
   void zero() const;
-  // The elements of another tensor of the same type and count, which may lie in another memory; one of the two is the host's then.
+  // Copies the elements of a tensor of the same type and count. If the two lie in different memories, one must be the host's.
   void copy_from(const Tensor& other) const;
-  // A tensor of its own with the same elements, in the same memory.
+  // Returns a copy with storage of its own in the same memory.
   Tensor clone() const;
-  // The elements as bytes, in the host's order: from a file, to a file.
+  // Copies the elements from or to bytes in the host's byte order, for files.
   void upload(std::span<const std::byte> bytes) const;
   std::vector<std::byte> download() const;
-  // Its elements, into as many of the host's; waits for the ops that write them.
+  // Copies the elements to the host, into a span of the same count; waits for the ops that write them.
   template <class T>
   void read(std::span<T> to) const {
     CHECK(dtype_of<T>() == dtype_ && static_cast<int64_t>(to.size()) == count(), "{} {} read as {} {}", count(), name_of(dtype_), to.size(),
           name_of(dtype_of<T>()));
     memory().download(reinterpret_cast<std::byte*>(to.data()), data_, bytes());
   }
-  // This tensor, or where it lies elsewhere a copy of it in the host's memory.
+  // Returns this tensor if it lies in host memory, else a copy that does.
   Tensor on_host() const;
-  // The elements of one in the host's memory, as bytes, where they lie.
+  // The elements of a tensor in host memory as bytes, in place.
   std::span<std::byte> host_bytes() const;
   // Whether both have the same first element.
   bool starts_with(const Tensor& other) const { return data_ && data_ == other.data_; }
-  // Exchanges the elements of two tensors of the same type and count, in one memory.
+  // Swaps the elements of two tensors of the same type and count in one memory.
   void swap_elements(const Tensor& other) const;
-  // Widening or rounding copies from and to double, for tests, files and initialisation.
+  // Copy to and from double, widening or rounding, for tests, files and initialisation.
   std::vector<double> to_doubles() const;
   void from_doubles(std::span<const double> values) const;
 
@@ -187,7 +187,7 @@ inline float widen(bf16 x) {
   __builtin_memcpy(&f, &bits, 4);
   return f;
 }
-// Round to nearest, ties to even; NaN stays NaN.
+// Rounds to nearest, ties to even; NaN stays NaN.
 inline bf16 round_to_bf16(float f) {
   uint32_t bits;
   __builtin_memcpy(&bits, &f, 4);
@@ -195,8 +195,8 @@ inline bf16 round_to_bf16(float f) {
   return bf16{static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
 }
 
-// A stack of memory for the tensors of one step: allocation is a pointer bump, release is a mark. Contents are not zeroed.
-// Memory comes in chunks; releasing everything melts them into one, so that after a few steps nothing is lost between them.
+// A stack allocator for the tensors of one step: allocating bumps a pointer, releasing goes back to a mark. Contents are not zeroed. Memory
+// comes in chunks, which are merged into one when everything is released, so that after a few steps no space is lost between them.
 class Arena {
  public:
   explicit Arena(Memory& memory) : memory_(&memory) {}
@@ -206,10 +206,10 @@ class Arena {
     int64_t offset = 0;
   };
   Mark mark() const { return at_; }
-  // Tensors allocated since the mark are dead from here on, and their memory is told so (Memory::discard); Mark{} is the very beginning.
+  // Releases the tensors allocated since the mark and tells their memory so (Memory::discard); Mark{} is the very beginning.
   void release(Mark m);
   int64_t capacity() const;
-  // The most bytes that were in use at once: what a memory that gives pages when they are touched has given.
+  // The most bytes that were in use at once, which is what a memory that commits pages on first touch has committed.
   int64_t most_used() const { return most_used_; }
   Memory& memory() const { return *memory_; }
 

@@ -277,10 +277,11 @@ TEST(CardLateness, WhoeverIsBehindIsNamed) {
       "4, and was last heard of 2.5 s ago; raise strategy.deadline-seconds, or look at that rank's log");
   l.news[2].card = at({9, 9, 9});  // not even begun: that explains the other's card, too
   EXPECT_THAT(describe(l),
-              HasSubstr("the host of rank 2 on c has not begun it: it has not said what it does, and was last heard of 1.5 s ago"));
+              HasSubstr("the host of rank 2 on c has not begun it: it has not reported what it is doing, and was last heard of 1.5 s ago"));
   l.purposes[3] = "messages between stages", l.news[2].card[3] = {7, 7, 6};
-  EXPECT_THAT(describe(l),
-              HasSubstr("it has not said what it does, and has not ended what it does in another group, messages between stages, and"));
+  EXPECT_THAT(
+      describe(l),
+      HasSubstr("it has not reported what it is doing, and has not ended what it does in another group, messages between stages, and"));
   l.news[2].card = l.news[3].card = at({10, 10, 9});
   EXPECT_THAT(describe(l), HasSubstr("all 3 cards have come to it, so the links between them deliver nothing (on a, c, d)"));
   l.news.clear();

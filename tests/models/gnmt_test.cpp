@@ -293,11 +293,11 @@ TEST(Gnmt, SettingsThatDoNotFitAttentionAtTheTopAreRefused) {
   config.attention_query = AttentionQuery::previous;
   EXPECT_EQ(
       refusal(config),
-      "model.attention-query is previous, but with model.attention-place top nothing waits for the query; set model.attention-query to "
-      "current, or model.attention-place to bottom");
+      "model.attention-query previous has no use with model.attention-place top, where no layer waits for the query; set it to current, or "
+      "model.attention-place to bottom");
   config = at_the_top(tiny_gnmt()), config.readout = Readout::state;
   EXPECT_EQ(refusal(config),
-            "model.attention-place is top, where only the readout can use what attention finds; set model.readout to context, or "
+            "model.attention-place top gives the attention's context to the readout alone; set model.readout to context, or "
             "model.attention-place to bottom");
   config = tiny_gnmt(), config.decoder_layers = 1;
   EXPECT_EQ(refusal(config),

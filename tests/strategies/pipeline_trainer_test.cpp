@@ -225,11 +225,12 @@ TEST_F(PipelineTrainer, WhatCannotBeDividedIsRefused) {
     return std::string();
   };
   EXPECT_EQ(error([](Config&) {}, 3),
-            "parallel.pipeline 2 divides the model among 2 ranks, and 3 are no multiple of that; start 2 or 4 ranks");
-  EXPECT_EQ(error([](Config& c) { c.parallel.tensor = 2; }, 6),
-            "parallel.pipeline 2 and parallel.tensor 2 divide the model among 4 ranks, and 6 are no multiple of that; start 4 or 8 ranks");
+            "parallel.pipeline 2 divides the model among 2 ranks, and 3 are not a multiple of that; start 2 or 4 ranks");
+  EXPECT_EQ(
+      error([](Config& c) { c.parallel.tensor = 2; }, 6),
+      "parallel.pipeline 2 and parallel.tensor 2 divide the model among 4 ranks, and 6 are not a multiple of that; start 4 or 8 ranks");
   EXPECT_EQ(error([](Config& c) { c.parallel.pipeline = 9; }, 9),
-            "parallel.pipeline 9 is more than the model can be cut into, which is 5: its layers and the output; lower it");
+            "parallel.pipeline 9 is more than the 5 units that the model can be cut into: its layers and the output; lower it");
   const auto refused = [](const std::string& text) {
     try {
       parse_config(text, "test");
@@ -246,7 +247,7 @@ TEST_F(PipelineTrainer, WhatCannotBeDividedIsRefused) {
                   c.parallel.stages = {3, 3};
                 },
                 2),
-            "parallel.stages names 6 units, and the model has 5: its layers and the output; change the list, or leave it out");
+            "parallel.stages lists 6 units, but the model has 5: its layers and the output; change the list, or leave it out");
   EXPECT_EQ(refused("parallel:\n  pipeline: 3\n  stages: [2, 3]\n"),
             "parallel.stages lists 2 stages, and parallel.pipeline is 3; give as many numbers as there are stages");
   EXPECT_EQ(refused("model:\n  preset: transformer-small\nparallel:\n  tensor: 3\n"),
@@ -263,9 +264,9 @@ TEST_F(PipelineTrainer, WhatCannotBeDividedIsRefused) {
   EXPECT_EQ(refused("parallel:\n  hybrid: true\n"),
             "parallel.hybrid does nothing without stages; set parallel.pipeline too, or leave it out");
   EXPECT_EQ(refused("model:\n  preset: transformer-base\nparallel:\n  pipeline: 2\n  hybrid: true\n"),
-            "parallel.hybrid is for recurrent models, and transformer-base is none; leave it out, or set model.preset to one of gnmt");
+            "parallel.hybrid is for recurrent models, which transformer-base is not; leave it out, or set model.preset to one of gnmt");
   EXPECT_EQ(refused("model:\n  preset: gnmt-small\nparallel:\n  pipeline: 2\n  hybrid: true\n"),
-            "parallel.hybrid computes attention behind the whole decoder, but model.attention-place is bottom; set it to top and "
+            "parallel.hybrid computes attention after the whole decoder, but model.attention-place is bottom; set it to top and "
             "model.readout to context, or leave parallel.hybrid out");
 }
 

@@ -8,7 +8,8 @@
 namespace starling {
 namespace {
 
-// Below the part.keep-th largest magnitude of a tensor with near certainty, and not by much: from at most 100,000 of its elements.
+// Returns a threshold that is almost certainly below the part.keep-th largest magnitude of a tensor, but not by much, from at most 100,000
+// of its elements.
 int32_t sampled_threshold(const kernels::CompressionTask& t, int64_t begin, int64_t n, int64_t keep) {
   const int64_t stride = std::max<int64_t>(1, n / 100000) | 1;
   std::vector<float> sample;
@@ -24,7 +25,7 @@ int32_t sampled_threshold(const kernels::CompressionTask& t, int64_t begin, int6
   return std::clamp(bits, 1, 0x7f7fffff);
 }
 
-// The keep-th largest magnitude; counts become those of the chunks' entries, of which ties lie at that threshold.
+// Returns the keep-th largest magnitude. counts become the numbers of the chunks' entries; `ties` of them lie at that threshold.
 int32_t cut(const std::vector<int32_t>& magnitudes, int64_t keep, std::vector<int32_t>& counts, std::vector<int32_t>& ties) {
   std::vector<int32_t> ordered = magnitudes;
   std::nth_element(ordered.begin(), ordered.begin() + keep, ordered.end(), std::greater<>());
@@ -44,7 +45,7 @@ int32_t cut(const std::vector<int32_t>& magnitudes, int64_t keep, std::vector<in
 
 }  // namespace
 
-// The first of what f(begin, end, thread) returns over ranges of chunks, or -1.
+// Returns the first nonnegative result of f(begin, end, thread) over ranges of chunks, or -1.
 template <class F>
 int64_t CpuBackend::first_bad(size_t first, size_t last, F f) const {
   std::vector<int64_t> bad(threads_, -1);
@@ -55,7 +56,8 @@ int64_t CpuBackend::first_bad(size_t first, size_t last, F f) const {
   return -1;
 }
 
-// The magnitudes of at least the threshold, in the order of the chunks, and how many of each chunk; again: the residual has it all.
+// Collects the magnitudes of at least the threshold, in the order of the chunks, and their number per chunk; again: the residual has
+// already been updated.
 int64_t CpuBackend::gather(const kernels::CompressionTask& task, const CodePart& part, int32_t threshold, bool again,
                            std::vector<int32_t>& magnitudes, std::vector<int32_t>& counts) const {
   std::vector<std::vector<int32_t>> parts(threads_);
@@ -67,7 +69,8 @@ int64_t CpuBackend::gather(const kernels::CompressionTask& task, const CodePart&
   return bad;
 }
 
-// The part.keep largest of a tensor: gather candidates above a threshold that is low enough, find the exact one among them, send.
+// Sends the part.keep largest elements of a tensor: gathers candidates above a low enough threshold, and finds the exact threshold among
+// them.
 int64_t CpuBackend::compress_tensor(const kernels::CompressionTask& task, const CodePart& part) const {
   const std::vector<CodeChunk>& chunks = task.layout->chunks;
   const size_t first = part.first, n = part.last - part.first;

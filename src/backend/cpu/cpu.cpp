@@ -21,7 +21,7 @@ std::string CpuBackend::describe() const {
                      cpu_instruction_set());
 }
 
-// oneDNN and the loops share OpenMP's threads; another backend of this process may have set another number.
+// oneDNN and the loops share OpenMP's threads; another backend of this process may have set a different number.
 void CpuBackend::enter() const {
   if (omp_get_max_threads() != threads_) omp_set_num_threads(threads_);
 }
@@ -51,7 +51,7 @@ void CpuBackend::column_sums(const Tensor& dy, const Tensor& db, Write write) {
 
 std::unique_ptr<Backend> make_cpu_backend(DType activation, int threads) {
   if (threads <= 0) threads = omp_get_num_procs();
-  // oneDNN would hand out work for threads that OMP_THREAD_LIMIT forbids, and nobody would do it.
+  // oneDNN would assign work to threads that OMP_THREAD_LIMIT forbids, and that work would never be done.
   threads = std::min(threads, omp_get_thread_limit());
   require_threads(threads - 1);  // OpenMP's runtime would end the program
   omp_set_num_threads(threads);

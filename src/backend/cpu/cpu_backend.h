@@ -1,5 +1,5 @@
-// The class of the CPU backend; its ops are in the .cpp files beside it, by what they are about, their contracts in backend/backend.h. An
-// op cuts its work into one fixed range a thread and calls a loop of the table (kernels/kernels.h) for each.
+// The class of the CPU backend. Its ops are in the .cpp files beside it, by topic, their contracts in backend/backend.h. An op cuts its
+// work into one fixed range per thread and calls a loop of the table (kernels/kernels.h) for each.
 #pragma once
 
 #include <omp.h>
@@ -40,7 +40,7 @@ class CpuBackend final : public Backend {
   void enter() const;
   void linear_floats(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write);
   void linear_integers(const Tensor& x, const PackedInt8& w, const Tensor& b, const Tensor& y, Activation, Write);
-  // As vnni::quantize makes them; until the next 8-bit product.
+  // Rows as vnni::quantize makes them, valid until the next 8-bit product.
   struct RoundedRows {
     const uint8_t* integers;
     const float* units;
@@ -58,7 +58,7 @@ class CpuBackend final : public Backend {
   int64_t gather(const kernels::CompressionTask&, const CodePart&, int32_t threshold, bool again, std::vector<int32_t>& magnitudes,
                  std::vector<int32_t>& counts) const;
 
-  // f(begin, end, thread) over [0, n) in one contiguous, fixed range per thread, cut at multiples of `grain`.
+  // Calls f(begin, end, thread) over [0, n), one contiguous, fixed range per thread, cut at multiples of `grain`.
   template <class F>
   void ranges(int64_t n, int64_t grain, F f) const {
     const int64_t pieces = (n + grain - 1) / grain;
@@ -72,7 +72,7 @@ class CpuBackend final : public Backend {
     }
   }
 
-  // The sum of what f(begin, end) counts in the ranges.
+  // Returns the sum of the counts that f(begin, end) returns for the ranges.
   template <class F>
   double counted(int64_t n, int64_t grain, F f) const {
     std::atomic<int64_t> total = 0;
@@ -89,7 +89,7 @@ class CpuBackend final : public Backend {
     return t.raw() + (row * t.columns() + column) * size_of(activation_);
   }
 
-  // Before a parallel region, since an exception (no memory) must not leave one.
+  // Call before a parallel region, since an exception (out of memory) must not leave one.
   void reserve_scratch(int64_t floats) {
     for (auto& buffer : scratch_)
       if (!buffer || buffer->bytes() < floats * 4) buffer.reset(), buffer = std::make_unique<Storage>(floats * 4);
@@ -105,7 +105,7 @@ class CpuBackend final : public Backend {
   const bool vnni_ = multiplies_by_vnni(), tiles_ = multiplies_by_tiles();
   std::unique_ptr<FlatOps> flat_ = make_host_flat_ops(threads_);
   Arena int8_arena_{host_memory()};  // working memory of one 8-bit product
-  Tensor logits_;                    // of a few rows
+  Tensor logits_;                    // for a few rows
   std::vector<std::unique_ptr<Storage>> scratch_;
   std::vector<float> signal_, partial_;
   std::vector<int64_t> first_weight_;

@@ -12,7 +12,7 @@
 namespace starling {
 namespace {
 
-// The system must be asked for the registers of AMX, once for all threads of a process: arch_prctl(ARCH_REQ_XCOMP_PERM, XTILEDATA).
+// Each process has to ask the system once, for all its threads, for the AMX registers: arch_prctl(ARCH_REQ_XCOMP_PERM, XTILEDATA).
 bool gives_tiles() {
   static const bool given =
       __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") && syscall(SYS_arch_prctl, 0x1023, 18) == 0;

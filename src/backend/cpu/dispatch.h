@@ -9,7 +9,7 @@
 namespace starling {
 
 const kernels::Table& kernel_table(DType activation);
-// Whether products of 8-bit integers are our own (vnni/), and may be AMX's.
+// Whether products of 8-bit integers are our own (vnni/), and whether they may use AMX.
 bool multiplies_by_vnni();
 bool multiplies_by_tiles();
 const kernels::CompressionTable& compression_table();

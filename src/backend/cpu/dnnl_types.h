@@ -1,4 +1,4 @@
-// What oneDNN calls the types of a tensor's elements.
+// oneDNN's names for element types.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>

@@ -1,4 +1,5 @@
-// Products of f32 weights that stay, in panels of our own: oneDNN makes code for each number of rows, and takes twice as long for a row.
+// Products of constant f32 weights, in panels of our own: oneDNN generates code for each number of rows, and takes twice as long for a
+// single row.
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/panels.h"
 

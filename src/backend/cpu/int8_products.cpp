@@ -1,4 +1,4 @@
-// Products of 8-bit weights: our own where the processor has AVX512-VNNI, else oneDNN's with loops before and after.
+// Products of 8-bit weights: our own if the processor has AVX512-VNNI, else oneDNN's with loops before and after.
 #include <cstring>
 
 #include "backend/cpu/cpu_backend.h"
@@ -63,8 +63,8 @@ CpuBackend::RoundedRows CpuBackend::round_rows(const Tensor& x, const PackedInt8
   return {integers, units.data<float>()};
 }
 
-// Three passes: rows to integers, the product, integers to the result, in place where they are of one size. oneDNN can do the third
-// itself only with scales that are built into the generated code, one primitive a weight.
+// Three passes: rows to integers, the product, integers to the result, in place if both have the same size. oneDNN could do the third pass
+// itself only with scales built into the generated code, one primitive per weight.
 void CpuBackend::linear_integers(const Tensor& x, const PackedInt8& w, const Tensor& b, const Tensor& y, Activation activation,
                                  Write write) {
   const int64_t N = x.rows(), in = w.in, out = w.out;

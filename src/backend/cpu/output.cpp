@@ -1,4 +1,4 @@
-// What is done with logits: losses with their gradients, the best tokens, samples.
+// Ops on logits: losses with their gradients, the best tokens, samples.
 #include <cmath>
 #include <cstring>
 

@@ -1,5 +1,5 @@
-// The best of logits that never exist as a whole: a few columns of the output table are multiplied at a time, and what all rows have of
-// them is looked at while it is in the cache, where rows x vocabulary would not stay.
+// The best of logits that never exist as a whole: a few columns of the output table are multiplied at a time, and their logits of all rows
+// are examined while they are in the cache, where rows x vocabulary would not stay.
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/panels.h"
 

@@ -1,4 +1,4 @@
-// Weights that stay, as our own products want them.
+// Constant weights in the layouts of our own products.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@ namespace starling {
 
 struct FloatPanels : Packed {
   std::unique_ptr<Storage> storage;
-  const float* values() const { return reinterpret_cast<const float*>(storage->data()); }  // as kernels::FloatProduct says
+  const float* values() const { return reinterpret_cast<const float*>(storage->data()); }  // layout: kernels::FloatProduct
 };
 
 struct Int8Panels : PackedInt8 {
-  std::unique_ptr<Storage> values, offsets, padded_scales;  // as vnni::Weight says
+  std::unique_ptr<Storage> values, offsets, padded_scales;  // layout: vnni::Weight
   // Outputs [first, first + n); first is a multiple of vnni::kPanel.
   vnni::Weight part(int64_t first, int64_t n) const {
     return {in, n, reinterpret_cast<const int8_t*>(values->data()) + first * vnni::padded_in(in),

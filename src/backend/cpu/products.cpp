@@ -12,7 +12,7 @@ using dnnl::memory;
 using Type = memory::data_type;
 using Tag = memory::format_tag;
 
-// Has an engine of its own, so that every backend that shares the weight can pack it again after a change.
+// Has its own engine, so that every backend that shares the weight can pack it again after a change.
 struct CpuPacked : Packed {
   dnnl::engine engine;
   memory packed;
@@ -33,7 +33,7 @@ bool exact(const dnnl::matmul::primitive_desc& product) {
   return kernel.find("vnni") != kernel.npos || kernel.find("amx") != kernel.npos;
 }
 
-// The product that 8-bit weights are packed for.
+// The kind of product that 8-bit weights are packed for.
 dnnl::matmul::primitive_desc int8_product(int64_t in, int64_t out, const dnnl::engine& engine) {
   return {{{{256, in}, Type::s8, Tag::ab}, {{in, out}, Type::s8, Tag::any}, {{256, out}, Type::s32, Tag::ab}}, engine};
 }
@@ -67,7 +67,7 @@ struct Products::Implementation {
     dnnl::matmul::primitive_desc description;
   };
 
-  // Least recently used entries go once there are more than this: an entry holds a few hundred KB of generated code at most.
+  // If there are more entries than this, the least recently used ones are dropped: an entry holds up to a few hundred KB of generated code.
   static constexpr size_t kCapacity = 1024;
 
   template <class Make>
@@ -93,7 +93,7 @@ struct Products::Implementation {
     return memory(md, engine, scratch->data());
   }
 
-  // Products that give a row the same bits however many rows there are: of multiples of `unit` rows, `most` at a time.
+  // Products that give a row the same bits however many rows there are: they take multiples of `unit` rows, `most` at a time.
   struct Steadiness {
     int64_t unit = 1, most = INT64_MAX;
   };
@@ -103,7 +103,7 @@ struct Products::Implementation {
     const auto [unit, most] = steadiness;
     for (int64_t first = 0; first < x.rows();) {
       const int64_t left = x.rows() - first, here = std::min(left, most), whole = here / unit * unit;
-      // Fewer than `most` go as one piece; where any number goes at once, only the rest is copied.
+      // Fewer than `most` rows go as one piece; if any number can go at once, only the remainder is copied.
       if (whole == here || (whole > 0 && most == INT64_MAX)) {
         product(x.rows(first, first + whole), y.rows(first, first + whole));
         first += whole;
@@ -120,8 +120,8 @@ struct Products::Implementation {
       first += here;
     }
   }
-  // oneDNN's kernels for AVX-512 are steady as they are. Its older ones for floats treat the last few rows in other ways, and those for AMX
-  // the first few, and cut long sums of many rows otherwise (tests/ops/product_rows_test.cpp).
+  // oneDNN's AVX-512 kernels are steady as they are. Its older float kernels treat the last few rows differently, and its AMX kernels the
+  // first few; they also split the long sums of many rows differently (tests/ops/product_rows_test.cpp).
   Steadiness find_steadiness() const {
     const dnnl::matmul::primitive_desc any(
         {{{256, 256}, activation, Tag::ab}, {{256, 256}, activation, Tag::any}, {{256, 256}, activation, Tag::ab}}, engine);
@@ -169,7 +169,7 @@ std::shared_ptr<Packed> Products::pack(const Tensor& w, bool transposed, std::sh
 void Products::linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation activation, Write write) {
   CHECK(x.rows() == y.rows(), "{} times [{}, {}] into {}", x.shape().text(), w.in, w.out, y.shape().text());
   const auto product = [&](const Tensor& rows, const Tensor& results) { linear_rows(rows, w, b, results, activation, write); };
-  // Training needs no such bits, and larger products are faster.
+  // Training does not need equal bits, and larger products are faster.
   if (static_cast<const CpuPacked&>(w).steady || implementation_->activation == Type::f32)
     implementation_->in_steady_rows(x, y, write == Write::accumulate, product);
   else

@@ -1,5 +1,5 @@
-// Matrix products through oneDNN. A primitive is made once for each shape and kept; weights are packed into the layout oneDNN
-// prefers, which does not depend on the number of rows; scratch memory is one shared buffer.
+// Matrix products through oneDNN. A primitive is made once per shape and kept; weights are packed into the layout that oneDNN prefers,
+// which does not depend on the number of rows; scratch memory is one shared buffer.
 #pragma once
 
 #include <list>
@@ -10,11 +10,11 @@
 
 namespace starling {
 
-// What a quantised product needs besides the integers; these are inside, in oneDNN's layout.
+// What a quantised product needs besides the integers, which are inside in oneDNN's layout.
 struct PackedInt8 : Packed {
-  bool panels = false;        // packed for our own product, not for oneDNN's
+  bool panels = false;        // packed for our own product instead of oneDNN's
   std::vector<float> scales;  // [out]
-  float input_bound = 0;      // 0: each row's own
+  float input_bound = 0;      // 0: each row's largest magnitude
   bool integers = true;       // false: multiplied as f32, with the same results to within f32 rounding
 };
 
@@ -23,10 +23,10 @@ class Products {
   explicit Products(DType activation);
   ~Products();
 
-  // steady: rows of its products have the same bits, however many there are.
+  // steady: a row of the product has the same bits however many rows there are.
   std::shared_ptr<Packed> pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse, bool steady = false);
   void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation activation, Write write);
-  // An 8-bit weight. Where the processor cannot multiply 8-bit integers exactly at speed (no VNNI), they are kept as floats.
+  // Packs an 8-bit weight. If the processor cannot multiply 8-bit integers exactly at speed (no VNNI), they are kept as floats.
   std::shared_ptr<Packed> pack_int8(const Tensor& w, bool transposed, double input_bound);
   bool multiplies_int8() const;  // false: as floats
   // sums [N, out] = x [N, in] times the integers of an 8-bit weight; x is i8 and sums are i32 where w.integers, else both are f32.

@@ -6,7 +6,7 @@
 namespace starling {
 namespace {
 
-// Work of a few microseconds each: less is not worth a second thread.
+// A few microseconds of work per thread; less is not worth a second thread.
 constexpr int64_t kCells = 2048;   // of an LSTM step
 constexpr int64_t kPairs = 65536;  // elements of queries with those of keys
 
@@ -15,7 +15,7 @@ void clear_rows(const Tensor& t, int64_t begin, int64_t end) {
   std::memset(t.raw() + begin * row, 0, (end - begin) * row);
 }
 
-// Rows of no sentence.
+// Rows that belong to no sentence.
 void clear_outside(const Tensor& t, std::span<const int32_t> offsets) {
   clear_rows(t, 0, offsets.front()), clear_rows(t, offsets.back(), t.rows());
 }

@@ -1,4 +1,4 @@
-// Compression. The layout of codes goes to the card once.
+// Compression. The layout of codes is uploaded to the card once.
 #include "backend/compression.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ constexpr size_t kMostLayouts = 256;
 
 }  // namespace
 
-// What a layout looks like on the card, and where it is there.
+// A layout as the card has it, and its place there.
 struct CudaBackend::SentLayout {
   std::vector<kernels::Chunk> chunks;
   std::vector<kernels::Part> parts;
@@ -31,7 +31,7 @@ struct CudaBackend::SentLayout {
   }
 };
 
-// Kept by the layout's address in the host's memory, where another may come to lie. Scratch 0: places of `count` codes.
+// Cached by the layout's host address, at which another layout may later lie. Scratch 0: places of `count` codes.
 kernels::Codes CudaBackend::codes_of(const CodeLayout& layout, int64_t count) {
   CHECK(layout.element == 4, "codes of elements of {} bytes", layout.element);
   auto now = std::make_shared<SentLayout>();

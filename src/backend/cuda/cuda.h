@@ -13,22 +13,23 @@
 
 namespace starling {
 
-// Bytes of logits that the loss holds at once on a card with so much memory. Each chunk of rows reads the output's weights twice, and reads
-// and writes their gradient: few chunks, large products.
+// The bytes of logits that the loss holds at once on a card with this much memory. Each chunk of rows reads the output's weights twice, and
+// reads and writes their gradient: therefore few chunks and large products.
 constexpr int64_t card_logits_bytes(int64_t memory) { return std::clamp(memory / 64, int64_t{32} << 20, int64_t{512} << 20); }
 
 }  // namespace starling
 
 namespace starling::STARLING_CUDA {
 
-// On the card of this number, with activations in f32 or bf16. Throws ConfigError where there is no such card, or no CUDA in the build.
+// Makes a backend on the card of this number, with activations in f32 or bf16. Throws ConfigError if there is no such card, or no CUDA in
+// the build.
 std::unique_ptr<Backend> make_cuda_backend(int device, DType activation);
 
 // Whether the program was built with CUDA.
 bool has_cuda();
-// How many cards this process can use; 0 also where the build has no CUDA, or the machine no cuBLASLt.
+// The number of cards this process can use; 0 also if the build has no CUDA or the machine no cuBLASLt.
 int cuda_devices();
-// The cards' names and memory, the driver and the libraries; or why none can be used, and how to change that.
+// The names and memory of the cards, the driver and the libraries; or why none can be used, and how to change that.
 std::string describe_cuda();
 
 }  // namespace starling::STARLING_CUDA

@@ -1,5 +1,5 @@
-// The class of the CUDA backend; its ops are in the .cpp files beside it, by what they are about, their contracts in backend/backend.h. An
-// op checks shapes, fills a task and puts kernels on the stream (kernels/); it never waits.
+// The class of the CUDA backend. Its ops are in the .cpp files beside it, by topic, their contracts in backend/backend.h. An op checks
+// shapes, fills a task and puts kernels on the stream (kernels/); it never waits.
 #pragma once
 
 #include <array>
@@ -62,7 +62,7 @@ class CudaBackend final : public Backend {
   kernels::Loss loss_of(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) const;
   kernels::Loss loss_of(const LogitsShard& s, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) const;
 
-  // Working memory of one op: of each slot one block, which the next op may overwrite.
+  // Working memory of one op: one block per slot, which the next op may overwrite.
   template <class T>
   T* scratch(size_t slot, int64_t count) {
     std::unique_ptr<Storage>& block = scratch_.at(slot);
@@ -70,7 +70,7 @@ class CudaBackend final : public Backend {
     if (!block || block->bytes() < bytes) block.reset(), block = std::make_unique<Storage>(bytes + bytes / 4, memory());
     return reinterpret_cast<T*>(block->data());
   }
-  // A list of the host's for one op, in its working memory.
+  // Uploads a host list for one op into its working memory.
   const int32_t* send(size_t slot, std::span<const int32_t> numbers);
   kernels::Attention attention_task(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& lse, int64_t rows,
                                     int64_t D) const;
@@ -87,8 +87,8 @@ class CudaBackend final : public Backend {
   std::array<std::unique_ptr<Storage>, 3> scratch_;
   struct SentLayout;
   std::map<const CodeLayout*, std::shared_ptr<SentLayout>> layouts_;
-  Tensor signal_;  // the sinusoids of the positions so far
-  Tensor logits_;  // of the last linear_top_logits, or of more rows
+  Tensor signal_;  // the sinusoids of the positions seen so far
+  Tensor logits_;  // of the last linear_top_logits, or larger
 };
 
 std::unique_ptr<FlatOps> make_cuda_flat_ops(CudaDevice& device);

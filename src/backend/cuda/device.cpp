@@ -12,7 +12,7 @@
 namespace starling::STARLING_CUDA {
 namespace {
 
-// What is uploaded goes through pinned buffers: a copy from other memory waits for the work on the stream.
+// Uploads go through pinned buffers, since a copy from other memory waits for the work on the stream.
 constexpr int64_t kSmall = int64_t{64} << 10, kLarge = int64_t{4} << 20;
 
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
@@ -49,7 +49,7 @@ CudaDevice::CudaDevice(int number) : number_(number) {
   if (properties_.major < 8)
     throw ConfigError(fmt::format("card {}, {}, is of compute capability {}.{}; Ampere (8.0) or newer is needed", number, properties_.name,
                                   properties_.major, properties_.minor));
-  // What is released stays in the pool: the next step asks for as much.
+  // Released memory stays in the pool, since the next step asks for as much.
   uint64_t threshold = UINT64_MAX;
   check(cudaDeviceGetDefaultMemPool(&pool_, number), "its memory pool");
   check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &threshold), "its memory pool");
@@ -140,7 +140,7 @@ void CudaMemory::send(std::byte* to, const std::byte* from, int64_t bytes, Slot&
   check(cudaEventRecord(slot.copied, stream), "an event");
 }
 
-// With STARLING_POISON=1 in the environment, for tests: zeros would hide that it is read again.
+// With STARLING_POISON=1 in the environment, for tests: overwrites dead memory, since zeros would hide that it is read again.
 void CudaMemory::discard(std::byte* at, int64_t bytes) {
   static const bool poisons = [] {
     const char* asked = std::getenv("STARLING_POISON");

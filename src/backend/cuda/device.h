@@ -1,4 +1,4 @@
-// A card as one backend and its siblings share it: the stream that orders all their work, and the memory behind it.
+// A card as a backend and its siblings share it: the stream that orders all their work, and the card's memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,8 +16,8 @@ namespace starling::STARLING_CUDA {
 
 class CudaDevice;
 
-// Blocks come from the driver's pool and go back to it in the order of the stream, so that releasing never waits. Numbers of a batch go
-// through pinned buffers, so that the host does not wait for the copy.
+// The card's memory. Blocks come from the driver's pool and return to it in stream order, so that releasing never waits. Arrays of a batch
+// go through pinned buffers, so that the host does not wait for the copy.
 class CudaMemory final : public Memory {
  public:
   explicit CudaMemory(CudaDevice& device);
@@ -34,7 +34,7 @@ class CudaMemory final : public Memory {
   CudaDevice& device() const { return device_; }
 
  private:
-  // A pinned buffer, which is free again when its copy has come to the card.
+  // A pinned buffer, which is free again once its copy has reached the card.
   struct Slot {
     void* pinned = nullptr;
     cudaEvent_t copied = nullptr;
@@ -49,10 +49,11 @@ class CudaMemory final : public Memory {
 
   CudaDevice& device_;
   std::mutex mutex_;
-  Ring<64> small_;  // of 64 KiB: indices of a batch
-  Ring<4> large_;   // of 4 MiB: long lists, weights that are read
+  Ring<64> small_;  // 64 KiB each, for indices of a batch
+  Ring<4> large_;   // 4 MiB each, for long lists and weights that are loaded
 };
 
+// One card, with its stream and its memory.
 class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
  public:
   explicit CudaDevice(int number);
@@ -60,12 +61,13 @@ class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
 
-  // For a call of this thread.
+  // The stream, after making the card current for this thread.
   cudaStream_t stream() const;
   cudaMemPool_t pool() const { return pool_; }
   CudaMemory& memory() { return memory_; }
   const cudaDeviceProp& properties() const { return properties_; }
-  // Work that others put on this card has failed, and what was computed is of no use: reading throws this from now on. From any thread.
+  // Reports that work that others put on this card has failed: its results are worthless, and from now on reading throws this error. May be
+  // called from any thread.
   void fail(std::exception_ptr error);
   void require_sound() const;
 

@@ -89,7 +89,7 @@ class CudaFlatOps final : public FlatOps {
     add_grouped(place, at(x), x.columns(), at(y), y, x.columns());
   }
 
-  // The host groups the rows, so it waits until they are there.
+  // The host groups the rows, so it waits until they have arrived.
   void add_rows(const Tensor& y, int64_t front, const Tensor& x) override {
     CHECK(y.columns() == front + x.columns(), "rows of {} to {}", y.shape().text(), x.shape().text());
     std::vector<int32_t> number(static_cast<size_t>(y.rows()));

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The entries of a folder whose names begin so, the highest version first; none where there is no such folder.
+// The entries of a folder whose names begin with this, the highest version first; empty if there is no such folder.
 std::vector<fs::path> entries(const fs::path& folder, const std::string& prefix) {
   std::vector<fs::path> found;
   std::error_code error;

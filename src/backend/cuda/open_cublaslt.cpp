@@ -1,4 +1,4 @@
-// The functions of cuBLASLt that products.cpp calls, each of which goes to the library that is opened at run time.
+// The functions of cuBLASLt that products.cpp calls; each one forwards to the library that is opened at run time.
 #include <cublasLt.h>
 
 #include "backend/cuda/libraries.h"

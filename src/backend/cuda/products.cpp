@@ -17,7 +17,7 @@ cudaDataType_t data_type(DType t) {
   return t == DType::f32 ? CUDA_R_32F : CUDA_R_16BF;
 }
 
-// The library takes addresses as multiples of 256 bytes unless told otherwise.
+// The library assumes that addresses are multiples of 256 bytes unless told otherwise.
 uint32_t alignment_of(const void* p) {
   const auto address = reinterpret_cast<uintptr_t>(p);
   return address == 0 ? 256 : static_cast<uint32_t>(std::min<uintptr_t>(address & (~address + 1), 256));

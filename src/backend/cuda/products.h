@@ -1,5 +1,5 @@
 // Matrix products through cuBLASLt. Its matrices are column-major: a row-major [rows, columns] is its [columns, rows], so y = x w is
-// computed as y^T = w^T x^T. What the library chooses for a product is kept, by everything that its choice depends on.
+// computed as y^T = w^T x^T. The library's choice for a product is cached, by everything that it depends on.
 #pragma once
 
 #include <cublasLt.h>
@@ -13,7 +13,7 @@
 
 namespace starling::STARLING_CUDA {
 
-// A weight for products: in activation type; 8-bit ones as integers of that type.
+// A weight for products, in activation type; 8-bit weights are stored as integers of that type.
 struct PackedWeight : Packed {
   Tensor values;  // [in, out], or [out, in] when transposed; f32: the parameters themselves
   bool transposed = false;
@@ -21,7 +21,7 @@ struct PackedWeight : Packed {
   float input_bound = 0;
 };
 
-// d [m, n] = op(a) [m, k] op(b) [k, n], column-major, or d += that; then the bias [m] is added, and relu taken.
+// d [m, n] = op(a) [m, k] op(b) [k, n], column-major, or d += that; then the bias [m] is added and relu applied.
 struct Product {
   const void *a, *b;
   void* d;

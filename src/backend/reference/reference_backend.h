@@ -1,5 +1,4 @@
-// The class of the reference backend; its ops are in the .cpp files beside it, by what they are about, their contracts in
-// backend/backend.h.
+// The class of the reference backend. Its ops are in the .cpp files beside it, by topic, their contracts in backend/backend.h.
 #pragma once
 
 #include <memory>
@@ -23,7 +22,7 @@ class ReferenceBackend final : public Backend {
 
  private:
   static double& at(const Tensor& t, int64_t row, int64_t column) { return t.data<double>()[row * t.columns() + column]; }
-  // The factor of an element: 0 where it is dropped.
+  // The dropout factor of an element: 0 if it is dropped.
   static double keep(const Dropout& d, int64_t row, int64_t column) {
     if (!d.active()) return 1;
     const uint32_t bits = dropout_bits(d.key, d.rows.sentence[row], d.rows.position[row], d.first_column + column);

@@ -1,5 +1,5 @@
-// Our own collective algorithms: free functions that return the schedule of one rank. N ranks, M bytes in the tensor, alpha the latency of
-// a message, B bytes/s of a link. All work for every N, not only powers of two, and for every number of elements.
+// Our own collective algorithms: free functions that return the schedule of one rank. N is the number of ranks, M the bytes of the tensor,
+// alpha the latency of a message, B the bytes/s of a link. All work for every N, not only powers of two, and for every number of elements.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +18,15 @@ struct CollectiveShape {
   DType type = DType::f32;
 };
 
-// Ring (Patarasu & Yuan 2009). reduce_scatter leaves the reduced part(count, rank, size) in place, other elements hold partial sums;
-// all_gather fills everything from each rank's own part. Each: N-1 rounds of one message of M/N; every rank sends (N-1)/N M.
-// all_reduce is one after the other: 2(N-1) rounds, 2(N-1)/N M sent and received, time 2(N-1) alpha + 2(N-1)/N M/B.
+// Ring (Patarasu & Yuan 2009). reduce_scatter leaves the reduced part(count, rank, size) in place; other elements hold partial sums.
+// all_gather fills everything from each rank's own part. Each takes N-1 rounds of one message of M/N, and every rank sends (N-1)/N M.
+// all_reduce runs one after the other: 2(N-1) rounds, 2(N-1)/N M sent and received, time 2(N-1) alpha + 2(N-1)/N M/B.
 Schedule ring_reduce_scatter(const CollectiveShape&, Reduce);
 Schedule ring_all_gather(const CollectiveShape&);
 Schedule ring_all_reduce(const CollectiveShape&, Reduce);
 
-// Binomial trees: ceil(log2 N) rounds, each edge carries M once. broadcast sends (N-1) M over all ranks; all_reduce is a reduction to rank
-// 0 and a broadcast from it: 2 ceil(log2 N) rounds, at most M ceil(log2 N) sent by a rank. For small tensors.
+// Binomial trees: ceil(log2 N) rounds; each edge carries M once. broadcast sends (N-1) M over all ranks. all_reduce is a reduction to rank
+// 0 and a broadcast from it: 2 ceil(log2 N) rounds, and a rank sends at most M ceil(log2 N). For small tensors.
 Schedule tree_broadcast(const CollectiveShape&, int root);
 Schedule tree_all_reduce(const CollectiveShape&, Reduce);
 
@@ -34,31 +34,32 @@ Schedule tree_all_reduce(const CollectiveShape&, Reduce);
 // 2(p-1)/p M sent by a rank; the N-p ranks above fold their tensor into a partner first and get the result last (M more each).
 Schedule halving_doubling_all_reduce(const CollectiveShape&, Reduce);
 
-// Parts to their owners and back in 2 rounds, each of N-1 messages of M/N: the bytes of a ring with less waiting, more messages at once.
+// Parts go to their owners and back in 2 rounds of N-1 messages of M/N each: the bytes of a ring with less waiting but more messages at
+// once.
 Schedule direct_reduce_scatter(const CollectiveShape&, Reduce);
 Schedule direct_all_gather(const CollectiveShape&);
 
 // Sum of f32 tensors with bf16 on the wire: parts are sent to their owners as bf16, added there in f32 (the owner's own part unrounded,
-// then the others by rank), rounded, and gathered. Every rank, the owner too, ends with the rounded sum, so replicas stay equal.
-// 2 rounds, (N-1)/N M sent: half of the ring.
+// then the others by rank), rounded and gathered. Every rank, the owner included, ends with the rounded sum, so replicas stay equal. 2
+// rounds; a rank sends (N-1)/N M, half as much as in the ring.
 Schedule bf16_all_reduce(const CollectiveShape&);
 
-// Parts of given sizes: rank k's elements are [offsets[k], offsets[k+1]) of the tensor. One round, N-1 sends of the own part.
+// Parts of given sizes: rank k's elements are [offsets[k], offsets[k+1]) of the tensor. One round in which a rank sends its part N-1 times.
 Schedule gather_varying(const CollectiveShape&, std::span<const int64_t> offsets);
 
-// Elements of a tensor that are a rank's.
+// Elements of a tensor that belong to a rank.
 struct Owned {
   Range range;
   int rank;
   bool operator==(const Owned&) const = default;
 };
-// Each rank gives what it owns, and ranks 0 .. receivers-1 get all of it: owned, by offset, is everything. One round.
+// Each rank gives what it owns, and ranks 0 .. receivers-1 get all of it. `owned`, by offset, covers the tensor. One round.
 Schedule gather_owned(const CollectiveShape&, std::span<const Owned> owned, int receivers);
-// What lies on the ranks that `from` says gets to those that `to` says; both are everything, by offset. One round.
+// Moves elements from the ranks that hold them (`from`) to other ranks (`to`); both lists, by offset, cover the tensor. One round.
 Schedule hand_over(const CollectiveShape&, std::span<const Owned> from, std::span<const Owned> to);
-// One schedule behind the other, as one operation; the second needs no scratch.
+// Runs one schedule after the other as one operation; the second must need no scratch.
 Schedule then(Schedule first, const Schedule& second);
-// visit(range, from, to): what changes hands then, ascending.
+// Calls visit(range, from, to) for everything that hand_over moves, ascending.
 template <class Visit>
 void each_change(std::span<const Owned> from, std::span<const Owned> to, Visit visit) {
   for (auto a = from.begin(), b = to.begin(); a != from.end() && b != to.end();) {
@@ -68,10 +69,10 @@ void each_change(std::span<const Owned> from, std::span<const Owned> to, Visit v
   }
 }
 
-// Parameter server: ranks 0 .. workers-1 compute; server i, on rank servers[i], holds part(count, i, servers) of the tensor. push adds the
-// workers' tensors up at the servers (by rank; elsewhere the tensor is left as it is), pull brings the servers' parts to all workers. One
-// round each. With one server of its own 2 N M bytes pass its link in a step; with S servers 2 N M / S each; a server that is also a
-// worker saves its own contribution.
+// Parameter server: ranks 0 .. workers-1 compute; server i, on rank servers[i], holds part(count, i, servers) of the tensor. push adds up
+// the workers' tensors at the servers (by rank; elsewhere the tensor stays as it is); pull brings the servers' parts to all workers. One
+// round each. With one dedicated server, 2 N M bytes pass its link per step; with S servers, 2 N M / S each. A server that is also a worker
+// saves its own contribution.
 struct ServerShape {
   int rank = 0, size = 1;
   int64_t count = 0;
@@ -83,7 +84,7 @@ struct ServerShape {
 Schedule server_push(const ServerShape&);
 Schedule server_pull(const ServerShape&);
 
-// Nothing but waiting: ceil(log2 N) rounds of one-byte messages (dissemination: Hensgen, Finkel & Manber 1988).
+// Waits only: ceil(log2 N) rounds of one-byte messages (dissemination: Hensgen, Finkel & Manber 1988).
 Schedule dissemination_barrier(int rank, int size);
 
 }  // namespace starling

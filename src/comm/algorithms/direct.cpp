@@ -1,4 +1,4 @@
-// Parts go straight to their owners: few rounds, N-1 messages at once. Ranks begin with their right neighbour, so that no one is
+// Parts go straight to their owners: few rounds, N-1 messages at once. Each rank begins with its right neighbour, so that no rank is
 // everybody's first target.
 #include "comm/algorithms/common.h"
 

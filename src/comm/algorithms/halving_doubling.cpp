@@ -1,6 +1,6 @@
-// The first p = 2^k ranks halve what they are responsible for with partners at distance 1, 2, 4, ... p/2, then gather back in the opposite
-// order: the largest messages go to the nearest, which are on the same node, and all ranks of a node send to others at the same time. The
-// ranks from p on give their tensor to rank - p before and get the result after. (Rabenseifner 2004)
+// The first p = 2^k ranks halve what they are responsible for with partners at distance 1, 2, 4, ... p/2, then gather in the opposite
+// order. So the largest messages go to the nearest ranks, which are on the same node, and all ranks of a node send to other nodes at the
+// same time. The ranks from p on give their tensor to rank - p first and get the result at the end. (Rabenseifner 2004)
 #include <algorithm>
 
 #include "comm/algorithms/common.h"

@@ -1,5 +1,5 @@
-// In round s of the reduce-scatter rank r sends part r-1-s to its right neighbour and adds part r-2-s from its left one; after N-1 rounds
-// it has added the last contribution to part r. The order of additions to a part is fixed by the ring, so all copies are equal bit for bit.
+// In round s of the reduce-scatter, rank r sends part r-1-s to its right neighbour and adds part r-2-s from its left one; after N-1 rounds
+// it has added the last contribution to part r. The ring fixes the order of additions to a part, so all copies are equal bit for bit.
 #include <algorithm>
 
 #include "comm/algorithms/common.h"

@@ -18,12 +18,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// While something is under way the thread polls. With somebody waiting for it a core is likely to be free, so it only yields for a while;
-// else computing threads want the core, and it sleeps at once. Sleeping longer than this costs bandwidth, shorter costs the others' time.
+// The thread polls while an operation is in progress. If somebody waits for it, a core is likely to be free, so at first it only yields;
+// otherwise computing threads want the core, and it sleeps at once. Sleeping longer than this costs bandwidth, shorter costs the other
+// threads' time.
 constexpr int kYieldsWaitedFor = 2000, kYields = 10;
 constexpr auto kSleepWaitedFor = 20us, kSleep = 50us;
-// Where nothing has moved for a millisecond and nobody waits, as between the micro-batches of a pipeline, it sleeps longer; who begins to
-// wait wakes it.
+// If nothing has moved for a millisecond and nobody waits, as between the micro-batches of a pipeline, it sleeps longer; a thread that
+// begins to wait wakes it.
 constexpr int kQuietSweeps = kYields + 20;
 constexpr auto kQuietSleep = 200us;
 constexpr auto kIdle = 5ms;                     // between looks at heartbeats with nothing else to do
@@ -32,7 +33,7 @@ constexpr int64_t kFastestBeat = 10'000'000;    // ns, while somebody waits with
 constexpr size_t kPooled = 64;                  // free blocks of scratch memory that are kept
 constexpr int kHostName = 64;
 constexpr double kSilenceLook = 0.5;          // s, between looks at who is silent while somebody waits
-constexpr int64_t kAway = 4 * kBeatInterval;  // ns; a communication thread that was away for longer hears the others before it judges them
+constexpr int64_t kAway = 4 * kBeatInterval;  // ns; after a longer absence this thread takes in heartbeats before it judges others
 
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / 1ns; }
 
@@ -86,12 +87,12 @@ size_t Task::wait_any(std::span<Operation* const> operations, double deadline_s)
 
 void Engine::wait(std::span<const Task* const> tasks, double deadline_s, const std::function<bool()>& ended) {
   std::unique_lock lock(mutex_);
-  // Looked at first: who serves many ranks may never have to wait, as long as one of them lives.
+  // Checked first, since a rank that serves many others may never have to wait as long as one of them lives.
   bool lost = somebody_is_silent(tasks), in_time = !lost && ended();
   if (in_time) return;
   const int64_t begin = now_ns();
   ++waiting_;
-  // Who is late must have got around when the deadline comes.
+  // News of which rank is late must have reached all ranks by the deadline.
   beat_interval_ns_ = std::clamp(static_cast<int64_t>(1e9 / 20 * deadline_s), kFastestBeat, kBeatInterval);
   to_thread_.notify_one();
   double waited_s = 0;
@@ -379,7 +380,7 @@ std::vector<int> Engine::waited_for(std::span<const Task* const> tasks) {
   return ranks;
 }
 
-// News needs up to 2 hops beats: each is sent to one distance, and distances take turns.
+// News needs up to 2 hops beats, since each beat goes to one distance and distances take turns.
 double Engine::silent_s() const {
   int hops = 1;
   while ((1 << hops) < static_cast<int>(known_.size())) ++hops;
@@ -411,7 +412,7 @@ std::string Engine::lateness(std::span<const Task* const> tasks, double waited_s
   Lateness l;
   l.waited_s = waited_s;
   l.self = world_->rank;
-  l.silent_s = now - looked_ns_ > kAway ? INFINITY : silent_s();  // who was away itself cannot say
+  l.silent_s = now - looked_ns_ > kAway ? INFINITY : silent_s();  // a thread that was away itself cannot judge
   const Task& first = *tasks.front();
   l.operation = first.what_;
   l.any = tasks.size() > 1;

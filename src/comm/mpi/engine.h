@@ -1,5 +1,5 @@
-// The communication thread of a process. It makes every call of MPI, from MPI_Init to MPI_Finalize: MPI needs no locks then, operations
-// advance while the others compute, and heartbeats go on while they hang. The rest of the program gives it operations through a queue.
+// The communication thread of a process. It makes every MPI call, from MPI_Init to MPI_Finalize, so MPI needs no locks, operations advance
+// while other threads compute, and heartbeats continue while those hang. The rest of the program submits operations through a queue.
 #pragma once
 
 #include <mpi.h>
@@ -22,7 +22,7 @@
 
 namespace starling {
 
-// Memory for schedules, kept: asking the kernel for hundreds of MB in every step would cost more than the sums. Used by one thread.
+// Keeps memory for schedules: asking the kernel for hundreds of MB in every step would cost more than the sums. Used by one thread.
 class ScratchPool {
  public:
   std::shared_ptr<Storage> take(int64_t bytes);
@@ -32,7 +32,7 @@ class ScratchPool {
   std::vector<std::shared_ptr<Storage>> free_;  // the least recently used first
 };
 
-// A communicator of MPI, twice: so that no message of a collective meets one that a caller sent. Lives as long as the engine.
+// An MPI communicator, twice, so that messages of collectives never match those of callers. Lives as long as the engine.
 struct Group {
   MPI_Comm collectives = MPI_COMM_NULL, messages = MPI_COMM_NULL;
   int rank = 0;
@@ -42,10 +42,10 @@ struct Group {
 
 class Engine;
 
-// Before MPI_Abort: mpirun must have read what was printed before it ends everything.
+// Call before MPI_Abort: gives mpirun time to read the output before it ends everything.
 void let_output_out();
 
-// Something that the thread does: begin() once, then advance() until it says done.
+// Something that the communication thread does: begin() once, then advance() until it returns done.
 class Task : public Operation {
  public:
   enum class Progress : uint8_t { none, some, done };
@@ -54,9 +54,9 @@ class Task : public Operation {
       : engine_(engine), group_(group), what_(std::move(what)), collective_(collective), peer_(peer) {}
   virtual void begin() = 0;
   virtual Progress advance() = 0;
-  virtual void release() {}  // gives up what it holds, when it has ended, well or not
+  virtual void release() {}  // gives up what it holds after it has ended, successfully or not
 
-  // A wait with a longer deadline is patient with ranks that work, not with those that have not been heard of for so long.
+  // A wait with a longer deadline than this tolerates ranks that work, but not ranks without a heartbeat for this long.
   void set_silence(double seconds) { silence_s_ = seconds; }
   bool done() override { return done_.load(std::memory_order_acquire); }
   void wait(double deadline_s) override;
@@ -73,14 +73,14 @@ class Task : public Operation {
   const int peer_;
   double silence_s_ = INFINITY;
   std::atomic<bool> done_ = false;
-  int64_t ended_ = 0;  // when, counted in operations of this process that had ended; under the engine's mutex
+  int64_t ended_ = 0;  // the number of operations of this process that had ended by then; under the engine's mutex
   std::exception_ptr error_;
 };
 
 class Engine {
  public:
   Engine();   // joins the other ranks
-  ~Engine();  // leaves MPI together with the others, however long those still work
+  ~Engine();  // leaves MPI together with the others, however long they still work
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -95,7 +95,7 @@ class Engine {
   std::vector<RankNews> news(const Group& group) const;
   Traffic traffic() const;
   void count(int64_t sent, int64_t received, int64_t messages);
-  // Ends all ranks with MPI_Abort; comes back if that has not happened after some seconds.
+  // Ends all ranks with MPI_Abort; returns if that has not happened after some seconds.
   void abort(int status);
 
   // For tasks, in the communication thread.
@@ -117,14 +117,14 @@ class Engine {
   void stop_mpi();
   const Group& add_group(MPI_Comm comm, bool world);
   void enter_own_beat(int64_t now);
-  // Until that is so; PeerError when the deadline comes first, or a rank that may be needed is silent.
+  // Waits until ended() is true. Throws PeerError if the deadline comes first, or if a rank that may be needed is silent.
   void wait(std::span<const Task* const> tasks, double deadline_s, const std::function<bool()>& ended);
-  // The rest is called with the mutex held.
-  static std::vector<int> waited_for(std::span<const Task* const> tasks);  // world ranks, each once
-  double silent_s() const;                                                 // a rank unheard for longer than this counts as dead
-  double silence_s(int rank) const;                                        // since it was heard of
+  // All functions below are called with the mutex held.
+  static std::vector<int> waited_for(std::span<const Task* const> tasks);  // by world rank, each once
+  double silent_s() const;                                                 // a rank without a heartbeat for longer than this counts as dead
+  double silence_s(int rank) const;                                        // since its last heartbeat
   int longest_silent(const std::vector<int>& ranks) const;
-  int lost_rank(const std::vector<int>& ranks, double allowed_s) const;  // silent for longer than is allowed; -1: none
+  int lost_rank(const std::vector<int>& ranks, double allowed_s) const;  // silent for longer than allowed; -1: none
   bool somebody_is_silent(std::span<const Task* const> tasks) const;
   std::string lateness(std::span<const Task* const> tasks, double waited_s);
 
@@ -149,7 +149,7 @@ class Engine {
   std::vector<Heartbeats::Known> known_;  // by world rank
   int64_t beat_interval_ns_;
   int64_t looked_ns_ = 0;             // when the communication thread last took in heartbeats
-  bool all_heard_ = true;             // lately, every rank
+  bool all_heard_ = true;             // every rank, recently
   double last_silence_s_ = INFINITY;  // of the last operation started
   int64_t waited_ns_ = 0;
   int64_t collectives_ = 0, operations_ = 0;  // started

@@ -89,9 +89,10 @@ std::string describe_lateness(const Lateness& l, const std::vector<Heartbeats::K
   const auto age = [&](int r) { return 1e-9 * static_cast<double>(now_ns - of(r).heard_ns); };
   const auto doing = [&](int r) {
     const Heartbeat& beat = of(r).beat;
-    return beat.phase[0] ? fmt::format("it is in '{}' at update {}", beat.phase, beat.step) : std::string("it has not said what it does");
+    return beat.phase[0] ? fmt::format("it is in '{}' at update {}", beat.phase, beat.step)
+                         : std::string("it has not reported what it is doing");
   };
-  // How far a rank has come. On the communicator of all ranks it is known whether it has started this very operation.
+  // How far a rank has come. For the communicator of all ranks it is known whether the rank has started this very operation.
   const auto progress = [&](int r) {
     const Heartbeat& beat = of(r).beat;
     if (l.collective < 0) return std::tuple(int64_t{0}, beat.step, beat.operations);
@@ -120,7 +121,7 @@ std::string describe_lateness(const Lateness& l, const std::vector<Heartbeats::K
   else if (l.peer >= 0)
     text += fmt::format("{} did not do its part: {} and was last heard of {:.1f} s ago", name(l.peer), doing(l.peer), age(l.peer));
   else if (l.any)
-    text += fmt::format("none of rank{} {} did its part; least far is {}: {} and was last heard of {:.1f} s ago",
+    text += fmt::format("none of rank{} {} did its part; furthest behind is {}: {} and was last heard of {:.1f} s ago",
                         others.size() > 1 ? "s" : "", fmt::join(others, ", "), name(slowest), doing(slowest), age(slowest));
   else if (progress(slowest) < progress(l.self))
     text += fmt::format("{} is behind: {} and was last heard of {:.1f} s ago", name(slowest), doing(slowest), age(slowest));

@@ -1,5 +1,5 @@
-// What each rank is doing, known to every rank within about log2 N beats: once in a while a rank sends everything it knows to the ranks
-// 2^k further on and further back, with k rotating. So a rank that waits too long can say for whom.
+// What each rank is doing, known to every rank within about log2 N beats: at intervals a rank sends everything it knows to the ranks 2^k
+// after and before it, with k rotating. So a rank that waits too long can say for which one.
 #pragma once
 
 #include <mpi.h>
@@ -14,14 +14,14 @@ namespace starling {
 
 struct Heartbeat {
   int64_t count = 0;        // grows with every beat of its rank; 0 = nothing known yet
-  int64_t step = 0;         // the update that the rank last named
+  int64_t step = 0;         // the update that the rank reported last
   int64_t collectives = 0;  // started on the communicator of all ranks
   int64_t operations = 0;   // started on any communicator
   CardCounts card;
   char phase[32] = {};
 };
 
-// Sending and receiving them, in the communication thread.
+// Sends and receives heartbeats, in the communication thread.
 class Heartbeats {
  public:
   struct Known {
@@ -29,14 +29,15 @@ class Heartbeats {
     int64_t heard_ns = 0;  // when the count last grew, on this rank's clock
   };
   void start(MPI_Comm comm);
-  // True if something has come: then news() has an entry for each rank.
+  // Returns true if something has arrived; news() then has an entry for each rank.
   bool receive();
   const std::vector<Heartbeat>& news() const { return incoming_; }
-  // Sends all of `known` on, except to ranks that have not taken what they were sent before.
+  // Sends all of `known`, except to ranks that have not yet received the previous beat.
   void send(const std::vector<Known>& known);
-  // Before MPI ends: go on, and call this until it is true. Then every rank has called it, and nobody waits for news any more.
+  // Before MPI ends: keep sending and receiving, and call this until it returns true. By then every rank has called it, and nobody waits
+  // for news.
   bool everybody_leaves();
-  // After that: send nothing any more, and call this until it is true. Then every rank has called it and no message is under way.
+  // After that: send nothing, and call this until it returns true. By then every rank has called it, and no message is in transit.
   bool stop();
   int size() const { return size_; }
 
@@ -51,24 +52,24 @@ class Heartbeats {
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
   std::vector<Heartbeat> incoming_, next_;
-  std::vector<Outgoing> outgoing_;  // on and back by 1, on and back by 2, by 4, ...
+  std::vector<Outgoing> outgoing_;  // forwards and backwards by 1, by 2, by 4, ...
   size_t turn_ = 0;
   MPI_Request receiving_ = MPI_REQUEST_NULL, leaving_ = MPI_REQUEST_NULL, barrier_ = MPI_REQUEST_NULL;
   bool asked_ = false, stopping_ = false, stopped_ = false;
 };
 
-// Takes over what is newer than what is known.
+// Replaces what is known by what is newer.
 void merge(std::vector<Heartbeats::Known>& known, const std::vector<Heartbeat>& news, int64_t now_ns);
 
-// How the lateness of others is judged; all about one group of ranks.
+// What a judgement about late ranks is based on; everything refers to one group of ranks.
 struct Lateness {
   std::string operation;
   double waited_s = 0;
   int64_t collective = -1;   // its number on the communicator of all ranks, or -1
-  std::vector<int> members;  // of the group, or who is waited for, by world rank
-  int self = 0, peer = -1;   // world ranks; peer: the only one that is waited for, or -1
-  bool any = false;          // one of the members was enough
-  double silent_s = 5;       // a rank unheard for longer than this counts as dead
+  std::vector<int> members;  // ranks of the group, or those waited for, by world rank
+  int self = 0, peer = -1;   // world ranks; peer: the only rank waited for, or -1
+  bool any = false;          // any one of the members would do
+  double silent_s = 5;       // a rank without a heartbeat for longer than this counts as dead
 };
 // "all-reduce (ring) waited 10.0 s; rank 2 on beta is behind: ..."
 std::string describe_lateness(const Lateness&, const std::vector<Heartbeats::Known>& known, const std::vector<std::string>& hosts,

@@ -1,4 +1,4 @@
-// Errors of MPI as exceptions. MPI is included only under src/comm/mpi/.
+// Turns MPI errors into exceptions. MPI is included only under src/comm/mpi/.
 #pragma once
 
 #include <mpi.h>

@@ -1,4 +1,4 @@
-// The world of the ranks that mpirun or srun started. What a communicator is asked for becomes a task of the communication thread.
+// The world of the ranks that mpirun or srun started. Each call to a communicator becomes a task of the communication thread.
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kPiece = 1 << 30;  // bytes; counts of MPI are int
 constexpr int kTags = 1 << 15;
 
-// One side of messages under way at once.
+// One side of messages in transit.
 class Messages {
  public:
   void send(MPI_Comm comm, const std::byte* from, int64_t bytes, int to, int tag) {
@@ -80,8 +80,8 @@ class ScheduleTask : public Task {
     if (round_ == schedule_.rounds.size()) return;
     const Schedule::Round& round = schedule_.rounds[round_];
     calculate(round.before);
-    // Sends first: a receive whose message has been announced answers at once, the other side begins with its data, and our own
-    // announcement would be answered only after all of that: the two directions of a link would take turns (measured: half the bandwidth).
+    // Sends come first. A receive whose message has been announced answers at once, so the other side would begin with its data and answer
+    // our own announcement only after all of that: the two directions of a link would take turns (measured: half the bandwidth).
     for (const auto& s : round.sends) messages_.send(group_.collectives, area(s.area) + s.offset, s.bytes, s.to, tag_);
     for (const auto& r : round.receives) messages_.receive(group_.collectives, area(r.area) + r.offset, r.bytes, r.from, tag_);
   }
@@ -135,7 +135,7 @@ MPI_Datatype mpi_type(DType type) {
   }
 }
 
-// A collective of MPI's own.
+// One of MPI's own collectives.
 class LibraryTask : public Task {
  public:
   enum Kind : uint8_t { sum, maximum, reduce_scatter, all_gather, broadcast, barrier };
@@ -221,7 +221,7 @@ class MpiCommunicator : public Communicator {
     return begin(std::make_shared<ScheduleTask>(*engine_, group_, what, sequence, std::move(schedule), x));
   }
 
-  // All ranks have come when MPI_Comm_split begins, which would block the thread: so a late one is named, and heartbeats go on.
+  // MPI_Comm_split would block the thread, so it begins only when all ranks have arrived: a late rank is named, and heartbeats continue.
   std::unique_ptr<Communicator> split_off(int color) override {
     barrier().wait();
     const auto task = std::make_shared<SplitTask>(*engine_, group_, color);
@@ -235,7 +235,7 @@ class MpiCommunicator : public Communicator {
  protected:
   bool library_collective(Collective collective, const Tensor& x, int root, Pending& pending) override {
     if (mpi_type(x.dtype()) == MPI_DATATYPE_NULL || x.count() > INT_MAX) return false;
-    // What MPI sends is not known: counted is what our own algorithm for large tensors would send.
+    // What MPI sends is unknown, so this counts what our own algorithm for large tensors would send.
     const CollectiveShape shape{rank(), size(), x.count(), x.dtype()};
     LibraryTask::Kind kind = LibraryTask::barrier;
     const char* what = "barrier (library)";
@@ -301,8 +301,8 @@ class MpiCommunicator : public Communicator {
   int64_t sequence_ = 0;  // of collectives
 };
 
-// A process can join MPI once, so this is one for the whole process. It outlives a communicator that an exception destroys: the program
-// can then still say what happened, and end the other ranks.
+// A process can join MPI only once, so there is one of these per process. It outlives a communicator that an exception destroys, so that
+// the program can still report what happened and end the other ranks.
 Engine* joined = nullptr;
 
 void leave(Engine* engine) {

@@ -9,13 +9,13 @@
 namespace starling::STARLING_CUDA {
 namespace {
 
-// What all ranks of a communicator say together.
+// The reports of all ranks of a communicator, combined.
 struct Agreed {
   std::vector<int> ranks;
   uint32_t taken = 0;
   int64_t counted = 0;
 
-  // A place that none of them has taken; it is taken now.
+  // Takes a place that none of them has taken.
   size_t place() {
     size_t place = 0;
     while (taken >> place & 1) ++place;

@@ -1,5 +1,5 @@
-// Ranks whose cards are connected with each other, and what they exchange. Each group has a place in the counts that the ranks tell each
-// other, so that only operations of one group are held against each other.
+// Ranks whose cards are connected, and what they exchange. Each group has an index in the counts that ranks send each other, so that only
+// operations of one group are compared.
 #pragma once
 
 #include <memory>
@@ -16,17 +16,17 @@ class CardWatch;
 struct CardGroup {
   std::string purpose;       // "the exchange of gradients"
   std::vector<int> members;  // numbers on the communicator of all ranks
-  size_t place = 0;          // of the group's counts in CardCounts: the same on all members
+  size_t place = 0;          // index of the group's counts in CardCounts, the same on all members
 };
-// What this rank has to say before a group is made: its number, the places that are taken, and how far it has counted at any of them.
+// What a rank reports before a group is made: its number, the places that it has taken, and how far it has counted at any of them.
 struct CardPlaces {
   int rank = 0;
   uint32_t taken = 0;
   int64_t counted = 0;
 };
 
-// Groups that are about to be connected: one of all ranks of a communicator, or one each of its pairs of neighbours in both directions.
-// Blocking, collective.
+// Make groups that are about to be connected: one of all ranks of a communicator, or one per pair of neighbours and direction. Blocking,
+// collective.
 std::shared_ptr<const CardGroup> group_of(CardWatch& watch, Communicator& comm, const char* purpose);
 struct NeighbourGroup {
   int from, to;  // ranks of the communicator

@@ -6,14 +6,14 @@
 
 namespace starling::STARLING_CUDA {
 
-// The ranks of a group do the same operations in the same order, so counting them tells who is behind, and where: a host that has not come
-// to the operation, a card that its host has given it to and that has not come to it, or, when all cards are at it, what is between them.
+// The ranks of a group run the same operations in the same order, so counting them shows who is behind, and where: a host that has not
+// begun the operation, a card that has not reached it, or, if all cards have reached it, the links between them.
 std::string describe(const CardLateness& l) {
   const std::vector<int>& members = l.group.members;
   const auto of = [&](int r) -> const RankNews& { return l.news[static_cast<size_t>(r)]; };
   const auto counts = [&](int r) -> const CardProgress& { return of(r).card[l.group.place]; };
   const auto name = [&](int r) { return fmt::format("rank {} on {}", r, l.hosts[static_cast<size_t>(r)]); };
-  // Who is late may wait for others in turn.
+  // The late rank may itself be waiting for others.
   const auto elsewhere = [&](int r) {
     for (size_t place = 0; place < l.purposes.size(); ++place)
       if (place != l.group.place && !l.purposes[place].empty() && of(r).card[place].enqueued > of(r).card[place].completed)
@@ -21,7 +21,7 @@ std::string describe(const CardLateness& l) {
     return std::string();
   };
   const auto doing = [&](int r) {
-    return (of(r).phase.empty() ? std::string("has not said what it does")
+    return (of(r).phase.empty() ? std::string("has not reported what it is doing")
                                 : fmt::format("is in '{}' at update {}", of(r).phase, of(r).step)) +
            elsewhere(r);
   };

@@ -1,4 +1,4 @@
-// Whose fault it is that a collective of cards does not end.
+// Finds out why a collective of cards does not end.
 #pragma once
 
 #include <array>

@@ -125,7 +125,7 @@ void CardWatch::wait_for(CardOperation& operation, double deadline_s) {
 void CardWatch::fail(const std::exception_ptr& error) {
   device_->fail(error);
   const std::lock_guard lock(nccl_);
-  // All at once: what one of them is to end may wait for another.
+  // All at once, since the communicator to be ended may wait for another.
   ncclGroupStart();
   for (const auto& [comm, group] : comms_) ncclCommAbort(comm);
   ncclGroupEnd();
@@ -190,7 +190,7 @@ std::string CardWatch::trouble(const CardOperation& operation, double waited_s) 
   return describe(l);
 }
 
-// NCCL tells of a communicator that it has failed, not in what: that is the oldest operation that is not over.
+// NCCL reports that a communicator has failed but not in which operation: that is the oldest one that is not over.
 std::string CardWatch::failure(ncclResult_t state, const CardGroup& group) const {
   const char* what = "no operation under way";
   {

@@ -1,6 +1,6 @@
-// What a rank's card is doing for others: the operations under way, whose memory it keeps, and a thread that looks at them once in a
-// while. The host waits for its card only, in a call that cannot be ended; so it is this thread that finds out when an operation does not
-// end, ends NCCL's work on this card, and makes the card's memory throw what was wrong as soon as it is read (CudaDevice::fail).
+// Watches what a rank's card is doing for others: the operations in progress, whose memory it keeps alive. The host waits for its card only
+// in calls that cannot be interrupted, so a separate thread checks the operations at intervals. When one does not end, the thread ends
+// NCCL's work on this card and makes the card's memory throw the reason as soon as it is read (CudaDevice::fail).
 #pragma once
 
 #include <atomic>
@@ -18,24 +18,24 @@
 
 namespace starling::STARLING_CUDA {
 
-// An operation on a card, or one that is to come to it.
+// An operation on a card, or one that is still to be put on it.
 class CardWait : public Operation {
  public:
-  // Why it has not ended after so many seconds.
+  // Explains why it has not ended after that many seconds.
   virtual std::string late(double waited_s) = 0;
   size_t wait_any(std::span<Operation* const> operations, double deadline_s) override;
 };
 
-// A collective on a card, or a message of one. Waiting for it makes what the card is given later wait, not the host.
+// A collective on a card, or a message of one. Waiting for it makes the card's later work wait, not the host.
 class CardOperation : public CardWait {
  public:
   struct About {
     const char* what;
     std::shared_ptr<const CardGroup> group;
-    Tensor x;                               // kept until the operation is over,
-    std::shared_ptr<Storage> scratch = {};  // as is this
+    Tensor x;                               // kept until the operation is over
+    std::shared_ptr<Storage> scratch = {};  // likewise
   };
-  // `ready`: when the card has come to it; `over`: when it has ended.
+  // `ready`: when the card has reached it; `over`: when it has ended.
   CardOperation(std::shared_ptr<CardWatch> watch, About about);
   ~CardOperation() override;
   bool done() override;
@@ -62,23 +62,23 @@ class CardWatch {
   ~CardWatch();
   CudaDevice& device() const { return *device_; }
   int rank() const { return rank_; }
-  // "rank 1 on beta", of the communicator of all ranks; this one without a number.
+  // "rank 1 on beta", numbered as on the communicator of all ranks; without an argument, this rank.
   std::string name(int rank) const { return fmt::format("rank {} on {}", rank, hosts_[static_cast<size_t>(rank)]); }
   std::string name() const { return name(rank_); }
 
-  // Places in the counts. A group counts on from where its ranks have counted to, so that older counts are never taken for its own.
+  // Places in the counts. A new group continues from the highest count of its ranks, so that older counts are never taken for its own.
   CardPlaces places() const;
   void take(const CardGroup& group, int64_t counted);
-  // All operations of the group are over.
+  // Call when all operations of the group are over.
   void give_back(const CardGroup& group);
 
-  // The operation is the next one of its group; its first event has been recorded.
+  // Begins the next operation of a group; its first event has been recorded.
   void begin(const std::shared_ptr<CardOperation>& operation);
-  // All of it is on its stream.
+  // Call when all of the operation is on its stream.
   void started(CardOperation& operation);
   void wait_for(CardOperation& operation, double deadline_s);
 
-  // Calls of NCCL are made with this held: it may be ended at any time.
+  // Hold this while calling NCCL, whose work may be ended at any time.
   std::mutex& nccl() { return nccl_; }
   void add(ncclComm_t comm, std::shared_ptr<const CardGroup> group) { comms_.emplace(comm, std::move(group)); }
   bool open(ncclComm_t comm) const { return comms_.contains(comm); }
@@ -90,7 +90,7 @@ class CardWatch {
 
   // Ends NCCL's work on this card, all communicators at once; reading its memory throws the error from now on.
   void fail(const std::exception_ptr& error);
-  // Waits for the operations under way. None is watched any more then, and the communicator of all ranks not used.
+  // Waits for the operations in progress. Afterwards nothing is watched, and the communicator of all ranks is no longer used.
   void stop();
 
  private:
@@ -109,7 +109,7 @@ class CardWatch {
   std::condition_variable changed_;
   std::deque<std::shared_ptr<CardOperation>> under_way_;
   CardCounts counts_{};
-  std::array<std::string, CardCounts{}.size()> purposes_;  // of the groups; empty: there is none at the place
+  std::array<std::string, CardCounts{}.size()> purposes_;  // of the groups; empty: no group has the place
   bool stopped_ = false;
   std::map<ncclComm_t, std::shared_ptr<const CardGroup>> comms_;  // under nccl_
   std::atomic<int64_t> sent_ = 0, received_ = 0, messages_ = 0;

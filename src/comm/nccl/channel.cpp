@@ -25,9 +25,9 @@ kernels::Element element_of(DType type) {
   }
 }
 
-// Those of the collectives that any rank may be late for, by its own work: the hosts of the others do not wait for it when they are called.
-// With this algorithm, on as many elements as ranks; what else there is (servers, bf16 on the wire, parts of given sizes) sends to
-// everybody, and is connected when it is first used, in an update.
+// Collectives to which any rank may come late because of its own work; the hosts of the others must not wait for it when they call them. So
+// they are connected here, with this algorithm, on as many elements as ranks. Everything else (servers, bf16 on the wire, parts of given
+// sizes) sends to every rank and is connected when it is first used, in an update.
 std::vector<Schedule> usual_schedules(const CollectiveShape& shape, Algorithm algorithm) {
   std::vector<Schedule> all;
   for (int root = 0; root < shape.size; ++root) all.push_back(tree_broadcast(shape, root));
@@ -44,7 +44,7 @@ std::vector<Schedule> usual_schedules(const CollectiveShape& shape, Algorithm al
 NcclChannel::NcclChannel(std::shared_ptr<CardWatch> watch, Communicator& comm, const char* purpose)
     : watch_(std::move(watch)), rank_(comm.rank()), size_(comm.size()) {
   const auto group = group_of(*watch_, comm, purpose);
-  // The others have come when they have heard of the name: who is late is named there.
+  // The others have arrived once they have received the name, so a late rank is named there.
   wire_ = std::make_unique<Wire>(watch_, group, broadcast_text(comm, rank_ == 0 ? new_name() : ""), comm.deadline());
   std::set<int> to, from;
   for (const Schedule& schedule : usual_schedules({rank_, size_, size_, DType::f32}, comm.algorithm()))
@@ -59,7 +59,7 @@ NcclChannel::~NcclChannel() {
   for (auto& link : links_) link.reset();
 }
 
-// In the order of the ranks, so that nobody waits for one that waits for him.
+// In the order of the ranks, so that no two ranks wait for each other.
 void NcclChannel::link_neighbours(Communicator& comm) {
   for (const NeighbourGroup& pair : groups_of_neighbours(*watch_, comm))
     links_.push_back(std::make_unique<Link>(watch_, comm, pair.from, pair.to, pair.group));
@@ -144,8 +144,8 @@ void NcclChannel::count(const Schedule& schedule) {
   watch_->count(schedule.bytes_sent(), schedule.bytes_received(), messages);
 }
 
-// NCCL's reduce-scatter and all-gather want equal parts, so unequal ones go as a reduction or a broadcast each, in one group. What NCCL
-// sends is not known: counted is what our own algorithm for large tensors would send.
+// NCCL's reduce-scatter and all-gather need equal parts; unequal ones become one reduction or broadcast per part, in one group. What NCCL
+// sends is unknown, so this counts what our own algorithm for large tensors would send.
 bool NcclChannel::library(Collective kind, const Tensor& x, int root, double deadline_s, Pending& pending) {
   ncclDataType_t type = ncclFloat32;
   switch (x.dtype()) {

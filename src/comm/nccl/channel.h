@@ -1,5 +1,5 @@
-// A group of cards, connected by NCCL. A schedule is put on a stream of this group's own: each round is one group of NCCL's sends and
-// receives, arithmetic is kernels between them. So sums have the bits that they have in every other world, whatever the links are.
+// A group of cards, connected by NCCL. Each channel puts schedules on a stream of its own: each round is one group of NCCL sends and
+// receives, with kernels for the arithmetic between them. So sums have the same bits as in every other world, whatever the links are.
 #pragma once
 
 #include "comm/card_channel.h"
@@ -10,7 +10,7 @@ namespace starling::STARLING_CUDA {
 
 class NcclChannel final : public CardChannel {
  public:
-  // Among the ranks of a communicator, each with a card of its own; its purpose is for messages. Blocking, collective.
+  // Connects the ranks of a communicator, each with its own card; purpose appears in messages. Blocking, collective.
   NcclChannel(std::shared_ptr<CardWatch> watch, Communicator& comm, const char* purpose);
   ~NcclChannel() override;
   bool carries(const Tensor& x) const override { return &x.memory() == &watch_->device().memory(); }
@@ -32,7 +32,7 @@ class NcclChannel final : public CardChannel {
   const std::shared_ptr<CardWatch> watch_;
   const int rank_, size_;
   std::unique_ptr<Wire> wire_;
-  std::shared_ptr<Storage> scratch_;          // of all operations, which have it one after the other
+  std::shared_ptr<Storage> scratch_;          // shared by all operations, which use it one after another
   std::vector<std::unique_ptr<Link>> links_;  // to and from the neighbours, in the order of the ranks
 };
 

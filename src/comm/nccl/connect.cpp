@@ -1,4 +1,4 @@
-// Which ranks' cards are connected.
+// Decides whether the ranks' cards are connected, and connects them.
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
@@ -12,7 +12,7 @@ namespace {
 
 std::string version_text(int version) { return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100); }
 
-// Which card it is, on whatever host and under whatever number.
+// Identifies a card, whatever its host and number.
 std::string name_of_card(const CudaDevice& device) {
   std::string name;
   for (const char c : device.properties().uuid.bytes) name += fmt::format("{:02x}", static_cast<unsigned char>(c));
@@ -30,13 +30,13 @@ std::string nccl_version() {
 void prepare_environment(const Communicator& comm, bool divided) {
   if (comm.size() == 1) return;
   const auto set = [](const char* name, const char* value) { setenv(name, value, 0); };
-  // To load a kernel when it is first called can need that the card is idle, which it is not while NCCL waits for another rank: each may
-  // then wait for the other.
+  // Loading a kernel at its first call may need an idle card, but the card is busy while NCCL waits for another rank: the two could wait
+  // for each other.
   set("CUDA_MODULE_LOADING", "EAGER");
-  // A divided model has a stream for each group and link. Those that share a queue of the hardware, by default one of eight, wait behind
-  // each other.
+  // A divided model has a stream for each group and link. Streams that share a hardware queue, of which there are eight by default, wait
+  // for each other.
   if (divided) set("CUDA_DEVICE_MAX_CONNECTIONS", "32");
-  // NCCL's own collectives are connected with their group, and not by their first call, which would wait for the other hosts.
+  // NCCL's own collectives are connected together with their group, not by their first call, which would wait for the other hosts.
   if (comm.algorithm() == Algorithm::library) set("NCCL_RUNTIME_CONNECT", "0");
 }
 
@@ -55,7 +55,7 @@ CardConnection connect_cards(Communicator& comm, Memory& memory) {
   for (size_t a = 0; a < names.size(); ++a)
     for (size_t b = a + 1; b < names.size(); ++b)
       if (names[a] == names[b])
-        return through_hosts(fmt::format("ranks {} and {} on {} share a card, which NCCL does not allow; start one rank a card", a, b,
+        return through_hosts(fmt::format("ranks {} and {} on {} share a card, which NCCL does not allow; start one rank per card", a, b,
                                          comm.host(static_cast<int>(a))));
   if (!nccl_problem().empty()) return through_hosts("NCCL cannot be used here (" + nccl_problem() + ")");
   for (size_t r = 1; r < versions.size(); ++r)

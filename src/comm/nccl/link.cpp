@@ -22,7 +22,7 @@ std::string name_for_both(Communicator& comm, int from, int to) {
 
 }  // namespace
 
-// A receive: its card is asked for the message as soon as the sender's notice has come.
+// A receive: the card is asked for the message as soon as the sender's notice has arrived.
 class Link::Receipt : public CardWait {
  public:
   Receipt(Link& link, Tensor x, Tag tag) : x(std::move(x)), tag(tag), link_(link) {}

@@ -1,6 +1,6 @@
-// Messages of tensors from one card to another, in one direction. NCCL knows no tags, and takes what it is asked for in the order in which
-// it was sent. So the sender's host tells the receiver's the tag and size of each message, in order. The receiver asks its card for
-// messages in this order: into the tensor that is waiting for the tag, or, when there is none yet, into memory of its own.
+// Messages of tensors from one card to another, in one direction. NCCL has no tags and delivers messages in the order in which they were
+// sent. Therefore the sender's host tells the receiver's host the tag and size of each message, in order, and the receiver asks its card
+// for messages in this order: into the tensor that waits for the tag or, if there is none yet, into memory of its own.
 #pragma once
 
 #include <deque>
@@ -12,7 +12,7 @@ namespace starling::STARLING_CUDA {
 
 class Link {
  public:
-  // Between two ranks of a communicator, both of which call it. Blocking.
+  // Links two ranks of a communicator, both of which call it. Blocking.
   Link(std::shared_ptr<CardWatch> watch, Communicator& comm, int from, int to, std::shared_ptr<const CardGroup> group);
   int from() const { return from_; }
   int to() const { return to_; }
@@ -22,7 +22,7 @@ class Link {
  private:
   class Receipt;
   struct Notice {
-    Tensor words;  // i32: the tag; the bytes, in two parts
+    Tensor words;  // i32: the tag, then the bytes in two parts
     Pending pending;
   };
   struct Early {
@@ -30,7 +30,7 @@ class Link {
     Tensor x;
   };
   void expect_notice();
-  // Takes the next notice; false: it has not come, and nobody wants to wait for it.
+  // Takes the next notice; returns false if it has not arrived and the caller does not want to wait.
   bool take_notice(bool patiently, double deadline_s);
   std::shared_ptr<CardOperation> fetch(const Tensor& x, double deadline_s);
 
@@ -38,9 +38,9 @@ class Link {
   Communicator& comm_;
   const int from_, to_;
   std::unique_ptr<Wire> wire_;
-  std::deque<Notice> notices_;                 // sent and not yet taken, or expected: never more than messages to come
-  std::deque<std::shared_ptr<Receipt>> open_;  // of receives whose message has not been asked for
-  std::map<Tag, std::deque<Early>> early_;     // messages that nobody has asked for
+  std::deque<Notice> notices_;                 // sent but not yet taken, or expected: never more than messages to come
+  std::deque<std::shared_ptr<Receipt>> open_;  // receives whose message the card has not been asked for
+  std::map<Tag, std::deque<Early>> early_;     // messages that no receive has asked for
 };
 
 }  // namespace starling::STARLING_CUDA

@@ -1,4 +1,4 @@
-// Errors of NCCL as exceptions. NCCL is included only under src/comm/nccl/.
+// Turns NCCL errors into exceptions. NCCL is included only under src/comm/nccl/.
 #pragma once
 
 #include <nccl.h>
@@ -8,15 +8,15 @@
 
 namespace starling::STARLING_CUDA {
 
-// Why NCCL cannot be used here; "" where it can.
+// Why NCCL cannot be used here; "" if it can.
 std::string nccl_problem();
 
-// A call that NCCL has refused, or that has failed.
+// An NCCL call that was refused or failed.
 class NcclError : public PeerError {
   using PeerError::PeerError;
 };
 
-// Calls of a communicator that does not block may still be in progress; whoever makes them looks for that.
+// A call on a non-blocking communicator may still be in progress; the caller has to check for that.
 inline void nccl_check(ncclResult_t result, const char* call) {
   if (result == ncclSuccess || result == ncclInProgress) return;
   throw NcclError(fmt::format("{} failed: {} ({})", call, ncclGetErrorString(result), ncclGetLastError(nullptr)));

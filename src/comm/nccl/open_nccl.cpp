@@ -1,4 +1,4 @@
-// The functions of NCCL that this folder calls, each of which goes to the library that is opened at run time.
+// The functions of NCCL that this folder calls; each one forwards to the library that is opened at run time.
 #include <nccl.h>
 
 #include "backend/cuda/libraries.h"

@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Between looks at a call in progress, which mostly takes some microseconds: so many without a pause first.
+// Pauses between checks of a call in progress. Most calls take some microseconds, so the first checks come without a pause.
 constexpr int kLooks = 1000;
 constexpr auto kPoll = 50us;
 constexpr auto kClosing = 60s;  // for the other ranks to be through, too
@@ -95,8 +95,8 @@ void Wire::connect(const std::set<int>& to, const std::set<int>& from, double de
   watch_->wait_for(*operation, deadline_s);
 }
 
-// Peers may still read what has been sent, so NCCL is told first that there is no more, and asked until all are through. Meanwhile the
-// watch may end everything.
+// Peers may still read what has been sent, so NCCL is first told that no more will follow, and then asked until all ranks are through.
+// Meanwhile the watch may end everything.
 void Wire::finish() {
   const Time until = std::chrono::steady_clock::now() + kClosing;
   for (bool told = false;; std::this_thread::sleep_for(kPoll)) {

@@ -1,4 +1,4 @@
-// What the loops calculate with: vectors with tails, sums and maxima of lanes, exponentials. Sums have a fixed order.
+// The arithmetic of the loops: vectors with tails, sums and maxima of lanes, exponentials. Sums have a fixed order.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ inline void blocks(int64_t begin, int64_t end, F f) {
 typedef float f8 __attribute__((vector_size(32)));
 typedef float f4 __attribute__((vector_size(16)));
 
-// Halves are combined until one lane is left, in registers.
+// Combines halves until one lane is left, in registers.
 template <class Op>
 inline float folded(f4 x, Op op) {
   const f4 pair = op(x, __builtin_shufflevector(x, x, 2, 3, 2, 3));
@@ -69,7 +69,7 @@ inline int64_t count(vi x) {
 }
 inline vf max(vf a, vf b) { return a > b ? a : b; }
 
-// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody-Waite); `power` is n in the place of a float's exponent.
+// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody-Waite); `power` is n at the position of a float's exponent.
 inline vf reduce(vf x, vi& power) {
   const vf shifted = x * 1.44269504f + 12582912.0f;
   const vf n = shifted - 12582912.0f;

@@ -93,7 +93,7 @@ void attention_backward(const AttentionTask& t, float* scratch) {
   narrow_rows<T>(dv, d, t.keys, t.head_width, 1.0f, t.dv, t.ld_dkv);
 }
 
-// The sums of the lanes of each of L vectors. Two vectors are interleaved and added, so each sum has the order of halves.
+// The lane sums of each of L vectors. Two vectors are interleaved and added, so each sum has the order of halves.
 inline vf lane_sums(const vf* x) {
   vi low, high;
   for (int i = 0; i < L; ++i) low[i] = i / 2 + (i % 2) * L, high[i] = L / 2 + i / 2 + (i % 2) * L;
@@ -106,7 +106,7 @@ inline vf lane_sums(const vf* x) {
   return t[0];
 }
 
-// Each lane becomes op of the lanes that are a multiple of `step`, a power of 2, away.
+// Each lane becomes op over the lanes at distances that are multiples of `step`, a power of 2.
 template <class Op>
 inline vf folded_by(vf x, int64_t step, Op op) {
   for (; step < L; step *= 2) {
@@ -117,7 +117,7 @@ inline vf folded_by(vf x, int64_t step, Op op) {
   return x;
 }
 
-// What decoding attends to: one row's query, and its keys and values, which are rows of a table.
+// The task of decoding: one row's query, and its keys and values, which are rows of a table.
 template <class T>
 struct CachedRows {
   const T *query, *keys, *values;
@@ -129,8 +129,8 @@ struct CachedRows {
 };
 
 // score [length, heads] = e^(scaled products of the query with the keys - the head's largest), in whole vectors, and share [heads] = 1 over
-// their sums by head. Of so many heads that a vector has the scores of one or more keys: then no lane is idle, and what belongs to a head
-// has a place in vectors.
+// their sums by head. For head counts at which a vector holds the scores of one or more whole keys: then no lane is idle, and each head has
+// a fixed place in a vector.
 template <class T>
 void vector_scores(const CachedRows<T>& in, float* score, float* share) {
   const int64_t heads = in.heads, keys = L / heads, width = heads * in.head_width;
@@ -194,8 +194,9 @@ void scalar_scores(const CachedRows<T>& in, float* score, float* share) {
   }
 }
 
-// Columns [first, first + N L) of y = share of each head times the sum of values by score; vectors do not cross heads. Several of them at
-// once: one alone would wait for its own additions. `head`: of the first column, then of that behind the last.
+// Columns [first, first + N L) of y = share of each head times the sum of values by score; vectors do not cross heads. Several are computed
+// at once, since a single one would wait for its own additions. `head`: that of the first column, at the end that of the column behind the
+// last.
 template <int N, class T>
 void mixed_values(const CachedRows<T>& in, const float* score, const float* share, int64_t first, int64_t& head, T* y) {
   const float *weight[N], *shares[N];

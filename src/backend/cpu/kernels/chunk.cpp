@@ -9,7 +9,7 @@
 namespace starling::kernels::STARLING_ISA {
 namespace {
 
-// Elements [i, i + 64) of the next chunk come from memory while this one is worked on; where it is shorter, what lies behind it.
+// Prefetches elements [i, i + 64) of the next chunk while this one is being processed; if that chunk is shorter, also what lies behind it.
 inline void fetch_next(const Chunk& c, int64_t i) {
   for (const float* next : {c.next_x, c.next_residual})
     for (int64_t line = i; line < i + 64; line += 16)
@@ -22,9 +22,9 @@ int64_t count_at_least(const int32_t* x, int64_t n, int32_t least) {
   return count;
 }
 
-// A threshold > 0 that the k largest of n numbers reach and at most `more` others, or where equal numbers forbid that, the k-th largest; 1
-// where fewer than k are not zero. No number is less than low >= 0, 0 < k <= n, and zeros follow them up to a whole vector. Bit by bit,
-// since counting is whole vectors and sorting is not.
+// Returns a threshold > 0 that is reached by the k largest of n numbers and by at most `more` others or, if equal numbers prevent that, the
+// k-th largest; 1 if fewer than k are nonzero. All numbers are at least low >= 0, 0 < k <= n, and zeros follow them up to a whole vector.
+// It works bit by bit, since counting uses whole vectors and sorting does not.
 int32_t threshold_of(const int32_t* x, int64_t n, int64_t k, int64_t more, int32_t low) {
   int32_t high = 0;
   for (int64_t i = 0; i < n; ++i) high |= x[i];

@@ -1,4 +1,4 @@
-// A chunk on its way into a code, and the choice of the elements that are sent of it.
+// A chunk that is being encoded, and the choice of the elements that are sent.
 #pragma once
 
 #include <bit>
@@ -11,11 +11,11 @@ namespace starling::kernels::STARLING_ISA {
 inline int32_t magnitude(float x) { return std::bit_cast<int32_t>(x) & 0x7fffffff; }
 inline float positive(int32_t bits) { return std::bit_cast<float>(bits); }
 
-// What is to be sent of one chunk, and room to choose it.
+// A chunk to be sent, and working memory for the choice.
 struct Chunk {
-  float* a;  // residual and gradient together, in the residual's place
+  float* a;  // residual plus gradient, in the residual's place
   int64_t n;
-  const float *next_x, *next_residual;  // of the chunk that follows, or this one
+  const float *next_x, *next_residual;  // of the next chunk, or of this one
 
   int32_t top[1024];  // the largest magnitude of each group
   int64_t entries = 0;
@@ -24,11 +24,11 @@ struct Chunk {
   float sent[kChunk];                             // of the entries, or of all elements
 };
 
-// The elements of at least the threshold (> 0) become the entries.
+// Makes the elements of at least the threshold (> 0) the entries.
 void choose(Chunk& c, int32_t threshold);
-// Of the entries those above the threshold stay, and the first `ties` of those at it.
+// Keeps the entries above the threshold, and the first `ties` of those equal to it.
 void truncate(Chunk& c, int32_t threshold, int64_t ties);
-// The k largest that are not zero become the entries.
+// Makes the k largest nonzero elements the entries.
 void choose_largest(Chunk& c, int64_t k);
 
 // CompressionTable::decompress, in decompression.cpp.

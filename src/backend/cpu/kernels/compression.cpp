@@ -1,5 +1,5 @@
-// Compression in f32. Residual and gradient are added up in the residual's place, and everything else is done there while the chunk is in
-// the first-level cache.
+// Compression in f32. The gradient is added to the residual in place, and everything else is done there while the chunk is in the
+// first-level cache.
 #include "backend/cpu/kernels/compression.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ void visit(Chunk& c, const CompressionTask& t, size_t chunk, size_t end) {
   c.a = t.residual + at.begin, c.n = at.count, c.next_residual = t.residual + next.begin, c.next_x = t.x + next.begin;
 }
 
-// Returns the largest magnitude; at least kNotFinite where there is one that is not finite.
+// Returns the largest magnitude, or at least kNotFinite if an element is not finite.
 int32_t add_up(const Chunk& c, const CompressionTask& t, const CodeChunk& at) {
   const float* x = t.x + at.begin;
   float* a = c.a;
@@ -45,7 +45,7 @@ int64_t first_not_finite(const Chunk& c) {
 
 // -- entries ---------------------------------------------------------------------------------------------------------------------
 
-// The entries' values as they are sent; entries that cannot be are left out.
+// The entries' values as they are sent; entries that cannot be sent are left out.
 void round_entries(Chunk& c, Coding coding, TwoLevels& levels, uint8_t* two_bits) {
   for (int64_t i = 0; i < c.entries; ++i) {
     const float x = c.a[c.index[i]];
@@ -82,7 +82,7 @@ void write_entries(const Chunk& c, Coding coding, const TwoLevels& levels, const
   }
 }
 
-// x becomes the local part, as where nothing is sent.
+// Sets x to the local part as if nothing were sent.
 void scale_local(const Chunk& c, const CompressionTask& t, float* x) {
   const float s = t.local_scale;
   if (t.local == LocalPart::none)

@@ -1,5 +1,5 @@
 // The loops of compression over chunks of 4096 elements, which stay in the first-level cache between passes. Compiled once per instruction
-// set like kernels.h.
+// set, like kernels.h.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,18 @@ struct CompressionTask {
   uint8_t* code;
 };
 
-// Magnitudes are compared as the integers that their bits are; 0x7f800000 and above is not finite.
+// Magnitudes are compared as integers, by their bits; 0x7f800000 and above are not finite.
 struct CompressionTable {
-  // The chunks [begin, end), each with its own number of entries. Returns the first element that is not finite, or -1.
+  // Compresses chunks [begin, end), each with its own number of entries. Returns the first element that is not finite, or -1.
   int64_t (*compress)(const CompressionTask&, size_t begin, size_t end);
-  // For entries chosen over a whole tensor. First: residual = decay * residual + x and so on, and the magnitudes of at least `threshold`
-  // (> 0) are appended, counts[c - begin] of chunk c; `again`: the residual has been added to already. Returns as above.
+  // For entries that are chosen over a whole tensor. First step: residual = decay * residual + x and so on; appends the magnitudes of at
+  // least `threshold` (> 0), counts[c - begin] of them from chunk c. `again`: the residual has already been updated. Returns as above.
   int64_t (*gather)(const CompressionTask&, size_t begin, size_t end, int32_t threshold, bool again, std::vector<int32_t>& magnitudes,
                     int32_t* counts);
-  // Then: sends what is above the threshold, and of those at it ties[c - begin] in chunk c, at code + places[c - begin].
+  // Second step: sends what is above the threshold, and ties[c - begin] of the elements equal to it in chunk c, at code + places[c -
+  // begin].
   void (*send)(const CompressionTask&, size_t begin, size_t end, int32_t threshold, const int32_t* ties, const int64_t* places);
-  // sum += scale * what each of the codes holds for the chunks, code after code; places[r] are those of code r.
+  // sum += scale * what each of the codes holds for the chunks, one code after another; places[r] are those of code r.
   void (*decompress)(const CodeLayout&, const uint8_t* codes, const std::vector<std::vector<int64_t>>& places, float scale, float* sum,
                      size_t begin, size_t end);
 };

@@ -1,4 +1,4 @@
-// What codes hold, added to a sum.
+// Adds what codes hold to a sum.
 #include <algorithm>
 
 #include "backend/cpu/kernels/chunk.h"

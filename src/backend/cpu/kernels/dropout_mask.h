@@ -1,4 +1,4 @@
-// Dropout masks by the vector: those of backend/dropout.h.
+// Dropout masks a vector at a time; the same masks as in backend/dropout.h.
 #pragma once
 
 #include "backend/cpu/kernels/arithmetic.h"

@@ -1,4 +1,4 @@
-// What goes before and after a product of 8-bit integers.
+// What comes before and after a product of 8-bit integers.
 #include <cstring>
 
 #include "backend/cpu/kernels/arithmetic.h"

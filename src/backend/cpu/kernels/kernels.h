@@ -1,5 +1,5 @@
-// The vectorised loops, as a table of functions for one instruction set and one activation type. The files of this folder are compiled
-// once per instruction set; dispatch.cpp picks the best at run time. A kernel works on a range and knows nothing of threads.
+// The vectorised loops, as a table of functions for one instruction set and one activation type. The files of this folder are compiled once
+// per instruction set; dispatch.cpp picks the best at run time. A kernel works on one range and knows nothing about threads.
 #pragma once
 
 #include <cstdint>
@@ -78,9 +78,9 @@ struct GlobalAttentionTask {  // one sentence; rows are contiguous
 
 struct LossTask {  // one row
   float* logits;   // overwritten
-  int32_t target;  // -1: idle
+  int32_t target;  // -1: padding
   float smoothing, bound, weight;
-  float* out;  // smoothed, nll, correct; of a pair also the mean of the KL divergences
+  float* out;  // smoothed, nll, correct; for a pair also the mean of the KL divergences
   void* dlogits;
 };
 
@@ -94,7 +94,7 @@ struct FloatProduct {  // y [rows, out] (+)= relu(x [rows, in] w + bias), all f3
   float* y;
 };
 
-// Activations are of the table's type; everything marked float is f32 in both tables.
+// Activations have the table's type; everything marked float is f32 in both tables.
 struct Table {
   // positions may be nullptr: no signal.
   void (*embed)(const int32_t* tokens, const int32_t* positions, const float* table, const float* signal, float scale, const Mask&, void* y,
@@ -115,8 +115,8 @@ struct Table {
   int64_t (*lstm_step)(const LstmTask&, int64_t begin, int64_t end);
   void (*lstm_step_backward)(const LstmBackwardTask&, int64_t begin, int64_t end);
   void (*column_sums)(const void* dy, float* sums, int64_t N, int64_t Q, int64_t begin, int64_t end);
-  // q = round(127 x / a) within +-127, as int8 or (integers false) as float, with a = bound, or each row's largest magnitude when that is
-  // 0; unit[n] = a / 127^2, or NaN for a row with a NaN.
+  // q = round(127 x / a) within +-127, as int8 or (integers false) as float, with a = bound, or each row's largest magnitude if that is 0;
+  // unit[n] = a / 127^2, or NaN for a row with a NaN.
   void (*quantize_rows)(const void* x, float bound, void* q, bool integers, float* unit, int64_t D, int64_t begin, int64_t end);
   // y (+)= relu(sums * unit[row] * scale[column] + bias[column]); sums are int32 or (integers false) float, y is float when `wide`, else of
   // the table's type, and may be the sums themselves; bias may be null.
@@ -134,13 +134,13 @@ struct Table {
   void (*global_attention)(const GlobalAttentionTask&, float* scratch);
   void (*global_attention_backward)(const GlobalAttentionTask&, float* scratch);
   void (*smoothed_loss)(const LossTask&, int64_t V);
-  // Two rows of one target place in two passes (LossRows::r_drop), whose logits stay.
+  // Two rows that are one target position in two passes (LossRows::r_drop), whose logits are kept.
   void (*paired_loss)(const LossTask (&pair)[2], int64_t V, float r_drop);
-  // A row of a LogitsShard; t.target is the target's column, or -1 where it is elsewhere.
+  // A row of a LogitsShard; t.target is the target's column, or -1 if another worker has it.
   void (*shard_exponentials)(const LossTask& t, int64_t n, float* top, float* sums);
   // Its gradient from the exponentials e: weight * probability = scale * e.
   void (*shard_gradient)(const LossTask& t, int64_t n, float scale, int64_t vocabulary);
-  // Adds columns [seen, seen + n) of a row, whose logits are z, to what Backend::top_logits gives of those before them.
+  // Updates what Backend::top_logits gives for the columns before them by columns [seen, seen + n) of a row, whose logits are z.
   void (*top_logits)(const float* z, int64_t n, int64_t seen, int64_t k, float* values, int32_t* indices, double* denominator);
   int32_t (*sample)(const float* logits, int64_t V, double uniform);
   double (*sum_of_squares)(const float* x, int64_t begin, int64_t end);

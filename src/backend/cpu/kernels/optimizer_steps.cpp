@@ -5,8 +5,8 @@
 namespace starling::kernels::STARLING_ISA {
 namespace {
 
-// Blocks of 4096 are added up in f32, blocks in double. Elements above about 1e18 make it infinite, and the step is refused: Adam's
-// squares, which are f32 too, would never come back from there.
+// Blocks of 4096 are summed in f32, and the blocks' sums in double. Elements above about 1e18 make the sum infinite, and the step is
+// refused: Adam's squares, which are f32 too, would never recover from them.
 double sum_of_squares(const float* x, int64_t begin, int64_t end) {
   double total = 0;
   for (int64_t block = begin; block < end; block += 4096) {

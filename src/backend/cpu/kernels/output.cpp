@@ -1,4 +1,4 @@
-// The loss of a row of logits with its gradient, its best tokens, a sample.
+// Loss and gradient, best tokens, and samples for a row of logits.
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -41,7 +41,7 @@ RowSums top_and_total(const float* z, int64_t V, float bound) {
   return sums;
 }
 
-// z becomes e^(z - top). With a bound the exponentials of clamped logits get a minus sign, by which the gradient's pass knows them.
+// z becomes e^(z - top). With a bound, the exponentials of clamped logits get a minus sign, by which the gradient's pass recognises them.
 template <bool Bounded>
 RowSums exponentials(float* z, int64_t V, float bound) {
   RowSums sums = top_and_total<Bounded>(z, V, bound);
@@ -260,7 +260,7 @@ int32_t sample(const float* z, int64_t V, double uniform) {
   int64_t begin = 0;
   for (int64_t i = 0; begin + stretch < V && before + sums[i] <= threshold; ++i) before += sums[i], begin += stretch;
   int32_t token = -1;
-  // Rounding may leave the stretch a little short of the threshold: then its last possible token is taken, or the row's best.
+  // Rounding may end the stretch slightly before the threshold: then its last possible token is taken, or the row's best.
   for (int64_t c = begin; c < std::min(V, begin + stretch) && before <= threshold; ++c) {
     const float p = std::exp(z[c] - m);
     if (p > 0) token = static_cast<int32_t>(c);

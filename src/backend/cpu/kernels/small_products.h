@@ -1,4 +1,4 @@
-// Products of small f32 matrices that stay in cache, for attention, and what brings rows into and out of their buffers.
+// Products of small f32 matrices that stay in cache, for attention, and copying rows into and out of their buffers.
 #pragma once
 
 #include "backend/cpu/kernels/arithmetic.h"

@@ -1,4 +1,4 @@
-// The parts of the table, each filled by the file of its name, for one instruction set and activations of type T.
+// The parts of the table, each filled by the file of the same name, for one instruction set and activations of type T.
 #pragma once
 
 #include "backend/cpu/kernels/kernels.h"

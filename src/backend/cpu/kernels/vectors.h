@@ -15,7 +15,7 @@
 namespace starling::kernels::STARLING_ISA {
 namespace {
 
-// Guards against a build that loses the instruction set's flags: the loops would be right and slow.
+// Guards against a build that loses the flags of the instruction set: the loops would be correct but slow.
 constexpr std::string_view kIsa = STARLING_STRING(STARLING_ISA);
 #if defined(__AVX512F__)
 static_assert(kIsa == "v4");
@@ -91,10 +91,10 @@ inline vi load(const int32_t* p) {
   return x;
 }
 
-// As integers magnitudes compare as they do as numbers.
+// Magnitudes compare as integers in the same order as the numbers do.
 inline vi magnitude_bits(vf x) { return (vi)x & 0x7fffffff; }
 
-// Which lanes of x are at least `least`: a bit each, lane 0 the lowest.
+// Which lanes of x are at least `least`: one bit each, lane 0 the lowest.
 inline uint32_t at_least(vi x, int32_t least) {
 #if defined(__AVX512F__)
   return _mm512_cmpge_epi32_mask((__m512i)x, _mm512_set1_epi32(least));
@@ -105,7 +105,7 @@ inline uint32_t at_least(vi x, int32_t least) {
 #endif
 }
 
-// Which lanes of x are greater than y, likewise; none that is NaN.
+// Which lanes of x are greater than y, likewise; NaN lanes never are.
 inline uint32_t greater(vf x, float y) {
 #if defined(__AVX512F__)
   return _mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(y), _CMP_GT_OQ);

@@ -1,5 +1,5 @@
-// Compiled for AVX512-VNNI (cmake/kernels.cmake), so nothing of the standard library may be called here: the linker could give a function
-// that was compiled for these instructions to code that runs without them.
+// Compiled for AVX512-VNNI (cmake/kernels.cmake), so it must not call the standard library: the linker could give a function compiled for
+// these instructions to code that runs on processors without them.
 #include "backend/cpu/vnni/lanes.h"
 
 namespace starling::vnni {
@@ -25,7 +25,7 @@ void quantize_rows(const void* x, float bound, uint8_t* q, float* unit, int64_t 
     }
     const __m512 factor = _mm512_set1_ps(a > 0 ? 127 / a : 0.0f), limit = _mm512_set1_ps(127);
     for (int64_t c = 0; c < padded_in(in); c += 16) {
-      // Clamped before it is an integer, which larger numbers would not fit.
+      // Clamped before the conversion to an integer, which larger numbers would overflow.
       __m512 v = _mm512_mul_ps(load<Narrow>(x, first + c, lanes(in - c)), factor);
       v = _mm512_max_ps(_mm512_min_ps(v, limit), _mm512_sub_ps(_mm512_setzero_ps(), limit));
       const __m512i rounded = _mm512_max_epi32(_mm512_min_epi32(_mm512_cvtps_epi32(v), most), least);

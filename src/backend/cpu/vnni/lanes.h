@@ -1,5 +1,5 @@
-// What the 8-bit products have in common: vectors of f32 or bf16 with masks, and what becomes of 16 sums. Only for files that are compiled
-// for AVX-512; everything is internal to them.
+// What the 8-bit products have in common: masked vectors of f32 or bf16, and the final step from 16 sums to results. Only for files that
+// are compiled for AVX-512; everything is internal to them.
 #pragma once
 
 #include <immintrin.h>
@@ -10,7 +10,7 @@ namespace starling::vnni {
 namespace {
 
 inline __m512 widened(__m256i narrow) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16)); }
-// To nearest, ties to even; NaN is not expected to stay one.
+// Rounds to nearest, ties to even; a NaN need not stay one.
 inline __m256i narrowed(__m512 x) {
   const __m512i u = _mm512_castps_si512(x);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
@@ -44,7 +44,7 @@ struct Columns {
         bias(out.bias ? _mm512_maskz_loadu_ps(mask, out.bias + column) : _mm512_setzero_ps()) {}
 };
 
-// A row's sums of these outputs, offsets included, become its results.
+// Turns a row's sums of these outputs, offsets included, into results.
 template <bool Narrow>
 inline void finish(__m512i sums, float unit, const Columns& c, const Output& out, int64_t row) {
   __m512 y = _mm512_mul_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sums), _mm512_set1_ps(unit)), c.scale);

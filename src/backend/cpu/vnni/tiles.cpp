@@ -1,4 +1,5 @@
-// The same products by AMX, for more rows than a few: 32 rows by 32 outputs are summed in four tiles, of the same panels. Compiled for it.
+// The same products by AMX, for more than a few rows: 32 rows by 32 outputs are summed in four tiles, from the same panels. Compiled for
+// AMX.
 #include "backend/cpu/vnni/lanes.h"
 
 namespace starling::vnni {

@@ -1,6 +1,6 @@
-// What both directions of attention share. A block has tiles of up to 64 queries and 64 keys in shared memory, in f32; a warp has 16 of the
-// queries and a thread products of four of them (group + 4 r) with eight keys (near + 8 n), or four of them in the columns 4 near + 32 m.
-// Heads that are wider than a tile are taken in pieces: scores are summed over all, and each block has one piece of the results.
+// What both directions of attention share. A block has tiles of up to 64 queries and 64 keys in shared memory, in f32. A warp has 16 of the
+// queries, and a thread the products of four of them (group + 4 r) with eight keys (near + 8 n), or four of them in the columns 4 near + 32
+// m. Heads wider than a tile are processed in pieces: scores are summed over all pieces, and each block has one piece of the results.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@ namespace starling::STARLING_CUDA::kernels {
 
 constexpr int kTile = 64, kWarpRows = 16, kMostThreads = kTile / kWarpRows * kWarp;
 constexpr int kRows = 4, kKeys = kTile / kLanes;  // of a thread
-constexpr int kScores = kTile + kQuad;            // floats from one row of scores to the next: rows begin in different banks
+constexpr int kScores = kTile + kQuad;            // row stride of scores in floats, so that rows begin in different banks
 template <int W>
-constexpr int kStride = W + kQuad;  // the same of a tile that is W wide
+constexpr int kStride = W + kQuad;  // the same for a tile of width W
 
 struct Plan {
   int query_tile, key_tile;  // rows
@@ -39,7 +39,7 @@ __device__ __forceinline__ void load_tile(const T* x, int64_t stride, int rows, 
   }
 }
 
-// s[r][n] += row r of a with row n of b, of rows that are 4 and 8 apart; `keys` of the tile are there.
+// s[r][n] += row r of a times row n of b, for rows 4 and 8 apart; the tile has `keys` keys.
 template <int W>
 __device__ __forceinline__ void multiply_rows(const float* a, const float* b, int keys, float (&s)[kRows][kKeys]) {
 #pragma unroll 2
@@ -75,8 +75,8 @@ __device__ __forceinline__ void add_products(const float* weights, const float* 
   }
 }
 
-// Bit n: whether dropout keeps key first + near + 8 n of a query; first is a multiple of 64. Of each block of random numbers four belong to
-// these keys.
+// Bit n says whether dropout keeps key first + near + 8 n of a query; first is a multiple of 64. Four numbers of each random block belong
+// to these keys.
 __device__ __forceinline__ uint32_t kept_keys(const Mask& mask, uint64_t key, int64_t row, int first, int near) {
   if (mask.threshold == 0) return 0xffu;
   uint32_t bits = 0;
@@ -115,7 +115,7 @@ __device__ __forceinline__ Part part_of(const Attention& t, int64_t pieces, int6
 // How many keys a query sees.
 __device__ __forceinline__ int visible(const Attention& t, int keys, int query) { return t.causal && query + 1 < keys ? query + 1 : keys; }
 
-// Zeros for the padding row of this block, of those before and behind the rows of the sentences.
+// Zeroes the padding row of this block, among those before and behind the rows of the sentences.
 template <class T>
 __device__ void clear_idle(const int32_t* offsets, int64_t sentences, int64_t idle, void* x, int64_t stride, int64_t columns) {
   const int64_t row = idle < offsets[0] ? idle : idle + offsets[sentences] - offsets[0];

@@ -11,7 +11,7 @@ struct Attention {
   const int32_t *query, *key;                   // [sentences + 1]
   int64_t sentences, heads, first_head, width;  // width: of a head
   int64_t longest_query, longest_key;           // tokens
-  int64_t idle;                                 // rows of y (or dq) that no sentence has
+  int64_t idle;                                 // rows of y (or dq) that belong to no sentence
   bool causal;
   Mask mask;   // its key is the site's
   void* y;     // [rows, heads * width]
@@ -25,9 +25,8 @@ struct AttentionBackward {
   const void* dy;      // [rows, heads * width]
   void *dq, *dk, *dv;  // the first element of each
   int64_t dq_stride, dkv_stride;
-  int64_t idle_keys;  // rows of dk and dv that no sentence has
-  // Working memory for sentences that have more keys than fit at a time (many_keys): dots [dot_parts, rows, heads] and sums
-  // [rows, heads * width].
+  int64_t idle_keys;  // rows of dk and dv that belong to no sentence
+  // Working memory for sentences with more keys than fit at once (many_keys): dots [dot_parts, rows, heads] and sums [rows, heads * width].
   float *dots, *sums;
 };
 bool many_keys(int64_t longest_key);

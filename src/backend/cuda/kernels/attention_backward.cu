@@ -1,6 +1,6 @@
 // The gradient of attention: a block has a sentence and head and goes through the pairs of tiles in a fixed order. Usual sentences are one
-// pair. Of longer ones the gradient of queries is summed over tiles of keys in working memory, and what the softmax subtracts, the sum of
-// probabilities times their gradients, is computed in a pass of its own before.
+// pair. For longer ones, the gradient of queries is summed over tiles of keys in working memory, and what the softmax subtracts, the sum of
+// probabilities times their gradients, is computed in a separate pass before.
 #include "backend/cuda/kernels/attention_tiles.cuh"
 
 namespace starling::STARLING_CUDA::kernels {
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kMostThreads) attention_backward_kernel(Planne
   const auto tile_keys = [&](int k0) { return p.keys - k0 < plan.key_tile ? p.keys - k0 : plan.key_tile; };
   const auto see = [&](int q0, int queries, int k0) { return k0 < visible(t, p.keys, q0 + queries - 1); };
 
-  // The sum of probabilities times their gradients, of each query: over several tiles of keys before all else.
+  // The sum of each query's probabilities times their gradients; with several tiles of keys it is computed before everything else.
   float* const dots = b.dots + (p.piece * b.rows + p.first_row) * t.heads + p.head;
   if (p.keys > plan.key_tile)
     for (int q0 = 0; q0 < p.queries; q0 += plan.query_tile) {

@@ -1,6 +1,6 @@
 // What both directions of attention on tensor cores share, for activations in bf16 and heads of at most 64 columns. A block has tiles of up
-// to 64 queries and 64 keys in shared memory, in bf16; a warp has 16 of the queries. Of its scores [16, 64] a thread has the rows group and
-// group + 8 and of every eight keys the neighbours 2 near and 2 near + 1 (tensor_cores.cuh).
+// to 64 queries and 64 keys in shared memory, in bf16; a warp has 16 of the queries. Of its scores [16, 64], a thread has the rows group
+// and group + 8 and, of every eight keys, the neighbours 2 near and 2 near + 1 (tensor_cores.cuh).
 #pragma once
 
 #include "backend/cuda/kernels/attention.cuh"
@@ -11,7 +11,7 @@ namespace starling::STARLING_CUDA::kernels {
 
 constexpr int kEights = kTile / 8;  // of keys in a tile
 template <int W>
-constexpr int kTileStride = W + 8;  // elements from row to row: eight rows begin in different banks
+constexpr int kTileStride = W + 8;  // row stride in elements, so that eight rows begin in different banks
 
 struct OwnRows {
   int near = lane() % 4, group = lane() / 4, first = warp() * kWarpRows;
@@ -30,7 +30,7 @@ __device__ __forceinline__ void load_bf16_tile(const Bf16* x, int64_t stride, in
   }
 }
 
-// s[n] = the products of the warp's 16 rows at `a` with rows 8 n to 8 n + 7 of `b`, of which `count` are there.
+// s[n] = the products of the warp's 16 rows at `a` with rows 8 n to 8 n + 7 of `b`, of which `count` exist.
 template <int W>
 __device__ __forceinline__ void products_of_rows(const uint16_t* a, const uint16_t* b, int count, float (&s)[kEights][4]) {
   uint32_t left[W / 16][4];
@@ -49,7 +49,7 @@ __device__ __forceinline__ void products_of_rows(const uint16_t* a, const uint16
   }
 }
 
-// out [16, W] += weights [16, count], which the warp has as it has scores, times the rows of x.
+// out [16, W] += weights [16, count] times the rows of x; the warp holds the weights as it holds scores.
 template <int W>
 __device__ __forceinline__ void add_weighted_rows(const float (&weights)[kEights][4], const uint16_t* x, int count,
                                                   float (&out)[W / 8][4]) {
@@ -68,8 +68,8 @@ __device__ __forceinline__ void add_weighted_rows(const float (&weights)[kEights
   }
 }
 
-// Bit 2 n + e: whether dropout keeps key first + 8 n + 2 near + e of a query; first is a multiple of 64. Each block of random numbers has
-// four of these keys.
+// Bit 2 n + e says whether dropout keeps key first + 8 n + 2 near + e of a query; first is a multiple of 64. Each random block has numbers
+// for four of these keys.
 __device__ __forceinline__ uint32_t kept_pairs(const Mask& mask, uint64_t key, int64_t row, int first, int near) {
   if (mask.threshold == 0) return 0xffffu;
   uint32_t bits = 0;
@@ -96,7 +96,7 @@ __device__ __forceinline__ float reduce_row(float x, Op op) {
   return op(x, __shfl_xor_sync(kAllLanes, x, 2));
 }
 
-// Whether attention goes over tensor cores: in bf16, with rows of whole, aligned eights and heads that fit a tile.
+// Whether attention can use tensor cores: in bf16, with rows of whole, aligned eights and heads that fit a tile.
 inline bool fits_tiles(Type type, const Attention& t, std::initializer_list<int64_t> strides,
                        std::initializer_list<const void*> addresses) {
   return type == Type::bf16 && t.width <= kTile && whole_eights({t.width, t.q_stride, t.kv_stride}, {t.q, t.k, t.v}) &&

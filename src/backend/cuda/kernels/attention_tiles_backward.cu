@@ -1,5 +1,5 @@
-// The gradient of attention on tensor cores: a block has a sentence and head and goes through the pairs of tiles in a fixed order, as
-// attention_backward.cu does, which says more about sentences of many tiles.
+// The gradient of attention on tensor cores: a block has a sentence and head and goes through the pairs of tiles in a fixed order, as in
+// attention_backward.cu, which says more about sentences of many tiles.
 #include "backend/cuda/kernels/attention_tiles.cuh"
 
 namespace starling::STARLING_CUDA::kernels {
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kMostThreads, 2) attention_tiles_backward_kern
     return sum;
   };
 
-  // The sum of probabilities times their gradients, of each query: over several tiles of keys before all else.
+  // The sum of each query's probabilities times their gradients; with several tiles of keys it is computed before everything else.
   float* const dots = b.dots + p.first_row * t.heads + p.head;
   if (p.keys > plan.key_tile)
     for (int q0 = 0; q0 < p.queries; q0 += plan.query_tile) {

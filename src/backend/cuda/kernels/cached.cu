@@ -1,6 +1,6 @@
-// Attention of one query per row over a list of rows, for decoding. A block has a row, a warp a head at a time. The eight lanes of a group
-// have the columns 4 near + 32 m of a key, the four groups of the warp neighbouring keys, and each group goes through its keys, eight at a
-// time (online softmax), so that a list may have any length. Of heads wider than W a block has one piece of the result.
+// Attention of one query per row over a list of rows, for decoding. A block has a row, and a warp one head at a time. The eight lanes of a
+// group have the columns 4 near + 32 m of a key, and the four groups of the warp neighbouring keys; each group goes through its keys, eight
+// at a time (online softmax), so that a list may have any length. For heads wider than W, a block has one piece of the result.
 #include <algorithm>
 
 #include "backend/cuda/kernels/attention.h"
@@ -46,12 +46,12 @@ struct Query {
   float4 columns[W / kWarp];
 };
 
-// What a group of lanes knows of the keys that it has seen.
+// The state of a group of lanes after the keys that it has seen.
 template <int W>
 struct Seen {
   float top = -INFINITY, sum = 0;
   float4 out[W / kWarp] = {};
-  // From now on relative to a larger score.
+  // Rescales the state to a larger score.
   __device__ void raise(float to) {
     const float correction = top == to ? 1 : expf(top - to);
     top = to, sum *= correction;

@@ -1,4 +1,4 @@
-// The best tokens of rows of logits, and samples: a block a row.
+// The best tokens of rows of logits, and samples: one block per row.
 #include "backend/cuda/kernels/device.cuh"
 #include "backend/cuda/kernels/output.h"
 
@@ -7,14 +7,14 @@ namespace {
 
 constexpr int kMostThreads = 1024;
 
-// Orders logits as they are chosen: larger numbers first, of equal ones the smaller index. Never 0.
+// Orders logits as they are chosen: larger numbers first, equal ones by smaller index. Never 0.
 __device__ __forceinline__ uint64_t rank_of(float x, int64_t index) {
   const uint32_t bits = __float_as_uint(x + 0.0f), ordered = bits >> 31 ? ~bits : bits | 0x80000000u;  // -0 is 0
   return static_cast<uint64_t>(ordered) << 32 | (0xffffffffu - static_cast<uint32_t>(index));
 }
 __device__ __forceinline__ int64_t index_of(uint64_t rank) { return 0xffffffffu - static_cast<uint32_t>(rank); }
 
-// The best of this thread's logits that come after `last`; 0 where there is none.
+// The best of this thread's logits that come after `last`; 0 if there is none.
 __device__ __forceinline__ uint64_t next_best(const float* z, int64_t n, uint64_t last) {
   uint64_t best = 0;
   for (int64_t c = threadIdx.x; c < n; c += blockDim.x) {
@@ -24,7 +24,7 @@ __device__ __forceinline__ uint64_t next_best(const float* z, int64_t n, uint64_
   return best;
 }
 
-// A round for each of the k: the best among the threads' best; who had it looks for the next among its own.
+// One round for each of the k: the best among the threads' best; the thread that had it looks for its next one.
 __global__ void __launch_bounds__(kMostThreads) best_kernel(Best t) {
   const int64_t r = blockIdx.x;
   const float* const z = t.logits + r * t.columns;

@@ -14,7 +14,7 @@ __device__ __forceinline__ uint32_t magnitude(float x) { return __float_as_uint(
 __device__ __forceinline__ bool is_sparse(Coding c) { return c <= Coding::two_bit; }
 
 __device__ __forceinline__ int64_t index_bytes(int64_t count) { return (3 * count + 1) / 2; }
-// Of a chunk with `count` entries or elements.
+// The bytes of a chunk with `count` entries or elements.
 __device__ __forceinline__ int64_t chunk_bytes(Coding coding, int64_t count) {
   switch (coding) {
     case Coding::full:
@@ -32,7 +32,7 @@ __device__ __forceinline__ int64_t chunk_bytes(Coding coding, int64_t count) {
 __device__ __forceinline__ int get_u16(const uint8_t* from) { return from[0] | from[1] << 8; }
 __device__ __forceinline__ void put_u16(uint8_t* to, int x) { to[0] = static_cast<uint8_t>(x), to[1] = static_cast<uint8_t>(x >> 8); }
 
-// The sum of x over the threads before this one, and over all. scratch: a T for each warp.
+// Returns the sum of x over the threads before this one, and in `total` over all. scratch: one T per warp.
 template <class T>
 __device__ __forceinline__ T sum_before(T x, T* scratch, T& total) {
   T upto = x;
@@ -53,8 +53,9 @@ __device__ __forceinline__ T sum_before(T x, T* scratch, T& total) {
   return before + upto - x;
 }
 
-// The digits of magnitudes are their bits from 20, 10 and 0 on. The next digit of the k-th largest of those whose upper digits are those of
-// `found`, from their histogram. All threads call it; one of them calls put(digit, k among those with the digit, their number).
+// The digits of magnitudes are their bits from 20, 10 and 0 on. pick_digit finds, from their histogram, the next digit of the k-th largest
+// of those whose upper digits are those of `found`. All threads call it; one of them calls put(digit, k among those with the digit, their
+// number).
 __device__ __forceinline__ bool matches(uint32_t magnitude, uint32_t found, int shift) {
   return shift == 20 || magnitude >> (shift + 10) == found >> (shift + 10);
 }
@@ -90,7 +91,7 @@ __device__ __forceinline__ float truncated_bf16(double x) {
   return __uint_as_float(__float_as_uint(static_cast<float>(x < FLT_MAX ? x : FLT_MAX)) & 0xffff0000u);
 }
 
-// Two levels for magnitudes, as TwoLevels; and what x is sent as: false where neither can be subtracted exactly.
+// Two levels for magnitudes, as TwoLevels; and the value that x is sent as: false if neither can be subtracted exactly.
 struct Levels {
   float low, high;
   double split;
@@ -105,7 +106,7 @@ __device__ __forceinline__ bool two_bit_value(const Levels& levels, float x, int
   return false;
 }
 
-// residual = decay * residual + what is added to it.
+// Updates the velocity, if there is one; returns decay * residual + what is added to it.
 __device__ __forceinline__ float add_up(const Compress& t, int64_t i) {
   float x = t.x[i];
   if (t.velocity) t.velocity[i] = x = __fmaf_rn(t.momentum, t.velocity[i], x);

@@ -1,4 +1,4 @@
-// A thread an element.
+// One thread per element.
 #include "backend/cuda/kernels/collective.h"
 #include "backend/cuda/kernels/device.cuh"
 

@@ -1,4 +1,4 @@
-// Compression, a block a chunk: residual and gradient are added up in shared memory, and everything else is done there.
+// Compression, one block per chunk: residual and gradient are added in shared memory, and everything else is done there.
 #include "backend/cuda/kernels/chunk.cuh"
 
 namespace starling::STARLING_CUDA::kernels {
@@ -8,7 +8,7 @@ constexpr int kEach = kChunk / kChunkWarps;  // elements in which a warp looks f
 
 struct Room {
   float a[kChunk];  // residual and gradient together
-  // What is sent as each element; before that is known, the histogram and a list of entries.
+  // The value sent for each element; before that is known, the histogram and a list of entries.
   union {
     float sent[kChunk];
     struct {
@@ -24,7 +24,7 @@ struct Room {
   int left, cut, ties;
 };
 
-// Writes to `to`, in order, what of(i) is for the i < n (at most kChunk) that take(i); returns their number. A warp has `each` of them.
+// Writes of(i) to `to`, in order, for every i < n (at most kChunk) with take(i); returns their number. Each warp has `each` of them.
 template <class Take, class Of>
 __device__ __forceinline__ int list(Room& room, int n, int each, Take take, Of of, uint16_t* to) {
   const int begin = warp() * each;
@@ -193,7 +193,7 @@ __device__ __forceinline__ void find_ternary_level(Room& room, int n, uint32_t l
   }
   __syncthreads();
 }
-// What an element is sent as: 1: the level, 2: its negative.
+// How an element is sent: 1 = the level, 2 = its negative.
 __device__ __forceinline__ int ternary_digit(float a, float level) {
   const float s = a < 0 ? -level : level;
   const bool sends = fabsf(a) >= level / 2 && __fsub_rn(a, __fsub_rn(a, s)) == s;

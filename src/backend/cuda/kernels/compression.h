@@ -24,11 +24,11 @@ struct Codes {
   int64_t chunk_count, part_count, bytes;
   Coding coding;
   bool by_tensor;
-  int64_t* places;  // by_tensor: [codes, chunk_count], where the chunks' entries are
+  int64_t* places;  // by_tensor: [codes, chunk_count], the places of the chunks' entries
 };
 
 constexpr int kBins = 2048;  // of histograms of magnitudes
-// By tensor: the part.keep-th largest magnitude, digit by digit, and how many elements of just this magnitude are sent.
+// By tensor: the part.keep-th largest magnitude, found digit by digit, and how many elements of exactly this magnitude are sent.
 struct Threshold {
   uint32_t bits;
   int64_t left;
@@ -44,12 +44,12 @@ struct Compress {
   // by_tensor, working memory:
   uint32_t* histograms;   // [part_count, kBins], zeros
   Threshold* thresholds;  // [part_count]
-  int32_t *above, *ties;  // [chunk_count]: entries above the threshold; those at it, then how many of them are sent, -1: all
+  int32_t *above, *ties;  // [chunk_count]: entries above the threshold; entries at it, then how many of them are sent (-1: all)
 };
 void compress(const Compress&, cudaStream_t);
-// Steps of it: the thresholds, quotas of ties and places of all parts; the entries of chunks are then written.
+// Steps of compress(): finds the thresholds, quotas of ties and places of all parts, after which the entries of chunks are written.
 void find_thresholds(const Compress&, cudaStream_t);
-// Where the entries of each of the codes' chunks are, from their headers.
+// The places of the entries of each code's chunks, from their headers.
 struct Places {
   Codes codes;
   const uint8_t* code;

@@ -1,4 +1,4 @@
-// What codes hold, added to a sum: a block a chunk, code after code.
+// Adds what codes hold to a sum: one block per chunk, one code after another.
 #include "backend/cuda/kernels/chunk.cuh"
 
 namespace starling::STARLING_CUDA::kernels {

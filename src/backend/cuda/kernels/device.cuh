@@ -1,5 +1,5 @@
-// What kernels are written with. Reductions have a fixed order, which depends on the size of the block only. Shared memory is dynamic, so
-// that the emulator sees its ends. Grids have one dimension: 2^31 - 1 blocks.
+// The building blocks of kernels. Reductions have a fixed order, which depends only on the block size. Shared memory is dynamic, so that
+// the emulator sees its ends. Grids have one dimension: at most 2^31 - 1 blocks.
 #pragma once
 
 #include <cfloat>
@@ -20,7 +20,7 @@ struct Bf16 {
 
 __device__ __forceinline__ float widen(float x) { return x; }
 __device__ __forceinline__ float widen(Bf16 x) { return __uint_as_float(uint32_t{x.bits} << 16); }
-// Round to nearest, ties to even; NaN stays NaN.
+// Rounds to nearest, ties to even; NaN stays NaN.
 __device__ __forceinline__ uint16_t bf16_bits(float x) {
   const uint32_t bits = __float_as_uint(x);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((bits >> 16) | 0x40);
@@ -34,7 +34,7 @@ __device__ __forceinline__ T narrow(float x) {
     return T{bf16_bits(x)};
 }
 
-// W neighbouring elements, which one instruction reads or writes; their address is a multiple of their size.
+// W neighbouring elements, read or written by one instruction; their address is a multiple of their size.
 template <class T, int W>
 struct alignas(sizeof(T) * W) Several {
   T at[W];
@@ -82,7 +82,7 @@ __device__ __forceinline__ T* shared() {
 #endif
 }
 
-// This thread among all of the grid.
+// The number of this thread in the grid.
 __device__ __forceinline__ int64_t global_thread() { return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
 __device__ __forceinline__ int lane() { return static_cast<int>(threadIdx.x % kWarp); }
 __device__ __forceinline__ int warp() { return static_cast<int>(threadIdx.x / kWarp); }
@@ -106,7 +106,7 @@ __device__ __forceinline__ T warp_reduce(T x, Op op) {
   for (int step = kWarp / 2; step > 0; step /= 2) x = op(x, __shfl_xor_sync(kAllLanes, x, step));
   return x;
 }
-// scratch: one T a warp in shared memory, free to be used again afterwards. All threads of the block must come.
+// scratch: one T per warp in shared memory, which may be reused afterwards. All threads of the block must call it.
 template <class T, class Op>
 __device__ __forceinline__ T block_reduce(T x, Op op, T* scratch) {
   const int warps = static_cast<int>(blockDim.x) / kWarp;
@@ -125,18 +125,18 @@ __device__ __forceinline__ T block_reduce(T x, Op op, T* scratch) {
   return x;
 }
 
-// Makes *to, which is not negative, at least x: numbers that are not negative are in the order of their bits.
+// Makes *to, which must not be negative, at least x: nonnegative numbers have the order of their bits.
 __device__ __forceinline__ void raise_to(double* to, double x) {
   atomicMax(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(__double_as_longlong(x)));
 }
 
 // -- dropout masks ---------------------------------------------------------------------------------------------------------------------
-// A row is cut into stretches of 128 columns. Sixteen threads take one: each has the columns c, c + 16, ... c + 112, which one block of
-// random numbers serves, so that sixteen neighbours read and write sixteen neighbouring elements.
+// A row is cut into stretches of 128 columns. Sixteen threads share one: each has the columns c, c + 16, ... c + 112, which one random
+// block serves, so that sixteen neighbours read and write sixteen neighbouring elements.
 constexpr int kStretch = 128, kStretchThreads = 16;
 
-// Calls f(h, column, factor), h = 0 ... 7, for the columns of row n, of `columns`, that this thread has in a stretch (of the site, which
-// begins mask.first_column columns before the row here).
+// Calls f(h, column, factor), h = 0 ... 7, for those of the `columns` columns of row n that this thread has in a stretch (of the site,
+// which begins mask.first_column columns before the row here).
 template <class F>
 __device__ __forceinline__ void for_masked_columns(const Mask& mask, int64_t n, int64_t stretch, int part, int64_t columns, F f) {
   uint32_t words[4] = {0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu};

@@ -1,4 +1,4 @@
-// The arithmetic of strategies, a thread an element, rounded like the host's: no product is joined with a sum.
+// The arithmetic of strategies, one thread per element, rounded as on the host: no product is fused with a sum.
 #include "backend/cuda/kernels/device.cuh"
 #include "backend/cuda/kernels/flat.h"
 
@@ -10,7 +10,7 @@ constexpr int64_t kPiece = 4096;  // elements that are added up one after the ot
 
 __device__ __forceinline__ float plus_product(float a, float b, float c) { return __fadd_rn(a, __fmul_rn(b, c)); }  // a + b * c
 
-// A block fetches a piece of numbers, which its first thread adds up one after the other.
+// A block fetches a piece of numbers, which its first thread adds up in order.
 template <class Number>
 __device__ void add_piece(int64_t n, Number number, double& sum) {
   auto* const tile = shared<double>();

@@ -6,7 +6,7 @@
 
 namespace starling::STARLING_CUDA::kernels {
 
-// sum = the sum of x[i] * y[i]: of each piece one after the other into parts [ordered_parts(count)], then these.
+// sum = the sum of x[i] * y[i]: each piece is summed in order into parts [ordered_parts(count)], then the parts.
 struct OrderedSum {
   const float *x, *y;
   double *parts, *sum;
@@ -46,7 +46,7 @@ struct Scale {
 };
 void scale(const Scale&, cudaStream_t);
 
-// The members of these are those of the structs and arguments in backend/flat.h; null where those are empty.
+// Members have the meaning of the structs and arguments in backend/flat.h; null if those are empty.
 struct Displacement {
   const float *value, *merged, *step;
   float momentum;
@@ -100,7 +100,7 @@ struct AddToRows {
   int64_t y_stride, groups, columns;
 };
 void add_to_rows(const AddToRows&, cudaStream_t);
-// The numbers of rows on the wire; -1 where it is none.
+// The numbers of rows on the wire; -1 for an invalid one.
 struct RowNumbers {
   const float* wire;
   int32_t* numbers;  // [rows]

@@ -1,6 +1,7 @@
-// Attention of recurrent models. A block has up to eight rows of one side of a sentence, its own, and goes through all rows of the other
-// side. Scores: a warp takes one of the other rows and multiplies it with the own rows, lanes along the columns. Sums of the other rows: a
-// thread has a column, and a sum for each own row. Scores and their gradients lie in global memory, so that a sentence may have any length.
+// Attention of recurrent models. A block has up to eight rows of one side of a sentence, its own rows, and goes through all rows of the
+// other side. For scores, a warp takes one of the other rows and multiplies it with the own rows, lanes along the columns. For sums over
+// the other rows, a thread has a column, and one sum for each own row. Scores and their gradients lie in global memory, so that a sentence
+// may have any length.
 #include "backend/cuda/kernels/device.cuh"
 #include "backend/cuda/kernels/recurrent.h"
 
@@ -157,7 +158,7 @@ __device__ void softmax_backward(const Part& p, Pairs<const float> probabilities
 }
 static_assert(kThreads / kWarp == kOwn, "a warp has an own row");
 
-// Zeros in a row that no sentence has, of those before and behind the rows of the sentences.
+// Zeroes a row that belongs to no sentence, among those before and behind the rows of the sentences.
 template <class T>
 __device__ void clear_idle(const int32_t* offsets, int64_t sentences, int64_t idle, void* x, int64_t columns) {
   const int64_t row = idle < offsets[0] ? idle : idle + offsets[sentences] - offsets[0];

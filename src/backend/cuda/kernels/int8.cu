@@ -12,7 +12,7 @@ __device__ __forceinline__ float quantized(float x, float bound) {
   return q > 127 ? 127.0f : q < -127 ? -127.0f : q;
 }
 
-// A warp an output.
+// One warp per output.
 template <class T>
 __global__ void quantize_weight_kernel(QuantizeWeight t) {
   const int64_t o = global_thread() / kWarp;

@@ -1,4 +1,4 @@
-// Tasks of int8.cu: 8-bit weights, whose integers are multiplied as numbers of activation type (exact: they are below 2^8).
+// Tasks of int8.cu: 8-bit weights, whose integers are multiplied as numbers of activation type (which is exact, since they are below 2^8).
 #pragma once
 
 #include "backend/cuda/kernels/tasks.h"
@@ -15,7 +15,7 @@ struct QuantizeWeight {
 };
 void quantize_weight(Type, const QuantizeWeight&, cudaStream_t);
 
-// integers = round(127 x / bounds[n]), saturated; bounds[n] = input_bound, or where that is 0 the row's largest |x|.
+// integers = round(127 x / bounds[n]), saturated; bounds[n] = input_bound, or the row's largest |x| if that is 0.
 struct QuantizeRows {
   const void* x;
   float input_bound;

@@ -1,4 +1,4 @@
-// Steps of LSTM layers: a thread has one element.
+// Steps of LSTM layers, one thread per element.
 #include "backend/cuda/kernels/device.cuh"
 #include "backend/cuda/kernels/recurrent.h"
 

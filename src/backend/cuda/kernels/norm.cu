@@ -1,4 +1,4 @@
-// Layer norm, a warp a row; and sums over columns, in two steps of fixed order.
+// Layer norm, one warp per row; and sums over columns, in two steps of fixed order.
 #include "backend/cuda/kernels/device.cuh"
 #include "backend/cuda/kernels/rows.h"
 #include "backend/cuda/kernels/wide.cuh"
@@ -13,7 +13,7 @@ constexpr int kSpans = 4;                 // that it keeps in registers: rows of
 constexpr int64_t kPartColumns = kWarp;   // of a block that adds up parts: eight threads a column
 constexpr float kEpsilon = 1e-5f;
 
-// A row as a warp has it in registers: of each span eight columns a lane; those beyond the row are zero.
+// A row in a warp's registers: of each span, eight columns per lane; those beyond the row are zero.
 struct Row {
   Eight spans[kSpans];
 };
@@ -180,7 +180,7 @@ __global__ void column_sums_kernel(ColumnSums t) {
   if (first + threadIdx.x < t.columns) t.parts[part * t.columns + first + threadIdx.x] = all;
 }
 
-// Block: 32 columns, of each of which eight threads take every eighth part; theirs are then added in order.
+// A block has 32 columns, with eight threads each that take every eighth part; the threads' sums are then added in order.
 __global__ void add_parts_kernel(AddParts t) {
   const int64_t c = blockIdx.x * kPartColumns + lane();
   float* const sums = shared<float>();  // [kWarps, kPartColumns]

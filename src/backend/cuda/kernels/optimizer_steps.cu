@@ -1,4 +1,4 @@
-// A thread an element: these kernels wait for memory.
+// One thread per element: these kernels wait for memory.
 #include "backend/cuda/kernels/device.cuh"
 #include "backend/cuda/kernels/optimizer_steps.h"
 

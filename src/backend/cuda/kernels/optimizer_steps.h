@@ -6,7 +6,7 @@
 
 namespace starling::STARLING_CUDA::kernels {
 
-// sum += the squares of x: those of stretches of x into parts [square_parts(count)], then these.
+// sum += the squares of x: stretches of x are summed into parts [square_parts(count)], then the parts.
 struct Squares {
   const float* x;
   double* parts;

@@ -1,4 +1,4 @@
-// Losses of rows of logits, a block a row. A thread has the same columns in each pass over the row, so that only sums need barriers.
+// Losses of rows of logits, one block per row. A thread has the same columns in each pass over the row, so that only sums need barriers.
 #include "backend/cuda/kernels/device.cuh"
 #include "backend/cuda/kernels/output.h"
 
@@ -41,7 +41,7 @@ __device__ __forceinline__ RowSums exponentials(const float* z, float* row, int 
   return sums;
 }
 
-// The gradient of row n from its marked exponentials; weight * probability = scale * e. idle: zeros.
+// The gradient of row n from its marked exponentials; weight * probability = scale * e. Padding rows get zeros.
 template <int W, class T>
 __device__ __forceinline__ void write_gradient(const Loss& t, int64_t n, const float* row, float scale, bool idle) {
   const float weight = t.weights ? t.weights[n] : 1.0f, uniform = weight * t.smoothing / static_cast<float>(t.vocabulary);
@@ -89,8 +89,8 @@ __global__ void __launch_bounds__(kMostThreads) smoothed_loss_kernel(Loss t) {
   if (t.dlogits) write_gradient<W, T>(t, n, row, (t.weights ? t.weights[n] : 1.0f) / sums.exponentials, target < 0);
 }
 
-// A block a pair of rows, of which two seldom fit into shared memory: so exponentials are computed twice rather than kept.
-// d = (x - top of x) - (y - top of y) is log p - log q but for the difference of the logarithms of the sums of exponentials.
+// One block per pair of rows, which rarely fit into shared memory together; so exponentials are computed twice rather than kept. d = (x -
+// top of x) - (y - top of y) equals log p - log q except for the difference of the logarithms of the sums of exponentials.
 template <class T, int W>
 __global__ void __launch_bounds__(kMostThreads) paired_loss_kernel(Loss t) {
   const int64_t n = 2 * static_cast<int64_t>(blockIdx.x), V = t.columns;

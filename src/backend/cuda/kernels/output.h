@@ -1,4 +1,4 @@
-// Tasks of output.cu and choice.cu: losses of rows of logits with their gradients; the best tokens, and samples. The ops are in
+// Tasks of output.cu and choice.cu: losses of rows of logits with their gradients, the best tokens, and samples. The ops are in
 // backend/backend.h.
 #pragma once
 
@@ -6,23 +6,23 @@
 
 namespace starling::STARLING_CUDA::kernels {
 
-// Logits of the tokens [first, first + columns) of a vocabulary. Each op uses some of this.
+// Logits of the tokens [first, first + columns) of a vocabulary. Each op uses some of these members.
 struct Loss {
   float* logits;           // [rows, columns]; overwritten
   const int32_t* targets;  // [rows]
   const float* weights;    // [rows], or null
-  float smoothing, bound;  // without a bound it is infinite
+  float smoothing, bound;  // bound: infinite if there is none
   float r_drop;            // 0, or rows are pairs and losses have 4 columns
-  float *top, *sums;       // [rows], [rows, 3]: of a shard
+  float *top, *sums;       // [rows], [rows, 3]: only for shards
   const float* group_top;  // [rows]
   float* row_loss;         // [rows, 3 or 4]
   void* dlogits;           // [rows, columns], or null
   int64_t first, vocabulary, rows, columns;
 };
-// The whole vocabulary. most_shared: bytes of shared memory that a block may have; where a row of logits does not fit, exponentials take
-// the place of the logits in the card's memory.
+// For a whole vocabulary. most_shared: the most bytes of shared memory that a block may have; if a row of logits does not fit, exponentials
+// replace the logits in the card's memory.
 void smoothed_loss(Type, const Loss&, int64_t most_shared, cudaStream_t);
-// Of pairs of rows (LossRows::r_drop), whose logits stay.
+// For pairs of rows (LossRows::r_drop), whose logits are kept.
 void paired_loss(Type, const Loss&, cudaStream_t);
 void shard_exponentials(const Loss&, cudaStream_t);
 void rescale_shard(const Loss&, cudaStream_t);

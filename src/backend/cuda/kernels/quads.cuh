@@ -1,4 +1,4 @@
-// Four neighbouring elements at a time, and what attention shares about them: eight lanes are neighbours along columns or keys.
+// Four neighbouring elements at a time, and what attention kernels share about them: eight lanes are neighbours along columns or keys.
 #pragma once
 
 #include <initializer_list>
@@ -20,7 +20,7 @@ __device__ __forceinline__ void put_quad(float* x, float4 v) { *reinterpret_cast
 __device__ __forceinline__ void put_quad(Bf16* x, float4 v) {
   *reinterpret_cast<uint2*>(x) = {bf16_bits(v.x) | uint32_t{bf16_bits(v.y)} << 16, bf16_bits(v.z) | uint32_t{bf16_bits(v.w)} << 16};
 }
-// Elements x[0 ... 3] of which the first `left` are there; the others are zero, or are not written. whole: see whole_quads.
+// Elements x[0 ... 3], of which the first `left` exist; the others read as zero and are not written. whole: see whole_quads.
 template <class T>
 __device__ __forceinline__ float4 load_quad(const T* x, int64_t left, bool whole) {
   if (whole && left >= kQuad) return quad_at(x);
@@ -51,7 +51,7 @@ __device__ __forceinline__ void add_scaled(float4& sum, float factor, float4 x) 
 }
 __device__ __forceinline__ float4 scaled(float4 x, float factor) { return {factor * x.x, factor * x.y, factor * x.z, factor * x.w}; }
 
-// Of neighbours; of the lanes that have the same place among neighbours.
+// Reduce over neighbours, and over the lanes that have the same position among their neighbours.
 template <class Op>
 __device__ __forceinline__ float reduce_neighbours(float x, Op op) {
 #pragma unroll

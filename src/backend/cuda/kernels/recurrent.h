@@ -37,7 +37,7 @@ struct GlobalAttention {
   const int32_t *query, *key;  // [sentences + 1]
   int64_t sentences, width, columns;
   int64_t longest_query, longest_key;  // tokens
-  int64_t idle_queries, idle_keys;     // rows that no sentence has
+  int64_t idle_queries, idle_keys;     // rows that belong to no sentence
 };
 struct GlobalAttentionForward {
   GlobalAttention of;

@@ -8,7 +8,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kClampEach = 4096;  // elements a block counts
 
-// This thread's place among the stretches of all rows.
+// This thread's position among the stretches of all rows.
 struct Place {
   int64_t row, stretch;
   int part;
@@ -87,8 +87,8 @@ __global__ void add_dropout_kernel(OfStretches<AddDropout> all) {
                      [&](int, int64_t c, float factor) { y[c] = narrow<T>((x ? widen(x[c]) : 0.0f) + factor * widen(s[c])); });
 }
 
-// The same for rows of whole, aligned eights: a thread has eight neighbouring columns. Which of them stay is known to the threads that have
-// drawn the bits, and told by votes, of which the h-th is about the columns [16 h, 16 h + 16) of the warp's two stretches.
+// The same for rows of whole, aligned eights: a thread has eight neighbouring columns. The threads that have drawn the random bits know
+// which columns are kept and tell the others by votes, of which the h-th is about columns [16 h, 16 h + 16) of the warp's two stretches.
 template <class T>
 __global__ void add_dropout_eights_kernel(OfStretches<AddDropout> all) {
   const AddDropout& t = all.task;
@@ -120,7 +120,7 @@ __global__ void add_dropout_eights_kernel(OfStretches<AddDropout> all) {
   store_eight(static_cast<T*>(t.y) + at, y);
 }
 
-// y = f(x, y), a thread eight elements; what is left over, and what is not aligned, one by one.
+// y = f(x, y), one thread per eight elements; remainders and unaligned elements are processed one by one.
 template <class T, class F>
 __device__ __forceinline__ void for_elements(const Elements& t, F f) {
   const T* const x = static_cast<const T*>(t.x);

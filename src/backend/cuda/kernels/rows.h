@@ -1,5 +1,4 @@
-// Tasks of rows.cu and norm.cu: embeddings, norms, dropout, and what goes row by row or element by element. The ops are in
-// backend/backend.h.
+// Tasks of rows.cu and norm.cu: embeddings, norms, dropout, and row-wise or elementwise ops. The ops are in backend/backend.h.
 #pragma once
 
 #include "backend/cuda/kernels/tasks.h"
@@ -16,8 +15,8 @@ struct Embed {
 };
 void embed(Type, const Embed&, cudaStream_t);
 
-// table[token[g]] += scale times the sum over the rows order[first[g]], ..., order[first[g + 1] - 1], in this order; or, where part[g] is
-// not negative, sums[part[g]] = this sum.
+// table[token[g]] += scale times the sum over the rows order[first[g]], ..., order[first[g + 1] - 1], in this order; or, if part[g] is not
+// negative, sums[part[g]] = this sum.
 struct EmbedBackward {
   const int32_t *token, *first, *order, *part;  // [groups], [groups + 1], [first[groups]], [groups]
   int64_t groups;
@@ -59,7 +58,7 @@ struct LayerNormBackward {
 int64_t norm_parts(int64_t rows);
 void layer_norm_backward(Type, const LayerNormBackward&, cudaStream_t);
 
-// sums[c] of a [rows, columns], in two steps: into parts [sum_parts(rows), columns], then these.
+// sums[c] over a [rows, columns], in two steps: into parts [sum_parts(rows), columns], then the parts.
 struct ColumnSums {
   const void* x;
   float* parts;
@@ -78,7 +77,7 @@ struct AddParts {
   float* second = nullptr;
 };
 void add_parts(const AddParts&, cudaStream_t);
-// *sum += parts[0] + parts[1] + ...: whole numbers, whose sum is exact in any order.
+// *sum += parts[0] + parts[1] + ...: integers, whose sum is exact in any order.
 struct AddCounts {
   const double* parts;
   int64_t count;
@@ -105,8 +104,8 @@ void add(Type, const Elements&, cudaStream_t);                    // y += x
 void relu_dropout_backward(Type, const Elements&, cudaStream_t);  // y *= factor where x > 0, else 0
 void convert(Type from, Type to, const Elements&, cudaStream_t);  // y = x
 
-// y[to[r], to_column ...] = (or +=) x[from[r], from_column ...], rows of `width` elements; null lists: row r itself. A negative `from`:
-// zeros.
+// y[to[r], to_column ...] = (or +=) x[from[r], from_column ...], rows of `width` elements. Without a list, row r itself; a negative `from`
+// means zeros.
 struct CopyRows {
   const void* x;
   int64_t x_stride, x_column;

@@ -1,5 +1,5 @@
-// What the launchers of all groups of kernels share. Kernels see neither Tensor nor fmt: a task is plain numbers and addresses in the
-// card's memory. A launcher (NAME(type, task, stream)) puts a kernel on a stream and returns; it does nothing for a task without rows.
+// What the launchers of all kernels share. Kernels see neither Tensor nor fmt: a task is plain numbers and addresses in the card's memory.
+// A launcher (NAME(type, task, stream)) puts a kernel on a stream and returns; it does nothing for a task without rows.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,16 +13,16 @@
 
 namespace starling::STARLING_CUDA {
 
-// Throws Error that says what was tried.
+// Throws Error if a call failed; `what` says what was tried.
 void check(cudaError_t result, const char* what);
 
 namespace kernels {
 
-// Lets blocks of a kernel have as much dynamic shared memory as the card has. The limit is the kernel's, not the launch's, so it is not set
-// to what one launch needs: another thread may launch the kernel with more.
+// Lets blocks of a kernel use as much dynamic shared memory as the card has. The limit belongs to the kernel, not to the launch, so it is
+// not set to what one launch needs: another thread may launch the kernel with more.
 void allow_shared_memory(const void* kernel);
 
-// Of activations.
+// The type of activations.
 enum class Type : uint8_t { f32, bf16 };
 
 // backend/dropout.h; threshold 0: no dropout.

@@ -1,12 +1,12 @@
-// A warp's products of tiles in bf16 on tensor cores (PTX's mma.sync.m16n8k16), and how its lanes get tiles from shared memory (ldmatrix).
-// Of a tile c [16, 8] lane l has the rows l / 4 (c[0], c[1]) and l / 4 + 8 (c[2], c[3]) in the columns 2 (l % 4) and 2 (l % 4) + 1.
+// A warp's products of bf16 tiles on tensor cores (PTX's mma.sync.m16n8k16), and how its lanes load tiles from shared memory (ldmatrix). Of
+// a tile c [16, 8], lane l has the rows l / 4 (c[0], c[1]) and l / 4 + 8 (c[2], c[3]) in the columns 2 (l % 4) and 2 (l % 4) + 1.
 #pragma once
 
 #include "backend/cuda/kernels/device.cuh"
 
 namespace starling::STARLING_CUDA::kernels {
 
-// c [16, 8] += a [16, 16] b [16, 8]; a and b as load_tiles brings them.
+// c [16, 8] += a [16, 16] b [16, 8]; a and b as load_tiles loads them.
 __device__ __forceinline__ void multiply_tiles(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
 #ifdef STARLING_CUDA_EMULATED
   mma_m16n8k16_bf16(c, a, b0, b1);
@@ -17,8 +17,8 @@ __device__ __forceinline__ void multiply_tiles(float (&c)[4], const uint32_t (&a
 #endif
 }
 
-// Four tiles [8, 8]: lane 8 i + r gives the address of row r of tile i. Of each tile lane l gets the two elements from column 2 (l % 4) on
-// of row l / 4; where `turned`, of the tile's transpose.
+// Loads four tiles [8, 8]: lane 8 i + r gives the address of row r of tile i. Of each tile, lane l gets the two elements from column 2 (l %
+// 4) on in row l / 4; if `turned`, of the tile's transpose.
 template <bool turned>
 __device__ __forceinline__ void load_tiles(uint32_t (&x)[4], const uint16_t* row) {
 #ifdef STARLING_CUDA_EMULATED
@@ -40,20 +40,20 @@ __device__ __forceinline__ void load_tiles(uint32_t (&x)[4], const uint16_t* row
 __device__ __forceinline__ void load_left(uint32_t (&a)[4], const uint16_t* x, int stride) {
   load_tiles<false>(a, x + lane() % 16 * stride + lane() / 16 * 8);
 }
-// The same of the transpose of what lies there.
+// The same for the transpose of what lies there.
 __device__ __forceinline__ void load_left_turned(uint32_t (&a)[4], const uint16_t* x, int stride) {
   load_tiles<true>(a, x + (lane() % 8 + lane() / 16 * 8) * stride + lane() / 8 % 2 * 8);
 }
-// The right sides of two products: b [16, 8] (b[0], b[1]) and the eight columns beside it (b[2], b[3]), of x [16, 16] at `x`.
+// The right sides of two products: b [16, 8] (b[0], b[1]) and the eight columns beside it (b[2], b[3]), from x [16, 16] at `x`.
 __device__ __forceinline__ void load_right(uint32_t (&b)[4], const uint16_t* x, int stride) {
   load_tiles<true>(b, x + lane() % 16 * stride + lane() / 16 * 8);
 }
-// The same of the transpose of what lies there: columns of b are rows of x.
+// The same for the transpose of what lies there: columns of b are rows of x.
 __device__ __forceinline__ void load_right_turned(uint32_t (&b)[4], const uint16_t* x, int stride) {
   load_tiles<false>(b, x + (lane() % 8 + lane() / 16 * 8) * stride + lane() / 8 % 2 * 8);
 }
 
-// Two neighbours, the first in the lower half.
+// Packs two neighbours, the first in the lower half.
 __device__ __forceinline__ uint32_t pair_of(float low, float high) { return bf16_bits(low) | uint32_t{bf16_bits(high)} << 16; }
 
 }  // namespace starling::STARLING_CUDA::kernels

@@ -1,4 +1,4 @@
-// The largest elements of whole tensors: their threshold digit by digit from histograms, and where their entries go.
+// The largest elements of whole tensors: finds their threshold digit by digit from histograms, and the places of their entries.
 #include "backend/cuda/kernels/chunk.cuh"
 
 namespace starling::STARLING_CUDA::kernels {
@@ -9,7 +9,7 @@ struct Digit {
   int shift;
 };
 
-// A block a chunk adds to the histogram of its part. The first time also residual and gradient.
+// One block per chunk adds to the histogram of its part. The first time it also adds residual and gradient.
 __global__ void histogram_kernel(Digit d) {
   const Compress& t = d.task;
   const Chunk at = t.codes.chunks[blockIdx.x];
@@ -29,7 +29,7 @@ __global__ void histogram_kernel(Digit d) {
     if (bins[b] != 0) atomicAdd(all + b, bins[b]);
 }
 
-// A block a part takes the next digit, and leaves the histogram empty.
+// One block per part picks the next digit and clears the histogram.
 __global__ void pick_kernel(Digit d) {
   const Compress& t = d.task;
   Threshold& threshold = t.thresholds[blockIdx.x];
@@ -59,7 +59,7 @@ __global__ void count_kernel(Compress t) {
   if (threadIdx.x == 0) t.above[blockIdx.x] = counts & 0xffff, t.ties[blockIdx.x] = counts >> 16;
 }
 
-// A block a part: of the elements at the threshold the first are sent.
+// One block per part: of the elements at the threshold, the first ones are sent.
 __global__ void quota_kernel(Compress t) {
   const Part part = t.codes.parts[blockIdx.x];
   int64_t left = t.thresholds[blockIdx.x].left;
@@ -76,7 +76,7 @@ __global__ void quota_kernel(Compress t) {
   }
 }
 
-// A block a part of a code.
+// One block per part of a code.
 __global__ void places_kernel(Places t) {
   const Codes& codes = t.codes;
   const int64_t code = blockIdx.x / codes.part_count;

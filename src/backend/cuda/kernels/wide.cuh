@@ -1,5 +1,5 @@
-// Eight neighbouring elements at a time: of bf16 one access of 16 bytes, of f32 two. Kernels that pass over memory reach its full rate with
-// accesses this wide only.
+// Eight neighbouring elements at a time: one 16-byte access for bf16, two for f32. Kernels that stream through memory reach its full rate
+// only with accesses this wide.
 #pragma once
 
 #include <initializer_list>
@@ -32,7 +32,7 @@ __device__ __forceinline__ void store_eight(Bf16* x, const Eight& v) {
   *reinterpret_cast<uint4*>(x) = {two(0), two(2), two(4), two(6)};
 }
 
-// Whether matrices with such widths, strides and addresses have whole, aligned eights only. Null addresses count as aligned.
+// Whether matrices with these widths, strides and addresses consist of whole, aligned eights. Null addresses count as aligned.
 inline bool whole_eights(std::initializer_list<int64_t> numbers, std::initializer_list<const void*> addresses) {
   bool whole = true;
   for (const int64_t n : numbers) whole = whole && n % kWide == 0;
